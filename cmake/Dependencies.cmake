@@ -1,0 +1,29 @@
+# Every library that Syncopate stands on, in one place, with the reason. All come from the distribution's packages;
+# setup/packages.txt names the package of each.
+find_package(PkgConfig REQUIRED)
+find_package(Threads REQUIRED)
+pkg_check_modules(ZeroMQ REQUIRED IMPORTED_TARGET libzmq>=4.3)  # messages between processes, through cppzmq
+find_path(CPPZMQ_INCLUDE_DIR zmq.hpp REQUIRED)
+find_package(Protobuf 3.21 REQUIRED)       # headers, control messages
+find_package(fmt 9 REQUIRED)               # formatting
+find_package(spdlog 1.10 REQUIRED)         # logs
+find_package(ZLIB REQUIRED)                # IDX files as MNIST ships them: .gz
+find_path(DNNL_INCLUDE_DIR dnnl.hpp REQUIRED)  # oneDNN: matrix products and convolutions on the CPU
+find_library(DNNL_LIBRARY dnnl REQUIRED)
+find_package(MPI REQUIRED COMPONENTS CXX)  # Open MPI: a collective, and a launcher
+find_package(CLI11 2.1 REQUIRED)           # command line and configuration file
+find_package(nlohmann_json 3.11 REQUIRED)  # summary.json, environment.json
+find_package(GTest 1.12 REQUIRED)          # tests
+if(SYNCOPATE_BENCHMARKS)
+  find_package(benchmark 1.7 REQUIRED)     # benchmarks
+endif()
+
+# The distribution's own CMake file of oneDNN asks for OpenCL's headers, which nothing here uses.
+add_library(DNNL::dnnl UNKNOWN IMPORTED)
+set_target_properties(DNNL::dnnl PROPERTIES IMPORTED_LOCATION "${DNNL_LIBRARY}"
+                      INTERFACE_INCLUDE_DIRECTORIES "${DNNL_INCLUDE_DIR}")
+
+# MPI's C interface is all that is used.
+set_property(TARGET MPI::MPI_CXX APPEND PROPERTY INTERFACE_COMPILE_DEFINITIONS OMPI_SKIP_MPICXX=1)
+
+include(Cuda)  # detects a CUDA toolkit, NCCL and cuDNN, and reports what it found

@@ -1,0 +1,13 @@
+# syncopate_options: what every target is compiled with.
+add_library(syncopate_options INTERFACE)
+target_compile_options(syncopate_options INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion)
+# The compiler must be free to vectorise sums of products; NaN and infinity keep their meaning.
+target_compile_options(syncopate_options INTERFACE -fno-math-errno -fno-trapping-math)
+if(SYNCOPATE_NATIVE)
+  target_compile_options(syncopate_options INTERFACE -march=native)
+endif()
+if(SYNCOPATE_SANITIZE)
+  target_compile_options(syncopate_options INTERFACE -fsanitize=${SYNCOPATE_SANITIZE} -fno-omit-frame-pointer)
+  target_link_options(syncopate_options INTERFACE -fsanitize=${SYNCOPATE_SANITIZE})
+  target_compile_definitions(syncopate_options INTERFACE SYNCOPATE_SANITIZE="${SYNCOPATE_SANITIZE}")
+endif()

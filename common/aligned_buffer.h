@@ -1,0 +1,29 @@
+// A fixed number of floats, zeroed, beginning on a cache line. Owns its memory; moves, never copies.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <span>
+
+namespace syncopate {
+
+class AlignedBuffer {
+ public:
+  AlignedBuffer() = default;
+  explicit AlignedBuffer(std::size_t elements);
+
+  std::size_t size() const { return size_; }
+  float* data() { return data_.get(); }
+  const float* data() const { return data_.get(); }
+  std::span<float> span() { return {data_.get(), size_}; }
+  std::span<const float> span() const { return {data_.get(), size_}; }
+
+ private:
+  struct Free {
+    void operator()(float* memory) const;
+  };
+  std::unique_ptr<float[], Free> data_;
+  std::size_t size_ = 0;
+};
+
+}  // namespace syncopate

@@ -1,0 +1,43 @@
+// The only source of time. Code that waits or measures is handed a Clock, so that tests can drive it by hand.
+#pragma once
+
+#include <chrono>
+#include <string>
+
+namespace syncopate {
+
+using Duration = std::chrono::nanoseconds;
+// Monotonic time; the same for all processes of one host, so that their stamps can be compared.
+using TimePoint = std::chrono::time_point<std::chrono::steady_clock, Duration>;
+
+inline double seconds(Duration duration) { return std::chrono::duration<double>(duration).count(); }
+inline double microseconds(Duration duration) { return std::chrono::duration<double, std::micro>(duration).count(); }
+inline Duration from_seconds(double value) {
+  return std::chrono::duration_cast<Duration>(std::chrono::duration<double>(value));
+}
+
+class Clock {
+ public:
+  virtual ~Clock() = default;
+  virtual TimePoint now() const = 0;
+};
+
+class SteadyClock final : public Clock {
+ public:
+  TimePoint now() const override { return std::chrono::steady_clock::now(); }
+};
+
+// Stands still until it is told otherwise.
+class ManualClock final : public Clock {
+ public:
+  TimePoint now() const override { return now_; }
+  void advance(Duration by) { now_ += by; }
+
+ private:
+  TimePoint now_{};
+};
+
+// The calendar's date and time, for names and records only: "20261120-135501" in UTC.
+std::string calendar_stamp();
+
+}  // namespace syncopate

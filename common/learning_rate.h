@@ -1,0 +1,39 @@
+// The learning rate of each step, as a pure function of the step. A worker computes it and, under ps, sends it with its
+// push: a server keeps no schedule of its own.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "common/status.h"
+
+namespace syncopate {
+
+// --lr-schedule is a comma-separated list: one shape (constant, step, cosine), and any of the modifiers (linear,
+// warmup).
+struct LearningRateSchedule {
+  enum class Shape { kConstant, kStep, kCosine };
+
+  Shape shape = Shape::kConstant;
+  double step_epochs = 0;  // step:EPOCHS:FACTOR multiplies the rate by FACTOR every EPOCHS epochs
+  double step_factor = 1;
+  bool linear_scaling = false;  // linear: the base rate times the number of workers (Goyal 2017, section 2.1)
+  double warmup_epochs = 0;     // warmup:EPOCHS rises linearly to the rate over that time (Goyal 2017, section 2.2);
+                                // with linear it begins at the base rate, else at zero
+
+  // As in "constant", "cosine,warmup:1", "linear,warmup:5,step:30:0.1". Says what is wrong and what would be right.
+  static Result<LearningRateSchedule> parse(std::string_view text);
+};
+
+struct LearningRateContext {
+  double base_rate = 0;
+  int workers = 1;
+  std::int64_t steps_per_epoch = 1;
+  std::int64_t total_steps = 1;  // of one worker; where cosine reaches zero (Loshchilov and Hutter 2017, equation 5)
+};
+
+// The rate of step `step`, 0 .. total_steps-1.
+double learning_rate_at(const LearningRateSchedule& schedule, const LearningRateContext& context, std::int64_t step);
+
+}  // namespace syncopate

@@ -1,0 +1,64 @@
+// The update rule. The very same code runs in a worker (allreduce, local) and in a shard (ps), so that it never differs
+// between modes.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "common/aligned_buffer.h"
+#include "common/param_layout.h"
+#include "common/status.h"
+
+namespace syncopate {
+
+enum class OptimizerKind { kSgd, kMomentum, kAdam, kAdamW };
+
+struct OptimizerConfig {
+  OptimizerKind kind = OptimizerKind::kSgd;
+  float momentum = 0.9f;      // momentum only, in [0, 1)
+  bool nesterov = false;      // momentum only (Sutskever 2013, section 2, in the form that PyTorch documents)
+  float beta1 = 0.9f;         // adam, adamw (Kingma and Ba 2015, algorithm 1)
+  float beta2 = 0.999f;       // adam, adamw
+  float epsilon = 1e-8f;      // adam, adamw
+  float weight_decay = 0.0f;  // added to the gradient; adamw: decoupled (Loshchilov and Hutter 2019, algorithm 2)
+};
+
+// What one update needs besides weights and gradient.
+struct UpdateStep {
+  float learning_rate = 0;
+  float gradient_scale = 1;  // the gradient is multiplied by this first: 1/W turns a sum over W workers into their mean
+  std::int64_t number = 1;   // 1 for the first update of these weights; adam's bias correction counts with it
+};
+
+// What an optimizer remembers of a range of weights: zero, one or two floats an element, zeros at first.
+class OptimizerState {
+ public:
+  OptimizerState(OptimizerKind kind, std::size_t elements);
+
+  std::size_t bytes() const { return (first_.size() + second_.size()) * sizeof(float); }
+
+ private:
+  friend class Optimizer;
+  AlignedBuffer first_;   // momentum's velocity, adam's m
+  AlignedBuffer second_;  // adam's v
+};
+
+class Optimizer {
+ public:
+  explicit Optimizer(OptimizerConfig config) : config_(config) {}
+
+  const OptimizerConfig& config() const { return config_; }
+
+  // Updates `weights` in place from `gradient` (same length). `offset` says where in `state` the first element's memory
+  // lies, so that a range may be updated in parts, in any order. Allocates nothing. Thread-compatible: one caller at a
+  // time for one range of one state.
+  void apply(std::span<float> weights, std::span<const float> gradient, OptimizerState& state, std::size_t offset,
+             const UpdateStep& step) const;
+
+ private:
+  OptimizerConfig config_;
+};
+
+}  // namespace syncopate

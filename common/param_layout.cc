@@ -1,0 +1,93 @@
+#include "common/param_layout.h"
+
+#include <algorithm>
+#include <cassert>
+
+namespace syncopate {
+namespace {
+
+std::size_t align_up(std::size_t elements) { return (elements + kAlignment - 1) / kAlignment * kAlignment; }
+
+// FNV-1a, 64 bits.
+class Fnv {
+ public:
+  void add(std::uint64_t value) {
+    for (int byte = 0; byte < 8; ++byte) add_byte(static_cast<unsigned char>(value >> (8 * byte)));
+  }
+  void add(const std::string& text) {
+    add(text.size());
+    for (char c : text) add_byte(static_cast<unsigned char>(c));
+  }
+  std::uint64_t value() const { return value_; }
+
+ private:
+  void add_byte(unsigned char byte) { value_ = (value_ ^ byte) * 0x100000001B3ull; }
+  std::uint64_t value_ = 0xCBF29CE484222325ull;
+};
+
+}  // namespace
+
+std::size_t ParamLayout::add(std::string name, std::vector<std::int64_t> shape) {
+  std::size_t elements = 1;
+  for (std::int64_t dimension : shape) {
+    assert(dimension >= 1);
+    elements *= static_cast<std::size_t>(dimension);
+  }
+  tensors_.push_back({std::move(name), std::move(shape), {size_, size_ + elements}});
+  size_ = align_up(size_ + elements);
+  return tensors_.size() - 1;
+}
+
+std::size_t ParamLayout::parameter_count() const {
+  std::size_t count = 0;
+  for (const TensorSpec& tensor : tensors_) count += tensor.range.size();
+  return count;
+}
+
+std::uint64_t ParamLayout::hash() const {
+  Fnv hash;
+  for (const TensorSpec& tensor : tensors_) {
+    hash.add(tensor.name);
+    hash.add(tensor.shape.size());
+    for (std::int64_t dimension : tensor.shape) hash.add(static_cast<std::uint64_t>(dimension));
+    hash.add(tensor.range.begin);
+  }
+  hash.add(size_);
+  return hash.value();
+}
+
+std::vector<Range> buckets_in_backward_order(const ParamLayout& layout, std::size_t bucket_bytes) {
+  const std::size_t limit = bucket_bytes / sizeof(float);
+  const std::vector<TensorSpec>& tensors = layout.tensors();
+  std::vector<Range> buckets;
+  std::size_t end = layout.size();  // of the bucket being filled
+  for (std::size_t i = tensors.size(); i-- > 0;) {
+    const bool is_first = i == 0;
+    if (is_first || end - tensors[i - 1].range.begin > limit) {
+      buckets.push_back({tensors[i].range.begin, end});
+      end = tensors[i].range.begin;
+    }
+  }
+  return buckets;
+}
+
+std::vector<Range> balanced_ranges(std::size_t size, std::size_t count) {
+  assert(count >= 1);
+  const std::size_t units = align_up(size) / kAlignment;
+  std::vector<Range> ranges(count);
+  std::size_t begin = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::size_t share = units / count + (i < units % count ? 1 : 0);
+    const std::size_t end = std::min(size, begin + share * kAlignment);
+    ranges[i] = {begin, end};
+    begin = end;
+  }
+  return ranges;
+}
+
+BackwardProgress::BackwardProgress(const ParamLayout& layout, std::vector<Range> buckets)
+    : buckets_(std::move(buckets)) {
+  for (const TensorSpec& tensor : layout.tensors()) complete_from_.push_back(tensor.range.begin);
+}
+
+}  // namespace syncopate

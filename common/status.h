@@ -1,0 +1,69 @@
+// Status and Result: the outcome of whatever a peer, a file or a person can cause to fail.
+// Broken invariants of our own are assertions, not statuses.
+#pragma once
+
+#include <cassert>
+#include <string>
+#include <utility>
+#include <variant>
+
+namespace syncopate {
+
+enum class Code {
+  kOk,
+  kInvalidArgument,    // a flag, a configuration, a call that cannot work
+  kNotFound,           // a file or a name that is not there
+  kDataLoss,           // bytes that are not what they should be: corrupt, truncated, of another version
+  kDeadlineExceeded,   // a wait that ended without what it waited for
+  kPeerLost,           // the process at the other end is gone
+  kCancelled,          // told to stop from outside
+  kResourceExhausted,  // disk or memory is full, or may not be written
+  kInternal,           // a library or the kernel refused what should have worked
+};
+
+// The code's name in lower case, as in "deadline exceeded".
+const char* name_of(Code code);
+
+class [[nodiscard]] Status {
+ public:
+  Status() = default;
+  Status(Code code, std::string message) : code_(code), message_(std::move(message)) {}
+
+  bool ok() const { return code_ == Code::kOk; }
+  Code code() const { return code_; }
+  // For a person: what was wrong, with the value, and what would be right. Empty when ok.
+  const std::string& message() const { return message_; }
+  // The same failure with `where: ` put before its message.
+  Status in(const std::string& where) const;
+
+ private:
+  Code code_ = Code::kOk;
+  std::string message_;
+};
+
+// Either a T or the Status that says why there is none.
+template <typename T>
+class [[nodiscard]] Result {
+ public:
+  Result(T value) : state_(std::move(value)) {}
+  Result(Status status) : state_(std::move(status)) { assert(!this->status().ok()); }
+
+  bool ok() const { return std::holds_alternative<T>(state_); }
+  Status status() const { return ok() ? Status() : std::get<Status>(state_); }
+  T& operator*() { return std::get<T>(state_); }
+  const T& operator*() const { return std::get<T>(state_); }
+  T* operator->() { return &std::get<T>(state_); }
+  const T* operator->() const { return &std::get<T>(state_); }
+
+ private:
+  std::variant<T, Status> state_;
+};
+
+}  // namespace syncopate
+
+// Returns the Status of `expression` from the enclosing function unless it is ok.
+#define SYNCOPATE_RETURN_IF_ERROR(expression)            \
+  do {                                                   \
+    ::syncopate::Status syncopate_status = (expression); \
+    if (!syncopate_status.ok()) return syncopate_status; \
+  } while (false)

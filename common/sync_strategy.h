@@ -1,0 +1,71 @@
+// SyncStrategy: all that the worker knows of a mode. The cut is "gradients in, next weights out": only that is wide
+// enough for an optimizer that lives on a server.
+//
+//   allocate(layout) -> arenas         once; the strategy owns the memory, since only it knows what its wire reads in
+//   place join()                             every replica proves the same layout and leaves with the same weights
+//   repeat:
+//     begin_step(step)
+//     gradient_ready(bucket) ...       inside backward, in the one fixed order; never blocks
+//     finish_step() -> SyncStats       returns when the weights are those of the next forward pass
+//   leave()                            drains, and agrees to stop
+//
+// All calls come from the worker's compute thread. After any call has failed, only the destructor may follow.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "common/clock.h"
+#include "common/param_layout.h"
+#include "common/status.h"
+
+namespace syncopate {
+
+// The two arenas, layout.size() floats each, zeroed, aligned to a cache line; valid as long as the strategy.
+struct ParamArenas {
+  std::span<float> weights;
+  std::span<float> gradients;
+};
+
+struct StepContext {
+  std::int64_t step = 0;     // 0 for the first
+  double learning_rate = 0;  // of this step
+};
+
+// What a step's synchronisation cost.
+struct SyncStats {
+  Duration exposed_wait{};     // time that the compute thread stood waiting
+  Duration communication{};    // time during which this worker's communication was under way, hidden or exposed
+  Duration optimizer{};        // time that the compute thread spent in the update rule; zero where a server applies it
+  std::int64_t bytes_out = 0;  // payload
+  std::int64_t bytes_in = 0;
+  // Over the shards of this step's push: server updates between the pull that the gradient was computed from and the
+  // push. Zero in synchronous modes.
+  double staleness_mean = 0;
+  std::int64_t staleness_max = 0;
+};
+
+class SyncStrategy {
+ public:
+  virtual ~SyncStrategy() = default;
+
+  virtual Result<ParamArenas> allocate(const ParamLayout& layout) = 0;
+
+  // Before join, the chief has put the initial weights into its arena; after it, every replica holds them. Returns the
+  // buckets by which gradient_ready counts: ranges in backward order that cover the arena; they may split tensors.
+  virtual Result<std::vector<Range>> join() = 0;
+
+  virtual void begin_step(const StepContext& step) = 0;
+
+  // The gradients of bucket `bucket` are final. Called once a bucket and step, in ascending order. Failures are kept
+  // and reported by finish_step.
+  virtual void gradient_ready(std::size_t bucket) = 0;
+
+  virtual Result<SyncStats> finish_step() = 0;
+
+  // After it, the weights are the job's final ones: the same on every replica.
+  virtual Status leave() = 0;
+};
+
+}  // namespace syncopate

@@ -1,0 +1,1 @@
+#include "experiments/exit_code.h"

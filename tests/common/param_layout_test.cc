@@ -1,0 +1,79 @@
+#include "common/param_layout.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace syncopate {
+namespace {
+
+using testing::ElementsAre;
+
+ParamLayout three_tensors() {
+  ParamLayout layout;
+  layout.add("a", {4, 8});   // [0, 32)
+  layout.add("b", {5});      // [32, 37), padded to 48
+  layout.add("c", {16, 4});  // [48, 112)
+  return layout;
+}
+
+TEST(ParamLayout, PlacesTensorsOnCacheLinesInOrder) {
+  const ParamLayout layout = three_tensors();
+  EXPECT_EQ(layout.tensors()[0].range, (Range{0, 32}));
+  EXPECT_EQ(layout.tensors()[1].range, (Range{32, 37}));
+  EXPECT_EQ(layout.tensors()[2].range, (Range{48, 112}));
+  EXPECT_EQ(layout.size(), 112u);
+  EXPECT_EQ(layout.parameter_count(), 32u + 5u + 64u);
+}
+
+TEST(ParamLayout, HashTellsNamesShapesAndOrderApart) {
+  const std::uint64_t hash = three_tensors().hash();
+  EXPECT_EQ(hash, three_tensors().hash());
+  ParamLayout renamed, reshaped;
+  renamed.add("a", {4, 8}), renamed.add("B", {5}), renamed.add("c", {16, 4});
+  reshaped.add("a", {8, 4}), reshaped.add("b", {5}), reshaped.add("c", {16, 4});
+  EXPECT_NE(hash, renamed.hash());
+  EXPECT_NE(hash, reshaped.hash());
+}
+
+TEST(Buckets, RunFromTheLastTensorToTheFirstAndFillUpToTheLimit) {
+  const ParamLayout layout = three_tensors();
+  EXPECT_THAT(buckets_in_backward_order(layout, 4), ElementsAre(Range{48, 112}, Range{32, 48}, Range{0, 32}));
+  EXPECT_THAT(buckets_in_backward_order(layout, 80 * 4), ElementsAre(Range{32, 112}, Range{0, 32}));
+  EXPECT_THAT(buckets_in_backward_order(layout, 1 << 20), ElementsAre(Range{0, 112}));
+}
+
+TEST(BalancedRanges, CoverEverythingAlignedAndWithinOneUnit) {
+  for (std::size_t size : {0u, 1u, 15u, 16u, 17u, 100u, 1000u, 4096u}) {
+    for (std::size_t count : {1u, 2u, 3u, 7u, 33u}) {
+      const std::vector<Range> ranges = balanced_ranges(size, count);
+      ASSERT_EQ(ranges.size(), count);
+      std::size_t expected_begin = 0;
+      for (const Range& range : ranges) {
+        EXPECT_EQ(range.begin, expected_begin);
+        EXPECT_TRUE(range.size() == 0 || range.begin % kAlignment == 0);
+        EXPECT_LE(range.size(), size / count + kAlignment);
+        expected_begin = range.end;
+      }
+      EXPECT_EQ(expected_begin, size);
+    }
+  }
+}
+
+TEST(BackwardProgress, ReportsABucketOnceAllTensorsThatTouchItAreReady) {
+  const ParamLayout layout = three_tensors();
+  BackwardProgress progress(layout, {Range{64, 112}, Range{40, 64}, Range{0, 40}});
+  for (int pass = 0; pass < 2; ++pass) {
+    std::vector<std::size_t> ready;
+    const auto note = [&](std::size_t bucket) { ready.push_back(bucket); };
+    progress.begin();
+    progress.tensor_ready(2, note);
+    EXPECT_THAT(ready, ElementsAre(0));
+    progress.tensor_ready(1, note);
+    EXPECT_THAT(ready, ElementsAre(0, 1));
+    progress.tensor_ready(0, note);
+    EXPECT_THAT(ready, ElementsAre(0, 1, 2));
+  }
+}
+
+}  // namespace
+}  // namespace syncopate

@@ -1,0 +1,55 @@
+// Model: layers over a ComputeBackend, with weights and gradients in the flat arena of a ParamLayout.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "common/param_layout.h"
+#include "common/random.h"
+#include "common/status.h"
+#include "worker/backend/compute_backend.h"
+#include "worker/data/dataset.h"
+
+namespace syncopate::worker {
+
+struct BatchView {
+  std::span<const float> images;  // (batch, height, width, channels)
+  std::span<const int> labels;    // (batch)
+};
+
+struct LossAndCorrect {
+  double loss = 0;  // mean over the batch
+  int correct = 0;
+};
+
+class Model {
+ public:
+  virtual ~Model() = default;
+
+  virtual const std::string& name() const = 0;
+  virtual const ParamLayout& layout() const = 0;
+  virtual int batch_size() const = 0;
+  virtual double flops_per_sample() const = 0;  // forward, multiply and add counted as two
+
+  // Writes initial weights: He-uniform for layers under ReLU, LeCun-uniform for the last, zero biases. Same seed, same
+  // weights.
+  virtual void initialize(std::uint64_t seed, std::span<float> weights) const = 0;
+
+  // Batches have batch_size() samples. `weights` and `gradients` are arenas of layout().size() floats.
+  // forward keeps what backward needs; backward overwrites `gradients` and calls tensor_ready(index) from the last
+  // tensor to the first, each once that tensor's gradient is final.
+  virtual LossAndCorrect forward(std::span<const float> weights, const BatchView& batch) = 0;
+  virtual void backward(std::span<const float> weights, std::span<float> gradients,
+                        const std::function<void(std::size_t)>& tensor_ready) = 0;
+};
+
+// `spec` is "softmax", "mlp", "mlp:784-1024-1024-10" or "lenet". Fails, saying what would be right, on an unknown name
+// and where the model does not fit the images (mlp: first width = values of an image; last = classes; lenet: at least
+// 16x16). All activations are allocated here. The backend must outlive the model.
+Result<std::unique_ptr<Model>> make_model(const std::string& spec, ImageShape image, int classes, int batch_size,
+                                          ComputeBackend& backend);
+
+}  // namespace syncopate::worker

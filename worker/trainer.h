@@ -1,0 +1,49 @@
+// Trainer: the training loop of one worker, the same for every mode.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+
+#include "common/activity.h"
+#include "common/clock.h"
+#include "common/learning_rate.h"
+#include "common/status.h"
+#include "common/step_record.h"
+#include "common/sync_strategy.h"
+#include "worker/data/batch_loader.h"
+#include "worker/model.h"
+
+namespace syncopate::worker {
+
+struct TrainerOptions {
+  bool chief = false;      // initialises the weights
+  std::uint64_t seed = 1;  // of the initial weights
+  std::int64_t total_steps = 0;
+  std::int64_t steps_per_epoch = 1;
+  LearningRateSchedule schedule;
+  double base_learning_rate = 0;
+  int workers = 1;
+};
+
+// What the loop asks and tells between epochs; a null function is not called.
+struct TrainerHooks {
+  // Before epoch `epoch` (the first included): false ends the training, on every worker after the same epoch.
+  std::function<Result<bool>(std::int64_t epoch)> next_epoch;
+  // After each epoch, and after the last step: the weights as they are now.
+  std::function<void(std::int64_t epoch, std::int64_t steps_done, std::span<const float> weights)> snapshot;
+};
+
+struct TrainerParts {
+  Model& model;
+  BatchLoader& batches;
+  SyncStrategy& strategy;
+  RecordSink& records;
+  const Clock& clock;
+  Activity& activity;
+};
+
+// Allocates, joins, runs all steps, leaves. `final_weights`, unless null, is called with the weights after leave().
+Status train(const TrainerOptions& options, const TrainerHooks& hooks, const TrainerParts& parts,
+             const std::function<void(std::span<const float>)>& final_weights);
+
+}  // namespace syncopate::worker
