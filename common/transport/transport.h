@@ -21,15 +21,18 @@ namespace syncopate {
 inline constexpr std::size_t kMaxHeaderBytes = 192;
 
 // Counts sends whose payload is still being read. A payload may be changed once its counter is back at zero.
-// Updated inside the calls of the transport that it was given to (and possibly by that transport's threads).
+// Updated inside the calls of the transport that it was given to, and possibly by that transport's threads; the count
+// is shared with them, so that a PendingSends may die before its sends are done.
 class PendingSends {
  public:
-  bool none() const { return count_.load(std::memory_order_acquire) == 0; }
-  void add() { count_.fetch_add(1, std::memory_order_relaxed); }
-  void done() { count_.fetch_sub(1, std::memory_order_release); }
+  using Counter = std::shared_ptr<std::atomic<int>>;
+
+  bool none() const { return counter_->load(std::memory_order_acquire) == 0; }
+  // For transports: incremented by a send, decremented when its payload has been let go.
+  const Counter& counter() const { return counter_; }
 
  private:
-  std::atomic<int> count_{0};
+  Counter counter_ = std::make_shared<std::atomic<int>>(0);
 };
 
 // A received message: a view that keeps its bytes alive. Destroy it, on the endpoint's thread and before the endpoint,
