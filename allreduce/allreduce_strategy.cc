@@ -1,0 +1,142 @@
+#include "allreduce/allreduce_strategy.h"
+
+#include <fmt/format.h>
+
+#include <optional>
+#include <vector>
+
+#include "allreduce/communication_thread.h"
+
+namespace syncopate::allreduce {
+namespace {
+
+// One bucket's way through a step: written by the thread that reduces it, read once its ticket is done.
+struct BucketWork {
+  Status status;
+  TimePoint begin{};
+  TimePoint end{};
+};
+
+class AllReduceStrategy final : public SyncStrategy {
+ public:
+  AllReduceStrategy(Collective& collective, const AllReduceOptions& options, const Clock& clock)
+      : collective_(collective), options_(options), optimizer_(options.optimizer), clock_(clock) {}
+
+  Result<ParamArenas> allocate(const ParamLayout& layout) override {
+    layout_ = layout;
+    for (std::span<float>* arena : {&arenas_.weights, &arenas_.gradients}) {
+      Result<std::span<float>> memory = collective_.allocate(layout.size());
+      if (!memory.ok()) return memory.status();
+      *arena = *memory;
+    }
+    state_.emplace(options_.optimizer.kind, layout.size());
+    return arenas_;
+  }
+
+  Result<std::vector<Range>> join() override {
+    SYNCOPATE_RETURN_IF_ERROR(prove_same_layout());
+    SYNCOPATE_RETURN_IF_ERROR(collective_.broadcast(arenas_.weights, 0, deadline()));
+    buckets_ = buckets_in_backward_order(layout_, options_.bucket_bytes);
+    work_.resize(buckets_.size());
+    return buckets_;
+  }
+
+  void begin_step(const StepContext& step) override {
+    step_ = step;
+    before_ = collective_.counters();
+  }
+
+  void gradient_ready(std::size_t bucket) override {
+    last_ticket_ = thread_.submit([this, bucket] { reduce(bucket); });
+  }
+
+  Result<SyncStats> finish_step() override {
+    SyncStats stats;
+    const UpdateStep update{.learning_rate = static_cast<float>(step_.learning_rate),
+                            .gradient_scale = 1.0f / static_cast<float>(collective_.size()),
+                            .number = step_.step + 1};
+    const std::uint64_t first_ticket = last_ticket_ + 1 - buckets_.size();
+    for (std::size_t bucket = 0; bucket < buckets_.size(); ++bucket) {
+      const TimePoint begin = clock_.now();
+      thread_.wait_for(first_ticket + bucket);
+      const BucketWork& work = work_[bucket];
+      if (!work.status.ok()) return work.status.in(fmt::format("step {}, bucket {}", step_.step, bucket));
+      const TimePoint reduced = clock_.now();
+      const Range range = buckets_[bucket];
+      optimizer_.apply(slice(arenas_.weights, range), slice(arenas_.gradients, range), *state_, range.begin, update);
+      stats.exposed_wait += reduced - begin;
+      stats.communication += work.end - work.begin;
+      stats.optimizer += clock_.now() - reduced;
+    }
+    const TransportCounters after = collective_.counters();
+    stats.bytes_out = after.payload_bytes_out - before_.payload_bytes_out;
+    stats.bytes_in = after.payload_bytes_in - before_.payload_bytes_in;
+    return stats;
+  }
+
+  // All workers have made the same updates; nobody leaves while another may still need an answer.
+  Status leave() override { return collective_.barrier(deadline()); }
+
+ private:
+  TimePoint deadline() const { return clock_.now() + options_.timeout; }
+
+  void reduce(std::size_t bucket) {
+    BucketWork& work = work_[bucket];
+    work.begin = clock_.now();
+    work.status = failure_;  // after one failure, nothing is tried again
+    if (failure_.ok())
+      work.status = failure_ = collective_.all_reduce(slice(arenas_.gradients, buckets_[bucket]), deadline());
+    work.end = clock_.now();
+  }
+
+  // Each rank writes its layout's hash, in pieces that a float holds exactly, to its own place of a buffer that is zero
+  // elsewhere; the sum over all ranks shows everybody every hash.
+  Status prove_same_layout() {
+    constexpr std::size_t kPieces = 4;
+    const auto size = static_cast<std::size_t>(collective_.size());
+    Result<std::span<float>> hashes = collective_.allocate(kPieces * size);
+    if (!hashes.ok()) return hashes.status();
+    const std::uint64_t own = layout_.hash();
+    for (std::size_t piece = 0; piece < kPieces; ++piece) {
+      (*hashes)[kPieces * static_cast<std::size_t>(collective_.rank()) + piece] =
+          static_cast<float>((own >> (16 * piece)) & 0xFFFF);
+    }
+    SYNCOPATE_RETURN_IF_ERROR(collective_.all_reduce(*hashes, deadline()));
+    for (std::size_t rank = 0; rank < size; ++rank) {
+      std::uint64_t hash = 0;
+      for (std::size_t piece = 0; piece < kPieces; ++piece) {
+        hash |= static_cast<std::uint64_t>((*hashes)[kPieces * rank + piece]) << (16 * piece);
+      }
+      if (hash == own) continue;
+      return Status(
+          Code::kInvalidArgument,
+          fmt::format("rank {} has layout {:016x}, rank {} has {:016x}: all replicas must train the same model", rank,
+                      hash, collective_.rank(), own));
+    }
+    return Status();
+  }
+
+  Collective& collective_;
+  const AllReduceOptions options_;
+  const Optimizer optimizer_;
+  const Clock& clock_;
+  ParamLayout layout_;
+  ParamArenas arenas_;
+  std::optional<OptimizerState> state_;
+  std::vector<Range> buckets_;    // in backward order
+  std::vector<BucketWork> work_;  // by bucket
+  Status failure_;                // the first, of whichever bucket
+  StepContext step_;
+  TransportCounters before_;  // at the step's beginning
+  std::uint64_t last_ticket_ = 0;
+  CommunicationThread thread_;  // last: it works on all of the above
+};
+
+}  // namespace
+
+std::unique_ptr<SyncStrategy> make_allreduce_strategy(Collective& collective, const AllReduceOptions& options,
+                                                      const Clock& clock) {
+  return std::make_unique<AllReduceStrategy>(collective, options, clock);
+}
+
+}  // namespace syncopate::allreduce
