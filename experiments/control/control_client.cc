@@ -1,0 +1,413 @@
+#include "experiments/control/control_client.h"
+
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <condition_variable>
+#include <cstring>
+#include <deque>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <thread>
+
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+#include <zmq.hpp>
+
+#include "common/file_descriptor.h"
+#include "experiments/control/control.pb.h"
+#include "experiments/control/wire_records.h"
+#include "experiments/exit_code.h"
+
+namespace syncopate::experiments {
+namespace {
+
+using control::FromCoordinator;
+using control::ToCoordinator;
+
+constexpr Duration kRecordsEvery = std::chrono::milliseconds(200);
+// The regular deadlines of a wait come first; a process that passes them by this much cannot be helped.
+constexpr Duration kWatchdogMargin = std::chrono::seconds(2);
+constexpr std::chrono::milliseconds kLinger{1000};
+
+struct Outgoing {
+  zmq::message_t head;
+  std::optional<zmq::message_t> weights;
+};
+
+zmq::message_t serialize(const ToCoordinator& message) {
+  zmq::message_t frame(message.ByteSizeLong());
+  message.SerializeToArray(frame.data(), static_cast<int>(frame.size()));
+  return frame;
+}
+
+class Client final : public ControlClient {
+ public:
+  Client(const ControlOptions& options, Activity& activity) : activity_(activity), context_(1) {
+    socket_ = zmq::socket_t(context_, zmq::socket_type::dealer);
+    socket_.set(zmq::sockopt::routing_id, fmt::format("{}-{}", name_of(options.role), options.rank));
+    socket_.set(zmq::sockopt::linger, static_cast<int>(kLinger.count()));
+    socket_.connect(options.address);
+    wake_ = FileDescriptor(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+    ToCoordinator hello;
+    hello.mutable_hello()->set_run_id(options.run_id);
+    hello.mutable_hello()->set_pid(getpid());
+    hello.mutable_hello()->set_host(host_name());
+    post(hello);
+    last_heard_ = last_change_ = clock_.now();
+    thread_ = std::jthread([this](const std::stop_token& stop) { loop(stop); });
+  }
+
+  ~Client() override {
+    thread_.request_stop();
+    ring();
+    thread_.join();
+  }
+
+  Status wait_for_welcome(TimePoint deadline) {
+    std::unique_lock lock(mutex_);
+    if (answered_.wait_until(lock, deadline, [&] { return welcomed_ || stopped_; }) && welcomed_) return Status();
+    return Status(Code::kDeadlineExceeded, "the coordinator does not answer");
+  }
+
+  const std::string& config_toml() const override { return config_toml_; }
+
+  void set_timeout(Duration timeout) override {
+    const std::lock_guard lock(mutex_);
+    timeout_ = timeout;
+  }
+
+  void on_stop(std::function<void()> callback) override {
+    std::unique_lock lock(mutex_);
+    if (stopped_) {
+      lock.unlock();
+      callback();
+    } else {
+      stop_callback_ = std::move(callback);
+    }
+  }
+
+  void on_worker_lost(std::function<void(int)> callback) override {
+    const std::lock_guard lock(mutex_);
+    worker_lost_callback_ = std::move(callback);
+    for (int rank : lost_workers_) worker_lost_callback_(rank);
+  }
+
+  Result<std::vector<std::string>> exchange(const std::string& group, int rank, int size, const std::string& value,
+                                            TimePoint deadline) override {
+    ToCoordinator message;
+    control::Publish& publish = *message.mutable_publish();
+    publish.set_group(group);
+    publish.set_rank(rank);
+    publish.set_size(size);
+    publish.set_value(value);
+    Result<FromCoordinator> answer = ask(message, "group " + group, deadline);
+    if (!answer.ok()) return answer.status();
+    return std::vector<std::string>(answer->members().values().begin(), answer->members().values().end());
+  }
+
+  Result<EpochDecision> ask_epoch(std::int64_t epoch, TimePoint deadline) override {
+    ToCoordinator message;
+    message.mutable_epoch_question()->set_epoch(epoch);
+    Result<FromCoordinator> answer = ask(message, fmt::format("epoch {}", epoch), deadline);
+    if (!answer.ok()) return answer.status();
+    return EpochDecision{answer->epoch_answer().go_on(), answer->epoch_answer().snapshot()};
+  }
+
+  Result<bool> ask_finish(TimePoint deadline) override {
+    ToCoordinator message;
+    message.mutable_finish_question();
+    Result<FromCoordinator> answer = ask(message, "finish", deadline);
+    if (!answer.ok()) return answer.status();
+    return answer->finish_answer().send_weights();
+  }
+
+  void add(const StepRecord& record) override {
+    const std::lock_guard lock(mutex_);
+    *records_.mutable_steps()->add_steps() = to_wire(record);
+  }
+
+  void send_snapshot(const WeightsSnapshot& stamp, std::span<const float> weights) override {
+    ToCoordinator message;
+    *message.mutable_snapshot() = to_wire(stamp);
+    post(message, zmq::message_t(weights.data(), weights.size_bytes()));
+  }
+
+  Result<WeightsSnapshot> next_snapshot() override {
+    std::unique_lock lock(mutex_);
+    answered_.wait(lock, [&] { return stopped_ || !snapshots_.empty(); });
+    if (snapshots_.empty()) return Status(Code::kCancelled, "no more snapshots");
+    WeightsSnapshot snapshot = std::move(snapshots_.front());
+    snapshots_.pop_front();
+    return snapshot;
+  }
+
+  void send_evaluation(const WeightsSnapshot& stamp, double accuracy, double loss) override {
+    ToCoordinator message;
+    control::Evaluation& evaluation = *message.mutable_evaluation();
+    *evaluation.mutable_snapshot() = to_wire(stamp);
+    evaluation.set_accuracy(accuracy);
+    evaluation.set_loss(loss);
+    post(message);
+  }
+
+  void finished(std::int64_t updates, std::int64_t pushes, std::int64_t dropped) override {
+    ToCoordinator message;
+    control::ServerFacts& server = *message.mutable_finished()->mutable_server();
+    server.set_updates(updates);
+    server.set_pushes(pushes);
+    server.set_dropped(dropped);
+    post_records();
+    post(message);
+  }
+
+  void failed(const Status& status) override {
+    ToCoordinator message;
+    control::Failure& failure = *message.mutable_failure();
+    failure.set_code(static_cast<int>(status.code()));
+    failure.set_message(status.message());
+    failure.set_operation(activity_.operation());
+    failure.set_step(activity_.step());
+    post_records();
+    post(message);
+  }
+
+ private:
+  static std::string host_name() {
+    char name[256] = {};
+    gethostname(name, sizeof(name) - 1);
+    return name;
+  }
+
+  void ring() {
+    const std::uint64_t one = 1;
+    (void)!write(wake_.get(), &one, sizeof(one));
+  }
+
+  void post(const ToCoordinator& message, std::optional<zmq::message_t> weights = std::nullopt) {
+    {
+      const std::lock_guard lock(mutex_);
+      outgoing_.push_back({serialize(message), std::move(weights)});
+    }
+    ring();
+  }
+
+  void post_records() {
+    ToCoordinator records;
+    {
+      const std::lock_guard lock(mutex_);
+      records.Swap(&records_);
+    }
+    if (records.steps().steps_size() > 0) post(records);
+  }
+
+  Result<FromCoordinator> ask(const ToCoordinator& question, const std::string& key, TimePoint deadline) {
+    post(question);
+    std::unique_lock lock(mutex_);
+    answered_.wait_until(lock, deadline, [&] { return stopped_ || answers_.contains(key); });
+    const auto found = answers_.find(key);
+    if (found != answers_.end()) {
+      FromCoordinator answer = std::move(found->second);
+      answers_.erase(found);
+      return answer;
+    }
+    if (stopped_) return Status(Code::kCancelled, "told to stop");
+    return Status(Code::kDeadlineExceeded, fmt::format("waiting for {}: not everybody is there", key));
+  }
+
+  // The control thread.
+
+  void loop(const std::stop_token& stop) {
+    TimePoint next_beat = clock_.now(), next_records = next_beat;
+    while (!stop.stop_requested()) {
+      send_queued();
+      receive_all();
+      const TimePoint now = clock_.now();
+      if (now >= next_beat) {
+        beat();
+        next_beat = now + beat_interval();
+      }
+      if (now >= next_records) {
+        post_records();
+        send_queued();
+        next_records = now + kRecordsEvery;
+      }
+      check_coordinator(now);
+      check_own_progress(now);
+      wait_until(std::min(next_beat, next_records));
+    }
+    post_records();
+    send_queued();
+  }
+
+  Duration beat_interval() {
+    const std::lock_guard lock(mutex_);
+    return std::min<Duration>(std::chrono::seconds(1), timeout_ / 10);
+  }
+
+  void wait_until(TimePoint time) {
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(time - clock_.now());
+    zmq::pollitem_t items[] = {{socket_.handle(), 0, ZMQ_POLLIN, 0}, {nullptr, wake_.get(), ZMQ_POLLIN, 0}};
+    zmq::poll(items, 2, std::max(left, std::chrono::milliseconds(0)));
+    std::uint64_t rings = 0;
+    (void)!read(wake_.get(), &rings, sizeof(rings));
+  }
+
+  void send_queued() {
+    while (true) {
+      Outgoing next;
+      {
+        const std::lock_guard lock(mutex_);
+        if (outgoing_.empty()) return;
+        next = std::move(outgoing_.front());
+        outgoing_.pop_front();
+      }
+      socket_.send(next.head, next.weights ? zmq::send_flags::sndmore : zmq::send_flags::none);
+      if (next.weights) socket_.send(*next.weights, zmq::send_flags::none);
+    }
+  }
+
+  void beat() {
+    ToCoordinator message;
+    message.mutable_heartbeat()->set_operation(activity_.operation());
+    message.mutable_heartbeat()->set_step(activity_.step());
+    zmq::message_t frame = serialize(message);
+    socket_.send(frame, zmq::send_flags::none);
+  }
+
+  void receive_all() {
+    zmq::message_t head;
+    while (socket_.recv(head, zmq::recv_flags::dontwait)) {
+      zmq::message_t weights;
+      if (head.more()) (void)socket_.recv(weights, zmq::recv_flags::none);
+      FromCoordinator message;
+      if (message.ParseFromArray(head.data(), static_cast<int>(head.size()))) handle(message, weights);
+    }
+  }
+
+  void handle(FromCoordinator& message, const zmq::message_t& weights) {
+    last_heard_ = clock_.now();
+    switch (message.kind_case()) {
+      case FromCoordinator::kWelcome: {
+        const std::lock_guard lock(mutex_);
+        config_toml_ = message.welcome().config_toml();
+        welcomed_ = true;
+        break;
+      }
+      case FromCoordinator::kMembers: return keep("group " + message.members().group(), message);
+      case FromCoordinator::kEpochAnswer: return keep(fmt::format("epoch {}", message.epoch_answer().epoch()), message);
+      case FromCoordinator::kFinishAnswer: return keep("finish", message);
+      case FromCoordinator::kWorkerLost: {
+        const std::lock_guard lock(mutex_);
+        lost_workers_.push_back(message.worker_lost().rank());
+        if (worker_lost_callback_) worker_lost_callback_(message.worker_lost().rank());
+        return;
+      }
+      case FromCoordinator::kSnapshot: {
+        WeightsSnapshot snapshot = from_wire(message.snapshot());
+        snapshot.weights.resize(weights.size() / sizeof(float));
+        std::memcpy(snapshot.weights.data(), weights.data(), snapshot.weights.size() * sizeof(float));
+        const std::lock_guard lock(mutex_);
+        snapshots_.push_back(std::move(snapshot));
+        break;
+      }
+      case FromCoordinator::kStop:
+        if (!message.stop().reason().empty()) spdlog::info("told to stop: {}", message.stop().reason());
+        return stop_work();
+      case FromCoordinator::kAlive:
+      case FromCoordinator::KIND_NOT_SET: return;
+    }
+    answered_.notify_all();
+  }
+
+  void keep(const std::string& key, FromCoordinator& message) {
+    {
+      const std::lock_guard lock(mutex_);
+      answers_[key].Swap(&message);
+    }
+    answered_.notify_all();
+  }
+
+  void stop_work() {
+    std::function<void()> callback;
+    {
+      const std::lock_guard lock(mutex_);
+      if (stopped_) return;
+      stopped_ = true;
+      callback = stop_callback_;
+    }
+    answered_.notify_all();
+    if (callback) callback();
+  }
+
+  void check_coordinator(TimePoint now) {
+    const Duration silence = now - last_heard_;
+    if (silence < timeout()) return;
+    spdlog::error("nothing heard from the coordinator for {:.1f} s: stopping", seconds(silence));
+    stop_work();
+  }
+
+  // Ends the process where a wait that cannot be interrupted (inside MPI, say) has passed its deadline.
+  void check_own_progress(TimePoint now) {
+    const std::uint64_t changes = activity_.changes();
+    if (changes != changes_ || activity_.may_last()) {
+      changes_ = changes;
+      last_change_ = now;
+    }
+    const Duration still = now - last_change_;
+    if (still < timeout() + kWatchdogMargin) return;
+    failed(Status(Code::kDeadlineExceeded, fmt::format("no progress for {:.0f} s", seconds(still))));
+    send_queued();
+    socket_.close();
+    context_.close();  // waits, as long as the socket lingers, for what is queued
+    _exit(static_cast<int>(ExitCode::kTimeout));
+  }
+
+  Duration timeout() {
+    const std::lock_guard lock(mutex_);
+    return timeout_;
+  }
+
+  Activity& activity_;
+  SteadyClock clock_;
+  zmq::context_t context_;
+  zmq::socket_t socket_;
+  FileDescriptor wake_;
+
+  std::mutex mutex_;  // of what follows
+  std::condition_variable answered_;
+  std::deque<Outgoing> outgoing_;
+  ToCoordinator records_;
+  std::map<std::string, FromCoordinator> answers_;
+  std::deque<WeightsSnapshot> snapshots_;
+  std::vector<int> lost_workers_;
+  std::function<void()> stop_callback_;
+  std::function<void(int)> worker_lost_callback_;
+  std::string config_toml_;
+  Duration timeout_ = std::chrono::seconds(30);
+  bool welcomed_ = false;
+  bool stopped_ = false;
+
+  // Of the control thread alone.
+  TimePoint last_heard_{};
+  TimePoint last_change_{};
+  std::uint64_t changes_ = 0;
+
+  std::jthread thread_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<ControlClient>> ControlClient::connect(const ControlOptions& options, Activity& activity,
+                                                              TimePoint deadline) {
+  try {
+    auto client = std::make_unique<Client>(options, activity);
+    SYNCOPATE_RETURN_IF_ERROR(client->wait_for_welcome(deadline));
+    return std::unique_ptr<ControlClient>(std::move(client));
+  } catch (const zmq::error_t& error) {
+    return Status(Code::kInternal, fmt::format("connecting to the coordinator at {}: {}", options.address, error.what()));
+  }
+}
+
+}  // namespace syncopate::experiments

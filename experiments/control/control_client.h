@@ -1,0 +1,74 @@
+// ControlClient: a process's line to the coordinator. It is the process's rendezvous, takes its step records, asks what is
+// to be decided for all, sends heartbeats that say what the process is doing, and ends the process's waits when the
+// coordinator says stop or is gone itself.
+//
+// A thread of its own owns the socket. All methods may be called from any thread.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "common/activity.h"
+#include "common/rendezvous.h"
+#include "common/step_record.h"
+#include "experiments/plan/job_plan.h"
+
+namespace syncopate::experiments {
+
+struct ControlOptions {
+  std::string address;  // of the coordinator
+  std::string run_id;
+  Role role = Role::kWorker;
+  int rank = 0;
+};
+
+// A stamped copy of the weights.
+struct WeightsSnapshot {
+  std::int64_t epoch = 0;
+  std::int64_t steps_done = 0;
+  TimePoint taken{};
+  bool final = false;
+  std::vector<float> weights;
+};
+
+class ControlClient : public Rendezvous, public RecordSink {
+ public:
+  struct EpochDecision {
+    bool go_on = false;
+    bool snapshot = false;
+  };
+
+  // Connects and says hello; returns when the coordinator has answered. `activity` must outlive the client.
+  static Result<std::unique_ptr<ControlClient>> connect(const ControlOptions& options, Activity& activity,
+                                                        TimePoint deadline);
+
+  // The run's configuration, as the coordinator sent it.
+  virtual const std::string& config_toml() const = 0;
+
+  // The deadline of every wait: silence of the coordinator, and of this process's own work, is judged by it.
+  virtual void set_timeout(Duration timeout) = 0;
+
+  // Called on the control thread, once each, when the process is to stop (at once if that was before); and for every
+  // worker that is lost.
+  virtual void on_stop(std::function<void()> callback) = 0;
+  virtual void on_worker_lost(std::function<void(int rank)> callback) = 0;
+
+  // Shall epoch `epoch` be trained? The same answer for all workers; the first one comes when all have asked.
+  virtual Result<EpochDecision> ask_epoch(std::int64_t epoch, TimePoint deadline) = 0;
+  // Training is over here: does the coordinator want the final weights from this worker?
+  virtual Result<bool> ask_finish(TimePoint deadline) = 0;
+
+  virtual void send_snapshot(const WeightsSnapshot& stamp, std::span<const float> weights) = 0;
+  // The next snapshot to evaluate; cancelled once there will be no more.
+  virtual Result<WeightsSnapshot> next_snapshot() = 0;
+  virtual void send_evaluation(const WeightsSnapshot& stamp, double accuracy, double loss) = 0;
+
+  // The last word of a process. What is queued is sent before the client is destroyed.
+  virtual void finished(std::int64_t updates, std::int64_t pushes, std::int64_t dropped) = 0;
+  virtual void failed(const Status& status) = 0;
+};
+
+}  // namespace syncopate::experiments

@@ -1,0 +1,64 @@
+#include "experiments/control/wire_records.h"
+
+namespace syncopate::experiments {
+
+control::Step to_wire(const StepRecord& record) {
+  control::Step step;
+  step.set_step(record.step);
+  step.set_epoch(record.epoch);
+  step.set_end(record.end.time_since_epoch().count());
+  step.set_total(record.total.count());
+  step.set_data(record.data.count());
+  step.set_forward(record.forward.count());
+  step.set_backward(record.backward.count());
+  step.set_exposed_wait(record.sync.exposed_wait.count());
+  step.set_communication(record.sync.communication.count());
+  step.set_optimizer(record.sync.optimizer.count());
+  step.set_bytes_out(record.sync.bytes_out);
+  step.set_bytes_in(record.sync.bytes_in);
+  step.set_staleness_mean(record.sync.staleness_mean);
+  step.set_staleness_max(record.sync.staleness_max);
+  step.set_samples(record.samples);
+  step.set_loss(record.loss);
+  return step;
+}
+
+StepRecord from_wire(const control::Step& step) {
+  StepRecord record;
+  record.step = step.step();
+  record.epoch = step.epoch();
+  record.end = TimePoint(Duration(step.end()));
+  record.total = Duration(step.total());
+  record.data = Duration(step.data());
+  record.forward = Duration(step.forward());
+  record.backward = Duration(step.backward());
+  record.sync.exposed_wait = Duration(step.exposed_wait());
+  record.sync.communication = Duration(step.communication());
+  record.sync.optimizer = Duration(step.optimizer());
+  record.sync.bytes_out = step.bytes_out();
+  record.sync.bytes_in = step.bytes_in();
+  record.sync.staleness_mean = step.staleness_mean();
+  record.sync.staleness_max = step.staleness_max();
+  record.samples = step.samples();
+  record.loss = step.loss();
+  return record;
+}
+
+control::Snapshot to_wire(const WeightsSnapshot& snapshot) {
+  control::Snapshot stamp;
+  stamp.set_epoch(snapshot.epoch);
+  stamp.set_steps_done(snapshot.steps_done);
+  stamp.set_taken(snapshot.taken.time_since_epoch().count());
+  stamp.set_final(snapshot.final);
+  return stamp;
+}
+
+WeightsSnapshot from_wire(const control::Snapshot& stamp) {
+  return {.epoch = stamp.epoch(),
+          .steps_done = stamp.steps_done(),
+          .taken = TimePoint(Duration(stamp.taken())),
+          .final = stamp.final(),
+          .weights = {}};
+}
+
+}  // namespace syncopate::experiments

@@ -1,0 +1,17 @@
+// Between the records of the program and those of the wire.
+#pragma once
+
+#include "common/step_record.h"
+#include "experiments/control/control.pb.h"
+#include "experiments/control/control_client.h"
+
+namespace syncopate::experiments {
+
+control::Step to_wire(const StepRecord& record);
+StepRecord from_wire(const control::Step& step);
+
+// The stamp alone; the weights travel in a frame of their own.
+control::Snapshot to_wire(const WeightsSnapshot& snapshot);
+WeightsSnapshot from_wire(const control::Snapshot& snapshot);
+
+}  // namespace syncopate::experiments

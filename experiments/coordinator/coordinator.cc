@@ -1,0 +1,341 @@
+#include "experiments/coordinator/coordinator.h"
+
+#include <signal.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#include <cstring>
+#include <fstream>
+#include <map>
+
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+#include <zmq.hpp>
+
+#include "experiments/config/toml.h"
+#include "experiments/control/control.pb.h"
+#include "experiments/control/wire_records.h"
+
+namespace syncopate::experiments {
+namespace {
+
+using control::FromCoordinator;
+using control::ToCoordinator;
+
+constexpr std::chrono::milliseconds kTick{100};
+
+std::string last_line_of(const std::string& file) {
+  std::ifstream lines(file);
+  std::string line, last = "it printed nothing";
+  while (std::getline(lines, line)) {
+    if (line.find_first_not_of(" \t-") != std::string::npos) last = line;
+  }
+  return last + " (" + file + ")";
+}
+
+class Coordinator {
+ public:
+  Coordinator(const RunConfig& config, const JobPlan& plan, RunObserver& observer, Interrupts& interrupts)
+      : config_(config),
+        plan_(plan),
+        observer_(observer),
+        interrupts_(interrupts),
+        monitor_(plan,
+                 {.survives_worker_loss = config.mode == Mode::kPs && !config.consistency.updates_together(),
+                  .timeout = from_seconds(config.timeout_seconds)},
+                 clock_.now()),
+        context_(1),
+        socket_(context_, zmq::socket_type::router),
+        handles_(plan.processes.size()) {
+    socket_.set(zmq::sockopt::linger, 500);
+    socket_.bind("tcp://127.0.0.1:*");
+    for (std::size_t i = 0; i < plan.processes.size(); ++i) {
+      const ProcessSpec& process = plan.processes[i];
+      by_identity_[fmt::format("{}-{}", name_of(process.role), process.rank)] = i;
+    }
+  }
+
+  // Whatever happens, nothing that was started lives on.
+  ~Coordinator() {
+    for (const StartedChild& child : children_) {
+      kill(child.pid, SIGKILL);
+      waitpid(child.pid, nullptr, 0);
+    }
+  }
+
+  Result<RunOutcome> run(Launcher& launcher, const CoordinatorOptions& options) {
+    Result<std::vector<StartedChild>> children =
+        launcher.start(plan_, {options.program, socket_.get(zmq::sockopt::last_endpoint), options.log_directory});
+    if (!children.ok()) return children.status();
+    children_ = std::move(*children);
+    while (!monitor_.over() || !children_.empty()) {
+      wait();
+      if (interrupts_.take()) monitor_.on_interrupt(clock_.now());
+      receive_all();
+      look_at_children();
+      look_at_grandchildren();
+      const TimePoint now = clock_.now();
+      if (Status status = observer_.on_tick(now); !status.ok()) monitor_.on_output_failure(status, now);
+      monitor_.on_tick(now);
+      for (const MonitorAction& action : monitor_.take_actions()) act(action);
+    }
+    outcome_.verdict = monitor_.verdict();
+    return outcome_;
+  }
+
+ private:
+  void wait() {
+    std::vector<zmq::pollitem_t> items{{socket_.handle(), 0, ZMQ_POLLIN, 0},
+                                       {nullptr, interrupts_.handle(), ZMQ_POLLIN, 0}};
+    for (const StartedChild& child : children_) items.push_back({nullptr, child.handle.get(), ZMQ_POLLIN, 0});
+    for (const FileDescriptor& handle : handles_) {
+      if (handle.open()) items.push_back({nullptr, handle.get(), ZMQ_POLLIN, 0});
+    }
+    zmq::poll(items.data(), items.size(), kTick);
+  }
+
+  // Messages in.
+
+  void receive_all() {
+    zmq::message_t identity, head;
+    while (socket_.recv(identity, zmq::recv_flags::dontwait)) {
+      zmq::message_t weights;
+      const bool has_head = identity.more() && socket_.recv(head, zmq::recv_flags::none);
+      if (has_head && head.more()) (void)socket_.recv(weights, zmq::recv_flags::none);
+      ToCoordinator message;
+      const auto sender = by_identity_.find(identity.to_string());
+      if (!has_head || sender == by_identity_.end() ||
+          !message.ParseFromArray(head.data(), static_cast<int>(head.size()))) {
+        if (dropped_++ == 0) spdlog::warn("a stranger's message was dropped");
+        continue;
+      }
+      monitor_.on_heard(sender->second, clock_.now());
+      handle(sender->second, message, weights);
+    }
+  }
+
+  void handle(std::size_t process, const ToCoordinator& message, zmq::message_t& weights) {
+    const TimePoint now = clock_.now();
+    switch (message.kind_case()) {
+      case ToCoordinator::kHello: return welcome(process, message.hello(), now);
+      case ToCoordinator::kPublish: return publish(process, message.publish());
+      case ToCoordinator::kHeartbeat: {
+        monitor_.on_heartbeat(process, message.heartbeat().operation(), message.heartbeat().step(), now);
+        FromCoordinator answer;
+        answer.mutable_alive();
+        return send(process, answer);
+      }
+      case ToCoordinator::kSteps: {
+        std::vector<StepRecord> records;
+        for (const control::Step& step : message.steps().steps()) records.push_back(from_wire(step));
+        return observer_.on_steps(plan_.processes[process].rank, records);
+      }
+      case ToCoordinator::kEpochQuestion: return on_epoch_question(process, message.epoch_question().epoch(), now);
+      case ToCoordinator::kSnapshot: return on_snapshot(message.snapshot(), weights);
+      case ToCoordinator::kEvaluation: return on_evaluation(message.evaluation(), now);
+      case ToCoordinator::kFinishQuestion: {
+        FromCoordinator answer;
+        answer.mutable_finish_answer()->set_send_weights(!final_asked_ && monitor_.chief() == process);
+        final_asked_ |= answer.finish_answer().send_weights();
+        return send(process, answer);
+      }
+      case ToCoordinator::kFinished:
+        outcome_.server_updates += message.finished().server().updates();
+        outcome_.server_dropped += message.finished().server().dropped();
+        return monitor_.on_finished(process, now);
+      case ToCoordinator::kFailure:
+        return monitor_.on_failure(process,
+                                   Status(static_cast<Code>(message.failure().code()), message.failure().message()),
+                                   message.failure().operation(), message.failure().step(), now);
+      case ToCoordinator::KIND_NOT_SET: return;
+    }
+  }
+
+  void welcome(std::size_t process, const control::Hello& hello, TimePoint now) {
+    if (hello.run_id() != plan_.run_id) return;
+    monitor_.on_hello(process, hello.pid(), hello.host(), now);
+    const bool is_own_child = std::any_of(children_.begin(), children_.end(),
+                                          [&](const StartedChild& child) { return child.process == process; });
+    if (!is_own_child && hello.host() == plan_.processes[process].host) {
+      handles_[process] = FileDescriptor(static_cast<int>(syscall(SYS_pidfd_open, static_cast<pid_t>(hello.pid()), 0)));
+    }
+    FromCoordinator answer;
+    answer.mutable_welcome()->set_config_toml(to_toml(config_));
+    send(process, answer);
+  }
+
+  void publish(std::size_t process, const control::Publish& publish) {
+    if (publish.size() < 1 || publish.rank() < 0 || publish.rank() >= publish.size()) return;
+    Group& group = groups_[publish.group()];
+    group.members[publish.rank()] = publish.value();
+    group.askers.push_back(process);
+    if (static_cast<int>(group.members.size()) < publish.size()) return;
+    FromCoordinator answer;
+    answer.mutable_members()->set_group(publish.group());
+    for (const auto& [rank, value] : group.members) answer.mutable_members()->add_values(value);
+    // A process with several members in the group gets an answer for each.
+    for (std::size_t asker : std::exchange(group.askers, {})) send(asker, answer);
+  }
+
+  void on_epoch_question(std::size_t process, std::int64_t epoch, TimePoint now) {
+    if (epoch == 0 && !training_begun_) {
+      waiting_to_train_.push_back(process);
+      return monitor_.on_ready_to_train(process, now);
+    }
+    answer_epoch(process, epoch);
+  }
+
+  void answer_epoch(std::size_t process, std::int64_t epoch) {
+    // Decided once, when the first worker asks.
+    const auto [decision, is_new] = epochs_.try_emplace(epoch, !outcome_.target_reached);
+    FromCoordinator answer;
+    answer.mutable_epoch_answer()->set_epoch(epoch);
+    answer.mutable_epoch_answer()->set_go_on(decision->second);
+    answer.mutable_epoch_answer()->set_snapshot(monitor_.chief() == process);
+    send(process, answer);
+  }
+
+  void on_snapshot(const control::Snapshot& stamp, zmq::message_t& weights) {
+    if (stamp.final()) {
+      observer_.on_final_weights({weights.data<float>(), weights.size() / sizeof(float)});
+    }
+    FromCoordinator message;
+    *message.mutable_snapshot() = stamp;
+    const auto evaluator = by_identity_.find(fmt::format("{}-0", name_of(Role::kEvaluator)));
+    send(evaluator->second, message, &weights);
+    monitor_.on_snapshot_sent_to_evaluator();
+  }
+
+  void on_evaluation(const control::Evaluation& evaluation, TimePoint now) {
+    const control::Snapshot& stamp = evaluation.snapshot();
+    observer_.on_evaluation({.epoch = stamp.epoch(),
+                             .steps_done = stamp.steps_done(),
+                             .taken = TimePoint(Duration(stamp.taken())),
+                             .final = stamp.final(),
+                             .accuracy = evaluation.accuracy(),
+                             .loss = evaluation.loss()});
+    if (config_.target_accuracy > 0 && evaluation.accuracy() >= config_.target_accuracy) outcome_.target_reached = true;
+    monitor_.on_evaluation(now);
+  }
+
+  // Messages out.
+
+  void send(std::size_t process, const FromCoordinator& message, zmq::message_t* weights = nullptr) {
+    const ProcessSpec& to = plan_.processes[process];
+    zmq::message_t identity(fmt::format("{}-{}", name_of(to.role), to.rank));
+    zmq::message_t head(message.ByteSizeLong());
+    message.SerializeToArray(head.data(), static_cast<int>(head.size()));
+    // A router drops what is meant for somebody who is not connected: those have not said hello, or are gone.
+    socket_.send(identity, zmq::send_flags::sndmore);
+    socket_.send(head, weights != nullptr ? zmq::send_flags::sndmore : zmq::send_flags::none);
+    if (weights != nullptr) socket_.send(*weights, zmq::send_flags::none);
+  }
+
+  void act(const MonitorAction& action) {
+    switch (action.kind) {
+      case MonitorAction::Kind::kStopAll: {
+        FromCoordinator message;
+        message.mutable_stop()->set_reason(action.text);
+        for (std::size_t i = 0; i < plan_.processes.size(); ++i) send(i, message);
+        return;
+      }
+      case MonitorAction::Kind::kKill: return kill_process(action.process);
+      case MonitorAction::Kind::kWorkerLost: {
+        FromCoordinator message;
+        message.mutable_worker_lost()->set_rank(action.rank);
+        for (std::size_t i = 0; i < plan_.processes.size(); ++i) {
+          if (plan_.processes[i].role == Role::kServer) send(i, message);
+        }
+        return;
+      }
+      case MonitorAction::Kind::kReleaseTraining: {
+        training_begun_ = true;
+        observer_.on_training_begins(clock_.now());
+        for (std::size_t process : waiting_to_train_) answer_epoch(process, 0);
+        return;
+      }
+      case MonitorAction::Kind::kReport:
+        outcome_.reports.push_back(action.text);
+        return observer_.on_report(action.text);
+    }
+  }
+
+  // Processes.
+
+  void kill_process(std::size_t process) {
+    if (handles_[process].open()) syscall(SYS_pidfd_send_signal, handles_[process].get(), SIGKILL, nullptr, 0);
+    for (const StartedChild& child : children_) {
+      // Under mpirun a process that has not said hello can only be reached through what carries it.
+      if (child.process == process || !child.process) kill(child.pid, SIGKILL);
+    }
+  }
+
+  void look_at_children() {
+    std::erase_if(children_, [&](const StartedChild& child) {
+      int status = 0;
+      if (waitpid(child.pid, &status, WNOHANG) != child.pid) return false;
+      ProcessEnd end;
+      if (WIFSIGNALED(status)) end.signal = WTERMSIG(status);
+      if (WIFEXITED(status)) end.exit_code = WEXITSTATUS(status);
+      const TimePoint now = clock_.now();
+      receive_all();  // its last words come before its end
+      if (child.process) {
+        monitor_.on_end(*child.process, end, now);
+      } else {
+        look_at_grandchildren();
+        monitor_.on_carrier_end(end.exit_code.value_or(128), child.name, last_line_of(child.log_file), now);
+      }
+      return true;
+    });
+  }
+
+  // Processes whose parent is not we: they can be seen to end, but not how.
+  void look_at_grandchildren() {
+    for (std::size_t i = 0; i < handles_.size(); ++i) {
+      if (!handles_[i].open()) continue;
+      zmq::pollitem_t item{nullptr, handles_[i].get(), ZMQ_POLLIN, 0};
+      zmq::poll(&item, 1, std::chrono::milliseconds(0));
+      if (item.revents == 0) continue;
+      handles_[i] = FileDescriptor();
+      receive_all();
+      monitor_.on_end(i, {}, clock_.now());
+    }
+  }
+
+  struct Group {
+    std::map<int, std::string> members;
+    std::vector<std::size_t> askers;
+  };
+
+  const RunConfig& config_;
+  const JobPlan& plan_;
+  RunObserver& observer_;
+  Interrupts& interrupts_;
+  SteadyClock clock_;
+  RunMonitor monitor_;
+  zmq::context_t context_;
+  zmq::socket_t socket_;
+  std::map<std::string, std::size_t> by_identity_;
+  std::vector<StartedChild> children_;   // still running
+  std::vector<FileDescriptor> handles_;  // pidfds of processes that are not our children, by process
+  std::map<std::string, Group> groups_;
+  std::map<std::int64_t, bool> epochs_;  // whether to train it, once decided
+  std::vector<std::size_t> waiting_to_train_;
+  bool training_begun_ = false;
+  bool final_asked_ = false;
+  std::int64_t dropped_ = 0;
+  RunOutcome outcome_;
+};
+
+}  // namespace
+
+Result<RunOutcome> coordinate(const RunConfig& config, const JobPlan& plan, const CoordinatorOptions& options,
+                              Launcher& launcher, RunObserver& observer, Interrupts& interrupts) {
+  try {
+    return Coordinator(config, plan, observer, interrupts).run(launcher, options);
+  } catch (const zmq::error_t& error) {
+    return Status(Code::kInternal, fmt::format("the coordinator's socket: {}", error.what()));
+  }
+}
+
+}  // namespace syncopate::experiments

@@ -1,0 +1,57 @@
+// Coordinator: carries a run out. It launches the processes, brings them together, relays snapshots to the evaluator,
+// hands what is measured to an observer, and does what RunMonitor decides.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "common/step_record.h"
+#include "experiments/config/run_config.h"
+#include "experiments/coordinator/interrupts.h"
+#include "experiments/coordinator/run_monitor.h"
+#include "experiments/launcher/launcher.h"
+
+namespace syncopate::experiments {
+
+struct EvaluationResult {
+  std::int64_t epoch = 0;
+  std::int64_t steps_done = 0;  // of the worker whose weights they are
+  TimePoint taken{};
+  bool final = false;
+  double accuracy = 0;
+  double loss = 0;
+};
+
+// Takes what a run yields, on the coordinator's thread, while it goes on.
+class RunObserver {
+ public:
+  virtual ~RunObserver() = default;
+  virtual void on_training_begins(TimePoint now) = 0;
+  virtual void on_steps(int worker, std::span<const StepRecord> steps) = 0;
+  virtual void on_evaluation(const EvaluationResult& result) = 0;
+  virtual void on_final_weights(std::span<const float> weights) = 0;
+  // Something a person should know: a lost worker, say.
+  virtual void on_report(const std::string& line) = 0;
+  // Called about every 100 ms. A failure (the disk is full) ends the run.
+  virtual Status on_tick(TimePoint now) = 0;
+};
+
+struct RunOutcome {
+  std::optional<Verdict> verdict;    // none: success
+  std::vector<std::string> reports;  // what on_report was told
+  bool target_reached = false;
+  std::int64_t server_updates = 0;   // over all servers
+  std::int64_t server_dropped = 0;
+};
+
+struct CoordinatorOptions {
+  std::string program;        // the executable to launch
+  std::string log_directory;  // exists
+};
+
+// Returns when every process of the run has ended. `config` has been through resolve().
+Result<RunOutcome> coordinate(const RunConfig& config, const JobPlan& plan, const CoordinatorOptions& options,
+                              Launcher& launcher, RunObserver& observer, Interrupts& interrupts);
+
+}  // namespace syncopate::experiments

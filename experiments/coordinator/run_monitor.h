@@ -1,0 +1,125 @@
+// RunMonitor: decides what becomes of a run. Pure: it is told what happened and when, and says what is to be done.
+//
+// A run ends in success, in one verdict, or, under ps with async or bounded consistency, goes on without a lost worker. A
+// verdict names the process at the root of the failure: a process that was killed or has fallen silent rather than those
+// that noticed it, which is why reports of lost peers and passed deadlines are given a moment to be explained.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/clock.h"
+#include "common/status.h"
+#include "experiments/exit_code.h"
+#include "experiments/plan/job_plan.h"
+
+namespace syncopate::experiments {
+
+struct Verdict {
+  ExitCode code = ExitCode::kInternal;
+  std::string line;  // for a person
+};
+
+// How a process ended, as far as the coordinator can see.
+struct ProcessEnd {
+  std::optional<int> exit_code;  // neither: it is gone, and its status is its parent's
+  std::optional<int> signal;
+};
+
+struct MonitorAction {
+  enum class Kind {
+    kStopAll,      // ask every process that is still there to stop; `text` is the reason, empty if all is done
+    kKill,         // SIGKILL to process `process`
+    kWorkerLost,   // tell all servers that worker `rank` is lost
+    kReleaseTraining,  // answer everybody who has asked for the first epoch
+    kReport,       // show `text` to the person: the run goes on
+  };
+  Kind kind;
+  std::size_t process = 0;  // index in the plan
+  int rank = 0;
+  std::string text;
+};
+
+class RunMonitor {
+ public:
+  struct Options {
+    bool survives_worker_loss = false;  // ps with async or bounded
+    Duration timeout = std::chrono::seconds(30);
+  };
+
+  // `plan` must outlive the monitor. The run begins `now`.
+  RunMonitor(const JobPlan& plan, const Options& options, TimePoint now);
+
+  // What happened. `process` is an index into the plan's processes.
+  void on_hello(std::size_t process, std::int64_t pid, const std::string& host, TimePoint now);
+  void on_heard(std::size_t process, TimePoint now);
+  void on_heartbeat(std::size_t process, const std::string& operation, std::int64_t step, TimePoint now);
+  void on_ready_to_train(std::size_t process, TimePoint now);
+  void on_snapshot_sent_to_evaluator() { ++evaluations_due_; }
+  void on_evaluation(TimePoint now);
+  void on_finished(std::size_t process, TimePoint now);
+  void on_failure(std::size_t process, const Status& status, const std::string& operation, std::int64_t step,
+                  TimePoint now);
+  void on_end(std::size_t process, const ProcessEnd& end, TimePoint now);
+  // What carries the processes (mpirun) has ended with this exit code.
+  void on_carrier_end(int exit_code, const std::string& carrier, const std::string& last_words, TimePoint now);
+  // The results cannot be written.
+  void on_output_failure(const Status& status, TimePoint now);
+  void on_interrupt(TimePoint now);
+  // Time has passed. To be called at least about every 100 ms.
+  void on_tick(TimePoint now);
+
+  // What is to be done, in order. Empties the list.
+  std::vector<MonitorAction> take_actions();
+
+  bool over() const;  // every process has ended
+  const std::optional<Verdict>& verdict() const { return verdict_; }
+  // The worker that takes snapshots and hands in the final weights: the lowest rank still there, if any.
+  std::optional<std::size_t> chief() const;
+  bool still_there(std::size_t process) const;
+  std::int64_t pid(std::size_t process) const { return processes_[process].pid; }
+
+ private:
+  enum class State { kExpected, kRunning, kFinished, kFailed, kEnded };
+  struct Process {
+    State state = State::kExpected;
+    bool lost = false;  // given up; the run goes on without it
+    bool ready_to_train = false;
+    std::int64_t pid = 0;
+    std::string host;
+    std::string operation = "starting";
+    std::int64_t step = 0;
+    TimePoint last_heard{};
+  };
+  struct Suspicion {
+    Verdict verdict;
+    TimePoint until{};  // when it becomes the verdict, unless something explains it
+  };
+
+  std::string describe(std::size_t process, TimePoint now) const;
+  int live_workers() const;
+  bool is_worker(std::size_t process) const { return plan_.processes[process].role == Role::kWorker; }
+  // A process is gone without having finished: either the run goes on, or this is the verdict.
+  void lose(std::size_t process, ExitCode code, const std::string& how, TimePoint now);
+  void conclude(Verdict verdict, TimePoint now);
+  void begin_stopping(const std::string& reason, TimePoint now);
+  void release_training_if_all_ready();
+  void stop_if_all_done(TimePoint now);
+
+  const JobPlan& plan_;
+  const Options options_;
+  std::vector<Process> processes_;
+  std::vector<MonitorAction> actions_;
+  std::optional<Verdict> verdict_;
+  std::optional<Suspicion> suspicion_;
+  bool training_released_ = false;
+  bool stopping_ = false;
+  bool killed_all_ = false;
+  TimePoint kill_at_{};          // when stopping: patience ends
+  std::optional<TimePoint> end_by_;  // once all workers have finished: when the rest must have, too
+  int evaluations_due_ = 0;
+};
+
+}  // namespace syncopate::experiments

@@ -1,0 +1,55 @@
+// Launcher: starts the processes of a plan. What they print goes to files of their own.
+#pragma once
+
+#include <sys/types.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/file_descriptor.h"
+#include "common/status.h"
+#include "experiments/plan/job_plan.h"
+
+namespace syncopate::experiments {
+
+struct LaunchOptions {
+  std::string program;        // path of the executable that all roles share
+  std::string rendezvous;     // the coordinator's address, passed on as --rendezvous=
+  std::string log_directory;  // exists; receives worker-0.log, server-1.log, ...
+};
+
+// A child of this process.
+struct StartedChild {
+  pid_t pid = 0;
+  FileDescriptor handle;               // pidfd: readable once the child has ended
+  std::optional<std::size_t> process;  // index in the plan; none: it carries processes (mpirun)
+  std::string name;                    // "worker 1", "mpirun"
+  std::string log_file;
+};
+
+class Launcher {
+ public:
+  virtual ~Launcher() = default;
+
+  // Starts everything, or nothing that lives on: on failure, what was started is killed.
+  virtual Result<std::vector<StartedChild>> start(const JobPlan& plan, const LaunchOptions& options) = 0;
+};
+
+// One child process for each process of the plan, in a process group of its own: Ctrl-C reaches the coordinator alone.
+std::unique_ptr<Launcher> make_local_launcher();
+
+// Workers and servers under one mpirun; the evaluator as a child beside it.
+std::unique_ptr<Launcher> make_mpirun_launcher();
+
+// Starts one child with the given command line (its first element is the program, looked up in PATH) and environment
+// additions; standard output and error go to `log_file`. Shared by the launchers.
+Result<StartedChild> start_child(const std::vector<std::string>& command,
+                                 const std::vector<std::pair<std::string, std::string>>& environment,
+                                 const std::string& name, const std::string& log_file);
+
+// "worker-1.log" for the process named "worker 1".
+std::string log_name_of(const ProcessSpec& process);
+
+}  // namespace syncopate::experiments

@@ -1,0 +1,105 @@
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cstring>
+
+#include <fmt/format.h>
+
+#include "experiments/launcher/launcher.h"
+
+extern char** environ;
+
+namespace syncopate::experiments {
+namespace {
+
+// C's way to pass texts: pointers into `texts`, and a null at the end.
+std::vector<char*> pointers_to(std::vector<std::string>& texts) {
+  std::vector<char*> pointers;
+  for (std::string& text : texts) pointers.push_back(text.data());
+  pointers.push_back(nullptr);
+  return pointers;
+}
+
+std::vector<std::string> environment_with(const std::vector<std::pair<std::string, std::string>>& additions) {
+  std::vector<std::string> all;
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    const std::string_view text = *entry;
+    bool replaced = false;
+    for (const auto& [name, value] : additions) replaced |= text.starts_with(name + "=");
+    if (!replaced) all.emplace_back(text);
+  }
+  for (const auto& [name, value] : additions) all.push_back(name + "=" + value);
+  return all;
+}
+
+class LocalLauncher final : public Launcher {
+ public:
+  Result<std::vector<StartedChild>> start(const JobPlan& plan, const LaunchOptions& options) override {
+    std::vector<StartedChild> children;
+    for (std::size_t i = 0; i < plan.processes.size(); ++i) {
+      const ProcessSpec& process = plan.processes[i];
+      std::vector<std::string> command{options.program};
+      command.insert(command.end(), process.arguments.begin(), process.arguments.end());
+      command.push_back("--rendezvous=" + options.rendezvous);
+      Result<StartedChild> child = start_child(command, process.environment, process.name(),
+                                               options.log_directory + "/" + log_name_of(process));
+      if (!child.ok()) {
+        for (const StartedChild& started : children) kill(started.pid, SIGKILL);
+        return child.status();
+      }
+      child->process = i;
+      children.push_back(std::move(*child));
+    }
+    return children;
+  }
+};
+
+}  // namespace
+
+Result<StartedChild> start_child(const std::vector<std::string>& command,
+                                 const std::vector<std::pair<std::string, std::string>>& environment,
+                                 const std::string& name, const std::string& log_file) {
+  std::vector<std::string> arguments = command;
+  std::vector<std::string> variables = environment_with(environment);
+
+  posix_spawn_file_actions_t files;
+  posix_spawn_file_actions_init(&files);
+  posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+  posix_spawn_file_actions_addopen(&files, STDOUT_FILENO, log_file.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0644);
+  posix_spawn_file_actions_adddup2(&files, STDOUT_FILENO, STDERR_FILENO);
+
+  // A child begins with no signal blocked and in a process group of its own.
+  posix_spawnattr_t attributes;
+  posix_spawnattr_init(&attributes);
+  sigset_t none;
+  sigemptyset(&none);
+  posix_spawnattr_setsigmask(&attributes, &none);
+  posix_spawnattr_setpgroup(&attributes, 0);
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETPGROUP);
+
+  StartedChild child{.name = name, .log_file = log_file};
+  const int error = posix_spawnp(&child.pid, arguments[0].c_str(), &files, &attributes,
+                                 pointers_to(arguments).data(), pointers_to(variables).data());
+  posix_spawn_file_actions_destroy(&files);
+  posix_spawnattr_destroy(&attributes);
+  if (error != 0) {
+    return Status(Code::kInternal, fmt::format("cannot start {} ({}): {}", name, arguments[0], strerror(error)));
+  }
+  child.handle = FileDescriptor(static_cast<int>(syscall(SYS_pidfd_open, child.pid, 0)));
+  if (!child.handle.open()) {
+    kill(child.pid, SIGKILL);
+    return Status(Code::kInternal, fmt::format("cannot watch {} (pidfd_open): {}", name, strerror(errno)));
+  }
+  return child;
+}
+
+std::string log_name_of(const ProcessSpec& process) {
+  return fmt::format("{}-{}.log", name_of(process.role), process.rank);
+}
+
+std::unique_ptr<Launcher> make_local_launcher() { return std::make_unique<LocalLauncher>(); }
+
+}  // namespace syncopate::experiments
