@@ -1,6 +1,7 @@
 # syncopate_options: what every target is compiled with.
 add_library(syncopate_options INTERFACE)
-target_compile_options(syncopate_options INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion)
+target_compile_options(syncopate_options INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion
+                       -Wno-missing-field-initializers)
 # The compiler must be free to vectorise sums of products; NaN and infinity keep their meaning.
 target_compile_options(syncopate_options INTERFACE -fno-math-errno -fno-trapping-math)
 if(SYNCOPATE_NATIVE)

@@ -3,27 +3,12 @@
 #include <algorithm>
 #include <cassert>
 
+#include "common/hash.h"
+
 namespace syncopate {
 namespace {
 
 std::size_t align_up(std::size_t elements) { return (elements + kAlignment - 1) / kAlignment * kAlignment; }
-
-// FNV-1a, 64 bits.
-class Fnv {
- public:
-  void add(std::uint64_t value) {
-    for (int byte = 0; byte < 8; ++byte) add_byte(static_cast<unsigned char>(value >> (8 * byte)));
-  }
-  void add(const std::string& text) {
-    add(text.size());
-    for (char c : text) add_byte(static_cast<unsigned char>(c));
-  }
-  std::uint64_t value() const { return value_; }
-
- private:
-  void add_byte(unsigned char byte) { value_ = (value_ ^ byte) * 0x100000001B3ull; }
-  std::uint64_t value_ = 0xCBF29CE484222325ull;
-};
 
 }  // namespace
 

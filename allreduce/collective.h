@@ -1,0 +1,44 @@
+// Collective: operations that all ranks of a group carry out together. Every rank calls the same operations in the same
+// order with buffers of the same length. One thread an instance.
+#pragma once
+
+#include <memory>
+#include <span>
+
+#include "common/clock.h"
+#include "common/status.h"
+#include "common/transport/transport.h"
+
+namespace syncopate::allreduce {
+
+class Collective {
+ public:
+  virtual ~Collective() = default;
+
+  virtual int rank() const = 0;
+  virtual int size() const = 0;
+  // "ring", "mpi"
+  virtual const char* name() const = 0;
+
+  // Zeroed memory, aligned to a cache line, that the operations work on in place; lives as long as the collective.
+  virtual Result<std::span<float>> allocate(std::size_t elements) = 0;
+
+  // The sum over all ranks, in every rank's buffer, in place. After it, the buffer is the caller's again. `buffer` must
+  // lie in memory from allocate(). On failure its contents are undefined.
+  virtual Status all_reduce(std::span<float> buffer, TimePoint deadline) = 0;
+  // The root's buffer, in every rank's.
+  virtual Status broadcast(std::span<float> buffer, int root, TimePoint deadline) = 0;
+  // Nobody leaves before everybody has entered.
+  virtual Status barrier(TimePoint deadline) = 0;
+
+  // Makes waits under way and to come return cancelled, where the wire can be interrupted. Any thread.
+  virtual void interrupt() = 0;
+
+  // Payload bytes that this rank has sent and received so far.
+  virtual TransportCounters counters() const = 0;
+};
+
+// Runs pure schedules over a transport, which must outlive it. all_reduce is the ring's.
+std::unique_ptr<Collective> make_ring_collective(Transport& transport);
+
+}  // namespace syncopate::allreduce

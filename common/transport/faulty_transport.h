@@ -1,0 +1,66 @@
+// FaultyTransport: a transport that misbehaves as told, for tests. Wraps another one and acts on what is sent through
+// it.
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <set>
+
+#include "common/random.h"
+#include "common/transport/transport.h"
+
+namespace syncopate {
+
+struct FaultPlan {
+  std::uint64_t seed = 1;
+  double drop = 0;       // probability that a message is never delivered
+  double duplicate = 0;  // probability that it is delivered twice
+  double delay = 0;      // probability that it is held back until `delayed_by` later
+  Duration delayed_by = std::chrono::milliseconds(5);
+};
+
+class FaultyTransport final : public Transport {
+ public:
+  FaultyTransport(std::unique_ptr<Transport> inner, FaultPlan plan)
+      : inner_(std::move(inner)), plan_(plan), random_(plan.seed) {}
+
+  // From now on nothing reaches `peer`, and nothing from it is received: both are dropped in silence, as by a cut
+  // cable.
+  void cut(int peer) { cut_.insert(peer); }
+  void mend(int peer) { cut_.erase(peer); }
+
+  int rank() const override { return inner_->rank(); }
+  int size() const override { return inner_->size(); }
+  const char* name() const override { return inner_->name(); }
+  Result<std::span<std::byte>> allocate(std::size_t bytes) override { return inner_->allocate(bytes); }
+  Status send(int peer, std::string_view header, std::span<const std::byte> payload, PendingSends* pending,
+              TimePoint deadline) override;
+  Result<Message> receive(TimePoint deadline) override;
+  Status wait(const PendingSends& pending, TimePoint deadline) override;
+  void progress() override;
+  void interrupt() override { inner_->interrupt(); }
+  TransportCounters counters() const override { return inner_->counters(); }
+
+ private:
+  struct Held {
+    int peer;
+    std::string header;
+    std::span<const std::byte> payload;
+    PendingSends::Counter pending;  // counts the message while it is held
+    PendingSends inner;             // counts it afterwards
+    TimePoint until;
+    bool sent = false;
+  };
+
+  // Sends what was held back long enough. Returns when the next one is due.
+  TimePoint release_held();
+
+  std::unique_ptr<Transport> inner_;
+  const FaultPlan plan_;
+  Random random_;
+  SteadyClock clock_;
+  std::set<int> cut_;
+  std::deque<Held> held_;
+};
+
+}  // namespace syncopate

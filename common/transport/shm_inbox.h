@@ -1,0 +1,60 @@
+// The layout of an endpoint's inbox in shared memory: a doorbell, and for every sender a ring of slots.
+//
+//   sender                                     receiver
+//   waits until its next slot is kFree
+//   writes header and where the payload lies
+//   state = kFull, rings the doorbell    ->    finds the slot full, uses the payload where it lies
+//   finds the slot free: payload let go  <-    state = kFree, rings the sender's doorbell
+//
+// A slot has one writer at a time: the sender while it is free, the receiver while it is full.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "common/futex.h"
+#include "common/transport/transport.h"
+
+namespace syncopate {
+
+inline constexpr std::uint32_t kSlotsPerSender = 64;
+
+struct alignas(64) ShmSlot {
+  enum State : std::uint32_t { kFree = 0, kFull = 1 };
+
+  std::atomic<std::uint32_t> state;
+  std::uint32_t header_bytes;
+  std::uint64_t arena;  // the sender's number for it
+  std::uint64_t offset;
+  std::uint64_t payload_bytes;
+  char header[kMaxHeaderBytes];
+};
+
+// What an endpoint sleeps on: rung when a message has come, or a payload of its own was let go.
+struct alignas(64) ShmDoorbell {
+  std::atomic<std::uint32_t> rings;
+  std::atomic<std::uint32_t> sleeping;
+
+  void ring() {
+    rings.fetch_add(1);
+    if (sleeping.load() != 0) futex_wake(rings);
+  }
+};
+
+struct ShmInbox {
+  std::uint64_t run;  // hash of run and group
+  std::uint64_t senders;
+  ShmDoorbell doorbell;
+  ShmSlot slots[1];  // [senders][kSlotsPerSender]
+
+  static std::size_t bytes_for(int senders) {
+    return sizeof(ShmInbox) + sizeof(ShmSlot) * kSlotsPerSender * static_cast<std::size_t>(senders);
+  }
+  ShmSlot& slot(int sender, std::uint64_t sequence) {
+    return slots[static_cast<std::uint64_t>(sender) * kSlotsPerSender + sequence % kSlotsPerSender];
+  }
+};
+
+static_assert(std::atomic<std::uint32_t>::is_always_lock_free);
+
+}  // namespace syncopate

@@ -1,0 +1,177 @@
+#include "common/transport/shm_links.h"
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include <cerrno>
+#include <cstring>
+
+namespace syncopate {
+namespace {
+
+Status refusal(const char* what) {
+  return Status(Code::kInternal, fmt::format("{} a local socket: {}", what, strerror(errno)));
+}
+
+// Names in the abstract namespace begin with a zero byte and have no end mark.
+socklen_t fill_abstract(sockaddr_un& address, const std::string& name) {
+  address = {};
+  address.sun_family = AF_UNIX;
+  const std::size_t length = std::min(name.size(), sizeof(address.sun_path) - 1);
+  std::memcpy(address.sun_path + 1, name.data(), length);
+  return static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + length);
+}
+
+Result<FileDescriptor> new_socket() {
+  FileDescriptor socket(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
+  if (!socket.open()) return refusal("opening");
+  return socket;
+}
+
+bool send_parcel(int link, const ShmLinks::Parcel& parcel, int file) {
+  iovec data{const_cast<ShmLinks::Parcel*>(&parcel), sizeof(parcel)};
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
+  msghdr message{};
+  message.msg_iov = &data;
+  message.msg_iovlen = 1;
+  message.msg_control = control;
+  message.msg_controllen = sizeof(control);
+  cmsghdr* header = CMSG_FIRSTHDR(&message);
+  header->cmsg_level = SOL_SOCKET;
+  header->cmsg_type = SCM_RIGHTS;
+  header->cmsg_len = CMSG_LEN(sizeof(int));
+  std::memcpy(CMSG_DATA(header), &file, sizeof(file));
+  return sendmsg(link, &message, MSG_NOSIGNAL) == static_cast<ssize_t>(sizeof(parcel));
+}
+
+std::optional<ShmLinks::Received> receive_parcel(int link, int flags) {
+  ShmLinks::Received received;
+  iovec data{&received.parcel, sizeof(received.parcel)};
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
+  msghdr message{};
+  message.msg_iov = &data;
+  message.msg_iovlen = 1;
+  message.msg_control = control;
+  message.msg_controllen = sizeof(control);
+  const ssize_t bytes = recvmsg(link, &message, flags | MSG_CMSG_CLOEXEC);
+  if (bytes <= 0) return std::nullopt;
+  const cmsghdr* header = CMSG_FIRSTHDR(&message);
+  if (header != nullptr && header->cmsg_type == SCM_RIGHTS) {
+    int file = -1;
+    std::memcpy(&file, CMSG_DATA(header), sizeof(file));
+    received.file = FileDescriptor(file);
+  }
+  if (bytes != static_cast<ssize_t>(sizeof(received.parcel)) || !received.file.open()) return std::nullopt;
+  return received;
+}
+
+// Waits until `socket` can be read.
+bool readable(int socket, TimePoint deadline) {
+  while (true) {
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - SteadyClock().now());
+    if (left.count() <= 0) return false;
+    pollfd item{socket, POLLIN, 0};
+    const int ready = poll(&item, 1, static_cast<int>(std::min<std::int64_t>(left.count(), 1000)));
+    if (ready > 0) return true;
+    if (ready < 0 && errno != EINTR) return false;
+  }
+}
+
+}  // namespace
+
+ShmLinks::ShmLinks(int rank, int size, std::uint64_t run)
+    : rank_(static_cast<std::uint32_t>(rank)),
+      run_(run),
+      links_(static_cast<std::size_t>(size)),
+      inboxes_(static_cast<std::size_t>(size)),
+      lost_(static_cast<std::size_t>(size), false) {}
+
+Result<ShmLinks> ShmLinks::connect(const TransportOptions& options, std::uint64_t run, const SharedMemory& inbox,
+                                   Rendezvous& rendezvous, TimePoint deadline) {
+  ShmLinks links(options.rank, options.size, run);
+  Result<FileDescriptor> listener = new_socket();
+  if (!listener.ok()) return listener.status();
+  const std::string name = fmt::format("syncopate-{}-{}-{}", options.run_id, options.group, options.rank);
+  sockaddr_un address;
+  const socklen_t length = fill_abstract(address, name);
+  if (bind(listener->get(), reinterpret_cast<sockaddr*>(&address), length) != 0) return refusal("binding");
+  if (listen(listener->get(), options.size) != 0) return refusal("listening on");
+
+  Result<std::vector<std::string>> names =
+      rendezvous.exchange(options.group, options.rank, options.size, name, deadline);
+  if (!names.ok()) return names.status();
+
+  // To those below, we connect; those above connect to us. Connecting does not wait for the other to accept.
+  const Parcel hello{Kind::kHello, links.rank_, run, 0};
+  for (int peer = 0; peer < options.rank; ++peer) {
+    Result<FileDescriptor> link = new_socket();
+    if (!link.ok()) return link.status();
+    const socklen_t peer_length = fill_abstract(address, (*names)[static_cast<std::size_t>(peer)]);
+    if (::connect(link->get(), reinterpret_cast<sockaddr*>(&address), peer_length) != 0 ||
+        !send_parcel(link->get(), hello, inbox.file().get())) {
+      return refusal("connecting").in(fmt::format("peer {}", peer));
+    }
+    links.link(peer) = std::move(*link);
+  }
+  for (int missing = options.size - 1 - options.rank; missing > 0;) {
+    if (!readable(listener->get(), deadline)) {
+      return Status(Code::kDeadlineExceeded, fmt::format("{} peers have not connected", missing));
+    }
+    FileDescriptor link(accept4(listener->get(), nullptr, nullptr, SOCK_CLOEXEC));
+    if (!link.open() || !readable(link.get(), deadline)) continue;
+    std::optional<Received> received = receive_parcel(link.get(), 0);
+    // A stranger is turned away.
+    if (!received || received->parcel.kind != Kind::kHello || received->parcel.run != run) continue;
+    const std::uint32_t peer = received->parcel.sender;
+    if (peer <= links.rank_ || peer >= links.links_.size() || links.links_[peer].open()) continue;
+    if (!send_parcel(link.get(), hello, inbox.file().get())) return refusal("answering");
+    links.links_[peer] = std::move(link);
+    links.inboxes_[peer] = std::move(received->file);
+    --missing;
+  }
+  for (int peer = 0; peer < options.rank; ++peer) {
+    if (!readable(links.link(peer).get(), deadline)) {
+      return Status(Code::kDeadlineExceeded, fmt::format("peer {} has not answered", peer));
+    }
+    std::optional<Received> received = receive_parcel(links.link(peer).get(), 0);
+    if (!received || received->parcel.kind != Kind::kHello || received->parcel.run != run) {
+      return Status(Code::kPeerLost, fmt::format("peer {} is gone", peer));
+    }
+    links.inboxes_[static_cast<std::size_t>(peer)] = std::move(received->file);
+  }
+  return links;
+}
+
+Status ShmLinks::announce_arena(std::uint64_t number, const SharedMemory& memory) {
+  const Parcel parcel{Kind::kArena, rank_, run_, number};
+  for (const FileDescriptor& link : links_) {
+    if (!link.open() || send_parcel(link.get(), parcel, memory.file().get())) continue;
+    if (errno != EPIPE && errno != ECONNRESET) return refusal("passing memory over");  // a lost peer needs none
+  }
+  return Status();
+}
+
+std::optional<ShmLinks::Received> ShmLinks::next_from(int peer) {
+  std::optional<Received> received = receive_parcel(link(peer).get(), MSG_DONTWAIT);
+  if (received && (received->parcel.run != run_ || received->parcel.kind != Kind::kArena)) return std::nullopt;
+  return received;
+}
+
+std::vector<int> ShmLinks::newly_lost() {
+  std::vector<pollfd> items;
+  for (std::size_t peer = 0; peer < links_.size(); ++peer) {
+    items.push_back({lost_[peer] ? -1 : links_[peer].get(), POLLRDHUP, 0});
+  }
+  std::vector<int> peers;
+  if (poll(items.data(), items.size(), 0) <= 0) return peers;
+  for (std::size_t peer = 0; peer < items.size(); ++peer) {
+    if ((items[peer].revents & (POLLRDHUP | POLLHUP | POLLERR)) == 0) continue;
+    lost_[peer] = true;
+    peers.push_back(static_cast<int>(peer));
+  }
+  return peers;
+}
+
+}  // namespace syncopate

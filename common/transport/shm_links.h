@@ -1,0 +1,61 @@
+// Links: a unix socket between every two members of a group on one host. They pass the file descriptors of shared
+// memory, and tell when a peer is gone. They listen at abstract names, so that no socket file is left behind.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/file_descriptor.h"
+#include "common/rendezvous.h"
+#include "common/transport/make_transport.h"
+#include "common/transport/shm_memory.h"
+
+namespace syncopate {
+
+class ShmLinks {
+ public:
+  // What is handed over.
+  enum class Kind : std::uint32_t { kHello = 1, kArena = 2 };
+
+  struct Parcel {
+    Kind kind{};
+    std::uint32_t sender = 0;  // rank
+    std::uint64_t run = 0;     // hash of run and group
+    std::uint64_t number = 0;  // of the arena
+  };
+
+  struct Received {
+    Parcel parcel;
+    FileDescriptor file;
+  };
+
+  // Listens, exchanges addresses, connects to all peers, and swaps hellos that carry `inbox`. Afterwards inbox_of(peer)
+  // gives the memory that each peer has sent.
+  static Result<ShmLinks> connect(const TransportOptions& options, std::uint64_t run, const SharedMemory& inbox,
+                                  Rendezvous& rendezvous, TimePoint deadline);
+
+  // The descriptor that came with `peer`'s hello. Once a peer.
+  FileDescriptor take_inbox_of(int peer) { return std::move(inboxes_[static_cast<std::size_t>(peer)]); }
+
+  // Hands an arena's memory to every peer that is still there.
+  Status announce_arena(std::uint64_t number, const SharedMemory& memory);
+
+  // The next parcel that `peer` has sent; nothing if there is none.
+  std::optional<Received> next_from(int peer);
+
+  // Peers, not reported before, whose end of the link is closed.
+  std::vector<int> newly_lost();
+
+ private:
+  ShmLinks(int rank, int size, std::uint64_t run);
+  FileDescriptor& link(int peer) { return links_[static_cast<std::size_t>(peer)]; }
+
+  std::uint32_t rank_;
+  std::uint64_t run_;
+  std::vector<FileDescriptor> links_;    // by peer; none to oneself
+  std::vector<FileDescriptor> inboxes_;  // by peer
+  std::vector<bool> lost_;               // by peer
+};
+
+}  // namespace syncopate

@@ -1,0 +1,294 @@
+// Messages between processes of one host through shared memory: a message is a slot in the receiver's inbox that says
+// where in the sender's memory the payload lies; the receiver maps that memory and reads the payload in place.
+#include <fmt/format.h>
+#include <sched.h>
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <map>
+#include <new>
+#include <vector>
+
+#include "common/hash.h"
+#include "common/transport/make_transport.h"
+#include "common/transport/shm_inbox.h"
+#include "common/transport/shm_links.h"
+#include "common/transport/shm_memory.h"
+
+namespace syncopate {
+namespace {
+
+// A sleeper looks up this often whether it was interrupted or a peer is gone.
+constexpr Duration kSlice = std::chrono::milliseconds(50);
+// Before an endpoint sleeps it looks again for so long: an answer often comes sooner than a sleeper wakes.
+constexpr Duration kSpin = std::chrono::microseconds(20);
+
+struct InFlight {
+  int peer = 0;
+  ShmSlot* slot = nullptr;
+  PendingSends::Counter pending;
+};
+
+struct Peer {
+  std::optional<SharedMemory> inbox;             // theirs, writable: where we put messages for them
+  std::map<std::uint64_t, SharedMemory> arenas;  // theirs, read-only, by their number
+  std::uint64_t sent = 0;                        // messages, so far
+  std::uint64_t received = 0;
+  bool lost = false;
+  bool loss_reported = false;
+};
+
+class SlotLease final : public Message::Lease {
+ public:
+  SlotLease(ShmSlot& slot, ShmDoorbell& sender) : slot_(slot), sender_(sender) {}
+  ~SlotLease() override {
+    slot_.state.store(ShmSlot::kFree, std::memory_order_release);
+    sender_.ring();
+  }
+
+ private:
+  ShmSlot& slot_;
+  ShmDoorbell& sender_;
+};
+
+class ShmTransport final : public Transport {
+ public:
+  ShmTransport(const TransportOptions& options, std::uint64_t run, SharedMemory inbox)
+      : rank_(options.rank),
+        run_(run),
+        inbox_memory_(std::move(inbox)),
+        peers_(static_cast<std::size_t>(options.size)) {
+    own_ = ::new (inbox_memory_.bytes().data()) ShmInbox;
+    own_->run = run;
+    own_->senders = static_cast<std::uint64_t>(options.size);
+  }
+
+  ~ShmTransport() override {
+    for (const InFlight& flight : in_flight_) flight.pending->fetch_sub(1, std::memory_order_release);
+  }
+
+  Status connect(const TransportOptions& options, Rendezvous& rendezvous, TimePoint deadline) {
+    Result<ShmLinks> links = ShmLinks::connect(options, run_, inbox_memory_, rendezvous, deadline);
+    if (!links.ok()) return links.status();
+    links_.emplace(std::move(*links));
+    for (int rank = 0; rank < size(); ++rank) {
+      if (rank == rank_) continue;
+      Result<SharedMemory> inbox = SharedMemory::map(links_->take_inbox_of(rank), true);
+      if (!inbox.ok()) return inbox.status();
+      if (inbox->bytes().size() < ShmInbox::bytes_for(size())) {
+        return Status(Code::kDataLoss, fmt::format("the inbox of peer {} is too small", rank));
+      }
+      peer(rank).inbox.emplace(std::move(*inbox));
+      if (inbox_of(rank).run != run_) return Status(Code::kDataLoss, fmt::format("peer {} is of another run", rank));
+    }
+    return Status();
+  }
+
+  int rank() const override { return rank_; }
+  int size() const override { return static_cast<int>(peers_.size()); }
+  const char* name() const override { return "shm"; }
+
+  Result<std::span<std::byte>> allocate(std::size_t bytes) override {
+    Result<SharedMemory> memory = SharedMemory::create(std::max<std::size_t>(bytes, 1));
+    if (!memory.ok()) return memory.status();
+    SYNCOPATE_RETURN_IF_ERROR(links_->announce_arena(arenas_.size(), *memory));
+    arenas_.push_back(std::move(*memory));
+    return arenas_.back().bytes().first(bytes);
+  }
+
+  Status send(int to, std::string_view header, std::span<const std::byte> payload, PendingSends* pending,
+              TimePoint deadline) override {
+    assert(header.size() <= kMaxHeaderBytes);
+    ShmSlot& slot = inbox_of(to).slot(rank_, peer(to).sent);
+    const auto is_free = [&] { return slot.state.load(std::memory_order_acquire) == ShmSlot::kFree || peer(to).lost; };
+    SYNCOPATE_RETURN_IF_ERROR(wait_for(is_free, deadline, "the peer's inbox is full"));
+    if (peer(to).lost) return Status(Code::kPeerLost, fmt::format("peer {} is gone", to));
+    progress();  // what was in this slot before is done
+
+    slot.payload_bytes = payload.size();
+    if (!payload.empty() && !locate(payload, slot)) {
+      return Status(Code::kInvalidArgument, "the payload does not lie in memory from allocate()");
+    }
+    slot.header_bytes = static_cast<std::uint32_t>(header.size());
+    std::copy(header.begin(), header.end(), slot.header);
+    if (pending != nullptr && !payload.empty()) {
+      pending->counter()->fetch_add(1, std::memory_order_relaxed);
+      in_flight_.push_back({to, &slot, pending->counter()});
+    }
+    slot.state.store(ShmSlot::kFull, std::memory_order_release);
+    ++peer(to).sent;
+    counters_.payload_bytes_out += static_cast<std::int64_t>(payload.size());
+    inbox_of(to).doorbell.ring();
+    return Status();
+  }
+
+  Result<Message> receive(TimePoint deadline) override {
+    while (true) {
+      int from = -1;
+      const auto something = [&] { return (from = next_sender()) >= 0 || lost_peer() >= 0; };
+      SYNCOPATE_RETURN_IF_ERROR(wait_for(something, deadline, "no message"));
+      if (from < 0) {
+        const int lost = lost_peer();
+        peer(lost).loss_reported = true;
+        return Status(Code::kPeerLost, fmt::format("peer {} is gone", lost));
+      }
+      std::optional<Message> message = take(from);
+      if (message) return std::move(*message);
+    }
+  }
+
+  Status wait(const PendingSends& pending, TimePoint deadline) override {
+    const auto all_done = [&] {
+      progress();
+      return pending.none();
+    };
+    return wait_for(all_done, deadline, "a peer still reads what was sent to it");
+  }
+
+  void progress() override {
+    std::erase_if(in_flight_, [&](const InFlight& flight) {
+      const bool done = flight.slot->state.load(std::memory_order_acquire) == ShmSlot::kFree || peer(flight.peer).lost;
+      if (done) flight.pending->fetch_sub(1, std::memory_order_release);
+      return done;
+    });
+  }
+
+  void interrupt() override {
+    interrupted_.store(true);
+    own_->doorbell.ring();
+  }
+
+  TransportCounters counters() const override { return counters_; }
+
+ private:
+  Peer& peer(int rank) { return peers_[static_cast<std::size_t>(rank)]; }
+  ShmInbox& inbox_of(int rank) { return *reinterpret_cast<ShmInbox*>(peer(rank).inbox->bytes().data()); }
+
+  // Writes to `slot` in which of our arenas the payload lies.
+  bool locate(std::span<const std::byte> payload, ShmSlot& slot) {
+    for (std::size_t number = 0; number < arenas_.size(); ++number) {
+      const std::span<const std::byte> arena = arenas_[number].bytes();
+      if (payload.data() >= arena.data() && payload.data() + payload.size() <= arena.data() + arena.size()) {
+        slot.arena = number;
+        slot.offset = static_cast<std::uint64_t>(payload.data() - arena.data());
+        return true;
+      }
+    }
+    return false;
+  }
+
+  // The next peer, fairly in turn, that has a message for us; -1 if none has.
+  int next_sender() {
+    for (int i = 1; i <= size(); ++i) {
+      const int rank = (last_sender_ + i) % size();
+      if (own_->slot(rank, peer(rank).received).state.load(std::memory_order_acquire) == ShmSlot::kFull) {
+        return last_sender_ = rank;
+      }
+    }
+    return -1;
+  }
+
+  int lost_peer() {
+    for (int rank = 0; rank < size(); ++rank) {
+      if (peer(rank).lost && !peer(rank).loss_reported) return rank;
+    }
+    return -1;
+  }
+
+  // Nothing if the message does not check out.
+  std::optional<Message> take(int from) {
+    ShmSlot& slot = own_->slot(from, peer(from).received++);
+    auto lease = std::make_unique<SlotLease>(slot, inbox_of(from).doorbell);
+    const std::uint64_t offset = slot.offset, bytes = slot.payload_bytes;
+    const std::uint32_t header_bytes = slot.header_bytes;
+    if (header_bytes > kMaxHeaderBytes) return drop("a header of impossible size");
+    std::string header(slot.header, header_bytes);
+    if (bytes == 0) return Message(from, std::move(header), {}, nullptr);
+    const SharedMemory* arena = arena_of(from, slot.arena);
+    if (arena == nullptr) return drop("a payload in unknown memory");
+    const std::size_t arena_bytes = arena->bytes().size();
+    if (offset > arena_bytes || bytes > arena_bytes - offset) return drop("a payload beyond its memory");
+    counters_.payload_bytes_in += static_cast<std::int64_t>(bytes);
+    return Message(from, std::move(header), arena->bytes().subspan(offset, bytes), std::move(lease));
+  }
+
+  std::nullopt_t drop(const char* reason) {
+    if (counters_.dropped++ == 0) spdlog::warn("shm endpoint {}: dropped {}", rank_, reason);
+    return std::nullopt;
+  }
+
+  // A peer's arena by its number; null if it never announced it.
+  const SharedMemory* arena_of(int from, std::uint64_t number) {
+    std::map<std::uint64_t, SharedMemory>& known = peer(from).arenas;
+    while (!known.contains(number)) {
+      std::optional<ShmLinks::Received> received = links_->next_from(from);
+      if (!received) return nullptr;
+      Result<SharedMemory> memory = SharedMemory::map(std::move(received->file), false);
+      if (!memory.ok()) return nullptr;
+      known.emplace(received->parcel.number, std::move(*memory));
+    }
+    return &known.at(number);
+  }
+
+  void note_lost_peers() {
+    for (int rank : links_->newly_lost()) peer(rank).lost = true;
+  }
+
+  // Returns once `ready` says true. Spins for a moment, then sleeps on the doorbell.
+  template <typename Ready>
+  Status wait_for(Ready&& ready, TimePoint deadline, const char* late) {
+    if (ready()) return Status();
+    TimePoint now = clock_.now();
+    for (const TimePoint spin_until = now + kSpin; now < spin_until; now = clock_.now()) {
+      for (int i = 0; i < 16; ++i) __builtin_ia32_pause();
+      if (ready()) return Status();
+    }
+    ShmDoorbell& bell = own_->doorbell;
+    while (true) {
+      bell.sleeping.store(1);
+      const std::uint32_t rings = bell.rings.load();
+      const bool is_ready = ready();
+      if (is_ready || interrupted_.load() || now >= deadline) {
+        bell.sleeping.store(0);
+        if (is_ready) return Status();
+        if (interrupted_.load()) return Status(Code::kCancelled, "interrupted");
+        return Status(Code::kDeadlineExceeded, late);
+      }
+      futex_wait(bell.rings, rings, std::min(kSlice, deadline - now));
+      bell.sleeping.store(0);
+      now = clock_.now();
+      if (now >= next_look_) {
+        note_lost_peers();
+        next_look_ = now + kSlice;
+      }
+    }
+  }
+
+  const int rank_;
+  const std::uint64_t run_;
+  SteadyClock clock_;
+  SharedMemory inbox_memory_;
+  ShmInbox* own_ = nullptr;
+  std::optional<ShmLinks> links_;
+  std::vector<Peer> peers_;  // by rank
+  std::vector<SharedMemory> arenas_;
+  std::vector<InFlight> in_flight_;
+  int last_sender_ = 0;
+  TimePoint next_look_{};
+  std::atomic<bool> interrupted_{false};
+  TransportCounters counters_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Transport>> make_shm_transport(const TransportOptions& options, Rendezvous& rendezvous,
+                                                      TimePoint deadline) {
+  Result<SharedMemory> inbox = SharedMemory::create(ShmInbox::bytes_for(options.size));
+  if (!inbox.ok()) return inbox.status();
+  const std::uint64_t run = hash_of(options.run_id + "/" + options.group);
+  auto transport = std::make_unique<ShmTransport>(options, run, std::move(*inbox));
+  SYNCOPATE_RETURN_IF_ERROR(transport->connect(options, rendezvous, deadline));
+  return std::unique_ptr<Transport>(std::move(transport));
+}
+
+}  // namespace syncopate

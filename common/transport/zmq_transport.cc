@@ -1,0 +1,267 @@
+// Messages over ZeroMQ: every endpoint binds one PULL socket, from which it receives whatever the others send, and
+// connects a PUSH socket to each peer that it sends to. A payload leaves from the caller's memory and is received into
+// memory of ZeroMQ's own, where the receiver uses it; ZeroMQ's I/O thread moves the bytes.
+//
+// On the wire: frame 1 is a Preamble and the header; frame 2, if there is one, is the payload.
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <condition_variable>
+#include <cstring>
+#include <mutex>
+#include <optional>
+#include <vector>
+#include <zmq.hpp>
+
+#include "common/aligned_buffer.h"
+#include "common/hash.h"
+#include "common/transport/make_transport.h"
+
+namespace syncopate {
+namespace {
+
+constexpr std::uint32_t kMagic = 0x314E5953;  // "SYN1"
+// A wait looks up this often whether it was interrupted.
+constexpr Duration kSlice = std::chrono::milliseconds(50);
+// Below this a copy is cheaper than the bookkeeping of a borrowed payload.
+constexpr std::size_t kCopyBelow = 4096;
+// Sends that the network has not taken when an endpoint is destroyed may still go out for so long.
+constexpr std::chrono::milliseconds kLinger{2000};
+
+struct Preamble {
+  std::uint32_t magic = kMagic;
+  std::uint32_t from = 0;
+  std::uint64_t run = 0;
+  std::uint64_t payload_bytes = 0;
+};
+
+class PayloadLease final : public Message::Lease {
+ public:
+  explicit PayloadLease(zmq::message_t frame) : frame_(std::move(frame)) {}
+  std::span<const std::byte> bytes() const { return {frame_.data<std::byte>(), frame_.size()}; }
+
+ private:
+  zmq::message_t frame_;
+};
+
+// How ZeroMQ's I/O thread tells an endpoint that it has let go of a payload.
+struct LetGoSignal {
+  std::mutex mutex;
+  std::condition_variable changed;
+};
+
+struct BorrowedPayload {
+  PendingSends::Counter pending;
+  std::shared_ptr<LetGoSignal> signal;
+};
+
+// Called by ZeroMQ, on its own thread.
+void payload_let_go(void*, void* hint) {
+  const std::unique_ptr<BorrowedPayload> borrowed(static_cast<BorrowedPayload*>(hint));
+  const std::lock_guard lock(borrowed->signal->mutex);
+  borrowed->pending->fetch_sub(1, std::memory_order_release);
+  borrowed->signal->changed.notify_all();
+}
+
+class ZmqTransport final : public Transport {
+ public:
+  ZmqTransport(bool over_tcp, const TransportOptions& options)
+      : over_tcp_(over_tcp),
+        rank_(options.rank),
+        size_(options.size),
+        run_(hash_of(options.run_id + "/" + options.group)),
+        context_(1),
+        inbox_(context_, zmq::socket_type::pull),
+        outboxes_(static_cast<std::size_t>(options.size)) {
+    inbox_.set(zmq::sockopt::linger, 0);
+    inbox_.set(zmq::sockopt::rcvhwm, 0);
+  }
+
+  ~ZmqTransport() override {
+    if (!interrupted_.load()) return;
+    for (zmq::socket_t& outbox : outboxes_) {
+      if (outbox) outbox.set(zmq::sockopt::linger, 0);
+    }
+  }
+
+  // Returns the address that peers connect to.
+  std::string bind(const TransportOptions& options) {
+    inbox_.bind(over_tcp_ ? fmt::format("tcp://{}:*", options.host)
+                          : fmt::format("ipc://@syncopate-{}-{}-{}", options.run_id, options.group, rank_));
+    return inbox_.get(zmq::sockopt::last_endpoint);
+  }
+  void know(std::vector<std::string> addresses) { addresses_ = std::move(addresses); }
+
+  int rank() const override { return rank_; }
+  int size() const override { return size_; }
+  const char* name() const override { return over_tcp_ ? "tcp" : "ipc"; }
+
+  Result<std::span<std::byte>> allocate(std::size_t bytes) override {
+    memory_.emplace_back((bytes + sizeof(float) - 1) / sizeof(float));
+    return std::as_writable_bytes(memory_.back().span()).first(bytes);
+  }
+
+  Status send(int peer, std::string_view header, std::span<const std::byte> payload, PendingSends* pending,
+              TimePoint deadline) override {
+    const Preamble preamble{.from = static_cast<std::uint32_t>(rank_), .run = run_, .payload_bytes = payload.size()};
+    zmq::message_t head(sizeof(preamble) + header.size());
+    std::memcpy(head.data(), &preamble, sizeof(preamble));
+    std::memcpy(head.data<char>() + sizeof(preamble), header.data(), header.size());
+    try {
+      zmq::socket_t& outbox = outbox_to(peer);
+      const bool alone = payload.empty();
+      Status sent = send_frame(outbox, head, alone ? zmq::send_flags::none : zmq::send_flags::sndmore, deadline);
+      if (!sent.ok() || alone) return sent;
+      zmq::message_t body = payload.size() < kCopyBelow || pending == nullptr
+                                ? zmq::message_t(payload.data(), payload.size())
+                                : borrow(payload, pending->counter());
+      counters_.payload_bytes_out += static_cast<std::int64_t>(payload.size());
+      return send_frame(outbox, body, zmq::send_flags::none, deadline);
+    } catch (const zmq::error_t& error) {
+      return Status(Code::kInternal, fmt::format("sending to peer {}: {}", peer, error.what()));
+    }
+  }
+
+  Result<Message> receive(TimePoint deadline) override {
+    try {
+      while (true) {
+        zmq::message_t head;
+        SYNCOPATE_RETURN_IF_ERROR(receive_frame(head, deadline));
+        zmq::message_t body;
+        if (head.more() && !inbox_.recv(body, zmq::recv_flags::dontwait)) continue;  // frames arrive together
+        std::optional<Message> message = check(head, body);
+        if (message) return std::move(*message);
+      }
+    } catch (const zmq::error_t& error) {
+      return Status(Code::kInternal, fmt::format("receiving: {}", error.what()));
+    }
+  }
+
+  Status wait(const PendingSends& pending, TimePoint deadline) override {
+    if (pending.none()) return Status();
+    std::unique_lock lock(let_go_->mutex);
+    while (!pending.none()) {
+      if (interrupted_.load()) return Status(Code::kCancelled, "interrupted");
+      const TimePoint now = clock_.now();
+      if (now >= deadline) return Status(Code::kDeadlineExceeded, "the network has not taken what was sent");
+      let_go_->changed.wait_until(lock, std::min(deadline, now + kSlice));
+    }
+    return Status();
+  }
+
+  void progress() override {}
+  void interrupt() override { interrupted_.store(true); }
+  TransportCounters counters() const override { return counters_; }
+
+ private:
+  zmq::message_t borrow(std::span<const std::byte> payload, const PendingSends::Counter& pending) {
+    auto borrowed = std::make_unique<BorrowedPayload>(BorrowedPayload{pending, let_go_});
+    pending->fetch_add(1, std::memory_order_relaxed);
+    return zmq::message_t(const_cast<std::byte*>(payload.data()), payload.size(), payload_let_go, borrowed.release());
+  }
+
+  zmq::socket_t& outbox_to(int peer) {
+    zmq::socket_t& outbox = outboxes_[static_cast<std::size_t>(peer)];
+    if (!outbox) {
+      outbox = zmq::socket_t(context_, zmq::socket_type::push);
+      outbox.set(zmq::sockopt::linger, static_cast<int>(kLinger.count()));
+      outbox.set(zmq::sockopt::sndhwm, 0);
+      outbox.connect(addresses_[static_cast<std::size_t>(peer)]);
+    }
+    return outbox;
+  }
+
+  Status send_frame(zmq::socket_t& outbox, zmq::message_t& frame, zmq::send_flags flags, TimePoint deadline) {
+    while (!outbox.send(frame, flags | zmq::send_flags::dontwait)) {
+      if (interrupted_.load()) return Status(Code::kCancelled, "interrupted");
+      if (clock_.now() >= deadline) return Status(Code::kDeadlineExceeded, "the outbox is full");
+      zmq::pollitem_t item{outbox.handle(), 0, ZMQ_POLLOUT, 0};
+      zmq::poll(&item, 1, std::chrono::duration_cast<std::chrono::milliseconds>(kSlice));
+    }
+    return Status();
+  }
+
+  Status receive_frame(zmq::message_t& frame, TimePoint deadline) {
+    while (true) {
+      if (interrupted_.load()) return Status(Code::kCancelled, "interrupted");
+      if (inbox_.recv(frame, zmq::recv_flags::dontwait)) return Status();
+      const Duration left = deadline - clock_.now();
+      if (left <= Duration::zero()) return Status(Code::kDeadlineExceeded, "no message");
+      const auto slice = std::chrono::ceil<std::chrono::milliseconds>(std::min(left, kSlice));
+      if (slice != timeout_) {
+        inbox_.set(zmq::sockopt::rcvtimeo, static_cast<int>(slice.count()));
+        timeout_ = slice;
+      }
+      if (inbox_.recv(frame, zmq::recv_flags::none)) return Status();
+    }
+  }
+
+  // Nothing if the message does not check out.
+  std::optional<Message> check(const zmq::message_t& head, zmq::message_t& body) {
+    Preamble preamble;
+    const char* reason = nullptr;
+    if (head.size() < sizeof(preamble) || head.size() > sizeof(preamble) + kMaxHeaderBytes) {
+      reason = "a header of impossible size";
+    } else {
+      std::memcpy(&preamble, head.data(), sizeof(preamble));
+      if (preamble.magic != kMagic)
+        reason = "not a message of ours";
+      else if (preamble.run != run_)
+        reason = "a message of another run";
+      else if (preamble.from >= static_cast<std::uint32_t>(size_))
+        reason = "an unknown sender";
+      else if (preamble.payload_bytes != body.size())
+        reason = "a payload of another size than announced";
+    }
+    if (body.more()) {
+      reason = "more frames than a message has";
+      zmq::message_t rest;
+      do {
+        if (!inbox_.recv(rest, zmq::recv_flags::dontwait)) break;
+      } while (rest.more());
+    }
+    if (reason != nullptr) {
+      if (counters_.dropped++ == 0) spdlog::warn("{} endpoint {}: dropped {}", name(), rank_, reason);
+      return std::nullopt;
+    }
+    counters_.payload_bytes_in += static_cast<std::int64_t>(body.size());
+    std::string header(head.data<char>() + sizeof(preamble), head.size() - sizeof(preamble));
+    auto lease = std::make_unique<PayloadLease>(std::move(body));
+    const std::span<const std::byte> payload = lease->bytes();
+    return Message(static_cast<int>(preamble.from), std::move(header), payload, std::move(lease));
+  }
+
+  const bool over_tcp_;
+  const int rank_;
+  const int size_;
+  const std::uint64_t run_;
+  SteadyClock clock_;
+  const std::shared_ptr<LetGoSignal> let_go_ = std::make_shared<LetGoSignal>();
+  std::vector<AlignedBuffer> memory_;  // outlives the context, whose thread reads it
+  zmq::context_t context_;
+  zmq::socket_t inbox_;
+  std::vector<zmq::socket_t> outboxes_;  // by peer; connected at the first send
+  std::vector<std::string> addresses_;   // by peer
+  std::chrono::milliseconds timeout_{-1};
+  std::atomic<bool> interrupted_{false};
+  TransportCounters counters_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Transport>> make_zmq_transport(bool over_tcp, const TransportOptions& options,
+                                                      Rendezvous& rendezvous, TimePoint deadline) {
+  try {
+    auto transport = std::make_unique<ZmqTransport>(over_tcp, options);
+    Result<std::vector<std::string>> addresses =
+        rendezvous.exchange(options.group, options.rank, options.size, transport->bind(options), deadline);
+    if (!addresses.ok()) return addresses.status();
+    transport->know(std::move(*addresses));
+    return std::unique_ptr<Transport>(std::move(transport));
+  } catch (const zmq::error_t& error) {
+    return Status(Code::kInternal, fmt::format("opening a ZeroMQ endpoint: {}", error.what()));
+  }
+}
+
+}  // namespace syncopate

@@ -1,0 +1,175 @@
+// What every transport promises, run over each of them.
+#include "common/transport/transport.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <numeric>
+#include <thread>
+
+#include "tests/support/cluster.h"
+
+namespace syncopate {
+namespace {
+
+using testing_support::connect_group;
+using testing_support::run_ranks;
+using testing_support::soon;
+
+std::span<float> floats(std::span<std::byte> bytes) {
+  return {reinterpret_cast<float*>(bytes.data()), bytes.size() / sizeof(float)};
+}
+
+class EveryTransport : public testing::TestWithParam<std::string> {
+ protected:
+  std::vector<std::unique_ptr<Transport>> connect(int size) { return connect_group(GetParam(), size); }
+};
+
+// The wires over which a receiver reads the sender's own memory.
+class InPlaceTransport : public EveryTransport {};
+
+INSTANTIATE_TEST_SUITE_P(Wire, InPlaceTransport, testing::Values("inproc", "shm"),
+                         [](const auto& wire) { return wire.param; });
+INSTANTIATE_TEST_SUITE_P(Wire, EveryTransport, testing::ValuesIn(testing_support::all_wires()),
+                         [](const auto& wire) { return wire.param; });
+
+TEST_P(EveryTransport, DeliversHeadersAndPayloadsOfEverySizeUnchanged) {
+  auto group = connect(2);
+  Transport& sender = *group[0];
+  Transport& receiver = *group[1];
+  EXPECT_STREQ(sender.name(), GetParam().c_str());
+  for (std::size_t count : {0u, 1u, 3u, 1000u, 1024u, 100000u, 3000000u}) {
+    Result<std::span<std::byte>> memory = sender.allocate(count * sizeof(float));
+    ASSERT_TRUE(memory.ok());
+    std::iota(floats(*memory).begin(), floats(*memory).end(), 0.5f);
+    PendingSends pending;
+    const std::string header = "header of " + std::to_string(count);
+    ASSERT_TRUE(sender.send(1, header, *memory, &pending, soon()).ok());
+    {
+      Result<Message> message = receiver.receive(soon());
+      ASSERT_TRUE(message.ok()) << message.status().message();
+      EXPECT_EQ(message->from(), 0);
+      EXPECT_EQ(message->header(), header);
+      ASSERT_EQ(message->floats().size(), count);
+      EXPECT_TRUE(std::equal(message->floats().begin(), message->floats().end(), floats(*memory).begin()));
+    }
+    EXPECT_TRUE(sender.wait(pending, soon()).ok());
+  }
+  EXPECT_EQ(receiver.counters().payload_bytes_in, sender.counters().payload_bytes_out);
+}
+
+TEST_P(EveryTransport, KeepsTheOrderOfEachSender) {
+  constexpr int kRanks = 4, kMessages = 500;
+  auto group = connect(kRanks);
+  run_ranks(kRanks, [&](int rank) {
+    Transport& self = *group[static_cast<std::size_t>(rank)];
+    if (rank != 0) {
+      for (int i = 0; i < kMessages; ++i) ASSERT_TRUE(self.send(0, std::to_string(i), {}, nullptr, soon()).ok());
+      return;
+    }
+    std::vector<int> next(kRanks, 0);
+    for (int i = 0; i < kMessages * (kRanks - 1); ++i) {
+      Result<Message> message = self.receive(soon());
+      ASSERT_TRUE(message.ok());
+      ASSERT_EQ(message->header(), std::to_string(next[static_cast<std::size_t>(message->from())]++));
+    }
+  });
+}
+
+TEST_P(InPlaceTransport, HoldsThePayloadUntilTheReceiverIsDoneWithIt) {
+  auto group = connect(2);
+  Result<std::span<std::byte>> memory = group[0]->allocate(1 << 20);
+  ASSERT_TRUE(memory.ok());
+  PendingSends pending;
+  EXPECT_TRUE(pending.none());
+  ASSERT_TRUE(group[0]->send(1, "x", *memory, &pending, soon()).ok());
+  {
+    Result<Message> message = group[1]->receive(soon());
+    ASSERT_TRUE(message.ok());
+    group[0]->progress();
+    EXPECT_FALSE(pending.none());
+    floats(*memory)[7] = 42;  // the receiver reads this very memory
+    EXPECT_EQ(message->floats()[7], 42);
+  }
+  EXPECT_TRUE(group[0]->wait(pending, soon()).ok());
+  EXPECT_TRUE(pending.none());
+}
+
+TEST_P(EveryTransport, StopsReceivingAtTheDeadline) {
+  auto group = connect(2);
+  const TimePoint deadline = SteadyClock().now() + std::chrono::milliseconds(30);
+  EXPECT_EQ(group[0]->receive(deadline).status().code(), Code::kDeadlineExceeded);
+  EXPECT_GE(SteadyClock().now(), deadline);
+}
+
+TEST_P(EveryTransport, IsInterruptedFromAnotherThread) {
+  auto group = connect(2);
+  std::jthread interrupter([&] { group[0]->interrupt(); });
+  EXPECT_EQ(group[0]->receive(soon()).status().code(), Code::kCancelled);
+  EXPECT_EQ(group[0]->receive(soon()).status().code(), Code::kCancelled);
+}
+
+TEST_P(InPlaceTransport, TellsOfALostPeerAfterItsLastMessage) {
+  auto group = connect(3);
+  ASSERT_TRUE(group[1]->send(0, "last words", {}, nullptr, soon()).ok());
+  group[1].reset();
+  Result<Message> message = group[0]->receive(soon());
+  ASSERT_TRUE(message.ok());
+  EXPECT_EQ(message->header(), "last words");
+  EXPECT_EQ(group[0]->receive(soon()).status().code(), Code::kPeerLost);
+  const TimePoint short_wait = SteadyClock().now() + std::chrono::milliseconds(30);
+  EXPECT_EQ(group[0]->receive(short_wait).status().code(), Code::kDeadlineExceeded) << "told twice";
+}
+
+TEST_P(InPlaceTransport, LetsGoOfWhatALostPeerHeld) {
+  auto group = connect(2);
+  Result<std::span<std::byte>> memory = group[0]->allocate(1 << 16);
+  ASSERT_TRUE(memory.ok());
+  PendingSends pending;
+  ASSERT_TRUE(group[0]->send(1, "never read", *memory, &pending, soon()).ok());
+  group[1].reset();
+  EXPECT_TRUE(group[0]->wait(pending, soon()).ok());
+}
+
+TEST(ShmTransport, HoldsTheSenderBackWhenTheInboxIsFull) {
+  auto group = connect_group("shm", 2);
+  Status status;
+  int sent = 0;
+  while (status.ok() && sent < 10000) {
+    status = group[0]->send(1, "more", {}, nullptr, SteadyClock().now() + std::chrono::milliseconds(20));
+    if (status.ok()) ++sent;
+  }
+  EXPECT_EQ(status.code(), Code::kDeadlineExceeded);
+  for (int i = 0; i < sent; ++i) ASSERT_TRUE(group[1]->receive(soon()).ok());
+  EXPECT_TRUE(group[0]->send(1, "again", {}, nullptr, soon()).ok());
+}
+
+TEST_P(EveryTransport, EchoesThousandsOfMessagesBothWays) {
+  auto group = connect(2);
+  constexpr int kRounds = 2000;
+  run_ranks(2, [&](int rank) {
+    Transport& self = *group[static_cast<std::size_t>(rank)];
+    Result<std::span<std::byte>> memory = self.allocate(16 * 1024);
+    ASSERT_TRUE(memory.ok());
+    PendingSends pending;
+    for (int round = 0; round < kRounds; ++round) {
+      floats(*memory)[0] = static_cast<float>(round);
+      if (rank == 0) {
+        ASSERT_TRUE(self.send(1, "ping", *memory, &pending, soon()).ok());
+      }
+      {
+        Result<Message> message = self.receive(soon());
+        ASSERT_TRUE(message.ok()) << message.status().message();
+        ASSERT_EQ(message->floats()[0], static_cast<float>(round));
+      }
+      if (rank == 1) {
+        ASSERT_TRUE(self.send(0, "pong", *memory, &pending, soon()).ok());
+      }
+      ASSERT_TRUE(self.wait(pending, soon()).ok());
+    }
+  });
+}
+
+}  // namespace
+}  // namespace syncopate

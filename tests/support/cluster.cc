@@ -1,0 +1,44 @@
+#include "tests/support/cluster.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <thread>
+
+#include "common/transport/inproc_transport.h"
+#include "common/transport/make_transport.h"
+
+namespace syncopate::testing_support {
+
+std::vector<std::string> all_wires() { return {"inproc", "shm", "ipc", "tcp"}; }
+
+std::vector<std::unique_ptr<Transport>> connect_group(const std::string& wire, int size) {
+  static std::atomic<int> groups{0};
+  const std::string run = fmt::format("test-{}-{}", getpid(), groups++);
+  std::vector<std::unique_ptr<Transport>> endpoints(static_cast<std::size_t>(size));
+  if (wire == "inproc") {
+    InProcHub hub(size);
+    for (int rank = 0; rank < size; ++rank) endpoints[static_cast<std::size_t>(rank)] = hub.endpoint(rank);
+    return endpoints;
+  }
+  const TransportKind kind = *parse_transport_kind(wire);
+  InProcRendezvous rendezvous;
+  run_ranks(size, [&](int rank) {
+    const TransportOptions options{.run_id = run, .group = "test", .rank = rank, .size = size};
+    Result<std::unique_ptr<Transport>> endpoint = make_transport(kind, options, rendezvous, soon());
+    ASSERT_TRUE(endpoint.ok()) << endpoint.status().message();
+    endpoints[static_cast<std::size_t>(rank)] = std::move(*endpoint);
+  });
+  return endpoints;
+}
+
+void run_ranks(int size, const std::function<void(int rank)>& body) {
+  std::vector<std::jthread> threads;
+  for (int rank = 0; rank < size; ++rank) threads.emplace_back(body, rank);
+}
+
+TimePoint soon() { return SteadyClock().now() + std::chrono::seconds(60); }
+
+}  // namespace syncopate::testing_support
