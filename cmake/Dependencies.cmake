@@ -10,6 +10,7 @@ find_package(spdlog 1.10 REQUIRED)         # logs
 find_package(ZLIB REQUIRED)                # IDX files as MNIST ships them: .gz
 find_path(DNNL_INCLUDE_DIR dnnl.hpp REQUIRED)  # oneDNN: matrix products and convolutions on the CPU
 find_library(DNNL_LIBRARY dnnl REQUIRED)
+find_package(OpenMP REQUIRED COMPONENTS CXX)   # only to hold oneDNN, which is built with it, to one thread
 find_package(MPI REQUIRED COMPONENTS CXX)  # Open MPI: a collective, and a launcher
 find_package(CLI11 2.1 REQUIRED)           # command line and configuration file
 find_package(nlohmann_json 3.11 REQUIRED)  # summary.json, environment.json

@@ -12,17 +12,13 @@
 #include "common/status.h"
 #include "worker/backend/compute_backend.h"
 #include "worker/data/dataset.h"
+#include "worker/layers/softmax_cross_entropy.h"
 
 namespace syncopate::worker {
 
 struct BatchView {
   std::span<const float> images;  // (batch, height, width, channels)
   std::span<const int> labels;    // (batch)
-};
-
-struct LossAndCorrect {
-  double loss = 0;  // mean over the batch
-  int correct = 0;
 };
 
 class Model {

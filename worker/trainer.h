@@ -10,7 +10,7 @@
 #include "common/status.h"
 #include "common/step_record.h"
 #include "common/sync_strategy.h"
-#include "worker/data/batch_loader.h"
+#include "worker/batch_source.h"
 #include "worker/model.h"
 
 namespace syncopate::worker {
@@ -35,7 +35,7 @@ struct TrainerHooks {
 
 struct TrainerParts {
   Model& model;
-  BatchLoader& batches;
+  BatchSource& batches;
   SyncStrategy& strategy;
   RecordSink& records;
   const Clock& clock;

@@ -1,0 +1,70 @@
+// What one worker's processor core does: training steps without data or peers, and the optimizer alone.
+//   build/release/tests/bench/compute_bench
+#include <benchmark/benchmark.h>
+
+#include "common/optimizer.h"
+#include "worker/local_strategy.h"
+#include "worker/model.h"
+
+namespace syncopate::worker {
+namespace {
+
+void train_steps(benchmark::State& state, const char* spec) {
+  const int batch_size = static_cast<int>(state.range(0));
+  const ImageShape image{28, 28, 1};
+  const auto backend = make_onednn_backend();
+  const auto model = std::move(*make_model(spec, image, 10, batch_size, *backend));
+  const SteadyClock clock;
+  LocalStrategy strategy({.kind = OptimizerKind::kAdam}, clock);
+  const ParamArenas arenas = *strategy.allocate(model->layout());
+  model->initialize(1, arenas.weights);
+
+  AlignedBuffer images(static_cast<std::size_t>(batch_size * image.values()));
+  std::vector<int> labels;
+  Random random(1);
+  for (float& value : images.span()) value = static_cast<float>(random.uniform());
+  for (int i = 0; i < batch_size; ++i) labels.push_back(static_cast<int>(random.below(10)));
+
+  std::int64_t step = 0;
+  Duration forward{}, backward{}, optimizer{};
+  for (auto _ : state) {
+    const TimePoint start = clock.now();
+    strategy.begin_step({step++, 1e-4});
+    benchmark::DoNotOptimize(model->forward(arenas.weights, {images.span(), labels}).loss);
+    const TimePoint middle = clock.now();
+    model->backward(arenas.weights, arenas.gradients, [](std::size_t) {});
+    backward += clock.now() - middle;
+    forward += middle - start;
+    optimizer += strategy.finish_step()->optimizer;
+  }
+  state.SetItemsProcessed(state.iterations() * batch_size);
+  const auto each = [&](Duration sum) { return benchmark::Counter(microseconds(sum) / static_cast<double>(step)); };
+  state.counters["forward_us"] = each(forward);
+  state.counters["backward_us"] = each(backward);
+  state.counters["optimizer_us"] = each(optimizer);
+}
+BENCHMARK_CAPTURE(train_steps, mlp, "mlp")->Arg(32)->Arg(128)->Arg(512)->UseRealTime();
+BENCHMARK_CAPTURE(train_steps, lenet, "lenet")->Arg(64)->UseRealTime();
+
+void optimizer(benchmark::State& state, OptimizerKind kind) {
+  const std::size_t elements = static_cast<std::size_t>(state.range(0));
+  const Optimizer rule({.kind = kind});
+  OptimizerState memory(kind, elements);
+  AlignedBuffer weights(elements), gradient(elements);
+  Random random(1);
+  for (float& value : gradient.span()) value = static_cast<float>(random.normal());
+  std::int64_t number = 0;
+  for (auto _ : state) {
+    rule.apply(weights.span(), gradient.span(), memory, 0, {1e-3f, 1.0f, ++number});
+    benchmark::ClobberMemory();
+  }
+  state.SetBytesProcessed(state.iterations() * static_cast<std::int64_t>(2 * memory.bytes() + elements * 12));
+}
+BENCHMARK_CAPTURE(optimizer, sgd, OptimizerKind::kSgd)->Arg(270'000);
+BENCHMARK_CAPTURE(optimizer, momentum, OptimizerKind::kMomentum)->Arg(270'000);
+BENCHMARK_CAPTURE(optimizer, adam, OptimizerKind::kAdam)->Arg(270'000);
+
+}  // namespace
+}  // namespace syncopate::worker
+
+BENCHMARK_MAIN();

@@ -1,0 +1,71 @@
+#include <memory>
+#include <vector>
+
+#include "worker/backend/compute_backend.h"
+#include "worker/backend/onednn_conv.h"
+#include "worker/backend/onednn_dense.h"
+#include "worker/backend/vector_ops.h"
+
+namespace syncopate::worker {
+namespace {
+
+class OneDnnBackend final : public ComputeBackend {
+ public:
+  const char* name() const override { return "onednn"; }
+
+  void dense_forward(const DenseShape& shape, In x, In w, In b, Out y) override {
+    const SingleThread single;
+    prepared(denses_, shape).forward(stream_, x, w, b, y);
+  }
+  void dense_backward(const DenseShape& shape, In x, In w, In dy, Out dw, Out db, Out dx) override {
+    const SingleThread single;
+    column_sums(dy, db);
+    prepared(denses_, shape).backward(stream_, x, w, dy, dw, dx);
+  }
+
+  void conv2d_forward(const ConvShape& shape, In x, In w, In b, Out y) override {
+    const SingleThread single;
+    prepared(convs_, shape).forward(stream_, x, w, b, y);
+  }
+  void conv2d_backward(const ConvShape& shape, In x, In w, In dy, Out dw, Out db, Out dx) override {
+    const SingleThread single;
+    prepared(convs_, shape).backward(stream_, x, w, dy, dw, db, dx);
+  }
+
+  void relu_forward(Out y) override { worker::relu_forward(y); }
+  void relu_backward(In y, Out dy) override { worker::relu_backward(y, dy); }
+
+  void max_pool_forward(const PoolShape& shape, In x, Out y, std::span<unsigned char> index) override {
+    worker::max_pool_forward(shape, x, y, index);
+  }
+  void max_pool_backward(const PoolShape& shape, In dy, std::span<const unsigned char> index, Out dx) override {
+    worker::max_pool_backward(shape, dy, index, dx);
+  }
+
+  double softmax_cross_entropy(int batch, int classes, In logits, std::span<const int> labels, Out dlogits,
+                               int* correct) override {
+    return worker::softmax_cross_entropy(batch, classes, logits, labels, dlogits, correct);
+  }
+
+ private:
+  // The operation of this shape, compiled at its first use. A model has few shapes: a search beats a hash.
+  template <typename Operation, typename Shape>
+  Operation& prepared(std::vector<std::unique_ptr<Operation>>& operations, const Shape& shape) {
+    for (const auto& operation : operations) {
+      if (operation->shape() == shape) return *operation;
+    }
+    operations.push_back(std::make_unique<Operation>(shape, engine_));
+    return *operations.back();
+  }
+
+  dnnl::engine engine_{dnnl::engine::kind::cpu, 0};
+  dnnl::stream stream_{engine_};
+  std::vector<std::unique_ptr<OneDnnDense>> denses_;
+  std::vector<std::unique_ptr<OneDnnConv>> convs_;
+};
+
+}  // namespace
+
+std::unique_ptr<ComputeBackend> make_onednn_backend() { return std::make_unique<OneDnnBackend>(); }
+
+}  // namespace syncopate::worker

@@ -1,0 +1,209 @@
+// The oracle: every operation as its definition reads, summed in double precision, with no thought of speed.
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+
+#include "worker/backend/compute_backend.h"
+
+namespace syncopate::worker {
+namespace {
+
+// Element (a, b, c, d) of a dense tensor whose last three dimensions are B, C, D.
+std::size_t at(int a, int b, int c, int d, int B, int C, int D) {
+  return ((static_cast<std::size_t>(a) * B + b) * C + c) * D + d;
+}
+
+std::size_t at(int row, int column, int columns) { return static_cast<std::size_t>(row) * columns + column; }
+
+class ReferenceBackend final : public ComputeBackend {
+ public:
+  const char* name() const override { return "reference"; }
+
+  void dense_forward(const DenseShape& s, In x, In w, In b, Out y) override {
+    for (int n = 0; n < s.batch; ++n) {
+      for (int o = 0; o < s.out; ++o) {
+        double sum = b[o];
+        for (int i = 0; i < s.in; ++i) sum += product(x[at(n, i, s.in)], w[at(o, i, s.in)]);
+        y[at(n, o, s.out)] = static_cast<float>(sum);
+      }
+    }
+  }
+
+  void dense_backward(const DenseShape& s, In x, In w, In dy, Out dw, Out db, Out dx) override {
+    for (int o = 0; o < s.out; ++o) {
+      double bias = 0;
+      for (int n = 0; n < s.batch; ++n) bias += dy[at(n, o, s.out)];
+      db[o] = static_cast<float>(bias);
+      for (int i = 0; i < s.in; ++i) {
+        double sum = 0;
+        for (int n = 0; n < s.batch; ++n) sum += product(dy[at(n, o, s.out)], x[at(n, i, s.in)]);
+        dw[at(o, i, s.in)] = static_cast<float>(sum);
+      }
+    }
+    if (dx.empty()) return;
+    for (int n = 0; n < s.batch; ++n) {
+      for (int i = 0; i < s.in; ++i) {
+        double sum = 0;
+        for (int o = 0; o < s.out; ++o) sum += product(dy[at(n, o, s.out)], w[at(o, i, s.in)]);
+        dx[at(n, i, s.in)] = static_cast<float>(sum);
+      }
+    }
+  }
+
+  void conv2d_forward(const ConvShape& s, In x, In w, In b, Out y) override {
+    for (int n = 0; n < s.batch; ++n) {
+      for (int row = 0; row < s.out_height(); ++row) {
+        for (int column = 0; column < s.out_width(); ++column) {
+          for (int o = 0; o < s.out; ++o) {
+            double sum = b[o];
+            each_tap(s, [&](int ky, int kx, int i) {
+              sum += product(x[at(n, row + ky, column + kx, i, s.height, s.width, s.in)],
+                             w[at(o, ky, kx, i, s.kernel, s.kernel, s.in)]);
+            });
+            y[at(n, row, column, o, s.out_height(), s.out_width(), s.out)] = static_cast<float>(sum);
+          }
+        }
+      }
+    }
+  }
+
+  void conv2d_backward(const ConvShape& s, In x, In w, In dy, Out dw, Out db, Out dx) override {
+    for (int o = 0; o < s.out; ++o) {
+      double bias = 0;
+      each_output(s, [&](int n, int row, int column) { bias += output(s, dy, n, row, column, o); });
+      db[o] = static_cast<float>(bias);
+      each_tap(s, [&](int ky, int kx, int i) {
+        double sum = 0;
+        each_output(s, [&](int n, int row, int column) {
+          sum += product(output(s, dy, n, row, column, o), x[at(n, row + ky, column + kx, i, s.height, s.width, s.in)]);
+        });
+        dw[at(o, ky, kx, i, s.kernel, s.kernel, s.in)] = static_cast<float>(sum);
+      });
+    }
+    if (!dx.empty()) conv2d_backward_data(s, w, dy, dx);
+  }
+
+  void relu_forward(Out y) override {
+    for (float& value : y) value = std::max(value, 0.0f);
+  }
+
+  void relu_backward(In y, Out dy) override {
+    for (std::size_t i = 0; i < y.size(); ++i) {
+      if (y[i] == 0.0f) dy[i] = 0.0f;
+    }
+  }
+
+  void max_pool_forward(const PoolShape& s, In x, Out y, std::span<unsigned char> index) override {
+    each_window(s, [&](int n, int row, int column, int c) {
+      int best = 0;
+      for (int k = 1; k < s.size * s.size; ++k) {
+        if (x[window_at(s, n, row, column, c, k)] > x[window_at(s, n, row, column, c, best)]) best = k;
+      }
+      const std::size_t out = at(n, row, column, c, s.out_height(), s.out_width(), s.channels);
+      y[out] = x[window_at(s, n, row, column, c, best)];
+      index[out] = static_cast<unsigned char>(best);
+    });
+  }
+
+  void max_pool_backward(const PoolShape& s, In dy, std::span<const unsigned char> index, Out dx) override {
+    std::fill(dx.begin(), dx.end(), 0.0f);
+    each_window(s, [&](int n, int row, int column, int c) {
+      const std::size_t out = at(n, row, column, c, s.out_height(), s.out_width(), s.channels);
+      dx[window_at(s, n, row, column, c, index[out])] = dy[out];
+    });
+  }
+
+  double softmax_cross_entropy(int batch, int classes, In logits, std::span<const int> labels, Out dlogits,
+                               int* correct) override {
+    double loss = 0;
+    if (correct != nullptr) *correct = 0;
+    for (int n = 0; n < batch; ++n) {
+      const In row = logits.subspan(at(n, 0, classes), classes);
+      const auto largest = std::max_element(row.begin(), row.end());
+      double sum = 0;
+      for (float logit : row) sum += std::exp(static_cast<double>(logit) - *largest);
+      loss += std::log(sum) - (static_cast<double>(row[labels[n]]) - *largest);
+      if (correct != nullptr && largest - row.begin() == labels[n]) ++*correct;
+      if (dlogits.empty()) continue;
+      for (int c = 0; c < classes; ++c) {
+        const double probability = std::exp(static_cast<double>(row[c]) - *largest) / sum;
+        dlogits[at(n, c, classes)] = static_cast<float>((probability - (c == labels[n] ? 1 : 0)) / batch);
+      }
+    }
+    return loss / batch;
+  }
+
+ private:
+  static double product(float a, float b) { return static_cast<double>(a) * b; }
+
+  template <typename Visit>
+  static void each_tap(const ConvShape& s, Visit visit) {
+    for (int ky = 0; ky < s.kernel; ++ky) {
+      for (int kx = 0; kx < s.kernel; ++kx) {
+        for (int i = 0; i < s.in; ++i) visit(ky, kx, i);
+      }
+    }
+  }
+
+  template <typename Visit>
+  static void each_output(const ConvShape& s, Visit visit) {
+    for (int n = 0; n < s.batch; ++n) {
+      for (int row = 0; row < s.out_height(); ++row) {
+        for (int column = 0; column < s.out_width(); ++column) visit(n, row, column);
+      }
+    }
+  }
+
+  static float output(const ConvShape& s, In y, int n, int row, int column, int o) {
+    return y[at(n, row, column, o, s.out_height(), s.out_width(), s.out)];
+  }
+
+  static void conv2d_backward_data(const ConvShape& s, In w, In dy, Out dx) {
+    for (int n = 0; n < s.batch; ++n) {
+      for (int row = 0; row < s.height; ++row) {
+        for (int column = 0; column < s.width; ++column) {
+          for (int i = 0; i < s.in; ++i) {
+            dx[at(n, row, column, i, s.height, s.width, s.in)] = input_gradient(s, w, dy, n, row, column, i);
+          }
+        }
+      }
+    }
+  }
+
+  // Sums over all outputs that this input element took part in.
+  static float input_gradient(const ConvShape& s, In w, In dy, int n, int row, int column, int i) {
+    double sum = 0;
+    for (int ky = 0; ky < s.kernel; ++ky) {
+      for (int kx = 0; kx < s.kernel; ++kx) {
+        const int y = row - ky;
+        const int x = column - kx;
+        if (y < 0 || y >= s.out_height() || x < 0 || x >= s.out_width()) continue;
+        for (int o = 0; o < s.out; ++o) {
+          sum += product(output(s, dy, n, y, x, o), w[at(o, ky, kx, i, s.kernel, s.kernel, s.in)]);
+        }
+      }
+    }
+    return static_cast<float>(sum);
+  }
+
+  template <typename Visit>
+  static void each_window(const PoolShape& s, Visit visit) {
+    for (int n = 0; n < s.batch; ++n) {
+      for (int row = 0; row < s.out_height(); ++row) {
+        for (int column = 0; column < s.out_width(); ++column) {
+          for (int c = 0; c < s.channels; ++c) visit(n, row, column, c);
+        }
+      }
+    }
+  }
+
+  static std::size_t window_at(const PoolShape& s, int n, int row, int column, int c, int k) {
+    return at(n, row * s.size + k / s.size, column * s.size + k % s.size, c, s.height, s.width, s.channels);
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<ComputeBackend> make_reference_backend() { return std::make_unique<ReferenceBackend>(); }
+
+}  // namespace syncopate::worker

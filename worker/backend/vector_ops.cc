@@ -1,0 +1,118 @@
+#include "worker/backend/vector_ops.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+
+namespace syncopate::worker {
+namespace {
+
+// One element of each window of a run of channels: takes the place of the best so far where it is larger.
+void keep_larger(const float* __restrict x, float* __restrict best, unsigned char* __restrict index, int channels,
+                 unsigned char number) {
+  for (int c = 0; c < channels; ++c) {
+    const bool larger = x[c] > best[c];
+    best[c] = larger ? x[c] : best[c];
+    index[c] = larger ? number : index[c];
+  }
+}
+
+// The gradient of one element of each window: that of the output where the element had won, else zero.
+void give_to_winner(const float* __restrict dy, const unsigned char* __restrict index, float* __restrict dx,
+                    int channels, unsigned char number) {
+  for (int c = 0; c < channels; ++c) dx[c] = index[c] == number ? dy[c] : 0.0f;
+}
+
+// Calls visit(offset of the window's output, offset of its first input element) for all windows.
+template <typename Visit>
+void each_window(const PoolShape& s, Visit visit) {
+  std::size_t out = 0;
+  for (int n = 0; n < s.batch; ++n) {
+    for (int row = 0; row < s.out_height(); ++row) {
+      std::size_t in = ((static_cast<std::size_t>(n) * s.height + row * s.size) * s.width) * s.channels;
+      for (int column = 0; column < s.out_width(); ++column) {
+        visit(out, in);
+        out += s.channels;
+        in += static_cast<std::size_t>(s.size) * s.channels;
+      }
+    }
+  }
+}
+
+// From a window's first element to its element `number`.
+std::size_t element_offset(const PoolShape& s, int number) {
+  return (static_cast<std::size_t>(number / s.size) * s.width + number % s.size) * s.channels;
+}
+
+bool leaves_a_rest(const PoolShape& s) { return s.height % s.size != 0 || s.width % s.size != 0; }
+
+}  // namespace
+
+void relu_forward(Out y) {
+  float* __restrict values = y.data();
+  for (std::size_t i = 0; i < y.size(); ++i) values[i] = values[i] > 0.0f ? values[i] : 0.0f;
+}
+
+void relu_backward(In y, Out dy) {
+  const float* __restrict values = y.data();
+  float* __restrict gradient = dy.data();
+  for (std::size_t i = 0; i < y.size(); ++i) gradient[i] = values[i] == 0.0f ? 0.0f : gradient[i];
+}
+
+void column_sums(In matrix, Out sums) {
+  const std::size_t columns = sums.size();
+  float* __restrict totals = sums.data();
+  std::fill(sums.begin(), sums.end(), 0.0f);
+  for (std::size_t row = 0; row < matrix.size() / columns; ++row) {
+    const float* __restrict values = matrix.data() + row * columns;
+    for (std::size_t c = 0; c < columns; ++c) totals[c] += values[c];
+  }
+}
+
+void max_pool_forward(const PoolShape& s, In x, Out y, std::span<unsigned char> index) {
+  each_window(s, [&](std::size_t out, std::size_t in) {
+    std::copy_n(x.data() + in, s.channels, y.data() + out);
+    std::fill_n(index.data() + out, s.channels, static_cast<unsigned char>(0));
+    for (int k = 1; k < s.size * s.size; ++k) {
+      keep_larger(x.data() + in + element_offset(s, k), y.data() + out, index.data() + out, s.channels,
+                  static_cast<unsigned char>(k));
+    }
+  });
+}
+
+void max_pool_backward(const PoolShape& s, In dy, std::span<const unsigned char> index, Out dx) {
+  if (leaves_a_rest(s)) std::fill(dx.begin(), dx.end(), 0.0f);
+  each_window(s, [&](std::size_t out, std::size_t in) {
+    for (int k = 0; k < s.size * s.size; ++k) {
+      give_to_winner(dy.data() + out, index.data() + out, dx.data() + in + element_offset(s, k), s.channels,
+                     static_cast<unsigned char>(k));
+    }
+  });
+}
+
+double softmax_cross_entropy(int batch, int classes, In logits, std::span<const int> labels, Out dlogits,
+                             int* correct) {
+  double loss = 0;
+  int hits = 0;
+  for (int n = 0; n < batch; ++n) {
+    const In row = logits.subspan(static_cast<std::size_t>(n) * classes, classes);
+    const int label = labels[n];
+    const auto largest = std::max_element(row.begin(), row.end());
+    float sum = 0;
+    if (dlogits.empty()) {
+      for (float logit : row) sum += std::exp(logit - *largest);
+    } else {
+      const Out gradient = dlogits.subspan(static_cast<std::size_t>(n) * classes, classes);
+      for (int c = 0; c < classes; ++c) sum += gradient[c] = std::exp(row[c] - *largest);
+      const float scale = 1.0f / (sum * static_cast<float>(batch));
+      for (float& value : gradient) value *= scale;
+      gradient[label] -= 1.0f / static_cast<float>(batch);
+    }
+    loss += std::log(sum) - (row[label] - *largest);
+    hits += largest - row.begin() == label ? 1 : 0;
+  }
+  if (correct != nullptr) *correct = hits;
+  return loss / batch;
+}
+
+}  // namespace syncopate::worker

@@ -1,0 +1,20 @@
+// The operations on the CPU that are bound by memory, not by arithmetic: simple loops in a form that the compiler
+// vectorises. Contracts as in ComputeBackend.
+#pragma once
+
+#include "worker/backend/compute_backend.h"
+
+namespace syncopate::worker {
+
+void relu_forward(Out y);
+void relu_backward(In y, Out dy);
+
+// sums[c] = sum over rows of matrix[row][c]; matrix is (rows, sums.size()).
+void column_sums(In matrix, Out sums);
+
+void max_pool_forward(const PoolShape& shape, In x, Out y, std::span<unsigned char> index);
+void max_pool_backward(const PoolShape& shape, In dy, std::span<const unsigned char> index, Out dx);
+
+double softmax_cross_entropy(int batch, int classes, In logits, std::span<const int> labels, Out dlogits, int* correct);
+
+}  // namespace syncopate::worker

@@ -1,0 +1,25 @@
+#include "worker/layers/affine.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace syncopate::worker {
+
+AffineParams::AffineParams(ParamLayout& layout, const std::string& name, const std::vector<std::int64_t>& weight_shape,
+                           Initialization initialization)
+    : index_(layout.add(name + ".weight", weight_shape)) {
+  const std::int64_t outputs = weight_shape.front();
+  layout.add(name + ".bias", {outputs});
+  weight_ = layout.tensors()[index_].range;
+  bias_ = layout.tensors()[index_ + 1].range;
+  const double fan_in = static_cast<double>(weight_.size()) / static_cast<double>(outputs);
+  limit_ = std::sqrt((initialization == Initialization::kHeUniform ? 6.0 : 3.0) / fan_in);
+}
+
+void AffineParams::initialize(std::uint64_t seed, std::span<float> arena) const {
+  Random random(seed, index_);
+  for (float& value : weight(arena)) value = static_cast<float>(random.uniform(-limit_, limit_));
+  std::ranges::fill(bias(arena), 0.0f);
+}
+
+}  // namespace syncopate::worker

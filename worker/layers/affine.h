@@ -1,0 +1,47 @@
+// What dense and convolution layers share: a weight and a bias in the arena, and how they begin.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "common/param_layout.h"
+#include "worker/layers/layer.h"
+
+namespace syncopate::worker {
+
+// He-uniform, U(±sqrt(6 / fan in)), keeps the variance of what a ReLU lets through (He et al. 2015, section 2.2);
+// LeCun-uniform, U(±sqrt(3 / fan in)), that of a linear layer (LeCun et al. 1998, section 4.6).
+enum class Initialization { kHeUniform, kLeCunUniform };
+
+class AffineParams {
+ public:
+  // Appends `name`.weight, of this shape (outputs first), and `name`.bias to the layout.
+  AffineParams(ParamLayout& layout, const std::string& name, const std::vector<std::int64_t>& weight_shape,
+               Initialization initialization);
+
+  // Zero biases; the same seed gives the same weights, whatever other tensors the model has.
+  void initialize(std::uint64_t seed, std::span<float> arena) const;
+
+  template <typename T>
+  std::span<T> weight(std::span<T> arena) const {
+    return slice(arena, weight_);
+  }
+  template <typename T>
+  std::span<T> bias(std::span<T> arena) const {
+    return slice(arena, bias_);
+  }
+  void report(const TensorReady& ready) const {
+    ready(index_ + 1);
+    ready(index_);
+  }
+
+ private:
+  std::size_t index_;  // of the weight in the layout; the bias follows
+  Range weight_;
+  Range bias_;
+  double limit_;  // initial weights are uniform in ±limit
+};
+
+}  // namespace syncopate::worker

@@ -1,0 +1,35 @@
+// Dense: y = x · wᵀ + b.
+#pragma once
+
+#include "worker/layers/affine.h"
+
+namespace syncopate::worker {
+
+class Dense final : public Layer {
+ public:
+  Dense(ComputeBackend& backend, const DenseShape& shape, const std::string& name, Initialization initialization,
+        ParamLayout& layout)
+      : backend_(backend), shape_(shape), params_(layout, name, {shape.out, shape.in}, initialization) {}
+
+  std::size_t output_values() const override { return static_cast<std::size_t>(shape_.out); }
+  double flops_per_sample() const override { return 2.0 * shape_.in * shape_.out; }
+
+  void initialize(std::uint64_t seed, std::span<float> weights) const override { params_.initialize(seed, weights); }
+
+  void forward(In weights, const Activations& values) override {
+    backend_.dense_forward(shape_, values.input, params_.weight(weights), params_.bias(weights), values.output);
+  }
+  void backward(In weights, const Activations& values, const ActivationGradients& gradients, Out arena_gradients,
+                const TensorReady& ready) override {
+    backend_.dense_backward(shape_, values.input, params_.weight(weights), gradients.output,
+                            params_.weight(arena_gradients), params_.bias(arena_gradients), gradients.input);
+    params_.report(ready);
+  }
+
+ private:
+  ComputeBackend& backend_;
+  DenseShape shape_;
+  AffineParams params_;
+};
+
+}  // namespace syncopate::worker

@@ -1,0 +1,45 @@
+// Layer: one stage of a model, written once over the ComputeBackend. Its weights lie in the arena, at ranges that it
+// was given when it was built; activations belong to the model.
+#pragma once
+
+#include <functional>
+#include <span>
+
+#include "common/random.h"
+#include "worker/backend/compute_backend.h"
+
+namespace syncopate::worker {
+
+// Says that the gradient of the tensor with this index in the layout is final.
+using TensorReady = std::function<void(std::size_t)>;
+
+// What forward has read and written; backward is given the same again.
+struct Activations {
+  In input;    // (batch, input values)
+  Out output;  // (batch, output_values()); the input's own memory where in_place()
+};
+
+// The gradients of the loss with respect to them.
+struct ActivationGradients {
+  Out output;  // given; backward may overwrite it
+  Out input;   // to be written; empty where nobody needs it; the output's own memory where in_place()
+};
+
+class Layer {
+ public:
+  virtual ~Layer() = default;
+
+  virtual std::size_t output_values() const = 0;  // of one sample
+  virtual bool in_place() const { return false; }
+  virtual double flops_per_sample() const { return 0; }  // forward; multiply and add are two
+
+  virtual void initialize(std::uint64_t /*seed*/, std::span<float> /*weights*/) const {}
+
+  // `weights` and `gradients` are whole arenas. backward overwrites this layer's part of `gradients` and reports its
+  // tensors, the last first.
+  virtual void forward(In weights, const Activations& values) = 0;
+  virtual void backward(In weights, const Activations& values, const ActivationGradients& gradients,
+                        Out arena_gradients, const TensorReady& ready) = 0;
+};
+
+}  // namespace syncopate::worker

@@ -1,0 +1,122 @@
+#include "worker/trainer.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace syncopate::worker {
+namespace {
+
+// Takes the time since it was last asked.
+class Lap {
+ public:
+  explicit Lap(const Clock& clock) : clock_(clock), last_(clock.now()) {}
+
+  Duration split() {
+    const TimePoint before = std::exchange(last_, clock_.now());
+    return last_ - before;
+  }
+
+ private:
+  const Clock& clock_;
+  TimePoint last_;
+};
+
+// One run of the loop: what is the same in every step, and where it stands.
+class Training {
+ public:
+  Training(const TrainerOptions& options, const TrainerParts& parts, const ParamArenas& arenas,
+           const std::vector<Range>& buckets)
+      : options_(options),
+        parts_(parts),
+        arenas_(arenas),
+        progress_(parts.model.layout(), buckets),
+        tensor_ready_([this](std::size_t tensor) {
+          progress_.tensor_ready(tensor, [this](std::size_t bucket) { parts_.strategy.gradient_ready(bucket); });
+        }),
+        step_end_(parts.clock.now()) {}
+
+  Status run_epochs(const TrainerHooks& hooks) {
+    for (std::int64_t epoch = 0; step_ < options_.total_steps; ++epoch) {
+      if (hooks.next_epoch) {
+        const Result<bool> wanted = hooks.next_epoch(epoch);
+        if (!wanted.ok()) return wanted.status();
+        if (!*wanted) return {};
+      }
+      const std::int64_t epoch_end = std::min(options_.total_steps, step_ + options_.steps_per_epoch);
+      for (; step_ < epoch_end; ++step_) SYNCOPATE_RETURN_IF_ERROR(run_step(epoch));
+      if (hooks.snapshot) hooks.snapshot(epoch, step_, arenas_.weights);
+    }
+    return {};
+  }
+
+  std::int64_t step() const { return step_; }
+
+ private:
+  Status run_step(std::int64_t epoch) {
+    StepRecord record;
+    record.step = step_;
+    record.epoch = epoch;
+    record.samples = parts_.model.batch_size();
+    Lap lap(parts_.clock);
+
+    parts_.activity.set("waiting for data", step_);
+    const BatchView batch = parts_.batches.next();
+    record.data = lap.split();
+
+    parts_.activity.set("forward", step_);
+    parts_.strategy.begin_step({step_, learning_rate()});
+    record.loss = parts_.model.forward(arenas_.weights, batch).loss;
+    record.forward = lap.split();
+
+    parts_.activity.set("backward", step_);
+    progress_.begin();
+    parts_.model.backward(arenas_.weights, arenas_.gradients, tensor_ready_);
+    record.backward = lap.split();
+
+    parts_.activity.set("synchronising", step_);
+    const Result<SyncStats> stats = parts_.strategy.finish_step();
+    if (!stats.ok()) return stats.status();
+    record.sync = *stats;
+
+    record.end = parts_.clock.now();
+    record.total = record.end - std::exchange(step_end_, record.end);
+    parts_.records.add(record);
+    return {};
+  }
+
+  double learning_rate() const {
+    const LearningRateContext context{options_.base_learning_rate, options_.workers, options_.steps_per_epoch,
+                                      options_.total_steps};
+    return learning_rate_at(options_.schedule, context, step_);
+  }
+
+  const TrainerOptions& options_;
+  const TrainerParts& parts_;
+  ParamArenas arenas_;
+  BackwardProgress progress_;
+  std::function<void(std::size_t)> tensor_ready_;
+  std::int64_t step_ = 0;
+  TimePoint step_end_;  // of the last step
+};
+
+}  // namespace
+
+Status train(const TrainerOptions& options, const TrainerHooks& hooks, const TrainerParts& parts,
+             const std::function<void(std::span<const float>)>& final_weights) {
+  parts.activity.set("joining", 0);
+  const Result<ParamArenas> arenas = parts.strategy.allocate(parts.model.layout());
+  if (!arenas.ok()) return arenas.status();
+  if (options.chief) parts.model.initialize(options.seed, arenas->weights);
+  const Result<std::vector<Range>> buckets = parts.strategy.join();
+  if (!buckets.ok()) return buckets.status();
+
+  Training training(options, parts, *arenas, *buckets);
+  SYNCOPATE_RETURN_IF_ERROR(training.run_epochs(hooks));
+
+  parts.activity.set("leaving", training.step());
+  SYNCOPATE_RETURN_IF_ERROR(parts.strategy.leave());
+  if (final_weights) final_weights(arenas->weights);
+  return {};
+}
+
+}  // namespace syncopate::worker
