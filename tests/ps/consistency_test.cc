@@ -1,5 +1,6 @@
 #include "ps/consistency.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 namespace syncopate::ps {
@@ -15,13 +16,13 @@ TEST(Consistency, ParsesItsThreeKindsAndWritesThemBack) {
 }
 
 TEST(Consistency, SaysWhatIsWrongAndWhatWouldBeRight) {
-  for (const char* text :
-       {"", "Sync", "sync ", "bounded", "bounded:", "bounded:-1", "bounded:1000001", "bounded:3x", "bounded: 3", "bsp"}) {
+  for (const char* text : {"", "Sync", "sync ", "bounded", "bounded:", "bounded:-1", "bounded:1000001", "bounded:3x",
+                           "bounded: 3", "bsp"}) {
     const Result<Consistency> consistency = Consistency::parse(text);
     ASSERT_FALSE(consistency.ok()) << text;
     EXPECT_EQ(consistency.status().code(), Code::kInvalidArgument);
     EXPECT_EQ(consistency.status().message(),
-              "'" + std::string(text) + "' is not sync, async or bounded:k with k from 0 to 1000000");
+              fmt::format("'{}' is not sync, async or bounded:k with k from 0 to 1000000", text));
   }
 }
 
@@ -34,7 +35,7 @@ TEST(Consistency, AnswersSyncWhenNobodyIsBehind) {
 
 TEST(Consistency, AnswersBoundedUpToTheBoundAndNoFurther) {
   for (std::int64_t bound : {0, 1, 5}) {
-    const Consistency bounded = *Consistency::parse("bounded:" + std::to_string(bound));
+    const Consistency bounded = *Consistency::parse(fmt::format("bounded:{}", bound));
     EXPECT_FALSE(bounded.updates_together());
     for (std::int64_t ahead = 0; ahead < 8; ++ahead) {
       EXPECT_EQ(bounded.may_answer(10 + ahead, 10), ahead <= bound) << bound << " " << ahead;

@@ -21,12 +21,13 @@ class ShardHarness {
                OptimizerConfig optimizer = {.kind = OptimizerKind::kSgd})
       : workers_(static_cast<std::size_t>(workers)),
         elements_(elements),
-        shard({.group = {.workers = workers},
-               .shard = 0,
-               .consistency = *Consistency::parse(consistency),
-               .optimizer = optimizer},
-              [this](std::size_t size) { return Result<std::span<float>>(memory_.emplace_back(size).span()); },
-              [](const PendingSends&) { return Status(Code::kInternal, "waited for a reader"); }) {}
+        shard(
+            {.group = {.workers = workers},
+             .shard = 0,
+             .consistency = *Consistency::parse(consistency),
+             .optimizer = optimizer},
+            [this](std::size_t size) { return Result<std::span<float>>(memory_.emplace_back(size).span()); },
+            [](const PendingSends&) { return Status(Code::kInternal, "waited for a reader"); }) {}
 
   // What a worker knows of its own place.
   struct Worker {

@@ -20,10 +20,11 @@ struct Job {
 };
 
 // One run of a job, as a sequence of choices between the actions that are possible. Worker w's push number c is a
-// gradient of 2^(w * clocks + c - 1): with sgd and a rate of 1 the weights tell, digit by digit, which pushes they hold.
-class Run {
+// gradient of 2^(w * clocks + c - 1): with sgd and a rate of 1 the weights tell, digit by digit, which pushes they
+// hold.
+class Simulation {
  public:
-  explicit Run(const Job& job)
+  explicit Simulation(const Job& job)
       : job_(job), consistency_(*Consistency::parse(job.consistency)), harness_(job.workers, job.consistency, 2) {}
 
   struct Action {
@@ -38,7 +39,7 @@ class Run {
       if (worker.lost || worker.left) continue;
       if (losses_ < job_.losses && all_joined()) actions.push_back({Action::Kind::kLose, rank});
       if (worker.waiting) continue;
-      const auto next = !worker.joined                 ? Action::Kind::kJoin
+      const auto next = !worker.joined               ? Action::Kind::kJoin
                         : worker.clock < job_.clocks ? Action::Kind::kPush
                                                      : Action::Kind::kLeave;
       actions.push_back({next, rank});
@@ -94,7 +95,9 @@ class Run {
   void check() {
     EXPECT_LE(harness_.buffers(), static_cast<std::size_t>(job_.workers) + 1);
     if (!all_joined()) return;
-    if (!consistency_.updates_together()) EXPECT_THAT(harness_.shard.weights(), Each(-pushed_));
+    if (!consistency_.updates_together()) {
+      EXPECT_THAT(harness_.shard.weights(), Each(-pushed_));
+    }
     std::int64_t slowest = std::numeric_limits<std::int64_t>::max();
     for (int rank = 0; rank < job_.workers; ++rank) {
       const ShardHarness::Worker& worker = harness_.worker(rank);
@@ -106,8 +109,12 @@ class Run {
       const bool owed = worker.waiting && worker.answers.back().clock != worker.clock;
       if (worker.lost || worker.left) continue;
       // Nobody waits without need, and nobody runs ahead.
-      if (owed) EXPECT_FALSE(consistency_.may_answer(worker.clock, slowest));
-      if (!worker.waiting) EXPECT_TRUE(consistency_.may_answer(worker.clock, slowest));
+      if (owed) {
+        EXPECT_FALSE(consistency_.may_answer(worker.clock, slowest));
+      }
+      if (!worker.waiting) {
+        EXPECT_TRUE(consistency_.may_answer(worker.clock, slowest));
+      }
     }
   }
 
@@ -119,13 +126,13 @@ class Run {
 };
 
 // Runs `job` once for every sequence of choices; returns how many there are.
-int for_every_schedule(const Job& job, const std::function<void(Run&)>& at_end) {
+int for_every_schedule(const Job& job, const std::function<void(Simulation&)>& at_end) {
   std::vector<std::size_t> choices, widths;
   int schedules = 0;
   do {
-    Run run(job);
+    Simulation run(job);
     widths.clear();
-    for (std::vector<Run::Action> actions = run.possible(); !actions.empty(); actions = run.possible()) {
+    for (std::vector<Simulation::Action> actions = run.possible(); !actions.empty(); actions = run.possible()) {
       if (choices.size() == widths.size()) choices.push_back(0);
       run.take(actions[choices[widths.size()]]);
       widths.push_back(actions.size());
@@ -144,7 +151,7 @@ float all_digits(const Job& job) { return static_cast<float>((std::int64_t{1} <<
 
 TEST(ShardSchedules, EveryPushIsAppliedOnceAndAnsweredOnceInAsync) {
   for (const Job& job : {Job{2, 3, "async"}, Job{3, 1, "async"}}) {
-    const int schedules = for_every_schedule(job, [&](Run& run) {
+    const int schedules = for_every_schedule(job, [&](Simulation& run) {
       EXPECT_THAT(run.harness().shard.weights(), Each(-all_digits(job)));
       EXPECT_EQ(run.harness().shard.version(), job.workers * job.clocks);
     });
@@ -155,14 +162,14 @@ TEST(ShardSchedules, EveryPushIsAppliedOnceAndAnsweredOnceInAsync) {
 TEST(ShardSchedules, EveryPushIsAppliedOnceAndNobodyRunsAheadOfTheBound) {
   for (const Job& job : {Job{2, 4, "bounded:0"}, Job{2, 4, "bounded:1"}, Job{3, 2, "bounded:1"}}) {
     const int schedules = for_every_schedule(
-        job, [&](Run& run) { EXPECT_THAT(run.harness().shard.weights(), Each(-all_digits(job))); });
+        job, [&](Simulation& run) { EXPECT_THAT(run.harness().shard.weights(), Each(-all_digits(job))); });
     EXPECT_GT(schedules, 10);
   }
 }
 
 TEST(ShardSchedules, SyncIsTheMeanWhateverTheSchedule) {
   for (const Job& job : {Job{2, 4, "sync"}, Job{4, 1, "sync"}}) {
-    const int schedules = for_every_schedule(job, [&](Run& run) {
+    const int schedules = for_every_schedule(job, [&](Simulation& run) {
       EXPECT_THAT(run.harness().shard.weights(), Each(-all_digits(job) / static_cast<float>(job.workers)));
       EXPECT_EQ(run.harness().shard.version(), job.clocks);
       EXPECT_EQ(run.harness().shard.counters().copies, 0);
@@ -173,8 +180,8 @@ TEST(ShardSchedules, SyncIsTheMeanWhateverTheSchedule) {
 
 TEST(ShardSchedules, TheOthersFinishWhereverAWorkerIsLost) {
   for (const char* consistency : {"sync", "bounded:0", "bounded:1", "async"}) {
-    EXPECT_GT(for_every_schedule({2, 2, consistency, 1}, [](Run&) {}), 100) << consistency;
-    EXPECT_GT(for_every_schedule({3, 1, consistency, 2}, [](Run&) {}), 100) << consistency;
+    EXPECT_GE(for_every_schedule({2, 2, consistency, 1}, [](Simulation&) {}), 100) << consistency;
+    EXPECT_GE(for_every_schedule({3, 1, consistency, 2}, [](Simulation&) {}), 100) << consistency;
   }
 }
 
@@ -184,8 +191,8 @@ TEST(ShardSchedules, RandomSchedulesOfLargerJobsKeepTheSameRules) {
       Random random(seed);
       const int workers = 2 + static_cast<int>(random.below(3));
       const Job job{workers, 20 / workers, consistency, static_cast<int>(random.below(2))};
-      Run run(job);
-      for (std::vector<Run::Action> actions = run.possible(); !actions.empty(); actions = run.possible()) {
+      Simulation run(job);
+      for (std::vector<Simulation::Action> actions = run.possible(); !actions.empty(); actions = run.possible()) {
         run.take(actions[random.below(actions.size())]);
       }
       run.check_end();

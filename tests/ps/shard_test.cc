@@ -36,8 +36,7 @@ TEST(Shard, RejectsAllWorkersWhenOneHasAnotherLayoutAndNamesIt) {
   job.join(1);
   job.join(2, 0xBAD);
   EXPECT_TRUE(job.shard.done());
-  EXPECT_EQ(job.shard.refusal(),
-            "worker 2 has layout 0000000000000bad of 8 floats, the chief 0000000000c0ffee of 8");
+  EXPECT_EQ(job.shard.refusal(), "worker 2 has layout 0000000000000bad of 8 floats, the chief 0000000000c0ffee of 8");
   for (int rank = 0; rank < 3; ++rank) EXPECT_EQ(job.worker(rank).answers[0].kind, Answer::Kind::kReject);
 }
 
