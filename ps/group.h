@@ -1,0 +1,34 @@
+// PsGroup: who is who among the endpoints of a parameter-server job. Pure.
+//
+// Members 0 .. workers-1 are the workers, worker 0 the chief; behind them come the shards, numbered over all servers:
+// shard s belongs to server s / shards_per_server.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "common/param_layout.h"
+
+namespace syncopate::ps {
+
+inline constexpr int kChief = 0;
+
+struct PsGroup {
+  int workers = 1;
+  int servers = 1;
+  int shards_per_server = 1;
+
+  int shards() const { return servers * shards_per_server; }
+  int size() const { return workers + shards(); }
+  bool is_worker(int rank) const { return rank >= 0 && rank < workers; }
+  int rank_of_shard(int shard) const { return workers + shard; }
+  // The shard of member `rank`, or -1 if that is no shard.
+  int shard_of_rank(int rank) const { return rank >= workers && rank < size() ? rank - workers : -1; }
+  int server_of_shard(int shard) const { return shard / shards_per_server; }
+  // What each shard holds of an arena of `arena_size` floats; the last ones may be empty.
+  std::vector<Range> ranges(std::size_t arena_size) const {
+    return balanced_ranges(arena_size, static_cast<std::size_t>(shards()));
+  }
+};
+
+}  // namespace syncopate::ps

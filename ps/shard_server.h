@@ -1,0 +1,77 @@
+// ShardServer: the driver of one Shard: takes messages from its endpoint, asks the core, sends what is due. It holds no
+// decision, and is the only one that touches its shard: there is no lock on the data path.
+#pragma once
+
+#include <cstdint>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "common/clock.h"
+#include "common/status.h"
+#include "common/transport/transport.h"
+#include "ps/shard.h"
+#include "ps/wire.pb.h"
+
+namespace syncopate::ps {
+
+struct ShardServerOptions {
+  PsGroup group;
+  Consistency consistency;
+  OptimizerConfig optimizer;
+  Duration timeout = std::chrono::seconds(30);  // of handing an answer to the transport, and of the last ones' delivery
+};
+
+struct ShardServerCounters {
+  ShardCounters shard;
+  std::int64_t dropped = 0;  // messages that did not check out
+};
+
+class ShardServer {
+ public:
+  // `transport` is the endpoint of a shard of the group; it and `clock` outlive this object.
+  ShardServer(ShardServerOptions options, Transport& transport, const Clock& clock);
+
+  // Serves until every worker has left or is lost. Waits for workers as long as they take: that they are alive is the
+  // control plane's to watch. Fails with invalid argument if the job could not start (the workers' layouts differ),
+  // with cancelled after transport.interrupt(), and with what the transport or memory fails with. Once, on the
+  // endpoint's thread; no message of the endpoint is alive afterwards.
+  Status serve();
+
+  // Tells that worker `rank` is gone, as the control plane has found out. Any thread; heeded within 50 ms.
+  void worker_lost(int rank);
+
+  // To be read when serve() has returned.
+  ShardServerCounters counters() const { return {shard_.counters(), dropped_}; }
+  // Of the shard's range, as they were last.
+  std::span<const float> weights() const { return shard_.weights(); }
+  Range range() const { return shard_.range(); }
+
+ private:
+  Status serve_until_done();
+  Status wait_for_last_sends();
+  Status take_lost_workers();
+  Status handle(Message message);
+  Shard::Answers dispatch(const Message& message);
+  Status finish(int from, const Shard::Answers& answers);
+  Status send(const Answer& answer);
+  void drop(int from, const std::string& reason);
+
+  ShardServerOptions options_;
+  Transport& transport_;
+  const Clock& clock_;
+  int number_;  // of the shard
+  Shard shard_;
+  std::vector<std::optional<Message>> held_;  // by worker: the push whose gradient the shard still needs
+  const PendingSends* last_sends_ = nullptr;  // of final weights
+  wire::Header header_;                       // reused, as is the next
+  std::string header_bytes_;
+  std::int64_t dropped_ = 0;
+
+  std::mutex mutex_;
+  std::vector<int> lost_;  // guarded by mutex_
+};
+
+}  // namespace syncopate::ps

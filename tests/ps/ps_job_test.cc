@@ -1,0 +1,277 @@
+// Workers and shards together, over every wire.
+#include "tests/ps/ps_job.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace syncopate::ps {
+namespace {
+
+using testing::Each;
+using testing::HasSubstr;
+
+void fill(std::span<float> values, float value) { std::fill(values.begin(), values.end(), value); }
+
+std::vector<float> initial_weights(std::size_t size) {
+  std::vector<float> weights(size);
+  make_gradient(1000, 0, weights);
+  return weights;
+}
+
+// What `steps` synchronous steps of `workers` come to, without any network.
+std::vector<float> oracle(const OptimizerConfig& config, int workers, std::int64_t steps, std::size_t size) {
+  std::vector<float> weights = initial_weights(size), sum(size), gradient(size);
+  OptimizerState state(config.kind, size);
+  for (std::int64_t i = 0; i < steps; ++i) {
+    make_gradient(0, i, sum);
+    for (int rank = 1; rank < workers; ++rank) {
+      make_gradient(rank, i, gradient);
+      for (std::size_t at = 0; at < size; ++at) sum[at] += gradient[at];
+    }
+    Optimizer(config).apply(
+        weights, sum, state, 0,
+        {.learning_rate = 0.1f, .gradient_scale = 1.0f / static_cast<float>(workers), .number = i + 1});
+  }
+  return weights;
+}
+
+class PsJobOverEveryWire : public testing::TestWithParam<std::string> {};
+
+INSTANTIATE_TEST_SUITE_P(Wire, PsJobOverEveryWire, testing::ValuesIn(testing_support::all_wires()),
+                         [](const auto& wire) { return wire.param; });
+
+TEST_P(PsJobOverEveryWire, SyncEqualsOneLocalOptimizerBitByBit) {
+  constexpr std::int64_t kSteps = 5;
+  const ParamLayout layout = small_layout();
+  for (const auto kind : {OptimizerKind::kSgd, OptimizerKind::kAdam}) {
+    for (int workers = 1; workers <= 4; ++workers) {
+      for (int shards = 1; shards <= 3; ++shards) {
+        SCOPED_TRACE(fmt::format("{} workers, {} shards", workers, shards));
+        const OptimizerConfig optimizer{.kind = kind};
+        const std::vector<float> expected = oracle(optimizer, workers, kSteps, layout.size());
+        PsJob job({.group = {.workers = workers, .servers = shards},
+                   .consistency = "sync",
+                   .optimizer = optimizer,
+                   .wire = GetParam()});
+        job.run([&](int rank, PsStrategy& strategy) {
+          const ParamArenas arenas = *strategy.allocate(layout);
+          const std::vector<float> initial = initial_weights(layout.size());
+          if (rank == kChief) std::copy(initial.begin(), initial.end(), arenas.weights.begin());
+          const Result<std::vector<Range>> buckets = strategy.join();
+          ASSERT_TRUE(buckets.ok()) << buckets.status().message();
+          EXPECT_TRUE(std::equal(initial.begin(), initial.end(), arenas.weights.begin()));
+          for (std::int64_t i = 0; i < kSteps; ++i) {
+            make_gradient(rank, i, arenas.gradients);
+            const Result<SyncStats> stats = step(strategy, i, buckets->size(), 0.1);
+            ASSERT_TRUE(stats.ok()) << stats.status().message();
+            EXPECT_EQ(stats->bytes_out, static_cast<std::int64_t>(layout.size() * sizeof(float)));
+            EXPECT_EQ(stats->bytes_in, stats->bytes_out);
+            EXPECT_EQ(stats->staleness_max, 0);
+            EXPECT_GT(stats->communication, Duration::zero());
+          }
+          EXPECT_TRUE(std::equal(expected.begin(), expected.end(), arenas.weights.begin()));
+          EXPECT_TRUE(strategy.leave().ok());
+          EXPECT_TRUE(std::equal(expected.begin(), expected.end(), arenas.weights.begin()));
+        });
+        for (int shard = 0; shard < shards; ++shard) EXPECT_TRUE(job.served(shard).ok());
+        EXPECT_EQ(job.total().shard.updates, kSteps * shards);
+        EXPECT_EQ(job.total().shard.copies, 0);
+        EXPECT_EQ(job.total().dropped, 0);
+      }
+    }
+  }
+}
+
+TEST_P(PsJobOverEveryWire, EveryPushIsInTheFinalWeightsOfAllWorkers) {
+  constexpr std::int64_t kSteps = 20;
+  const ParamLayout layout = small_layout();
+  for (const char* consistency : {"async", "bounded:1"}) {
+    for (int workers = 1; workers <= 4; ++workers) {
+      PsJob job({.group = {.workers = workers, .servers = 1, .shards_per_server = 2},
+                 .consistency = consistency,
+                 .wire = GetParam()});
+      job.run([&](int rank, PsStrategy& strategy) {
+        const ParamArenas arenas = *strategy.allocate(layout);
+        const Result<std::vector<Range>> buckets = strategy.join();
+        ASSERT_TRUE(buckets.ok()) << buckets.status().message();
+        for (std::int64_t i = 0; i < kSteps; ++i) {
+          fill(arenas.gradients, static_cast<float>(1 + rank));
+          const Result<SyncStats> stats = step(strategy, i, buckets->size(), 1.0);
+          ASSERT_TRUE(stats.ok()) << stats.status().message();
+        }
+        ASSERT_TRUE(strategy.leave().ok());
+        EXPECT_THAT(arenas.weights, Each(static_cast<float>(-kSteps * workers * (workers + 1) / 2)));
+      });
+      EXPECT_EQ(job.total().shard.pushes, kSteps * workers * 2);
+      EXPECT_EQ(job.total().shard.updates, kSteps * workers * 2);
+    }
+  }
+}
+
+TEST(PsJob, BucketsAreTheShardsRangesInBackwardOrderWithoutEmptyOnes) {
+  ParamLayout layout;
+  layout.add("w", {40});  // three cache lines for five shards
+  PsJob job({.group = {.workers = 2, .servers = 5}});
+  job.run([&](int, PsStrategy& strategy) {
+    ASSERT_TRUE(strategy.allocate(layout).ok());
+    const Result<std::vector<Range>> buckets = strategy.join();
+    ASSERT_TRUE(buckets.ok()) << buckets.status().message();
+    EXPECT_THAT(*buckets, testing::ElementsAre(Range{32, 48}, Range{16, 32}, Range{0, 16}));
+    EXPECT_TRUE(step(strategy, 0, buckets->size(), 1.0).ok());
+    EXPECT_TRUE(strategy.leave().ok());
+  });
+  for (int shard = 0; shard < 5; ++shard) EXPECT_TRUE(job.served(shard).ok());
+}
+
+TEST(PsJob, ToldOfAnotherLayoutEveryWorkerFailsToJoin) {
+  ParamLayout other;
+  other.add("another", {10});
+  PsJob job({.group = {.workers = 3, .servers = 2}});
+  job.run([&](int rank, PsStrategy& strategy) {
+    ASSERT_TRUE(strategy.allocate(rank == 1 ? other : small_layout()).ok());
+    const Status status = strategy.join().status();
+    EXPECT_EQ(status.code(), Code::kInvalidArgument);
+    EXPECT_EQ(status.message(), fmt::format("join: worker 1 has layout {:016x} of {} floats, the chief {:016x} of {}",
+                                            other.hash(), other.size(), small_layout().hash(), small_layout().size()));
+  });
+  EXPECT_EQ(job.served(0).code(), Code::kInvalidArgument);
+  EXPECT_EQ(job.served(1).code(), Code::kInvalidArgument);
+}
+
+TEST(PsJob, AWorkerNamesTheShardThatIsSilent) {
+  PsJob job({.group = {.workers = 1, .servers = 1, .shards_per_server = 2}});
+  SteadyClock clock;
+  job.run([&](int, PsStrategy&) {
+    PsStrategy strategy(
+        {.group = {.workers = 1, .servers = 1, .shards_per_server = 2}, .timeout = std::chrono::milliseconds(500)},
+        job.endpoint(0), clock, nullptr);
+    ASSERT_TRUE(strategy.allocate(small_layout()).ok());
+    const Result<std::vector<Range>> buckets = strategy.join();
+    ASSERT_TRUE(buckets.ok()) << buckets.status().message();
+    ASSERT_TRUE(step(strategy, 11, buckets->size(), 1.0).ok());
+    job.endpoint(2).interrupt();
+    EXPECT_EQ(job.served(1).code(), Code::kCancelled);
+    const Status status = step(strategy, 12, buckets->size(), 1.0).status();
+    EXPECT_EQ(status.code(), Code::kDeadlineExceeded);
+    EXPECT_EQ(status.message(), "step 12: no answer from shard 1 (server 0) for 0.5 s");
+    job.endpoint(1).interrupt();
+  });
+}
+
+TEST(PsJob, AnInterruptEndsTheWaitForTheOthersToLeave) {
+  PsJob job({.group = {.workers = 2}});
+  std::promise<void> leaving;
+  job.run([&](int rank, PsStrategy& strategy) {
+    ASSERT_TRUE(strategy.allocate(small_layout()).ok());
+    ASSERT_TRUE(strategy.join().ok());
+    if (rank == 0) {
+      leaving.set_value();
+      EXPECT_EQ(strategy.leave().code(), Code::kCancelled);
+    } else {
+      leaving.get_future().wait();
+      job.endpoint(0).interrupt();
+      job.lose(0);
+      job.lose(1);
+    }
+  });
+  EXPECT_TRUE(job.served(0).ok());
+}
+
+TEST(PsJob, TheOthersGoOnWithoutALostWorker) {
+  const ParamLayout layout = small_layout();
+  for (const char* consistency : {"async", "bounded:0", "sync"}) {
+    PsJob job({.group = {.workers = 3, .servers = 2}, .consistency = consistency});
+    job.run([&](int rank, PsStrategy& strategy) {
+      const ParamArenas arenas = *strategy.allocate(layout);
+      const Result<std::vector<Range>> buckets = strategy.join();
+      ASSERT_TRUE(buckets.ok()) << buckets.status().message();
+      const std::int64_t steps = rank == 2 ? 2 : 10;
+      for (std::int64_t i = 0; i < steps; ++i) {
+        fill(arenas.gradients, 1.0f);
+        const Result<SyncStats> stats = step(strategy, i, buckets->size(), 1.0);
+        ASSERT_TRUE(stats.ok()) << stats.status().message();
+      }
+      if (rank == 2) return job.lose(2);
+      ASSERT_TRUE(strategy.leave().ok());
+      EXPECT_THAT(arenas.weights, Each(std::string(consistency) == "sync" ? -10.0f : -22.0f));
+    });
+    EXPECT_TRUE(job.served(0).ok());
+    EXPECT_TRUE(job.served(1).ok());
+  }
+}
+
+// Worker 1 is at first a stranger that sends what nobody should.
+TEST(PsJob, DropsAndCountsWhatDoesNotCheckOut) {
+  const PsGroup group{.workers = 2};
+  const ParamLayout layout = small_layout();
+  PsJob job({.group = group});
+  constexpr int kToShard = 200, kToWorker = 50;
+  std::promise<void> sent;
+  std::shared_future<void> all_sent = sent.get_future().share();
+  job.run([&](int rank, PsStrategy& strategy) {
+    if (rank == 1) {
+      Transport& endpoint = job.endpoint(1);
+      const std::span<std::byte> memory = *endpoint.allocate(4096);
+      Random random(3);
+      const auto send_garbage = [&](int to) {
+        std::string header(random.below(kMaxHeaderBytes + 1), '\0');
+        for (char& c : header) c = static_cast<char>(random.next());
+        PendingSends pending;
+        ASSERT_TRUE(
+            endpoint.send(to, header, memory.first(random.below(memory.size())), &pending, testing_support::soon())
+                .ok());
+      };
+      for (int i = 0; i < kToShard; ++i) send_garbage(group.rank_of_shard(0));
+      for (int i = 0; i < kToWorker; ++i) send_garbage(0);
+      sent.set_value();
+    }
+    all_sent.wait();
+    const ParamArenas arenas = *strategy.allocate(layout);
+    const Result<std::vector<Range>> buckets = strategy.join();
+    ASSERT_TRUE(buckets.ok()) << buckets.status().message();
+    fill(arenas.gradients, 1.0f);
+    const Result<SyncStats> stats = step(strategy, 0, buckets->size(), 1.0);
+    ASSERT_TRUE(stats.ok()) << stats.status().message();
+    ASSERT_TRUE(strategy.leave().ok());
+    EXPECT_THAT(arenas.weights, Each(-2.0f));
+    EXPECT_EQ(strategy.dropped(), rank == 0 ? kToWorker : 0);
+  });
+  EXPECT_EQ(job.server(0).counters().dropped, kToShard);
+}
+
+// Well-formed messages at the wrong time, to a shard.
+TEST(PsJob, DropsWellFormedMessagesThatCannotBeRight) {
+  const PsGroup group{.workers = 1};
+  PsJob job({.group = group});
+  job.run([&](int, PsStrategy& strategy) {
+    const ParamArenas arenas = *strategy.allocate(small_layout());
+    const auto send = [&](const wire::Header& header, std::span<const float> payload) {
+      PendingSends pending;
+      ASSERT_TRUE(job.endpoint(0)
+                      .send(group.rank_of_shard(0), header.SerializeAsString(), std::as_bytes(payload), &pending,
+                            testing_support::soon())
+                      .ok());
+    };
+    wire::Header leave, push, answer;
+    leave.mutable_leave();
+    push.mutable_push()->set_clock(1);
+    answer.mutable_weights();
+    send(leave, {});
+    send(push, arenas.gradients);
+    send(answer, arenas.weights);
+    ASSERT_TRUE(strategy.join().ok());
+    send(push, arenas.gradients.first(16));
+    push.mutable_push()->set_clock(2);
+    send(push, arenas.gradients);
+    push.mutable_push()->set_clock(1);
+    push.mutable_push()->set_version(1);
+    send(push, arenas.gradients);
+    EXPECT_TRUE(strategy.leave().ok());
+  });
+  EXPECT_EQ(job.server(0).counters().dropped, 6);
+  EXPECT_EQ(job.server(0).counters().shard.pushes, 0);
+}
+
+}  // namespace
+}  // namespace syncopate::ps

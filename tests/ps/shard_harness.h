@@ -1,0 +1,134 @@
+// A Shard with the memory of a test, and workers that behave, as the transport would show them to it.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <deque>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/aligned_buffer.h"
+#include "ps/shard.h"
+
+namespace syncopate::ps {
+
+class ShardHarness {
+ public:
+  static constexpr std::uint64_t kHash = 0xC0FFEE;
+
+  ShardHarness(int workers, const std::string& consistency, std::size_t elements,
+               OptimizerConfig optimizer = {.kind = OptimizerKind::kSgd})
+      : workers_(static_cast<std::size_t>(workers)),
+        elements_(elements),
+        shard(
+            {.group = {.workers = workers},
+             .shard = 0,
+             .consistency = *Consistency::parse(consistency),
+             .optimizer = optimizer},
+            [this](std::size_t size) { return Result<std::span<float>>(memory_.emplace_back(size).span()); },
+            [](const PendingSends&) { return Status(Code::kInternal, "waited for a reader"); }) {}
+
+  // What a worker knows of its own place.
+  struct Worker {
+    std::int64_t clock = 0;
+    std::int64_t version = 0;
+    bool joined = false;
+    bool waiting = false;  // for an answer
+    bool left = false;     // has had its final weights, or a rejection
+    bool lost = false;
+    std::vector<float> weights;  // of the last answer
+    std::vector<float> gradient;
+    std::vector<Answer> answers;  // to its pushes and its leave
+    std::optional<Answer> reads;  // weights in the shard's memory that it still reads
+  };
+
+  Worker& worker(int rank) { return workers_[static_cast<std::size_t>(rank)]; }
+  int worker_count() const { return static_cast<int>(workers_.size()); }
+
+  void join(int rank, std::uint64_t hash = kHash) {
+    std::vector<float> initial(rank == kChief ? elements_ : 0, 0.0f);
+    worker(rank).joined = worker(rank).waiting = true;
+    take(shard.on_join({.worker = rank, .layout_hash = hash, .arena_size = elements_, .weights = initial}));
+  }
+
+  void join_all() {
+    for (int rank = 0; rank < worker_count(); ++rank) join(rank);
+    for (Worker& each : workers_) each.answers.clear();
+  }
+
+  // Pushes a gradient that is `value` everywhere.
+  void push(int rank, float value, float learning_rate = 1.0f) {
+    push(rank, std::vector<float>(elements_, value), learning_rate);
+  }
+
+  void push(int rank, std::vector<float> gradient, float learning_rate = 1.0f) {
+    Worker& from = worker(rank);
+    finish_reading(from);
+    from.gradient = std::move(gradient);
+    from.waiting = true;
+    ++from.clock;
+    take(shard.on_push({.worker = rank,
+                        .clock = from.clock,
+                        .version = from.version,
+                        .learning_rate = learning_rate,
+                        .gradient = from.gradient}));
+    // A gradient that is not held may be overwritten at once.
+    for (int i = 0; i < worker_count(); ++i) {
+      if (!shard.holds_gradient(i)) std::fill(worker(i).gradient.begin(), worker(i).gradient.end(), -1e30f);
+    }
+  }
+
+  void leave(int rank) {
+    finish_reading(worker(rank));
+    worker(rank).waiting = true;
+    take(shard.on_leave(rank));
+  }
+
+  void lose(int rank) {
+    worker(rank).lost = true;
+    worker(rank).waiting = false;
+    std::fill(worker(rank).gradient.begin(), worker(rank).gradient.end(), -1e30f);
+    take(shard.on_worker_lost(rank));
+  }
+
+  std::size_t buffers() const { return memory_.size(); }
+
+ private:
+  void take(const Shard::Answers& answers) {
+    ASSERT_TRUE(answers.ok()) << answers.status().message();
+    for (const Answer& answer : *answers) {
+      Worker& to = worker(answer.worker);
+      EXPECT_TRUE(to.waiting) << "worker " << answer.worker << " is answered though it asked for nothing";
+      EXPECT_FALSE(to.lost);
+      EXPECT_EQ(answer.clock, to.clock);
+      to.waiting = false;
+      to.left = answer.kind != Answer::Kind::kWeights;
+      to.version = answer.version;
+      to.weights.assign(answer.weights.begin(), answer.weights.end());
+      to.answers.push_back(answer);
+      if (answer.pending != nullptr) {
+        answer.pending->counter()->fetch_add(1);
+        to.reads = answer;
+      }
+    }
+  }
+
+  // The latest moment at which a worker can still be reading what it was sent: nothing may have changed till now.
+  void finish_reading(Worker& from) {
+    if (!from.reads) return;
+    EXPECT_TRUE(std::equal(from.weights.begin(), from.weights.end(), from.reads->weights.begin()))
+        << "weights changed while they were being sent";
+    from.reads->pending->counter()->fetch_sub(1);
+    from.reads.reset();
+  }
+
+  std::deque<AlignedBuffer> memory_;
+  std::vector<Worker> workers_;
+  std::size_t elements_;
+
+ public:
+  Shard shard;
+};
+
+}  // namespace syncopate::ps

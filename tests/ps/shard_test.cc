@@ -1,0 +1,278 @@
+#include "ps/shard.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "common/random.h"
+#include "tests/ps/shard_harness.h"
+
+namespace syncopate::ps {
+namespace {
+
+using testing::Each;
+using testing::HasSubstr;
+
+std::vector<float> random_gradient(Random& random, std::size_t elements) {
+  std::vector<float> gradient(elements);
+  for (float& value : gradient) value = static_cast<float>(random.normal());
+  return gradient;
+}
+
+TEST(Shard, AnswersJoinsOnceEveryWorkerHasJoined) {
+  ShardHarness job(3, "async", 8);
+  job.join(2);
+  job.join(0);
+  EXPECT_TRUE(job.worker(0).waiting && job.worker(2).waiting);
+  job.join(1);
+  for (int rank = 0; rank < 3; ++rank) {
+    EXPECT_FALSE(job.worker(rank).waiting);
+    EXPECT_EQ(job.worker(rank).weights, std::vector<float>(8, 0.0f));
+  }
+}
+
+TEST(Shard, RejectsAllWorkersWhenOneHasAnotherLayoutAndNamesIt) {
+  ShardHarness job(3, "sync", 8);
+  job.join(0);
+  job.join(1);
+  job.join(2, 0xBAD);
+  EXPECT_TRUE(job.shard.done());
+  EXPECT_EQ(job.shard.refusal(), "worker 2 has layout 0000000000000bad of 8 floats, the chief 0000000000c0ffee of 8");
+  for (int rank = 0; rank < 3; ++rank) EXPECT_EQ(job.worker(rank).answers[0].kind, Answer::Kind::kReject);
+}
+
+TEST(Shard, RejectsAllWorkersWhenTheChiefIsLostBeforeItsWeightsCame) {
+  ShardHarness job(2, "async", 8);
+  job.join(1);
+  job.lose(0);
+  EXPECT_EQ(job.worker(1).answers[0].kind, Answer::Kind::kReject);
+  EXPECT_THAT(job.shard.refusal(), HasSubstr("chief was lost"));
+  EXPECT_TRUE(job.shard.done());
+}
+
+TEST(Shard, AppliesAndAnswersEachAsyncPushAtOnce) {
+  ShardHarness job(2, "async", 8);
+  job.join_all();
+  job.push(0, 1);
+  job.push(0, 2);
+  EXPECT_THAT(job.worker(0).weights, Each(-3.0f));
+  job.push(1, 4);
+  EXPECT_THAT(job.worker(1).weights, Each(-7.0f));
+}
+
+TEST(Shard, CountsTheUpdatesBetweenPullAndPushAsStaleness) {
+  ShardHarness job(2, "async", 8);
+  job.join_all();
+  job.push(0, 1);
+  job.push(0, 1);
+  job.push(0, 1);
+  job.push(1, 1);
+  EXPECT_EQ(job.worker(0).answers.back().staleness, 0);
+  EXPECT_EQ(job.worker(1).answers.back().staleness, 3);
+  job.push(0, 1);
+  EXPECT_EQ(job.worker(0).answers.back().staleness, 1);
+  EXPECT_EQ(job.shard.counters().staleness_sum, 4);
+  EXPECT_EQ(job.shard.counters().staleness_max, 3);
+}
+
+TEST(Shard, DefersPullUntilSlowestWorkerIsWithinBound) {
+  ShardHarness job(2, "bounded:1", 8);
+  job.join_all();
+  job.push(0, 1);
+  EXPECT_FALSE(job.worker(0).waiting);
+  job.push(0, 2);
+  EXPECT_TRUE(job.worker(0).waiting);
+  EXPECT_THAT(job.shard.weights(), Each(-3.0f));  // applied all the same
+  job.push(1, 4);
+  EXPECT_FALSE(job.worker(0).waiting);
+  EXPECT_THAT(job.worker(0).weights, Each(-7.0f));  // the weights of the moment it was answered
+}
+
+TEST(Shard, AppliesTheMeanOnceAllWorkersHavePushedInSync) {
+  ShardHarness job(2, "sync", 8);
+  job.join_all();
+  job.push(1, 2);
+  EXPECT_TRUE(job.worker(1).waiting);
+  EXPECT_TRUE(job.shard.holds_gradient(1));
+  EXPECT_EQ(job.shard.version(), 0);
+  job.push(0, 4);
+  EXPECT_FALSE(job.shard.holds_gradient(1));
+  for (int rank = 0; rank < 2; ++rank) EXPECT_THAT(job.worker(rank).weights, Each(-3.0f));
+  EXPECT_EQ(job.shard.version(), 1);
+}
+
+TEST(Shard, GivesTheSameBitsInSyncWhateverTheOrderOfArrivalForEveryOptimizer) {
+  constexpr std::size_t kElements = 10000;  // more than one block, not a multiple of one
+  constexpr int kWorkers = 4;
+  for (const OptimizerKind kind :
+       {OptimizerKind::kSgd, OptimizerKind::kMomentum, OptimizerKind::kAdam, OptimizerKind::kAdamW}) {
+    const OptimizerConfig config{.kind = kind, .weight_decay = 0.01f};
+    std::vector<std::vector<float>> results;
+    for (std::uint64_t order = 0; order < 5; ++order) {
+      ShardHarness job(kWorkers, "sync", kElements, config);
+      job.join_all();
+      Random gradients(1), arrival(order);
+      for (int clock = 0; clock < 3; ++clock) {
+        std::vector<std::vector<float>> of_worker;
+        for (int i = 0; i < kWorkers; ++i) of_worker.push_back(random_gradient(gradients, kElements));
+        std::vector<int> ranks{0, 1, 2, 3};
+        for (std::size_t i = ranks.size(); i > 1; --i) std::swap(ranks[i - 1], ranks[arrival.below(i)]);
+        for (const int rank : ranks) job.push(rank, of_worker[static_cast<std::size_t>(rank)], 0.1f);
+      }
+      results.emplace_back(job.shard.weights().begin(), job.shard.weights().end());
+      EXPECT_EQ(job.shard.counters().copies, 0);
+    }
+    for (const std::vector<float>& result : results) EXPECT_EQ(result, results[0]);
+  }
+}
+
+TEST(Shard, UpdatesInSyncAsTheOptimizerWouldFromTheSum) {
+  constexpr std::size_t kElements = 5000;
+  const OptimizerConfig config{.kind = OptimizerKind::kAdam};
+  ShardHarness job(3, "sync", kElements, config);
+  job.join_all();
+  AlignedBuffer weights(kElements), sum(kElements);
+  OptimizerState state(config.kind, kElements);
+  Random random(7);
+  for (std::int64_t number = 1; number <= 3; ++number) {
+    std::vector<std::vector<float>> gradients;
+    for (int rank = 0; rank < 3; ++rank) gradients.push_back(random_gradient(random, kElements));
+    for (std::size_t i = 0; i < kElements; ++i) {
+      sum.data()[i] = (gradients[0][i] + gradients[1][i]) + gradients[2][i];
+    }
+    Optimizer(config).apply(weights.span(), std::as_const(sum).span(), state, 0,
+                            {.learning_rate = 0.1f, .gradient_scale = 1.0f / 3, .number = number});
+    for (const int rank : {2, 0, 1}) job.push(rank, gradients[static_cast<std::size_t>(rank)], 0.1f);
+  }
+  EXPECT_TRUE(std::equal(weights.span().begin(), weights.span().end(), job.shard.weights().begin()));
+}
+
+TEST(Shard, CountsAdamsBiasCorrectionByTheShardsUpdatesWhenPushesAreAppliedSingly) {
+  const OptimizerConfig config{.kind = OptimizerKind::kAdam};
+  ShardHarness job(2, "async", 16, config);
+  job.join_all();
+  AlignedBuffer weights(16), gradient(16);
+  OptimizerState state(config.kind, 16);
+  for (const int rank : {0, 1, 1}) {
+    const float value = static_cast<float>(rank) + 0.5f;
+    std::fill(gradient.span().begin(), gradient.span().end(), value);
+    Optimizer(config).apply(weights.span(), std::as_const(gradient).span(), state, 0,
+                            {.learning_rate = 0.1f, .number = job.shard.version() + 1});
+    job.push(rank, value, 0.1f);
+  }
+  EXPECT_TRUE(std::equal(weights.span().begin(), weights.span().end(), job.shard.weights().begin()));
+}
+
+TEST(Shard, NeverCopiesForOneWorker) {
+  for (const char* consistency : {"sync", "bounded:0", "async"}) {
+    ShardHarness job(1, consistency, 8);
+    job.join_all();
+    for (int i = 0; i < 10; ++i) job.push(0, 1);
+    EXPECT_EQ(job.shard.counters().copies, 0) << consistency;
+    EXPECT_EQ(job.buffers(), 1u);
+    EXPECT_THAT(job.shard.weights(), Each(-10.0f));
+  }
+}
+
+TEST(Shard, LeaversGetTheFinalWeightsOnceNobodyTrainsAnyMore) {
+  ShardHarness job(2, "async", 8);
+  job.join_all();
+  job.push(0, 1);
+  job.leave(0);
+  EXPECT_TRUE(job.worker(0).waiting);
+  job.push(1, 2);
+  job.push(1, 4);
+  job.leave(1);
+  EXPECT_TRUE(job.shard.done());
+  for (int rank = 0; rank < 2; ++rank) {
+    EXPECT_EQ(job.worker(rank).answers.back().kind, Answer::Kind::kFinalWeights);
+    EXPECT_THAT(job.worker(rank).weights, Each(-7.0f));
+  }
+}
+
+TEST(Shard, NobodyWaitsForAWorkerThatHasLeft) {
+  ShardHarness job(2, "bounded:0", 8);
+  job.join_all();
+  job.push(0, 1);
+  EXPECT_TRUE(job.worker(0).waiting);
+  job.leave(1);
+  EXPECT_FALSE(job.worker(0).waiting);
+}
+
+TEST(Shard, GoesOnWithoutALostWorkerAndDropsWhatItHeldOfIt) {
+  ShardHarness job(3, "sync", 8);
+  job.join_all();
+  job.push(2, 100);
+  job.push(0, 2);
+  job.lose(2);
+  EXPECT_FALSE(job.shard.holds_gradient(2));
+  EXPECT_TRUE(job.worker(0).waiting);
+  job.push(1, 4);
+  EXPECT_THAT(job.worker(0).weights, Each(-3.0f));  // the mean of those that are left
+  EXPECT_EQ(job.shard.counters().workers_lost, 1);
+}
+
+TEST(Shard, IsDoneWhenTheLastWorkerIsLost) {
+  ShardHarness job(2, "async", 8);
+  job.join_all();
+  job.leave(0);
+  EXPECT_FALSE(job.shard.done());
+  job.lose(1);
+  EXPECT_TRUE(job.shard.done());
+  EXPECT_EQ(job.worker(0).answers.back().kind, Answer::Kind::kFinalWeights);
+}
+
+TEST(Shard, TakesTheLossOfAWorkerTwiceAsOnce) {
+  ShardHarness job(2, "async", 8);
+  job.join_all();
+  job.lose(1);
+  job.lose(1);
+  EXPECT_EQ(job.shard.counters().workers_lost, 1);
+}
+
+// Each message is wrong in one way; none may change anything.
+TEST(Shard, RefusesWhatCannotBeRightAndChangesNothing) {
+  ShardHarness job(2, "async", 8);
+  const std::vector<float> gradient(8, 1.0f), longer(9, 1.0f);
+  const PushRequest good{.worker = 0, .clock = 1, .version = 0, .learning_rate = 1, .gradient = gradient};
+  const auto expect_refused = [&](const Shard::Answers& answers) {
+    ASSERT_FALSE(answers.ok());
+    EXPECT_EQ(answers.status().code(), Code::kInvalidArgument);
+  };
+  const auto with = [&](auto change) {
+    PushRequest request = good;
+    change(request);
+    return job.shard.on_push(request);
+  };
+  expect_refused(job.shard.on_push(good));  // before it has joined
+  expect_refused(job.shard.on_leave(0));
+  expect_refused(job.shard.on_join({.worker = 0, .arena_size = 8, .weights = longer}));
+  expect_refused(job.shard.on_join({.worker = 1, .arena_size = 8, .weights = gradient}));
+  expect_refused(job.shard.on_join({.worker = 0, .arena_size = ~std::uint64_t{0}, .weights = gradient}));
+  job.join_all();
+  expect_refused(job.shard.on_join({.worker = 0, .arena_size = 8, .weights = gradient}));
+  expect_refused(with([](PushRequest& r) { r.clock = 0; }));
+  expect_refused(with([](PushRequest& r) { r.clock = 2; }));
+  expect_refused(with([](PushRequest& r) { r.version = 1; }));
+  expect_refused(with([](PushRequest& r) { r.version = -1; }));
+  expect_refused(with([](PushRequest& r) { r.learning_rate = std::numeric_limits<float>::quiet_NaN(); }));
+  expect_refused(with([](PushRequest& r) { r.learning_rate = -1; }));
+  expect_refused(with([&](PushRequest& r) { r.gradient = longer; }));
+  expect_refused(with([](PushRequest& r) { r.gradient = {}; }));
+  EXPECT_EQ(job.shard.version(), 0);
+  EXPECT_THAT(job.shard.weights(), Each(0.0f));
+  job.push(0, 1);
+  expect_refused(job.shard.on_push(good));  // once more
+  EXPECT_THAT(job.shard.weights(), Each(-1.0f));
+}
+
+TEST(Shard, RefusesAPushAndALeaveOfAWorkerThatIsOwedAnAnswer) {
+  ShardHarness job(2, "sync", 8);
+  job.join_all();
+  job.push(0, 1);
+  const std::vector<float> gradient(8, 1.0f);
+  EXPECT_FALSE(job.shard.on_push({.worker = 0, .clock = 2, .learning_rate = 1, .gradient = gradient}).ok());
+  EXPECT_FALSE(job.shard.on_leave(0).ok());
+}
+
+}  // namespace
+}  // namespace syncopate::ps
