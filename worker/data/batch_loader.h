@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "worker/data/dataset.h"
@@ -24,22 +25,32 @@ struct BatchOrder {
   std::int64_t steps_per_epoch() const { return dataset_size / (static_cast<std::int64_t>(batch_size) * workers); }
 };
 
-// The dataset indices of batch `step` (within the epoch) for this worker. Pure. `permutation` is that of the epoch.
-std::vector<std::int64_t> batch_indices(const BatchOrder& order, const std::vector<std::int64_t>& permutation,
-                                        std::int64_t step);
-// The permutation of 0 .. size-1 of one epoch: Fisher-Yates, the same on every machine.
-std::vector<std::int64_t> epoch_permutation(std::uint64_t seed, std::int64_t epoch, std::int64_t size);
+// Writes the permutation of 0 .. permutation.size()-1 of one epoch: Fisher and Yates' shuffle (Knuth, The Art of
+// Computer Programming 2, algorithm 3.4.2P), the same on every machine. Pure.
+void epoch_permutation(std::uint64_t seed, std::int64_t epoch, std::span<std::int64_t> permutation);
+// Writes the dataset indices of batch `step` (within the epoch) for this worker: order.batch_size of them. Pure.
+// `permutation` is that of the epoch.
+void batch_indices(const BatchOrder& order, std::span<const std::int64_t> permutation, std::int64_t step,
+                   std::span<std::int64_t> indices);
 
-// Bytes become floats as (value / 255 - 0.5) / 0.5 … the mapping is the same for training and evaluation.
+// Bytes become floats as value / 255: paper 0, ink 1. The mapping is the same for training and evaluation.
 void normalize(std::span<const std::uint8_t> bytes, std::span<float> values);
+
+// Reads samples `indices` into the first indices.size() rows of `images` (batch, height, width, channels), normalized,
+// and of `labels` (batch). `scratch` has the bytes of one sample. Allocates nothing.
+void read_batch(const Dataset& dataset, std::span<const std::int64_t> indices, std::span<std::uint8_t> scratch,
+                std::span<float> images, std::span<int> labels);
 
 class BatchLoader {
  public:
-  // The dataset must outlive the loader. The prefetch thread starts here and keeps at most `depth` batches ready.
-  BatchLoader(const Dataset& dataset, const BatchOrder& order, int depth = 4);
+  // The dataset must outlive the loader, and hold at least one global batch. The prefetch thread starts here and keeps
+  // up to `depth` batches ready; it sleeps until half of them are taken, so that it is woken once for several batches.
+  BatchLoader(const Dataset& dataset, const BatchOrder& order, int depth = 8);
+  // Ends the thread, at the latest once the batch it is at is done.
   ~BatchLoader();
 
-  // The next batch, epoch after epoch without end. Valid until the next call. Waits for the prefetch thread.
+  // The next batch, epoch after epoch without end. Valid until the next call. Waits for the prefetch thread. One thread
+  // calls.
   BatchView next();
 
  private:

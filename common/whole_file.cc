@@ -1,0 +1,93 @@
+#include "common/whole_file.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <system_error>
+
+namespace syncopate {
+namespace {
+
+Status cannot_write(const std::string& path, int error) {
+  return Status(Code::kResourceExhausted,
+                fmt::format("{}: cannot be written: {}", path, std::generic_category().message(error)));
+}
+
+// A file under a name of its own, removed again unless renamed.
+class TemporaryFile {
+ public:
+  explicit TemporaryFile(const std::string& for_path)
+      : name_(for_path + ".tmp-XXXXXX"), descriptor_(::mkstemp(name_.data())) {}
+  TemporaryFile(const TemporaryFile&) = delete;
+  TemporaryFile& operator=(const TemporaryFile&) = delete;
+  ~TemporaryFile() {
+    if (descriptor_ < 0) return;
+    ::close(descriptor_);
+    if (!renamed_) ::unlink(name_.c_str());
+  }
+
+  bool open() const { return descriptor_ >= 0; }
+
+  // False with errno set, as everything below.
+  bool write(std::span<const std::byte> content) {
+    while (!content.empty()) {
+      const ssize_t written = ::write(descriptor_, content.data(), content.size());
+      if (written < 0 && errno == EINTR) continue;
+      if (written < 0) return false;
+      content = content.subspan(static_cast<std::size_t>(written));
+    }
+    return true;
+  }
+
+  bool publish_as(const std::string& path) {
+    constexpr mode_t kEveryoneReads = 0644;  // mkstemp's files are private
+    if (::fchmod(descriptor_, kEveryoneReads) != 0 || ::fsync(descriptor_) != 0) return false;
+    renamed_ = std::rename(name_.c_str(), path.c_str()) == 0;
+    return renamed_;
+  }
+
+ private:
+  std::string name_;
+  int descriptor_ = -1;
+  bool renamed_ = false;
+};
+
+// Without this the rename itself may be lost with the power.
+bool sync_folder_of(const std::string& path) {
+  const std::filesystem::path parent = std::filesystem::path(path).parent_path();
+  const int descriptor = ::open(parent.empty() ? "." : parent.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (descriptor < 0) return false;
+  const bool synced = ::fsync(descriptor) == 0 || errno == EINVAL;  // EINVAL: a file system that has no such notion
+  const int error = errno;
+  ::close(descriptor);
+  errno = error;
+  return synced;
+}
+
+}  // namespace
+
+Status write_whole_file(const std::string& path, std::span<const std::byte> content) {
+  TemporaryFile file(path);
+  if (!file.open() || !file.write(content) || !file.publish_as(path) || !sync_folder_of(path)) {
+    return cannot_write(path, errno);
+  }
+  return Status();
+}
+
+Status write_whole_file(const std::string& path, std::string_view content) {
+  return write_whole_file(path, std::as_bytes(std::span(content)));
+}
+
+Status make_folder(const std::string& path) {
+  std::error_code error;
+  std::filesystem::create_directories(path, error);
+  return error ? cannot_write(path, error.value()) : Status();
+}
+
+}  // namespace syncopate

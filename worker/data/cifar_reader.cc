@@ -1,0 +1,81 @@
+#include "worker/data/cifar_reader.h"
+
+#include <fmt/format.h>
+
+#include <cassert>
+#include <utility>
+#include <vector>
+
+#include "worker/data/file_bytes.h"
+
+namespace syncopate::worker {
+namespace {
+
+constexpr int kClasses = 10;
+constexpr ImageShape kShape{32, 32, 3};
+constexpr std::size_t kPlane = 32 * 32;
+constexpr std::size_t kRecordBytes = 1 + 3 * kPlane;
+
+class CifarDataset : public Dataset {
+ public:
+  CifarDataset(std::vector<FileBytes> files, std::int64_t records_per_file)
+      : files_(std::move(files)), records_per_file_(records_per_file) {}
+
+  std::int64_t size() const override { return static_cast<std::int64_t>(files_.size()) * records_per_file_; }
+  ImageShape shape() const override { return kShape; }
+  int classes() const override { return kClasses; }
+
+  std::span<const std::uint8_t> image(std::int64_t index, std::span<std::uint8_t> scratch) const override {
+    assert(scratch.size() >= 3 * kPlane);
+    const std::span<const std::uint8_t> planes = record(index).subspan(1);
+    for (std::size_t pixel = 0; pixel < kPlane; ++pixel) {
+      scratch[3 * pixel] = planes[pixel];
+      scratch[3 * pixel + 1] = planes[kPlane + pixel];
+      scratch[3 * pixel + 2] = planes[2 * kPlane + pixel];
+    }
+    return scratch.first(3 * kPlane);
+  }
+  int label(std::int64_t index) const override { return record(index)[0]; }
+
+ private:
+  std::span<const std::uint8_t> record(std::int64_t index) const {
+    assert(index >= 0 && index < size());
+    const FileBytes& file = files_[static_cast<std::size_t>(index / records_per_file_)];
+    return file.bytes().subspan(static_cast<std::size_t>(index % records_per_file_) * kRecordBytes, kRecordBytes);
+  }
+
+  std::vector<FileBytes> files_;
+  std::int64_t records_per_file_;
+};
+
+Status check(const FileBytes& file, std::int64_t records) {
+  const std::size_t found = file.bytes().size(), expected = static_cast<std::size_t>(records) * kRecordBytes;
+  if (found != expected) {
+    return Status(Code::kDataLoss, fmt::format("{}: {}: {} bytes, expected {} ({} records of {})", file.path(),
+                                               found < expected ? "truncated" : "trailing bytes", found, expected,
+                                               records, kRecordBytes));
+  }
+  for (std::size_t at = 0; at < expected; at += kRecordBytes) {
+    const int label = file.bytes()[at];
+    if (label >= kClasses) {
+      return Status(Code::kDataLoss, fmt::format("{}: label {} of record {}, expected 0 to {}", file.path(), label,
+                                                 at / kRecordBytes, kClasses - 1));
+    }
+  }
+  return Status();
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Dataset>> open_cifar10(std::span<const std::string> paths, std::int64_t records_per_file) {
+  std::vector<FileBytes> files;
+  for (const std::string& path : paths) {
+    Result<FileBytes> file = FileBytes::open(path);
+    if (!file.ok()) return file.status();
+    SYNCOPATE_RETURN_IF_ERROR(check(*file, records_per_file));
+    files.push_back(std::move(*file));
+  }
+  return std::unique_ptr<Dataset>(std::make_unique<CifarDataset>(std::move(files), records_per_file));
+}
+
+}  // namespace syncopate::worker

@@ -1,0 +1,22 @@
+// The skeletons that `digits` are drawn from: for each class a few ways in which people write it.
+#pragma once
+
+#include <span>
+
+namespace syncopate::worker {
+
+struct GlyphPoint {
+  int x = 0;  // 0 (left) to 100 (right)
+  int y = 0;  // 0 (top) to 100 (bottom)
+};
+
+// A stroke is a smooth curve through its points; a corner is where one stroke ends and the next begins.
+using GlyphStroke = std::span<const GlyphPoint>;
+using Glyph = std::span<const GlyphStroke>;
+
+inline constexpr int kDigitClasses = 10;
+
+// All ways of writing `digit`, 0 to 9. The memory is the program's own.
+std::span<const Glyph> glyphs_of(int digit);
+
+}  // namespace syncopate::worker

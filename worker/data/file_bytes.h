@@ -1,0 +1,37 @@
+// FileBytes: the content of one data file. A plain file is mapped read-only, so that the processes of a host share its
+// pages; a .gz file is inflated into memory. Owns what bytes() shows; moves, never copies.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "common/status.h"
+
+namespace syncopate::worker {
+
+class FileBytes {
+ public:
+  // Inflates where the name ends in ".gz". kNotFound: no such file, or it may not be read. kDataLoss: a gzip stream
+  // that is corrupt, cut short, followed by more bytes, or larger than 4 GiB. A mapped file must not be cut while in
+  // use.
+  static Result<FileBytes> open(const std::string& path);
+
+  FileBytes(FileBytes&& other) noexcept;
+  FileBytes& operator=(FileBytes&& other) noexcept;
+  ~FileBytes();
+
+  const std::string& path() const { return path_; }
+  std::span<const std::uint8_t> bytes() const { return bytes_; }
+
+ private:
+  FileBytes(std::string path, std::span<const std::uint8_t> mapping);
+  FileBytes(std::string path, std::vector<std::uint8_t> inflated);
+
+  std::string path_;
+  std::vector<std::uint8_t> inflated_;
+  std::span<const std::uint8_t> bytes_;  // the mapping, or inflated_
+};
+
+}  // namespace syncopate::worker

@@ -1,0 +1,70 @@
+#include "worker/data/gzip.h"
+
+#include <fmt/format.h>
+#include <zlib.h>
+
+#include <algorithm>
+#include <limits>
+
+namespace syncopate::worker {
+namespace {
+
+constexpr int kGzipOnly = 15 + 16;  // zlib's largest window, with a gzip header
+
+class Inflater {
+ public:
+  Inflater() { ready_ = ::inflateInit2(&stream_, kGzipOnly) == Z_OK; }
+  Inflater(const Inflater&) = delete;
+  Inflater& operator=(const Inflater&) = delete;
+  ~Inflater() {
+    if (ready_) ::inflateEnd(&stream_);
+  }
+
+  bool ready() const { return ready_; }
+  z_stream& stream() { return stream_; }
+
+ private:
+  z_stream stream_{};
+  bool ready_ = false;
+};
+
+}  // namespace
+
+Result<std::vector<std::uint8_t>> inflate_gzip(std::span<const std::uint8_t> compressed, std::size_t limit) {
+  if (compressed.size() > std::numeric_limits<uInt>::max()) {
+    return Status(Code::kDataLoss, fmt::format("{} bytes of gzip, at most 4 GiB are read", compressed.size()));
+  }
+  Inflater inflater;
+  if (!inflater.ready()) return Status(Code::kResourceExhausted, "no memory to inflate gzip");
+  z_stream& stream = inflater.stream();
+  stream.next_in = const_cast<Bytef*>(compressed.data());  // zlib only reads, but does not say so
+  stream.avail_in = static_cast<uInt>(compressed.size());
+
+  std::vector<std::uint8_t> content;
+  std::size_t filled = 0;
+  for (int outcome = Z_OK; outcome != Z_STREAM_END;) {
+    constexpr std::size_t kFirst = 1 << 16;
+    if (filled == content.size()) content.resize(std::min(std::max(2 * filled, kFirst), limit + 1));
+    stream.next_out = content.data() + filled;
+    stream.avail_out = static_cast<uInt>(std::min<std::size_t>(content.size() - filled, 1u << 30));
+    const uInt room = stream.avail_out;
+    outcome = ::inflate(&stream, Z_NO_FLUSH);
+    filled += room - stream.avail_out;
+    const std::size_t at = compressed.size() - stream.avail_in;
+    if (filled > limit) return Status(Code::kDataLoss, fmt::format("inflates to more than {} bytes", limit));
+    if (outcome == Z_BUF_ERROR || (outcome == Z_OK && stream.avail_in == 0 && stream.avail_out > 0)) {
+      return Status(Code::kDataLoss, fmt::format("truncated: the gzip stream goes on after its last byte {}", at));
+    }
+    if (outcome != Z_OK && outcome != Z_STREAM_END) {
+      return Status(Code::kDataLoss, fmt::format("not a sound gzip stream at byte {}: {}", at,
+                                                 stream.msg != nullptr ? stream.msg : ::zError(outcome)));
+    }
+  }
+  if (stream.avail_in > 0) {
+    return Status(Code::kDataLoss, fmt::format("{} bytes follow the end of the gzip stream", stream.avail_in));
+  }
+  content.resize(filled);
+  return content;
+}
+
+}  // namespace syncopate::worker

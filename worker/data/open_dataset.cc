@@ -1,0 +1,137 @@
+#include "worker/data/open_dataset.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <charconv>
+#include <filesystem>
+#include <optional>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "worker/data/cifar_reader.h"
+#include "worker/data/digits_cache.h"
+#include "worker/data/idx_format.h"
+#include "worker/data/idx_reader.h"
+
+namespace syncopate::worker {
+namespace {
+
+constexpr std::int64_t kMostDigits = 10'000'000;
+constexpr std::string_view kDigitsPrefix = "digits:";
+
+std::optional<std::int64_t> parse_count(std::string_view text) {
+  std::int64_t count = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), count);
+  if (error != std::errc() || end != text.data() + text.size() || count < 1 || count > kMostDigits) return {};
+  return count;
+}
+
+Result<DigitsCounts> parse_digits(std::string_view name) {
+  if (name == "digits") return DigitsCounts();
+  const std::string_view counts = name.substr(kDigitsPrefix.size());
+  const std::size_t dash = std::min(counts.find('-'), counts.size());
+  const auto train = parse_count(counts.substr(0, dash));
+  const auto test = parse_count(counts.substr(std::min(dash + 1, counts.size())));
+  if (!train || !test) {
+    return Status(Code::kInvalidArgument, fmt::format("dataset '{}': must be digits:TRAIN-TEST, two counts of 1 to {}, "
+                                                      "as in digits:60000-10000",
+                                                      name, kMostDigits));
+  }
+  return DigitsCounts{.train = *train, .test = *test};
+}
+
+bool is_digits(std::string_view name) { return name == "digits" || name.starts_with(kDigitsPrefix); }
+
+// The folders of `folders` (relative to data_dir) that are searched, in order.
+std::vector<std::string> below(const std::string& data_dir, std::initializer_list<const char*> folders) {
+  std::vector<std::string> paths;
+  for (const char* folder : folders) paths.push_back(data_dir + "/" + folder);
+  paths.push_back(data_dir);
+  return paths;
+}
+
+std::optional<std::string> existing(const std::string& path) {
+  std::error_code ignored;  // what cannot be looked at is reported as missing
+  return std::filesystem::exists(path, ignored) ? std::optional(path) : std::nullopt;
+}
+
+// The paths of all `names` in the first folder that has any of them; where `gz`, a name may also end in ".gz".
+Result<std::vector<std::string>> find_files(const std::string& dataset, const std::vector<std::string>& folders,
+                                            const std::vector<std::string>& names, bool gz) {
+  const char* const either = gz ? " (plain or .gz)" : "";
+  for (const std::string& folder : folders) {
+    std::vector<std::string> found, missing;
+    for (const std::string& name : names) {
+      std::optional<std::string> path = existing(folder + "/" + name);
+      if (!path && gz) path = existing(folder + "/" + name + ".gz");
+      path ? found.push_back(*path) : missing.push_back(name);
+    }
+    if (missing.empty()) return found;
+    if (!found.empty()) {
+      return Status(Code::kNotFound, fmt::format("{}: {} has {} but not {}{}", dataset, folder, found.front(),
+                                                 fmt::join(missing, ", "), either));
+    }
+  }
+  return Status(Code::kNotFound, fmt::format("{}: found none of {}{} in {}", dataset, fmt::join(names, ", "), either,
+                                             fmt::join(folders, ", ")));
+}
+
+Result<DatasetPair> pair_of(const std::string& name, Result<std::unique_ptr<Dataset>> train,
+                            Result<std::unique_ptr<Dataset>> test) {
+  if (!train.ok()) return train.status();
+  if (!test.ok()) return test.status();
+  const ImageShape a = (*train)->shape(), b = (*test)->shape();
+  if (a != b) {
+    return Status(Code::kDataLoss, fmt::format("{}: training images are {}x{}, test images {}x{}, expected the same",
+                                               name, a.height, a.width, b.height, b.width));
+  }
+  return DatasetPair{std::move(*train), std::move(*test)};
+}
+
+Result<DatasetPair> open_idx_set(const std::string& name, const std::vector<std::string>& folders) {
+  const Result<std::vector<std::string>> files =
+      find_files(name, folders, {kIdxTrainImages, kIdxTrainLabels, kIdxTestImages, kIdxTestLabels}, true);
+  if (!files.ok()) return files.status();
+  return pair_of(name, open_idx((*files)[0], (*files)[1]), open_idx((*files)[2], (*files)[3]));
+}
+
+Result<DatasetPair> open_cifar_set(const std::string& name, const std::vector<std::string>& folders) {
+  std::vector<std::string> names(std::begin(kCifarTrainFiles), std::end(kCifarTrainFiles));
+  names.emplace_back(kCifarTestFile);
+  const Result<std::vector<std::string>> files = find_files(name, folders, names, false);
+  if (!files.ok()) return files.status();
+  const std::span<const std::string> paths(*files);
+  return pair_of(name, open_cifar10(paths.first(paths.size() - 1)), open_cifar10(paths.last(1)));
+}
+
+Result<DatasetPair> open_digits(const std::string& name, const std::string& data_dir, std::uint64_t seed) {
+  const Result<DigitsCounts> counts = parse_digits(name);
+  if (!counts.ok()) return counts.status();
+  const Result<std::string> folder = ensure_digits(data_dir, seed, *counts);
+  if (!folder.ok()) return folder.status();
+  Result<DatasetPair> pair = open_idx_set(name, {*folder});
+  if (pair.ok()) return pair;
+  return Status(pair.status().code(),
+                fmt::format("{}; remove the folder to have it made anew", pair.status().message()));
+}
+
+}  // namespace
+
+Status check_dataset_name(const std::string& name) {
+  if (is_digits(name)) return parse_digits(name).status();
+  if (name == "mnist" || name == "fashion-mnist" || name == "cifar10") return Status();
+  return Status(Code::kInvalidArgument, fmt::format("dataset '{}': must be one of {}", name, kDatasetNames));
+}
+
+Result<DatasetPair> open_dataset(const std::string& name, const std::string& data_dir, std::uint64_t seed) {
+  SYNCOPATE_RETURN_IF_ERROR(check_dataset_name(name));
+  if (is_digits(name)) return open_digits(name, data_dir, seed);
+  if (name == "mnist") return open_idx_set(name, below(data_dir, {"mnist", "MNIST/raw"}));
+  if (name == "fashion-mnist") return open_idx_set(name, below(data_dir, {"fashion-mnist", "FashionMNIST/raw"}));
+  return open_cifar_set(name, below(data_dir, {"cifar10", "cifar-10-batches-bin"}));
+}
+
+}  // namespace syncopate::worker

@@ -1,0 +1,31 @@
+// Opens a data set by name: the training and the test part, checked and ready to be read.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "common/status.h"
+#include "worker/data/dataset.h"
+
+namespace syncopate::worker {
+
+struct DatasetPair {
+  std::unique_ptr<Dataset> train, test;  // of the same shape and classes
+};
+
+// What open_dataset knows, as one reads it in help:
+//   digits, digits:TRAIN-TEST   generated from `seed` on first use, below data_dir; 60000-10000 unless given
+//   mnist                       IDX files in data_dir/mnist, data_dir/MNIST/raw or data_dir
+//   fashion-mnist               IDX files in data_dir/fashion-mnist, data_dir/FashionMNIST/raw or data_dir
+//   cifar10                     binary files in data_dir/cifar10, data_dir/cifar-10-batches-bin or data_dir
+inline constexpr const char* kDatasetNames = "digits, digits:TRAIN-TEST, mnist, fashion-mnist, cifar10";
+
+// Whether there is such a name, without touching a file. kInvalidArgument says what would be right.
+Status check_dataset_name(const std::string& name);
+
+// kInvalidArgument: no such name. kNotFound: files that are missing, and where they were looked for. kDataLoss: a file
+// that is not what it should be. kResourceExhausted: digits could not be written. `seed` matters to digits alone.
+Result<DatasetPair> open_dataset(const std::string& name, const std::string& data_dir, std::uint64_t seed);
+
+}  // namespace syncopate::worker
