@@ -116,6 +116,17 @@ Status validate(const RunConfig& config) {
   return validate_schedule(config);
 }
 
+const char* transport_that_runs(const RunConfig& config) {
+  if (config.mode == Mode::kLocal) return "none";
+  if (config.mode == Mode::kAllreduce && config.collective == CollectiveKind::kMpi) return "mpi";
+  return name_of(config.transport);
+}
+
+std::string dataset_spec(const RunConfig& config) {
+  if (config.dataset != "digits") return config.dataset;
+  return fmt::format("digits:{}-{}", config.train_samples, config.test_samples);
+}
+
 OptimizerConfig optimizer_of(const RunConfig& config) {
   OptimizerConfig optimizer;
   if (config.optimizer == "sgd") {

@@ -87,6 +87,10 @@ RunConfig resolve(RunConfig config, const std::string& stamp);
 Status validate(const RunConfig& config);
 
 // What the config means for the rooms that do the work. The config must be one that validate() accepts.
+// "shm", "ipc", "tcp"; "mpi" where Open MPI carries the gradients; "none" under local.
+const char* transport_that_runs(const RunConfig& config);
+// The name that worker::open_dataset takes: "digits:60000-10000", "mnist".
+std::string dataset_spec(const RunConfig& config);
 OptimizerConfig optimizer_of(const RunConfig& config);
 LearningRateSchedule schedule_of(const RunConfig& config);
 

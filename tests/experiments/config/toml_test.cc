@@ -100,6 +100,21 @@ TEST(ConfigFile, IsCheckedLikeTheCommandLine) {
   EXPECT_FALSE(from_toml_text("workers = 2").ok());
 }
 
+TEST(RunConfig, TellsTheRoomsWhatItMeans) {
+  RunConfig config;
+  config.train_samples = 600;
+  EXPECT_EQ(dataset_spec(config), "digits:600-10000");
+  config.dataset = "mnist";
+  EXPECT_EQ(dataset_spec(config), "mnist");
+  config.optimizer = "nesterov";
+  config.momentum = 0.5;
+  EXPECT_EQ(optimizer_of(config).kind, OptimizerKind::kMomentum);
+  EXPECT_TRUE(optimizer_of(config).nesterov);
+  EXPECT_EQ(optimizer_of(config).momentum, 0.5f);
+  config.lr_schedule = "cosine";
+  EXPECT_EQ(schedule_of(config).shape, LearningRateSchedule::Shape::kCosine);
+}
+
 TEST(RunConfig, NamesItsOutputAfterTimeAndMode) {
   RunConfig config;
   EXPECT_EQ(resolve(config, "20261120-135501").output, "results/20261120-135501-local");
