@@ -1,0 +1,141 @@
+#include "experiments/config/command_line.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <sstream>
+
+#include "experiments/config/given_options.h"
+#include "experiments/config/nearest_name.h"
+#include "experiments/config/option_table.h"
+
+namespace syncopate::experiments {
+namespace {
+
+Status wrong(std::string message) { return Status(Code::kInvalidArgument, std::move(message)); }
+
+// Every option of the table as a text: what it may hold is the table's business, for flags and files alike. What nobody
+// knows is collected, so that the message can suggest what was meant.
+void bind(CLI::App& app, const std::vector<OptionSpec>& table) {
+  app.set_help_flag();
+  app.allow_extras();
+  app.add_flag("--help,-h");
+  app.add_option("--config")->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  for (const OptionSpec& option : table) {
+    if (option.placeholder.empty()) {
+      app.add_flag("--" + option.name);
+    } else {
+      app.add_option("--" + option.name)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)->expected(1);
+    }
+  }
+}
+
+Status unknown(const std::string& argument, const std::vector<OptionSpec>& table) {
+  if (!argument.starts_with("-")) {
+    return wrong(
+        fmt::format("{}: no such command; leave it out to run one job, or say compare to run several modes", argument));
+  }
+  std::vector<std::string> known = {"help", "config", "modes"};
+  for (const OptionSpec& option : table) known.push_back(option.name);
+  const std::string flag = argument.substr(0, argument.find('='));
+  const std::string nearest = nearest_name(
+      flag.substr(flag.find_first_not_of('-') == std::string::npos ? flag.size() : flag.find_first_not_of('-')), known);
+  return wrong(fmt::format("{}: no such flag; {}", flag,
+                           nearest.empty() ? "--help lists all" : fmt::format("did you mean --{}?", nearest)));
+}
+
+Result<std::string> single_value(const CLI::Option& option) {
+  const std::vector<std::string> values = option.results();
+  if (values.size() == 1) return values.front();
+  return wrong(fmt::format("{}: given {} times; once is enough", option.get_name(), values.size()));
+}
+
+Result<GivenOptions> given_on_line(const CLI::App& app, const std::vector<OptionSpec>& table) {
+  GivenOptions given;
+  for (const OptionSpec& option : table) {
+    const CLI::Option* flag = app.get_option("--" + option.name);
+    if (flag->count() == 0) continue;
+    const Result<std::string> value = single_value(*flag);
+    if (!value.ok()) return value.status();
+    given[option.name] = *value;
+  }
+  return given;
+}
+
+Result<GivenOptions> given_in_file_of(const CLI::Option& option) {
+  if (option.count() == 0) return GivenOptions();
+  const Result<std::string> path = single_value(option);
+  if (!path.ok()) return path.status();
+  std::ifstream file(*path);
+  std::ostringstream text;
+  if (!file || !(text << file.rdbuf())) {
+    return wrong(fmt::format("--config={}: must be a file that can be read ({})", *path, std::strerror(errno)));
+  }
+  Result<GivenOptions> given = given_in_file(text.str());
+  if (!given.ok()) return given.status().in(*path);
+  return given;
+}
+
+Result<CommandLine> request_of(const GivenOptions& given, const CLI::App& compare) {
+  const Result<RunConfig> config = apply_options(given);
+  if (!config.ok()) return config.status();
+  CommandLine line;
+  line.config = *config;
+  if (!compare.parsed()) {
+    SYNCOPATE_RETURN_IF_ERROR(check_effect(given, {*config}));
+    SYNCOPATE_RETURN_IF_ERROR(validate(*config));
+    return line;
+  }
+  for (const char* name : {"mode", "consistency", "collective"}) {
+    if (!given.contains(name)) continue;
+    return wrong(fmt::format("--{}={}: compare takes its modes from --modes, as in --modes={}", name, given.at(name),
+                             kUsualModes));
+  }
+  const CLI::Option* modes = compare.get_option("--modes");
+  const Result<std::string> list = modes->count() == 0 ? std::string(kUsualModes) : single_value(*modes);
+  if (!list.ok()) return list.status();
+  const Result<std::vector<ComparedRun>> runs = comparison_runs(*config, *list);
+  if (!runs.ok()) return runs.status();
+  line.action = CommandLine::Action::kCompare;
+  line.runs = *runs;
+  std::vector<RunConfig> configs;
+  for (const ComparedRun& run : *runs) configs.push_back(run.config);
+  SYNCOPATE_RETURN_IF_ERROR(check_effect(given, configs));
+  return line;
+}
+
+}  // namespace
+
+Result<CommandLine> parse_command_line(int argc, const char* const* argv) {
+  const std::vector<OptionSpec> table = option_table();
+  CLI::App app;
+  bind(app, table);
+  CLI::App* compare = app.add_subcommand("compare")->fallthrough();
+  compare->set_help_flag();
+  compare->add_option("--modes")->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)->expected(1);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    const std::string message = error.what();
+    const std::string flag = message.substr(0, message.find(':'));
+    if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) == nullptr) return wrong(message);
+    return wrong(fmt::format("{0}: needs a value, as in {0}=VALUE; --help says which", flag));
+  }
+  if (app.get_option("--help")->count() > 0) {
+    CommandLine line;
+    line.action = CommandLine::Action::kHelp;
+    line.text = help_text();
+    return line;
+  }
+  if (const std::vector<std::string> rest = app.remaining(true); !rest.empty()) return unknown(rest.front(), table);
+  const Result<GivenOptions> line = given_on_line(app, table);
+  if (!line.ok()) return line.status();
+  const Result<GivenOptions> file = given_in_file_of(*app.get_option("--config"));
+  if (!file.ok()) return file.status();
+  return request_of(merge(*line, *file), *compare);
+}
+
+}  // namespace syncopate::experiments

@@ -1,0 +1,29 @@
+// The command line: argv in, a checked request out. Prints nothing and ends nothing.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "common/status.h"
+#include "experiments/config/comparison.h"
+#include "experiments/config/run_config.h"
+
+namespace syncopate::experiments {
+
+struct CommandLine {
+  enum class Action { kHelp, kRun, kCompare };
+
+  Action action = Action::kRun;
+  RunConfig config;               // run: validated, not resolved. compare: what the modes share
+  std::vector<ComparedRun> runs;  // compare: one for each of --modes
+  std::string text;               // help: what to print
+};
+
+// Reads `run_experiment [FLAGS]` or `run_experiment compare [--modes=LIST] [FLAGS]`, and the file of --config below the
+// flags. Fails with invalid argument and one line that says what is wrong and what would be right (exit code 2).
+Result<CommandLine> parse_command_line(int argc, const char* const* argv);
+
+// All that --help shows: groups of options with unit, default and range, and examples.
+std::string help_text();
+
+}  // namespace syncopate::experiments

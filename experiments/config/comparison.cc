@@ -1,0 +1,79 @@
+#include "experiments/config/comparison.h"
+
+#include <fmt/format.h>
+
+#include <sstream>
+
+namespace syncopate::experiments {
+namespace {
+
+Status wrong_mode(const std::string& label) {
+  return Status(Code::kInvalidArgument,
+                fmt::format("--modes: '{}' must be local, allreduce, allreduce:ring, allreduce:mpi, ps:sync, "
+                            "ps:bounded:k or ps:async",
+                            label));
+}
+
+// One worker that sees the batches of all.
+Result<RunConfig> as_local(RunConfig config, int workers) {
+  if (workers > 1 && schedule_of(config).linear_scaling) {
+    return Status(
+        Code::kInvalidArgument,
+        fmt::format("--lr-schedule={}: linear scales the rate with the workers, of which local has one; leave "
+                    "linear out, or local out of --modes",
+                    config.lr_schedule));
+  }
+  config.mode = Mode::kLocal;
+  config.launcher = LauncherKind::kLocal;
+  config.workers = 1;
+  if (config.global_batch_size == 0) config.global_batch_size = static_cast<std::int64_t>(config.batch_size) * workers;
+  return config;
+}
+
+Result<RunConfig> as_mode(RunConfig config, const std::string& label) {
+  constexpr std::string_view kPs = "ps:";
+  if (label.starts_with(kPs)) {
+    const Result<ps::Consistency> consistency = ps::Consistency::parse(std::string_view(label).substr(kPs.size()));
+    if (!consistency.ok()) return wrong_mode(label);
+    config.mode = Mode::kPs;
+    config.consistency = *consistency;
+    return config;
+  }
+  config.mode = Mode::kAllreduce;
+  if (label == "allreduce:mpi") {
+    config.collective = CollectiveKind::kMpi;
+    config.launcher = LauncherKind::kMpirun;
+    return config;
+  }
+  if (label != "allreduce" && label != "allreduce:ring") return wrong_mode(label);
+  config.collective = CollectiveKind::kRing;
+  return config;
+}
+
+}  // namespace
+
+Result<std::vector<ComparedRun>> comparison_runs(const RunConfig& base, const std::string& modes) {
+  RunConfig distributed = base;
+  distributed.mode = Mode::kAllreduce;
+  distributed.collective = CollectiveKind::kRing;
+  SYNCOPATE_RETURN_IF_ERROR(validate(distributed));
+  const int workers = resolve(distributed, "").workers;
+  std::vector<ComparedRun> runs;
+  std::istringstream labels(modes);
+  for (std::string label; std::getline(labels, label, ',');) {
+    const Result<RunConfig> config = label == "local" ? as_local(base, workers) : as_mode(base, label);
+    if (!config.ok()) return config.status();
+    for (const ComparedRun& other : runs) {
+      if (other.label == label) {
+        return Status(Code::kInvalidArgument,
+                      fmt::format("--modes={}: names {} twice; the noise floor is measured anyway", modes, label));
+      }
+    }
+    SYNCOPATE_RETURN_IF_ERROR(validate(*config));
+    runs.push_back({label, *config});
+  }
+  if (runs.empty()) return wrong_mode(modes);
+  return runs;
+}
+
+}  // namespace syncopate::experiments

@@ -1,0 +1,25 @@
+// The runs of `compare`: one job in several modes.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "common/status.h"
+#include "experiments/config/run_config.h"
+
+namespace syncopate::experiments {
+
+inline constexpr std::string_view kUsualModes = "local,allreduce,ps:sync,ps:async";
+
+struct ComparedRun {
+  std::string label;  // as given in --modes: "ps:bounded:4"
+  RunConfig config;   // validated, not resolved
+};
+
+// One run for each entry of `modes` (comma-separated: local, allreduce, allreduce:ring, allreduce:mpi, ps:sync,
+// ps:bounded:k, ps:async), with `base` for all else. `local` trains one worker with the batch of all workers together,
+// so that its curve is that of the synchronous modes. allreduce:mpi is launched by mpirun.
+Result<std::vector<ComparedRun>> comparison_runs(const RunConfig& base, const std::string& modes);
+
+}  // namespace syncopate::experiments

@@ -1,0 +1,281 @@
+#include "experiments/config/option_table.h"
+
+#include "experiments/config/option_kinds.h"
+
+namespace syncopate::experiments {
+namespace {
+
+using option_kinds::choice;
+using option_kinds::number;
+using option_kinds::only;
+using option_kinds::text;
+using option_kinds::unless_zero;
+using option_kinds::wrong;
+
+OptionSpec consistency() {
+  OptionSpec option{.group = "Parameter servers",
+                    .name = "consistency",
+                    .placeholder = "KIND",
+                    .sentence = "How far workers may run apart: in step, at most k steps, or freely.",
+                    .range = "sync, bounded:k (k from 0 to 1000000) or async",
+                    .usual = RunConfig().consistency.to_string(),
+                    .is_text = true};
+  option.set = [option](RunConfig& config, const std::string& value) -> Status {
+    const Result<ps::Consistency> parsed = ps::Consistency::parse(value);
+    if (!parsed.ok()) return wrong(option, value, "consistency");
+    config.consistency = *parsed;
+    return {};
+  };
+  option.get = [](const RunConfig& config) { return config.consistency.to_string(); };
+  return option;
+}
+
+bool is_ps(const RunConfig& config) { return config.mode == Mode::kPs; }
+bool is_allreduce(const RunConfig& config) { return config.mode == Mode::kAllreduce; }
+bool has_transport(const RunConfig& config) {
+  return is_ps(config) || (is_allreduce(config) && config.collective == CollectiveKind::kRing);
+}
+bool is_digits(const RunConfig& config) { return config.dataset == "digits"; }
+bool has_momentum(const RunConfig& config) { return config.optimizer == "momentum" || config.optimizer == "nesterov"; }
+bool has_moments(const RunConfig& config) { return config.optimizer == "adam" || config.optimizer == "adamw"; }
+
+using C = RunConfig;
+
+void add_job(std::vector<OptionSpec>& table) {
+  const std::string group = "Job";
+  table.push_back(
+      choice({.group = group, .name = "mode", .placeholder = "MODE", .sentence = "How replicas are kept in agreement."},
+             &C::mode, "mode", {Mode::kLocal, Mode::kPs, Mode::kAllreduce}));
+  table.push_back(unless_zero(number({.group = group,
+                                      .name = "workers",
+                                      .placeholder = "N",
+                                      .sentence = "Replicas that learn, each in a process of its own.",
+                                      .unit = "processes",
+                                      .usual = "2; under local 1"},
+                                     &C::workers, "workers", 1, 64)));
+  table.push_back(
+      choice({.group = group, .name = "launcher", .placeholder = "HOW", .sentence = "What starts the processes."},
+             &C::launcher, "launcher", {LauncherKind::kLocal, LauncherKind::kMpirun}));
+  table.push_back(only(choice({.group = group,
+                               .name = "transport",
+                               .placeholder = "WIRE",
+                               .sentence = "What carries messages; auto takes shared memory on one host."},
+                              &C::transport, "transport",
+                              {TransportKind::kAuto, TransportKind::kShm, TransportKind::kIpc, TransportKind::kTcp}),
+                       "--mode=ps or --collective=ring", has_transport));
+  const auto is_ps_only = [&](OptionSpec option) { table.push_back(only(std::move(option), "--mode=ps", is_ps)); };
+  is_ps_only(number({.group = "Parameter servers",
+                     .name = "servers",
+                     .placeholder = "K",
+                     .sentence = "Processes that hold the weights, an equal part each.",
+                     .unit = "processes"},
+                    &C::servers, "parameter servers", 1, 64));
+  is_ps_only(number({.group = "Parameter servers",
+                     .name = "shards-per-server",
+                     .placeholder = "S",
+                     .sentence = "Parts of a server's weights, with a thread each.",
+                     .unit = "threads"},
+                    &C::shards_per_server, "shards per server", 1, 64));
+  is_ps_only(consistency());
+  table.push_back(only(choice({.group = "Allreduce",
+                               .name = "collective",
+                               .placeholder = "KIND",
+                               .sentence = "Who sums the gradients: our ring, or Open MPI (needs --launcher=mpirun)."},
+                              &C::collective, "collective", {CollectiveKind::kRing, CollectiveKind::kMpi}),
+                       "--mode=allreduce", is_allreduce));
+  table.push_back(
+      only(number({.group = "Allreduce",
+                   .name = "bucket-bytes",
+                   .placeholder = "BYTES",
+                   .sentence = "Gradients are sent in buckets of about this size, while backward still runs.",
+                   .unit = "bytes"},
+                  &C::bucket_bytes, "bucket size", std::int64_t{1024}, std::int64_t{1} << 30),
+           "--mode=allreduce", is_allreduce));
+}
+
+void add_model_and_data(std::vector<OptionSpec>& table) {
+  const std::string group = "Model and data";
+  table.push_back(text({.group = group,
+                        .name = "model",
+                        .placeholder = "NAME",
+                        .sentence = "What learns; mlp:784-1024-10 gives an mlp's widths from pixels to classes.",
+                        .range = "softmax, mlp, mlp:WIDTHS or lenet"},
+                       &C::model, "model"));
+  table.push_back(text({.group = group,
+                        .name = "dataset",
+                        .placeholder = "NAME",
+                        .sentence = "What is learnt; digits is generated, the others are read from --data-dir."},
+                       &C::dataset, "data set", {"digits", "mnist", "fashion-mnist", "cifar10"}));
+  table.push_back(text({.group = group,
+                        .name = "data-dir",
+                        .placeholder = "DIR",
+                        .sentence = "Where the files of the data set lie, and where digits are kept once generated.",
+                        .range = "a directory"},
+                       &C::data_dir, "data directory"));
+  table.push_back(only(number({.group = group,
+                               .name = "train-samples",
+                               .placeholder = "N",
+                               .sentence = "Size of the generated training set.",
+                               .unit = "samples"},
+                              &C::train_samples, "training samples", std::int64_t{1}, std::int64_t{10000000}),
+                       "--dataset=digits", is_digits));
+  table.push_back(only(number({.group = group,
+                               .name = "test-samples",
+                               .placeholder = "N",
+                               .sentence = "Size of the generated test set.",
+                               .unit = "samples"},
+                              &C::test_samples, "test samples", std::int64_t{1}, std::int64_t{10000000}),
+                       "--dataset=digits", is_digits));
+  table.push_back(choice({.group = group,
+                          .name = "backend",
+                          .placeholder = "NAME",
+                          .sentence = "What computes: oneDNN, or plain loops to check it against."},
+                         &C::backend, "backend", {BackendKind::kOneDnn, BackendKind::kReference}));
+}
+
+void add_update_rule(std::vector<OptionSpec>& table) {
+  const std::string group = "Training";
+  table.push_back(text({.group = group,
+                        .name = "optimizer",
+                        .placeholder = "NAME",
+                        .sentence = "The update rule, the same code in a worker and in a server."},
+                       &C::optimizer, "optimizer", {"sgd", "momentum", "nesterov", "adam", "adamw"}));
+  table.push_back(number({.group = group,
+                          .name = "learning-rate",
+                          .placeholder = "RATE",
+                          .sentence = "Base rate; 0 takes the optimizer's usual one.",
+                          .usual = "0: sgd 0.1, momentum and nesterov 0.01, adam and adamw 0.001"},
+                         &C::learning_rate, "learning rate", 0.0, 1000.0));
+  table.push_back(text({.group = group,
+                        .name = "lr-schedule",
+                        .placeholder = "LIST",
+                        .sentence = "How the rate goes over time, as in linear,warmup:5,step:30:0.1.",
+                        .range = "constant, step:EPOCHS:FACTOR or cosine, then linear and warmup:EPOCHS if wanted"},
+                       &C::lr_schedule, "schedule"));
+  const auto momentum_only = [&](OptionSpec option) {
+    table.push_back(only(std::move(option), "--optimizer=momentum or nesterov", has_momentum));
+  };
+  const auto adam_only = [&](OptionSpec option) {
+    table.push_back(only(std::move(option), "--optimizer=adam or adamw", has_moments));
+  };
+  momentum_only(number({.group = group, .name = "momentum", .placeholder = "X", .sentence = "Decay of the velocity."},
+                       &C::momentum, "momentum", 0.0, 0.9999));
+  adam_only(number({.group = group, .name = "beta1", .placeholder = "X", .sentence = "Decay of the first moment."},
+                   &C::beta1, "beta1", 0.0, 0.9999));
+  adam_only(number({.group = group, .name = "beta2", .placeholder = "X", .sentence = "Decay of the second moment."},
+                   &C::beta2, "beta2", 0.0, 0.999999));
+  adam_only(number({.group = group, .name = "epsilon", .placeholder = "X", .sentence = "Keeps the division finite."},
+                   &C::epsilon, "epsilon", 1e-16, 1.0));
+  table.push_back(number({.group = group,
+                          .name = "weight-decay",
+                          .placeholder = "X",
+                          .sentence = "Pull of all weights towards zero; decoupled from the gradient in adamw."},
+                         &C::weight_decay, "weight decay", 0.0, 1.0));
+}
+
+void add_amount(std::vector<OptionSpec>& table) {
+  const std::string group = "Training";
+  OptionSpec batch = number({.group = group,
+                             .name = "batch-size",
+                             .placeholder = "B",
+                             .sentence = "Batch of each worker.",
+                             .unit = "samples",
+                             .excludes = "global-batch-size"},
+                            &C::batch_size, "batch size", 1, 65536);
+  // Where the global batch was held fixed, that is what reproduces the run.
+  batch.applies = [](const RunConfig& config) { return config.global_batch_size == 0; };
+  table.push_back(batch);
+  table.push_back(
+      unless_zero(number({.group = group,
+                          .name = "global-batch-size",
+                          .placeholder = "B",
+                          .sentence = "Batch of all workers together, instead of --batch-size.",
+                          .unit = "samples",
+                          .usual = "none",
+                          .excludes = "batch-size"},
+                         &C::global_batch_size, "global batch size", std::int64_t{1}, std::int64_t{65536})));
+  OptionSpec epochs = number({.group = group,
+                              .name = "epochs",
+                              .placeholder = "N",
+                              .sentence = "Length of the training.",
+                              .unit = "passes over the training set",
+                              .excludes = "steps"},
+                             &C::epochs, "epochs", std::int64_t{1}, std::int64_t{100000});
+  epochs.applies = [](const RunConfig& config) { return config.steps == 0; };
+  table.push_back(epochs);
+  table.push_back(unless_zero(number({.group = group,
+                                      .name = "steps",
+                                      .placeholder = "N",
+                                      .sentence = "Length of the training, instead of --epochs.",
+                                      .unit = "steps of one worker",
+                                      .usual = "none",
+                                      .excludes = "epochs"},
+                                     &C::steps, "steps", std::int64_t{1}, std::int64_t{1000000000})));
+  table.push_back(number({.group = group,
+                          .name = "target-accuracy",
+                          .placeholder = "X",
+                          .sentence = "Test accuracy whose first reach is reported; 0 asks for none.",
+                          .unit = "fraction"},
+                         &C::target_accuracy, "target accuracy", 0.0, 1.0));
+  table.push_back(number({.group = group,
+                          .name = "seed",
+                          .placeholder = "N",
+                          .sentence = "Decides initial weights, order of the data and the generated digits."},
+                         &C::seed, "seed", std::uint64_t{0}, std::uint64_t{INT64_MAX}));
+}
+
+void add_run(std::vector<OptionSpec>& table) {
+  const std::string group = "Run";
+  table.push_back(number({.group = group,
+                          .name = "repeat",
+                          .placeholder = "N",
+                          .sentence = "Runs the whole job so often; the report shows median and spread.",
+                          .unit = "times"},
+                         &C::repeat, "repeats", 1, 100));
+  table.push_back(number({.group = group,
+                          .name = "warmup-steps",
+                          .placeholder = "N",
+                          .sentence = "First steps of each worker that no figure counts.",
+                          .unit = "steps"},
+                         &C::warmup_steps, "warm-up steps", 0, 1000000));
+  table.push_back(
+      number({.group = group,
+              .name = "timeout",
+              .placeholder = "SECONDS",
+              .sentence = "Deadline of everything that waits; past it the run ends and says who was missing.",
+              .unit = "seconds"},
+             &C::timeout_seconds, "timeout", 1.0, 3600.0));
+  // A record that named its own directory could not be run again.
+  table.push_back(text({.group = group,
+                        .name = "output",
+                        .placeholder = "DIR",
+                        .sentence = "Where results go.",
+                        .range = "a directory that is empty or not there yet",
+                        .usual = "results/DATE-TIME-MODE",
+                        .in_file = false},
+                       &C::output, "output"));
+  OptionSpec dry_run{.group = group,
+                     .name = "dry-run",
+                     .sentence = "Shows the processes that would run, and runs none.",
+                     .in_file = false};
+  dry_run.set = [](RunConfig& config, const std::string&) -> Status {
+    config.dry_run = true;
+    return {};
+  };
+  dry_run.get = [](const RunConfig&) { return std::string(); };
+  table.push_back(dry_run);
+}
+
+}  // namespace
+
+std::vector<OptionSpec> option_table() {
+  std::vector<OptionSpec> table;
+  add_job(table);
+  add_model_and_data(table);
+  add_update_rule(table);
+  add_amount(table);
+  add_run(table);
+  return table;
+}
+
+}  // namespace syncopate::experiments

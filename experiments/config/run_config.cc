@@ -1,0 +1,157 @@
+#include "experiments/config/run_config.h"
+
+#include <fmt/format.h>
+
+#include <cassert>
+
+namespace syncopate::experiments {
+namespace {
+
+Status wrong(std::string message) { return Status(Code::kInvalidArgument, std::move(message)); }
+
+int workers_of(const RunConfig& config) {
+  if (config.workers > 0) return config.workers;
+  return config.mode == Mode::kLocal ? 1 : 2;
+}
+
+Status validate_job(const RunConfig& config) {
+  if (config.mode == Mode::kLocal && workers_of(config) > 1) {
+    return wrong(fmt::format("--workers={}: --mode=local trains in one process; use --mode=ps or --mode=allreduce",
+                             config.workers));
+  }
+  if (config.mode == Mode::kLocal && config.launcher != LauncherKind::kLocal) {
+    return wrong(fmt::format("--launcher={}: --mode=local has no processes to spread; leave --launcher out",
+                             name_of(config.launcher)));
+  }
+  if (config.mode == Mode::kAllreduce && config.collective == CollectiveKind::kMpi &&
+      config.launcher != LauncherKind::kMpirun) {
+    return wrong("--collective=mpi needs --launcher=mpirun: Open MPI connects only the processes that it has started");
+  }
+  return {};
+}
+
+Status validate_batches(const RunConfig& config) {
+  const std::int64_t workers = workers_of(config);
+  if (config.global_batch_size % workers != 0) {
+    return wrong(fmt::format("--global-batch-size={}: must be a multiple of the {} workers; {} would be",
+                             config.global_batch_size, workers,
+                             std::max<std::int64_t>(1, config.global_batch_size / workers) * workers));
+  }
+  const std::int64_t global = config.global_batch_size > 0 ? config.global_batch_size : config.batch_size * workers;
+  if (config.dataset == "digits" && config.train_samples < global) {
+    return wrong(fmt::format("--train-samples={}: must hold one batch of all workers together, here {} samples",
+                             config.train_samples, global));
+  }
+  if (config.steps > 0 && config.steps <= config.warmup_steps) {
+    return wrong(fmt::format("--steps={}: leaves nothing to measure after --warmup-steps={}; must be {} or more",
+                             config.steps, config.warmup_steps, config.warmup_steps + 1));
+  }
+  return {};
+}
+
+Status validate_schedule(const RunConfig& config) {
+  const Result<LearningRateSchedule> schedule = LearningRateSchedule::parse(config.lr_schedule);
+  return schedule.ok() ? Status() : schedule.status().in("--lr-schedule=" + config.lr_schedule);
+}
+
+}  // namespace
+
+const char* name_of(Mode value) {
+  switch (value) {
+    case Mode::kLocal:
+      return "local";
+    case Mode::kPs:
+      return "ps";
+    case Mode::kAllreduce:
+      return "allreduce";
+  }
+  return "";
+}
+
+const char* name_of(CollectiveKind value) { return value == CollectiveKind::kRing ? "ring" : "mpi"; }
+
+const char* name_of(TransportKind value) {
+  switch (value) {
+    case TransportKind::kAuto:
+      return "auto";
+    case TransportKind::kShm:
+      return "shm";
+    case TransportKind::kIpc:
+      return "ipc";
+    case TransportKind::kTcp:
+      return "tcp";
+  }
+  return "";
+}
+
+const char* name_of(LauncherKind value) { return value == LauncherKind::kLocal ? "local" : "mpirun"; }
+const char* name_of(BackendKind value) { return value == BackendKind::kOneDnn ? "onednn" : "reference"; }
+
+double usual_learning_rate(const std::string& optimizer) {
+  if (optimizer == "sgd") return 0.1;
+  if (optimizer == "momentum" || optimizer == "nesterov") return 0.01;
+  return 0.001;  // adam, adamw (Kingma and Ba 2015, section 2)
+}
+
+RunConfig resolve(RunConfig config, const std::string& stamp) {
+  config.workers = workers_of(config);
+  if (config.learning_rate == 0) config.learning_rate = usual_learning_rate(config.optimizer);
+  if (config.global_batch_size > 0) config.batch_size = static_cast<int>(config.global_batch_size / config.workers);
+  if (config.transport == TransportKind::kAuto) config.transport = TransportKind::kShm;
+  if (config.output.empty()) {
+    config.output = fmt::format("results/{}-{}", stamp, name_of(config.mode));
+    if (config.mode == Mode::kPs) {
+      std::string consistency = config.consistency.to_string();
+      for (char& letter : consistency) letter = letter == ':' ? '-' : letter;
+      config.output += "-" + consistency;
+    }
+    if (config.mode == Mode::kAllreduce) config.output += fmt::format("-{}", name_of(config.collective));
+  }
+  return config;
+}
+
+Status validate(const RunConfig& config) {
+  SYNCOPATE_RETURN_IF_ERROR(validate_job(config));
+  SYNCOPATE_RETURN_IF_ERROR(validate_batches(config));
+  return validate_schedule(config);
+}
+
+const char* transport_that_runs(const RunConfig& config) {
+  if (config.mode == Mode::kLocal) return "none";
+  if (config.mode == Mode::kAllreduce && config.collective == CollectiveKind::kMpi) return "mpi";
+  return name_of(config.transport);
+}
+
+std::string dataset_spec(const RunConfig& config) {
+  if (config.dataset != "digits") return config.dataset;
+  return fmt::format("digits:{}-{}", config.train_samples, config.test_samples);
+}
+
+OptimizerConfig optimizer_of(const RunConfig& config) {
+  OptimizerConfig optimizer;
+  if (config.optimizer == "sgd") {
+    optimizer.kind = OptimizerKind::kSgd;
+  } else if (config.optimizer == "adam") {
+    optimizer.kind = OptimizerKind::kAdam;
+  } else if (config.optimizer == "adamw") {
+    optimizer.kind = OptimizerKind::kAdamW;
+  } else {
+    assert(config.optimizer == "momentum" || config.optimizer == "nesterov");
+    optimizer.kind = OptimizerKind::kMomentum;
+    optimizer.nesterov = config.optimizer == "nesterov";
+  }
+  optimizer.momentum = static_cast<float>(config.momentum);
+  optimizer.beta1 = static_cast<float>(config.beta1);
+  optimizer.beta2 = static_cast<float>(config.beta2);
+  optimizer.epsilon = static_cast<float>(config.epsilon);
+  optimizer.weight_decay = static_cast<float>(config.weight_decay);
+  return optimizer;
+}
+
+LearningRateSchedule schedule_of(const RunConfig& config) {
+  const Result<LearningRateSchedule> schedule = LearningRateSchedule::parse(config.lr_schedule);
+  assert(schedule.ok());
+  return *schedule;
+}
+
+}  // namespace syncopate::experiments

@@ -1,0 +1,97 @@
+// RunConfig: everything that a person may decide about a run, and the one home of it. Plain values; what each is called
+// outside, its range and its sentence stand in option_table.cc, from which --help, the config file and the record of
+// the run all come.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "common/learning_rate.h"
+#include "common/optimizer.h"
+#include "common/status.h"
+#include "ps/consistency.h"
+
+namespace syncopate::experiments {
+
+enum class Mode { kLocal, kPs, kAllreduce };
+enum class CollectiveKind { kRing, kMpi };
+enum class TransportKind { kAuto, kShm, kIpc, kTcp };
+enum class LauncherKind { kLocal, kMpirun };
+enum class BackendKind { kOneDnn, kReference };
+
+// As flags and files spell them: "ps", "ring", "shm", "mpirun", "onednn".
+const char* name_of(Mode value);
+const char* name_of(CollectiveKind value);
+const char* name_of(TransportKind value);
+const char* name_of(LauncherKind value);
+const char* name_of(BackendKind value);
+
+// Zero (or an empty text) where it says so means "not given"; resolve() then puts in what will run.
+struct RunConfig {
+  // The job
+  Mode mode = Mode::kLocal;
+  int workers = 0;  // 0: 1 under local, else 2
+  LauncherKind launcher = LauncherKind::kLocal;
+  TransportKind transport = TransportKind::kAuto;
+
+  // Parameter servers
+  int servers = 1;
+  int shards_per_server = 1;
+  ps::Consistency consistency;  // async
+
+  // Allreduce
+  CollectiveKind collective = CollectiveKind::kRing;
+  std::int64_t bucket_bytes = 256 * 1024;
+
+  // Model and data
+  std::string model = "mlp";
+  std::string dataset = "digits";
+  std::string data_dir = "data";
+  std::int64_t train_samples = 60000;  // digits only
+  std::int64_t test_samples = 10000;   // digits only
+  BackendKind backend = BackendKind::kOneDnn;
+
+  // Training
+  std::string optimizer = "adam";  // sgd, momentum, nesterov, adam, adamw
+  double learning_rate = 0;        // 0: usual_learning_rate(optimizer)
+  std::string lr_schedule = "constant";
+  double momentum = 0.9;
+  double beta1 = 0.9;
+  double beta2 = 0.999;
+  double epsilon = 1e-8;
+  double weight_decay = 0;
+  int batch_size = 64;                 // samples a step and worker
+  std::int64_t global_batch_size = 0;  // samples a step of all workers; 0: batch_size was held fixed
+  std::int64_t epochs = 3;
+  std::int64_t steps = 0;      // of one worker; 0: epochs decides
+  double target_accuracy = 0;  // 0: none
+  std::uint64_t seed = 1;
+
+  // The run
+  int repeat = 1;
+  int warmup_steps = 10;
+  double timeout_seconds = 30;
+  std::string output;  // empty: resolve() names it
+  bool dry_run = false;
+};
+
+double usual_learning_rate(const std::string& optimizer);
+
+// Puts in what was left open, so that the record shows what ran: workers, learning rate, batch size (from the global
+// one), transport (shared memory, since all processes are on one host), output directory. `stamp` is
+// calendar_stamp()'s. Idempotent. Requires a config that validate() accepts.
+RunConfig resolve(RunConfig config, const std::string& stamp);
+
+// Combinations that cannot work, in one line: what is wrong and what would be right. Single values have been checked by
+// the option table. Accepts configs before and after resolve().
+Status validate(const RunConfig& config);
+
+// What the config means for the rooms that do the work. The config must be one that validate() accepts.
+// "shm", "ipc", "tcp"; "mpi" where Open MPI carries the gradients; "none" under local.
+const char* transport_that_runs(const RunConfig& config);
+// The name that worker::open_dataset takes: "digits:60000-10000", "mnist".
+std::string dataset_spec(const RunConfig& config);
+OptimizerConfig optimizer_of(const RunConfig& config);
+LearningRateSchedule schedule_of(const RunConfig& config);
+
+}  // namespace syncopate::experiments

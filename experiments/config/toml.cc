@@ -1,0 +1,109 @@
+#include "experiments/config/toml.h"
+
+#include <fmt/format.h>
+
+#include <optional>
+
+#include "experiments/config/given_options.h"
+#include "experiments/config/option_table.h"
+
+namespace syncopate::experiments {
+namespace {
+
+constexpr std::string_view kBlank = " \t\r";
+
+std::string_view trim(std::string_view text) {
+  const std::size_t begin = text.find_first_not_of(kBlank);
+  if (begin == std::string_view::npos) return {};
+  return text.substr(begin, text.find_last_not_of(kBlank) - begin + 1);
+}
+
+bool only_comment(std::string_view rest) {
+  rest = trim(rest);
+  return rest.empty() || rest.front() == '#';
+}
+
+// A quoted string with nothing but a comment behind it; nothing if it is not one.
+std::optional<std::string> quoted(std::string_view text) {
+  const char quote = text.front();
+  std::string value;
+  for (std::size_t i = 1; i < text.size(); ++i) {
+    if (text[i] == quote) return only_comment(text.substr(i + 1)) ? std::optional(value) : std::nullopt;
+    if (text[i] != '\\' || quote == '\'') {
+      value += text[i];
+      continue;
+    }
+    constexpr std::string_view kEscapes = "\"\\tn", kMeaning = "\"\\\t\n";
+    const std::size_t escape = ++i < text.size() ? kEscapes.find(text[i]) : std::string_view::npos;
+    if (escape == std::string_view::npos) return std::nullopt;
+    value += kMeaning[escape];
+  }
+  return std::nullopt;
+}
+
+std::optional<std::string> value_of(std::string_view text) {
+  if (text.empty()) return std::nullopt;
+  if (text.front() == '"' || text.front() == '\'') return quoted(text);
+  const std::string_view bare = trim(text.substr(0, text.find('#')));
+  if (bare.empty() || bare.find_first_of(" \t[]{},\"'=") != std::string_view::npos) return std::nullopt;
+  return std::string(bare);
+}
+
+std::string quote(const std::string& value) {
+  std::string text = "\"";
+  for (const char c : value) {
+    if (c == '"' || c == '\\') text += '\\';
+    text += c;
+  }
+  return text + '"';
+}
+
+}  // namespace
+
+Result<std::vector<std::pair<std::string, std::string>>> read_toml(std::string_view text) {
+  std::vector<std::pair<std::string, std::string>> entries;
+  for (int line_number = 1; !text.empty(); ++line_number) {
+    const std::size_t end = text.find('\n');
+    const std::string_view line = trim(text.substr(0, end));
+    text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
+    if (only_comment(line)) continue;
+    const std::size_t equals = line.find('=');
+    const std::string_view name = trim(line.substr(0, equals));
+    std::optional<std::string> value;
+    if (equals != std::string_view::npos && !name.empty()) value = value_of(trim(line.substr(equals + 1)));
+    if (!value) {
+      return Status(Code::kInvalidArgument,
+                    fmt::format("line {}: '{}' must be name = value, as in workers = 4 or mode = \"ps\"", line_number,
+                                line.substr(0, 80)));
+    }
+    entries.emplace_back(std::string(name), std::move(*value));
+  }
+  return entries;
+}
+
+std::string to_toml(const RunConfig& config) {
+  std::string text;
+  std::string group;
+  for (const OptionSpec& option : option_table()) {
+    const std::string value = option.get(config);
+    if (!option.in_file || value.empty() || !option.has_effect(config)) continue;
+    if (option.group != group) {
+      text += fmt::format("{}# {}\n", text.empty() ? "" : "\n", option.group);
+      group = option.group;
+    }
+    text += fmt::format("{} = {}  # {}\n", option.name, option.is_text ? quote(value) : value, option.sentence);
+  }
+  return text;
+}
+
+Result<RunConfig> from_toml_text(std::string_view text) {
+  const Result<GivenOptions> given = given_in_file(text);
+  if (!given.ok()) return given.status();
+  const Result<RunConfig> config = apply_options(*given);
+  if (!config.ok()) return config.status();
+  SYNCOPATE_RETURN_IF_ERROR(check_effect(*given, {*config}));
+  SYNCOPATE_RETURN_IF_ERROR(validate(*config));
+  return config;
+}
+
+}  // namespace syncopate::experiments

@@ -1,0 +1,73 @@
+#include "experiments/plan/job_plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace syncopate::experiments {
+namespace {
+
+ProcessSpec process(Role role, int rank, const std::string& run_id, const std::string& host) {
+  ProcessSpec spec;
+  spec.role = role;
+  spec.rank = rank;
+  spec.host = host;
+  spec.arguments = {fmt::format("--role={}", name_of(role)), fmt::format("--rank={}", rank), "--run=" + run_id};
+  // One thread a process: libraries that start a pool of their own would make replicas fight for the cores.
+  spec.environment = {{"OMP_NUM_THREADS", "1"}};
+  return spec;
+}
+
+std::string command_of(const ProcessSpec& spec, const std::string& program) {
+  std::string command;
+  for (const auto& [name, value] : spec.environment) command += name + "=" + value + " ";
+  command += program;
+  for (const std::string& argument : spec.arguments) command += " " + argument;
+  return command;
+}
+
+}  // namespace
+
+const char* name_of(Role role) {
+  switch (role) {
+    case Role::kWorker:
+      return "worker";
+    case Role::kServer:
+      return "server";
+    case Role::kEvaluator:
+      return "evaluator";
+  }
+  return "";
+}
+
+std::string ProcessSpec::name() const {
+  return role == Role::kEvaluator ? name_of(role) : fmt::format("{} {}", name_of(role), rank);
+}
+
+JobPlan make_plan(const RunConfig& config, const std::string& run_id, const std::string& host) {
+  JobPlan plan{run_id, {}};
+  const int servers = config.mode == Mode::kPs ? config.servers : 0;
+  for (int rank = 0; rank < servers; ++rank) plan.processes.push_back(process(Role::kServer, rank, run_id, host));
+  for (int rank = 0; rank < config.workers; ++rank) {
+    plan.processes.push_back(process(Role::kWorker, rank, run_id, host));
+  }
+  plan.processes.push_back(process(Role::kEvaluator, 0, run_id, host));
+  return plan;
+}
+
+int count_of(const JobPlan& plan, Role role) {
+  return static_cast<int>(std::ranges::count(plan.processes, role, &ProcessSpec::role));
+}
+
+std::string to_text(const JobPlan& plan, const std::string& program) {
+  std::size_t host_width = 4;
+  for (const ProcessSpec& spec : plan.processes) host_width = std::max(host_width, spec.host.size());
+  std::string text = fmt::format("{:<9}  {:>4}  {:<{}}  {}\n", "role", "rank", "host", host_width, "command");
+  for (const ProcessSpec& spec : plan.processes) {
+    text += fmt::format("{:<9}  {:>4}  {:<{}}  {}\n", name_of(spec.role), spec.rank, spec.host, host_width,
+                        command_of(spec, program));
+  }
+  return text;
+}
+
+}  // namespace syncopate::experiments

@@ -1,0 +1,13 @@
+// How this program was compiled: the one place that asks the compiler.
+#pragma once
+
+#include <string>
+
+namespace syncopate::experiments {
+
+std::string compiler_name();        // "g++ 12.2.0"
+std::string build_kind();           // "optimised, assertions off"
+std::string compiled_vector_set();  // "AVX-512", "AVX2", "baseline"
+std::string compiled_sanitizers();  // "address,undefined"; empty for none
+
+}  // namespace syncopate::experiments

@@ -1,0 +1,26 @@
+// What a run ran on: the machine, the build, the libraries. For environment.json.
+#pragma once
+
+#include <map>
+#include <string>
+
+namespace syncopate::experiments {
+
+struct Environment {
+  std::string host;
+  std::string kernel;     // "Linux 6.1.0-18-amd64 x86_64"
+  std::string cpu_model;  // empty where the kernel does not tell
+  int cores = 0;          // that this process may run on
+  double memory_gib = 0;
+  std::string compiler;
+  std::string build;       // "optimised, assertions off"
+  std::string vector_set;  // the widest that the compiler was allowed: "AVX-512", "AVX2", "baseline"
+  std::string sanitizers;  // as in -fsanitize=; empty for none
+  std::string commit;      // of the source tree that the program lies in; empty where there is none
+  std::map<std::string, std::string> libraries;
+};
+
+// Reads all of it from this process and its host; leaves empty what cannot be found out.
+Environment this_environment();
+
+}  // namespace syncopate::experiments

@@ -1,0 +1,143 @@
+#include "experiments/report/run_report.h"
+
+#include <algorithm>
+#include <cassert>
+
+#include "experiments/report/statistics.h"
+
+namespace syncopate::experiments {
+namespace {
+
+struct Window {
+  TimePoint begin = TimePoint::min();
+  TimePoint end = TimePoint::max();
+};
+
+double milliseconds(Duration duration) { return seconds(duration) * 1e3; }
+
+// Nothing unless every worker (a lost one may be missing) has steps beyond its warm-up, and these overlap.
+std::optional<Window> common_window(std::span<const WorkerSteps> workers, int warmup_steps) {
+  Window window;
+  bool any = false;
+  for (const WorkerSteps& worker : workers) {
+    const auto first = std::ranges::find_if(worker.steps, [&](const auto& s) { return s.step >= warmup_steps; });
+    if (first == worker.steps.end()) {
+      if (worker.lost) continue;
+      return std::nullopt;
+    }
+    window.begin = std::max(window.begin, first->end - first->total);
+    if (worker.lost) continue;
+    window.end = std::min(window.end, worker.steps.back().end);
+    any = true;
+  }
+  if (!any || window.end <= window.begin) return std::nullopt;
+  return window;
+}
+
+std::vector<StepRecord> steps_within(std::span<const WorkerSteps> workers, const Window& window, int warmup_steps) {
+  std::vector<StepRecord> inside;
+  for (const WorkerSteps& worker : workers) {
+    for (const StepRecord& step : worker.steps) {
+      if (step.step >= warmup_steps && step.end > window.begin && step.end <= window.end) inside.push_back(step);
+    }
+  }
+  return inside;
+}
+
+template <typename Value>
+std::vector<double> each(std::span<const StepRecord> steps, Value&& value) {
+  std::vector<double> values;
+  values.reserve(steps.size());
+  for (const StepRecord& step : steps) values.push_back(static_cast<double>(value(step)));
+  return values;
+}
+
+StepSplit split_of(std::span<const StepRecord> steps) {
+  const auto mean_ms = [&](auto part) {
+    return mean(each(steps, [&](const StepRecord& step) { return milliseconds(part(step)); }));
+  };
+  StepSplit split;
+  split.step = mean_ms([](const StepRecord& s) { return s.total; });
+  split.data = mean_ms([](const StepRecord& s) { return s.data; });
+  split.forward = mean_ms([](const StepRecord& s) { return s.forward; });
+  split.backward = mean_ms([](const StepRecord& s) { return s.backward; });
+  split.exposed_wait = mean_ms([](const StepRecord& s) { return s.sync.exposed_wait; });
+  split.optimizer = mean_ms([](const StepRecord& s) { return s.sync.optimizer; });
+  split.other = split.step - split.data - split.forward - split.backward - split.exposed_wait - split.optimizer;
+  return split;
+}
+
+void report_window(std::span<const StepRecord> steps, const Window& window, RunReport& report) {
+  report.window_seconds = seconds(window.end - window.begin);
+  report.window_steps = static_cast<std::int64_t>(steps.size());
+  std::int64_t samples = 0;
+  for (const StepRecord& step : steps) {
+    samples += step.samples;
+    report.staleness_max = std::max(report.staleness_max, step.sync.staleness_max);
+  }
+  report.samples_per_second = static_cast<double>(samples) / report.window_seconds;
+
+  const std::vector<double> totals = each(steps, [](const StepRecord& s) { return milliseconds(s.total); });
+  report.step_ms_median = median(totals);
+  report.step_ms_p95 = percentile(totals, 0.95);
+  report.split_ms = split_of(steps);
+  report.communication_ms = mean(each(steps, [](const StepRecord& s) { return milliseconds(s.sync.communication); }));
+  report.hidden_communication_ms = mean(each(steps, [](const StepRecord& s) {
+    return milliseconds(std::max(Duration::zero(), s.sync.communication - s.sync.exposed_wait));
+  }));
+  report.bytes_out_per_step = mean(each(steps, [](const StepRecord& s) { return s.sync.bytes_out; }));
+  report.bytes_in_per_step = mean(each(steps, [](const StepRecord& s) { return s.sync.bytes_in; }));
+  const std::vector<double> staleness = each(steps, [](const StepRecord& s) { return s.sync.staleness_mean; });
+  report.staleness_mean = mean(staleness);
+  report.staleness_p95 = percentile(staleness, 0.95);
+}
+
+void report_whole(std::span<const WorkerSteps> workers, RunReport& report) {
+  TimePoint first = TimePoint::max(), last = TimePoint::min();
+  std::vector<double> last_losses;
+  for (const WorkerSteps& worker : workers) {
+    for (const StepRecord& step : worker.steps) {
+      first = std::min(first, step.end - step.total);
+      last = std::max(last, step.end);
+      report.total_steps += 1;
+      report.total_samples += step.samples;
+    }
+    if (!worker.lost && !worker.steps.empty()) last_losses.push_back(worker.steps.back().loss);
+  }
+  if (report.total_steps > 0) report.training_seconds = seconds(last - first);
+  if (!last_losses.empty()) report.final_train_loss = mean(last_losses);
+}
+
+void report_evals(std::span<const EvalRecord> evals, double target_accuracy, RunReport& report) {
+  if (evals.empty()) return;
+  report.final_test_accuracy = evals.back().accuracy;
+  report.final_test_loss = evals.back().loss;
+  if (target_accuracy <= 0) return;
+  const auto reached = std::ranges::find_if(evals, [&](const auto& eval) { return eval.accuracy >= target_accuracy; });
+  if (reached == evals.end()) return;
+  report.seconds_to_target = reached->training_seconds;
+  report.samples_to_target = reached->samples_seen;
+}
+
+}  // namespace
+
+RunReport make_report(std::span<const WorkerSteps> workers, std::span<const EvalRecord> evals,
+                      const ReportOptions& options) {
+  RunReport report;
+  report_whole(workers, report);
+  report_evals(evals, options.target_accuracy, report);
+  if (const std::optional<Window> window = common_window(workers, options.warmup_steps)) {
+    report_window(steps_within(workers, *window, options.warmup_steps), *window, report);
+  }
+  return report;
+}
+
+const RunReport& middle_report(std::span<const RunReport> reports) {
+  assert(!reports.empty());
+  std::vector<const RunReport*> ascending;
+  for (const RunReport& report : reports) ascending.push_back(&report);
+  std::ranges::stable_sort(ascending, {}, [](const RunReport* report) { return report->samples_per_second; });
+  return *ascending[(ascending.size() - 1) / 2];
+}
+
+}  // namespace syncopate::experiments

@@ -1,0 +1,87 @@
+// RunReport: what the records of one run say. Pure: records in, figures out.
+//
+// All figures come from one window of time that all workers share: from the moment when the last of them had finished
+// its warm-up to the moment when the first of them finished its last step. Throughput is the samples of all workers
+// whose step ended within it, over its length; never a sum of rates that were measured at different times.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "common/step_record.h"
+
+namespace syncopate::experiments {
+
+// One evaluation of a snapshot, stamped when the snapshot was taken.
+struct EvalRecord {
+  std::int64_t epoch = 0;         // epochs finished
+  std::int64_t step = 0;          // steps finished by the chief
+  std::int64_t samples_seen = 0;  // by all workers
+  double training_seconds = 0;    // since training began
+  double accuracy = 0;            // of the test set
+  double loss = 0;                // mean over the test set
+};
+
+struct WorkerSteps {
+  int rank = 0;
+  bool lost = false;              // ended before its time: its samples count, but it does not end the window
+  std::vector<StepRecord> steps;  // in order
+};
+
+// Means over the window's steps, of one worker, in milliseconds. The six parts sum to `step`.
+struct StepSplit {
+  double step = 0;
+  double data = 0;
+  double forward = 0;
+  double backward = 0;
+  double exposed_wait = 0;
+  double optimizer = 0;
+  double other = 0;
+};
+
+struct RunReport {
+  // Empty where the workers share no window: too few steps, or none at the same time.
+  std::optional<double> samples_per_second;
+  double window_seconds = 0;
+  std::int64_t window_steps = 0;  // of all workers
+  double training_seconds = 0;    // from the first worker's first step to the last one's last
+  std::int64_t total_steps = 0;   // of all workers, with warm-up
+  std::int64_t total_samples = 0;
+
+  double step_ms_median = 0;
+  double step_ms_p95 = 0;
+  StepSplit split_ms;
+  double communication_ms = 0;         // mean of a step; hidden or exposed
+  double hidden_communication_ms = 0;  // the part of it that compute covered
+
+  double bytes_out_per_step = 0;  // payload, of one worker
+  double bytes_in_per_step = 0;
+
+  double staleness_mean = 0;
+  double staleness_p95 = 0;  // over steps, of a step's mean over shards
+  std::int64_t staleness_max = 0;
+
+  std::optional<double> final_train_loss;  // mean over the workers' last batches
+  std::optional<double> final_test_accuracy;
+  std::optional<double> final_test_loss;
+  // Of the first evaluation that reached the target; empty where none did or none was asked for.
+  std::optional<double> seconds_to_target;
+  std::optional<std::int64_t> samples_to_target;
+};
+
+struct ReportOptions {
+  int warmup_steps = 0;
+  double target_accuracy = 0;  // 0: none
+};
+
+RunReport make_report(std::span<const WorkerSteps> workers, std::span<const EvalRecord> evals,
+                      const ReportOptions& options);
+
+// The report whose throughput is the median of `reports` (the lower one of an even number), as the one whose step
+// split stands for all. `reports` is not empty.
+const RunReport& middle_report(std::span<const RunReport> reports);
+
+}  // namespace syncopate::experiments

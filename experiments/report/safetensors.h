@@ -1,0 +1,46 @@
+// Weights in the safetensors format, which Python reads as it is (safetensors.numpy.load_file, or by hand):
+//
+//   8 bytes      N, the length of the header, little-endian
+//   N bytes      JSON: {"__metadata__": {text: text}, NAME: {"dtype": "F32", "shape": […], "data_offsets": [from, to]},
+//   …} the rest     the tensors' values, little-endian, row-major; offsets count from here, without holes
+//
+// The header is filled up with blanks so that the values begin at a multiple of eight bytes.
+// Source: the format's description in the safetensors project's README, "Format".
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "common/param_layout.h"
+#include "common/status.h"
+
+namespace syncopate::experiments {
+
+struct SafetensorsFile {
+  struct Tensor {
+    std::string name;
+    std::vector<std::int64_t> shape;
+    std::vector<float> values;
+  };
+  std::vector<Tensor> tensors;  // in the order of their values
+  std::map<std::string, std::string> metadata;
+};
+
+// The file's bytes: the layout's tensors in its order, without the padding between them. `weights` is an arena of
+// layout.size() floats.
+std::string to_safetensors(const ParamLayout& layout, std::span<const float> weights,
+                           const std::map<std::string, std::string>& metadata);
+
+// Checks every length, type and offset before it uses it. Reads F32 alone. Fails with data loss.
+Result<SafetensorsFile> from_safetensors(std::string_view bytes);
+
+// The same to and from a file, which is written whole. Messages begin with the path.
+Status write_safetensors(const std::string& path, const ParamLayout& layout, std::span<const float> weights,
+                         const std::map<std::string, std::string>& metadata);
+Result<SafetensorsFile> read_safetensors(const std::string& path);
+
+}  // namespace syncopate::experiments

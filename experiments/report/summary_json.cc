@@ -1,0 +1,94 @@
+#include "experiments/report/summary_json.h"
+
+#include <nlohmann/json.hpp>
+
+#include "experiments/report/statistics.h"
+
+namespace syncopate::experiments {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+template <typename T>
+Json or_null(const std::optional<T>& value) {
+  return value ? Json(*value) : Json(nullptr);
+}
+
+Json split_json(const RunReport& report) {
+  const StepSplit& split = report.split_ms;
+  return {{"step", split.step},
+          {"data", split.data},
+          {"forward", split.forward},
+          {"backward", split.backward},
+          {"exposed_wait", split.exposed_wait},
+          {"optimizer", split.optimizer},
+          {"other", split.other},
+          {"communication", report.communication_ms},
+          {"hidden_communication", report.hidden_communication_ms}};
+}
+
+Json report_json(const RunReport& report) {
+  return {{"samples_per_second", or_null(report.samples_per_second)},
+          {"final_test_accuracy", or_null(report.final_test_accuracy)},
+          {"final_test_loss", or_null(report.final_test_loss)},
+          {"final_train_loss", or_null(report.final_train_loss)},
+          {"seconds_to_target", or_null(report.seconds_to_target)},
+          {"samples_to_target", or_null(report.samples_to_target)},
+          {"training_seconds", report.training_seconds},
+          {"window_seconds", report.window_seconds},
+          {"window_steps", report.window_steps},
+          {"total_steps", report.total_steps},
+          {"total_samples", report.total_samples},
+          {"step_ms_median", report.step_ms_median},
+          {"step_ms_p95", report.step_ms_p95},
+          {"step_split_ms", split_json(report)},
+          {"bytes_out_per_step", report.bytes_out_per_step},
+          {"bytes_in_per_step", report.bytes_in_per_step},
+          {"staleness_mean", report.staleness_mean},
+          {"staleness_p95", report.staleness_p95},
+          {"staleness_max", report.staleness_max}};
+}
+
+}  // namespace
+
+std::string summary_json(std::span<const RunReport> reports, const RunFacts& facts) {
+  Json summary = {{"run", facts.run_id}, {"outcome", facts.outcome}, {"events", facts.events}};
+  std::vector<double> throughputs;
+  for (const RunReport& report : reports) {
+    if (report.samples_per_second) throughputs.push_back(*report.samples_per_second);
+  }
+  if (!reports.empty()) {
+    const Spread spread = spread_of(throughputs);
+    summary["repeats"] = reports.size();
+    summary.update(report_json(middle_report(reports)));
+    if (!throughputs.empty()) {
+      summary["samples_per_second"] = spread.median;
+      summary["samples_per_second_min"] = spread.least;
+      summary["samples_per_second_max"] = spread.most;
+    }
+  }
+  Json each = Json::array();
+  for (const RunReport& report : reports) each.push_back(report_json(report));
+  summary["each_repeat"] = each;
+  return summary.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+std::string environment_json(const Environment& environment, const RunConfig& config) {
+  const Json json = {{"host", environment.host},
+                     {"kernel", environment.kernel},
+                     {"cpu_model", environment.cpu_model},
+                     {"cores", environment.cores},
+                     {"memory_gib", environment.memory_gib},
+                     {"compiler", environment.compiler},
+                     {"build", environment.build},
+                     {"vector_set", environment.vector_set},
+                     {"sanitizers", environment.sanitizers},
+                     {"commit", environment.commit},
+                     {"libraries", environment.libraries},
+                     {"launcher", name_of(config.launcher)},
+                     {"transport", transport_that_runs(config)},
+                     {"backend", name_of(config.backend)}};
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace syncopate::experiments

@@ -1,0 +1,25 @@
+// summary.json and environment.json as texts (results/README.md explains every key). Pure.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "experiments/config/run_config.h"
+#include "experiments/report/environment.h"
+#include "experiments/report/run_report.h"
+
+namespace syncopate::experiments {
+
+// What is known of a run beside its figures.
+struct RunFacts {
+  std::string run_id;
+  std::string outcome = "completed";  // or the verdict line of what ended it
+  std::vector<std::string> events;    // what happened and was survived: "worker 1 lost at step 120"
+};
+
+std::string summary_json(std::span<const RunReport> reports, const RunFacts& facts);
+// `config`, resolved, says which transport, backend and launcher ran.
+std::string environment_json(const Environment& environment, const RunConfig& config);
+
+}  // namespace syncopate::experiments

@@ -1,0 +1,154 @@
+#include "experiments/config/command_line.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <fstream>
+
+#include "experiments/config/option_table.h"
+#include "experiments/config/toml.h"
+
+namespace syncopate::experiments {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+using testing::StartsWith;
+
+Result<CommandLine> parse(std::vector<const char*> flags) {
+  flags.insert(flags.begin(), "run_experiment");
+  return parse_command_line(static_cast<int>(flags.size()), flags.data());
+}
+
+std::string refusal(std::vector<const char*> flags) {
+  const Result<CommandLine> line = parse(std::move(flags));
+  if (line.ok()) return "accepted";
+  EXPECT_EQ(line.status().code(), Code::kInvalidArgument);
+  EXPECT_THAT(line.status().message(), Not(HasSubstr("\n"))) << "one line";
+  return line.status().message();
+}
+
+TEST(CommandLine, WithoutFlagsRunsTheDefaults) {
+  const Result<CommandLine> line = parse({});
+  ASSERT_TRUE(line.ok());
+  EXPECT_EQ(line->action, CommandLine::Action::kRun);
+  EXPECT_EQ(to_toml(line->config), to_toml(RunConfig()));
+}
+
+TEST(CommandLine, TakesValuesBehindAnEqualsSignOrASpace) {
+  const Result<CommandLine> line =
+      parse({"--mode=ps", "--workers", "4", "--servers=2", "--consistency=bounded:3", "--timeout=2.5", "--dry-run"});
+  ASSERT_TRUE(line.ok()) << line.status().message();
+  EXPECT_EQ(line->config.mode, Mode::kPs);
+  EXPECT_EQ(line->config.workers, 4);
+  EXPECT_EQ(line->config.servers, 2);
+  EXPECT_EQ(line->config.consistency.to_string(), "bounded:3");
+  EXPECT_EQ(line->config.timeout_seconds, 2.5);
+  EXPECT_TRUE(line->config.dry_run);
+}
+
+TEST(CommandLine, SaysWhatWouldBeRightForABadValue) {
+  EXPECT_EQ(refusal({"--mode=ps", "--servers=0"}), "--servers=0: parameter servers must be 1 to 64");
+  EXPECT_EQ(refusal({"--mode=ps", "--servers=two"}), "--servers=two: parameter servers must be 1 to 64");
+  EXPECT_EQ(refusal({"--workers=99999999999"}), "--workers=99999999999: workers must be 1 to 64");
+  EXPECT_EQ(refusal({"--mode=pss"}), "--mode=pss: mode must be local, ps or allreduce");
+  EXPECT_EQ(refusal({"--timeout=nan"}), "--timeout=nan: timeout must be 1 to 3600");
+  EXPECT_EQ(refusal({"--mode=ps", "--consistency=bounded:-1"}),
+            "--consistency=bounded:-1: consistency must be sync, bounded:k (k from 0 to 1000000) or async");
+  EXPECT_THAT(refusal({"--lr-schedule=stair"}), StartsWith("--lr-schedule=stair: "));
+}
+
+TEST(CommandLine, SuggestsTheNearestNameForAnUnknownOne) {
+  EXPECT_EQ(refusal({"--sevrers=2"}), "--sevrers: no such flag; did you mean --servers?");
+  EXPECT_EQ(refusal({"--learning_rate", "0.1"}), "--learning_rate: no such flag; did you mean --learning-rate?");
+  EXPECT_EQ(refusal({"--qqqqqq"}), "--qqqqqq: no such flag; --help lists all");
+  EXPECT_THAT(refusal({"campare"}), StartsWith("campare: no such command; "));
+}
+
+TEST(CommandLine, RefusesAFlagWithoutAValueOrGivenTwice) {
+  EXPECT_EQ(refusal({"--servers"}), "--servers: needs a value, as in --servers=VALUE; --help says which");
+  EXPECT_EQ(refusal({"--seed=1", "--seed=2"}), "--seed: given 2 times; once is enough");
+}
+
+TEST(CommandLine, RefusesCombinationsThatCannotWork) {
+  EXPECT_EQ(refusal({"--servers=2"}), "--servers=2: has an effect only with --mode=ps; leave it out or add that");
+  EXPECT_THAT(refusal({"--mode=allreduce", "--consistency=sync"}), HasSubstr("only with --mode=ps"));
+  EXPECT_THAT(refusal({"--mode=ps", "--collective=ring"}), HasSubstr("only with --mode=allreduce"));
+  EXPECT_THAT(refusal({"--transport=tcp"}), HasSubstr("only with --mode=ps or --collective=ring"));
+  EXPECT_THAT(refusal({"--optimizer=sgd", "--beta1=0.8"}), HasSubstr("only with --optimizer=adam or adamw"));
+  EXPECT_THAT(refusal({"--workers=2"}), StartsWith("--workers=2: --mode=local trains in one process"));
+  EXPECT_THAT(refusal({"--mode=allreduce", "--collective=mpi"}),
+              StartsWith("--collective=mpi needs --launcher=mpirun: "));
+  EXPECT_EQ(refusal({"--mode=allreduce", "--workers=3", "--global-batch-size=64"}),
+            "--global-batch-size=64: must be a multiple of the 3 workers; 63 would be");
+  EXPECT_EQ(refusal({"--batch-size=8", "--global-batch-size=8"}),
+            "--batch-size=8: cannot stand beside --global-batch-size=8; give one of the two");
+  EXPECT_THAT(refusal({"--epochs=1", "--steps=100"}), HasSubstr("cannot stand beside"));
+  EXPECT_THAT(refusal({"--steps=10"}), HasSubstr("must be 11 or more"));
+  EXPECT_THAT(refusal({"--train-samples=10"}), HasSubstr("here 64 samples"));
+}
+
+TEST(CommandLine, HelpGivesEveryOptionItsDefaultAndRange) {
+  const Result<CommandLine> line = parse({"compare", "--help"});
+  ASSERT_TRUE(line.ok());
+  EXPECT_EQ(line->action, CommandLine::Action::kHelp);
+  for (const OptionSpec& option : option_table()) {
+    EXPECT_THAT(line->text, HasSubstr("--" + option.name));
+    EXPECT_FALSE(option.sentence.empty()) << option.name;
+    if (option.placeholder.empty()) continue;
+    EXPECT_FALSE(option.usual.empty()) << option.name;
+    EXPECT_FALSE(option.range.empty()) << option.name;
+  }
+  EXPECT_THAT(line->text, HasSubstr("[processes; 1 to 64; default 1]"));
+}
+
+TEST(CommandLine, ReadsAConfigFileBelowItsFlags) {
+  const std::string path = testing::TempDir() + "command_line_test.toml";
+  std::ofstream(path) << "mode = \"ps\"\nservers = 3 # three\nepochs = 2\n";
+  const std::string flag = "--config=" + path;
+  const Result<CommandLine> line = parse({"--steps=50", flag.c_str(), "--servers=5"});
+  ASSERT_TRUE(line.ok()) << line.status().message();
+  EXPECT_EQ(line->config.mode, Mode::kPs);
+  EXPECT_EQ(line->config.servers, 5);
+  EXPECT_EQ(line->config.steps, 50);
+  std::ofstream(path) << "sevrers = 3\n";
+  EXPECT_EQ(refusal({flag.c_str()}), path + ": sevrers: no such option; did you mean servers?");
+  std::remove(path.c_str());
+  EXPECT_THAT(refusal({flag.c_str()}), HasSubstr("must be a file that can be read (No such file or directory)"));
+}
+
+TEST(Compare, TakesTheSameFlagsBeforeAndBehindTheCommand) {
+  const Result<CommandLine> line = parse({"--workers=4", "compare", "--servers=2", "--batch-size=32"});
+  ASSERT_TRUE(line.ok()) << line.status().message();
+  EXPECT_EQ(line->action, CommandLine::Action::kCompare);
+  ASSERT_EQ(line->runs.size(), 4u);
+  EXPECT_EQ(line->runs[0].label, "local");
+  EXPECT_EQ(resolve(line->runs[0].config, "").batch_size, 128) << "the batch of all workers together";
+  EXPECT_EQ(line->runs[0].config.workers, 1);
+  EXPECT_EQ(line->runs[1].config.mode, Mode::kAllreduce);
+  EXPECT_EQ(line->runs[1].config.batch_size, 32);
+  EXPECT_EQ(line->runs[3].label, "ps:async");
+  EXPECT_EQ(line->runs[3].config.servers, 2);
+}
+
+TEST(Compare, StartsOpenMpiForItsOwnCollective) {
+  const Result<CommandLine> line = parse({"compare", "--modes=allreduce:mpi,ps:bounded:4"});
+  ASSERT_TRUE(line.ok()) << line.status().message();
+  EXPECT_EQ(line->runs[0].config.launcher, LauncherKind::kMpirun);
+  EXPECT_EQ(line->runs[1].config.consistency.to_string(), "bounded:4");
+  EXPECT_EQ(line->runs[1].config.launcher, LauncherKind::kLocal);
+}
+
+TEST(Compare, RefusesWhatNoModeOfTheListCanUse) {
+  EXPECT_THAT(refusal({"compare", "--modes=local,allreduce", "--servers=2"}), HasSubstr("only with --mode=ps"));
+  EXPECT_THAT(refusal({"compare", "--mode=ps"}), StartsWith("--mode=ps: compare takes its modes from --modes"));
+  EXPECT_THAT(refusal({"compare", "--modes=ps"}), StartsWith("--modes: 'ps' must be local, allreduce"));
+  EXPECT_THAT(refusal({"compare", "--modes="}), StartsWith("--modes"));
+  EXPECT_THAT(refusal({"compare", "--modes=local,local"}), HasSubstr("names local twice"));
+  EXPECT_THAT(refusal({"compare", "--lr-schedule=linear"}), HasSubstr("leave linear out, or local out of --modes"));
+  EXPECT_THAT(refusal({"--modes=local"}), StartsWith("--modes"));
+}
+
+}  // namespace
+}  // namespace syncopate::experiments

@@ -1,0 +1,52 @@
+#include "experiments/plan/job_plan.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace syncopate::experiments {
+namespace {
+
+using testing::ElementsAre;
+using testing::Pair;
+
+std::vector<std::string> names(const JobPlan& plan) {
+  std::vector<std::string> result;
+  for (const ProcessSpec& spec : plan.processes) result.push_back(spec.name());
+  return result;
+}
+
+JobPlan plan_of(Mode mode, int workers, int servers) {
+  RunConfig config;
+  config.mode = mode;
+  config.workers = workers;
+  config.servers = servers;
+  return make_plan(config, "run-7", "box");
+}
+
+TEST(JobPlan, HasOneWorkerAndTheEvaluatorUnderLocal) {
+  EXPECT_THAT(names(plan_of(Mode::kLocal, 1, 5)), ElementsAre("worker 0", "evaluator"));
+}
+
+TEST(JobPlan, HasServersOnlyUnderPs) {
+  EXPECT_THAT(names(plan_of(Mode::kPs, 2, 2)),
+              ElementsAre("server 0", "server 1", "worker 0", "worker 1", "evaluator"));
+  EXPECT_THAT(names(plan_of(Mode::kAllreduce, 3, 2)), ElementsAre("worker 0", "worker 1", "worker 2", "evaluator"));
+  EXPECT_EQ(count_of(plan_of(Mode::kPs, 4, 3), Role::kServer), 3);
+  EXPECT_EQ(count_of(plan_of(Mode::kPs, 4, 3), Role::kWorker), 4);
+}
+
+TEST(JobPlan, ShowsRoleRankAndRunInTheCommandLine) {
+  const ProcessSpec spec = plan_of(Mode::kAllreduce, 2, 1).processes[1];
+  EXPECT_THAT(spec.arguments, ElementsAre("--role=worker", "--rank=1", "--run=run-7"));
+  EXPECT_THAT(spec.environment, ElementsAre(Pair("OMP_NUM_THREADS", "1")));
+}
+
+TEST(JobPlan, PrintsATableWithALineForEachProcess) {
+  EXPECT_EQ(to_text(plan_of(Mode::kLocal, 1, 1), "syncopate"),
+            "role       rank  host  command\n"
+            "worker        0  box   OMP_NUM_THREADS=1 syncopate --role=worker --rank=0 --run=run-7\n"
+            "evaluator     0  box   OMP_NUM_THREADS=1 syncopate --role=evaluator --rank=0 --run=run-7\n");
+}
+
+}  // namespace
+}  // namespace syncopate::experiments

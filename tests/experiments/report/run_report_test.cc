@@ -1,0 +1,150 @@
+#include "experiments/report/run_report.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+
+#include "experiments/report/statistics.h"
+
+namespace syncopate::experiments {
+namespace {
+
+using std::chrono::milliseconds;
+
+// `count` steps of `step` each, beginning at `begin`, of `samples` samples.
+WorkerSteps steady(int rank, milliseconds begin, milliseconds step, int count, std::int64_t samples) {
+  WorkerSteps worker{.rank = rank, .lost = false, .steps = {}};
+  for (int i = 0; i < count; ++i) {
+    StepRecord record;
+    record.step = i;
+    record.end = TimePoint() + begin + (i + 1) * step;
+    record.total = step;
+    record.samples = samples;
+    worker.steps.push_back(record);
+  }
+  return worker;
+}
+
+TEST(Statistics, AreExactOnSmallSets) {
+  const std::array<double, 4> four = {4, 1, 3, 2};
+  EXPECT_EQ(median(four), 2.5);
+  EXPECT_EQ(percentile(four, 0.5), 2);
+  EXPECT_EQ(percentile(four, 0.95), 4);
+  EXPECT_EQ(percentile(four, 0.01), 1);
+  EXPECT_EQ(mean(four), 2.5);
+  EXPECT_EQ(spread_of(four), (Spread{2.5, 1, 4}));
+  EXPECT_EQ(median({}), 0);
+  EXPECT_EQ(percentile({}, 0.95), 0);
+  std::array<double, 20> twenty{};
+  for (std::size_t i = 0; i < 20; ++i) twenty[i] = static_cast<double>(20 - i);
+  EXPECT_EQ(percentile(twenty, 0.95), 19);
+}
+
+TEST(RunReport, CountsAllWorkersOverOneCommonWindow) {
+  // Worker 0 ends its warm-up at 20 ms and its last step at 100 ms; worker 1, at 45 ms and 145 ms. Window (45, 100]:
+  // steps of worker 0 that end at 50, 60, 70, 80, 90, 100; of worker 1 at 65, 85. A sum of rates would say 1500.
+  const std::array workers = {steady(0, milliseconds(0), milliseconds(10), 10, 10),
+                              steady(1, milliseconds(5), milliseconds(20), 7, 10)};
+  const RunReport report = make_report(workers, {}, {.warmup_steps = 2, .target_accuracy = 0});
+  EXPECT_EQ(report.window_seconds, 0.055);
+  EXPECT_EQ(report.window_steps, 8);
+  EXPECT_EQ(*report.samples_per_second, 80 / 0.055);
+  EXPECT_EQ(report.step_ms_median, 10);
+  EXPECT_EQ(report.step_ms_p95, 20);
+  EXPECT_EQ(report.total_steps, 17);
+  EXPECT_EQ(report.total_samples, 170);
+  EXPECT_DOUBLE_EQ(report.training_seconds, 0.145);
+}
+
+TEST(RunReport, BeginsWithTheFirstStepWhereNothingIsWarmUp) {
+  const std::array workers = {steady(0, milliseconds(100), milliseconds(10), 5, 8)};
+  const RunReport report = make_report(workers, {}, {});
+  EXPECT_EQ(report.window_seconds, 0.05);
+  EXPECT_EQ(*report.samples_per_second, 800);
+}
+
+TEST(RunReport, HasNoThroughputWhereWorkersShareNoWindow) {
+  const std::array apart = {steady(0, milliseconds(0), milliseconds(10), 5, 8),
+                            steady(1, milliseconds(60), milliseconds(10), 5, 8)};
+  EXPECT_FALSE(make_report(apart, {}, {}).samples_per_second.has_value());
+  const std::array brief = {steady(0, milliseconds(0), milliseconds(10), 3, 8)};
+  EXPECT_FALSE(make_report(brief, {}, {.warmup_steps = 3, .target_accuracy = 0}).samples_per_second.has_value());
+  EXPECT_FALSE(make_report({}, {}, {}).samples_per_second.has_value());
+}
+
+TEST(RunReport, ALostWorkerCountsButDoesNotEndTheWindow) {
+  std::array workers = {steady(0, milliseconds(0), milliseconds(10), 10, 10),
+                        steady(1, milliseconds(0), milliseconds(10), 4, 10)};
+  EXPECT_EQ(make_report(workers, {}, {}).window_seconds, 0.04);
+  workers[1].lost = true;
+  const RunReport report = make_report(workers, {}, {});
+  EXPECT_EQ(report.window_seconds, 0.1);
+  EXPECT_EQ(*report.samples_per_second, 1400);
+  workers[1].steps.clear();
+  EXPECT_EQ(*make_report(workers, {}, {}).samples_per_second, 1000);
+}
+
+TEST(RunReport, SplitsTheStepIntoPartsThatSumToIt) {
+  std::array workers = {steady(0, milliseconds(0), milliseconds(16), 2, 1)};
+  for (StepRecord& step : workers[0].steps) {
+    step.data = milliseconds(1);
+    step.forward = milliseconds(2);
+    step.backward = milliseconds(4);
+    step.sync.exposed_wait = milliseconds(3);
+    step.sync.optimizer = milliseconds(1);
+  }
+  workers[0].steps[1].sync.exposed_wait = milliseconds(5);
+  workers[0].steps[0].sync.communication = milliseconds(7);  // 4 hidden
+  workers[0].steps[1].sync.communication = milliseconds(1);  // none hidden, though the wait was longer
+  const RunReport report = make_report(workers, {}, {});
+  EXPECT_EQ(report.split_ms.step, 16);
+  EXPECT_EQ(report.split_ms.exposed_wait, 4);
+  EXPECT_EQ(report.split_ms.other, 16 - 1 - 2 - 4 - 4 - 1);
+  EXPECT_EQ(report.communication_ms, 4);
+  EXPECT_EQ(report.hidden_communication_ms, 2);
+}
+
+TEST(RunReport, LeavesWarmUpOutOfBytesAndStaleness) {
+  std::array workers = {steady(0, milliseconds(0), milliseconds(1), 5, 1)};
+  for (StepRecord& step : workers[0].steps) {
+    const std::int64_t n = step.step;
+    step.sync.bytes_out = 100 * n;
+    step.sync.bytes_in = 1000 * n;
+    step.sync.staleness_mean = n == 0 ? 99 : static_cast<double>(n);
+    step.sync.staleness_max = n == 0 ? 99 : n + 1;
+  }
+  const RunReport report = make_report(workers, {}, {.warmup_steps = 1, .target_accuracy = 0});
+  EXPECT_EQ(report.bytes_out_per_step, 250);
+  EXPECT_EQ(report.bytes_in_per_step, 2500);
+  EXPECT_EQ(report.staleness_mean, 2.5);
+  EXPECT_EQ(report.staleness_p95, 4);
+  EXPECT_EQ(report.staleness_max, 5);
+}
+
+TEST(RunReport, FindsTheFirstEvaluationThatReachedTheTarget) {
+  const std::array<EvalRecord, 4> evals = {
+      {{.epoch = 1, .step = 10, .samples_seen = 100, .training_seconds = 1, .accuracy = 0.90, .loss = 0.5},
+       {.epoch = 2, .step = 20, .samples_seen = 200, .training_seconds = 2, .accuracy = 0.95, .loss = 0.4},
+       {.epoch = 3, .step = 30, .samples_seen = 300, .training_seconds = 3, .accuracy = 0.94, .loss = 0.3},
+       {.epoch = 4, .step = 40, .samples_seen = 400, .training_seconds = 4, .accuracy = 0.96, .loss = 0.2}}};
+  const RunReport report = make_report({}, evals, {.warmup_steps = 0, .target_accuracy = 0.95});
+  EXPECT_EQ(report.final_test_accuracy, 0.96);
+  EXPECT_EQ(report.final_test_loss, 0.2);
+  EXPECT_EQ(report.seconds_to_target, 2);
+  EXPECT_EQ(report.samples_to_target, 200);
+  EXPECT_FALSE(make_report({}, evals, {.warmup_steps = 0, .target_accuracy = 0.97}).seconds_to_target.has_value());
+  EXPECT_FALSE(make_report({}, evals, {}).seconds_to_target.has_value());
+  EXPECT_FALSE(make_report({}, {}, {}).final_test_accuracy.has_value());
+}
+
+TEST(RunReport, OfTheMiddleHasTheMedianThroughput) {
+  std::array<RunReport, 4> reports;
+  reports[0].samples_per_second = 4;
+  reports[1].samples_per_second = 2;
+  reports[3].samples_per_second = 3;
+  EXPECT_EQ(&middle_report(reports), &reports[1]) << "one without a window is the least";
+  EXPECT_EQ(&middle_report(std::span(reports).first(1)), &reports[0]);
+}
+
+}  // namespace
+}  // namespace syncopate::experiments
