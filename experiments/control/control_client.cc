@@ -79,18 +79,15 @@ class Client final : public ControlClient {
   }
 
   void on_stop(std::function<void()> callback) override {
-    std::unique_lock lock(mutex_);
-    if (stopped_) {
-      lock.unlock();
-      callback();
-    } else {
-      stop_callback_ = std::move(callback);
-    }
+    const std::lock_guard callbacks(callback_mutex_);
+    stop_callback_ = std::move(callback);
+    if (stop_called_ && stop_callback_) stop_callback_();
   }
 
   void on_worker_lost(std::function<void(int)> callback) override {
-    const std::lock_guard lock(mutex_);
+    const std::lock_guard callbacks(callback_mutex_);
     worker_lost_callback_ = std::move(callback);
+    if (!worker_lost_callback_) return;
     for (int rank : lost_workers_) worker_lost_callback_(rank);
   }
 
@@ -207,11 +204,7 @@ class Client final : public ControlClient {
     std::unique_lock lock(mutex_);
     answered_.wait_until(lock, deadline, [&] { return stopped_ || answers_.contains(key); });
     const auto found = answers_.find(key);
-    if (found != answers_.end()) {
-      FromCoordinator answer = std::move(found->second);
-      answers_.erase(found);
-      return answer;
-    }
+    if (found != answers_.end()) return found->second;  // and kept: several threads may ask for one group
     if (stopped_) return Status(Code::kCancelled, "told to stop");
     return Status(Code::kDeadlineExceeded, fmt::format("waiting for {}: not everybody is there", key));
   }
@@ -299,7 +292,7 @@ class Client final : public ControlClient {
       case FromCoordinator::kEpochAnswer: return keep(fmt::format("epoch {}", message.epoch_answer().epoch()), message);
       case FromCoordinator::kFinishAnswer: return keep("finish", message);
       case FromCoordinator::kWorkerLost: {
-        const std::lock_guard lock(mutex_);
+        const std::lock_guard callbacks(callback_mutex_);
         lost_workers_.push_back(message.worker_lost().rank());
         if (worker_lost_callback_) worker_lost_callback_(message.worker_lost().rank());
         return;
@@ -330,15 +323,15 @@ class Client final : public ControlClient {
   }
 
   void stop_work() {
-    std::function<void()> callback;
     {
       const std::lock_guard lock(mutex_);
       if (stopped_) return;
       stopped_ = true;
-      callback = stop_callback_;
     }
     answered_.notify_all();
-    if (callback) callback();
+    const std::lock_guard callbacks(callback_mutex_);
+    stop_called_ = true;
+    if (stop_callback_) stop_callback_();
   }
 
   void check_coordinator(TimePoint now) {
@@ -381,13 +374,16 @@ class Client final : public ControlClient {
   ToCoordinator records_;
   std::map<std::string, FromCoordinator> answers_;
   std::deque<WeightsSnapshot> snapshots_;
-  std::vector<int> lost_workers_;
-  std::function<void()> stop_callback_;
-  std::function<void(int)> worker_lost_callback_;
   std::string config_toml_;
   Duration timeout_ = std::chrono::seconds(30);
   bool welcomed_ = false;
   bool stopped_ = false;
+
+  std::mutex callback_mutex_;  // of what follows; held while a callback runs
+  std::function<void()> stop_callback_;
+  std::function<void(int)> worker_lost_callback_;
+  std::vector<int> lost_workers_;
+  bool stop_called_ = false;
 
   // Of the control thread alone.
   TimePoint last_heard_{};

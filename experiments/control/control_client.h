@@ -51,8 +51,8 @@ class ControlClient : public Rendezvous, public RecordSink {
   // The deadline of every wait: silence of the coordinator, and of this process's own work, is judged by it.
   virtual void set_timeout(Duration timeout) = 0;
 
-  // Called on the control thread, once each, when the process is to stop (at once if that was before); and for every
-  // worker that is lost.
+  // Called on the control thread, once each, when the process is to stop and for every worker that is lost; at once where
+  // that was before. A null function takes the callback back: it does not run any more when the call returns.
   virtual void on_stop(std::function<void()> callback) = 0;
   virtual void on_worker_lost(std::function<void(int rank)> callback) = 0;
 

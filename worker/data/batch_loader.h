@@ -10,8 +10,8 @@
 #include <span>
 #include <vector>
 
+#include "worker/batch_source.h"
 #include "worker/data/dataset.h"
-#include "worker/model.h"
 
 namespace syncopate::worker {
 
@@ -41,17 +41,17 @@ void normalize(std::span<const std::uint8_t> bytes, std::span<float> values);
 void read_batch(const Dataset& dataset, std::span<const std::int64_t> indices, std::span<std::uint8_t> scratch,
                 std::span<float> images, std::span<int> labels);
 
-class BatchLoader {
+class BatchLoader final : public BatchSource {
  public:
   // The dataset must outlive the loader, and hold at least one global batch. The prefetch thread starts here and keeps
   // up to `depth` batches ready; it sleeps until half of them are taken, so that it is woken once for several batches.
   BatchLoader(const Dataset& dataset, const BatchOrder& order, int depth = 8);
   // Ends the thread, at the latest once the batch it is at is done.
-  ~BatchLoader();
+  ~BatchLoader() override;
 
   // The next batch, epoch after epoch without end. Valid until the next call. Waits for the prefetch thread. One thread
   // calls.
-  BatchView next();
+  BatchView next() override;
 
  private:
   class Prefetcher;

@@ -1,0 +1,96 @@
+#include "experiments/process/process_main.h"
+
+#include <malloc.h>
+#include <signal.h>
+#include <sys/prctl.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <exception>
+#include <string_view>
+
+#include <fmt/format.h>
+#include <spdlog/sinks/stdout_sinks.h>
+#include <spdlog/spdlog.h>
+
+#include "experiments/config/toml.h"
+#include "experiments/exit_code.h"
+#include "experiments/process/roles.h"
+
+namespace syncopate::experiments {
+namespace {
+
+// Before the configuration has come, and with it the run's own timeout.
+constexpr Duration kHelloTimeout = std::chrono::seconds(30);
+
+Status run_role(Role role, const RoleContext& context) {
+  switch (role) {
+    case Role::kWorker: return run_worker(context);
+    case Role::kServer: return run_server(context);
+    case Role::kEvaluator: return run_evaluator(context);
+  }
+  return Status(Code::kInternal, "unknown role");
+}
+
+Status run_process(const ControlOptions& options) {
+  Activity activity;
+  Result<std::unique_ptr<ControlClient>> control =
+      ControlClient::connect(options, activity, SteadyClock().now() + kHelloTimeout);
+  if (!control.ok()) return control.status();
+  Status status;
+  const Result<RunConfig> config = from_toml_text((*control)->config_toml());
+  if (!config.ok()) {
+    status = config.status();
+  } else {
+    (*control)->set_timeout(from_seconds(config->timeout_seconds));
+    status = run_role(options.role, {*config, options.run_id, options.rank, **control, activity});
+  }
+  if (status.ok()) {
+    if (options.role != Role::kServer) (*control)->finished(0, 0, 0);
+  } else if (status.code() != Code::kCancelled) {
+    (*control)->failed(status);
+  }
+  return status;
+}
+
+}  // namespace
+
+bool is_process_command_line(int argc, const char* const* argv) {
+  return argc > 1 && std::string_view(argv[1]).starts_with("--role=");
+}
+
+int process_main(int argc, const char* const* argv) {
+  // A process must not outlive the one that started it, and Ctrl-C is the coordinator's to handle.
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  signal(SIGINT, SIG_IGN);
+  // Messages of many megabytes come and go: their memory is to be reused, not returned to the kernel and faulted in anew.
+  mallopt(M_MMAP_THRESHOLD, 1 << 30);
+  mallopt(M_TRIM_THRESHOLD, 1 << 30);
+
+  CLI::App app("a process of a Syncopate run");
+  ControlOptions options;
+  std::string role;
+  app.add_option("--role", role)->required()->check(CLI::IsMember({"worker", "server", "evaluator"}));
+  app.add_option("--rank", options.rank)->required();
+  app.add_option("--run", options.run_id)->required();
+  app.add_option("--rendezvous", options.address)->required();
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    fmt::print(stderr, "{}\n", error.what());
+    return static_cast<int>(ExitCode::kUsage);
+  }
+  for (Role known : {Role::kWorker, Role::kServer, Role::kEvaluator}) {
+    if (role == name_of(known)) options.role = known;
+  }
+  spdlog::set_default_logger(spdlog::stderr_logger_mt(fmt::format("{} {}", role, options.rank)));
+  spdlog::set_pattern("%Y-%m-%d %H:%M:%S.%e %n [%l] %v");
+  spdlog::flush_on(spdlog::level::info);
+
+  const Status status = run_process(options);
+  if (status.ok()) return static_cast<int>(ExitCode::kSuccess);
+  spdlog::error("{}: {}", name_of(status.code()), status.message());
+  return static_cast<int>(ExitCode::kInternal);
+}
+
+}  // namespace syncopate::experiments

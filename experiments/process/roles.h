@@ -1,0 +1,26 @@
+// What a process does in each role, from its configuration to its last word. Each returns when its part is done.
+#pragma once
+
+#include "common/activity.h"
+#include "common/status.h"
+#include "experiments/config/run_config.h"
+#include "experiments/control/control_client.h"
+
+namespace syncopate::experiments {
+
+struct RoleContext {
+  const RunConfig& config;
+  const std::string& run_id;
+  int rank;  // within the role
+  ControlClient& control;
+  Activity& activity;
+};
+
+// Trains. Worker 0 begins with the initial weights.
+Status run_worker(const RoleContext& context);
+// Serves its shards, one thread each.
+Status run_server(const RoleContext& context);
+// Evaluates snapshots on the test set until there are no more, at the lowest priority: training comes first.
+Status run_evaluator(const RoleContext& context);
+
+}  // namespace syncopate::experiments

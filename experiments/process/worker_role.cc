@@ -1,0 +1,86 @@
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include "experiments/process/data_of.h"
+#include "experiments/process/replica_group.h"
+#include "experiments/process/roles.h"
+#include "worker/data/batch_loader.h"
+#include "worker/trainer.h"
+
+namespace syncopate::experiments {
+namespace {
+
+std::int64_t total_steps_of(const RunConfig& config, std::int64_t steps_per_epoch) {
+  return config.steps > 0 ? config.steps : config.epochs * steps_per_epoch;
+}
+
+}  // namespace
+
+Status run_worker(const RoleContext& context) {
+  const RunConfig& config = context.config;
+  const SteadyClock clock;
+  const auto deadline = [&] { return clock.now() + from_seconds(config.timeout_seconds); };
+
+  Result<worker::DatasetPair> data = open_data_of(config);
+  if (!data.ok()) return data.status();
+  const worker::BatchOrder order{.seed = config.seed,
+                                 .dataset_size = data->train->size(),
+                                 .batch_size = config.batch_size,
+                                 .rank = context.rank,
+                                 .workers = config.workers};
+  if (order.steps_per_epoch() == 0) {
+    return Status(Code::kInvalidArgument,
+                  fmt::format("{} training samples do not fill one batch of {} on each of {} workers", order.dataset_size,
+                              order.batch_size, order.workers));
+  }
+  const std::unique_ptr<worker::ComputeBackend> backend = backend_of(config);
+  Result<std::unique_ptr<worker::Model>> model =
+      worker::make_model(config.model, data->train->shape(), data->train->classes(), config.batch_size, *backend);
+  if (!model.ok()) return model.status();
+
+  Result<std::unique_ptr<ReplicaGroup>> replicas =
+      ReplicaGroup::connect(config, context.run_id, context.rank, context.control, clock, context.activity);
+  if (!replicas.ok()) return replicas.status();
+  context.control.on_stop([&] { (*replicas)->interrupt(); });
+
+  const worker::TrainerOptions options{.chief = context.rank == 0,
+                                       .seed = config.seed,
+                                       .total_steps = total_steps_of(config, order.steps_per_epoch()),
+                                       .steps_per_epoch = order.steps_per_epoch(),
+                                       .schedule = schedule_of(config),
+                                       .base_learning_rate = config.learning_rate,
+                                       .workers = config.workers};
+  bool wants_snapshot = false;
+  WeightsSnapshot stamp;
+  worker::TrainerHooks hooks;
+  hooks.next_epoch = [&](std::int64_t epoch) -> Result<bool> {
+    context.activity.set("waiting for the next epoch", stamp.steps_done);
+    const Result<ControlClient::EpochDecision> decision = context.control.ask_epoch(epoch, deadline());
+    if (!decision.ok()) return decision.status();
+    wants_snapshot = decision->snapshot;
+    return decision->go_on;
+  };
+  hooks.snapshot = [&](std::int64_t epoch, std::int64_t steps_done, std::span<const float> weights) {
+    stamp = {.epoch = epoch, .steps_done = steps_done, .taken = clock.now(), .final = false, .weights = {}};
+    // Those of the last step follow as the final weights.
+    if (wants_snapshot && steps_done < options.total_steps) context.control.send_snapshot(stamp, weights);
+  };
+  const auto hand_in = [&](std::span<const float> weights) {
+    context.activity.set("handing in", stamp.steps_done);
+    stamp.final = true;
+    stamp.taken = clock.now();
+    const Result<bool> wanted = context.control.ask_finish(deadline());
+    if (wanted.ok() && *wanted) context.control.send_snapshot(stamp, weights);
+  };
+
+  worker::BatchLoader batches(*data->train, order);
+  const worker::TrainerParts parts{**model,         batches, (*replicas)->strategy(),
+                                   context.control, clock,   context.activity};
+  spdlog::info("training {} with {} parameters for {} steps of {} samples", (*model)->name(),
+               (*model)->layout().parameter_count(), options.total_steps, config.batch_size);
+  const Status status = worker::train(options, hooks, parts, hand_in);
+  context.control.on_stop(nullptr);
+  return status;
+}
+
+}  // namespace syncopate::experiments
