@@ -241,6 +241,7 @@ class Coordinator {
       }
       case MonitorAction::Kind::kKill: return kill_process(action.process);
       case MonitorAction::Kind::kWorkerLost: {
+        observer_.on_worker_lost(action.rank);
         FromCoordinator message;
         message.mutable_worker_lost()->set_rank(action.rank);
         for (std::size_t i = 0; i < plan_.processes.size(); ++i) {

@@ -31,6 +31,8 @@ class RunObserver {
   virtual void on_steps(int worker, std::span<const StepRecord> steps) = 0;
   virtual void on_evaluation(const EvaluationResult& result) = 0;
   virtual void on_final_weights(std::span<const float> weights) = 0;
+  // A worker is gone, and the others go on without it.
+  virtual void on_worker_lost(int rank) = 0;
   // Something a person should know: a lost worker, say.
   virtual void on_report(const std::string& line) = 0;
   // Called about every 100 ms. A failure (the disk is full) ends the run.

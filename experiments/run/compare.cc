@@ -1,0 +1,129 @@
+#include "experiments/run/compare.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include <fmt/format.h>
+
+#include "experiments/report/summary_text.h"
+#include "experiments/run/run_job.h"
+
+namespace syncopate::experiments {
+namespace {
+
+// Long enough for a difference in data order or update rule to show, short enough not to be noticed.
+constexpr std::int64_t kEqualitySteps = 50;
+constexpr double kEqualityTolerance = 1e-4;
+constexpr const char* kSynchronousModes = "local,allreduce,ps:sync";
+
+// "ps:bounded:4" -> "ps-bounded-4"
+std::string folder_of(std::string label) {
+  std::replace(label.begin(), label.end(), ':', '-');
+  return label;
+}
+
+class Comparison {
+ public:
+  Comparison(const RunConfig& base, Interrupts& interrupts)
+      : base_(base),
+        interrupts_(interrupts),
+        folder_(base.output.empty() ? "results/" + calendar_stamp() + "-compare" : base.output) {}
+
+  ExitCode run(const std::vector<ComparedRun>& runs) {
+    const ExitCode fair = check_equality();
+    if (fair != ExitCode::kSuccess) return fair;
+    console_.say("");
+    std::vector<ComparedResult> results;
+    for (const ComparedRun& run : runs) results.push_back({run.label, {}});
+    std::vector<RunReport> first_again;
+    for (int repeat = 0; repeat < base_.repeat; ++repeat) {
+      for (std::size_t i = 0; i <= runs.size(); ++i) {
+        const bool again = i == runs.size();
+        const ComparedRun& run = runs[again ? 0 : i];
+        const std::string name = folder_of(run.label) + (again ? "-again" : "");
+        const ExitCode exit = measure(run, fmt::format("{}/{}-{}", folder_, name, repeat + 1),
+                                      again ? first_again : results[i].reports);
+        if (exit != ExitCode::kSuccess) return exit;
+      }
+    }
+    console_.say("\n" + comparison_text(results, noise_floor(results.front().reports, first_again)));
+    console_.say("results in " + folder_);
+    return ExitCode::kSuccess;
+  }
+
+ private:
+  ExitCode check_equality() {
+    RunConfig shared = base_;
+    shared.epochs = 0;
+    shared.steps = kEqualitySteps;
+    shared.repeat = 1;
+    shared.target_accuracy = 0;
+    const Result<std::vector<ComparedRun>> runs = comparison_runs(shared, kSynchronousModes);
+    if (!runs.ok()) return fail(ExitCode::kUsage, runs.status().message());
+    std::vector<float> expected;
+    double largest = 0;
+    for (const ComparedRun& run : *runs) {
+      RunConfig config = run.config;
+      config.output = folder_ + "/equality/" + folder_of(run.label);
+      Console quiet(true);
+      const JobResult result = run_job(config, interrupts_, quiet);
+      if (result.exit != ExitCode::kSuccess) return fail(result.exit, result.verdict);
+      if (expected.empty()) expected = result.weights;
+      const double difference = largest_relative_difference(expected, result.weights);
+      largest = std::max(largest, difference);
+      if (difference <= kEqualityTolerance) continue;
+      return fail(ExitCode::kUnequal,
+                  fmt::format("{} does not follow the curve of {}: after {} steps the weights differ by {:.2g}, at most "
+                              "{:.0g} is rounding; a comparison would compare more than the mode",
+                              run.label, runs->front().label, kEqualitySteps, difference, kEqualityTolerance));
+    }
+    console_.say(fmt::format("equality: {} follow the same curve; after {} steps the weights differ by {:.1g} at most",
+                             "local, allreduce and ps sync", kEqualitySteps, largest));
+    return ExitCode::kSuccess;
+  }
+
+  ExitCode measure(const ComparedRun& run, const std::string& output, std::vector<RunReport>& reports) {
+    RunConfig config = run.config;
+    config.output = output;
+    config.repeat = 1;
+    Console quiet(true);
+    const JobResult result = run_job(config, interrupts_, quiet);
+    if (result.exit != ExitCode::kSuccess) return fail(result.exit, run.label + ": " + result.verdict);
+    reports.push_back(result.reports.front());
+    console_.say(fmt::format("{:<16} {:>12.0f} samples/s  accuracy {:.4f}", run.label,
+                             result.reports.front().samples_per_second.value_or(0),
+                             result.reports.front().final_test_accuracy.value_or(0)));
+    return ExitCode::kSuccess;
+  }
+
+  ExitCode fail(ExitCode exit, const std::string& line) {
+    console_.warn("run_experiment: " + line);
+    return exit;
+  }
+
+  const RunConfig& base_;
+  Interrupts& interrupts_;
+  const std::string folder_;
+  Console console_;
+};
+
+}  // namespace
+
+ExitCode compare(const RunConfig& base, const std::vector<ComparedRun>& runs, Interrupts& interrupts) {
+  return Comparison(base, interrupts).run(runs);
+}
+
+double largest_relative_difference(const std::vector<float>& first, const std::vector<float>& second) {
+  if (first.size() != second.size()) return std::numeric_limits<double>::infinity();
+  double largest = 0, scale = 0;
+  for (std::size_t i = 0; i < first.size(); ++i) {
+    const double difference = std::abs(static_cast<double>(first[i]) - second[i]);
+    if (!std::isfinite(difference)) return std::numeric_limits<double>::infinity();
+    largest = std::max(largest, difference);
+    scale = std::max(scale, std::abs(static_cast<double>(first[i])));
+  }
+  return scale > 0 ? largest / scale : largest;
+}
+
+}  // namespace syncopate::experiments

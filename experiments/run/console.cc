@@ -1,0 +1,43 @@
+#include "experiments/run/console.h"
+
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <cstdio>
+
+namespace syncopate::experiments {
+namespace {
+
+// Zero if standard output is no terminal.
+int terminal_columns() {
+  winsize size{};
+  if (isatty(STDOUT_FILENO) == 0) return 0;
+  return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
+}
+
+}  // namespace
+
+Console::Console(bool quiet) : quiet_(quiet), printer_(terminal_columns()) {}
+
+void Console::say(const std::string& text) { print(printer_.interrupt() + text + "\n"); }
+
+void Console::warn(const std::string& text) {
+  print(printer_.interrupt());
+  std::fputs((text + "\n").c_str(), stderr);
+}
+
+void Console::progress(const Progress& progress, TimePoint now) {
+  if (!quiet_) print(printer_.update(progress, now));
+}
+
+void Console::epoch_finished(const Progress& progress) {
+  if (!quiet_) print(printer_.epoch_finished(progress));
+}
+
+void Console::print(const std::string& text) {
+  if (text.empty()) return;
+  std::fputs(text.c_str(), stdout);
+  std::fflush(stdout);
+}
+
+}  // namespace syncopate::experiments

@@ -1,0 +1,28 @@
+// Console: what a person sees of a run. Progress goes to standard output as it fits a terminal or a file; what went wrong
+// to standard error.
+#pragma once
+
+#include <string>
+
+#include "experiments/report/progress.h"
+
+namespace syncopate::experiments {
+
+class Console {
+ public:
+  // Shows progress unless `quiet`.
+  explicit Console(bool quiet = false);
+
+  void say(const std::string& text);    // a line, or several
+  void warn(const std::string& text);   // to standard error
+  void progress(const Progress& progress, TimePoint now);
+  void epoch_finished(const Progress& progress);
+
+ private:
+  void print(const std::string& text);
+
+  bool quiet_;
+  ProgressPrinter printer_;
+};
+
+}  // namespace syncopate::experiments

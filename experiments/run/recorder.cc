@@ -1,0 +1,112 @@
+#include "experiments/run/recorder.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+namespace syncopate::experiments {
+namespace {
+
+// Workers send their records at least this often (experiments/control/control_client.cc), with room to spare.
+constexpr Duration kRecordsAreIn = std::chrono::seconds(1);
+
+}  // namespace
+
+Recorder::Recorder(const RunConfig& config, const JobFacts& job, ResultsWriter& results, Console& console)
+    : config_(config),
+      job_(job),
+      results_(results),
+      console_(console),
+      tracker_(config.workers, job.steps_per_epoch, job.total_steps),
+      workers_(static_cast<std::size_t>(config.workers)) {
+  for (std::size_t rank = 0; rank < workers_.size(); ++rank) workers_[rank].rank = static_cast<int>(rank);
+}
+
+void Recorder::on_training_begins(TimePoint now) {
+  training_ = true;
+  origin_ = now;
+  results_.begin_repeat(now);
+}
+
+void Recorder::on_steps(int worker, std::span<const StepRecord> steps) {
+  std::vector<StepRecord>& kept = workers_[static_cast<std::size_t>(worker)].steps;
+  for (const StepRecord& step : steps) {
+    kept.push_back(step);
+    results_.add(worker, step);
+    tracker_.add(worker, step);
+  }
+}
+
+void Recorder::on_evaluation(const EvaluationResult& result) { waiting_.push_back(result); }
+
+void Recorder::on_final_weights(std::span<const float> weights) {
+  final_weights_.assign(weights.begin(), weights.end());
+  if (final_weights_.size() != job_.layout.size()) return;  // the evaluator fails the run for it
+  const Status status = results_.write_model(
+      job_.layout, weights, {{"model", config_.model}, {"dataset", config_.dataset}, {"mode", name_of(config_.mode)}});
+  if (failure_.ok()) failure_ = status;
+}
+
+void Recorder::on_report(const std::string& line) { console_.warn(line); }
+
+void Recorder::on_worker_lost(int rank) {
+  workers_[static_cast<std::size_t>(rank)].lost = true;
+  tracker_.worker_lost(rank);
+}
+
+Status Recorder::on_tick(TimePoint now) {
+  record_evaluations(now - kRecordsAreIn);
+  if (training_) {
+    const Progress progress = tracker_.progress();
+    console_.progress(progress, now);
+    if (tracker_.epochs_finished() > epochs_shown_) {
+      epochs_shown_ = tracker_.epochs_finished();
+      console_.epoch_finished(progress);
+    }
+    const Status flushed = results_.flush_if_due(now);
+    if (failure_.ok()) failure_ = flushed;
+  }
+  return failure_;
+}
+
+void Recorder::record_evaluations(TimePoint taken_before) {
+  const auto due = [&](const EvaluationResult& result) { return result.taken < taken_before; };
+  for (const EvaluationResult& result : waiting_) {
+    if (!due(result)) continue;
+    const EvalRecord record{.epoch = result.epoch + 1,
+                            .step = result.steps_done,
+                            .samples_seen = samples_until(result.taken),
+                            .training_seconds = seconds(result.taken - origin_),
+                            .accuracy = result.accuracy,
+                            .loss = result.loss};
+    evals_.push_back(record);
+    results_.add(record);
+    tracker_.add(record);
+  }
+  std::erase_if(waiting_, due);
+}
+
+std::int64_t Recorder::samples_until(TimePoint time) const {
+  std::int64_t samples = 0;
+  for (const WorkerSteps& worker : workers_) {
+    for (const StepRecord& step : worker.steps) {
+      if (step.end > time) break;  // in order
+      samples += step.samples;
+    }
+  }
+  return samples;
+}
+
+Status Recorder::finish() {
+  record_evaluations(TimePoint::max());
+  if (training_ && tracker_.epochs_finished() > epochs_shown_) console_.epoch_finished(tracker_.progress());
+  const Status flushed = results_.flush();
+  return failure_.ok() ? flushed : failure_;
+}
+
+RunReport Recorder::report() const {
+  return make_report(workers_, evals_,
+                     {.warmup_steps = config_.warmup_steps, .target_accuracy = config_.target_accuracy});
+}
+
+}  // namespace syncopate::experiments

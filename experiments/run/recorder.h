@@ -1,0 +1,60 @@
+// Recorder: takes what a run yields: to the results' folder, to the person who watches, and to the report at the end.
+#pragma once
+
+#include <vector>
+
+#include "common/param_layout.h"
+#include "experiments/coordinator/coordinator.h"
+#include "experiments/report/progress.h"
+#include "experiments/report/results_writer.h"
+#include "experiments/run/console.h"
+
+namespace syncopate::experiments {
+
+// What the recorder must know of the job.
+struct JobFacts {
+  ParamLayout layout;
+  std::int64_t steps_per_epoch = 1;
+  std::int64_t total_steps = 1;  // of one worker
+};
+
+class Recorder final : public RunObserver {
+ public:
+  // One repeat of a run. All three outlive the recorder; `config` has been through resolve().
+  Recorder(const RunConfig& config, const JobFacts& job, ResultsWriter& results, Console& console);
+
+  void on_training_begins(TimePoint now) override;
+  void on_steps(int worker, std::span<const StepRecord> steps) override;
+  void on_evaluation(const EvaluationResult& result) override;
+  void on_final_weights(std::span<const float> weights) override;
+  void on_worker_lost(int rank) override;
+  void on_report(const std::string& line) override;
+  Status on_tick(TimePoint now) override;
+
+  // Writes what is left. Call once, when the run is over.
+  Status finish();
+  // After finish().
+  RunReport report() const;
+  const std::vector<float>& final_weights() const { return final_weights_; }
+
+ private:
+  // Evaluations are recorded when all steps that were finished before their snapshot have been heard of.
+  void record_evaluations(TimePoint taken_before);
+  std::int64_t samples_until(TimePoint time) const;
+
+  const RunConfig& config_;
+  const JobFacts& job_;
+  ResultsWriter& results_;
+  Console& console_;
+  ProgressTracker tracker_;
+  TimePoint origin_{};
+  bool training_ = false;
+  std::vector<WorkerSteps> workers_;
+  std::vector<EvaluationResult> waiting_;  // evaluations not recorded yet
+  std::vector<EvalRecord> evals_;
+  std::vector<float> final_weights_;
+  std::int64_t epochs_shown_ = 0;
+  Status failure_;  // the first to write something
+};
+
+}  // namespace syncopate::experiments

@@ -1,0 +1,123 @@
+#include "experiments/run/run_job.h"
+
+#include <unistd.h>
+
+#include <filesystem>
+
+#include <fmt/format.h>
+
+#include "experiments/coordinator/coordinator.h"
+#include "experiments/process/data_of.h"
+#include "experiments/report/environment.h"
+#include "experiments/report/results_writer.h"
+#include "experiments/run/recorder.h"
+#include "worker/data/batch_loader.h"
+#include "worker/model.h"
+
+namespace syncopate::experiments {
+namespace {
+
+std::string own_program() { return std::filesystem::read_symlink("/proc/self/exe").string(); }
+
+std::string own_host() {
+  char name[256] = {};
+  gethostname(name, sizeof(name) - 1);
+  return name;
+}
+
+// Unique on this host, and fit for names of files and sockets.
+std::string run_id_of(const RunConfig& config, int repeat) {
+  return fmt::format("{}-{}-{}", std::filesystem::path(config.output).filename().string(), getpid(), repeat);
+}
+
+// Opens the data (digits are generated here, once for all processes) and builds the model once, so that what cannot work
+// fails here rather than in every process.
+Result<JobFacts> prepare(const RunConfig& config) {
+  const Result<worker::DatasetPair> data = open_data_of(config);
+  if (!data.ok()) return data.status();
+  const worker::BatchOrder order{
+      .dataset_size = data->train->size(), .batch_size = config.batch_size, .workers = config.workers};
+  if (order.steps_per_epoch() == 0) {
+    return Status(Code::kInvalidArgument,
+                  fmt::format("{} training samples do not fill one batch of {} on each of {} workers: use a smaller "
+                              "--batch-size or fewer --workers",
+                              order.dataset_size, config.batch_size, config.workers));
+  }
+  const std::unique_ptr<worker::ComputeBackend> backend = worker::make_reference_backend();
+  const Result<std::unique_ptr<worker::Model>> model =
+      worker::make_model(config.model, data->train->shape(), data->train->classes(), 1, *backend);
+  if (!model.ok()) return model.status().in("--model");
+  return JobFacts{.layout = (*model)->layout(),
+                  .steps_per_epoch = order.steps_per_epoch(),
+                  .total_steps = config.steps > 0 ? config.steps : config.epochs * order.steps_per_epoch()};
+}
+
+ExitCode exit_code_before_launch(const Status& status) {
+  switch (status.code()) {
+    case Code::kInvalidArgument: return ExitCode::kUsage;
+    case Code::kNotFound:
+    case Code::kDataLoss: return ExitCode::kData;
+    case Code::kResourceExhausted: return ExitCode::kOutput;
+    default: return ExitCode::kInternal;
+  }
+}
+
+std::unique_ptr<Launcher> launcher_of(const RunConfig& config) {
+  return config.launcher == LauncherKind::kMpirun ? make_mpirun_launcher() : make_local_launcher();
+}
+
+void fail(JobResult& result, ExitCode exit, const std::string& verdict) {
+  if (result.exit != ExitCode::kSuccess) return;  // the first failure is the one that counts
+  result.exit = exit;
+  result.verdict = verdict;
+  result.facts.outcome = verdict;
+}
+
+void run_repeat(const JobFacts& job, int repeat, ResultsWriter& results, Interrupts& interrupts, Console& console,
+                JobResult& result) {
+  const RunConfig& config = result.config;
+  const JobPlan plan = make_plan(config, run_id_of(config, repeat), own_host());
+  Recorder recorder(config, job, results, console);
+  const CoordinatorOptions options{own_program(), results.directory() + "/logs"};
+  const Result<RunOutcome> outcome = coordinate(config, plan, options, *launcher_of(config), recorder, interrupts);
+  const Status finished = recorder.finish();
+  if (!outcome.ok()) return fail(result, ExitCode::kInternal, outcome.status().message());
+  result.facts.events.insert(result.facts.events.end(), outcome->reports.begin(), outcome->reports.end());
+  result.reports.push_back(recorder.report());
+  result.weights = recorder.final_weights();
+  if (outcome->verdict) return fail(result, outcome->verdict->code, outcome->verdict->line);
+  if (!finished.ok()) return fail(result, ExitCode::kOutput, finished.message());
+  if (result.weights.size() != job.layout.size()) fail(result, ExitCode::kInternal, "no worker handed in final weights");
+}
+
+}  // namespace
+
+JobResult run_job(const RunConfig& config, Interrupts& interrupts, Console& console) {
+  JobResult result;
+  result.config = resolve(config, calendar_stamp());
+  result.facts.run_id = std::filesystem::path(result.config.output).filename().string();
+  const Result<JobFacts> job = prepare(result.config);
+  if (!job.ok()) {
+    fail(result, exit_code_before_launch(job.status()), job.status().message());
+    return result;
+  }
+  Result<ResultsWriter> results = ResultsWriter::create(result.config, this_environment());
+  if (!results.ok()) {
+    fail(result, exit_code_before_launch(results.status()), results.status().message());
+    return result;
+  }
+  for (int repeat = 0; repeat < result.config.repeat && result.exit == ExitCode::kSuccess; ++repeat) {
+    if (result.config.repeat > 1) console.say(fmt::format("repeat {} of {}", repeat + 1, result.config.repeat));
+    run_repeat(*job, repeat, *results, interrupts, console, result);
+  }
+  const Status written = results->write_summary(result.reports, result.facts);
+  if (!written.ok()) fail(result, ExitCode::kOutput, written.message());
+  return result;
+}
+
+std::string dry_run_text(const RunConfig& config) {
+  const RunConfig resolved = resolve(config, calendar_stamp());
+  return to_text(make_plan(resolved, run_id_of(resolved, 0), own_host()), own_program());
+}
+
+}  // namespace syncopate::experiments

@@ -1,0 +1,34 @@
+// run_job: a run from its configuration to its results, repeats and all.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/param_layout.h"
+#include "experiments/config/run_config.h"
+#include "experiments/coordinator/interrupts.h"
+#include "experiments/exit_code.h"
+#include "experiments/report/run_report.h"
+#include "experiments/report/summary_json.h"
+#include "experiments/run/console.h"
+
+namespace syncopate::experiments {
+
+struct JobResult {
+  ExitCode exit = ExitCode::kSuccess;
+  std::string verdict;             // what ended it before its time, if anything did
+  RunConfig config;                // resolved: what ran
+  std::vector<RunReport> reports;  // one for each repeat that came to a report
+  RunFacts facts;
+  std::vector<float> weights;      // the final ones of the last repeat; empty if it did not get there
+};
+
+// Checks and prepares all that can fail before anything is launched, runs every repeat, writes the results. `config` has
+// been validated. Shows progress on `console`; the summary and the verdict are the caller's to show.
+JobResult run_job(const RunConfig& config, Interrupts& interrupts, Console& console);
+
+// For --dry-run: the processes that would be launched.
+std::string dry_run_text(const RunConfig& config);
+
+}  // namespace syncopate::experiments
