@@ -33,7 +33,8 @@ void batch_indices(const BatchOrder& order, std::span<const std::int64_t> permut
 
 void normalize(std::span<const std::uint8_t> bytes, std::span<float> values) {
   assert(bytes.size() == values.size());
-  for (std::size_t i = 0; i < bytes.size(); ++i) values[i] = static_cast<float>(bytes[i]) * (1.0f / 255.0f);
+  constexpr float kScale = 2.0f / 255.0f, kShift = -0.3f;
+  for (std::size_t i = 0; i < bytes.size(); ++i) values[i] = static_cast<float>(bytes[i]) * kScale + kShift;
 }
 
 void read_batch(const Dataset& dataset, std::span<const std::int64_t> indices, std::span<std::uint8_t> scratch,

@@ -37,8 +37,8 @@ class ElasticField {
       wave = {.fx = random.uniform(-0.9, 0.9),
               .fy = random.uniform(-0.9, 0.9),
               .phase = random.uniform(),
-              .dx = spread(random, 0.028),
-              .dy = spread(random, 0.028)};
+              .dx = spread(random, 0.032),
+              .dy = spread(random, 0.032)};
     }
   }
 
@@ -64,7 +64,7 @@ class ElasticField {
 class AffineMap {
  public:
   explicit AffineMap(Random& random) {
-    const double angle = spread(random, 0.12);
+    const double angle = spread(random, 0.15);
     const double shear = spread(random, 0.14);
     const double width = 22 * random.uniform(0.85, 1.12);
     const double height = 22 * random.uniform(0.86, 1.06);
@@ -73,8 +73,8 @@ class AffineMap {
     xy_ = height * (-shear * cosine - sine);
     yx_ = width * sine;
     yy_ = height * (cosine - shear * sine);
-    x_ = (kSide - 1) / 2.0 + spread(random, 0.8);
-    y_ = (kSide - 1) / 2.0 + spread(random, 0.8);
+    x_ = (kSide - 1) / 2.0 + spread(random, 1.2);
+    y_ = (kSide - 1) / 2.0 + spread(random, 1.2);
   }
 
   Point operator()(Point p) const { return {xx_ * p.x + xy_ * p.y + x_, yx_ * p.x + yy_ * p.y + y_}; }

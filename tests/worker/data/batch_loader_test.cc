@@ -1,0 +1,156 @@
+#include "worker/data/batch_loader.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <numeric>
+
+namespace syncopate::worker {
+namespace {
+
+using testing::ElementsAre;
+
+// Sample i is one image of 1x2 pixels, (i mod 256, i div 256), with label i mod 10.
+class CountingDataset : public Dataset {
+ public:
+  explicit CountingDataset(std::int64_t size) : size_(size) {}
+  std::int64_t size() const override { return size_; }
+  ImageShape shape() const override { return {1, 2, 1}; }
+  int classes() const override { return 10; }
+  std::span<const std::uint8_t> image(std::int64_t index, std::span<std::uint8_t> scratch) const override {
+    scratch[0] = static_cast<std::uint8_t>(index % 256);
+    scratch[1] = static_cast<std::uint8_t>(index / 256);
+    return scratch.first(2);
+  }
+  int label(std::int64_t index) const override { return static_cast<int>(index % 10); }
+
+ private:
+  std::int64_t size_;
+};
+
+std::vector<std::int64_t> permutation(std::uint64_t seed, std::int64_t epoch, std::int64_t size) {
+  std::vector<std::int64_t> values(static_cast<std::size_t>(size));
+  epoch_permutation(seed, epoch, values);
+  return values;
+}
+
+std::vector<std::int64_t> indices(const BatchOrder& order, const std::vector<std::int64_t>& permuted,
+                                  std::int64_t step) {
+  std::vector<std::int64_t> values(static_cast<std::size_t>(order.batch_size));
+  batch_indices(order, permuted, step, values);
+  return values;
+}
+
+TEST(EpochPermutation, HoldsEveryIndexOnce) {
+  for (const std::int64_t size : {1, 2, 10, 1000}) {
+    std::vector<std::int64_t> sorted = permutation(1, 0, size), expected(static_cast<std::size_t>(size));
+    std::ranges::sort(sorted);
+    std::iota(expected.begin(), expected.end(), 0);
+    EXPECT_EQ(sorted, expected);
+  }
+}
+
+TEST(EpochPermutation, DependsOnSeedAndEpochAlone) {
+  EXPECT_EQ(permutation(1, 3, 100), permutation(1, 3, 100));
+  EXPECT_NE(permutation(1, 3, 100), permutation(1, 4, 100));
+  EXPECT_NE(permutation(1, 3, 100), permutation(2, 3, 100));
+  EXPECT_THAT(permutation(1, 0, 8), ElementsAre(1, 7, 3, 4, 0, 5, 2, 6));
+}
+
+TEST(BatchIndices, TakeEveryWthSampleOfTheGlobalBatchBeginningWithTheRth) {
+  const std::vector<std::int64_t> permuted = {10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22};
+  BatchOrder order{.dataset_size = 13, .batch_size = 2, .workers = 3};
+  EXPECT_EQ(order.steps_per_epoch(), 2);
+  EXPECT_THAT(indices(order, permuted, 0), ElementsAre(10, 13));
+  order.rank = 2;
+  EXPECT_THAT(indices(order, permuted, 0), ElementsAre(12, 15));
+  EXPECT_THAT(indices(order, permuted, 1), ElementsAre(18, 21));
+}
+
+TEST(BatchIndices, OfAllWorkersInterleavedAreTheBatchOfOneWorker) {
+  const std::vector<std::int64_t> permuted = permutation(9, 2, 1000);
+  for (const int workers : {1, 2, 3, 4}) {
+    const BatchOrder local{.dataset_size = 1000, .batch_size = 8 * workers};
+    for (std::int64_t step = 0; step < local.steps_per_epoch(); ++step) {
+      std::vector<std::int64_t> gathered(static_cast<std::size_t>(8 * workers));
+      for (int rank = 0; rank < workers; ++rank) {
+        const BatchOrder order{.dataset_size = 1000, .batch_size = 8, .rank = rank, .workers = workers};
+        ASSERT_EQ(order.steps_per_epoch(), local.steps_per_epoch());
+        const std::vector<std::int64_t> own = indices(order, permuted, step);
+        for (std::size_t i = 0; i < own.size(); ++i) {
+          gathered[i * static_cast<std::size_t>(workers) + static_cast<std::size_t>(rank)] = own[i];
+        }
+      }
+      ASSERT_EQ(gathered, indices(local, permuted, step));
+    }
+  }
+}
+
+TEST(Normalize, MapsBytesByTheOneAffineMapping) {
+  std::vector<std::uint8_t> bytes(256);
+  std::iota(bytes.begin(), bytes.end(), std::uint8_t{0});
+  std::vector<float> values(256);
+  normalize(bytes, values);
+  EXPECT_FLOAT_EQ(values[0], -0.3f);
+  EXPECT_FLOAT_EQ(values[51], 0.1f);
+  EXPECT_FLOAT_EQ(values[255], 1.7f);
+}
+
+// The next batches of `loader` must be those of batch_indices, from `first` counted over all epochs.
+void expect_batches(BatchLoader& loader, const BatchOrder& order, std::int64_t first, std::int64_t count) {
+  for (std::int64_t batch = first; batch < first + count; ++batch) {
+    const std::int64_t epoch = batch / order.steps_per_epoch(), step = batch % order.steps_per_epoch();
+    const std::vector<std::int64_t> expected = indices(order, permutation(order.seed, epoch, order.dataset_size), step);
+    const BatchView view = loader.next();
+    ASSERT_EQ(view.labels.size(), expected.size());
+    ASSERT_EQ(view.images.size(), expected.size() * 2);
+    for (std::size_t i = 0; i < expected.size(); ++i) {
+      const std::vector<std::uint8_t> bytes = {static_cast<std::uint8_t>(expected[i] % 256),
+                                               static_cast<std::uint8_t>(expected[i] / 256)};
+      std::vector<float> values(2);
+      normalize(bytes, values);
+      ASSERT_EQ(view.images[2 * i], values[0]) << "batch " << batch << " sample " << i;
+      ASSERT_EQ(view.images[2 * i + 1], values[1]) << "batch " << batch << " sample " << i;
+      ASSERT_EQ(view.labels[i], expected[i] % 10) << "batch " << batch << " sample " << i;
+    }
+  }
+}
+
+TEST(BatchLoader, GivesTheOrderExactlyOverEpochBorders) {
+  const CountingDataset dataset(1003);
+  for (const int depth : {1, 2, 3, 8}) {
+    const BatchOrder order{.seed = 5, .dataset_size = 1003, .batch_size = 16, .rank = 1, .workers = 3};
+    BatchLoader loader(dataset, order, depth);
+    expect_batches(loader, order, 0, 5 * order.steps_per_epoch() + 3);
+  }
+}
+
+TEST(BatchLoader, WorksWithOneBatchAnEpoch) {
+  const CountingDataset dataset(10);
+  const BatchOrder order{.dataset_size = 10, .batch_size = 10};
+  BatchLoader loader(dataset, order);
+  expect_batches(loader, order, 0, 200);
+}
+
+TEST(BatchLoader, KeepsABatchUntilTheNextCall) {
+  const CountingDataset dataset(1000);
+  BatchLoader loader(dataset, {.dataset_size = 1000, .batch_size = 10}, 1);
+  for (int batch = 0; batch < 500; ++batch) {
+    const BatchView view = loader.next();
+    const std::vector<float> images(view.images.begin(), view.images.end());
+    std::this_thread::yield();
+    ASSERT_TRUE(std::ranges::equal(view.images, images));
+  }
+}
+
+TEST(BatchLoader, EndsAtOnceWhetherItsThreadSleepsOrWorks) {
+  const CountingDataset dataset(1000);
+  for (int taken = 0; taken < 200; ++taken) {
+    BatchLoader loader(dataset, {.dataset_size = 1000, .batch_size = 10});
+    for (int i = 0; i < taken % 10; ++i) loader.next();
+  }
+}
+
+}  // namespace
+}  // namespace syncopate::worker

@@ -1,0 +1,161 @@
+#include "worker/data/open_dataset.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <array>
+#include <thread>
+
+#include "tests/worker/data/scratch_folder.h"
+#include "worker/data/digits.h"
+#include "worker/data/digits_cache.h"
+
+namespace syncopate::worker {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+constexpr DigitsCounts kFew{.train = 30, .test = 20};
+
+std::vector<std::filesystem::path> files_in(const std::string& folder) {
+  std::vector<std::filesystem::path> paths;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) paths.push_back(entry.path());
+  return paths;
+}
+
+TEST(DigitsCache, MakesTheSetOnceAndThenFindsIt) {
+  const ScratchFolder data;
+  const Result<std::string> folder = ensure_digits(data.path("new"), 7, kFew);
+  ASSERT_TRUE(folder.ok()) << folder.status().message();
+  EXPECT_EQ(*folder, data.path("new/digits-30-20-seed7-v1"));
+  const auto files = files_in(*folder);
+  EXPECT_EQ(files.size(), 4u);
+  // A second call that wrote would put the right content back.
+  for (const auto& file : files) data.write(std::filesystem::relative(file, data.path()).string(), {1, 2, 3});
+  ASSERT_TRUE(ensure_digits(data.path("new"), 7, kFew).ok());
+  for (const auto& file : files) EXPECT_EQ(ScratchFolder::read(file), (Bytes{1, 2, 3}));
+}
+
+TEST(DigitsCache, CompletesASetThatWasLeftUnfinished) {
+  const ScratchFolder data;
+  const Result<std::string> folder = ensure_digits(data.path(), 7, kFew);
+  ASSERT_TRUE(folder.ok());
+  std::filesystem::remove(*folder + "/t10k-labels-idx1-ubyte");
+  ASSERT_TRUE(ensure_digits(data.path(), 7, kFew).ok());
+  EXPECT_EQ(files_in(*folder).size(), 4u);
+}
+
+TEST(DigitsCache, MayBeFilledByManyAtOnce) {
+  const ScratchFolder data;
+  {
+    std::array<std::jthread, 4> makers;
+    for (std::jthread& maker : makers) {
+      maker = std::jthread([&] { EXPECT_TRUE(open_dataset("digits:200-100", data.path(), 7).ok()); });
+    }
+  }
+  EXPECT_EQ(files_in(digits_folder(data.path(), 7, {.train = 200, .test = 100})).size(), 4u);
+}
+
+TEST(DigitsCache, SaysWhyItCannotBeWritten) {
+  const ScratchFolder data;
+  const std::string file = data.write("file", {1});
+  const Status status = ensure_digits(file, 7, kFew).status();
+  EXPECT_EQ(status.code(), Code::kResourceExhausted);
+  EXPECT_THAT(status.message(), AllOf(HasSubstr(file), HasSubstr("Not a directory")));
+}
+
+TEST(OpenDataset, GivesDigitsThatAreThoseOfTheGenerator) {
+  const ScratchFolder data;
+  const Result<DatasetPair> pair = open_dataset("digits:30-20", data.path(), 7);
+  ASSERT_TRUE(pair.ok()) << pair.status().message();
+  EXPECT_EQ(pair->train->size(), 30);
+  EXPECT_EQ(pair->test->size(), 20);
+  EXPECT_EQ(pair->train->shape(), kDigitShape);
+  Bytes drawn(784), scratch(784);
+  EXPECT_EQ(pair->train->label(29), render_digit(7, 29, drawn));
+  EXPECT_TRUE(std::ranges::equal(pair->train->image(29, scratch), drawn));
+  EXPECT_EQ(pair->test->label(0), render_digit(7, kFirstTestDigit, drawn));
+  EXPECT_TRUE(std::ranges::equal(pair->test->image(0, scratch), drawn));
+}
+
+TEST(OpenDataset, SaysHowToMendDamagedDigits) {
+  const ScratchFolder data;
+  ASSERT_TRUE(open_dataset("digits:30-20", data.path(), 7).ok());
+  std::filesystem::resize_file(data.path("digits-30-20-seed7-v1/train-images-idx3-ubyte"), 1000);
+  const Status status = open_dataset("digits:30-20", data.path(), 7).status();
+  EXPECT_EQ(status.code(), Code::kDataLoss);
+  EXPECT_THAT(status.message(), AllOf(HasSubstr("train-images-idx3-ubyte: truncated"), HasSubstr("made anew")));
+}
+
+TEST(OpenDataset, FindsMnistInEachOfItsFoldersPlainOrGzip) {
+  for (const std::string prefix : {"mnist/", "MNIST/raw/", ""}) {
+    const ScratchFolder data;
+    data.write(prefix + "train-images-idx3-ubyte", three_images());
+    data.write(prefix + "train-labels-idx1-ubyte", three_labels());
+    data.write_gz(prefix + "t10k-images-idx3-ubyte.gz", three_images());
+    data.write_gz(prefix + "t10k-labels-idx1-ubyte.gz", three_labels());
+    const Result<DatasetPair> pair = open_dataset("mnist", data.path(), 1);
+    ASSERT_TRUE(pair.ok()) << pair.status().message();
+    EXPECT_EQ(pair->test->label(0), 7);
+  }
+}
+
+TEST(OpenDataset, SaysWhereItLookedAndForWhat) {
+  const ScratchFolder data;
+  const Status status = open_dataset("fashion-mnist", data.path(), 1).status();
+  EXPECT_EQ(status.code(), Code::kNotFound);
+  EXPECT_THAT(status.message(), AllOf(HasSubstr("train-images-idx3-ubyte"), HasSubstr(data.path("fashion-mnist, ")),
+                                      HasSubstr(data.path("FashionMNIST/raw, "))));
+}
+
+TEST(OpenDataset, NamesTheFilesThatAreMissing) {
+  const ScratchFolder data;
+  data.write("train-images-idx3-ubyte", three_images());
+  const Status status = open_dataset("mnist", data.path(), 1).status();
+  EXPECT_EQ(status.code(), Code::kNotFound);
+  EXPECT_THAT(status.message(), HasSubstr("has " + data.path("train-images-idx3-ubyte") +
+                                          " but not train-labels-idx1-ubyte, t10k-images-idx3-ubyte"));
+}
+
+TEST(OpenDataset, RefusesTestImagesOfAnotherShape) {
+  const ScratchFolder data;
+  data.write("train-images-idx3-ubyte", three_images());
+  data.write("train-labels-idx1-ubyte", three_labels());
+  data.write("t10k-images-idx3-ubyte", idx({0x803, 3, 2, 2}, Bytes(12)));
+  data.write("t10k-labels-idx1-ubyte", three_labels());
+  const Status status = open_dataset("mnist", data.path(), 1).status();
+  EXPECT_EQ(status.code(), Code::kDataLoss);
+  EXPECT_THAT(status.message(), HasSubstr("training images are 2x3, test images 2x2"));
+}
+
+TEST(OpenDataset, OpensCifarOfItsTrueSize) {
+  const ScratchFolder data;
+  for (const std::string name : {"data_batch_1", "data_batch_2", "data_batch_3", "data_batch_4", "data_batch_5"}) {
+    data.write("cifar-10-batches-bin/" + name + ".bin", {3});
+    std::filesystem::resize_file(data.path("cifar-10-batches-bin/" + name + ".bin"), 30'730'000);
+  }
+  EXPECT_THAT(open_dataset("cifar10", data.path(), 1).status().message(), HasSubstr("but not test_batch.bin"));
+  data.write("cifar-10-batches-bin/test_batch.bin", {4});
+  std::filesystem::resize_file(data.path("cifar-10-batches-bin/test_batch.bin"), 30'730'000);
+  const Result<DatasetPair> pair = open_dataset("cifar10", data.path(), 1);
+  ASSERT_TRUE(pair.ok()) << pair.status().message();
+  EXPECT_EQ(pair->train->size(), 50'000);
+  EXPECT_EQ(pair->test->size(), 10'000);
+  EXPECT_EQ(pair->train->label(40'000), 3);
+  EXPECT_EQ(pair->test->label(0), 4);
+}
+
+TEST(DatasetName, IsCheckedWithoutTouchingFiles) {
+  for (const char* name : {"digits", "digits:1-1", "digits:60000-10000", "mnist", "fashion-mnist", "cifar10"}) {
+    EXPECT_TRUE(check_dataset_name(name).ok()) << name;
+  }
+  for (const char* name : {"", "digit", "MNIST", "digits:", "digits:5", "digits:5-", "digits:-5", "digits:0-5",
+                           "digits:5-5-5", "digits:5x-5", "digits:99999999999999999999-5"}) {
+    EXPECT_EQ(check_dataset_name(name).code(), Code::kInvalidArgument) << name;
+  }
+  EXPECT_THAT(check_dataset_name("imagenet").message(), HasSubstr("must be one of digits, digits:TRAIN-TEST, mnist"));
+}
+
+}  // namespace
+}  // namespace syncopate::worker
