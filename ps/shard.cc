@@ -10,9 +10,6 @@
 namespace syncopate::ps {
 namespace {
 
-// Floats that are summed and applied at a time: the block, its sum and the optimizer's memory stay in the first-level
-// cache, and no buffer of the shard's size is needed for the sum.
-constexpr std::size_t kBlock = 4096;
 constexpr std::uint64_t kLargestArena = std::uint64_t{1} << 40;
 
 Status refuse(std::string reason) { return Status(Code::kInvalidArgument, std::move(reason)); }
@@ -21,18 +18,15 @@ Status refuse(std::string reason) { return Status(Code::kInvalidArgument, std::m
 
 Shard::Shard(ShardOptions options, WeightsBuffers::Allocate allocate, WeightsBuffers::Settle settle)
     : options_(std::move(options)),
-      optimizer_(options_.optimizer),
-      state_(options_.optimizer.kind, 0),
-      buffers_(options_.group.workers, std::move(allocate), std::move(settle)),
-      workers_(static_cast<std::size_t>(options_.group.workers)),
-      sum_(kBlock) {
+      weights_(options_.group.workers, options_.optimizer, std::move(allocate), std::move(settle)),
+      workers_(static_cast<std::size_t>(options_.group.workers)) {
   due_.reserve(workers_.size());
   gradients_.reserve(workers_.size());
 }
 
 Shard::Answers Shard::on_join(const JoinRequest& request) {
   SYNCOPATE_RETURN_IF_ERROR(check(request));
-  if (request.worker == kChief) SYNCOPATE_RETURN_IF_ERROR(create_weights(request));
+  if (request.worker == kChief) SYNCOPATE_RETURN_IF_ERROR(weights_.create(request.weights));
   Worker& worker = of(request.worker);
   worker.state = State::kJoined;
   worker.layout_hash = request.layout_hash;
@@ -43,7 +37,7 @@ Shard::Answers Shard::on_join(const JoinRequest& request) {
 
 Shard::Answers Shard::on_push(const PushRequest& request) {
   SYNCOPATE_RETURN_IF_ERROR(check(request));
-  buffers_.returned(request.worker);
+  weights_.buffers().returned(request.worker);
   Worker& worker = of(request.worker);
   worker.staleness = version() - request.version;
   worker.clock = request.clock;
@@ -55,7 +49,7 @@ Shard::Answers Shard::on_push(const PushRequest& request) {
   } else {
     counters_.staleness_sum += worker.staleness;
     counters_.staleness_max = std::max(counters_.staleness_max, worker.staleness);
-    SYNCOPATE_RETURN_IF_ERROR(update({&request.gradient, 1}, request.learning_rate));
+    SYNCOPATE_RETURN_IF_ERROR(weights_.update({&request.gradient, 1}, request.learning_rate));
   }
   return due();
 }
@@ -64,7 +58,7 @@ Shard::Answers Shard::on_leave(int worker) {
   if (!started_ || of(worker).state != State::kJoined)
     return refuse(fmt::format("worker {} is not in the job", worker));
   if (of(worker).owed) return refuse(fmt::format("worker {} leaves before its last push was answered", worker));
-  buffers_.returned(worker);
+  weights_.buffers().returned(worker);
   of(worker).state = State::kLeaving;
   return due();
 }
@@ -84,7 +78,8 @@ bool Shard::done() const { return !any(State::kExpected) && !any(State::kJoined)
 
 ShardCounters Shard::counters() const {
   ShardCounters counters = counters_;
-  counters.copies = buffers_.copies();
+  counters.updates = version();
+  counters.copies = weights_.buffers().copies();
   return counters;
 }
 
@@ -132,20 +127,10 @@ Status Shard::check(const PushRequest& request) const {
   if (!std::isfinite(request.learning_rate) || request.learning_rate < 0) {
     return refuse(fmt::format("a learning rate of {}", request.learning_rate));
   }
-  if (request.gradient.empty() || request.gradient.size() != range_.size()) {
-    return refuse(fmt::format("a gradient of {} floats instead of {}", request.gradient.size(), range_.size()));
+  if (request.gradient.empty() || request.gradient.size() != weights_.current().size()) {
+    return refuse(
+        fmt::format("a gradient of {} floats instead of {}", request.gradient.size(), weights_.current().size()));
   }
-  return Status();
-}
-
-Status Shard::create_weights(const JoinRequest& request) {
-  range_ = options_.group.ranges(request.arena_size)[static_cast<std::size_t>(options_.shard)];
-  SYNCOPATE_RETURN_IF_ERROR(buffers_.create(range_.size()));
-  Result<WeightsBuffers::Update> initial = buffers_.begin_update();
-  if (!initial.ok()) return initial.status();
-  std::copy(request.weights.begin(), request.weights.end(), initial->to.begin());
-  state_ = OptimizerState(options_.optimizer.kind, range_.size());
-  has_weights_ = true;
   return Status();
 }
 
@@ -177,7 +162,7 @@ void Shard::start_if_all_joined() {
 }
 
 std::string Shard::find_refusal() const {
-  if (!has_weights_) return "the chief was lost before it had sent the initial weights";
+  if (!weights_.created()) return "the chief was lost before it had sent the initial weights";
   const Worker& chief = of(kChief);
   for (int i = 0; i < worker_count(); ++i) {
     const Worker& worker = of(i);
@@ -201,7 +186,7 @@ Status Shard::update_if_all_pushed() {
     gradients_.push_back(worker.gradient);
   }
   if (gradients_.empty()) return Status();
-  SYNCOPATE_RETURN_IF_ERROR(update(gradients_, learning_rate));
+  SYNCOPATE_RETURN_IF_ERROR(weights_.update(gradients_, learning_rate));
   for (Worker& worker : workers_) worker.gradient = {};
   return Status();
 }
@@ -218,41 +203,9 @@ void Shard::answer(int worker, Answer::Kind kind) {
   answer.version = to.version;
   answer.staleness = to.staleness;
   if (kind == Answer::Kind::kReject) return;
-  const WeightsBuffers::Loan loan = buffers_.lend(worker);
+  const WeightsBuffers::Loan loan = weights_.buffers().lend(worker);
   answer.weights = loan.weights;
   answer.pending = loan.pending;
-}
-
-Status Shard::update(std::span<const std::span<const float>> gradients, float learning_rate) {
-  Result<WeightsBuffers::Update> target = buffers_.begin_update();
-  if (!target.ok()) return target.status();
-  const UpdateStep step{.learning_rate = learning_rate,
-                        .gradient_scale = 1.0f / static_cast<float>(gradients.size()),
-                        .number = version() + 1};
-  for (std::size_t begin = 0; begin < range_.size(); begin += kBlock) {
-    const Range block{begin, std::min(begin + kBlock, range_.size())};
-    const std::span<float> weights = slice(target->to, block);
-    if (!target->in_place()) {
-      const std::span<const float> from = slice(target->from, block);
-      std::copy(from.begin(), from.end(), weights.begin());
-    }
-    optimizer_.apply(weights, sum_of(gradients, block), state_, begin, step);
-  }
-  ++counters_.updates;
-  return Status();
-}
-
-std::span<const float> Shard::sum_of(std::span<const std::span<const float>> gradients, Range block) {
-  if (gradients.size() == 1) return slice(gradients[0], block);
-  const std::span<float> sum = sum_.span().first(block.size());
-  const std::span<const float> first = slice(gradients[0], block);
-  const std::span<const float> second = slice(gradients[1], block);
-  for (std::size_t i = 0; i < sum.size(); ++i) sum[i] = first[i] + second[i];
-  for (const std::span<const float> gradient : gradients.subspan(2)) {
-    const std::span<const float> next = slice(gradient, block);
-    for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += next[i];
-  }
-  return sum;
 }
 
 }  // namespace syncopate::ps

@@ -18,13 +18,11 @@
 #include <string>
 #include <vector>
 
-#include "common/aligned_buffer.h"
 #include "common/optimizer.h"
-#include "common/param_layout.h"
 #include "common/status.h"
 #include "ps/consistency.h"
 #include "ps/group.h"
-#include "ps/weights_buffers.h"
+#include "ps/shard_weights.h"
 
 namespace syncopate::ps {
 
@@ -101,10 +99,9 @@ class Shard {
   // Why the job could not start; empty if it has started, or still may.
   const std::string& refusal() const { return refusal_; }
 
-  // The shard's part of the arena; known once the chief has joined.
-  Range range() const { return range_; }
-  std::span<const float> weights() const { return buffers_.current(); }
-  std::int64_t version() const { return counters_.updates; }
+  // Of the shard's part of the arena; known once the chief has joined.
+  std::span<const float> weights() const { return weights_.current(); }
+  std::int64_t version() const { return weights_.version(); }
   ShardCounters counters() const;
 
  private:
@@ -132,7 +129,6 @@ class Shard {
 
   Status check(const JoinRequest& request) const;
   Status check(const PushRequest& request) const;
-  Status create_weights(const JoinRequest& request);
 
   // What a change of the workers' states has made due.
   Answers due();
@@ -141,22 +137,13 @@ class Shard {
   Status update_if_all_pushed();
   void answer(int worker, Answer::Kind kind);
 
-  // One update from the mean of `gradients`.
-  Status update(std::span<const std::span<const float>> gradients, float learning_rate);
-  std::span<const float> sum_of(std::span<const std::span<const float>> gradients, Range block);
-
   ShardOptions options_;
-  Range range_;
-  Optimizer optimizer_;
-  OptimizerState state_;
-  WeightsBuffers buffers_;
+  ShardWeights weights_;
   std::vector<Worker> workers_;
-  bool has_weights_ = false;
   bool started_ = false;
   std::string refusal_;
   std::vector<Answer> due_;
   std::vector<std::span<const float>> gradients_;  // of the update under way
-  AlignedBuffer sum_;                              // of one block of them
   ShardCounters counters_;
 };
 

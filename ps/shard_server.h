@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <mutex>
 #include <optional>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -45,9 +44,6 @@ class ShardServer {
 
   // To be read when serve() has returned.
   ShardServerCounters counters() const { return {shard_.counters(), dropped_}; }
-  // Of the shard's range, as they were last.
-  std::span<const float> weights() const { return shard_.weights(); }
-  Range range() const { return shard_.range(); }
 
  private:
   Status serve_until_done();

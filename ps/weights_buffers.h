@@ -31,6 +31,7 @@ class WeightsBuffers {
   // Makes the first buffer: `elements` zeros. Once, before all else. Fails as `allocate` does.
   Status create(std::size_t elements);
 
+  // After create().
   std::span<const float> current() const { return buffers_[current_].weights; }
 
   // The current weights, to be sent to `worker` and counted in `pending`. It reads them until returned(worker).
