@@ -90,14 +90,16 @@ std::string throughput_cell(const Spread& spread, std::size_t repeats) {
 }
 
 // samples/s, ratio, ms/step, wait %, MB/step, staleness
-std::vector<std::string> measured_cells(std::span<const RunReport> reports, double first, double floor) {
+std::vector<std::string> measured_cells(std::span<const RunReport> reports, double first, bool is_first, double floor) {
   const std::vector<double> values = throughputs(reports);
   if (values.empty()) return std::vector<std::string>(6, "-");
   const Spread spread = spread_of(values);
   const RunReport& report = middle_report(reports);
   const StepSplit& split = report.split_ms;
   return {throughput_cell(spread, values.size()),
-          first > 0 ? ratio_text(spread.median / first, floor) : "-",
+          is_first    ? "1"
+          : first > 0 ? ratio_text(spread.median / first, floor)
+                      : "-",
           format_ms(report.step_ms_median),
           fmt::format("{:.1f}", split.step > 0 ? 100 * split.exposed_wait / split.step : 0.0),
           fmt::format("{:.3f}", (report.bytes_out_per_step + report.bytes_in_per_step) / 1e6),
@@ -106,11 +108,12 @@ std::vector<std::string> measured_cells(std::span<const RunReport> reports, doub
 
 std::vector<std::string> comparison_row(const ComparedResult& result, double first, bool is_first, double floor) {
   std::vector<std::string> row = {result.label};
-  for (std::string& cell : measured_cells(result.reports, first, floor)) row.push_back(std::move(cell));
-  if (is_first) row[2] = "1";
-  const RunReport report = result.reports.empty() ? RunReport() : middle_report(result.reports);
-  row.push_back(report.final_test_accuracy ? fmt::format("{:.4f}", *report.final_test_accuracy) : "-");
-  row.push_back(report.seconds_to_target ? format_duration(*report.seconds_to_target) : "-");
+  for (std::string& cell : measured_cells(result.reports, first, is_first, floor)) row.push_back(std::move(cell));
+  const RunReport* report = result.reports.empty() ? nullptr : &middle_report(result.reports);
+  const bool evaluated = report != nullptr && report->final_test_accuracy.has_value();
+  const bool reached = report != nullptr && report->seconds_to_target.has_value();
+  row.push_back(evaluated ? fmt::format("{:.4f}", *report->final_test_accuracy) : "-");
+  row.push_back(reached ? format_duration(*report->seconds_to_target) : "-");
   return row;
 }
 
