@@ -1,0 +1,171 @@
+#include "experiments/report/summary_text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "experiments/report/format.h"
+#include "experiments/report/statistics.h"
+#include "experiments/report/text_table.h"
+
+namespace syncopate::experiments {
+namespace {
+
+std::vector<double> throughputs(std::span<const RunReport> reports) {
+  std::vector<double> values;
+  for (const RunReport& report : reports) {
+    if (report.samples_per_second) values.push_back(*report.samples_per_second);
+  }
+  return values;
+}
+
+std::string line(const std::string& name, const std::string& value) { return fmt::format("  {:<18}{}\n", name, value); }
+
+std::string throughput_line(std::span<const RunReport> reports) {
+  const std::vector<double> values = throughputs(reports);
+  if (values.empty()) {
+    return line("throughput", "not measured: the workers have no steps beyond the warm-up at the same time");
+  }
+  const Spread spread = spread_of(values);
+  std::string text = format_count(spread.median) + " samples/s";
+  if (values.size() > 1) {
+    text += fmt::format("  (median of {}; {} .. {}, {:.1f} %)", values.size(), format_count(spread.least),
+                        format_count(spread.most), 100 * (spread.most - spread.least) / spread.median);
+  }
+  return line("throughput", text);
+}
+
+std::string split_lines(const RunReport& report) {
+  const StepSplit& split = report.split_ms;
+  std::string text = line(
+      "step", fmt::format("{} ms median, {} ms p95", format_ms(report.step_ms_median), format_ms(report.step_ms_p95)));
+  const std::vector<std::pair<std::string, double>> parts = {
+      {"data", split.data},         {"forward", split.forward},     {"backward", split.backward},
+      {"wait", split.exposed_wait}, {"optimizer", split.optimizer}, {"other", split.other}};
+  for (const auto& [name, value] : parts) {
+    text += line("  " + name,
+                 fmt::format("{:>6} ms {:>5.1f} %", format_ms(value), split.step > 0 ? 100 * value / split.step : 0.0));
+  }
+  return text;
+}
+
+std::string communication_lines(const RunReport& report) {
+  return line("communication",
+              fmt::format("{} ms a step, {} ms of it hidden under compute", format_ms(report.communication_ms),
+                          format_ms(report.hidden_communication_ms))) +
+         line("bytes", fmt::format("{} out, {} in, a step and worker", format_bytes(report.bytes_out_per_step),
+                                   format_bytes(report.bytes_in_per_step)));
+}
+
+std::string staleness_line(const RunReport& report) {
+  return line("staleness", fmt::format("{:.2f} mean, {:.1f} p95, {} max updates", report.staleness_mean,
+                                       report.staleness_p95, report.staleness_max));
+}
+
+std::string learning_lines(const RunConfig& config, const RunReport& report) {
+  std::string text;
+  if (report.final_train_loss) text += line("training loss", fmt::format("{:.4f}", *report.final_train_loss));
+  if (report.final_test_accuracy) {
+    text += line("test accuracy", fmt::format("{:.2f} %", 100 * *report.final_test_accuracy));
+  }
+  text += line("training time", format_duration(report.training_seconds));
+  if (config.target_accuracy > 0) {
+    text += line(fmt::format("time to {:.4g} %", 100 * config.target_accuracy),
+                 report.seconds_to_target ? fmt::format("{}, {} samples", format_duration(*report.seconds_to_target),
+                                                        format_count(static_cast<double>(*report.samples_to_target)))
+                                          : "not reached");
+  }
+  return text;
+}
+
+std::string ratio_text(double ratio, double floor) {
+  return fmt::format("{:.2f}x{}", ratio, std::abs(ratio - 1) <= floor ? " within noise" : "");
+}
+
+std::string throughput_cell(const Spread& spread, std::size_t repeats) {
+  if (repeats == 1) return format_count(spread.median);
+  return fmt::format("{} [{} .. {}]", format_count(spread.median), format_count(spread.least),
+                     format_count(spread.most));
+}
+
+// samples/s, ratio, ms/step, wait %, MB/step, staleness
+std::vector<std::string> measured_cells(std::span<const RunReport> reports, double first, bool is_first, double floor) {
+  const std::vector<double> values = throughputs(reports);
+  if (values.empty()) return std::vector<std::string>(6, "-");
+  const Spread spread = spread_of(values);
+  const RunReport& report = middle_report(reports);
+  const StepSplit& split = report.split_ms;
+  return {throughput_cell(spread, values.size()),
+          is_first    ? "1"
+          : first > 0 ? ratio_text(spread.median / first, floor)
+                      : "-",
+          format_ms(report.step_ms_median),
+          fmt::format("{:.1f}", split.step > 0 ? 100 * split.exposed_wait / split.step : 0.0),
+          fmt::format("{:.3f}", (report.bytes_out_per_step + report.bytes_in_per_step) / 1e6),
+          fmt::format("{:.2f}", report.staleness_mean)};
+}
+
+std::vector<std::string> comparison_row(const ComparedResult& result, double first, bool is_first, double floor) {
+  std::vector<std::string> row = {result.label};
+  for (std::string& cell : measured_cells(result.reports, first, is_first, floor)) row.push_back(std::move(cell));
+  const RunReport* report = result.reports.empty() ? nullptr : &middle_report(result.reports);
+  const bool evaluated = report != nullptr && report->final_test_accuracy.has_value();
+  const bool reached = report != nullptr && report->seconds_to_target.has_value();
+  row.push_back(evaluated ? fmt::format("{:.4f}", *report->final_test_accuracy) : "-");
+  row.push_back(reached ? format_duration(*report->seconds_to_target) : "-");
+  return row;
+}
+
+}  // namespace
+
+std::string describe(const RunConfig& config) {
+  if (config.mode == Mode::kLocal) return "local, 1 worker";
+  const bool ps = config.mode == Mode::kPs;
+  std::string text =
+      ps ? "ps " + config.consistency.to_string() : fmt::format("allreduce {}", name_of(config.collective));
+  text += fmt::format(", {} worker{}", config.workers, config.workers == 1 ? "" : "s");
+  if (ps) text += fmt::format(", {} server{}", config.servers, config.servers == 1 ? "" : "s");
+  return text + ", " + transport_that_runs(config);
+}
+
+std::string summary_text(const RunConfig& config, std::span<const RunReport> reports, const RunFacts& facts) {
+  std::string text =
+      fmt::format("{}: {} on {}, batch {} a worker ({} held fixed)\n", describe(config), config.model, config.dataset,
+                  config.batch_size, config.global_batch_size > 0 ? "the global batch" : "the worker's batch");
+  if (!reports.empty()) {
+    const RunReport& report = middle_report(reports);
+    text += throughput_line(reports);
+    if (report.samples_per_second) {
+      text += split_lines(report);
+      if (config.mode != Mode::kLocal) text += communication_lines(report);
+      if (config.mode == Mode::kPs) text += staleness_line(report);
+    }
+    text += learning_lines(config, report);
+  }
+  for (const std::string& event : facts.events) text += line("event", event);
+  if (facts.outcome != "completed") text += line("outcome", facts.outcome);
+  return text + line("results", config.output);
+}
+
+double noise_floor(std::span<const RunReport> first, std::span<const RunReport> again) {
+  std::vector<double> values = throughputs(first);
+  const std::vector<double> others = throughputs(again);
+  values.insert(values.end(), others.begin(), others.end());
+  const Spread spread = spread_of(values);
+  return spread.median > 0 ? (spread.most - spread.least) / spread.median : 0;
+}
+
+std::string comparison_text(std::span<const ComparedResult> results, double noise_floor) {
+  std::vector<std::vector<std::string>> rows = {
+      {"mode", "samples/s", "ratio", "ms/step", "wait %", "MB/step", "staleness", "accuracy", "to target"}};
+  const double first = results.empty() ? 0 : median(throughputs(results.front().reports));
+  for (const ComparedResult& result : results) {
+    rows.push_back(comparison_row(result, first, &result == &results.front(), noise_floor));
+  }
+  return text_table(rows) +
+         fmt::format("A/A noise floor: {:.1f} % of throughput; a smaller difference is no difference.\n",
+                     100 * noise_floor);
+}
+
+}  // namespace syncopate::experiments

@@ -1,0 +1,76 @@
+# Sourced by run_experiment and run_tests: installs what is missing, configures where needed, builds.
+#   build PRESET [TARGET]   from any directory; quiet unless something is to be said. Ends the script on failure.
+root=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.." && pwd)
+
+say() { printf '%s\n' "$*" >&2; }
+
+# Installs missing packages, or says how and stops with 2. A copy of the list in build/ remembers that all were there,
+# so that later calls need not ask the package manager.
+install_packages() {
+  local list=$root/setup/packages.txt stamp=$root/build/.packages wanted missing=() package install as_root
+  cmp -s "$list" "$stamp" && return
+  if ! command -v dpkg-query >/dev/null; then
+    say "This is no Debian; install what setup/packages.txt names, then: cp setup/packages.txt build/.packages"
+    exit 2
+  fi
+  mapfile -t wanted < <(sed -E '/^(#|$)/d; s/[[:space:]].*//' "$list")
+  for package in "${wanted[@]}"; do
+    # shellcheck disable=SC2016  # ${Status} is dpkg's
+    [[ $(dpkg-query -W -f '${Status}' "$package" 2>/dev/null) == *" installed" ]] || missing+=("$package")
+  done
+  if ((${#missing[@]})); then
+    install="apt-get install -y --no-install-recommends ${missing[*]}"
+    say "Missing packages: ${missing[*]}"
+    if ((EUID == 0)); then
+      as_root=()
+    elif command -v sudo >/dev/null && sudo -n true 2>/dev/null; then
+      as_root=(sudo -n)
+    else
+      say "They may not be installed from here. Run this, then try again:"
+      say "  sudo apt-get update && sudo $install"
+      exit 2
+    fi
+    say "Installing them: $install"
+    quietly "$root/build/install.log" "${as_root[@]}" sh -c "apt-get update && DEBIAN_FRONTEND=noninteractive $install" ||
+      exit 2
+  fi
+  mkdir -p "$root/build" && cp "$list" "$stamp"
+}
+
+# Runs a command with its output in a file, and shows the output's end only if it fails.
+quietly() {
+  local log=$1
+  shift
+  mkdir -p "$(dirname "$log")"
+  "$@" >"$log" 2>&1 && return
+  tail -n 60 "$log" >&2
+  say "The command failed: $* (whole output: $log)"
+  return 1
+}
+
+# Passes nothing on, but says so once when there is something to compile.
+announce() {
+  local line announced=
+  while IFS= read -r line; do
+    if [[ -z $announced && $line == \[* && $line != *Re-checking* ]]; then
+      say "$1"
+      announced=yes
+    fi
+  done
+}
+
+build() {
+  local preset=$1 target=${2:-all} folder=$root/build/$1
+  install_packages
+  if [[ ! -f $folder/build.ninja ]]; then
+    say "Configuring $preset"
+    (cd "$root" && quietly "$folder/configure.log" cmake --preset "$preset") || exit 1
+    sed -n 's/^-- GPU:/GPU:/p' "$folder/configure.log" >&2
+  fi
+  # Ninja itself, not cmake --build: with nothing to do it takes a moment.
+  if ! ninja -C "$folder" "$target" 2>&1 | tee "$folder/build.log" | announce "Building $preset: $target"; then
+    grep -v '^\[' "$folder/build.log" | tail -n 60 >&2
+    say "The build failed (whole output: $folder/build.log)"
+    exit 1
+  fi
+}

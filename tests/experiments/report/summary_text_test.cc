@@ -1,0 +1,119 @@
+#include "experiments/report/summary_text.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <array>
+
+namespace syncopate::experiments {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+RunReport sample_report(double samples_per_second) {
+  RunReport report;
+  report.samples_per_second = samples_per_second;
+  report.step_ms_median = 1.9;
+  report.step_ms_p95 = 3;
+  report.split_ms = {
+      .step = 2, .data = 0.1, .forward = 0.4, .backward = 0.8, .exposed_wait = 0.5, .optimizer = 0, .other = 0.2};
+  report.communication_ms = 1.2;
+  report.hidden_communication_ms = 0.7;
+  report.bytes_out_per_step = 1080000;
+  report.bytes_in_per_step = 1080000;
+  report.staleness_mean = 2.5;
+  report.staleness_p95 = 4;
+  report.staleness_max = 7;
+  report.final_train_loss = 0.05;
+  report.final_test_accuracy = 0.9731;
+  report.training_seconds = 12;
+  report.seconds_to_target = 5.5;
+  report.samples_to_target = 60000;
+  return report;
+}
+
+RunConfig ps_config() {
+  RunConfig config;
+  config.mode = Mode::kPs;
+  config.workers = 4;
+  config.servers = 2;
+  config.target_accuracy = 0.97;
+  config.output = "results/run-7";
+  return resolve(config, "");
+}
+
+TEST(Summary, ShowsEveryFigureOfAParameterServerRun) {
+  const std::array reports = {sample_report(41000), sample_report(40000), sample_report(42000)};
+  EXPECT_EQ(summary_text(ps_config(), reports, {"run-7", "completed", {"worker 3 lost at step 120"}}),
+            "ps async, 4 workers, 2 servers, shm: mlp on digits, batch 64 a worker (the worker's batch held fixed)\n"
+            "  throughput        41,000 samples/s  (median of 3; 40,000 .. 42,000, 4.9 %)\n"
+            "  step              1.90 ms median, 3.00 ms p95\n"
+            "    data             0.100 ms   5.0 %\n"
+            "    forward          0.400 ms  20.0 %\n"
+            "    backward         0.800 ms  40.0 %\n"
+            "    wait             0.500 ms  25.0 %\n"
+            "    optimizer        0.000 ms   0.0 %\n"
+            "    other            0.200 ms  10.0 %\n"
+            "  communication     1.20 ms a step, 0.700 ms of it hidden under compute\n"
+            "  bytes             1.08 MB out, 1.08 MB in, a step and worker\n"
+            "  staleness         2.50 mean, 4.0 p95, 7 max updates\n"
+            "  training loss     0.0500\n"
+            "  test accuracy     97.31 %\n"
+            "  training time     12 s\n"
+            "  time to 97 %      5.5 s, 60,000 samples\n"
+            "  event             worker 3 lost at step 120\n"
+            "  results           results/run-7\n");
+}
+
+TEST(Summary, LeavesOutWhatAModeDoesNotHave) {
+  RunConfig config;
+  config.output = "out";
+  const std::array reports = {sample_report(41000)};
+  const std::string text = summary_text(resolve(config, ""), reports, {});
+  EXPECT_THAT(text, HasSubstr("throughput        41,000 samples/s\n"));
+  EXPECT_THAT(text, Not(HasSubstr("staleness")));
+  EXPECT_THAT(text, Not(HasSubstr("communication")));
+  EXPECT_THAT(text, Not(HasSubstr("time to")));
+}
+
+TEST(Summary, SaysWhatWasNotMeasuredOrNotReached) {
+  RunReport report;
+  const std::string text = summary_text(ps_config(), std::array{report}, {"run-7", "worker 1 lost", {}});
+  EXPECT_THAT(text, HasSubstr("throughput        not measured"));
+  EXPECT_THAT(text, HasSubstr("not reached"));
+  EXPECT_THAT(text, HasSubstr("outcome           worker 1 lost\n"));
+  EXPECT_THAT(summary_text(ps_config(), {}, {"", "interrupted", {}}), HasSubstr("results           results/run-7\n"));
+}
+
+TEST(NoiseFloor, IsTheSpreadOfBothHalves) {
+  const std::array first = {sample_report(100), sample_report(104)};
+  const std::array again = {sample_report(98), sample_report(100)};
+  EXPECT_DOUBLE_EQ(noise_floor(first, again), 0.06);
+  EXPECT_EQ(noise_floor({}, {}), 0);
+}
+
+TEST(Comparison, PutsModesSideBySideAndMarksWhatIsNoise) {
+  std::array<ComparedResult, 4> results = {{{"local", {sample_report(1000), sample_report(1020)}},
+                                            {"allreduce", {sample_report(2020)}},
+                                            {"ps:sync", {sample_report(1015)}},
+                                            {"ps:async", {RunReport()}}}};
+  results[2].reports[0].seconds_to_target.reset();
+  results[3].reports[0].final_test_accuracy = 0.5;
+  EXPECT_EQ(
+      comparison_text(results, 0.02),
+      "mode                    samples/s               ratio  ms/step  wait %  MB/step  staleness  accuracy  to "
+      "target\n"
+      "local      1,010 [1,000 .. 1,020]                   1     1.90    25.0    2.160       2.50    0.9731      5.5 "
+      "s\n"
+      "allreduce                   2,020               2.00x     1.90    25.0    2.160       2.50    0.9731      5.5 "
+      "s\n"
+      "ps:sync                     1,015  1.00x within noise     1.90    25.0    2.160       2.50    0.9731          "
+      "-\n"
+      "ps:async                        -                   -        -       -        -          -    0.5000          "
+      "-\n"
+      "A/A noise floor: 2.0 % of throughput; a smaller difference is no difference.\n");
+}
+
+}  // namespace
+}  // namespace syncopate::experiments
