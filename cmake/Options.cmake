@@ -12,5 +12,6 @@ if(SYNCOPATE_SANITIZE)
   target_link_options(syncopate_options INTERFACE -fsanitize=${SYNCOPATE_SANITIZE})
   target_compile_definitions(syncopate_options INTERFACE SYNCOPATE_SANITIZE="${SYNCOPATE_SANITIZE}")
 endif()
-# The update rule rounds alike in a vector's body and in its tail, so that it does not matter how a range is cut.
+# The update rule must round alike in a vector's body and in its tail, so that it does not matter how a range is cut;
+# left free, the compiler may fuse multiply and add in one and not in the other.
 set_source_files_properties("${CMAKE_SOURCE_DIR}/common/optimizer.cc" PROPERTIES COMPILE_OPTIONS -ffp-contract=off)

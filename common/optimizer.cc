@@ -3,6 +3,8 @@
 #include <cassert>
 #include <cmath>
 
+#include "common/flush_denormals.h"
+
 // This file is compiled without contraction to fused multiply-add (see cmake/Options.cmake): a vector body and its
 // scalar tail then round alike, so that the result of an element does not depend on how a range was cut.
 
@@ -82,6 +84,7 @@ void Optimizer::apply(std::span<float> weights, std::span<const float> gradient,
   assert(gradient.size() == weights.size());
   assert(config_.kind == OptimizerKind::kSgd || offset + weights.size() <= state.first_.size());
   assert(!is_adam(config_.kind) || state.second_.size() == state.first_.size());
+  const FlushDenormals flush;
   float* const w = weights.data();
   const float* const g = gradient.data();
   const std::size_t n = weights.size();

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "common/flush_denormals.h"
+
 namespace syncopate::worker {
 namespace {
 
@@ -103,6 +105,7 @@ class Training {
 
 Status train(const TrainerOptions& options, const TrainerHooks& hooks, const TrainerParts& parts,
              const std::function<void(std::span<const float>)>& final_weights) {
+  const FlushDenormals flush;
   parts.activity.set("joining", 0);
   const Result<ParamArenas> arenas = parts.strategy.allocate(parts.model.layout());
   if (!arenas.ok()) return arenas.status();

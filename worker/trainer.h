@@ -42,7 +42,9 @@ struct TrainerParts {
   Activity& activity;
 };
 
-// Allocates, joins, runs all steps, leaves. `final_weights`, unless null, is called with the weights after leave().
+// Allocates, joins, runs all steps, leaves, all on the calling thread, on which denormals are flushed meanwhile.
+// `final_weights`, unless null, is called with the weights after leave(). The first failure ends it; leave() is then
+// not called.
 Status train(const TrainerOptions& options, const TrainerHooks& hooks, const TrainerParts& parts,
              const std::function<void(std::span<const float>)>& final_weights);
 

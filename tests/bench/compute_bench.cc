@@ -2,6 +2,7 @@
 //   build/release/tests/bench/compute_bench
 #include <benchmark/benchmark.h>
 
+#include "common/flush_denormals.h"
 #include "common/optimizer.h"
 #include "worker/local_strategy.h"
 #include "worker/model.h"
@@ -25,6 +26,7 @@ void train_steps(benchmark::State& state, const char* spec) {
   for (float& value : images.span()) value = static_cast<float>(random.uniform());
   for (int i = 0; i < batch_size; ++i) labels.push_back(static_cast<int>(random.below(10)));
 
+  const FlushDenormals flush;  // as in train()
   std::int64_t step = 0;
   Duration forward{}, backward{}, optimizer{};
   for (auto _ : state) {

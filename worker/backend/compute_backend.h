@@ -1,7 +1,7 @@
 // ComputeBackend: the tensor operations that layers are written in, forward and backward. All tensors are dense
 // float32; images are (batch, height, width, channels), weights of a convolution (out, kernel height, kernel width,
-// in), of a dense layer (out, in). Callers own all memory. No call allocates after the first one of its shape. One
-// thread an instance.
+// in), of a dense layer (out, in). Callers own all memory. No call allocates after the first one of its shape (a
+// library below may still make short lists of its own). One thread an instance.
 #pragma once
 
 #include <memory>
@@ -65,7 +65,7 @@ class ComputeBackend {
 
 // Plain loops, the oracle of the tests.
 std::unique_ptr<ComputeBackend> make_reference_backend();
-// oneDNN on one thread.
+// oneDNN on the calling thread alone, whichever that is.
 std::unique_ptr<ComputeBackend> make_onednn_backend();
 
 }  // namespace syncopate::worker

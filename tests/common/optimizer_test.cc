@@ -1,0 +1,132 @@
+#include "common/optimizer.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "common/random.h"
+
+namespace syncopate {
+namespace {
+
+using testing::ElementsAre;
+using testing::ElementsAreArray;
+
+std::vector<float> random_values(std::size_t count, std::uint64_t seed) {
+  Random random(seed);
+  std::vector<float> values(count);
+  for (float& value : values) value = static_cast<float>(random.normal());
+  return values;
+}
+
+std::vector<float> after(const OptimizerConfig& config, std::vector<float> weights,
+                         const std::vector<UpdateStep>& steps, const std::vector<float>& gradient) {
+  OptimizerState state(config.kind, weights.size());
+  for (const UpdateStep& step : steps) Optimizer(config).apply(weights, gradient, state, 0, step);
+  return weights;
+}
+
+const OptimizerConfig kAllRules[] = {
+    {.kind = OptimizerKind::kSgd, .weight_decay = 0.01f},   {.kind = OptimizerKind::kMomentum, .weight_decay = 0.01f},
+    {.kind = OptimizerKind::kMomentum, .nesterov = true},   {.kind = OptimizerKind::kAdam, .weight_decay = 0.01f},
+    {.kind = OptimizerKind::kAdamW, .weight_decay = 0.01f},
+};
+
+TEST(Optimizer, SgdStepsAgainstTheScaledGradient) {
+  EXPECT_THAT(after({.kind = OptimizerKind::kSgd}, {1, 2}, {{0.5f, 0.5f, 1}}, {4, -8}), ElementsAre(0, 4));
+}
+
+TEST(Optimizer, WeightDecayJoinsTheGradient) {
+  EXPECT_THAT(after({.kind = OptimizerKind::kSgd, .weight_decay = 0.5f}, {2}, {{0.5f, 1, 1}}, {4}), ElementsAre(-0.5f));
+}
+
+TEST(Optimizer, MomentumGathersVelocity) {
+  // velocity: 4, then 0.5 · 4 + 4 = 6.
+  const OptimizerConfig config{.kind = OptimizerKind::kMomentum, .momentum = 0.5f};
+  EXPECT_THAT(after(config, {10}, {{0.5f, 1, 1}, {0.5f, 1, 2}}, {4}), ElementsAre(10 - 2 - 3));
+}
+
+TEST(Optimizer, NesterovLooksOneStepAhead) {
+  // first: 4 + 0.5 · 4 = 6; second: 4 + 0.5 · 6 = 7.
+  const OptimizerConfig config{.kind = OptimizerKind::kMomentum, .momentum = 0.5f, .nesterov = true};
+  EXPECT_THAT(after(config, {10}, {{0.5f, 1, 1}, {0.5f, 1, 2}}, {4}), ElementsAre(10 - 3 - 3.5f));
+}
+
+TEST(Optimizer, AdamsFirstStepIsTheLearningRateWhateverTheGradient) {
+  const OptimizerConfig config{.kind = OptimizerKind::kAdam};
+  for (float gradient : {1e-3f, -1.0f, 1e3f}) {
+    const float expected = gradient > 0 ? 1.0f - 0.25f : 1.0f + 0.25f;
+    EXPECT_NEAR(after(config, {1}, {{0.25f, 1, 1}}, {gradient})[0], expected, 1e-5);
+  }
+}
+
+TEST(Optimizer, AdamAndAdamWFollowThePapersInDoublePrecision) {
+  for (OptimizerKind kind : {OptimizerKind::kAdam, OptimizerKind::kAdamW}) {
+    const OptimizerConfig config{.kind = kind, .weight_decay = 0.1f};
+    std::vector<float> weights{0.5f, -2.0f, 3.0f};
+    OptimizerState state(kind, weights.size());
+    std::vector<double> w(weights.begin(), weights.end()), m(3), v(3);
+    for (int t = 1; t <= 50; ++t) {
+      const std::vector<float> gradient = random_values(3, static_cast<std::uint64_t>(t));
+      Optimizer(config).apply(weights, gradient, state, 0, {0.01f, 0.5f, t});
+      for (std::size_t i = 0; i < 3; ++i) {
+        const double g = 0.5 * gradient[i] + (kind == OptimizerKind::kAdam ? 0.1 * w[i] : 0);
+        m[i] = 0.9 * m[i] + 0.1 * g;
+        v[i] = 0.999 * v[i] + 0.001 * g * g;
+        const double decay = kind == OptimizerKind::kAdamW ? 0.1 * w[i] : 0;
+        w[i] -= 0.01 * (m[i] / (1 - std::pow(0.9, t)) / (std::sqrt(v[i] / (1 - std::pow(0.999, t))) + 1e-8) + decay);
+      }
+    }
+    for (std::size_t i = 0; i < 3; ++i) EXPECT_NEAR(weights[i], w[i], 1e-5);
+  }
+}
+
+TEST(Optimizer, UpdatesOfPartsInAnyOrderGiveTheSameBitsAsTheWhole) {
+  constexpr std::size_t kSize = 1003;  // ends inside a vector register
+  for (const OptimizerConfig& config : kAllRules) {
+    std::vector<float> whole = random_values(kSize, 1), parts = whole;
+    OptimizerState whole_state(config.kind, kSize), parts_state(config.kind, kSize);
+    for (std::int64_t number = 1; number <= 4; ++number) {
+      const std::vector<float> gradient = random_values(kSize, 1 + static_cast<std::uint64_t>(number));
+      const UpdateStep step{0.01f, 0.3f, number};
+      Optimizer(config).apply(whole, gradient, whole_state, 0, step);
+      std::vector<Range> ranges = balanced_ranges(kSize, static_cast<std::size_t>(2 * number + 1));
+      std::reverse(ranges.begin(), ranges.end());
+      for (const Range& range : ranges) {
+        Optimizer(config).apply(slice(std::span<float>(parts), range), slice(std::span<const float>(gradient), range),
+                                parts_state, range.begin, step);
+      }
+      ASSERT_THAT(parts, ElementsAreArray(whole));
+    }
+  }
+}
+
+TEST(Optimizer, AnElementsResultDoesNotDependOnWhereItLies) {
+  // One element alone goes through the scalar code that ends a range; among others, through the vector code.
+  for (const OptimizerConfig& config : kAllRules) {
+    const std::vector<float> gradient = random_values(64, 2);
+    const std::vector<UpdateStep> steps{{0.01f, 0.3f, 1}, {0.01f, 0.3f, 2}, {0.01f, 0.3f, 3}};
+    const std::vector<float> together = after(config, random_values(64, 1), steps, gradient);
+    for (std::size_t i = 0; i < 64; ++i) {
+      const std::vector<float> alone = after(config, {random_values(64, 1)[i]}, steps, {gradient[i]});
+      EXPECT_EQ(alone[0], together[i]);
+    }
+  }
+}
+
+TEST(Optimizer, RemembersNoMoreThanItsRuleNeeds) {
+  EXPECT_EQ(OptimizerState(OptimizerKind::kSgd, 100).bytes(), 0u);
+  EXPECT_EQ(OptimizerState(OptimizerKind::kMomentum, 100).bytes(), 400u);
+  EXPECT_EQ(OptimizerState(OptimizerKind::kAdam, 100).bytes(), 800u);
+  EXPECT_EQ(OptimizerState(OptimizerKind::kAdamW, 100).bytes(), 800u);
+}
+
+TEST(Optimizer, LeavesZeroPaddingZero) {
+  for (const OptimizerConfig& config : kAllRules) {
+    EXPECT_THAT(after(config, {0, 0}, {{0.1f, 1, 1}, {0.1f, 1, 2}}, {0, 0}), ElementsAre(0, 0));
+  }
+}
+
+}  // namespace
+}  // namespace syncopate

@@ -1,0 +1,164 @@
+// oneDNN's results against those of the plain loops, over shapes that fill vector registers and shapes that do not.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <thread>
+
+#include "tests/worker/tensor_helpers.h"
+#include "worker/backend/compute_backend.h"
+
+namespace syncopate::worker {
+namespace {
+
+constexpr double kTolerance = 2e-6;  // of the largest element; float32 has 6e-8, sums here are of up to 1000 terms
+
+class OneDnnBackend : public testing::Test {
+ protected:
+  void expect_dense_agrees(const DenseShape& s, bool with_dx) {
+    const Tensor x = random_tensor(s.batch * s.in, random_), w = random_tensor(s.out * s.in, random_);
+    const Tensor b = random_tensor(s.out, random_), dy = random_tensor(s.batch * s.out, random_);
+    Tensor y[2], dw[2], db[2], dx[2];
+    for (int i : {0, 1}) {
+      y[i] = poisoned(s.batch * s.out), dw[i] = poisoned(s.out * s.in), db[i] = poisoned(s.out);
+      dx[i] = poisoned(with_dx ? s.batch * s.in : 0);
+      backends_[i]->dense_forward(s, x, w, b, y[i]);
+      backends_[i]->dense_backward(s, x, w, dy, dw[i], db[i], dx[i]);
+    }
+    expect_close(y[1], y[0], kTolerance, "y");
+    expect_close(dw[1], dw[0], kTolerance, "dw");
+    expect_close(db[1], db[0], kTolerance, "db");
+    expect_close(dx[1], dx[0], kTolerance, "dx");
+  }
+
+  void expect_conv_agrees(const ConvShape& s, bool with_dx) {
+    const int inputs = s.batch * s.height * s.width * s.in;
+    const int outputs = s.batch * s.out_height() * s.out_width() * s.out;
+    const int weights = s.out * s.kernel * s.kernel * s.in;
+    const Tensor x = random_tensor(inputs, random_), w = random_tensor(weights, random_);
+    const Tensor b = random_tensor(s.out, random_), dy = random_tensor(outputs, random_);
+    Tensor y[2], dw[2], db[2], dx[2];
+    for (int i : {0, 1}) {
+      y[i] = poisoned(outputs), dw[i] = poisoned(weights), db[i] = poisoned(s.out);
+      dx[i] = poisoned(with_dx ? inputs : 0);
+      backends_[i]->conv2d_forward(s, x, w, b, y[i]);
+      backends_[i]->conv2d_backward(s, x, w, dy, dw[i], db[i], dx[i]);
+    }
+    expect_close(y[1], y[0], kTolerance, "y");
+    expect_close(dw[1], dw[0], kTolerance, "dw");
+    expect_close(db[1], db[0], kTolerance, "db");
+    expect_close(dx[1], dx[0], kTolerance, "dx");
+  }
+
+  void expect_pool_agrees(const PoolShape& s) {
+    const int inputs = s.batch * s.height * s.width * s.channels;
+    const int outputs = s.batch * s.out_height() * s.out_width() * s.channels;
+    Tensor x = random_tensor(inputs, random_);
+    for (float& value : x) value = std::round(value * 4);  // many equals
+    const Tensor dy = random_tensor(outputs, random_);
+    Tensor y[2], dx[2];
+    std::vector<unsigned char> index[2];
+    for (int i : {0, 1}) {
+      y[i] = poisoned(outputs), dx[i] = poisoned(inputs);
+      index[i].assign(static_cast<std::size_t>(outputs), 255);
+      backends_[i]->max_pool_forward(s, x, y[i], index[i]);
+      backends_[i]->max_pool_backward(s, dy, index[i], dx[i]);
+    }
+    EXPECT_EQ(y[1], y[0]);
+    EXPECT_EQ(index[1], index[0]);
+    EXPECT_EQ(dx[1], dx[0]);
+  }
+
+  Random random_{7};
+  std::unique_ptr<ComputeBackend> backends_[2] = {make_reference_backend(), make_onednn_backend()};
+};
+
+TEST_F(OneDnnBackend, DenseAgreesWithPlainLoops) {
+  const DenseShape shapes[] = {{1, 1, 1},    {1, 7, 3},     {3, 16, 16},  {5, 17, 10},
+                               {32, 64, 10}, {33, 100, 48}, {64, 10, 33}, {7, 784, 31}};
+  for (const DenseShape& shape : shapes) {
+    SCOPED_TRACE(testing::Message() << shape.batch << " x " << shape.in << " -> " << shape.out);
+    expect_dense_agrees(shape, true);
+    expect_dense_agrees(shape, false);
+  }
+}
+
+TEST_F(OneDnnBackend, Conv2dAgreesWithPlainLoops) {
+  const ConvShape shapes[] = {{1, 5, 5, 1, 1, 5},    {2, 6, 9, 1, 3, 3},    {1, 7, 6, 2, 5, 1},
+                              {3, 9, 8, 3, 7, 5},    {2, 28, 28, 1, 32, 5}, {3, 12, 12, 32, 64, 5},
+                              {2, 14, 14, 3, 32, 5}, {5, 8, 8, 17, 33, 3}};
+  for (const ConvShape& s : shapes) {
+    SCOPED_TRACE(testing::Message() << s.batch << " x " << s.height << "x" << s.width << "x" << s.in << " -> " << s.out
+                                    << ", kernel " << s.kernel);
+    expect_conv_agrees(s, true);
+    expect_conv_agrees(s, false);
+  }
+}
+
+TEST_F(OneDnnBackend, MaxPoolAgreesWithPlainLoopsAlsoAmongEqualsAndAtARest) {
+  const PoolShape shapes[] = {{1, 2, 2, 1, 2}, {3, 8, 8, 32, 2}, {2, 7, 5, 3, 2}, {2, 9, 10, 17, 3}, {1, 4, 4, 5, 1}};
+  for (const PoolShape& s : shapes) {
+    SCOPED_TRACE(testing::Message() << s.batch << " x " << s.height << "x" << s.width << "x" << s.channels << " by "
+                                    << s.size);
+    expect_pool_agrees(s);
+  }
+}
+
+TEST_F(OneDnnBackend, ReluAgreesWithPlainLoops) {
+  for (int count : {0, 1, 15, 16, 17, 1000}) {
+    Tensor y = random_tensor(count, random_), dy = random_tensor(count, random_);
+    Tensor reference_y = y, reference_dy = dy;
+    backends_[0]->relu_forward(reference_y), backends_[1]->relu_forward(y);
+    backends_[0]->relu_backward(reference_y, reference_dy), backends_[1]->relu_backward(y, dy);
+    EXPECT_EQ(y, reference_y);
+    EXPECT_EQ(dy, reference_dy);
+  }
+}
+
+TEST_F(OneDnnBackend, SoftmaxCrossEntropyAgreesWithPlainLoopsAlsoForLargeLogits) {
+  for (float magnitude : {1.0f, 100.0f, 10000.0f}) {
+    for (int batch : {1, 3, 64}) {
+      Tensor logits = random_tensor(batch * 10, random_);
+      for (float& logit : logits) logit *= magnitude;
+      const std::vector<int> labels = random_labels(batch, 10, random_);
+      Tensor gradient[2] = {poisoned(batch * 10), poisoned(batch * 10)};
+      int correct[2] = {-1, -1};
+      double loss[2];
+      for (int i : {0, 1}) {
+        loss[i] = backends_[i]->softmax_cross_entropy(batch, 10, logits, labels, gradient[i], &correct[i]);
+        EXPECT_NEAR(backends_[i]->softmax_cross_entropy(batch, 10, logits, labels, {}, nullptr), loss[i],
+                    1e-6 * (1 + loss[i]));
+      }
+      EXPECT_NEAR(loss[1], loss[0], 1e-6 * (1 + loss[0]));
+      EXPECT_EQ(correct[1], correct[0]);
+      expect_close(gradient[1], gradient[0], 1e-6, "dlogits");
+    }
+  }
+}
+
+TEST_F(OneDnnBackend, UseOfOneShapeDoesNotDisturbAnother) {
+  for (int round = 0; round < 2; ++round) {
+    expect_dense_agrees({4, 20, 10}, true);
+    expect_dense_agrees({5, 20, 10}, true);
+    expect_conv_agrees({2, 8, 8, 16, 16, 3}, true);
+    expect_conv_agrees({3, 8, 8, 16, 16, 3}, true);
+  }
+}
+
+std::ptrdiff_t threads_of_this_process() {
+  return std::distance(std::filesystem::directory_iterator("/proc/self/task"), {});
+}
+
+TEST_F(OneDnnBackend, StartsNoThreads) {
+  const std::ptrdiff_t before = threads_of_this_process();
+  expect_dense_agrees({64, 128, 128}, true);
+  expect_conv_agrees({8, 12, 12, 32, 64, 5}, true);
+  EXPECT_EQ(threads_of_this_process(), before);
+}
+
+TEST_F(OneDnnBackend, WorksInAnotherThreadThanTheOneThatMadeIt) {
+  std::jthread([this] { expect_dense_agrees({16, 64, 64}, true); }).join();
+}
+
+}  // namespace
+}  // namespace syncopate::worker

@@ -1,0 +1,223 @@
+#include "worker/trainer.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "common/aligned_buffer.h"
+#include "tests/worker/tensor_helpers.h"
+#include "worker/local_strategy.h"
+
+namespace syncopate::worker {
+namespace {
+
+using testing::ElementsAre;
+using testing::SizeIs;
+
+using Calls = std::vector<std::string>;
+
+// Notes every call, advances the clock by a known time in each, and fails on demand.
+class FakeStrategy final : public SyncStrategy {
+ public:
+  FakeStrategy(Calls& calls, ManualClock& clock, Activity& activity)
+      : calls_(calls), clock_(clock), activity_(activity) {}
+
+  Result<ParamArenas> allocate(const ParamLayout& layout) override {
+    note("allocate");
+    weights_ = AlignedBuffer(layout.size()), gradients_ = AlignedBuffer(layout.size());
+    buckets_ = buckets_in_backward_order(layout, 1);
+    return ParamArenas{weights_.span(), gradients_.span()};
+  }
+  Result<std::vector<Range>> join() override {
+    note("join");
+    found_initial_weights = weights_.data()[0] != 0;
+    if (fails_in == "join") return Status(Code::kPeerLost, "rank 1 is gone");
+    return buckets_;
+  }
+  void begin_step(const StepContext& step) override {
+    note("begin_step " + std::to_string(step.step));
+    learning_rates.push_back(step.learning_rate);
+  }
+  void gradient_ready(std::size_t bucket) override { note("gradient_ready " + std::to_string(bucket)); }
+  Result<SyncStats> finish_step() override {
+    note("finish_step");
+    clock_.advance(std::chrono::milliseconds(7));
+    if (fails_in == "finish_step") return Status(Code::kPeerLost, "rank 1 is gone");
+    SyncStats stats;
+    stats.bytes_out = 99;
+    return stats;
+  }
+  Status leave() override {
+    note("leave");
+    return fails_in == "leave" ? Status(Code::kDeadlineExceeded, "rank 1 does not answer") : Status();
+  }
+
+  std::string fails_in;
+  bool found_initial_weights = false;
+  std::vector<double> learning_rates;
+
+ private:
+  void note(const std::string& call) { calls_.push_back(call + " [" + activity_.operation() + "]"); }
+
+  Calls& calls_;
+  ManualClock& clock_;
+  Activity& activity_;
+  AlignedBuffer weights_, gradients_;
+  std::vector<Range> buckets_;
+};
+
+// The same batch again and again; fetching it takes 3 ms of the manual clock.
+class OneBatch final : public BatchSource {
+ public:
+  OneBatch(Tensor images, std::vector<int> labels, ManualClock& clock)
+      : images_(std::move(images)), labels_(std::move(labels)), clock_(clock) {}
+  BatchView next() override {
+    clock_.advance(std::chrono::milliseconds(3));
+    return {images_, labels_};
+  }
+
+ private:
+  Tensor images_;
+  std::vector<int> labels_;
+  ManualClock& clock_;
+};
+
+class Records final : public RecordSink {
+ public:
+  void add(const StepRecord& record) override { all.push_back(record); }
+  std::vector<StepRecord> all;
+};
+
+// Images of 2x2 whose label is the place of the brightest value: separable by a linear model.
+Tensor bright_spots(const std::vector<int>& labels, Random& random) {
+  Tensor images = random_tensor(4 * static_cast<int>(labels.size()), random);
+  for (std::size_t i = 0; i < labels.size(); ++i) images[4 * i + static_cast<std::size_t>(labels[i])] += 3;
+  return images;
+}
+
+class TrainerTest : public testing::Test {
+ protected:
+  static constexpr int kBatch = 16;
+
+  Status run(SyncStrategy& strategy) {
+    return train(options_, hooks_, {*model_, batches_, strategy, records_, clock_, activity_},
+                 [this](std::span<const float>) { calls_.push_back("final_weights"); });
+  }
+
+  Random random_{2};
+  Calls calls_;
+  ManualClock clock_;
+  Activity activity_;
+  Records records_;
+  std::unique_ptr<ComputeBackend> backend_ = make_reference_backend();
+  std::unique_ptr<Model> model_ = std::move(*make_model("mlp:4-8-4", {2, 2, 1}, 4, kBatch, *backend_));
+  std::vector<int> labels_ = random_labels(kBatch, 4, random_);
+  OneBatch batches_{bright_spots(labels_, random_), labels_, clock_};
+  FakeStrategy strategy_{calls_, clock_, activity_};
+  TrainerOptions options_{.chief = true, .total_steps = 1, .schedule = {}, .base_learning_rate = 0.1};
+  TrainerHooks hooks_;
+};
+
+TEST_F(TrainerTest, CallsTheStrategyInItsOrderAndSaysWhatItIsDoing) {
+  ASSERT_TRUE(run(strategy_).ok());
+  EXPECT_THAT(calls_, ElementsAre("allocate [joining]", "join [joining]", "begin_step 0 [forward]",
+                                  "gradient_ready 0 [backward]", "gradient_ready 1 [backward]",
+                                  "gradient_ready 2 [backward]", "gradient_ready 3 [backward]",
+                                  "finish_step [synchronising]", "leave [leaving]", "final_weights"));
+  EXPECT_EQ(activity_.step(), 1);
+}
+
+TEST_F(TrainerTest, OnlyTheChiefInitialises) {
+  ASSERT_TRUE(run(strategy_).ok());
+  EXPECT_TRUE(strategy_.found_initial_weights);
+  options_.chief = false;
+  ASSERT_TRUE(run(strategy_).ok());
+  EXPECT_FALSE(strategy_.found_initial_weights);
+}
+
+TEST_F(TrainerTest, RecordsEveryStepWhole) {
+  options_.total_steps = 3, options_.steps_per_epoch = 2;
+  const TimePoint start = clock_.now();
+  ASSERT_TRUE(run(strategy_).ok());
+  ASSERT_THAT(records_.all, SizeIs(3));
+  for (std::int64_t i = 0; i < 3; ++i) {
+    const StepRecord& record = records_.all[static_cast<std::size_t>(i)];
+    EXPECT_EQ(record.step, i);
+    EXPECT_EQ(record.epoch, i / 2);
+    EXPECT_EQ(record.end, start + (i + 1) * std::chrono::milliseconds(10));
+    EXPECT_EQ(record.total, std::chrono::milliseconds(10));
+    EXPECT_EQ(record.data, std::chrono::milliseconds(3));
+    EXPECT_EQ(record.forward, Duration{});
+    EXPECT_EQ(record.backward, Duration{});
+    EXPECT_EQ(record.sync.bytes_out, 99);
+    EXPECT_EQ(record.samples, kBatch);
+    EXPECT_GT(record.loss, 0);
+  }
+}
+
+TEST_F(TrainerTest, HandsTheScheduledRateToEachStep) {
+  options_.total_steps = 4, options_.steps_per_epoch = 2, options_.workers = 2;
+  options_.schedule = *LearningRateSchedule::parse("linear,step:1:0.5");
+  ASSERT_TRUE(run(strategy_).ok());
+  EXPECT_THAT(strategy_.learning_rates, ElementsAre(0.2, 0.2, 0.1, 0.1));
+}
+
+TEST_F(TrainerTest, TakesASnapshotAfterEachEpochAndAfterTheLastStep) {
+  options_.total_steps = 5, options_.steps_per_epoch = 2;
+  std::vector<std::pair<std::int64_t, std::int64_t>> snapshots;
+  hooks_.snapshot = [&](std::int64_t epoch, std::int64_t steps_done, std::span<const float> weights) {
+    snapshots.emplace_back(epoch, steps_done);
+    EXPECT_EQ(weights.size(), model_->layout().size());
+  };
+  ASSERT_TRUE(run(strategy_).ok());
+  EXPECT_THAT(snapshots, ElementsAre(std::pair(0, 2), std::pair(1, 4), std::pair(2, 5)));
+}
+
+TEST_F(TrainerTest, EndsInOrderBeforeTheEpochThatIsNotWanted) {
+  options_.total_steps = 100, options_.steps_per_epoch = 3;
+  std::vector<std::int64_t> asked;
+  hooks_.next_epoch = [&](std::int64_t epoch) -> Result<bool> {
+    asked.push_back(epoch);
+    return epoch < 2;
+  };
+  ASSERT_TRUE(run(strategy_).ok());
+  EXPECT_THAT(asked, ElementsAre(0, 1, 2));
+  EXPECT_THAT(records_.all, SizeIs(6));
+  EXPECT_EQ(calls_.back(), "final_weights");
+}
+
+TEST_F(TrainerTest, PassesOnTheFailureOfEveryPhaseAndDoesNoMore) {
+  for (const char* phase : {"join", "finish_step", "leave"}) {
+    calls_.clear();
+    strategy_.fails_in = phase;
+    EXPECT_THAT(run(strategy_).message(), testing::StartsWith("rank 1"));
+    EXPECT_THAT(calls_.back(), testing::StartsWith(phase));
+  }
+  calls_.clear();
+  hooks_.next_epoch = [](std::int64_t) -> Result<bool> { return Status(Code::kCancelled, "told to stop"); };
+  EXPECT_EQ(run(strategy_).code(), Code::kCancelled);
+  EXPECT_EQ(calls_.back(), "join [joining]");
+}
+
+TEST_F(TrainerTest, LearnsASeparableSetAlone) {
+  options_.total_steps = 60;
+  for (OptimizerKind kind : {OptimizerKind::kSgd, OptimizerKind::kMomentum, OptimizerKind::kAdam}) {
+    records_.all.clear();
+    LocalStrategy local({.kind = kind}, clock_);
+    ASSERT_TRUE(run(local).ok());
+    EXPECT_LT(records_.all.back().loss, 0.2 * records_.all.front().loss);
+  }
+}
+
+TEST_F(TrainerTest, LearnsTheSameInARunThatIsRepeated) {
+  options_.total_steps = 20;
+  double losses[2];
+  for (double& loss : losses) {
+    LocalStrategy local({.kind = OptimizerKind::kAdam}, clock_);
+    ASSERT_TRUE(run(local).ok());
+    loss = records_.all.back().loss;
+  }
+  EXPECT_EQ(losses[0], losses[1]);
+}
+
+}  // namespace
+}  // namespace syncopate::worker
