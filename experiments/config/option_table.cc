@@ -258,7 +258,10 @@ void add_run(std::vector<OptionSpec>& table) {
                      .name = "dry-run",
                      .sentence = "Shows the processes that would run, and runs none.",
                      .in_file = false};
-  dry_run.set = [](RunConfig& config, const std::string&) -> Status {
+  dry_run.set = [](RunConfig& config, const std::string& value) -> Status {
+    if (value != "true") {
+      return Status(Code::kInvalidArgument, "--dry-run=" + value + ": takes no value; give --dry-run, or leave it out");
+    }
     config.dry_run = true;
     return {};
   };

@@ -68,6 +68,7 @@ TEST(CommandLine, SuggestsTheNearestNameForAnUnknownOne) {
 
 TEST(CommandLine, RefusesAFlagWithoutAValueOrGivenTwice) {
   EXPECT_EQ(refusal({"--servers"}), "--servers: needs a value, as in --servers=VALUE; --help says which");
+  EXPECT_EQ(refusal({"--dry-run=no"}), "--dry-run=no: takes no value; give --dry-run, or leave it out");
   EXPECT_EQ(refusal({"--seed=1", "--seed=2"}), "--seed: given 2 times; once is enough");
 }
 

@@ -56,6 +56,15 @@ TEST(RunReport, CountsAllWorkersOverOneCommonWindow) {
   EXPECT_DOUBLE_EQ(report.training_seconds, 0.145);
 }
 
+TEST(RunReport, LeavesOutAStepThatEndsAsTheWindowBegins) {
+  // Window (40, 100] ms: worker 0's step that ends at 40 was made before it.
+  const std::array workers = {steady(0, milliseconds(0), milliseconds(10), 10, 10),
+                              steady(1, milliseconds(0), milliseconds(20), 5, 10)};
+  const RunReport report = make_report(workers, {}, {.warmup_steps = 2, .target_accuracy = 0});
+  EXPECT_EQ(report.window_steps, 6 + 3);
+  EXPECT_EQ(*report.samples_per_second, 90 / 0.06);
+}
+
 TEST(RunReport, BeginsWithTheFirstStepWhereNothingIsWarmUp) {
   const std::array workers = {steady(0, milliseconds(100), milliseconds(10), 5, 8)};
   const RunReport report = make_report(workers, {}, {});
