@@ -227,7 +227,9 @@ class ZmqTransport final : public Transport {
     }
     counters_.payload_bytes_in += static_cast<std::int64_t>(body.size());
     std::string header(head.data<char>() + sizeof(preamble), head.size() - sizeof(preamble));
-    auto lease = std::make_unique<PayloadLease>(std::move(body));
+    // ZeroMQ hands out small frames where they lie in its read buffer, aligned to nothing.
+    const bool aligned = reinterpret_cast<std::uintptr_t>(body.data()) % alignof(float) == 0;
+    auto lease = std::make_unique<PayloadLease>(aligned ? std::move(body) : zmq::message_t(body.data(), body.size()));
     const std::span<const std::byte> payload = lease->bytes();
     return Message(static_cast<int>(preamble.from), std::move(header), payload, std::move(lease));
   }

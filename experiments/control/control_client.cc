@@ -1,5 +1,7 @@
 #include "experiments/control/control_client.h"
 
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -10,9 +12,6 @@
 #include <mutex>
 #include <optional>
 #include <thread>
-
-#include <fmt/format.h>
-#include <spdlog/spdlog.h>
 #include <zmq.hpp>
 
 #include "common/file_descriptor.h"
@@ -288,9 +287,12 @@ class Client final : public ControlClient {
         welcomed_ = true;
         break;
       }
-      case FromCoordinator::kMembers: return keep("group " + message.members().group(), message);
-      case FromCoordinator::kEpochAnswer: return keep(fmt::format("epoch {}", message.epoch_answer().epoch()), message);
-      case FromCoordinator::kFinishAnswer: return keep("finish", message);
+      case FromCoordinator::kMembers:
+        return keep("group " + message.members().group(), message);
+      case FromCoordinator::kEpochAnswer:
+        return keep(fmt::format("epoch {}", message.epoch_answer().epoch()), message);
+      case FromCoordinator::kFinishAnswer:
+        return keep("finish", message);
       case FromCoordinator::kWorkerLost: {
         const std::lock_guard callbacks(callback_mutex_);
         lost_workers_.push_back(message.worker_lost().rank());
@@ -309,7 +311,8 @@ class Client final : public ControlClient {
         if (!message.stop().reason().empty()) spdlog::info("told to stop: {}", message.stop().reason());
         return stop_work();
       case FromCoordinator::kAlive:
-      case FromCoordinator::KIND_NOT_SET: return;
+      case FromCoordinator::KIND_NOT_SET:
+        return;
     }
     answered_.notify_all();
   }
@@ -402,7 +405,8 @@ Result<std::unique_ptr<ControlClient>> ControlClient::connect(const ControlOptio
     SYNCOPATE_RETURN_IF_ERROR(client->wait_for_welcome(deadline));
     return std::unique_ptr<ControlClient>(std::move(client));
   } catch (const zmq::error_t& error) {
-    return Status(Code::kInternal, fmt::format("connecting to the coordinator at {}: {}", options.address, error.what()));
+    return Status(Code::kInternal,
+                  fmt::format("connecting to the coordinator at {}: {}", options.address, error.what()));
   }
 }
 

@@ -1,5 +1,5 @@
-// ControlClient: a process's line to the coordinator. It is the process's rendezvous, takes its step records, asks what is
-// to be decided for all, sends heartbeats that say what the process is doing, and ends the process's waits when the
+// ControlClient: a process's line to the coordinator. It is the process's rendezvous, takes its step records, asks what
+// is to be decided for all, sends heartbeats that say what the process is doing, and ends the process's waits when the
 // coordinator says stop or is gone itself.
 //
 // A thread of its own owns the socket. All methods may be called from any thread.
@@ -51,8 +51,8 @@ class ControlClient : public Rendezvous, public RecordSink {
   // The deadline of every wait: silence of the coordinator, and of this process's own work, is judged by it.
   virtual void set_timeout(Duration timeout) = 0;
 
-  // Called on the control thread, once each, when the process is to stop and for every worker that is lost; at once where
-  // that was before. A null function takes the callback back: it does not run any more when the call returns.
+  // Called on the control thread, once each, when the process is to stop and for every worker that is lost; at once
+  // where that was before. A null function takes the callback back: it does not run any more when the call returns.
   virtual void on_stop(std::function<void()> callback) = 0;
   virtual void on_worker_lost(std::function<void(int rank)> callback) = 0;
 

@@ -1,15 +1,14 @@
 #include "experiments/coordinator/coordinator.h"
 
+#include <fmt/format.h>
 #include <signal.h>
+#include <spdlog/spdlog.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
 #include <cstring>
 #include <fstream>
 #include <map>
-
-#include <fmt/format.h>
-#include <spdlog/spdlog.h>
 #include <zmq.hpp>
 
 #include "experiments/config/toml.h"
@@ -23,6 +22,8 @@ using control::FromCoordinator;
 using control::ToCoordinator;
 
 constexpr std::chrono::milliseconds kTick{100};
+// mpirun, once its processes have ended, has so long to end itself.
+constexpr Duration kCarrierPatience = std::chrono::seconds(5);
 
 std::string last_line_of(const std::string& file) {
   std::ifstream lines(file);
@@ -78,6 +79,7 @@ class Coordinator {
       if (Status status = observer_.on_tick(now); !status.ok()) monitor_.on_output_failure(status, now);
       monitor_.on_tick(now);
       for (const MonitorAction& action : monitor_.take_actions()) act(action);
+      end_carriers(now);
     }
     outcome_.verdict = monitor_.verdict();
     return outcome_;
@@ -117,8 +119,10 @@ class Coordinator {
   void handle(std::size_t process, const ToCoordinator& message, zmq::message_t& weights) {
     const TimePoint now = clock_.now();
     switch (message.kind_case()) {
-      case ToCoordinator::kHello: return welcome(process, message.hello(), now);
-      case ToCoordinator::kPublish: return publish(process, message.publish());
+      case ToCoordinator::kHello:
+        return welcome(process, message.hello(), now);
+      case ToCoordinator::kPublish:
+        return publish(process, message.publish());
       case ToCoordinator::kHeartbeat: {
         monitor_.on_heartbeat(process, message.heartbeat().operation(), message.heartbeat().step(), now);
         FromCoordinator answer;
@@ -130,9 +134,12 @@ class Coordinator {
         for (const control::Step& step : message.steps().steps()) records.push_back(from_wire(step));
         return observer_.on_steps(plan_.processes[process].rank, records);
       }
-      case ToCoordinator::kEpochQuestion: return on_epoch_question(process, message.epoch_question().epoch(), now);
-      case ToCoordinator::kSnapshot: return on_snapshot(message.snapshot(), weights);
-      case ToCoordinator::kEvaluation: return on_evaluation(message.evaluation(), now);
+      case ToCoordinator::kEpochQuestion:
+        return on_epoch_question(process, message.epoch_question().epoch(), now);
+      case ToCoordinator::kSnapshot:
+        return on_snapshot(message.snapshot(), weights);
+      case ToCoordinator::kEvaluation:
+        return on_evaluation(message.evaluation(), now);
       case ToCoordinator::kFinishQuestion: {
         FromCoordinator answer;
         answer.mutable_finish_answer()->set_send_weights(!final_asked_ && monitor_.chief() == process);
@@ -147,7 +154,8 @@ class Coordinator {
         return monitor_.on_failure(process,
                                    Status(static_cast<Code>(message.failure().code()), message.failure().message()),
                                    message.failure().operation(), message.failure().step(), now);
-      case ToCoordinator::KIND_NOT_SET: return;
+      case ToCoordinator::KIND_NOT_SET:
+        return;
     }
   }
 
@@ -239,7 +247,8 @@ class Coordinator {
         for (std::size_t i = 0; i < plan_.processes.size(); ++i) send(i, message);
         return;
       }
-      case MonitorAction::Kind::kKill: return kill_process(action.process);
+      case MonitorAction::Kind::kKill:
+        return kill_process(action.process);
       case MonitorAction::Kind::kWorkerLost: {
         observer_.on_worker_lost(action.rank);
         FromCoordinator message;
@@ -269,6 +278,14 @@ class Coordinator {
       // Under mpirun a process that has not said hello can only be reached through what carries it.
       if (child.process == process || !child.process) kill(child.pid, SIGKILL);
     }
+  }
+
+  // What carried the processes has nothing left to carry once they have all ended.
+  void end_carriers(TimePoint now) {
+    if (!monitor_.over()) return;
+    if (!all_ended_) all_ended_ = now;
+    if (now - *all_ended_ < kCarrierPatience) return;
+    for (const StartedChild& child : children_) kill(child.pid, SIGKILL);
   }
 
   void look_at_children() {
@@ -322,6 +339,7 @@ class Coordinator {
   std::map<std::string, Group> groups_;
   std::map<std::int64_t, bool> epochs_;  // whether to train it, once decided
   std::vector<std::size_t> waiting_to_train_;
+  std::optional<TimePoint> all_ended_;
   bool training_begun_ = false;
   bool final_asked_ = false;
   std::int64_t dropped_ = 0;

@@ -43,7 +43,7 @@ struct RunOutcome {
   std::optional<Verdict> verdict;    // none: success
   std::vector<std::string> reports;  // what on_report was told
   bool target_reached = false;
-  std::int64_t server_updates = 0;   // over all servers
+  std::int64_t server_updates = 0;  // over all servers
   std::int64_t server_dropped = 0;
 };
 

@@ -1,9 +1,9 @@
 #include "experiments/coordinator/run_monitor.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstring>
-
-#include <fmt/format.h>
 
 namespace syncopate::experiments {
 namespace {
@@ -15,15 +15,22 @@ constexpr Duration kStopPatience = std::chrono::seconds(5);
 
 ExitCode exit_code_of(Code code) {
   switch (code) {
-    case Code::kInvalidArgument: return ExitCode::kUsage;
+    case Code::kInvalidArgument:
+      return ExitCode::kUsage;
     case Code::kNotFound:
-    case Code::kDataLoss: return ExitCode::kData;
-    case Code::kResourceExhausted: return ExitCode::kOutput;
-    case Code::kDeadlineExceeded: return ExitCode::kTimeout;
-    case Code::kPeerLost: return ExitCode::kProcessLost;
-    case Code::kCancelled: return ExitCode::kInterrupted;
+    case Code::kDataLoss:
+      return ExitCode::kData;
+    case Code::kResourceExhausted:
+      return ExitCode::kOutput;
+    case Code::kDeadlineExceeded:
+      return ExitCode::kTimeout;
+    case Code::kPeerLost:
+      return ExitCode::kProcessLost;
+    case Code::kCancelled:
+      return ExitCode::kInterrupted;
     case Code::kOk:
-    case Code::kInternal: return ExitCode::kInternal;
+    case Code::kInternal:
+      return ExitCode::kInternal;
   }
   return ExitCode::kInternal;
 }
@@ -122,13 +129,15 @@ void RunMonitor::on_end(std::size_t process, const ProcessEnd& end, TimePoint no
   lose(process, ExitCode::kProcessLost, describe_end(end), now);
 }
 
-void RunMonitor::on_carrier_end(int exit_code, const std::string& carrier, const std::string& last_words, TimePoint now) {
+void RunMonitor::on_carrier_end(int exit_code, const std::string& carrier, const std::string& last_words,
+                                TimePoint now) {
   // Whoever has not ended yet has died with it, or never lived.
   for (std::size_t i = 0; i < processes_.size(); ++i) {
     if (processes_[i].state == State::kExpected) processes_[i].state = State::kEnded;
   }
   if (stopping_ || verdict_ || exit_code == 0) return;
-  Verdict verdict{ExitCode::kProcessLost, fmt::format("{} ended with exit code {}: {}", carrier, exit_code, last_words)};
+  Verdict verdict{ExitCode::kProcessLost,
+                  fmt::format("{} ended with exit code {}: {}", carrier, exit_code, last_words)};
   if (!suspicion_) suspicion_ = Suspicion{std::move(verdict), now + kExplanationTime};
 }
 
@@ -186,8 +195,8 @@ void RunMonitor::lose(std::size_t process, ExitCode code, const std::string& how
   if (!others_live || !options_.survives_worker_loss) {
     return conclude({code, line + (others_live ? "; this mode needs every worker" : "")}, now);
   }
-  actions_.push_back({MonitorAction::Kind::kReport, process, 0,
-                      fmt::format("{}; {} workers go on", line, live_workers())});
+  actions_.push_back(
+      {MonitorAction::Kind::kReport, process, 0, fmt::format("{}; {} workers go on", line, live_workers())});
   actions_.push_back({MonitorAction::Kind::kWorkerLost, process, plan_.processes[process].rank, {}});
   release_training_if_all_ready();
   stop_if_all_done(now);

@@ -1,8 +1,8 @@
 // RunMonitor: decides what becomes of a run. Pure: it is told what happened and when, and says what is to be done.
 //
-// A run ends in success, in one verdict, or, under ps with async or bounded consistency, goes on without a lost worker. A
-// verdict names the process at the root of the failure: a process that was killed or has fallen silent rather than those
-// that noticed it, which is why reports of lost peers and passed deadlines are given a moment to be explained.
+// A run ends in success, in one verdict, or, under ps with async or bounded consistency, goes on without a lost worker.
+// A verdict names the process at the root of the failure: a process that was killed or has fallen silent rather than
+// those that noticed it, which is why reports of lost peers and passed deadlines are given a moment to be explained.
 #pragma once
 
 #include <map>
@@ -30,11 +30,11 @@ struct ProcessEnd {
 
 struct MonitorAction {
   enum class Kind {
-    kStopAll,      // ask every process that is still there to stop; `text` is the reason, empty if all is done
-    kKill,         // SIGKILL to process `process`
-    kWorkerLost,   // tell all servers that worker `rank` is lost
+    kStopAll,          // ask every process that is still there to stop; `text` is the reason, empty if all is done
+    kKill,             // SIGKILL to process `process`
+    kWorkerLost,       // tell all servers that worker `rank` is lost
     kReleaseTraining,  // answer everybody who has asked for the first epoch
-    kReport,       // show `text` to the person: the run goes on
+    kReport,           // show `text` to the person: the run goes on
   };
   Kind kind;
   std::size_t process = 0;  // index in the plan
@@ -117,7 +117,7 @@ class RunMonitor {
   bool training_released_ = false;
   bool stopping_ = false;
   bool killed_all_ = false;
-  TimePoint kill_at_{};          // when stopping: patience ends
+  TimePoint kill_at_{};              // when stopping: patience ends
   std::optional<TimePoint> end_by_;  // once all workers have finished: when the rest must have, too
   int evaluations_due_ = 0;
 };

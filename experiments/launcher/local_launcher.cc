@@ -1,12 +1,11 @@
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <signal.h>
 #include <spawn.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cstring>
-
-#include <fmt/format.h>
 
 #include "experiments/launcher/launcher.h"
 
@@ -44,8 +43,8 @@ class LocalLauncher final : public Launcher {
       std::vector<std::string> command{options.program};
       command.insert(command.end(), process.arguments.begin(), process.arguments.end());
       command.push_back("--rendezvous=" + options.rendezvous);
-      Result<StartedChild> child = start_child(command, process.environment, process.name(),
-                                               options.log_directory + "/" + log_name_of(process));
+      Result<StartedChild> child =
+          start_child(command, process.environment, process.name(), options.log_directory + "/" + log_name_of(process));
       if (!child.ok()) {
         for (const StartedChild& started : children) kill(started.pid, SIGKILL);
         return child.status();
@@ -81,8 +80,8 @@ Result<StartedChild> start_child(const std::vector<std::string>& command,
   posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETPGROUP);
 
   StartedChild child{.name = name, .log_file = log_file};
-  const int error = posix_spawnp(&child.pid, arguments[0].c_str(), &files, &attributes,
-                                 pointers_to(arguments).data(), pointers_to(variables).data());
+  const int error = posix_spawnp(&child.pid, arguments[0].c_str(), &files, &attributes, pointers_to(arguments).data(),
+                                 pointers_to(variables).data());
   posix_spawn_file_actions_destroy(&files);
   posix_spawnattr_destroy(&attributes);
   if (error != 0) {

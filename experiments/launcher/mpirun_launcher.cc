@@ -10,7 +10,8 @@ namespace {
 //   mpirun OPTIONS -n 1 syncopate --role=worker --rank=0 ... : -n 1 syncopate --role=worker --rank=1 ...
 std::vector<std::string> mpirun_command(const JobPlan& plan, const LaunchOptions& options) {
   // More ranks than cores are welcome, and then yield to each other while they wait.
-  std::vector<std::string> command{"mpirun", "--oversubscribe", "--bind-to", "none", "--mca", "mpi_yield_when_idle", "1"};
+  std::vector<std::string> command{"mpirun", "--oversubscribe",     "--bind-to", "none",
+                                   "--mca",  "mpi_yield_when_idle", "1"};
   if (geteuid() == 0) command.push_back("--allow-run-as-root");
   bool first = true;
   for (const ProcessSpec& process : plan.processes) {

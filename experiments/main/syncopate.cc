@@ -1,9 +1,9 @@
 // The one program of Syncopate: run_experiment for a person, and every process that a run launches.
-#include <cstdio>
-
 #include <fmt/format.h>
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
+
+#include <cstdio>
 
 #include "experiments/config/command_line.h"
 #include "experiments/process/process_main.h"

@@ -1,10 +1,9 @@
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
 #include <sys/resource.h>
 
 #include <numeric>
 #include <vector>
-
-#include <fmt/format.h>
-#include <spdlog/spdlog.h>
 
 #include "experiments/process/data_of.h"
 #include "experiments/process/roles.h"

@@ -1,17 +1,16 @@
 #include "experiments/process/process_main.h"
 
+#include <fmt/format.h>
 #include <malloc.h>
 #include <signal.h>
+#include <spdlog/sinks/stdout_sinks.h>
+#include <spdlog/spdlog.h>
 #include <sys/prctl.h>
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <exception>
 #include <string_view>
-
-#include <fmt/format.h>
-#include <spdlog/sinks/stdout_sinks.h>
-#include <spdlog/spdlog.h>
 
 #include "experiments/config/toml.h"
 #include "experiments/exit_code.h"
@@ -25,9 +24,12 @@ constexpr Duration kHelloTimeout = std::chrono::seconds(30);
 
 Status run_role(Role role, const RoleContext& context) {
   switch (role) {
-    case Role::kWorker: return run_worker(context);
-    case Role::kServer: return run_server(context);
-    case Role::kEvaluator: return run_evaluator(context);
+    case Role::kWorker:
+      return run_worker(context);
+    case Role::kServer:
+      return run_server(context);
+    case Role::kEvaluator:
+      return run_evaluator(context);
   }
   return Status(Code::kInternal, "unknown role");
 }
@@ -63,7 +65,8 @@ int process_main(int argc, const char* const* argv) {
   // A process must not outlive the one that started it, and Ctrl-C is the coordinator's to handle.
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   signal(SIGINT, SIG_IGN);
-  // Messages of many megabytes come and go: their memory is to be reused, not returned to the kernel and faulted in anew.
+  // Messages of many megabytes come and go: their memory is to be reused, not returned to the kernel and faulted in
+  // anew.
   mallopt(M_MMAP_THRESHOLD, 1 << 30);
   mallopt(M_TRIM_THRESHOLD, 1 << 30);
 

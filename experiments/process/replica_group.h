@@ -1,5 +1,5 @@
-// ReplicaGroup: what binds a worker to the others, as the configuration asks for it: transport, collective and strategy.
-// Here, and nowhere else, a mode's name becomes its parts.
+// ReplicaGroup: what binds a worker to the others, as the configuration asks for it: transport, collective and
+// strategy. Here, and nowhere else, a mode's name becomes its parts.
 #pragma once
 
 #include <memory>

@@ -1,9 +1,9 @@
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
 #include <mutex>
 #include <thread>
 #include <vector>
-
-#include <fmt/format.h>
-#include <spdlog/spdlog.h>
 
 #include "experiments/process/replica_group.h"
 #include "experiments/process/roles.h"

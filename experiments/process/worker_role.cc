@@ -30,8 +30,8 @@ Status run_worker(const RoleContext& context) {
                                  .workers = config.workers};
   if (order.steps_per_epoch() == 0) {
     return Status(Code::kInvalidArgument,
-                  fmt::format("{} training samples do not fill one batch of {} on each of {} workers", order.dataset_size,
-                              order.batch_size, order.workers));
+                  fmt::format("{} training samples do not fill one batch of {} on each of {} workers",
+                              order.dataset_size, order.batch_size, order.workers));
   }
   const std::unique_ptr<worker::ComputeBackend> backend = backend_of(config);
   Result<std::unique_ptr<worker::Model>> model =
@@ -74,8 +74,7 @@ Status run_worker(const RoleContext& context) {
   };
 
   worker::BatchLoader batches(*data->train, order);
-  const worker::TrainerParts parts{**model,         batches, (*replicas)->strategy(),
-                                   context.control, clock,   context.activity};
+  const worker::TrainerParts parts{**model, batches, (*replicas)->strategy(), context.control, clock, context.activity};
   spdlog::info("training {} with {} parameters for {} steps of {} samples", (*model)->name(),
                (*model)->layout().parameter_count(), options.total_steps, config.batch_size);
   const Status status = worker::train(options, hooks, parts, hand_in);

@@ -1,10 +1,10 @@
 #include "experiments/run/compare.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
-
-#include <fmt/format.h>
 
 #include "experiments/report/summary_text.h"
 #include "experiments/run/run_job.h"
@@ -42,8 +42,8 @@ class Comparison {
         const bool again = i == runs.size();
         const ComparedRun& run = runs[again ? 0 : i];
         const std::string name = folder_of(run.label) + (again ? "-again" : "");
-        const ExitCode exit = measure(run, fmt::format("{}/{}-{}", folder_, name, repeat + 1),
-                                      again ? first_again : results[i].reports);
+        const ExitCode exit =
+            measure(run, fmt::format("{}/{}-{}", folder_, name, repeat + 1), again ? first_again : results[i].reports);
         if (exit != ExitCode::kSuccess) return exit;
       }
     }
@@ -73,10 +73,11 @@ class Comparison {
       const double difference = largest_relative_difference(expected, result.weights);
       largest = std::max(largest, difference);
       if (difference <= kEqualityTolerance) continue;
-      return fail(ExitCode::kUnequal,
-                  fmt::format("{} does not follow the curve of {}: after {} steps the weights differ by {:.2g}, at most "
-                              "{:.0g} is rounding; a comparison would compare more than the mode",
-                              run.label, runs->front().label, kEqualitySteps, difference, kEqualityTolerance));
+      return fail(
+          ExitCode::kUnequal,
+          fmt::format("{} does not follow the curve of {}: after {} steps the weights differ by {:.2g}, at most "
+                      "{:.0g} is rounding; a comparison would compare more than the mode",
+                      run.label, runs->front().label, kEqualitySteps, difference, kEqualityTolerance));
     }
     console_.say(fmt::format("equality: {} follow the same curve; after {} steps the weights differ by {:.1g} at most",
                              "local, allreduce and ps sync", kEqualitySteps, largest));

@@ -1,5 +1,5 @@
-// Console: what a person sees of a run. Progress goes to standard output as it fits a terminal or a file; what went wrong
-// to standard error.
+// Console: what a person sees of a run. Progress goes to standard output as it fits a terminal or a file; what went
+// wrong to standard error.
 #pragma once
 
 #include <string>
@@ -13,8 +13,8 @@ class Console {
   // Shows progress unless `quiet`.
   explicit Console(bool quiet = false);
 
-  void say(const std::string& text);    // a line, or several
-  void warn(const std::string& text);   // to standard error
+  void say(const std::string& text);   // a line, or several
+  void warn(const std::string& text);  // to standard error
   void progress(const Progress& progress, TimePoint now);
   void epoch_finished(const Progress& progress);
 

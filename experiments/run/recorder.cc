@@ -1,8 +1,8 @@
 #include "experiments/run/recorder.h"
 
-#include <algorithm>
-
 #include <fmt/format.h>
+
+#include <algorithm>
 
 namespace syncopate::experiments {
 namespace {
@@ -59,14 +59,19 @@ Status Recorder::on_tick(TimePoint now) {
   if (training_) {
     const Progress progress = tracker_.progress();
     console_.progress(progress, now);
-    if (tracker_.epochs_finished() > epochs_shown_) {
-      epochs_shown_ = tracker_.epochs_finished();
-      console_.epoch_finished(progress);
-    }
+    show_finished_epoch();
     const Status flushed = results_.flush_if_due(now);
     if (failure_.ok()) failure_ = flushed;
   }
   return failure_;
+}
+
+void Recorder::show_finished_epoch() {
+  if (tracker_.epochs_finished() == epochs_shown_) return;
+  epochs_shown_ = tracker_.epochs_finished();
+  Progress progress = tracker_.progress();
+  progress.epoch = epochs_shown_ - 1;  // the slowest worker may already be in the next
+  console_.epoch_finished(progress);
 }
 
 void Recorder::record_evaluations(TimePoint taken_before) {
@@ -99,7 +104,7 @@ std::int64_t Recorder::samples_until(TimePoint time) const {
 
 Status Recorder::finish() {
   record_evaluations(TimePoint::max());
-  if (training_ && tracker_.epochs_finished() > epochs_shown_) console_.epoch_finished(tracker_.progress());
+  if (training_) show_finished_epoch();
   const Status flushed = results_.flush();
   return failure_.ok() ? flushed : failure_;
 }

@@ -38,6 +38,7 @@ class Recorder final : public RunObserver {
   const std::vector<float>& final_weights() const { return final_weights_; }
 
  private:
+  void show_finished_epoch();
   // Evaluations are recorded when all steps that were finished before their snapshot have been heard of.
   void record_evaluations(TimePoint taken_before);
   std::int64_t samples_until(TimePoint time) const;

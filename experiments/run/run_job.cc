@@ -1,10 +1,9 @@
 #include "experiments/run/run_job.h"
 
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <filesystem>
-
-#include <fmt/format.h>
 
 #include "experiments/coordinator/coordinator.h"
 #include "experiments/process/data_of.h"
@@ -30,8 +29,8 @@ std::string run_id_of(const RunConfig& config, int repeat) {
   return fmt::format("{}-{}-{}", std::filesystem::path(config.output).filename().string(), getpid(), repeat);
 }
 
-// Opens the data (digits are generated here, once for all processes) and builds the model once, so that what cannot work
-// fails here rather than in every process.
+// Opens the data (digits are generated here, once for all processes) and builds the model once, so that what cannot
+// work fails here rather than in every process.
 Result<JobFacts> prepare(const RunConfig& config) {
   const Result<worker::DatasetPair> data = open_data_of(config);
   if (!data.ok()) return data.status();
@@ -54,11 +53,15 @@ Result<JobFacts> prepare(const RunConfig& config) {
 
 ExitCode exit_code_before_launch(const Status& status) {
   switch (status.code()) {
-    case Code::kInvalidArgument: return ExitCode::kUsage;
+    case Code::kInvalidArgument:
+      return ExitCode::kUsage;
     case Code::kNotFound:
-    case Code::kDataLoss: return ExitCode::kData;
-    case Code::kResourceExhausted: return ExitCode::kOutput;
-    default: return ExitCode::kInternal;
+    case Code::kDataLoss:
+      return ExitCode::kData;
+    case Code::kResourceExhausted:
+      return ExitCode::kOutput;
+    default:
+      return ExitCode::kInternal;
   }
 }
 
@@ -87,7 +90,8 @@ void run_repeat(const JobFacts& job, int repeat, ResultsWriter& results, Interru
   result.weights = recorder.final_weights();
   if (outcome->verdict) return fail(result, outcome->verdict->code, outcome->verdict->line);
   if (!finished.ok()) return fail(result, ExitCode::kOutput, finished.message());
-  if (result.weights.size() != job.layout.size()) fail(result, ExitCode::kInternal, "no worker handed in final weights");
+  if (result.weights.size() != job.layout.size())
+    fail(result, ExitCode::kInternal, "no worker handed in final weights");
 }
 
 }  // namespace

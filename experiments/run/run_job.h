@@ -21,11 +21,11 @@ struct JobResult {
   RunConfig config;                // resolved: what ran
   std::vector<RunReport> reports;  // one for each repeat that came to a report
   RunFacts facts;
-  std::vector<float> weights;      // the final ones of the last repeat; empty if it did not get there
+  std::vector<float> weights;  // the final ones of the last repeat; empty if it did not get there
 };
 
-// Checks and prepares all that can fail before anything is launched, runs every repeat, writes the results. `config` has
-// been validated. Shows progress on `console`; the summary and the verdict are the caller's to show.
+// Checks and prepares all that can fail before anything is launched, runs every repeat, writes the results. `config`
+// has been validated. Shows progress on `console`; the summary and the verdict are the caller's to show.
 JobResult run_job(const RunConfig& config, Interrupts& interrupts, Console& console);
 
 // For --dry-run: the processes that would be launched.

@@ -1,6 +1,6 @@
-#include <thread>
-
 #include <gtest/gtest.h>
+
+#include <thread>
 
 #include "allreduce/collective.h"
 #include "common/transport/faulty_transport.h"
