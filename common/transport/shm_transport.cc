@@ -20,8 +20,10 @@ namespace {
 
 // A sleeper looks up this often whether it was interrupted or a peer is gone.
 constexpr Duration kSlice = std::chrono::milliseconds(50);
-// Before an endpoint sleeps it looks again for so long: an answer often comes sooner than a sleeper wakes.
-constexpr Duration kSpin = std::chrono::microseconds(20);
+// Before an endpoint sleeps it looks again for so long: an answer often comes sooner than a sleeper wakes. Between two
+// looks it yields the core: the peer that it waits for may be next on this very core, and a spin would only keep it
+// from running.
+constexpr Duration kSpin = std::chrono::microseconds(30);
 
 struct InFlight {
   int peer = 0;
@@ -240,7 +242,7 @@ class ShmTransport final : public Transport {
     if (ready()) return Status();
     TimePoint now = clock_.now();
     for (const TimePoint spin_until = now + kSpin; now < spin_until; now = clock_.now()) {
-      for (int i = 0; i < 16; ++i) __builtin_ia32_pause();
+      sched_yield();
       if (ready()) return Status();
     }
     ShmDoorbell& bell = own_->doorbell;

@@ -1,7 +1,6 @@
 #include "experiments/process/process_main.h"
 
 #include <fmt/format.h>
-#include <malloc.h>
 #include <signal.h>
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
@@ -12,6 +11,7 @@
 #include <exception>
 #include <string_view>
 
+#include "common/large_blocks.h"
 #include "experiments/config/toml.h"
 #include "experiments/exit_code.h"
 #include "experiments/process/roles.h"
@@ -65,10 +65,7 @@ int process_main(int argc, const char* const* argv) {
   // A process must not outlive the one that started it, and Ctrl-C is the coordinator's to handle.
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   signal(SIGINT, SIG_IGN);
-  // Messages of many megabytes come and go: their memory is to be reused, not returned to the kernel and faulted in
-  // anew.
-  mallopt(M_MMAP_THRESHOLD, 1 << 30);
-  mallopt(M_TRIM_THRESHOLD, 1 << 30);
+  keep_large_blocks();
 
   CLI::App app("a process of a Syncopate run");
   ControlOptions options;
