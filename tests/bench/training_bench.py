@@ -5,11 +5,15 @@ usage: training_bench.py [--program PATH] [--rounds N] [--seconds S] [--cases ml
 
 For each case and round, in turn: Syncopate local, Syncopate allreduce (2 workers, shm), Syncopate ps async (2 workers,
 1 server, shm), PyTorch alone, PyTorch DDP (gloo, 2 workers). Adam everywhere, one thread a process. Prints medians of
-samples/s over the rounds with their range, and the ratio to DDP. Needs python3-torch (the distribution's) for the peer;
-without it the peer's columns are missing.
+samples/s over the rounds with their range, and the ratio to DDP. Needs python3-torch and libopenblas0 (the distribution's)
+for the peer; without them the peer's columns are missing.
+
+A win over a crippled peer is no win: OpenBLAS takes processors that it does not know for very old ones, and a preset may
+do the same, so the peer runs with whichever of OpenBLAS's kernels are the fastest here.
 """
 import argparse
 import json
+import os
 import pathlib
 import statistics
 import subprocess
@@ -34,10 +38,33 @@ def run_ours(program, flags, model, batch, steps):
         return json.loads(pathlib.Path(folder, "run/summary.json").read_text())["samples_per_second"]
 
 
-def run_peer(world, model, batch, seconds):
+def peer_environment(kernels):
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("OPENBLAS_")}
+    environment["OMP_NUM_THREADS"] = "1"
+    return environment | ({"OPENBLAS_CORETYPE": kernels} if kernels else {})
+
+
+def fastest_kernels():
+    """The OPENBLAS_CORETYPE under which PyTorch multiplies matrices fastest; empty for OpenBLAS's own choice."""
+    probe = ("import time, torch; torch.set_num_threads(1); a, b = torch.randn(128, 784), torch.randn(784, 256); a @ b\n"
+             "times = []\n"
+             "for _ in range(50): begin = time.perf_counter(); a @ b; times.append(time.perf_counter() - begin)\n"
+             "print(min(times))")
+    times = {}
+    for kernels in ["", "Haswell", "SkylakeX", "Cooperlake", "Zen"]:
+        probed = subprocess.run(["/usr/bin/python3", "-c", probe], env=peer_environment(kernels), capture_output=True, text=True)
+        if probed.returncode == 0:
+            times[kernels] = float(probed.stdout)
+    best = min(times, key=times.get)
+    print(f"peer: OpenBLAS with {best or 'its own choice of'} kernels, {times[''] / times[best]:.1f} x its own choice")
+    return best
+
+
+def run_peer(kernels, world, model, batch, seconds):
     with tempfile.TemporaryDirectory() as folder:
         ranks = [subprocess.Popen(["/usr/bin/python3", PEER, str(rank), str(world), model, str(batch), str(seconds),
-                                   folder + "/store"], stdout=subprocess.PIPE, text=True) for rank in range(world)]
+                                   folder + "/store"], stdout=subprocess.PIPE, text=True, env=peer_environment(kernels))
+                 for rank in range(world)]
         outputs = [rank.communicate(timeout=300)[0] for rank in ranks]
         return float(outputs[0].split()[-1])
 
@@ -54,6 +81,7 @@ def main():
     arguments.add_argument("--cases", default="mlp:32,mlp:128,mlp:512,lenet:64")
     options = arguments.parse_args()
     peers = PEERS if has_torch() else {}
+    kernels = fastest_kernels() if peers else ""
     if not peers:
         print("python3-torch is not installed: no peer in this run", file=sys.stderr)
     columns = [*OURS, *peers]
@@ -69,7 +97,7 @@ def main():
                 steps = max(100, int(options.seconds * rate / (int(batch) * workers)))
                 rates[name].append(run_ours(options.program, flags, model, batch, steps))
             for name, world in peers.items():
-                rates[name].append(run_peer(world, model, batch, options.seconds))
+                rates[name].append(run_peer(kernels, world, model, batch, options.seconds))
         row = f"{case:<10}"
         for name in columns:
             row += f"{statistics.median(rates[name]):>12,.0f} [{min(rates[name]):,.0f}..{max(rates[name]):,.0f}]".rjust(26)

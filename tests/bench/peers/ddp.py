@@ -9,8 +9,6 @@ import sys
 import time
 
 os.environ.update(OMP_NUM_THREADS="1", GLOO_SOCKET_IFNAME="lo")
-# A preset for an older processor would slow the peer down.
-os.environ.pop("OPENBLAS_CORETYPE", None)
 
 import torch
 from torch import nn
