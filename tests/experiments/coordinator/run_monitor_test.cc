@@ -402,6 +402,7 @@ TEST(RunMonitor, TakesTheFirstOfSeveralReports) {
 TEST(RunMonitor, IsNoSuccessWhileAReportWaitsForItsExplanation) {
   PsRun run(false);
   run.fail(run.worker(1), kNobodyAnswers);
+  run.end(run.worker(1), kFailedEnd);
   for (std::size_t process : {run.worker(0), run.server(0), run.server(1)}) run.finish(process);
   EXPECT_THAT(run.actions(), IsEmpty());
   run.pass(1500ms);
