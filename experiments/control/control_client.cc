@@ -305,7 +305,9 @@ class Client final : public ControlClient {
       case FromCoordinator::kSnapshot: {
         WeightsSnapshot snapshot = from_wire(message.snapshot());
         snapshot.weights.resize(weights.size() / sizeof(float));
-        std::memcpy(snapshot.weights.data(), weights.data(), snapshot.weights.size() * sizeof(float));
+        if (weights.size() > 0) {
+          std::memcpy(snapshot.weights.data(), weights.data(), snapshot.weights.size() * sizeof(float));
+        }
         const std::lock_guard lock(mutex_);
         snapshots_.push_back(std::move(snapshot));
         break;
