@@ -89,7 +89,8 @@ Result<SyncStats> PsStrategy::finish_step() {
 }
 
 Status PsStrategy::leave() {
-  set_activity("leave");
+  // It lasts as long as the slowest worker trains.
+  if (activity_ != nullptr) activity_->rest("leave", step_.step);
   header_.mutable_leave();
   for (int shard = 0; shard < shard_count(); ++shard) SYNCOPATE_RETURN_IF_ERROR(send(shard, {}).in("leave"));
   return receive_answers(true, std::nullopt).in("leave");

@@ -12,6 +12,7 @@
 #include <mutex>
 #include <optional>
 #include <thread>
+#include <utility>
 #include <zmq.hpp>
 
 #include "common/file_descriptor.h"
@@ -66,7 +67,9 @@ class Client final : public ControlClient {
 
   Status wait_for_welcome(TimePoint deadline) {
     std::unique_lock lock(mutex_);
-    if (answered_.wait_until(lock, deadline, [&] { return welcomed_ || stopped_; }) && welcomed_) return Status();
+    answered_.wait_until(lock, deadline, [&] { return welcomed_ || stopped_; });
+    if (welcomed_) return Status();
+    if (stopped_) return Status(Code::kCancelled, "told to stop");
     return Status(Code::kDeadlineExceeded, "the coordinator does not answer");
   }
 
@@ -302,7 +305,9 @@ class Client final : public ControlClient {
       case FromCoordinator::kSnapshot: {
         WeightsSnapshot snapshot = from_wire(message.snapshot());
         snapshot.weights.resize(weights.size() / sizeof(float));
-        std::memcpy(snapshot.weights.data(), weights.data(), snapshot.weights.size() * sizeof(float));
+        if (weights.size() > 0) {
+          std::memcpy(snapshot.weights.data(), weights.data(), snapshot.weights.size() * sizeof(float));
+        }
         const std::lock_guard lock(mutex_);
         snapshots_.push_back(std::move(snapshot));
         break;
@@ -339,7 +344,7 @@ class Client final : public ControlClient {
 
   void check_coordinator(TimePoint now) {
     const Duration silence = now - last_heard_;
-    if (silence < timeout()) return;
+    if (silence < timeout() || std::exchange(coordinator_is_silent_, true)) return;
     spdlog::error("nothing heard from the coordinator for {:.1f} s: stopping", seconds(silence));
     stop_work();
   }
@@ -391,6 +396,7 @@ class Client final : public ControlClient {
   // Of the control thread alone.
   TimePoint last_heard_{};
   TimePoint last_change_{};
+  bool coordinator_is_silent_ = false;
   std::uint64_t changes_ = 0;
 
   std::jthread thread_;

@@ -6,6 +6,7 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
+#include <algorithm>
 #include <cstring>
 #include <fstream>
 #include <map>
@@ -24,6 +25,8 @@ using control::ToCoordinator;
 constexpr std::chrono::milliseconds kTick{100};
 // mpirun, once its processes have ended, has so long to end itself.
 constexpr Duration kCarrierPatience = std::chrono::seconds(5);
+// A process's last words may take so long from its end of the connection to ours once it has ended.
+constexpr Duration kLastWordsTime = std::chrono::milliseconds(500);
 
 std::string last_line_of(const std::string& file) {
   std::ifstream lines(file);
@@ -34,6 +37,11 @@ std::string last_line_of(const std::string& file) {
   return last + " (" + file + ")";
 }
 
+// mpirun ends all that it carries as soon as one of them dies.
+bool survives_worker_loss(const RunConfig& config) {
+  return config.mode == Mode::kPs && !config.consistency.updates_together() && config.launcher != LauncherKind::kMpirun;
+}
+
 class Coordinator {
  public:
   Coordinator(const RunConfig& config, const JobPlan& plan, RunObserver& observer, Interrupts& interrupts)
@@ -41,10 +49,10 @@ class Coordinator {
         plan_(plan),
         observer_(observer),
         interrupts_(interrupts),
-        monitor_(plan,
-                 {.survives_worker_loss = config.mode == Mode::kPs && !config.consistency.updates_together(),
-                  .timeout = from_seconds(config.timeout_seconds)},
-                 clock_.now()),
+        monitor_(
+            plan,
+            {.survives_worker_loss = survives_worker_loss(config), .timeout = from_seconds(config.timeout_seconds)},
+            clock_.now()),
         context_(1),
         socket_(context_, zmq::socket_type::router),
         handles_(plan.processes.size()) {
@@ -69,6 +77,9 @@ class Coordinator {
         launcher.start(plan_, {options.program, socket_.get(zmq::sockopt::last_endpoint), options.log_directory});
     if (!children.ok()) return children.status();
     children_ = std::move(*children);
+    for (std::size_t i = 0; i < plan_.processes.size(); ++i) {
+      if (std::ranges::find(children_, i, &StartedChild::process) == children_.end()) carried_.push_back(i);
+    }
     while (!monitor_.over() || !children_.empty()) {
       wait();
       if (interrupts_.take()) monitor_.on_interrupt(clock_.now());
@@ -130,6 +141,7 @@ class Coordinator {
         return send(process, answer);
       }
       case ToCoordinator::kSteps: {
+        if (plan_.processes[process].role != Role::kWorker) return;
         std::vector<StepRecord> records;
         for (const control::Step& step : message.steps().steps()) records.push_back(from_wire(step));
         return observer_.on_steps(plan_.processes[process].rank, records);
@@ -162,9 +174,7 @@ class Coordinator {
   void welcome(std::size_t process, const control::Hello& hello, TimePoint now) {
     if (hello.run_id() != plan_.run_id) return;
     monitor_.on_hello(process, hello.pid(), hello.host(), now);
-    const bool is_own_child = std::any_of(children_.begin(), children_.end(),
-                                          [&](const StartedChild& child) { return child.process == process; });
-    if (!is_own_child && hello.host() == plan_.processes[process].host) {
+    if (is_carried(process) && hello.host() == plan_.processes[process].host) {
       handles_[process] = FileDescriptor(static_cast<int>(syscall(SYS_pidfd_open, static_cast<pid_t>(hello.pid()), 0)));
     }
     FromCoordinator answer;
@@ -272,11 +282,27 @@ class Coordinator {
 
   // Processes.
 
+  bool is_carried(std::size_t process) const { return std::ranges::find(carried_, process) != carried_.end(); }
+
   void kill_process(std::size_t process) {
-    if (handles_[process].open()) syscall(SYS_pidfd_send_signal, handles_[process].get(), SIGKILL, nullptr, 0);
+    if (handles_[process].open()) {
+      syscall(SYS_pidfd_send_signal, handles_[process].get(), SIGKILL, nullptr, 0);
+      return;
+    }
     for (const StartedChild& child : children_) {
       // Under mpirun a process that has not said hello can only be reached through what carries it.
-      if (child.process == process || !child.process) kill(child.pid, SIGKILL);
+      if (child.process == process || (!child.process && is_carried(process))) kill(child.pid, SIGKILL);
+    }
+  }
+
+  // Takes what a process that has ended without being killed has still said: it has been sent, but not yet received.
+  void hear_last_words(std::size_t process) {
+    const TimePoint deadline = clock_.now() + kLastWordsTime;
+    receive_all();
+    while (!monitor_.stopping() && monitor_.still_there(process) && clock_.now() < deadline) {
+      zmq::pollitem_t item{socket_.handle(), 0, ZMQ_POLLIN, 0};
+      zmq::poll(&item, 1, std::chrono::ceil<std::chrono::milliseconds>(deadline - clock_.now()));
+      receive_all();
     }
   }
 
@@ -295,13 +321,12 @@ class Coordinator {
       ProcessEnd end;
       if (WIFSIGNALED(status)) end.signal = WTERMSIG(status);
       if (WIFEXITED(status)) end.exit_code = WEXITSTATUS(status);
-      const TimePoint now = clock_.now();
-      receive_all();  // its last words come before its end
       if (child.process) {
-        monitor_.on_end(*child.process, end, now);
+        if (!end.signal) hear_last_words(*child.process);
+        monitor_.on_end(*child.process, end, clock_.now());
       } else {
-        look_at_grandchildren();
-        monitor_.on_carrier_end(end.exit_code.value_or(128), child.name, last_line_of(child.log_file), now);
+        if (!end.signal) look_at_grandchildren();
+        monitor_.on_carrier_end(carried_, end, child.name, last_line_of(child.log_file), clock_.now());
       }
       return true;
     });
@@ -315,7 +340,7 @@ class Coordinator {
       zmq::poll(&item, 1, std::chrono::milliseconds(0));
       if (item.revents == 0) continue;
       handles_[i] = FileDescriptor();
-      receive_all();
+      hear_last_words(i);
       monitor_.on_end(i, {}, clock_.now());
     }
   }
@@ -335,6 +360,7 @@ class Coordinator {
   zmq::socket_t socket_;
   std::map<std::string, std::size_t> by_identity_;
   std::vector<StartedChild> children_;   // still running
+  std::vector<std::size_t> carried_;     // processes that are not our children
   std::vector<FileDescriptor> handles_;  // pidfds of processes that are not our children, by process
   std::map<std::string, Group> groups_;
   std::map<std::int64_t, bool> epochs_;  // whether to train it, once decided

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 namespace syncopate::experiments {
 namespace {
@@ -34,6 +35,8 @@ ExitCode exit_code_of(Code code) {
   }
   return ExitCode::kInternal;
 }
+
+std::string describe_workers(int count) { return count == 1 ? "1 worker goes" : fmt::format("{} workers go", count); }
 
 std::string describe_end(const ProcessEnd& end) {
   if (end.signal) return fmt::format("was killed by signal {} ({})", *end.signal, strsignal(*end.signal));
@@ -74,7 +77,7 @@ void RunMonitor::on_ready_to_train(std::size_t process, TimePoint now) {
 }
 
 void RunMonitor::release_training_if_all_ready() {
-  if (training_released_ || stopping_) return;
+  if (training_released_ || stopping_ || !chief()) return;
   for (std::size_t i = 0; i < processes_.size(); ++i) {
     if (is_worker(i) && still_there(i) && !processes_[i].ready_to_train) return;
   }
@@ -90,15 +93,17 @@ void RunMonitor::on_evaluation(TimePoint now) {
 
 void RunMonitor::on_finished(std::size_t process, TimePoint now) {
   on_heard(process, now);
+  if (processes_[process].state == State::kEnded) return;  // too late: its end has been judged
   processes_[process].state = State::kFinished;
   stop_if_all_done(now);
 }
 
 void RunMonitor::stop_if_all_done(TimePoint now) {
-  if (stopping_) return;
+  if (stopping_ || !suspicions_.empty()) return;
   bool workers_done = true, servers_done = true;
   for (std::size_t i = 0; i < processes_.size(); ++i) {
-    const bool done = processes_[i].state >= State::kFinished || processes_[i].lost;
+    const State state = processes_[i].state;
+    const bool done = state == State::kFinished || state == State::kEnded || processes_[i].lost;
     if (plan_.processes[i].role == Role::kWorker) workers_done &= done;
     if (plan_.processes[i].role == Role::kServer) servers_done &= done;
   }
@@ -110,39 +115,42 @@ void RunMonitor::stop_if_all_done(TimePoint now) {
 void RunMonitor::on_failure(std::size_t process, const Status& status, const std::string& operation, std::int64_t step,
                             TimePoint now) {
   on_heartbeat(process, operation, step, now);
+  if (processes_[process].state == State::kEnded) return;
   processes_[process].state = State::kFailed;
-  if (stopping_ || verdict_) return;
-  const Verdict verdict{exit_code_of(status.code()), fmt::format("{}: {}", describe(process, now), status.message())};
+  if (stopping_ || processes_[process].lost) return;
+  Verdict verdict{exit_code_of(status.code()), fmt::format("{}: {}", describe(process, now), status.message())};
   const bool may_have_a_cause = status.code() == Code::kPeerLost || status.code() == Code::kDeadlineExceeded;
-  if (!may_have_a_cause) return conclude(verdict, now);
-  if (!suspicion_) suspicion_ = Suspicion{verdict, now + kExplanationTime};
+  if (!may_have_a_cause) return conclude(std::move(verdict), now);
+  suspicions_.push_back({process, std::move(verdict), now + kExplanationTime});
 }
 
 void RunMonitor::on_end(std::size_t process, const ProcessEnd& end, TimePoint now) {
   Process& self = processes_[process];
-  const State before = self.state;
-  self.state = State::kEnded;
+  const State before = std::exchange(self.state, State::kEnded);
   if (stopping_ || self.lost) return;
   const bool in_order = before == State::kFinished && end.exit_code.value_or(0) == 0 && !end.signal;
   // A process that has reported its failure ends for that reason: the report speaks for it.
   if (in_order || before == State::kFailed) return;
-  lose(process, ExitCode::kProcessLost, describe_end(end), now);
+  lose(process, {ExitCode::kProcessLost, fmt::format("{} {}", describe(process, now), describe_end(end))}, now);
 }
 
-void RunMonitor::on_carrier_end(int exit_code, const std::string& carrier, const std::string& last_words,
-                                TimePoint now) {
-  // Whoever has not ended yet has died with it, or never lived.
-  for (std::size_t i = 0; i < processes_.size(); ++i) {
-    if (processes_[i].state == State::kExpected) processes_[i].state = State::kEnded;
+void RunMonitor::on_carrier_end(const std::vector<std::size_t>& carried, const ProcessEnd& end,
+                                const std::string& carrier, const std::string& last_words, TimePoint now) {
+  bool all_lived = true;
+  for (std::size_t process : carried) {
+    if (processes_[process].state != State::kExpected) continue;
+    processes_[process].state = State::kEnded;  // it has died with its carrier, or never lived
+    all_lived = false;
   }
-  if (stopping_ || verdict_ || exit_code == 0) return;
-  Verdict verdict{ExitCode::kProcessLost,
-                  fmt::format("{} ended with exit code {}: {}", carrier, exit_code, last_words)};
-  if (!suspicion_) suspicion_ = Suspicion{std::move(verdict), now + kExplanationTime};
+  if (stopping_ || (end.exit_code == 0 && all_lived)) return;
+  Verdict verdict{ExitCode::kProcessLost, fmt::format("{} {}: {}", carrier, describe_end(end), last_words)};
+  // It ends by itself because a process has; but none of them kills it.
+  if (end.signal) return conclude(std::move(verdict), now);
+  suspicions_.push_back({std::nullopt, std::move(verdict), now + kExplanationTime});
 }
 
 void RunMonitor::on_output_failure(const Status& status, TimePoint now) {
-  if (!stopping_ && !verdict_) conclude({ExitCode::kOutput, status.message()}, now);
+  if (!stopping_) conclude({ExitCode::kOutput, status.message()}, now);
 }
 
 void RunMonitor::on_interrupt(TimePoint now) {
@@ -158,45 +166,70 @@ void RunMonitor::on_interrupt(TimePoint now) {
 }
 
 void RunMonitor::on_tick(TimePoint now) {
-  if (stopping_) {
-    if (now < kill_at_ || killed_all_) return;
-    killed_all_ = true;
-    for (std::size_t i = 0; i < processes_.size(); ++i) {
-      if (processes_[i].state != State::kEnded) actions_.push_back({MonitorAction::Kind::kKill, i});
-    }
-    return;
-  }
-  // Silence is noticed well before those who wait for the silent one pass their own deadlines.
-  const Duration patience = options_.timeout / 2;
+  if (!stopping_) judge_silence(now);
+  if (!stopping_) judge_suspicions(now);
+  if (!stopping_) judge_stragglers(now);
+  if (stopping_ && now >= kill_at_) kill_all();
+}
+
+// Silence is noticed well before those who wait for the silent one pass their own deadlines.
+void RunMonitor::judge_silence(TimePoint now) {
   for (std::size_t i = 0; i < processes_.size() && !stopping_; ++i) {
     const Process& self = processes_[i];
     const bool starting = self.state == State::kExpected;
     if (self.lost || (!starting && self.state != State::kRunning)) continue;
-    const Duration limit = starting ? options_.timeout : patience;
-    if (now - self.last_heard < limit) continue;
-    const std::string how = starting ? "has not said hello" : "has stopped answering";
+    if (now - self.last_heard < (starting ? options_.timeout : options_.timeout / 2)) continue;
+    const std::string how = starting ? fmt::format("has not said hello for {:.3g} s", seconds(now - self.last_heard))
+                                     : "has stopped answering";
     actions_.push_back({MonitorAction::Kind::kKill, i});
-    lose(i, ExitCode::kTimeout, how, now);
-  }
-  if (stopping_) return;
-  if (suspicion_ && now >= suspicion_->until) return conclude(suspicion_->verdict, now);
-  if (end_by_ && now >= *end_by_) {
-    conclude({ExitCode::kTimeout, fmt::format("all workers have finished, but not everybody else within {:.0f} s",
-                                              seconds(options_.timeout))},
-             now);
+    lose(i, {ExitCode::kTimeout, fmt::format("{} {}", describe(i, now), how)}, now);
   }
 }
 
-void RunMonitor::lose(std::size_t process, ExitCode code, const std::string& how, TimePoint now) {
-  const std::string line = fmt::format("{} {}", describe(process, now), how);
-  Process& self = processes_[process];
-  self.lost = true;
-  const bool others_live = is_worker(process) && live_workers() > 0;
-  if (!others_live || !options_.survives_worker_loss) {
-    return conclude({code, line + (others_live ? "; this mode needs every worker" : "")}, now);
+void RunMonitor::judge_suspicions(TimePoint now) {
+  while (!stopping_ && !suspicions_.empty() && now >= suspicions_.front().until) {
+    Suspicion due = std::move(suspicions_.front());
+    suspicions_.erase(suspicions_.begin());
+    if (!due.process || !options_.survives_worker_loss) return conclude(std::move(due.verdict), now);
+    // It has given up, whether or not it manages to end.
+    if (processes_[*due.process].state != State::kEnded) {
+      actions_.push_back({MonitorAction::Kind::kKill, *due.process});
+    }
+    lose(*due.process, std::move(due.verdict), now);
+  }
+}
+
+// Once the workers have finished, servers and evaluator are to finish within the timeout.
+void RunMonitor::judge_stragglers(TimePoint now) {
+  if (!end_by_ || now < *end_by_) return;
+  for (std::size_t i = 0; i < processes_.size(); ++i) {
+    if (is_worker(i) || !still_there(i)) continue;
+    return conclude({ExitCode::kTimeout, fmt::format("{} has not finished, {:.3g} s after all workers",
+                                                     describe(i, now), seconds(options_.timeout))},
+                    now);
+  }
+  conclude({ExitCode::kTimeout, fmt::format("{} snapshots have not been evaluated, {:.3g} s after all workers",
+                                            evaluations_due_, seconds(options_.timeout))},
+           now);
+}
+
+void RunMonitor::kill_all() {
+  if (std::exchange(killed_all_, true)) return;
+  for (std::size_t i = 0; i < processes_.size(); ++i) {
+    if (processes_[i].state != State::kEnded) actions_.push_back({MonitorAction::Kind::kKill, i});
+  }
+}
+
+void RunMonitor::lose(std::size_t process, Verdict verdict, TimePoint now) {
+  processes_[process].lost = true;
+  const int others = is_worker(process) ? live_workers() : 0;
+  if (others == 0) return conclude(std::move(verdict), now);
+  if (!options_.survives_worker_loss) {
+    verdict.line += "; this mode needs every worker";
+    return conclude(std::move(verdict), now);
   }
   actions_.push_back(
-      {MonitorAction::Kind::kReport, process, 0, fmt::format("{}; {} workers go on", line, live_workers())});
+      {MonitorAction::Kind::kReport, process, 0, fmt::format("{}; {} on", verdict.line, describe_workers(others))});
   actions_.push_back({MonitorAction::Kind::kWorkerLost, process, plan_.processes[process].rank, {}});
   release_training_if_all_ready();
   stop_if_all_done(now);
@@ -242,8 +275,10 @@ int RunMonitor::live_workers() const {
 
 std::string RunMonitor::describe(std::size_t process, TimePoint now) const {
   const Process& self = processes_[process];
-  return fmt::format("{} (host {}, pid {}; {} at step {}, last heard {:.1f} s ago)", plan_.processes[process].name(),
-                     self.host, self.pid, self.operation, self.step, seconds(now - self.last_heard));
+  const std::string name = plan_.processes[process].name();
+  if (self.pid == 0) return fmt::format("{} (host {})", name, self.host);
+  return fmt::format("{} (host {}, pid {}; {} at step {}, last heard {:.1f} s ago)", name, self.host, self.pid,
+                     self.operation, self.step, seconds(now - self.last_heard));
 }
 
 }  // namespace syncopate::experiments

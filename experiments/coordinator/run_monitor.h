@@ -1,8 +1,11 @@
 // RunMonitor: decides what becomes of a run. Pure: it is told what happened and when, and says what is to be done.
 //
-// A run ends in success, in one verdict, or, under ps with async or bounded consistency, goes on without a lost worker.
-// A verdict names the process at the root of the failure: a process that was killed or has fallen silent rather than
-// those that noticed it, which is why reports of lost peers and passed deadlines are given a moment to be explained.
+// A run ends in success, in one verdict, or, under ps with async or bounded consistency, goes on without a lost worker:
+// one that was killed, has fallen silent, or has lost touch with the others. A worker that finds its data or its
+// program wrong ends the run in every mode, since the others have the same.
+//
+// A verdict names the process at the root of the failure: one that was killed or has fallen silent rather than those
+// that noticed it, which is why reports of lost peers and passed deadlines are given a moment to be explained.
 #pragma once
 
 #include <map>
@@ -63,8 +66,9 @@ class RunMonitor {
   void on_failure(std::size_t process, const Status& status, const std::string& operation, std::int64_t step,
                   TimePoint now);
   void on_end(std::size_t process, const ProcessEnd& end, TimePoint now);
-  // What carries the processes (mpirun) has ended with this exit code.
-  void on_carrier_end(int exit_code, const std::string& carrier, const std::string& last_words, TimePoint now);
+  // What carries the processes `carried` (mpirun) has ended.
+  void on_carrier_end(const std::vector<std::size_t>& carried, const ProcessEnd& end, const std::string& carrier,
+                      const std::string& last_words, TimePoint now);
   // The results cannot be written.
   void on_output_failure(const Status& status, TimePoint now);
   void on_interrupt(TimePoint now);
@@ -75,11 +79,12 @@ class RunMonitor {
   std::vector<MonitorAction> take_actions();
 
   bool over() const;  // every process has ended
+  bool stopping() const { return stopping_; }
   const std::optional<Verdict>& verdict() const { return verdict_; }
   // The worker that takes snapshots and hands in the final weights: the lowest rank still there, if any.
   std::optional<std::size_t> chief() const;
+  // It has neither finished nor failed, and has not been given up.
   bool still_there(std::size_t process) const;
-  std::int64_t pid(std::size_t process) const { return processes_[process].pid; }
 
  private:
   enum class State { kExpected, kRunning, kFinished, kFailed, kEnded };
@@ -94,15 +99,20 @@ class RunMonitor {
     TimePoint last_heard{};
   };
   struct Suspicion {
+    std::optional<std::size_t> process;  // who reported it; none: what carries them
     Verdict verdict;
-    TimePoint until{};  // when it becomes the verdict, unless something explains it
+    TimePoint until{};  // when it is acted on, unless something explains it
   };
 
   std::string describe(std::size_t process, TimePoint now) const;
   int live_workers() const;
   bool is_worker(std::size_t process) const { return plan_.processes[process].role == Role::kWorker; }
-  // A process is gone without having finished: either the run goes on, or this is the verdict.
-  void lose(std::size_t process, ExitCode code, const std::string& how, TimePoint now);
+  // A process is of no more use to the run: either the run goes on without it, or this is the verdict.
+  void lose(std::size_t process, Verdict verdict, TimePoint now);
+  void judge_silence(TimePoint now);
+  void judge_suspicions(TimePoint now);
+  void judge_stragglers(TimePoint now);
+  void kill_all();
   void conclude(Verdict verdict, TimePoint now);
   void begin_stopping(const std::string& reason, TimePoint now);
   void release_training_if_all_ready();
@@ -113,7 +123,7 @@ class RunMonitor {
   std::vector<Process> processes_;
   std::vector<MonitorAction> actions_;
   std::optional<Verdict> verdict_;
-  std::optional<Suspicion> suspicion_;
+  std::vector<Suspicion> suspicions_;  // in the order in which they arose
   bool training_released_ = false;
   bool stopping_ = false;
   bool killed_all_ = false;

@@ -43,6 +43,10 @@ std::unique_ptr<Launcher> make_local_launcher();
 // Workers and servers under one mpirun; the evaluator as a child beside it.
 std::unique_ptr<Launcher> make_mpirun_launcher();
 
+// That mpirun's command line: one application context for each process, so that its role and rank stand on its own.
+//   mpirun OPTIONS -n 1 syncopate --role=worker --rank=0 ... : -n 1 syncopate --role=worker --rank=1 ...
+std::vector<std::string> mpirun_command(const JobPlan& plan, const LaunchOptions& options);
+
 // Starts one child with the given command line (its first element is the program, looked up in PATH) and environment
 // additions; standard output and error go to `log_file`. Shared by the launchers.
 Result<StartedChild> start_child(const std::vector<std::string>& command,

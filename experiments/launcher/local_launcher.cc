@@ -3,6 +3,7 @@
 #include <signal.h>
 #include <spawn.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstring>
@@ -34,6 +35,13 @@ std::vector<std::string> environment_with(const std::vector<std::pair<std::strin
   return all;
 }
 
+void kill_and_reap(const std::vector<StartedChild>& children) {
+  for (const StartedChild& child : children) {
+    kill(child.pid, SIGKILL);
+    waitpid(child.pid, nullptr, 0);
+  }
+}
+
 class LocalLauncher final : public Launcher {
  public:
   Result<std::vector<StartedChild>> start(const JobPlan& plan, const LaunchOptions& options) override {
@@ -46,7 +54,7 @@ class LocalLauncher final : public Launcher {
       Result<StartedChild> child =
           start_child(command, process.environment, process.name(), options.log_directory + "/" + log_name_of(process));
       if (!child.ok()) {
-        for (const StartedChild& started : children) kill(started.pid, SIGKILL);
+        kill_and_reap(children);
         return child.status();
       }
       child->process = i;
@@ -85,7 +93,8 @@ Result<StartedChild> start_child(const std::vector<std::string>& command,
   posix_spawn_file_actions_destroy(&files);
   posix_spawnattr_destroy(&attributes);
   if (error != 0) {
-    return Status(Code::kInternal, fmt::format("cannot start {} ({}): {}", name, arguments[0], strerror(error)));
+    return Status(Code::kInternal,
+                  fmt::format("cannot start {} ({}, output to {}): {}", name, arguments[0], log_file, strerror(error)));
   }
   child.handle = FileDescriptor(static_cast<int>(syscall(SYS_pidfd_open, child.pid, 0)));
   if (!child.handle.open()) {

@@ -6,27 +6,6 @@
 namespace syncopate::experiments {
 namespace {
 
-// One application context for each process, so that its role and rank stand on its command line:
-//   mpirun OPTIONS -n 1 syncopate --role=worker --rank=0 ... : -n 1 syncopate --role=worker --rank=1 ...
-std::vector<std::string> mpirun_command(const JobPlan& plan, const LaunchOptions& options) {
-  // More ranks than cores are welcome, and then yield to each other while they wait.
-  std::vector<std::string> command{"mpirun", "--oversubscribe",     "--bind-to", "none",
-                                   "--mca",  "mpi_yield_when_idle", "1"};
-  if (geteuid() == 0) command.push_back("--allow-run-as-root");
-  bool first = true;
-  for (const ProcessSpec& process : plan.processes) {
-    if (process.role == Role::kEvaluator) continue;
-    if (!first) command.push_back(":");
-    first = false;
-    command.insert(command.end(), {"-n", "1"});
-    for (const auto& [name, value] : process.environment) command.insert(command.end(), {"-x", name + "=" + value});
-    command.push_back(options.program);
-    command.insert(command.end(), process.arguments.begin(), process.arguments.end());
-    command.push_back("--rendezvous=" + options.rendezvous);
-  }
-  return command;
-}
-
 class MpirunLauncher final : public Launcher {
  public:
   Result<std::vector<StartedChild>> start(const JobPlan& plan, const LaunchOptions& options) override {
@@ -51,6 +30,25 @@ class MpirunLauncher final : public Launcher {
 };
 
 }  // namespace
+
+std::vector<std::string> mpirun_command(const JobPlan& plan, const LaunchOptions& options) {
+  // More ranks than cores are welcome, and then yield to each other while they wait.
+  std::vector<std::string> command{"mpirun", "--oversubscribe",     "--bind-to", "none",
+                                   "--mca",  "mpi_yield_when_idle", "1"};
+  if (geteuid() == 0) command.push_back("--allow-run-as-root");
+  bool first = true;
+  for (const ProcessSpec& process : plan.processes) {
+    if (process.role == Role::kEvaluator) continue;
+    if (!first) command.push_back(":");
+    first = false;
+    command.insert(command.end(), {"-n", "1"});
+    for (const auto& [name, value] : process.environment) command.insert(command.end(), {"-x", name + "=" + value});
+    command.push_back(options.program);
+    command.insert(command.end(), process.arguments.begin(), process.arguments.end());
+    command.push_back("--rendezvous=" + options.rendezvous);
+  }
+  return command;
+}
 
 std::unique_ptr<Launcher> make_mpirun_launcher() { return std::make_unique<MpirunLauncher>(); }
 

@@ -1,0 +1,165 @@
+#include "experiments/launcher/launcher.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+namespace syncopate::experiments {
+namespace {
+
+using testing::ElementsAreArray;
+using testing::HasSubstr;
+
+constexpr int kDeadlineMs = 20'000;
+
+class LauncherTest : public testing::Test {
+ protected:
+  LauncherTest() : folder_(testing::TempDir() + "launcher-XXXXXX") {
+    EXPECT_NE(mkdtemp(folder_.data()), nullptr);
+    log_ = folder_ + "/child.log";
+  }
+  ~LauncherTest() override { std::filesystem::remove_all(folder_); }
+
+  // Runs `script` in a shell.
+  StartedChild start(const std::string& script,
+                     const std::vector<std::pair<std::string, std::string>>& environment = {}) {
+    Result<StartedChild> child = start_child({"sh", "-c", script}, environment, "child", log_);
+    EXPECT_TRUE(child.ok()) << child.status().message();
+    return std::move(*child);
+  }
+
+  // The status that waitpid gives once the child's handle says that it has ended.
+  static int end_of(const StartedChild& child) {
+    pollfd handle{child.handle.get(), POLLIN, 0};
+    EXPECT_EQ(poll(&handle, 1, kDeadlineMs), 1);
+    int status = 0;
+    EXPECT_EQ(waitpid(child.pid, &status, 0), child.pid);
+    return status;
+  }
+
+  std::string text_of(const std::string& file) const {
+    std::stringstream text;
+    text << std::ifstream(file).rdbuf();
+    return text.str();
+  }
+
+  std::string folder_;
+  std::string log_;
+};
+
+TEST_F(LauncherTest, PassesOnTheEnvironmentWithAdditionsThatReplaceWhatWasThere) {
+  setenv("SYNCOPATE_TEST_KEPT", "kept", 1);
+  setenv("SYNCOPATE_TEST_CHANGED", "before", 1);
+  end_of(start("echo $SYNCOPATE_TEST_KEPT $SYNCOPATE_TEST_CHANGED $SYNCOPATE_TEST_NEW",
+               {{"SYNCOPATE_TEST_CHANGED", "after"}, {"SYNCOPATE_TEST_NEW", "new"}}));
+  EXPECT_EQ(text_of(log_), "kept after new\n");
+  unsetenv("SYNCOPATE_TEST_KEPT");
+  unsetenv("SYNCOPATE_TEST_CHANGED");
+}
+
+TEST_F(LauncherTest, WritesOutputAndErrorsToTheLogBehindWhatIsThere) {
+  std::ofstream(log_) << "before\n";
+  end_of(start("echo output; echo error >&2"));
+  EXPECT_EQ(text_of(log_), "before\noutput\nerror\n");
+}
+
+TEST_F(LauncherTest, ShowsTheExitCode) {
+  const int status = end_of(start("exit 7"));
+  ASSERT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), 7);
+}
+
+TEST_F(LauncherTest, ShowsTheSignalThatKilledTheChild) {
+  const StartedChild child = start("exec sleep 60");
+  kill(child.pid, SIGKILL);
+  const int status = end_of(child);
+  ASSERT_TRUE(WIFSIGNALED(status));
+  EXPECT_EQ(WTERMSIG(status), SIGKILL);
+}
+
+TEST_F(LauncherTest, GivesTheChildAProcessGroupOfItsOwn) {
+  const StartedChild child = start("exec sleep 60");
+  EXPECT_EQ(getpgid(child.pid), child.pid);
+  EXPECT_NE(getpgid(child.pid), getpgid(0));
+  kill(child.pid, SIGKILL);
+  end_of(child);
+}
+
+TEST_F(LauncherTest, UnblocksSignalsThatAreBlockedHere) {
+  sigset_t terminate, before;
+  sigemptyset(&terminate);
+  sigaddset(&terminate, SIGTERM);
+  pthread_sigmask(SIG_BLOCK, &terminate, &before);
+  const StartedChild child = start("exec sleep 60");
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  kill(child.pid, SIGTERM);
+  const int status = end_of(child);
+  ASSERT_TRUE(WIFSIGNALED(status));
+  EXPECT_EQ(WTERMSIG(status), SIGTERM);
+}
+
+TEST_F(LauncherTest, GivesTheChildNoInput) {
+  const int status = end_of(start("read line"));
+  ASSERT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), 1);  // end of file
+}
+
+TEST_F(LauncherTest, SaysWhichProgramCannotBeStarted) {
+  const Result<StartedChild> child = start_child({"/no/such/program"}, {}, "worker 1", log_);
+  ASSERT_FALSE(child.ok());
+  EXPECT_THAT(child.status().message(), HasSubstr("worker 1"));
+  EXPECT_THAT(child.status().message(), HasSubstr("/no/such/program"));
+}
+
+TEST_F(LauncherTest, SaysWhichLogCannotBeWritten) {
+  const Result<StartedChild> child = start_child({"true"}, {}, "worker 1", folder_ + "/missing/worker-1.log");
+  ASSERT_FALSE(child.ok());
+  EXPECT_THAT(child.status().message(), HasSubstr("/missing/worker-1.log"));
+}
+
+JobPlan two_workers() {
+  RunConfig config;
+  config.mode = Mode::kAllreduce;
+  config.workers = 2;
+  return make_plan(config, "run-7", "box");
+}
+
+TEST_F(LauncherTest, StartsAChildForEachProcessOfThePlan) {
+  const JobPlan plan = two_workers();
+  Result<std::vector<StartedChild>> children = make_local_launcher()->start(plan, {"echo", "tcp://here", folder_});
+  ASSERT_TRUE(children.ok());
+  ASSERT_EQ(children->size(), 3u);
+  for (std::size_t i = 0; i < children->size(); ++i) {
+    EXPECT_EQ((*children)[i].process, i);
+    end_of((*children)[i]);
+  }
+  EXPECT_EQ(text_of(folder_ + "/worker-1.log"), "--role=worker --rank=1 --run=run-7 --rendezvous=tcp://here\n");
+  EXPECT_EQ(text_of(folder_ + "/evaluator-0.log"), "--role=evaluator --rank=0 --run=run-7 --rendezvous=tcp://here\n");
+}
+
+TEST(MpirunCommand, GivesEveryProcessButTheEvaluatorItsOwnRoleAndRank) {
+  const std::vector<std::string> command = mpirun_command(two_workers(), {"/bin/syncopate", "tcp://here", "/logs"});
+  ASSERT_EQ(command.front(), "mpirun");
+  const auto processes = std::find(command.begin(), command.end(), "-n");
+  EXPECT_THAT(std::vector<std::string>(processes, command.end()),
+              ElementsAreArray({"-n", "1", "-x", "OMP_NUM_THREADS=1", "/bin/syncopate", "--role=worker", "--rank=0",
+                                "--run=run-7", "--rendezvous=tcp://here", ":",  //
+                                "-n", "1", "-x", "OMP_NUM_THREADS=1", "/bin/syncopate", "--role=worker", "--rank=1",
+                                "--run=run-7", "--rendezvous=tcp://here"}));
+}
+
+TEST(MpirunCommand, AllowsRootWhereNobodyElseIs) {
+  const std::vector<std::string> command = mpirun_command(two_workers(), {"/bin/syncopate", "tcp://here", "/logs"});
+  EXPECT_EQ(std::find(command.begin(), command.end(), "--allow-run-as-root") != command.end(), geteuid() == 0);
+}
+
+}  // namespace
+}  // namespace syncopate::experiments
