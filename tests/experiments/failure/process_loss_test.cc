@@ -1,0 +1,143 @@
+// Processes that are killed or hang, and what becomes of the run.
+#include "tests/experiments/failure/failing_run.h"
+
+namespace syncopate::experiments {
+namespace {
+
+using testing::ContainsRegex;
+using testing::MatchesRegex;
+using testing::SizeIs;
+
+struct Loss {
+  const char* name;
+  Flags mode;
+  int workers;
+  const char* role;
+  int rank;
+};
+
+const Flags kRing{"--mode=allreduce", "--workers=3"};
+const Flags kPsSync{"--mode=ps", "--consistency=sync", "--workers=2", "--servers=2"};
+const Flags kPsAsync{"--mode=ps", "--consistency=async", "--workers=2", "--servers=2"};
+const Flags kPsBounded{"--mode=ps", "--consistency=bounded:2", "--workers=3", "--servers=1"};
+const Flags kRingUnderMpirun{"--mode=allreduce", "--workers=2", "--launcher=mpirun"};
+const Flags kPsUnderMpirun{"--mode=ps", "--consistency=async", "--workers=2", "--servers=1", "--launcher=mpirun"};
+const Flags kMpi{"--mode=allreduce", "--workers=2", "--launcher=mpirun", "--collective=mpi"};
+
+class LossTest : public testing::TestWithParam<Loss> {
+ protected:
+  void SetUp() override {
+    if (testing_support::kSanitized && std::ranges::count(GetParam().mode, "--launcher=mpirun") > 0) {
+      GTEST_SKIP() << "Open MPI does not run under sanitizers";
+    }
+  }
+
+  // Starts `flags`; the process to be lost, once all workers train.
+  pid_t victim_of(Program& program) {
+    const pid_t victim = program.process(GetParam().role, GetParam().rank);
+    return program.wait_until_training(GetParam().workers) ? victim : 0;
+  }
+  std::string naming_of(pid_t victim) { return naming(name_of_process(GetParam().role, GetParam().rank), victim); }
+};
+
+const auto kNameOfLoss = [](const auto& loss) { return loss.param.name; };
+
+class FatalLoss : public LossTest {};
+
+INSTANTIATE_TEST_SUITE_P(Of, FatalLoss,
+                         testing::Values(Loss{"AWorkerOfTheRing", kRing, 3, "worker", 1},
+                                         Loss{"TheChiefOfTheRing", kRing, 3, "worker", 0},
+                                         Loss{"AWorkerOfPsSync", kPsSync, 2, "worker", 1},
+                                         Loss{"AServerOfPsSync", kPsSync, 2, "server", 1},
+                                         Loss{"AServerOfPsAsync", kPsAsync, 2, "server", 0},
+                                         Loss{"TheEvaluator", kPsAsync, 2, "evaluator", 0},
+                                         Loss{"TheOnlyWorker", {"--mode=local"}, 1, "worker", 0}),
+                         kNameOfLoss);
+
+TEST_P(FatalLoss, ByKillEndsTheRunAndIsNamed) {
+  Program program(training(GetParam().mode));
+  const pid_t victim = victim_of(program);
+  ASSERT_NE(victim, 0);
+  kill(victim, SIGKILL);
+  expect_verdict(program, ExitCode::kProcessLost, naming_of(victim) + "was killed by signal 9 \\(Killed\\)");
+}
+
+TEST_P(FatalLoss, BySilenceEndsTheRunInTimeAndIsNamed) {
+  Program program(training(GetParam().mode));
+  const pid_t victim = victim_of(program);
+  ASSERT_NE(victim, 0);
+  kill(victim, SIGSTOP);
+  expect_verdict(program, ExitCode::kTimeout, naming_of(victim) + "has stopped answering");
+}
+
+class LossUnderMpirun : public LossTest {};
+
+INSTANTIATE_TEST_SUITE_P(Of, LossUnderMpirun,
+                         testing::Values(Loss{"AWorkerOfTheRing", kRingUnderMpirun, 2, "worker", 1},
+                                         Loss{"AServer", kPsUnderMpirun, 2, "server", 0},
+                                         Loss{"AWorkerOfMpi", kMpi, 2, "worker", 1}),
+                         kNameOfLoss);
+
+// mpirun alone knows how they ended.
+TEST_P(LossUnderMpirun, ByKillEndsTheRunAndIsNamed) {
+  Program program(training(GetParam().mode));
+  const pid_t victim = victim_of(program);
+  ASSERT_NE(victim, 0);
+  kill(victim, SIGKILL);
+  expect_verdict(program, ExitCode::kProcessLost, naming_of(victim) + "is gone");
+}
+
+TEST_P(LossUnderMpirun, BySilenceEndsTheRunInTimeAndIsNamed) {
+  Program program(training(GetParam().mode));
+  const pid_t victim = victim_of(program);
+  ASSERT_NE(victim, 0);
+  kill(victim, SIGSTOP);
+  expect_verdict(program, ExitCode::kTimeout, naming_of(victim) + "has stopped answering");
+}
+
+class SurvivedLoss : public LossTest {
+ protected:
+  // Long enough for a loss to fall within it.
+  static constexpr const char* kSomeSeconds = testing_support::kSanitized ? "--steps=4000" : "--steps=16000";
+};
+
+INSTANTIATE_TEST_SUITE_P(Of, SurvivedLoss,
+                         testing::Values(Loss{"AWorkerOfPsAsync", kPsAsync, 2, "worker", 1},
+                                         Loss{"TheChiefOfPsAsync", kPsAsync, 2, "worker", 0},
+                                         Loss{"AWorkerOfPsBounded", kPsBounded, 3, "worker", 2},
+                                         Loss{"TheChiefOfPsBounded", kPsBounded, 3, "worker", 0}),
+                         kNameOfLoss);
+
+TEST_P(SurvivedLoss, IsReportedAndTheOthersFinish) {
+  Program program(training(GetParam().mode, kSomeSeconds));
+  const pid_t victim = victim_of(program);
+  ASSERT_NE(victim, 0);
+  kill(victim, SIGKILL);
+  const ProgramEnd end = program.wait();
+  EXPECT_EQ(end.exit_code, 0) << end.err;
+  EXPECT_THAT(program.processes(), testing::IsEmpty());
+  const std::string report = naming_of(victim) + "was killed by signal 9 \\(Killed\\); .* on";
+  EXPECT_THAT(end.err, MatchesRegex(report + "\n"));
+  const nlohmann::json summary = program.summary();
+  EXPECT_EQ(summary["outcome"], "completed");
+  ASSERT_THAT(summary["events"], SizeIs(1));
+  EXPECT_THAT(summary["events"][0].get<std::string>(), MatchesRegex(report));
+  EXPECT_THAT(program.weights(), SizeIs(kParameters));
+  EXPECT_GT(summary["final_test_accuracy"], 0.5);
+}
+
+// A worker that hangs is as good as dead: it is killed, and the others go on.
+TEST_P(SurvivedLoss, BySilenceIsReportedAndTheOthersFinish) {
+  Program program(training(GetParam().mode, kSomeSeconds));
+  const pid_t victim = victim_of(program);
+  ASSERT_NE(victim, 0);
+  kill(victim, SIGSTOP);
+  const ProgramEnd end = program.wait();
+  EXPECT_EQ(end.exit_code, 0) << end.err;
+  EXPECT_THAT(program.processes(), testing::IsEmpty());
+  EXPECT_THAT(end.err, MatchesRegex(naming_of(victim) + "has stopped answering; .* on\n"));
+  EXPECT_THAT(program.weights(), SizeIs(kParameters));
+}
+
+}  // namespace
+}  // namespace syncopate::experiments

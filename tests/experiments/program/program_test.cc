@@ -1,0 +1,161 @@
+// The program as a person uses it: real processes, real results.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "experiments/exit_code.h"
+#include "tests/support/run_program.h"
+
+namespace syncopate::experiments {
+namespace {
+
+using testing::ContainsRegex;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+using testing::SizeIs;
+using testing_support::lines_of;
+using testing_support::Program;
+using testing_support::ProgramEnd;
+using testing_support::run_program;
+using testing_support::text_of;
+
+using Flags = std::vector<std::string>;
+
+// A job of a second.
+Flags small(const Flags& mode) {
+  Flags flags{"--model=mlp:784-32-10", "--batch-size=16", "--train-samples=4096", "--test-samples=512"};
+  flags.insert(flags.end(), mode.begin(), mode.end());
+  return flags;
+}
+
+TEST(DryRun, ShowsEveryProcessAndRunsNone) {
+  Program program(small({"--mode=ps", "--workers=2", "--servers=2", "--dry-run"}));
+  const ProgramEnd end = program.wait();
+  EXPECT_EQ(end.exit_code, 0);
+  EXPECT_THAT(end.err, IsEmpty());
+  EXPECT_THAT(lines_of(end.out), SizeIs(6));  // with the head
+  for (const char* process : {"--role=server --rank=0", "--role=server --rank=1", "--role=worker --rank=0",
+                              "--role=worker --rank=1", "--role=evaluator --rank=0"}) {
+    EXPECT_THAT(end.out, HasSubstr(process));
+  }
+  EXPECT_FALSE(std::filesystem::exists(program.output()));
+}
+
+TEST(ProcessList, ShowsRoleRankAndRun) {
+  Program program(small({"--mode=ps", "--workers=2", "--servers=2", "--steps=1000000000"}));
+  for (const auto& [role, rank] :
+       {std::pair("server", 0), {"server", 1}, {"worker", 0}, {"worker", 1}, {"evaluator", 0}}) {
+    EXPECT_NE(program.process(role, rank), 0);
+  }
+  EXPECT_THAT(program.processes(), SizeIs(5));
+}
+
+// The columns of one row of a results file, by name.
+std::vector<std::string> column(const std::string& csv, std::size_t index) {
+  std::vector<std::string> values;
+  for (const std::string& line : lines_of(csv)) {
+    std::size_t begin = 0;
+    for (std::size_t i = 0; i < index; ++i) begin = line.find(',', begin) + 1;
+    values.push_back(line.substr(begin, line.find(',', begin) - begin));
+  }
+  return values;
+}
+
+TEST(Results, AreThereAndAgreeWithEachOther) {
+  Program program(small({"--mode=ps", "--consistency=bounded:1", "--workers=2", "--servers=2", "--epochs=2"}));
+  const ProgramEnd end = program.wait();
+  ASSERT_EQ(end.exit_code, 0) << end.err;
+  EXPECT_THAT(end.err, IsEmpty());
+  const auto steps = 2 * 4096 / (2 * 16);
+  EXPECT_THAT(lines_of(program.steps_csv()), SizeIs(1 + 2 * steps));
+  EXPECT_THAT(lines_of(text_of(program.output() / "evals.csv")), SizeIs(1 + 2));
+  const nlohmann::json summary = program.summary();
+  EXPECT_EQ(summary["outcome"], "completed");
+  EXPECT_EQ(summary["total_steps"], 2 * steps);
+  EXPECT_EQ(summary["total_samples"], 2 * 4096);
+  EXPECT_GT(summary["samples_per_second"], 0);
+  EXPECT_LE(summary["staleness_max"], 2);
+  EXPECT_THAT(program.weights(), SizeIs(784 * 32 + 32 + 32 * 10 + 10));
+  for (const char* log : {"worker-0.log", "worker-1.log", "server-0.log", "server-1.log", "evaluator-0.log"}) {
+    EXPECT_TRUE(std::filesystem::exists(program.output() / "logs" / log)) << log;
+  }
+}
+
+class Reproduction : public testing::TestWithParam<Flags> {};
+
+INSTANTIATE_TEST_SUITE_P(Of, Reproduction,
+                         testing::Values(Flags{"--mode=local"}, Flags{"--mode=allreduce", "--workers=3"},
+                                         Flags{"--mode=ps", "--consistency=sync", "--workers=2", "--servers=2"}));
+
+TEST_P(Reproduction, FromTheConfigWrittenBackIsExact) {
+  Program first(small(GetParam()));
+  ASSERT_EQ(first.wait().exit_code, 0);
+  Program again({"--config=" + (first.output() / "config.toml").string()});
+  ASSERT_EQ(again.wait().exit_code, 0);
+  EXPECT_THAT(first.weights(), Not(IsEmpty()));
+  EXPECT_TRUE(first.weights() == again.weights());
+  EXPECT_EQ(text_of(first.output() / "config.toml"), text_of(again.output() / "config.toml"));
+}
+
+TEST(Repeat, GivesSpread) {
+  Program program(small({"--mode=allreduce", "--steps=40", "--repeat=2"}));
+  ASSERT_EQ(program.wait().exit_code, 0);
+  const nlohmann::json summary = program.summary();
+  EXPECT_EQ(summary["repeats"], 2);
+  EXPECT_THAT(summary["each_repeat"], SizeIs(2));
+  EXPECT_LE(summary["samples_per_second_min"], summary["samples_per_second"]);
+  EXPECT_LE(summary["samples_per_second"], summary["samples_per_second_max"]);
+  EXPECT_LT(summary["samples_per_second_min"], summary["samples_per_second_max"]);
+  EXPECT_THAT(column(program.steps_csv(), 0), testing::IsSupersetOf({"0", "1"}));
+}
+
+TEST(TargetAccuracy, EndsTheTrainingAndTheTimeIsRecorded) {
+  for (const Flags& mode : {Flags{"--mode=allreduce"}, Flags{"--mode=ps", "--consistency=async"}}) {
+    Flags flags = small(mode);
+    flags.insert(flags.end(), {"--epochs=500", "--target-accuracy=0.5"});
+    Program program(flags);
+    const ProgramEnd end = program.wait();
+    ASSERT_EQ(end.exit_code, 0) << end.err;
+    const nlohmann::json summary = program.summary();
+    EXPECT_LT(summary["total_samples"], 500 * 4096);
+    EXPECT_GT(summary["seconds_to_target"], 0);
+    EXPECT_GE(summary["samples_to_target"], 4096);
+    EXPECT_GE(summary["final_test_accuracy"], 0.5);
+    EXPECT_THAT(program.weights(), Not(IsEmpty()));
+  }
+}
+
+TEST(Compare, ChecksEqualityThenPrintsModesSideBySideWithTheNoiseFloor) {
+  const ProgramEnd end = run_program({"compare", "--modes=local,allreduce,ps:async", "--model=mlp:784-32-10",
+                                      "--batch-size=16", "--train-samples=4096", "--test-samples=512", "--steps=60"});
+  EXPECT_EQ(end.exit_code, 0) << end.err;
+  EXPECT_THAT(end.out,
+              ContainsRegex("^equality: local, allreduce and ps sync follow the same curve; [^\n]* at most\n"));
+  EXPECT_THAT(end.out, HasSubstr("noise floor"));
+  for (const char* mode : {"local", "allreduce", "ps:async"}) {
+    EXPECT_THAT(end.out, ContainsRegex(fmt::format("\n{} +[0-9]+ samples/s  accuracy 0\\.[0-9]+\n", mode)));
+  }
+  EXPECT_THAT(end.err, IsEmpty());
+}
+
+// More processes than cores, and a good deal more.
+class EightWorkers : public testing::TestWithParam<Flags> {};
+
+INSTANTIATE_TEST_SUITE_P(Of, EightWorkers,
+                         testing::Values(Flags{"--mode=allreduce"},
+                                         Flags{"--mode=ps", "--consistency=async", "--servers=2"},
+                                         Flags{"--mode=ps", "--consistency=sync", "--shards-per-server=2"}));
+
+TEST_P(EightWorkers, FinishOnAnyMachine) {
+  Flags flags = small(GetParam());
+  flags.insert(flags.end(), {"--workers=8", "--steps=30"});
+  Program program(flags);
+  const ProgramEnd end = program.wait();
+  EXPECT_EQ(end.exit_code, 0) << end.err;
+  EXPECT_EQ(program.summary()["total_steps"], 8 * 30);
+  EXPECT_THAT(program.processes(), IsEmpty());
+}
+
+}  // namespace
+}  // namespace syncopate::experiments

@@ -1,0 +1,96 @@
+// Program: the built program, run as a person runs it, with real processes that a test can find, hurt and count.
+//
+// Results go to a folder of the test's own, digits to one that all tests share. Whatever happens, nothing that was
+// started outlives the object, nor the test.
+#pragma once
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <filesystem>
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "common/clock.h"
+#include "common/file_descriptor.h"
+#include "tests/support/running_processes.h"
+#include "tests/support/slowness.h"
+
+namespace syncopate::testing_support {
+
+// Where digits are kept between tests.
+std::string shared_data_dir();
+
+// A folder that is removed with its contents.
+class TemporaryFolder {
+ public:
+  TemporaryFolder();
+  ~TemporaryFolder();
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+std::string text_of(const std::filesystem::path& file);  // empty if there is no such file
+std::vector<std::string> lines_of(const std::string& text);
+
+struct ProgramEnd {
+  int exit_code = -1;  // 128 + signal if a signal ended it, as a shell says it
+  std::string out;
+  std::string err;
+};
+
+class Program {
+ public:
+  // Starts it with `flags`, behind which come --output and --data-dir unless they are among them.
+  explicit Program(std::vector<std::string> flags);
+  ~Program();
+  Program(const Program&) = delete;
+  Program& operator=(const Program&) = delete;
+
+  pid_t pid() const { return pid_; }
+  const std::filesystem::path& output() const { return output_; }
+
+  // The process of this role and rank, once it is there; 0, and a failed test, if it does not come.
+  pid_t process(const std::string& role, int rank);
+  // All processes that it has started and that are still there.
+  std::vector<RunningProcess> processes() const { return processes_of_run(pid_); }
+
+  // Waits for the condition; false, and a failed test, if it does not come true before the program ends or a minute has
+  // passed.
+  bool wait_until(const std::string& what, const std::function<bool()>& condition);
+  // Until steps.csv has rows of worker 0 to `workers` - 1: all of them train.
+  bool wait_until_training(int workers);
+  // Until nothing that it has started is left, or `limit` has passed.
+  bool all_gone_within(Duration limit) const;
+
+  void signal(int number) const;
+  // Its end. Past `limit` it is killed, and the test has failed.
+  ProgramEnd wait(Duration limit = std::chrono::seconds(60) * kSlowness);
+
+  // What it wrote. Of JSON that is not there, null.
+  nlohmann::json summary() const;
+  // Of all tensors, in the file's order; empty if there is no such file.
+  std::vector<float> weights() const;
+  std::string steps_csv() const { return text_of(output_ / "steps.csv"); }
+
+ private:
+  void start(const std::vector<std::string>& command);
+
+  TemporaryFolder folder_;
+  std::filesystem::path output_;
+  pid_t pid_ = 0;
+  FileDescriptor handle_;  // readable once it has ended
+  bool reaped_ = false;
+};
+
+// Starts, waits, and returns how it ended.
+ProgramEnd run_program(std::vector<std::string> flags);
+
+}  // namespace syncopate::testing_support

@@ -1,0 +1,148 @@
+#include "tests/support/training_job.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "allreduce/allreduce_strategy.h"
+#include "common/aligned_buffer.h"
+#include "common/flush_denormals.h"
+#include "ps/ps_strategy.h"
+#include "ps/shard_server.h"
+#include "tests/support/cluster.h"
+#include "worker/data/batch_loader.h"
+#include "worker/local_strategy.h"
+#include "worker/trainer.h"
+
+namespace syncopate::testing_support {
+namespace {
+
+constexpr Duration kTimeout = std::chrono::seconds(60);
+constexpr std::size_t kBucketBytes = 256 * 1024;
+
+class NoRecords final : public RecordSink {
+ public:
+  void add(const StepRecord& /*record*/) override {}
+};
+
+worker::BatchOrder order_of(const TrainingJob& job, int rank) {
+  return {.seed = job.seed,
+          .dataset_size = job.data->size(),
+          .batch_size = job.batch_size,
+          .rank = rank,
+          .workers = job.workers};
+}
+
+std::unique_ptr<worker::Model> model_of(const TrainingJob& job, worker::ComputeBackend& backend) {
+  return std::move(*worker::make_model(job.model, job.data->shape(), job.data->classes(), job.batch_size, backend));
+}
+
+// One worker of `job`, on the calling thread.
+std::vector<float> train_worker(const TrainingJob& job, int rank, SyncStrategy& strategy) {
+  const SteadyClock clock;
+  Activity activity;
+  NoRecords records;
+  const worker::BatchOrder order = order_of(job, rank);
+  const std::unique_ptr<worker::ComputeBackend> backend = worker::make_onednn_backend();
+  const std::unique_ptr<worker::Model> model = model_of(job, *backend);
+  worker::BatchLoader batches(*job.data, order);
+  const worker::TrainerOptions options{.chief = rank == 0,
+                                       .seed = job.seed,
+                                       .total_steps = job.steps,
+                                       .steps_per_epoch = order.steps_per_epoch(),
+                                       .schedule = {},
+                                       .base_learning_rate = job.learning_rate,
+                                       .workers = job.workers};
+  std::vector<float> weights;
+  const Status status =
+      worker::train(options, {}, {*model, batches, strategy, records, clock, activity},
+                    [&](std::span<const float> final) { weights.assign(final.begin(), final.end()); });
+  EXPECT_TRUE(status.ok()) << "worker " << rank << ": " << status.message();
+  return weights;
+}
+
+std::vector<float> first_of_equals(const std::vector<std::vector<float>>& weights, int workers) {
+  for (int rank = 1; rank < workers; ++rank) {
+    EXPECT_TRUE(weights[static_cast<std::size_t>(rank)] == weights[0])
+        << "worker " << rank << " has other weights than worker 0";
+  }
+  return weights[0];
+}
+
+}  // namespace
+
+std::vector<float> train_local(const TrainingJob& job) {
+  TrainingJob alone = job;
+  alone.workers = 1;
+  alone.batch_size = job.batch_size * job.workers;
+  const SteadyClock clock;
+  worker::LocalStrategy strategy(job.optimizer, clock);
+  return train_worker(alone, 0, strategy);
+}
+
+std::vector<float> train_allreduce(const TrainingJob& job) {
+  const SteadyClock clock;
+  const std::vector<std::unique_ptr<Transport>> endpoints = connect_group(job.wire, job.workers);
+  std::vector<std::vector<float>> weights(endpoints.size());
+  run_ranks(job.workers, [&](int rank) {
+    const auto at = static_cast<std::size_t>(rank);
+    const auto ring = allreduce::make_ring_collective(*endpoints[at]);
+    const auto strategy = allreduce::make_allreduce_strategy(
+        *ring, {.optimizer = job.optimizer, .bucket_bytes = kBucketBytes, .timeout = kTimeout}, clock);
+    weights[at] = train_worker(job, rank, *strategy);
+  });
+  return first_of_equals(weights, job.workers);
+}
+
+std::vector<float> train_ps_sync(const TrainingJob& job, int servers) {
+  const SteadyClock clock;
+  const ps::PsGroup group{.workers = job.workers, .servers = servers};
+  const std::vector<std::unique_ptr<Transport>> endpoints = connect_group(job.wire, group.size());
+  std::vector<std::vector<float>> weights(static_cast<std::size_t>(job.workers));
+  run_ranks(group.size(), [&](int rank) {
+    Transport& endpoint = *endpoints[static_cast<std::size_t>(rank)];
+    if (group.is_worker(rank)) {
+      ps::PsStrategy strategy({.group = group, .timeout = kTimeout}, endpoint, clock, nullptr);
+      weights[static_cast<std::size_t>(rank)] = train_worker(job, rank, strategy);
+      return;
+    }
+    ps::ShardServer server({.group = group,
+                            .consistency = *ps::Consistency::parse("sync"),
+                            .optimizer = job.optimizer,
+                            .timeout = kTimeout},
+                           endpoint, clock);
+    const Status status = server.serve();
+    EXPECT_TRUE(status.ok()) << "shard " << group.shard_of_rank(rank) << ": " << status.message();
+  });
+  return first_of_equals(weights, job.workers);
+}
+
+std::vector<float> train_in_turns(const TrainingJob& job) {
+  const FlushDenormals flush;
+  const std::unique_ptr<worker::ComputeBackend> backend = worker::make_onednn_backend();
+  const std::unique_ptr<worker::Model> model = model_of(job, *backend);
+  std::vector<std::unique_ptr<worker::BatchLoader>> batches;
+  for (int rank = 0; rank < job.workers; ++rank) {
+    batches.push_back(std::make_unique<worker::BatchLoader>(*job.data, order_of(job, rank)));
+  }
+  const std::size_t size = model->layout().size();
+  AlignedBuffer weights(size), gradient(size), sum(size);
+  model->initialize(job.seed, weights.span());
+  OptimizerState state(job.optimizer.kind, size);
+  for (std::int64_t step = 0; step < job.steps; ++step) {
+    for (std::size_t rank = 0; rank < batches.size(); ++rank) {
+      model->forward(weights.span(), batches[rank]->next());
+      model->backward(weights.span(), gradient.span(), [](std::size_t) {});
+      for (std::size_t i = 0; i < size; ++i) {
+        sum.data()[i] = rank == 0 ? gradient.data()[i] : sum.data()[i] + gradient.data()[i];
+      }
+    }
+    Optimizer(job.optimizer)
+        .apply(weights.span(), sum.span(), state, 0,
+               {.learning_rate = static_cast<float>(job.learning_rate),
+                .gradient_scale = 1.0f / static_cast<float>(job.workers),
+                .number = step + 1});
+  }
+  return {weights.span().begin(), weights.span().end()};
+}
+
+}  // namespace syncopate::testing_support

@@ -1,0 +1,34 @@
+// A whole training job in one test: real data, models, strategies and transports; workers and shards are threads.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "common/optimizer.h"
+#include "worker/data/dataset.h"
+
+namespace syncopate::testing_support {
+
+struct TrainingJob {
+  const worker::Dataset* data = nullptr;
+  std::string model = "mlp";
+  OptimizerConfig optimizer;
+  double learning_rate = 0.1;
+  std::uint64_t seed = 1;  // of initial weights and data order
+  std::int64_t steps = 100;
+  int workers = 1;
+  int batch_size = 8;  // of one worker
+  std::string wire = "shm";
+};
+
+// The final weights of worker 0; the others' are expected to be the same, bit by bit.
+std::vector<float> train_local(const TrainingJob& job);  // one worker, with the batch of all workers together
+std::vector<float> train_allreduce(const TrainingJob& job);
+std::vector<float> train_ps_sync(const TrainingJob& job, int servers);
+
+// What synchronous training means, in plain loops: the workers compute their gradients one after another, these are
+// summed by rank, and one optimizer applies their mean.
+std::vector<float> train_in_turns(const TrainingJob& job);
+
+}  // namespace syncopate::testing_support
