@@ -40,12 +40,14 @@ Status run_process(const ControlOptions& options) {
       ControlClient::connect(options, activity, SteadyClock().now() + kHelloTimeout);
   if (!control.ok()) return control.status();
   Status status;
-  const Result<RunConfig> config = from_toml_text((*control)->config_toml());
-  if (!config.ok()) {
-    status = config.status();
+  const Result<RunConfig> given = from_toml_text((*control)->config_toml());
+  if (!given.ok()) {
+    status = given.status();
   } else {
-    (*control)->set_timeout(from_seconds(config->timeout_seconds));
-    status = run_role(options.role, {*config, options.run_id, options.rank, **control, activity});
+    // The text has the global batch size alone where that was held fixed: the worker's follows from it.
+    const RunConfig config = resolve(*given, "");
+    (*control)->set_timeout(from_seconds(config.timeout_seconds));
+    status = run_role(options.role, {config, options.run_id, options.rank, **control, activity});
   }
   if (status.ok()) {
     if (options.role != Role::kServer) (*control)->finished(0, 0, 0);

@@ -20,7 +20,7 @@ struct RoleContext {
 Status run_worker(const RoleContext& context);
 // Serves its shards, one thread each.
 Status run_server(const RoleContext& context);
-// Evaluates snapshots on the test set until there are no more, at the lowest priority: training comes first.
+// Evaluates snapshots on the test set until there are no more, at a low priority: training comes first.
 Status run_evaluator(const RoleContext& context);
 
 }  // namespace syncopate::experiments

@@ -62,6 +62,7 @@ class Comparison {
     shared.epochs = 0;
     shared.steps = kEqualitySteps;
     shared.repeat = 1;
+    shared.warmup_steps = 0;
     shared.target_accuracy = 0;
     shared.learning_rate = kEqualityRate * resolve(base_, "").learning_rate;
     const Result<std::vector<ComparedRun>> runs = comparison_runs(shared, kSynchronousModes);
