@@ -12,7 +12,7 @@ namespace syncopate::allreduce {
 
 struct AllReduceOptions {
   OptimizerConfig optimizer;
-  std::size_t bucket_bytes = 4 << 20;
+  std::size_t bucket_bytes = 1 << 20;
   Duration timeout = std::chrono::seconds(30);  // of every wait
 };
 

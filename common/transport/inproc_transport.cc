@@ -49,7 +49,10 @@ struct Inbox {
 struct InProcHub::Shared {
   explicit Shared(int size) : inboxes(static_cast<std::size_t>(size)) {}
   Inbox& inbox(int rank) { return inboxes[static_cast<std::size_t>(rank)]; }
+
   std::vector<Inbox> inboxes;
+  std::mutex memory_mutex;
+  std::deque<AlignedBuffer> memory;  // of all endpoints: peers may hold a payload longer than its sender lives
 };
 
 class InProcTransport final : public Transport {
@@ -77,8 +80,9 @@ class InProcTransport final : public Transport {
   const char* name() const override { return "inproc"; }
 
   Result<std::span<std::byte>> allocate(std::size_t bytes) override {
-    memory_.emplace_back((bytes + sizeof(float) - 1) / sizeof(float));
-    return std::as_writable_bytes(memory_.back().span()).first(bytes);
+    const std::lock_guard lock(shared_->memory_mutex);
+    shared_->memory.emplace_back((bytes + sizeof(float) - 1) / sizeof(float));
+    return std::as_writable_bytes(shared_->memory.back().span()).first(bytes);
   }
 
   Status send(int peer, std::string_view header, std::span<const std::byte> payload, PendingSends* pending,
@@ -147,7 +151,6 @@ class InProcTransport final : public Transport {
   std::shared_ptr<InProcHub::Shared> shared_;
   int rank_;
   Inbox& own_;
-  std::vector<AlignedBuffer> memory_;
   TransportCounters counters_;
 };
 

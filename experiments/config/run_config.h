@@ -41,7 +41,7 @@ struct RunConfig {
 
   // Allreduce
   CollectiveKind collective = CollectiveKind::kRing;
-  std::int64_t bucket_bytes = 256 * 1024;
+  std::int64_t bucket_bytes = 1024 * 1024;
 
   // Model and data
   std::string model = "mlp";
