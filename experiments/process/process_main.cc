@@ -44,8 +44,10 @@ Status run_process(const ControlOptions& options) {
   if (!config.ok()) {
     status = config.status();
   } else {
-    (*control)->set_timeout(from_seconds(config->timeout_seconds));
-    status = run_role(options.role, {*config, options.run_id, options.rank, **control, activity});
+    // A record holds what a person decided, so that it can be run again: what follows from it is to be worked out anew.
+    const RunConfig resolved = resolve(*config, options.run_id);
+    (*control)->set_timeout(from_seconds(resolved.timeout_seconds));
+    status = run_role(options.role, {resolved, options.run_id, options.rank, **control, activity});
   }
   if (status.ok()) {
     if (options.role != Role::kServer) (*control)->finished(0, 0, 0);
