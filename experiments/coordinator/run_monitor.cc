@@ -4,11 +4,13 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 namespace syncopate::experiments {
 namespace {
 
-// A report that may have a deeper cause is kept for so long before it becomes the verdict.
+// A report that may have a deeper cause is kept for so long before it becomes the verdict; so is the end of a process
+// that has not said why.
 constexpr Duration kExplanationTime = std::chrono::milliseconds(1500);
 // Processes that were asked to stop have so long before they are killed.
 constexpr Duration kStopPatience = std::chrono::seconds(5);
@@ -90,7 +92,9 @@ void RunMonitor::on_evaluation(TimePoint now) {
 
 void RunMonitor::on_finished(std::size_t process, TimePoint now) {
   on_heard(process, now);
-  processes_[process].state = State::kFinished;
+  Process& self = processes_[process];
+  if (self.state != State::kEnded) self.state = State::kFinished;
+  self.unexplained_end.reset();
   stop_if_all_done(now);
 }
 
@@ -98,7 +102,8 @@ void RunMonitor::stop_if_all_done(TimePoint now) {
   if (stopping_) return;
   bool workers_done = true, servers_done = true;
   for (std::size_t i = 0; i < processes_.size(); ++i) {
-    const bool done = processes_[i].state >= State::kFinished || processes_[i].lost;
+    const Process& self = processes_[i];
+    const bool done = (self.state >= State::kFinished && !self.unexplained_end) || self.lost;
     if (plan_.processes[i].role == Role::kWorker) workers_done &= done;
     if (plan_.processes[i].role == Role::kServer) servers_done &= done;
   }
@@ -110,7 +115,9 @@ void RunMonitor::stop_if_all_done(TimePoint now) {
 void RunMonitor::on_failure(std::size_t process, const Status& status, const std::string& operation, std::int64_t step,
                             TimePoint now) {
   on_heartbeat(process, operation, step, now);
-  processes_[process].state = State::kFailed;
+  Process& self = processes_[process];
+  if (self.state != State::kEnded) self.state = State::kFailed;
+  self.unexplained_end.reset();
   if (stopping_ || verdict_) return;
   const Verdict verdict{exit_code_of(status.code()), fmt::format("{}: {}", describe(process, now), status.message())};
   const bool may_have_a_cause = status.code() == Code::kPeerLost || status.code() == Code::kDeadlineExceeded;
@@ -126,7 +133,18 @@ void RunMonitor::on_end(std::size_t process, const ProcessEnd& end, TimePoint no
   const bool in_order = before == State::kFinished && end.exit_code.value_or(0) == 0 && !end.signal;
   // A process that has reported its failure ends for that reason: the report speaks for it.
   if (in_order || before == State::kFailed) return;
-  lose(process, ExitCode::kProcessLost, describe_end(end), now);
+  if (end.signal || before == State::kFinished) return lose(process, ExitCode::kProcessLost, describe_end(end), now);
+  self.unexplained_end = end;
+  self.explain_by = now + kExplanationTime;
+}
+
+void RunMonitor::lose_unexplained(TimePoint now) {
+  const bool suspicion_is_due = suspicion_ && now >= suspicion_->until;
+  for (std::size_t i = 0; i < processes_.size() && !stopping_; ++i) {
+    Process& self = processes_[i];
+    if (!self.unexplained_end || (now < self.explain_by && !suspicion_is_due)) continue;
+    lose(i, ExitCode::kProcessLost, describe_end(*std::exchange(self.unexplained_end, std::nullopt)), now);
+  }
 }
 
 void RunMonitor::on_carrier_end(int exit_code, const std::string& carrier, const std::string& last_words,
@@ -178,6 +196,7 @@ void RunMonitor::on_tick(TimePoint now) {
     actions_.push_back({MonitorAction::Kind::kKill, i});
     lose(i, ExitCode::kTimeout, how, now);
   }
+  lose_unexplained(now);
   if (stopping_) return;
   if (suspicion_ && now >= suspicion_->until) return conclude(suspicion_->verdict, now);
   if (end_by_ && now >= *end_by_) {

@@ -92,6 +92,9 @@ class RunMonitor {
     std::string operation = "starting";
     std::int64_t step = 0;
     TimePoint last_heard{};
+    // It has ended, but its last words, which say whether that was in order, may still be on their way.
+    std::optional<ProcessEnd> unexplained_end;
+    TimePoint explain_by{};
   };
   struct Suspicion {
     Verdict verdict;
@@ -103,6 +106,8 @@ class RunMonitor {
   bool is_worker(std::size_t process) const { return plan_.processes[process].role == Role::kWorker; }
   // A process is gone without having finished: either the run goes on, or this is the verdict.
   void lose(std::size_t process, ExitCode code, const std::string& how, TimePoint now);
+  // Ends that nothing has explained in time (or not before `suspicion_` became due) are losses.
+  void lose_unexplained(TimePoint now);
   void conclude(Verdict verdict, TimePoint now);
   void begin_stopping(const std::string& reason, TimePoint now);
   void release_training_if_all_ready();
