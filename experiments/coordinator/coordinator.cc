@@ -55,7 +55,9 @@ class Coordinator {
             clock_.now()),
         context_(1),
         socket_(context_, zmq::socket_type::router),
-        handles_(plan.processes.size()) {
+        handles_(plan.processes.size()),
+        greeted_(plan.processes.size()),
+        held_(plan.processes.size()) {
     socket_.set(zmq::sockopt::linger, 500);
     socket_.bind("tcp://127.0.0.1:*");
     for (std::size_t i = 0; i < plan.processes.size(); ++i) {
@@ -179,7 +181,9 @@ class Coordinator {
     }
     FromCoordinator answer;
     answer.mutable_welcome()->set_config_toml(to_toml(config_));
-    send(process, answer);
+    transmit(process, {frame_of(answer), std::nullopt});
+    greeted_[process] = true;
+    for (Outgoing& message : std::exchange(held_[process], {})) transmit(process, std::move(message));
   }
 
   void publish(std::size_t process, const control::Publish& publish) {
@@ -238,15 +242,35 @@ class Coordinator {
 
   // Messages out.
 
+  struct Outgoing {
+    zmq::message_t head;
+    std::optional<zmq::message_t> weights;
+  };
+
+  static zmq::message_t frame_of(const FromCoordinator& message) {
+    zmq::message_t frame(message.ByteSizeLong());
+    message.SerializeToArray(frame.data(), static_cast<int>(frame.size()));
+    return frame;
+  }
+
+  // A router drops what is meant for somebody who is not connected. Who has not said hello gets it with the welcome;
+  // who is gone needs it no more.
   void send(std::size_t process, const FromCoordinator& message, zmq::message_t* weights = nullptr) {
+    Outgoing outgoing{frame_of(message), std::nullopt};
+    if (weights != nullptr) outgoing.weights = std::move(*weights);
+    if (!greeted_[process]) {
+      held_[process].push_back(std::move(outgoing));
+    } else {
+      transmit(process, std::move(outgoing));
+    }
+  }
+
+  void transmit(std::size_t process, Outgoing message) {
     const ProcessSpec& to = plan_.processes[process];
     zmq::message_t identity(fmt::format("{}-{}", name_of(to.role), to.rank));
-    zmq::message_t head(message.ByteSizeLong());
-    message.SerializeToArray(head.data(), static_cast<int>(head.size()));
-    // A router drops what is meant for somebody who is not connected: those have not said hello, or are gone.
     socket_.send(identity, zmq::send_flags::sndmore);
-    socket_.send(head, weights != nullptr ? zmq::send_flags::sndmore : zmq::send_flags::none);
-    if (weights != nullptr) socket_.send(*weights, zmq::send_flags::none);
+    socket_.send(message.head, message.weights ? zmq::send_flags::sndmore : zmq::send_flags::none);
+    if (message.weights) socket_.send(*message.weights, zmq::send_flags::none);
   }
 
   void act(const MonitorAction& action) {
@@ -359,9 +383,11 @@ class Coordinator {
   zmq::context_t context_;
   zmq::socket_t socket_;
   std::map<std::string, std::size_t> by_identity_;
-  std::vector<StartedChild> children_;   // still running
-  std::vector<std::size_t> carried_;     // processes that are not our children
-  std::vector<FileDescriptor> handles_;  // pidfds of processes that are not our children, by process
+  std::vector<StartedChild> children_;       // still running
+  std::vector<std::size_t> carried_;         // processes that are not our children
+  std::vector<FileDescriptor> handles_;      // pidfds of processes that are not our children, by process
+  std::vector<bool> greeted_;                // by process: it has said hello
+  std::vector<std::vector<Outgoing>> held_;  // by process: what it gets with the welcome
   std::map<std::string, Group> groups_;
   std::map<std::int64_t, bool> epochs_;  // whether to train it, once decided
   std::vector<std::size_t> waiting_to_train_;

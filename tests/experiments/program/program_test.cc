@@ -51,7 +51,7 @@ TEST(ProcessList, ShowsRoleRankAndRun) {
   EXPECT_THAT(program.processes(), SizeIs(5));
 }
 
-// The columns of one row of a results file, by name.
+// One column of a results file, with its name.
 std::vector<std::string> column(const std::string& csv, std::size_t index) {
   std::vector<std::string> values;
   for (const std::string& line : lines_of(csv)) {
@@ -75,7 +75,8 @@ TEST(Results, AreThereAndAgreeWithEachOther) {
   EXPECT_EQ(summary["total_steps"], 2 * steps);
   EXPECT_EQ(summary["total_samples"], 2 * 4096);
   EXPECT_GT(summary["samples_per_second"], 0);
-  EXPECT_LE(summary["staleness_max"], 2);
+  // Between a pull and the push that follows, the other worker goes at most from one step behind to one ahead.
+  EXPECT_LE(summary["staleness_max"], 3);
   EXPECT_THAT(program.weights(), SizeIs(784 * 32 + 32 + 32 * 10 + 10));
   for (const char* log : {"worker-0.log", "worker-1.log", "server-0.log", "server-1.log", "evaluator-0.log"}) {
     EXPECT_TRUE(std::filesystem::exists(program.output() / "logs" / log)) << log;
@@ -96,6 +97,19 @@ TEST_P(Reproduction, FromTheConfigWrittenBackIsExact) {
   EXPECT_THAT(first.weights(), Not(IsEmpty()));
   EXPECT_TRUE(first.weights() == again.weights());
   EXPECT_EQ(text_of(first.output() / "config.toml"), text_of(again.output() / "config.toml"));
+}
+
+TEST(GlobalBatchSize, IsSharedAmongTheWorkers) {
+  Program program({"--mode=allreduce", "--workers=3", "--global-batch-size=48", "--steps=20", "--train-samples=4096",
+                   "--test-samples=512"});
+  ASSERT_EQ(program.wait().exit_code, 0);
+  constexpr std::size_t kSamplesColumn = 16;
+  std::vector<std::string> samples = column(program.steps_csv(), kSamplesColumn);
+  ASSERT_THAT(samples, SizeIs(1 + 3 * 20));
+  EXPECT_EQ(samples.front(), "samples");
+  samples.erase(samples.begin());
+  EXPECT_THAT(samples, testing::Each("16"));
+  EXPECT_EQ(program.summary()["total_samples"], 20 * 48);
 }
 
 TEST(Repeat, GivesSpread) {
@@ -120,15 +134,16 @@ TEST(TargetAccuracy, EndsTheTrainingAndTheTimeIsRecorded) {
     const nlohmann::json summary = program.summary();
     EXPECT_LT(summary["total_samples"], 500 * 4096);
     EXPECT_GT(summary["seconds_to_target"], 0);
-    EXPECT_GE(summary["samples_to_target"], 4096);
+    EXPECT_GT(summary["samples_to_target"], 0);
     EXPECT_GE(summary["final_test_accuracy"], 0.5);
     EXPECT_THAT(program.weights(), Not(IsEmpty()));
   }
 }
 
 TEST(Compare, ChecksEqualityThenPrintsModesSideBySideWithTheNoiseFloor) {
-  const ProgramEnd end = run_program({"compare", "--modes=local,allreduce,ps:async", "--model=mlp:784-32-10",
-                                      "--batch-size=16", "--train-samples=4096", "--test-samples=512", "--steps=60"});
+  const ProgramEnd end =
+      run_program({"compare", "--modes=local,allreduce,ps:async", "--model=mlp:784-32-10", "--batch-size=16",
+                   "--train-samples=4096", "--test-samples=512", "--steps=90", "--warmup-steps=60"});
   EXPECT_EQ(end.exit_code, 0) << end.err;
   EXPECT_THAT(end.out,
               ContainsRegex("^equality: local, allreduce and ps sync follow the same curve; [^\n]* at most\n"));
