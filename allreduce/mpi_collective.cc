@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <mpi.h>
 
-#include <cstdlib>
 #include <vector>
 
 #include "common/aligned_buffer.h"
@@ -65,11 +64,9 @@ class MpiCollective final : public Collective {
 
 }  // namespace
 
-bool started_by_mpirun() { return std::getenv("OMPI_COMM_WORLD_RANK") != nullptr; }
-
 Result<std::unique_ptr<Collective>> make_mpi_collective(int rank, int size) {
   int provided = MPI_THREAD_SINGLE;
-  // The communication thread makes all calls but the first and the last: never two at once.
+  // The communication thread and the compute thread both make calls, never two at once.
   SYNCOPATE_RETURN_IF_ERROR(check(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &provided), "MPI_Init"));
   auto collective = std::make_unique<MpiCollective>(rank, size);
   if (provided < MPI_THREAD_SERIALIZED) {

@@ -1,7 +1,7 @@
 // MpiCollective: Open MPI's own allreduce, for processes that mpirun has started. It brings its own wire.
 //
 // MPI's calls cannot be interrupted and know no deadline: a process that uses this collective watches its own progress
-// from another thread and ends itself when it stands still (experiments/process/watchdog.h).
+// from another thread and ends itself when it stands still (experiments/control/control_client.cc).
 #pragma once
 
 #include <memory>
@@ -9,9 +9,6 @@
 #include "allreduce/collective.h"
 
 namespace syncopate::allreduce {
-
-// Whether this process was started by Open MPI's mpirun.
-bool started_by_mpirun();
 
 // Initialises MPI (which ends when the collective is destroyed: one a process, ever) with this rank's place in
 // MPI_COMM_WORLD. Fails if the world is not as large as `size` or this process is not its `rank`.

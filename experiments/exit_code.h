@@ -1,6 +1,8 @@
 // How a run ended, as its exit code: one for each class of failure. README.md holds the same table.
 #pragma once
 
+#include "common/status.h"
+
 namespace syncopate::experiments {
 
 enum class ExitCode {
@@ -14,5 +16,8 @@ enum class ExitCode {
   kUnequal = 7,       // compare: modes that must follow the same curve do not
   kInterrupted = 130  // Ctrl-C
 };
+
+// The class that a failure belongs to.
+ExitCode exit_code_of(const Status& status);
 
 }  // namespace syncopate::experiments

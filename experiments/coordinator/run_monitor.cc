@@ -14,28 +14,6 @@ constexpr Duration kExplanationTime = std::chrono::milliseconds(1500);
 // Processes that were asked to stop have so long before they are killed.
 constexpr Duration kStopPatience = std::chrono::seconds(5);
 
-ExitCode exit_code_of(Code code) {
-  switch (code) {
-    case Code::kInvalidArgument:
-      return ExitCode::kUsage;
-    case Code::kNotFound:
-    case Code::kDataLoss:
-      return ExitCode::kData;
-    case Code::kResourceExhausted:
-      return ExitCode::kOutput;
-    case Code::kDeadlineExceeded:
-      return ExitCode::kTimeout;
-    case Code::kPeerLost:
-      return ExitCode::kProcessLost;
-    case Code::kCancelled:
-      return ExitCode::kInterrupted;
-    case Code::kOk:
-    case Code::kInternal:
-      return ExitCode::kInternal;
-  }
-  return ExitCode::kInternal;
-}
-
 std::string describe_workers(int count) { return count == 1 ? "1 worker goes" : fmt::format("{} workers go", count); }
 
 std::string describe_end(const ProcessEnd& end) {
@@ -118,7 +96,7 @@ void RunMonitor::on_failure(std::size_t process, const Status& status, const std
   if (processes_[process].state == State::kEnded) return;
   processes_[process].state = State::kFailed;
   if (stopping_ || processes_[process].lost) return;
-  Verdict verdict{exit_code_of(status.code()), fmt::format("{}: {}", describe(process, now), status.message())};
+  Verdict verdict{exit_code_of(status), fmt::format("{}: {}", describe(process, now), status.message())};
   const bool may_have_a_cause = status.code() == Code::kPeerLost || status.code() == Code::kDeadlineExceeded;
   if (!may_have_a_cause) return conclude(std::move(verdict), now);
   suspicions_.push_back({process, std::move(verdict), now + kExplanationTime});

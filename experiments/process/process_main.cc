@@ -92,7 +92,7 @@ int process_main(int argc, const char* const* argv) {
   const Status status = run_process(options);
   if (status.ok()) return static_cast<int>(ExitCode::kSuccess);
   spdlog::error("{}: {}", name_of(status.code()), status.message());
-  return static_cast<int>(ExitCode::kInternal);
+  return static_cast<int>(exit_code_of(status));
 }
 
 }  // namespace syncopate::experiments

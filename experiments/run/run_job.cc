@@ -51,20 +51,6 @@ Result<JobFacts> prepare(const RunConfig& config) {
                   .total_steps = config.steps > 0 ? config.steps : config.epochs * order.steps_per_epoch()};
 }
 
-ExitCode exit_code_before_launch(const Status& status) {
-  switch (status.code()) {
-    case Code::kInvalidArgument:
-      return ExitCode::kUsage;
-    case Code::kNotFound:
-    case Code::kDataLoss:
-      return ExitCode::kData;
-    case Code::kResourceExhausted:
-      return ExitCode::kOutput;
-    default:
-      return ExitCode::kInternal;
-  }
-}
-
 std::unique_ptr<Launcher> launcher_of(const RunConfig& config) {
   return config.launcher == LauncherKind::kMpirun ? make_mpirun_launcher() : make_local_launcher();
 }
@@ -102,12 +88,12 @@ JobResult run_job(const RunConfig& config, Interrupts& interrupts, Console& cons
   result.facts.run_id = std::filesystem::path(result.config.output).filename().string();
   const Result<JobFacts> job = prepare(result.config);
   if (!job.ok()) {
-    fail(result, exit_code_before_launch(job.status()), job.status().message());
+    fail(result, exit_code_of(job.status()), job.status().message());
     return result;
   }
   Result<ResultsWriter> results = ResultsWriter::create(result.config, this_environment());
   if (!results.ok()) {
-    fail(result, exit_code_before_launch(results.status()), results.status().message());
+    fail(result, exit_code_of(results.status()), results.status().message());
     return result;
   }
   for (int repeat = 0; repeat < result.config.repeat && result.exit == ExitCode::kSuccess; ++repeat) {
