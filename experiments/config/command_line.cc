@@ -38,8 +38,9 @@ Status unknown(const std::string& argument, const std::vector<OptionSpec>& table
     return wrong(
         fmt::format("{}: no such command; leave it out to run one job, or say compare to run several modes", argument));
   }
-  std::vector<std::string> known = {"help", "config", "modes"};
+  std::vector<std::string> known;
   for (const OptionSpec& option : table) known.push_back(option.name);
+  known.insert(known.end(), {"help", "config", "modes"});
   const std::string flag = argument.substr(0, argument.find('='));
   const std::string nearest = nearest_name(
       flag.substr(flag.find_first_not_of('-') == std::string::npos ? flag.size() : flag.find_first_not_of('-')), known);

@@ -10,6 +10,8 @@
 #include <cstring>
 #include <fstream>
 #include <map>
+#include <optional>
+#include <utility>
 #include <zmq.hpp>
 
 #include "experiments/config/toml.h"
@@ -154,12 +156,9 @@ class Coordinator {
         return on_snapshot(message.snapshot(), weights);
       case ToCoordinator::kEvaluation:
         return on_evaluation(message.evaluation(), now);
-      case ToCoordinator::kFinishQuestion: {
-        FromCoordinator answer;
-        answer.mutable_finish_answer()->set_send_weights(!final_asked_ && monitor_.chief() == process);
-        final_asked_ |= answer.finish_answer().send_weights();
-        return send(process, answer);
-      }
+      case ToCoordinator::kFinishQuestion:
+        waiting_to_finish_.push_back(process);
+        return settle_final_weights();
       case ToCoordinator::kFinished:
         outcome_.server_updates += message.finished().server().updates();
         outcome_.server_dropped += message.finished().server().dropped();
@@ -220,12 +219,33 @@ class Coordinator {
   void on_snapshot(const control::Snapshot& stamp, zmq::message_t& weights) {
     if (stamp.final()) {
       observer_.on_final_weights({weights.data<float>(), weights.size() / sizeof(float)});
+      final_received_ = true;
+      settle_final_weights();
     }
     FromCoordinator message;
     *message.mutable_snapshot() = stamp;
     const auto evaluator = by_identity_.find(fmt::format("{}-0", name_of(Role::kEvaluator)));
     send(evaluator->second, message, &weights);
     monitor_.on_snapshot_sent_to_evaluator();
+  }
+
+  // Every worker holds the final weights. The first that asks hands them in; the others stay until they have arrived,
+  // so that another can take over should that one be lost.
+  void settle_final_weights() {
+    const auto answer = [&](std::size_t process, bool send_weights) {
+      FromCoordinator message;
+      message.mutable_finish_answer()->set_send_weights(send_weights);
+      send(process, message);
+    };
+    if (final_received_) {
+      for (std::size_t process : std::exchange(waiting_to_finish_, {})) answer(process, false);
+      return;
+    }
+    std::erase_if(waiting_to_finish_, [&](std::size_t process) { return !monitor_.still_there(process); });
+    if (waiting_to_finish_.empty() || (hands_in_ && monitor_.still_there(*hands_in_))) return;
+    hands_in_ = waiting_to_finish_.front();
+    waiting_to_finish_.erase(waiting_to_finish_.begin());
+    answer(*hands_in_, true);
   }
 
   void on_evaluation(const control::Evaluation& evaluation, TimePoint now) {
@@ -290,7 +310,7 @@ class Coordinator {
         for (std::size_t i = 0; i < plan_.processes.size(); ++i) {
           if (plan_.processes[i].role == Role::kServer) send(i, message);
         }
-        return;
+        return settle_final_weights();
       }
       case MonitorAction::Kind::kReleaseTraining: {
         training_begun_ = true;
@@ -393,7 +413,9 @@ class Coordinator {
   std::vector<std::size_t> waiting_to_train_;
   std::optional<TimePoint> all_ended_;
   bool training_begun_ = false;
-  bool final_asked_ = false;
+  std::vector<std::size_t> waiting_to_finish_;
+  std::optional<std::size_t> hands_in_;  // who was asked for the final weights
+  bool final_received_ = false;
   std::int64_t dropped_ = 0;
   RunOutcome outcome_;
 };

@@ -81,7 +81,7 @@ class RunMonitor {
   bool over() const;  // every process has ended
   bool stopping() const { return stopping_; }
   const std::optional<Verdict>& verdict() const { return verdict_; }
-  // The worker that takes snapshots and hands in the final weights: the lowest rank still there, if any.
+  // The worker that takes snapshots: the lowest rank still there, if any.
   std::optional<std::size_t> chief() const;
   // It has neither finished nor failed, and has not been given up.
   bool still_there(std::size_t process) const;

@@ -45,7 +45,7 @@ Result<JobFacts> prepare(const RunConfig& config) {
   const std::unique_ptr<worker::ComputeBackend> backend = worker::make_reference_backend();
   const Result<std::unique_ptr<worker::Model>> model =
       worker::make_model(config.model, data->train->shape(), data->train->classes(), 1, *backend);
-  if (!model.ok()) return model.status().in("--model");
+  if (!model.ok()) return model.status();
   return JobFacts{.layout = (*model)->layout(),
                   .steps_per_epoch = order.steps_per_epoch(),
                   .total_steps = config.steps > 0 ? config.steps : config.epochs * order.steps_per_epoch()};
