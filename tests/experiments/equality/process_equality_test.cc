@@ -20,6 +20,10 @@ struct Job {
   int workers = 2;
 };
 
+void PrintTo(const Job& job, std::ostream* out) {
+  *out << job.model << ", " << job.optimizer << ", " << job.workers << " workers";
+}
+
 // The final weights after 100 steps at a hundredth of the usual rate (equality_test.cc says why).
 std::vector<float> train(const Job& job, int batch, const Flags& mode) {
   Flags flags{"--model=" + job.model,

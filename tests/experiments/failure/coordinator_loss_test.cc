@@ -4,15 +4,12 @@
 namespace syncopate::experiments {
 namespace {
 
-using testing::HasSubstr;
-
-const Flags kRing{"--mode=allreduce", "--workers=2"};
-const Flags kPs{"--mode=ps", "--consistency=async", "--workers=2", "--servers=1"};
-
 struct Launched {
   const char* name;
   Flags mode;
 };
+
+void PrintTo(const Launched& launched, std::ostream* out) { *out << launched.name; }
 
 class EndOfTheProgram : public testing::TestWithParam<Launched> {
  protected:

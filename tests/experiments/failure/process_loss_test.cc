@@ -16,6 +16,8 @@ struct Loss {
   int rank;
 };
 
+void PrintTo(const Loss& loss, std::ostream* out) { *out << loss.name; }
+
 const Flags kRing{"--mode=allreduce", "--workers=3"};
 const Flags kPsSync{"--mode=ps", "--consistency=sync", "--workers=2", "--servers=2"};
 const Flags kPsAsync{"--mode=ps", "--consistency=async", "--workers=2", "--servers=2"};

@@ -83,11 +83,15 @@ TEST(Results, AreThereAndAgreeWithEachOther) {
   }
 }
 
+// "local", "allreduce", "ps": the mode of flags whose first is --mode.
+const auto kModeAlone = [](const auto& flags) { return flags.param.front().substr(std::string("--mode=").size()); };
+
 class Reproduction : public testing::TestWithParam<Flags> {};
 
 INSTANTIATE_TEST_SUITE_P(Of, Reproduction,
                          testing::Values(Flags{"--mode=local"}, Flags{"--mode=allreduce", "--workers=3"},
-                                         Flags{"--mode=ps", "--consistency=sync", "--workers=2", "--servers=2"}));
+                                         Flags{"--mode=ps", "--consistency=sync", "--workers=2", "--servers=2"}),
+                         kModeAlone);
 
 TEST_P(Reproduction, FromTheConfigWrittenBackIsExact) {
   Program first(small(GetParam()));
