@@ -45,24 +45,42 @@ class PayloadLease final : public Message::Lease {
   zmq::message_t frame_;
 };
 
-// How ZeroMQ's I/O thread tells an endpoint that it has let go of a payload.
-struct LetGoSignal {
-  std::mutex mutex;
-  std::condition_variable changed;
-};
+// Payloads that ZeroMQ still reads from the callers' memory. Its I/O thread reports here when it has let go of one.
+class BorrowedPayloads {
+ public:
+  void add(const void* payload, const PendingSends::Counter& pending) {
+    const std::lock_guard lock(mutex_);
+    pending->fetch_add(1, std::memory_order_relaxed);
+    borrowed_.push_back({payload, pending});
+  }
 
-struct BorrowedPayload {
-  PendingSends::Counter pending;
-  std::shared_ptr<LetGoSignal> signal;
+  void let_go(const void* payload) {
+    const std::lock_guard lock(mutex_);
+    const auto found = std::ranges::find(borrowed_, payload, &Borrowed::payload);
+    found->pending->fetch_sub(1, std::memory_order_release);
+    borrowed_.erase(found);
+    changed_.notify_all();
+  }
+
+  // Returns when `pending` counts nothing, or at `time`.
+  void wait_until(const PendingSends& pending, TimePoint time) {
+    std::unique_lock lock(mutex_);
+    changed_.wait_until(lock, time, [&] { return pending.none(); });
+  }
+
+ private:
+  struct Borrowed {
+    const void* payload;
+    PendingSends::Counter pending;
+  };
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::vector<Borrowed> borrowed_;
 };
 
 // Called by ZeroMQ, on its own thread.
-void payload_let_go(void*, void* hint) {
-  const std::unique_ptr<BorrowedPayload> borrowed(static_cast<BorrowedPayload*>(hint));
-  const std::lock_guard lock(borrowed->signal->mutex);
-  borrowed->pending->fetch_sub(1, std::memory_order_release);
-  borrowed->signal->changed.notify_all();
-}
+void payload_let_go(void* payload, void* borrowed) { static_cast<BorrowedPayloads*>(borrowed)->let_go(payload); }
 
 class ZmqTransport final : public Transport {
  public:
@@ -139,13 +157,11 @@ class ZmqTransport final : public Transport {
   }
 
   Status wait(const PendingSends& pending, TimePoint deadline) override {
-    if (pending.none()) return Status();
-    std::unique_lock lock(let_go_->mutex);
     while (!pending.none()) {
       if (interrupted_.load()) return Status(Code::kCancelled, "interrupted");
       const TimePoint now = clock_.now();
       if (now >= deadline) return Status(Code::kDeadlineExceeded, "the network has not taken what was sent");
-      let_go_->changed.wait_until(lock, std::min(deadline, now + kSlice));
+      borrowed_.wait_until(pending, std::min(deadline, now + kSlice));
     }
     return Status();
   }
@@ -156,9 +172,9 @@ class ZmqTransport final : public Transport {
 
  private:
   zmq::message_t borrow(std::span<const std::byte> payload, const PendingSends::Counter& pending) {
-    auto borrowed = std::make_unique<BorrowedPayload>(BorrowedPayload{pending, let_go_});
-    pending->fetch_add(1, std::memory_order_relaxed);
-    return zmq::message_t(const_cast<std::byte*>(payload.data()), payload.size(), payload_let_go, borrowed.release());
+    void* memory = const_cast<std::byte*>(payload.data());
+    borrowed_.add(memory, pending);
+    return zmq::message_t(memory, payload.size(), payload_let_go, &borrowed_);
   }
 
   zmq::socket_t& outbox_to(int peer) {
@@ -239,7 +255,7 @@ class ZmqTransport final : public Transport {
   const int size_;
   const std::uint64_t run_;
   SteadyClock clock_;
-  const std::shared_ptr<LetGoSignal> let_go_ = std::make_shared<LetGoSignal>();
+  BorrowedPayloads borrowed_;          // outlives the context, whose thread reports to it
   std::vector<AlignedBuffer> memory_;  // outlives the context, whose thread reads it
   zmq::context_t context_;
   zmq::socket_t inbox_;
