@@ -153,9 +153,22 @@ ProgramEnd Program::wait(Duration limit) {
   int status = 0;
   waitpid(pid_, &status, 0);
   reaped_ = true;
+  if (kSanitized) expect_no_sanitizer_reports();
   return {.exit_code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status),
           .out = text_of(folder_.path() / "out.txt"),
           .err = text_of(folder_.path() / "err.txt")};
+}
+
+void Program::expect_no_sanitizer_reports() const {
+  std::vector<std::filesystem::path> files{folder_.path() / "err.txt"};
+  std::error_code ignored;  // there are no logs if nothing was launched
+  for (const auto& entry : std::filesystem::directory_iterator(output_ / "logs", ignored)) files.push_back(entry);
+  for (const std::filesystem::path& file : files) {
+    const std::string text = text_of(file);
+    for (const char* report : {"AddressSanitizer", "LeakSanitizer", "ThreadSanitizer", "runtime error: "}) {
+      EXPECT_EQ(text.find(report), std::string::npos) << file << ":\n" << text;
+    }
+  }
 }
 
 nlohmann::json Program::summary() const {

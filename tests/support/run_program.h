@@ -71,7 +71,8 @@ class Program {
   bool all_gone_within(Duration limit) const;
 
   void signal(int number) const;
-  // Its end. Past `limit` it is killed, and the test has failed.
+  // Its end. Past `limit` it is killed, and the test has failed; so it has if a sanitizer has reported anything in one
+  // of its processes, whose exit code says nothing once the run is ending.
   ProgramEnd wait(Duration limit = std::chrono::seconds(60) * kSlowness);
 
   // What it wrote. Of JSON that is not there, null.
@@ -82,6 +83,7 @@ class Program {
 
  private:
   void start(const std::vector<std::string>& command);
+  void expect_no_sanitizer_reports() const;
 
   TemporaryFolder folder_;
   std::filesystem::path output_;

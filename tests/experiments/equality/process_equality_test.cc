@@ -84,7 +84,7 @@ INSTANTIATE_TEST_SUITE_P(Of, EqualityWithOpenMpi, testing::ValuesIn(mpi_jobs()),
 });
 
 TEST_P(EqualityWithOpenMpi, Holds) {
-  if (testing_support::kSanitized) GTEST_SKIP() << "Open MPI does not run under sanitizers";
+  if (testing_support::kSanitized) GTEST_SKIP() << testing_support::kWhyNoMpi;
   expect_equality(GetParam(), {"--mode=allreduce", "--collective=mpi", "--launcher=mpirun"});
 }
 

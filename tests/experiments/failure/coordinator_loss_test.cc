@@ -14,8 +14,8 @@ void PrintTo(const Launched& launched, std::ostream* out) { *out << launched.nam
 class EndOfTheProgram : public testing::TestWithParam<Launched> {
  protected:
   void SetUp() override {
-    if (testing_support::kSanitized && std::ranges::count(GetParam().mode, "--launcher=mpirun") > 0) {
-      GTEST_SKIP() << "Open MPI does not run under sanitizers";
+    if (testing_support::kSanitized && std::ranges::count(GetParam().mode, "--collective=mpi") > 0) {
+      GTEST_SKIP() << testing_support::kWhyNoMpi;
     }
   }
 };
