@@ -3,7 +3,7 @@
 // What may differ is the order of sums: over W·B samples at once, or over W sums of B. That is one rounding of a
 // gradient, but training can magnify it without bound: a ReLU whose input is within rounding of zero is on in one mode
 // and off in the other, and adam divides a gradient that is nothing but rounding by its own size. At their usual rates
-// three jobs in ten has met such a unit within 100 steps, by chance of its seed, under sgd as under adam. So the modes
+// three jobs in ten have met such a unit within 100 steps, by chance of its seed, under sgd as under adam. So the modes
 // are compared at a hundredth of the usual rates, at which weights still move by far more than the tolerance; and, at
 // the usual rates, bit by bit with plain loops that sum in the same order.
 #include <fmt/format.h>
