@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
-#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include <condition_variable>
@@ -11,12 +10,10 @@
 #include <map>
 #include <mutex>
 #include <optional>
-#include <thread>
 #include <utility>
 #include <zmq.hpp>
 
-#include "common/file_descriptor.h"
-#include "experiments/control/control.pb.h"
+#include "experiments/control/control_line.h"
 #include "experiments/control/wire_records.h"
 #include "experiments/exit_code.h"
 
@@ -29,41 +26,23 @@ using control::ToCoordinator;
 constexpr Duration kRecordsEvery = std::chrono::milliseconds(200);
 // The regular deadlines of a wait come first; a process that passes them by this much cannot be helped.
 constexpr Duration kWatchdogMargin = std::chrono::seconds(2);
-constexpr std::chrono::milliseconds kLinger{1000};
-
-struct Outgoing {
-  zmq::message_t head;
-  std::optional<zmq::message_t> weights;
-};
-
-zmq::message_t serialize(const ToCoordinator& message) {
-  zmq::message_t frame(message.ByteSizeLong());
-  message.SerializeToArray(frame.data(), static_cast<int>(frame.size()));
-  return frame;
-}
 
 class Client final : public ControlClient {
  public:
-  Client(const ControlOptions& options, Activity& activity) : activity_(activity), context_(1) {
-    socket_ = zmq::socket_t(context_, zmq::socket_type::dealer);
-    socket_.set(zmq::sockopt::routing_id, fmt::format("{}-{}", name_of(options.role), options.rank));
-    socket_.set(zmq::sockopt::linger, static_cast<int>(kLinger.count()));
-    socket_.connect(options.address);
-    wake_ = FileDescriptor(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  Client(const ControlOptions& options, Activity& activity)
+      : activity_(activity), line_(options.address, control_identity(options.role, options.rank)) {
     ToCoordinator hello;
     hello.mutable_hello()->set_run_id(options.run_id);
     hello.mutable_hello()->set_pid(getpid());
     hello.mutable_hello()->set_host(host_name());
-    post(hello);
-    last_heard_ = last_change_ = clock_.now();
-    thread_ = std::jthread([this](const std::stop_token& stop) { loop(stop); });
+    line_.post(hello);
+    last_heard_ = last_change_ = next_beat_ = next_records_ = clock_.now();
+    line_.open(
+        {.on_message = [this](FromCoordinator& message, const zmq::message_t& weights) { handle(message, weights); },
+         .on_tick = [this](TimePoint now) { return tick(now); }});
   }
 
-  ~Client() override {
-    thread_.request_stop();
-    ring();
-    thread_.join();
-  }
+  ~Client() override { post_records(); }
 
   Status wait_for_welcome(TimePoint deadline) {
     std::unique_lock lock(mutex_);
@@ -130,7 +109,7 @@ class Client final : public ControlClient {
   void send_snapshot(const WeightsSnapshot& stamp, std::span<const float> weights) override {
     ToCoordinator message;
     *message.mutable_snapshot() = to_wire(stamp);
-    post(message, zmq::message_t(weights.data(), weights.size_bytes()));
+    line_.post(message, zmq::message_t(weights.data(), weights.size_bytes()));
   }
 
   Result<WeightsSnapshot> next_snapshot() override {
@@ -148,7 +127,7 @@ class Client final : public ControlClient {
     *evaluation.mutable_snapshot() = to_wire(stamp);
     evaluation.set_accuracy(accuracy);
     evaluation.set_loss(loss);
-    post(message);
+    line_.post(message);
   }
 
   void finished(std::int64_t updates, std::int64_t pushes, std::int64_t dropped) override {
@@ -158,7 +137,7 @@ class Client final : public ControlClient {
     server.set_pushes(pushes);
     server.set_dropped(dropped);
     post_records();
-    post(message);
+    line_.post(message);
   }
 
   void failed(const Status& status) override {
@@ -169,7 +148,7 @@ class Client final : public ControlClient {
     failure.set_operation(activity_.operation());
     failure.set_step(activity_.step());
     post_records();
-    post(message);
+    line_.post(message);
   }
 
  private:
@@ -179,30 +158,17 @@ class Client final : public ControlClient {
     return name;
   }
 
-  void ring() {
-    const std::uint64_t one = 1;
-    (void)!write(wake_.get(), &one, sizeof(one));
-  }
-
-  void post(const ToCoordinator& message, std::optional<zmq::message_t> weights = std::nullopt) {
-    {
-      const std::lock_guard lock(mutex_);
-      outgoing_.push_back({serialize(message), std::move(weights)});
-    }
-    ring();
-  }
-
   void post_records() {
     ToCoordinator records;
     {
       const std::lock_guard lock(mutex_);
       records.Swap(&records_);
     }
-    if (records.steps().steps_size() > 0) post(records);
+    if (records.steps().steps_size() > 0) line_.post(records);
   }
 
   Result<FromCoordinator> ask(const ToCoordinator& question, const std::string& key, TimePoint deadline) {
-    post(question);
+    line_.post(question);
     std::unique_lock lock(mutex_);
     answered_.wait_until(lock, deadline, [&] { return stopped_ || answers_.contains(key); });
     const auto found = answers_.find(key);
@@ -213,72 +179,25 @@ class Client final : public ControlClient {
 
   // The control thread.
 
-  void loop(const std::stop_token& stop) {
-    TimePoint next_beat = clock_.now(), next_records = next_beat;
-    while (!stop.stop_requested()) {
-      send_queued();
-      receive_all();
-      const TimePoint now = clock_.now();
-      if (now >= next_beat) {
-        beat();
-        next_beat = now + beat_interval();
-      }
-      if (now >= next_records) {
-        post_records();
-        send_queued();
-        next_records = now + kRecordsEvery;
-      }
-      check_coordinator(now);
-      check_own_progress(now);
-      wait_until(std::min(next_beat, next_records));
+  TimePoint tick(TimePoint now) {
+    if (now >= next_beat_) {
+      beat();
+      next_beat_ = now + std::min<Duration>(std::chrono::seconds(1), timeout() / 10);
     }
-    post_records();
-    send_queued();
-  }
-
-  Duration beat_interval() {
-    const std::lock_guard lock(mutex_);
-    return std::min<Duration>(std::chrono::seconds(1), timeout_ / 10);
-  }
-
-  void wait_until(TimePoint time) {
-    const auto left = std::chrono::ceil<std::chrono::milliseconds>(time - clock_.now());
-    zmq::pollitem_t items[] = {{socket_.handle(), 0, ZMQ_POLLIN, 0}, {nullptr, wake_.get(), ZMQ_POLLIN, 0}};
-    zmq::poll(items, 2, std::max(left, std::chrono::milliseconds(0)));
-    std::uint64_t rings = 0;
-    (void)!read(wake_.get(), &rings, sizeof(rings));
-  }
-
-  void send_queued() {
-    while (true) {
-      Outgoing next;
-      {
-        const std::lock_guard lock(mutex_);
-        if (outgoing_.empty()) return;
-        next = std::move(outgoing_.front());
-        outgoing_.pop_front();
-      }
-      socket_.send(next.head, next.weights ? zmq::send_flags::sndmore : zmq::send_flags::none);
-      if (next.weights) socket_.send(*next.weights, zmq::send_flags::none);
+    if (now >= next_records_) {
+      post_records();
+      next_records_ = now + kRecordsEvery;
     }
+    check_coordinator(now);
+    check_own_progress(now);
+    return std::min(next_beat_, next_records_);
   }
 
   void beat() {
     ToCoordinator message;
     message.mutable_heartbeat()->set_operation(activity_.operation());
     message.mutable_heartbeat()->set_step(activity_.step());
-    zmq::message_t frame = serialize(message);
-    socket_.send(frame, zmq::send_flags::none);
-  }
-
-  void receive_all() {
-    zmq::message_t head;
-    while (socket_.recv(head, zmq::recv_flags::dontwait)) {
-      zmq::message_t weights;
-      if (head.more()) (void)socket_.recv(weights, zmq::recv_flags::none);
-      FromCoordinator message;
-      if (message.ParseFromArray(head.data(), static_cast<int>(head.size()))) handle(message, weights);
-    }
+    line_.post(message);
   }
 
   void handle(FromCoordinator& message, const zmq::message_t& weights) {
@@ -359,9 +278,7 @@ class Client final : public ControlClient {
     const Duration still = now - last_change_;
     if (still < timeout() + kWatchdogMargin) return;
     failed(Status(Code::kDeadlineExceeded, fmt::format("no progress for {:.0f} s", seconds(still))));
-    send_queued();
-    socket_.close();
-    context_.close();  // waits, as long as the socket lingers, for what is queued
+    line_.flush_and_close();
     _exit(static_cast<int>(ExitCode::kTimeout));
   }
 
@@ -372,13 +289,9 @@ class Client final : public ControlClient {
 
   Activity& activity_;
   SteadyClock clock_;
-  zmq::context_t context_;
-  zmq::socket_t socket_;
-  FileDescriptor wake_;
 
   std::mutex mutex_;  // of what follows
   std::condition_variable answered_;
-  std::deque<Outgoing> outgoing_;
   ToCoordinator records_;
   std::map<std::string, FromCoordinator> answers_;
   std::deque<WeightsSnapshot> snapshots_;
@@ -394,12 +307,14 @@ class Client final : public ControlClient {
   bool stop_called_ = false;
 
   // Of the control thread alone.
+  TimePoint next_beat_{};
+  TimePoint next_records_{};
   TimePoint last_heard_{};
   TimePoint last_change_{};
   bool coordinator_is_silent_ = false;
   std::uint64_t changes_ = 0;
 
-  std::jthread thread_;
+  ControlLine line_;  // last: its thread uses all of the above, and ends first
 };
 
 }  // namespace

@@ -1,13 +1,8 @@
 #include "experiments/coordinator/coordinator.h"
 
 #include <fmt/format.h>
-#include <signal.h>
-#include <spdlog/spdlog.h>
-#include <sys/syscall.h>
-#include <sys/wait.h>
 
 #include <algorithm>
-#include <cstring>
 #include <fstream>
 #include <map>
 #include <optional>
@@ -15,8 +10,9 @@
 #include <zmq.hpp>
 
 #include "experiments/config/toml.h"
-#include "experiments/control/control.pb.h"
+#include "experiments/control/control_server.h"
 #include "experiments/control/wire_records.h"
+#include "experiments/coordinator/process_table.h"
 
 namespace syncopate::experiments {
 namespace {
@@ -55,41 +51,18 @@ class Coordinator {
             plan,
             {.survives_worker_loss = survives_worker_loss(config), .timeout = from_seconds(config.timeout_seconds)},
             clock_.now()),
-        context_(1),
-        socket_(context_, zmq::socket_type::router),
-        handles_(plan.processes.size()),
-        greeted_(plan.processes.size()),
-        held_(plan.processes.size()) {
-    socket_.set(zmq::sockopt::linger, 500);
-    socket_.bind("tcp://127.0.0.1:*");
-    for (std::size_t i = 0; i < plan.processes.size(); ++i) {
-      const ProcessSpec& process = plan.processes[i];
-      by_identity_[fmt::format("{}-{}", name_of(process.role), process.rank)] = i;
-    }
-  }
-
-  // Whatever happens, nothing that was started lives on.
-  ~Coordinator() {
-    for (const StartedChild& child : children_) {
-      kill(child.pid, SIGKILL);
-      waitpid(child.pid, nullptr, 0);
-    }
-  }
+        control_(plan) {}
 
   Result<RunOutcome> run(Launcher& launcher, const CoordinatorOptions& options) {
     Result<std::vector<StartedChild>> children =
-        launcher.start(plan_, {options.program, socket_.get(zmq::sockopt::last_endpoint), options.log_directory});
+        launcher.start(plan_, {options.program, control_.address(), options.log_directory});
     if (!children.ok()) return children.status();
-    children_ = std::move(*children);
-    for (std::size_t i = 0; i < plan_.processes.size(); ++i) {
-      if (std::ranges::find(children_, i, &StartedChild::process) == children_.end()) carried_.push_back(i);
-    }
-    while (!monitor_.over() || !children_.empty()) {
+    processes_.emplace(plan_.processes.size(), std::move(*children));
+    while (!monitor_.over() || !processes_->empty()) {
       wait();
       if (interrupts_.take()) monitor_.on_interrupt(clock_.now());
       receive_all();
-      look_at_children();
-      look_at_grandchildren();
+      for (const ProcessTable::Ended& ended : processes_->take_ended()) on_ended(ended);
       const TimePoint now = clock_.now();
       if (Status status = observer_.on_tick(now); !status.ok()) monitor_.on_output_failure(status, now);
       monitor_.on_tick(now);
@@ -102,32 +75,17 @@ class Coordinator {
 
  private:
   void wait() {
-    std::vector<zmq::pollitem_t> items{{socket_.handle(), 0, ZMQ_POLLIN, 0},
-                                       {nullptr, interrupts_.handle(), ZMQ_POLLIN, 0}};
-    for (const StartedChild& child : children_) items.push_back({nullptr, child.handle.get(), ZMQ_POLLIN, 0});
-    for (const FileDescriptor& handle : handles_) {
-      if (handle.open()) items.push_back({nullptr, handle.get(), ZMQ_POLLIN, 0});
-    }
+    std::vector<zmq::pollitem_t> items{control_.incoming(), {nullptr, interrupts_.handle(), ZMQ_POLLIN, 0}};
+    for (int handle : processes_->handles()) items.push_back({nullptr, handle, ZMQ_POLLIN, 0});
     zmq::poll(items.data(), items.size(), kTick);
   }
 
-  // Messages in.
+  // Messages.
 
   void receive_all() {
-    zmq::message_t identity, head;
-    while (socket_.recv(identity, zmq::recv_flags::dontwait)) {
-      zmq::message_t weights;
-      const bool has_head = identity.more() && socket_.recv(head, zmq::recv_flags::none);
-      if (has_head && head.more()) (void)socket_.recv(weights, zmq::recv_flags::none);
-      ToCoordinator message;
-      const auto sender = by_identity_.find(identity.to_string());
-      if (!has_head || sender == by_identity_.end() ||
-          !message.ParseFromArray(head.data(), static_cast<int>(head.size()))) {
-        if (dropped_++ == 0) spdlog::warn("a stranger's message was dropped");
-        continue;
-      }
-      monitor_.on_heard(sender->second, clock_.now());
-      handle(sender->second, message, weights);
+    while (std::optional<ControlServer::Received> received = control_.receive()) {
+      monitor_.on_heard(received->process, clock_.now());
+      handle(received->process, received->message, received->weights);
     }
   }
 
@@ -142,7 +100,7 @@ class Coordinator {
         monitor_.on_heartbeat(process, message.heartbeat().operation(), message.heartbeat().step(), now);
         FromCoordinator answer;
         answer.mutable_alive();
-        return send(process, answer);
+        return control_.send(process, answer);
       }
       case ToCoordinator::kSteps: {
         if (plan_.processes[process].role != Role::kWorker) return;
@@ -175,14 +133,10 @@ class Coordinator {
   void welcome(std::size_t process, const control::Hello& hello, TimePoint now) {
     if (hello.run_id() != plan_.run_id) return;
     monitor_.on_hello(process, hello.pid(), hello.host(), now);
-    if (is_carried(process) && hello.host() == plan_.processes[process].host) {
-      handles_[process] = FileDescriptor(static_cast<int>(syscall(SYS_pidfd_open, static_cast<pid_t>(hello.pid()), 0)));
+    if (processes_->is_carried(process) && hello.host() == plan_.processes[process].host) {
+      processes_->watch_carried(process, static_cast<pid_t>(hello.pid()));
     }
-    FromCoordinator answer;
-    answer.mutable_welcome()->set_config_toml(to_toml(config_));
-    transmit(process, {frame_of(answer), std::nullopt});
-    greeted_[process] = true;
-    for (Outgoing& message : std::exchange(held_[process], {})) transmit(process, std::move(message));
+    control_.welcome(process, to_toml(config_));
   }
 
   void publish(std::size_t process, const control::Publish& publish) {
@@ -195,7 +149,7 @@ class Coordinator {
     answer.mutable_members()->set_group(publish.group());
     for (const auto& [rank, value] : group.members) answer.mutable_members()->add_values(value);
     // A process with several members in the group gets an answer for each.
-    for (std::size_t asker : std::exchange(group.askers, {})) send(asker, answer);
+    for (std::size_t asker : std::exchange(group.askers, {})) control_.send(asker, answer);
   }
 
   void on_epoch_question(std::size_t process, std::int64_t epoch, TimePoint now) {
@@ -212,8 +166,8 @@ class Coordinator {
     FromCoordinator answer;
     answer.mutable_epoch_answer()->set_epoch(epoch);
     answer.mutable_epoch_answer()->set_go_on(decision->second);
-    answer.mutable_epoch_answer()->set_snapshot(monitor_.chief() == process);
-    send(process, answer);
+    answer.mutable_epoch_answer()->set_snapshot(monitor_.chief() == process && monitor_.evaluator_keeps_up());
+    control_.send(process, answer);
   }
 
   void on_snapshot(const control::Snapshot& stamp, zmq::message_t& weights) {
@@ -224,9 +178,9 @@ class Coordinator {
     }
     FromCoordinator message;
     *message.mutable_snapshot() = stamp;
-    const auto evaluator = by_identity_.find(fmt::format("{}-0", name_of(Role::kEvaluator)));
-    send(evaluator->second, message, &weights);
-    monitor_.on_snapshot_sent_to_evaluator();
+    const auto evaluator = std::ranges::find(plan_.processes, Role::kEvaluator, &ProcessSpec::role);
+    monitor_.on_snapshot_sent_to_evaluator(weights.size());
+    control_.send(static_cast<std::size_t>(evaluator - plan_.processes.begin()), message, std::move(weights));
   }
 
   // Every worker holds the final weights. The first that asks hands them in; the others stay until they have arrived,
@@ -235,7 +189,7 @@ class Coordinator {
     const auto answer = [&](std::size_t process, bool send_weights) {
       FromCoordinator message;
       message.mutable_finish_answer()->set_send_weights(send_weights);
-      send(process, message);
+      control_.send(process, message);
     };
     if (final_received_) {
       for (std::size_t process : std::exchange(waiting_to_finish_, {})) answer(process, false);
@@ -260,55 +214,22 @@ class Coordinator {
     monitor_.on_evaluation(now);
   }
 
-  // Messages out.
-
-  struct Outgoing {
-    zmq::message_t head;
-    std::optional<zmq::message_t> weights;
-  };
-
-  static zmq::message_t frame_of(const FromCoordinator& message) {
-    zmq::message_t frame(message.ByteSizeLong());
-    message.SerializeToArray(frame.data(), static_cast<int>(frame.size()));
-    return frame;
-  }
-
-  // A router drops what is meant for somebody who is not connected. Who has not said hello gets it with the welcome;
-  // who is gone needs it no more.
-  void send(std::size_t process, const FromCoordinator& message, zmq::message_t* weights = nullptr) {
-    Outgoing outgoing{frame_of(message), std::nullopt};
-    if (weights != nullptr) outgoing.weights = std::move(*weights);
-    if (!greeted_[process]) {
-      held_[process].push_back(std::move(outgoing));
-    } else {
-      transmit(process, std::move(outgoing));
-    }
-  }
-
-  void transmit(std::size_t process, Outgoing message) {
-    const ProcessSpec& to = plan_.processes[process];
-    zmq::message_t identity(fmt::format("{}-{}", name_of(to.role), to.rank));
-    socket_.send(identity, zmq::send_flags::sndmore);
-    socket_.send(message.head, message.weights ? zmq::send_flags::sndmore : zmq::send_flags::none);
-    if (message.weights) socket_.send(*message.weights, zmq::send_flags::none);
-  }
-
   void act(const MonitorAction& action) {
     switch (action.kind) {
       case MonitorAction::Kind::kStopAll: {
         FromCoordinator message;
         message.mutable_stop()->set_reason(action.text);
-        for (std::size_t i = 0; i < plan_.processes.size(); ++i) send(i, message);
+        for (std::size_t i = 0; i < plan_.processes.size(); ++i) control_.send(i, message);
         return;
       }
       case MonitorAction::Kind::kKill:
-        return kill_process(action.process);
+        return processes_->kill_process(action.process);
       case MonitorAction::Kind::kWorkerLost: {
         observer_.on_worker_lost(action.rank);
         FromCoordinator message;
         message.mutable_worker_lost()->set_rank(action.rank);
         for (std::size_t i = 0; i < plan_.processes.size(); ++i) {
-          if (plan_.processes[i].role == Role::kServer) send(i, message);
+          if (plan_.processes[i].role == Role::kServer) control_.send(i, message);
         }
         return settle_final_weights();
       }
@@ -326,17 +247,13 @@ class Coordinator {
 
   // Processes.
 
-  bool is_carried(std::size_t process) const { return std::ranges::find(carried_, process) != carried_.end(); }
-
-  void kill_process(std::size_t process) {
-    if (handles_[process].open()) {
-      syscall(SYS_pidfd_send_signal, handles_[process].get(), SIGKILL, nullptr, 0);
-      return;
+  void on_ended(const ProcessTable::Ended& ended) {
+    if (!ended.process) {
+      return monitor_.on_carrier_end(processes_->carried(), ended.end, ended.name, last_line_of(ended.log_file),
+                                     clock_.now());
     }
-    for (const StartedChild& child : children_) {
-      // Under mpirun a process that has not said hello can only be reached through what carries it.
-      if (child.process == process || (!child.process && is_carried(process))) kill(child.pid, SIGKILL);
-    }
+    if (!ended.end.signal) hear_last_words(*ended.process);
+    monitor_.on_end(*ended.process, ended.end, clock_.now());
   }
 
   // Takes what a process that has ended without being killed has still said: it has been sent, but not yet received.
@@ -344,7 +261,7 @@ class Coordinator {
     const TimePoint deadline = clock_.now() + kLastWordsTime;
     receive_all();
     while (!monitor_.stopping() && monitor_.still_there(process) && clock_.now() < deadline) {
-      zmq::pollitem_t item{socket_.handle(), 0, ZMQ_POLLIN, 0};
+      zmq::pollitem_t item = control_.incoming();
       zmq::poll(&item, 1, std::chrono::ceil<std::chrono::milliseconds>(deadline - clock_.now()));
       receive_all();
     }
@@ -354,39 +271,7 @@ class Coordinator {
   void end_carriers(TimePoint now) {
     if (!monitor_.over()) return;
     if (!all_ended_) all_ended_ = now;
-    if (now - *all_ended_ < kCarrierPatience) return;
-    for (const StartedChild& child : children_) kill(child.pid, SIGKILL);
-  }
-
-  void look_at_children() {
-    std::erase_if(children_, [&](const StartedChild& child) {
-      int status = 0;
-      if (waitpid(child.pid, &status, WNOHANG) != child.pid) return false;
-      ProcessEnd end;
-      if (WIFSIGNALED(status)) end.signal = WTERMSIG(status);
-      if (WIFEXITED(status)) end.exit_code = WEXITSTATUS(status);
-      if (child.process) {
-        if (!end.signal) hear_last_words(*child.process);
-        monitor_.on_end(*child.process, end, clock_.now());
-      } else {
-        if (!end.signal) look_at_grandchildren();
-        monitor_.on_carrier_end(carried_, end, child.name, last_line_of(child.log_file), clock_.now());
-      }
-      return true;
-    });
-  }
-
-  // Processes whose parent is not we: they can be seen to end, but not how.
-  void look_at_grandchildren() {
-    for (std::size_t i = 0; i < handles_.size(); ++i) {
-      if (!handles_[i].open()) continue;
-      zmq::pollitem_t item{nullptr, handles_[i].get(), ZMQ_POLLIN, 0};
-      zmq::poll(&item, 1, std::chrono::milliseconds(0));
-      if (item.revents == 0) continue;
-      handles_[i] = FileDescriptor();
-      hear_last_words(i);
-      monitor_.on_end(i, {}, clock_.now());
-    }
+    if (now - *all_ended_ >= kCarrierPatience) processes_->kill_children();
   }
 
   struct Group {
@@ -400,14 +285,8 @@ class Coordinator {
   Interrupts& interrupts_;
   SteadyClock clock_;
   RunMonitor monitor_;
-  zmq::context_t context_;
-  zmq::socket_t socket_;
-  std::map<std::string, std::size_t> by_identity_;
-  std::vector<StartedChild> children_;       // still running
-  std::vector<std::size_t> carried_;         // processes that are not our children
-  std::vector<FileDescriptor> handles_;      // pidfds of processes that are not our children, by process
-  std::vector<bool> greeted_;                // by process: it has said hello
-  std::vector<std::vector<Outgoing>> held_;  // by process: what it gets with the welcome
+  ControlServer control_;
+  std::optional<ProcessTable> processes_;  // once they have been started
   std::map<std::string, Group> groups_;
   std::map<std::int64_t, bool> epochs_;  // whether to train it, once decided
   std::vector<std::size_t> waiting_to_train_;
@@ -416,7 +295,6 @@ class Coordinator {
   std::vector<std::size_t> waiting_to_finish_;
   std::optional<std::size_t> hands_in_;  // who was asked for the final weights
   bool final_received_ = false;
-  std::int64_t dropped_ = 0;
   RunOutcome outcome_;
 };
 

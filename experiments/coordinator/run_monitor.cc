@@ -63,8 +63,23 @@ void RunMonitor::release_training_if_all_ready() {
   actions_.push_back({MonitorAction::Kind::kReleaseTraining});
 }
 
+void RunMonitor::on_snapshot_sent_to_evaluator(std::size_t bytes) {
+  ++evaluations_due_;
+  snapshot_bytes_ = bytes;
+}
+
+bool RunMonitor::evaluator_keeps_up() {
+  if (evaluations_due_ < 2 || (evaluations_due_ + 1) * snapshot_bytes_ <= options_.evaluation_backlog) return true;
+  if (!std::exchange(reported_backlog_, true)) {
+    actions_.push_back(
+        {MonitorAction::Kind::kReport, 0, 0,
+         fmt::format("{} snapshots wait to be evaluated; until fewer do, epochs are not evaluated", evaluations_due_)});
+  }
+  return false;
+}
+
 void RunMonitor::on_evaluation(TimePoint now) {
-  --evaluations_due_;
+  if (evaluations_due_ > 0) --evaluations_due_;
   if (end_by_) end_by_ = now + options_.timeout;
   stop_if_all_done(now);
 }
@@ -87,7 +102,7 @@ void RunMonitor::stop_if_all_done(TimePoint now) {
   }
   if (!workers_done) return;
   if (!end_by_) end_by_ = now + options_.timeout;
-  if (servers_done && evaluations_due_ <= 0) begin_stopping("", now);
+  if (servers_done && evaluations_due_ == 0) begin_stopping("", now);
 }
 
 void RunMonitor::on_failure(std::size_t process, const Status& status, const std::string& operation, std::int64_t step,

@@ -50,6 +50,8 @@ class RunMonitor {
   struct Options {
     bool survives_worker_loss = false;  // ps with async or bounded
     Duration timeout = std::chrono::seconds(30);
+    // Weights that may wait to be evaluated, in bytes: beyond that snapshots are left out. Two may wait in any case.
+    std::size_t evaluation_backlog = std::size_t{256} << 20;
   };
 
   // `plan` must outlive the monitor. The run begins `now`.
@@ -60,7 +62,7 @@ class RunMonitor {
   void on_heard(std::size_t process, TimePoint now);
   void on_heartbeat(std::size_t process, const std::string& operation, std::int64_t step, TimePoint now);
   void on_ready_to_train(std::size_t process, TimePoint now);
-  void on_snapshot_sent_to_evaluator() { ++evaluations_due_; }
+  void on_snapshot_sent_to_evaluator(std::size_t bytes);
   void on_evaluation(TimePoint now);
   void on_finished(std::size_t process, TimePoint now);
   void on_failure(std::size_t process, const Status& status, const std::string& operation, std::int64_t step,
@@ -83,6 +85,9 @@ class RunMonitor {
   const std::optional<Verdict>& verdict() const { return verdict_; }
   // The worker that takes snapshots: the lowest rank still there, if any.
   std::optional<std::size_t> chief() const;
+  // Whether a snapshot that is taken now will be evaluated before too many others wait. Reports the first time that
+  // it will not.
+  bool evaluator_keeps_up();
   // It has neither finished nor failed, and has not been given up.
   bool still_there(std::size_t process) const;
 
@@ -129,7 +134,9 @@ class RunMonitor {
   bool killed_all_ = false;
   TimePoint kill_at_{};              // when stopping: patience ends
   std::optional<TimePoint> end_by_;  // once all workers have finished: when the rest must have, too
-  int evaluations_due_ = 0;
+  std::size_t evaluations_due_ = 0;
+  std::size_t snapshot_bytes_ = 0;  // of each
+  bool reported_backlog_ = false;
 };
 
 }  // namespace syncopate::experiments

@@ -1,0 +1,103 @@
+#include "experiments/control/control_line.h"
+
+#include <fmt/format.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <utility>
+
+namespace syncopate::experiments {
+namespace {
+
+constexpr int kLingerMilliseconds = 1000;
+
+}  // namespace
+
+std::string control_identity(Role role, int rank) { return fmt::format("{}-{}", name_of(role), rank); }
+
+ControlLine::ControlLine(const std::string& address, const std::string& identity)
+    : context_(1),
+      socket_(context_, zmq::socket_type::dealer),
+      wake_(FileDescriptor(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK))) {
+  socket_.set(zmq::sockopt::routing_id, identity);
+  socket_.set(zmq::sockopt::linger, kLingerMilliseconds);
+  socket_.connect(address);
+}
+
+ControlLine::~ControlLine() {
+  thread_.request_stop();
+  wake();
+  if (thread_.joinable()) thread_.join();
+}
+
+void ControlLine::open(Handlers handlers) {
+  handlers_ = std::move(handlers);
+  thread_ = std::jthread([this](const std::stop_token& stop) { loop(stop); });
+}
+
+void ControlLine::post(const control::ToCoordinator& message, std::optional<zmq::message_t> weights) {
+  Outgoing outgoing{zmq::message_t(message.ByteSizeLong()), std::move(weights)};
+  message.SerializeToArray(outgoing.head.data(), static_cast<int>(outgoing.head.size()));
+  {
+    const std::lock_guard lock(mutex_);
+    queue_.push_back(std::move(outgoing));
+  }
+  wake();
+}
+
+void ControlLine::loop(const std::stop_token& stop) {
+  while (!stop.stop_requested()) {
+    send_queued();
+    receive_all();
+    const TimePoint next = handlers_.on_tick(clock_.now());
+    wait_until(next);
+  }
+  send_queued();
+}
+
+void ControlLine::wait_until(TimePoint time) {
+  const auto left = std::chrono::ceil<std::chrono::milliseconds>(time - clock_.now());
+  zmq::pollitem_t items[] = {{socket_.handle(), 0, ZMQ_POLLIN, 0}, {nullptr, wake_.get(), ZMQ_POLLIN, 0}};
+  zmq::poll(items, 2, std::max(left, std::chrono::milliseconds(0)));
+  std::uint64_t wakes = 0;
+  (void)!read(wake_.get(), &wakes, sizeof(wakes));
+}
+
+void ControlLine::wake() {
+  const std::uint64_t one = 1;
+  (void)!write(wake_.get(), &one, sizeof(one));
+}
+
+void ControlLine::send_queued() {
+  while (true) {
+    Outgoing next;
+    {
+      const std::lock_guard lock(mutex_);
+      if (queue_.empty()) return;
+      next = std::move(queue_.front());
+      queue_.pop_front();
+    }
+    socket_.send(next.head, next.weights ? zmq::send_flags::sndmore : zmq::send_flags::none);
+    if (next.weights) socket_.send(*next.weights, zmq::send_flags::none);
+  }
+}
+
+void ControlLine::receive_all() {
+  zmq::message_t head;
+  while (socket_.recv(head, zmq::recv_flags::dontwait)) {
+    zmq::message_t weights;
+    if (head.more()) (void)socket_.recv(weights, zmq::recv_flags::none);
+    control::FromCoordinator message;
+    if (message.ParseFromArray(head.data(), static_cast<int>(head.size()))) handlers_.on_message(message, weights);
+  }
+}
+
+void ControlLine::flush_and_close() {
+  send_queued();
+  socket_.close();
+  context_.close();  // waits, as long as the socket lingers, for what is on its way
+}
+
+}  // namespace syncopate::experiments

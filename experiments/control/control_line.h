@@ -1,0 +1,72 @@
+// ControlLine: moves messages between a process and the coordinator, on a thread of its own.
+#pragma once
+
+#include <chrono>
+#include <deque>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <zmq.hpp>
+
+#include "common/clock.h"
+#include "common/file_descriptor.h"
+#include "experiments/control/control.pb.h"
+#include "experiments/plan/job_plan.h"
+
+namespace syncopate::experiments {
+
+// Under which name a process connects: "worker-1".
+std::string control_identity(Role role, int rank);
+
+class ControlLine {
+ public:
+  // What the line's thread calls.
+  struct Handlers {
+    // A message, and the weights that came with it, if any.
+    std::function<void(control::FromCoordinator& message, const zmq::message_t& weights)> on_message;
+    // After every message and every wait. Returns when it wants to be called again, at the latest.
+    std::function<TimePoint(TimePoint now)> on_tick;
+  };
+
+  // Connects to the coordinator at `address` as `identity`. Throws zmq::error_t where that cannot be an address.
+  ControlLine(const std::string& address, const std::string& identity);
+  // What is queued is sent first.
+  ~ControlLine();
+  ControlLine(const ControlLine&) = delete;
+  ControlLine& operator=(const ControlLine&) = delete;
+
+  // Starts the thread; once.
+  void open(Handlers handlers);
+  // Queues a message. Any thread.
+  void post(const control::ToCoordinator& message, std::optional<zmq::message_t> weights = std::nullopt);
+  // Sends what is queued and waits, for a second at most, until it has left. For the line's thread, as the last that
+  // is done with the line.
+  void flush_and_close();
+
+ private:
+  struct Outgoing {
+    zmq::message_t head;
+    std::optional<zmq::message_t> weights;
+  };
+
+  void loop(const std::stop_token& stop);
+  void wait_until(TimePoint time);
+  void send_queued();
+  void receive_all();
+  void wake();
+
+  SteadyClock clock_;
+  zmq::context_t context_;
+  zmq::socket_t socket_;  // of the thread, once it runs
+  FileDescriptor wake_;   // eventfd: something is queued
+  Handlers handlers_;
+
+  std::mutex mutex_;
+  std::deque<Outgoing> queue_;
+
+  std::jthread thread_;
+};
+
+}  // namespace syncopate::experiments

@@ -1,0 +1,61 @@
+// ControlServer: the coordinator's end of the processes' control connections, by index in the plan.
+//
+// Used by one thread. Errors of the socket are zmq::error_t.
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+#include <zmq.hpp>
+
+#include "experiments/control/control.pb.h"
+#include "experiments/plan/job_plan.h"
+
+namespace syncopate::experiments {
+
+class ControlServer {
+ public:
+  struct Received {
+    std::size_t process = 0;
+    control::ToCoordinator message;
+    zmq::message_t weights;  // empty where the message has none
+  };
+
+  // Listens on a free port of the loopback interface. `plan` must outlive the server.
+  explicit ControlServer(const JobPlan& plan);
+
+  // What processes connect to.
+  std::string address() const { return socket_.get(zmq::sockopt::last_endpoint); }
+  // To be polled for what has come in.
+  zmq::pollitem_t incoming() { return {socket_.handle(), 0, ZMQ_POLLIN, 0}; }
+  // The next message, if one has come. What is not from a process of the plan, or is no message, is dropped.
+  std::optional<Received> receive();
+
+  // A process that has not been welcomed yet gets the message right after its welcome; one that is gone, never.
+  void send(std::size_t process, const control::FromCoordinator& message, zmq::message_t weights = {});
+  // The first answer to a process, once it has said hello.
+  void welcome(std::size_t process, const std::string& config_toml);
+
+ private:
+  struct Outgoing {
+    zmq::message_t head;
+    zmq::message_t weights;
+  };
+  struct Line {
+    std::string identity;
+    bool welcomed = false;  // before that the router does not know the process, and would drop what is meant for it
+    std::vector<Outgoing> held;
+  };
+
+  void transmit(const Line& line, Outgoing message);
+
+  zmq::context_t context_;
+  zmq::socket_t socket_;
+  std::vector<Line> lines_;                         // by process
+  std::map<std::string, std::size_t> by_identity_;  // process
+  bool warned_ = false;
+};
+
+}  // namespace syncopate::experiments
