@@ -17,8 +17,8 @@ namespace syncopate::experiments {
 // `base` has been validated, and so has every run.
 ExitCode compare(const RunConfig& base, const std::vector<ComparedRun>& runs, Interrupts& interrupts);
 
-// The largest absolute difference between two sets of weights, relative to the largest absolute weight of the first.
-// Infinite where they differ in length or are not numbers.
-double largest_relative_difference(const std::vector<float>& first, const std::vector<float>& second);
+// How far two sets of weights lie apart, relative to the length of the first: |first - second| / |first|, Euclidean.
+// Infinite where they differ in size or are not numbers.
+double relative_distance(const std::vector<float>& first, const std::vector<float>& second);
 
 }  // namespace syncopate::experiments

@@ -60,6 +60,24 @@ std::vector<float> train_worker(const TrainingJob& job, int rank, SyncStrategy& 
   return weights;
 }
 
+// A part of the arena, and with which rank's gradient its sum begins.
+struct SummedPart {
+  Range range;
+  std::size_t first_rank = 0;
+};
+
+std::vector<SummedPart> parts_of(const ParamLayout& layout, const TrainingJob& job, SumOrder order) {
+  if (order == SumOrder::kByRank) return {{{0, layout.size()}, 0}};
+  std::vector<SummedPart> parts;
+  for (const Range& bucket : buckets_in_backward_order(layout, kBucketBytes)) {
+    const std::vector<Range> chunks = balanced_ranges(bucket.size(), static_cast<std::size_t>(job.workers));
+    for (std::size_t c = 0; c < chunks.size(); ++c) {
+      parts.push_back({{bucket.begin + chunks[c].begin, bucket.begin + chunks[c].end}, c});
+    }
+  }
+  return parts;
+}
+
 std::vector<float> first_of_equals(const std::vector<std::vector<float>>& weights, int workers) {
   for (int rank = 1; rank < workers; ++rank) {
     EXPECT_TRUE(weights[static_cast<std::size_t>(rank)] == weights[0])
@@ -116,7 +134,7 @@ std::vector<float> train_ps_sync(const TrainingJob& job, int servers) {
   return first_of_equals(weights, job.workers);
 }
 
-std::vector<float> train_in_turns(const TrainingJob& job) {
+std::vector<float> train_in_turns(const TrainingJob& job, SumOrder order) {
   const FlushDenormals flush;
   const std::unique_ptr<worker::ComputeBackend> backend = worker::make_onednn_backend();
   const std::unique_ptr<worker::Model> model = model_of(job, *backend);
@@ -125,15 +143,24 @@ std::vector<float> train_in_turns(const TrainingJob& job) {
     batches.push_back(std::make_unique<worker::BatchLoader>(*job.data, order_of(job, rank)));
   }
   const std::size_t size = model->layout().size();
-  AlignedBuffer weights(size), gradient(size), sum(size);
+  const std::vector<SummedPart> parts = parts_of(model->layout(), job, order);
+  AlignedBuffer weights(size), sum(size);
+  std::vector<AlignedBuffer> gradients;
+  for (int rank = 0; rank < job.workers; ++rank) gradients.emplace_back(size);
   model->initialize(job.seed, weights.span());
   OptimizerState state(job.optimizer.kind, size);
   for (std::int64_t step = 0; step < job.steps; ++step) {
     for (std::size_t rank = 0; rank < batches.size(); ++rank) {
       model->forward(weights.span(), batches[rank]->next());
-      model->backward(weights.span(), gradient.span(), [](std::size_t) {});
-      for (std::size_t i = 0; i < size; ++i) {
-        sum.data()[i] = rank == 0 ? gradient.data()[i] : sum.data()[i] + gradient.data()[i];
+      model->backward(weights.span(), gradients[rank].span(), [](std::size_t) {});
+    }
+    for (const SummedPart& part : parts) {
+      for (std::size_t i = part.range.begin; i < part.range.end; ++i) {
+        float total = gradients[part.first_rank].data()[i];
+        for (std::size_t k = 1; k < gradients.size(); ++k) {
+          total += gradients[(part.first_rank + k) % gradients.size()].data()[i];
+        }
+        sum.data()[i] = total;
       }
     }
     Optimizer(job.optimizer)

@@ -27,8 +27,14 @@ std::vector<float> train_local(const TrainingJob& job);  // one worker, with the
 std::vector<float> train_allreduce(const TrainingJob& job);
 std::vector<float> train_ps_sync(const TrainingJob& job, int servers);
 
+// In which order the workers' gradients are summed, which is all in which synchronous modes may differ.
+enum class SumOrder {
+  kByRank,      // rank 0 + rank 1 + ...: ps
+  kAroundRing,  // in each bucket, chunk c of as many as there are workers: rank c + rank c+1 + ... + rank c-1
+};
+
 // What synchronous training means, in plain loops: the workers compute their gradients one after another, these are
-// summed by rank, and one optimizer applies their mean.
-std::vector<float> train_in_turns(const TrainingJob& job);
+// summed, and one optimizer applies their mean.
+std::vector<float> train_in_turns(const TrainingJob& job, SumOrder order);
 
 }  // namespace syncopate::testing_support

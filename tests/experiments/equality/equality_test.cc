@@ -3,11 +3,14 @@
 // What may differ is the order of sums: over W·B samples at once, or over W sums of B. That is one rounding of a
 // gradient, but training can magnify it without bound: a ReLU whose input is within rounding of zero is on in one mode
 // and off in the other, and adam divides a gradient that is nothing but rounding by its own size. At their usual rates
-// three jobs in ten have met such a unit within 100 steps, by chance of its seed, under sgd as under adam. So the modes
-// are compared at a hundredth of the usual rates, at which weights still move by far more than the tolerance; and, at
-// the usual rates, bit by bit with plain loops that sum in the same order.
+// three jobs in ten meet such a unit within 100 steps, by chance of its seed, also where plain loops in one thread
+// differ in nothing but the order of their sums. So it is proved in two steps. At the usual rates every mode equals,
+// bit by bit, plain loops that sum in its order. At a hundredth of them, at which weights still move by far more than
+// the tolerance, every mode equals local within rounding.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
+
+#include <cmath>
 
 #include "experiments/run/compare.h"
 #include "tests/support/run_program.h"
@@ -17,13 +20,16 @@
 namespace syncopate::experiments {
 namespace {
 
+using testing_support::SumOrder;
 using testing_support::train_allreduce;
 using testing_support::train_in_turns;
 using testing_support::train_local;
 using testing_support::train_ps_sync;
 using testing_support::TrainingJob;
 
-constexpr double kRounding = 1e-4;
+// Of relative distances: above all rounding that has been seen (1e-5), and well below what other batches come to.
+constexpr double kRounding = 5e-5;
+constexpr double kOtherBatches = 2e-4;
 
 struct Case {
   std::string model;
@@ -33,6 +39,16 @@ struct Case {
 
 void PrintTo(const Case& tested, std::ostream* out) {
   *out << tested.model << ", " << tested.optimizer << ", " << tested.workers << " workers";
+}
+
+// Relative to the largest weight.
+double largest_difference(const std::vector<float>& first, const std::vector<float>& second) {
+  double largest = 0, scale = 0;
+  for (std::size_t i = 0; i < first.size(); ++i) {
+    largest = std::max(largest, std::abs(static_cast<double>(first[i]) - second[i]));
+    scale = std::max(scale, std::abs(static_cast<double>(first[i])));
+  }
+  return largest / scale;
 }
 
 std::vector<Case> all_cases() {
@@ -45,7 +61,6 @@ std::vector<Case> all_cases() {
   return cases;
 }
 
-// Differences are absolute ones, relative to the largest absolute weight.
 class Equality : public testing::TestWithParam<Case> {
  protected:
   TrainingJob job_at(double part_of_usual_rate) const {
@@ -72,28 +87,28 @@ INSTANTIATE_TEST_SUITE_P(Of, Equality, testing::ValuesIn(all_cases()), [](const 
 TEST_P(Equality, OfLocalAllreduceAndPsSyncIsWithinRounding) {
   const TrainingJob job = job_at(0.01);
   const std::vector<float> local = train_local(job);
-  double largest = 0;
+  double furthest = 0, largest = 0;
   const auto compare = [&](const std::string& mode, const std::vector<float>& weights) {
-    const double difference = largest_relative_difference(local, weights);
-    largest = std::max(largest, difference);
-    EXPECT_LT(difference, kRounding) << mode;
+    const double distance = relative_distance(local, weights);
+    furthest = std::max(furthest, distance);
+    largest = std::max(largest, largest_difference(local, weights));
+    EXPECT_LT(distance, kRounding) << mode;
   };
   compare("allreduce", train_allreduce(job));
   for (int servers = 1; servers <= 3; ++servers) {
     compare(fmt::format("ps sync, {} servers", servers), train_ps_sync(job, servers));
   }
-  fmt::print("{}, {}, {} workers: largest relative difference {:.2g}\n", job.model, GetParam().optimizer, job.workers,
-             largest);
-  RecordProperty("largest_relative_difference", fmt::format("{:.3g}", largest));
+  fmt::print("{}, {}, {} workers: relative distance {:.2g}, largest difference of a weight {:.2g}\n", job.model,
+             GetParam().optimizer, job.workers, furthest, largest);
 }
 
-TEST_P(Equality, WithWorkersInTurnsIsExact) {
+TEST_P(Equality, WithWorkersInTurnsIsExactAtTheUsualRate) {
   const TrainingJob job = job_at(1);
-  const std::vector<float> in_turns = train_in_turns(job);
-  EXPECT_EQ(largest_relative_difference(in_turns, train_ps_sync(job, 2)), 0);
-  // A ring of more than two sums each chunk in an order of its own.
-  if (job.workers > 2) return;
-  EXPECT_EQ(largest_relative_difference(in_turns, train_allreduce(job)), 0);
+  const std::vector<float> by_rank = train_in_turns(job, SumOrder::kByRank);
+  for (int servers = 1; servers <= 3; ++servers) {
+    EXPECT_TRUE(train_ps_sync(job, servers) == by_rank) << servers << " servers";
+  }
+  EXPECT_TRUE(train_allreduce(job) == train_in_turns(job, SumOrder::kAroundRing));
 }
 
 // What the tolerance is worth: batches of one sample more, which are other batches, are well beyond it.
@@ -108,7 +123,7 @@ TEST_P(EqualityOfOtherBatches, DoesNotHold) {
   const TrainingJob job = job_at(0.01);
   TrainingJob other = job;
   other.batch_size += 1;
-  EXPECT_GT(largest_relative_difference(train_local(job), train_local(other)), 5 * kRounding);
+  EXPECT_GT(relative_distance(train_local(job), train_local(other)), kOtherBatches);
 }
 
 }  // namespace

@@ -25,8 +25,10 @@ inline constexpr int kTimeoutSeconds = 6 * testing_support::kSlowness;
 inline constexpr Duration kDeadline = 2 * std::chrono::seconds(kTimeoutSeconds);
 inline constexpr std::size_t kParameters = 784 * 64 + 64 + 64 * 10 + 10;
 
-// Trains a small model, without an end unless `amount` says so.
-inline Flags training(const Flags& mode, const std::string& amount = "--steps=1000000000") {
+inline constexpr const char* kWithoutEnd = "--steps=1000000000";
+
+// Trains a small model.
+inline Flags training(const Flags& mode, const std::string& amount = kWithoutEnd) {
   Flags flags{"--model=mlp:784-64-10",
               "--batch-size=32",
               "--train-samples=20000",

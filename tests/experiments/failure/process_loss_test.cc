@@ -34,12 +34,21 @@ class LossTest : public testing::TestWithParam<Loss> {
     }
   }
 
-  // Starts `flags`; the process to be lost, once all workers train.
-  pid_t victim_of(Program& program) {
-    const pid_t victim = program.process(GetParam().role, GetParam().rank);
-    return program.wait_until_training(GetParam().workers) ? victim : 0;
+  // Starts the run and, once all workers train, sends `signal` to the process that is to be lost.
+  void lose_by(int signal, const std::string& amount = kWithoutEnd) {
+    program_.emplace(training(GetParam().mode, amount));
+    victim_ = program_->process(GetParam().role, GetParam().rank);
+    ASSERT_NE(victim_, 0);
+    ASSERT_TRUE(program_->wait_until_training(GetParam().workers));
+    kill(victim_, signal);
   }
-  std::string naming_of(pid_t victim) { return naming(name_of_process(GetParam().role, GetParam().rank), victim); }
+  // How lines about it begin.
+  std::string the_victim() const { return naming(name_of_process(GetParam().role, GetParam().rank), victim_); }
+
+  std::optional<Program> program_;
+
+ private:
+  pid_t victim_ = 0;
 };
 
 const auto kNameOfLoss = [](const auto& loss) { return loss.param.name; };
@@ -57,19 +66,13 @@ INSTANTIATE_TEST_SUITE_P(Of, FatalLoss,
                          kNameOfLoss);
 
 TEST_P(FatalLoss, ByKillEndsTheRunAndIsNamed) {
-  Program program(training(GetParam().mode));
-  const pid_t victim = victim_of(program);
-  ASSERT_NE(victim, 0);
-  kill(victim, SIGKILL);
-  expect_verdict(program, ExitCode::kProcessLost, naming_of(victim) + "was killed by signal 9 \\(Killed\\)");
+  ASSERT_NO_FATAL_FAILURE(lose_by(SIGKILL));
+  expect_verdict(*program_, ExitCode::kProcessLost, the_victim() + "was killed by signal 9 \\(Killed\\)");
 }
 
 TEST_P(FatalLoss, BySilenceEndsTheRunInTimeAndIsNamed) {
-  Program program(training(GetParam().mode));
-  const pid_t victim = victim_of(program);
-  ASSERT_NE(victim, 0);
-  kill(victim, SIGSTOP);
-  expect_verdict(program, ExitCode::kTimeout, naming_of(victim) + "has stopped answering");
+  ASSERT_NO_FATAL_FAILURE(lose_by(SIGSTOP));
+  expect_verdict(*program_, ExitCode::kTimeout, the_victim() + "has stopped answering");
 }
 
 class LossUnderMpirun : public LossTest {};
@@ -82,26 +85,19 @@ INSTANTIATE_TEST_SUITE_P(Of, LossUnderMpirun,
 
 // mpirun alone knows how they ended.
 TEST_P(LossUnderMpirun, ByKillEndsTheRunAndIsNamed) {
-  Program program(training(GetParam().mode));
-  const pid_t victim = victim_of(program);
-  ASSERT_NE(victim, 0);
-  kill(victim, SIGKILL);
-  expect_verdict(program, ExitCode::kProcessLost, naming_of(victim) + "is gone");
+  ASSERT_NO_FATAL_FAILURE(lose_by(SIGKILL));
+  expect_verdict(*program_, ExitCode::kProcessLost, the_victim() + "is gone");
 }
 
 TEST_P(LossUnderMpirun, BySilenceEndsTheRunInTimeAndIsNamed) {
-  Program program(training(GetParam().mode));
-  const pid_t victim = victim_of(program);
-  ASSERT_NE(victim, 0);
-  kill(victim, SIGSTOP);
-  expect_verdict(program, ExitCode::kTimeout, naming_of(victim) + "has stopped answering");
+  ASSERT_NO_FATAL_FAILURE(lose_by(SIGSTOP));
+  expect_verdict(*program_, ExitCode::kTimeout, the_victim() + "has stopped answering");
 }
 
-class SurvivedLoss : public LossTest {
- protected:
-  // Long enough for a loss to fall within it.
-  static constexpr const char* kSomeSeconds = testing_support::kSanitized ? "--steps=4000" : "--steps=16000";
-};
+class SurvivedLoss : public LossTest {};
+
+// Long enough for a loss to fall within it.
+constexpr const char* kSomeSeconds = testing_support::kSanitized ? "--steps=4000" : "--steps=16000";
 
 INSTANTIATE_TEST_SUITE_P(Of, SurvivedLoss,
                          testing::Values(Loss{"AWorkerOfPsAsync", kPsAsync, 2, "worker", 1},
@@ -111,34 +107,28 @@ INSTANTIATE_TEST_SUITE_P(Of, SurvivedLoss,
                          kNameOfLoss);
 
 TEST_P(SurvivedLoss, IsReportedAndTheOthersFinish) {
-  Program program(training(GetParam().mode, kSomeSeconds));
-  const pid_t victim = victim_of(program);
-  ASSERT_NE(victim, 0);
-  kill(victim, SIGKILL);
-  const ProgramEnd end = program.wait();
+  ASSERT_NO_FATAL_FAILURE(lose_by(SIGKILL, kSomeSeconds));
+  const ProgramEnd end = program_->wait();
   EXPECT_EQ(end.exit_code, 0) << end.err;
-  EXPECT_THAT(program.processes(), testing::IsEmpty());
-  const std::string report = naming_of(victim) + "was killed by signal 9 \\(Killed\\); .* on";
+  EXPECT_THAT(program_->processes(), testing::IsEmpty());
+  const std::string report = the_victim() + "was killed by signal 9 \\(Killed\\); .* on";
   EXPECT_THAT(end.err, MatchesRegex(report + "\n"));
-  const nlohmann::json summary = program.summary();
+  const nlohmann::json summary = program_->summary();
   EXPECT_EQ(summary["outcome"], "completed");
   ASSERT_THAT(summary["events"], SizeIs(1));
   EXPECT_THAT(summary["events"][0].get<std::string>(), MatchesRegex(report));
-  EXPECT_THAT(program.weights(), SizeIs(kParameters));
+  EXPECT_THAT(program_->weights(), SizeIs(kParameters));
   EXPECT_GT(summary["final_test_accuracy"], 0.5);
 }
 
 // A worker that hangs is as good as dead: it is killed, and the others go on.
 TEST_P(SurvivedLoss, BySilenceIsReportedAndTheOthersFinish) {
-  Program program(training(GetParam().mode, kSomeSeconds));
-  const pid_t victim = victim_of(program);
-  ASSERT_NE(victim, 0);
-  kill(victim, SIGSTOP);
-  const ProgramEnd end = program.wait();
+  ASSERT_NO_FATAL_FAILURE(lose_by(SIGSTOP, kSomeSeconds));
+  const ProgramEnd end = program_->wait();
   EXPECT_EQ(end.exit_code, 0) << end.err;
-  EXPECT_THAT(program.processes(), testing::IsEmpty());
-  EXPECT_THAT(end.err, MatchesRegex(naming_of(victim) + "has stopped answering; .* on\n"));
-  EXPECT_THAT(program.weights(), SizeIs(kParameters));
+  EXPECT_THAT(program_->processes(), testing::IsEmpty());
+  EXPECT_THAT(end.err, MatchesRegex(the_victim() + "has stopped answering; .* on\n"));
+  EXPECT_THAT(program_->weights(), SizeIs(kParameters));
 }
 
 }  // namespace
