@@ -1,8 +1,8 @@
 // SyncStrategy: all that the worker knows of a mode. The cut is "gradients in, next weights out": only that is wide
 // enough for an optimizer that lives on a server.
 //
-//   allocate(layout) -> arenas         once; the strategy owns the memory, since only it knows what its wire reads in
-//   place join()                             every replica proves the same layout and leaves with the same weights
+//   allocate(layout) -> arenas           once; the strategy owns them: it alone knows what its wire reads in place
+//   join()                               every replica proves the same layout and leaves with the same weights
 //   repeat:
 //     begin_step(step)
 //     gradient_ready(bucket) ...       inside backward, in the one fixed order; never blocks
