@@ -1,21 +1,40 @@
-# Detects a CUDA toolkit with NCCL and cuDNN and says what was found. The CPU product needs none of them.
-find_package(CUDAToolkit QUIET)
+# Finds what the GPU programs are built with: a CUDA toolkit with cuBLAS, cuDNN and NCCL. Sets SYNCOPATE_HAS_CUDA, and
+# says what was found. Without them everything else is built as usual; the CPU program never needs them.
+option(SYNCOPATE_CUDA "Build the GPU programs where a CUDA toolkit, cuDNN and NCCL are found" ON)
+
+find_package(CUDAToolkit 12 QUIET)
 find_path(NCCL_INCLUDE_DIR nccl.h HINTS ${CUDAToolkit_INCLUDE_DIRS})
 find_library(NCCL_LIBRARY nccl HINTS ${CUDAToolkit_LIBRARY_DIR})
 find_path(CUDNN_INCLUDE_DIR cudnn.h HINTS ${CUDAToolkit_INCLUDE_DIRS})
 find_library(CUDNN_LIBRARY cudnn HINTS ${CUDAToolkit_LIBRARY_DIR})
 
-set(SYNCOPATE_CUDA_REPORT "")
+set(SYNCOPATE_HAS_CUDA ${SYNCOPATE_CUDA})
 if(CUDAToolkit_FOUND)
-  string(APPEND SYNCOPATE_CUDA_REPORT "CUDA ${CUDAToolkit_VERSION}")
+  set(SYNCOPATE_CUDA_REPORT "CUDA ${CUDAToolkit_VERSION}")
 else()
-  string(APPEND SYNCOPATE_CUDA_REPORT "no CUDA toolkit")
+  set(SYNCOPATE_CUDA_REPORT "no CUDA toolkit")
+  set(SYNCOPATE_HAS_CUDA OFF)
 endif()
 foreach(library IN ITEMS NCCL CUDNN)
   if(${library}_INCLUDE_DIR AND ${library}_LIBRARY)
     string(APPEND SYNCOPATE_CUDA_REPORT ", ${library}")
+    add_library(${library}::${library} UNKNOWN IMPORTED)
+    set_target_properties(${library}::${library} PROPERTIES IMPORTED_LOCATION "${${library}_LIBRARY}"
+                          INTERFACE_INCLUDE_DIRECTORIES "${${library}_INCLUDE_DIR}")
   else()
     string(APPEND SYNCOPATE_CUDA_REPORT ", no ${library}")
+    set(SYNCOPATE_HAS_CUDA OFF)
   endif()
 endforeach()
-message(STATUS "GPU: ${SYNCOPATE_CUDA_REPORT} (detected; nothing needs it yet)")
+
+if(SYNCOPATE_HAS_CUDA)
+  # Turing, Ampere, Hopper; what is newer compiles Hopper's intermediate code when it starts.
+  set(CMAKE_CUDA_ARCHITECTURES "75-real;80-real;90" CACHE STRING "GPUs to compile for")
+  set(CMAKE_CUDA_COMPILER "${CUDAToolkit_NVCC_EXECUTABLE}" CACHE FILEPATH "nvcc")
+  enable_language(CUDA)
+  set(CMAKE_CUDA_STANDARD 20)
+  set(CMAKE_CUDA_STANDARD_REQUIRED ON)
+  message(STATUS "GPU: ${SYNCOPATE_CUDA_REPORT}; the GPU programs are built")
+else()
+  message(STATUS "GPU: ${SYNCOPATE_CUDA_REPORT}; the GPU programs are not built")
+endif()

@@ -27,4 +27,4 @@ set_target_properties(DNNL::dnnl PROPERTIES IMPORTED_LOCATION "${DNNL_LIBRARY}"
 # MPI's C interface is all that is used.
 set_property(TARGET MPI::MPI_CXX APPEND PROPERTY INTERFACE_COMPILE_DEFINITIONS OMPI_SKIP_MPICXX=1)
 
-include(Cuda)  # detects a CUDA toolkit, NCCL and cuDNN, and reports what it found
+include(Cuda)  # CUDA toolkit (cuBLAS), cuDNN and NCCL, for the GPU programs; not of the distribution, and optional

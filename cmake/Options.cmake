@@ -1,15 +1,16 @@
 # syncopate_options: what every target is compiled with.
 add_library(syncopate_options INTERFACE)
-target_compile_options(syncopate_options INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion
-                       -Wno-missing-field-initializers)
+set(cxx "$<COMPILE_LANGUAGE:CXX>")
+target_compile_options(syncopate_options INTERFACE
+  "$<${cxx}:-Wall;-Wextra;-Wpedantic;-Wshadow;-Wconversion;-Wno-sign-conversion;-Wno-missing-field-initializers>")
 # GCC 12 sees overlaps that are not there in concatenated strings (its bug 105329).
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-  target_compile_options(syncopate_options INTERFACE -Wno-restrict)
+  target_compile_options(syncopate_options INTERFACE $<${cxx}:-Wno-restrict>)
 endif()
 # The compiler must be free to vectorise sums of products; NaN and infinity keep their meaning.
-target_compile_options(syncopate_options INTERFACE -fno-math-errno -fno-trapping-math)
+target_compile_options(syncopate_options INTERFACE "$<${cxx}:-fno-math-errno;-fno-trapping-math>")
 if(SYNCOPATE_NATIVE)
-  target_compile_options(syncopate_options INTERFACE -march=native)
+  target_compile_options(syncopate_options INTERFACE $<${cxx}:-march=native>)
 endif()
 if(SYNCOPATE_SANITIZE)
   target_compile_options(syncopate_options INTERFACE -fsanitize=${SYNCOPATE_SANITIZE} -fno-omit-frame-pointer)
@@ -17,5 +18,9 @@ if(SYNCOPATE_SANITIZE)
   target_compile_definitions(syncopate_options INTERFACE SYNCOPATE_SANITIZE="${SYNCOPATE_SANITIZE}")
 endif()
 # The update rule must round alike in a vector's body and in its tail, so that it does not matter how a range is cut;
-# left free, the compiler may fuse multiply and add in one and not in the other.
+# left free, the compiler may fuse multiply and add in one and not in the other. A device's kernel follows suit.
 set_source_files_properties("${CMAKE_SOURCE_DIR}/common/optimizer.cc" PROPERTIES COMPILE_OPTIONS -ffp-contract=off)
+if(SYNCOPATE_HAS_CUDA)
+  set_source_files_properties("${CMAKE_SOURCE_DIR}/common/device/cuda/update_kernels.cu"
+                              PROPERTIES COMPILE_OPTIONS "--fmad=false;-ftz=true")
+endif()

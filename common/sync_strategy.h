@@ -38,6 +38,7 @@ struct SyncStats {
   Duration exposed_wait{};     // time that the compute thread stood waiting
   Duration communication{};    // time during which this worker's communication was under way, hidden or exposed
   Duration optimizer{};        // time that the compute thread spent in the update rule; zero where a server applies it
+  Duration copy{};             // time that copies between a device and the host were under way; zero on the CPU
   std::int64_t bytes_out = 0;  // payload
   std::int64_t bytes_in = 0;
   // Over the shards of this step's push: server updates between the pull that the gradient was computed from and the

@@ -29,10 +29,8 @@ class ChainBuilder {
   ChainBuilder(ComputeBackend& backend, ImageShape image, int batch_size)
       : backend_(backend), batch_(batch_size), image_(image), values_(image.values()) {}
 
-  void dense(int out, Initialization initialization) {
-    const std::string name = fmt::format("dense{}", ++dense_count_);
-    append(std::make_unique<Dense>(backend_, DenseShape{batch_, values_, out}, name, initialization, chain_.layout));
-  }
+  void dense_and_relu(int out) { dense({batch_, values_, out, true}, Initialization::kHeUniform); }
+  void last_dense(int out) { dense({batch_, values_, out, false}, Initialization::kLeCunUniform); }
   void conv2d(int out, int kernel) {
     const ConvShape shape{batch_, image_.height, image_.width, image_.channels, out, kernel};
     const std::string name = fmt::format("conv{}", ++conv_count_);
@@ -52,6 +50,10 @@ class ChainBuilder {
   }
 
  private:
+  void dense(const DenseShape& shape, Initialization initialization) {
+    const std::string name = fmt::format("dense{}", ++dense_count_);
+    append(std::make_unique<Dense>(backend_, shape, name, initialization, chain_.layout));
+  }
   void append(std::unique_ptr<Layer> layer) {
     values_ = static_cast<int>(layer->output_values());
     chain_.layers.push_back(std::move(layer));
@@ -68,11 +70,8 @@ class ChainBuilder {
 
 // `widths` are those of all layers, the images' included.
 void add_mlp(ChainBuilder& chain, const std::vector<int>& widths) {
-  for (std::size_t i = 1; i + 1 < widths.size(); ++i) {
-    chain.dense(widths[i], Initialization::kHeUniform);
-    chain.relu();
-  }
-  chain.dense(widths.back(), Initialization::kLeCunUniform);
+  for (std::size_t i = 1; i + 1 < widths.size(); ++i) chain.dense_and_relu(widths[i]);
+  chain.last_dense(widths.back());
 }
 
 // After LeNet-5 (LeCun et al. 1998, section 2.2), in the wider form that frameworks have made a benchmark of.
@@ -84,9 +83,8 @@ void add_lenet(ChainBuilder& chain, int classes) {
     chain.relu();
   }
   chain.flatten();
-  chain.dense(512, Initialization::kHeUniform);
-  chain.relu();
-  chain.dense(classes, Initialization::kLeCunUniform);
+  chain.dense_and_relu(512);
+  chain.last_dense(classes);
 }
 
 Result<std::vector<int>> parse_widths(const std::string& spec, std::string_view text) {
@@ -142,7 +140,9 @@ Result<std::unique_ptr<Model>> make_model(const std::string& spec, ImageShape im
   } else {
     return invalid(spec, "unknown model; must be softmax, mlp, mlp:WIDTH-...-WIDTH or lenet");
   }
-  return chain.build(spec);
+  std::unique_ptr<Model> model = chain.build(spec);
+  SYNCOPATE_RETURN_IF_ERROR(backend.status().in("--model=" + spec));
+  return model;
 }
 
 }  // namespace syncopate::worker

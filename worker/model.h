@@ -12,7 +12,6 @@
 #include "common/status.h"
 #include "worker/backend/compute_backend.h"
 #include "worker/data/dataset.h"
-#include "worker/layers/softmax_cross_entropy.h"
 
 namespace syncopate::worker {
 
@@ -34,17 +33,20 @@ class Model {
   // weights.
   virtual void initialize(std::uint64_t seed, std::span<float> weights) const = 0;
 
-  // Batches have batch_size() samples. `weights` and `gradients` are arenas of layout().size() floats.
-  // forward keeps what backward needs; backward overwrites `gradients` and calls tensor_ready(index) from the last
-  // tensor to the first, each once that tensor's gradient is final.
-  virtual LossAndCorrect forward(std::span<const float> weights, const BatchView& batch) = 0;
+  // Batches have batch_size() samples; `weights` and `gradients` are arenas of layout().size() floats; all lie where
+  // the backend computes. forward keeps what backward needs; backward overwrites `gradients` and calls
+  // tensor_ready(index) from the last tensor to the first, each once that tensor's gradient is final (on a device: once
+  // the work that makes it so has been given to it).
+  virtual void forward(std::span<const float> weights, const BatchView& batch) = 0;
   virtual void backward(std::span<const float> weights, std::span<float> gradients,
                         const std::function<void(std::size_t)>& tensor_ready) = 0;
+  // Of the last forward. On a device it waits.
+  virtual LossAndCorrect loss() = 0;
 };
 
 // `spec` is "softmax", "mlp", "mlp:784-1024-1024-10" or "lenet". Fails, saying what would be right, on an unknown name
 // and where the model does not fit the images (mlp: first width = values of an image; last = classes; lenet: at least
-// 16x16). All activations are allocated here. The backend must outlive the model.
+// 16x16). All activations are allocated here, by the backend. The backend must outlive the model.
 Result<std::unique_ptr<Model>> make_model(const std::string& spec, ImageShape image, int classes, int batch_size,
                                           ComputeBackend& backend);
 

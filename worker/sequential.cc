@@ -7,10 +7,7 @@
 namespace syncopate::worker {
 
 Sequential::Sequential(std::string name, LayerChain chain, int batch_size, ComputeBackend& backend)
-    : name_(std::move(name)),
-      chain_(std::move(chain)),
-      batch_size_(batch_size),
-      head_(backend, batch_size, static_cast<int>(chain_.layers.back()->output_values())) {
+    : name_(std::move(name)), chain_(std::move(chain)), batch_size_(batch_size), backend_(backend) {
   assert(!chain_.layers.front()->in_place());
   allocate_activations();
 }
@@ -20,16 +17,16 @@ void Sequential::allocate_activations() {
   std::size_t largest = 0;
   for (const auto& layer : chain_.layers) largest = std::max(largest, values(layer));
   // A layer's backward reads the gradient of its output and writes that of its input: two buffers in turn will do.
-  Out here = memory_.emplace_back(largest).span();
-  Out there = memory_.emplace_back(largest).span();
+  Out here = backend_.allocate_floats(largest);
+  Out there = backend_.allocate_floats(largest);
   for (const auto& layer : chain_.layers) {
     if (layer->in_place()) {
       outputs_.push_back(outputs_.back());
     } else {
-      outputs_.push_back(memory_.emplace_back(values(layer)).span());
+      outputs_.push_back(backend_.allocate_floats(values(layer)));
       std::swap(here, there);
     }
-    gradients_.push_back(here.first(values(layer)));
+    gradients_.push_back(here.empty() ? here : here.first(values(layer)));
   }
 }
 
@@ -47,11 +44,12 @@ Activations Sequential::activations_of(std::size_t layer) const {
   return {layer == 0 ? images_ : In(outputs_[layer - 1]), outputs_[layer]};
 }
 
-LossAndCorrect Sequential::forward(std::span<const float> weights, const BatchView& batch) {
+void Sequential::forward(std::span<const float> weights, const BatchView& batch) {
   assert(batch.labels.size() == static_cast<std::size_t>(batch_size_));
   images_ = batch.images;
   for (std::size_t i = 0; i < chain_.layers.size(); ++i) chain_.layers[i]->forward(weights, activations_of(i));
-  return head_.evaluate(outputs_.back(), batch.labels, gradients_.back());
+  const auto classes = static_cast<int>(chain_.layers.back()->output_values());
+  backend_.softmax_cross_entropy(batch_size_, classes, outputs_.back(), batch.labels, gradients_.back());
 }
 
 void Sequential::backward(std::span<const float> weights, std::span<float> gradients,

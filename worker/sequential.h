@@ -5,9 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "common/aligned_buffer.h"
 #include "worker/layers/layer.h"
-#include "worker/layers/softmax_cross_entropy.h"
 #include "worker/model.h"
 
 namespace syncopate::worker {
@@ -29,9 +27,10 @@ class Sequential final : public Model {
   double flops_per_sample() const override;
 
   void initialize(std::uint64_t seed, std::span<float> weights) const override;
-  LossAndCorrect forward(std::span<const float> weights, const BatchView& batch) override;
+  void forward(std::span<const float> weights, const BatchView& batch) override;
   void backward(std::span<const float> weights, std::span<float> gradients,
                 const std::function<void(std::size_t)>& tensor_ready) override;
+  LossAndCorrect loss() override { return backend_.loss(); }
 
  private:
   void allocate_activations();
@@ -40,10 +39,9 @@ class Sequential final : public Model {
   std::string name_;
   LayerChain chain_;
   int batch_size_;
-  SoftmaxCrossEntropy head_;
-  std::vector<AlignedBuffer> memory_;
-  std::vector<Out> outputs_;    // of each layer, in memory_
-  std::vector<Out> gradients_;  // of each layer's output, in memory_; layers in turn share two buffers
+  ComputeBackend& backend_;
+  std::vector<Out> outputs_;    // of each layer
+  std::vector<Out> gradients_;  // of each layer's output; layers in turn share two buffers
   In images_;                   // of the last forward
 };
 

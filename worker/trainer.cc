@@ -3,10 +3,13 @@
 #include <algorithm>
 #include <utility>
 
+#include "common/aligned_buffer.h"
 #include "common/flush_denormals.h"
 
 namespace syncopate::worker {
 namespace {
+
+using Phase = ComputeBackend::Phase;
 
 // Takes the time since it was last asked.
 class Lap {
@@ -46,7 +49,7 @@ class Training {
       }
       const std::int64_t epoch_end = std::min(options_.total_steps, step_ + options_.steps_per_epoch);
       for (; step_ < epoch_end; ++step_) SYNCOPATE_RETURN_IF_ERROR(run_step(epoch));
-      if (hooks.snapshot) hooks.snapshot(epoch, step_, arenas_.weights);
+      if (hooks.snapshot) hooks.snapshot(epoch, step_, parts_.backend.host_view(arenas_.weights));
     }
     return {};
   }
@@ -67,18 +70,28 @@ class Training {
 
     parts_.activity.set("forward", step_);
     parts_.strategy.begin_step({step_, learning_rate()});
-    record.loss = parts_.model.forward(arenas_.weights, batch).loss;
+    parts_.backend.begin_phase(Phase::kForward);
+    parts_.model.forward(arenas_.weights, batch);
     record.forward = lap.split();
 
     parts_.activity.set("backward", step_);
+    parts_.backend.begin_phase(Phase::kBackward);
     progress_.begin();
     parts_.model.backward(arenas_.weights, arenas_.gradients, tensor_ready_);
     record.backward = lap.split();
 
     parts_.activity.set("synchronising", step_);
+    parts_.backend.begin_phase(Phase::kSynchronise);
     const Result<SyncStats> stats = parts_.strategy.finish_step();
+    SYNCOPATE_RETURN_IF_ERROR(parts_.backend.status());
     if (!stats.ok()) return stats.status();
     record.sync = *stats;
+    record.loss = parts_.model.loss().loss;
+    if (const std::optional<DeviceTimes> device = parts_.backend.device_times()) {
+      record.launch = record.forward + record.backward;
+      record.forward = device->forward;
+      record.backward = device->backward;
+    }
 
     record.end = parts_.clock.now();
     record.total = record.end - std::exchange(step_end_, record.end);
@@ -109,7 +122,11 @@ Status train(const TrainerOptions& options, const TrainerHooks& hooks, const Tra
   parts.activity.set("joining", 0);
   const Result<ParamArenas> arenas = parts.strategy.allocate(parts.model.layout());
   if (!arenas.ok()) return arenas.status();
-  if (options.chief) parts.model.initialize(options.seed, arenas->weights);
+  if (options.chief) {
+    AlignedBuffer initial(arenas->weights.size());
+    parts.model.initialize(options.seed, initial.span());
+    parts.backend.upload(initial.span(), arenas->weights);
+  }
   const Result<std::vector<Range>> buckets = parts.strategy.join();
   if (!buckets.ok()) return buckets.status();
 
@@ -118,7 +135,7 @@ Status train(const TrainerOptions& options, const TrainerHooks& hooks, const Tra
 
   parts.activity.set("leaving", training.step());
   SYNCOPATE_RETURN_IF_ERROR(parts.strategy.leave());
-  if (final_weights) final_weights(arenas->weights);
+  if (final_weights) final_weights(parts.backend.host_view(arenas->weights));
   return {};
 }
 

@@ -29,11 +29,12 @@ struct TrainerOptions {
 struct TrainerHooks {
   // Before epoch `epoch` (the first included): false ends the training, on every worker after the same epoch.
   std::function<Result<bool>(std::int64_t epoch)> next_epoch;
-  // After each epoch, and after the last step: the weights as they are now.
+  // After each epoch, and after the last step: the weights as they are now, in the host's memory.
   std::function<void(std::int64_t epoch, std::int64_t steps_done, std::span<const float> weights)> snapshot;
 };
 
 struct TrainerParts {
+  ComputeBackend& backend;  // the model's
   Model& model;
   BatchSource& batches;
   SyncStrategy& strategy;
@@ -43,8 +44,8 @@ struct TrainerParts {
 };
 
 // Allocates, joins, runs all steps, leaves, all on the calling thread, on which denormals are flushed meanwhile.
-// `final_weights`, unless null, is called with the weights after leave(). The first failure ends it; leave() is then
-// not called.
+// `final_weights`, unless null, is called with the weights (in the host's memory) after leave(). The first failure ends
+// it; leave() is then not called.
 Status train(const TrainerOptions& options, const TrainerHooks& hooks, const TrainerParts& parts,
              const std::function<void(std::span<const float>)>& final_weights);
 

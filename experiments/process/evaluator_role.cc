@@ -43,7 +43,8 @@ class Evaluation {
     for (std::int64_t begin = 0; begin < data_.size(); begin += kBatch) {
       const auto size = static_cast<std::size_t>(std::min(kBatch, data_.size() - begin));
       worker::Model& model = *models_[static_cast<std::size_t>(models_.front()->batch_size()) == size ? 0 : 1];
-      const worker::LossAndCorrect part = model.forward(weights, read(begin, size));
+      model.forward(weights, read(begin, size));
+      const worker::LossAndCorrect part = model.loss();
       all.loss += part.loss * static_cast<double>(size) / static_cast<double>(data_.size());
       all.correct += part.correct;
     }

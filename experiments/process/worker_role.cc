@@ -74,7 +74,8 @@ Status run_worker(const RoleContext& context) {
   };
 
   worker::BatchLoader batches(*data->train, order);
-  const worker::TrainerParts parts{**model, batches, (*replicas)->strategy(), context.control, clock, context.activity};
+  const worker::TrainerParts parts{*backend,        **model, batches,         (*replicas)->strategy(),
+                                   context.control, clock,   context.activity};
   spdlog::info("training {} with {} parameters for {} steps of {} samples", (*model)->name(),
                (*model)->layout().parameter_count(), options.total_steps, config.batch_size);
   const Status status = worker::train(options, hooks, parts, hand_in);

@@ -54,7 +54,7 @@ std::vector<float> train_worker(const TrainingJob& job, int rank, SyncStrategy& 
                                        .workers = job.workers};
   std::vector<float> weights;
   const Status status =
-      worker::train(options, {}, {*model, batches, strategy, records, clock, activity},
+      worker::train(options, {}, {*backend, *model, batches, strategy, records, clock, activity},
                     [&](std::span<const float> final) { weights.assign(final.begin(), final.end()); });
   EXPECT_TRUE(status.ok()) << "worker " << rank << ": " << status.message();
   return weights;

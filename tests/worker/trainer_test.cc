@@ -99,7 +99,7 @@ class TrainerTest : public testing::Test {
   static constexpr int kBatch = 16;
 
   Status run(SyncStrategy& strategy) {
-    return train(options_, hooks_, {*model_, batches_, strategy, records_, clock_, activity_},
+    return train(options_, hooks_, {*backend_, *model_, batches_, strategy, records_, clock_, activity_},
                  [this](std::span<const float>) { calls_.push_back("final_weights"); });
   }
 

@@ -1,16 +1,25 @@
 // ComputeBackend: the tensor operations that layers are written in, forward and backward. All tensors are dense
 // float32; images are (batch, height, width, channels), weights of a convolution (out, kernel height, kernel width,
-// in), of a dense layer (out, in). Callers own all memory. No call allocates after the first one of its shape (a
-// library below may still make short lists of its own). One thread an instance.
+// in), of a dense layer (out, in). No call allocates after the first one of its shape (a library below may still make
+// short lists of its own). One thread an instance.
+//
+// Where a backend computes on a device, all tensors lie in that device's memory, and operations are only given to it,
+// in order: they return before they are done, and a failure is kept for status(). On the CPU they are done on return.
 #pragma once
 
+#include <cstddef>
 #include <memory>
+#include <optional>
 #include <span>
+
+#include "common/clock.h"
+#include "common/status.h"
 
 namespace syncopate::worker {
 
 struct DenseShape {
   int batch = 0, in = 0, out = 0;
+  bool relu = false;  // forward ends with max(y, 0)
   bool operator==(const DenseShape&) const = default;
 };
 
@@ -33,15 +42,39 @@ struct PoolShape {
 using In = std::span<const float>;
 using Out = std::span<float>;
 
+struct LossAndCorrect {
+  double loss = 0;  // mean over the batch
+  int correct = 0;  // samples whose largest logit is their label's
+};
+
+// What a device's clock says of one step.
+struct DeviceTimes {
+  Duration forward{};
+  Duration backward{};
+};
+
 class ComputeBackend {
  public:
   virtual ~ComputeBackend() = default;
 
   virtual const char* name() const = 0;
 
-  // y(B, out) = x(B, in) · wᵀ + b
+  // Zeroed memory that the operations work on, aligned to a cache line; lives as long as the backend. Empty, and kept
+  // for status(), where there is not so much.
+  virtual std::span<std::byte> allocate(std::size_t bytes) = 0;
+  Out allocate_floats(std::size_t count);
+  // From the host's memory into tensors' memory. May wait.
+  virtual void upload(In host, Out tensor) = 0;
+  // A tensor as the host can read it, once all operations so far are done; valid until the next call. May wait.
+  virtual In host_view(In tensor) = 0;
+
+  // The first failure of all calls so far.
+  virtual Status status() const = 0;
+
+  // y(B, out) = x(B, in) · wᵀ + b, and max(y, 0) where the shape says so.
   virtual void dense_forward(const DenseShape&, In x, In w, In b, Out y) = 0;
-  // dw = dyᵀ·x, db = column sums of dy, dx = dy·w. dw and db are overwritten; an empty dx is not computed.
+  // dw = dyᵀ·x, db = column sums of dy, dx = dy·w. dw and db are overwritten; an empty dx is not computed. dy is the
+  // gradient before the shape's relu: relu_backward comes first.
   virtual void dense_backward(const DenseShape&, In x, In w, In dy, Out dw, Out db, Out dx) = 0;
 
   virtual void conv2d_forward(const ConvShape&, In x, In w, In b, Out y) = 0;
@@ -57,11 +90,22 @@ class ComputeBackend {
   virtual void max_pool_backward(const PoolShape&, In dy, std::span<const unsigned char> index, Out dx) = 0;
 
   // Softmax and cross-entropy over `classes` logits a sample. Writes d(mean loss)/d(logits) to dlogits unless it is
-  // empty; returns the mean loss. `correct`, unless null, receives the number of samples whose largest logit is their
-  // label's.
-  virtual double softmax_cross_entropy(int batch, int classes, In logits, std::span<const int> labels, Out dlogits,
-                                       int* correct) = 0;
+  // empty, and what loss() then returns.
+  virtual void softmax_cross_entropy(int batch, int classes, In logits, std::span<const int> labels, Out dlogits) = 0;
+  // Of the last softmax_cross_entropy. Waits for it.
+  virtual LossAndCorrect loss() = 0;
+
+  // A step's phases begin here; a device takes the time of each.
+  enum class Phase { kForward, kBackward, kSynchronise };
+  virtual void begin_phase(Phase) {}
+  // Of the step whose three phases were begun last, once it is done; nothing on the CPU, where the caller's clock says.
+  virtual std::optional<DeviceTimes> device_times() { return std::nullopt; }
 };
+
+inline Out ComputeBackend::allocate_floats(std::size_t count) {
+  const std::span<std::byte> memory = allocate(count * sizeof(float));
+  return {reinterpret_cast<float*>(memory.data()), memory.size() / sizeof(float)};
+}
 
 // Plain loops, the oracle of the tests.
 std::unique_ptr<ComputeBackend> make_reference_backend();

@@ -1,7 +1,7 @@
 #include <memory>
 #include <vector>
 
-#include "worker/backend/compute_backend.h"
+#include "worker/backend/host_backend.h"
 #include "worker/backend/onednn_conv.h"
 #include "worker/backend/onednn_dense.h"
 #include "worker/backend/vector_ops.h"
@@ -9,7 +9,7 @@
 namespace syncopate::worker {
 namespace {
 
-class OneDnnBackend final : public ComputeBackend {
+class OneDnnBackend final : public HostBackend {
  public:
   const char* name() const override { return "onednn"; }
 
@@ -42,9 +42,8 @@ class OneDnnBackend final : public ComputeBackend {
     worker::max_pool_backward(shape, dy, index, dx);
   }
 
-  double softmax_cross_entropy(int batch, int classes, In logits, std::span<const int> labels, Out dlogits,
-                               int* correct) override {
-    return worker::softmax_cross_entropy(batch, classes, logits, labels, dlogits, correct);
+  void softmax_cross_entropy(int batch, int classes, In logits, std::span<const int> labels, Out dlogits) override {
+    loss_ = worker::softmax_cross_entropy(batch, classes, logits, labels, dlogits);
   }
 
  private:

@@ -20,8 +20,14 @@ OneDnnPrimitive make_product(const memory::desc& a, const memory::desc& b, const
 }
 
 OneDnnPrimitive make_product_and_bias(const memory::desc& a, const memory::desc& b, const memory::desc& bias,
-                                      const memory::desc& c, const dnnl::engine& engine) {
-  const dnnl::matmul::primitive_desc descriptor({a, b, bias, c}, with_own_scratchpad(), engine);
+                                      const memory::desc& c, bool relu, const dnnl::engine& engine) {
+  dnnl::primitive_attr attributes = with_own_scratchpad();
+  if (relu) {
+    dnnl::post_ops then;
+    then.append_eltwise(1.0f, dnnl::algorithm::eltwise_relu, 0.0f, 0.0f);
+    attributes.set_post_ops(then);
+  }
+  const dnnl::matmul::primitive_desc descriptor({a, b, bias, c}, attributes, engine);
   return OneDnnPrimitive::make<dnnl::matmul>(
       descriptor, engine, {{DNNL_ARG_SRC, a}, {DNNL_ARG_WEIGHTS, b}, {DNNL_ARG_BIAS, bias}, {DNNL_ARG_DST, c}});
 }
@@ -31,7 +37,7 @@ OneDnnPrimitive make_product_and_bias(const memory::desc& a, const memory::desc&
 OneDnnDense::OneDnnDense(const DenseShape& s, const dnnl::engine& engine)
     : shape_(s),
       forward_(make_product_and_bias(matrix(s.batch, s.in), transposed(s.in, s.out), matrix(1, s.out),
-                                     matrix(s.batch, s.out), engine)),
+                                     matrix(s.batch, s.out), s.relu, engine)),
       backward_weights_(make_product(transposed(s.out, s.batch), matrix(s.batch, s.in), matrix(s.out, s.in), engine)),
       backward_data_(make_product(matrix(s.batch, s.out), matrix(s.out, s.in), matrix(s.batch, s.in), engine)) {}
 

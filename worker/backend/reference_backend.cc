@@ -3,7 +3,7 @@
 #include <cmath>
 #include <cstddef>
 
-#include "worker/backend/compute_backend.h"
+#include "worker/backend/host_backend.h"
 
 namespace syncopate::worker {
 namespace {
@@ -15,7 +15,7 @@ std::size_t at(int a, int b, int c, int d, int B, int C, int D) {
 
 std::size_t at(int row, int column, int columns) { return static_cast<std::size_t>(row) * columns + column; }
 
-class ReferenceBackend final : public ComputeBackend {
+class ReferenceBackend final : public HostBackend {
  public:
   const char* name() const override { return "reference"; }
 
@@ -24,7 +24,7 @@ class ReferenceBackend final : public ComputeBackend {
       for (int o = 0; o < s.out; ++o) {
         double sum = b[o];
         for (int i = 0; i < s.in; ++i) sum += product(x[at(n, i, s.in)], w[at(o, i, s.in)]);
-        y[at(n, o, s.out)] = static_cast<float>(sum);
+        y[at(n, o, s.out)] = static_cast<float>(s.relu ? std::max(sum, 0.0) : sum);
       }
     }
   }
@@ -113,24 +113,21 @@ class ReferenceBackend final : public ComputeBackend {
     });
   }
 
-  double softmax_cross_entropy(int batch, int classes, In logits, std::span<const int> labels, Out dlogits,
-                               int* correct) override {
-    double loss = 0;
-    if (correct != nullptr) *correct = 0;
+  void softmax_cross_entropy(int batch, int classes, In logits, std::span<const int> labels, Out dlogits) override {
+    loss_ = {};
     for (int n = 0; n < batch; ++n) {
       const In row = logits.subspan(at(n, 0, classes), classes);
       const auto largest = std::max_element(row.begin(), row.end());
       double sum = 0;
       for (float logit : row) sum += std::exp(static_cast<double>(logit) - *largest);
-      loss += std::log(sum) - (static_cast<double>(row[labels[n]]) - *largest);
-      if (correct != nullptr && largest - row.begin() == labels[n]) ++*correct;
+      loss_.loss += (std::log(sum) - (static_cast<double>(row[labels[n]]) - *largest)) / batch;
+      if (largest - row.begin() == labels[n]) ++loss_.correct;
       if (dlogits.empty()) continue;
       for (int c = 0; c < classes; ++c) {
         const double probability = std::exp(static_cast<double>(row[c]) - *largest) / sum;
         dlogits[at(n, c, classes)] = static_cast<float>((probability - (c == labels[n] ? 1 : 0)) / batch);
       }
     }
-    return loss / batch;
   }
 
  private:

@@ -90,10 +90,8 @@ void max_pool_backward(const PoolShape& s, In dy, std::span<const unsigned char>
   });
 }
 
-double softmax_cross_entropy(int batch, int classes, In logits, std::span<const int> labels, Out dlogits,
-                             int* correct) {
-  double loss = 0;
-  int hits = 0;
+LossAndCorrect softmax_cross_entropy(int batch, int classes, In logits, std::span<const int> labels, Out dlogits) {
+  LossAndCorrect result;
   for (int n = 0; n < batch; ++n) {
     const In row = logits.subspan(static_cast<std::size_t>(n) * classes, classes);
     const int label = labels[n];
@@ -108,11 +106,11 @@ double softmax_cross_entropy(int batch, int classes, In logits, std::span<const 
       for (float& value : gradient) value *= scale;
       gradient[label] -= 1.0f / static_cast<float>(batch);
     }
-    loss += std::log(sum) - (row[label] - *largest);
-    hits += largest - row.begin() == label ? 1 : 0;
+    result.loss += std::log(sum) - (row[label] - *largest);
+    result.correct += largest - row.begin() == label ? 1 : 0;
   }
-  if (correct != nullptr) *correct = hits;
-  return loss / batch;
+  result.loss /= batch;
+  return result;
 }
 
 }  // namespace syncopate::worker

@@ -15,6 +15,6 @@ void column_sums(In matrix, Out sums);
 void max_pool_forward(const PoolShape& shape, In x, Out y, std::span<unsigned char> index);
 void max_pool_backward(const PoolShape& shape, In dy, std::span<const unsigned char> index, Out dx);
 
-double softmax_cross_entropy(int batch, int classes, In logits, std::span<const int> labels, Out dlogits, int* correct);
+LossAndCorrect softmax_cross_entropy(int batch, int classes, In logits, std::span<const int> labels, Out dlogits);
 
 }  // namespace syncopate::worker

@@ -1,4 +1,4 @@
-// Dense: y = x · wᵀ + b.
+// Dense: y = x · wᵀ + b, or max(x · wᵀ + b, 0) where the shape says relu.
 #pragma once
 
 #include "worker/layers/affine.h"
@@ -21,6 +21,7 @@ class Dense final : public Layer {
   }
   void backward(In weights, const Activations& values, const ActivationGradients& gradients, Out arena_gradients,
                 const TensorReady& ready) override {
+    if (shape_.relu) backend_.relu_backward(values.output, gradients.output);
     backend_.dense_backward(shape_, values.input, params_.weight(weights), gradients.output,
                             params_.weight(arena_gradients), params_.bias(arena_gradients), gradients.input);
     params_.report(ready);

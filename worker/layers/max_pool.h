@@ -1,16 +1,16 @@
 // MaxPool: the largest value of each window, channel by channel.
 #pragma once
 
-#include <vector>
-
 #include "worker/layers/layer.h"
 
 namespace syncopate::worker {
 
 class MaxPool final : public Layer {
  public:
-  MaxPool(ComputeBackend& backend, const PoolShape& shape)
-      : backend_(backend), shape_(shape), index_(static_cast<std::size_t>(shape.batch) * output_values()) {}
+  MaxPool(ComputeBackend& backend, const PoolShape& shape) : backend_(backend), shape_(shape) {
+    const std::span<std::byte> memory = backend.allocate(static_cast<std::size_t>(shape.batch) * output_values());
+    index_ = {reinterpret_cast<unsigned char*>(memory.data()), memory.size()};
+  }
 
   std::size_t output_values() const override {
     return static_cast<std::size_t>(shape_.out_height()) * shape_.out_width() * shape_.channels;
@@ -27,7 +27,7 @@ class MaxPool final : public Layer {
  private:
   ComputeBackend& backend_;
   PoolShape shape_;
-  std::vector<unsigned char> index_;  // who won each window
+  std::span<unsigned char> index_;  // who won each window
 };
 
 }  // namespace syncopate::worker

@@ -78,8 +78,11 @@ TEST_F(OneDnnBackend, DenseAgreesWithPlainLoops) {
                                {32, 64, 10}, {33, 100, 48}, {64, 10, 33}, {7, 784, 31}};
   for (const DenseShape& shape : shapes) {
     SCOPED_TRACE(testing::Message() << shape.batch << " x " << shape.in << " -> " << shape.out);
-    expect_dense_agrees(shape, true);
-    expect_dense_agrees(shape, false);
+    for (const bool relu : {false, true}) {
+      for (const bool with_dx : {false, true}) {
+        expect_dense_agrees({shape.batch, shape.in, shape.out, relu}, with_dx);
+      }
+    }
   }
 }
 
@@ -122,15 +125,15 @@ TEST_F(OneDnnBackend, SoftmaxCrossEntropyAgreesWithPlainLoopsAlsoForLargeLogits)
       for (float& logit : logits) logit *= magnitude;
       const std::vector<int> labels = random_labels(batch, 10, random_);
       Tensor gradient[2] = {poisoned(batch * 10), poisoned(batch * 10)};
-      int correct[2] = {-1, -1};
-      double loss[2];
+      LossAndCorrect result[2];
       for (int i : {0, 1}) {
-        loss[i] = backends_[i]->softmax_cross_entropy(batch, 10, logits, labels, gradient[i], &correct[i]);
-        EXPECT_NEAR(backends_[i]->softmax_cross_entropy(batch, 10, logits, labels, {}, nullptr), loss[i],
-                    1e-6 * (1 + loss[i]));
+        backends_[i]->softmax_cross_entropy(batch, 10, logits, labels, gradient[i]);
+        result[i] = backends_[i]->loss();
+        backends_[i]->softmax_cross_entropy(batch, 10, logits, labels, {});
+        EXPECT_NEAR(backends_[i]->loss().loss, result[i].loss, 1e-6 * (1 + result[i].loss));
       }
-      EXPECT_NEAR(loss[1], loss[0], 1e-6 * (1 + loss[0]));
-      EXPECT_EQ(correct[1], correct[0]);
+      EXPECT_NEAR(result[1].loss, result[0].loss, 1e-6 * (1 + result[0].loss));
+      EXPECT_EQ(result[1].correct, result[0].correct);
       expect_close(gradient[1], gradient[0], 1e-6, "dlogits");
     }
   }
