@@ -67,6 +67,7 @@ class AllReduceStrategy final : public SyncStrategy {
       stats.exposed_wait += reduced - begin;
       stats.communication += work.end - work.begin;
       stats.optimizer += clock_.now() - reduced;
+      report_weights(range);
     }
     const TransportCounters after = collective_.counters();
     stats.bytes_out = after.payload_bytes_out - before_.payload_bytes_out;

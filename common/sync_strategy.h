@@ -13,7 +13,9 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "common/clock.h"
@@ -22,7 +24,8 @@
 
 namespace syncopate {
 
-// The two arenas, layout.size() floats each, zeroed, aligned to a cache line; valid as long as the strategy.
+// The two arenas, layout.size() floats each, zeroed, aligned to a cache line; valid as long as the strategy. They lie
+// where the model computes: a strategy for a device gives out the device's memory.
 struct ParamArenas {
   std::span<float> weights;
   std::span<float> gradients;
@@ -67,6 +70,18 @@ class SyncStrategy {
 
   // After it, the weights are the job's final ones: the same on every replica.
   virtual Status leave() = 0;
+
+  // From now on `ready` is called inside finish_step and leave for each range of the arena as soon as it holds its new
+  // weights, so that they can be taken elsewhere while others are still on their way.
+  void on_weights(std::function<void(Range)> ready) { weights_ready_ = std::move(ready); }
+
+ protected:
+  void report_weights(Range range) const {
+    if (weights_ready_) weights_ready_(range);
+  }
+
+ private:
+  std::function<void(Range)> weights_ready_;
 };
 
 }  // namespace syncopate

@@ -148,6 +148,7 @@ Status PsStrategy::accept(const Message& message, bool final) {
   from.awaited = false;
   bytes_in_ += static_cast<std::int64_t>(message.payload().size());
   last_answer_ = clock_.now();
+  report_weights(from.range);
   return Status();
 }
 

@@ -17,6 +17,7 @@ Result<SyncStats> LocalStrategy::finish_step() {
   optimizer_.apply(weights_.span(), gradients_.span(), *state_, 0, update);
   SyncStats stats;
   stats.optimizer = clock_.now() - begin;
+  report_weights({0, weights_.size()});
   return stats;
 }
 

@@ -14,6 +14,8 @@ control::Step to_wire(const StepRecord& record) {
   step.set_exposed_wait(record.sync.exposed_wait.count());
   step.set_communication(record.sync.communication.count());
   step.set_optimizer(record.sync.optimizer.count());
+  step.set_copy(record.sync.copy.count());
+  step.set_launch(record.launch.count());
   step.set_bytes_out(record.sync.bytes_out);
   step.set_bytes_in(record.sync.bytes_in);
   step.set_staleness_mean(record.sync.staleness_mean);
@@ -35,6 +37,8 @@ StepRecord from_wire(const control::Step& step) {
   record.sync.exposed_wait = Duration(step.exposed_wait());
   record.sync.communication = Duration(step.communication());
   record.sync.optimizer = Duration(step.optimizer());
+  record.sync.copy = Duration(step.copy());
+  record.launch = Duration(step.launch());
   record.sync.bytes_out = step.bytes_out();
   record.sync.bytes_in = step.bytes_in();
   record.sync.staleness_mean = step.staleness_mean();

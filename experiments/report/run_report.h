@@ -56,6 +56,8 @@ struct RunReport {
   StepSplit split_ms;
   double communication_ms = 0;         // mean of a step; hidden or exposed
   double hidden_communication_ms = 0;  // the part of it that compute covered
+  double copy_ms = 0;                  // mean of a step; between a device and the host
+  double launch_ms = 0;                // mean of a step; the host's time to give a device its work
 
   double bytes_out_per_step = 0;  // payload, of one worker
   double bytes_in_per_step = 0;

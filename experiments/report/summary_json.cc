@@ -24,7 +24,9 @@ Json split_json(const RunReport& report) {
           {"optimizer", split.optimizer},
           {"other", split.other},
           {"communication", report.communication_ms},
-          {"hidden_communication", report.hidden_communication_ms}};
+          {"hidden_communication", report.hidden_communication_ms},
+          {"copy", report.copy_ms},
+          {"launch", report.launch_ms}};
 }
 
 Json report_json(const RunReport& report) {

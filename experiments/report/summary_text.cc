@@ -58,6 +58,11 @@ std::string communication_lines(const RunReport& report) {
                                    format_bytes(report.bytes_in_per_step)));
 }
 
+std::string device_line(const RunReport& report) {
+  return line("device", fmt::format("{} ms a step to give it its work, {} ms of copies", format_ms(report.launch_ms),
+                                    format_ms(report.copy_ms)));
+}
+
 std::string staleness_line(const RunReport& report) {
   return line("staleness", fmt::format("{:.2f} mean, {:.1f} p95, {} max updates", report.staleness_mean,
                                        report.staleness_p95, report.staleness_max));
@@ -139,6 +144,7 @@ std::string summary_text(const RunConfig& config, std::span<const RunReport> rep
     if (report.samples_per_second) {
       text += split_lines(report);
       if (config.mode != Mode::kLocal) text += communication_lines(report);
+      if (report.launch_ms > 0) text += device_line(report);
       if (config.mode == Mode::kPs) text += staleness_line(report);
     }
     text += learning_lines(config, report);

@@ -217,9 +217,11 @@ TEST_F(Control, HandsOverStepRecordsAsTheyAre) {
   record.data = 1us;
   record.forward = 2us;
   record.backward = 3us;
+  record.launch = 11us;
   record.sync = {.exposed_wait = 4us,
                  .communication = 5us,
                  .optimizer = 6us,
+                 .copy = 10us,
                  .bytes_out = 7,
                  .bytes_in = 8,
                  .staleness_mean = 1.5,
@@ -241,6 +243,8 @@ TEST_F(Control, HandsOverStepRecordsAsTheyAre) {
   EXPECT_EQ(got.sync.exposed_wait, record.sync.exposed_wait);
   EXPECT_EQ(got.sync.communication, record.sync.communication);
   EXPECT_EQ(got.sync.optimizer, record.sync.optimizer);
+  EXPECT_EQ(got.sync.copy, record.sync.copy);
+  EXPECT_EQ(got.launch, record.launch);
   EXPECT_EQ(got.sync.bytes_out, record.sync.bytes_out);
   EXPECT_EQ(got.sync.bytes_in, record.sync.bytes_in);
   EXPECT_EQ(got.sync.staleness_mean, record.sync.staleness_mean);

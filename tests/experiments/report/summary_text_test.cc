@@ -77,6 +77,15 @@ TEST(Summary, LeavesOutWhatAModeDoesNotHave) {
   EXPECT_THAT(text, Not(HasSubstr("time to")));
 }
 
+TEST(Summary, SaysWhatADeviceCosts) {
+  RunReport report = sample_report(41000);
+  report.launch_ms = 0.05;
+  report.copy_ms = 0.25;
+  const std::array reports = {report};
+  EXPECT_THAT(summary_text(ps_config(), reports, {}),
+              HasSubstr("  device            0.050 ms a step to give it its work, 0.250 ms of copies\n"));
+}
+
 TEST(Summary, SaysWhatWasNotMeasuredOrNotReached) {
   RunReport report;
   const std::string text = summary_text(ps_config(), std::array{report}, {"run-7", "worker 1 lost", {}});

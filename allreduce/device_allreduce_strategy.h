@@ -1,0 +1,70 @@
+// DeviceAllReduceStrategy: synchronous data parallelism on devices.
+//
+// As soon as backward has finished a bucket, its mean over all workers is given to a stream of its own, behind an
+// event, while backward goes on; the update of a bucket follows its mean. The host gives the work and waits for its end
+// once a step.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "allreduce/device_collective.h"
+#include "common/device/device.h"
+#include "common/rendezvous.h"
+#include "common/sync_strategy.h"
+
+namespace syncopate::allreduce {
+
+struct DeviceAllReduceOptions {
+  OptimizerConfig optimizer;
+  std::size_t bucket_bytes = 1024 * 1024;
+  Duration timeout = std::chrono::seconds(30);  // of join, and of each step
+};
+
+class DeviceAllReduceStrategy final : public SyncStrategy {
+ public:
+  // All outlive the strategy. The ranks prove at `rendezvous` that they train the same layout.
+  DeviceAllReduceStrategy(DeviceCollective& collective, Device& device, Rendezvous& rendezvous,
+                          const DeviceAllReduceOptions& options, const Clock& clock)
+      : collective_(collective), device_(device), rendezvous_(rendezvous), options_(options), clock_(clock) {}
+
+  Result<ParamArenas> allocate(const ParamLayout& layout) override;
+  // Invalid argument, saying whose layout differs, if they are not the same.
+  Result<std::vector<Range>> join() override;
+  void begin_step(const StepContext& step) override { step_ = step; }
+  void gradient_ready(std::size_t bucket) override;
+  // Times are the device's. Bytes are those of a ring (2·(n-1)/n of the gradients, each way): the library tells none.
+  Result<SyncStats> finish_step() override;
+  // All have made the same updates.
+  Status leave() override { return {}; }
+
+ private:
+  struct Bucket {
+    Range range;
+    std::unique_ptr<Event> ready;  // on the compute stream: the gradients
+    std::unique_ptr<Event> begin;  // on the communication stream
+    std::unique_ptr<Event> reduced;
+    std::unique_ptr<Event> update_begin;  // on the compute stream
+    std::unique_ptr<Event> update_end;
+  };
+
+  TimePoint deadline() const { return clock_.now() + options_.timeout; }
+  Status prove_same_layout();
+  Status prepare();
+  SyncStats stats() const;
+
+  DeviceCollective& collective_;
+  Device& device_;
+  Rendezvous& rendezvous_;
+  const DeviceAllReduceOptions options_;
+  const Clock& clock_;
+  ParamLayout layout_;
+  ParamArenas arenas_;
+  DeviceOptimizerState state_;
+  std::unique_ptr<Stream> communication_;
+  std::vector<Bucket> buckets_;
+  StepContext step_;
+  Status failure_;  // the first of this step
+};
+
+}  // namespace syncopate::allreduce

@@ -1,0 +1,117 @@
+#include "common/device/staged_strategy.h"
+
+namespace syncopate {
+namespace {
+
+std::span<std::byte> bytes_of(std::span<float> floats) { return std::as_writable_bytes(floats); }
+
+}  // namespace
+
+Result<ParamArenas> StagedStrategy::allocate(const ParamLayout& layout) {
+  Result<ParamArenas> host = inner_.allocate(layout);
+  if (!host.ok()) return host;
+  host_ = *host;
+  for (const auto& [memory, pinned] :
+       {std::pair(host_.weights, &pinned_weights_), std::pair(host_.gradients, &pinned_gradients_)}) {
+    Result<std::unique_ptr<PinnedRange>> range = device_.pin(bytes_of(memory));
+    if (!range.ok()) return range.status();
+    *pinned = std::move(*range);
+  }
+  for (std::span<float>* arena : {&arenas_.weights, &arenas_.gradients}) {
+    const Result<std::span<float>> memory = allocate_floats(device_, layout.size());
+    if (!memory.ok()) return memory.status();
+    *arena = *memory;
+  }
+  return arenas_;
+}
+
+Status StagedStrategy::prepare(const std::vector<Range>& buckets) {
+  const auto make = [&](std::unique_ptr<Event>& event) {
+    Result<std::unique_ptr<Event>> made = device_.make_event();
+    if (made.ok()) event = std::move(*made);
+    return made.status();
+  };
+  Result<std::unique_ptr<Stream>> stream = device_.make_stream();
+  if (!stream.ok()) return stream.status();
+  copies_ = std::move(*stream);
+  for (std::unique_ptr<Event>* event : {&weights_begin_, &weights_copied_, &settled_}) {
+    SYNCOPATE_RETURN_IF_ERROR(make(*event));
+  }
+  for (const Range& range : buckets) {
+    Bucket& bucket = buckets_.emplace_back(Bucket{.range = range});
+    for (std::unique_ptr<Event>* event : {&bucket.ready, &bucket.begin, &bucket.copied}) {
+      SYNCOPATE_RETURN_IF_ERROR(make(*event));
+    }
+  }
+  return {};
+}
+
+Result<std::vector<Range>> StagedStrategy::join() {
+  // The chief's initial weights.
+  const Result<std::unique_ptr<Event>> there = device_.make_event();
+  if (!there.ok()) return there.status();
+  device_.compute().copy_to_host(bytes_of(arenas_.weights), bytes_of(host_.weights));
+  device_.compute().record(**there);
+  SYNCOPATE_RETURN_IF_ERROR(device_.wait(**there, deadline()).in("join: weights from the device"));
+
+  Result<std::vector<Range>> buckets = inner_.join();
+  if (!buckets.ok()) return buckets;
+  SYNCOPATE_RETURN_IF_ERROR(prepare(*buckets));
+  inner_.on_weights([this](Range range) { send_weights(range); });
+  send_weights({0, arenas_.weights.size()});
+  SYNCOPATE_RETURN_IF_ERROR(settle_weights().in("join: weights to the device"));
+  return buckets;
+}
+
+void StagedStrategy::begin_step(const StepContext& step) {
+  handed_over_ = 0;
+  inner_.begin_step(step);
+}
+
+void StagedStrategy::gradient_ready(std::size_t index) {
+  const Bucket& bucket = buckets_[index];
+  device_.compute().record(*bucket.ready);
+  copies_->wait_for(*bucket.ready);
+  copies_->record(*bucket.begin);
+  copies_->copy_to_host(bytes_of(slice(arenas_.gradients, bucket.range)),
+                        bytes_of(slice(host_.gradients, bucket.range)));
+  copies_->record(*bucket.copied);
+  while (handed_over_ <= index && device_.done(*buckets_[handed_over_].copied)) inner_.gradient_ready(handed_over_++);
+}
+
+Result<SyncStats> StagedStrategy::finish_step() {
+  const TimePoint begin = clock_.now();
+  while (handed_over_ < buckets_.size()) {
+    SYNCOPATE_RETURN_IF_ERROR(device_.wait(*buckets_[handed_over_].copied, deadline()).in("gradients from the device"));
+    inner_.gradient_ready(handed_over_++);
+  }
+  Result<SyncStats> stats = inner_.finish_step();
+  if (!stats.ok()) return stats;
+  SYNCOPATE_RETURN_IF_ERROR(settle_weights().in("weights to the device"));
+  stats->exposed_wait = clock_.now() - begin - stats->optimizer;
+  stats->copy = device_.between(*weights_begin_, *weights_copied_);
+  for (const Bucket& bucket : buckets_) stats->copy += device_.between(*bucket.begin, *bucket.copied);
+  return stats;
+}
+
+Status StagedStrategy::leave() {
+  SYNCOPATE_RETURN_IF_ERROR(inner_.leave());
+  return settle_weights().in("leave: weights to the device");
+}
+
+// No operation reads the weights any more when they come: the inner strategy reports them once it has been handed all
+// gradients, and these are the last that backward computes.
+void StagedStrategy::send_weights(Range range) {
+  if (!std::exchange(weights_sent_, true)) copies_->record(*weights_begin_);
+  copies_->copy_to_device(bytes_of(slice(host_.weights, range)), bytes_of(slice(arenas_.weights, range)));
+}
+
+Status StagedStrategy::settle_weights() {
+  if (!std::exchange(weights_sent_, false)) copies_->record(*weights_begin_);
+  copies_->record(*weights_copied_);
+  device_.compute().wait_for(*weights_copied_);
+  device_.compute().record(*settled_);
+  return device_.wait(*settled_, deadline());
+}
+
+}  // namespace syncopate

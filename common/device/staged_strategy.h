@@ -1,0 +1,64 @@
+// StagedStrategy: a strategy of the host's memory for a model that computes on a device.
+//
+// As soon as backward has finished a bucket there, a stream of its own copies the bucket to the inner strategy's
+// gradients; once it has arrived, it is handed over, while backward goes on. New weights go back by the same stream,
+// range by range as the inner strategy gets them.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "common/device/device.h"
+#include "common/sync_strategy.h"
+
+namespace syncopate {
+
+class StagedStrategy final : public SyncStrategy {
+ public:
+  // All outlive this object. `timeout` bounds each wait for the device.
+  StagedStrategy(SyncStrategy& inner, Device& device, const Clock& clock, Duration timeout)
+      : inner_(inner), device_(device), clock_(clock), timeout_(timeout) {}
+  ~StagedStrategy() override { inner_.on_weights(nullptr); }
+
+  Result<ParamArenas> allocate(const ParamLayout& layout) override;
+  Result<std::vector<Range>> join() override;
+  void begin_step(const StepContext& step) override;
+  void gradient_ready(std::size_t bucket) override;
+  // The inner strategy's figures, with the time of the copies, and with the wait as it is for the device's work.
+  Result<SyncStats> finish_step() override;
+  Status leave() override;
+
+ private:
+  // One bucket's way from the device.
+  struct Bucket {
+    Range range;
+    std::unique_ptr<Event> ready;  // on the compute stream; the next two on the copy stream
+    std::unique_ptr<Event> begin;
+    std::unique_ptr<Event> copied;
+  };
+
+  TimePoint deadline() const { return clock_.now() + timeout_; }
+  Status prepare(const std::vector<Range>& buckets);
+  // Begins to copy new weights to the device.
+  void send_weights(Range range);
+  // What the compute stream does next finds all weights that were sent. Waits until they are there.
+  Status settle_weights();
+
+  SyncStrategy& inner_;
+  Device& device_;
+  const Clock& clock_;
+  const Duration timeout_;
+  ParamArenas host_;    // the inner strategy's
+  ParamArenas arenas_;  // the device's
+  std::unique_ptr<PinnedRange> pinned_weights_;
+  std::unique_ptr<PinnedRange> pinned_gradients_;
+  std::unique_ptr<Stream> copies_;
+  std::vector<Bucket> buckets_;
+  std::unique_ptr<Event> weights_begin_;   // on the copy stream
+  std::unique_ptr<Event> weights_copied_;  // on the copy stream
+  std::unique_ptr<Event> settled_;         // on the compute stream
+  bool weights_sent_ = false;              // since they were settled last
+  std::size_t handed_over_ = 0;            // buckets of this step
+};
+
+}  // namespace syncopate

@@ -1,0 +1,35 @@
+#include "worker/device_local_strategy.h"
+
+namespace syncopate::worker {
+
+Result<ParamArenas> DeviceLocalStrategy::allocate(const ParamLayout& layout) {
+  for (std::span<float>* arena : {&arenas_.weights, &arenas_.gradients}) {
+    const Result<std::span<float>> memory = allocate_floats(device_, layout.size());
+    if (!memory.ok()) return memory.status();
+    *arena = *memory;
+  }
+  const Result<DeviceOptimizerState> state = allocate_state(device_, optimizer_.kind, layout.size());
+  if (!state.ok()) return state.status();
+  state_ = *state;
+  for (std::unique_ptr<Event>* event : {&begin_, &end_}) {
+    Result<std::unique_ptr<Event>> made = device_.make_event();
+    if (!made.ok()) return made.status();
+    *event = std::move(*made);
+  }
+  return arenas_;
+}
+
+Result<std::vector<Range>> DeviceLocalStrategy::join() { return std::vector<Range>{{0, arenas_.weights.size()}}; }
+
+Result<SyncStats> DeviceLocalStrategy::finish_step() {
+  const UpdateStep update{static_cast<float>(step_.learning_rate), 1.0f, step_.step + 1};
+  device_.compute().record(*begin_);
+  device_.compute().update(optimizer_, arenas_.weights, arenas_.gradients, state_, update);
+  device_.compute().record(*end_);
+  SYNCOPATE_RETURN_IF_ERROR(device_.wait(*end_, clock_.now() + timeout_));
+  SyncStats stats;
+  stats.optimizer = device_.between(*begin_, *end_);
+  return stats;
+}
+
+}  // namespace syncopate::worker

@@ -1,0 +1,37 @@
+// DeviceLocalStrategy: LocalStrategy for a model that computes on a device, where its optimizer runs as well.
+#pragma once
+
+#include <memory>
+
+#include "common/device/device.h"
+#include "common/sync_strategy.h"
+
+namespace syncopate::worker {
+
+class DeviceLocalStrategy final : public SyncStrategy {
+ public:
+  // Both outlive the strategy. `timeout` bounds the wait for the end of a step.
+  DeviceLocalStrategy(const OptimizerConfig& optimizer, Device& device, const Clock& clock, Duration timeout)
+      : optimizer_(optimizer), device_(device), clock_(clock), timeout_(timeout) {}
+
+  Result<ParamArenas> allocate(const ParamLayout& layout) override;
+  Result<std::vector<Range>> join() override;
+  void begin_step(const StepContext& step) override { step_ = step; }
+  void gradient_ready(std::size_t /*bucket*/) override {}
+  // Times are the device's.
+  Result<SyncStats> finish_step() override;
+  Status leave() override { return {}; }
+
+ private:
+  const OptimizerConfig optimizer_;
+  Device& device_;
+  const Clock& clock_;
+  const Duration timeout_;
+  ParamArenas arenas_;
+  DeviceOptimizerState state_;
+  std::unique_ptr<Event> begin_;  // of the update
+  std::unique_ptr<Event> end_;
+  StepContext step_;
+};
+
+}  // namespace syncopate::worker
