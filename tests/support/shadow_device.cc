@@ -1,0 +1,205 @@
+#include "tests/support/shadow_device.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cassert>
+#include <cstring>
+#include <memory>
+#include <utility>
+
+#include "tests/support/shadow_update.h"
+
+namespace syncopate::testing_support {
+namespace {
+
+constexpr std::size_t kAlignment = 256;
+
+bool lies_in(std::span<const std::byte> range, std::span<const std::byte> memory) {
+  return range.data() >= memory.data() && range.data() + range.size() <= memory.data() + memory.size();
+}
+
+bool overlap(std::span<const std::byte> a, std::span<const std::byte> b) {
+  return a.data() < b.data() + b.size() && b.data() < a.data() + a.size();
+}
+
+// Every float in it is a NaN.
+void poison(std::span<std::byte> memory) { std::ranges::fill(memory, std::byte{0xff}); }
+
+}  // namespace
+
+class ShadowDevice::ShadowEvent final : public Event {
+ public:
+  std::shared_ptr<ShadowPoint> point;  // null before the first record
+};
+
+class ShadowDevice::ShadowPinned final : public PinnedRange {
+ public:
+  ShadowPinned(ShadowDevice& device, std::span<const std::byte> range) : device_(device), range_(range) {
+    device_.pinned_ranges_.push_back(range_);
+  }
+  ~ShadowPinned() override {
+    if (device_.queues_.touches(range_)) ADD_FAILURE() << "memory is unpinned while copies still use it";
+    std::erase_if(device_.pinned_ranges_, [this](auto range) { return range.data() == range_.data(); });
+  }
+
+ private:
+  ShadowDevice& device_;
+  std::span<const std::byte> range_;
+};
+
+class ShadowDevice::ShadowStream final : public Stream {
+ public:
+  explicit ShadowStream(ShadowDevice& device) : device_(device), queue_(device.queues_.add_queue()) {}
+
+  void copy_to_host(std::span<const std::byte> device, std::span<std::byte> host) override {
+    if (!device_.is_device(device)) ADD_FAILURE() << "the source of copy_to_host is not device memory";
+    if (device.size() != host.size()) ADD_FAILURE() << "copy of " << device.size() << " bytes to " << host.size();
+    // Where work before it still uses the memory, that work must not be disturbed.
+    if (device_.failure_.ok() && !device_.queues_.touches(host)) poison(host);
+    device_.copy(queue_, device, host, host);
+  }
+  void copy_to_device(std::span<const std::byte> host, std::span<std::byte> device) override {
+    if (!device_.is_device(device)) ADD_FAILURE() << "the target of copy_to_device is not device memory";
+    if (device.size() != host.size()) ADD_FAILURE() << "copy of " << host.size() << " bytes to " << device.size();
+    device_.copy(queue_, host, device, host);
+  }
+  void update(const OptimizerConfig& rule, std::span<float> weights, std::span<const float> gradient,
+              const DeviceOptimizerState& state, const UpdateStep& step) override {
+    const std::span<const float> parts[] = {weights, gradient, state.first, state.second};
+    for (const std::span<const float> part : parts) {
+      if (!device_.is_device(std::as_bytes(part))) ADD_FAILURE() << "an update of what is not device memory";
+    }
+    if (gradient.size() != weights.size()) ADD_FAILURE() << "an update with a gradient of another length";
+    device_.push(queue_, [=] { shadow_update(rule, weights, gradient, state, step); }, {});
+  }
+  void record(Event& event) override {
+    if (!device_.failure_.ok()) return;
+    dynamic_cast<ShadowEvent&>(event).point = device_.queues_.mark(queue_);
+  }
+  void wait_for(const Event& event) override {
+    const auto& point = dynamic_cast<const ShadowEvent&>(event).point;
+    if (point && device_.failure_.ok()) device_.queues_.push(queue_, {.awaits = point});
+  }
+
+  std::size_t queue() const { return queue_; }
+
+ private:
+  ShadowDevice& device_;
+  std::size_t queue_;
+};
+
+ShadowDevice::ShadowDevice(std::uint64_t seed) : queues_(seed), compute_(std::make_unique<ShadowStream>(*this)) {}
+ShadowDevice::~ShadowDevice() = default;
+
+Result<std::span<std::byte>> ShadowDevice::allocate(std::size_t bytes) { return allocate_from(memory_, bytes); }
+Result<std::span<std::byte>> ShadowDevice::allocate_pinned(std::size_t bytes) {
+  return allocate_from(pinned_memory_, bytes);
+}
+
+Result<std::span<std::byte>> ShadowDevice::allocate_from(std::vector<AlignedBuffer>& memory, std::size_t bytes) {
+  SYNCOPATE_RETURN_IF_ERROR(failure_);
+  if (bytes > memory_left_) return Status(Code::kResourceExhausted, "shadow device: out of memory");
+  memory_left_ -= bytes;
+  AlignedBuffer& buffer = memory.emplace_back((bytes + kAlignment) / sizeof(float) + 1);
+  void* begin = buffer.data();
+  std::size_t space = buffer.size() * sizeof(float);
+  return std::span(static_cast<std::byte*>(std::align(kAlignment, bytes, begin, space)), bytes);
+}
+
+Result<std::unique_ptr<PinnedRange>> ShadowDevice::pin(std::span<std::byte> host) {
+  SYNCOPATE_RETURN_IF_ERROR(failure_);
+  for (const std::span<const std::byte> range : pinned_ranges_) {
+    if (overlap(range, host)) return Status(Code::kInvalidArgument, "shadow device: this memory is pinned already");
+  }
+  return std::unique_ptr<PinnedRange>(std::make_unique<ShadowPinned>(*this, host));
+}
+
+Stream& ShadowDevice::compute() { return *compute_; }
+
+Result<std::unique_ptr<Stream>> ShadowDevice::make_stream() {
+  SYNCOPATE_RETURN_IF_ERROR(failure_);
+  return std::unique_ptr<Stream>(std::make_unique<ShadowStream>(*this));
+}
+
+Result<std::unique_ptr<Event>> ShadowDevice::make_event() {
+  SYNCOPATE_RETURN_IF_ERROR(failure_);
+  return std::unique_ptr<Event>(std::make_unique<ShadowEvent>());
+}
+
+bool ShadowDevice::done(const Event& event) {
+  const auto& point = dynamic_cast<const ShadowEvent&>(event).point;
+  if (point && !hangs_) queues_.approach(point, queues_.draw_patience());
+  return !point || point->reached || !failure_.ok();
+}
+
+Duration ShadowDevice::between(const Event& begin, const Event& end) {
+  const auto& from = dynamic_cast<const ShadowEvent&>(begin).point;
+  const auto& to = dynamic_cast<const ShadowEvent&>(end).point;
+  if (!failure_.ok()) return {};
+  if (!from || !to || !from->reached || !to->reached) {
+    ADD_FAILURE() << "the time between points that are not both reached";
+    return {};
+  }
+  return std::chrono::microseconds(to->time - from->time);
+}
+
+Status ShadowDevice::wait(const Event& event, TimePoint /*deadline*/) {
+  const auto& point = dynamic_cast<const ShadowEvent&>(event).point;
+  if (point && !hangs_) queues_.reach(point);
+  SYNCOPATE_RETURN_IF_ERROR(failure_);
+  if (point && !point->reached) return {Code::kDeadlineExceeded, "shadow device: work not done in time"};
+  return {};
+}
+
+void ShadowDevice::give(Stream& stream, std::function<void()> work) {
+  push(dynamic_cast<ShadowStream&>(stream).queue(), std::move(work), {});
+}
+
+void ShadowDevice::finish() {
+  if (!hangs_) queues_.finish();
+}
+
+void ShadowDevice::fail_after(std::size_t pieces, Status failure) {
+  if (pieces == 0) return fail(failure);
+  pieces_left_ = pieces;
+  failure_to_come_ = std::move(failure);
+}
+
+void ShadowDevice::copy(std::size_t queue, std::span<const std::byte> from, std::span<std::byte> to,
+                        std::span<const std::byte> host) {
+  if (host.empty() || from.size() != to.size()) return;
+  if (!is_pinned(host)) ++unpinned_copies_;
+  if (failure_.ok()) queues_.push(queue, {.run = [to] { poison(to); }, .host = host});
+  push(
+      queue, [from, to] { std::memmove(to.data(), from.data(), to.size()); }, host);
+}
+
+void ShadowDevice::push(std::size_t queue, std::function<void()> run, std::span<const std::byte> host) {
+  if (!failure_.ok()) return;
+  queues_.push(queue, {.run =
+                           [this, run = std::move(run)] {
+                             run();
+                             if (!failure_to_come_.ok() && --pieces_left_ == 0) fail(failure_to_come_);
+                           },
+                       .host = host});
+}
+
+void ShadowDevice::fail(const Status& failure) {
+  if (failure_.ok()) failure_ = failure;
+  queues_.clear();
+}
+
+bool ShadowDevice::is_device(std::span<const std::byte> range) const {
+  return range.empty() || std::ranges::any_of(memory_, [&](const AlignedBuffer& buffer) {
+           return lies_in(range, std::as_bytes(buffer.span()));
+         });
+}
+
+bool ShadowDevice::is_pinned(std::span<const std::byte> range) const {
+  const auto holds = [&](const AlignedBuffer& buffer) { return lies_in(range, std::as_bytes(buffer.span())); };
+  return std::ranges::any_of(pinned_memory_, holds) ||
+         std::ranges::any_of(pinned_ranges_, [&](auto pinned) { return lies_in(range, pinned); });
+}
+
+}  // namespace syncopate::testing_support

@@ -1,0 +1,37 @@
+#include "tests/support/shadow_update.h"
+
+#include <cstddef>
+
+#include "common/flush_denormals.h"
+#include "common/update_rule.h"
+
+// Compiled without contraction to fused multiply-add, like all that includes the rules (see tests/CMakeLists.txt).
+
+namespace syncopate::testing_support {
+
+void shadow_update(const OptimizerConfig& rule, std::span<float> weights, std::span<const float> gradient,
+                   const DeviceOptimizerState& state, const UpdateStep& step) {
+  const FlushDenormals flush;
+  const update_rule::MomentumConstants plain = update_rule::momentum_constants(rule, step);
+  const update_rule::AdamConstants adam = update_rule::adam_constants(rule, step);
+  for (std::size_t i = 0; i < weights.size(); ++i) {
+    switch (rule.kind) {
+      case OptimizerKind::kSgd:
+        update_rule::sgd(weights[i], gradient[i], plain);
+        break;
+      case OptimizerKind::kMomentum:
+        if (rule.nesterov) {
+          update_rule::momentum<true>(weights[i], gradient[i], state.first[i], plain);
+        } else {
+          update_rule::momentum<false>(weights[i], gradient[i], state.first[i], plain);
+        }
+        break;
+      case OptimizerKind::kAdam:
+      case OptimizerKind::kAdamW:
+        update_rule::adam(weights[i], gradient[i], state.first[i], state.second[i], adam);
+        break;
+    }
+  }
+}
+
+}  // namespace syncopate::testing_support
