@@ -22,5 +22,5 @@ endif()
 set_source_files_properties("${CMAKE_SOURCE_DIR}/common/optimizer.cc" PROPERTIES COMPILE_OPTIONS -ffp-contract=off)
 if(SYNCOPATE_HAS_CUDA)
   set_source_files_properties("${CMAKE_SOURCE_DIR}/common/device/cuda/update_kernels.cu"
-                              PROPERTIES COMPILE_OPTIONS "--fmad=false;-ftz=true")
+                              PROPERTIES COMPILE_OPTIONS "--fmad=false;-ftz=true;-Xcompiler=-ffp-contract=off")
 endif()

@@ -1,0 +1,221 @@
+#include "common/device/cuda/cuda_device.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <thread>
+#include <vector>
+
+#include "common/device/cuda/cuda_handles.h"
+#include "common/device/cuda/cuda_status.h"
+#include "common/device/cuda/cuda_stream.h"
+#include "common/device/cuda/update_kernels.h"
+#include "common/device/gpu_inventory.h"
+
+namespace syncopate {
+namespace {
+
+// CUDA waits for events without a deadline only, so they are asked after: at once for what is nearly done, then with
+// pauses that leave the core to others.
+constexpr Duration kAskAtOnce = std::chrono::microseconds(50);
+constexpr Duration kPause = std::chrono::microseconds(30);
+
+double mebibytes(std::size_t bytes) { return static_cast<double>(bytes) / (1 << 20); }
+
+class CudaPinnedRange final : public PinnedRange {
+ public:
+  CudaPinnedRange(std::span<std::byte> host, FirstFailure& failure) : host_(host), failure_(failure) {}
+  ~CudaPinnedRange() override {
+    if (!host_.empty()) failure_.keep(cudaHostUnregister(host_.data()), "cudaHostUnregister");
+  }
+  CudaPinnedRange(const CudaPinnedRange&) = delete;
+  CudaPinnedRange& operator=(const CudaPinnedRange&) = delete;
+
+ private:
+  const std::span<std::byte> host_;
+  FirstFailure& failure_;
+};
+
+class CudaDevice final : public Device {
+ public:
+  CudaDevice(int index, const Gpu& gpu)
+      : index_(index),
+        description_(fmt::format("{} (GPU {}, {} GiB)", gpu.name, index, gpu.memory_bytes >> 30)),
+        failure_(description_) {}
+  ~CudaDevice() override;
+
+  Status open(const Gpu& gpu);
+  int index() const { return index_; }
+
+  std::string description() const override { return description_; }
+
+  Result<std::span<std::byte>> allocate(std::size_t bytes) override;
+  Result<std::span<std::byte>> allocate_pinned(std::size_t bytes) override;
+  Result<std::unique_ptr<PinnedRange>> pin(std::span<std::byte> host) override;
+
+  Stream& compute() override { return *compute_; }
+  Result<std::unique_ptr<Stream>> make_stream() override;
+  Result<std::unique_ptr<Event>> make_event() override;
+
+  bool done(const Event& event) override;
+  Duration between(const Event& begin, const Event& end) override;
+  Status wait(const Event& event, TimePoint deadline) override;
+
+  Status status() const override { return failure_.status(); }
+
+ private:
+  // Whether anything may be asked of CUDA: nothing has failed, and this GPU is the thread's current one.
+  bool ready() { return failure_.none() && failure_.keep(cudaSetDevice(index_), "cudaSetDevice"); }
+  Status no_room(const char* kind, std::size_t bytes) const;
+
+  const int index_;
+  const std::string description_;
+  FirstFailure failure_;
+  std::vector<void*> memory_;
+  std::vector<void*> pinned_memory_;
+  std::unique_ptr<Stream> compute_;
+};
+
+Status CudaDevice::open(const Gpu& gpu) {
+  if (!ready()) return status();
+  const cudaError_t loaded = load_update_kernels();
+  if (loaded == cudaErrorNoKernelImageForDevice || loaded == cudaErrorInvalidDeviceFunction) {
+    forget_last_cuda_error();
+    return Status(Code::kNotFound, fmt::format("{}: this program holds no code for its compute capability, {}.{}",
+                                               description_, gpu.major, gpu.minor));
+  }
+  if (!failure_.keep(loaded, "cudaFuncGetAttributes")) return status();
+  Result<std::unique_ptr<Stream>> compute = make_stream();
+  if (!compute.ok()) return compute.status();
+  compute_ = std::move(*compute);
+  return {};
+}
+
+// Memory must not go while work on it is under way. What CUDA says here is of no use to anybody any more.
+CudaDevice::~CudaDevice() {
+  static_cast<void>(cudaSetDevice(index_));
+  static_cast<void>(cudaDeviceSynchronize());
+  for (void* memory : memory_) static_cast<void>(cudaFree(memory));
+  for (void* memory : pinned_memory_) static_cast<void>(cudaFreeHost(memory));
+  forget_last_cuda_error();
+}
+
+Status CudaDevice::no_room(const char* kind, std::size_t bytes) const {
+  forget_last_cuda_error();
+  std::size_t left = 0, total = 0;
+  std::string message = fmt::format("{}: no room for {:.0f} MiB of {}", description_, mebibytes(bytes), kind);
+  if (cudaMemGetInfo(&left, &total) == cudaSuccess) {
+    message += fmt::format("; {:.0f} MiB of its own memory are left", mebibytes(left));
+  } else {
+    forget_last_cuda_error();
+  }
+  return Status(Code::kResourceExhausted, message);
+}
+
+Result<std::span<std::byte>> CudaDevice::allocate(std::size_t bytes) {
+  if (!ready()) return status();
+  if (bytes == 0) return std::span<std::byte>();
+  void* memory = nullptr;
+  const cudaError_t result = cudaMalloc(&memory, bytes);
+  if (result == cudaErrorMemoryAllocation) return no_room("memory", bytes);
+  if (!failure_.keep(result, "cudaMalloc")) return status();
+  memory_.push_back(memory);
+  // A fill is work of the default stream, and returns before it is done; a device's own streams do not wait for it.
+  if (!failure_.keep(cudaMemset(memory, 0, bytes), "cudaMemset")) return status();
+  if (!failure_.keep(cudaStreamSynchronize(cudaStreamLegacy), "cudaStreamSynchronize")) return status();
+  return std::span(static_cast<std::byte*>(memory), bytes);
+}
+
+Result<std::span<std::byte>> CudaDevice::allocate_pinned(std::size_t bytes) {
+  if (!ready()) return status();
+  if (bytes == 0) return std::span<std::byte>();
+  void* memory = nullptr;
+  const cudaError_t result = cudaHostAlloc(&memory, bytes, cudaHostAllocDefault);
+  if (result == cudaErrorMemoryAllocation) return no_room("pinned memory of the host", bytes);
+  if (!failure_.keep(result, "cudaHostAlloc")) return status();
+  pinned_memory_.push_back(memory);
+  std::memset(memory, 0, bytes);
+  return std::span(static_cast<std::byte*>(memory), bytes);
+}
+
+Result<std::unique_ptr<PinnedRange>> CudaDevice::pin(std::span<std::byte> host) {
+  if (!ready()) return status();
+  if (!host.empty()) {
+    // What cannot be pinned does the device no harm: the caller is told, and nothing is kept.
+    const cudaError_t result = cudaHostRegister(host.data(), host.size(), cudaHostRegisterDefault);
+    if (result != cudaSuccess) {
+      forget_last_cuda_error();
+      return cuda_status(result, "cudaHostRegister")
+          .in(fmt::format("{}: pinning {:.0f} MiB", description_, mebibytes(host.size())));
+    }
+  }
+  return std::unique_ptr<PinnedRange>(std::make_unique<CudaPinnedRange>(host, failure_));
+}
+
+Result<std::unique_ptr<Stream>> CudaDevice::make_stream() {
+  if (!ready()) return status();
+  cudaStream_t stream = nullptr;
+  // Non-blocking: it neither waits for the default stream nor holds it up.
+  const cudaError_t result = cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking);
+  if (!failure_.keep(result, "cudaStreamCreateWithFlags")) return status();
+  return std::unique_ptr<Stream>(std::make_unique<CudaStream>(index_, stream, failure_));
+}
+
+Result<std::unique_ptr<Event>> CudaDevice::make_event() {
+  if (!ready()) return status();
+  cudaEvent_t event = nullptr;
+  // Takes the time; asking after it never blocks.
+  if (!failure_.keep(cudaEventCreateWithFlags(&event, cudaEventDefault), "cudaEventCreateWithFlags")) return status();
+  return std::unique_ptr<Event>(std::make_unique<CudaEvent>(event, failure_));
+}
+
+bool CudaDevice::done(const Event& event) {
+  if (!failure_.none()) return true;
+  const cudaError_t result = cudaEventQuery(raw(event));
+  if (result == cudaErrorNotReady) return false;
+  failure_.keep(result, "cudaEventQuery");
+  return true;
+}
+
+Duration CudaDevice::between(const Event& begin, const Event& end) {
+  if (!failure_.none()) return {};
+  if (!static_cast<const CudaEvent&>(begin).recorded() || !static_cast<const CudaEvent&>(end).recorded()) return {};
+  float milliseconds = 0;
+  if (!failure_.keep(cudaEventElapsedTime(&milliseconds, raw(begin), raw(end)), "cudaEventElapsedTime")) return {};
+  return from_seconds(static_cast<double>(milliseconds) * 1e-3);
+}
+
+Status CudaDevice::wait(const Event& event, TimePoint deadline) {
+  const SteadyClock clock;
+  const TimePoint patience = clock.now() + kAskAtOnce;
+  for (;;) {
+    const TimePoint now = clock.now();
+    if (done(event)) return status();
+    if (now >= deadline) return Status(Code::kDeadlineExceeded, description_ + ": its work was not done in time");
+    if (now < patience) {
+      std::this_thread::yield();
+    } else {
+      std::this_thread::sleep_for(std::min(kPause, deadline - now));
+    }
+  }
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Device>> open_cuda_device(int index) {
+  const Result<std::vector<Gpu>> gpus = find_gpus();
+  if (!gpus.ok()) return gpus.status();
+  if (index < 0 || index >= static_cast<int>(gpus->size())) {
+    return Status(Code::kNotFound,
+                  fmt::format("GPU {} is not there: this machine has 0 to {}", index, gpus->size() - 1));
+  }
+  const Gpu& gpu = (*gpus)[static_cast<std::size_t>(index)];
+  auto device = std::make_unique<CudaDevice>(index, gpu);
+  SYNCOPATE_RETURN_IF_ERROR(device->open(gpu));
+  return std::unique_ptr<Device>(std::move(device));
+}
+
+int gpu_index(const Device& device) { return static_cast<const CudaDevice&>(device).index(); }
+
+}  // namespace syncopate

@@ -1,0 +1,62 @@
+#include "common/device/cuda/cuda_stream.h"
+
+#include <cassert>
+
+#include "common/device/cuda/cuda_handles.h"
+#include "common/device/cuda/update_kernels.h"
+#include "common/update_rule.h"
+
+namespace syncopate {
+
+CudaEvent::~CudaEvent() { failure_.keep(cudaEventDestroy(event_), "cudaEventDestroy"); }
+
+CudaStream::~CudaStream() { failure_.keep(cudaStreamDestroy(stream_), "cudaStreamDestroy"); }
+
+void CudaStream::copy_to_host(std::span<const std::byte> device, std::span<std::byte> host) {
+  assert(device.size() == host.size());
+  if (!failure_.none() || host.empty()) return;
+  failure_.keep(cudaMemcpyAsync(host.data(), device.data(), host.size(), cudaMemcpyDeviceToHost, stream_),
+                "cudaMemcpyAsync (to the host)");
+}
+
+void CudaStream::copy_to_device(std::span<const std::byte> host, std::span<std::byte> device) {
+  assert(host.size() == device.size());
+  if (!failure_.none() || device.empty()) return;
+  failure_.keep(cudaMemcpyAsync(device.data(), host.data(), device.size(), cudaMemcpyHostToDevice, stream_),
+                "cudaMemcpyAsync (to the device)");
+}
+
+void CudaStream::update(const OptimizerConfig& rule, std::span<float> weights, std::span<const float> gradient,
+                        const DeviceOptimizerState& state, const UpdateStep& step) {
+  assert(gradient.size() == weights.size());
+  assert(rule.kind == OptimizerKind::kSgd || state.first.size() >= weights.size());
+  assert(!update_rule::is_adam(rule.kind) || state.second.size() >= weights.size());
+  if (!failure_.none() || weights.empty()) return;
+  // A kernel is launched on the current GPU, which must be the stream's.
+  if (!failure_.keep(cudaSetDevice(gpu_), "cudaSetDevice")) return;
+  failure_.keep(launch_update(rule, step,
+                              {.weights = weights.data(),
+                               .gradient = gradient.data(),
+                               .first = state.first.data(),
+                               .second = state.second.data(),
+                               .count = weights.size()},
+                              stream_),
+                "the update's launch");
+}
+
+void CudaStream::record(Event& event) {
+  if (!failure_.none()) return;
+  auto& point = static_cast<CudaEvent&>(event);
+  if (failure_.keep(cudaEventRecord(point.get(), stream_), "cudaEventRecord")) point.set_recorded();
+}
+
+void CudaStream::wait_for(const Event& event) {
+  if (!failure_.none()) return;
+  failure_.keep(cudaStreamWaitEvent(stream_, raw(event), cudaEventWaitDefault), "cudaStreamWaitEvent");
+}
+
+cudaStream_t raw(Stream& stream) { return static_cast<CudaStream&>(stream).get(); }
+
+cudaEvent_t raw(const Event& event) { return static_cast<const CudaEvent&>(event).get(); }
+
+}  // namespace syncopate

@@ -1,0 +1,54 @@
+// Streams and events of a CUDA device.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include "common/device/cuda/cuda_status.h"
+#include "common/device/device.h"
+
+namespace syncopate {
+
+// Owns its event, which takes the device's time.
+class CudaEvent final : public Event {
+ public:
+  CudaEvent(cudaEvent_t event, FirstFailure& failure) : event_(event), failure_(failure) {}
+  ~CudaEvent() override;
+  CudaEvent(const CudaEvent&) = delete;
+  CudaEvent& operator=(const CudaEvent&) = delete;
+
+  cudaEvent_t get() const { return event_; }
+  // Whether it was ever recorded: only then has it a time.
+  bool recorded() const { return recorded_; }
+  void set_recorded() { recorded_ = true; }
+
+ private:
+  const cudaEvent_t event_;
+  FirstFailure& failure_;
+  bool recorded_ = false;
+};
+
+// Owns its stream. Once anything of the device has failed, what it is given is ignored.
+class CudaStream final : public Stream {
+ public:
+  CudaStream(int gpu, cudaStream_t stream, FirstFailure& failure) : gpu_(gpu), stream_(stream), failure_(failure) {}
+  // Work already given goes on.
+  ~CudaStream() override;
+  CudaStream(const CudaStream&) = delete;
+  CudaStream& operator=(const CudaStream&) = delete;
+
+  cudaStream_t get() const { return stream_; }
+
+  void copy_to_host(std::span<const std::byte> device, std::span<std::byte> host) override;
+  void copy_to_device(std::span<const std::byte> host, std::span<std::byte> device) override;
+  void update(const OptimizerConfig& rule, std::span<float> weights, std::span<const float> gradient,
+              const DeviceOptimizerState& state, const UpdateStep& step) override;
+  void record(Event& event) override;
+  void wait_for(const Event& event) override;
+
+ private:
+  const int gpu_;
+  const cudaStream_t stream_;
+  FirstFailure& failure_;
+};
+
+}  // namespace syncopate

@@ -1,0 +1,129 @@
+// Stream::update against Optimizer::apply: the same bits.
+#include <bit>
+
+#include "common/optimizer.h"
+#include "common/random.h"
+#include "tests/common/cuda/gpu_test.h"
+
+namespace syncopate {
+namespace {
+
+struct Rule {
+  const char* name;
+  OptimizerConfig config;
+};
+
+const Rule kRules[] = {
+    {"sgd", {.kind = OptimizerKind::kSgd}},
+    {"sgd with decay", {.kind = OptimizerKind::kSgd, .weight_decay = 0.013f}},
+    {"momentum", {.kind = OptimizerKind::kMomentum}},
+    {"momentum with decay", {.kind = OptimizerKind::kMomentum, .momentum = 0.87f, .weight_decay = 0.013f}},
+    {"nesterov", {.kind = OptimizerKind::kMomentum, .nesterov = true}},
+    {"nesterov with decay", {.kind = OptimizerKind::kMomentum, .nesterov = true, .weight_decay = 0.013f}},
+    {"adam", {.kind = OptimizerKind::kAdam}},
+    {"adam with decay", {.kind = OptimizerKind::kAdam, .beta1 = 0.8f, .beta2 = 0.97f, .weight_decay = 0.013f}},
+    {"adamw", {.kind = OptimizerKind::kAdamW}},
+    {"adamw with decay", {.kind = OptimizerKind::kAdamW, .epsilon = 1e-6f, .weight_decay = 0.013f}},
+};
+
+// Of all sizes, zeros among them. Where there are few, also some whose squares or shares are too small for a normal
+// number; where there are many, one would sooner or later lie so close below the smallest normal number that it rounds
+// to it, and whether such a one is flushed is for each processor to say.
+std::vector<float> values(std::size_t count, std::uint64_t seed) {
+  constexpr float kScales[] = {1, 1e-3f, 1e-10f, 1e8f, 0, 1e-19f, 1e-30f, 3e-38f};
+  const std::size_t scales = count < 5000 ? 8 : 5;
+  Random random(seed);
+  std::vector<float> values(count);
+  for (std::size_t i = 0; i < count; ++i) values[i] = static_cast<float>(random.normal()) * kScales[i % scales];
+  return values;
+}
+
+std::size_t bits_that_differ(std::span<const float> a, std::span<const float> b) {
+  std::size_t count = a.size() == b.size() ? 0 : 1;
+  for (std::size_t i = 0; i < std::min(a.size(), b.size()); ++i) {
+    count += std::bit_cast<std::uint32_t>(a[i]) != std::bit_cast<std::uint32_t>(b[i]);
+  }
+  return count;
+}
+
+UpdateStep step_number(std::int64_t number) {
+  return {.learning_rate = 0.01f / static_cast<float>(number), .gradient_scale = 1.0f / 3, .number = number};
+}
+
+class CudaUpdate : public testing_support::GpuTest {
+ protected:
+  DeviceOptimizerState state(OptimizerKind rule, std::size_t elements) {
+    return *allocate_state(device(), rule, elements);
+  }
+
+  void upload_to(std::span<float> memory, const std::vector<float>& host) {
+    compute().copy_to_device(std::as_bytes(std::span(host)), std::as_writable_bytes(memory));
+    ASSERT_TRUE(finish(compute()).ok());
+  }
+};
+
+TEST_F(CudaUpdate, GivesTheSameBitsAsTheOptimizer) {
+  for (const auto& [name, rule] : kRules) {
+    // One alone; parts of a warp and of a block; more than all threads of a launch.
+    for (std::size_t size : {std::size_t{1}, std::size_t{31}, std::size_t{1003}, std::size_t{4096} * 256 + 77}) {
+      SCOPED_TRACE(testing::Message() << name << ", " << size << " weights");
+      std::vector<float> expected = values(size, 1);
+      OptimizerState expected_state(rule.kind, size);
+      const std::span<float> weights = upload(expected), gradient = upload(expected);
+      const DeviceOptimizerState remembered = state(rule.kind, size);
+      for (std::int64_t number = 1; number <= 6; ++number) {
+        const std::vector<float> host_gradient = values(size, 1 + static_cast<std::uint64_t>(number));
+        Optimizer(rule).apply(expected, host_gradient, expected_state, 0, step_number(number));
+        upload_to(gradient, host_gradient);
+        compute().update(rule, weights, gradient, remembered, step_number(number));
+        const std::vector<float> updated = download(std::span<const float>(weights));
+        ASSERT_EQ(bits_that_differ(updated, expected), 0u) << "after update " << number;
+      }
+      // Gradients of zero: what is remembered decays, down to where denormals are flushed.
+      const std::vector<float> nothing(size);
+      upload_to(gradient, nothing);
+      const std::int64_t rounds = size > 2000 ? 20 : 1000;
+      for (std::int64_t number = 7; number < 7 + rounds; ++number) {
+        Optimizer(rule).apply(expected, nothing, expected_state, 0, step_number(number));
+        compute().update(rule, weights, gradient, remembered, step_number(number));
+      }
+      ASSERT_EQ(bits_that_differ(download(std::span<const float>(weights)), expected), 0u) << "after decay";
+    }
+  }
+}
+
+TEST_F(CudaUpdate, UpdatesARangeAndNothingElse) {
+  constexpr std::size_t kSize = 3000, kBegin = 1001, kLength = 777;
+  for (const auto& [name, rule] : kRules) {
+    SCOPED_TRACE(name);
+    std::vector<float> expected = values(kSize, 1);
+    const std::vector<float> host_gradient = values(kSize, 2);
+    OptimizerState expected_state(rule.kind, kSize);
+    const std::span<float> weights = upload(expected), gradient = upload(host_gradient);
+    const DeviceOptimizerState whole = state(rule.kind, kSize);
+    const auto part = [](std::span<float> all) { return all.empty() ? all : all.subspan(kBegin, kLength); };
+    for (std::int64_t number = 1; number <= 3; ++number) {
+      Optimizer(rule).apply(part(expected), std::span(host_gradient).subspan(kBegin, kLength), expected_state, kBegin,
+                            step_number(number));
+      compute().update(rule, part(weights), part(gradient), {part(whole.first), part(whole.second)},
+                       step_number(number));
+    }
+    EXPECT_EQ(bits_that_differ(download(std::span<const float>(weights)), expected), 0u);
+  }
+}
+
+TEST_F(CudaUpdate, IsDoneInTheOrderOfItsStream) {
+  const OptimizerConfig rule{.kind = OptimizerKind::kSgd};
+  const std::unique_ptr<Stream> stream = make_stream();
+  const std::span<float> weights = upload(std::vector<float>(10'000, 1.0f));
+  const std::span<float> gradient = upload(std::vector<float>(10'000, 1.0f));
+  gate_.shut(*stream);
+  for (int round = 0; round < 3; ++round) stream->update(rule, weights, gradient, {}, {.learning_rate = 0.25f});
+  EXPECT_EQ(download(std::span<const float>(weights)), std::vector<float>(10'000, 1.0f));
+  gate_.open();
+  ASSERT_TRUE(finish(*stream).ok());
+  EXPECT_EQ(download(std::span<const float>(weights)), std::vector<float>(10'000, 0.25f));
+}
+
+}  // namespace
+}  // namespace syncopate

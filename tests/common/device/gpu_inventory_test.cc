@@ -1,0 +1,38 @@
+#include "common/device/gpu_inventory.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace syncopate {
+namespace {
+
+using testing::AnyOf;
+using testing::HasSubstr;
+
+TEST(GpuInventory, FindsGpusOrSaysWhyNot) {
+  const Result<std::vector<Gpu>> gpus = find_gpus();
+  if (!gpus.ok()) {
+    EXPECT_EQ(gpus.status().code(), Code::kNotFound);
+    EXPECT_THAT(gpus.status().message(), AnyOf(HasSubstr("libcuda.so.1"), HasSubstr("finds no GPU (cu")));
+    return;
+  }
+  ASSERT_FALSE(gpus->empty());
+  for (const Gpu& gpu : *gpus) {
+    EXPECT_NE(gpu.name, "");
+    EXPECT_GT(gpu.memory_bytes, std::size_t{1} << 28);
+    EXPECT_GE(gpu.major, 3);
+    EXPECT_GE(gpu.minor, 0);
+  }
+}
+
+TEST(GpuInventory, SaysTheSameWhenAskedAgain) {
+  const Result<std::vector<Gpu>> first = find_gpus(), second = find_gpus();
+  ASSERT_EQ(first.ok(), second.ok());
+  EXPECT_EQ(first.status().message(), second.status().message());
+  if (first.ok()) {
+    EXPECT_EQ(first->size(), second->size());
+  }
+}
+
+}  // namespace
+}  // namespace syncopate
