@@ -1,4 +1,5 @@
-// A fixed number of floats, zeroed, beginning on a cache line. Owns its memory; moves, never copies.
+// A fixed number of floats, zeroed, beginning on a cache line; from a page on, on pages of its own, so that it can be
+// pinned for a device. Owns its memory; moves, never copies.
 #pragma once
 
 #include <cstddef>

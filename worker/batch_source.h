@@ -1,6 +1,9 @@
 // BatchSource: where a trainer gets its batches from.
 #pragma once
 
+#include <cstddef>
+#include <span>
+
 #include "worker/model.h"
 
 namespace syncopate::worker {
@@ -11,6 +14,9 @@ class BatchSource {
 
   // The next batch, epoch after epoch without end; it may wait. Valid until the next call.
   virtual BatchView next() = 0;
+
+  // All memory that batches lie in, for whoever copies them to a device; empty where that is not known.
+  virtual std::span<std::byte> memory() { return {}; }
 };
 
 }  // namespace syncopate::worker

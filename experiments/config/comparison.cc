@@ -9,8 +9,8 @@ namespace {
 
 Status wrong_mode(const std::string& label) {
   return Status(Code::kInvalidArgument,
-                fmt::format("--modes: '{}' must be local, allreduce, allreduce:ring, allreduce:mpi, ps:sync, "
-                            "ps:bounded:k or ps:async",
+                fmt::format("--modes: '{}' must be local, allreduce, allreduce:ring, allreduce:mpi, "
+                            "allreduce:nccl, ps:sync, ps:bounded:k or ps:async",
                             label));
 }
 
@@ -45,8 +45,13 @@ Result<RunConfig> as_mode(RunConfig config, const std::string& label) {
     config.launcher = LauncherKind::kMpirun;
     return config;
   }
-  if (label != "allreduce" && label != "allreduce:ring") return wrong_mode(label);
-  config.collective = CollectiveKind::kRing;
+  if (label == "allreduce:ring") {
+    config.collective = CollectiveKind::kRing;
+  } else if (label == "allreduce:nccl") {
+    config.collective = CollectiveKind::kNccl;
+  } else if (label != "allreduce") {
+    return wrong_mode(label);
+  }
   return config;
 }
 
@@ -55,7 +60,7 @@ Result<RunConfig> as_mode(RunConfig config, const std::string& label) {
 Result<std::vector<ComparedRun>> comparison_runs(const RunConfig& base, const std::string& modes) {
   RunConfig distributed = base;
   distributed.mode = Mode::kAllreduce;
-  distributed.collective = CollectiveKind::kRing;
+  distributed.collective = CollectiveKind::kAuto;
   SYNCOPATE_RETURN_IF_ERROR(validate(distributed));
   const int workers = resolve(distributed, "").workers;
   std::vector<ComparedRun> runs;

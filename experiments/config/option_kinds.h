@@ -75,6 +75,20 @@ OptionSpec choice(OptionSpec option, E RunConfig::*field, const std::string& nou
   return option;
 }
 
+// A switch: given, or not.
+inline OptionSpec flag(OptionSpec option, bool RunConfig::*field) {
+  option.set = [name = option.name, field](RunConfig& config, const std::string& value) -> Status {
+    if (value != "true") {
+      return Status(Code::kInvalidArgument,
+                    fmt::format("--{0}={1}: takes no value; give --{0}, or leave it out", name, value));
+    }
+    config.*field = true;
+    return {};
+  };
+  option.get = [field](const RunConfig& config) { return std::string(config.*field ? "true" : ""); };
+  return option;
+}
+
 // A text; where `allowed` is not empty, one of these.
 inline OptionSpec text(OptionSpec option, std::string RunConfig::*field, const std::string& noun,
                        std::vector<std::string> allowed = {}) {

@@ -6,6 +6,7 @@ namespace syncopate::experiments {
 namespace {
 
 using option_kinds::choice;
+using option_kinds::flag;
 using option_kinds::number;
 using option_kinds::only;
 using option_kinds::text;
@@ -33,8 +34,11 @@ OptionSpec consistency() {
 bool is_ps(const RunConfig& config) { return config.mode == Mode::kPs; }
 bool is_allreduce(const RunConfig& config) { return config.mode == Mode::kAllreduce; }
 bool has_transport(const RunConfig& config) {
-  return is_ps(config) || (is_allreduce(config) && config.collective == CollectiveKind::kRing);
+  const bool own_wires = config.collective == CollectiveKind::kMpi || config.collective == CollectiveKind::kNccl;
+  return is_ps(config) || (is_allreduce(config) && !own_wires);
 }
+bool is_on_cpu(const RunConfig& config) { return config.device != DeviceKind::kCuda; }
+bool is_on_gpu(const RunConfig& config) { return config.device == DeviceKind::kCuda; }
 bool is_digits(const RunConfig& config) { return config.dataset == "digits"; }
 bool has_momentum(const RunConfig& config) { return config.optimizer == "momentum" || config.optimizer == "nesterov"; }
 bool has_moments(const RunConfig& config) { return config.optimizer == "adam" || config.optimizer == "adamw"; }
@@ -63,6 +67,16 @@ void add_job(std::vector<OptionSpec>& table) {
                               &C::transport, "transport",
                               {TransportKind::kAuto, TransportKind::kShm, TransportKind::kIpc, TransportKind::kTcp}),
                        "--mode=ps or --collective=ring", has_transport));
+  table.push_back(choice({.group = group,
+                          .name = "device",
+                          .placeholder = "KIND",
+                          .sentence = "Where workers compute; auto takes GPUs where there is one for each."},
+                         &C::device, "device", {DeviceKind::kAuto, DeviceKind::kCpu, DeviceKind::kCuda}));
+  table.push_back(only(flag({.group = group,
+                             .name = "share-gpu",
+                             .sentence = "Lets several workers compute on one GPU; results are labelled as shared."},
+                            &C::share_gpu),
+                       "--device=cuda", is_on_gpu));
   const auto is_ps_only = [&](OptionSpec option) { table.push_back(only(std::move(option), "--mode=ps", is_ps)); };
   is_ps_only(number({.group = "Parameter servers",
                      .name = "servers",
@@ -77,12 +91,15 @@ void add_job(std::vector<OptionSpec>& table) {
                      .unit = "threads"},
                     &C::shards_per_server, "shards per server", 1, 64));
   is_ps_only(consistency());
-  table.push_back(only(choice({.group = "Allreduce",
-                               .name = "collective",
-                               .placeholder = "KIND",
-                               .sentence = "Who sums the gradients: our ring, or Open MPI (needs --launcher=mpirun)."},
-                              &C::collective, "collective", {CollectiveKind::kRing, CollectiveKind::kMpi}),
-                       "--mode=allreduce", is_allreduce));
+  table.push_back(
+      only(choice({.group = "Allreduce",
+                   .name = "collective",
+                   .placeholder = "KIND",
+                   .sentence = "Who sums the gradients: our ring, Open MPI (needs --launcher=mpirun) or "
+                               "NCCL (needs --device=cuda, where auto takes it)."},
+                  &C::collective, "collective",
+                  {CollectiveKind::kAuto, CollectiveKind::kRing, CollectiveKind::kMpi, CollectiveKind::kNccl}),
+           "--mode=allreduce", is_allreduce));
   table.push_back(
       only(number({.group = "Allreduce",
                    .name = "bucket-bytes",
@@ -126,11 +143,19 @@ void add_model_and_data(std::vector<OptionSpec>& table) {
                                .unit = "samples"},
                               &C::test_samples, "test samples", std::int64_t{1}, std::int64_t{10000000}),
                        "--dataset=digits", is_digits));
-  table.push_back(choice({.group = group,
-                          .name = "backend",
-                          .placeholder = "NAME",
-                          .sentence = "What computes: oneDNN, or plain loops to check it against."},
-                         &C::backend, "backend", {BackendKind::kOneDnn, BackendKind::kReference}));
+  table.push_back(only(choice({.group = group,
+                               .name = "backend",
+                               .placeholder = "NAME",
+                               .sentence = "What computes: oneDNN, or plain loops to check it against."},
+                              &C::backend, "backend", {BackendKind::kOneDnn, BackendKind::kReference}),
+                       "--device=cpu", is_on_cpu));
+  table.push_back(only(choice({.group = group,
+                               .name = "precision",
+                               .placeholder = "KIND",
+                               .sentence = "Of products on a GPU; weights and all that is kept are fp32."},
+                              &C::precision, "precision",
+                              {worker::Precision::kFp32, worker::Precision::kTf32, worker::Precision::kBf16}),
+                       "--device=cuda", is_on_gpu));
 }
 
 void add_update_rule(std::vector<OptionSpec>& table) {
@@ -254,19 +279,11 @@ void add_run(std::vector<OptionSpec>& table) {
                         .usual = "results/DATE-TIME-MODE",
                         .in_file = false},
                        &C::output, "output"));
-  OptionSpec dry_run{.group = group,
-                     .name = "dry-run",
-                     .sentence = "Shows the processes that would run, and runs none.",
-                     .in_file = false};
-  dry_run.set = [](RunConfig& config, const std::string& value) -> Status {
-    if (value != "true") {
-      return Status(Code::kInvalidArgument, "--dry-run=" + value + ": takes no value; give --dry-run, or leave it out");
-    }
-    config.dry_run = true;
-    return {};
-  };
-  dry_run.get = [](const RunConfig&) { return std::string(); };
-  table.push_back(dry_run);
+  table.push_back(flag({.group = group,
+                        .name = "dry-run",
+                        .sentence = "Shows the processes that would run, and runs none.",
+                        .in_file = false},
+                       &C::dry_run));
 }
 
 }  // namespace

@@ -27,6 +27,10 @@ Status validate_job(const RunConfig& config) {
       config.launcher != LauncherKind::kMpirun) {
     return wrong("--collective=mpi needs --launcher=mpirun: Open MPI connects only the processes that it has started");
   }
+  if (config.mode == Mode::kAllreduce && config.collective == CollectiveKind::kNccl &&
+      config.device == DeviceKind::kCpu) {
+    return wrong("--collective=nccl needs --device=cuda: NCCL sums on GPUs alone; on the CPU use ring or mpi");
+  }
   return {};
 }
 
@@ -68,7 +72,31 @@ const char* name_of(Mode value) {
   return "";
 }
 
-const char* name_of(CollectiveKind value) { return value == CollectiveKind::kRing ? "ring" : "mpi"; }
+const char* name_of(DeviceKind value) {
+  switch (value) {
+    case DeviceKind::kAuto:
+      return "auto";
+    case DeviceKind::kCpu:
+      return "cpu";
+    case DeviceKind::kCuda:
+      return "cuda";
+  }
+  return "";
+}
+
+const char* name_of(CollectiveKind value) {
+  switch (value) {
+    case CollectiveKind::kAuto:
+      return "auto";
+    case CollectiveKind::kRing:
+      return "ring";
+    case CollectiveKind::kMpi:
+      return "mpi";
+    case CollectiveKind::kNccl:
+      return "nccl";
+  }
+  return "";
+}
 
 const char* name_of(TransportKind value) {
   switch (value) {
@@ -98,6 +126,9 @@ RunConfig resolve(RunConfig config, const std::string& stamp) {
   if (config.learning_rate == 0) config.learning_rate = usual_learning_rate(config.optimizer);
   if (config.global_batch_size > 0) config.batch_size = static_cast<int>(config.global_batch_size / config.workers);
   if (config.transport == TransportKind::kAuto) config.transport = TransportKind::kShm;
+  if (config.collective == CollectiveKind::kAuto) {
+    config.collective = config.device == DeviceKind::kCuda ? CollectiveKind::kNccl : CollectiveKind::kRing;
+  }
   if (config.output.empty()) {
     config.output = fmt::format("results/{}-{}", stamp, name_of(config.mode));
     if (config.mode == Mode::kPs) {
@@ -116,9 +147,15 @@ Status validate(const RunConfig& config) {
   return validate_schedule(config);
 }
 
+bool is_staged(const RunConfig& config) {
+  if (config.device != DeviceKind::kCuda || config.mode == Mode::kLocal) return false;
+  return config.mode == Mode::kPs || config.collective != CollectiveKind::kNccl;
+}
+
 const char* transport_that_runs(const RunConfig& config) {
   if (config.mode == Mode::kLocal) return "none";
-  if (config.mode == Mode::kAllreduce && config.collective == CollectiveKind::kMpi) return "mpi";
+  const bool own_wires = config.collective == CollectiveKind::kMpi || config.collective == CollectiveKind::kNccl;
+  if (config.mode == Mode::kAllreduce && own_wires) return name_of(config.collective);
   return name_of(config.transport);
 }
 

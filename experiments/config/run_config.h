@@ -10,17 +10,20 @@
 #include "common/optimizer.h"
 #include "common/status.h"
 #include "ps/consistency.h"
+#include "worker/backend/precision.h"
 
 namespace syncopate::experiments {
 
 enum class Mode { kLocal, kPs, kAllreduce };
-enum class CollectiveKind { kRing, kMpi };
+enum class DeviceKind { kAuto, kCpu, kCuda };
+enum class CollectiveKind { kAuto, kRing, kMpi, kNccl };
 enum class TransportKind { kAuto, kShm, kIpc, kTcp };
 enum class LauncherKind { kLocal, kMpirun };
 enum class BackendKind { kOneDnn, kReference };
 
-// As flags and files spell them: "ps", "ring", "shm", "mpirun", "onednn".
+// As flags and files spell them: "ps", "cuda", "ring", "shm", "mpirun", "onednn".
 const char* name_of(Mode value);
+const char* name_of(DeviceKind value);
 const char* name_of(CollectiveKind value);
 const char* name_of(TransportKind value);
 const char* name_of(LauncherKind value);
@@ -33,6 +36,8 @@ struct RunConfig {
   int workers = 0;  // 0: 1 under local, else 2
   LauncherKind launcher = LauncherKind::kLocal;
   TransportKind transport = TransportKind::kAuto;
+  DeviceKind device = DeviceKind::kAuto;  // settled by place() before anything runs
+  bool share_gpu = false;
 
   // Parameter servers
   int servers = 1;
@@ -40,16 +45,17 @@ struct RunConfig {
   ps::Consistency consistency;  // async
 
   // Allreduce
-  CollectiveKind collective = CollectiveKind::kRing;
+  CollectiveKind collective = CollectiveKind::kAuto;
   std::int64_t bucket_bytes = 1024 * 1024;
 
   // Model and data
   std::string model = "mlp";
   std::string dataset = "digits";
   std::string data_dir = "data";
-  std::int64_t train_samples = 60000;  // digits only
-  std::int64_t test_samples = 10000;   // digits only
-  BackendKind backend = BackendKind::kOneDnn;
+  std::int64_t train_samples = 60000;                      // digits only
+  std::int64_t test_samples = 10000;                       // digits only
+  BackendKind backend = BackendKind::kOneDnn;              // on the CPU
+  worker::Precision precision = worker::Precision::kFp32;  // on a GPU
 
   // Training
   std::string optimizer = "adam";  // sgd, momentum, nesterov, adam, adamw
@@ -78,8 +84,9 @@ struct RunConfig {
 double usual_learning_rate(const std::string& optimizer);
 
 // Puts in what was left open, so that the record shows what ran: workers, learning rate, batch size (from the global
-// one), transport (shared memory, since all processes are on one host), output directory. `stamp` is
-// calendar_stamp()'s. Idempotent. Requires a config that validate() accepts.
+// one), transport (shared memory, since all processes are on one host), collective (NCCL on GPUs, else our ring),
+// output directory. `stamp` is calendar_stamp()'s. Idempotent. Requires a config that validate() and place() have
+// accepted.
 RunConfig resolve(RunConfig config, const std::string& stamp);
 
 // Combinations that cannot work, in one line: what is wrong and what would be right. Single values have been checked by
@@ -87,7 +94,9 @@ RunConfig resolve(RunConfig config, const std::string& stamp);
 Status validate(const RunConfig& config);
 
 // What the config means for the rooms that do the work. The config must be one that validate() accepts.
-// "shm", "ipc", "tcp"; "mpi" where Open MPI carries the gradients; "none" under local.
+// Whether gradients and weights go through the host's memory between a GPU and the wire.
+bool is_staged(const RunConfig& config);
+// "shm", "ipc", "tcp"; "mpi" and "nccl" where these carry the gradients; "none" under local.
 const char* transport_that_runs(const RunConfig& config);
 // The name that worker::open_dataset takes: "digits:60000-10000", "mnist".
 std::string dataset_spec(const RunConfig& config);

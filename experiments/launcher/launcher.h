@@ -15,7 +15,7 @@
 namespace syncopate::experiments {
 
 struct LaunchOptions {
-  std::string program;        // path of the executable that all roles share
+  std::string program;        // path of the executable; program_of() says which a process has
   std::string rendezvous;     // the coordinator's address, passed on as --rendezvous=
   std::string log_directory;  // exists; receives worker-0.log, server-1.log, ...
 };

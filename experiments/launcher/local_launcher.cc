@@ -48,7 +48,7 @@ class LocalLauncher final : public Launcher {
     std::vector<StartedChild> children;
     for (std::size_t i = 0; i < plan.processes.size(); ++i) {
       const ProcessSpec& process = plan.processes[i];
-      std::vector<std::string> command{options.program};
+      std::vector<std::string> command{program_of(process, options.program)};
       command.insert(command.end(), process.arguments.begin(), process.arguments.end());
       command.push_back("--rendezvous=" + options.rendezvous);
       Result<StartedChild> child =

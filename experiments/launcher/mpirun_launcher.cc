@@ -43,7 +43,7 @@ std::vector<std::string> mpirun_command(const JobPlan& plan, const LaunchOptions
     first = false;
     command.insert(command.end(), {"-n", "1"});
     for (const auto& [name, value] : process.environment) command.insert(command.end(), {"-x", name + "=" + value});
-    command.push_back(options.program);
+    command.push_back(program_of(process, options.program));
     command.insert(command.end(), process.arguments.begin(), process.arguments.end());
     command.push_back("--rendezvous=" + options.rendezvous);
   }

@@ -1,4 +1,5 @@
-// The one program of Syncopate: run_experiment for a person, and every process that a run launches.
+// The program of Syncopate: run_experiment for a person, and every process that a run launches, but for workers on
+// GPUs.
 #include <fmt/format.h>
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
@@ -16,7 +17,12 @@ namespace {
 
 ExitCode run_one(const RunConfig& config, Interrupts& interrupts) {
   if (config.dry_run) {
-    fmt::print("{}", dry_run_text(config));
+    const Result<std::string> text = dry_run_text(config);
+    if (!text.ok()) {
+      fmt::print(stderr, "run_experiment: {}\n", text.status().message());
+      return exit_code_of(text.status());
+    }
+    fmt::print("{}", *text);
     return ExitCode::kSuccess;
   }
   Console console;
@@ -48,6 +54,6 @@ ExitCode run_person(int argc, const char* const* argv) {
 
 int main(int argc, char** argv) {
   using namespace syncopate::experiments;
-  if (is_process_command_line(argc, argv)) return process_main(argc, argv);
+  if (is_process_command_line(argc, argv)) return process_main(argc, argv, nullptr);
   return static_cast<int>(run_person(argc, argv));
 }

@@ -18,10 +18,19 @@ ProcessSpec process(Role role, int rank, const std::string& run_id, const std::s
   return spec;
 }
 
+void put_on_gpu(ProcessSpec& spec, const RunConfig& config, int gpu) {
+  spec.gpu = gpu;
+  spec.arguments.push_back(fmt::format("--gpu={}", gpu));
+  if (config.mode != Mode::kAllreduce || config.collective != CollectiveKind::kNccl) return;
+  spec.environment.emplace_back("NCCL_ALGO", "Ring");  // what the mode promises
+  // NCCL refuses two ranks of one host on one GPU; under other names they are hosts that are joined by a network.
+  if (config.share_gpu) spec.environment.emplace_back("NCCL_HOSTID", fmt::format("{}-{}", spec.host, spec.rank));
+}
+
 std::string command_of(const ProcessSpec& spec, const std::string& program) {
   std::string command;
   for (const auto& [name, value] : spec.environment) command += name + "=" + value + " ";
-  command += program;
+  command += program_of(spec, program);
   for (const std::string& argument : spec.arguments) command += " " + argument;
   return command;
 }
@@ -44,12 +53,19 @@ std::string ProcessSpec::name() const {
   return role == Role::kEvaluator ? name_of(role) : fmt::format("{} {}", name_of(role), rank);
 }
 
-JobPlan make_plan(const RunConfig& config, const std::string& run_id, const std::string& host) {
+std::string gpu_program_of(const std::string& program) { return program + "_gpu"; }
+
+std::string program_of(const ProcessSpec& process, const std::string& program) {
+  return process.gpu ? gpu_program_of(program) : program;
+}
+
+JobPlan make_plan(const RunConfig& config, const std::string& run_id, const std::string& host, int gpus) {
   JobPlan plan{run_id, {}};
   const int servers = config.mode == Mode::kPs ? config.servers : 0;
   for (int rank = 0; rank < servers; ++rank) plan.processes.push_back(process(Role::kServer, rank, run_id, host));
   for (int rank = 0; rank < config.workers; ++rank) {
     plan.processes.push_back(process(Role::kWorker, rank, run_id, host));
+    if (config.device == DeviceKind::kCuda) put_on_gpu(plan.processes.back(), config, rank % gpus);
   }
   plan.processes.push_back(process(Role::kEvaluator, 0, run_id, host));
   return plan;

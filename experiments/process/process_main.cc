@@ -34,7 +34,7 @@ Status run_role(Role role, const RoleContext& context) {
   return Status(Code::kInternal, "unknown role");
 }
 
-Status run_process(const ControlOptions& options) {
+Status run_process(const ControlOptions& options, const Accelerator* accelerator, int gpu) {
   Activity activity;
   Result<std::unique_ptr<ControlClient>> control =
       ControlClient::connect(options, activity, SteadyClock().now() + kHelloTimeout);
@@ -47,7 +47,7 @@ Status run_process(const ControlOptions& options) {
     // The text has the global batch size alone where that was held fixed: the worker's follows from it.
     const RunConfig config = resolve(*given, "");
     (*control)->set_timeout(from_seconds(config.timeout_seconds));
-    status = run_role(options.role, {config, options.run_id, options.rank, **control, activity});
+    status = run_role(options.role, {config, options.run_id, options.rank, **control, activity, accelerator, gpu});
   }
   if (status.ok()) {
     if (options.role != Role::kServer) (*control)->finished(0, 0, 0);
@@ -63,7 +63,7 @@ bool is_process_command_line(int argc, const char* const* argv) {
   return argc > 1 && std::string_view(argv[1]).starts_with("--role=");
 }
 
-int process_main(int argc, const char* const* argv) {
+int process_main(int argc, const char* const* argv, const Accelerator* accelerator) {
   // A process must not outlive the one that started it, and Ctrl-C is the coordinator's to handle.
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   signal(SIGINT, SIG_IGN);
@@ -72,10 +72,12 @@ int process_main(int argc, const char* const* argv) {
   CLI::App app("a process of a Syncopate run");
   ControlOptions options;
   std::string role;
+  int gpu = 0;
   app.add_option("--role", role)->required()->check(CLI::IsMember({"worker", "server", "evaluator"}));
   app.add_option("--rank", options.rank)->required();
   app.add_option("--run", options.run_id)->required();
   app.add_option("--rendezvous", options.address)->required();
+  app.add_option("--gpu", gpu);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
@@ -89,7 +91,7 @@ int process_main(int argc, const char* const* argv) {
   spdlog::set_pattern("%Y-%m-%d %H:%M:%S.%e %n [%l] %v");
   spdlog::flush_on(spdlog::level::info);
 
-  const Status status = run_process(options);
+  const Status status = run_process(options, accelerator, gpu);
   if (status.ok()) return static_cast<int>(ExitCode::kSuccess);
   spdlog::error("{}: {}", name_of(status.code()), status.message());
   return static_cast<int>(exit_code_of(status));

@@ -1,12 +1,14 @@
-// The main function of a launched process: --role=R --rank=N --run=ID --rendezvous=ADDRESS.
+// The main function of a launched process: --role=R --rank=N --run=ID --rendezvous=ADDRESS [--gpu=I].
 #pragma once
+
+#include "experiments/process/accelerator.h"
 
 namespace syncopate::experiments {
 
 // Whether this command line is a launched process's.
 bool is_process_command_line(int argc, const char* const* argv);
 
-// Returns the process's exit code.
-int process_main(int argc, const char* const* argv);
+// Returns the process's exit code. `accelerator` is null in the program for the CPU.
+int process_main(int argc, const char* const* argv, const Accelerator* accelerator);
 
 }  // namespace syncopate::experiments

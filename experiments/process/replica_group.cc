@@ -1,54 +1,95 @@
 #include "experiments/process/replica_group.h"
 
 #include "allreduce/allreduce_strategy.h"
+#include "allreduce/device_allreduce_strategy.h"
 #include "allreduce/mpi_collective.h"
+#include "common/device/staged_strategy.h"
 #include "ps/ps_strategy.h"
+#include "worker/device_local_strategy.h"
 #include "worker/local_strategy.h"
 
 namespace syncopate::experiments {
 
-Result<std::unique_ptr<ReplicaGroup>> ReplicaGroup::connect(const RunConfig& config, const std::string& run_id,
-                                                            int rank, Rendezvous& rendezvous, const Clock& clock,
-                                                            Activity& activity) {
-  auto group = std::make_unique<ReplicaGroup>();
-  const Duration timeout = from_seconds(config.timeout_seconds);
+namespace {
 
+Duration timeout_of(const RunConfig& config) { return from_seconds(config.timeout_seconds); }
+
+}  // namespace
+
+Result<std::unique_ptr<ReplicaGroup>> ReplicaGroup::connect(const RoleContext& context, Device* device,
+                                                            const Clock& clock) {
+  const RunConfig& config = context.config;
+  const Duration timeout = timeout_of(config);
+  auto group = std::make_unique<ReplicaGroup>();
+  if (config.mode == Mode::kLocal && device != nullptr) {
+    group->strategy_ = std::make_unique<worker::DeviceLocalStrategy>(optimizer_of(config), *device, clock, timeout);
+    return group;
+  }
   if (config.mode == Mode::kLocal) {
     group->strategy_ = std::make_unique<worker::LocalStrategy>(optimizer_of(config), clock);
     return group;
   }
-
-  if (config.mode == Mode::kPs) {
-    const ps::PsGroup members = ps_group_of(config);
-    Result<std::unique_ptr<Transport>> transport =
-        connect_endpoint(config, run_id, rank, members.size(), rendezvous, clock);
-    if (!transport.ok()) return transport.status();
-    group->transport_ = std::move(*transport);
-    group->strategy_ = std::make_unique<ps::PsStrategy>(ps::PsStrategyOptions{.group = members, .timeout = timeout},
-                                                        *group->transport_, clock, &activity);
+  if (config.mode == Mode::kAllreduce && config.collective == CollectiveKind::kNccl) {
+    SYNCOPATE_RETURN_IF_ERROR(group->connect_nccl(context, *device, clock));
     return group;
   }
+  SYNCOPATE_RETURN_IF_ERROR(config.mode == Mode::kPs ? group->connect_ps(context, clock)
+                                                     : group->connect_allreduce(context, clock));
+  if (device != nullptr) {
+    group->host_strategy_ = std::move(group->strategy_);
+    group->strategy_ = std::make_unique<StagedStrategy>(*group->host_strategy_, *device, clock, timeout);
+  }
+  return group;
+}
 
+Status ReplicaGroup::connect_ps(const RoleContext& context, const Clock& clock) {
+  const ps::PsGroup members = ps_group_of(context.config);
+  Result<std::unique_ptr<Transport>> transport =
+      connect_endpoint(context.config, context.run_id, context.rank, members.size(), context.control, clock);
+  if (!transport.ok()) return transport.status();
+  transport_ = std::move(*transport);
+  const ps::PsStrategyOptions options{.group = members, .timeout = timeout_of(context.config)};
+  strategy_ = std::make_unique<ps::PsStrategy>(options, *transport_, clock, &context.activity);
+  return {};
+}
+
+Status ReplicaGroup::connect_allreduce(const RoleContext& context, const Clock& clock) {
+  const RunConfig& config = context.config;
   if (config.collective == CollectiveKind::kMpi) {
-    Result<std::unique_ptr<allreduce::Collective>> mpi = allreduce::make_mpi_collective(rank, config.workers);
+    Result<std::unique_ptr<allreduce::Collective>> mpi = allreduce::make_mpi_collective(context.rank, config.workers);
     if (!mpi.ok()) return mpi.status();
-    group->collective_ = std::move(*mpi);
+    collective_ = std::move(*mpi);
   } else {
     Result<std::unique_ptr<Transport>> transport =
-        connect_endpoint(config, run_id, rank, config.workers, rendezvous, clock);
+        connect_endpoint(config, context.run_id, context.rank, config.workers, context.control, clock);
     if (!transport.ok()) return transport.status();
-    group->transport_ = std::move(*transport);
-    group->collective_ = allreduce::make_ring_collective(*group->transport_);
+    transport_ = std::move(*transport);
+    collective_ = allreduce::make_ring_collective(*transport_);
   }
   const allreduce::AllReduceOptions options{.optimizer = optimizer_of(config),
                                             .bucket_bytes = static_cast<std::size_t>(config.bucket_bytes),
-                                            .timeout = timeout};
-  group->strategy_ = allreduce::make_allreduce_strategy(*group->collective_, options, clock);
-  return group;
+                                            .timeout = timeout_of(config)};
+  strategy_ = allreduce::make_allreduce_strategy(*collective_, options, clock);
+  return {};
+}
+
+Status ReplicaGroup::connect_nccl(const RoleContext& context, Device& device, const Clock& clock) {
+  const RunConfig& config = context.config;
+  Result<std::unique_ptr<allreduce::DeviceCollective>> collective = context.accelerator->connect_collective(
+      context.rank, config.workers, device, context.control, clock, timeout_of(config));
+  if (!collective.ok()) return collective.status();
+  device_collective_ = std::move(*collective);
+  const allreduce::DeviceAllReduceOptions options{.optimizer = optimizer_of(config),
+                                                  .bucket_bytes = static_cast<std::size_t>(config.bucket_bytes),
+                                                  .timeout = timeout_of(config)};
+  strategy_ = std::make_unique<allreduce::DeviceAllReduceStrategy>(*device_collective_, device, context.control,
+                                                                   options, clock);
+  return {};
 }
 
 void ReplicaGroup::interrupt() {
   if (transport_) transport_->interrupt();
+  if (device_collective_) device_collective_->interrupt();
 }
 
 ps::PsGroup ps_group_of(const RunConfig& config) {

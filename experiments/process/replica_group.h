@@ -5,29 +5,38 @@
 #include <memory>
 
 #include "allreduce/collective.h"
-#include "common/activity.h"
+#include "allreduce/device_collective.h"
+#include "common/device/device.h"
 #include "common/rendezvous.h"
 #include "common/sync_strategy.h"
 #include "common/transport/make_transport.h"
-#include "experiments/config/run_config.h"
+#include "experiments/process/roles.h"
 #include "ps/group.h"
 
 namespace syncopate::experiments {
 
 class ReplicaGroup {
  public:
-  // Connects worker `rank`. `rendezvous`, `clock` and `activity` outlive the group.
-  static Result<std::unique_ptr<ReplicaGroup>> connect(const RunConfig& config, const std::string& run_id, int rank,
-                                                       Rendezvous& rendezvous, const Clock& clock, Activity& activity);
+  // Connects a worker, which computes on `device` unless that is null. All that the context refers to, the device and
+  // the clock outlive the group.
+  static Result<std::unique_ptr<ReplicaGroup>> connect(const RoleContext& context, Device* device, const Clock& clock);
 
   SyncStrategy& strategy() { return *strategy_; }
   // Makes all waits end. Any thread.
   void interrupt();
+  // What carries the gradients, as its library describes it; empty where there is nothing to say.
+  std::string description() const { return device_collective_ ? device_collective_->description() : std::string(); }
 
  private:
+  Status connect_ps(const RoleContext& context, const Clock& clock);
+  Status connect_allreduce(const RoleContext& context, const Clock& clock);
+  Status connect_nccl(const RoleContext& context, Device& device, const Clock& clock);
+
   // In the order in which they stand on each other.
   std::unique_ptr<Transport> transport_;
   std::unique_ptr<allreduce::Collective> collective_;
+  std::unique_ptr<allreduce::DeviceCollective> device_collective_;
+  std::unique_ptr<SyncStrategy> host_strategy_;  // under a staged one
   std::unique_ptr<SyncStrategy> strategy_;
 };
 

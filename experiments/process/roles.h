@@ -5,6 +5,7 @@
 #include "common/status.h"
 #include "experiments/config/run_config.h"
 #include "experiments/control/control_client.h"
+#include "experiments/process/accelerator.h"
 
 namespace syncopate::experiments {
 
@@ -14,6 +15,8 @@ struct RoleContext {
   int rank;  // within the role
   ControlClient& control;
   Activity& activity;
+  const Accelerator* accelerator = nullptr;
+  int gpu = 0;  // that a worker computes on, with an accelerator
 };
 
 // Trains. Worker 0 begins with the initial weights.

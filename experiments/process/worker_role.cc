@@ -5,6 +5,7 @@
 #include "experiments/process/replica_group.h"
 #include "experiments/process/roles.h"
 #include "worker/data/batch_loader.h"
+#include "worker/staged_batches.h"
 #include "worker/trainer.h"
 
 namespace syncopate::experiments {
@@ -12,6 +13,31 @@ namespace {
 
 std::int64_t total_steps_of(const RunConfig& config, std::int64_t steps_per_epoch) {
   return config.steps > 0 ? config.steps : config.epochs * steps_per_epoch;
+}
+
+// Where a worker computes: on a GPU, or, without a device, on the CPU.
+struct Place {
+  std::unique_ptr<Device> device;
+  std::unique_ptr<worker::ComputeBackend> backend;
+};
+
+Result<Place> place_of(const RoleContext& context) {
+  Place place;
+  if (context.config.device != DeviceKind::kCuda) {
+    place.backend = backend_of(context.config);
+    return place;
+  }
+  if (context.accelerator == nullptr) {
+    return Status(Code::kInternal, "a worker on a GPU was started with the program for the CPU");
+  }
+  Result<std::unique_ptr<Device>> device = context.accelerator->open_device(context.gpu);
+  if (!device.ok()) return device.status();
+  place.device = std::move(*device);
+  Result<std::unique_ptr<worker::ComputeBackend>> backend =
+      context.accelerator->make_backend(*place.device, context.config.precision);
+  if (!backend.ok()) return backend.status();
+  place.backend = std::move(*backend);
+  return place;
 }
 
 }  // namespace
@@ -33,13 +59,25 @@ Status run_worker(const RoleContext& context) {
                   fmt::format("{} training samples do not fill one batch of {} on each of {} workers",
                               order.dataset_size, order.batch_size, order.workers));
   }
-  const std::unique_ptr<worker::ComputeBackend> backend = backend_of(config);
+  Result<Place> place = place_of(context);
+  if (!place.ok()) return place.status();
+  worker::ComputeBackend& backend = *place->backend;
   Result<std::unique_ptr<worker::Model>> model =
-      worker::make_model(config.model, data->train->shape(), data->train->classes(), config.batch_size, *backend);
+      worker::make_model(config.model, data->train->shape(), data->train->classes(), config.batch_size, backend);
   if (!model.ok()) return model.status();
 
-  Result<std::unique_ptr<ReplicaGroup>> replicas =
-      ReplicaGroup::connect(config, context.run_id, context.rank, context.control, clock, context.activity);
+  worker::BatchLoader loader(*data->train, order);
+  worker::BatchSource* batches = &loader;
+  std::unique_ptr<worker::StagedBatches> staged;
+  if (place->device) {
+    Result<std::unique_ptr<worker::StagedBatches>> on_device =
+        worker::StagedBatches::create(loader, *place->device, clock, from_seconds(config.timeout_seconds));
+    if (!on_device.ok()) return on_device.status();
+    staged = std::move(*on_device);
+    batches = staged.get();
+  }
+
+  Result<std::unique_ptr<ReplicaGroup>> replicas = ReplicaGroup::connect(context, place->device.get(), clock);
   if (!replicas.ok()) return replicas.status();
   context.control.on_stop([&] { (*replicas)->interrupt(); });
 
@@ -73,11 +111,12 @@ Status run_worker(const RoleContext& context) {
     if (wanted.ok() && *wanted) context.control.send_snapshot(stamp, weights);
   };
 
-  worker::BatchLoader batches(*data->train, order);
-  const worker::TrainerParts parts{*backend,        **model, batches,         (*replicas)->strategy(),
+  const worker::TrainerParts parts{backend,         **model, *batches,        (*replicas)->strategy(),
                                    context.control, clock,   context.activity};
   spdlog::info("training {} with {} parameters for {} steps of {} samples", (*model)->name(),
                (*model)->layout().parameter_count(), options.total_steps, config.batch_size);
+  if (place->device) spdlog::info("on {}", place->device->description());
+  if (!(*replicas)->description().empty()) spdlog::info("gradients by {}", (*replicas)->description());
   const Status status = worker::train(options, hooks, parts, hand_in);
   context.control.on_stop(nullptr);
   return status;

@@ -89,7 +89,12 @@ std::string environment_json(const Environment& environment, const RunConfig& co
                      {"libraries", environment.libraries},
                      {"launcher", name_of(config.launcher)},
                      {"transport", transport_that_runs(config)},
-                     {"backend", name_of(config.backend)}};
+                     {"device", name_of(config.device)},
+                     {"gpus", environment.gpus},
+                     {"shared_gpu", config.share_gpu},
+                     {"staged", is_staged(config)},
+                     {"precision", name_of(config.precision)},
+                     {"backend", config.device == DeviceKind::kCuda ? "cuda" : name_of(config.backend)}};
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 

@@ -125,13 +125,16 @@ std::vector<std::string> comparison_row(const ComparedResult& result, double fir
 }  // namespace
 
 std::string describe(const RunConfig& config) {
-  if (config.mode == Mode::kLocal) return "local, 1 worker";
+  const std::string device = config.device != DeviceKind::kCuda ? ""
+                                                                : fmt::format(", cuda {}{}", name_of(config.precision),
+                                                                              config.share_gpu ? ", shared" : "");
+  if (config.mode == Mode::kLocal) return "local, 1 worker" + device;
   const bool ps = config.mode == Mode::kPs;
   std::string text =
       ps ? "ps " + config.consistency.to_string() : fmt::format("allreduce {}", name_of(config.collective));
   text += fmt::format(", {} worker{}", config.workers, config.workers == 1 ? "" : "s");
   if (ps) text += fmt::format(", {} server{}", config.servers, config.servers == 1 ? "" : "s");
-  return text + ", " + transport_that_runs(config);
+  return text + device + (is_staged(config) ? ", staged over " : ", ") + transport_that_runs(config);
 }
 
 std::string summary_text(const RunConfig& config, std::span<const RunReport> reports, const RunFacts& facts) {

@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "experiments/coordinator/coordinator.h"
+#include "experiments/plan/placement.h"
 #include "experiments/process/data_of.h"
 #include "experiments/report/environment.h"
 #include "experiments/report/results_writer.h"
@@ -51,6 +52,22 @@ Result<JobFacts> prepare(const RunConfig& config) {
                   .total_steps = config.steps > 0 ? config.steps : config.epochs * order.steps_per_epoch()};
 }
 
+Machine this_machine() {
+  Machine machine{.gpu_program = std::filesystem::exists(gpu_program_of(own_program())), .gpus = {}};
+  Result<std::vector<Gpu>> gpus = find_gpus();
+  if (gpus.ok()) {
+    machine.gpus = std::move(*gpus);
+  } else {
+    machine.why_no_gpu = gpus.status().message();
+  }
+  return machine;
+}
+
+// place() has seen to it that there is one where the config asks for GPUs.
+int gpu_count(const RunConfig& config) {
+  return config.device == DeviceKind::kCuda ? static_cast<int>(find_gpus()->size()) : 0;
+}
+
 std::unique_ptr<Launcher> launcher_of(const RunConfig& config) {
   return config.launcher == LauncherKind::kMpirun ? make_mpirun_launcher() : make_local_launcher();
 }
@@ -65,7 +82,7 @@ void fail(JobResult& result, ExitCode exit, const std::string& verdict) {
 void run_repeat(const JobFacts& job, int repeat, ResultsWriter& results, Interrupts& interrupts, Console& console,
                 JobResult& result) {
   const RunConfig& config = result.config;
-  const JobPlan plan = make_plan(config, run_id_of(config, repeat), own_host());
+  const JobPlan plan = make_plan(config, run_id_of(config, repeat), own_host(), gpu_count(config));
   Recorder recorder(config, job, results, console);
   const CoordinatorOptions options{own_program(), results.directory() + "/logs"};
   const Result<RunOutcome> outcome = coordinate(config, plan, options, *launcher_of(config), recorder, interrupts);
@@ -84,14 +101,24 @@ void run_repeat(const JobFacts& job, int repeat, ResultsWriter& results, Interru
 
 JobResult run_job(const RunConfig& config, Interrupts& interrupts, Console& console) {
   JobResult result;
-  result.config = resolve(config, calendar_stamp());
+  const Machine machine = this_machine();
+  const Result<RunConfig> placed = place(config, machine);
+  if (!placed.ok()) {
+    fail(result, exit_code_of(placed.status()), placed.status().message());
+    return result;
+  }
+  result.config = resolve(*placed, calendar_stamp());
   result.facts.run_id = std::filesystem::path(result.config.output).filename().string();
   const Result<JobFacts> job = prepare(result.config);
   if (!job.ok()) {
     fail(result, exit_code_of(job.status()), job.status().message());
     return result;
   }
-  Result<ResultsWriter> results = ResultsWriter::create(result.config, this_environment());
+  Environment environment = this_environment();
+  if (result.config.device == DeviceKind::kCuda) {
+    for (const Gpu& gpu : machine.gpus) environment.gpus.push_back(gpu.name);
+  }
+  Result<ResultsWriter> results = ResultsWriter::create(result.config, environment);
   if (!results.ok()) {
     fail(result, exit_code_of(results.status()), results.status().message());
     return result;
@@ -105,9 +132,11 @@ JobResult run_job(const RunConfig& config, Interrupts& interrupts, Console& cons
   return result;
 }
 
-std::string dry_run_text(const RunConfig& config) {
-  const RunConfig resolved = resolve(config, calendar_stamp());
-  return to_text(make_plan(resolved, run_id_of(resolved, 0), own_host()), own_program());
+Result<std::string> dry_run_text(const RunConfig& config) {
+  const Result<RunConfig> placed = place(config, this_machine());
+  if (!placed.ok()) return placed.status();
+  const RunConfig resolved = resolve(*placed, calendar_stamp());
+  return to_text(make_plan(resolved, run_id_of(resolved, 0), own_host(), gpu_count(resolved)), own_program());
 }
 
 }  // namespace syncopate::experiments

@@ -48,7 +48,7 @@ struct ProgramEnd {
 
 class Program {
  public:
-  // Starts it with `flags`, behind which come --output and --data-dir unless they are among them.
+  // Starts it with `flags`, behind which come --output, --data-dir and --device=cpu unless they are among them.
   explicit Program(std::vector<std::string> flags);
   ~Program();
   Program(const Program&) = delete;

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "common/aligned_buffer.h"
+#include "common/param_layout.h"
 #include "common/random.h"
 
 namespace syncopate::worker {
@@ -59,9 +60,14 @@ class BatchLoader::Prefetcher {
         indices_(static_cast<std::size_t>(order.batch_size)),
         scratch_(static_cast<std::size_t>(dataset.shape().values())) {
     assert(depth >= 1 && order.dataset_size <= dataset.size() && order.steps_per_epoch() >= 1);
-    for (int i = 0; i <= depth; ++i) {
-      slots_.push_back(
-          {.images = AlignedBuffer(indices_.size() * scratch_.size()), .labels = std::vector<int>(indices_.size())});
+    static_assert(sizeof(int) == sizeof(float));
+    const std::size_t values = padded(indices_.size() * scratch_.size()), labels = padded(indices_.size());
+    const auto slots = static_cast<std::size_t>(depth) + 1;
+    memory_ = AlignedBuffer(slots * (values + labels));
+    for (std::size_t i = 0; i < slots; ++i) {
+      float* const begin = memory_.data() + i * (values + labels);
+      slots_.push_back({.images = {begin, indices_.size() * scratch_.size()},
+                        .labels = {reinterpret_cast<int*>(begin + values), indices_.size()}});
     }
     thread_ = std::jthread([this](std::stop_token stop) { run(stop); });
   }
@@ -73,14 +79,19 @@ class BatchLoader::Prefetcher {
     const bool wake = sleeping_ && half_empty();
     lock.unlock();
     if (wake) half_empty_.notify_one();
-    return {slot.images.span(), slot.labels};
+    return {slot.images, slot.labels};
   }
 
+  std::span<std::byte> memory() { return std::as_writable_bytes(memory_.span()); }
+
  private:
-  struct Slot {
-    AlignedBuffer images;
-    std::vector<int> labels;
+  struct Slot {  // in memory_
+    std::span<float> images;
+    std::span<int> labels;
   };
+
+  // So that what follows begins on a cache line.
+  static std::size_t padded(std::size_t elements) { return (elements + kAlignment - 1) / kAlignment * kAlignment; }
 
   Slot& slot_of(std::int64_t batch) { return slots_[static_cast<std::size_t>(batch) % slots_.size()]; }
   bool half_empty() const { return prepared_ - taken_ <= depth_ / 2; }
@@ -110,7 +121,7 @@ class BatchLoader::Prefetcher {
     if (step == 0) epoch_permutation(order_.seed, batch / order_.steps_per_epoch(), permutation_);
     batch_indices(order_, permutation_, step, indices_);
     Slot& slot = slot_of(batch);
-    read_batch(dataset_, indices_, scratch_, slot.images.span(), slot.labels);
+    read_batch(dataset_, indices_, scratch_, slot.images, slot.labels);
   }
 
   const Dataset& dataset_;
@@ -121,6 +132,7 @@ class BatchLoader::Prefetcher {
   std::vector<std::int64_t> permutation_, indices_;
   std::vector<std::uint8_t> scratch_;
 
+  AlignedBuffer memory_;
   std::vector<Slot> slots_;  // a slot is the prefetch thread's until its batch is counted in prepared_
   std::mutex mutex_;
   std::condition_variable batch_ready_;
@@ -136,5 +148,7 @@ BatchLoader::BatchLoader(const Dataset& dataset, const BatchOrder& order, int de
 BatchLoader::~BatchLoader() = default;
 
 BatchView BatchLoader::next() { return prefetcher_->next(); }
+
+std::span<std::byte> BatchLoader::memory() { return prefetcher_->memory(); }
 
 }  // namespace syncopate::worker

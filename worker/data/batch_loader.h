@@ -54,6 +54,7 @@ class BatchLoader final : public BatchSource {
   // The next batch, epoch after epoch without end. Valid until the next call. Waits for the prefetch thread. One thread
   // calls.
   BatchView next() override;
+  std::span<std::byte> memory() override;
 
  private:
   class Prefetcher;

@@ -81,6 +81,11 @@ TEST(CommandLine, RefusesCombinationsThatCannotWork) {
   EXPECT_THAT(refusal({"--workers=2"}), StartsWith("--workers=2: --mode=local trains in one process"));
   EXPECT_THAT(refusal({"--mode=allreduce", "--collective=mpi"}),
               StartsWith("--collective=mpi needs --launcher=mpirun: "));
+  EXPECT_THAT(refusal({"--mode=allreduce", "--collective=nccl", "--device=cpu"}),
+              StartsWith("--collective=nccl needs --device=cuda: "));
+  EXPECT_THAT(refusal({"--precision=tf32"}), HasSubstr("only with --device=cuda"));
+  EXPECT_THAT(refusal({"--share-gpu"}), HasSubstr("only with --device=cuda"));
+  EXPECT_THAT(refusal({"--device=cuda", "--backend=reference"}), HasSubstr("only with --device=cpu"));
   EXPECT_EQ(refusal({"--mode=allreduce", "--workers=3", "--global-batch-size=64"}),
             "--global-batch-size=64: must be a multiple of the 3 workers; 63 would be");
   EXPECT_EQ(refusal({"--batch-size=8", "--global-batch-size=8"}),

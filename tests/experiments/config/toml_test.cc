@@ -57,6 +57,22 @@ RunConfig unusual(Mode mode) {
   return config;
 }
 
+TEST(ConfigFile, ReproducesARunOnGpus) {
+  RunConfig config;
+  config.mode = Mode::kAllreduce;
+  config.device = DeviceKind::kCuda;
+  config.share_gpu = true;
+  config.precision = worker::Precision::kBf16;
+  const std::string text = to_toml(resolve(config, "stamp"));
+  const Result<RunConfig> read = from_toml_text(text);
+  ASSERT_TRUE(read.ok()) << read.status().message();
+  EXPECT_EQ(to_toml(*read), text);
+  EXPECT_EQ(read->device, DeviceKind::kCuda);
+  EXPECT_EQ(read->collective, CollectiveKind::kNccl);
+  EXPECT_TRUE(read->share_gpu);
+  EXPECT_EQ(read->precision, worker::Precision::kBf16);
+}
+
 TEST(ConfigFile, ReproducesTheRunInEveryMode) {
   for (const Mode mode : {Mode::kLocal, Mode::kPs, Mode::kAllreduce}) {
     const RunConfig config = resolve(unusual(mode), "stamp");

@@ -1,5 +1,6 @@
 #include "experiments/plan/job_plan.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -39,6 +40,35 @@ TEST(JobPlan, ShowsRoleRankAndRunInTheCommandLine) {
   const ProcessSpec spec = plan_of(Mode::kAllreduce, 2, 1).processes[1];
   EXPECT_THAT(spec.arguments, ElementsAre("--role=worker", "--rank=1", "--run=run-7"));
   EXPECT_THAT(spec.environment, ElementsAre(Pair("OMP_NUM_THREADS", "1")));
+}
+
+TEST(JobPlan, PutsWorkersOnGpusInTurns) {
+  RunConfig config;
+  config.mode = Mode::kPs;
+  config.workers = 3;
+  config.device = DeviceKind::kCuda;
+  const JobPlan plan = make_plan(config, "run-7", "box", 2);
+  EXPECT_EQ(plan.processes[0].gpu, std::nullopt);  // the server
+  for (int rank = 0; rank < 3; ++rank) {
+    const ProcessSpec& worker = plan.processes[static_cast<std::size_t>(1 + rank)];
+    EXPECT_EQ(worker.gpu, rank % 2);
+    EXPECT_EQ(worker.arguments.back(), fmt::format("--gpu={}", rank % 2));
+    EXPECT_EQ(program_of(worker, "bin/syncopate"), "bin/syncopate_gpu");
+  }
+  EXPECT_EQ(program_of(plan.processes[4], "bin/syncopate"), "bin/syncopate");  // the evaluator
+}
+
+TEST(JobPlan, HoldsNcclToTheRingAndSeparatesRanksThatShareAGpu) {
+  RunConfig config;
+  config.mode = Mode::kAllreduce;
+  config.collective = CollectiveKind::kNccl;
+  config.workers = 2;
+  config.device = DeviceKind::kCuda;
+  EXPECT_THAT(make_plan(config, "run-7", "box", 2).processes[1].environment,
+              ElementsAre(Pair("OMP_NUM_THREADS", "1"), Pair("NCCL_ALGO", "Ring")));
+  config.share_gpu = true;
+  EXPECT_THAT(make_plan(config, "run-7", "box", 1).processes[1].environment,
+              testing::Contains(Pair("NCCL_HOSTID", "box-1")));
 }
 
 TEST(JobPlan, PrintsATableWithALineForEachProcess) {

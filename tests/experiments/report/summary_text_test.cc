@@ -77,6 +77,18 @@ TEST(Summary, LeavesOutWhatAModeDoesNotHave) {
   EXPECT_THAT(text, Not(HasSubstr("time to")));
 }
 
+TEST(Summary, LabelsWhatRanOnGpus) {
+  RunConfig config = ps_config();
+  config.device = DeviceKind::kCuda;
+  config.share_gpu = true;
+  EXPECT_EQ(describe(config), "ps async, 4 workers, 2 servers, cuda fp32, shared, staged over shm");
+  config.mode = Mode::kAllreduce;
+  config.share_gpu = false;
+  config.collective = CollectiveKind::kNccl;
+  config.precision = worker::Precision::kTf32;
+  EXPECT_EQ(describe(config), "allreduce nccl, 4 workers, cuda tf32, nccl");
+}
+
 TEST(Summary, SaysWhatADeviceCosts) {
   RunReport report = sample_report(41000);
   report.launch_ms = 0.05;

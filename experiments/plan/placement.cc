@@ -1,0 +1,44 @@
+#include "experiments/plan/placement.h"
+
+#include <fmt/format.h>
+
+namespace syncopate::experiments {
+namespace {
+
+int workers_of(const RunConfig& config) { return resolve(config, "").workers; }
+
+// What keeps these workers from computing on GPUs, if anything.
+Status check_gpus(const RunConfig& config, const Machine& machine) {
+  if (!machine.gpu_program) {
+    return Status(Code::kInvalidArgument,
+                  "--device=cuda: the program for GPUs is not built; it needs a CUDA toolkit with cuDNN and NCCL");
+  }
+  if (machine.gpus.empty()) {
+    return Status(Code::kInvalidArgument, fmt::format("--device=cuda: {}", machine.why_no_gpu));
+  }
+  const auto gpus = static_cast<int>(machine.gpus.size());
+  if (workers_of(config) <= gpus || config.share_gpu) return {};
+  return Status(Code::kInvalidArgument,
+                fmt::format("--workers={}: this machine has {} GPU{} ({}); use --workers={} or --share-gpu",
+                            workers_of(config), gpus, gpus == 1 ? "" : "s", machine.gpus.front().name, gpus));
+}
+
+}  // namespace
+
+Result<RunConfig> place(RunConfig config, const Machine& machine) {
+  if (config.device == DeviceKind::kCpu) return config;
+  const Status gpus = check_gpus(config, machine);
+  if (config.device == DeviceKind::kCuda) {
+    if (!gpus.ok()) return gpus;
+    return config;
+  }
+  // Plain loops, and collectives of the CPU, are asked for by name.
+  const bool for_cpu = config.backend == BackendKind::kReference || config.collective == CollectiveKind::kRing ||
+                       config.collective == CollectiveKind::kMpi;
+  const bool for_gpu = config.mode == Mode::kAllreduce && config.collective == CollectiveKind::kNccl;
+  if (for_gpu && !gpus.ok()) return gpus.in("--collective=nccl");
+  config.device = gpus.ok() && !for_cpu ? DeviceKind::kCuda : DeviceKind::kCpu;
+  return config;
+}
+
+}  // namespace syncopate::experiments

@@ -1,0 +1,23 @@
+// Placement: where a run's workers compute. Pure: what the machine has is given.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "common/device/gpu_inventory.h"
+#include "common/status.h"
+#include "experiments/config/run_config.h"
+
+namespace syncopate::experiments {
+
+struct Machine {
+  bool gpu_program = false;     // the executable for GPUs was built
+  std::vector<Gpu> gpus;        // that the driver shows
+  std::string why_no_gpu = {};  // where it shows none
+};
+
+// Settles --device=auto, and refuses, saying what was found, what this machine cannot do. `config` is one that
+// validate() accepts.
+Result<RunConfig> place(RunConfig config, const Machine& machine);
+
+}  // namespace syncopate::experiments

@@ -1,0 +1,40 @@
+#include "worker/device_local_strategy.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/support/device_training.h"
+
+namespace syncopate::worker {
+namespace {
+
+using testing_support::ShadowDevice;
+using testing_support::train_in_plain_loops;
+using testing_support::train_on_device;
+
+constexpr Duration kTimeout = std::chrono::seconds(20);
+
+TEST(DeviceLocalStrategy, MakesTheUpdatesOfEveryRule) {
+  const SteadyClock clock;
+  for (OptimizerKind kind :
+       {OptimizerKind::kSgd, OptimizerKind::kMomentum, OptimizerKind::kAdam, OptimizerKind::kAdamW}) {
+    const OptimizerConfig optimizer{.kind = kind, .weight_decay = 0.01f};
+    ShadowDevice device(3);
+    DeviceLocalStrategy strategy(optimizer, device, clock, kTimeout);
+    EXPECT_EQ(train_on_device(strategy, device, 5), train_in_plain_loops(optimizer, 5));
+  }
+}
+
+TEST(DeviceLocalStrategy, EndsInTimeWhereTheDeviceHangs) {
+  const SteadyClock clock;
+  ShadowDevice device;
+  DeviceLocalStrategy strategy({}, device, clock, kTimeout);
+  ASSERT_TRUE(strategy.allocate(testing_support::small_layout()).ok());
+  ASSERT_TRUE(strategy.join().ok());
+  device.hang(true);
+  strategy.begin_step({0, 0.1});
+  EXPECT_EQ(strategy.finish_step().status().code(), Code::kDeadlineExceeded);
+  device.hang(false);
+}
+
+}  // namespace
+}  // namespace syncopate::worker

@@ -1,0 +1,75 @@
+#include "worker/staged_batches.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+#include "common/aligned_buffer.h"
+#include "tests/support/shadow_device.h"
+
+namespace syncopate::worker {
+namespace {
+
+using testing_support::ShadowDevice;
+
+constexpr Duration kTimeout = std::chrono::seconds(20);
+constexpr std::size_t kBatch = 3, kValues = 4;
+
+// Batch n: every value n, every label -n. It uses the memory of a batch again for the next but one.
+class CountingSource final : public BatchSource {
+ public:
+  BatchView next() override {
+    float* const begin = memory_.data() + (count_ % 2) * 2 * kPart;
+    const std::span<float> images(begin, kBatch * kValues);
+    const std::span<int> labels(reinterpret_cast<int*>(begin + kPart), kBatch);
+    std::ranges::fill(images, static_cast<float>(count_));
+    std::ranges::fill(labels, -static_cast<int>(count_));
+    ++count_;
+    return {images, labels};
+  }
+  std::span<std::byte> memory() override { return std::as_writable_bytes(memory_.span()); }
+
+ private:
+  static constexpr std::size_t kPart = 16;
+  AlignedBuffer memory_{4 * kPart};
+  std::size_t count_ = 0;
+};
+
+TEST(StagedBatches, GivesTheSourcesBatchesInWhateverOrderTheDeviceWorks) {
+  const SteadyClock clock;
+  for (std::uint64_t seed = 0; seed < 40; ++seed) {
+    ShadowDevice device(seed);
+    CountingSource source;
+    auto batches = StagedBatches::create(source, device, clock, kTimeout);
+    ASSERT_TRUE(batches.ok()) << batches.status().message();
+    std::vector<float> seen;
+    std::vector<int> labels;
+    for (int step = 0; step < 6; ++step) {
+      const BatchView batch = (*batches)->next();
+      ASSERT_EQ(batch.images.size(), kBatch * kValues);
+      ASSERT_EQ(batch.labels.size(), kBatch);
+      device.give(device.compute(), [&seen, &labels, batch] {
+        for (float value : batch.images) seen.push_back(value);
+        for (int label : batch.labels) labels.push_back(label);
+      });
+    }
+    device.finish();
+    ASSERT_EQ(seen.size(), 6 * kBatch * kValues);
+    for (std::size_t i = 0; i < seen.size(); ++i) {
+      ASSERT_EQ(seen[i], static_cast<float>(i / (kBatch * kValues))) << "seed " << seed;
+    }
+    for (std::size_t i = 0; i < labels.size(); ++i) ASSERT_EQ(labels[i], -static_cast<int>(i / kBatch));
+    EXPECT_EQ(device.unpinned_copies(), 0u);
+  }
+}
+
+TEST(StagedBatches, SaysWhereTheDeviceHasTooLittleMemory) {
+  const SteadyClock clock;
+  ShadowDevice device;
+  device.limit_memory(10);
+  CountingSource source;
+  EXPECT_EQ(StagedBatches::create(source, device, clock, kTimeout).status().code(), Code::kResourceExhausted);
+}
+
+}  // namespace
+}  // namespace syncopate::worker

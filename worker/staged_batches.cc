@@ -1,0 +1,63 @@
+#include "worker/staged_batches.h"
+
+#include <utility>
+
+namespace syncopate::worker {
+
+Result<std::unique_ptr<StagedBatches>> StagedBatches::create(BatchSource& source, Device& device, const Clock& clock,
+                                                             Duration timeout) {
+  std::unique_ptr<StagedBatches> batches(new StagedBatches(source, device, clock, timeout));
+  SYNCOPATE_RETURN_IF_ERROR(batches->prepare());
+  return batches;
+}
+
+Status StagedBatches::prepare() {
+  if (!source_.memory().empty()) {
+    Result<std::unique_ptr<PinnedRange>> pinned = device_.pin(source_.memory());
+    if (!pinned.ok()) return pinned.status();
+    pinned_ = std::move(*pinned);
+  }
+  Result<std::unique_ptr<Stream>> stream = device_.make_stream();
+  if (!stream.ok()) return stream.status();
+  copies_ = std::move(*stream);
+  const BatchView first = source_.next();
+  for (Slot& slot : slots_) {
+    slot.batch_size = first.labels.size();
+    for (const auto& [memory, bytes] :
+         {std::pair(&slot.images, first.images.size_bytes()), std::pair(&slot.labels, first.labels.size_bytes())}) {
+      const Result<std::span<std::byte>> allocated = device_.allocate(bytes);
+      if (!allocated.ok()) return allocated.status();
+      *memory = *allocated;
+    }
+    for (std::unique_ptr<Event>* event : {&slot.copied, &slot.used}) {
+      Result<std::unique_ptr<Event>> made = device_.make_event();
+      if (!made.ok()) return made.status();
+      *event = std::move(*made);
+    }
+  }
+  begin_copy(slots_[0], first);
+  return device_.status();
+}
+
+BatchView StagedBatches::next() {
+  Slot& slot = slots_[taken_ % 2];
+  Slot& other = slots_[(taken_ + 1) % 2];
+  ++taken_;
+  // The source's next batch may take the memory of the one whose copy was begun by the last call. What fails here,
+  // fails at the step's end again, where it is reported.
+  (void)device_.wait(*slot.copied, clock_.now() + timeout_);
+  device_.compute().wait_for(*slot.copied);
+  device_.compute().record(*other.used);
+  copies_->wait_for(*other.used);
+  begin_copy(other, source_.next());
+  return {{reinterpret_cast<const float*>(slot.images.data()), slot.images.size() / sizeof(float)},
+          {reinterpret_cast<const int*>(slot.labels.data()), slot.batch_size}};
+}
+
+void StagedBatches::begin_copy(Slot& slot, const BatchView& batch) {
+  copies_->copy_to_device(std::as_bytes(batch.images), slot.images);
+  copies_->copy_to_device(std::as_bytes(batch.labels), slot.labels);
+  copies_->record(*slot.copied);
+}
+
+}  // namespace syncopate::worker

@@ -1,0 +1,49 @@
+// StagedBatches: the batches of a source of the host's memory, on a device.
+//
+// The next batch is copied there by a stream of its own while the device computes with this one. Where the source tells
+// its memory, that is pinned, and nothing is copied on the host.
+#pragma once
+
+#include <array>
+#include <memory>
+
+#include "common/device/device.h"
+#include "worker/batch_source.h"
+
+namespace syncopate::worker {
+
+class StagedBatches final : public BatchSource {
+ public:
+  // Both outlive the result. `timeout` bounds the wait for a copy.
+  static Result<std::unique_ptr<StagedBatches>> create(BatchSource& source, Device& device, const Clock& clock,
+                                                       Duration timeout);
+
+  // In the device's memory, for work of its compute stream that is given from now on. The caller has given all work
+  // that reads the batch before. Failures are the device's, which keeps them.
+  BatchView next() override;
+
+ private:
+  struct Slot {
+    std::span<std::byte> images;
+    std::span<std::byte> labels;
+    std::size_t batch_size = 0;
+    std::unique_ptr<Event> copied;  // on the copy stream
+    std::unique_ptr<Event> used;    // on the compute stream
+  };
+
+  StagedBatches(BatchSource& source, Device& device, const Clock& clock, Duration timeout)
+      : source_(source), device_(device), clock_(clock), timeout_(timeout) {}
+  Status prepare();
+  void begin_copy(Slot& slot, const BatchView& batch);
+
+  BatchSource& source_;
+  Device& device_;
+  const Clock& clock_;
+  const Duration timeout_;
+  std::unique_ptr<PinnedRange> pinned_;
+  std::unique_ptr<Stream> copies_;
+  std::array<Slot, 2> slots_;  // in turns
+  std::size_t taken_ = 0;      // batches
+};
+
+}  // namespace syncopate::worker
