@@ -1,0 +1,29 @@
+// The environment variables of a process that is to use connect_nccl: NCCL has no other way to be told some things, and
+// reads them when it is first called. Pure. The names and values are those of NCCL's user guide ("Environment
+// Variables") and, for NCCL_HOSTID, of its sources (2.28: misc/utils.cc, init.cc).
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace syncopate::allreduce {
+
+struct NcclPlace {
+  int rank = 0;
+  // Another rank of the group computes on the same GPU, which NCCL refuses ("Duplicate GPU detected") unless it takes
+  // them for ranks of different hosts. They are then connected by sockets on this host: something to try a program
+  // with, not to measure, since the kernels of processes take turns on a GPU and each waits for the other's.
+  bool shares_gpu = false;
+  // As NcclOptions::direct_calls.
+  bool direct_calls = false;
+  // What parse_nccl_log reads; empty for none. One process a file.
+  std::string log_file;
+  // Whether the log tells of each operation: only then are the protocols taken known. Costs rank 0 a write for each.
+  bool log_operations = false;
+};
+
+// Names and values, to be set before the process starts.
+std::vector<std::pair<std::string, std::string>> nccl_environment(const NcclPlace& place);
+
+}  // namespace syncopate::allreduce
