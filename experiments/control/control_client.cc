@@ -130,6 +130,13 @@ class Client final : public ControlClient {
     line_.post(message);
   }
 
+  void tell(const std::string& name, const std::string& value) override {
+    ToCoordinator message;
+    message.mutable_fact()->set_name(name);
+    message.mutable_fact()->set_value(value);
+    line_.post(message);
+  }
+
   void finished(std::int64_t updates, std::int64_t pushes, std::int64_t dropped) override {
     ToCoordinator message;
     control::ServerFacts& server = *message.mutable_finished()->mutable_server();

@@ -66,6 +66,9 @@ class ControlClient : public Rendezvous, public RecordSink {
   virtual Result<WeightsSnapshot> next_snapshot() = 0;
   virtual void send_evaluation(const WeightsSnapshot& stamp, double accuracy, double loss) = 0;
 
+  // Something about this process that the record of the run is to show, as in ("collective", "NCCL 2.28.9, Ring").
+  virtual void tell(const std::string& name, const std::string& value) = 0;
+
   // The last word of a process. What is queued is sent before the client is destroyed.
   virtual void finished(std::int64_t updates, std::int64_t pushes, std::int64_t dropped) = 0;
   virtual void failed(const Status& status) = 0;

@@ -114,6 +114,8 @@ class Coordinator {
         return on_snapshot(message.snapshot(), weights);
       case ToCoordinator::kEvaluation:
         return on_evaluation(message.evaluation(), now);
+      case ToCoordinator::kFact:
+        return observer_.on_fact(message.fact().name(), message.fact().value());
       case ToCoordinator::kFinishQuestion:
         waiting_to_finish_.push_back(process);
         return settle_final_weights();

@@ -33,6 +33,8 @@ class RunObserver {
   virtual void on_final_weights(std::span<const float> weights) = 0;
   // A worker is gone, and the others go on without it.
   virtual void on_worker_lost(int rank) = 0;
+  // What a process says of itself.
+  virtual void on_fact(const std::string& name, const std::string& value) = 0;
   // Something a person should know: a lost worker, say.
   virtual void on_report(const std::string& line) = 0;
   // Called about every 100 ms. A failure (the disk is full) ends the run.

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "allreduce/nccl_environment.h"
+
 namespace syncopate::experiments {
 namespace {
 
@@ -22,9 +24,11 @@ void put_on_gpu(ProcessSpec& spec, const RunConfig& config, int gpu) {
   spec.gpu = gpu;
   spec.arguments.push_back(fmt::format("--gpu={}", gpu));
   if (config.mode != Mode::kAllreduce || config.collective != CollectiveKind::kNccl) return;
-  spec.environment.emplace_back("NCCL_ALGO", "Ring");  // what the mode promises
-  // NCCL refuses two ranks of one host on one GPU; under other names they are hosts that are joined by a network.
-  if (config.share_gpu) spec.environment.emplace_back("NCCL_HOSTID", fmt::format("{}-{}", spec.host, spec.rank));
+  const auto variables =
+      allreduce::nccl_environment({.rank = spec.rank,
+                                   .shares_gpu = config.share_gpu,
+                                   .log_file = fmt::format("{}/logs/nccl-{}.log", config.output, spec.rank)});
+  spec.environment.insert(spec.environment.end(), variables.begin(), variables.end());
 }
 
 std::string command_of(const ProcessSpec& spec, const std::string& program) {

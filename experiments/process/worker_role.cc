@@ -115,9 +115,14 @@ Status run_worker(const RoleContext& context) {
                                    context.control, clock,   context.activity};
   spdlog::info("training {} with {} parameters for {} steps of {} samples", (*model)->name(),
                (*model)->layout().parameter_count(), options.total_steps, config.batch_size);
-  if (place->device) spdlog::info("on {}", place->device->description());
-  if (!(*replicas)->description().empty()) spdlog::info("gradients by {}", (*replicas)->description());
+  const auto tell = [&](const char* name, const std::string& value) {
+    spdlog::info("{}: {}", name, value);
+    if (context.rank == 0) context.control.tell(name, value);
+  };
+  if (place->device) tell("device", place->device->description());
   const Status status = worker::train(options, hooks, parts, hand_in);
+  // By now the library has said what it took.
+  if (const std::string collective = (*replicas)->description(); !collective.empty()) tell("collective", collective);
   context.control.on_stop(nullptr);
   return status;
 }

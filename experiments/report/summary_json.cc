@@ -54,7 +54,8 @@ Json report_json(const RunReport& report) {
 }  // namespace
 
 std::string summary_json(std::span<const RunReport> reports, const RunFacts& facts) {
-  Json summary = {{"run", facts.run_id}, {"outcome", facts.outcome}, {"events", facts.events}};
+  Json summary = {
+      {"run", facts.run_id}, {"outcome", facts.outcome}, {"events", facts.events}, {"facts", facts.of_workers}};
   std::vector<double> throughputs;
   for (const RunReport& report : reports) {
     if (report.samples_per_second) throughputs.push_back(*report.samples_per_second);

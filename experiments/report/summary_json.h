@@ -1,6 +1,7 @@
 // summary.json and environment.json as texts (results/README.md explains every key). Pure.
 #pragma once
 
+#include <map>
 #include <span>
 #include <string>
 #include <vector>
@@ -14,8 +15,9 @@ namespace syncopate::experiments {
 // What is known of a run beside its figures.
 struct RunFacts {
   std::string run_id;
-  std::string outcome = "completed";  // or the verdict line of what ended it
-  std::vector<std::string> events;    // what happened and was survived: "worker 1 lost at step 120"
+  std::string outcome = "completed";              // or the verdict line of what ended it
+  std::vector<std::string> events;                // what happened and was survived: "worker 1 lost at step 120"
+  std::map<std::string, std::string> of_workers;  // what the chief says of itself: device, collective
 };
 
 std::string summary_json(std::span<const RunReport> reports, const RunFacts& facts);

@@ -1,6 +1,8 @@
 // Recorder: takes what a run yields: to the results' folder, to the person who watches, and to the report at the end.
 #pragma once
 
+#include <map>
+#include <string>
 #include <vector>
 
 #include "common/param_layout.h"
@@ -28,6 +30,7 @@ class Recorder final : public RunObserver {
   void on_evaluation(const EvaluationResult& result) override;
   void on_final_weights(std::span<const float> weights) override;
   void on_worker_lost(int rank) override;
+  void on_fact(const std::string& name, const std::string& value) override { facts_[name] = value; }
   void on_report(const std::string& line) override;
   Status on_tick(TimePoint now) override;
 
@@ -36,6 +39,7 @@ class Recorder final : public RunObserver {
   // After finish().
   RunReport report() const;
   const std::vector<float>& final_weights() const { return final_weights_; }
+  const std::map<std::string, std::string>& facts() const { return facts_; }
 
  private:
   void show_finished_epoch();
@@ -54,6 +58,7 @@ class Recorder final : public RunObserver {
   std::vector<EvaluationResult> waiting_;  // evaluations not recorded yet
   std::vector<EvalRecord> evals_;
   std::vector<float> final_weights_;
+  std::map<std::string, std::string> facts_;
   std::int64_t epochs_shown_ = 0;
   Status failure_;  // the first to write something
 };

@@ -89,6 +89,7 @@ void run_repeat(const JobFacts& job, int repeat, ResultsWriter& results, Interru
   const Status finished = recorder.finish();
   if (!outcome.ok()) return fail(result, ExitCode::kInternal, outcome.status().message());
   result.facts.events.insert(result.facts.events.end(), outcome->reports.begin(), outcome->reports.end());
+  result.facts.of_workers = recorder.facts();
   result.reports.push_back(recorder.report());
   result.weights = recorder.final_weights();
   if (outcome->verdict) return fail(result, outcome->verdict->code, outcome->verdict->line);

@@ -344,6 +344,14 @@ TEST_F(Control, SendsItsLastWordsBeforeItIsDestroyed) {
   EXPECT_EQ(finished->message.finished().server().dropped(), 1);
 }
 
+TEST_F(Control, TellsAFact) {
+  client_->tell("collective", "NCCL 2.28.9");
+  const std::optional<Received> received = coordinator_.next(ToCoordinator::kFact);
+  ASSERT_TRUE(received);
+  EXPECT_EQ(received->message.fact().name(), "collective");
+  EXPECT_EQ(received->message.fact().value(), "NCCL 2.28.9");
+}
+
 TEST_F(Control, ReportsAFailureWithWhatTheProcessWasDoing) {
   activity_.set("join", 0);
   client_->failed(Status(Code::kDataLoss, "labels of 12"));
