@@ -65,7 +65,8 @@ class ComputeBackend {
   Out allocate_floats(std::size_t count);
   // From the host's memory into tensors' memory. May wait.
   virtual void upload(In host, Out tensor) = 0;
-  // A tensor as the host can read it, once all operations so far are done; valid until the next call. May wait.
+  // A tensor as the host can read it, once all operations so far are done; valid until the next call. May wait. Empty,
+  // and kept for status(), where that failed.
   virtual In host_view(In tensor) = 0;
 
   // The first failure of all calls so far.

@@ -1,0 +1,278 @@
+// The CUDA backend's results against those of the plain loops, over shapes that fill vectors and tiles and shapes that
+// do not. Outputs hold NaN before each call.
+#include <cmath>
+#include <cstring>
+
+#include "tests/worker/cuda/cuda_backend_fixture.h"
+
+namespace syncopate::worker {
+namespace {
+
+class CudaBackend : public CudaBackendFixture {
+ protected:
+  struct Gradients {
+    Tensor y, dw, db, dx;
+  };
+
+  // Inputs of a layer, on both sides.
+  struct Operands {
+    Tensor x, w, b, dy;
+    In on_device_x, on_device_w, on_device_b, on_device_dy;
+  };
+  Operands random_operands(int x, int w, int b, int dy) {
+    Operands o{random_tensor(x, random_), random_tensor(w, random_), random_tensor(b, random_),
+               random_tensor(dy, random_)};
+    o.on_device_x = upload(o.x), o.on_device_w = upload(o.w);
+    o.on_device_b = upload(o.b), o.on_device_dy = upload(o.dy);
+    return o;
+  }
+
+  // `forward(backend, x, w, b, y)` and `backward(backend, x, w, dy, dw, db, dx)` of one layer on both sides.
+  template <typename Forward, typename Backward>
+  Gradients expect_agrees(const Operands& o, bool with_dx, Forward forward, Backward backward) {
+    const auto size = [](const Tensor& tensor) { return static_cast<int>(tensor.size()); };
+    Gradients expected{poisoned(size(o.dy)), poisoned(size(o.w)), poisoned(size(o.b)),
+                       poisoned(with_dx ? size(o.x) : 0)};
+    const Out y = upload(expected.y), dw = upload(expected.dw), db = upload(expected.db), dx = upload(expected.dx);
+    forward(*reference_, o.x, o.w, o.b, expected.y);
+    backward(*reference_, o.x, o.w, o.dy, expected.dw, expected.db, expected.dx);
+    forward(*cuda_, o.on_device_x, o.on_device_w, o.on_device_b, y);
+    backward(*cuda_, o.on_device_x, o.on_device_w, o.on_device_dy, dw, db, dx);
+    EXPECT_TRUE(cuda_->status().ok()) << cuda_->status().message();
+    expect_close_on_device(y, expected.y, "y");
+    expect_close_on_device(dw, expected.dw, "dw");
+    expect_close_on_device(db, expected.db, "db");
+    expect_close_on_device(dx, expected.dx, "dx");
+    return {download(In(y)), download(In(dw)), download(In(db)), download(In(dx))};
+  }
+
+  void expect_dense_agrees(const DenseShape& s, bool with_dx) {
+    expect_dense_agrees(s, with_dx, random_operands(s.batch * s.in, s.out * s.in, s.out, s.batch * s.out));
+  }
+  Gradients expect_dense_agrees(const DenseShape& s, bool with_dx, const Operands& operands) {
+    return expect_agrees(
+        operands, with_dx,
+        [&](ComputeBackend& backend, In x, In w, In b, Out y) { backend.dense_forward(s, x, w, b, y); },
+        [&](ComputeBackend& backend, In x, In w, In dy, Out dw, Out db, Out dx) {
+          backend.dense_backward(s, x, w, dy, dw, db, dx);
+        });
+  }
+
+  Operands conv_operands(const ConvShape& s) {
+    return random_operands(s.batch * s.height * s.width * s.in, s.out * s.kernel * s.kernel * s.in, s.out,
+                           s.batch * s.out_height() * s.out_width() * s.out);
+  }
+  Gradients expect_conv_agrees(const ConvShape& s, bool with_dx, const Operands& operands) {
+    return expect_agrees(
+        operands, with_dx,
+        [&](ComputeBackend& backend, In x, In w, In b, Out y) { backend.conv2d_forward(s, x, w, b, y); },
+        [&](ComputeBackend& backend, In x, In w, In dy, Out dw, Out db, Out dx) {
+          backend.conv2d_backward(s, x, w, dy, dw, db, dx);
+        });
+  }
+
+  void expect_pool_agrees(const PoolShape& s) {
+    const int inputs = s.batch * s.height * s.width * s.channels;
+    const int outputs = s.batch * s.out_height() * s.out_width() * s.channels;
+    Tensor x = random_tensor(inputs, random_);
+    for (float& value : x) value = std::round(value * 4);  // many equals
+    const Tensor dy = random_tensor(outputs, random_);
+    Tensor expected_y = poisoned(outputs), expected_dx = poisoned(inputs);
+    std::vector<unsigned char> expected_index(static_cast<std::size_t>(outputs), 255);
+    const Out y = upload(expected_y), dx = upload(expected_dx);
+    const std::span<unsigned char> index = upload(expected_index);
+
+    reference_->max_pool_forward(s, x, expected_y, expected_index);
+    reference_->max_pool_backward(s, dy, expected_index, expected_dx);
+    cuda_->max_pool_forward(s, upload(x), y, index);
+    cuda_->max_pool_backward(s, upload(dy), index, dx);
+    expect_equal_on_device(y, expected_y, "y");
+    EXPECT_EQ(download(std::span<const unsigned char>(index)), expected_index);
+    expect_equal_on_device(dx, expected_dx, "dx");
+  }
+
+  // `levels`: how many values a logit may have; few make equals.
+  void expect_softmax_agrees(int batch, int classes, float magnitude, int levels) {
+    SCOPED_TRACE(testing::Message() << batch << " x " << classes << " of magnitude " << magnitude);
+    Tensor logits = random_tensor(batch * classes, random_);
+    const float steps = static_cast<float>(levels);
+    for (float& logit : logits) logit = std::round(logit * steps) / steps * magnitude;
+    const std::vector<int> labels = random_labels(batch, classes, random_);
+    Tensor expected = poisoned(batch * classes);
+    const Out gradient = upload(expected);
+    const In there = upload(logits);
+    const std::span<const int> labels_there = upload(labels);
+
+    reference_->softmax_cross_entropy(batch, classes, logits, labels, expected);
+    const LossAndCorrect result = reference_->loss();
+    cuda_->softmax_cross_entropy(batch, classes, there, labels_there, gradient);
+    EXPECT_NEAR(cuda_->loss().loss, result.loss, 2e-6 * (1 + result.loss));
+    EXPECT_EQ(cuda_->loss().correct, result.correct);
+    expect_close(download(In(gradient)), expected, 2e-6 / batch, "dlogits");
+
+    cuda_->softmax_cross_entropy(batch, classes, there, labels_there, {});
+    EXPECT_NEAR(cuda_->loss().loss, result.loss, 2e-6 * (1 + result.loss));
+    EXPECT_EQ(cuda_->loss().correct, result.correct);
+  }
+};
+
+TEST_P(CudaBackend, DenseAgreesWithPlainLoops) {
+  const DenseShape shapes[] = {{1, 1, 1},     {1, 7, 3},     {3, 16, 16},    {5, 17, 10},    {32, 64, 10},
+                               {33, 100, 48}, {64, 10, 33},  {7, 784, 31},   {64, 784, 256}, {64, 256, 10},
+                               {256, 10, 10}, {1000, 33, 3}, {64, 1024, 512}};
+  for (const DenseShape& shape : shapes) {
+    SCOPED_TRACE(testing::Message() << shape.batch << " x " << shape.in << " -> " << shape.out);
+    for (const bool relu : {false, true}) {
+      for (const bool with_dx : {false, true}) {
+        expect_dense_agrees({shape.batch, shape.in, shape.out, relu}, with_dx);
+      }
+    }
+  }
+}
+
+TEST_P(CudaBackend, DenseTakesTensorsAsTheyLieInAnArena) {
+  // Slices that begin at multiples of 64 bytes, not 256.
+  const DenseShape s{64, 48, 10, true};
+  const Tensor arena = random_tensor(16 + 480 + 16, random_), x = random_tensor(64 * 48, random_);
+  const Tensor w(arena.begin() + 16, arena.begin() + 16 + 480), b(arena.begin() + 496, arena.begin() + 506);
+  Tensor y = poisoned(64 * 10);
+  const Out there = upload(y);
+  const In arena_there = upload(arena);
+  reference_->dense_forward(s, x, w, b, y);
+  cuda_->dense_forward(s, upload(x), arena_there.subspan(16, 480), arena_there.subspan(496, 10), there);
+  expect_close_on_device(there, y, "y");
+}
+
+TEST_P(CudaBackend, Conv2dAgreesWithPlainLoops) {
+  const ConvShape shapes[] = {{1, 5, 5, 1, 1, 5},     {2, 6, 9, 1, 3, 3},    {1, 7, 6, 2, 5, 1},
+                              {3, 9, 8, 3, 7, 5},     {2, 28, 28, 1, 32, 5}, {3, 12, 12, 32, 64, 5},
+                              {2, 14, 14, 3, 32, 5},  {5, 8, 8, 17, 33, 3},  {32, 28, 28, 1, 32, 5},
+                              {32, 12, 12, 32, 64, 5}};
+  for (const ConvShape& s : shapes) {
+    SCOPED_TRACE(testing::Message() << s.batch << " x " << s.height << "x" << s.width << "x" << s.in << " -> " << s.out
+                                    << ", kernel " << s.kernel);
+    const Operands operands = conv_operands(s);
+    expect_conv_agrees(s, true, operands);
+    expect_conv_agrees(s, false, operands);
+  }
+}
+
+TEST_P(CudaBackend, MaxPoolAgreesWithPlainLoopsAlsoAmongEqualsAndAtARest) {
+  const PoolShape shapes[] = {{1, 2, 2, 1, 2},    {3, 8, 8, 32, 2},  {2, 7, 5, 3, 2},
+                              {2, 9, 10, 17, 3},  {1, 4, 4, 5, 1},   {1, 1, 1, 3, 2},
+                              {4, 24, 24, 33, 2}, {64, 8, 8, 64, 2}, {1, 16, 16, 2, 16}};
+  for (const PoolShape& s : shapes) {
+    SCOPED_TRACE(testing::Message() << s.batch << " x " << s.height << "x" << s.width << "x" << s.channels << " by "
+                                    << s.size);
+    expect_pool_agrees(s);
+  }
+}
+
+TEST_P(CudaBackend, ReluAgreesWithPlainLoops) {
+  for (int count : {0, 1, 255, 256, 257, 1000, 3'000'000}) {
+    Tensor y = random_tensor(count, random_), dy = random_tensor(count, random_);
+    const Out y_there = upload(y), dy_there = upload(dy);
+    reference_->relu_forward(y);
+    reference_->relu_backward(y, dy);
+    cuda_->relu_forward(y_there);
+    cuda_->relu_backward(y_there, dy_there);
+    expect_equal_on_device(y_there, y, "y");
+    expect_equal_on_device(dy_there, dy, "dy");
+  }
+}
+
+TEST_P(CudaBackend, SoftmaxCrossEntropyAgreesWithPlainLoopsAlsoForLargeLogits) {
+  for (float magnitude : {1.0f, 100.0f, 10000.0f}) {
+    for (int batch : {1, 3, 64, 1000}) expect_softmax_agrees(batch, 10, magnitude, 1 << 20);
+  }
+}
+
+TEST_P(CudaBackend, SoftmaxCrossEntropyTakesAnyNumberOfClassesAndTheFirstOfEqualLogits) {
+  for (int classes : {1, 2, 31, 32, 33, 1000}) expect_softmax_agrees(65, classes, 1, 2);
+}
+
+TEST_P(CudaBackend, GivesTheSameBitsAgain) {
+  const DenseShape dense{64, 784, 256, true};
+  const Operands dense_operands = random_operands(64 * 784, 256 * 784, 256, 64 * 256);
+  const ConvShape conv{32, 12, 12, 32, 64, 5};
+  const Operands of_conv = conv_operands(conv);
+  const Gradients first = expect_dense_agrees(dense, true, dense_operands);
+  const Gradients first_conv = expect_conv_agrees(conv, true, of_conv);
+  for (int round = 0; round < 3; ++round) {
+    const Gradients again = expect_dense_agrees(dense, true, dense_operands);
+    const Gradients again_conv = expect_conv_agrees(conv, true, of_conv);
+    for (const auto part : {&Gradients::y, &Gradients::dw, &Gradients::db, &Gradients::dx}) {
+      EXPECT_EQ(again.*part, first.*part);
+      EXPECT_EQ(again_conv.*part, first_conv.*part);
+    }
+  }
+}
+
+TEST_P(CudaBackend, UseOfOneShapeDoesNotDisturbAnother) {
+  for (int round = 0; round < 2; ++round) {
+    expect_dense_agrees({4, 20, 10}, true);
+    expect_dense_agrees({5, 20, 10}, true);
+    for (const ConvShape& s : {ConvShape{2, 8, 8, 16, 16, 3}, ConvShape{3, 8, 8, 16, 16, 3}}) {
+      expect_conv_agrees(s, true, conv_operands(s));
+    }
+  }
+}
+
+TEST_P(CudaBackend, MovesTensorsBetweenHostAndDevice) {
+  for (int count : {1, 1000, 2'000'000, 3}) {
+    const Tensor values = random_tensor(count, random_);
+    const Out there = cuda_->allocate_floats(values.size());
+    ASSERT_EQ(there.size(), values.size());
+    EXPECT_EQ(cuda_->host_view(there)[0], 0);  // allocated as zeros
+    cuda_->upload(values, there);
+    const In view = cuda_->host_view(there);
+    ASSERT_EQ(view.size(), values.size());
+    EXPECT_EQ(std::memcmp(view.data(), values.data(), view.size_bytes()), 0);
+  }
+}
+
+TEST_P(CudaBackend, TakesTheTimeOfAStepsPhases) {
+  using Phase = ComputeBackend::Phase;
+  EXPECT_FALSE(cuda_->device_times().has_value());
+  const Out y = upload(random_tensor(1'000'000, random_)), dy = upload(random_tensor(1'000'000, random_));
+  for (int step = 0; step < 2; ++step) {
+    cuda_->begin_phase(Phase::kForward);
+    cuda_->relu_forward(y);
+    EXPECT_FALSE(cuda_->device_times().has_value());
+    cuda_->begin_phase(Phase::kBackward);
+    for (int i = 0; i < 50; ++i) cuda_->relu_backward(y, dy);
+    cuda_->begin_phase(Phase::kSynchronise);
+    const std::optional<DeviceTimes> times = cuda_->device_times();
+    ASSERT_TRUE(times.has_value());
+    EXPECT_GT(times->forward, Duration::zero());
+    EXPECT_GT(times->backward, Duration::zero());
+    EXPECT_LT(times->backward, std::chrono::seconds(5));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(, CudaBackend, testing::Values(Precision::kFp32, Precision::kTf32, Precision::kBf16),
+                         name_of_case);
+
+// Failures, apart: the fixture's backend must end without any.
+class CudaBackendFailure : public testing_support::GpuTest {};
+
+TEST_F(CudaBackendFailure, IsKeptWhereMemoryIsAtAnEnd) {
+  const auto backend = make_cuda_backend(device(), Precision::kFp32);
+  ASSERT_TRUE(backend.ok()) << backend.status().message();
+  EXPECT_TRUE((*backend)->allocate(std::size_t{1} << 50).empty());
+  EXPECT_EQ((*backend)->status().code(), Code::kResourceExhausted);
+  EXPECT_TRUE(std::isnan((*backend)->loss().loss));
+}
+
+TEST_F(CudaBackendFailure, IsKeptWhereATensorIsNotAligned) {
+  const auto backend = make_cuda_backend(device(), Precision::kFp32);
+  ASSERT_TRUE(backend.ok()) << backend.status().message();
+  const Out memory = (*backend)->allocate_floats(1000);
+  const DenseShape shape{4, 8, 8};
+  (*backend)->dense_forward(shape, memory.subspan(1, 32), memory.subspan(64, 64), memory.subspan(128, 8),
+                            memory.subspan(256, 32));
+  EXPECT_EQ((*backend)->status().code(), Code::kInternal);
+}
+
+}  // namespace
+}  // namespace syncopate::worker

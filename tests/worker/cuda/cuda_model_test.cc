@@ -1,0 +1,92 @@
+// Whole models on a GPU against the same on the plain loops: forward, backward and loss.
+#include <cmath>
+
+#include "tests/worker/cuda/cuda_backend_fixture.h"
+#include "worker/model.h"
+
+namespace syncopate::worker {
+namespace {
+
+class CudaModel : public CudaBackendFixture {
+ protected:
+  struct Pass {
+    LossAndCorrect result;
+    Tensor gradients;
+    std::vector<std::size_t> reported;
+  };
+
+  // All memory is the backend's own side; gradients begin as NaN.
+  static Pass run_pass(Model& model, In weights, const BatchView& batch, Out gradients) {
+    Pass pass;
+    model.forward(weights, batch);
+    model.backward(weights, gradients, [&](std::size_t tensor) { pass.reported.push_back(tensor); });
+    pass.result = model.loss();
+    return pass;
+  }
+  Pass run_on_host(Model& model, const Tensor& weights, const BatchView& batch) {
+    Tensor gradients = poisoned(static_cast<int>(weights.size()));
+    Pass pass = run_pass(model, weights, batch, gradients);
+    pass.gradients = gradients;
+    return pass;
+  }
+  Pass run_on_device(Model& model, const Tensor& weights, const BatchView& batch) {
+    const Out gradients = upload(poisoned(static_cast<int>(weights.size())));
+    const BatchView there{upload(Tensor(batch.images.begin(), batch.images.end())),
+                          upload(std::vector<int>(batch.labels.begin(), batch.labels.end()))};
+    Pass pass = run_pass(model, upload(weights), there, gradients);
+    pass.gradients = download(In(gradients));
+    return pass;
+  }
+
+  // Where all is float32, by elements. Else by length and direction of each tensor's gradient: rounded factors turn a
+  // ReLU on or off here and there, which changes single elements by as much as they have.
+  void expect_gradients_agree(const ParamLayout& layout, In actual, In expected) {
+    for (const TensorSpec& tensor : layout.tensors()) {
+      SCOPED_TRACE(tensor.name);
+      const In a = slice(actual, tensor.range), e = slice(expected, tensor.range);
+      if (GetParam() == Precision::kFp32) {
+        expect_close(a, e, 2e-5, "gradient");
+        continue;
+      }
+      double product = 0, of_actual = 0, of_expected = 0;
+      for (std::size_t i = 0; i < a.size(); ++i) {
+        product += static_cast<double>(a[i]) * e[i];
+        of_actual += static_cast<double>(a[i]) * a[i];
+        of_expected += static_cast<double>(e[i]) * e[i];
+      }
+      EXPECT_GT(product / std::sqrt(of_actual * of_expected), 0.99);
+      EXPECT_NEAR(std::sqrt(of_actual / of_expected), 1, 0.05);
+    }
+  }
+
+  void expect_agrees(const char* spec, ImageShape image, int batch) {
+    SCOPED_TRACE(spec);
+    const auto plain = std::move(*make_model(spec, image, 10, batch, *reference_));
+    const auto fast = std::move(*make_model(spec, image, 10, batch, *cuda_));
+    Tensor weights(plain->layout().size());
+    plain->initialize(3, weights);
+    const std::vector<int> labels = random_labels(batch, 10, random_);
+    for (int round = 0; round < 2; ++round) {  // the second finds activations and algorithms of the first
+      const Tensor images = random_tensor(batch * image.values(), random_);
+      const Pass expected = run_on_host(*plain, weights, {images, labels});
+      const Pass actual = run_on_device(*fast, weights, {images, labels});
+      ASSERT_TRUE(cuda_->status().ok()) << cuda_->status().message();
+      EXPECT_NEAR(actual.result.loss, expected.result.loss, 5 * tolerance_of(GetParam()));
+      EXPECT_EQ(actual.reported, expected.reported);
+      EXPECT_NEAR(actual.result.correct, expected.result.correct, GetParam() == Precision::kFp32 ? 0 : 2);
+      expect_gradients_agree(plain->layout(), actual.gradients, expected.gradients);
+    }
+  }
+};
+
+TEST_P(CudaModel, SoftmaxGivesTheSameAsOnPlainLoops) { expect_agrees("softmax", {28, 28, 1}, 64); }
+TEST_P(CudaModel, MlpGivesTheSameAsOnPlainLoops) { expect_agrees("mlp", {28, 28, 1}, 64); }
+TEST_P(CudaModel, MlpOfOddWidthsGivesTheSameAsOnPlainLoops) { expect_agrees("mlp:784-41-23-10", {28, 28, 1}, 5); }
+TEST_P(CudaModel, LenetGivesTheSameAsOnPlainLoops) { expect_agrees("lenet", {28, 28, 1}, 16); }
+TEST_P(CudaModel, LenetOnColourImagesGivesTheSameAsOnPlainLoops) { expect_agrees("lenet", {16, 18, 3}, 5); }
+
+INSTANTIATE_TEST_SUITE_P(, CudaModel, testing::Values(Precision::kFp32, Precision::kTf32, Precision::kBf16),
+                         name_of_case);
+
+}  // namespace
+}  // namespace syncopate::worker

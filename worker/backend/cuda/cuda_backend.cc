@@ -1,0 +1,211 @@
+#include "worker/backend/cuda/cuda_backend.h"
+
+#include <limits>
+#include <utility>
+#include <vector>
+
+#include "common/device/cuda/cuda_handles.h"
+#include "common/device/cuda/cuda_status.h"
+#include "worker/backend/cuda/cuda_context.h"
+#include "worker/backend/cuda/cuda_conv.h"
+#include "worker/backend/cuda/cuda_dense.h"
+#include "worker/backend/cuda/element_kernels.h"
+#include "worker/backend/cuda/host_exchange.h"
+#include "worker/backend/cuda/library_status.h"
+#include "worker/backend/cuda/loss_kernels.h"
+#include "worker/backend/cuda/phase_clock.h"
+#include "worker/backend/cuda/pool_kernels.h"
+
+namespace syncopate::worker {
+namespace {
+
+// NVIDIA recommends 32 MiB for cuBLAS on Hopper; convolutions take the rest where a faster algorithm wants it.
+constexpr std::size_t kWorkspaceBytes = std::size_t{64} << 20;
+
+// For the work of one step, and for what libraries load at its first use: a GPU that takes longer hangs.
+constexpr Duration kTimeout = std::chrono::seconds(60);
+
+class CudaBackend final : public ComputeBackend {
+ public:
+  explicit CudaBackend(Device& device) : device_(device) {}
+  ~CudaBackend() override;
+
+  Status open(Precision precision);
+
+  const char* name() const override { return "cuda"; }
+
+  std::span<std::byte> allocate(std::size_t bytes) override;
+  void upload(In host, Out tensor) override {
+    keep(exchange_->upload(std::as_bytes(host), std::as_writable_bytes(tensor)));
+  }
+  In host_view(In tensor) override;
+  Status status() const override { return failure_.ok() ? device_.status() : failure_; }
+
+  void dense_forward(const DenseShape& shape, In x, In w, In b, Out y) override {
+    if (ready()) keep(prepared(denses_, shape).forward(x, w, b, y));
+  }
+  void dense_backward(const DenseShape& shape, In x, In w, In dy, Out dw, Out db, Out dx) override {
+    if (ready()) keep(prepared(denses_, shape).backward(x, w, dy, dw, db, dx));
+  }
+  void conv2d_forward(const ConvShape& shape, In x, In w, In b, Out y) override {
+    if (ready()) keep(prepared(convs_, shape).forward(x, w, b, y));
+  }
+  void conv2d_backward(const ConvShape& shape, In x, In w, In dy, Out dw, Out db, Out dx) override {
+    if (ready()) keep(prepared(convs_, shape).backward(x, w, dy, dw, db, dx));
+  }
+
+  void relu_forward(Out y) override {
+    if (ready()) keep(launch_relu_forward(y.data(), y.size(), context_.stream), "relu_forward");
+  }
+  void relu_backward(In y, Out dy) override {
+    if (ready()) keep(launch_relu_backward(y.data(), dy.data(), y.size(), context_.stream), "relu_backward");
+  }
+
+  void max_pool_forward(const PoolShape& shape, In x, Out y, std::span<unsigned char> index) override {
+    if (!ready()) return;
+    keep(launch_max_pool_forward(images_of(shape), x.data(), y.data(), index.data(), context_.stream),
+         "max_pool_forward");
+  }
+  void max_pool_backward(const PoolShape& shape, In dy, std::span<const unsigned char> index, Out dx) override {
+    if (!ready()) return;
+    keep(launch_max_pool_backward(images_of(shape), dy.data(), index.data(), dx.data(), context_.stream),
+         "max_pool_backward");
+  }
+
+  void softmax_cross_entropy(int batch, int classes, In logits, std::span<const int> labels, Out dlogits) override;
+  LossAndCorrect loss() override;
+
+  void begin_phase(Phase phase) override { phases_->begin(phase); }
+  std::optional<DeviceTimes> device_times() override;
+
+ private:
+  static PoolImages images_of(const PoolShape& s) { return {s.batch, s.height, s.width, s.channels, s.size}; }
+
+  // The operation of this shape, made ready at its first use. A model has few shapes: a search beats a hash.
+  template <typename Operation, typename Shape>
+  Operation& prepared(std::vector<std::unique_ptr<Operation>>& operations, const Shape& shape) {
+    for (const auto& operation : operations) {
+      if (operation->shape() == shape) return *operation;
+    }
+    operations.push_back(std::make_unique<Operation>(shape, context_));
+    return *operations.back();
+  }
+
+  Status open_libraries();
+  Status open_loss();
+
+  bool ready() const { return failure_.ok() && device_.status().ok(); }
+  void keep(Status status) {
+    if (failure_.ok()) failure_ = std::move(status);
+  }
+  void keep(cudaError_t result, const char* kernel) { keep(cuda_status(result, kernel)); }
+  static TimePoint deadline() { return SteadyClock().now() + kTimeout; }
+
+  Device& device_;
+  CudaContext context_;
+  std::vector<std::unique_ptr<CudaDense>> denses_;
+  std::vector<std::unique_ptr<CudaConv>> convs_;
+  std::unique_ptr<HostExchange> exchange_;
+  std::unique_ptr<PhaseClock> phases_;
+
+  // What loss() returns: computed into `loss_record_`, copied to `host_loss_` before `loss_done_`.
+  std::span<std::byte> samples_;      // SampleLoss of each sample
+  std::span<std::byte> loss_record_;  // one LossRecord
+  std::span<std::byte> host_loss_;    // the same, pinned
+  std::unique_ptr<Event> loss_done_;
+
+  Status failure_;
+};
+
+CudaBackend::~CudaBackend() {
+  // What was prepared goes before the libraries' handles.
+  denses_.clear();
+  convs_.clear();
+  if (context_.dnn != nullptr) cudnnDestroy(context_.dnn);
+  if (context_.blas != nullptr) cublasLtDestroy(context_.blas);
+}
+
+Status CudaBackend::open(Precision precision) {
+  context_.precision = precision;
+  context_.stream = raw(device_.compute());
+  SYNCOPATE_RETURN_IF_ERROR(open_libraries());
+  const Result<std::span<std::byte>> workspace = device_.allocate(kWorkspaceBytes);
+  if (!workspace.ok()) return workspace.status();
+  context_.workspace = *workspace;
+
+  Result<std::unique_ptr<Event>> exchanged = device_.make_event();
+  if (!exchanged.ok()) return exchanged.status();
+  exchange_ = std::make_unique<HostExchange>(device_, std::move(*exchanged), kTimeout);
+  Result<std::unique_ptr<PhaseClock>> phases = PhaseClock::make(device_);
+  if (!phases.ok()) return phases.status();
+  phases_ = std::move(*phases);
+  return open_loss();
+}
+
+Status CudaBackend::open_libraries() {
+  SYNCOPATE_RETURN_IF_ERROR(library_status(cublasLtCreate(&context_.blas), "cublasLtCreate"));
+  SYNCOPATE_RETURN_IF_ERROR(library_status(cudnnCreate(&context_.dnn), "cudnnCreate"));
+  return library_status(cudnnSetStream(context_.dnn, context_.stream), "cudnnSetStream");
+}
+
+Status CudaBackend::open_loss() {
+  const Result<std::span<std::byte>> record = device_.allocate(sizeof(LossRecord));
+  if (!record.ok()) return record.status();
+  const Result<std::span<std::byte>> pinned = device_.allocate_pinned(sizeof(LossRecord));
+  if (!pinned.ok()) return pinned.status();
+  Result<std::unique_ptr<Event>> event = device_.make_event();
+  if (!event.ok()) return event.status();
+  loss_record_ = *record;
+  host_loss_ = *pinned;
+  loss_done_ = std::move(*event);
+  return {};
+}
+
+std::span<std::byte> CudaBackend::allocate(std::size_t bytes) {
+  const Result<std::span<std::byte>> memory = device_.allocate(bytes);
+  keep(memory.status());
+  return memory.ok() ? *memory : std::span<std::byte>();
+}
+
+In CudaBackend::host_view(In tensor) {
+  const Result<std::span<const std::byte>> view = exchange_->view(std::as_bytes(tensor));
+  keep(view.status());
+  if (!view.ok()) return {};
+  return {reinterpret_cast<const float*>(view->data()), tensor.size()};
+}
+
+void CudaBackend::softmax_cross_entropy(int batch, int classes, In logits, std::span<const int> labels, Out dlogits) {
+  const std::size_t bytes = static_cast<std::size_t>(batch) * sizeof(SampleLoss);
+  if (samples_.size() < bytes) samples_ = allocate(bytes);
+  if (!ready()) return;
+  keep(launch_softmax_cross_entropy(batch, classes, logits.data(), labels.data(), dlogits.data(),
+                                    reinterpret_cast<SampleLoss*>(samples_.data()),
+                                    reinterpret_cast<LossRecord*>(loss_record_.data()), context_.stream),
+       "softmax_cross_entropy");
+  device_.compute().copy_to_host(loss_record_, host_loss_);
+  device_.compute().record(*loss_done_);
+}
+
+LossAndCorrect CudaBackend::loss() {
+  if (ready()) keep(device_.wait(*loss_done_, deadline()));
+  if (!ready()) return {.loss = std::numeric_limits<double>::quiet_NaN()};
+  const auto* const record = reinterpret_cast<const LossRecord*>(host_loss_.data());
+  return {record->loss, record->correct};
+}
+
+std::optional<DeviceTimes> CudaBackend::device_times() {
+  const Result<std::optional<DeviceTimes>> times = phases_->times(deadline());
+  keep(times.status());
+  return times.ok() ? *times : std::nullopt;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<ComputeBackend>> make_cuda_backend(Device& device, Precision precision) {
+  auto backend = std::make_unique<CudaBackend>(device);
+  const Status opened = backend->open(precision);
+  if (!opened.ok()) return opened.in(device.description());
+  return std::unique_ptr<ComputeBackend>(std::move(backend));
+}
+
+}  // namespace syncopate::worker

@@ -1,0 +1,37 @@
+// A convolution layer for one shape: cuDNN's products, with bias and its gradient by kernels of our own. They cost a
+// pass over y each; cuDNN has its fused form for few algorithms, and is slow in adding to images whose channels lie
+// innermost.
+#pragma once
+
+#include <memory>
+
+#include "common/status.h"
+#include "worker/backend/compute_backend.h"
+#include "worker/backend/cuda/cuda_context.h"
+#include "worker/backend/cuda/cudnn_convolution.h"
+
+namespace syncopate::worker {
+
+class CudaConv {
+ public:
+  // The context must outlive it.
+  CudaConv(const ConvShape& shape, const CudaContext& context) : shape_(shape), context_(context) {}
+
+  const ConvShape& shape() const { return shape_; }
+
+  // As in ComputeBackend; what fails is returned.
+  Status forward(In x, In w, In b, Out y);
+  Status backward(In x, In w, In dy, Out dw, Out db, Out dx);
+
+ private:
+  // Makes ready what the first use needs.
+  Status prepare();
+  // Rows of y as a matrix of shape_.out columns.
+  std::size_t output_pixels() const;
+
+  ConvShape shape_;
+  const CudaContext& context_;
+  std::unique_ptr<CudnnConvolution> convolution_;  // null before the first use
+};
+
+}  // namespace syncopate::worker

@@ -1,0 +1,65 @@
+#include "worker/backend/cuda/cuda_dense.h"
+
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include <utility>
+
+#include "common/device/cuda/cuda_status.h"
+#include "worker/backend/cuda/element_kernels.h"
+
+namespace syncopate::worker {
+
+Status CudaDense::forward(In x, In w, In b, Out y) {
+  const ProductSpec spec{.rows = shape_.out,
+                         .columns = shape_.batch,
+                         .inner = shape_.in,
+                         .transpose_a = true,
+                         .epilogue = shape_.relu ? CUBLASLT_EPILOGUE_RELU_BIAS : CUBLASLT_EPILOGUE_BIAS};
+  SYNCOPATE_RETURN_IF_ERROR(run(forward_, spec, {w.data(), x.data(), y.data(), b.data()}, "forward"));
+  if (forward_.fused) return {};
+  return cuda_status(launch_add_bias(y.data(), b.data(), shape_.batch, shape_.out, shape_.relu, context_.stream),
+                     "add_bias");
+}
+
+Status CudaDense::backward(In x, In w, In dy, Out dw, Out db, Out dx) {
+  const ProductSpec weights{.rows = shape_.in,
+                            .columns = shape_.out,
+                            .inner = shape_.batch,
+                            .transpose_b = true,
+                            .epilogue = CUBLASLT_EPILOGUE_BGRADB};
+  SYNCOPATE_RETURN_IF_ERROR(run(weights_, weights, {x.data(), dy.data(), dw.data(), db.data()}, "weights' gradient"));
+  if (!weights_.fused) {
+    SYNCOPATE_RETURN_IF_ERROR(cuda_status(
+        launch_column_sums(dy.data(), shape_.batch, shape_.out, db.data(), context_.workspace, context_.stream),
+        "column_sums"));
+  }
+  if (dx.empty()) return {};
+  const ProductSpec data{.rows = shape_.in, .columns = shape_.batch, .inner = shape_.out};
+  return run(data_, data, {w.data(), dy.data(), dx.data(), nullptr}, "input's gradient");
+}
+
+Status CudaDense::run(Operation& operation, const ProductSpec& spec, const ProductOperands& operands,
+                      const char* name) {
+  if (operation.product) return operation.product->run(operands);
+  return prepare(operation, spec, operands, name);
+}
+
+Status CudaDense::prepare(Operation& operation, ProductSpec spec, const ProductOperands& operands, const char* name) {
+  const std::string what = fmt::format("dense layer {} x {} -> {}, {}, {}", shape_.batch, shape_.in, shape_.out, name,
+                                       name_of(context_.precision));
+  operation.fused = spec.epilogue != CUBLASLT_EPILOGUE_DEFAULT;
+  Result<std::unique_ptr<MatrixProduct>> product = MatrixProduct::make(context_, spec, operands);
+  if (product.ok() && *product == nullptr && operation.fused) {
+    spdlog::debug("{}: cuBLASLt has no algorithm that takes care of the bias; a kernel of its own does", what);
+    operation.fused = false;
+    spec.epilogue = CUBLASLT_EPILOGUE_DEFAULT;
+    product = MatrixProduct::make(context_, spec, operands);
+  }
+  if (!product.ok()) return product.status().in(what);
+  if (*product == nullptr) return {Code::kInternal, what + ": cuBLASLt has no algorithm for it"};
+  operation.product = std::move(*product);
+  return {};
+}
+
+}  // namespace syncopate::worker

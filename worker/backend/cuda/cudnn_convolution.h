@@ -1,0 +1,82 @@
+// CudnnConvolution: the three products of a convolution for one shape by cuDNN, on tensors as they lie: images (batch,
+// height, width, channels), weights (out, kernel height, kernel width, in), which cuDNN calls NHWC for both.
+//
+// Of each product, the first use takes the first algorithm of those that cuDNN proposes, fastest first, which is
+// deterministic, has room in the workspace, computes in no lesser precision than asked for, and is accepted when it is
+// run: that cuDNN proposes an algorithm does not promise that it has it for this layout.
+#pragma once
+
+#include <cudnn.h>
+
+#include <array>
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "common/status.h"
+#include "worker/backend/compute_backend.h"
+#include "worker/backend/cuda/cuda_context.h"
+
+namespace syncopate::worker {
+
+enum class ConvProduct {
+  kForward,          // y from x and w
+  kWeightsGradient,  // dw from x and dy
+  kInputGradient,    // dx from w and dy
+};
+
+class CudnnConvolution {
+ public:
+  // The context must outlive it.
+  static Result<std::unique_ptr<CudnnConvolution>> make(const ConvShape& shape, const CudaContext& context);
+
+  // `result` from `first` and `second`, in the order in which ConvProduct names them. Overwrites the result.
+  Status run(ConvProduct product, const float* first, const float* second, float* result);
+
+ private:
+  template <auto kDestroy>
+  struct Destroy {
+    template <typename Opaque>
+    void operator()(Opaque* handle) const {
+      kDestroy(handle);
+    }
+  };
+  template <typename Opaque, auto kDestroy>
+  using Owned = std::unique_ptr<Opaque, Destroy<kDestroy>>;
+
+  // `algorithm` is of the product's own enumeration.
+  struct Candidate {
+    int algorithm;
+    cudnnMathType_t math;
+  };
+  struct Operation {
+    Owned<cudnnConvolutionStruct, cudnnDestroyConvolutionDescriptor> convolution;
+    std::optional<int> algorithm;  // chosen at the first use
+  };
+
+  CudnnConvolution(const ConvShape& shape, const CudaContext& context) : shape_(shape), context_(context) {}
+
+  Status describe();
+  Status describe(Operation& operation) const;
+  Operation& operation(ConvProduct product) { return operations_[static_cast<std::size_t>(product)]; }
+  // Runs one candidate after another; keeps the first that is accepted.
+  Status choose(ConvProduct product, const float* first, const float* second, float* result);
+  // What cuDNN proposes, then what it has had since its first version.
+  std::vector<Candidate> candidates(ConvProduct product) const;
+  std::vector<Candidate> proposals(ConvProduct product) const;
+  cudnnStatus_t workspace_size(ConvProduct product, int algorithm, std::size_t& bytes) const;
+  cudnnStatus_t launch(ConvProduct product, int algorithm, const float* first, const float* second,
+                       float* result) const;
+  cudnnConvolutionDescriptor_t convolution(ConvProduct product) const {
+    return operations_[static_cast<std::size_t>(product)].convolution.get();
+  }
+
+  ConvShape shape_;
+  const CudaContext& context_;
+  Owned<cudnnTensorStruct, cudnnDestroyTensorDescriptor> x_, y_;
+  Owned<cudnnFilterStruct, cudnnDestroyFilterDescriptor> w_;
+  std::array<Operation, 3> operations_;
+};
+
+}  // namespace syncopate::worker

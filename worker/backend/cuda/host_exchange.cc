@@ -1,0 +1,39 @@
+#include "worker/backend/cuda/host_exchange.h"
+
+#include <algorithm>
+#include <cassert>
+
+namespace syncopate::worker {
+
+Status HostExchange::upload(std::span<const std::byte> host, std::span<std::byte> tensor) {
+  assert(host.size() == tensor.size());
+  const Result<std::span<std::byte>> staging = pinned(host.size());
+  if (!staging.ok()) return staging.status();
+  std::ranges::copy(host, staging->begin());
+  device_.compute().copy_to_device(*staging, tensor);
+  return wait();
+}
+
+Result<std::span<const std::byte>> HostExchange::view(std::span<const std::byte> tensor) {
+  const Result<std::span<std::byte>> staging = pinned(tensor.size());
+  if (!staging.ok()) return staging.status();
+  device_.compute().copy_to_host(tensor, *staging);
+  SYNCOPATE_RETURN_IF_ERROR(wait());
+  return std::span<const std::byte>(*staging);
+}
+
+Result<std::span<std::byte>> HostExchange::pinned(std::size_t bytes) {
+  if (pinned_.size() < bytes) {
+    const Result<std::span<std::byte>> memory = device_.allocate_pinned(bytes);
+    if (!memory.ok()) return memory;
+    pinned_ = *memory;
+  }
+  return pinned_.first(bytes);
+}
+
+Status HostExchange::wait() {
+  device_.compute().record(*event_);
+  return device_.wait(*event_, SteadyClock().now() + timeout_);
+}
+
+}  // namespace syncopate::worker

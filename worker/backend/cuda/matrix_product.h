@@ -1,0 +1,70 @@
+// MatrixProduct: one matrix product by cuBLASLt, its algorithm chosen once.
+#pragma once
+
+#include <cublasLt.h>
+
+#include <memory>
+
+#include "common/status.h"
+#include "worker/backend/cuda/cuda_context.h"
+
+namespace syncopate::worker {
+
+// D = op(A) · op(B) with float32 matrices, in cuBLAS's terms: matrices are column-major and packed, so that a row-major
+// tensor (r, c) is a column-major matrix of c rows and r columns. op(A) is (rows, inner), op(B) is (inner, columns).
+struct ProductSpec {
+  int rows = 0, columns = 0, inner = 0;
+  bool transpose_a = false;  // A lies as (inner, rows)
+  bool transpose_b = false;  // B lies as (columns, inner)
+  // BIAS and RELU_BIAS add a vector of `rows` elements to every column of D. BGRADB writes the sums of op(B) over
+  // `inner`, a vector of `columns` elements (cublasLt.h, cublasLtEpilogue_t).
+  cublasLtEpilogue_t epilogue = CUBLASLT_EPILOGUE_DEFAULT;
+};
+
+// On the device, each beginning at a multiple of 16 bytes.
+struct ProductOperands {
+  const float* a = nullptr;
+  const float* b = nullptr;
+  float* d = nullptr;
+  const float* vector = nullptr;  // the epilogue's, which writes it under BGRADB
+};
+
+class MatrixProduct {
+ public:
+  // Takes the first algorithm of those that cuBLASLt proposes which it also accepts to run; so this gives the product
+  // of `operands` to the stream. Null where it has none for this epilogue.
+  static Result<std::unique_ptr<MatrixProduct>> make(const CudaContext& context, const ProductSpec& spec,
+                                                     const ProductOperands& operands);
+
+  Status run(const ProductOperands& operands);
+
+ private:
+  template <auto kDestroy>
+  struct Destroy {
+    template <typename Opaque>
+    void operator()(Opaque* handle) const {
+      kDestroy(handle);
+    }
+  };
+  template <typename Opaque, auto kDestroy>
+  using Owned = std::unique_ptr<Opaque, Destroy<kDestroy>>;
+  using Description = Owned<cublasLtMatmulDescOpaque_t, cublasLtMatmulDescDestroy>;
+  using Layout = Owned<cublasLtMatrixLayoutOpaque_t, cublasLtMatrixLayoutDestroy>;
+  using Preference = Owned<cublasLtMatmulPreferenceOpaque_t, cublasLtMatmulPreferenceDestroy>;
+
+  MatrixProduct(const CudaContext& context, const ProductSpec& spec) : context_(context), spec_(spec) {}
+
+  Status describe();
+  Status make_preference(Preference& preference) const;
+  Status choose_algorithm(const ProductOperands& operands, bool& found);
+  cublasStatus_t multiply(const ProductOperands& operands, const cublasLtMatmulAlgo_t& algorithm);
+  Status set_vector(const void* vector);
+
+  const CudaContext& context_;
+  ProductSpec spec_;
+  Description description_;
+  Layout a_, b_, d_;
+  cublasLtMatmulAlgo_t algorithm_{};
+};
+
+}  // namespace syncopate::worker
