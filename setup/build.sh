@@ -1,5 +1,5 @@
 # Sourced by run_experiment and run_tests: installs what is missing, configures where needed, builds.
-#   build PRESET [TARGET]   from any directory; quiet unless something is to be said. Ends the script on failure.
+#   build PRESET [TARGET...]   from any directory; quiet unless something is to be said. Ends the script on failure.
 root=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.." && pwd)
 
 say() { printf '%s\n' "$*" >&2; }
@@ -60,7 +60,7 @@ announce() {
 }
 
 build() {
-  local preset=$1 target=${2:-all} folder=$root/build/$1
+  local preset=$1 folder=$root/build/$1 targets=("${@:2}")
   install_packages
   if [[ ! -f $folder/build.ninja ]]; then
     say "Configuring $preset"
@@ -68,7 +68,7 @@ build() {
     sed -n 's/^-- GPU:/GPU:/p' "$folder/configure.log" >&2
   fi
   # Ninja itself, not cmake --build: with nothing to do it takes a moment.
-  if ! ninja -C "$folder" "$target" 2>&1 | tee "$folder/build.log" | announce "Building $preset: $target"; then
+  if ! ninja -C "$folder" "${targets[@]:-all}" 2>&1 | tee "$folder/build.log" | announce "Building $preset: ${targets[*]:-all}"; then
     grep -v '^\[' "$folder/build.log" | tail -n 60 >&2
     say "The build failed (whole output: $folder/build.log)"
     exit 1

@@ -49,7 +49,10 @@ class Training {
       }
       const std::int64_t epoch_end = std::min(options_.total_steps, step_ + options_.steps_per_epoch);
       for (; step_ < epoch_end; ++step_) SYNCOPATE_RETURN_IF_ERROR(run_step(epoch));
-      if (hooks.snapshot) hooks.snapshot(epoch, step_, parts_.backend.host_view(arenas_.weights));
+      if (!hooks.snapshot) continue;
+      const std::span<const float> weights = parts_.backend.host_view(arenas_.weights);
+      SYNCOPATE_RETURN_IF_ERROR(parts_.backend.status());
+      hooks.snapshot(epoch, step_, weights);
     }
     return {};
   }
@@ -135,7 +138,9 @@ Status train(const TrainerOptions& options, const TrainerHooks& hooks, const Tra
 
   parts.activity.set("leaving", training.step());
   SYNCOPATE_RETURN_IF_ERROR(parts.strategy.leave());
-  if (final_weights) final_weights(parts.backend.host_view(arenas->weights));
+  const std::span<const float> weights = parts.backend.host_view(arenas->weights);
+  SYNCOPATE_RETURN_IF_ERROR(parts.backend.status());
+  if (final_weights) final_weights(weights);
   return {};
 }
 

@@ -32,7 +32,8 @@ PEERS = {"torch": 1, "torch ddp": 2}
 
 def run_ours(program, flags, model, batch, steps):
     with tempfile.TemporaryDirectory() as folder:
-        subprocess.run([program, *flags, f"--model={model}", f"--batch-size={batch}", f"--steps={steps}", "--warmup-steps=20",
+        subprocess.run([program, *flags, "--device=cpu", f"--model={model}", f"--batch-size={batch}",
+                        f"--steps={steps}", "--warmup-steps=20",
                         f"--data-dir={ROOT}/data", f"--output={folder}/run"],
                        check=True, stdout=subprocess.DEVNULL, timeout=120)
         return json.loads(pathlib.Path(folder, "run/summary.json").read_text())["samples_per_second"]

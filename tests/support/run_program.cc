@@ -67,7 +67,8 @@ Program::Program(std::vector<std::string> flags) : output_(folder_.path() / "run
   if (!given(flags, "output")) flags.push_back("--output=" + output_.string());
   if (!given(flags, "data-dir")) flags.push_back("--data-dir=" + shared_data_dir());
   if (!given(flags, "device")) flags.push_back("--device=cpu");  // on every machine the same
-  flags.insert(flags.begin(), SYNCOPATE_PROGRAM);
+  const char* const elsewhere = std::getenv("SYNCOPATE_PROGRAM");
+  flags.insert(flags.begin(), elsewhere != nullptr ? elsewhere : SYNCOPATE_PROGRAM);
   start(flags);
 }
 

@@ -1,0 +1,12 @@
+// The program of workers on GPUs: syncopate's, linked with CUDA's libraries.
+#include <cstdio>
+
+#include "experiments/process/cuda/cuda_accelerator.h"
+#include "experiments/process/process_main.h"
+
+int main(int argc, char** argv) {
+  using namespace syncopate::experiments;
+  if (is_process_command_line(argc, argv)) return process_main(argc, argv, &cuda_accelerator());
+  std::fputs("syncopate_gpu: a part of run_experiment --device=cuda; it is not started by hand\n", stderr);
+  return 2;
+}
