@@ -27,10 +27,22 @@ foreach(library IN ITEMS NCCL CUDNN)
   endif()
 endforeach()
 
+# A toolkit that cannot work with this compiler must not keep the program for the processor from being built.
+if(SYNCOPATE_HAS_CUDA)
+  include(CheckLanguage)
+  if(NOT DEFINED ENV{CUDACXX})
+    set(ENV{CUDACXX} "${CUDAToolkit_NVCC_EXECUTABLE}")
+  endif()
+  check_language(CUDA)
+  if(NOT CMAKE_CUDA_COMPILER)
+    string(APPEND SYNCOPATE_CUDA_REPORT ", whose nvcc does not work with this compiler")
+    set(SYNCOPATE_HAS_CUDA OFF)
+  endif()
+endif()
+
 if(SYNCOPATE_HAS_CUDA)
   # Turing, Ampere, Hopper; what is newer compiles Hopper's intermediate code when it starts.
   set(CMAKE_CUDA_ARCHITECTURES "75-real;80-real;90" CACHE STRING "GPUs to compile for")
-  set(CMAKE_CUDA_COMPILER "${CUDAToolkit_NVCC_EXECUTABLE}" CACHE FILEPATH "nvcc")
   enable_language(CUDA)
   # Before 3.25.2, CMake does not know how nvcc is told of C++20.
   if(NOT DEFINED CMAKE_CUDA20_STANDARD_COMPILE_OPTION)
