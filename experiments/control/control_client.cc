@@ -4,6 +4,7 @@
 #include <spdlog/spdlog.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <condition_variable>
 #include <cstring>
 #include <deque>
@@ -36,7 +37,7 @@ class Client final : public ControlClient {
     hello.mutable_hello()->set_pid(getpid());
     hello.mutable_hello()->set_host(host_name());
     line_.post(hello);
-    last_heard_ = last_change_ = next_beat_ = next_records_ = clock_.now();
+    last_heard_ = last_change_ = next_records_ = clock_.now();
     line_.open(
         {.on_message = [this](FromCoordinator& message, const zmq::message_t& weights) { handle(message, weights); },
          .on_tick = [this](TimePoint now) { return tick(now); }});
@@ -55,8 +56,11 @@ class Client final : public ControlClient {
   const std::string& config_toml() const override { return config_toml_; }
 
   void set_timeout(Duration timeout) override {
-    const std::lock_guard lock(mutex_);
-    timeout_ = timeout;
+    {
+      const std::lock_guard lock(mutex_);
+      timeout_ = timeout;
+    }
+    line_.wake();
   }
 
   void on_stop(std::function<void()> callback) override {
@@ -187,9 +191,10 @@ class Client final : public ControlClient {
   // The control thread.
 
   TimePoint tick(TimePoint now) {
-    if (now >= next_beat_) {
+    const Duration beat_every = heartbeat_interval(timeout());
+    if (!last_beat_ || now - *last_beat_ >= beat_every) {
       beat();
-      next_beat_ = now + std::min<Duration>(std::chrono::seconds(1), timeout() / 10);
+      last_beat_ = now;
     }
     if (now >= next_records_) {
       post_records();
@@ -197,7 +202,7 @@ class Client final : public ControlClient {
     }
     check_coordinator(now);
     check_own_progress(now);
-    return std::min(next_beat_, next_records_);
+    return std::min(*last_beat_ + beat_every, next_records_);
   }
 
   void beat() {
@@ -314,7 +319,7 @@ class Client final : public ControlClient {
   bool stop_called_ = false;
 
   // Of the control thread alone.
-  TimePoint next_beat_{};
+  std::optional<TimePoint> last_beat_;
   TimePoint next_records_{};
   TimePoint last_heard_{};
   TimePoint last_change_{};
@@ -325,6 +330,8 @@ class Client final : public ControlClient {
 };
 
 }  // namespace
+
+Duration heartbeat_interval(Duration timeout) { return std::min<Duration>(std::chrono::seconds(1), timeout / 10); }
 
 Result<std::unique_ptr<ControlClient>> ControlClient::connect(const ControlOptions& options, Activity& activity,
                                                               TimePoint deadline) {

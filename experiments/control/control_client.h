@@ -25,6 +25,10 @@ struct ControlOptions {
   int rank = 0;
 };
 
+// How often a process says what it is doing: every tenth of the timeout, so that its silence is told from a late word,
+// and at least every second.
+Duration heartbeat_interval(Duration timeout);
+
 // A stamped copy of the weights.
 struct WeightsSnapshot {
   std::int64_t epoch = 0;
@@ -48,7 +52,8 @@ class ControlClient : public Rendezvous, public RecordSink {
   // The run's configuration, as the coordinator sent it.
   virtual const std::string& config_toml() const = 0;
 
-  // The deadline of every wait: silence of the coordinator, and of this process's own work, is judged by it.
+  // The deadline of every wait: silence of the coordinator, and of this process's own work, is judged by it, from now
+  // on, and heartbeats come as often as it asks for.
   virtual void set_timeout(Duration timeout) = 0;
 
   // Called on the control thread, once each, when the process is to stop and for every worker that is lost; at once

@@ -41,6 +41,8 @@ class ControlLine {
   void open(Handlers handlers);
   // Queues a message. Any thread.
   void post(const control::ToCoordinator& message, std::optional<zmq::message_t> weights = std::nullopt);
+  // Has on_tick called now. Any thread.
+  void wake();
   // Sends what is queued and waits, for a second at most, until it has left. For the line's thread, as the last that
   // is done with the line.
   void flush_and_close();
@@ -55,7 +57,6 @@ class ControlLine {
   void wait_until(TimePoint time);
   void send_queued();
   void receive_all();
-  void wake();
 
   SteadyClock clock_;
   zmq::context_t context_;

@@ -59,12 +59,18 @@ class FakeCoordinator {
         received.weights.resize(weights.size() / sizeof(float));
         std::memcpy(received.weights.data(), weights.data(), weights.size());
       }
-      if (received.message.has_heartbeat()) answer([](FromCoordinator& message) { message.mutable_alive(); });
+      if (received.message.has_heartbeat()) {
+        ++heartbeats_;
+        answer([](FromCoordinator& message) { message.mutable_alive(); });
+      }
       if (received.message.kind_case() == kind) return received;
     }
     ADD_FAILURE() << "no message of kind " << kind << " came";
     return std::nullopt;
   }
+
+  // Heartbeats that next() has come by.
+  int heartbeats() const { return heartbeats_; }
 
   // Sends what `fill` makes of an empty message.
   template <typename Fill>
@@ -91,6 +97,7 @@ class FakeCoordinator {
  private:
   zmq::context_t context_;
   zmq::socket_t socket_;
+  int heartbeats_ = 0;
 };
 
 class Control : public testing::Test {
@@ -206,6 +213,25 @@ TEST_F(Control, SaysInItsHeartbeatsWhatTheProcessIsDoing) {
   } while (beat && beat->message.heartbeat().step() != 41);
   ASSERT_TRUE(beat);
   EXPECT_EQ(beat->message.heartbeat().operation(), "wait for weights");
+}
+
+TEST(HeartbeatInterval, IsATenthOfTheTimeoutButNeverMoreThanASecond) {
+  EXPECT_EQ(heartbeat_interval(1s), 100ms);
+  EXPECT_EQ(heartbeat_interval(9s), 900ms);
+  EXPECT_EQ(heartbeat_interval(10s), 1s);
+  EXPECT_EQ(heartbeat_interval(3600s), 1s);
+}
+
+// Records leave every 200 ms. With a timeout of 1 s heartbeats are due more often, the very first one included: none
+// may wait for what the default timeout had set.
+TEST_F(Control, BeatsAtOnceAsOftenAsANewTimeoutAsksFor) {
+  client_->set_timeout(1s);
+  client_->add({.step = 1});
+  ASSERT_TRUE(coordinator_.next(ToCoordinator::kSteps));
+  const int heartbeats = coordinator_.heartbeats();
+  client_->add({.step = 2});
+  ASSERT_TRUE(coordinator_.next(ToCoordinator::kSteps));
+  EXPECT_GT(coordinator_.heartbeats(), heartbeats);
 }
 
 TEST_F(Control, HandsOverStepRecordsAsTheyAre) {
