@@ -23,8 +23,6 @@ using control::ToCoordinator;
 constexpr std::chrono::milliseconds kTick{100};
 // mpirun, once its processes have ended, has so long to end itself.
 constexpr Duration kCarrierPatience = std::chrono::seconds(5);
-// A process's last words may take so long from its end of the connection to ours once it has ended.
-constexpr Duration kLastWordsTime = std::chrono::milliseconds(500);
 
 std::string last_line_of(const std::string& file) {
   std::ifstream lines(file);
@@ -35,16 +33,13 @@ std::string last_line_of(const std::string& file) {
   return last + " (" + file + ")";
 }
 
-// mpirun ends all that it carries as soon as one of them dies.
-bool survives_worker_loss(const RunConfig& config) {
-  return config.mode == Mode::kPs && !config.consistency.updates_together() && config.launcher != LauncherKind::kMpirun;
-}
-
 class Coordinator {
  public:
-  Coordinator(const RunConfig& config, const JobPlan& plan, RunObserver& observer, Interrupts& interrupts)
+  Coordinator(const RunConfig& config, const JobPlan& plan, const CoordinatorOptions& options, RunObserver& observer,
+              Interrupts& interrupts)
       : config_(config),
         plan_(plan),
+        options_(options),
         observer_(observer),
         interrupts_(interrupts),
         monitor_(
@@ -53,9 +48,9 @@ class Coordinator {
             clock_.now()),
         control_(plan) {}
 
-  Result<RunOutcome> run(Launcher& launcher, const CoordinatorOptions& options) {
+  Result<RunOutcome> run(Launcher& launcher) {
     Result<std::vector<StartedChild>> children =
-        launcher.start(plan_, {options.program, control_.address(), options.log_directory});
+        launcher.start(plan_, {options_.program, control_.address(), options_.log_directory});
     if (!children.ok()) return children.status();
     processes_.emplace(plan_.processes.size(), std::move(*children));
     while (!monitor_.over() || !processes_->empty()) {
@@ -260,7 +255,7 @@ class Coordinator {
 
   // Takes what a process that has ended without being killed has still said: it has been sent, but not yet received.
   void hear_last_words(std::size_t process) {
-    const TimePoint deadline = clock_.now() + kLastWordsTime;
+    const TimePoint deadline = clock_.now() + options_.last_words_time;
     receive_all();
     while (!monitor_.stopping() && monitor_.still_there(process) && clock_.now() < deadline) {
       zmq::pollitem_t item = control_.incoming();
@@ -283,6 +278,7 @@ class Coordinator {
 
   const RunConfig& config_;
   const JobPlan& plan_;
+  const CoordinatorOptions& options_;
   RunObserver& observer_;
   Interrupts& interrupts_;
   SteadyClock clock_;
@@ -302,10 +298,14 @@ class Coordinator {
 
 }  // namespace
 
+bool survives_worker_loss(const RunConfig& config) {
+  return config.mode == Mode::kPs && !config.consistency.updates_together() && config.launcher != LauncherKind::kMpirun;
+}
+
 Result<RunOutcome> coordinate(const RunConfig& config, const JobPlan& plan, const CoordinatorOptions& options,
                               Launcher& launcher, RunObserver& observer, Interrupts& interrupts) {
   try {
-    return Coordinator(config, plan, observer, interrupts).run(launcher, options);
+    return Coordinator(config, plan, options, observer, interrupts).run(launcher);
   } catch (const zmq::error_t& error) {
     return Status(Code::kInternal, fmt::format("the coordinator's socket: {}", error.what()));
   }

@@ -52,7 +52,13 @@ struct RunOutcome {
 struct CoordinatorOptions {
   std::string program;        // the executable to launch
   std::string log_directory;  // exists
+  // A process's last words may take so long from its end of the connection to ours once it has ended.
+  Duration last_words_time = std::chrono::milliseconds(500);
 };
+
+// Whether a run goes on without a worker that is lost: under ps, unless all workers are needed for an update. mpirun
+// ends all that it carries as soon as one of them dies.
+bool survives_worker_loss(const RunConfig& config);
 
 // Returns when every process of the run has ended. `config` has been through resolve().
 Result<RunOutcome> coordinate(const RunConfig& config, const JobPlan& plan, const CoordinatorOptions& options,

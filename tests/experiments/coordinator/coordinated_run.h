@@ -1,0 +1,163 @@
+// A run with a real coordinator and processes that do nothing but sleep: what they say, a test says in their names,
+// over connections of its own.
+#pragma once
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <future>
+#include <map>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "experiments/control/control_line.h"
+#include "experiments/coordinator/coordinator.h"
+#include "tests/experiments/control/peer.h"
+#include "tests/support/run_program.h"
+
+namespace syncopate::experiments {
+
+// What the coordinator has told its observer. To be read when the run has ended.
+struct NotingObserver final : RunObserver {
+  void on_training_begins(TimePoint) override { ++trainings_begun; }
+  void on_steps(int worker, std::span<const StepRecord> records) override {
+    for (const StepRecord& record : records) steps.emplace_back(worker, record.step);
+  }
+  void on_evaluation(const EvaluationResult& result) override { accuracies.push_back(result.accuracy); }
+  void on_final_weights(std::span<const float> weights) override {
+    final_weights.assign(weights.begin(), weights.end());
+  }
+  void on_worker_lost(int rank) override { lost.push_back(rank); }
+  void on_fact(const std::string& name, const std::string& value) override { facts.emplace_back(name, value); }
+  void on_report(const std::string& line) override { reports.push_back(line); }
+  Status on_tick(TimePoint) override { return Status(); }
+
+  int trainings_begun = 0;
+  std::vector<std::pair<int, std::int64_t>> steps;  // worker and number
+  std::vector<double> accuracies;
+  std::vector<float> final_weights;
+  std::vector<int> lost;
+  std::vector<std::pair<std::string, std::string>> facts;
+  std::vector<std::string> reports;
+};
+
+// Starts a sleeping child for each process; each can be killed, or made to exit with 0.
+class SleepingProcesses final : public Launcher {
+ public:
+  Result<std::vector<StartedChild>> start(const JobPlan& plan, const LaunchOptions& options) override {
+    Result<std::vector<StartedChild>> children = start_all(plan, options.log_directory);
+    address_.set_value(options.rendezvous);
+    return children;
+  }
+
+  // Once all have been started.
+  std::string address() { return address_.get_future().get(); }
+  void kill(const std::string& name) { send(name, SIGKILL); }
+  void kill_all() {
+    for (const auto& [name, child] : children_) kill(name);
+  }
+  // Makes it exit with 0, and returns when the coordinator knows: it has waited for it.
+  void exit_and_wait(const std::string& name) {
+    FileDescriptor(open(children_[name].pipe.c_str(), O_WRONLY | O_CLOEXEC));
+    const TimePoint deadline = SteadyClock().now() + Peer::kDeadline;
+    while (send(name, 0)) {
+      if (SteadyClock().now() > deadline) FAIL() << name << " does not exit";
+      std::this_thread::yield();
+    }
+  }
+
+ private:
+  struct Child {
+    FileDescriptor handle;
+    std::string pipe;
+  };
+
+  Result<std::vector<StartedChild>> start_all(const JobPlan& plan, const std::string& folder) {
+    std::vector<StartedChild> children;
+    for (std::size_t i = 0; i < plan.processes.size(); ++i) {
+      const std::string name = plan.processes[i].name(), log = folder + "/" + log_name_of(plan.processes[i]);
+      const std::string pipe =
+          log + ".pipe";  // it reads until somebody has opened that for writing and closed it again
+      if (mkfifo(pipe.c_str(), 0600) != 0) return Status(Code::kInternal, "mkfifo " + pipe);
+      Result<StartedChild> child = start_child({"cat", pipe}, {}, name, log);
+      if (!child.ok()) return child.status();
+      child->process = i;
+      children_[name] = {FileDescriptor(fcntl(child->handle.get(), F_DUPFD_CLOEXEC, 0)), pipe};
+      children.push_back(std::move(*child));
+    }
+    return children;
+  }
+
+  // False once there is no such process.
+  bool send(const std::string& name, int signal) {
+    return syscall(SYS_pidfd_send_signal, children_[name].handle.get(), signal, nullptr, 0) == 0;
+  }
+
+  std::promise<std::string> address_;
+  std::map<std::string, Child> children_;  // by name
+};
+
+class CoordinatedRun {
+ public:
+  explicit CoordinatedRun(const RunConfig& config)
+      : config_(resolve(config, "")),
+        plan_(make_plan(config_, "run-7", "box")),
+        thread_([this] {
+          outcome_.emplace(coordinate(
+              config_, plan_, {.program = {}, .log_directory = folder_.path(), .last_words_time = Peer::kDeadline},
+              processes_, observer_, interrupts_));
+        }),
+        address_(processes_.address()) {}
+  ~CoordinatedRun() { end(); }
+
+  // A new connection in this process's name.
+  std::unique_ptr<Peer> connect(Role role, int rank) {
+    return std::make_unique<Peer>(address_, control_identity(role, rank));
+  }
+  // The connection of a process that has been welcomed.
+  Peer& process(Role role, int rank) {
+    std::unique_ptr<Peer>& peer = peers_[control_identity(role, rank)];
+    if (peer) return *peer;
+    peer = connect(role, rank);
+    peer->say_hello(plan_.run_id);
+    EXPECT_TRUE(peer->hear().first.has_welcome());
+    return *peer;
+  }
+  Peer& worker(int rank) { return process(Role::kWorker, rank); }
+  Peer& server(int rank) { return process(Role::kServer, rank); }
+  Peer& evaluator() { return process(Role::kEvaluator, 0); }
+
+  SleepingProcesses& processes() { return processes_; }
+
+  // Kills what is left, and waits for the coordinator.
+  const RunOutcome& end() {
+    processes_.kill_all();
+    if (thread_.joinable()) thread_.join();
+    EXPECT_TRUE(outcome_->ok()) << outcome_->status().message();
+    return **outcome_;
+  }
+  // To be read after end().
+  const NotingObserver& observer() const { return observer_; }
+
+ private:
+  testing_support::TemporaryFolder folder_;
+  const RunConfig config_;
+  const JobPlan plan_;
+  SleepingProcesses processes_;
+  NotingObserver observer_;
+  Interrupts interrupts_;
+  std::optional<Result<RunOutcome>> outcome_;  // of the thread, until it has ended
+  std::jthread thread_;
+  const std::string address_;
+  std::map<std::string, std::unique_ptr<Peer>> peers_;  // by identity
+};
+
+}  // namespace syncopate::experiments

@@ -1,0 +1,247 @@
+#include "experiments/coordinator/coordinator.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/experiments/coordinator/coordinated_run.h"
+
+namespace syncopate::experiments {
+namespace {
+
+using control::FromCoordinator;
+using control::ToCoordinator;
+using testing::ElementsAre;
+using testing::IsEmpty;
+using testing::Pair;
+
+// Long, so that nobody is silent for too long in here.
+constexpr double kTimeoutSeconds = 600;
+
+RunConfig ps_async(int workers, int servers = 1) {
+  RunConfig config;
+  config.mode = Mode::kPs;
+  config.workers = workers;
+  config.servers = servers;
+  config.timeout_seconds = kTimeoutSeconds;
+  return config;
+}
+
+void ask_epoch(Peer& worker, std::int64_t epoch) {
+  ToCoordinator message;
+  message.mutable_epoch_question()->set_epoch(epoch);
+  worker.say(message);
+}
+
+// The next that a worker hears, as text: "epoch 3: go on", "epoch 3: end", "... with a snapshot".
+std::string epoch_heard_by(Peer& worker) {
+  const FromCoordinator message = worker.hear().first;
+  if (!message.has_epoch_answer()) return message.ShortDebugString();
+  const control::EpochAnswer& answer = message.epoch_answer();
+  return fmt::format("epoch {}: {}{}", answer.epoch(), answer.go_on() ? "go on" : "end",
+                     answer.snapshot() ? " with a snapshot" : "");
+}
+
+void ask_finish(Peer& worker) {
+  ToCoordinator message;
+  message.mutable_finish_question();
+  worker.say(message);
+}
+
+std::string finish_heard_by(Peer& worker) {
+  const FromCoordinator message = worker.hear().first;
+  if (!message.has_finish_answer()) return message.ShortDebugString();
+  return message.finish_answer().send_weights() ? "send weights" : "done";
+}
+
+// Whether nothing waits to be heard: what comes next is the answer to a heartbeat, which comes after all that was sent
+// before.
+bool hears_nothing(Peer& peer) {
+  peer.say_step(0);
+  return peer.hear().first.has_alive();
+}
+
+void finish(Peer& peer) {
+  ToCoordinator message;
+  message.mutable_finished();
+  peer.say(message);
+}
+
+void lose_worker(CoordinatedRun& run, int rank) {
+  run.processes().kill(fmt::format("worker {}", rank));
+  EXPECT_EQ(run.server(0).hear().first.worker_lost().rank(), rank);
+}
+
+TEST(SurvivesWorkerLoss, UnderPsWithoutCommonUpdatesUnlessMpirunCarriesTheWorkers) {
+  for (const Mode mode : {Mode::kLocal, Mode::kPs, Mode::kAllreduce}) {
+    for (const std::string consistency : {"sync", "bounded:0", "bounded:4", "async"}) {
+      for (const LauncherKind launcher : {LauncherKind::kLocal, LauncherKind::kMpirun}) {
+        RunConfig config;
+        config.mode = mode;
+        config.consistency = *ps::Consistency::parse(consistency);
+        config.launcher = launcher;
+        const bool expected = mode == Mode::kPs && consistency != "sync" && launcher == LauncherKind::kLocal;
+        EXPECT_EQ(survives_worker_loss(config), expected)
+            << name_of(mode) << " " << consistency << " " << name_of(launcher);
+      }
+    }
+  }
+}
+
+TEST(Coordinator, WelcomesProcessesOfItsOwnRunAlone) {
+  CoordinatedRun run(ps_async(2));
+  const auto worker = run.connect(Role::kWorker, 0);
+  worker->say_hello("run-6");
+  worker->say_hello("run-7");
+  worker->say_step(0);
+  EXPECT_NE(worker->hear().first.welcome().config_toml(), "");
+  EXPECT_TRUE(worker->hear().first.has_alive());
+}
+
+TEST(Coordinator, TellsAGroupOfItsMembersOnceAllHavePublished) {
+  CoordinatedRun run(ps_async(2));
+  const auto publish = [](Peer& peer, int rank, const std::string& value) {
+    ToCoordinator message;
+    message.mutable_publish()->set_group("data");
+    message.mutable_publish()->set_rank(rank);
+    message.mutable_publish()->set_size(2);
+    message.mutable_publish()->set_value(value);
+    peer.say(message);
+  };
+  publish(run.worker(1), 1, "there");
+  publish(run.worker(1), 2, "no such rank");
+  EXPECT_TRUE(hears_nothing(run.worker(1)));
+  publish(run.worker(0), 0, "here");
+  for (int rank : {0, 1}) {
+    const FromCoordinator message = run.worker(rank).hear().first;
+    EXPECT_EQ(message.members().group(), "data");
+    EXPECT_THAT(message.members().values(), ElementsAre("here", "there"));
+  }
+}
+
+TEST(Coordinator, AnswersTheFirstEpochToAllWorkersTogether) {
+  CoordinatedRun run(ps_async(2));
+  ask_epoch(run.worker(0), 0);
+  EXPECT_TRUE(hears_nothing(run.worker(0)));
+  ask_epoch(run.worker(1), 0);
+  EXPECT_EQ(epoch_heard_by(run.worker(0)), "epoch 0: go on with a snapshot");
+  EXPECT_EQ(epoch_heard_by(run.worker(1)), "epoch 0: go on");
+  run.end();
+  EXPECT_EQ(run.observer().trainings_begun, 1);
+}
+
+TEST(Coordinator, DecidesAboutAnEpochOnceForAllAlsoWhereTheTargetIsReachedBetweenTheAskers) {
+  RunConfig config = ps_async(2);
+  config.target_accuracy = 0.95;
+  CoordinatedRun run(config);
+  for (int rank : {0, 1}) ask_epoch(run.worker(rank), 0);
+  for (int rank : {0, 1}) epoch_heard_by(run.worker(rank));
+  const auto evaluate = [&](double accuracy) {
+    ToCoordinator message;
+    message.mutable_evaluation()->set_accuracy(accuracy);
+    run.evaluator().say(message);
+    EXPECT_TRUE(hears_nothing(run.evaluator()));  // so it has been handled
+  };
+  evaluate(0.9499);
+  ask_epoch(run.worker(1), 1);
+  EXPECT_EQ(epoch_heard_by(run.worker(1)), "epoch 1: go on");
+  evaluate(0.95);
+  ask_epoch(run.worker(0), 1);
+  EXPECT_EQ(epoch_heard_by(run.worker(0)), "epoch 1: go on with a snapshot");
+  for (int rank : {0, 1}) ask_epoch(run.worker(rank), 2);
+  EXPECT_EQ(epoch_heard_by(run.worker(0)), "epoch 2: end with a snapshot");
+  EXPECT_EQ(epoch_heard_by(run.worker(1)), "epoch 2: end");
+  EXPECT_TRUE(run.end().target_reached);
+  EXPECT_THAT(run.observer().accuracies, ElementsAre(0.9499, 0.95));
+}
+
+TEST(Coordinator, AsksTheLowestWorkerThatIsLeftForSnapshots) {
+  CoordinatedRun run(ps_async(3));
+  for (int rank : {0, 1, 2}) ask_epoch(run.worker(rank), 0);
+  for (int rank : {0, 1, 2}) epoch_heard_by(run.worker(rank));
+  lose_worker(run, 0);
+  for (int rank : {2, 1}) ask_epoch(run.worker(rank), 1);
+  EXPECT_EQ(epoch_heard_by(run.worker(2)), "epoch 1: go on");
+  EXPECT_EQ(epoch_heard_by(run.worker(1)), "epoch 1: go on with a snapshot");
+}
+
+TEST(Coordinator, TellsEveryServerOfALostWorkerAndNobodyElse) {
+  CoordinatedRun run(ps_async(3, 3));
+  run.worker(0), run.evaluator();
+  run.processes().kill("worker 1");
+  for (int rank : {0, 1, 2}) {
+    const FromCoordinator message = run.server(rank).hear().first;
+    ASSERT_TRUE(message.has_worker_lost()) << message.ShortDebugString();
+    EXPECT_EQ(message.worker_lost().rank(), 1);
+  }
+  EXPECT_TRUE(hears_nothing(run.worker(0)));
+  EXPECT_TRUE(hears_nothing(run.evaluator()));
+  run.end();
+  EXPECT_EQ(run.observer().lost.front(), 1);
+}
+
+TEST(Coordinator, AsksAnotherWorkerForTheFinalWeightsWhereTheOneThatWasAskedIsLost) {
+  CoordinatedRun run(ps_async(4));
+  ask_finish(run.worker(0));
+  EXPECT_EQ(finish_heard_by(run.worker(0)), "send weights");
+  for (int rank : {1, 2, 3}) {
+    ask_finish(run.worker(rank));
+    EXPECT_TRUE(hears_nothing(run.worker(rank)));
+  }
+  lose_worker(run, 1);  // who waits to be answered
+  lose_worker(run, 0);
+  EXPECT_EQ(finish_heard_by(run.worker(2)), "send weights");
+  EXPECT_TRUE(hears_nothing(run.worker(3)));
+  ToCoordinator snapshot;
+  snapshot.mutable_snapshot()->set_final(true);
+  run.worker(2).say(snapshot, {1, 2, 3});
+  EXPECT_EQ(finish_heard_by(run.worker(3)), "done");
+  const auto [passed_on, bytes] = run.evaluator().hear();
+  EXPECT_TRUE(passed_on.snapshot().final());
+  EXPECT_EQ(bytes, 3 * sizeof(float));
+  run.end();
+  EXPECT_THAT(run.observer().final_weights, ElementsAre(1, 2, 3));
+}
+
+TEST(Coordinator, TakesStepsOfWorkersAlone) {
+  CoordinatedRun run(ps_async(2));
+  ToCoordinator message;
+  message.mutable_steps()->add_steps()->set_step(41);
+  run.server(0).say(message);
+  run.worker(1).say(message);
+  EXPECT_TRUE(hears_nothing(run.server(0)));
+  EXPECT_TRUE(hears_nothing(run.worker(1)));
+  run.end();
+  EXPECT_THAT(run.observer().steps, ElementsAre(Pair(1, 41)));
+}
+
+TEST(Coordinator, HandsOnWhatAProcessSaysOfItself) {
+  CoordinatedRun run(ps_async(2));
+  ToCoordinator message;
+  message.mutable_fact()->set_name("collective");
+  message.mutable_fact()->set_value("ring");
+  run.worker(1).say(message);
+  EXPECT_TRUE(hears_nothing(run.worker(1)));
+  run.end();
+  EXPECT_THAT(run.observer().facts, ElementsAre(Pair("collective", "ring")));
+}
+
+// Its end is seen at once; what it said before travels longer. Here as late as can be: once the coordinator has seen
+// the end.
+TEST(Coordinator, HearsWhatAProcessSaidBeforeItEndedInOrder) {
+  CoordinatedRun run(ps_async(2));
+  run.worker(0), run.worker(1), run.server(0);
+  run.processes().exit_and_wait("worker 0");
+  finish(run.worker(0));
+  finish(run.worker(1));
+  ToCoordinator message;
+  message.mutable_finished()->mutable_server()->set_updates(12);
+  run.server(0).say(message);
+  EXPECT_TRUE(run.server(0).hear().first.has_stop());  // all is done
+  const RunOutcome& outcome = run.end();
+  EXPECT_EQ(outcome.verdict ? outcome.verdict->line : "success", "success");
+  EXPECT_THAT(outcome.reports, IsEmpty());
+  EXPECT_EQ(outcome.server_updates, 12);
+}
+
+}  // namespace
+}  // namespace syncopate::experiments
