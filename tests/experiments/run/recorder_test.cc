@@ -1,0 +1,139 @@
+#include "experiments/run/recorder.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <optional>
+
+#include "tests/support/run_program.h"
+
+namespace syncopate::experiments {
+namespace {
+
+using testing::HasSubstr;
+using std::literals::chrono_literals::operator""ms;
+using std::literals::chrono_literals::operator""s;
+
+constexpr TimePoint kBegin{100s};
+constexpr std::int64_t kSamples = 10;  // of a step
+
+// A recorder of a run of two workers.
+class RecorderTest : public testing::Test {
+ protected:
+  RecorderTest() {
+    config_.mode = Mode::kPs;
+    config_.workers = 2;
+    config_.warmup_steps = 0;
+    config_.output = folder_.path() / "run";
+    job_.layout.add("w", {16});
+    job_.steps_per_epoch = 100;
+    job_.total_steps = 100;
+  }
+
+  // Training begins.
+  Recorder& begin() {
+    config_ = resolve(config_, "");
+    Result<ResultsWriter> results = ResultsWriter::create(config_, Environment{});
+    EXPECT_TRUE(results.ok()) << results.status().message();
+    results_.emplace(std::move(*results));
+    recorder_.emplace(config_, job_, *results_, console_);
+    recorder_->on_training_begins(kBegin);
+    return *recorder_;
+  }
+  // The worker's next step, which ended so long after training began.
+  void step(int worker, Duration end, Duration total) {
+    StepRecord record;
+    record.step = steps_[worker]++;
+    record.end = kBegin + end;
+    record.total = total;
+    record.samples = kSamples;
+    recorder_->on_steps(worker, std::vector{record});
+  }
+  RunReport report() {
+    EXPECT_TRUE(recorder_->finish().ok());
+    return recorder_->report();
+  }
+  std::filesystem::path model_file() const { return results_->model_path(); }
+
+  testing_support::TemporaryFolder folder_;
+  RunConfig config_;
+  JobFacts job_;
+  Console console_{true};
+  std::optional<ResultsWriter> results_;
+  std::optional<Recorder> recorder_;
+  int steps_[2] = {};
+};
+
+TEST_F(RecorderTest, CountsTheSamplesOfAllWorkersUntilASnapshotAlsoThoseThatAreHeardOfLater) {
+  config_.target_accuracy = 0.9;
+  Recorder& recorder = begin();
+  step(0, 1000ms, 1000ms);
+  step(1, 1500ms, 1500ms);
+  recorder.on_evaluation({.taken = kBegin + 2600ms, .accuracy = 0.95});
+  EXPECT_TRUE(recorder.on_tick(kBegin + 3s).ok());  // records of before may still be under way
+  step(0, 2000ms, 1000ms);
+  step(1, 2500ms, 1000ms);
+  step(0, 3000ms, 1000ms);
+  const RunReport report = this->report();
+  EXPECT_EQ(report.samples_to_target, 4 * kSamples);
+  EXPECT_DOUBLE_EQ(report.seconds_to_target.value_or(0), 2.6);
+}
+
+TEST_F(RecorderTest, LeavesWarmUpOutOfTheReport) {
+  config_.warmup_steps = 2;
+  begin();
+  for (int worker : {0, 1}) {
+    step(worker, 1s, 1s);
+    step(worker, 2s, 1s);
+    for (int i = 1; i <= 4; ++i) step(worker, 2s + i * 250ms, 250ms);
+  }
+  const RunReport report = this->report();
+  EXPECT_EQ(report.total_steps, 12);
+  EXPECT_EQ(report.window_steps, 8);
+  EXPECT_EQ(report.step_ms_median, 250);
+  EXPECT_EQ(report.samples_per_second, 8 * kSamples);
+}
+
+TEST_F(RecorderTest, GoesOnMeasuringWithoutALostWorker) {
+  Recorder& recorder = begin();
+  for (int i = 1; i <= 8; ++i) {
+    step(0, i * 250ms, 250ms);
+    if (i == 2) step(1, 500ms, 500ms);
+  }
+  recorder.on_worker_lost(1);
+  const RunReport report = this->report();
+  EXPECT_EQ(report.window_seconds, 2);
+  EXPECT_EQ(report.window_steps, 9);
+}
+
+TEST_F(RecorderTest, KeepsTheFinalWeightsAndWritesThem) {
+  Recorder& recorder = begin();
+  const std::vector<float> weights(16, 0.5f);
+  recorder.on_final_weights(weights);
+  EXPECT_TRUE(recorder.on_tick(kBegin + 1s).ok());
+  EXPECT_TRUE(recorder.finish().ok());
+  EXPECT_EQ(recorder.final_weights(), weights);
+  EXPECT_TRUE(std::filesystem::is_regular_file(model_file()));
+}
+
+TEST_F(RecorderTest, WritesNoModelOfWeightsThatCannotBeIts) {
+  Recorder& recorder = begin();
+  recorder.on_final_weights(std::vector<float>(15));
+  EXPECT_TRUE(recorder.finish().ok());
+  EXPECT_FALSE(std::filesystem::exists(model_file()));
+}
+
+TEST_F(RecorderTest, FailsFromThenOnWhereTheModelCannotBeWritten) {
+  Recorder& recorder = begin();
+  std::filesystem::create_directory(model_file());
+  EXPECT_TRUE(recorder.on_tick(kBegin + 1s).ok());
+  recorder.on_final_weights(std::vector<float>(16));
+  for (const Status& status : {recorder.on_tick(kBegin + 2s), recorder.on_tick(kBegin + 4s), recorder.finish()}) {
+    EXPECT_EQ(status.code(), Code::kResourceExhausted);
+    EXPECT_THAT(status.message(), HasSubstr(model_file().string()));
+  }
+}
+
+}  // namespace
+}  // namespace syncopate::experiments
