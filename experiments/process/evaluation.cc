@@ -1,0 +1,53 @@
+#include "experiments/process/evaluation.h"
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+#include "worker/data/batch_loader.h"
+
+namespace syncopate::experiments {
+
+Result<Evaluation> Evaluation::create(const std::string& model, const worker::Dataset& data,
+                                      worker::ComputeBackend& backend, std::int64_t batch) {
+  Evaluation evaluation(data, batch);
+  std::vector<std::unique_ptr<worker::Model>>& models = evaluation.models_;
+  for (std::int64_t begin = 0; begin < data.size(); begin += batch) {
+    const auto size = static_cast<int>(std::min(batch, data.size() - begin));
+    if (!models.empty() && models.back()->batch_size() == size) continue;
+    Result<std::unique_ptr<worker::Model>> made =
+        worker::make_model(model, data.shape(), data.classes(), size, backend);
+    if (!made.ok()) return made.status();
+    models.push_back(std::move(*made));
+  }
+  return evaluation;
+}
+
+Evaluation::Score Evaluation::run(std::span<const float> weights) {
+  const auto samples = static_cast<double>(data_->size());
+  std::int64_t correct = 0;
+  double loss = 0;
+  for (std::int64_t begin = 0; begin < data_->size(); begin += batch_) {
+    const std::int64_t size = std::min(batch_, data_->size() - begin);
+    worker::Model& model = *models_[models_.front()->batch_size() == size ? 0 : 1];
+    model.forward(weights, read(begin, size));
+    const worker::LossAndCorrect part = model.loss();
+    loss += part.loss * static_cast<double>(size) / samples;
+    correct += part.correct;
+  }
+  return {.accuracy = static_cast<double>(correct) / samples, .loss = loss};
+}
+
+worker::BatchView Evaluation::read(std::int64_t begin, std::int64_t size) {
+  const auto count = static_cast<std::size_t>(size);
+  const auto values = static_cast<std::size_t>(data_->shape().values());
+  indices_.resize(count);
+  std::iota(indices_.begin(), indices_.end(), begin);
+  scratch_.resize(values);
+  images_.resize(count * values);
+  labels_.resize(count);
+  worker::read_batch(*data_, indices_, scratch_, images_, labels_);
+  return {images_, labels_};
+}
+
+}  // namespace syncopate::experiments
