@@ -45,7 +45,12 @@ ExitCode run_person(int argc, const char* const* argv) {
   spdlog::set_default_logger(spdlog::stderr_logger_st("run_experiment"));
   spdlog::set_pattern("run_experiment: %v");
   Interrupts interrupts;
-  if (command->action == CommandLine::Action::kCompare) return compare(command->config, command->runs, interrupts);
+  if (command->action == CommandLine::Action::kCompare) {
+    return compare(command->config, command->runs, [&](const RunConfig& config) {
+      Console quiet(true);
+      return run_job(config, interrupts, quiet);
+    });
+  }
   return run_one(command->config, interrupts);
 }
 

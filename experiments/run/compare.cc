@@ -7,7 +7,7 @@
 #include <limits>
 
 #include "experiments/report/summary_text.h"
-#include "experiments/run/run_job.h"
+#include "experiments/run/console.h"
 
 namespace syncopate::experiments {
 namespace {
@@ -31,9 +31,9 @@ std::string folder_of(std::string label) {
 
 class Comparison {
  public:
-  Comparison(const RunConfig& base, Interrupts& interrupts)
+  Comparison(const RunConfig& base, const JobRunner& runner)
       : base_(base),
-        interrupts_(interrupts),
+        run_job_(runner),
         folder_(base.output.empty() ? "results/" + calendar_stamp() + "-compare" : base.output) {}
 
   ExitCode run(const std::vector<ComparedRun>& runs) {
@@ -74,8 +74,7 @@ class Comparison {
     for (const ComparedRun& run : *runs) {
       RunConfig config = run.config;
       config.output = folder_ + "/equality/" + folder_of(run.label);
-      Console quiet(true);
-      const JobResult result = run_job(config, interrupts_, quiet);
+      const JobResult result = run_job_(config);
       if (result.exit != ExitCode::kSuccess) return fail(result.exit, result.verdict);
       if (expected.empty()) expected = result.weights;
       const double distance = relative_distance(expected, result.weights);
@@ -96,8 +95,7 @@ class Comparison {
     RunConfig config = run.config;
     config.output = output;
     config.repeat = 1;
-    Console quiet(true);
-    const JobResult result = run_job(config, interrupts_, quiet);
+    const JobResult result = run_job_(config);
     if (result.exit != ExitCode::kSuccess) return fail(result.exit, run.label + ": " + result.verdict);
     reports.push_back(result.reports.front());
     console_.say(fmt::format("{:<16} {:>12.0f} samples/s  accuracy {:.4f}", run.label,
@@ -112,15 +110,15 @@ class Comparison {
   }
 
   const RunConfig& base_;
-  Interrupts& interrupts_;
+  const JobRunner& run_job_;
   const std::string folder_;
   Console console_;
 };
 
 }  // namespace
 
-ExitCode compare(const RunConfig& base, const std::vector<ComparedRun>& runs, Interrupts& interrupts) {
-  return Comparison(base, interrupts).run(runs);
+ExitCode compare(const RunConfig& base, const std::vector<ComparedRun>& runs, const JobRunner& runner) {
+  return Comparison(base, runner).run(runs);
 }
 
 double relative_distance(const std::vector<float>& first, const std::vector<float>& second) {

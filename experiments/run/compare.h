@@ -6,16 +6,21 @@
 // floor.
 #pragma once
 
+#include <functional>
 #include <vector>
 
 #include "experiments/config/comparison.h"
-#include "experiments/coordinator/interrupts.h"
 #include "experiments/exit_code.h"
+#include "experiments/run/run_job.h"
 
 namespace syncopate::experiments {
 
-// `base` has been validated, and so has every run.
-ExitCode compare(const RunConfig& base, const std::vector<ComparedRun>& runs, Interrupts& interrupts);
+// Runs one job without showing its progress, as run_job does.
+using JobRunner = std::function<JobResult(const RunConfig& config)>;
+
+// `base` has been validated, and so has every run. The first job that does not succeed ends it with that job's exit
+// code.
+ExitCode compare(const RunConfig& base, const std::vector<ComparedRun>& runs, const JobRunner& runner);
 
 // How far two sets of weights lie apart, relative to the length of the first: |first - second| / |first|, Euclidean.
 // Infinite where they differ in size or are not numbers.

@@ -1,0 +1,136 @@
+#include "experiments/run/compare.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <map>
+
+#include "experiments/report/summary_text.h"
+
+namespace syncopate::experiments {
+namespace {
+
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+RunReport report_of(double samples_per_second) {
+  RunReport report;
+  report.samples_per_second = samples_per_second;
+  return report;
+}
+
+// compare, with jobs that end as a test says instead of running.
+class CompareTest : public testing::Test {
+ protected:
+  CompareTest() {
+    base_.mode = Mode::kAllreduce;
+    base_.workers = 2;
+    base_.repeat = 2;
+    base_.output = "out";
+  }
+
+  ExitCode compare_modes(const std::string& modes) {
+    const Result<std::vector<ComparedRun>> runs = comparison_runs(base_, modes);
+    EXPECT_TRUE(runs.ok()) << runs.status().message();
+    testing::internal::CaptureStdout();
+    testing::internal::CaptureStderr();
+    const ExitCode exit = compare(base_, *runs, [this](const RunConfig& config) { return run(config); });
+    out_ = testing::internal::GetCapturedStdout();
+    err_ = testing::internal::GetCapturedStderr();
+    return exit;
+  }
+  // The folders of the jobs that were run, in order.
+  std::vector<std::string> outputs() const {
+    std::vector<std::string> outputs;
+    for (const RunConfig& config : ran_) outputs.push_back(config.output);
+    return outputs;
+  }
+
+  RunConfig base_;
+  std::map<std::string, std::vector<float>> weights_;  // that a job ends with, by its folder; {1, 0} unless given
+  std::map<std::string, double> speeds_;               // samples a second; 1 unless given
+  std::map<std::string, JobResult> failures_;
+  std::vector<RunConfig> ran_;
+  std::string out_, err_;
+
+ private:
+  JobResult run(const RunConfig& config) {
+    ran_.push_back(config);
+    if (failures_.contains(config.output)) return failures_[config.output];
+    JobResult result;
+    result.weights = weights_.contains(config.output) ? weights_[config.output] : std::vector<float>{1, 0};
+    result.reports = {report_of(speeds_.contains(config.output) ? speeds_[config.output] : 1)};
+    return result;
+  }
+};
+
+TEST_F(CompareTest, ProvesEqualityThenMeasuresInTurnsWithTheFirstModeTwice) {
+  EXPECT_EQ(compare_modes("allreduce,ps:async"), ExitCode::kSuccess);
+  EXPECT_THAT(outputs(), ElementsAre("out/equality/local", "out/equality/allreduce", "out/equality/ps-sync",  //
+                                     "out/allreduce-1", "out/ps-async-1", "out/allreduce-again-1",            //
+                                     "out/allreduce-2", "out/ps-async-2", "out/allreduce-again-2"));
+  EXPECT_THAT(err_, IsEmpty());
+}
+
+TEST_F(CompareTest, ProvesEqualityOnAFewStepsAtAPartOfTheRateAndMeasuresTheJobItself) {
+  base_.learning_rate = 0.5;
+  base_.epochs = 7;
+  base_.target_accuracy = 0.9;
+  EXPECT_EQ(compare_modes("ps:async"), ExitCode::kSuccess);
+  EXPECT_EQ(ran_.front().learning_rate, 0.005);
+  EXPECT_EQ(ran_.front().steps, 50);
+  EXPECT_EQ(ran_.front().target_accuracy, 0);
+  EXPECT_EQ(ran_.back().learning_rate, 0.5);
+  EXPECT_EQ(ran_.back().epochs, 7);
+  EXPECT_EQ(ran_.back().target_accuracy, 0.9);
+  EXPECT_EQ(ran_.back().repeat, 1);
+}
+
+TEST_F(CompareTest, NamesModesThatLieTooFarApartAndMeasuresNothing) {
+  weights_["out/equality/ps-sync"] = {1, 5.1e-5f};
+  EXPECT_EQ(compare_modes("local,ps:async"), ExitCode::kUnequal);
+  EXPECT_THAT(outputs(), ElementsAre("out/equality/local", "out/equality/allreduce", "out/equality/ps-sync"));
+  EXPECT_THAT(err_, HasSubstr("ps:sync does not follow the curve of local: after 50 steps the weights lie 5.1e-05 "
+                              "apart, at most 5e-05 is rounding"));
+  EXPECT_THAT(out_, IsEmpty());
+}
+
+TEST_F(CompareTest, RefusesWeightsOfAnotherSizeAndThoseThatAreNoNumbers) {
+  for (const std::vector<float>& weights : {std::vector<float>{1}, std::vector<float>{1, std::nanf("")}}) {
+    ran_.clear();
+    weights_["out/equality/allreduce"] = weights;
+    EXPECT_EQ(compare_modes("local,ps:async"), ExitCode::kUnequal);
+    EXPECT_THAT(outputs(), ElementsAre("out/equality/local", "out/equality/allreduce"));
+    EXPECT_THAT(err_, HasSubstr("allreduce does not follow the curve of local"));
+  }
+}
+
+TEST_F(CompareTest, TakesWhatLiesWithinRounding) {
+  weights_["out/equality/allreduce"] = {1, 4.9e-5f};
+  EXPECT_EQ(compare_modes("local,ps:async"), ExitCode::kSuccess);
+  EXPECT_THAT(out_, HasSubstr("follow the same curve; after 50 steps the weights lie 5e-05 apart"));
+}
+
+TEST_F(CompareTest, TakesTheNoiseFloorFromTheFirstModeAndItsRepeatsAndShowsTheRepeatsNowhereElse) {
+  speeds_ = {{"out/local-1", 100}, {"out/local-again-1", 80},  {"out/ps-async-1", 150},
+             {"out/local-2", 102}, {"out/local-again-2", 120}, {"out/ps-async-2", 170}};
+  EXPECT_EQ(compare_modes("local,ps:async"), ExitCode::kSuccess);
+  const std::vector<RunReport> local{report_of(100), report_of(102)}, again{report_of(80), report_of(120)};
+  const std::vector<ComparedResult> results{{"local", local}, {"ps:async", {report_of(150), report_of(170)}}};
+  EXPECT_THAT(out_, HasSubstr(comparison_text(results, noise_floor(local, again))));
+  EXPECT_THAT(out_, AllOf(HasSubstr("101 [100 .. 102]"), HasSubstr("A/A noise floor: 39.6 %")));  // 40 of 101
+}
+
+TEST_F(CompareTest, EndsWithTheFirstJobThatFails) {
+  failures_["out/ps-async-1"].exit = ExitCode::kProcessLost;
+  failures_["out/ps-async-1"].verdict = "worker 0 is gone";
+  EXPECT_EQ(compare_modes("local,ps:async"), ExitCode::kProcessLost);
+  EXPECT_EQ(outputs().back(), "out/ps-async-1");
+  EXPECT_EQ(err_, "run_experiment: ps:async: worker 0 is gone\n");
+}
+
+}  // namespace
+}  // namespace syncopate::experiments
