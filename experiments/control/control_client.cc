@@ -15,6 +15,7 @@
 #include <zmq.hpp>
 
 #include "experiments/control/control_line.h"
+#include "experiments/control/progress_watch.h"
 #include "experiments/control/wire_records.h"
 #include "experiments/exit_code.h"
 
@@ -25,7 +26,6 @@ using control::FromCoordinator;
 using control::ToCoordinator;
 
 constexpr Duration kRecordsEvery = std::chrono::milliseconds(200);
-// The regular deadlines of a wait come first; a process that passes them by this much cannot be helped.
 constexpr Duration kWatchdogMargin = std::chrono::seconds(2);
 
 class Client final : public ControlClient {
@@ -37,7 +37,7 @@ class Client final : public ControlClient {
     hello.mutable_hello()->set_pid(getpid());
     hello.mutable_hello()->set_host(host_name());
     line_.post(hello);
-    last_heard_ = last_change_ = next_records_ = clock_.now();
+    last_heard_ = next_records_ = clock_.now();
     line_.open(
         {.on_message = [this](FromCoordinator& message, const zmq::message_t& weights) { handle(message, weights); },
          .on_tick = [this](TimePoint now) { return tick(now); }});
@@ -282,14 +282,10 @@ class Client final : public ControlClient {
 
   // Ends the process where a wait that cannot be interrupted (inside MPI, say) has passed its deadline.
   void check_own_progress(TimePoint now) {
-    const std::uint64_t changes = activity_.changes();
-    if (changes != changes_ || activity_.may_last()) {
-      changes_ = changes;
-      last_change_ = now;
-    }
-    const Duration still = now - last_change_;
-    if (still < timeout() + kWatchdogMargin) return;
-    failed(Status(Code::kDeadlineExceeded, fmt::format("no progress for {:.0f} s", seconds(still))));
+    const std::optional<Duration> still =
+        progress_.stands_still_for(activity_.changes(), activity_.may_last(), timeout(), now);
+    if (!still) return;
+    failed(Status(Code::kDeadlineExceeded, fmt::format("no progress for {:.0f} s", seconds(*still))));
     line_.flush_and_close();
     _exit(static_cast<int>(ExitCode::kTimeout));
   }
@@ -322,9 +318,8 @@ class Client final : public ControlClient {
   std::optional<TimePoint> last_beat_;
   TimePoint next_records_{};
   TimePoint last_heard_{};
-  TimePoint last_change_{};
   bool coordinator_is_silent_ = false;
-  std::uint64_t changes_ = 0;
+  ProgressWatch progress_{kWatchdogMargin, clock_.now()};
 
   ControlLine line_;  // last: its thread uses all of the above, and ends first
 };

@@ -13,6 +13,7 @@
 #include "experiments/control/control.pb.h"
 #include "experiments/control/control_client.h"
 #include "experiments/control/wire_records.h"
+#include "experiments/exit_code.h"
 
 namespace syncopate::experiments {
 namespace {
@@ -370,6 +371,16 @@ TEST_F(Control, SendsItsLastWordsBeforeItIsDestroyed) {
   EXPECT_EQ(finished->message.finished().server().dropped(), 1);
 }
 
+TEST_F(Control, SendsItsLastRecordsBeforeItIsDestroyedWhateverItSaidBefore) {
+  client_->add({.step = 8});
+  ASSERT_TRUE(coordinator_.next(ToCoordinator::kSteps));  // records have just left: the next would in a while
+  client_->add({.step = 9});
+  client_.reset();
+  const std::optional<Received> steps = coordinator_.next(ToCoordinator::kSteps);
+  ASSERT_TRUE(steps);
+  EXPECT_EQ(steps->message.steps().steps(0).step(), 9);
+}
+
 TEST_F(Control, TellsAFact) {
   client_->tell("collective", "NCCL 2.28.9");
   const std::optional<Received> received = coordinator_.next(ToCoordinator::kFact);
@@ -388,6 +399,20 @@ TEST_F(Control, ReportsAFailureWithWhatTheProcessWasDoing) {
   EXPECT_EQ(static_cast<Code>(failure.code()), Code::kDataLoss);
   EXPECT_EQ(failure.message(), "labels of 12");
   EXPECT_EQ(failure.operation(), "join");
+}
+
+using ControlDeathTest = Control;
+
+TEST_F(ControlDeathTest, EndsAProcessWhoseWorkStandsStill) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  activity_.set("inside a library", 3);
+  EXPECT_EXIT(
+      {
+        client_->set_timeout(1ms);
+        (void)coordinator_.next(ToCoordinator::kFinished);  // never comes: this only waits
+        _exit(0);
+      },
+      testing::ExitedWithCode(static_cast<int>(ExitCode::kTimeout)), "");
 }
 
 }  // namespace

@@ -1,0 +1,35 @@
+// ProgressWatch: whether a process's own work still goes on. Pure: it is told what the process's Activity shows and
+// when.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "common/clock.h"
+
+namespace syncopate::experiments {
+
+class ProgressWatch {
+ public:
+  // The work may stand still for the timeout and `margin`: the regular deadlines of a wait come first, and a process
+  // that passes them by that much cannot be helped. It begins `now`.
+  ProgressWatch(Duration margin, TimePoint now) : margin_(margin), last_change_(now) {}
+
+  // What an Activity shows `now`: changes() and may_last(). How long the work has stood still, if that is too long
+  // under `timeout`.
+  std::optional<Duration> stands_still_for(std::uint64_t changes, bool may_last, Duration timeout, TimePoint now) {
+    if (changes != changes_ || may_last) {
+      changes_ = changes;
+      last_change_ = now;
+    }
+    const Duration still = now - last_change_;
+    return still < timeout + margin_ ? std::nullopt : std::optional(still);
+  }
+
+ private:
+  Duration margin_;
+  std::uint64_t changes_ = 0;
+  TimePoint last_change_;
+};
+
+}  // namespace syncopate::experiments
