@@ -28,13 +28,14 @@ inline constexpr std::size_t kParameters = 784 * 64 + 64 + 64 * 10 + 10;
 inline constexpr const char* kWithoutEnd = "--steps=1000000000";
 
 // Trains a small model.
-inline Flags training(const Flags& mode, const std::string& amount = kWithoutEnd) {
+inline Flags training(const Flags& mode, const std::string& amount = kWithoutEnd,
+                      int timeout_seconds = kTimeoutSeconds) {
   Flags flags{"--model=mlp:784-64-10",
               "--batch-size=32",
               "--train-samples=20000",
               "--test-samples=500",
               amount,
-              fmt::format("--timeout={}", kTimeoutSeconds)};
+              fmt::format("--timeout={}", timeout_seconds)};
   flags.insert(flags.end(), mode.begin(), mode.end());
   return flags;
 }
