@@ -53,6 +53,9 @@ Result<StartedChild> start_child(const std::vector<std::string>& command,
                                  const std::vector<std::pair<std::string, std::string>>& environment,
                                  const std::string& name, const std::string& log_file);
 
+// Kills children and waits until they are gone.
+void kill_and_reap(const std::vector<StartedChild>& children);
+
 // "worker-1.log" for the process named "worker 1".
 std::string log_name_of(const ProcessSpec& process);
 

@@ -35,13 +35,6 @@ std::vector<std::string> environment_with(const std::vector<std::pair<std::strin
   return all;
 }
 
-void kill_and_reap(const std::vector<StartedChild>& children) {
-  for (const StartedChild& child : children) {
-    kill(child.pid, SIGKILL);
-    waitpid(child.pid, nullptr, 0);
-  }
-}
-
 class LocalLauncher final : public Launcher {
  public:
   Result<std::vector<StartedChild>> start(const JobPlan& plan, const LaunchOptions& options) override {
@@ -98,10 +91,19 @@ Result<StartedChild> start_child(const std::vector<std::string>& command,
   }
   child.handle = FileDescriptor(static_cast<int>(syscall(SYS_pidfd_open, child.pid, 0)));
   if (!child.handle.open()) {
+    const int reason = errno;
     kill(child.pid, SIGKILL);
-    return Status(Code::kInternal, fmt::format("cannot watch {} (pidfd_open): {}", name, strerror(errno)));
+    waitpid(child.pid, nullptr, 0);
+    return Status(Code::kInternal, fmt::format("cannot watch {} (pidfd_open): {}", name, strerror(reason)));
   }
   return child;
+}
+
+void kill_and_reap(const std::vector<StartedChild>& children) {
+  for (const StartedChild& child : children) {
+    kill(child.pid, SIGKILL);
+    waitpid(child.pid, nullptr, 0);
+  }
 }
 
 std::string log_name_of(const ProcessSpec& process) {

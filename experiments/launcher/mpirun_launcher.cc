@@ -1,4 +1,3 @@
-#include <signal.h>
 #include <unistd.h>
 
 #include "experiments/launcher/launcher.h"
@@ -21,7 +20,7 @@ class MpirunLauncher final : public Launcher {
     Result<StartedChild> mpirun =
         start_child(mpirun_command(plan, options), {}, "mpirun", options.log_directory + "/mpirun.log");
     if (!mpirun.ok()) {
-      for (const StartedChild& child : *children) kill(child.pid, SIGKILL);
+      kill_and_reap(*children);
       return mpirun.status();
     }
     children->push_back(std::move(*mpirun));

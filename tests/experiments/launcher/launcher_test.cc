@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -143,6 +144,23 @@ TEST_F(LauncherTest, StartsAChildForEachProcessOfThePlan) {
   }
   EXPECT_EQ(text_of(folder_ + "/worker-1.log"), "--role=worker --rank=1 --run=run-7 --rendezvous=tcp://here\n");
   EXPECT_EQ(text_of(folder_ + "/evaluator-0.log"), "--role=evaluator --rank=0 --run=run-7 --rendezvous=tcp://here\n");
+}
+
+// Neither running nor as a zombie.
+bool has_children() { return waitpid(-1, nullptr, WNOHANG) >= 0 || errno != ECHILD; }
+
+TEST_F(LauncherTest, LeavesNothingBehindWhereOneProcessCannotBeStarted) {
+  std::filesystem::create_directory(folder_ + "/worker-1.log");
+  const auto children = make_local_launcher()->start(two_workers(), {"cat", "tcp://here", folder_});
+  EXPECT_THAT(children.status().message(), HasSubstr("/worker-1.log"));
+  EXPECT_FALSE(has_children());
+}
+
+TEST_F(LauncherTest, LeavesNothingBehindWhereMpirunCannotBeStarted) {
+  std::filesystem::create_directory(folder_ + "/mpirun.log");
+  const auto children = make_mpirun_launcher()->start(two_workers(), {"cat", "tcp://here", folder_});
+  EXPECT_THAT(children.status().message(), HasSubstr("/mpirun.log"));
+  EXPECT_FALSE(has_children());
 }
 
 TEST(MpirunCommand, GivesEveryProcessButTheEvaluatorItsOwnRoleAndRank) {
