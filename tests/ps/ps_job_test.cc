@@ -5,6 +5,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
+
 namespace syncopate::ps {
 namespace {
 
@@ -122,6 +124,52 @@ TEST(PsJob, BucketsAreTheShardsRangesInBackwardOrderWithoutEmptyOnes) {
     EXPECT_TRUE(strategy.leave().ok());
   });
   for (int shard = 0; shard < 5; ++shard) EXPECT_TRUE(job.served(shard).ok());
+}
+
+// Four workers push in turns. Whoever pushes has the weights of its own last push, since which the three others have
+// pushed; in the first round, the weights of the beginning.
+TEST(PsJob, TellsAWorkerHowStaleItsGradientWas) {
+  constexpr int kWorkers = 4, kSteps = 5;
+  PsJob job({.group = {.workers = kWorkers, .servers = 2}});
+  std::atomic<int> turn = 0;
+  job.run([&](int rank, PsStrategy& strategy) {
+    EXPECT_TRUE(strategy.allocate(small_layout()).ok());
+    const Result<std::vector<Range>> buckets = strategy.join();
+    EXPECT_TRUE(buckets.ok()) << buckets.status().message();
+    for (int i = 0; i < kSteps; ++i) {
+      const int own = i * kWorkers + rank;
+      for (int now = turn; now != own; now = turn) turn.wait(now);
+      const Result<SyncStats> stats = step(strategy, i, buckets->size(), 1.0);
+      const int expected = i == 0 ? rank : kWorkers - 1;
+      EXPECT_TRUE(stats.ok()) << stats.status().message();
+      EXPECT_EQ(stats->staleness_max, expected);
+      EXPECT_EQ(stats->staleness_mean, expected);
+      turn = own + 1;
+      turn.notify_all();
+    }
+    EXPECT_TRUE(strategy.leave().ok());
+  });
+}
+
+// Waiting for the others to leave lasts as long as they train: that is no want of progress.
+TEST(PsJob, AWorkerThatLeavesRestsAndOneThatWaitsForWeightsDoesNot) {
+  PsJob job({.group = {.workers = 1}});
+  SteadyClock clock;
+  job.run([&](int, PsStrategy&) {
+    Activity activity;
+    PsStrategy strategy({.group = {.workers = 1}}, job.endpoint(0), clock, &activity);
+    ASSERT_TRUE(strategy.allocate(small_layout()).ok());
+    const Result<std::vector<Range>> buckets = strategy.join();
+    ASSERT_TRUE(buckets.ok()) << buckets.status().message();
+    EXPECT_FALSE(activity.may_last());
+    ASSERT_TRUE(step(strategy, 7, buckets->size(), 1.0).ok());
+    EXPECT_STREQ(activity.operation(), "wait for weights");
+    EXPECT_EQ(activity.step(), 7);
+    EXPECT_FALSE(activity.may_last());
+    ASSERT_TRUE(strategy.leave().ok());
+    EXPECT_STREQ(activity.operation(), "leave");
+    EXPECT_TRUE(activity.may_last());
+  });
 }
 
 TEST(PsJob, ToldOfAnotherLayoutEveryWorkerFailsToJoin) {
