@@ -15,8 +15,8 @@ void futex_wait(const std::atomic<std::uint32_t>& word, std::uint32_t expected, 
   syscall(SYS_futex, &word, FUTEX_WAIT, expected, &time, nullptr, 0);
 }
 
-void futex_wake(const std::atomic<std::uint32_t>& word) {
-  syscall(SYS_futex, &word, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
+int futex_wake(const std::atomic<std::uint32_t>& word) {
+  return static_cast<int>(syscall(SYS_futex, &word, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0));
 }
 
 }  // namespace syncopate

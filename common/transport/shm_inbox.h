@@ -35,9 +35,10 @@ struct alignas(64) ShmDoorbell {
   std::atomic<std::uint32_t> rings;
   std::atomic<std::uint32_t> sleeping;
 
-  void ring() {
+  // Whether somebody slept and was woken.
+  bool ring() {
     rings.fetch_add(1);
-    if (sleeping.load() != 0) futex_wake(rings);
+    return sleeping.load() != 0 && futex_wake(rings) > 0;
   }
 };
 

@@ -104,6 +104,20 @@ TEST(Results, AreThereAndAgreeWithEachOther) {
   }
 }
 
+// Two thirds of the gradients out and in for reducing, and as much again for gathering. The model's tensors fill whole
+// cache lines but for the last bias, of 10.
+TEST(BytesOverOpenMpi, AreWhatAnAllreduceMustAtLeastSend) {
+  if (testing_support::kSanitized) GTEST_SKIP() << testing_support::kWhyNoMpi;
+  Program program(small(
+      {"--mode=allreduce", "--collective=mpi", "--launcher=mpirun", "--workers=3", "--steps=1", "--warmup-steps=0"}));
+  const ProgramEnd end = program.wait();
+  ASSERT_EQ(end.exit_code, 0) << end.err;
+  constexpr std::size_t kArena = 784 * 32 + 32 + 32 * 10 + 16;
+  const std::string bytes = fmt::format("{}", 4 * kArena * sizeof(float) / 3);
+  EXPECT_THAT(column(program.steps_csv(), "bytes_out"), ElementsAre(bytes, bytes, bytes));
+  EXPECT_THAT(column(program.steps_csv(), "bytes_in"), ElementsAre(bytes, bytes, bytes));
+}
+
 // "local", "allreduce", "ps": the mode of flags whose first is --mode.
 const auto kModeAlone = [](const auto& flags) { return flags.param.front().substr(std::string("--mode=").size()); };
 
