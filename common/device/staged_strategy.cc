@@ -1,5 +1,8 @@
 #include "common/device/staged_strategy.h"
 
+#include <algorithm>
+#include <utility>
+
 namespace syncopate {
 namespace {
 
@@ -25,23 +28,25 @@ Result<ParamArenas> StagedStrategy::allocate(const ParamLayout& layout) {
   return arenas_;
 }
 
-Status StagedStrategy::prepare(const std::vector<Range>& buckets) {
-  const auto make = [&](std::unique_ptr<Event>& event) {
+Status StagedStrategy::make_events(std::initializer_list<std::unique_ptr<Event>*> events) {
+  for (std::unique_ptr<Event>* event : events) {
     Result<std::unique_ptr<Event>> made = device_.make_event();
-    if (made.ok()) event = std::move(*made);
-    return made.status();
-  };
+    if (!made.ok()) return made.status();
+    *event = std::move(*made);
+  }
+  return {};
+}
+
+Status StagedStrategy::prepare(const std::vector<Range>& buckets) {
   Result<std::unique_ptr<Stream>> stream = device_.make_stream();
   if (!stream.ok()) return stream.status();
   copies_ = std::move(*stream);
-  for (std::unique_ptr<Event>* event : {&weights_begin_, &weights_copied_, &settled_}) {
-    SYNCOPATE_RETURN_IF_ERROR(make(*event));
-  }
+  SYNCOPATE_RETURN_IF_ERROR(make_events({&settled_}));
   for (const Range& range : buckets) {
     Bucket& bucket = buckets_.emplace_back(Bucket{.range = range});
-    for (std::unique_ptr<Event>* event : {&bucket.ready, &bucket.begin, &bucket.copied}) {
-      SYNCOPATE_RETURN_IF_ERROR(make(*event));
-    }
+    SYNCOPATE_RETURN_IF_ERROR(make_events({&bucket.ready, &bucket.begin, &bucket.copied}));
+    WeightsCopy& copy = weights_copies_.emplace_back();
+    SYNCOPATE_RETURN_IF_ERROR(make_events({&copy.begin, &copy.end}));
   }
   return {};
 }
@@ -76,20 +81,26 @@ void StagedStrategy::gradient_ready(std::size_t index) {
   copies_->copy_to_host(bytes_of(slice(arenas_.gradients, bucket.range)),
                         bytes_of(slice(host_.gradients, bucket.range)));
   copies_->record(*bucket.copied);
-  while (handed_over_ <= index && device_.done(*buckets_[handed_over_].copied)) inner_.gradient_ready(handed_over_++);
+  // Of a device that has failed, everything is done, but nothing may be handed over.
+  while (handed_over_ <= index && device_.done(*buckets_[handed_over_].copied) && device_.status().ok()) {
+    inner_.gradient_ready(handed_over_++);
+  }
 }
 
 Result<SyncStats> StagedStrategy::finish_step() {
-  const TimePoint begin = clock_.now();
   while (handed_over_ < buckets_.size()) {
     SYNCOPATE_RETURN_IF_ERROR(device_.wait(*buckets_[handed_over_].copied, deadline()).in("gradients from the device"));
     inner_.gradient_ready(handed_over_++);
   }
   Result<SyncStats> stats = inner_.finish_step();
   if (!stats.ok()) return stats;
+  const std::size_t sent = weights_sent_;
   SYNCOPATE_RETURN_IF_ERROR(settle_weights().in("weights to the device"));
-  stats->exposed_wait = clock_.now() - begin - stats->optimizer;
-  stats->copy = device_.between(*weights_begin_, *weights_copied_);
+  const Duration after_backward = device_.between(*buckets_.back().ready, *settled_);
+  stats->exposed_wait = std::max(Duration::zero(), after_backward - stats->optimizer);
+  for (std::size_t i = 0; i < sent; ++i) {
+    stats->copy += device_.between(*weights_copies_[i].begin, *weights_copies_[i].end);
+  }
   for (const Bucket& bucket : buckets_) stats->copy += device_.between(*bucket.begin, *bucket.copied);
   return stats;
 }
@@ -102,14 +113,18 @@ Status StagedStrategy::leave() {
 // No operation reads the weights any more when they come: the inner strategy reports them once it has been handed all
 // gradients, and these are the last that backward computes.
 void StagedStrategy::send_weights(Range range) {
-  if (!std::exchange(weights_sent_, true)) copies_->record(*weights_begin_);
+  // More ranges than buckets: the last event is recorded anew, behind all of them.
+  const WeightsCopy& copy = weights_copies_[std::min(weights_sent_, weights_copies_.size() - 1)];
+  copies_->record(*copy.begin);
   copies_->copy_to_device(bytes_of(slice(host_.weights, range)), bytes_of(slice(arenas_.weights, range)));
+  copies_->record(*copy.end);
+  weights_sent_ = std::min(weights_sent_ + 1, weights_copies_.size());
 }
 
 Status StagedStrategy::settle_weights() {
-  if (!std::exchange(weights_sent_, false)) copies_->record(*weights_begin_);
-  copies_->record(*weights_copied_);
-  device_.compute().wait_for(*weights_copied_);
+  if (const std::size_t sent = std::exchange(weights_sent_, 0); sent > 0) {
+    device_.compute().wait_for(*weights_copies_[sent - 1].end);
+  }
   device_.compute().record(*settled_);
   return device_.wait(*settled_, deadline());
 }

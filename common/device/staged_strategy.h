@@ -5,6 +5,7 @@
 // range by range as the inner strategy gets them.
 #pragma once
 
+#include <initializer_list>
 #include <memory>
 #include <vector>
 
@@ -24,7 +25,8 @@ class StagedStrategy final : public SyncStrategy {
   Result<std::vector<Range>> join() override;
   void begin_step(const StepContext& step) override;
   void gradient_ready(std::size_t bucket) override;
-  // The inner strategy's figures, with the time of the copies, and with the wait as it is for the device's work.
+  // The inner strategy's figures, with the time of the copies; the wait is from the end of backward on the device to
+  // the arrival of the weights there, less the inner strategy's update.
   Result<SyncStats> finish_step() override;
   Status leave() override;
 
@@ -43,6 +45,7 @@ class StagedStrategy final : public SyncStrategy {
   void send_weights(Range range);
   // What the compute stream does next finds all weights that were sent. Waits until they are there.
   Status settle_weights();
+  Status make_events(std::initializer_list<std::unique_ptr<Event>*> events);
 
   SyncStrategy& inner_;
   Device& device_;
@@ -54,11 +57,15 @@ class StagedStrategy final : public SyncStrategy {
   std::unique_ptr<PinnedRange> pinned_gradients_;
   std::unique_ptr<Stream> copies_;
   std::vector<Bucket> buckets_;
-  std::unique_ptr<Event> weights_begin_;   // on the copy stream
-  std::unique_ptr<Event> weights_copied_;  // on the copy stream
-  std::unique_ptr<Event> settled_;         // on the compute stream
-  bool weights_sent_ = false;              // since they were settled last
-  std::size_t handed_over_ = 0;            // buckets of this step
+  // Copies of weights to the device, on the copy stream. There are as many as the inner strategy reports ranges.
+  struct WeightsCopy {
+    std::unique_ptr<Event> begin;
+    std::unique_ptr<Event> end;
+  };
+  std::vector<WeightsCopy> weights_copies_;
+  std::size_t weights_sent_ = 0;    // since they were settled last
+  std::unique_ptr<Event> settled_;  // on the compute stream
+  std::size_t handed_over_ = 0;     // buckets of this step
 };
 
 }  // namespace syncopate

@@ -85,6 +85,7 @@ Result<CommandLine> request_of(const GivenOptions& given, const CLI::App& compar
   if (!config.ok()) return config.status();
   CommandLine line;
   line.config = *config;
+  line.given = given;
   if (!compare.parsed()) {
     SYNCOPATE_RETURN_IF_ERROR(check_effect(given, {*config}));
     SYNCOPATE_RETURN_IF_ERROR(validate(*config));
@@ -95,6 +96,7 @@ Result<CommandLine> request_of(const GivenOptions& given, const CLI::App& compar
     return wrong(fmt::format("--{}={}: compare takes its modes from --modes, as in --modes={}", name, given.at(name),
                              kUsualModes));
   }
+  if (given.contains("dry-run")) return wrong("--dry-run: compare has many runs; give it to one of them");
   const CLI::Option* modes = compare.get_option("--modes");
   const Result<std::string> list = modes->count() == 0 ? std::string(kUsualModes) : single_value(*modes);
   if (!list.ok()) return list.status();

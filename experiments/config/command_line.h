@@ -6,6 +6,7 @@
 
 #include "common/status.h"
 #include "experiments/config/comparison.h"
+#include "experiments/config/given_options.h"
 #include "experiments/config/run_config.h"
 
 namespace syncopate::experiments {
@@ -16,6 +17,7 @@ struct CommandLine {
   Action action = Action::kRun;
   RunConfig config;               // run: validated, not resolved. compare: what the modes share
   std::vector<ComparedRun> runs;  // compare: one for each of --modes
+  GivenOptions given;             // what was asked for by name
   std::string text;               // help: what to print
 };
 

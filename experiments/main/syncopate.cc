@@ -32,8 +32,24 @@ ExitCode run_one(const RunConfig& config, Interrupts& interrupts) {
   return result.exit;
 }
 
+// Where the workers compute, and whether all that was asked for by name has an effect there.
+Status settle_device(CommandLine& command) {
+  const Machine machine = command.config.device == DeviceKind::kCpu ? Machine() : this_machine();
+  std::vector<RunConfig> settled;
+  if (command.action == CommandLine::Action::kCompare) {
+    SYNCOPATE_RETURN_IF_ERROR(place_together(command.config, command.runs, machine));
+    for (const ComparedRun& run : command.runs) settled.push_back(resolve(run.config, ""));
+  } else {
+    const Result<RunConfig> placed = place(command.config, machine);
+    if (!placed.ok()) return placed.status();
+    command.config = *placed;
+    settled.push_back(resolve(*placed, ""));
+  }
+  return check_effect(command.given, settled);
+}
+
 ExitCode run_person(int argc, const char* const* argv) {
-  const Result<CommandLine> command = parse_command_line(argc, argv);
+  Result<CommandLine> command = parse_command_line(argc, argv);
   if (!command.ok()) {
     fmt::print(stderr, "run_experiment: {}\n", command.status().message());
     return ExitCode::kUsage;
@@ -41,6 +57,10 @@ ExitCode run_person(int argc, const char* const* argv) {
   if (command->action == CommandLine::Action::kHelp) {
     fmt::print("{}", command->text);
     return ExitCode::kSuccess;
+  }
+  if (const Status settled = settle_device(*command); !settled.ok()) {
+    fmt::print(stderr, "run_experiment: {}\n", settled.message());
+    return ExitCode::kUsage;
   }
   spdlog::set_default_logger(spdlog::stderr_logger_st("run_experiment"));
   spdlog::set_pattern("run_experiment: %v");

@@ -19,7 +19,7 @@ struct Environment {
   std::string sanitizers;  // as in -fsanitize=; empty for none
   std::string commit;      // of the source tree that the program lies in; empty where there is none
   std::map<std::string, std::string> libraries;
-  std::vector<std::string> gpus;  // of the host, where the run asks for them
+  std::vector<std::string> gpus;  // that the run computes on
 };
 
 // Reads all of it from this process and its host; leaves empty what cannot be found out.

@@ -52,22 +52,6 @@ Result<JobFacts> prepare(const RunConfig& config) {
                   .total_steps = config.steps > 0 ? config.steps : config.epochs * order.steps_per_epoch()};
 }
 
-Machine this_machine() {
-  Machine machine{.gpu_program = std::filesystem::exists(gpu_program_of(own_program())), .gpus = {}};
-  Result<std::vector<Gpu>> gpus = find_gpus();
-  if (gpus.ok()) {
-    machine.gpus = std::move(*gpus);
-  } else {
-    machine.why_no_gpu = gpus.status().message();
-  }
-  return machine;
-}
-
-// place() has seen to it that there is one where the config asks for GPUs.
-int gpu_count(const RunConfig& config) {
-  return config.device == DeviceKind::kCuda ? static_cast<int>(find_gpus()->size()) : 0;
-}
-
 std::unique_ptr<Launcher> launcher_of(const RunConfig& config) {
   return config.launcher == LauncherKind::kMpirun ? make_mpirun_launcher() : make_local_launcher();
 }
@@ -79,10 +63,10 @@ void fail(JobResult& result, ExitCode exit, const std::string& verdict) {
   result.facts.outcome = verdict;
 }
 
-void run_repeat(const JobFacts& job, int repeat, ResultsWriter& results, Interrupts& interrupts, Console& console,
-                JobResult& result) {
+void run_repeat(const JobFacts& job, int gpus, int repeat, ResultsWriter& results, Interrupts& interrupts,
+                Console& console, JobResult& result) {
   const RunConfig& config = result.config;
-  const JobPlan plan = make_plan(config, run_id_of(config, repeat), own_host(), gpu_count(config));
+  const JobPlan plan = make_plan(config, run_id_of(config, repeat), own_host(), gpus);
   Recorder recorder(config, job, results, console);
   const CoordinatorOptions options{own_program(), results.directory() + "/logs"};
   const Result<RunOutcome> outcome = coordinate(config, plan, options, *launcher_of(config), recorder, interrupts);
@@ -100,9 +84,20 @@ void run_repeat(const JobFacts& job, int repeat, ResultsWriter& results, Interru
 
 }  // namespace
 
+Machine this_machine() {
+  Machine machine{.gpu_program = std::filesystem::exists(gpu_program_of(own_program())), .gpus = {}};
+  Result<std::vector<Gpu>> gpus = find_gpus();
+  if (gpus.ok()) {
+    machine.gpus = std::move(*gpus);
+  } else {
+    machine.why_no_gpu = gpus.status().message();
+  }
+  return machine;
+}
+
 JobResult run_job(const RunConfig& config, Interrupts& interrupts, Console& console) {
   JobResult result;
-  const Machine machine = this_machine();
+  const Machine machine = config.device == DeviceKind::kCpu ? Machine() : this_machine();
   const Result<RunConfig> placed = place(config, machine);
   if (!placed.ok()) {
     fail(result, exit_code_of(placed.status()), placed.status().message());
@@ -117,7 +112,8 @@ JobResult run_job(const RunConfig& config, Interrupts& interrupts, Console& cons
   }
   Environment environment = this_environment();
   if (result.config.device == DeviceKind::kCuda) {
-    for (const Gpu& gpu : machine.gpus) environment.gpus.push_back(gpu.name);
+    const std::size_t used = std::min(machine.gpus.size(), static_cast<std::size_t>(result.config.workers));
+    for (std::size_t i = 0; i < used; ++i) environment.gpus.push_back(machine.gpus[i].name);
   }
   Result<ResultsWriter> results = ResultsWriter::create(result.config, environment);
   if (!results.ok()) {
@@ -126,7 +122,7 @@ JobResult run_job(const RunConfig& config, Interrupts& interrupts, Console& cons
   }
   for (int repeat = 0; repeat < result.config.repeat && result.exit == ExitCode::kSuccess; ++repeat) {
     if (result.config.repeat > 1) console.say(fmt::format("repeat {} of {}", repeat + 1, result.config.repeat));
-    run_repeat(*job, repeat, *results, interrupts, console, result);
+    run_repeat(*job, static_cast<int>(machine.gpus.size()), repeat, *results, interrupts, console, result);
   }
   const Status written = results->write_summary(result.reports, result.facts);
   if (!written.ok()) fail(result, ExitCode::kOutput, written.message());
@@ -134,10 +130,12 @@ JobResult run_job(const RunConfig& config, Interrupts& interrupts, Console& cons
 }
 
 Result<std::string> dry_run_text(const RunConfig& config) {
-  const Result<RunConfig> placed = place(config, this_machine());
+  const Machine machine = config.device == DeviceKind::kCpu ? Machine() : this_machine();
+  const Result<RunConfig> placed = place(config, machine);
   if (!placed.ok()) return placed.status();
   const RunConfig resolved = resolve(*placed, calendar_stamp());
-  return to_text(make_plan(resolved, run_id_of(resolved, 0), own_host(), gpu_count(resolved)), own_program());
+  return to_text(make_plan(resolved, run_id_of(resolved, 0), own_host(), static_cast<int>(machine.gpus.size())),
+                 own_program());
 }
 
 }  // namespace syncopate::experiments

@@ -9,6 +9,7 @@
 #include "experiments/config/run_config.h"
 #include "experiments/coordinator/interrupts.h"
 #include "experiments/exit_code.h"
+#include "experiments/plan/placement.h"
 #include "experiments/report/run_report.h"
 #include "experiments/report/summary_json.h"
 #include "experiments/run/console.h"
@@ -23,6 +24,9 @@ struct JobResult {
   RunFacts facts;
   std::vector<float> weights;  // the final ones of the last repeat; empty if it did not get there
 };
+
+// What place() must know of this machine. Loads NVIDIA's driver, where there is one.
+Machine this_machine();
 
 // Checks and prepares all that can fail before anything is launched, runs every repeat, writes the results. `config`
 // has been validated. Shows progress on `console`; the summary and the verdict are the caller's to show.

@@ -140,6 +140,9 @@ TEST(StagedStrategy, PassesOnFailuresOfTheDeviceAndOfTheInnerStrategy) {
     for (std::size_t bucket : {0, 1, 2}) staged.gradient_ready(bucket);
     EXPECT_THAT(staged.finish_step().status().message(),
                 HasSubstr(of_device ? "an illegal address" : "rank 1 is gone"));
+    if (of_device) {
+      EXPECT_TRUE(inner.given.empty());  // gradients that never came are nobody's
+    }
   }
 }
 

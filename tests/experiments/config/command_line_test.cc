@@ -83,6 +83,7 @@ TEST(CommandLine, RefusesCombinationsThatCannotWork) {
               StartsWith("--collective=mpi needs --launcher=mpirun: "));
   EXPECT_THAT(refusal({"--mode=allreduce", "--collective=nccl", "--device=cpu"}),
               StartsWith("--collective=nccl needs --device=cuda: "));
+  EXPECT_THAT(refusal({"compare", "--dry-run"}), StartsWith("--dry-run: "));
   EXPECT_THAT(refusal({"--precision=tf32"}), HasSubstr("only with --device=cuda"));
   EXPECT_THAT(refusal({"--share-gpu"}), HasSubstr("only with --device=cuda"));
   EXPECT_THAT(refusal({"--device=cuda", "--backend=reference"}), HasSubstr("only with --device=cpu"));

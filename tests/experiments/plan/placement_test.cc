@@ -9,9 +9,10 @@ namespace {
 using testing::HasSubstr;
 
 const Machine kWithoutGpu{.gpu_program = true, .gpus = {}, .why_no_gpu = "no NVIDIA driver on this machine"};
-const Machine kWithOne{.gpu_program = true, .gpus = {{.name = "NVIDIA H200"}}};
-const Machine kWithTwo{.gpu_program = true, .gpus = {{.name = "NVIDIA H200"}, {.name = "NVIDIA H200"}}};
-const Machine kNotBuilt{.gpu_program = false, .gpus = {{.name = "NVIDIA H200"}}};
+const Machine kWithOne{.gpu_program = true, .gpus = {{.name = "NVIDIA H200", .major = 9}}};
+const Machine kWithTwo{.gpu_program = true,
+                       .gpus = {{.name = "NVIDIA H200", .major = 9}, {.name = "NVIDIA H200", .major = 9}}};
+const Machine kNotBuilt{.gpu_program = false, .gpus = {{.name = "NVIDIA H200", .major = 9}}};
 
 RunConfig config_of(Mode mode, DeviceKind device, int workers = 0) {
   RunConfig config;
@@ -72,6 +73,42 @@ TEST(Placement, PutsSeveralWorkersOnOneGpuOnlyWhereThatIsAskedFor) {
   EXPECT_THAT(refusal(config, kWithOne), HasSubstr("has 1 GPU (NVIDIA H200); use --workers=1"));
   config.share_gpu = true;
   EXPECT_EQ(device_of(config, kWithOne), DeviceKind::kCuda);
+}
+
+TEST(Placement, SharesNothingWhereEveryWorkerHasAGpuOfItsOwn) {
+  RunConfig config = config_of(Mode::kPs, DeviceKind::kCuda, 2);
+  config.share_gpu = true;
+  EXPECT_FALSE(place(config, kWithTwo)->share_gpu);
+  EXPECT_TRUE(place(config, kWithOne)->share_gpu);
+}
+
+TEST(Placement, RefusesGpusThatNothingIsCompiledFor) {
+  const Machine old{.gpu_program = true, .gpus = {{.name = "Tesla V100", .major = 7}}};
+  EXPECT_EQ(refusal(config_of(Mode::kLocal, DeviceKind::kCuda), old),
+            "--device=cuda: Tesla V100 has compute capability 7.0; 7.5 or more is needed");
+  EXPECT_EQ(device_of(config_of(Mode::kLocal, DeviceKind::kAuto), old), DeviceKind::kCpu);
+}
+
+TEST(Placement, RefusesNcclBesideABackendOfTheProcessor) {
+  RunConfig config = config_of(Mode::kAllreduce, DeviceKind::kAuto);
+  config.collective = CollectiveKind::kNccl;
+  config.backend = BackendKind::kReference;
+  EXPECT_THAT(refusal(config, kWithTwo), HasSubstr("leave one out"));
+}
+
+TEST(Placement, PutsAllRunsOfAComparisonOnOneKindOfDevice) {
+  const auto placed = [](const std::string& modes, const Machine& machine) -> Result<DeviceKind> {
+    RunConfig base;
+    std::vector<ComparedRun> runs = *comparison_runs(base, modes);
+    SYNCOPATE_RETURN_IF_ERROR(place_together(base, runs, machine));
+    for (const ComparedRun& run : runs) EXPECT_EQ(run.config.device, base.device) << run.label;
+    return base.device;
+  };
+  EXPECT_EQ(*placed("local,allreduce,ps:async", kWithOne), DeviceKind::kCpu);  // two workers
+  EXPECT_EQ(*placed("local,allreduce,ps:async", kWithTwo), DeviceKind::kCuda);
+  EXPECT_EQ(*placed("allreduce:ring,ps:async", kWithTwo), DeviceKind::kCpu);
+  EXPECT_FALSE(placed("local,allreduce:nccl", kWithoutGpu).ok());
+  EXPECT_FALSE(placed("allreduce:ring,allreduce:nccl", kWithTwo).ok());
 }
 
 }  // namespace
