@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <cstdlib>
+
 namespace syncopate::allreduce {
 namespace {
 
@@ -39,6 +41,16 @@ std::vector<std::pair<std::string, std::string>> nccl_environment(const NcclPlac
     variables.emplace_back("NCCL_DEBUG_FILE", without_patterns(place.log_file));
   }
   return variables;
+}
+
+std::string nccl_log_file() {
+  const char* const value = std::getenv("NCCL_DEBUG_FILE");
+  std::string path;
+  for (const char* next = value; next != nullptr && *next != '\0'; ++next) {
+    path += *next;
+    if (next[0] == '%' && next[1] == '%') ++next;
+  }
+  return path;
 }
 
 }  // namespace syncopate::allreduce

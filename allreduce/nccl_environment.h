@@ -26,4 +26,8 @@ struct NcclPlace {
 // Names and values, to be set before the process starts.
 std::vector<std::pair<std::string, std::string>> nccl_environment(const NcclPlace& place);
 
+// The file that a process with this environment has its log in: its NCCL_DEBUG_FILE, as a path. Empty where it has
+// none.
+std::string nccl_log_file();
+
 }  // namespace syncopate::allreduce

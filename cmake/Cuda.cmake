@@ -27,6 +27,18 @@ foreach(library IN ITEMS NCCL CUDNN)
   endif()
 endforeach()
 
+# Of the versions that the GPU code is written for.
+if(SYNCOPATE_HAS_CUDA)
+  file(STRINGS "${NCCL_INCLUDE_DIR}/nccl.h" nccl_version REGEX "^#define NCCL_VERSION_CODE ")
+  file(STRINGS "${CUDNN_INCLUDE_DIR}/cudnn_version.h" cudnn_major REGEX "^#define CUDNN_MAJOR ")
+  string(REGEX REPLACE "[^0-9]" "" nccl_version "${nccl_version}")
+  string(REGEX REPLACE "[^0-9]" "" cudnn_major "${cudnn_major}")
+  if(nccl_version LESS 22800 OR cudnn_major LESS 9)
+    string(APPEND SYNCOPATE_CUDA_REPORT ", of which NCCL is older than 2.28 or cuDNN older than 9")
+    set(SYNCOPATE_HAS_CUDA OFF)
+  endif()
+endif()
+
 # A toolkit that cannot work with this compiler must not keep the program for the processor from being built.
 if(SYNCOPATE_HAS_CUDA)
   include(CheckLanguage)

@@ -15,6 +15,9 @@ class BatchSource {
   // The next batch, epoch after epoch without end; it may wait. Valid until the next call.
   virtual BatchView next() = 0;
 
+  // Why next() has no more batches, if so.
+  virtual Status status() const { return {}; }
+
   // All memory that batches lie in, for whoever copies them to a device; empty where that is not known.
   virtual std::span<std::byte> memory() { return {}; }
 };

@@ -43,13 +43,13 @@ BatchView StagedBatches::next() {
   Slot& slot = slots_[taken_ % 2];
   Slot& other = slots_[(taken_ + 1) % 2];
   ++taken_;
-  // The source's next batch may take the memory of the one whose copy was begun by the last call. What fails here,
-  // fails at the step's end again, where it is reported.
-  (void)device_.wait(*slot.copied, clock_.now() + timeout_);
-  device_.compute().wait_for(*slot.copied);
-  device_.compute().record(*other.used);
-  copies_->wait_for(*other.used);
-  begin_copy(other, source_.next());
+  // The source's next batch may take the memory of the one whose copy was begun by the last call.
+  if (status_.ok()) status_ = device_.wait(*slot.copied, clock_.now() + timeout_).in("a batch to the device");
+  if (status_.ok()) {
+    device_.compute().record(*other.used);
+    copies_->wait_for(*other.used);
+    begin_copy(other, source_.next());
+  }
   return {{reinterpret_cast<const float*>(slot.images.data()), slot.images.size() / sizeof(float)},
           {reinterpret_cast<const int*>(slot.labels.data()), slot.batch_size}};
 }

@@ -19,8 +19,9 @@ class StagedBatches final : public BatchSource {
                                                        Duration timeout);
 
   // In the device's memory, for work of its compute stream that is given from now on. The caller has given all work
-  // that reads the batch before. Failures are the device's, which keeps them.
+  // that reads the batch before.
   BatchView next() override;
+  Status status() const override { return status_; }
 
  private:
   struct Slot {
@@ -44,6 +45,7 @@ class StagedBatches final : public BatchSource {
   std::unique_ptr<Stream> copies_;
   std::array<Slot, 2> slots_;  // in turns
   std::size_t taken_ = 0;      // batches
+  Status status_;              // the first failure; after it, no more batches
 };
 
 }  // namespace syncopate::worker

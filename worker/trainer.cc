@@ -69,6 +69,7 @@ class Training {
 
     parts_.activity.set("waiting for data", step_);
     const BatchView batch = parts_.batches.next();
+    SYNCOPATE_RETURN_IF_ERROR(parts_.batches.status());
     record.data = lap.split();
 
     parts_.activity.set("forward", step_);

@@ -149,13 +149,14 @@ void add_model_and_data(std::vector<OptionSpec>& table) {
                                .sentence = "What computes: oneDNN, or plain loops to check it against."},
                               &C::backend, "backend", {BackendKind::kOneDnn, BackendKind::kReference}),
                        "--device=cpu", is_on_cpu));
-  table.push_back(only(choice({.group = group,
-                               .name = "precision",
-                               .placeholder = "KIND",
-                               .sentence = "Of products on a GPU; weights and all that is kept are fp32."},
-                              &C::precision, "precision",
-                              {worker::Precision::kFp32, worker::Precision::kTf32, worker::Precision::kBf16}),
-                       "--device=cuda", is_on_gpu));
+  table.push_back(only(
+      choice({.group = group,
+              .name = "precision",
+              .placeholder = "KIND",
+              .sentence = "Of products on a GPU (bf16: convolutions are tf32); weights and all that is kept are fp32."},
+             &C::precision, "precision",
+             {worker::Precision::kFp32, worker::Precision::kTf32, worker::Precision::kBf16}),
+      "--device=cuda", is_on_gpu));
 }
 
 void add_update_rule(std::vector<OptionSpec>& table) {

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <condition_variable>
 #include <cstring>
 #include <deque>
@@ -152,6 +153,7 @@ class Client final : public ControlClient {
   }
 
   void failed(const Status& status) override {
+    if (failed_.exchange(true)) return;
     ToCoordinator message;
     control::Failure& failure = *message.mutable_failure();
     failure.set_code(static_cast<int>(status.code()));
@@ -320,6 +322,8 @@ class Client final : public ControlClient {
   TimePoint last_heard_{};
   bool coordinator_is_silent_ = false;
   ProgressWatch progress_{kWatchdogMargin, clock_.now()};
+
+  std::atomic<bool> failed_ = false;
 
   ControlLine line_;  // last: its thread uses all of the above, and ends first
 };

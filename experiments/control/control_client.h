@@ -76,7 +76,7 @@ class ControlClient : public Rendezvous, public RecordSink {
 
   // The last word of a process. What is queued is sent before the client is destroyed.
   virtual void finished(std::int64_t updates, std::int64_t pushes, std::int64_t dropped) = 0;
-  virtual void failed(const Status& status) = 0;
+  virtual void failed(const Status& status) = 0;  // the first one counts
 };
 
 }  // namespace syncopate::experiments

@@ -17,7 +17,10 @@ class Accelerator {
  public:
   virtual ~Accelerator() = default;
 
+  // For the calling thread, which is then the one that gives the device its work.
   virtual Result<std::unique_ptr<Device>> open_device(int gpu) const = 0;
+  // Versions, for the record.
+  virtual std::string libraries() const = 0;
   // The device outlives the backend.
   virtual Result<std::unique_ptr<worker::ComputeBackend>> make_backend(Device& device,
                                                                        worker::Precision precision) const = 0;

@@ -59,6 +59,7 @@ Status run_worker(const RoleContext& context) {
                   fmt::format("{} training samples do not fill one batch of {} on each of {} workers",
                               order.dataset_size, order.batch_size, order.workers));
   }
+  context.activity.set("opening the device", 0);
   Result<Place> place = place_of(context);
   if (!place.ok()) return place.status();
   worker::ComputeBackend& backend = *place->backend;
@@ -77,6 +78,7 @@ Status run_worker(const RoleContext& context) {
     batches = staged.get();
   }
 
+  context.activity.set("connecting", 0);
   Result<std::unique_ptr<ReplicaGroup>> replicas = ReplicaGroup::connect(context, place->device.get(), clock);
   if (!replicas.ok()) return replicas.status();
   context.control.on_stop([&] { (*replicas)->interrupt(); });
@@ -119,11 +121,16 @@ Status run_worker(const RoleContext& context) {
     spdlog::info("{}: {}", name, value);
     if (context.rank == 0) context.control.tell(name, value);
   };
-  if (place->device) tell("device", place->device->description());
+  if (place->device) {
+    tell("device", place->device->description());
+    tell("libraries", context.accelerator->libraries());
+  }
   const Status status = worker::train(options, hooks, parts, hand_in);
   // By now the library has said what it took.
   if (const std::string collective = (*replicas)->description(); !collective.empty()) tell("collective", collective);
   context.control.on_stop(nullptr);
+  // A device or a library that hangs may keep us in its destructor: the reason is said before.
+  if (place->device && !status.ok() && status.code() != Code::kCancelled) context.control.failed(status);
   return status;
 }
 

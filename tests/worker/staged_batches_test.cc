@@ -63,6 +63,19 @@ TEST(StagedBatches, GivesTheSourcesBatchesInWhateverOrderTheDeviceWorks) {
   }
 }
 
+TEST(StagedBatches, HaveAnEndWhereTheDeviceHangs) {
+  const SteadyClock clock;
+  ShadowDevice device;
+  CountingSource source;
+  auto batches = StagedBatches::create(source, device, clock, kTimeout);
+  ASSERT_TRUE(batches.ok());
+  device.hang(true);
+  (*batches)->next();
+  EXPECT_EQ((*batches)->status().code(), Code::kDeadlineExceeded);
+  device.hang(false);
+  device.finish();
+}
+
 TEST(StagedBatches, SaysWhereTheDeviceHasTooLittleMemory) {
   const SteadyClock clock;
   ShadowDevice device;

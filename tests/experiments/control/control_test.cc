@@ -392,6 +392,8 @@ TEST_F(Control, TellsAFact) {
 TEST_F(Control, ReportsAFailureWithWhatTheProcessWasDoing) {
   activity_.set("join", 0);
   client_->failed(Status(Code::kDataLoss, "labels of 12"));
+  client_->failed(Status(Code::kInternal, "what followed from it"));
+  client_->finished(0, 0, 0);
   client_.reset();
   const std::optional<Received> received = coordinator_.next(ToCoordinator::kFailure);
   ASSERT_TRUE(received);
@@ -399,6 +401,7 @@ TEST_F(Control, ReportsAFailureWithWhatTheProcessWasDoing) {
   EXPECT_EQ(static_cast<Code>(failure.code()), Code::kDataLoss);
   EXPECT_EQ(failure.message(), "labels of 12");
   EXPECT_EQ(failure.operation(), "join");
+  EXPECT_TRUE(coordinator_.next(ToCoordinator::kFinished));
 }
 
 using ControlDeathTest = Control;

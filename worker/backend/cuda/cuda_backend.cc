@@ -19,7 +19,8 @@
 namespace syncopate::worker {
 namespace {
 
-// NVIDIA recommends 32 MiB for cuBLAS on Hopper; convolutions take the rest where a faster algorithm wants it.
+// NVIDIA recommends 32 MiB for cuBLAS on Hopper; convolutions take the rest where a faster algorithm wants it, and more
+// where none can do with less.
 constexpr std::size_t kWorkspaceBytes = std::size_t{64} << 20;
 
 // For the work of one step, and for what libraries load at its first use: a GPU that takes longer hangs.
@@ -126,12 +127,11 @@ CudaBackend::~CudaBackend() {
 }
 
 Status CudaBackend::open(Precision precision) {
+  context_.device = &device_;
   context_.precision = precision;
   context_.stream = raw(device_.compute());
   SYNCOPATE_RETURN_IF_ERROR(open_libraries());
-  const Result<std::span<std::byte>> workspace = device_.allocate(kWorkspaceBytes);
-  if (!workspace.ok()) return workspace.status();
-  context_.workspace = *workspace;
+  SYNCOPATE_RETURN_IF_ERROR(context_.reserve(kWorkspaceBytes));
 
   Result<std::unique_ptr<Event>> exchanged = device_.make_event();
   if (!exchanged.ok()) return exchanged.status();

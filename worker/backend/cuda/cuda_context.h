@@ -8,18 +8,28 @@
 #include <cstddef>
 #include <span>
 
+#include "common/device/device.h"
 #include "worker/backend/precision.h"
 
 namespace syncopate::worker {
 
 // Borrowed by every operation; outlives it.
 struct CudaContext {
+  Device* device = nullptr;
   cudaStream_t stream = nullptr;  // all work goes to it, in order
   cublasLtHandle_t blas = nullptr;
   cudnnHandle_t dnn = nullptr;
   // Device memory for one operation at a time, which the stream's order sees to.
   std::span<std::byte> workspace;
   Precision precision = Precision::kFp32;
+
+  // From now on the workspace has at least so many bytes.
+  Status reserve(std::size_t bytes) {
+    if (bytes <= workspace.size()) return {};
+    const Result<std::span<std::byte>> memory = device->allocate(bytes);
+    if (memory.ok()) workspace = *memory;
+    return memory.status();
+  }
 };
 
 }  // namespace syncopate::worker

@@ -15,7 +15,7 @@ namespace syncopate::worker {
 class CudaConv {
  public:
   // The context must outlive it.
-  CudaConv(const ConvShape& shape, const CudaContext& context) : shape_(shape), context_(context) {}
+  CudaConv(const ConvShape& shape, CudaContext& context) : shape_(shape), context_(context) {}
 
   const ConvShape& shape() const { return shape_; }
 
@@ -30,7 +30,7 @@ class CudaConv {
   std::size_t output_pixels() const;
 
   ConvShape shape_;
-  const CudaContext& context_;
+  CudaContext& context_;
   std::unique_ptr<CudnnConvolution> convolution_;  // null before the first use
 };
 

@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <limits>
+
 #include "common/device/cuda/cuda_status.h"
 #include "worker/backend/cuda/library_status.h"
 
@@ -41,7 +44,7 @@ constexpr int kMostProposals = 32;
 
 }  // namespace
 
-Result<std::unique_ptr<CudnnConvolution>> CudnnConvolution::make(const ConvShape& shape, const CudaContext& context) {
+Result<std::unique_ptr<CudnnConvolution>> CudnnConvolution::make(const ConvShape& shape, CudaContext& context) {
   std::unique_ptr<CudnnConvolution> convolution(new CudnnConvolution(shape, context));
   SYNCOPATE_RETURN_IF_ERROR(convolution->describe());
   return convolution;
@@ -86,11 +89,16 @@ Status CudnnConvolution::run(ConvProduct product, const float* first, const floa
 
 Status CudnnConvolution::choose(ConvProduct product, const float* first, const float* second, float* result) {
   cudnnStatus_t last = CUDNN_STATUS_NOT_SUPPORTED;
+  std::size_t least = std::numeric_limits<std::size_t>::max();  // bytes that a candidate wants which has no room
   for (const Candidate& candidate : candidates(product)) {
     std::size_t bytes = 0;
     last = cudnnSetConvolutionMathType(convolution(product), candidate.math);
     if (last == CUDNN_STATUS_SUCCESS) last = workspace_size(product, candidate.algorithm, bytes);
-    if (last != CUDNN_STATUS_SUCCESS || bytes > context_.workspace.size()) continue;
+    if (last != CUDNN_STATUS_SUCCESS) continue;
+    if (bytes > context_.workspace.size()) {
+      least = std::min(least, bytes);
+      continue;
+    }
     last = launch(product, candidate.algorithm, first, second, result);
     if (last == CUDNN_STATUS_SUCCESS) {
       operation(product).algorithm = candidate.algorithm;
@@ -98,11 +106,14 @@ Status CudnnConvolution::choose(ConvProduct product, const float* first, const f
     }
     forget_last_cuda_error();
   }
+  if (least != std::numeric_limits<std::size_t>::max()) {
+    SYNCOPATE_RETURN_IF_ERROR(context_.reserve(least));
+    return choose(product, first, second, result);
+  }
   return {Code::kInternal,
-          fmt::format("convolution {} x {}x{}x{} -> {}, kernel {}, {}, {}: cuDNN has no deterministic algorithm that "
-                      "needs at most {} MiB ({})",
+          fmt::format("convolution {} x {}x{}x{} -> {}, kernel {}, {}, {}: cuDNN has no deterministic algorithm ({})",
                       shape_.batch, shape_.height, shape_.width, shape_.in, shape_.out, shape_.kernel, name_of(product),
-                      name_of(context_.precision), context_.workspace.size() >> 20, cudnnGetErrorString(last))};
+                      name_of(context_.precision), cudnnGetErrorString(last))};
 }
 
 std::vector<CudnnConvolution::Candidate> CudnnConvolution::candidates(ConvProduct product) const {

@@ -2,8 +2,9 @@
 // height, width, channels), weights (out, kernel height, kernel width, in), which cuDNN calls NHWC for both.
 //
 // Of each product, the first use takes the first algorithm of those that cuDNN proposes, fastest first, which is
-// deterministic, has room in the workspace, computes in no lesser precision than asked for, and is accepted when it is
-// run: that cuDNN proposes an algorithm does not promise that it has it for this layout.
+// deterministic, has room in the workspace (which grows where none has), computes in no lesser precision than asked
+// for, and is accepted when it is run: that cuDNN proposes an algorithm does not promise that it has it for this
+// layout.
 #pragma once
 
 #include <cudnn.h>
@@ -29,7 +30,7 @@ enum class ConvProduct {
 class CudnnConvolution {
  public:
   // The context must outlive it.
-  static Result<std::unique_ptr<CudnnConvolution>> make(const ConvShape& shape, const CudaContext& context);
+  static Result<std::unique_ptr<CudnnConvolution>> make(const ConvShape& shape, CudaContext& context);
 
   // `result` from `first` and `second`, in the order in which ConvProduct names them. Overwrites the result.
   Status run(ConvProduct product, const float* first, const float* second, float* result);
@@ -55,7 +56,7 @@ class CudnnConvolution {
     std::optional<int> algorithm;  // chosen at the first use
   };
 
-  CudnnConvolution(const ConvShape& shape, const CudaContext& context) : shape_(shape), context_(context) {}
+  CudnnConvolution(const ConvShape& shape, CudaContext& context) : shape_(shape), context_(context) {}
 
   Status describe();
   Status describe(Operation& operation) const;
@@ -73,7 +74,7 @@ class CudnnConvolution {
   }
 
   ConvShape shape_;
-  const CudaContext& context_;
+  CudaContext& context_;
   Owned<cudnnTensorStruct, cudnnDestroyTensorDescriptor> x_, y_;
   Owned<cudnnFilterStruct, cudnnDestroyFilterDescriptor> w_;
   std::array<Operation, 3> operations_;
