@@ -4,9 +4,9 @@
 usage: training_bench.py [--program PATH] [--rounds N] [--seconds S] [--cases mlp:32,mlp:128,mlp:512,lenet:64]
 
 For each case and round, in turn: Syncopate local, Syncopate allreduce (2 workers, shm), Syncopate ps async (2 workers,
-1 server, shm), PyTorch alone, PyTorch DDP (gloo, 2 workers). Adam everywhere, one thread a process. Prints medians of
-samples/s over the rounds with their range, and the ratio to DDP. Needs python3-torch and libopenblas0 (the distribution's)
-for the peer; without them the peer's columns are missing.
+1 server, shm), PyTorch alone, PyTorch DDP (gloo, 2 workers). Adam everywhere, one thread a process. The peer only trains,
+so ours evaluate on next to nothing. Prints medians of samples/s over the rounds with their range, and the ratio to DDP.
+Needs python3-torch and libopenblas0 (the distribution's) for the peer; without them the peer's columns are missing.
 
 A win over a crippled peer is no win: OpenBLAS takes processors that it does not know for very old ones, and a preset may
 do the same, so the peer runs with whichever of OpenBLAS's kernels are the fastest here.
@@ -33,7 +33,7 @@ PEERS = {"torch": 1, "torch ddp": 2}
 def run_ours(program, flags, model, batch, steps):
     with tempfile.TemporaryDirectory() as folder:
         subprocess.run([program, *flags, "--device=cpu", f"--model={model}", f"--batch-size={batch}",
-                        f"--steps={steps}", "--warmup-steps=20",
+                        f"--steps={steps}", "--warmup-steps=20", "--test-samples=250",
                         f"--data-dir={ROOT}/data", f"--output={folder}/run"],
                        check=True, stdout=subprocess.DEVNULL, timeout=120)
         return json.loads(pathlib.Path(folder, "run/summary.json").read_text())["samples_per_second"]
