@@ -18,6 +18,7 @@
 #include "common/status.h"
 #include "worker/backend/compute_backend.h"
 #include "worker/backend/cuda/cuda_context.h"
+#include "worker/backend/cuda/owned_handle.h"
 
 namespace syncopate::worker {
 
@@ -36,23 +37,13 @@ class CudnnConvolution {
   Status run(ConvProduct product, const float* first, const float* second, float* result);
 
  private:
-  template <auto kDestroy>
-  struct Destroy {
-    template <typename Opaque>
-    void operator()(Opaque* handle) const {
-      kDestroy(handle);
-    }
-  };
-  template <typename Opaque, auto kDestroy>
-  using Owned = std::unique_ptr<Opaque, Destroy<kDestroy>>;
-
   // `algorithm` is of the product's own enumeration.
   struct Candidate {
     int algorithm;
     cudnnMathType_t math;
   };
   struct Operation {
-    Owned<cudnnConvolutionStruct, cudnnDestroyConvolutionDescriptor> convolution;
+    OwnedHandle<cudnnConvolutionStruct, cudnnDestroyConvolutionDescriptor> convolution;
     std::optional<int> algorithm;  // chosen at the first use
   };
 
@@ -75,8 +66,8 @@ class CudnnConvolution {
 
   ConvShape shape_;
   CudaContext& context_;
-  Owned<cudnnTensorStruct, cudnnDestroyTensorDescriptor> x_, y_;
-  Owned<cudnnFilterStruct, cudnnDestroyFilterDescriptor> w_;
+  OwnedHandle<cudnnTensorStruct, cudnnDestroyTensorDescriptor> x_, y_;
+  OwnedHandle<cudnnFilterStruct, cudnnDestroyFilterDescriptor> w_;
   std::array<Operation, 3> operations_;
 };
 

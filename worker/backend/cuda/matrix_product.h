@@ -7,6 +7,7 @@
 
 #include "common/status.h"
 #include "worker/backend/cuda/cuda_context.h"
+#include "worker/backend/cuda/owned_handle.h"
 
 namespace syncopate::worker {
 
@@ -39,18 +40,9 @@ class MatrixProduct {
   Status run(const ProductOperands& operands);
 
  private:
-  template <auto kDestroy>
-  struct Destroy {
-    template <typename Opaque>
-    void operator()(Opaque* handle) const {
-      kDestroy(handle);
-    }
-  };
-  template <typename Opaque, auto kDestroy>
-  using Owned = std::unique_ptr<Opaque, Destroy<kDestroy>>;
-  using Description = Owned<cublasLtMatmulDescOpaque_t, cublasLtMatmulDescDestroy>;
-  using Layout = Owned<cublasLtMatrixLayoutOpaque_t, cublasLtMatrixLayoutDestroy>;
-  using Preference = Owned<cublasLtMatmulPreferenceOpaque_t, cublasLtMatmulPreferenceDestroy>;
+  using Description = OwnedHandle<cublasLtMatmulDescOpaque_t, cublasLtMatmulDescDestroy>;
+  using Layout = OwnedHandle<cublasLtMatrixLayoutOpaque_t, cublasLtMatrixLayoutDestroy>;
+  using Preference = OwnedHandle<cublasLtMatmulPreferenceOpaque_t, cublasLtMatmulPreferenceDestroy>;
 
   MatrixProduct(const CudaContext& context, const ProductSpec& spec) : context_(context), spec_(spec) {}
 
