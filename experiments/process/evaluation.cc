@@ -1,6 +1,8 @@
 #include "experiments/process/evaluation.h"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <numeric>
 #include <utility>
 
@@ -34,6 +36,10 @@ Evaluation::Score Evaluation::run(std::span<const float> weights) {
     const worker::LossAndCorrect part = model.loss();
     loss += part.loss * static_cast<double>(size) / samples;
     correct += part.correct;
+  }
+  // A relu on the way may have hidden it.
+  if (!std::ranges::all_of(weights, [](float weight) { return std::isfinite(weight); })) {
+    loss = std::numeric_limits<double>::quiet_NaN();
   }
   return {.accuracy = static_cast<double>(correct) / samples, .loss = loss};
 }

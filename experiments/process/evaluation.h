@@ -19,7 +19,7 @@ class Evaluation {
  public:
   struct Score {
     double accuracy = 0;  // share of the samples
-    double loss = 0;      // mean over the samples
+    double loss = 0;      // mean over the samples; no number where a weight is none
   };
 
   // Of models of the kind `model` on `data`, which holds a sample at least, `batch` samples at a time. `data` and

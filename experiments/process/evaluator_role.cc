@@ -2,7 +2,9 @@
 #include <spdlog/spdlog.h>
 #include <sys/resource.h>
 
+#include <cmath>
 #include <memory>
+#include <utility>
 
 #include "experiments/process/data_of.h"
 #include "experiments/process/evaluation.h"
@@ -27,6 +29,7 @@ Status run_evaluator(const RoleContext& context) {
   Result<Evaluation> evaluation = Evaluation::create(context.config.model, *data->test, *backend, kBatch);
   if (!evaluation.ok()) return evaluation.status();
 
+  bool diverged = false;
   while (true) {
     context.activity.rest("waiting for a snapshot", 0);
     const Result<WeightsSnapshot> snapshot = context.control.next_snapshot();
@@ -40,6 +43,10 @@ Status run_evaluator(const RoleContext& context) {
     const Evaluation::Score score = evaluation->run(snapshot->weights);
     spdlog::info("epoch {}, step {}: accuracy {:.4f}, loss {:.4f}", snapshot->epoch, snapshot->steps_done,
                  score.accuracy, score.loss);
+    if (std::isnan(score.loss) && !std::exchange(diverged, true)) {
+      context.control.tell("diverged",
+                           fmt::format("at step {} or before it: weights are no numbers", snapshot->steps_done));
+    }
     context.control.send_evaluation(*snapshot, score.accuracy, score.loss);
   }
 }

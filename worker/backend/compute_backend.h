@@ -19,7 +19,7 @@ namespace syncopate::worker {
 
 struct DenseShape {
   int batch = 0, in = 0, out = 0;
-  bool relu = false;  // forward ends with max(y, 0)
+  bool relu = false;  // forward ends with max(y, 0), where a library may turn what is no number into 0
   bool operator==(const DenseShape&) const = default;
 };
 
@@ -81,7 +81,7 @@ class ComputeBackend {
   virtual void conv2d_forward(const ConvShape&, In x, In w, In b, Out y) = 0;
   virtual void conv2d_backward(const ConvShape&, In x, In w, In dy, Out dw, Out db, Out dx) = 0;
 
-  // In place: y = max(y, 0).
+  // In place: y = max(y, 0); what is no number stays.
   virtual void relu_forward(Out y) = 0;
   // In place: dy = 0 where y, the forward's result, is 0.
   virtual void relu_backward(In y, Out dy) = 0;

@@ -50,7 +50,7 @@ bool leaves_a_rest(const PoolShape& s) { return s.height % s.size != 0 || s.widt
 
 void relu_forward(Out y) {
   float* __restrict values = y.data();
-  for (std::size_t i = 0; i < y.size(); ++i) values[i] = values[i] > 0.0f ? values[i] : 0.0f;
+  for (std::size_t i = 0; i < y.size(); ++i) values[i] = values[i] < 0.0f ? 0.0f : values[i];  // NaN stays
 }
 
 void relu_backward(In y, Out dy) {

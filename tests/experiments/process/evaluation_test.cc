@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "common/random.h"
 #include "worker/data/batch_loader.h"
 
@@ -76,6 +78,12 @@ TEST_F(EvaluationTest, DependsOnNothingThatWasEvaluatedBefore) {
   EXPECT_EQ(again.accuracy, first.accuracy);
   EXPECT_NE(other.loss, first.loss);
   EXPECT_EQ(other.loss, in_batches_of(5).run(b).loss);
+}
+
+TEST_F(EvaluationTest, HasNoLossWhereAWeightIsNoNumber) {
+  std::vector<float> weights = this->weights(3);
+  weights.front() = std::nanf("");
+  EXPECT_TRUE(std::isnan(in_batches_of(5).run(weights).loss));
 }
 
 TEST_F(EvaluationTest, ExpectsAsManyWeightsAsTheModelHas) {

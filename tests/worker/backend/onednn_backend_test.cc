@@ -139,6 +139,15 @@ TEST_F(OneDnnBackend, SoftmaxCrossEntropyAgreesWithPlainLoopsAlsoForLargeLogits)
   }
 }
 
+TEST_F(OneDnnBackend, ReluKeepsWhatIsNoNumber) {
+  for (const auto& backend : backends_) {
+    Tensor y = random_tensor(40, random_);
+    y[0] = y[33] = std::nanf("");
+    backend->relu_forward(y);
+    EXPECT_TRUE(std::isnan(y[0]) && std::isnan(y[33])) << backend->name();
+  }
+}
+
 TEST_F(OneDnnBackend, UseOfOneShapeDoesNotDisturbAnother) {
   for (int round = 0; round < 2; ++round) {
     expect_dense_agrees({4, 20, 10}, true);
