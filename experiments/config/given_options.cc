@@ -70,8 +70,9 @@ Status check_effect(const GivenOptions& given, const std::vector<RunConfig>& con
     const auto found = given.find(option.name);
     if (found == given.end() || option.only_with.empty()) continue;
     if (std::ranges::any_of(configs, [&](const RunConfig& config) { return option.has_effect(config); })) continue;
-    return wrong(fmt::format("--{}={}: has an effect only with {}; leave it out or add that", option.name,
-                             found->second, option.only_with));
+    const std::string value = option.placeholder.empty() ? "" : "=" + found->second;  // a switch takes none
+    return wrong(fmt::format("--{}{}: has an effect only with {}; leave it out or add that", option.name, value,
+                             option.only_with));
   }
   return {};
 }

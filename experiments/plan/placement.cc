@@ -16,7 +16,8 @@ Status check_gpus(const RunConfig& config, const Machine& machine) {
                   "--device=cuda: the program for GPUs is not built; it needs a CUDA toolkit with cuDNN and NCCL");
   }
   if (machine.gpus.empty()) {
-    return Status(Code::kInvalidArgument, fmt::format("--device=cuda: {}", machine.why_no_gpu));
+    return Status(Code::kInvalidArgument,
+                  fmt::format("--device=cuda: {}; --device=cpu needs none", machine.why_no_gpu));
   }
   for (const Gpu& gpu : machine.gpus) {
     if (gpu.major * 10 + gpu.minor >= kLeastCapability) continue;

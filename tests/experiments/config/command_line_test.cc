@@ -85,7 +85,7 @@ TEST(CommandLine, RefusesCombinationsThatCannotWork) {
               StartsWith("--collective=nccl needs --device=cuda: "));
   EXPECT_THAT(refusal({"compare", "--dry-run"}), StartsWith("--dry-run: "));
   EXPECT_THAT(refusal({"--precision=tf32"}), HasSubstr("only with --device=cuda"));
-  EXPECT_THAT(refusal({"--share-gpu"}), HasSubstr("only with --device=cuda"));
+  EXPECT_EQ(refusal({"--share-gpu"}), "--share-gpu: has an effect only with --device=cuda; leave it out or add that");
   EXPECT_THAT(refusal({"--device=cuda", "--backend=reference"}), HasSubstr("only with --device=cpu"));
   EXPECT_EQ(refusal({"--mode=allreduce", "--workers=3", "--global-batch-size=64"}),
             "--global-batch-size=64: must be a multiple of the 3 workers; 63 would be");

@@ -59,11 +59,12 @@ TEST(Placement, LeavesTheCpuToThoseWhoAskForIt) {
 
 TEST(Placement, SaysWhatWasFoundWhereAGpuIsAskedFor) {
   EXPECT_EQ(refusal(config_of(Mode::kLocal, DeviceKind::kCuda), kWithoutGpu),
-            "--device=cuda: no NVIDIA driver on this machine");
+            "--device=cuda: no NVIDIA driver on this machine; --device=cpu needs none");
   EXPECT_THAT(refusal(config_of(Mode::kLocal, DeviceKind::kCuda), kNotBuilt), HasSubstr("is not built"));
   RunConfig nccl = config_of(Mode::kAllreduce, DeviceKind::kAuto);
   nccl.collective = CollectiveKind::kNccl;
-  EXPECT_EQ(refusal(nccl, kWithoutGpu), "--collective=nccl: --device=cuda: no NVIDIA driver on this machine");
+  EXPECT_EQ(refusal(nccl, kWithoutGpu),
+            "--collective=nccl: --device=cuda: no NVIDIA driver on this machine; --device=cpu needs none");
 }
 
 TEST(Placement, PutsSeveralWorkersOnOneGpuOnlyWhereThatIsAskedFor) {
