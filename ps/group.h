@@ -4,11 +4,6 @@
 // shard s belongs to server s / shards_per_server.
 #pragma once
 
-#include <cstddef>
-#include <vector>
-
-#include "common/param_layout.h"
-
 namespace syncopate::ps {
 
 inline constexpr int kChief = 0;
@@ -25,10 +20,6 @@ struct PsGroup {
   // The shard of member `rank`, or -1 if that is no shard.
   int shard_of_rank(int rank) const { return rank >= workers && rank < size() ? rank - workers : -1; }
   int server_of_shard(int shard) const { return shard / shards_per_server; }
-  // What each shard holds of an arena of `arena_size` floats; the last ones may be empty.
-  std::vector<Range> ranges(std::size_t arena_size) const {
-    return balanced_ranges(arena_size, static_cast<std::size_t>(shards()));
-  }
 };
 
 }  // namespace syncopate::ps

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cassert>
 
+#include "common/hash.h"
 #include "ps/transport_memory.h"
 
 namespace syncopate::ps {
@@ -15,45 +16,84 @@ namespace {
 constexpr std::int64_t kLoggedDrops = 10;
 // How long one receive of a wait without a deadline may take.
 constexpr Duration kSlice = std::chrono::milliseconds(500);
+// The most chunks that may be unanswered on a link, however small they are: fewer than a wire's inbox holds messages.
+constexpr std::size_t kMostUnanswered = 32;
 
 }  // namespace
 
 PsStrategy::PsStrategy(PsStrategyOptions options, Transport& transport, const Clock& clock, Activity* activity)
-    : options_(options), transport_(transport), clock_(clock), activity_(activity) {
+    : options_(options),
+      transport_(transport),
+      clock_(clock),
+      activity_(activity),
+      shards_(static_cast<std::size_t>(options.group.shards())),
+      pending_(slots()),
+      scheduler_(options.push_order, shards_.size(), options.window_bytes) {
   assert(transport.size() == options_.group.size() && options_.group.is_worker(transport.rank()));
 }
 
 Result<ParamArenas> PsStrategy::allocate(const ParamLayout& layout) {
-  Result<std::span<float>> weights = allocate_floats(transport_, layout.size());
-  if (!weights.ok()) return weights.status();
-  Result<std::span<float>> gradients = allocate_floats(transport_, layout.size());
-  if (!gradients.ok()) return gradients.status();
-  arenas_ = {*weights, *gradients};
-  layout_hash_ = layout.hash();
-  for (const Range& range : options_.group.ranges(layout.size())) links_.push_back({.range = range});
-  for (int shard = shard_count(); shard-- > 0;) {
-    if (link(shard).range.size() > 0) buckets_.push_back(shard);
+  const auto allocate_arena = [&](std::span<float>& arena) {
+    Result<std::span<float>> memory = allocate_floats(transport_, layout.size());
+    if (memory.ok()) arena = *memory;
+    return memory.status();
+  };
+  SYNCOPATE_RETURN_IF_ERROR(allocate_arena(arenas_.weights));
+  SYNCOPATE_RETURN_IF_ERROR(allocate_arena(arenas_.gradients));
+  sent_arenas_.assign(slots(), arenas_.gradients);
+  if (options_.pipeline_depth > 0) {
+    for (std::span<float>& arena : sent_arenas_) SYNCOPATE_RETURN_IF_ERROR(allocate_arena(arena));
   }
+  map_chunks(layout);
   return arenas_;
+}
+
+void PsStrategy::map_chunks(const ParamLayout& layout) {
+  const ShardMap map = shard_map(layout, shards_.size(), options_.sharding);
+  Fnv hash;
+  hash.add(layout.hash());
+  hash.add(map.hash());
+  arena_hash_ = hash.value();
+  for (std::size_t shard = 0; shard < shards_.size(); ++shard) {
+    for (std::size_t number = 0; number < map.chunks[shard].size(); ++number) {
+      chunks_.push_back({.shard = static_cast<int>(shard), .number = number, .range = map.chunks[shard][number]});
+    }
+    shards_[shard].buckets.resize(map.chunks[shard].size());
+  }
+  std::ranges::sort(chunks_, std::greater(), [](const ChunkLink& chunk) { return chunk.range.begin; });
+  for (std::size_t bucket = 0; bucket < chunks_.size(); ++bucket) {
+    shards_[static_cast<std::size_t>(chunks_[bucket].shard)].buckets[chunks_[bucket].number] = bucket;
+  }
+  outgoing_pushes_.resize(chunks_.size() * slots());
 }
 
 Result<std::vector<Range>> PsStrategy::join() {
   set_activity("join");
   const TimePoint deadline = timeout_from_now();
   const bool chief = transport_.rank() == kChief;
-  wire::Join& join = *header_.mutable_join();
-  join.set_layout_hash(layout_hash_);
-  join.set_arena_size(arenas_.weights.size());
-  for (int shard = 0; shard < shard_count(); ++shard) {
-    const Range initial = chief ? link(shard).range : Range{};
-    SYNCOPATE_RETURN_IF_ERROR(send(shard, slice(arenas_.weights, initial)).in("join"));
+  for (int shard = 0; shard < options_.group.shards(); ++shard) {
+    const ShardLink& link = shards_[static_cast<std::size_t>(shard)];
+    std::size_t shard_size = 0;
+    for (const std::size_t bucket : link.buckets) shard_size += chunks_[bucket].range.size();
+    wire::Join& join = *outgoing_.mutable_join();
+    join.set_layout_hash(arena_hash_);
+    join.set_arena_size(arenas_.weights.size());
+    join.set_shard_size(shard_size);
+    join.set_chunks(link.buckets.size());
+    SYNCOPATE_RETURN_IF_ERROR(send(shard, {}, pending_[0]).in("join"));
+    for (std::size_t number = 0; number < link.buckets.size() && chief; ++number) {
+      outgoing_.mutable_initial()->set_chunk(number);
+      const std::span<const float> initial = slice(arenas_.weights, chunks_[link.buckets[number]].range);
+      SYNCOPATE_RETURN_IF_ERROR(send(shard, initial, pending_[0]).in("join"));
+    }
   }
   // The answers are written to where the initial weights are sent from.
-  SYNCOPATE_RETURN_IF_ERROR(transport_.wait(pending_, deadline).in("join: the initial weights"));
-  SYNCOPATE_RETURN_IF_ERROR(receive_answers(false, deadline).in("join"));
+  SYNCOPATE_RETURN_IF_ERROR(transport_.wait(pending_[0], deadline).in("join: the initial weights"));
+  SYNCOPATE_RETURN_IF_ERROR(receive_all_weights(deadline).in("join"));
+  phase_ = Phase::kTraining;
 
   std::vector<Range> buckets;
-  for (const int shard : buckets_) buckets.push_back(link(shard).range);
+  for (const ChunkLink& chunk : chunks_) buckets.push_back(chunk.range);
   return buckets;
 }
 
@@ -62,61 +102,111 @@ void PsStrategy::begin_step(const StepContext& step) {
   failure_ = Status();
   bytes_out_ = 0;
   bytes_in_ = 0;
-  first_push_ = {};
+  in_backward_ = true;
 }
 
 void PsStrategy::gradient_ready(std::size_t bucket) {
   if (!failure_.ok()) return;
   if (bucket == 0) first_push_ = clock_.now();
-  const int shard = buckets_[bucket];
-  wire::Push& push = *header_.mutable_push();
-  push.set_clock(++link(shard).clock);
-  push.set_version(link(shard).version);
-  push.set_learning_rate(step_.learning_rate);
-  failure_ = send(shard, slice(arenas_.gradients, link(shard).range));
+  const ChunkLink& chunk = chunks_[bucket];
+  const std::size_t slot = slot_of(step_.step);
+  const std::span<const float> gradient = slice(arenas_.gradients, chunk.range);
+  const std::span<float> sent = slice(sent_arenas_[slot], chunk.range);
+  if (options_.pipeline_depth > 0) std::copy(gradient.begin(), gradient.end(), sent.begin());
+  outgoing_pushes_[bucket * slots() + slot] = {sent, chunk.version, step_.learning_rate};
+  scheduler_.ready({.link = static_cast<std::size_t>(chunk.shard),
+                    .bytes = credit_of(chunk),
+                    .priority = static_cast<std::int64_t>(chunk.range.begin),
+                    .index = bucket * slots() + slot});
+  failure_ = push_ready_chunks();
+  // A worker that runs ahead still computes with the weights that an answer would replace.
+  if (failure_.ok() && !scheduler_.empty() && options_.pipeline_depth == 0) failure_ = take_answers();
 }
 
 Result<SyncStats> PsStrategy::finish_step() {
   set_activity("wait for weights");
+  in_backward_ = false;
   const TimePoint wait_begin = clock_.now();
   const TimePoint deadline = wait_begin + options_.timeout;
+  for (const Range& range : unreported_) report_weights(range);
+  unreported_.clear();
   Status status = failure_;
-  if (status.ok()) status = receive_answers(false, deadline);
-  // The next backward writes to where the gradients were sent from.
-  if (status.ok()) status = transport_.wait(pending_, deadline);
+  const auto complete = [&] { return scheduler_.empty() && behind_ == 0; };
+  if (status.ok()) status = exchange_until(complete, deadline);
+  // The next step writes to where these gradients were sent from.
+  if (status.ok()) status = transport_.wait(pending_[slot_of(step_.step + 1)], deadline);
   if (!status.ok()) return status.in(fmt::format("step {}", step_.step));
   return stats(wait_begin);
 }
 
 Status PsStrategy::leave() {
-  // It lasts as long as the slowest worker trains.
+  set_activity("wait for the last answers");
+  const auto nothing_due = [&] { return scheduler_.idle(); };
+  SYNCOPATE_RETURN_IF_ERROR(exchange_until(nothing_due, timeout_from_now()).in("leave"));
+  // What follows lasts as long as the slowest worker trains.
   if (activity_ != nullptr) activity_->rest("leave", step_.step);
-  header_.mutable_leave();
-  for (int shard = 0; shard < shard_count(); ++shard) SYNCOPATE_RETURN_IF_ERROR(send(shard, {}).in("leave"));
-  return receive_answers(true, std::nullopt).in("leave");
+  phase_ = Phase::kLeaving;
+  for (int shard = 0; shard < options_.group.shards(); ++shard) {
+    outgoing_.mutable_leave();
+    SYNCOPATE_RETURN_IF_ERROR(send(shard, {}, pending_[0]).in("leave"));
+  }
+  return receive_all_weights(std::nullopt).in("leave");
 }
 
 void PsStrategy::set_activity(const char* operation) {
   if (activity_ != nullptr) activity_->set(operation, step_.step);
 }
 
-Status PsStrategy::send(int shard, std::span<const float> payload) {
-  header_.SerializeToString(&header_bytes_);
+Status PsStrategy::send(int shard, std::span<const float> payload, PendingSends& pending) {
+  outgoing_.SerializeToString(&outgoing_bytes_);
   const std::span<const std::byte> bytes = std::as_bytes(payload);
   const Status status =
-      transport_.send(options_.group.rank_of_shard(shard), header_bytes_, bytes, &pending_, timeout_from_now());
+      transport_.send(options_.group.rank_of_shard(shard), outgoing_bytes_, bytes, &pending, timeout_from_now());
   if (!status.ok())
     return status.in(fmt::format("to shard {} (server {})", shard, options_.group.server_of_shard(shard)));
-  link(shard).awaited = true;
   bytes_out_ += static_cast<std::int64_t>(bytes.size());
   return Status();
 }
 
-Status PsStrategy::receive_answers(bool final, std::optional<TimePoint> deadline) {
-  while (any_awaited()) {
+Status PsStrategy::push_ready_chunks() {
+  while (const std::optional<PushScheduler::Chunk> next = scheduler_.next()) {
+    SYNCOPATE_RETURN_IF_ERROR(push(next->index / slots(), next->index % slots()));
+  }
+  return Status();
+}
+
+Status PsStrategy::push(std::size_t bucket, std::size_t slot) {
+  ChunkLink& chunk = chunks_[bucket];
+  const Outgoing& what = outgoing_pushes_[bucket * slots() + slot];
+  wire::Push& push = *outgoing_.mutable_push();
+  push.set_chunk(chunk.number);
+  push.set_clock(++chunk.pushed);
+  if (chunk.pushed - chunk.answered == options_.pipeline_depth + 1) ++behind_;
+  push.set_version(what.version);
+  push.set_learning_rate(what.learning_rate);
+  ++unanswered_;
+  return send(chunk.shard, what.gradient, pending_[slot]);
+}
+
+Status PsStrategy::take_answers() {
+  while (unanswered_ > 0) {
+    const Result<Message> message = transport_.receive(TimePoint{});
+    if (message.status().code() == Code::kDeadlineExceeded) break;
+    if (message.status().code() == Code::kPeerLost) continue;
+    if (!message.ok()) return message.status();
+    SYNCOPATE_RETURN_IF_ERROR(accept(*message));
+  }
+  return push_ready_chunks();
+}
+
+template <typename Complete>
+Status PsStrategy::exchange_until(Complete&& complete, std::optional<TimePoint> deadline) {
+  while (true) {
+    SYNCOPATE_RETURN_IF_ERROR(push_ready_chunks());
+    if (complete()) return Status();
     const Result<Message> message = transport_.receive(deadline.value_or(clock_.now() + kSlice));
     if (message.ok()) {
-      SYNCOPATE_RETURN_IF_ERROR(accept(*message, final));
+      SYNCOPATE_RETURN_IF_ERROR(accept(*message));
       continue;
     }
     const Code code = message.status().code();
@@ -127,49 +217,91 @@ Status PsStrategy::receive_answers(bool final, std::optional<TimePoint> deadline
     if (code == Code::kPeerLost) spdlog::debug("worker {}: {}", transport_.rank(), message.status().message());
     if (code != Code::kDeadlineExceeded && code != Code::kPeerLost) return message.status();
   }
-  return Status();
 }
 
-Status PsStrategy::accept(const Message& message, bool final) {
+Status PsStrategy::receive_all_weights(std::optional<TimePoint> deadline) {
+  for (ShardLink& shard : shards_) shard.greeting_due = true;
+  for (ChunkLink& chunk : chunks_) chunk.weights_due = true;
+  unanswered_ = static_cast<std::int64_t>(shards_.size() + chunks_.size());
+  return exchange_until([&] { return unanswered_ == 0; }, deadline);
+}
+
+Status PsStrategy::accept(const Message& message) {
   const int shard = options_.group.shard_of_rank(message.from());
-  if (shard < 0 || !link(shard).awaited || !header_.ParseFromString(message.header()) ||
-      !checks_out(message, shard, final)) {
-    if (++dropped_ <= kLoggedDrops) {
-      spdlog::warn("worker {}: dropped a message from {} that answers nothing", transport_.rank(), message.from());
-    }
+  if (shard < 0 || !incoming_.ParseFromString(message.header())) {
+    drop(message);
     return Status();
   }
-  if (header_.has_reject()) return Status(Code::kInvalidArgument, header_.reject().reason());
-  ShardLink& from = link(shard);
-  const std::span<float> weights = slice(arenas_.weights, from.range);
-  std::copy(message.payload().begin(), message.payload().end(), std::as_writable_bytes(weights).begin());
-  from.version = header_.weights().version();
-  from.staleness = header_.weights().staleness();
-  from.awaited = false;
-  bytes_in_ += static_cast<std::int64_t>(message.payload().size());
+  ShardLink& from = shards_[static_cast<std::size_t>(shard)];
+  if (incoming_.has_reject() && from.greeting_due && phase_ == Phase::kJoining) {
+    return Status(Code::kInvalidArgument, incoming_.reject().reason());
+  }
+  const bool accepted = incoming_.has_weights() ? accept_weights(message, shard) : accept_greeting(from);
+  if (!accepted) {
+    drop(message);
+    return Status();
+  }
+  --unanswered_;
   last_answer_ = clock_.now();
-  report_weights(from.range);
   return Status();
 }
 
-// Whether `message`, whose header is in header_, can be the awaited answer.
-bool PsStrategy::checks_out(const Message& message, int shard, bool final) const {
-  if (header_.has_reject()) return message.payload().empty();
-  const ShardLink& from = links_[static_cast<std::size_t>(shard)];
-  const wire::Weights& weights = header_.weights();
-  return header_.has_weights() && weights.final() == final && weights.clock() == from.clock &&
-         weights.staleness() >= 0 && weights.version() >= from.version &&
-         message.payload().size() == from.range.size() * sizeof(float);
+// Whether the message, whose header is in incoming_, is a greeting that is due.
+bool PsStrategy::accept_greeting(ShardLink& from) {
+  const bool expected = phase_ == Phase::kJoining   ? incoming_.has_welcome()
+                        : phase_ == Phase::kLeaving ? incoming_.has_farewell()
+                                                    : false;
+  return expected && std::exchange(from.greeting_due, false);
 }
 
-bool PsStrategy::any_awaited() const {
-  return std::any_of(links_.begin(), links_.end(), [](const ShardLink& shard) { return shard.awaited; });
+// Whether `message`, whose header is in incoming_, carries weights that are due; they are then in the arena.
+bool PsStrategy::accept_weights(const Message& message, int shard) {
+  const wire::Weights& weights = incoming_.weights();
+  const ShardLink& from = shards_[static_cast<std::size_t>(shard)];
+  if (weights.chunk() >= from.buckets.size() || from.greeting_due) return false;
+  ChunkLink& chunk = chunks_[from.buckets[weights.chunk()]];
+  const std::int64_t clock = chunk.weights_due ? chunk.answered : chunk.answered + 1;
+  if (!is_awaited(chunk) || weights.clock() != clock || weights.staleness() < 0 || weights.version() < chunk.version ||
+      message.payload().size() != chunk.range.size() * sizeof(float)) {
+    return false;
+  }
+  const std::span<float> arena = slice(arenas_.weights, chunk.range);
+  std::copy(message.payload().begin(), message.payload().end(), std::as_writable_bytes(arena).begin());
+  if (!chunk.weights_due) {
+    scheduler_.done(static_cast<std::size_t>(shard), credit_of(chunk));
+    if (chunk.pushed - chunk.answered == options_.pipeline_depth + 1) --behind_;
+  }
+  chunk.answered = clock;
+  chunk.weights_due = false;
+  chunk.version = weights.version();
+  chunk.staleness = weights.staleness();
+  bytes_in_ += static_cast<std::int64_t>(message.payload().size());
+  if (in_backward_) {
+    unreported_.push_back(chunk.range);
+  } else {
+    report_weights(chunk.range);
+  }
+  return true;
+}
+
+std::size_t PsStrategy::credit_of(const ChunkLink& chunk) const {
+  return std::max(chunk.range.size() * sizeof(float), options_.window_bytes / kMostUnanswered);
+}
+
+void PsStrategy::drop(const Message& message) {
+  if (++dropped_ <= kLoggedDrops) {
+    spdlog::warn("worker {}: dropped a message from {} that answers nothing", transport_.rank(), message.from());
+  }
 }
 
 std::string PsStrategy::silent_shards() const {
   std::string names;
-  for (int shard = 0; shard < shard_count(); ++shard) {
-    if (!links_[static_cast<std::size_t>(shard)].awaited) continue;
+  for (int shard = 0; shard < options_.group.shards(); ++shard) {
+    const ShardLink& link = shards_[static_cast<std::size_t>(shard)];
+    const bool is_silent = link.greeting_due || std::ranges::any_of(link.buckets, [&](std::size_t bucket) {
+                             return is_awaited(chunks_[bucket]);
+                           });
+    if (!is_silent) continue;
     if (!names.empty()) names += ", ";
     names += fmt::format("shard {} (server {})", shard, options_.group.server_of_shard(shard));
   }
@@ -178,17 +310,17 @@ std::string PsStrategy::silent_shards() const {
 
 SyncStats PsStrategy::stats(TimePoint wait_begin) const {
   SyncStats stats;
-  stats.exposed_wait = clock_.now() - wait_begin;
-  stats.communication = last_answer_ - first_push_;
+  const TimePoint now = clock_.now();
+  stats.exposed_wait = now - wait_begin;
+  stats.communication = (unanswered_ > 0 ? now : last_answer_) - first_push_;
   stats.bytes_out = bytes_out_;
   stats.bytes_in = bytes_in_;
   std::int64_t staleness_sum = 0;
-  for (const int shard : buckets_) {
-    const std::int64_t staleness = links_[static_cast<std::size_t>(shard)].staleness;
-    staleness_sum += staleness;
-    stats.staleness_max = std::max(stats.staleness_max, staleness);
+  for (const ChunkLink& chunk : chunks_) {
+    staleness_sum += chunk.staleness;
+    stats.staleness_max = std::max(stats.staleness_max, chunk.staleness);
   }
-  stats.staleness_mean = static_cast<double>(staleness_sum) / static_cast<double>(buckets_.size());
+  stats.staleness_mean = static_cast<double>(staleness_sum) / static_cast<double>(chunks_.size());
   return stats;
 }
 

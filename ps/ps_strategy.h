@@ -1,8 +1,13 @@
 // PsStrategy: the worker's side of the parameter servers.
 //
-// Its buckets are the shards' ranges: as soon as backward has finished a shard's range, the whole gradient of that
-// shard goes out in one message, while backward goes on; the shard's answer carries the next weights. The compute
-// thread owns the endpoint: a send hands over a pointer and never waits for the network.
+// Its buckets are chunks: as soon as backward has finished one, its gradient goes to the shard that holds it, while
+// backward goes on; the shard's answer carries the chunk's next weights. So pushes, updates and pulls of different
+// chunks overlap, in both directions of the wire. The compute thread owns the endpoint: a send hands over a pointer and
+// never waits for the network.
+//
+// Of what is handed over, no more than `window_bytes` a shard is unanswered: a server need not keep more for a worker.
+// Under a consistency that lets answers wait for other workers, all workers must push in the same order, or they would
+// wait for each other's chunks for ever; the order of backward (PushScheduler::Order::kFifo) is the same for all.
 #pragma once
 
 #include <cstdint>
@@ -15,12 +20,20 @@
 #include "common/sync_strategy.h"
 #include "common/transport/transport.h"
 #include "ps/group.h"
+#include "ps/push_scheduler.h"
+#include "ps/sharding.h"
 #include "ps/wire.pb.h"
 
 namespace syncopate::ps {
 
 struct PsStrategyOptions {
   PsGroup group;
+  Sharding sharding;
+  PushScheduler::Order push_order = PushScheduler::Order::kFifo;
+  std::size_t window_bytes = 8 * 1024 * 1024;
+  // Steps whose answers finish_step need not wait for: the worker then computes with weights that lack its own last
+  // gradients. Each costs one more arena of gradients.
+  int pipeline_depth = 0;
   Duration timeout = std::chrono::seconds(30);  // of join and of finish_step
 };
 
@@ -31,14 +44,14 @@ class PsStrategy final : public SyncStrategy {
 
   Result<ParamArenas> allocate(const ParamLayout& layout) override;
 
-  // Fails with invalid argument, saying whose layout differs, if the workers' layouts are not the same, and with
-  // deadline exceeded, saying which shards are silent, if not all workers and shards have joined in time.
+  // Fails with invalid argument, saying whose layout differs, if the workers' layouts or shardings are not the same,
+  // and with deadline exceeded, saying which shards are silent, if not all workers and shards have joined in time.
   Result<std::vector<Range>> join() override;
 
   void begin_step(const StepContext& step) override;
   void gradient_ready(std::size_t bucket) override;
 
-  // Fails with deadline exceeded, saying which shards are silent. When it returns, no gradient is read any more.
+  // Fails with deadline exceeded, saying which shards are silent. When it returns, the gradients may be overwritten.
   Result<SyncStats> finish_step() override;
 
   // Waits until all workers that are still in the job have left: as long as the slowest of them trains. No deadline of
@@ -50,26 +63,58 @@ class PsStrategy final : public SyncStrategy {
   std::int64_t dropped() const { return dropped_; }
 
  private:
-  struct ShardLink {
+  enum class Phase { kJoining, kTraining, kLeaving };
+
+  struct ChunkLink {
+    int shard = 0;
+    std::size_t number = 0;  // of the chunk in its shard
     Range range;
-    std::int64_t clock = 0;      // pushes so far
+    std::int64_t pushed = 0;     // so often
+    std::int64_t answered = 0;   // of these
+    bool weights_due = false;    // behind a welcome or a farewell
     std::int64_t version = 0;    // of the weights in the arena
-    std::int64_t staleness = 0;  // of the last push
-    bool awaited = false;        // an answer is due
+    std::int64_t staleness = 0;  // of the last push that was answered
   };
 
-  ShardLink& link(int shard) { return links_[static_cast<std::size_t>(shard)]; }
-  int shard_count() const { return options_.group.shards(); }
+  struct ShardLink {
+    std::vector<std::size_t> buckets;  // by the chunk's number in the shard
+    bool greeting_due = false;         // a welcome or a farewell
+  };
+
+  // A gradient that lies ready to be pushed, or is under way.
+  struct Outgoing {
+    std::span<const float> gradient;
+    std::int64_t version = 0;  // that it was computed from
+    double learning_rate = 0;
+  };
+
+  void map_chunks(const ParamLayout& layout);
+  std::size_t slots() const { return static_cast<std::size_t>(options_.pipeline_depth) + 1; }
+  std::size_t slot_of(std::int64_t step) const { return static_cast<std::size_t>(step) % slots(); }
   TimePoint timeout_from_now() const { return clock_.now() + options_.timeout; }
   void set_activity(const char* operation);
 
-  // Sends `header_` and the payload to `shard`, whose answer is awaited from now on.
-  Status send(int shard, std::span<const float> payload);
-  // Receives until no answer is awaited. Without a deadline it ends with the transport's interrupt alone.
-  Status receive_answers(bool final, std::optional<TimePoint> deadline);
-  Status accept(const Message& message, bool final);
-  bool checks_out(const Message& message, int shard, bool final) const;
-  bool any_awaited() const;
+  // Sends outgoing_ and the payload to `shard`.
+  Status send(int shard, std::span<const float> payload, PendingSends& pending);
+  // Sends what may go now.
+  Status push_ready_chunks();
+  Status push(std::size_t bucket, std::size_t slot);
+  // Takes answers that have come, without waiting.
+  Status take_answers();
+  // Receives, and sends what answers make room for, until `complete`. Without a deadline it ends with the transport's
+  // interrupt alone.
+  template <typename Complete>
+  Status exchange_until(Complete&& complete, std::optional<TimePoint> deadline);
+  // Until the weights of all chunks have come behind a welcome or a farewell.
+  Status receive_all_weights(std::optional<TimePoint> deadline);
+  Status accept(const Message& message);
+  bool accept_greeting(ShardLink& from);
+  bool accept_weights(const Message& message, int shard);
+  void drop(const Message& message);
+
+  // Of the window.
+  std::size_t credit_of(const ChunkLink& chunk) const;
+  bool is_awaited(const ChunkLink& chunk) const { return chunk.weights_due || chunk.pushed > chunk.answered; }
   std::string silent_shards() const;
   SyncStats stats(TimePoint wait_begin) const;
 
@@ -78,20 +123,28 @@ class PsStrategy final : public SyncStrategy {
   const Clock& clock_;
   Activity* activity_;
 
-  std::uint64_t layout_hash_ = 0;
+  std::uint64_t arena_hash_ = 0;
   ParamArenas arenas_;
-  std::vector<ShardLink> links_;  // by shard
-  std::vector<int> buckets_;      // bucket -> shard
+  std::vector<ChunkLink> chunks_;              // by bucket
+  std::vector<ShardLink> shards_;              // by shard
+  std::vector<std::span<float>> sent_arenas_;  // by slot: gradients as they are sent
+  std::vector<PendingSends> pending_;          // by slot
+  std::vector<Outgoing> outgoing_pushes_;      // by bucket, then slot
+  PushScheduler scheduler_;
 
+  Phase phase_ = Phase::kJoining;
   StepContext step_;
-  Status failure_;  // the first of this step's pushes
+  bool in_backward_ = false;
+  Status failure_;                 // the first of this step's pushes
+  std::int64_t unanswered_ = 0;    // messages that are due
+  std::int64_t behind_ = 0;        // chunks with more pushes unanswered than the pipeline is deep
+  std::vector<Range> unreported_;  // ranges whose new weights came during backward
   TimePoint first_push_{};
   TimePoint last_answer_{};
   std::int64_t bytes_out_ = 0;  // of this step
   std::int64_t bytes_in_ = 0;
-  PendingSends pending_;
-  wire::Header header_;  // reused, as is the next
-  std::string header_bytes_;
+  wire::Header incoming_, outgoing_;  // reused, as is the next
+  std::string outgoing_bytes_;
   std::int64_t dropped_ = 0;
 };
 

@@ -3,209 +3,146 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cassert>
-#include <cmath>
-#include <limits>
+
+#include "ps/group.h"
 
 namespace syncopate::ps {
 namespace {
-
-constexpr std::uint64_t kLargestArena = std::uint64_t{1} << 40;
 
 Status refuse(std::string reason) { return Status(Code::kInvalidArgument, std::move(reason)); }
 
 }  // namespace
 
-Shard::Shard(ShardOptions options, WeightsBuffers::Allocate allocate, WeightsBuffers::Settle settle)
-    : options_(std::move(options)),
-      weights_(options_.group.workers, options_.optimizer, std::move(allocate), std::move(settle)),
-      workers_(static_cast<std::size_t>(options_.group.workers)) {
-  due_.reserve(workers_.size());
-  gradients_.reserve(workers_.size());
+Shard::Shard(ShardOptions options, WeightsPool::Allocate allocate, WeightsPool::Settle settle)
+    : options_(options), pool_(std::move(allocate), std::move(settle)), members_(options.workers) {
+  due_.reserve(static_cast<std::size_t>(options.workers));
 }
 
-Shard::Answers Shard::on_join(const JoinRequest& request) {
-  SYNCOPATE_RETURN_IF_ERROR(check(request));
-  if (request.worker == kChief) SYNCOPATE_RETURN_IF_ERROR(weights_.create(request.weights));
-  Worker& worker = of(request.worker);
-  worker.state = State::kJoined;
-  worker.layout_hash = request.layout_hash;
-  worker.arena_size = request.arena_size;
-  worker.owed = true;
-  return due();
-}
-
-Shard::Answers Shard::on_push(const PushRequest& request) {
-  SYNCOPATE_RETURN_IF_ERROR(check(request));
-  weights_.buffers().returned(request.worker);
-  Worker& worker = of(request.worker);
-  worker.staleness = version() - request.version;
-  worker.clock = request.clock;
-  worker.owed = true;
-  ++counters_.pushes;
-  if (options_.consistency.updates_together()) {
-    worker.gradient = request.gradient;
-    worker.learning_rate = request.learning_rate;
-  } else {
-    counters_.staleness_sum += worker.staleness;
-    counters_.staleness_max = std::max(counters_.staleness_max, worker.staleness);
-    SYNCOPATE_RETURN_IF_ERROR(weights_.update({&request.gradient, 1}, request.learning_rate));
-  }
-  return due();
-}
-
-Shard::Answers Shard::on_leave(int worker) {
-  if (!started_ || of(worker).state != State::kJoined)
-    return refuse(fmt::format("worker {} is not in the job", worker));
-  if (of(worker).owed) return refuse(fmt::format("worker {} leaves before its last push was answered", worker));
-  weights_.buffers().returned(worker);
-  of(worker).state = State::kLeaving;
-  return due();
-}
-
-Shard::Answers Shard::on_worker_lost(int worker) {
-  Worker& lost = of(worker);
-  if (lost.state != State::kLost && lost.state != State::kFinished) {
-    lost.state = State::kLost;
-    lost.owed = false;
-    lost.gradient = {};
-    ++counters_.workers_lost;
-  }
-  return due();
-}
-
-bool Shard::done() const { return !any(State::kExpected) && !any(State::kJoined) && !any(State::kLeaving); }
-
-ShardCounters Shard::counters() const {
-  ShardCounters counters = counters_;
-  counters.updates = version();
-  counters.copies = weights_.buffers().copies();
-  return counters;
-}
-
-bool Shard::any(State state) const {
-  return std::any_of(workers_.begin(), workers_.end(), [&](const Worker& worker) { return worker.state == state; });
-}
-
-std::int64_t Shard::slowest_clock() const {
-  std::int64_t slowest = std::numeric_limits<std::int64_t>::max();
-  for (const Worker& worker : workers_) {
-    if (worker.live()) slowest = std::min(slowest, worker.clock);
-  }
-  return slowest;
-}
-
-Status Shard::check(const JoinRequest& request) const {
-  if (of(request.worker).state != State::kExpected) {
-    return refuse(fmt::format("worker {} has joined before or is lost", request.worker));
-  }
-  if (request.arena_size > kLargestArena) {
-    return refuse(fmt::format("an arena of {} floats; at most {}", request.arena_size, kLargestArena));
-  }
-  const std::size_t shard = static_cast<std::size_t>(options_.shard);
-  const std::size_t expected = request.worker == kChief ? options_.group.ranges(request.arena_size)[shard].size() : 0;
-  if (request.weights.size() != expected) {
-    return refuse(
-        fmt::format("worker {} joins with {} weights instead of {}", request.worker, request.weights.size(), expected));
-  }
-  return Status();
-}
-
-Status Shard::check(const PushRequest& request) const {
-  const Worker& worker = of(request.worker);
-  if (!started_ || worker.state != State::kJoined) {
-    return refuse(fmt::format("a push from worker {}, which is not in the job", request.worker));
-  }
-  if (worker.owed || request.clock != worker.clock + 1) {
-    return refuse(fmt::format("push {} from worker {}, which has pushed {} times and {}", request.clock, request.worker,
-                              worker.clock, worker.owed ? "waits for an answer" : "has its answer"));
-  }
-  if (request.version != worker.version) {
-    return refuse(fmt::format("worker {} pushes a gradient from version {} of the weights, but was given {}",
-                              request.worker, request.version, worker.version));
-  }
-  if (!std::isfinite(request.learning_rate) || request.learning_rate < 0) {
-    return refuse(fmt::format("a learning rate of {}", request.learning_rate));
-  }
-  if (request.gradient.empty() || request.gradient.size() != weights_.current().size()) {
-    return refuse(
-        fmt::format("a gradient of {} floats instead of {}", request.gradient.size(), weights_.current().size()));
-  }
-  return Status();
-}
-
-Shard::Answers Shard::due() {
+Shard::Answers Shard::on_join(int worker, const ArenaClaim& claim) {
   due_.clear();
+  SYNCOPATE_RETURN_IF_ERROR(members_.join(worker, claim));
+  if (worker == kChief) {
+    chief_has_joined_ = true;
+    SYNCOPATE_RETURN_IF_ERROR(pool_.reserve(claim.shard_size));
+    for (std::uint64_t i = 0; i < claim.chunks; ++i) {
+      chunks_.emplace_back(options_.consistency, options_.optimizer, members_, pool_);
+    }
+  }
   start_if_all_joined();
-  SYNCOPATE_RETURN_IF_ERROR(update_if_all_pushed());
-  const std::int64_t slowest = slowest_clock();
-  for (int worker = 0; worker < worker_count(); ++worker) {
-    if (started_ && of(worker).owed && options_.consistency.may_answer(of(worker).clock, slowest)) {
-      answer(worker, Answer::Kind::kWeights);
-    }
-  }
-  if (!any(State::kExpected) && !any(State::kJoined)) {
-    for (int worker = 0; worker < worker_count(); ++worker) {
-      if (of(worker).state == State::kLeaving) answer(worker, Answer::Kind::kFinalWeights);
-    }
-  }
   return std::span<const Answer>(due_);
 }
 
-void Shard::start_if_all_joined() {
-  if (started_ || !refusal_.empty() || any(State::kExpected)) return;
-  refusal_ = find_refusal();
-  started_ = refusal_.empty();
-  for (int worker = 0; worker < worker_count() && !started_; ++worker) {
-    if (of(worker).owed) answer(worker, Answer::Kind::kReject);
-  }
+Shard::Answers Shard::on_initial(int worker, std::size_t chunk, std::span<const float> weights) {
+  due_.clear();
+  SYNCOPATE_RETURN_IF_ERROR(check_initial(worker, chunk, weights));
+  SYNCOPATE_RETURN_IF_ERROR(chunks_[chunk].create(weights));
+  ++created_;
+  created_size_ += weights.size();
+  start_if_all_joined();
+  return std::span<const Answer>(due_);
 }
 
-std::string Shard::find_refusal() const {
-  if (!weights_.created()) return "the chief was lost before it had sent the initial weights";
-  const Worker& chief = of(kChief);
-  for (int i = 0; i < worker_count(); ++i) {
-    const Worker& worker = of(i);
-    if (worker.state != State::kJoined) continue;
-    if (worker.layout_hash != chief.layout_hash || worker.arena_size != chief.arena_size) {
-      return fmt::format("worker {} has layout {:016x} of {} floats, the chief {:016x} of {}", i, worker.layout_hash,
-                         worker.arena_size, chief.layout_hash, chief.arena_size);
-    }
+Shard::Answers Shard::on_push(const PushRequest& request) {
+  due_.clear();
+  if (!members_.started() || !members_.is_joined(request.worker)) {
+    return refuse(fmt::format("a push from worker {}, which is not in the job", request.worker));
   }
-  return {};
+  if (request.chunk >= chunks_.size()) {
+    return refuse(fmt::format("a push to chunk {} of {}", request.chunk, chunks_.size()));
+  }
+  SYNCOPATE_RETURN_IF_ERROR(chunks_[request.chunk].push(request));
+  answer_pushes(request.chunk);
+  return std::span<const Answer>(due_);
 }
 
-Status Shard::update_if_all_pushed() {
-  gradients_.clear();
-  float learning_rate = 0;
-  for (const Worker& worker : workers_) {
-    if (!worker.live()) continue;
-    if (worker.gradient.empty()) return Status();
-    if (gradients_.empty()) learning_rate = worker.learning_rate;
-    assert(worker.staleness == 0);
-    gradients_.push_back(worker.gradient);
+Shard::Answers Shard::on_leave(int worker) {
+  due_.clear();
+  if (owes_any(worker)) return refuse(fmt::format("worker {} leaves before its last push was answered", worker));
+  SYNCOPATE_RETURN_IF_ERROR(members_.leave(worker));
+  for (Chunk& chunk : chunks_) chunk.returned(worker);
+  return due_after_departure();
+}
+
+Shard::Answers Shard::on_worker_lost(int worker) {
+  due_.clear();
+  if (!members_.lose(worker)) return std::span<const Answer>(due_);
+  ++workers_lost_;
+  for (Chunk& chunk : chunks_) chunk.lose(worker);
+  start_if_all_joined();
+  return due_after_departure();
+}
+
+ShardCounters Shard::counters() const {
+  ShardCounters total;
+  total.workers_lost = workers_lost_;
+  for (const Chunk& chunk : chunks_) {
+    total.pushes += chunk.counters().pushes;
+    total.updates += chunk.weights().version();
+    total.staleness_sum += chunk.counters().staleness_sum;
+    total.staleness_max = std::max(total.staleness_max, chunk.counters().staleness_max);
+    total.copies += chunk.weights().copies();
   }
-  if (gradients_.empty()) return Status();
-  SYNCOPATE_RETURN_IF_ERROR(weights_.update(gradients_, learning_rate));
-  for (Worker& worker : workers_) worker.gradient = {};
+  return total;
+}
+
+Status Shard::check_initial(int worker, std::size_t chunk, std::span<const float> weights) const {
+  if (worker != kChief || !members_.is_joined(worker)) {
+    return refuse(fmt::format("initial weights from worker {}, which is not the chief of the job", worker));
+  }
+  if (chunk >= chunks_.size() || chunk != created_) {
+    return refuse(fmt::format("initial weights of chunk {}; {} of {} are there", chunk, created_, chunks_.size()));
+  }
+  const std::uint64_t left = members_.claim_of(worker).shard_size - created_size_;
+  const bool is_last = chunk + 1 == chunks_.size();
+  if (weights.empty() || weights.size() > left || (is_last && weights.size() < left)) {
+    return refuse(fmt::format("{} initial weights of chunk {}, where {} are left", weights.size(), chunk, left));
+  }
   return Status();
 }
 
-void Shard::answer(int worker, Answer::Kind kind) {
-  Worker& to = of(worker);
-  to.owed = false;
-  to.version = version();
-  if (kind != Answer::Kind::kWeights) to.state = State::kFinished;
-  Answer& answer = due_.emplace_back();
-  answer.kind = kind;
-  answer.worker = worker;
-  answer.clock = to.clock;
-  answer.version = to.version;
-  answer.staleness = to.staleness;
-  if (kind == Answer::Kind::kReject) return;
-  const WeightsBuffers::Loan loan = weights_.buffers().lend(worker);
-  answer.weights = loan.weights;
-  answer.pending = loan.pending;
+bool Shard::owes_any(int worker) const {
+  return std::any_of(chunks_.begin(), chunks_.end(), [&](const Chunk& chunk) { return chunk.owes(worker); });
+}
+
+void Shard::start_if_all_joined() {
+  if (!members_.start_if_all_joined(has_all_weights())) return;
+  for (int worker = 0; worker < options_.workers; ++worker) {
+    if (!members_.is_joined(worker)) continue;
+    due_.push_back({.kind = members_.started() ? Answer::Kind::kWelcome : Answer::Kind::kReject, .worker = worker});
+    if (!members_.started()) members_.finish(worker);
+    for (std::size_t chunk = 0; chunk < chunks_.size() && members_.started(); ++chunk) answer(worker, chunk);
+  }
+}
+
+void Shard::answer_pushes(std::size_t chunk) {
+  for (int worker = 0; worker < options_.workers; ++worker) {
+    if (chunks_[chunk].may_answer(worker)) answer(worker, chunk);
+  }
+}
+
+void Shard::end_if_all_left() {
+  if (!members_.started() || members_.any_live()) return;
+  for (int worker = 0; worker < options_.workers; ++worker) {
+    if (!members_.is_leaving(worker)) continue;
+    due_.push_back({.kind = Answer::Kind::kFarewell, .worker = worker});
+    for (std::size_t chunk = 0; chunk < chunks_.size(); ++chunk) answer(worker, chunk);
+    members_.finish(worker);
+  }
+}
+
+void Shard::answer(int worker, std::size_t chunk) {
+  due_.push_back(
+      {.kind = Answer::Kind::kWeights, .worker = worker, .chunk = chunk, .weights = chunks_[chunk].answer(worker)});
+}
+
+// Those who stay may be waiting for nothing but the one who has gone.
+Shard::Answers Shard::due_after_departure() {
+  for (std::size_t chunk = 0; chunk < chunks_.size() && members_.started(); ++chunk) {
+    SYNCOPATE_RETURN_IF_ERROR(chunks_[chunk].update_if_all_pushed());
+    answer_pushes(chunk);
+  }
+  end_if_all_left();
+  return std::span<const Answer>(due_);
 }
 
 }  // namespace syncopate::ps

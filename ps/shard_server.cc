@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
 #include <cassert>
 #include <utility>
 
@@ -18,13 +19,6 @@ constexpr std::size_t kLongestReason = kMaxHeaderBytes - 16;
 // Of dropped messages only the first few are logged; all are counted.
 constexpr std::int64_t kLoggedDrops = 10;
 
-ShardOptions shard_options(const ShardServerOptions& options, const Transport& transport) {
-  return {.group = options.group,
-          .shard = options.group.shard_of_rank(transport.rank()),
-          .consistency = options.consistency,
-          .optimizer = options.optimizer};
-}
-
 }  // namespace
 
 ShardServer::ShardServer(ShardServerOptions options, Transport& transport, const Clock& clock)
@@ -33,16 +27,15 @@ ShardServer::ShardServer(ShardServerOptions options, Transport& transport, const
       clock_(clock),
       number_(options_.group.shard_of_rank(transport.rank())),
       shard_(
-          shard_options(options_, transport),
+          {.workers = options_.group.workers, .consistency = options_.consistency, .optimizer = options_.optimizer},
           [&transport](std::size_t elements) { return allocate_floats(transport, elements); },
-          [this](const PendingSends& pending) { return transport_.wait(pending, clock_.now() + options_.timeout); }),
-      held_(static_cast<std::size_t>(options_.group.workers)) {
+          [this](const PendingSends& pending) { return transport_.wait(pending, clock_.now() + options_.timeout); }) {
   assert(transport.size() == options_.group.size() && number_ >= 0);
 }
 
 Status ShardServer::serve() {
   const Status status = serve_until_done();
-  for (std::optional<Message>& message : held_) message.reset();
+  held_.clear();
   return status.in(fmt::format("shard {}", number_));
 }
 
@@ -65,10 +58,14 @@ Status ShardServer::serve_until_done() {
 }
 
 Status ShardServer::wait_for_last_sends() {
-  if (last_sends_ == nullptr) return Status();
-  const Status status = transport_.wait(*last_sends_, clock_.now() + options_.timeout);
-  if (status.code() != Code::kDeadlineExceeded) return status;
-  spdlog::warn("shard {}: a worker has not read the final weights for {:.3g} s", number_, seconds(options_.timeout));
+  const TimePoint deadline = clock_.now() + options_.timeout;
+  for (const PendingSends* sends : final_sends_) {
+    const Status status = transport_.wait(*sends, deadline);
+    if (status.ok()) continue;
+    if (status.code() != Code::kDeadlineExceeded) return status;
+    spdlog::warn("shard {}: a worker has not read the final weights for {:.3g} s", number_, seconds(options_.timeout));
+    break;
+  }
   return Status();
 }
 
@@ -86,7 +83,9 @@ Status ShardServer::take_lost_workers() {
   }
   for (const int worker : lost) {
     spdlog::warn("shard {}: goes on without worker {}", number_, worker);
-    SYNCOPATE_RETURN_IF_ERROR(finish(worker, shard_.on_worker_lost(worker)));
+    const Shard::Answers answers = shard_.on_worker_lost(worker);
+    for (std::size_t chunk = 0; chunk < shard_.chunks(); ++chunk) let_go_of_gradients(chunk);
+    SYNCOPATE_RETURN_IF_ERROR(finish(worker, answers));
   }
   return Status();
 }
@@ -98,35 +97,55 @@ Status ShardServer::handle(Message message) {
     return Status();
   }
   const Shard::Answers answers = dispatch(message);
-  if (answers.ok() && shard_.holds_gradient(from)) {
-    held_[static_cast<std::size_t>(from)] = std::move(message);
+  const bool is_push = answers.ok() && incoming_.has_push();
+  const std::size_t chunk = is_push ? incoming_.push().chunk() : 0;
+  if (is_push && shard_.holds_gradient(from, chunk)) {
+    held(from, chunk) = std::move(message);
   } else {
     message = Message();  // its sender gets its memory back before its answer
   }
+  if (is_push) let_go_of_gradients(chunk);
   return finish(from, answers);
 }
 
 Shard::Answers ShardServer::dispatch(const Message& message) {
   const int from = message.from();
-  if (!header_.ParseFromString(message.header()) || message.payload().size() % sizeof(float) != 0) {
+  if (!incoming_.ParseFromString(message.header()) || message.payload().size() % sizeof(float) != 0) {
     return Status(Code::kInvalidArgument, "its bytes are not a message to a shard");
   }
-  switch (header_.kind_case()) {
+  switch (incoming_.kind_case()) {
     case wire::Header::kJoin:
-      return shard_.on_join({.worker = from,
-                             .layout_hash = header_.join().layout_hash(),
-                             .arena_size = header_.join().arena_size(),
-                             .weights = message.floats()});
+      return shard_.on_join(from, {.layout_hash = incoming_.join().layout_hash(),
+                                   .arena_size = incoming_.join().arena_size(),
+                                   .shard_size = incoming_.join().shard_size(),
+                                   .chunks = incoming_.join().chunks()});
+    case wire::Header::kInitial:
+      return shard_.on_initial(from, incoming_.initial().chunk(), message.floats());
     case wire::Header::kPush:
       return shard_.on_push({.worker = from,
-                             .clock = header_.push().clock(),
-                             .version = header_.push().version(),
-                             .learning_rate = static_cast<float>(header_.push().learning_rate()),
+                             .chunk = incoming_.push().chunk(),
+                             .clock = incoming_.push().clock(),
+                             .version = incoming_.push().version(),
+                             .learning_rate = static_cast<float>(incoming_.push().learning_rate()),
                              .gradient = message.floats()});
     case wire::Header::kLeave:
       return shard_.on_leave(from);
     default:
-      return Status(Code::kInvalidArgument, "neither join nor push nor leave");
+      return Status(Code::kInvalidArgument, "no message that a worker sends to a shard");
+  }
+}
+
+Message& ShardServer::held(int worker, std::size_t chunk) {
+  const auto workers = static_cast<std::size_t>(options_.group.workers);
+  held_.resize(std::max(held_.size(), shard_.chunks() * workers));
+  return held_[chunk * workers + static_cast<std::size_t>(worker)];
+}
+
+// Of those that the shard has used, or will not use any more.
+void ShardServer::let_go_of_gradients(std::size_t chunk) {
+  if (held_.empty()) return;
+  for (int worker = 0; worker < options_.group.workers; ++worker) {
+    if (!shard_.holds_gradient(worker, chunk)) held(worker, chunk) = Message();
   }
 }
 
@@ -136,27 +155,36 @@ Status ShardServer::finish(int from, const Shard::Answers& answers) {
     drop(from, answers.status().message());
     return Status();
   }
-  for (int worker = 0; worker < options_.group.workers; ++worker) {
-    if (!shard_.holds_gradient(worker)) held_[static_cast<std::size_t>(worker)].reset();
+  bool is_final = false;
+  for (const Answer& answer : *answers) {
+    is_final = is_final || answer.kind == Answer::Kind::kFarewell;
+    if (is_final && answer.kind == Answer::Kind::kWeights) final_sends_.push_back(answer.weights.pending);
+    SYNCOPATE_RETURN_IF_ERROR(send(answer));
   }
-  for (const Answer& answer : *answers) SYNCOPATE_RETURN_IF_ERROR(send(answer));
   return Status();
 }
 
 Status ShardServer::send(const Answer& answer) {
-  if (answer.kind == Answer::Kind::kReject) {
-    header_.mutable_reject()->set_reason(shard_.refusal().substr(0, kLongestReason));
-  } else {
-    wire::Weights& weights = *header_.mutable_weights();
-    weights.set_clock(answer.clock);
-    weights.set_version(answer.version);
-    weights.set_staleness(answer.staleness);
-    weights.set_final(answer.kind == Answer::Kind::kFinalWeights);
-    if (weights.final()) last_sends_ = answer.pending;
+  switch (answer.kind) {
+    case Answer::Kind::kWelcome:
+      outgoing_.mutable_welcome();
+      break;
+    case Answer::Kind::kFarewell:
+      outgoing_.mutable_farewell();
+      break;
+    case Answer::Kind::kReject:
+      outgoing_.mutable_reject()->set_reason(shard_.refusal().substr(0, kLongestReason));
+      break;
+    case Answer::Kind::kWeights:
+      wire::Weights& weights = *outgoing_.mutable_weights();
+      weights.set_chunk(answer.chunk);
+      weights.set_clock(answer.weights.clock);
+      weights.set_version(answer.weights.version);
+      weights.set_staleness(answer.weights.staleness);
   }
-  header_.SerializeToString(&header_bytes_);
-  const Status status = transport_.send(answer.worker, header_bytes_, std::as_bytes(answer.weights), answer.pending,
-                                        clock_.now() + options_.timeout);
+  outgoing_.SerializeToString(&outgoing_bytes_);
+  const Status status = transport_.send(answer.worker, outgoing_bytes_, std::as_bytes(answer.weights.weights),
+                                        answer.weights.pending, clock_.now() + options_.timeout);
   if (status.ok() || status.code() == Code::kCancelled) return status;
   spdlog::warn("shard {}: worker {} cannot be answered: {}", number_, answer.worker, status.message());
   worker_lost(answer.worker);

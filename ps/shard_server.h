@@ -4,13 +4,13 @@
 
 #include <cstdint>
 #include <mutex>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "common/clock.h"
 #include "common/status.h"
 #include "common/transport/transport.h"
+#include "ps/group.h"
 #include "ps/shard.h"
 #include "ps/wire.pb.h"
 
@@ -52,6 +52,8 @@ class ShardServer {
   Status handle(Message message);
   Shard::Answers dispatch(const Message& message);
   Status finish(int from, const Shard::Answers& answers);
+  Message& held(int worker, std::size_t chunk);
+  void let_go_of_gradients(std::size_t chunk);
   Status send(const Answer& answer);
   void drop(int from, const std::string& reason);
 
@@ -60,10 +62,10 @@ class ShardServer {
   const Clock& clock_;
   int number_;  // of the shard
   Shard shard_;
-  std::vector<std::optional<Message>> held_;  // by worker: the push whose gradient the shard still needs
-  const PendingSends* last_sends_ = nullptr;  // of final weights
-  wire::Header header_;                       // reused, as is the next
-  std::string header_bytes_;
+  std::vector<Message> held_;                     // by chunk, then worker: pushes whose gradients the shard still needs
+  std::vector<const PendingSends*> final_sends_;  // of weights behind a farewell
+  wire::Header incoming_, outgoing_;              // reused, as is the next
+  std::string outgoing_bytes_;
   std::int64_t dropped_ = 0;
 
   std::mutex mutex_;

@@ -242,7 +242,7 @@ class ShmTransport final : public Transport {
   Status wait_for(Ready&& ready, TimePoint deadline, const char* late) {
     if (ready()) return Status();
     TimePoint now = clock_.now();
-    for (const TimePoint spin_until = now + kSpin; now < spin_until; now = clock_.now()) {
+    for (const TimePoint spin_until = std::min(now + kSpin, deadline); now < spin_until; now = clock_.now()) {
       sched_yield();
       if (ready()) return Status();
     }

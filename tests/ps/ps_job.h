@@ -19,6 +19,10 @@ struct PsJobOptions {
   std::string consistency = "async";
   OptimizerConfig optimizer{.kind = OptimizerKind::kSgd};
   std::string wire = "inproc";
+  std::size_t chunk_bytes = 256 * 1024;
+  std::size_t window_bytes = 8 * 1024 * 1024;
+  int pipeline_depth = 0;
+  PushScheduler::Order push_order = PushScheduler::Order::kFifo;
   Duration worker_timeout = std::chrono::seconds(60);
 };
 
@@ -44,8 +48,13 @@ class PsJob {
   void run(const WorkerBody& body) {
     testing_support::run_ranks(options_.group.size(), [&](int rank) {
       if (options_.group.is_worker(rank)) {
-        PsStrategy strategy({.group = options_.group, .timeout = options_.worker_timeout}, endpoint(rank), clock_,
-                            nullptr);
+        PsStrategy strategy({.group = options_.group,
+                             .sharding = {.chunk_bytes = options_.chunk_bytes},
+                             .push_order = options_.push_order,
+                             .window_bytes = options_.window_bytes,
+                             .pipeline_depth = options_.pipeline_depth,
+                             .timeout = options_.worker_timeout},
+                            endpoint(rank), clock_, nullptr);
         body(rank, strategy);
       } else {
         const auto shard = static_cast<std::size_t>(options_.group.shard_of_rank(rank));

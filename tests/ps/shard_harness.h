@@ -1,4 +1,4 @@
-// A Shard with the memory of a test, and workers that behave, as the transport would show them to it.
+// A Shard of one chunk with the memory of a test, and workers that behave, as the transport would show them to it.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "common/aligned_buffer.h"
+#include "ps/group.h"
 #include "ps/shard.h"
 
 namespace syncopate::ps {
@@ -22,10 +23,7 @@ class ShardHarness {
       : workers_(static_cast<std::size_t>(workers)),
         elements_(elements),
         shard(
-            {.group = {.workers = workers},
-             .shard = 0,
-             .consistency = *Consistency::parse(consistency),
-             .optimizer = optimizer},
+            {.workers = workers, .consistency = *Consistency::parse(consistency), .optimizer = optimizer},
             [this](std::size_t size) { return Result<std::span<float>>(memory_.emplace_back(size).span()); },
             [](const PendingSends&) { return Status(Code::kInternal, "waited for a reader"); }) {}
 
@@ -39,17 +37,22 @@ class ShardHarness {
     bool lost = false;
     std::vector<float> weights;  // of the last answer
     std::vector<float> gradient;
-    std::vector<Answer> answers;  // to its pushes and its leave
-    std::optional<Answer> reads;  // weights in the shard's memory that it still reads
+    std::vector<Chunk::Answer> answers;   // behind the greetings, and to its pushes
+    std::vector<Answer::Kind> greetings;  // welcome, farewell, rejection
+    std::optional<Chunk::Answer> reads;   // weights in the shard's memory that it still reads
   };
 
   Worker& worker(int rank) { return workers_[static_cast<std::size_t>(rank)]; }
   int worker_count() const { return static_cast<int>(workers_.size()); }
 
+  ArenaClaim claim(std::uint64_t hash = kHash) const {
+    return {.layout_hash = hash, .arena_size = elements_, .shard_size = elements_, .chunks = 1};
+  }
+
   void join(int rank, std::uint64_t hash = kHash) {
-    std::vector<float> initial(rank == kChief ? elements_ : 0, 0.0f);
     worker(rank).joined = worker(rank).waiting = true;
-    take(shard.on_join({.worker = rank, .layout_hash = hash, .arena_size = elements_, .weights = initial}));
+    take(shard.on_join(rank, claim(hash)));
+    if (rank == kChief) take(shard.on_initial(rank, 0, std::vector<float>(elements_, 0.0f)));
   }
 
   void join_all() {
@@ -75,7 +78,7 @@ class ShardHarness {
                         .gradient = from.gradient}));
     // A gradient that is not held may be overwritten at once.
     for (int i = 0; i < worker_count(); ++i) {
-      if (!shard.holds_gradient(i)) std::fill(worker(i).gradient.begin(), worker(i).gradient.end(), -1e30f);
+      if (!shard.holds_gradient(i, 0)) std::fill(worker(i).gradient.begin(), worker(i).gradient.end(), -1e30f);
     }
   }
 
@@ -92,7 +95,14 @@ class ShardHarness {
     take(shard.on_worker_lost(rank));
   }
 
-  std::size_t buffers() const { return memory_.size(); }
+  std::span<const float> weights() const { return shard.chunk(0).weights().current(); }
+  std::int64_t version() const { return shard.chunk(0).weights().version(); }
+  // Floats that the shard has taken.
+  std::size_t memory() const {
+    std::size_t floats = 0;
+    for (const AlignedBuffer& buffer : memory_) floats += buffer.size();
+    return floats;
+  }
 
  private:
   void take(const Shard::Answers& answers) {
@@ -101,16 +111,19 @@ class ShardHarness {
       Worker& to = worker(answer.worker);
       EXPECT_TRUE(to.waiting) << "worker " << answer.worker << " is answered though it asked for nothing";
       EXPECT_FALSE(to.lost);
-      EXPECT_EQ(answer.clock, to.clock);
-      to.waiting = false;
-      to.left = answer.kind != Answer::Kind::kWeights;
-      to.version = answer.version;
-      to.weights.assign(answer.weights.begin(), answer.weights.end());
-      to.answers.push_back(answer);
-      if (answer.pending != nullptr) {
-        answer.pending->counter()->fetch_add(1);
-        to.reads = answer;
+      if (answer.kind != Answer::Kind::kWeights) {
+        to.greetings.push_back(answer.kind);
+        to.left = answer.kind != Answer::Kind::kWelcome;
+        to.waiting = answer.kind != Answer::Kind::kReject;
+        continue;
       }
+      EXPECT_EQ(answer.weights.clock, to.clock);
+      to.waiting = false;
+      to.version = answer.weights.version;
+      to.weights.assign(answer.weights.weights.begin(), answer.weights.weights.end());
+      to.answers.push_back(answer.weights);
+      answer.weights.pending->counter()->fetch_add(1);
+      to.reads = answer.weights;
     }
   }
 

@@ -3,6 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <deque>
+
+#include "common/aligned_buffer.h"
 #include "common/random.h"
 #include "tests/ps/shard_harness.h"
 
@@ -36,15 +39,17 @@ TEST(Shard, RejectsAllWorkersWhenOneHasAnotherLayoutAndNamesIt) {
   job.join(1);
   job.join(2, 0xBAD);
   EXPECT_TRUE(job.shard.done());
-  EXPECT_EQ(job.shard.refusal(), "worker 2 has layout 0000000000000bad of 8 floats, the chief 0000000000c0ffee of 8");
-  for (int rank = 0; rank < 3; ++rank) EXPECT_EQ(job.worker(rank).answers[0].kind, Answer::Kind::kReject);
+  EXPECT_EQ(job.shard.refusal(),
+            "worker 2 has layout 0000000000000bad of 8 floats in 1 chunks, "
+            "the chief layout 0000000000c0ffee of 8 floats in 1 chunks");
+  for (int rank = 0; rank < 3; ++rank) EXPECT_EQ(job.worker(rank).greetings[0], Answer::Kind::kReject);
 }
 
 TEST(Shard, RejectsAllWorkersWhenTheChiefIsLostBeforeItsWeightsCame) {
   ShardHarness job(2, "async", 8);
   job.join(1);
   job.lose(0);
-  EXPECT_EQ(job.worker(1).answers[0].kind, Answer::Kind::kReject);
+  EXPECT_EQ(job.worker(1).greetings[0], Answer::Kind::kReject);
   EXPECT_THAT(job.shard.refusal(), HasSubstr("chief was lost"));
   EXPECT_TRUE(job.shard.done());
 }
@@ -81,7 +86,7 @@ TEST(Shard, DefersPullUntilSlowestWorkerIsWithinBound) {
   EXPECT_FALSE(job.worker(0).waiting);
   job.push(0, 2);
   EXPECT_TRUE(job.worker(0).waiting);
-  EXPECT_THAT(job.shard.weights(), Each(-3.0f));  // applied all the same
+  EXPECT_THAT(job.weights(), Each(-3.0f));  // applied all the same
   job.push(1, 4);
   EXPECT_FALSE(job.worker(0).waiting);
   EXPECT_THAT(job.worker(0).weights, Each(-7.0f));  // the weights of the moment it was answered
@@ -92,12 +97,12 @@ TEST(Shard, AppliesTheMeanOnceAllWorkersHavePushedInSync) {
   job.join_all();
   job.push(1, 2);
   EXPECT_TRUE(job.worker(1).waiting);
-  EXPECT_TRUE(job.shard.holds_gradient(1));
-  EXPECT_EQ(job.shard.version(), 0);
+  EXPECT_TRUE(job.shard.holds_gradient(1, 0));
+  EXPECT_EQ(job.version(), 0);
   job.push(0, 4);
-  EXPECT_FALSE(job.shard.holds_gradient(1));
+  EXPECT_FALSE(job.shard.holds_gradient(1, 0));
   for (int rank = 0; rank < 2; ++rank) EXPECT_THAT(job.worker(rank).weights, Each(-3.0f));
-  EXPECT_EQ(job.shard.version(), 1);
+  EXPECT_EQ(job.version(), 1);
 }
 
 TEST(Shard, GivesTheSameBitsInSyncWhateverTheOrderOfArrivalForEveryOptimizer) {
@@ -118,7 +123,7 @@ TEST(Shard, GivesTheSameBitsInSyncWhateverTheOrderOfArrivalForEveryOptimizer) {
         for (std::size_t i = ranks.size(); i > 1; --i) std::swap(ranks[i - 1], ranks[arrival.below(i)]);
         for (const int rank : ranks) job.push(rank, of_worker[static_cast<std::size_t>(rank)], 0.1f);
       }
-      results.emplace_back(job.shard.weights().begin(), job.shard.weights().end());
+      results.emplace_back(job.weights().begin(), job.weights().end());
       EXPECT_EQ(job.shard.counters().copies, 0);
     }
     for (const std::vector<float>& result : results) EXPECT_EQ(result, results[0]);
@@ -143,7 +148,7 @@ TEST(Shard, UpdatesInSyncAsTheOptimizerWouldFromTheSum) {
                             {.learning_rate = 0.1f, .gradient_scale = 1.0f / 3, .number = number});
     for (const int rank : {2, 0, 1}) job.push(rank, gradients[static_cast<std::size_t>(rank)], 0.1f);
   }
-  EXPECT_TRUE(std::equal(weights.span().begin(), weights.span().end(), job.shard.weights().begin()));
+  EXPECT_TRUE(std::equal(weights.span().begin(), weights.span().end(), job.weights().begin()));
 }
 
 TEST(Shard, CountsAdamsBiasCorrectionByTheShardsUpdatesWhenPushesAreAppliedSingly) {
@@ -156,10 +161,42 @@ TEST(Shard, CountsAdamsBiasCorrectionByTheShardsUpdatesWhenPushesAreAppliedSingl
     const float value = static_cast<float>(rank) + 0.5f;
     std::fill(gradient.span().begin(), gradient.span().end(), value);
     Optimizer(config).apply(weights.span(), std::as_const(gradient).span(), state, 0,
-                            {.learning_rate = 0.1f, .number = job.shard.version() + 1});
+                            {.learning_rate = 0.1f, .number = job.version() + 1});
     job.push(rank, value, 0.1f);
   }
-  EXPECT_TRUE(std::equal(weights.span().begin(), weights.span().end(), job.shard.weights().begin()));
+  EXPECT_TRUE(std::equal(weights.span().begin(), weights.span().end(), job.weights().begin()));
+}
+
+TEST(Shard, ChunksHaveClocksAndVersionsOfTheirOwn) {
+  std::deque<AlignedBuffer> memory;
+  Shard shard(
+      {.workers = 2, .consistency = *Consistency::parse("sync"), .optimizer = {}},
+      [&](std::size_t size) { return Result<std::span<float>>(memory.emplace_back(size).span()); },
+      [](const PendingSends&) { return Status(); });
+  const ArenaClaim claim{.layout_hash = 1, .arena_size = 64, .shard_size = 48, .chunks = 2};
+  ASSERT_TRUE(shard.on_join(0, claim).ok());
+  ASSERT_TRUE(shard.on_initial(0, 0, std::vector<float>(32, 1.0f)).ok());
+  ASSERT_TRUE(shard.on_join(1, claim)->empty());
+  const Shard::Answers welcome = shard.on_initial(0, 1, std::vector<float>(16, 2.0f));
+  ASSERT_EQ(welcome->size(), 6u);  // for each worker a greeting and two chunks
+  EXPECT_EQ((*welcome)[3].kind, Answer::Kind::kWelcome);
+  EXPECT_THAT((*welcome)[4].weights.weights, Each(1.0f));
+  EXPECT_THAT((*welcome)[5].weights.weights, Each(2.0f));
+
+  const std::vector<float> large(32, 1.0f), small(16, 1.0f);
+  const auto push = [&](int worker, std::size_t chunk) {
+    return shard.on_push(
+        {.worker = worker, .chunk = chunk, .clock = 1, .learning_rate = 1, .gradient = chunk == 0 ? large : small});
+  };
+  EXPECT_TRUE(push(0, 0)->empty());
+  EXPECT_TRUE(push(1, 1)->empty());
+  EXPECT_TRUE(shard.holds_gradient(0, 0) && shard.holds_gradient(1, 1));
+  const Shard::Answers answers = push(0, 1);
+  ASSERT_EQ(answers->size(), 2u);
+  EXPECT_EQ((*answers)[0].chunk, 1u);
+  EXPECT_THAT((*answers)[0].weights.weights, Each(1.0f));
+  EXPECT_EQ(shard.chunk(0).weights().version(), 0);
+  EXPECT_EQ(shard.chunk(1).weights().version(), 1);
 }
 
 TEST(Shard, NeverCopiesForOneWorker) {
@@ -168,8 +205,8 @@ TEST(Shard, NeverCopiesForOneWorker) {
     job.join_all();
     for (int i = 0; i < 10; ++i) job.push(0, 1);
     EXPECT_EQ(job.shard.counters().copies, 0) << consistency;
-    EXPECT_EQ(job.buffers(), 1u);
-    EXPECT_THAT(job.shard.weights(), Each(-10.0f));
+    EXPECT_EQ(job.memory(), 8u);
+    EXPECT_THAT(job.weights(), Each(-10.0f));
   }
 }
 
@@ -184,7 +221,7 @@ TEST(Shard, LeaversGetTheFinalWeightsOnceNobodyTrainsAnyMore) {
   job.leave(1);
   EXPECT_TRUE(job.shard.done());
   for (int rank = 0; rank < 2; ++rank) {
-    EXPECT_EQ(job.worker(rank).answers.back().kind, Answer::Kind::kFinalWeights);
+    EXPECT_EQ(job.worker(rank).greetings.back(), Answer::Kind::kFarewell);
     EXPECT_THAT(job.worker(rank).weights, Each(-7.0f));
   }
 }
@@ -204,7 +241,7 @@ TEST(Shard, GoesOnWithoutALostWorkerAndDropsWhatItHeldOfIt) {
   job.push(2, 100);
   job.push(0, 2);
   job.lose(2);
-  EXPECT_FALSE(job.shard.holds_gradient(2));
+  EXPECT_FALSE(job.shard.holds_gradient(2, 0));
   EXPECT_TRUE(job.worker(0).waiting);
   job.push(1, 4);
   EXPECT_THAT(job.worker(0).weights, Each(-3.0f));  // the mean of those that are left
@@ -218,7 +255,7 @@ TEST(Shard, IsDoneWhenTheLastWorkerIsLost) {
   EXPECT_FALSE(job.shard.done());
   job.lose(1);
   EXPECT_TRUE(job.shard.done());
-  EXPECT_EQ(job.worker(0).answers.back().kind, Answer::Kind::kFinalWeights);
+  EXPECT_EQ(job.worker(0).greetings.back(), Answer::Kind::kFarewell);
 }
 
 TEST(Shard, TakesTheLossOfAWorkerTwiceAsOnce) {
@@ -245,11 +282,28 @@ TEST(Shard, RefusesWhatCannotBeRightAndChangesNothing) {
   };
   expect_refused(job.shard.on_push(good));  // before it has joined
   expect_refused(job.shard.on_leave(0));
-  expect_refused(job.shard.on_join({.worker = 0, .arena_size = 8, .weights = longer}));
-  expect_refused(job.shard.on_join({.worker = 1, .arena_size = 8, .weights = gradient}));
-  expect_refused(job.shard.on_join({.worker = 0, .arena_size = ~std::uint64_t{0}, .weights = gradient}));
-  job.join_all();
-  expect_refused(job.shard.on_join({.worker = 0, .arena_size = 8, .weights = gradient}));
+  const auto with_claim = [&](auto change) {
+    ArenaClaim claim = job.claim();
+    change(claim);
+    return job.shard.on_join(0, claim);
+  };
+  expect_refused(with_claim([](ArenaClaim& c) { c.arena_size = ~std::uint64_t{0}; }));
+  expect_refused(with_claim([](ArenaClaim& c) { c.shard_size = c.arena_size + 1; }));
+  expect_refused(with_claim([](ArenaClaim& c) { c.chunks = c.shard_size + 1; }));
+  expect_refused(job.shard.on_initial(0, 0, gradient));  // before it has joined
+  ASSERT_TRUE(job.shard.on_join(0, job.claim()).ok());
+  expect_refused(job.shard.on_initial(0, 0, longer));
+  expect_refused(job.shard.on_initial(0, 0, std::span(gradient).first(7)));
+  expect_refused(job.shard.on_initial(0, 0, {}));
+  expect_refused(job.shard.on_initial(0, 1, gradient));
+  expect_refused(job.shard.on_initial(1, 0, gradient));
+  expect_refused(job.shard.on_push(good));  // before it has started
+  ASSERT_TRUE(job.shard.on_initial(0, 0, std::vector<float>(8, 0.0f)).ok());
+  expect_refused(job.shard.on_initial(0, 0, gradient));
+  job.worker(0).joined = job.worker(0).waiting = true;
+  job.join(1);
+  expect_refused(job.shard.on_join(0, job.claim()));
+  expect_refused(with([](PushRequest& r) { r.chunk = 1; }));
   expect_refused(with([](PushRequest& r) { r.clock = 0; }));
   expect_refused(with([](PushRequest& r) { r.clock = 2; }));
   expect_refused(with([](PushRequest& r) { r.version = 1; }));
@@ -258,11 +312,11 @@ TEST(Shard, RefusesWhatCannotBeRightAndChangesNothing) {
   expect_refused(with([](PushRequest& r) { r.learning_rate = -1; }));
   expect_refused(with([&](PushRequest& r) { r.gradient = longer; }));
   expect_refused(with([](PushRequest& r) { r.gradient = {}; }));
-  EXPECT_EQ(job.shard.version(), 0);
-  EXPECT_THAT(job.shard.weights(), Each(0.0f));
+  EXPECT_EQ(job.version(), 0);
+  EXPECT_THAT(job.weights(), Each(0.0f));
   job.push(0, 1);
   expect_refused(job.shard.on_push(good));  // once more
-  EXPECT_THAT(job.shard.weights(), Each(-1.0f));
+  EXPECT_THAT(job.weights(), Each(-1.0f));
 }
 
 TEST(Shard, RefusesAPushAndALeaveOfAWorkerThatIsOwedAnAnswer) {

@@ -1,0 +1,73 @@
+// Membership: which workers are in a shard's job, and whether it may start. Pure. One thread.
+//
+//   expected --join--> joined --leave--> leaving --all have left--> finished
+//      any of them but finished --> lost
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "common/status.h"
+
+namespace syncopate::ps {
+
+// What a worker says of the arena when it joins: all must say the same. Sizes are in floats.
+struct ArenaClaim {
+  std::uint64_t layout_hash = 0;
+  std::uint64_t arena_size = 0;
+  std::uint64_t shard_size = 0;  // of this shard's chunks together
+  std::uint64_t chunks = 0;      // of this shard
+
+  bool operator==(const ArenaClaim&) const = default;
+};
+
+class Membership {
+ public:
+  explicit Membership(int workers) : members_(static_cast<std::size_t>(workers)) {}
+
+  int workers() const { return static_cast<int>(members_.size()); }
+
+  // Fails with invalid argument if the worker has joined before or is lost.
+  Status join(int worker, const ArenaClaim& claim);
+  // Fails with invalid argument if the worker is not in the job, or the job has not started.
+  Status leave(int worker);
+  // False if it was gone before.
+  bool lose(int worker);
+  void finish(int worker) { of(worker).state = State::kFinished; }
+
+  // Once everybody has joined or is lost: starts the job, or says why it cannot start. `weights_complete`: the chief's
+  // initial weights are all there. True if this call started it or refused it.
+  bool start_if_all_joined(bool weights_complete);
+  bool started() const { return started_; }
+  // Why the job could not start; empty if it has, or still may.
+  const std::string& refusal() const { return refusal_; }
+
+  bool is_joined(int worker) const { return of(worker).state == State::kJoined; }
+  bool is_leaving(int worker) const { return of(worker).state == State::kLeaving; }
+  // May still push: the others wait for it.
+  bool is_live(int worker) const { return of(worker).state == State::kExpected || is_joined(worker); }
+  bool any_live() const;
+  // Everybody has finished or is lost.
+  bool done() const;
+
+  const ArenaClaim& claim_of(int worker) const { return of(worker).claim; }
+
+ private:
+  enum class State { kExpected, kJoined, kLeaving, kFinished, kLost };
+
+  struct Member {
+    State state = State::kExpected;
+    ArenaClaim claim;
+  };
+
+  Member& of(int worker) { return members_[static_cast<std::size_t>(worker)]; }
+  const Member& of(int worker) const { return members_[static_cast<std::size_t>(worker)]; }
+  std::string find_refusal(bool weights_complete) const;
+
+  std::vector<Member> members_;
+  bool started_ = false;
+  std::string refusal_;
+};
+
+}  // namespace syncopate::ps

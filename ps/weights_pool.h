@@ -1,0 +1,56 @@
+// WeightsPool: memory for the weights of a shard's chunks, kept so that answers can be sent from it in place while
+// updates go on: a buffer that a transport still reads must not change. Each chunk has a current buffer of its own;
+// those that were given up while they were being read are shared by all chunks, so that there are only as many of them
+// as answers are on their way.
+//
+// One thread.
+#pragma once
+
+#include <cstddef>
+#include <deque>
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "common/status.h"
+#include "common/transport/transport.h"
+
+namespace syncopate::ps {
+
+class WeightsPool {
+ public:
+  // Zeroed memory of so many floats that outlives this object.
+  using Allocate = std::function<Result<std::span<float>>(std::size_t elements)>;
+  // Brings a counter to zero that is about to be there: the reader is known to be done, the report is under way.
+  using Settle = std::function<Status(const PendingSends& pending)>;
+
+  struct Buffer {
+    std::span<float> memory;
+    PendingSends pending;  // sends that read it
+  };
+
+  WeightsPool(Allocate allocate, Settle settle) : allocate_(std::move(allocate)), settle_(std::move(settle)) {}
+
+  // Takes `elements` of memory at once, from which the first buffers will come. Fails as `allocate` does.
+  Status reserve(std::size_t elements);
+
+  // A buffer that nobody reads, `memory` at least `elements` long. Valid as long as the pool; its contents are
+  // anything. Fails as `allocate` does.
+  Result<Buffer*> acquire(std::size_t elements);
+
+  // Gives a buffer up; it is handed out again once nobody reads it.
+  void give_up(Buffer* buffer) { given_up_.push_back(buffer); }
+
+  Status settle(const PendingSends& pending) { return settle_(pending); }
+
+  std::size_t buffers() const { return buffers_.size(); }
+
+ private:
+  Allocate allocate_;
+  Settle settle_;
+  std::span<float> reserved_;
+  std::deque<Buffer> buffers_;  // addresses of its elements are given out
+  std::vector<Buffer*> given_up_;
+};
+
+}  // namespace syncopate::ps
