@@ -32,6 +32,7 @@ OptionSpec consistency() {
 }
 
 bool is_ps(const RunConfig& config) { return config.mode == Mode::kPs; }
+bool has_several_shards(const RunConfig& config) { return is_ps(config) && shards_of(config) > 1; }
 bool is_allreduce(const RunConfig& config) { return config.mode == Mode::kAllreduce; }
 bool has_transport(const RunConfig& config) {
   const bool own_wires = config.collective == CollectiveKind::kMpi || config.collective == CollectiveKind::kNccl;
@@ -81,7 +82,7 @@ void add_job(std::vector<OptionSpec>& table) {
   is_ps_only(number({.group = "Parameter servers",
                      .name = "servers",
                      .placeholder = "K",
-                     .sentence = "Processes that hold the weights, an equal part each.",
+                     .sentence = "Processes that hold the weights, a part each.",
                      .unit = "processes"},
                     &C::servers, "parameter servers", 1, 64));
   is_ps_only(number({.group = "Parameter servers",
@@ -91,6 +92,20 @@ void add_job(std::vector<OptionSpec>& table) {
                      .unit = "threads"},
                     &C::shards_per_server, "shards per server", 1, 64));
   is_ps_only(consistency());
+  table.push_back(
+      only(choice({.group = "Parameter servers",
+                   .name = "sharding",
+                   .placeholder = "POLICY",
+                   .sentence = "Which shard gets what: equal ranges, whole tensors in turns, chunks by a hash "
+                               "of their key, or chunks to the least loaded."},
+                  &C::sharding, "sharding", {std::begin(ps::kShardingPolicies), std::end(ps::kShardingPolicies)}),
+           "--mode=ps and several shards (--servers, --shards-per-server)", has_several_shards));
+  is_ps_only(number({.group = "Parameter servers",
+                     .name = "chunk-bytes",
+                     .placeholder = "BYTES",
+                     .sentence = "The most that is pushed, applied and pulled as one.",
+                     .unit = "bytes"},
+                    &C::chunk_bytes, "chunk size", std::int64_t{4096}, std::int64_t{1} << 30));
   table.push_back(
       only(choice({.group = "Allreduce",
                    .name = "collective",
@@ -282,7 +297,7 @@ void add_run(std::vector<OptionSpec>& table) {
                        &C::output, "output"));
   table.push_back(flag({.group = group,
                         .name = "dry-run",
-                        .sentence = "Shows the processes that would run, and runs none.",
+                        .sentence = "Shows the processes that would run and what lies on which shard, and runs none.",
                         .in_file = false},
                        &C::dry_run));
 }
