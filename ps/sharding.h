@@ -4,15 +4,36 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 #include <vector>
 
 #include "common/param_layout.h"
+#include "common/status.h"
 
 namespace syncopate::ps {
 
 enum class ShardingPolicy {
-  kBalanced,  // equal ranges of the arena, in order; tensors may be split
+  // Equal ranges of the arena, in order; tensors may be split.
+  kBalanced,
+  // Whole tensors, in turns, in the layout's order: what TensorFlow does with variables (replica_device_setter's
+  // default). A tensor that is larger than all others together makes its shard hot.
+  kTensor,
+  // Chunks by a hash of their key, which is made of their tensor's index and their place in it: what BytePS does with
+  // its partitions (global.cc; djb2 is its usual hash), and MXNet with small arrays.
+  kHash,
+  // Chunks from the largest to the smallest, each to the shard that has least until then ("longest processing time
+  // first", Graham 1969, "Bounds on multiprocessing timing anomalies", section 5): the largest shard has at most
+  // 4/3 - 1/(3 shards) of the least that is possible.
+  kLeastLoaded,
 };
+
+inline constexpr ShardingPolicy kShardingPolicies[] = {ShardingPolicy::kBalanced, ShardingPolicy::kTensor,
+                                                       ShardingPolicy::kHash, ShardingPolicy::kLeastLoaded};
+
+// "balanced", "tensor", "hash", "least-loaded"
+const char* name_of(ShardingPolicy value);
+// The policy of this name. Says what is wrong and what would be right.
+Result<ShardingPolicy> parse_sharding_policy(std::string_view text);
 
 struct Sharding {
   ShardingPolicy policy = ShardingPolicy::kBalanced;
@@ -20,7 +41,8 @@ struct Sharding {
 };
 
 // The chunks of each shard: ranges of the arena in ascending order, none empty. All together they cover the arena
-// without overlap; each begins at a multiple of kAlignment. A chunk is what is pushed, applied and pulled as one.
+// without overlap; each begins at a multiple of kAlignment. A chunk is what is pushed, applied and pulled as one. Under
+// all policies but balanced it is part of one tensor, with the padding behind it.
 struct ShardMap {
   std::vector<std::vector<Range>> chunks;  // by shard; a shard may have none
 
@@ -30,5 +52,14 @@ struct ShardMap {
 
 // `shards` is at least 1.
 ShardMap shard_map(const ParamLayout& layout, std::size_t shards, const Sharding& sharding);
+
+// What each shard has to hold and to carry.
+struct ShardLoads {
+  std::vector<std::size_t> bytes;   // of weights, by shard
+  std::vector<std::size_t> chunks;  // by shard
+  double skew = 1;                  // largest over mean of bytes: by how much the largest shard lags an even one
+};
+
+ShardLoads loads_of(const ShardMap& map);
 
 }  // namespace syncopate::ps

@@ -45,9 +45,7 @@ class ChainBuilder {
   void relu() { append(std::make_unique<Relu>(backend_, values_)); }
   void flatten() { append(std::make_unique<Flatten>(values_)); }
 
-  std::unique_ptr<Model> build(const std::string& name) {
-    return std::make_unique<Sequential>(name, std::move(chain_), batch_, backend_);
-  }
+  LayerChain take() { return std::move(chain_); }
 
  private:
   void dense(const DenseShape& shape, Initialization initialization) {
@@ -118,12 +116,8 @@ Result<std::vector<int>> mlp_widths(const std::string& spec, ImageShape image, i
   return widths;
 }
 
-}  // namespace
-
-Result<std::unique_ptr<Model>> make_model(const std::string& spec, ImageShape image, int classes, int batch_size,
-                                          ComputeBackend& backend) {
-  if (batch_size < 1)
-    return Status(Code::kInvalidArgument, fmt::format("--batch-size={}: must be 1 or more", batch_size));
+Result<LayerChain> layers_of(const std::string& spec, ImageShape image, int classes, int batch_size,
+                             ComputeBackend& backend) {
   ChainBuilder chain(backend, image, batch_size);
   if (spec == "softmax") {
     add_mlp(chain, {image.values(), classes});
@@ -140,9 +134,27 @@ Result<std::unique_ptr<Model>> make_model(const std::string& spec, ImageShape im
   } else {
     return invalid(spec, "unknown model; must be softmax, mlp, mlp:WIDTH-...-WIDTH or lenet");
   }
-  std::unique_ptr<Model> model = chain.build(spec);
+  return chain.take();
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Model>> make_model(const std::string& spec, ImageShape image, int classes, int batch_size,
+                                          ComputeBackend& backend) {
+  if (batch_size < 1)
+    return Status(Code::kInvalidArgument, fmt::format("--batch-size={}: must be 1 or more", batch_size));
+  Result<LayerChain> chain = layers_of(spec, image, classes, batch_size, backend);
+  if (!chain.ok()) return chain.status();
+  std::unique_ptr<Model> model = std::make_unique<Sequential>(spec, std::move(*chain), batch_size, backend);
   SYNCOPATE_RETURN_IF_ERROR(backend.status().in("--model=" + spec));
   return model;
+}
+
+Result<ParamLayout> model_layout(const std::string& spec, ImageShape image, int classes) {
+  const std::unique_ptr<ComputeBackend> none = make_reference_backend();  // layers want one, though none computes
+  const Result<LayerChain> chain = layers_of(spec, image, classes, 1, *none);
+  if (!chain.ok()) return chain.status();
+  return chain->layout;
 }
 
 }  // namespace syncopate::worker

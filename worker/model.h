@@ -50,4 +50,7 @@ class Model {
 Result<std::unique_ptr<Model>> make_model(const std::string& spec, ImageShape image, int classes, int batch_size,
                                           ComputeBackend& backend);
 
+// The layout that such a model has, without activations and with nothing computed. Fails as make_model does.
+Result<ParamLayout> model_layout(const std::string& spec, ImageShape image, int classes);
+
 }  // namespace syncopate::worker

@@ -32,6 +32,7 @@ OptionSpec consistency() {
 }
 
 bool is_ps(const RunConfig& config) { return config.mode == Mode::kPs; }
+bool has_several_shards(const RunConfig& config) { return is_ps(config) && shards_of(config) > 1; }
 bool is_allreduce(const RunConfig& config) { return config.mode == Mode::kAllreduce; }
 bool has_transport(const RunConfig& config) {
   const bool own_wires = config.collective == CollectiveKind::kMpi || config.collective == CollectiveKind::kNccl;
@@ -39,6 +40,9 @@ bool has_transport(const RunConfig& config) {
 }
 bool is_on_cpu(const RunConfig& config) { return config.device != DeviceKind::kCuda; }
 bool is_on_gpu(const RunConfig& config) { return config.device == DeviceKind::kCuda; }
+bool is_async(const RunConfig& config) {
+  return config.mode == Mode::kPs && config.consistency.kind() == ps::Consistency::Kind::kAsync;
+}
 bool is_digits(const RunConfig& config) { return config.dataset == "digits"; }
 bool has_momentum(const RunConfig& config) { return config.optimizer == "momentum" || config.optimizer == "nesterov"; }
 bool has_moments(const RunConfig& config) { return config.optimizer == "adam" || config.optimizer == "adamw"; }
@@ -81,7 +85,7 @@ void add_job(std::vector<OptionSpec>& table) {
   is_ps_only(number({.group = "Parameter servers",
                      .name = "servers",
                      .placeholder = "K",
-                     .sentence = "Processes that hold the weights, an equal part each.",
+                     .sentence = "Processes that hold the weights, a part each.",
                      .unit = "processes"},
                     &C::servers, "parameter servers", 1, 64));
   is_ps_only(number({.group = "Parameter servers",
@@ -91,6 +95,28 @@ void add_job(std::vector<OptionSpec>& table) {
                      .unit = "threads"},
                     &C::shards_per_server, "shards per server", 1, 64));
   is_ps_only(consistency());
+  table.push_back(
+      only(choice({.group = "Parameter servers",
+                   .name = "sharding",
+                   .placeholder = "POLICY",
+                   .sentence = "Which shard gets what: equal ranges, whole tensors in turns, chunks by a hash "
+                               "of their key, or chunks to the least loaded."},
+                  &C::sharding, "sharding", {std::begin(ps::kShardingPolicies), std::end(ps::kShardingPolicies)}),
+           "--mode=ps and several shards (--servers, --shards-per-server)", has_several_shards));
+  is_ps_only(number({.group = "Parameter servers",
+                     .name = "chunk-bytes",
+                     .placeholder = "BYTES",
+                     .sentence = "The most that is pushed, applied and pulled as one.",
+                     .unit = "bytes"},
+                    &C::chunk_bytes, "chunk size", std::int64_t{4096}, std::int64_t{1} << 30));
+  table.push_back(only(number({.group = "Parameter servers",
+                               .name = "pipeline-depth",
+                               .placeholder = "D",
+                               .sentence = "Steps that a worker runs ahead of the answers to its pushes; each costs "
+                                           "another copy of the gradients, and staleness.",
+                               .unit = "steps"},
+                              &C::pipeline_depth, "pipeline depth", 0, 16),
+                       "--consistency=async", is_async));
   table.push_back(
       only(choice({.group = "Allreduce",
                    .name = "collective",
@@ -282,7 +308,7 @@ void add_run(std::vector<OptionSpec>& table) {
                        &C::output, "output"));
   table.push_back(flag({.group = group,
                         .name = "dry-run",
-                        .sentence = "Shows the processes that would run, and runs none.",
+                        .sentence = "Shows the processes that would run and what lies on which shard, and runs none.",
                         .in_file = false},
                        &C::dry_run));
 }

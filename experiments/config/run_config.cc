@@ -185,6 +185,14 @@ OptimizerConfig optimizer_of(const RunConfig& config) {
   return optimizer;
 }
 
+std::size_t shards_of(const RunConfig& config) {
+  return static_cast<std::size_t>(config.servers) * static_cast<std::size_t>(config.shards_per_server);
+}
+
+ps::Sharding sharding_of(const RunConfig& config) {
+  return {.policy = config.sharding, .chunk_bytes = static_cast<std::size_t>(config.chunk_bytes)};
+}
+
 LearningRateSchedule schedule_of(const RunConfig& config) {
   const Result<LearningRateSchedule> schedule = LearningRateSchedule::parse(config.lr_schedule);
   assert(schedule.ok());

@@ -10,6 +10,7 @@
 #include "common/optimizer.h"
 #include "common/status.h"
 #include "ps/consistency.h"
+#include "ps/sharding.h"
 #include "worker/backend/precision.h"
 
 namespace syncopate::experiments {
@@ -43,6 +44,9 @@ struct RunConfig {
   int servers = 1;
   int shards_per_server = 1;
   ps::Consistency consistency;  // async
+  ps::ShardingPolicy sharding = ps::ShardingPolicy::kBalanced;
+  std::int64_t chunk_bytes = 256 * 1024;
+  int pipeline_depth = 0;
 
   // Allreduce
   CollectiveKind collective = CollectiveKind::kAuto;
@@ -101,6 +105,9 @@ const char* transport_that_runs(const RunConfig& config);
 // The name that worker::open_dataset takes: "digits:60000-10000", "mnist".
 std::string dataset_spec(const RunConfig& config);
 OptimizerConfig optimizer_of(const RunConfig& config);
+// Over how many shards, and how, the weights are laid under ps.
+std::size_t shards_of(const RunConfig& config);
+ps::Sharding sharding_of(const RunConfig& config);
 LearningRateSchedule schedule_of(const RunConfig& config);
 
 }  // namespace syncopate::experiments

@@ -1,9 +1,17 @@
 #include "experiments/process/data_of.h"
 
+#include "worker/model.h"
+
 namespace syncopate::experiments {
 
 Result<worker::DatasetPair> open_data_of(const RunConfig& config) {
   return worker::open_dataset(dataset_spec(config), config.data_dir, config.seed);
+}
+
+Result<ParamLayout> layout_of(const RunConfig& config) {
+  const Result<worker::SampleForm> form = worker::sample_form(dataset_spec(config), config.data_dir);
+  if (!form.ok()) return form.status();
+  return worker::model_layout(config.model, form->image, form->classes);
 }
 
 std::unique_ptr<worker::ComputeBackend> backend_of(const RunConfig& config) {

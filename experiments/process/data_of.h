@@ -1,8 +1,9 @@
-// The data set and the backend that a configuration asks for.
+// The data set, the layout of the weights and the backend that a configuration asks for.
 #pragma once
 
 #include <memory>
 
+#include "common/param_layout.h"
 #include "experiments/config/run_config.h"
 #include "worker/backend/compute_backend.h"
 #include "worker/data/open_dataset.h"
@@ -10,6 +11,8 @@
 namespace syncopate::experiments {
 
 Result<worker::DatasetPair> open_data_of(const RunConfig& config);
+// Of the model for that data set: opens no data and builds no model, and is there before anything runs.
+Result<ParamLayout> layout_of(const RunConfig& config);
 std::unique_ptr<worker::ComputeBackend> backend_of(const RunConfig& config);
 
 }  // namespace syncopate::experiments

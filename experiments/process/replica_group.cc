@@ -48,7 +48,10 @@ Status ReplicaGroup::connect_ps(const RoleContext& context, const Clock& clock) 
       connect_endpoint(context.config, context.run_id, context.rank, members.size(), context.control, clock);
   if (!transport.ok()) return transport.status();
   transport_ = std::move(*transport);
-  const ps::PsStrategyOptions options{.group = members, .timeout = timeout_of(context.config)};
+  const ps::PsStrategyOptions options{.group = members,
+                                      .sharding = sharding_of(context.config),
+                                      .pipeline_depth = context.config.pipeline_depth,
+                                      .timeout = timeout_of(context.config)};
   strategy_ = std::make_unique<ps::PsStrategy>(options, *transport_, clock, &context.activity);
   return {};
 }

@@ -29,6 +29,14 @@ Json split_json(const RunReport& report) {
           {"launch", report.launch_ms}};
 }
 
+Json sharding_json(const ShardingReport& report) {
+  return {{"policy", name_of(report.sharding.policy)},
+          {"chunk_bytes", report.sharding.chunk_bytes},
+          {"skew", report.loads.skew},
+          {"bytes", report.loads.bytes},
+          {"chunks", report.loads.chunks}};
+}
+
 Json report_json(const RunReport& report) {
   return {{"samples_per_second", or_null(report.samples_per_second)},
           {"final_test_accuracy", or_null(report.final_test_accuracy)},
@@ -56,6 +64,7 @@ Json report_json(const RunReport& report) {
 std::string summary_json(std::span<const RunReport> reports, const RunFacts& facts) {
   Json summary = {
       {"run", facts.run_id}, {"outcome", facts.outcome}, {"events", facts.events}, {"facts", facts.of_workers}};
+  if (facts.sharding) summary["sharding"] = sharding_json(*facts.sharding);
   std::vector<double> throughputs;
   for (const RunReport& report : reports) {
     if (report.samples_per_second) throughputs.push_back(*report.samples_per_second);

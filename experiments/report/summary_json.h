@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -9,6 +10,7 @@
 #include "experiments/config/run_config.h"
 #include "experiments/report/environment.h"
 #include "experiments/report/run_report.h"
+#include "experiments/report/sharding_report.h"
 
 namespace syncopate::experiments {
 
@@ -18,6 +20,7 @@ struct RunFacts {
   std::string outcome = "completed";              // or the verdict line of what ended it
   std::vector<std::string> events;                // what happened and was survived: "worker 1 lost at step 120"
   std::map<std::string, std::string> of_workers;  // what the chief says of itself: device, collective
+  std::optional<ShardingReport> sharding;         // under ps
 };
 
 std::string summary_json(std::span<const RunReport> reports, const RunFacts& facts);

@@ -152,6 +152,7 @@ std::string summary_text(const RunConfig& config, std::span<const RunReport> rep
     }
     text += learning_lines(config, report);
   }
+  if (facts.sharding && matters(*facts.sharding)) text += line("sharding", hottest(*facts.sharding));
   for (const std::string& event : facts.events) text += line("event", event);
   if (facts.outcome != "completed") text += line("outcome", facts.outcome);
   return text + line("results", config.output);

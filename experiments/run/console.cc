@@ -19,7 +19,9 @@ int terminal_columns() {
 
 Console::Console(bool quiet) : quiet_(quiet), printer_(terminal_columns()) {}
 
-void Console::say(const std::string& text) { print(printer_.interrupt() + text + "\n"); }
+void Console::say(const std::string& text) {
+  if (!quiet_) print(printer_.interrupt() + text + "\n");
+}
 
 void Console::warn(const std::string& text) {
   print(printer_.interrupt());

@@ -10,7 +10,7 @@ namespace syncopate::experiments {
 
 class Console {
  public:
-  // Shows progress unless `quiet`.
+  // With `quiet`, shows warnings and nothing else.
   explicit Console(bool quiet = false);
 
   void say(const std::string& text);   // a line, or several

@@ -10,9 +10,9 @@
 #include "experiments/process/data_of.h"
 #include "experiments/report/environment.h"
 #include "experiments/report/results_writer.h"
+#include "experiments/report/sharding_report.h"
 #include "experiments/run/recorder.h"
 #include "worker/data/batch_loader.h"
-#include "worker/model.h"
 
 namespace syncopate::experiments {
 namespace {
@@ -30,8 +30,8 @@ std::string run_id_of(const RunConfig& config, int repeat) {
   return fmt::format("{}-{}-{}", std::filesystem::path(config.output).filename().string(), getpid(), repeat);
 }
 
-// Opens the data (digits are generated here, once for all processes) and builds the model once, so that what cannot
-// work fails here rather than in every process.
+// Opens the data (digits are generated here, once for all processes) and lays out the model, so that what cannot work
+// fails here rather than in every process.
 Result<JobFacts> prepare(const RunConfig& config) {
   const Result<worker::DatasetPair> data = open_data_of(config);
   if (!data.ok()) return data.status();
@@ -43,11 +43,9 @@ Result<JobFacts> prepare(const RunConfig& config) {
                               "--batch-size or fewer --workers",
                               order.dataset_size, config.batch_size, config.workers));
   }
-  const std::unique_ptr<worker::ComputeBackend> backend = worker::make_reference_backend();
-  const Result<std::unique_ptr<worker::Model>> model =
-      worker::make_model(config.model, data->train->shape(), data->train->classes(), 1, *backend);
-  if (!model.ok()) return model.status();
-  return JobFacts{.layout = (*model)->layout(),
+  const Result<ParamLayout> layout = layout_of(config);
+  if (!layout.ok()) return layout.status();
+  return JobFacts{.layout = *layout,
                   .steps_per_epoch = order.steps_per_epoch(),
                   .total_steps = config.steps > 0 ? config.steps : config.epochs * order.steps_per_epoch()};
 }
@@ -120,6 +118,10 @@ JobResult run_job(const RunConfig& config, Interrupts& interrupts, Console& cons
     fail(result, exit_code_of(results.status()), results.status().message());
     return result;
   }
+  if (result.config.mode == Mode::kPs) {
+    result.facts.sharding = report_sharding(result.config, job->layout);
+    console.say(to_text(*result.facts.sharding));
+  }
   for (int repeat = 0; repeat < result.config.repeat && result.exit == ExitCode::kSuccess; ++repeat) {
     if (result.config.repeat > 1) console.say(fmt::format("repeat {} of {}", repeat + 1, result.config.repeat));
     run_repeat(*job, static_cast<int>(machine.gpus.size()), repeat, *results, interrupts, console, result);
@@ -134,8 +136,16 @@ Result<std::string> dry_run_text(const RunConfig& config) {
   const Result<RunConfig> placed = place(config, machine);
   if (!placed.ok()) return placed.status();
   const RunConfig resolved = resolve(*placed, calendar_stamp());
-  return to_text(make_plan(resolved, run_id_of(resolved, 0), own_host(), static_cast<int>(machine.gpus.size())),
-                 own_program());
+  const std::string plan = to_text(
+      make_plan(resolved, run_id_of(resolved, 0), own_host(), static_cast<int>(machine.gpus.size())), own_program());
+  if (resolved.mode != Mode::kPs) return plan;
+  const Result<ParamLayout> layout = layout_of(resolved);
+  // Data may still have to be brought here; a model that cannot be is refused as the run would be.
+  if (layout.status().code() == Code::kNotFound) {
+    return plan + fmt::format("\nsharding: not known until the data is there: {}\n", layout.status().message());
+  }
+  if (!layout.ok()) return layout.status();
+  return plan + "\n" + to_text(report_sharding(resolved, *layout));
 }
 
 }  // namespace syncopate::experiments

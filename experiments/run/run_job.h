@@ -32,7 +32,8 @@ Machine this_machine();
 // has been validated. Shows progress on `console`; the summary and the verdict are the caller's to show.
 JobResult run_job(const RunConfig& config, Interrupts& interrupts, Console& console);
 
-// For --dry-run: the processes that would be launched. Invalid argument where this machine cannot run it.
+// For --dry-run: the processes that would be launched and, under ps, what lies on which shard. Invalid argument where
+// this machine cannot run it.
 Result<std::string> dry_run_text(const RunConfig& config);
 
 }  // namespace syncopate::experiments

@@ -77,6 +77,17 @@ TEST_F(ModelTest, NamesItsTensorsInForwardOrder) {
   EXPECT_THAT(model->layout().tensors()[2].shape, ElementsAre(64, 5, 5, 32));
 }
 
+TEST_F(ModelTest, HasTheLayoutThatIsKnownWithoutIt) {
+  for (const auto& [spec, image] :
+       {std::pair("softmax", kDigit), {"mlp", kColour}, {"lenet", kDigit}, {"lenet", kColour}}) {
+    const Result<ParamLayout> layout = model_layout(spec, image, 10);
+    ASSERT_TRUE(layout.ok()) << layout.status().message();
+    EXPECT_EQ(layout->hash(), must_make(spec, image, 3, *onednn_)->layout().hash());
+  }
+  EXPECT_EQ(model_layout("resnet", kDigit, 10).status().message(),
+            make_model("resnet", kDigit, 10, 1, *reference_).status().message());
+}
+
 TEST_F(ModelTest, CountsItsOperations) {
   EXPECT_EQ(must_make("mlp", kDigit, 8, *reference_)->flops_per_sample(), 2.0 * (784 * 256 + 256 * 256 + 2560));
   EXPECT_EQ(must_make("lenet", kDigit, 8, *reference_)->flops_per_sample(),

@@ -11,8 +11,6 @@
 namespace syncopate::worker {
 namespace {
 
-constexpr int kClasses = 10;
-constexpr ImageShape kShape{32, 32, 3};
 constexpr std::size_t kPlane = 32 * 32;
 constexpr std::size_t kRecordBytes = 1 + 3 * kPlane;
 
@@ -22,8 +20,8 @@ class CifarDataset : public Dataset {
       : files_(std::move(files)), records_per_file_(records_per_file) {}
 
   std::int64_t size() const override { return static_cast<std::int64_t>(files_.size()) * records_per_file_; }
-  ImageShape shape() const override { return kShape; }
-  int classes() const override { return kClasses; }
+  ImageShape shape() const override { return kCifarShape; }
+  int classes() const override { return kCifarClasses; }
 
   std::span<const std::uint8_t> image(std::int64_t index, std::span<std::uint8_t> scratch) const override {
     assert(scratch.size() >= 3 * kPlane);
@@ -57,9 +55,9 @@ Status check(const FileBytes& file, std::int64_t records) {
   }
   for (std::size_t at = 0; at < expected; at += kRecordBytes) {
     const int label = file.bytes()[at];
-    if (label >= kClasses) {
+    if (label >= kCifarClasses) {
       return Status(Code::kDataLoss, fmt::format("{}: label {} of record {}, expected 0 to {}", file.path(), label,
-                                                 at / kRecordBytes, kClasses - 1));
+                                                 at / kRecordBytes, kCifarClasses - 1));
     }
   }
   return Status();

@@ -14,6 +14,8 @@
 
 namespace syncopate::worker {
 
+inline constexpr ImageShape kCifarShape{32, 32, 3};
+inline constexpr int kCifarClasses = 10;
 inline constexpr std::int64_t kCifarRecordsPerFile = 10'000;
 // The files of the data set: five of training, one of test.
 inline constexpr const char* kCifarTrainFiles[] = {"data_batch_1.bin", "data_batch_2.bin", "data_batch_3.bin",

@@ -5,8 +5,11 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <zlib.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <memory>
 #include <system_error>
 #include <utility>
 
@@ -78,6 +81,17 @@ Result<FileBytes> FileBytes::open(const std::string& path) {
   if (!inflated.ok()) return inflated.status().in(path);
   if (inflated->empty()) return Status(Code::kDataLoss, fmt::format("{}: is empty once inflated", path));
   return FileBytes(path, std::move(*inflated));
+}
+
+Result<std::vector<std::uint8_t>> read_first_bytes(const std::string& path, std::size_t count) {
+  // Reads plain files as they are.
+  const std::unique_ptr<gzFile_s, int (*)(gzFile)> file(::gzopen(path.c_str(), "rb"), ::gzclose);
+  if (!file) return cannot_read(path, errno);
+  std::vector<std::uint8_t> bytes(count);
+  const int read = ::gzread(file.get(), bytes.data(), static_cast<unsigned>(count));
+  if (read == static_cast<int>(count)) return bytes;
+  return Status(Code::kDataLoss,
+                fmt::format("{}: truncated: {} bytes, the header alone has {}", path, std::max(read, 0), count));
 }
 
 }  // namespace syncopate::worker

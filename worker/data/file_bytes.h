@@ -34,4 +34,8 @@ class FileBytes {
   std::span<const std::uint8_t> bytes_;  // the mapping, or inflated_
 };
 
+// The first `count` bytes of the file's content, and no more of it than is needed for them. kNotFound as above;
+// kDataLoss where it has fewer.
+Result<std::vector<std::uint8_t>> read_first_bytes(const std::string& path, std::size_t count);
+
 }  // namespace syncopate::worker

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <span>
 #include <utility>
+#include <vector>
 
 #include "worker/data/file_bytes.h"
 #include "worker/data/idx_format.h"
@@ -13,7 +14,6 @@
 namespace syncopate::worker {
 namespace {
 
-constexpr int kClasses = 10;
 constexpr std::uint32_t kLargestSide = 4096;  // pixels; also keeps products within 64 bits
 
 class IdxDataset : public Dataset {
@@ -27,7 +27,7 @@ class IdxDataset : public Dataset {
 
   std::int64_t size() const override { return static_cast<std::int64_t>(labels_.size()); }
   ImageShape shape() const override { return shape_; }
-  int classes() const override { return kClasses; }
+  int classes() const override { return kIdxClasses; }
 
   std::span<const std::uint8_t> image(std::int64_t index, std::span<std::uint8_t>) const override {
     assert(index >= 0 && index < size());
@@ -42,50 +42,60 @@ class IdxDataset : public Dataset {
   ImageShape shape_;
 };
 
-Status data_loss(const FileBytes& file, const std::string& what) {
-  return Status(Code::kDataLoss, fmt::format("{}: {}", file.path(), what));
+using Header = std::span<const std::uint8_t>;
+
+Status data_loss(const std::string& path, const std::string& what) {
+  return Status(Code::kDataLoss, fmt::format("{}: {}", path, what));
 }
 
-Status check_header(const FileBytes& file, std::uint32_t magic, std::size_t header_bytes, const char* kind) {
-  if (file.bytes().size() < header_bytes) {
-    return data_loss(file,
-                     fmt::format("truncated: {} bytes, the header alone has {}", file.bytes().size(), header_bytes));
+// `bytes` are the file's, or its first.
+Status check_header(const std::string& path, Header bytes, std::uint32_t magic, std::size_t header_bytes,
+                    const char* kind) {
+  if (bytes.size() < header_bytes) {
+    return data_loss(path, fmt::format("truncated: {} bytes, the header alone has {}", bytes.size(), header_bytes));
   }
-  const std::uint32_t found = read_idx_word(file.bytes(), 0);
+  const std::uint32_t found = read_idx_word(bytes, 0);
   if (found != magic) {
-    return data_loss(file, fmt::format("magic 0x{:08x}, expected 0x{:08x} (IDX {})", found, magic, kind));
+    return data_loss(path, fmt::format("magic 0x{:08x}, expected 0x{:08x} (IDX {})", found, magic, kind));
   }
-  if (read_idx_word(file.bytes(), 1) == 0) return data_loss(file, fmt::format("holds 0 {}, expected at least 1", kind));
+  if (read_idx_word(bytes, 1) == 0) return data_loss(path, fmt::format("holds 0 {}, expected at least 1", kind));
   return Status();
+}
+
+Result<ImageShape> shape_in(const std::string& path, Header bytes) {
+  SYNCOPATE_RETURN_IF_ERROR(check_header(path, bytes, kIdxImagesMagic, kIdxImagesHeaderBytes, "images"));
+  const std::uint32_t height = read_idx_word(bytes, 2), width = read_idx_word(bytes, 3);
+  if (height == 0 || width == 0 || height > kLargestSide || width > kLargestSide) {
+    return data_loss(path,
+                     fmt::format("images of {}x{} pixels, expected sides of 1 to {}", height, width, kLargestSide));
+  }
+  return ImageShape{static_cast<int>(height), static_cast<int>(width), 1};
 }
 
 Status check_size(const FileBytes& file, std::uint64_t expected, const std::string& because) {
   const std::uint64_t found = file.bytes().size();
   if (found == expected) return Status();
-  return data_loss(file, fmt::format("{}: {} bytes, expected {} ({})",
-                                     found < expected ? "truncated" : "trailing bytes", found, expected, because));
+  return data_loss(file.path(),
+                   fmt::format("{}: {} bytes, expected {} ({})", found < expected ? "truncated" : "trailing bytes",
+                               found, expected, because));
 }
 
-Status check_images(const FileBytes& file) {
-  SYNCOPATE_RETURN_IF_ERROR(check_header(file, kIdxImagesMagic, kIdxImagesHeaderBytes, "images"));
+Status check_images(const FileBytes& file, ImageShape shape) {
   const std::uint64_t count = read_idx_word(file.bytes(), 1);
-  const std::uint64_t height = read_idx_word(file.bytes(), 2), width = read_idx_word(file.bytes(), 3);
-  if (height == 0 || width == 0 || height > kLargestSide || width > kLargestSide) {
-    return data_loss(file,
-                     fmt::format("images of {}x{} pixels, expected sides of 1 to {}", height, width, kLargestSide));
-  }
-  return check_size(file, kIdxImagesHeaderBytes + count * height * width,
-                    fmt::format("{} images of {}x{}", count, height, width));
+  const auto pixels = static_cast<std::uint64_t>(shape.values());
+  return check_size(file, kIdxImagesHeaderBytes + count * pixels,
+                    fmt::format("{} images of {}x{}", count, shape.height, shape.width));
 }
 
 Status check_labels(const FileBytes& file) {
-  SYNCOPATE_RETURN_IF_ERROR(check_header(file, kIdxLabelsMagic, kIdxLabelsHeaderBytes, "labels"));
+  SYNCOPATE_RETURN_IF_ERROR(check_header(file.path(), file.bytes(), kIdxLabelsMagic, kIdxLabelsHeaderBytes, "labels"));
   const std::uint64_t count = read_idx_word(file.bytes(), 1);
   SYNCOPATE_RETURN_IF_ERROR(check_size(file, kIdxLabelsHeaderBytes + count, fmt::format("{} labels", count)));
   const std::span<const std::uint8_t> labels = file.bytes().subspan(kIdxLabelsHeaderBytes);
   for (std::size_t i = 0; i < labels.size(); ++i) {
-    if (labels[i] >= kClasses) {
-      return data_loss(file, fmt::format("label {} of sample {}, expected 0 to {}", labels[i], i, kClasses - 1));
+    if (labels[i] >= kIdxClasses) {
+      return data_loss(file.path(),
+                       fmt::format("label {} of sample {}, expected 0 to {}", labels[i], i, kIdxClasses - 1));
     }
   }
   return Status();
@@ -98,16 +108,22 @@ Result<std::unique_ptr<Dataset>> open_idx(const std::string& images_path, const 
   if (!images.ok()) return images.status();
   Result<FileBytes> labels = FileBytes::open(labels_path);
   if (!labels.ok()) return labels.status();
-  SYNCOPATE_RETURN_IF_ERROR(check_images(*images));
+  const Result<ImageShape> shape = shape_in(images_path, images->bytes());
+  if (!shape.ok()) return shape.status();
+  SYNCOPATE_RETURN_IF_ERROR(check_images(*images, *shape));
   SYNCOPATE_RETURN_IF_ERROR(check_labels(*labels));
   const std::uint32_t image_count = read_idx_word(images->bytes(), 1), label_count = read_idx_word(labels->bytes(), 1);
   if (image_count != label_count) {
-    return data_loss(*labels, fmt::format("{} labels, expected {}, one for each image of {}", label_count, image_count,
-                                          images_path));
+    return data_loss(labels_path, fmt::format("{} labels, expected {}, one for each image of {}", label_count,
+                                              image_count, images_path));
   }
-  const ImageShape shape{static_cast<int>(read_idx_word(images->bytes(), 2)),
-                         static_cast<int>(read_idx_word(images->bytes(), 3)), 1};
-  return std::unique_ptr<Dataset>(std::make_unique<IdxDataset>(std::move(*images), std::move(*labels), shape));
+  return std::unique_ptr<Dataset>(std::make_unique<IdxDataset>(std::move(*images), std::move(*labels), *shape));
+}
+
+Result<ImageShape> read_idx_shape(const std::string& images_path) {
+  const Result<std::vector<std::uint8_t>> header = read_first_bytes(images_path, kIdxImagesHeaderBytes);
+  if (!header.ok()) return header.status();
+  return shape_in(images_path, *header);
 }
 
 }  // namespace syncopate::worker

@@ -14,4 +14,8 @@ namespace syncopate::worker {
 // expected.
 Result<std::unique_ptr<Dataset>> open_idx(const std::string& images_path, const std::string& labels_path);
 
+// The images' shape, from the header of their file alone. Fails as open_idx does.
+Result<ImageShape> read_idx_shape(const std::string& images_path);
+inline constexpr int kIdxClasses = 10;
+
 }  // namespace syncopate::worker

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "worker/data/cifar_reader.h"
+#include "worker/data/digits.h"
 #include "worker/data/digits_cache.h"
 #include "worker/data/idx_format.h"
 #include "worker/data/idx_reader.h"
@@ -91,11 +92,20 @@ Result<DatasetPair> pair_of(const std::string& name, Result<std::unique_ptr<Data
   return DatasetPair{std::move(*train), std::move(*test)};
 }
 
+// Training images, training labels, test images, test labels.
+Result<std::vector<std::string>> find_idx_files(const std::string& name, const std::vector<std::string>& folders) {
+  return find_files(name, folders, {kIdxTrainImages, kIdxTrainLabels, kIdxTestImages, kIdxTestLabels}, true);
+}
+
 Result<DatasetPair> open_idx_set(const std::string& name, const std::vector<std::string>& folders) {
-  const Result<std::vector<std::string>> files =
-      find_files(name, folders, {kIdxTrainImages, kIdxTrainLabels, kIdxTestImages, kIdxTestLabels}, true);
+  const Result<std::vector<std::string>> files = find_idx_files(name, folders);
   if (!files.ok()) return files.status();
   return pair_of(name, open_idx((*files)[0], (*files)[1]), open_idx((*files)[2], (*files)[3]));
+}
+
+std::vector<std::string> idx_folders(const std::string& name, const std::string& data_dir) {
+  if (name == "mnist") return below(data_dir, {"mnist", "MNIST/raw"});
+  return below(data_dir, {"fashion-mnist", "FashionMNIST/raw"});
 }
 
 Result<DatasetPair> open_cifar_set(const std::string& name, const std::vector<std::string>& folders) {
@@ -129,9 +139,19 @@ Status check_dataset_name(const std::string& name) {
 Result<DatasetPair> open_dataset(const std::string& name, const std::string& data_dir, std::uint64_t seed) {
   SYNCOPATE_RETURN_IF_ERROR(check_dataset_name(name));
   if (is_digits(name)) return open_digits(name, data_dir, seed);
-  if (name == "mnist") return open_idx_set(name, below(data_dir, {"mnist", "MNIST/raw"}));
-  if (name == "fashion-mnist") return open_idx_set(name, below(data_dir, {"fashion-mnist", "FashionMNIST/raw"}));
-  return open_cifar_set(name, below(data_dir, {"cifar10", "cifar-10-batches-bin"}));
+  if (name == "cifar10") return open_cifar_set(name, below(data_dir, {"cifar10", "cifar-10-batches-bin"}));
+  return open_idx_set(name, idx_folders(name, data_dir));
+}
+
+Result<SampleForm> sample_form(const std::string& name, const std::string& data_dir) {
+  SYNCOPATE_RETURN_IF_ERROR(check_dataset_name(name));
+  if (is_digits(name)) return SampleForm{kDigitShape, kIdxClasses};
+  if (name == "cifar10") return SampleForm{kCifarShape, kCifarClasses};
+  const Result<std::vector<std::string>> files = find_idx_files(name, idx_folders(name, data_dir));
+  if (!files.ok()) return files.status();
+  const Result<ImageShape> shape = read_idx_shape(files->front());
+  if (!shape.ok()) return shape.status();
+  return SampleForm{*shape, kIdxClasses};
 }
 
 }  // namespace syncopate::worker

@@ -28,4 +28,14 @@ Status check_dataset_name(const std::string& name);
 // that is not what it should be. kResourceExhausted: digits could not be written. `seed` matters to digits alone.
 Result<DatasetPair> open_dataset(const std::string& name, const std::string& data_dir, std::uint64_t seed);
 
+// What a sample looks like.
+struct SampleForm {
+  ImageShape image;
+  int classes = 0;
+};
+
+// That of a set's samples, from its name or from the header of its first file: nothing is generated, and no data read.
+// Fails as open_dataset does.
+Result<SampleForm> sample_form(const std::string& name, const std::string& data_dir);
+
 }  // namespace syncopate::worker

@@ -56,6 +56,9 @@ TEST(CommandLine, SaysWhatWouldBeRightForABadValue) {
   EXPECT_EQ(refusal({"--timeout=nan"}), "--timeout=nan: timeout must be 1 to 3600");
   EXPECT_EQ(refusal({"--mode=ps", "--consistency=bounded:-1"}),
             "--consistency=bounded:-1: consistency must be sync, bounded:k (k from 0 to 1000000) or async");
+  EXPECT_EQ(refusal({"--mode=ps", "--servers=2", "--sharding=even"}),
+            "--sharding=even: sharding must be balanced, tensor, hash or least-loaded");
+  EXPECT_EQ(refusal({"--mode=ps", "--chunk-bytes=1024"}), "--chunk-bytes=1024: chunk size must be 4096 to 1073741824");
   EXPECT_THAT(refusal({"--lr-schedule=stair"}), StartsWith("--lr-schedule=stair: "));
 }
 
@@ -75,6 +78,11 @@ TEST(CommandLine, RefusesAFlagWithoutAValueOrGivenTwice) {
 TEST(CommandLine, RefusesCombinationsThatCannotWork) {
   EXPECT_EQ(refusal({"--servers=2"}), "--servers=2: has an effect only with --mode=ps; leave it out or add that");
   EXPECT_THAT(refusal({"--mode=allreduce", "--consistency=sync"}), HasSubstr("only with --mode=ps"));
+  EXPECT_EQ(refusal({"--mode=ps", "--sharding=tensor"}),
+            "--sharding=tensor: has an effect only with --mode=ps and several shards (--servers, "
+            "--shards-per-server); leave it out or add that");
+  EXPECT_EQ(refusal({"--mode=ps", "--sharding=tensor", "--shards-per-server=2"}), "accepted");
+  EXPECT_THAT(refusal({"--mode=allreduce", "--chunk-bytes=65536"}), HasSubstr("only with --mode=ps"));
   EXPECT_THAT(refusal({"--mode=ps", "--collective=ring"}), HasSubstr("only with --mode=allreduce"));
   EXPECT_THAT(refusal({"--transport=tcp"}), HasSubstr("only with --mode=ps or --collective=ring"));
   EXPECT_THAT(refusal({"--optimizer=sgd", "--beta1=0.8"}), HasSubstr("only with --optimizer=adam or adamw"));

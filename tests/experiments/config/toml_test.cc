@@ -36,6 +36,8 @@ RunConfig unusual(Mode mode) {
   config.servers = 2;
   config.shards_per_server = 4;
   config.consistency = *ps::Consistency::parse("bounded:7");
+  config.sharding = ps::ShardingPolicy::kLeastLoaded;
+  config.chunk_bytes = 8192;
   config.transport = TransportKind::kTcp;
   config.bucket_bytes = 4096;
   config.model = "mlp:784-32-10";

@@ -39,12 +39,38 @@ TEST(DryRun, ShowsEveryProcessAndRunsNone) {
   const ProgramEnd end = program.wait();
   EXPECT_EQ(end.exit_code, 0);
   EXPECT_THAT(end.err, IsEmpty());
-  EXPECT_THAT(lines_of(end.out), SizeIs(6));  // with the head
+  // Head, processes, and a blank line before the sharding's head and shards.
+  EXPECT_THAT(lines_of(end.out), SizeIs(1 + 5 + 1 + 1 + 2));
   for (const char* process : {"--role=server --rank=0", "--role=server --rank=1", "--role=worker --rank=0",
                               "--role=worker --rank=1", "--role=evaluator --rank=0"}) {
     EXPECT_THAT(end.out, HasSubstr(process));
   }
+  EXPECT_THAT(end.out, HasSubstr("\nsharding balanced over 2 shards, chunks of at most 262.14 kB, skew 1.00"));
   EXPECT_FALSE(std::filesystem::exists(program.output()));
+}
+
+TEST(DryRun, SaysWhatKeepsItFromKnowingTheShards) {
+  const testing_support::TemporaryFolder empty;
+  Program program({"--mode=ps", "--dataset=mnist", "--dry-run", "--data-dir=" + empty.path().string()});
+  const ProgramEnd end = program.wait();
+  EXPECT_EQ(end.exit_code, 0);
+  EXPECT_THAT(end.out, HasSubstr("sharding: not known until the data is there: mnist: found none of"));
+  Program wrong({"--mode=ps", "--model=mlp:100-10", "--dry-run"});
+  EXPECT_EQ(wrong.wait().exit_code, 2);
+}
+
+TEST(Sharding, IsShownBeforeTheRunAndRecorded) {
+  Program program(small({"--mode=ps", "--consistency=sync", "--servers=2", "--shards-per-server=2", "--sharding=tensor",
+                         "--chunk-bytes=4096", "--steps=20"}));
+  const ProgramEnd end = program.wait();
+  ASSERT_EQ(end.exit_code, 0) << end.err;
+  EXPECT_THAT(end.out, ContainsRegex("^sharding tensor over 4 shards, chunks of at most 4.10 kB, skew 3.9"));
+  EXPECT_THAT(end.out, ContainsRegex("\n  server 0, shard 0 +100.35 kB +25 chunks\n"));
+  EXPECT_THAT(end.out, HasSubstr("\n  sharding          tensor: server 0, shard 0 holds 3.94 x the mean\n"));
+  const nlohmann::json sharding = program.summary()["sharding"];
+  EXPECT_EQ(sharding["policy"], "tensor");
+  EXPECT_THAT(sharding["bytes"], ElementsAre(784 * 32 * 4, 32 * 4, 32 * 10 * 4, 16 * 4));
+  EXPECT_THAT(sharding["chunks"], ElementsAre(25, 1, 1, 1));
 }
 
 TEST(Device, ThatIsNotThereIsRefusedBeforeAnythingIsLaunched) {

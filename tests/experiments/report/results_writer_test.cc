@@ -122,6 +122,17 @@ TEST_F(ResultsWriterTest, SummarisesRepeatsByTheirMedian) {
   EXPECT_EQ(json["each_repeat"][0]["samples_per_second"], 300);
 }
 
+TEST_F(ResultsWriterTest, RecordsWhatLaysOnWhichShard) {
+  Result<ResultsWriter> writer = ResultsWriter::create(config_, {});
+  ASSERT_TRUE(writer.ok());
+  const ShardingReport sharding{{ps::ShardingPolicy::kTensor, 4096}, 1, {{3000, 1000}, {2, 1}, 1.5}};
+  ASSERT_TRUE(writer->write_summary({}, {.run_id = "run-7", .sharding = sharding}).ok());
+  const auto json = nlohmann::json::parse(contents(config_.output + "/summary.json"))["sharding"];
+  EXPECT_EQ(json,
+            nlohmann::json::parse(
+                R"({"policy": "tensor", "chunk_bytes": 4096, "skew": 1.5, "bytes": [3000, 1000], "chunks": [2, 1]})"));
+}
+
 TEST_F(ResultsWriterTest, WritesASummaryOfARunThatEndedBeforeItsFirstStep) {
   Result<ResultsWriter> writer = ResultsWriter::create(config_, {});
   ASSERT_TRUE(writer.ok());

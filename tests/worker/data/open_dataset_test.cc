@@ -146,6 +146,37 @@ TEST(OpenDataset, OpensCifarOfItsTrueSize) {
   EXPECT_EQ(pair->test->label(0), 4);
 }
 
+TEST(SampleForm, IsThatOfTheOpenSetAndReadsNoMoreThanAHeader) {
+  const ScratchFolder data;
+  EXPECT_EQ(sample_form("digits:30-20", data.path())->image, kDigitShape);
+  EXPECT_EQ(sample_form("cifar10", data.path())->image, (ImageShape{32, 32, 3}));
+  EXPECT_TRUE(files_in(data.path()).empty()) << "something was generated";
+  const Bytes header = idx({0x803, 60000, 2, 3}, {});  // and not one image
+  for (const char* name : {"train-labels-idx1-ubyte", "t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte"}) {
+    data.write(name, {1});
+  }
+  data.write("train-images-idx3-ubyte", header);
+  EXPECT_EQ(sample_form("mnist", data.path())->image, (ImageShape{2, 3, 1}));
+  std::filesystem::remove(data.path("train-images-idx3-ubyte"));
+  data.write_gz("train-images-idx3-ubyte.gz", header);
+  EXPECT_EQ(sample_form("fashion-mnist", data.path())->image, (ImageShape{2, 3, 1}));
+  EXPECT_EQ(sample_form("fashion-mnist", data.path())->classes, 10);
+}
+
+TEST(SampleForm, SaysWhatIsMissingOrWrong) {
+  const ScratchFolder data;
+  EXPECT_EQ(sample_form("imagenet", data.path()).status().code(), Code::kInvalidArgument);
+  EXPECT_EQ(sample_form("mnist", data.path()).status().code(), Code::kNotFound);
+  for (const char* name : {"train-labels-idx1-ubyte", "t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte"}) {
+    data.write(name, {1});
+  }
+  data.write("train-images-idx3-ubyte", {0, 0, 8});
+  EXPECT_THAT(sample_form("mnist", data.path()).status().message(),
+              HasSubstr("train-images-idx3-ubyte: truncated: 3 bytes, the header alone has 16"));
+  data.write("train-images-idx3-ubyte", three_labels());
+  EXPECT_EQ(sample_form("mnist", data.path()).status().code(), Code::kDataLoss);
+}
+
 TEST(DatasetName, IsCheckedWithoutTouchingFiles) {
   for (const char* name : {"digits", "digits:1-1", "digits:60000-10000", "mnist", "fashion-mnist", "cifar10"}) {
     EXPECT_TRUE(check_dataset_name(name).ok()) << name;
