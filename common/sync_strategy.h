@@ -6,7 +6,8 @@
 //   repeat:
 //     begin_step(step)
 //     gradient_ready(bucket) ...       inside backward, in the one fixed order; never blocks
-//     finish_step() -> SyncStats       returns when the weights are those of the next forward pass
+//     finish_step() -> SyncStats       returns when the weights are those of the next forward pass, or
+//     weights_needed(range) ...        when a strategy lets them come while that pass already runs
 //   leave()                            drains, and agrees to stop
 //
 // All calls come from the worker's compute thread. After any call has failed, only the destructor may follow.
@@ -39,6 +40,7 @@ struct StepContext {
 // What a step's synchronisation cost.
 struct SyncStats {
   Duration exposed_wait{};     // time that the compute thread stood waiting
+  Duration forward_wait{};     // the part of it that lay within forward
   Duration communication{};    // time during which this worker's communication was under way, hidden or exposed
   Duration optimizer{};        // time that the compute thread spent in the update rule; zero where a server applies it
   Duration copy{};             // time that copies between a device and the host were under way; zero on the CPU
@@ -67,6 +69,10 @@ class SyncStrategy {
   virtual void gradient_ready(std::size_t bucket) = 0;
 
   virtual Result<SyncStats> finish_step() = 0;
+
+  // Returns when `range` of the arena holds the weights of this step's forward pass. To be called before they are read:
+  // in forward, by each layer for its own, and by whoever reads the weights between steps.
+  virtual Status weights_needed(Range /*range*/) { return Status(); }
 
   // After it, the weights are the job's final ones: the same on every replica.
   virtual Status leave() = 0;

@@ -91,6 +91,7 @@ Result<std::vector<Range>> PsStrategy::join() {
   SYNCOPATE_RETURN_IF_ERROR(transport_.wait(pending_[0], deadline).in("join: the initial weights"));
   SYNCOPATE_RETURN_IF_ERROR(receive_all_weights(deadline).in("join"));
   phase_ = Phase::kTraining;
+  communication_ = {};
 
   std::vector<Range> buckets;
   for (const ChunkLink& chunk : chunks_) buckets.push_back(chunk.range);
@@ -102,13 +103,14 @@ void PsStrategy::begin_step(const StepContext& step) {
   failure_ = Status();
   bytes_out_ = 0;
   bytes_in_ = 0;
-  in_backward_ = true;
+  forward_wait_ = {};
 }
 
 void PsStrategy::gradient_ready(std::size_t bucket) {
   if (!failure_.ok()) return;
-  if (bucket == 0) first_push_ = clock_.now();
-  const ChunkLink& chunk = chunks_[bucket];
+  in_backward_ = true;
+  ChunkLink& chunk = chunks_[bucket];
+  if (++chunk.ready - chunk.answered == options_.pipeline_depth + 1) ++behind_;
   const std::size_t slot = slot_of(step_.step);
   const std::span<const float> gradient = slice(arenas_.gradients, chunk.range);
   const std::span<float> sent = slice(sent_arenas_[slot], chunk.range);
@@ -131,12 +133,28 @@ Result<SyncStats> PsStrategy::finish_step() {
   for (const Range& range : unreported_) report_weights(range);
   unreported_.clear();
   Status status = failure_;
-  const auto complete = [&] { return scheduler_.empty() && behind_ == 0; };
-  if (status.ok()) status = exchange_until(complete, deadline);
+  if (status.ok() && options_.overlap_forward) status = take_answers();
+  if (status.ok() && !options_.overlap_forward) status = exchange_until([&] { return behind_ == 0; }, deadline);
   // The next step writes to where these gradients were sent from.
-  if (status.ok()) status = transport_.wait(pending_[slot_of(step_.step + 1)], deadline);
+  if (status.ok() && behind_ == 0) status = transport_.wait(pending_[slot_of(step_.step + 1)], deadline);
   if (!status.ok()) return status.in(fmt::format("step {}", step_.step));
-  return stats(wait_begin);
+  return take_stats(wait_begin);
+}
+
+Status PsStrategy::weights_needed(Range range) {
+  if (behind_ == 0) return Status();
+  set_activity("wait for weights");
+  const TimePoint wait_begin = clock_.now();
+  const auto are_here = [&] {
+    return std::ranges::none_of(chunks_, [&](const ChunkLink& chunk) {
+      return chunk.range.begin < range.end && range.begin < chunk.range.end && chunk.ready > chunk.answered;
+    });
+  };
+  Status status = exchange_until(are_here, wait_begin + options_.timeout);
+  // Backward, which comes next, writes to where the gradients were sent from.
+  if (status.ok() && behind_ == 0) status = transport_.wait(pending_[0], wait_begin + options_.timeout);
+  forward_wait_ += clock_.now() - wait_begin;
+  return status.in(fmt::format("step {}", step_.step));
 }
 
 Status PsStrategy::leave() {
@@ -181,10 +199,9 @@ Status PsStrategy::push(std::size_t bucket, std::size_t slot) {
   wire::Push& push = *outgoing_.mutable_push();
   push.set_chunk(chunk.number);
   push.set_clock(++chunk.pushed);
-  if (chunk.pushed - chunk.answered == options_.pipeline_depth + 1) ++behind_;
   push.set_version(what.version);
   push.set_learning_rate(what.learning_rate);
-  ++unanswered_;
+  if (unanswered_++ == 0) under_way_since_ = clock_.now();
   return send(chunk.shard, what.gradient, pending_[slot]);
 }
 
@@ -223,6 +240,7 @@ Status PsStrategy::receive_all_weights(std::optional<TimePoint> deadline) {
   for (ShardLink& shard : shards_) shard.greeting_due = true;
   for (ChunkLink& chunk : chunks_) chunk.weights_due = true;
   unanswered_ = static_cast<std::int64_t>(shards_.size() + chunks_.size());
+  under_way_since_ = clock_.now();
   return exchange_until([&] { return unanswered_ == 0; }, deadline);
 }
 
@@ -241,8 +259,7 @@ Status PsStrategy::accept(const Message& message) {
     drop(message);
     return Status();
   }
-  --unanswered_;
-  last_answer_ = clock_.now();
+  if (--unanswered_ == 0) communication_ += clock_.now() - under_way_since_;
   return Status();
 }
 
@@ -269,7 +286,7 @@ bool PsStrategy::accept_weights(const Message& message, int shard) {
   std::copy(message.payload().begin(), message.payload().end(), std::as_writable_bytes(arena).begin());
   if (!chunk.weights_due) {
     scheduler_.done(static_cast<std::size_t>(shard), credit_of(chunk));
-    if (chunk.pushed - chunk.answered == options_.pipeline_depth + 1) --behind_;
+    if (chunk.ready - chunk.answered == options_.pipeline_depth + 1) --behind_;
   }
   chunk.answered = clock;
   chunk.weights_due = false;
@@ -308,11 +325,13 @@ std::string PsStrategy::silent_shards() const {
   return names;
 }
 
-SyncStats PsStrategy::stats(TimePoint wait_begin) const {
+SyncStats PsStrategy::take_stats(TimePoint wait_begin) {
   SyncStats stats;
   const TimePoint now = clock_.now();
-  stats.exposed_wait = now - wait_begin;
-  stats.communication = (unanswered_ > 0 ? now : last_answer_) - first_push_;
+  stats.forward_wait = forward_wait_;
+  stats.exposed_wait = forward_wait_ + (now - wait_begin);
+  if (unanswered_ > 0) communication_ += now - std::exchange(under_way_since_, now);
+  stats.communication = std::exchange(communication_, Duration::zero());
   stats.bytes_out = bytes_out_;
   stats.bytes_in = bytes_in_;
   std::int64_t staleness_sum = 0;

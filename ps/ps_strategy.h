@@ -34,6 +34,9 @@ struct PsStrategyOptions {
   // Steps whose answers finish_step need not wait for: the worker then computes with weights that lack its own last
   // gradients. Each costs one more arena of gradients.
   int pipeline_depth = 0;
+  // finish_step does not wait for answers, and weights_needed for those of its range alone: what is pulled last travels
+  // while the next forward pass runs. Not together with a pipeline.
+  bool overlap_forward = false;
   Duration timeout = std::chrono::seconds(30);  // of join and of finish_step
 };
 
@@ -54,6 +57,8 @@ class PsStrategy final : public SyncStrategy {
   // Fails with deadline exceeded, saying which shards are silent. When it returns, the gradients may be overwritten.
   Result<SyncStats> finish_step() override;
 
+  Status weights_needed(Range range) override;
+
   // Waits until all workers that are still in the job have left: as long as the slowest of them trains. No deadline of
   // its own bounds that; a server that dies meanwhile is noticed by the control plane's heartbeats, which end this wait
   // through transport.interrupt().
@@ -69,7 +74,8 @@ class PsStrategy final : public SyncStrategy {
     int shard = 0;
     std::size_t number = 0;  // of the chunk in its shard
     Range range;
-    std::int64_t pushed = 0;     // so often
+    std::int64_t ready = 0;      // gradients
+    std::int64_t pushed = 0;     // of these
     std::int64_t answered = 0;   // of these
     bool weights_due = false;    // behind a welcome or a farewell
     std::int64_t version = 0;    // of the weights in the arena
@@ -116,7 +122,7 @@ class PsStrategy final : public SyncStrategy {
   std::size_t credit_of(const ChunkLink& chunk) const;
   bool is_awaited(const ChunkLink& chunk) const { return chunk.weights_due || chunk.pushed > chunk.answered; }
   std::string silent_shards() const;
-  SyncStats stats(TimePoint wait_begin) const;
+  SyncStats take_stats(TimePoint wait_begin);
 
   PsStrategyOptions options_;
   Transport& transport_;
@@ -137,11 +143,12 @@ class PsStrategy final : public SyncStrategy {
   bool in_backward_ = false;
   Status failure_;                 // the first of this step's pushes
   std::int64_t unanswered_ = 0;    // messages that are due
-  std::int64_t behind_ = 0;        // chunks with more pushes unanswered than the pipeline is deep
+  std::int64_t behind_ = 0;        // chunks with more gradients unanswered than the pipeline is deep
   std::vector<Range> unreported_;  // ranges whose new weights came during backward
-  TimePoint first_push_{};
-  TimePoint last_answer_{};
-  std::int64_t bytes_out_ = 0;  // of this step
+  Duration forward_wait_{};        // of this step, as are the next
+  Duration communication_{};       // until under_way_since_
+  TimePoint under_way_since_{};    // while something is unanswered
+  std::int64_t bytes_out_ = 0;
   std::int64_t bytes_in_ = 0;
   wire::Header incoming_, outgoing_;  // reused, as is the next
   std::string outgoing_bytes_;

@@ -5,6 +5,8 @@
 
 namespace syncopate::ps {
 
+const char* name_of(PushOrder value) { return value == PushOrder::kFifo ? "fifo" : "priority"; }
+
 PushScheduler::PushScheduler(Order order, std::size_t links, std::size_t credit_bytes)
     : order_(order), credit_bytes_(credit_bytes), links_(links) {}
 

@@ -13,12 +13,17 @@
 
 namespace syncopate::ps {
 
+enum class PushOrder {
+  kFifo,      // as they became ready
+  kPriority,  // what the next forward pass needs first; as they became ready among equals
+};
+
+// "fifo", "priority"
+const char* name_of(PushOrder value);
+
 class PushScheduler {
  public:
-  enum class Order {
-    kFifo,      // as they became ready
-    kPriority,  // what the next forward pass needs first; as they became ready among equals
-  };
+  using Order = PushOrder;
 
   struct Chunk {
     std::size_t link = 0;       // 0 .. links-1: the shard, or the connection, that it goes over

@@ -38,6 +38,9 @@ class Model {
   // tensor_ready(index) from the last tensor to the first, each once that tensor's gradient is final (on a device: once
   // the work that makes it so has been given to it).
   virtual void forward(std::span<const float> weights, const BatchView& batch) = 0;
+  // From now on forward calls `before` with each part of the arena before it reads it. None is asked for twice in a
+  // pass.
+  virtual void before_reading(std::function<void(Range)> before) = 0;
   virtual void backward(std::span<const float> weights, std::span<float> gradients,
                         const std::function<void(std::size_t)>& tensor_ready) = 0;
   // Of the last forward. On a device it waits.

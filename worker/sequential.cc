@@ -47,7 +47,11 @@ Activations Sequential::activations_of(std::size_t layer) const {
 void Sequential::forward(std::span<const float> weights, const BatchView& batch) {
   assert(batch.labels.size() == static_cast<std::size_t>(batch_size_));
   images_ = batch.images;
-  for (std::size_t i = 0; i < chain_.layers.size(); ++i) chain_.layers[i]->forward(weights, activations_of(i));
+  for (std::size_t i = 0; i < chain_.layers.size(); ++i) {
+    Layer& layer = *chain_.layers[i];
+    if (before_reading_ && layer.params().size() > 0) before_reading_(layer.params());
+    layer.forward(weights, activations_of(i));
+  }
   const auto classes = static_cast<int>(chain_.layers.back()->output_values());
   backend_.softmax_cross_entropy(batch_size_, classes, outputs_.back(), batch.labels, gradients_.back());
 }

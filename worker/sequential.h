@@ -28,6 +28,7 @@ class Sequential final : public Model {
 
   void initialize(std::uint64_t seed, std::span<float> weights) const override;
   void forward(std::span<const float> weights, const BatchView& batch) override;
+  void before_reading(std::function<void(Range)> before) override { before_reading_ = std::move(before); }
   void backward(std::span<const float> weights, std::span<float> gradients,
                 const std::function<void(std::size_t)>& tensor_ready) override;
   LossAndCorrect loss() override { return backend_.loss(); }
@@ -40,6 +41,7 @@ class Sequential final : public Model {
   LayerChain chain_;
   int batch_size_;
   ComputeBackend& backend_;
+  std::function<void(Range)> before_reading_;
   std::vector<Out> outputs_;    // of each layer
   std::vector<Out> gradients_;  // of each layer's output; layers in turn share two buffers
   In images_;                   // of the last forward

@@ -38,7 +38,12 @@ class Training {
         tensor_ready_([this](std::size_t tensor) {
           progress_.tensor_ready(tensor, [this](std::size_t bucket) { parts_.strategy.gradient_ready(bucket); });
         }),
-        step_end_(parts.clock.now()) {}
+        step_end_(parts.clock.now()) {
+    parts.model.before_reading([this](Range range) {
+      if (weights_.ok()) weights_ = parts_.strategy.weights_needed(range);
+    });
+  }
+  ~Training() { parts_.model.before_reading(nullptr); }
 
   Status run_epochs(const TrainerHooks& hooks) {
     for (std::int64_t epoch = 0; step_ < options_.total_steps; ++epoch) {
@@ -49,6 +54,7 @@ class Training {
       }
       const std::int64_t epoch_end = std::min(options_.total_steps, step_ + options_.steps_per_epoch);
       for (; step_ < epoch_end; ++step_) SYNCOPATE_RETURN_IF_ERROR(run_step(epoch));
+      SYNCOPATE_RETURN_IF_ERROR(parts_.strategy.weights_needed({0, arenas_.weights.size()}));
       if (!hooks.snapshot) continue;
       const std::span<const float> weights = parts_.backend.host_view(arenas_.weights);
       SYNCOPATE_RETURN_IF_ERROR(parts_.backend.status());
@@ -76,6 +82,7 @@ class Training {
     parts_.strategy.begin_step({step_, learning_rate()});
     parts_.backend.begin_phase(Phase::kForward);
     parts_.model.forward(arenas_.weights, batch);
+    SYNCOPATE_RETURN_IF_ERROR(weights_);
     record.forward = lap.split();
 
     parts_.activity.set("backward", step_);
@@ -90,6 +97,7 @@ class Training {
     SYNCOPATE_RETURN_IF_ERROR(parts_.backend.status());
     if (!stats.ok()) return stats.status();
     record.sync = *stats;
+    record.forward -= stats->forward_wait;
     record.loss = parts_.model.loss().loss;
     if (const std::optional<DeviceTimes> device = parts_.backend.device_times()) {
       record.launch = record.forward + record.backward;
@@ -116,6 +124,7 @@ class Training {
   std::function<void(std::size_t)> tensor_ready_;
   std::int64_t step_ = 0;
   TimePoint step_end_;  // of the last step
+  Status weights_;      // of those that forward has asked for
 };
 
 }  // namespace

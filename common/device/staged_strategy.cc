@@ -94,6 +94,7 @@ Result<SyncStats> StagedStrategy::finish_step() {
   }
   Result<SyncStats> stats = inner_.finish_step();
   if (!stats.ok()) return stats;
+  SYNCOPATE_RETURN_IF_ERROR(inner_.weights_needed({0, host_.weights.size()}));
   const std::size_t sent = weights_sent_;
   SYNCOPATE_RETURN_IF_ERROR(settle_weights().in("weights to the device"));
   const Duration after_backward = device_.between(*buckets_.back().ready, *settled_);

@@ -43,6 +43,11 @@ bool is_on_gpu(const RunConfig& config) { return config.device == DeviceKind::kC
 bool is_async(const RunConfig& config) {
   return config.mode == Mode::kPs && config.consistency.kind() == ps::Consistency::Kind::kAsync;
 }
+bool may_overlap_forward(const RunConfig& config) {
+  return config.mode == Mode::kPs && !is_on_gpu(config) && config.pipeline_depth == 0;
+}
+// Where a push is answered only after other workers', all must push in the same order.
+bool may_order_pushes(const RunConfig& config) { return is_async(config) && config.overlap_forward; }
 bool is_digits(const RunConfig& config) { return config.dataset == "digits"; }
 bool has_momentum(const RunConfig& config) { return config.optimizer == "momentum" || config.optimizer == "nesterov"; }
 bool has_moments(const RunConfig& config) { return config.optimizer == "adam" || config.optimizer == "adamw"; }
@@ -117,6 +122,19 @@ void add_job(std::vector<OptionSpec>& table) {
                                .unit = "steps"},
                               &C::pipeline_depth, "pipeline depth", 0, 16),
                        "--consistency=async", is_async));
+  table.push_back(
+      only(flag({.group = "Parameter servers",
+                 .name = "overlap-forward",
+                 .sentence = "Lets weights come while the next forward pass runs; a layer waits for its own alone."},
+                &C::overlap_forward),
+           "--mode=ps, --device=cpu and --pipeline-depth=0", may_overlap_forward));
+  table.push_back(only(choice({.group = "Parameter servers",
+                               .name = "push-order",
+                               .placeholder = "ORDER",
+                               .sentence = "What goes first where chunks queue: what backward finished first, or what "
+                                           "the next forward pass needs first."},
+                              &C::push_order, "push order", {ps::PushOrder::kFifo, ps::PushOrder::kPriority}),
+                       "--overlap-forward and --consistency=async", may_order_pushes));
   table.push_back(
       only(choice({.group = "Allreduce",
                    .name = "collective",

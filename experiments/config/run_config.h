@@ -10,6 +10,7 @@
 #include "common/optimizer.h"
 #include "common/status.h"
 #include "ps/consistency.h"
+#include "ps/push_scheduler.h"
 #include "ps/sharding.h"
 #include "worker/backend/precision.h"
 
@@ -47,6 +48,8 @@ struct RunConfig {
   ps::ShardingPolicy sharding = ps::ShardingPolicy::kBalanced;
   std::int64_t chunk_bytes = 256 * 1024;
   int pipeline_depth = 0;
+  bool overlap_forward = false;
+  ps::PushOrder push_order = ps::PushOrder::kFifo;
 
   // Allreduce
   CollectiveKind collective = CollectiveKind::kAuto;

@@ -50,7 +50,9 @@ Status ReplicaGroup::connect_ps(const RoleContext& context, const Clock& clock) 
   transport_ = std::move(*transport);
   const ps::PsStrategyOptions options{.group = members,
                                       .sharding = sharding_of(context.config),
+                                      .push_order = context.config.push_order,
                                       .pipeline_depth = context.config.pipeline_depth,
+                                      .overlap_forward = context.config.overlap_forward,
                                       .timeout = timeout_of(context.config)};
   strategy_ = std::make_unique<ps::PsStrategy>(options, *transport_, clock, &context.activity);
   return {};

@@ -22,6 +22,7 @@ struct PsJobOptions {
   std::size_t chunk_bytes = 256 * 1024;
   std::size_t window_bytes = 8 * 1024 * 1024;
   int pipeline_depth = 0;
+  bool overlap_forward = false;
   PushScheduler::Order push_order = PushScheduler::Order::kFifo;
   Duration worker_timeout = std::chrono::seconds(60);
 };
@@ -53,6 +54,7 @@ class PsJob {
                              .push_order = options_.push_order,
                              .window_bytes = options_.window_bytes,
                              .pipeline_depth = options_.pipeline_depth,
+                             .overlap_forward = options_.overlap_forward,
                              .timeout = options_.worker_timeout},
                             endpoint(rank), clock_, nullptr);
         body(rank, strategy);

@@ -183,6 +183,47 @@ TEST_P(PsJobOverEveryWire, AWorkerThatRunsAheadIsAsStaleAsItsPipelineIsDeepAndLo
   }
 }
 
+// Each layer's weights are asked for as forward would; what they hold then must be this step's.
+TEST_P(PsJobOverEveryWire, WeightsThatComeDuringForwardAreThoseOfTheStep) {
+  constexpr std::int64_t kSteps = 6;
+  const ParamLayout layout = small_layout();
+  for (const auto& [consistency, order] :
+       {std::pair{"sync", PushOrder::kFifo}, std::pair{"async", PushOrder::kPriority}}) {
+    const int workers = order == PushOrder::kFifo ? 3 : 1;
+    const std::vector<float> expected = oracle({}, workers, kSteps, layout.size());
+    PsJob job({.group = {.workers = workers, .servers = 2},
+               .consistency = consistency,
+               .wire = GetParam(),
+               .chunk_bytes = 128,
+               .window_bytes = 512,
+               .overlap_forward = true,
+               .push_order = order});
+    job.run([&](int rank, PsStrategy& strategy) {
+      const ParamArenas arenas = *strategy.allocate(layout);
+      const std::vector<float> initial = initial_weights(layout.size());
+      if (rank == kChief) std::copy(initial.begin(), initial.end(), arenas.weights.begin());
+      const Result<std::vector<Range>> buckets = strategy.join();
+      ASSERT_TRUE(buckets.ok()) << buckets.status().message();
+      for (std::int64_t i = 0; i < kSteps; ++i) {
+        const std::vector<float> now = oracle({}, workers, i, layout.size());
+        strategy.begin_step({.step = i, .learning_rate = 0.1});
+        for (const TensorSpec& tensor : layout.tensors()) {
+          ASSERT_TRUE(strategy.weights_needed(tensor.range).ok());
+          EXPECT_TRUE(std::ranges::equal(slice(std::span(now), tensor.range), slice(arenas.weights, tensor.range)));
+        }
+        make_gradient(rank, i, arenas.gradients);
+        for (std::size_t bucket = 0; bucket < buckets->size(); ++bucket) strategy.gradient_ready(bucket);
+        const Result<SyncStats> stats = strategy.finish_step();
+        ASSERT_TRUE(stats.ok()) << stats.status().message();
+        EXPECT_GE(stats->exposed_wait, stats->forward_wait);
+      }
+      ASSERT_TRUE(strategy.leave().ok());
+      EXPECT_TRUE(std::equal(expected.begin(), expected.end(), arenas.weights.begin()));
+    });
+    EXPECT_EQ(job.total().dropped, 0);
+  }
+}
+
 TEST(PsJob, BucketsAreTheShardsRangesInBackwardOrderWithoutEmptyOnes) {
   ParamLayout layout;
   layout.add("w", {40});  // three cache lines for five shards

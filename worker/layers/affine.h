@@ -32,6 +32,9 @@ class AffineParams {
   std::span<T> bias(std::span<T> arena) const {
     return slice(arena, bias_);
   }
+  // Weight and bias, which lie side by side.
+  Range range() const { return {weight_.begin, bias_.end}; }
+
   void report(const TensorReady& ready) const {
     ready(index_ + 1);
     ready(index_);

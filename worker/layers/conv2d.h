@@ -20,6 +20,7 @@ class Conv2d final : public Layer {
     return 2.0 * static_cast<double>(output_values()) * shape_.kernel * shape_.kernel * shape_.in;
   }
 
+  Range params() const override { return params_.range(); }
   void initialize(std::uint64_t seed, std::span<float> weights) const override { params_.initialize(seed, weights); }
 
   void forward(In weights, const Activations& values) override {

@@ -14,6 +14,7 @@ class Dense final : public Layer {
   std::size_t output_values() const override { return static_cast<std::size_t>(shape_.out); }
   double flops_per_sample() const override { return 2.0 * shape_.in * shape_.out; }
 
+  Range params() const override { return params_.range(); }
   void initialize(std::uint64_t seed, std::span<float> weights) const override { params_.initialize(seed, weights); }
 
   void forward(In weights, const Activations& values) override {

@@ -5,6 +5,7 @@
 #include <functional>
 #include <span>
 
+#include "common/param_layout.h"
 #include "common/random.h"
 #include "worker/backend/compute_backend.h"
 
@@ -32,6 +33,9 @@ class Layer {
   virtual std::size_t output_values() const = 0;  // of one sample
   virtual bool in_place() const { return false; }
   virtual double flops_per_sample() const { return 0; }  // forward; multiply and add are two
+
+  // The part of the arena that it reads; empty for none.
+  virtual Range params() const { return {}; }
 
   virtual void initialize(std::uint64_t /*seed*/, std::span<float> /*weights*/) const {}
 
