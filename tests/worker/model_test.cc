@@ -104,6 +104,28 @@ TEST_F(ModelTest, ReportsTensorsFromTheLastToTheFirstEachWhenItIsFinal) {
   }
 }
 
+// The arena holds NaN but for what forward has asked for.
+TEST_F(ModelTest, ForwardAsksForWeightsBeforeItReadsThemAndForNoneTwice) {
+  for (const char* spec : {"softmax", "mlp", "lenet"}) {
+    const auto model = must_make(spec, kDigit, 4, *onednn_);
+    const Tensor weights = initial_weights(*model);
+    const Tensor images = random_tensor(4 * 28 * 28, random_);
+    const std::vector<int> labels{1, 2, 3, 4};
+    model->forward(weights, {images, labels});
+    const double expected = model->loss().loss;
+    Tensor arena(weights.size(), std::nanf(""));
+    std::size_t asked_to = 0;
+    model->before_reading([&](Range range) {
+      EXPECT_GE(range.begin, asked_to);
+      asked_to = range.end;
+      std::ranges::copy(slice(In(weights), range), arena.begin() + static_cast<std::ptrdiff_t>(range.begin));
+    });
+    model->forward(arena, {images, labels});
+    EXPECT_EQ(model->loss().loss, expected) << spec;
+    EXPECT_EQ(asked_to, model->layout().tensors().back().range.end);
+  }
+}
+
 TEST_F(ModelTest, GivesTheSameOnBothBackends) {
   const std::pair<const char*, ImageShape> cases[] = {
       {"softmax", kDigit}, {"mlp:784-40-24-10", kDigit}, {"lenet", {16, 18, 3}}};

@@ -46,6 +46,11 @@ class FakeStrategy final : public SyncStrategy {
     stats.bytes_out = 99;
     return stats;
   }
+  Status weights_needed(Range range) override {
+    needed.push_back(range);
+    if (fails_in == "weights_needed") return Status(Code::kDeadlineExceeded, "no answer from shard 1");
+    return Status();
+  }
   Status leave() override {
     note("leave");
     return fails_in == "leave" ? Status(Code::kDeadlineExceeded, "rank 1 does not answer") : Status();
@@ -54,6 +59,7 @@ class FakeStrategy final : public SyncStrategy {
   std::string fails_in;
   bool found_initial_weights = false;
   std::vector<double> learning_rates;
+  std::vector<Range> needed;
 
  private:
   void note(const std::string& call) { calls_.push_back(call + " [" + activity_.operation() + "]"); }
@@ -199,6 +205,10 @@ TEST_F(TrainerTest, PassesOnTheFailureOfEveryPhaseAndDoesNoMore) {
     EXPECT_THAT(run(strategy_).message(), testing::StartsWith("rank 1"));
     EXPECT_THAT(calls_.back(), testing::StartsWith(phase));
   }
+  strategy_.fails_in = "weights_needed";
+  strategy_.needed.clear();
+  EXPECT_EQ(run(strategy_).code(), Code::kDeadlineExceeded);
+  EXPECT_THAT(strategy_.needed, SizeIs(1));
   calls_.clear();
   hooks_.next_epoch = [](std::int64_t) -> Result<bool> { return Status(Code::kCancelled, "told to stop"); };
   EXPECT_EQ(run(strategy_).code(), Code::kCancelled);
