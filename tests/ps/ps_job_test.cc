@@ -302,6 +302,20 @@ TEST(PsJob, ToldOfAnotherLayoutEveryWorkerFailsToJoin) {
   EXPECT_EQ(job.served(1).code(), Code::kInvalidArgument);
 }
 
+TEST(PsJob, ToldOfAnotherShardingEveryWorkerFailsToJoin) {
+  const PsGroup group{.workers = 2};
+  PsJob job({.group = group});
+  SteadyClock clock;
+  job.run([&](int rank, PsStrategy&) {
+    const std::size_t chunk_bytes = rank == 0 ? 256 : 512;
+    PsStrategy strategy({.group = group, .sharding = {.chunk_bytes = chunk_bytes}}, job.endpoint(rank), clock, nullptr);
+    ASSERT_TRUE(strategy.allocate(small_layout()).ok());
+    EXPECT_THAT(strategy.join().status().message(),
+                testing::MatchesRegex("join: worker 1 has layout .* in 7 chunks, the chief layout .* in 14 chunks"));
+  });
+  EXPECT_EQ(job.served(0).code(), Code::kInvalidArgument);
+}
+
 TEST(PsJob, AWorkerNamesTheShardThatIsSilent) {
   PsJob job({.group = {.workers = 1, .servers = 1, .shards_per_server = 2}});
   SteadyClock clock;
