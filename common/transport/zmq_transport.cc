@@ -4,6 +4,7 @@
 //
 // On the wire: frame 1 is a Preamble and the header; frame 2, if there is one, is the payload.
 #include <fmt/format.h>
+#include <sched.h>
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
@@ -26,6 +27,9 @@ constexpr std::uint32_t kMagic = 0x314E5953;  // "SYN1"
 constexpr Duration kSlice = std::chrono::milliseconds(50);
 // Below this a copy is cheaper than the bookkeeping of a borrowed payload.
 constexpr std::size_t kCopyBelow = 4096;
+// Before an endpoint sleeps it looks again for so long, and between two looks yields the core, which ZeroMQ's I/O
+// thread may need: as over shared memory, an answer often comes sooner than a sleeper wakes.
+constexpr Duration kSpin = std::chrono::microseconds(30);
 // Sends that the network has not taken when an endpoint is destroyed may still go out for so long.
 constexpr std::chrono::milliseconds kLinger{2000};
 
@@ -45,21 +49,14 @@ class PayloadLease final : public Message::Lease {
   zmq::message_t frame_;
 };
 
-// Payloads that ZeroMQ still reads from the callers' memory. Its I/O thread reports here when it has let go of one.
+// Payloads that ZeroMQ still reads from the callers' memory. Its I/O threads report here when they have let go of one.
 class BorrowedPayloads {
  public:
-  void add(const void* payload, const PendingSends::Counter& pending) {
-    const std::lock_guard lock(mutex_);
+  // A message that is `payload` where it lies, counted in `pending`.
+  zmq::message_t borrow(std::span<const std::byte> payload, const PendingSends::Counter& pending) {
+    auto loan = std::make_unique<Loan>(Loan{*this, pending});
     pending->fetch_add(1, std::memory_order_relaxed);
-    borrowed_.push_back({payload, pending});
-  }
-
-  void let_go(const void* payload) {
-    const std::lock_guard lock(mutex_);
-    const auto found = std::ranges::find(borrowed_, payload, &Borrowed::payload);
-    found->pending->fetch_sub(1, std::memory_order_release);
-    borrowed_.erase(found);
-    changed_.notify_all();
+    return zmq::message_t(const_cast<std::byte*>(payload.data()), payload.size(), let_go, loan.release());
   }
 
   // Returns when `pending` counts nothing, or at `time`.
@@ -69,18 +66,22 @@ class BorrowedPayloads {
   }
 
  private:
-  struct Borrowed {
-    const void* payload;
+  struct Loan {
+    BorrowedPayloads& lender;
     PendingSends::Counter pending;
   };
 
+  // Called by ZeroMQ, on a thread of its own.
+  static void let_go(void* /*payload*/, void* hint) {
+    const std::unique_ptr<Loan> loan(static_cast<Loan*>(hint));
+    const std::lock_guard lock(loan->lender.mutex_);
+    loan->pending->fetch_sub(1, std::memory_order_release);
+    loan->lender.changed_.notify_all();
+  }
+
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::vector<Borrowed> borrowed_;
 };
-
-// Called by ZeroMQ, on its own thread.
-void payload_let_go(void* payload, void* borrowed) { static_cast<BorrowedPayloads*>(borrowed)->let_go(payload); }
 
 class ZmqTransport final : public Transport {
  public:
@@ -133,7 +134,7 @@ class ZmqTransport final : public Transport {
       if (!sent.ok() || alone) return sent;
       zmq::message_t body = payload.size() < kCopyBelow || pending == nullptr
                                 ? zmq::message_t(payload.data(), payload.size())
-                                : borrow(payload, pending->counter());
+                                : borrowed_.borrow(payload, pending->counter());
       counters_.payload_bytes_out += static_cast<std::int64_t>(payload.size());
       return send_frame(outbox, body, zmq::send_flags::none, deadline);
     } catch (const zmq::error_t& error) {
@@ -171,12 +172,6 @@ class ZmqTransport final : public Transport {
   TransportCounters counters() const override { return counters_; }
 
  private:
-  zmq::message_t borrow(std::span<const std::byte> payload, const PendingSends::Counter& pending) {
-    void* memory = const_cast<std::byte*>(payload.data());
-    borrowed_.add(memory, pending);
-    return zmq::message_t(memory, payload.size(), payload_let_go, &borrowed_);
-  }
-
   zmq::socket_t& outbox_to(int peer) {
     zmq::socket_t& outbox = outboxes_[static_cast<std::size_t>(peer)];
     if (!outbox) {
@@ -199,18 +194,27 @@ class ZmqTransport final : public Transport {
   }
 
   Status receive_frame(zmq::message_t& frame, TimePoint deadline) {
+    if (interrupted_.load()) return Status(Code::kCancelled, "interrupted");
+    if (inbox_.recv(frame, zmq::recv_flags::dontwait)) return Status();
+    for (const TimePoint spin_until = std::min(deadline, clock_.now() + kSpin); clock_.now() < spin_until;) {
+      sched_yield();
+      if (inbox_.recv(frame, zmq::recv_flags::dontwait)) return Status();
+    }
     while (true) {
       if (interrupted_.load()) return Status(Code::kCancelled, "interrupted");
-      if (inbox_.recv(frame, zmq::recv_flags::dontwait)) return Status();
       const Duration left = deadline - clock_.now();
-      if (left <= Duration::zero()) return Status(Code::kDeadlineExceeded, "no message");
-      const auto slice = std::chrono::ceil<std::chrono::milliseconds>(std::min(left, kSlice));
-      if (slice != timeout_) {
-        inbox_.set(zmq::sockopt::rcvtimeo, static_cast<int>(slice.count()));
-        timeout_ = slice;
-      }
-      if (inbox_.recv(frame, zmq::recv_flags::none)) return Status();
+      const bool late = left <= Duration::zero();
+      if (!late) set_receive_timeout(std::min(left, kSlice));
+      if (inbox_.recv(frame, late ? zmq::recv_flags::dontwait : zmq::recv_flags::none)) return Status();
+      if (late) return Status(Code::kDeadlineExceeded, "no message");
     }
+  }
+
+  void set_receive_timeout(Duration timeout) {
+    const auto rounded = std::chrono::ceil<std::chrono::milliseconds>(timeout);
+    if (rounded == timeout_) return;
+    inbox_.set(zmq::sockopt::rcvtimeo, static_cast<int>(rounded.count()));
+    timeout_ = rounded;
   }
 
   // Nothing if the message does not check out.
