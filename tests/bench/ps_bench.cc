@@ -48,6 +48,7 @@ struct Options {
   std::vector<int> peers{1, 2};
   std::vector<std::size_t> sizes{4096, 65536, 1 << 20, 4 << 20, 16 << 20, 64 << 20};
   int rounds = 3;
+  int connections = 1;  // over ipc and tcp
   std::string ps_lite;  // a program; empty: none
   std::string json;     // a file; empty: none
 };
@@ -125,8 +126,11 @@ void measure_ours(const Options& options, const std::string& wire, int peers, st
   const auto results = syncopate::testing_support::run_forked_ranks(
       group.size(), [&](int rank, syncopate::Rendezvous& rendezvous) -> std::vector<double> {
         const auto before = static_cast<double>(peak_resident_bytes());
-        const syncopate::TransportOptions endpoint{
-            .run_id = fmt::format("bench-{}", getppid()), .group = "ps", .rank = rank, .size = group.size()};
+        const syncopate::TransportOptions endpoint{.run_id = fmt::format("bench-{}", getppid()),
+                                                   .group = "ps",
+                                                   .rank = rank,
+                                                   .size = group.size(),
+                                                   .connections = options.connections};
         auto transport = syncopate::make_transport(*syncopate::parse_transport_kind(wire), endpoint, rendezvous,
                                                    syncopate::SteadyClock().now() + std::chrono::seconds(30));
         exit_unless_ok(transport.status());
@@ -260,12 +264,15 @@ int main(int argc, char** argv) {
   app.add_option("--peers", options.peers, "numbers of workers, and of servers")->delimiter(',');
   app.add_option("--sizes", options.sizes, "bytes")->delimiter(',');
   app.add_option("--rounds", options.rounds, "turns of each contender");
+  app.add_option("--connections", options.connections, "to each peer, over ipc and tcp")
+      ->check(CLI::Range(1, syncopate::kMaxConnections));
   app.add_option("--ps-lite", options.ps_lite, "a program that measures ps-lite");
   app.add_option("--json", options.json, "a file for the figures");
   CLI11_PARSE(app, argc, argv);
   exit_unless_ok(syncopate::ps::Consistency::parse(options.consistency).status());
   for (const std::string& wire : options.wires) exit_unless_ok(syncopate::parse_transport_kind(wire).status());
-  fmt::print("push-pull, {}, {} rounds\n", options.consistency, options.rounds);
+  fmt::print("push-pull, {}, {} rounds, {} connection{} a peer\n", options.consistency, options.rounds,
+             options.connections, options.connections == 1 ? "" : "s");
   print_head();
   nlohmann::json records = nlohmann::json::array();
   for (const int peers : options.peers) {
