@@ -16,12 +16,17 @@ enum class TransportKind { kShm, kIpc, kTcp };
 // "shm", "ipc" or "tcp".
 Result<TransportKind> parse_transport_kind(std::string_view text);
 
+inline constexpr int kMaxConnections = 16;
+
 struct TransportOptions {
   std::string run_id;  // messages of another run are dropped
   std::string group;   // unique within the run
   int rank = 0;
   int size = 1;
   std::string host = "127.0.0.1";  // tcp: the interface to listen on
+  // tcp and ipc: to each peer, 1 to kMaxConnections; the same in all members. Large messages take them in turn, for
+  // links that one connection cannot fill; each has an I/O thread.
+  int connections = 1;
 };
 
 // Listens (tcp on a port that the kernel chooses; ipc and shm at abstract names, so that no file is left behind), tells

@@ -1,9 +1,10 @@
 // Messages over ZeroMQ: every endpoint binds one PULL socket, from which it receives whatever the others send, and
-// connects a PUSH socket to each peer that it sends to. A payload leaves from the caller's memory and is received into
-// memory of ZeroMQ's own, where the receiver uses it; ZeroMQ's I/O thread moves the bytes.
+// connects PUSH sockets, one for each connection, to each peer that it sends to. A payload leaves from the caller's
+// memory and is received into memory of ZeroMQ's own, where the receiver uses it; ZeroMQ's I/O thread moves the bytes.
 //
 // On the wire: frame 1 is a Preamble and the header; frame 2, if there is one, is the payload.
 #include <fmt/format.h>
+#include <sched.h>
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
@@ -17,15 +18,21 @@
 #include "common/aligned_buffer.h"
 #include "common/hash.h"
 #include "common/transport/make_transport.h"
+#include "common/transport/message_order.h"
 
 namespace syncopate {
 namespace {
 
-constexpr std::uint32_t kMagic = 0x314E5953;  // "SYN1"
+constexpr std::uint32_t kMagic = 0x324E5953;  // "SYN2"
 // A wait looks up this often whether it was interrupted.
 constexpr Duration kSlice = std::chrono::milliseconds(50);
 // Below this a copy is cheaper than the bookkeeping of a borrowed payload.
 constexpr std::size_t kCopyBelow = 4096;
+// Smaller messages all take the first connection: to spread them would only bring them out of order.
+constexpr std::size_t kSpreadFrom = 32 * 1024;
+// Before an endpoint sleeps it looks again for so long, and between two looks yields the core, which ZeroMQ's I/O
+// thread may need: as over shared memory, an answer often comes sooner than a sleeper wakes.
+constexpr Duration kSpin = std::chrono::microseconds(30);
 // Sends that the network has not taken when an endpoint is destroyed may still go out for so long.
 constexpr std::chrono::milliseconds kLinger{2000};
 
@@ -33,6 +40,7 @@ struct Preamble {
   std::uint32_t magic = kMagic;
   std::uint32_t from = 0;
   std::uint64_t run = 0;
+  std::uint64_t number = 0;  // of the message, among those from this sender to this receiver
   std::uint64_t payload_bytes = 0;
 };
 
@@ -45,21 +53,14 @@ class PayloadLease final : public Message::Lease {
   zmq::message_t frame_;
 };
 
-// Payloads that ZeroMQ still reads from the callers' memory. Its I/O thread reports here when it has let go of one.
+// Payloads that ZeroMQ still reads from the callers' memory. Its I/O threads report here when they have let go of one.
 class BorrowedPayloads {
  public:
-  void add(const void* payload, const PendingSends::Counter& pending) {
-    const std::lock_guard lock(mutex_);
+  // A message that is `payload` where it lies, counted in `pending`.
+  zmq::message_t borrow(std::span<const std::byte> payload, const PendingSends::Counter& pending) {
+    auto loan = std::make_unique<Loan>(Loan{*this, pending});
     pending->fetch_add(1, std::memory_order_relaxed);
-    borrowed_.push_back({payload, pending});
-  }
-
-  void let_go(const void* payload) {
-    const std::lock_guard lock(mutex_);
-    const auto found = std::ranges::find(borrowed_, payload, &Borrowed::payload);
-    found->pending->fetch_sub(1, std::memory_order_release);
-    borrowed_.erase(found);
-    changed_.notify_all();
+    return zmq::message_t(const_cast<std::byte*>(payload.data()), payload.size(), let_go, loan.release());
   }
 
   // Returns when `pending` counts nothing, or at `time`.
@@ -69,18 +70,22 @@ class BorrowedPayloads {
   }
 
  private:
-  struct Borrowed {
-    const void* payload;
+  struct Loan {
+    BorrowedPayloads& lender;
     PendingSends::Counter pending;
   };
 
+  // Called by ZeroMQ, on a thread of its own.
+  static void let_go(void* /*payload*/, void* hint) {
+    const std::unique_ptr<Loan> loan(static_cast<Loan*>(hint));
+    const std::lock_guard lock(loan->lender.mutex_);
+    loan->pending->fetch_sub(1, std::memory_order_release);
+    loan->lender.changed_.notify_all();
+  }
+
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::vector<Borrowed> borrowed_;
 };
-
-// Called by ZeroMQ, on its own thread.
-void payload_let_go(void* payload, void* borrowed) { static_cast<BorrowedPayloads*>(borrowed)->let_go(payload); }
 
 class ZmqTransport final : public Transport {
  public:
@@ -89,17 +94,19 @@ class ZmqTransport final : public Transport {
         rank_(options.rank),
         size_(options.size),
         run_(hash_of(options.run_id + "/" + options.group)),
-        context_(1),
+        context_(options.connections),
         inbox_(context_, zmq::socket_type::pull),
-        outboxes_(static_cast<std::size_t>(options.size)) {
+        outboxes_(static_cast<std::size_t>(options.size)),
+        connections_(static_cast<std::size_t>(options.connections)),
+        order_(options.size) {
     inbox_.set(zmq::sockopt::linger, 0);
     inbox_.set(zmq::sockopt::rcvhwm, 0);
   }
 
   ~ZmqTransport() override {
     if (!interrupted_.load()) return;
-    for (zmq::socket_t& outbox : outboxes_) {
-      if (outbox) outbox.set(zmq::sockopt::linger, 0);
+    for (Outbox& outbox : outboxes_) {
+      for (zmq::socket_t& socket : outbox.sockets) socket.set(zmq::sockopt::linger, 0);
     }
   }
 
@@ -122,20 +129,25 @@ class ZmqTransport final : public Transport {
 
   Status send(int peer, std::string_view header, std::span<const std::byte> payload, PendingSends* pending,
               TimePoint deadline) override {
-    const Preamble preamble{.from = static_cast<std::uint32_t>(rank_), .run = run_, .payload_bytes = payload.size()};
+    Outbox& outbox = outboxes_[static_cast<std::size_t>(peer)];
+    const Preamble preamble{
+        .from = static_cast<std::uint32_t>(rank_), .run = run_, .number = outbox.sent, .payload_bytes = payload.size()};
     zmq::message_t head(sizeof(preamble) + header.size());
     std::memcpy(head.data(), &preamble, sizeof(preamble));
     std::memcpy(head.data<char>() + sizeof(preamble), header.data(), header.size());
     try {
-      zmq::socket_t& outbox = outbox_to(peer);
+      if (outbox.sockets.empty()) connect(peer);
+      zmq::socket_t& socket = outbox.sockets[payload.size() < kSpreadFrom ? 0 : outbox.spread++ % connections_];
       const bool alone = payload.empty();
-      Status sent = send_frame(outbox, head, alone ? zmq::send_flags::none : zmq::send_flags::sndmore, deadline);
-      if (!sent.ok() || alone) return sent;
+      SYNCOPATE_RETURN_IF_ERROR(
+          send_frame(socket, head, alone ? zmq::send_flags::none : zmq::send_flags::sndmore, deadline));
+      ++outbox.sent;
+      if (alone) return Status();
       zmq::message_t body = payload.size() < kCopyBelow || pending == nullptr
                                 ? zmq::message_t(payload.data(), payload.size())
-                                : borrow(payload, pending->counter());
+                                : borrowed_.borrow(payload, pending->counter());
       counters_.payload_bytes_out += static_cast<std::int64_t>(payload.size());
-      return send_frame(outbox, body, zmq::send_flags::none, deadline);
+      return send_frame(socket, body, zmq::send_flags::none, deadline);
     } catch (const zmq::error_t& error) {
       return Status(Code::kInternal, fmt::format("sending to peer {}: {}", peer, error.what()));
     }
@@ -144,12 +156,16 @@ class ZmqTransport final : public Transport {
   Result<Message> receive(TimePoint deadline) override {
     try {
       while (true) {
+        if (std::optional<Message> message = order_.take()) return std::move(*message);
         zmq::message_t head;
         SYNCOPATE_RETURN_IF_ERROR(receive_frame(head, deadline));
         zmq::message_t body;
         if (head.more() && !inbox_.recv(body, zmq::recv_flags::dontwait)) continue;  // frames arrive together
-        std::optional<Message> message = check(head, body);
-        if (message) return std::move(*message);
+        std::uint64_t number = 0;
+        std::optional<Message> message = check(head, body, number);
+        if (!message) continue;
+        if (connections_ == 1) return std::move(*message);
+        if (!order_.put(number, std::move(*message))) drop("a message that came before, or from far ahead");
       }
     } catch (const zmq::error_t& error) {
       return Status(Code::kInternal, fmt::format("receiving: {}", error.what()));
@@ -171,50 +187,58 @@ class ZmqTransport final : public Transport {
   TransportCounters counters() const override { return counters_; }
 
  private:
-  zmq::message_t borrow(std::span<const std::byte> payload, const PendingSends::Counter& pending) {
-    void* memory = const_cast<std::byte*>(payload.data());
-    borrowed_.add(memory, pending);
-    return zmq::message_t(memory, payload.size(), payload_let_go, &borrowed_);
-  }
+  struct Outbox {
+    std::vector<zmq::socket_t> sockets;  // one a connection; connected at the first send
+    std::uint64_t sent = 0;              // messages
+    std::size_t spread = 0;              // messages that took connections in turn
+  };
 
-  zmq::socket_t& outbox_to(int peer) {
-    zmq::socket_t& outbox = outboxes_[static_cast<std::size_t>(peer)];
-    if (!outbox) {
-      outbox = zmq::socket_t(context_, zmq::socket_type::push);
-      outbox.set(zmq::sockopt::linger, static_cast<int>(kLinger.count()));
-      outbox.set(zmq::sockopt::sndhwm, 0);
-      outbox.connect(addresses_[static_cast<std::size_t>(peer)]);
+  void connect(int peer) {
+    std::vector<zmq::socket_t>& sockets = outboxes_[static_cast<std::size_t>(peer)].sockets;
+    while (sockets.size() < connections_) {
+      zmq::socket_t& socket = sockets.emplace_back(context_, zmq::socket_type::push);
+      socket.set(zmq::sockopt::linger, static_cast<int>(kLinger.count()));
+      socket.set(zmq::sockopt::sndhwm, 0);
+      socket.connect(addresses_[static_cast<std::size_t>(peer)]);
     }
-    return outbox;
   }
 
-  Status send_frame(zmq::socket_t& outbox, zmq::message_t& frame, zmq::send_flags flags, TimePoint deadline) {
-    while (!outbox.send(frame, flags | zmq::send_flags::dontwait)) {
+  Status send_frame(zmq::socket_t& socket, zmq::message_t& frame, zmq::send_flags flags, TimePoint deadline) {
+    while (!socket.send(frame, flags | zmq::send_flags::dontwait)) {
       if (interrupted_.load()) return Status(Code::kCancelled, "interrupted");
       if (clock_.now() >= deadline) return Status(Code::kDeadlineExceeded, "the outbox is full");
-      zmq::pollitem_t item{outbox.handle(), 0, ZMQ_POLLOUT, 0};
+      zmq::pollitem_t item{socket.handle(), 0, ZMQ_POLLOUT, 0};
       zmq::poll(&item, 1, std::chrono::duration_cast<std::chrono::milliseconds>(kSlice));
     }
     return Status();
   }
 
   Status receive_frame(zmq::message_t& frame, TimePoint deadline) {
+    if (interrupted_.load()) return Status(Code::kCancelled, "interrupted");
+    if (inbox_.recv(frame, zmq::recv_flags::dontwait)) return Status();
+    for (const TimePoint spin_until = std::min(deadline, clock_.now() + kSpin); clock_.now() < spin_until;) {
+      sched_yield();
+      if (inbox_.recv(frame, zmq::recv_flags::dontwait)) return Status();
+    }
     while (true) {
       if (interrupted_.load()) return Status(Code::kCancelled, "interrupted");
-      if (inbox_.recv(frame, zmq::recv_flags::dontwait)) return Status();
       const Duration left = deadline - clock_.now();
-      if (left <= Duration::zero()) return Status(Code::kDeadlineExceeded, "no message");
-      const auto slice = std::chrono::ceil<std::chrono::milliseconds>(std::min(left, kSlice));
-      if (slice != timeout_) {
-        inbox_.set(zmq::sockopt::rcvtimeo, static_cast<int>(slice.count()));
-        timeout_ = slice;
-      }
-      if (inbox_.recv(frame, zmq::recv_flags::none)) return Status();
+      const bool late = left <= Duration::zero();
+      if (!late) set_receive_timeout(std::min(left, kSlice));
+      if (inbox_.recv(frame, late ? zmq::recv_flags::dontwait : zmq::recv_flags::none)) return Status();
+      if (late) return Status(Code::kDeadlineExceeded, "no message");
     }
   }
 
-  // Nothing if the message does not check out.
-  std::optional<Message> check(const zmq::message_t& head, zmq::message_t& body) {
+  void set_receive_timeout(Duration timeout) {
+    const auto rounded = std::chrono::ceil<std::chrono::milliseconds>(timeout);
+    if (rounded == timeout_) return;
+    inbox_.set(zmq::sockopt::rcvtimeo, static_cast<int>(rounded.count()));
+    timeout_ = rounded;
+  }
+
+  // Nothing if the message does not check out; else also which of its sender's messages it is.
+  std::optional<Message> check(const zmq::message_t& head, zmq::message_t& body, std::uint64_t& number) {
     Preamble preamble;
     const char* reason = nullptr;
     if (head.size() < sizeof(preamble) || head.size() > sizeof(preamble) + kMaxHeaderBytes) {
@@ -238,9 +262,10 @@ class ZmqTransport final : public Transport {
       } while (rest.more());
     }
     if (reason != nullptr) {
-      if (counters_.dropped++ == 0) spdlog::warn("{} endpoint {}: dropped {}", name(), rank_, reason);
+      drop(reason);
       return std::nullopt;
     }
+    number = preamble.number;
     counters_.payload_bytes_in += static_cast<std::int64_t>(body.size());
     std::string header(head.data<char>() + sizeof(preamble), head.size() - sizeof(preamble));
     // ZeroMQ hands out small frames where they lie in its read buffer, aligned to nothing.
@@ -250,17 +275,23 @@ class ZmqTransport final : public Transport {
     return Message(static_cast<int>(preamble.from), std::move(header), payload, std::move(lease));
   }
 
+  void drop(const char* reason) {
+    if (counters_.dropped++ == 0) spdlog::warn("{} endpoint {}: dropped {}", name(), rank_, reason);
+  }
+
   const bool over_tcp_;
   const int rank_;
   const int size_;
   const std::uint64_t run_;
   SteadyClock clock_;
-  BorrowedPayloads borrowed_;          // outlives the context, whose thread reports to it
-  std::vector<AlignedBuffer> memory_;  // outlives the context, whose thread reads it
+  BorrowedPayloads borrowed_;          // outlives the context, whose threads report to it
+  std::vector<AlignedBuffer> memory_;  // outlives the context, whose threads read it
   zmq::context_t context_;
   zmq::socket_t inbox_;
-  std::vector<zmq::socket_t> outboxes_;  // by peer; connected at the first send
-  std::vector<std::string> addresses_;   // by peer
+  std::vector<Outbox> outboxes_;        // by peer
+  std::vector<std::string> addresses_;  // by peer
+  const std::size_t connections_;       // to each peer
+  MessageOrder order_;                  // of what came over several connections
   std::chrono::milliseconds timeout_{-1};
   std::atomic<bool> interrupted_{false};
   TransportCounters counters_;
@@ -270,6 +301,10 @@ class ZmqTransport final : public Transport {
 
 Result<std::unique_ptr<Transport>> make_zmq_transport(bool over_tcp, const TransportOptions& options,
                                                       Rendezvous& rendezvous, TimePoint deadline) {
+  if (options.connections < 1 || options.connections > kMaxConnections) {
+    return Status(Code::kInvalidArgument,
+                  fmt::format("{} connections: must be 1 to {}", options.connections, kMaxConnections));
+  }
   try {
     auto transport = std::make_unique<ZmqTransport>(over_tcp, options);
     Result<std::vector<std::string>> addresses =

@@ -1,5 +1,6 @@
 #include "experiments/config/option_table.h"
 
+#include "common/transport/make_transport.h"
 #include "experiments/config/option_kinds.h"
 
 namespace syncopate::experiments {
@@ -37,6 +38,9 @@ bool is_allreduce(const RunConfig& config) { return config.mode == Mode::kAllred
 bool has_transport(const RunConfig& config) {
   const bool own_wires = config.collective == CollectiveKind::kMpi || config.collective == CollectiveKind::kNccl;
   return is_ps(config) || (is_allreduce(config) && !own_wires);
+}
+bool has_connections(const RunConfig& config) {
+  return has_transport(config) && (config.transport == TransportKind::kIpc || config.transport == TransportKind::kTcp);
 }
 bool is_on_cpu(const RunConfig& config) { return config.device != DeviceKind::kCuda; }
 bool is_on_gpu(const RunConfig& config) { return config.device == DeviceKind::kCuda; }
@@ -76,6 +80,14 @@ void add_job(std::vector<OptionSpec>& table) {
                               &C::transport, "transport",
                               {TransportKind::kAuto, TransportKind::kShm, TransportKind::kIpc, TransportKind::kTcp}),
                        "--mode=ps or --collective=ring", has_transport));
+  table.push_back(
+      only(number({.group = group,
+                   .name = "connections",
+                   .placeholder = "N",
+                   .sentence = "To each peer; large messages take them in turn, where one cannot fill a link.",
+                   .unit = "connections"},
+                  &C::connections, "connections", 1, kMaxConnections),
+           "--transport=ipc or --transport=tcp", has_connections));
   table.push_back(choice({.group = group,
                           .name = "device",
                           .placeholder = "KIND",

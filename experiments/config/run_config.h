@@ -38,6 +38,7 @@ struct RunConfig {
   int workers = 0;  // 0: 1 under local, else 2
   LauncherKind launcher = LauncherKind::kLocal;
   TransportKind transport = TransportKind::kAuto;
+  int connections = 1;                    // to each peer, over ipc and tcp
   DeviceKind device = DeviceKind::kAuto;  // settled by place() before anything runs
   bool share_gpu = false;
 

@@ -105,7 +105,8 @@ Result<std::unique_ptr<Transport>> connect_endpoint(const RunConfig& config, con
                                                     int size, Rendezvous& rendezvous, const Clock& clock) {
   Result<syncopate::TransportKind> kind = parse_transport_kind(name_of(config.transport));
   if (!kind.ok()) return kind.status();
-  const TransportOptions options{.run_id = run_id, .group = "data", .rank = rank, .size = size};
+  const TransportOptions options{
+      .run_id = run_id, .group = "data", .rank = rank, .size = size, .connections = config.connections};
   return make_transport(*kind, options, rendezvous, clock.now() + from_seconds(config.timeout_seconds));
 }
 

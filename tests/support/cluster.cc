@@ -14,7 +14,7 @@ namespace syncopate::testing_support {
 
 std::vector<std::string> all_wires() { return {"inproc", "shm", "ipc", "tcp"}; }
 
-std::vector<std::unique_ptr<Transport>> connect_group(const std::string& wire, int size) {
+std::vector<std::unique_ptr<Transport>> connect_group(const std::string& wire, int size, int connections) {
   static std::atomic<int> groups{0};
   const std::string run = fmt::format("test-{}-{}", getpid(), groups++);
   std::vector<std::unique_ptr<Transport>> endpoints(static_cast<std::size_t>(size));
@@ -26,7 +26,8 @@ std::vector<std::unique_ptr<Transport>> connect_group(const std::string& wire, i
   const TransportKind kind = *parse_transport_kind(wire);
   InProcRendezvous rendezvous;
   run_ranks(size, [&](int rank) {
-    const TransportOptions options{.run_id = run, .group = "test", .rank = rank, .size = size};
+    const TransportOptions options{
+        .run_id = run, .group = "test", .rank = rank, .size = size, .connections = connections};
     Result<std::unique_ptr<Transport>> endpoint = make_transport(kind, options, rendezvous, soon());
     ASSERT_TRUE(endpoint.ok()) << endpoint.status().message();
     endpoints[static_cast<std::size_t>(rank)] = std::move(*endpoint);

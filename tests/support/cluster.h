@@ -13,8 +13,8 @@ namespace syncopate::testing_support {
 // "inproc", "shm", "ipc" or "tcp".
 std::vector<std::string> all_wires();
 
-// One endpoint a rank, connected.
-std::vector<std::unique_ptr<Transport>> connect_group(const std::string& wire, int size);
+// One endpoint a rank, connected; over "ipc" and "tcp" by so many connections.
+std::vector<std::unique_ptr<Transport>> connect_group(const std::string& wire, int size, int connections = 1);
 
 // Runs body(rank) for 0 .. size-1, each on its own thread, and returns when all have returned.
 void run_ranks(int size, const std::function<void(int rank)>& body);

@@ -4,10 +4,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cstring>
 #include <numeric>
 #include <thread>
 
+#include "common/transport/inproc_transport.h"
+#include "common/transport/make_transport.h"
 #include "tests/support/cluster.h"
 
 namespace syncopate {
@@ -21,24 +24,47 @@ std::span<float> floats(std::span<std::byte> bytes) {
   return {reinterpret_cast<float*>(bytes.data()), bytes.size() / sizeof(float)};
 }
 
-class EveryTransport : public testing::TestWithParam<std::string> {
- protected:
-  std::vector<std::unique_ptr<Transport>> connect(int size) { return connect_group(GetParam(), size); }
+struct Wire {
+  std::string name;
+  int connections = 1;
 };
+
+std::vector<Wire> every_wire() {
+  std::vector<Wire> wires;
+  for (const std::string& name : testing_support::all_wires()) wires.push_back({name});
+  wires.push_back({"ipc", 4});
+  wires.push_back({"tcp", 4});
+  return wires;
+}
+
+std::string test_name(const testing::TestParamInfo<Wire>& wire) {
+  return wire.param.name + (wire.param.connections == 1 ? "" : "By" + std::to_string(wire.param.connections));
+}
+
+class EveryTransport : public testing::TestWithParam<Wire> {
+ protected:
+  std::vector<std::unique_ptr<Transport>> connect(int size) {
+    return connect_group(GetParam().name, size, GetParam().connections);
+  }
+};
+
+// A group of one.
+Result<std::unique_ptr<Transport>> make_alone(TransportKind kind, int connections) {
+  InProcRendezvous rendezvous;
+  return make_transport(kind, {.run_id = "test", .group = "test", .connections = connections}, rendezvous, soon());
+}
 
 // The wires over which a receiver reads the sender's own memory.
 class InPlaceTransport : public EveryTransport {};
 
-INSTANTIATE_TEST_SUITE_P(Wire, InPlaceTransport, testing::Values("inproc", "shm"),
-                         [](const auto& wire) { return wire.param; });
-INSTANTIATE_TEST_SUITE_P(Wire, EveryTransport, testing::ValuesIn(testing_support::all_wires()),
-                         [](const auto& wire) { return wire.param; });
+INSTANTIATE_TEST_SUITE_P(Wire, InPlaceTransport, testing::Values(Wire{"inproc"}, Wire{"shm"}), test_name);
+INSTANTIATE_TEST_SUITE_P(Wire, EveryTransport, testing::ValuesIn(every_wire()), test_name);
 
 TEST_P(EveryTransport, DeliversHeadersAndPayloadsOfEverySizeUnchanged) {
   auto group = connect(2);
   Transport& sender = *group[0];
   Transport& receiver = *group[1];
-  EXPECT_STREQ(sender.name(), GetParam().c_str());
+  EXPECT_STREQ(sender.name(), GetParam().name.c_str());
   for (std::size_t count : {0u, 1u, 3u, 1000u, 1024u, 100000u, 3000000u}) {
     Result<std::span<std::byte>> memory = sender.allocate(count * sizeof(float));
     ASSERT_TRUE(memory.ok());
@@ -75,6 +101,51 @@ TEST_P(EveryTransport, KeepsTheOrderOfEachSender) {
       ASSERT_EQ(message->header(), std::to_string(next[static_cast<std::size_t>(message->from())]++));
     }
   });
+}
+
+TEST_P(EveryTransport, KeepsTheOrderOfMessagesOfDifferentSizes) {
+  constexpr int kRanks = 3, kMessages = 300;
+  // Each message is a part of the same numbers: which one says what it must hold.
+  constexpr std::size_t kFloats = 200000;
+  const auto offset_of = [](int i) { return static_cast<std::size_t>(i) * 7; };
+  const auto count_of = [](int i) { return std::array<std::size_t, 5>{150000, 0, 10000, 60000, 100}[i % 5]; };
+  auto group = connect(kRanks);
+  run_ranks(kRanks, [&](int rank) {
+    Transport& self = *group[static_cast<std::size_t>(rank)];
+    if (rank != 0) {
+      Result<std::span<std::byte>> memory = self.allocate(kFloats * sizeof(float));
+      ASSERT_TRUE(memory.ok());
+      std::iota(floats(*memory).begin(), floats(*memory).end(), 0.0f);
+      PendingSends pending;
+      for (int i = 0; i < kMessages; ++i) {
+        const std::span<float> part = floats(*memory).subspan(offset_of(i), count_of(i));
+        ASSERT_TRUE(self.send(0, std::to_string(i), std::as_bytes(part), &pending, soon()).ok());
+      }
+      ASSERT_TRUE(self.wait(pending, soon()).ok());
+      return;
+    }
+    std::vector<int> next(kRanks, 0);
+    for (int received = 0; received < kMessages * (kRanks - 1); ++received) {
+      Result<Message> message = self.receive(soon());
+      ASSERT_TRUE(message.ok());
+      const int i = next[static_cast<std::size_t>(message->from())]++;
+      ASSERT_EQ(message->header(), std::to_string(i));
+      ASSERT_EQ(message->floats().size(), count_of(i));
+      for (std::size_t k = 0; k < count_of(i); ++k) {
+        ASSERT_EQ(message->floats()[k], static_cast<float>(offset_of(i) + k));
+      }
+    }
+    EXPECT_EQ(self.counters().dropped, 0);
+  });
+}
+
+TEST(ZmqTransport, RefusesANumberOfConnectionsThatCannotBe) {
+  for (const int connections : {-1, 0, 17}) {
+    const Result<std::unique_ptr<Transport>> transport = make_alone(TransportKind::kTcp, connections);
+    ASSERT_FALSE(transport.ok());
+    EXPECT_EQ(transport.status().code(), Code::kInvalidArgument);
+    EXPECT_EQ(transport.status().message(), std::to_string(connections) + " connections: must be 1 to 16");
+  }
 }
 
 TEST_P(InPlaceTransport, HoldsThePayloadUntilTheReceiverIsDoneWithIt) {

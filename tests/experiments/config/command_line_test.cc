@@ -85,6 +85,9 @@ TEST(CommandLine, RefusesCombinationsThatCannotWork) {
   EXPECT_THAT(refusal({"--mode=allreduce", "--chunk-bytes=65536"}), HasSubstr("only with --mode=ps"));
   EXPECT_THAT(refusal({"--mode=ps", "--collective=ring"}), HasSubstr("only with --mode=allreduce"));
   EXPECT_THAT(refusal({"--transport=tcp"}), HasSubstr("only with --mode=ps or --collective=ring"));
+  EXPECT_THAT(refusal({"--mode=ps", "--connections=2"}), HasSubstr("only with --transport=ipc or --transport=tcp"));
+  EXPECT_EQ(refusal({"--mode=ps", "--transport=tcp", "--connections=17"}),
+            "--connections=17: connections must be 1 to 16");
   EXPECT_THAT(refusal({"--optimizer=sgd", "--beta1=0.8"}), HasSubstr("only with --optimizer=adam or adamw"));
   EXPECT_THAT(refusal({"--workers=2"}), StartsWith("--workers=2: --mode=local trains in one process"));
   EXPECT_THAT(refusal({"--mode=allreduce", "--collective=mpi"}),
