@@ -3,10 +3,12 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include "common/rendezvous.h"
+#include "common/transport/run_keys.h"
 #include "common/transport/transport.h"
 
 namespace syncopate {
@@ -21,7 +23,8 @@ struct TransportOptions {
   std::string group;   // unique within the run
   int rank = 0;
   int size = 1;
-  std::string host = "127.0.0.1";  // tcp: the interface to listen on
+  std::string host = "127.0.0.1";  // tcp: the address to listen on
+  std::optional<RunKeys> keys;     // tcp: lets in this run's processes alone, and encrypts
 };
 
 // Listens (tcp on a port that the kernel chooses; ipc and shm at abstract names, so that no file is left behind), tells

@@ -17,6 +17,7 @@
 #include "common/aligned_buffer.h"
 #include "common/hash.h"
 #include "common/transport/make_transport.h"
+#include "common/transport/secure_sockets.h"
 
 namespace syncopate {
 namespace {
@@ -89,11 +90,15 @@ class ZmqTransport final : public Transport {
         rank_(options.rank),
         size_(options.size),
         run_(hash_of(options.run_id + "/" + options.group)),
+        keys_(options.keys),
         context_(1),
         inbox_(context_, zmq::socket_type::pull),
         outboxes_(static_cast<std::size_t>(options.size)) {
     inbox_.set(zmq::sockopt::linger, 0);
     inbox_.set(zmq::sockopt::rcvhwm, 0);
+    if (!keys_) return;
+    doorkeeper_.emplace(context_, *keys_);
+    secure_listener(inbox_, *keys_);
   }
 
   ~ZmqTransport() override {
@@ -183,6 +188,7 @@ class ZmqTransport final : public Transport {
       outbox = zmq::socket_t(context_, zmq::socket_type::push);
       outbox.set(zmq::sockopt::linger, static_cast<int>(kLinger.count()));
       outbox.set(zmq::sockopt::sndhwm, 0);
+      if (keys_) secure_connector(outbox, *keys_);
       outbox.connect(addresses_[static_cast<std::size_t>(peer)]);
     }
     return outbox;
@@ -254,10 +260,12 @@ class ZmqTransport final : public Transport {
   const int rank_;
   const int size_;
   const std::uint64_t run_;
+  const std::optional<RunKeys> keys_;
   SteadyClock clock_;
   BorrowedPayloads borrowed_;          // outlives the context, whose thread reports to it
   std::vector<AlignedBuffer> memory_;  // outlives the context, whose thread reads it
   zmq::context_t context_;
+  std::optional<Doorkeeper> doorkeeper_;  // with keys
   zmq::socket_t inbox_;
   std::vector<zmq::socket_t> outboxes_;  // by peer; connected at the first send
   std::vector<std::string> addresses_;   // by peer
