@@ -6,6 +6,7 @@
 
 #include <array>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace syncopate {
@@ -72,7 +73,7 @@ void Doorkeeper::answer_one() {
   } while (frame.more());
   frames.resize(std::max<std::size_t>(frames.size(), 7));
   const bool admitted = frames[5] == "CURVE" && frames[6] == admitted_;
-  if (!admitted) spdlog::warn("a stranger at {} was not let in", frames[3]);
+  if (!admitted && !std::exchange(warned_, true)) spdlog::warn("a stranger at {} was not let in", frames[3]);
   const std::array<std::string, 6> answer{
       frames[0], frames[1], admitted ? "200" : "400", admitted ? "OK" : "not of this run", "", ""};
   for (std::size_t i = 0; i < answer.size(); ++i) {

@@ -32,6 +32,7 @@ class Doorkeeper {
   zmq::socket_t requests_;  // of the thread, once it runs
   const std::string admitted_;
   FileDescriptor stop_;  // eventfd
+  bool warned_ = false;  // of the thread: strangers come again and again
   std::jthread thread_;
 };
 
