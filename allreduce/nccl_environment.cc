@@ -31,9 +31,11 @@ std::vector<std::pair<std::string, std::string>> nccl_environment(const NcclPlac
   if (place.shares_gpu) {
     variables.emplace_back("NCCL_HOSTID", fmt::format("syncopate-rank-{}", place.rank));
     variables.emplace_back("NCCL_NET", "Socket");
-    variables.emplace_back("NCCL_SOCKET_IFNAME", "=lo");
     // Hosts that share NVLink would be connected by it.
     variables.emplace_back("NCCL_MNNVL_ENABLE", "0");
+  }
+  if (const std::string only = place.interface.empty() && place.shares_gpu ? "lo" : place.interface; !only.empty()) {
+    variables.emplace_back("NCCL_SOCKET_IFNAME", "=" + only);
   }
   if (!place.log_file.empty()) {
     variables.emplace_back("NCCL_DEBUG", "INFO");

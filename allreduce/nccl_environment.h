@@ -21,6 +21,10 @@ struct NcclPlace {
   std::string log_file;
   // Whether the log tells of each operation: only then are the protocols taken known. Costs rank 0 a write for each.
   bool log_operations = false;
+  // Where ranks are on several hosts: the interface of this host by which they are to find each other ("eth0"). NCCL
+  // would choose one by itself, and on a host with several perhaps one that leads nowhere. It is used for NCCL's own
+  // arrangements and where there is no faster net (InfiniBand). Empty on one host.
+  std::string interface = {};
 };
 
 // Names and values, to be set before the process starts.

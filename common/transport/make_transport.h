@@ -3,10 +3,12 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include "common/rendezvous.h"
+#include "common/transport/run_keys.h"
 #include "common/transport/transport.h"
 
 namespace syncopate {
@@ -23,7 +25,8 @@ struct TransportOptions {
   std::string group;   // unique within the run
   int rank = 0;
   int size = 1;
-  std::string host = "127.0.0.1";  // tcp: the interface to listen on
+  std::string host = "127.0.0.1";  // tcp: the address to listen on
+  std::optional<RunKeys> keys;     // tcp: lets in this run's processes alone, and encrypts
   // tcp and ipc: to each peer, 1 to kMaxConnections; the same in all members. Large messages take them in turn, for
   // links that one connection cannot fill; each has an I/O thread.
   int connections = 1;

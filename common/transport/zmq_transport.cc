@@ -19,6 +19,7 @@
 #include "common/hash.h"
 #include "common/transport/make_transport.h"
 #include "common/transport/message_order.h"
+#include "common/transport/secure_sockets.h"
 
 namespace syncopate {
 namespace {
@@ -94,6 +95,7 @@ class ZmqTransport final : public Transport {
         rank_(options.rank),
         size_(options.size),
         run_(hash_of(options.run_id + "/" + options.group)),
+        keys_(options.keys),
         context_(options.connections),
         inbox_(context_, zmq::socket_type::pull),
         outboxes_(static_cast<std::size_t>(options.size)),
@@ -101,6 +103,9 @@ class ZmqTransport final : public Transport {
         order_(options.size) {
     inbox_.set(zmq::sockopt::linger, 0);
     inbox_.set(zmq::sockopt::rcvhwm, 0);
+    if (!keys_) return;
+    doorkeeper_.emplace(context_, *keys_);
+    secure_listener(inbox_, *keys_);
   }
 
   ~ZmqTransport() override {
@@ -199,6 +204,7 @@ class ZmqTransport final : public Transport {
       zmq::socket_t& socket = sockets.emplace_back(context_, zmq::socket_type::push);
       socket.set(zmq::sockopt::linger, static_cast<int>(kLinger.count()));
       socket.set(zmq::sockopt::sndhwm, 0);
+      if (keys_) secure_connector(socket, *keys_);
       socket.connect(addresses_[static_cast<std::size_t>(peer)]);
     }
   }
@@ -283,10 +289,12 @@ class ZmqTransport final : public Transport {
   const int rank_;
   const int size_;
   const std::uint64_t run_;
+  const std::optional<RunKeys> keys_;
   SteadyClock clock_;
   BorrowedPayloads borrowed_;          // outlives the context, whose threads report to it
   std::vector<AlignedBuffer> memory_;  // outlives the context, whose threads read it
   zmq::context_t context_;
+  std::optional<Doorkeeper> doorkeeper_;  // with keys
   zmq::socket_t inbox_;
   std::vector<Outbox> outboxes_;        // by peer
   std::vector<std::string> addresses_;  // by peer

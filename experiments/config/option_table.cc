@@ -1,7 +1,11 @@
 #include "experiments/config/option_table.h"
 
+#include <fstream>
+#include <sstream>
+
 #include "common/transport/make_transport.h"
 #include "experiments/config/option_kinds.h"
+#include "experiments/plan/remote_shell.h"
 
 namespace syncopate::experiments {
 namespace {
@@ -35,6 +39,7 @@ OptionSpec consistency() {
 bool is_ps(const RunConfig& config) { return config.mode == Mode::kPs; }
 bool has_several_shards(const RunConfig& config) { return is_ps(config) && shards_of(config) > 1; }
 bool is_allreduce(const RunConfig& config) { return config.mode == Mode::kAllreduce; }
+bool is_distributed(const RunConfig& config) { return is_ps(config) || is_allreduce(config); }
 bool has_transport(const RunConfig& config) {
   const bool own_wires = config.collective == CollectiveKind::kMpi || config.collective == CollectiveKind::kNccl;
   return is_ps(config) || (is_allreduce(config) && !own_wires);
@@ -58,6 +63,89 @@ bool has_moments(const RunConfig& config) { return config.optimizer == "adam" ||
 
 using C = RunConfig;
 
+OptionSpec hosts() {
+  OptionSpec option{.group = "Several hosts",
+                    .name = "hosts",
+                    .placeholder = "LIST",
+                    .sentence =
+                        "Where workers go, filling slots in order; servers go to these hosts in turn. localhost "
+                        "is this one.",
+                    .range = "HOST[:SLOTS], as in A:2,B:2",
+                    .usual = "this host",
+                    .is_text = true,
+                    .excludes = "hostfile"};
+  option.set = [](RunConfig& config, const std::string& value) -> Status {
+    Result<std::vector<HostSlots>> parsed = parse_hosts(value);
+    if (!parsed.ok()) return parsed.status().in(fmt::format("--hosts={}", value));
+    config.hosts = std::move(*parsed);
+    return {};
+  };
+  option.get = [](const RunConfig& config) { return to_text(config.hosts); };
+  return option;
+}
+
+// What it held is recorded as --hosts.
+OptionSpec hostfile() {
+  OptionSpec option{.group = "Several hosts",
+                    .name = "hostfile",
+                    .placeholder = "FILE",
+                    .sentence = "The same from a file: a host a line, HOST, HOST:SLOTS or HOST slots=SLOTS.",
+                    .range = "a file that can be read",
+                    .usual = "none",
+                    .is_text = true,
+                    .in_file = false,
+                    .excludes = "hosts"};
+  option.set = [option](RunConfig& config, const std::string& value) -> Status {
+    std::ifstream file(value);
+    std::ostringstream text;
+    if (!file || !(text << file.rdbuf())) return wrong(option, value, "hosts");
+    Result<std::vector<HostSlots>> parsed = parse_host_file(text.str());
+    if (!parsed.ok()) return parsed.status().in(fmt::format("--hostfile={}", value));
+    config.hosts = std::move(*parsed);
+    return {};
+  };
+  option.get = [](const RunConfig&) { return std::string(); };
+  return option;
+}
+
+OptionSpec remote_shell() {
+  OptionSpec option = text({.group = "Several hosts",
+                            .name = "remote-shell",
+                            .placeholder = "COMMAND",
+                            .sentence = "What runs a command on another host: host and command are put behind it.",
+                            .range = "words, quoted as for a shell"},
+                           &C::remote_shell, "remote shell");
+  option.set = [set = option.set, option](RunConfig& config, const std::string& value) -> Status {
+    if (!split_words(value).ok() || split_words(value)->empty()) return wrong(option, value, "remote shell");
+    return set(config, value);
+  };
+  return option;
+}
+
+void add_hosts(std::vector<OptionSpec>& table) {
+  const std::string group = "Several hosts";
+  table.push_back(only(hosts(), "--mode=ps or --mode=allreduce", is_distributed));
+  table.push_back(only(hostfile(), "--mode=ps or --mode=allreduce", is_distributed));
+  const auto spanning = [&](OptionSpec option) {
+    table.push_back(only(std::move(option), "--hosts that names another host", spans_hosts));
+  };
+  spanning(remote_shell());
+  spanning(text({.group = group,
+                 .name = "remote-program",
+                 .placeholder = "PATH",
+                 .sentence = "Where this program lies on the other hosts.",
+                 .range = "an absolute path",
+                 .usual = "where it lies here"},
+                &C::remote_program, "program"));
+  spanning(text({.group = group,
+                 .name = "listen-address",
+                 .placeholder = "ADDRESS",
+                 .sentence = "Where the other hosts reach this one.",
+                 .range = "an IPv4 address of this host",
+                 .usual = "the one that the route to them uses"},
+                &C::listen_address, "address"));
+}
+
 void add_job(std::vector<OptionSpec>& table) {
   const std::string group = "Job";
   table.push_back(
@@ -68,18 +156,19 @@ void add_job(std::vector<OptionSpec>& table) {
                                       .placeholder = "N",
                                       .sentence = "Replicas that learn, each in a process of its own.",
                                       .unit = "processes",
-                                      .usual = "2; under local 1"},
+                                      .usual = "2; one for each slot of --hosts; under local 1"},
                                      &C::workers, "workers", 1, 64)));
   table.push_back(
       choice({.group = group, .name = "launcher", .placeholder = "HOW", .sentence = "What starts the processes."},
              &C::launcher, "launcher", {LauncherKind::kLocal, LauncherKind::kMpirun}));
-  table.push_back(only(choice({.group = group,
-                               .name = "transport",
-                               .placeholder = "WIRE",
-                               .sentence = "What carries messages; auto takes shared memory on one host."},
-                              &C::transport, "transport",
-                              {TransportKind::kAuto, TransportKind::kShm, TransportKind::kIpc, TransportKind::kTcp}),
-                       "--mode=ps or --collective=ring", has_transport));
+  table.push_back(
+      only(choice({.group = group,
+                   .name = "transport",
+                   .placeholder = "WIRE",
+                   .sentence = "What carries messages; auto takes shared memory on one host, tcp between several."},
+                  &C::transport, "transport",
+                  {TransportKind::kAuto, TransportKind::kShm, TransportKind::kIpc, TransportKind::kTcp}),
+           "--mode=ps or --collective=ring", has_transport));
   table.push_back(
       only(number({.group = group,
                    .name = "connections",
@@ -348,6 +437,7 @@ void add_run(std::vector<OptionSpec>& table) {
 std::vector<OptionSpec> option_table() {
   std::vector<OptionSpec> table;
   add_job(table);
+  add_hosts(table);
   add_model_and_data(table);
   add_update_rule(table);
   add_amount(table);

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cassert>
 
 namespace syncopate::experiments {
@@ -11,7 +12,8 @@ Status wrong(std::string message) { return Status(Code::kInvalidArgument, std::m
 
 int workers_of(const RunConfig& config) {
   if (config.workers > 0) return config.workers;
-  return config.mode == Mode::kLocal ? 1 : 2;
+  if (config.mode == Mode::kLocal) return 1;
+  return config.hosts.empty() ? 2 : total_slots(config.hosts);
 }
 
 Status validate_job(const RunConfig& config) {
@@ -30,6 +32,27 @@ Status validate_job(const RunConfig& config) {
   if (config.mode == Mode::kAllreduce && config.collective == CollectiveKind::kNccl &&
       config.device == DeviceKind::kCpu) {
     return wrong("--collective=nccl needs --device=cuda: NCCL sums on GPUs alone; on the CPU use ring or mpi");
+  }
+  return {};
+}
+
+Status validate_hosts(const RunConfig& config) {
+  if (config.hosts.empty() || config.mode == Mode::kLocal) return {};
+  const int slots = total_slots(config.hosts);
+  if (workers_of(config) > slots) {
+    return wrong(fmt::format("--workers={}: --hosts={} has {} slot{}; use --workers={}, or give hosts more slots",
+                             workers_of(config), to_text(config.hosts), slots, slots == 1 ? "" : "s", slots));
+  }
+  if (!spans_hosts(config)) return {};
+  if (config.transport == TransportKind::kShm || config.transport == TransportKind::kIpc) {
+    return wrong(fmt::format("--transport={}: connects processes of one host, and --hosts={} names others; use tcp",
+                             name_of(config.transport), to_text(config.hosts)));
+  }
+  if (config.launcher == LauncherKind::kMpirun) {
+    return wrong(
+        fmt::format("--launcher=mpirun: starts processes of this host alone, and --hosts={} names others; "
+                    "leave --launcher out, and take --collective=ring or nccl",
+                    to_text(config.hosts)));
   }
   return {};
 }
@@ -125,7 +148,9 @@ RunConfig resolve(RunConfig config, const std::string& stamp) {
   config.workers = workers_of(config);
   if (config.learning_rate == 0) config.learning_rate = usual_learning_rate(config.optimizer);
   if (config.global_batch_size > 0) config.batch_size = static_cast<int>(config.global_batch_size / config.workers);
-  if (config.transport == TransportKind::kAuto) config.transport = TransportKind::kShm;
+  if (config.transport == TransportKind::kAuto) {
+    config.transport = spans_hosts(config) ? TransportKind::kTcp : TransportKind::kShm;
+  }
   if (config.collective == CollectiveKind::kAuto) {
     config.collective = config.device == DeviceKind::kCuda ? CollectiveKind::kNccl : CollectiveKind::kRing;
   }
@@ -143,8 +168,18 @@ RunConfig resolve(RunConfig config, const std::string& stamp) {
 
 Status validate(const RunConfig& config) {
   SYNCOPATE_RETURN_IF_ERROR(validate_job(config));
+  SYNCOPATE_RETURN_IF_ERROR(validate_hosts(config));
   SYNCOPATE_RETURN_IF_ERROR(validate_batches(config));
   return validate_schedule(config);
+}
+
+bool spans_hosts(const RunConfig& config) {
+  return config.mode != Mode::kLocal && std::ranges::any_of(config.hosts, &HostSlots::remote);
+}
+
+std::vector<HostSlots> hosts_of(const RunConfig& config) {
+  if (config.mode == Mode::kLocal || config.hosts.empty()) return {{.name = "localhost", .slots = config.workers}};
+  return config.hosts;
 }
 
 bool is_staged(const RunConfig& config) {

@@ -5,10 +5,12 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "common/learning_rate.h"
 #include "common/optimizer.h"
 #include "common/status.h"
+#include "experiments/config/host_list.h"
 #include "ps/consistency.h"
 #include "ps/push_scheduler.h"
 #include "ps/sharding.h"
@@ -35,12 +37,18 @@ const char* name_of(BackendKind value);
 struct RunConfig {
   // The job
   Mode mode = Mode::kLocal;
-  int workers = 0;  // 0: 1 under local, else 2
+  int workers = 0;  // 0: 1 under local, a worker for each slot of the hosts, else 2
   LauncherKind launcher = LauncherKind::kLocal;
   TransportKind transport = TransportKind::kAuto;
   int connections = 1;                    // to each peer, over ipc and tcp
   DeviceKind device = DeviceKind::kAuto;  // settled by place() before anything runs
   bool share_gpu = false;
+
+  // Several hosts
+  std::vector<HostSlots> hosts;  // empty: this one
+  std::string remote_shell = "ssh -o BatchMode=yes -o ConnectTimeout=10 -o ServerAliveInterval=5";
+  std::string remote_program;  // empty: where it lies here
+  std::string listen_address;  // empty: chosen when the run begins, and recorded
 
   // Parameter servers
   int servers = 1;
@@ -92,14 +100,20 @@ struct RunConfig {
 double usual_learning_rate(const std::string& optimizer);
 
 // Puts in what was left open, so that the record shows what ran: workers, learning rate, batch size (from the global
-// one), transport (shared memory, since all processes are on one host), collective (NCCL on GPUs, else our ring),
-// output directory. `stamp` is calendar_stamp()'s. Idempotent. Requires a config that validate() and place() have
+// one), transport (shared memory on one host, tcp between several), collective (NCCL on GPUs, else our ring), output
+// directory. `stamp` is calendar_stamp()'s. Idempotent. Requires a config that validate() and place() have
 // accepted.
 RunConfig resolve(RunConfig config, const std::string& stamp);
 
 // Combinations that cannot work, in one line: what is wrong and what would be right. Single values have been checked by
 // the option table. Accepts configs before and after resolve().
 Status validate(const RunConfig& config);
+
+// Whether processes of the run are on other hosts than the coordinator.
+bool spans_hosts(const RunConfig& config);
+// The hosts that workers and servers are laid over; without --hosts the coordinator's, with a slot for each worker.
+// `config` has been through resolve().
+std::vector<HostSlots> hosts_of(const RunConfig& config);
 
 // What the config means for the rooms that do the work. The config must be one that validate() accepts.
 // Whether gradients and weights go through the host's memory between a GPU and the wire.

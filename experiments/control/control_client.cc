@@ -15,6 +15,7 @@
 #include <utility>
 #include <zmq.hpp>
 
+#include "experiments/control/clock_offset.h"
 #include "experiments/control/control_line.h"
 #include "experiments/control/progress_watch.h"
 #include "experiments/control/wire_records.h"
@@ -32,7 +33,7 @@ constexpr Duration kWatchdogMargin = std::chrono::seconds(2);
 class Client final : public ControlClient {
  public:
   Client(const ControlOptions& options, Activity& activity)
-      : activity_(activity), line_(options.address, control_identity(options.role, options.rank)) {
+      : activity_(activity), line_(options.address, control_identity(options.role, options.rank), options.keys) {
     ToCoordinator hello;
     hello.mutable_hello()->set_run_id(options.run_id);
     hello.mutable_hello()->set_pid(getpid());
@@ -48,8 +49,8 @@ class Client final : public ControlClient {
 
   Status wait_for_welcome(TimePoint deadline) {
     std::unique_lock lock(mutex_);
-    answered_.wait_until(lock, deadline, [&] { return welcomed_ || stopped_; });
-    if (welcomed_) return Status();
+    answered_.wait_until(lock, deadline, [&] { return (welcomed_ && clocks_compared_) || stopped_; });
+    if (welcomed_ && clocks_compared_) return Status();
     if (stopped_) return Status(Code::kCancelled, "told to stop");
     return Status(Code::kDeadlineExceeded, "the coordinator does not answer");
   }
@@ -197,6 +198,7 @@ class Client final : public ControlClient {
     if (!last_beat_ || now - *last_beat_ >= beat_every) {
       beat();
       last_beat_ = now;
+      if (compares_clocks_) ask_time();
     }
     if (now >= next_records_) {
       post_records();
@@ -214,15 +216,45 @@ class Client final : public ControlClient {
     line_.post(message);
   }
 
+  void ask_time() {
+    ToCoordinator message;
+    message.mutable_clock_question()->set_sent(clock_.now().time_since_epoch().count());
+    line_.post(message);
+  }
+
+  // The first questions are asked one upon another, then one with each heartbeat.
+  void take_time(const control::ClockAnswer& answer) {
+    const auto time = [](std::int64_t nanoseconds) { return TimePoint(Duration(nanoseconds)); };
+    offset_.add({.sent = time(answer.sent()),
+                 .received = time(answer.received()),
+                 .answered = time(answer.answered()),
+                 .heard = clock_.now()});
+    if (++clock_answers_ < ClockOffset::kExchanges) return ask_time();
+    if (const auto estimate = offset_.estimate()) {
+      ToCoordinator message;
+      message.mutable_clock_report()->set_offset(estimate->offset.count());
+      message.mutable_clock_report()->set_uncertainty(estimate->uncertainty.count());
+      line_.post(message);
+    }
+    const std::lock_guard lock(mutex_);
+    clocks_compared_ = true;
+  }
+
   void handle(FromCoordinator& message, const zmq::message_t& weights) {
     last_heard_ = clock_.now();
     switch (message.kind_case()) {
       case FromCoordinator::kWelcome: {
+        compares_clocks_ = message.welcome().compare_clocks();
+        if (compares_clocks_) ask_time();
         const std::lock_guard lock(mutex_);
         config_toml_ = message.welcome().config_toml();
+        clocks_compared_ = !compares_clocks_;
         welcomed_ = true;
         break;
       }
+      case FromCoordinator::kClockAnswer:
+        take_time(message.clock_answer());
+        break;
       case FromCoordinator::kMembers:
         return keep("group " + message.members().group(), message);
       case FromCoordinator::kEpochAnswer:
@@ -308,6 +340,7 @@ class Client final : public ControlClient {
   std::string config_toml_;
   Duration timeout_ = std::chrono::seconds(30);
   bool welcomed_ = false;
+  bool clocks_compared_ = false;  // as far as is asked for
   bool stopped_ = false;
 
   std::mutex callback_mutex_;  // of what follows; held while a callback runs
@@ -321,6 +354,9 @@ class Client final : public ControlClient {
   TimePoint next_records_{};
   TimePoint last_heard_{};
   bool coordinator_is_silent_ = false;
+  bool compares_clocks_ = false;
+  ClockOffset offset_;  // of the coordinator's clock
+  std::size_t clock_answers_ = 0;
   ProgressWatch progress_{kWatchdogMargin, clock_.now()};
 
   std::atomic<bool> failed_ = false;

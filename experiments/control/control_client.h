@@ -7,6 +7,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -14,6 +15,7 @@
 #include "common/activity.h"
 #include "common/rendezvous.h"
 #include "common/step_record.h"
+#include "common/transport/run_keys.h"
 #include "experiments/plan/job_plan.h"
 
 namespace syncopate::experiments {
@@ -23,6 +25,7 @@ struct ControlOptions {
   std::string run_id;
   Role role = Role::kWorker;
   int rank = 0;
+  std::optional<RunKeys> keys = {};  // of a run on several hosts
 };
 
 // How often a process says what it is doing: every tenth of the timeout, so that its silence is told from a late word,
@@ -45,7 +48,8 @@ class ControlClient : public Rendezvous, public RecordSink {
     bool snapshot = false;
   };
 
-  // Connects and says hello; returns when the coordinator has answered. `activity` must outlive the client.
+  // Connects and says hello; returns when the coordinator has answered and, where it asks for that, knows how far the
+  // two clocks are apart: stamps of this process are its own clock's. `activity` must outlive the client.
   static Result<std::unique_ptr<ControlClient>> connect(const ControlOptions& options, Activity& activity,
                                                         TimePoint deadline);
 

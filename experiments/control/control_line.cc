@@ -8,6 +8,8 @@
 #include <cstdint>
 #include <utility>
 
+#include "common/transport/secure_sockets.h"
+
 namespace syncopate::experiments {
 namespace {
 
@@ -17,12 +19,13 @@ constexpr int kLingerMilliseconds = 1000;
 
 std::string control_identity(Role role, int rank) { return fmt::format("{}-{}", name_of(role), rank); }
 
-ControlLine::ControlLine(const std::string& address, const std::string& identity)
+ControlLine::ControlLine(const std::string& address, const std::string& identity, const std::optional<RunKeys>& keys)
     : context_(1),
       socket_(context_, zmq::socket_type::dealer),
       wake_(FileDescriptor(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK))) {
   socket_.set(zmq::sockopt::routing_id, identity);
   socket_.set(zmq::sockopt::linger, kLingerMilliseconds);
+  if (keys) secure_connector(socket_, *keys);
   socket_.connect(address);
 }
 

@@ -12,6 +12,7 @@
 
 #include "common/clock.h"
 #include "common/file_descriptor.h"
+#include "common/transport/run_keys.h"
 #include "experiments/control/control.pb.h"
 #include "experiments/plan/job_plan.h"
 
@@ -30,8 +31,9 @@ class ControlLine {
     std::function<TimePoint(TimePoint now)> on_tick;
   };
 
-  // Connects to the coordinator at `address` as `identity`. Throws zmq::error_t where that cannot be an address.
-  ControlLine(const std::string& address, const std::string& identity);
+  // Connects to the coordinator at `address` as `identity`, with the run's keys where it has some. Throws zmq::error_t
+  // where that cannot be an address.
+  ControlLine(const std::string& address, const std::string& identity, const std::optional<RunKeys>& keys = {});
   // What is queued is sent first.
   ~ControlLine();
   ControlLine(const ControlLine&) = delete;

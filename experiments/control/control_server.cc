@@ -13,12 +13,18 @@ constexpr int kLingerMilliseconds = 500;
 
 }  // namespace
 
-ControlServer::ControlServer(const JobPlan& plan) : context_(1), socket_(context_, zmq::socket_type::router) {
+ControlServer::ControlServer(const JobPlan& plan, const ListenOptions& options)
+    : context_(1), socket_(context_, zmq::socket_type::router) {
   socket_.set(zmq::sockopt::linger, kLingerMilliseconds);
-  socket_.bind("tcp://127.0.0.1:*");
+  if (options.keys) {
+    doorkeeper_.emplace(context_, *options.keys);
+    secure_listener(socket_, *options.keys);
+  }
+  socket_.bind("tcp://" + options.address + ":*");
   for (const ProcessSpec& process : plan.processes) {
     by_identity_[control_identity(process.role, process.rank)] = lines_.size();
-    lines_.push_back({.identity = control_identity(process.role, process.rank)});
+    lines_.push_back(
+        {.identity = control_identity(process.role, process.rank), .has_clock_of_its_own = process.remote});
   }
 }
 
@@ -55,6 +61,7 @@ void ControlServer::welcome(std::size_t process, const std::string& config_toml)
   line.welcomed = true;
   control::FromCoordinator message;
   message.mutable_welcome()->set_config_toml(config_toml);
+  message.mutable_welcome()->set_compare_clocks(line.has_clock_of_its_own);
   send(process, message);
   for (Outgoing& held : std::exchange(line.held, {})) transmit(line, std::move(held));
 }

@@ -10,10 +10,18 @@
 #include <vector>
 #include <zmq.hpp>
 
+#include "common/transport/run_keys.h"
+#include "common/transport/secure_sockets.h"
 #include "experiments/control/control.pb.h"
 #include "experiments/plan/job_plan.h"
 
 namespace syncopate::experiments {
+
+// Where the coordinator listens. With keys, nobody but who has them is heard.
+struct ListenOptions {
+  std::string address = "127.0.0.1";
+  std::optional<RunKeys> keys = {};
+};
 
 class ControlServer {
  public:
@@ -23,8 +31,8 @@ class ControlServer {
     zmq::message_t weights;  // empty where the message has none
   };
 
-  // Listens on a free port of the loopback interface. `plan` must outlive the server.
-  explicit ControlServer(const JobPlan& plan);
+  // Listens on a free port. `plan` must outlive the server.
+  explicit ControlServer(const JobPlan& plan, const ListenOptions& options = {});
 
   // What processes connect to.
   std::string address() const { return socket_.get(zmq::sockopt::last_endpoint); }
@@ -35,7 +43,7 @@ class ControlServer {
 
   // A process that has not been welcomed yet gets the message right after its welcome; one that is gone, never.
   void send(std::size_t process, const control::FromCoordinator& message, zmq::message_t weights = {});
-  // The first answer to a process, once it has said hello.
+  // The first answer to a process, once it has said hello. One on another host is to compare its clock with ours.
   void welcome(std::size_t process, const std::string& config_toml);
 
  private:
@@ -45,6 +53,7 @@ class ControlServer {
   };
   struct Line {
     std::string identity;
+    bool has_clock_of_its_own = false;
     bool welcomed = false;  // before that the router does not know the process, and would drop what is meant for it
     std::vector<Outgoing> held;
   };
@@ -52,6 +61,7 @@ class ControlServer {
   void transmit(const Line& line, Outgoing message);
 
   zmq::context_t context_;
+  std::optional<Doorkeeper> doorkeeper_;  // with keys
   zmq::socket_t socket_;
   std::vector<Line> lines_;                         // by process
   std::map<std::string, std::size_t> by_identity_;  // process

@@ -46,11 +46,15 @@ class Coordinator {
             plan,
             {.survives_worker_loss = survives_worker_loss(config), .timeout = from_seconds(config.timeout_seconds)},
             clock_.now()),
-        control_(plan) {}
+        control_(plan, options.listen),
+        clock_offsets_(plan.processes.size()) {}
 
   Result<RunOutcome> run(Launcher& launcher) {
     Result<std::vector<StartedChild>> children =
-        launcher.start(plan_, {options_.program, control_.address(), options_.log_directory});
+        launcher.start(plan_, {.program = options_.program,
+                               .rendezvous = control_.address(),
+                               .log_directory = options_.log_directory,
+                               .secret = options_.listen.keys ? options_.listen.keys->to_text() + "\n" : ""});
     if (!children.ok()) return children.status();
     processes_.emplace(plan_.processes.size(), std::move(*children));
     while (!monitor_.over() || !processes_->empty()) {
@@ -100,17 +104,26 @@ class Coordinator {
       case ToCoordinator::kSteps: {
         if (plan_.processes[process].role != Role::kWorker) return;
         std::vector<StepRecord> records;
-        for (const control::Step& step : message.steps().steps()) records.push_back(from_wire(step));
+        for (const control::Step& step : message.steps().steps()) {
+          records.push_back(from_wire(step));
+          records.back().end += clock_offsets_[process];
+        }
         return observer_.on_steps(plan_.processes[process].rank, records);
       }
       case ToCoordinator::kEpochQuestion:
         return on_epoch_question(process, message.epoch_question().epoch(), now);
       case ToCoordinator::kSnapshot:
-        return on_snapshot(message.snapshot(), weights);
+        return on_snapshot(process, message.snapshot(), weights);
       case ToCoordinator::kEvaluation:
         return on_evaluation(message.evaluation(), now);
       case ToCoordinator::kFact:
         return observer_.on_fact(message.fact().name(), message.fact().value());
+      case ToCoordinator::kClockQuestion:
+        return tell_time(process, message.clock_question(), now);
+      case ToCoordinator::kClockReport:
+        clock_offsets_[process] = Duration(message.clock_report().offset());
+        outcome_.clock_uncertainty[plan_.processes[process].name()] = Duration(message.clock_report().uncertainty());
+        return;
       case ToCoordinator::kFinishQuestion:
         waiting_to_finish_.push_back(process);
         return settle_final_weights();
@@ -129,11 +142,21 @@ class Coordinator {
 
   void welcome(std::size_t process, const control::Hello& hello, TimePoint now) {
     if (hello.run_id() != plan_.run_id) return;
-    monitor_.on_hello(process, hello.pid(), hello.host(), now);
-    if (processes_->is_carried(process) && hello.host() == plan_.processes[process].host) {
+    const ProcessSpec& spec = plan_.processes[process];
+    // A person knows another host by the name that they have given it.
+    monitor_.on_hello(process, hello.pid(), spec.remote ? spec.host : hello.host(), now);
+    if (processes_->is_carried(process) && hello.host() == spec.host) {
       processes_->watch_carried(process, static_cast<pid_t>(hello.pid()));
     }
     control_.welcome(process, to_toml(config_));
+  }
+
+  void tell_time(std::size_t process, const control::ClockQuestion& question, TimePoint received) {
+    FromCoordinator answer;
+    answer.mutable_clock_answer()->set_sent(question.sent());
+    answer.mutable_clock_answer()->set_received(received.time_since_epoch().count());
+    answer.mutable_clock_answer()->set_answered(clock_.now().time_since_epoch().count());
+    control_.send(process, answer);
   }
 
   void publish(std::size_t process, const control::Publish& publish) {
@@ -167,7 +190,7 @@ class Coordinator {
     control_.send(process, answer);
   }
 
-  void on_snapshot(const control::Snapshot& stamp, zmq::message_t& weights) {
+  void on_snapshot(std::size_t process, const control::Snapshot& stamp, zmq::message_t& weights) {
     if (stamp.final()) {
       observer_.on_final_weights({weights.data<float>(), weights.size() / sizeof(float)});
       final_received_ = true;
@@ -175,6 +198,7 @@ class Coordinator {
     }
     FromCoordinator message;
     *message.mutable_snapshot() = stamp;
+    message.mutable_snapshot()->set_taken(stamp.taken() + clock_offsets_[process].count());
     const auto evaluator = std::ranges::find(plan_.processes, Role::kEvaluator, &ProcessSpec::role);
     monitor_.on_snapshot_sent_to_evaluator(weights.size());
     control_.send(static_cast<std::size_t>(evaluator - plan_.processes.begin()), message, std::move(weights));
@@ -284,6 +308,7 @@ class Coordinator {
   SteadyClock clock_;
   RunMonitor monitor_;
   ControlServer control_;
+  std::vector<Duration> clock_offsets_;    // by process: what is to be added to its stamps to make them ours
   std::optional<ProcessTable> processes_;  // once they have been started
   std::map<std::string, Group> groups_;
   std::map<std::int64_t, bool> epochs_;  // whether to train it, once decided

@@ -2,12 +2,14 @@
 // hands what is measured to an observer, and does what RunMonitor decides.
 #pragma once
 
+#include <map>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "common/step_record.h"
 #include "experiments/config/run_config.h"
+#include "experiments/control/control_server.h"
 #include "experiments/coordinator/interrupts.h"
 #include "experiments/coordinator/run_monitor.h"
 #include "experiments/launcher/launcher.h"
@@ -47,6 +49,8 @@ struct RunOutcome {
   bool target_reached = false;
   std::int64_t server_updates = 0;  // over all servers
   std::int64_t server_dropped = 0;
+  // By how much the clock of each process on another host may be wrong after correction, by its name.
+  std::map<std::string, Duration> clock_uncertainty;
 };
 
 struct CoordinatorOptions {
@@ -54,6 +58,7 @@ struct CoordinatorOptions {
   std::string log_directory;  // exists
   // A process's last words may take so long from its end of the connection to ours once it has ended.
   Duration last_words_time = std::chrono::milliseconds(500);
+  ListenOptions listen = {};
 };
 
 // Whether a run goes on without a worker that is lost: under ps, unless all workers are needed for an update. mpirun

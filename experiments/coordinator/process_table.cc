@@ -17,11 +17,24 @@ bool readable(const FileDescriptor& handle) {
   return poll(&item, 1, 0) > 0;
 }
 
-ProcessEnd end_of(int status) {
+constexpr int kSignalled = 128;    // how a shell says that a signal ended what it ran: this and the signal
+constexpr int kShellFailed = 255;  // how ssh says that it has lost touch
+
+ProcessEnd end_of(int status, bool is_remote_shell) {
   ProcessEnd end;
   if (WIFSIGNALED(status)) end.signal = WTERMSIG(status);
   if (WIFEXITED(status)) end.exit_code = WEXITSTATUS(status);
+  if (!is_remote_shell) return end;
+  const int code = end.exit_code.value_or(kShellFailed);
+  if (code > kSignalled && code < kShellFailed) return {.exit_code = {}, .signal = code - kSignalled};
+  end.of_remote_shell = code == kShellFailed;
   return end;
+}
+
+// What a remote shell has started ends with its input, also where others hold the shell's own end open.
+void kill_child(StartedChild& child) {
+  child.input = FileDescriptor();
+  kill(child.pid, SIGKILL);
 }
 
 }  // namespace
@@ -60,7 +73,7 @@ std::vector<ProcessTable::Ended> ProcessTable::take_ended() {
   std::erase_if(children_, [&](const StartedChild& child) {
     int status = 0;
     if (waitpid(child.pid, &status, WNOHANG) != child.pid) return false;
-    Ended one{child.process, end_of(status), child.name, child.log_file};
+    Ended one{child.process, end_of(status, child.is_remote_shell), child.name, child.log_file};
     (child.process || one.end.signal ? ended : carriers).push_back(std::move(one));
     return true;
   });
@@ -79,13 +92,13 @@ void ProcessTable::kill_process(std::size_t process) {
     syscall(SYS_pidfd_send_signal, carried_handles_[process].get(), SIGKILL, nullptr, 0);
     return;
   }
-  for (const StartedChild& child : children_) {
-    if (child.process == process || (!child.process && is_carried(process))) kill(child.pid, SIGKILL);
+  for (StartedChild& child : children_) {
+    if (child.process == process || (!child.process && is_carried(process))) kill_child(child);
   }
 }
 
 void ProcessTable::kill_children() {
-  for (const StartedChild& child : children_) kill(child.pid, SIGKILL);
+  for (StartedChild& child : children_) kill_child(child);
 }
 
 }  // namespace syncopate::experiments

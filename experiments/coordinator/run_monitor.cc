@@ -17,6 +17,7 @@ constexpr Duration kStopPatience = std::chrono::seconds(5);
 std::string describe_workers(int count) { return count == 1 ? "1 worker goes" : fmt::format("{} workers go", count); }
 
 std::string describe_end(const ProcessEnd& end) {
+  if (end.of_remote_shell) return "lost its remote shell, which " + describe_end({end.exit_code, end.signal});
   if (end.signal) return fmt::format("was killed by signal {} ({})", *end.signal, strsignal(*end.signal));
   if (end.exit_code) return fmt::format("ended with exit code {}", *end.exit_code);
   return "is gone";

@@ -29,6 +29,7 @@ struct Verdict {
 struct ProcessEnd {
   std::optional<int> exit_code;  // neither: it is gone, and its status is its parent's
   std::optional<int> signal;
+  bool of_remote_shell = false;  // not the process, as far as is known, but the remote shell that it hung on
 };
 
 struct MonitorAction {

@@ -18,6 +18,7 @@ struct LaunchOptions {
   std::string program;        // path of the executable; program_of() says which a process has
   std::string rendezvous;     // the coordinator's address, passed on as --rendezvous=
   std::string log_directory;  // exists; receives worker-0.log, server-1.log, ...
+  std::string secret = {};    // a line that each process reads from its standard input; empty: it has no input
 };
 
 // A child of this process.
@@ -27,6 +28,8 @@ struct StartedChild {
   std::optional<std::size_t> process;  // index in the plan; none: it carries processes (mpirun)
   std::string name;                    // "worker 1", "mpirun"
   std::string log_file;
+  FileDescriptor input = {};     // of one with an input: its standard input stays open as long as this does
+  bool is_remote_shell = false;  // it stands for a process on another host, which ends when its input does
 };
 
 class Launcher {
@@ -38,6 +41,7 @@ class Launcher {
 };
 
 // One child process for each process of the plan, in a process group of its own: Ctrl-C reaches the coordinator alone.
+// For a process on another host, the child is the remote shell.
 std::unique_ptr<Launcher> make_local_launcher();
 
 // Workers and servers under one mpirun; the evaluator as a child beside it.
@@ -48,10 +52,11 @@ std::unique_ptr<Launcher> make_mpirun_launcher();
 std::vector<std::string> mpirun_command(const JobPlan& plan, const LaunchOptions& options);
 
 // Starts one child with the given command line (its first element is the program, looked up in PATH) and environment
-// additions; standard output and error go to `log_file`. Shared by the launchers.
+// additions; standard output and error go to `log_file`. It has no input, or `input` (less than 4 KiB), which then goes
+// on until StartedChild::input is closed. Shared by the launchers.
 Result<StartedChild> start_child(const std::vector<std::string>& command,
                                  const std::vector<std::pair<std::string, std::string>>& environment,
-                                 const std::string& name, const std::string& log_file);
+                                 const std::string& name, const std::string& log_file, const std::string& input = {});
 
 // Kills children and waits until they are gone.
 void kill_and_reap(const std::vector<StartedChild>& children);

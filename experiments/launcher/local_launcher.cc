@@ -23,7 +23,9 @@ std::vector<char*> pointers_to(std::vector<std::string>& texts) {
   return pointers;
 }
 
-std::vector<std::string> environment_with(const std::vector<std::pair<std::string, std::string>>& additions) {
+using Environment = std::vector<std::pair<std::string, std::string>>;
+
+std::vector<std::string> environment_with(const Environment& additions) {
   std::vector<std::string> all;
   for (char** entry = environ; *entry != nullptr; ++entry) {
     const std::string_view text = *entry;
@@ -35,22 +37,41 @@ std::vector<std::string> environment_with(const std::vector<std::pair<std::strin
   return all;
 }
 
+// A pipe with `text` in it.
+struct Input {
+  FileDescriptor read_end;
+  FileDescriptor write_end;
+};
+
+Result<Input> input_of(const std::string& text) {
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0) {
+    return Status(Code::kInternal, fmt::format("cannot make a pipe: {}", strerror(errno)));
+  }
+  Input input{FileDescriptor(ends[0]), FileDescriptor(ends[1])};
+  // It fits: a pipe takes 4 KiB at least.
+  if (write(input.write_end.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size())) {
+    return Status(Code::kInternal, fmt::format("cannot write to a pipe: {}", strerror(errno)));
+  }
+  return input;
+}
+
 class LocalLauncher final : public Launcher {
  public:
   Result<std::vector<StartedChild>> start(const JobPlan& plan, const LaunchOptions& options) override {
     std::vector<StartedChild> children;
     for (std::size_t i = 0; i < plan.processes.size(); ++i) {
       const ProcessSpec& process = plan.processes[i];
-      std::vector<std::string> command{program_of(process, options.program)};
-      command.insert(command.end(), process.arguments.begin(), process.arguments.end());
-      command.push_back("--rendezvous=" + options.rendezvous);
       Result<StartedChild> child =
-          start_child(command, process.environment, process.name(), options.log_directory + "/" + log_name_of(process));
+          start_child(command_line_of(plan, process, options.program, {"--rendezvous=" + options.rendezvous}),
+                      process.remote ? Environment() : process.environment, process.name(),
+                      options.log_directory + "/" + log_name_of(process), options.secret);
       if (!child.ok()) {
         kill_and_reap(children);
         return child.status();
       }
       child->process = i;
+      child->is_remote_shell = process.remote;
       children.push_back(std::move(*child));
     }
     return children;
@@ -61,13 +82,23 @@ class LocalLauncher final : public Launcher {
 
 Result<StartedChild> start_child(const std::vector<std::string>& command,
                                  const std::vector<std::pair<std::string, std::string>>& environment,
-                                 const std::string& name, const std::string& log_file) {
+                                 const std::string& name, const std::string& log_file, const std::string& text) {
   std::vector<std::string> arguments = command;
   std::vector<std::string> variables = environment_with(environment);
+  Input input;
+  if (!text.empty()) {
+    Result<Input> made = input_of(text);
+    if (!made.ok()) return made.status().in(name);
+    input = std::move(*made);
+  }
 
   posix_spawn_file_actions_t files;
   posix_spawn_file_actions_init(&files);
-  posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+  if (text.empty()) {
+    posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+  } else {
+    posix_spawn_file_actions_adddup2(&files, input.read_end.get(), STDIN_FILENO);
+  }
   posix_spawn_file_actions_addopen(&files, STDOUT_FILENO, log_file.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0644);
   posix_spawn_file_actions_adddup2(&files, STDOUT_FILENO, STDERR_FILENO);
 
@@ -80,7 +111,7 @@ Result<StartedChild> start_child(const std::vector<std::string>& command,
   posix_spawnattr_setpgroup(&attributes, 0);
   posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETPGROUP);
 
-  StartedChild child{.name = name, .log_file = log_file};
+  StartedChild child{.name = name, .log_file = log_file, .input = std::move(input.write_end)};
   const int error = posix_spawnp(&child.pid, arguments[0].c_str(), &files, &attributes, pointers_to(arguments).data(),
                                  pointers_to(variables).data());
   posix_spawn_file_actions_destroy(&files);

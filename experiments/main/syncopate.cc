@@ -4,9 +4,12 @@
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
 #include <cstdio>
 
 #include "experiments/config/command_line.h"
+#include "experiments/process/guard.h"
+#include "experiments/process/probe.h"
 #include "experiments/process/process_main.h"
 #include "experiments/report/summary_text.h"
 #include "experiments/run/compare.h"
@@ -15,9 +18,9 @@
 namespace syncopate::experiments {
 namespace {
 
-ExitCode run_one(const RunConfig& config, Interrupts& interrupts) {
+ExitCode run_one(const RunConfig& config, const Survey& survey, Interrupts& interrupts) {
   if (config.dry_run) {
-    const Result<std::string> text = dry_run_text(config);
+    const Result<std::string> text = dry_run_text(config, survey);
     if (!text.ok()) {
       fmt::print(stderr, "run_experiment: {}\n", text.status().message());
       return exit_code_of(text.status());
@@ -26,26 +29,35 @@ ExitCode run_one(const RunConfig& config, Interrupts& interrupts) {
     return ExitCode::kSuccess;
   }
   Console console;
-  const JobResult result = run_job(config, interrupts, console);
+  const JobResult result = run_job(config, survey, interrupts, console);
   if (!result.reports.empty()) console.say(summary_text(result.config, result.reports, result.facts));
   if (!result.verdict.empty()) console.warn("run_experiment: " + result.verdict);
   return result.exit;
 }
 
 // Where the workers compute, and whether all that was asked for by name has an effect there.
-Status settle_device(CommandLine& command) {
-  const Machine machine = command.config.device == DeviceKind::kCpu ? Machine() : this_machine();
+Status settle_device(CommandLine& command, const Survey& survey) {
+  const Machines machines = machines_of(survey);
   std::vector<RunConfig> settled;
   if (command.action == CommandLine::Action::kCompare) {
-    SYNCOPATE_RETURN_IF_ERROR(place_together(command.config, command.runs, machine));
+    SYNCOPATE_RETURN_IF_ERROR(place_together(command.config, command.runs, machines));
     for (const ComparedRun& run : command.runs) settled.push_back(resolve(run.config, ""));
   } else {
-    const Result<RunConfig> placed = place(command.config, machine);
+    const Result<RunConfig> placed = place(command.config, machines);
     if (!placed.ok()) return placed.status();
     command.config = *placed;
     settled.push_back(resolve(*placed, ""));
   }
   return check_effect(command.given, settled);
+}
+
+// What the hosts have. Runs of one comparison have the same hosts, but for local. A dry run asks no other host for what
+// its plan does not show.
+Result<Survey> survey_for(const CommandLine& command) {
+  const auto spanning = std::ranges::find_if(command.runs, spans_hosts, &ComparedRun::config);
+  const RunConfig& config = spanning != command.runs.end() ? spanning->config : command.config;
+  if (config.dry_run && config.device == DeviceKind::kCpu) return Survey();
+  return survey(config);
 }
 
 ExitCode run_person(int argc, const char* const* argv) {
@@ -58,9 +70,11 @@ ExitCode run_person(int argc, const char* const* argv) {
     fmt::print("{}", command->text);
     return ExitCode::kSuccess;
   }
-  if (const Status settled = settle_device(*command); !settled.ok()) {
+  const Result<Survey> survey = survey_for(*command);
+  const Status settled = survey.ok() ? settle_device(*command, *survey) : survey.status();
+  if (!settled.ok()) {
     fmt::print(stderr, "run_experiment: {}\n", settled.message());
-    return ExitCode::kUsage;
+    return exit_code_of(settled);
   }
   spdlog::set_default_logger(spdlog::stderr_logger_st("run_experiment"));
   spdlog::set_pattern("run_experiment: %v");
@@ -68,10 +82,10 @@ ExitCode run_person(int argc, const char* const* argv) {
   if (command->action == CommandLine::Action::kCompare) {
     return compare(command->config, command->runs, [&](const RunConfig& config) {
       Console quiet(true);
-      return run_job(config, interrupts, quiet);
+      return run_job(config, *survey, interrupts, quiet);
     });
   }
-  return run_one(command->config, interrupts);
+  return run_one(command->config, *survey, interrupts);
 }
 
 }  // namespace
@@ -79,6 +93,8 @@ ExitCode run_person(int argc, const char* const* argv) {
 
 int main(int argc, char** argv) {
   using namespace syncopate::experiments;
+  if (is_guard_command_line(argc, argv)) return guard_main(argc, argv);
+  if (is_probe_command_line(argc, argv)) return probe_main(argc, argv);
   if (is_process_command_line(argc, argv)) return process_main(argc, argv, nullptr);
   return static_cast<int>(run_person(argc, argv));
 }

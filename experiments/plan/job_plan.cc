@@ -9,34 +9,41 @@
 namespace syncopate::experiments {
 namespace {
 
-ProcessSpec process(Role role, int rank, const std::string& run_id, const std::string& host) {
+ProcessSpec process(Role role, int rank, const std::string& run_id, const PlanHost& host) {
   ProcessSpec spec;
   spec.role = role;
   spec.rank = rank;
-  spec.host = host;
+  spec.host = host.name;
+  spec.remote = host.remote;
   spec.arguments = {fmt::format("--role={}", name_of(role)), fmt::format("--rank={}", rank), "--run=" + run_id};
   // One thread a process: libraries that start a pool of their own would make replicas fight for the cores.
   spec.environment = {{"OMP_NUM_THREADS", "1"}};
   return spec;
 }
 
-void put_on_gpu(ProcessSpec& spec, const RunConfig& config, int gpu) {
+void put_on_gpu(ProcessSpec& spec, const RunConfig& config, const PlanHost& host, int gpu) {
   spec.gpu = gpu;
   spec.arguments.push_back(fmt::format("--gpu={}", gpu));
   if (config.mode != Mode::kAllreduce || config.collective != CollectiveKind::kNccl) return;
-  const auto variables =
-      allreduce::nccl_environment({.rank = spec.rank,
-                                   .shares_gpu = config.share_gpu,
-                                   .log_file = fmt::format("{}/logs/nccl-{}.log", config.output, spec.rank)});
+  // The folder of results is on the coordinator's host.
+  const std::string log = spec.remote ? "" : fmt::format("{}/logs/nccl-{}.log", config.output, spec.rank);
+  const auto variables = allreduce::nccl_environment({.rank = spec.rank,
+                                                      .shares_gpu = config.share_gpu,
+                                                      .log_file = log,
+                                                      .interface = spans_hosts(config) ? host.interface : ""});
   spec.environment.insert(spec.environment.end(), variables.begin(), variables.end());
 }
 
-std::string command_of(const ProcessSpec& spec, const std::string& program) {
-  std::string command;
-  for (const auto& [name, value] : spec.environment) command += name + "=" + value + " ";
-  command += program_of(spec, program);
-  for (const std::string& argument : spec.arguments) command += " " + argument;
-  return command;
+// For a person, who could give it to a shell.
+std::string command_text(const JobPlan& plan, const ProcessSpec& spec, const std::string& program) {
+  std::string text;
+  if (!spec.remote) {
+    for (const auto& [name, value] : spec.environment) text += name + "=" + value + " ";
+  }
+  for (const std::string& word : command_line_of(plan, spec, program)) {
+    text += (text.empty() || text.ends_with(' ') ? "" : " ") + quoted(word);
+  }
+  return text;
 }
 
 }  // namespace
@@ -63,17 +70,44 @@ std::string program_of(const ProcessSpec& process, const std::string& program) {
   return process.gpu ? gpu_program_of(program) : program;
 }
 
-JobPlan make_plan(const RunConfig& config, const std::string& run_id, const std::string& host, int gpus) {
-  JobPlan plan{run_id, {}};
+JobPlan make_plan(const RunConfig& config, const std::string& run_id, const Cluster& cluster) {
+  JobPlan plan{.run_id = run_id, .processes = {}, .remote_shell = cluster.remote_shell};
   const int servers = config.mode == Mode::kPs ? config.servers : 0;
-  for (int rank = 0; rank < servers; ++rank) plan.processes.push_back(process(Role::kServer, rank, run_id, host));
-  for (int rank = 0; rank < config.workers; ++rank) {
-    plan.processes.push_back(process(Role::kWorker, rank, run_id, host));
-    if (config.device == DeviceKind::kCuda) put_on_gpu(plan.processes.back(), config, rank % gpus);
+  for (int rank = 0; rank < servers; ++rank) {
+    const PlanHost& host = cluster.hosts[static_cast<std::size_t>(rank) % cluster.hosts.size()];
+    plan.processes.push_back(process(Role::kServer, rank, run_id, host));
   }
-  plan.processes.push_back(process(Role::kEvaluator, 0, run_id, host));
+  int rank = 0;
+  for (const PlanHost& host : cluster.hosts) {
+    for (int slot = 0; slot < host.slots && rank < config.workers; ++slot, ++rank) {
+      plan.processes.push_back(process(Role::kWorker, rank, run_id, host));
+      if (config.device == DeviceKind::kCuda) put_on_gpu(plan.processes.back(), config, host, slot % host.gpus);
+    }
+  }
+  plan.processes.push_back(process(Role::kEvaluator, 0, run_id, {.name = cluster.coordinator}));
+  if (has_remote_processes(plan)) {
+    for (ProcessSpec& spec : plan.processes) spec.arguments.push_back("--keys-on-stdin");
+  }
   return plan;
 }
+
+JobPlan make_plan(const RunConfig& config, const std::string& run_id, const std::string& host, int gpus) {
+  return make_plan(config, run_id,
+                   {.coordinator = host, .hosts = {{.name = host, .slots = config.workers, .gpus = gpus}}});
+}
+
+std::vector<std::string> command_line_of(const JobPlan& plan, const ProcessSpec& process, const std::string& program,
+                                         const std::vector<std::string>& more) {
+  std::vector<std::string> command{program_of(process, process.remote ? plan.remote_shell.program : program)};
+  command.insert(command.end(), process.arguments.begin(), process.arguments.end());
+  command.insert(command.end(), more.begin(), more.end());
+  if (!process.remote) return command;
+  command.insert(command.begin(), {plan.remote_shell.program, "--guard"});
+  return through_remote_shell(plan.remote_shell, process.host,
+                              remote_command(plan.remote_shell, process.environment, command));
+}
+
+bool has_remote_processes(const JobPlan& plan) { return std::ranges::any_of(plan.processes, &ProcessSpec::remote); }
 
 int count_of(const JobPlan& plan, Role role) {
   return static_cast<int>(std::ranges::count(plan.processes, role, &ProcessSpec::role));
@@ -85,7 +119,7 @@ std::string to_text(const JobPlan& plan, const std::string& program) {
   std::string text = fmt::format("{:<9}  {:>4}  {:<{}}  {}\n", "role", "rank", "host", host_width, "command");
   for (const ProcessSpec& spec : plan.processes) {
     text += fmt::format("{:<9}  {:>4}  {:<{}}  {}\n", name_of(spec.role), spec.rank, spec.host, host_width,
-                        command_of(spec, program));
+                        command_text(plan, spec, program));
   }
   return text;
 }

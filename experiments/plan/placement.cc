@@ -2,44 +2,85 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace syncopate::experiments {
 namespace {
 
 constexpr int kLeastCapability = 75;  // of those that cmake/Cuda.cmake compiles for
 
-int workers_of(const RunConfig& config) { return resolve(config, "").workers; }
+// A host's part of the run: so many workers are to compute on it.
+struct Share {
+  std::string host;  // "this machine", "host node7"
+  const Machine* machine;
+  int workers = 0;
+};
+
+std::vector<Share> shares_of(const RunConfig& config, const Machines& machines) {
+  const RunConfig resolved = resolve(config, "");
+  if (machines.of_hosts.empty() || config.mode == Mode::kLocal) {
+    return {{"this machine", &machines.here, resolved.workers}};
+  }
+  std::vector<Share> shares;
+  const std::vector<HostSlots> hosts = hosts_of(resolved);
+  for (std::size_t i = 0; i < hosts.size(); ++i) {
+    shares.push_back({hosts[i].remote() ? "host " + hosts[i].name : "this machine", &machines.of_hosts[i]});
+  }
+  for (const std::size_t host : hosts_of_workers(hosts, resolved.workers)) ++shares[host].workers;
+  return shares;
+}
 
 // What keeps these workers from computing on GPUs, if anything.
-Status check_gpus(const RunConfig& config, const Machine& machine) {
+Status check_gpus(const RunConfig& config, const Share& share) {
+  const auto wrong = [&](const std::string& what) {
+    const std::string where = share.host == "this machine" ? "" : share.host + ": ";
+    return Status(Code::kInvalidArgument, "--device=cuda: " + where + what);
+  };
+  const Machine& machine = *share.machine;
   if (!machine.gpu_program) {
-    return Status(Code::kInvalidArgument,
-                  "--device=cuda: the program for GPUs is not built; it needs a CUDA toolkit with cuDNN and NCCL");
+    return wrong("the program for GPUs is not built; it needs a CUDA toolkit with cuDNN and NCCL");
   }
-  if (machine.gpus.empty()) {
-    return Status(Code::kInvalidArgument,
-                  fmt::format("--device=cuda: {}; --device=cpu needs none", machine.why_no_gpu));
-  }
+  if (machine.gpus.empty()) return wrong(fmt::format("{}; --device=cpu needs none", machine.why_no_gpu));
   for (const Gpu& gpu : machine.gpus) {
     if (gpu.major * 10 + gpu.minor >= kLeastCapability) continue;
-    return Status(Code::kInvalidArgument,
-                  fmt::format("--device=cuda: {} has compute capability {}.{}; {}.{} or more is needed", gpu.name,
-                              gpu.major, gpu.minor, kLeastCapability / 10, kLeastCapability % 10));
+    return wrong(fmt::format("{} has compute capability {}.{}; {}.{} or more is needed", gpu.name, gpu.major, gpu.minor,
+                             kLeastCapability / 10, kLeastCapability % 10));
   }
   const auto gpus = static_cast<int>(machine.gpus.size());
-  if (workers_of(config) <= gpus || config.share_gpu) return {};
+  if (share.workers <= gpus || config.share_gpu) return {};
+  const std::string has =
+      fmt::format("{} has {} GPU{} ({})", share.host, gpus, gpus == 1 ? "" : "s", machine.gpus.front().name);
+  if (!config.hosts.empty() && config.mode != Mode::kLocal) {
+    return Status(Code::kInvalidArgument,
+                  fmt::format("--hosts={}: {} for {} workers; give it {} slot{}, or use "
+                              "--share-gpu",
+                              to_text(config.hosts), has, share.workers, gpus, gpus == 1 ? "" : "s"));
+  }
   return Status(Code::kInvalidArgument,
-                fmt::format("--workers={}: this machine has {} GPU{} ({}); use --workers={} or --share-gpu",
-                            workers_of(config), gpus, gpus == 1 ? "" : "s", machine.gpus.front().name, gpus));
+                fmt::format("--workers={}: {}; use --workers={} or --share-gpu", share.workers, has, gpus));
+}
+
+Status check_gpus(const RunConfig& config, const std::vector<Share>& shares) {
+  for (const Share& share : shares) {
+    if (share.workers > 0) SYNCOPATE_RETURN_IF_ERROR(check_gpus(config, share));
+  }
+  return {};
+}
+
+bool any_gpu_is_shared(const std::vector<Share>& shares) {
+  return std::ranges::any_of(
+      shares, [](const Share& share) { return share.workers > static_cast<int>(share.machine->gpus.size()); });
 }
 
 }  // namespace
 
-Result<RunConfig> place(RunConfig config, const Machine& machine) {
+Result<RunConfig> place(RunConfig config, const Machines& machines) {
   if (config.device == DeviceKind::kCpu) return config;
-  const Status gpus = check_gpus(config, machine);
+  const std::vector<Share> shares = shares_of(config, machines);
+  const Status gpus = check_gpus(config, shares);
   if (config.device == DeviceKind::kCuda) {
     if (!gpus.ok()) return gpus;
-    config.share_gpu = config.share_gpu && workers_of(config) > static_cast<int>(machine.gpus.size());
+    config.share_gpu = config.share_gpu && any_gpu_is_shared(shares);
     return config;
   }
   // Plain loops, and collectives of the CPU, are asked for by name.
@@ -57,10 +98,10 @@ Result<RunConfig> place(RunConfig config, const Machine& machine) {
   return config;
 }
 
-Status place_together(RunConfig& base, std::vector<ComparedRun>& runs, const Machine& machine) {
+Status place_together(RunConfig& base, std::vector<ComparedRun>& runs, const Machines& machines) {
   bool on_gpus = true;
   for (const ComparedRun& run : runs) {
-    const Result<RunConfig> placed = place(run.config, machine);
+    const Result<RunConfig> placed = place(run.config, machines);
     if (!placed.ok()) return placed.status();
     on_gpus = on_gpus && placed->device == DeviceKind::kCuda;
   }

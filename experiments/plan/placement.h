@@ -1,7 +1,8 @@
-// Placement: where a run's workers compute. Pure: what the machine has is given.
+// Placement: where a run's workers compute. Pure: what the machines have is given.
 #pragma once
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "common/device/gpu_inventory.h"
@@ -17,12 +18,20 @@ struct Machine {
   std::string why_no_gpu = {};  // where it shows none
 };
 
-// Settles --device=auto, and refuses, saying what was found, what this machine cannot do. What has no GPU to share
+// Those that a run may use.
+struct Machines {
+  Machines(Machine machine) : here(std::move(machine)) {}  // all on one
+
+  Machine here;                   // the coordinator's
+  std::vector<Machine> of_hosts;  // of --hosts, in its order; empty without it
+};
+
+// Settles --device=auto, and refuses, saying what was found, what these machines cannot do. What has no GPU to share
 // shares none. `config` is one that validate() accepts.
-Result<RunConfig> place(RunConfig config, const Machine& machine);
+Result<RunConfig> place(RunConfig config, const Machines& machines);
 
 // The same for all runs of a comparison together: GPUs where every run has them, else the processor; what differs is
 // the mode alone.
-Status place_together(RunConfig& base, std::vector<ComparedRun>& runs, const Machine& machine);
+Status place_together(RunConfig& base, std::vector<ComparedRun>& runs, const Machines& machines);
 
 }  // namespace syncopate::experiments

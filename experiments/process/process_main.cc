@@ -1,10 +1,12 @@
 #include "experiments/process/process_main.h"
 
 #include <fmt/format.h>
+#include <poll.h>
 #include <signal.h>
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 #include <sys/prctl.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
@@ -12,6 +14,7 @@
 #include <string_view>
 
 #include "common/large_blocks.h"
+#include "common/local_address.h"
 #include "experiments/config/toml.h"
 #include "experiments/exit_code.h"
 #include "experiments/process/roles.h"
@@ -34,7 +37,40 @@ Status run_role(Role role, const RoleContext& context) {
   return Status(Code::kInternal, "unknown role");
 }
 
+// The line that the launcher has put on standard input.
+Result<RunKeys> read_keys(TimePoint deadline) {
+  std::string text;
+  for (char next = 0; next != '\n'; text += next) {
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - SteadyClock().now());
+    pollfd item{.fd = STDIN_FILENO, .events = POLLIN, .revents = 0};
+    const int ready = poll(&item, 1, static_cast<int>(std::max<std::int64_t>(left.count(), 0)));
+    if (ready <= 0) return Status(Code::kDeadlineExceeded, "the run's keys have not come on standard input");
+    if (read(STDIN_FILENO, &next, 1) != 1) {
+      return Status(Code::kPeerLost,
+                    "standard input has ended before the run's keys came; a remote shell must pass it on");
+    }
+  }
+  text.pop_back();
+  return RunKeys::parse(text);
+}
+
+// "10.0.0.7" of "tcp://10.0.0.7:4711".
+std::string host_of(const std::string& endpoint) {
+  const std::size_t slashes = endpoint.find("//");
+  const std::size_t begin = slashes == std::string::npos ? 0 : slashes + 2;
+  return endpoint.substr(begin, endpoint.rfind(':') - begin);
+}
+
+// Peers are to find the data sockets where the control connection goes out from.
+Result<DataSockets> data_sockets_of(const ControlOptions& options) {
+  const Result<std::string> address = local_address_towards(host_of(options.address));
+  if (!address.ok()) return address.status().in("--rendezvous=" + options.address);
+  return DataSockets{.address = *address, .keys = options.keys};
+}
+
 Status run_process(const ControlOptions& options, const Accelerator* accelerator, int gpu) {
+  const Result<DataSockets> sockets = data_sockets_of(options);
+  if (!sockets.ok()) return sockets.status();
   Activity activity;
   Result<std::unique_ptr<ControlClient>> control =
       ControlClient::connect(options, activity, SteadyClock().now() + kHelloTimeout);
@@ -47,7 +83,14 @@ Status run_process(const ControlOptions& options, const Accelerator* accelerator
     // The text has the global batch size alone where that was held fixed: the worker's follows from it.
     const RunConfig config = resolve(*given, "");
     (*control)->set_timeout(from_seconds(config.timeout_seconds));
-    status = run_role(options.role, {config, options.run_id, options.rank, **control, activity, accelerator, gpu});
+    status = run_role(options.role, {.config = config,
+                                     .run_id = options.run_id,
+                                     .rank = options.rank,
+                                     .control = **control,
+                                     .activity = activity,
+                                     .sockets = *sockets,
+                                     .accelerator = accelerator,
+                                     .gpu = gpu});
   }
   if (status.ok()) {
     if (options.role != Role::kServer) (*control)->finished(0, 0, 0);
@@ -78,6 +121,8 @@ int process_main(int argc, const char* const* argv, const Accelerator* accelerat
   app.add_option("--run", options.run_id)->required();
   app.add_option("--rendezvous", options.address)->required();
   app.add_option("--gpu", gpu);
+  bool reads_keys = false;
+  app.add_flag("--keys-on-stdin", reads_keys);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
@@ -91,7 +136,13 @@ int process_main(int argc, const char* const* argv, const Accelerator* accelerat
   spdlog::set_pattern("%Y-%m-%d %H:%M:%S.%e %n [%l] %v");
   spdlog::flush_on(spdlog::level::info);
 
-  const Status status = run_process(options, accelerator, gpu);
+  Status status;
+  if (reads_keys) {
+    Result<RunKeys> keys = read_keys(SteadyClock().now() + kHelloTimeout);
+    status = keys.status();
+    if (keys.ok()) options.keys = std::move(*keys);
+  }
+  if (status.ok()) status = run_process(options, accelerator, gpu);
   if (status.ok()) return static_cast<int>(ExitCode::kSuccess);
   spdlog::error("{}: {}", name_of(status.code()), status.message());
   return static_cast<int>(exit_code_of(status));

@@ -1,4 +1,5 @@
-// The main function of a launched process: --role=R --rank=N --run=ID --rendezvous=ADDRESS [--gpu=I].
+// The main function of a launched process: --role=R --rank=N --run=ID --rendezvous=ADDRESS [--gpu=I]
+// [--keys-on-stdin].
 #pragma once
 
 #include "experiments/process/accelerator.h"

@@ -44,8 +44,7 @@ Result<std::unique_ptr<ReplicaGroup>> ReplicaGroup::connect(const RoleContext& c
 
 Status ReplicaGroup::connect_ps(const RoleContext& context, const Clock& clock) {
   const ps::PsGroup members = ps_group_of(context.config);
-  Result<std::unique_ptr<Transport>> transport =
-      connect_endpoint(context.config, context.run_id, context.rank, members.size(), context.control, clock);
+  Result<std::unique_ptr<Transport>> transport = connect_endpoint(context, context.rank, members.size(), clock);
   if (!transport.ok()) return transport.status();
   transport_ = std::move(*transport);
   const ps::PsStrategyOptions options{.group = members,
@@ -65,8 +64,7 @@ Status ReplicaGroup::connect_allreduce(const RoleContext& context, const Clock& 
     if (!mpi.ok()) return mpi.status();
     collective_ = std::move(*mpi);
   } else {
-    Result<std::unique_ptr<Transport>> transport =
-        connect_endpoint(config, context.run_id, context.rank, config.workers, context.control, clock);
+    Result<std::unique_ptr<Transport>> transport = connect_endpoint(context, context.rank, config.workers, clock);
     if (!transport.ok()) return transport.status();
     transport_ = std::move(*transport);
     collective_ = allreduce::make_ring_collective(*transport_);
@@ -101,13 +99,18 @@ ps::PsGroup ps_group_of(const RunConfig& config) {
   return {.workers = config.workers, .servers = config.servers, .shards_per_server = config.shards_per_server};
 }
 
-Result<std::unique_ptr<Transport>> connect_endpoint(const RunConfig& config, const std::string& run_id, int rank,
-                                                    int size, Rendezvous& rendezvous, const Clock& clock) {
-  Result<syncopate::TransportKind> kind = parse_transport_kind(name_of(config.transport));
+Result<std::unique_ptr<Transport>> connect_endpoint(const RoleContext& context, int rank, int size,
+                                                    const Clock& clock) {
+  Result<syncopate::TransportKind> kind = parse_transport_kind(name_of(context.config.transport));
   if (!kind.ok()) return kind.status();
-  const TransportOptions options{
-      .run_id = run_id, .group = "data", .rank = rank, .size = size, .connections = config.connections};
-  return make_transport(*kind, options, rendezvous, clock.now() + from_seconds(config.timeout_seconds));
+  const TransportOptions options{.run_id = context.run_id,
+                                 .group = "data",
+                                 .rank = rank,
+                                 .size = size,
+                                 .host = context.sockets.address,
+                                 .keys = context.sockets.keys,
+                                 .connections = context.config.connections};
+  return make_transport(*kind, options, context.control, clock.now() + from_seconds(context.config.timeout_seconds));
 }
 
 }  // namespace syncopate::experiments

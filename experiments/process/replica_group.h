@@ -43,8 +43,7 @@ class ReplicaGroup {
 // The members of a ps run.
 ps::PsGroup ps_group_of(const RunConfig& config);
 
-// Endpoint `rank` of `size` in the run's data group.
-Result<std::unique_ptr<Transport>> connect_endpoint(const RunConfig& config, const std::string& run_id, int rank,
-                                                    int size, Rendezvous& rendezvous, const Clock& clock);
+// Endpoint `rank` of `size` in the run's data group, of the process that `context` is of.
+Result<std::unique_ptr<Transport>> connect_endpoint(const RoleContext& context, int rank, int size, const Clock& clock);
 
 }  // namespace syncopate::experiments

@@ -9,12 +9,19 @@
 
 namespace syncopate::experiments {
 
+// Where a process's data endpoints listen, and with which keys.
+struct DataSockets {
+  std::string address = "127.0.0.1";
+  std::optional<RunKeys> keys = {};
+};
+
 struct RoleContext {
   const RunConfig& config;
   const std::string& run_id;
   int rank;  // within the role
   ControlClient& control;
   Activity& activity;
+  DataSockets sockets = {};
   const Accelerator* accelerator = nullptr;
   int gpu = 0;  // that a worker computes on, with an accelerator
 };

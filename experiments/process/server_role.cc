@@ -36,8 +36,7 @@ Status run_server(const RoleContext& context) {
   context.activity.set("connecting", 0);
   for_each_place([&](ShardPlace& place, int i) {
     const int rank = group.rank_of_shard(context.rank * config.shards_per_server + i);
-    Result<std::unique_ptr<Transport>> transport =
-        connect_endpoint(config, context.run_id, rank, group.size(), context.control, clock);
+    Result<std::unique_ptr<Transport>> transport = connect_endpoint(context, rank, group.size(), clock);
     if (!transport.ok()) {
       place.status = transport.status();
       return;

@@ -1,5 +1,7 @@
 #include "experiments/report/build_facts.h"
 
+#include "source_fingerprint.h"
+
 namespace syncopate::experiments {
 namespace {
 
@@ -46,5 +48,6 @@ std::string build_kind() {
 
 std::string compiled_vector_set() { return kVectorSet; }
 std::string compiled_sanitizers() { return kSanitizers; }
+std::string source_fingerprint() { return kSourceFingerprint; }
 
 }  // namespace syncopate::experiments

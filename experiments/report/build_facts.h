@@ -9,5 +9,7 @@ std::string compiler_name();        // "g++ 12.2.0"
 std::string build_kind();           // "optimised, assertions off"
 std::string compiled_vector_set();  // "AVX-512", "AVX2", "baseline"
 std::string compiled_sanitizers();  // "address,undefined"; empty for none
+// Of all sources: the same in two programs if they were made of the same ones. "3f09a2c41b77d05e"
+std::string source_fingerprint();
 
 }  // namespace syncopate::experiments

@@ -7,6 +7,20 @@
 
 namespace syncopate::experiments {
 
+// One of several hosts of a run.
+struct HostEnvironment {
+  std::string name;  // as --hosts has it; this host's own for localhost
+  int workers = 0;
+  int servers = 0;
+  std::string own_name;
+  std::string kernel;
+  std::string cpu_model;
+  int cores = 0;
+  double memory_gib = 0;
+  std::string vector_set;
+  std::vector<std::string> gpus;
+};
+
 struct Environment {
   std::string host;
   std::string kernel;     // "Linux 6.1.0-18-amd64 x86_64"
@@ -19,7 +33,8 @@ struct Environment {
   std::string sanitizers;  // as in -fsanitize=; empty for none
   std::string commit;      // of the source tree that the program lies in; empty where there is none
   std::map<std::string, std::string> libraries;
-  std::vector<std::string> gpus;  // that the run computes on
+  std::vector<std::string> gpus;       // that the run computes on
+  std::vector<HostEnvironment> hosts;  // that workers and servers are on; empty where that is this one alone
 };
 
 // Reads all of it from this process and its host; leaves empty what cannot be found out.

@@ -59,12 +59,22 @@ Json report_json(const RunReport& report) {
           {"staleness_max", report.staleness_max}};
 }
 
+Json json_of(const HostEnvironment& host) {
+  return {{"name", host.name},         {"workers", host.workers},       {"servers", host.servers},
+          {"own_name", host.own_name}, {"kernel", host.kernel},         {"cpu_model", host.cpu_model},
+          {"cores", host.cores},       {"memory_gib", host.memory_gib}, {"vector_set", host.vector_set},
+          {"gpus", host.gpus}};
+}
+
 }  // namespace
 
 std::string summary_json(std::span<const RunReport> reports, const RunFacts& facts) {
   Json summary = {
       {"run", facts.run_id}, {"outcome", facts.outcome}, {"events", facts.events}, {"facts", facts.of_workers}};
   if (facts.sharding) summary["sharding"] = sharding_json(*facts.sharding);
+  Json uncertainty = Json::object();
+  for (const auto& [process, duration] : facts.clock_uncertainty) uncertainty[process] = microseconds(duration);
+  summary["clock_uncertainty_us"] = uncertainty;
   std::vector<double> throughputs;
   for (const RunReport& report : reports) {
     if (report.samples_per_second) throughputs.push_back(*report.samples_per_second);
@@ -86,6 +96,8 @@ std::string summary_json(std::span<const RunReport> reports, const RunFacts& fac
 }
 
 std::string environment_json(const Environment& environment, const RunConfig& config) {
+  Json hosts = Json::array();
+  for (const HostEnvironment& host : environment.hosts) hosts.push_back(json_of(host));
   const Json json = {{"host", environment.host},
                      {"kernel", environment.kernel},
                      {"cpu_model", environment.cpu_model},
@@ -97,6 +109,8 @@ std::string environment_json(const Environment& environment, const RunConfig& co
                      {"sanitizers", environment.sanitizers},
                      {"commit", environment.commit},
                      {"libraries", environment.libraries},
+                     {"hosts", hosts},
+                     {"encrypted", spans_hosts(config)},
                      {"launcher", name_of(config.launcher)},
                      {"transport", transport_that_runs(config)},
                      {"device", name_of(config.device)},

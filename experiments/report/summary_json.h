@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "common/clock.h"
 #include "experiments/config/run_config.h"
 #include "experiments/report/environment.h"
 #include "experiments/report/run_report.h"
@@ -21,6 +22,8 @@ struct RunFacts {
   std::vector<std::string> events;                // what happened and was survived: "worker 1 lost at step 120"
   std::map<std::string, std::string> of_workers;  // what the chief says of itself: device, collective
   std::optional<ShardingReport> sharding;         // under ps
+  // By how much the stamps of each process on another host may be wrong; empty where all share a clock.
+  std::map<std::string, Duration> clock_uncertainty;
 };
 
 std::string summary_json(std::span<const RunReport> reports, const RunFacts& facts);

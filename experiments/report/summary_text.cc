@@ -134,6 +134,9 @@ std::string describe(const RunConfig& config) {
       ps ? "ps " + config.consistency.to_string() : fmt::format("allreduce {}", name_of(config.collective));
   text += fmt::format(", {} worker{}", config.workers, config.workers == 1 ? "" : "s");
   if (ps) text += fmt::format(", {} server{}", config.servers, config.servers == 1 ? "" : "s");
+  if (spans_hosts(config)) {
+    text += fmt::format(" on {} host{}", config.hosts.size(), config.hosts.size() == 1 ? "" : "s");
+  }
   return text + device + (is_staged(config) ? ", staged over " : ", ") + transport_that_runs(config);
 }
 
@@ -153,6 +156,11 @@ std::string summary_text(const RunConfig& config, std::span<const RunReport> rep
     text += learning_lines(config, report);
   }
   if (facts.sharding && matters(*facts.sharding)) text += line("sharding", hottest(*facts.sharding));
+  if (!facts.clock_uncertainty.empty()) {
+    const auto by_time = [](const auto& one, const auto& other) { return one.second < other.second; };
+    const Duration most = std::ranges::max_element(facts.clock_uncertainty, by_time)->second;
+    text += line("clocks", fmt::format("of other hosts known within {} ms", format_ms(seconds(most) * 1000)));
+  }
   for (const std::string& event : facts.events) text += line("event", event);
   if (facts.outcome != "completed") text += line("outcome", facts.outcome);
   return text + line("results", config.output);

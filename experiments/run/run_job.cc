@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 
 #include "experiments/coordinator/coordinator.h"
@@ -16,14 +17,6 @@
 
 namespace syncopate::experiments {
 namespace {
-
-std::string own_program() { return std::filesystem::read_symlink("/proc/self/exe").string(); }
-
-std::string own_host() {
-  char name[256] = {};
-  gethostname(name, sizeof(name) - 1);
-  return name;
-}
 
 // Unique on this host, and fit for names of files and sockets.
 std::string run_id_of(const RunConfig& config, int repeat) {
@@ -54,6 +47,44 @@ std::unique_ptr<Launcher> launcher_of(const RunConfig& config) {
   return config.launcher == LauncherKind::kMpirun ? make_mpirun_launcher() : make_local_launcher();
 }
 
+// The GPUs of `machine` that the plan's workers on `host` compute on.
+std::vector<std::string> gpus_used(const JobPlan& plan, const std::string& host, const Machine& machine) {
+  std::vector<std::string> names;
+  for (std::size_t gpu = 0; gpu < machine.gpus.size(); ++gpu) {
+    const bool used = std::ranges::any_of(plan.processes, [&](const ProcessSpec& process) {
+      return process.host == host && process.gpu == static_cast<int>(gpu);
+    });
+    if (used) names.push_back(machine.gpus[gpu].name);
+  }
+  return names;
+}
+
+Environment environment_of(const JobPlan& plan, const Cluster& cluster, const Survey& survey) {
+  Environment environment = this_environment();
+  if (survey.hosts.empty()) environment.gpus = gpus_used(plan, own_host(), survey.here);
+  for (std::size_t i = 0; i < survey.hosts.size(); ++i) {
+    const std::string& name = cluster.hosts[i].name;
+    const auto count = [&](Role role) {
+      return static_cast<int>(std::ranges::count_if(
+          plan.processes, [&](const ProcessSpec& process) { return process.host == name && process.role == role; }));
+    };
+    const Environment& there = survey.hosts[i].environment;
+    environment.hosts.push_back({.name = name,
+                                 .workers = count(Role::kWorker),
+                                 .servers = count(Role::kServer),
+                                 .own_name = there.host,
+                                 .kernel = there.kernel,
+                                 .cpu_model = there.cpu_model,
+                                 .cores = there.cores,
+                                 .memory_gib = there.memory_gib,
+                                 .vector_set = there.vector_set,
+                                 .gpus = gpus_used(plan, name, survey.hosts[i].machine)});
+    const std::vector<std::string>& gpus = environment.hosts.back().gpus;
+    environment.gpus.insert(environment.gpus.end(), gpus.begin(), gpus.end());
+  }
+  return environment;
+}
+
 void fail(JobResult& result, ExitCode exit, const std::string& verdict) {
   if (result.exit != ExitCode::kSuccess) return;  // the first failure is the one that counts
   result.exit = exit;
@@ -61,17 +92,29 @@ void fail(JobResult& result, ExitCode exit, const std::string& verdict) {
   result.facts.outcome = verdict;
 }
 
-void run_repeat(const JobFacts& job, int gpus, int repeat, ResultsWriter& results, Interrupts& interrupts,
+// Everybody of this host may listen on the loopback interface; between hosts, only who has the run's keys.
+Result<ListenOptions> listen_options_of(const RunConfig& config) {
+  if (!spans_hosts(config)) return ListenOptions();
+  Result<RunKeys> keys = RunKeys::make();
+  if (!keys.ok()) return keys.status();
+  return ListenOptions{.address = config.listen_address, .keys = std::move(*keys)};
+}
+
+void run_repeat(const JobFacts& job, const Survey& survey, int repeat, ResultsWriter& results, Interrupts& interrupts,
                 Console& console, JobResult& result) {
   const RunConfig& config = result.config;
-  const JobPlan plan = make_plan(config, run_id_of(config, repeat), own_host(), gpus);
+  const JobPlan plan = make_plan(config, run_id_of(config, repeat), cluster_of(config, survey));
   Recorder recorder(config, job, results, console);
-  const CoordinatorOptions options{own_program(), results.directory() + "/logs"};
+  Result<ListenOptions> listen = listen_options_of(config);
+  if (!listen.ok()) return fail(result, ExitCode::kInternal, listen.status().message());
+  const CoordinatorOptions options{
+      .program = own_program(), .log_directory = results.directory() + "/logs", .listen = std::move(*listen)};
   const Result<RunOutcome> outcome = coordinate(config, plan, options, *launcher_of(config), recorder, interrupts);
   const Status finished = recorder.finish();
   if (!outcome.ok()) return fail(result, ExitCode::kInternal, outcome.status().message());
   result.facts.events.insert(result.facts.events.end(), outcome->reports.begin(), outcome->reports.end());
   result.facts.of_workers = recorder.facts();
+  result.facts.clock_uncertainty = outcome->clock_uncertainty;
   result.reports.push_back(recorder.report());
   result.weights = recorder.final_weights();
   if (outcome->verdict) return fail(result, outcome->verdict->code, outcome->verdict->line);
@@ -82,38 +125,24 @@ void run_repeat(const JobFacts& job, int gpus, int repeat, ResultsWriter& result
 
 }  // namespace
 
-Machine this_machine() {
-  Machine machine{.gpu_program = std::filesystem::exists(gpu_program_of(own_program())), .gpus = {}};
-  Result<std::vector<Gpu>> gpus = find_gpus();
-  if (gpus.ok()) {
-    machine.gpus = std::move(*gpus);
-  } else {
-    machine.why_no_gpu = gpus.status().message();
-  }
-  return machine;
-}
-
-JobResult run_job(const RunConfig& config, Interrupts& interrupts, Console& console) {
+JobResult run_job(const RunConfig& config, const Survey& survey, Interrupts& interrupts, Console& console) {
   JobResult result;
-  const Machine machine = config.device == DeviceKind::kCpu ? Machine() : this_machine();
-  const Result<RunConfig> placed = place(config, machine);
+  const Result<RunConfig> placed = place(config, machines_of(survey));
   if (!placed.ok()) {
     fail(result, exit_code_of(placed.status()), placed.status().message());
     return result;
   }
   result.config = resolve(*placed, calendar_stamp());
+  if (spans_hosts(result.config)) result.config.listen_address = survey.listen_address;
   result.facts.run_id = std::filesystem::path(result.config.output).filename().string();
   const Result<JobFacts> job = prepare(result.config);
   if (!job.ok()) {
     fail(result, exit_code_of(job.status()), job.status().message());
     return result;
   }
-  Environment environment = this_environment();
-  if (result.config.device == DeviceKind::kCuda) {
-    const std::size_t used = std::min(machine.gpus.size(), static_cast<std::size_t>(result.config.workers));
-    for (std::size_t i = 0; i < used; ++i) environment.gpus.push_back(machine.gpus[i].name);
-  }
-  Result<ResultsWriter> results = ResultsWriter::create(result.config, environment);
+  const Cluster cluster = cluster_of(result.config, survey);
+  const JobPlan plan = make_plan(result.config, result.facts.run_id, cluster);
+  Result<ResultsWriter> results = ResultsWriter::create(result.config, environment_of(plan, cluster, survey));
   if (!results.ok()) {
     fail(result, exit_code_of(results.status()), results.status().message());
     return result;
@@ -124,20 +153,19 @@ JobResult run_job(const RunConfig& config, Interrupts& interrupts, Console& cons
   }
   for (int repeat = 0; repeat < result.config.repeat && result.exit == ExitCode::kSuccess; ++repeat) {
     if (result.config.repeat > 1) console.say(fmt::format("repeat {} of {}", repeat + 1, result.config.repeat));
-    run_repeat(*job, static_cast<int>(machine.gpus.size()), repeat, *results, interrupts, console, result);
+    run_repeat(*job, survey, repeat, *results, interrupts, console, result);
   }
   const Status written = results->write_summary(result.reports, result.facts);
   if (!written.ok()) fail(result, ExitCode::kOutput, written.message());
   return result;
 }
 
-Result<std::string> dry_run_text(const RunConfig& config) {
-  const Machine machine = config.device == DeviceKind::kCpu ? Machine() : this_machine();
-  const Result<RunConfig> placed = place(config, machine);
+Result<std::string> dry_run_text(const RunConfig& config, const Survey& survey) {
+  const Result<RunConfig> placed = place(config, machines_of(survey));
   if (!placed.ok()) return placed.status();
   const RunConfig resolved = resolve(*placed, calendar_stamp());
-  const std::string plan = to_text(
-      make_plan(resolved, run_id_of(resolved, 0), own_host(), static_cast<int>(machine.gpus.size())), own_program());
+  const std::string plan =
+      to_text(make_plan(resolved, run_id_of(resolved, 0), cluster_of(resolved, survey)), own_program());
   if (resolved.mode != Mode::kPs) return plan;
   const Result<ParamLayout> layout = layout_of(resolved);
   // Data may still have to be brought here; a model that cannot be is refused as the run would be.

@@ -9,10 +9,10 @@
 #include "experiments/config/run_config.h"
 #include "experiments/coordinator/interrupts.h"
 #include "experiments/exit_code.h"
-#include "experiments/plan/placement.h"
 #include "experiments/report/run_report.h"
 #include "experiments/report/summary_json.h"
 #include "experiments/run/console.h"
+#include "experiments/run/survey.h"
 
 namespace syncopate::experiments {
 
@@ -25,15 +25,13 @@ struct JobResult {
   std::vector<float> weights;  // the final ones of the last repeat; empty if it did not get there
 };
 
-// What place() must know of this machine. Loads NVIDIA's driver, where there is one.
-Machine this_machine();
-
 // Checks and prepares all that can fail before anything is launched, runs every repeat, writes the results. `config`
-// has been validated. Shows progress on `console`; the summary and the verdict are the caller's to show.
-JobResult run_job(const RunConfig& config, Interrupts& interrupts, Console& console);
+// has been validated, and `survey` is of its hosts. Shows progress on `console`; the summary and the verdict are the
+// caller's to show.
+JobResult run_job(const RunConfig& config, const Survey& survey, Interrupts& interrupts, Console& console);
 
 // For --dry-run: the processes that would be launched and, under ps, what lies on which shard. Invalid argument where
-// this machine cannot run it.
-Result<std::string> dry_run_text(const RunConfig& config);
+// these machines cannot run it.
+Result<std::string> dry_run_text(const RunConfig& config, const Survey& survey);
 
 }  // namespace syncopate::experiments

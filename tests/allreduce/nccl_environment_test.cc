@@ -25,6 +25,18 @@ TEST(NcclEnvironment, MakesRanksThatShareAGpuHostsOfTheirOwn) {
   EXPECT_NE(variables, nccl_environment({.rank = 2, .shares_gpu = true}));
 }
 
+TEST(NcclEnvironment, KeepsRanksThatShareAGpuOnTheLoopbackInterfaceWhereAllAreOnOneHost) {
+  EXPECT_THAT(nccl_environment({.shares_gpu = true}), Contains(Pair("NCCL_SOCKET_IFNAME", "=lo")));
+  EXPECT_THAT(nccl_environment({.shares_gpu = true, .interface = "eth0"}),
+              Contains(Pair("NCCL_SOCKET_IFNAME", "=eth0")));
+}
+
+TEST(NcclEnvironment, NamesTheInterfaceThatLeadsToTheOtherHosts) {
+  EXPECT_THAT(
+      nccl_environment({.interface = "eth0"}),
+      ElementsAre(Pair("NCCL_ALGO", "Ring"), Pair("NCCL_RAS_ENABLE", "0"), Pair("NCCL_SOCKET_IFNAME", "=eth0")));
+}
+
 TEST(NcclEnvironment, LogsToTheFileThatIsNamed) {
   const auto variables = nccl_environment({.log_file = "runs/50%/nccl.log"});
   EXPECT_THAT(variables, Contains(Pair("NCCL_DEBUG", "INFO")));

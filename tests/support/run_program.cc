@@ -60,7 +60,8 @@ std::vector<std::string> lines_of(const std::string& text) {
   return lines;
 }
 
-Program::Program(std::vector<std::string> flags) : output_(folder_.path() / "run") {
+Program::Program(std::vector<std::string> flags, const std::vector<std::string>& before)
+    : output_(folder_.path() / "run") {
   for (const std::string& flag : flags) {
     if (flag.starts_with("--output=")) output_ = flag.substr(flag.find('=') + 1);
   }
@@ -69,6 +70,7 @@ Program::Program(std::vector<std::string> flags) : output_(folder_.path() / "run
   if (!given(flags, "device")) flags.push_back("--device=cpu");  // on every machine the same
   const char* const elsewhere = std::getenv("SYNCOPATE_PROGRAM");
   flags.insert(flags.begin(), elsewhere != nullptr ? elsewhere : SYNCOPATE_PROGRAM);
+  flags.insert(flags.begin(), before.begin(), before.end());
   start(flags);
 }
 

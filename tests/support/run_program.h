@@ -49,7 +49,8 @@ struct ProgramEnd {
 class Program {
  public:
   // Starts it with `flags`, behind which come --output, --data-dir and --device=cpu unless they are among them.
-  explicit Program(std::vector<std::string> flags);
+  // `before` comes in front of the program on the command line, and is to become it (as ip netns exec does).
+  explicit Program(std::vector<std::string> flags, const std::vector<std::string>& before = {});
   ~Program();
   Program(const Program&) = delete;
   Program& operator=(const Program&) = delete;

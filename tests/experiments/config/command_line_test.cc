@@ -107,6 +107,54 @@ TEST(CommandLine, RefusesCombinationsThatCannotWork) {
   EXPECT_THAT(refusal({"--train-samples=10"}), HasSubstr("here 64 samples"));
 }
 
+TEST(Hosts, GiveAWorkerForEachSlotAndTcpBetweenThem) {
+  const Result<CommandLine> line = parse({"--mode=ps", "--hosts=node1:2,localhost:1"});
+  ASSERT_TRUE(line.ok()) << line.status().message();
+  EXPECT_TRUE(spans_hosts(line->config));
+  const RunConfig config = resolve(line->config, "");
+  EXPECT_EQ(config.workers, 3);
+  EXPECT_EQ(config.transport, TransportKind::kTcp);
+  EXPECT_THAT(to_toml(config), HasSubstr("hosts = \"node1:2,localhost:1\""));
+  EXPECT_EQ(from_toml_text(to_toml(config))->hosts, config.hosts);
+}
+
+TEST(Hosts, ThatAreThisOneAloneLeaveEverythingAsItIs) {
+  const Result<CommandLine> line = parse({"--mode=ps", "--hosts=localhost:3"});
+  ASSERT_TRUE(line.ok()) << line.status().message();
+  EXPECT_FALSE(spans_hosts(line->config));
+  EXPECT_EQ(resolve(line->config, "").workers, 3);
+  EXPECT_EQ(resolve(line->config, "").transport, TransportKind::kShm);
+}
+
+TEST(Hosts, AreReadFromAFileAndRecordedAsAList) {
+  const std::string path = testing::TempDir() + "command_line_test.hosts";
+  std::ofstream(path) << "node1 slots=2\nnode2\n";
+  const std::string flag = "--hostfile=" + path;
+  const Result<CommandLine> line = parse({"--mode=allreduce", flag.c_str()});
+  ASSERT_TRUE(line.ok()) << line.status().message();
+  EXPECT_THAT(to_toml(line->config), HasSubstr("hosts = \"node1:2,node2:1\""));
+  EXPECT_THAT(refusal({"--mode=allreduce", flag.c_str(), "--hosts=a"}), HasSubstr("cannot stand beside"));
+  std::remove(path.c_str());
+  EXPECT_EQ(refusal({"--mode=allreduce", flag.c_str()}), flag + ": hosts must be a file that can be read");
+}
+
+TEST(Hosts, AreRefusedWhereTheyCannotWork) {
+  EXPECT_EQ(refusal({"--mode=ps", "--workers=5", "--hosts=a:2,b:2"}),
+            "--workers=5: --hosts=a:2,b:2 has 4 slots; use --workers=4, or give hosts more slots");
+  EXPECT_EQ(refusal({"--mode=ps", "--hosts=a:2,a:1"}),
+            "--hosts=a:2,a:1: a stands there twice; give it once, with all its slots");
+  for (const char* wire : {"--transport=shm", "--transport=ipc"}) {
+    EXPECT_EQ(refusal({"--mode=ps", "--hosts=a:2", wire}),
+              std::string(wire) + ": connects processes of one host, and --hosts=a:2 names others; use tcp");
+  }
+  EXPECT_THAT(refusal({"--hosts=a"}), HasSubstr("only with --mode=ps or --mode=allreduce"));
+  EXPECT_THAT(refusal({"--mode=ps", "--remote-shell=rsh"}), HasSubstr("only with --hosts that names another host"));
+  EXPECT_THAT(refusal({"--mode=ps", "--hosts=localhost:2", "--listen-address=10.0.0.1"}),
+              HasSubstr("only with --hosts that names another host"));
+  EXPECT_EQ(refusal({"--mode=ps", "--hosts=a", "--remote-shell=ssh 'x"}),
+            "--remote-shell=ssh 'x: remote shell must be words, quoted as for a shell");
+}
+
 TEST(CommandLine, HelpGivesEveryOptionItsDefaultAndRange) {
   const Result<CommandLine> line = parse({"compare", "--help"});
   ASSERT_TRUE(line.ok());

@@ -76,6 +76,31 @@ TEST_F(ControlServerTest, HoldsWhatIsSentBeforeTheWelcome) {
   EXPECT_EQ(size, weights.size() * sizeof(float));
 }
 
+// Between hosts, only who has the run's keys is heard.
+TEST(SecuredControlServer, HearsThoseWhoHaveTheRunsKeysAlone) {
+  const JobPlan plan = plan_of_two_workers();
+  const RunKeys keys = *RunKeys::make();
+  ControlServer server(plan, {.keys = keys});
+  Peer plain(server.address(), control_identity(Role::kWorker, 0));
+  Peer of_another_run(server.address(), control_identity(Role::kWorker, 0), *RunKeys::make());
+  plain.say_step(1);
+  of_another_run.say_step(2);
+  Peer ours(server.address(), control_identity(Role::kWorker, 0), keys);
+  ours.say_step(3);
+  zmq::pollitem_t item = server.incoming();
+  std::optional<ControlServer::Received> received;
+  const TimePoint deadline = SteadyClock().now() + Peer::kDeadline;
+  while (!received && SteadyClock().now() < deadline) {
+    zmq::poll(&item, 1, std::chrono::milliseconds(100));
+    received = server.receive();
+  }
+  ASSERT_TRUE(received);
+  EXPECT_EQ(received->message.heartbeat().step(), 3);
+  server.welcome(received->process, "mode = \"ps\"\n");
+  EXPECT_EQ(ours.hear().first.welcome().config_toml(), "mode = \"ps\"\n");
+  EXPECT_FALSE(server.receive());
+}
+
 TEST_F(ControlServerTest, IsNotHeldUpByAProcessThatIsGone) {
   {
     Peer worker(server_.address(), control_identity(Role::kWorker, 0));

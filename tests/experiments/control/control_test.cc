@@ -39,6 +39,35 @@ TEST_F(Control, SaysHelloAndReceivesTheConfiguration) {
   EXPECT_EQ(client_->config_toml(), "mode = \"ps\"\n");
 }
 
+// A clock that is an hour ahead, as another host's may be.
+TEST(ControlOfAnotherHost, ComparesClocksBeforeAnythingIsStamped) {
+  FakeCoordinator coordinator;
+  Activity activity;
+  auto connecting = std::async(std::launch::async, [&] {
+    return ControlClient::connect({.address = coordinator.address(), .run_id = "run-7"}, activity, soon());
+  });
+  ASSERT_TRUE(coordinator.next(ToCoordinator::kHello));
+  coordinator.answer([](FromCoordinator& message) { message.mutable_welcome()->set_compare_clocks(true); });
+  constexpr std::int64_t kHour = std::chrono::nanoseconds(std::chrono::hours(1)).count();
+  for (int i = 0; i < 8; ++i) {
+    const std::optional<Received> question = coordinator.next(ToCoordinator::kClockQuestion);
+    ASSERT_TRUE(question);
+    EXPECT_EQ(connecting.wait_for(0s), std::future_status::timeout) << "not yet";
+    coordinator.answer([&](FromCoordinator& message) {
+      const std::int64_t now = SteadyClock().now().time_since_epoch().count() + kHour;
+      message.mutable_clock_answer()->set_sent(question->message.clock_question().sent());
+      message.mutable_clock_answer()->set_received(now);
+      message.mutable_clock_answer()->set_answered(now);
+    });
+  }
+  const std::optional<Received> report = coordinator.next(ToCoordinator::kClockReport);
+  ASSERT_TRUE(report);
+  const std::int64_t uncertainty = report->message.clock_report().uncertainty();
+  EXPECT_GT(uncertainty, 0);
+  EXPECT_LE(std::abs(report->message.clock_report().offset() - kHour), uncertainty);
+  EXPECT_TRUE(connecting.get().ok());
+}
+
 TEST_F(Control, LetsSeveralThreadsMeetInOneGroup) {
   std::vector<std::future<Result<std::vector<std::string>>>> members;
   for (int rank = 0; rank < 3; ++rank) {

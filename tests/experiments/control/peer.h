@@ -5,11 +5,13 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 #include <zmq.hpp>
 
+#include "common/transport/secure_sockets.h"
 #include "experiments/control/control.pb.h"
 #include "tests/support/slowness.h"
 
@@ -20,10 +22,12 @@ class Peer {
   // Of whatever it waits for: long, since it only ends tests that have failed.
   static constexpr std::chrono::seconds kDeadline{20 * testing_support::kSlowness};
 
-  Peer(const std::string& address, const std::string& identity) : socket_(context_, zmq::socket_type::dealer) {
+  Peer(const std::string& address, const std::string& identity, const std::optional<RunKeys>& keys = {})
+      : socket_(context_, zmq::socket_type::dealer) {
     socket_.set(zmq::sockopt::linger, 0);
     socket_.set(zmq::sockopt::rcvtimeo, static_cast<int>(std::chrono::milliseconds(kDeadline).count()));
     socket_.set(zmq::sockopt::routing_id, identity);
+    if (keys) secure_connector(socket_, *keys);
     socket_.connect(address);
   }
 

@@ -74,6 +74,39 @@ class ProcessTableTest : public testing::Test {
   std::string folder_;
 };
 
+// The ends of remote shells that say so: of the process, where they know it.
+TEST_F(ProcessTableTest, TellsWhatARemoteShellSaysOfTheProcessBehindIt) {
+  std::vector<StartedChild> shells = all_of(start("exit 0", 0), start("exit 3", 1), start("exit 137", 2),
+                                            start("exit 255", 3), start("kill -9 $$", 4));
+  for (StartedChild& shell : shells) shell.is_remote_shell = true;
+  ProcessTable table(5, std::move(shells));
+  std::vector<ProcessEnd> ends(5);
+  for (const Ended& one : wait_for(table, 5)) ends[*one.process] = one.end;
+  EXPECT_EQ(ends[0].exit_code, 0);
+  EXPECT_EQ(ends[1].exit_code, 3);
+  EXPECT_EQ(ends[2].signal, SIGKILL);
+  for (int process : {0, 1, 2}) EXPECT_FALSE(ends[static_cast<std::size_t>(process)].of_remote_shell);
+  EXPECT_TRUE(ends[3].of_remote_shell);
+  EXPECT_EQ(ends[3].exit_code, 255);
+  EXPECT_TRUE(ends[4].of_remote_shell);
+  EXPECT_EQ(ends[4].signal, SIGKILL);
+}
+
+// Whatever hangs on it elsewhere.
+TEST_F(ProcessTableTest, ClosesTheInputOfWhatItKills) {
+  Result<StartedChild> child = start_child({"sh", "-c",
+                                            "exec 3<&0; (cat <&3; echo \"$$ end\" > " + folder_ +
+                                                "/pid) & echo \"1 end\" > " + folder_ + "/ready; " + kSleep},
+                                           {}, "shell", folder_ + "/shell.log", "secret\n");
+  ASSERT_TRUE(child.ok());
+  child->process = 0;
+  ProcessTable table(1, all_of(std::move(*child)));
+  ASSERT_NE(pid_in("ready"), 0);
+  table.kill_process(0);
+  EXPECT_EQ(wait_for(table, 1)[0].end.signal, SIGKILL);
+  EXPECT_NE(pid_in("pid"), 0);
+}
+
 TEST_F(ProcessTableTest, TellsHowAChildHasEndedOnce) {
   ProcessTable table(2, all_of(start("exit 3", 0), start(kSleep, 1)));
   const Ended exited = wait_for(table, 1)[0];

@@ -113,6 +113,18 @@ TEST_F(LauncherTest, GivesTheChildNoInput) {
   EXPECT_EQ(WEXITSTATUS(status), 1);  // end of file
 }
 
+TEST_F(LauncherTest, KeepsTheInputOfAChildThatHasOneOpen) {
+  Result<StartedChild> child =
+      start_child({"sh", "-c", "read line; echo \"$line\"; cat; echo end"}, {}, "child", log_, "secret\n");
+  ASSERT_TRUE(child.ok());
+  const StartedChild another = start("exec sleep 60");  // which is not to hold the first one's input open
+  child->input = FileDescriptor();
+  EXPECT_EQ(end_of(*child), 0);
+  EXPECT_EQ(text_of(log_), "secret\nend\n");
+  kill(another.pid, SIGKILL);
+  end_of(another);
+}
+
 TEST_F(LauncherTest, SaysWhichProgramCannotBeStarted) {
   const Result<StartedChild> child = start_child({"/no/such/program"}, {}, "worker 1", log_);
   ASSERT_FALSE(child.ok());
@@ -144,6 +156,29 @@ TEST_F(LauncherTest, StartsAChildForEachProcessOfThePlan) {
   }
   EXPECT_EQ(text_of(folder_ + "/worker-1.log"), "--role=worker --rank=1 --run=run-7 --rendezvous=tcp://here\n");
   EXPECT_EQ(text_of(folder_ + "/evaluator-0.log"), "--role=evaluator --rank=0 --run=run-7 --rendezvous=tcp://here\n");
+}
+
+TEST_F(LauncherTest, StartsProcessesOfOtherHostsThroughTheRemoteShell) {
+  std::ofstream(folder_ + "/shell") << "#!/bin/sh\necho \"$1\"\nexec sh -c \"$2\"\n";
+  std::filesystem::permissions(folder_ + "/shell", std::filesystem::perms::owner_all);
+  RunConfig config;
+  config.mode = Mode::kAllreduce;
+  config.workers = 2;
+  const Cluster cluster{.coordinator = "box",
+                        .hosts = {{.name = "node1", .slots = 1, .remote = true}, {.name = "box", .slots = 1}},
+                        .remote_shell = {.words = {folder_ + "/shell"}, .program = "echo", .directory = "/"}};
+  Result<std::vector<StartedChild>> children = make_local_launcher()->start(
+      make_plan(config, "run-7", cluster),
+      {.program = "echo", .rendezvous = "tcp://here", .log_directory = folder_, .secret = "secret\n"});
+  ASSERT_TRUE(children.ok()) << children.status().message();
+  ASSERT_EQ(children->size(), 3u);
+  for (const StartedChild& child : *children) EXPECT_EQ(end_of(child), 0);
+  EXPECT_TRUE((*children)[0].is_remote_shell);
+  EXPECT_FALSE((*children)[1].is_remote_shell);
+  EXPECT_EQ(text_of(folder_ + "/worker-0.log"),
+            "node1\n--guard echo --role=worker --rank=0 --run=run-7 --keys-on-stdin --rendezvous=tcp://here\n");
+  EXPECT_EQ(text_of(folder_ + "/worker-1.log"),
+            "--role=worker --rank=1 --run=run-7 --keys-on-stdin --rendezvous=tcp://here\n");
 }
 
 // Neither running nor as a zombie.

@@ -76,6 +76,75 @@ TEST(JobPlan, HoldsNcclToTheRingAndSeparatesRanksThatShareAGpu) {
   EXPECT_THAT(make_plan(config, "run-7", "box", 1).processes[1].environment, Contains(Key("NCCL_HOSTID")));
 }
 
+const Cluster kTwoHosts{.coordinator = "box",
+                        .hosts = {{.name = "node1", .slots = 2, .remote = true, .gpus = 1, .interface = "eth0"},
+                                  {.name = "box", .slots = 1, .remote = false, .gpus = 4, .interface = "eth1"}},
+                        .remote_shell = {.words = {"ssh", "-T"}, .program = "/opt/syncopate", .directory = "/home/me"}};
+
+RunConfig over_two_hosts(Mode mode, int workers) {
+  RunConfig config;
+  config.mode = mode;
+  config.workers = workers;
+  config.hosts = {{"node1", 2}, {"localhost", 1}};
+  return config;
+}
+
+std::vector<std::string> places(const JobPlan& plan) {
+  std::vector<std::string> result;
+  for (const ProcessSpec& spec : plan.processes) result.push_back(spec.name() + " on " + spec.host);
+  return result;
+}
+
+TEST(JobPlan, FillsSlotsInOrderAndDealsServersToHostsInTurn) {
+  RunConfig config = over_two_hosts(Mode::kPs, 3);
+  config.servers = 3;
+  EXPECT_THAT(places(make_plan(config, "run-7", kTwoHosts)),
+              ElementsAre("server 0 on node1", "server 1 on box", "server 2 on node1", "worker 0 on node1",
+                          "worker 1 on node1", "worker 2 on box", "evaluator on box"));
+  config.workers = 1;
+  EXPECT_EQ(count_of(make_plan(config, "run-7", kTwoHosts), Role::kWorker), 1);
+}
+
+TEST(JobPlan, StartsProcessesOfOtherHostsThroughTheRemoteShellUnderAGuard) {
+  const JobPlan plan = make_plan(over_two_hosts(Mode::kAllreduce, 3), "run-7", kTwoHosts);
+  EXPECT_TRUE(has_remote_processes(plan));
+  EXPECT_THAT(command_line_of(plan, plan.processes[0], "bin/syncopate", {"--rendezvous=tcp://here"}),
+              ElementsAre("ssh", "-T", "node1",
+                          "cd /home/me && exec env OMP_NUM_THREADS=1 /opt/syncopate --guard /opt/syncopate "
+                          "--role=worker --rank=0 --run=run-7 --keys-on-stdin --rendezvous=tcp://here"));
+  EXPECT_THAT(command_line_of(plan, plan.processes[2], "bin/syncopate"),
+              ElementsAre("bin/syncopate", "--role=worker", "--rank=2", "--run=run-7", "--keys-on-stdin"));
+}
+
+TEST(JobPlan, GivesKeysToProcessesOnlyWhereSomeAreOnOtherHosts) {
+  EXPECT_FALSE(has_remote_processes(plan_of(Mode::kPs, 2, 1)));
+  for (const ProcessSpec& spec : plan_of(Mode::kPs, 2, 1).processes) {
+    EXPECT_THAT(spec.arguments, Not(Contains("--keys-on-stdin")));
+  }
+  for (const ProcessSpec& spec : make_plan(over_two_hosts(Mode::kPs, 3), "run-7", kTwoHosts).processes) {
+    EXPECT_THAT(spec.arguments, Contains("--keys-on-stdin"));
+  }
+}
+
+TEST(JobPlan, CountsGpusOnEachHostAndTellsNcclTheInterface) {
+  RunConfig config = over_two_hosts(Mode::kAllreduce, 3);
+  config.collective = CollectiveKind::kNccl;
+  config.device = DeviceKind::kCuda;
+  config.share_gpu = true;
+  config.output = "results/run-7";
+  const JobPlan plan = make_plan(config, "run-7", kTwoHosts);
+  EXPECT_EQ(plan.processes[0].gpu, 0);
+  EXPECT_EQ(plan.processes[1].gpu, 0);  // node1 has one
+  EXPECT_EQ(plan.processes[2].gpu, 0);  // the first of this host's
+  EXPECT_THAT(plan.processes[0].environment, Contains(Pair("NCCL_SOCKET_IFNAME", "=eth0")));
+  EXPECT_THAT(plan.processes[2].environment, Contains(Pair("NCCL_SOCKET_IFNAME", "=eth1")));
+  // The folder of results is here.
+  EXPECT_THAT(plan.processes[0].environment, Not(Contains(Key("NCCL_DEBUG_FILE"))));
+  EXPECT_THAT(plan.processes[2].environment, Contains(Pair("NCCL_DEBUG_FILE", "results/run-7/logs/nccl-2.log")));
+  EXPECT_THAT(command_line_of(plan, plan.processes[0], "bin/syncopate").back(),
+              testing::HasSubstr("/opt/syncopate --guard /opt/syncopate_gpu --role=worker"));
+}
+
 TEST(JobPlan, PrintsATableWithALineForEachProcess) {
   EXPECT_EQ(to_text(plan_of(Mode::kLocal, 1, 1), "syncopate"),
             "role       rank  host  command\n"

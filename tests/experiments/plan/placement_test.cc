@@ -83,6 +83,37 @@ TEST(Placement, SharesNothingWhereEveryWorkerHasAGpuOfItsOwn) {
   EXPECT_TRUE(place(config, kWithOne)->share_gpu);
 }
 
+TEST(Placement, CountsTheGpusOfEachHost) {
+  RunConfig config = config_of(Mode::kAllreduce, DeviceKind::kCuda, 3);
+  config.hosts = {{"node1", 1}, {"node2", 2}};
+  Machines machines(kWithoutGpu);
+  machines.of_hosts = {kWithOne, kWithTwo};
+  EXPECT_EQ(place(config, machines)->device, DeviceKind::kCuda);
+  machines.of_hosts = {kWithTwo, kWithOne};
+  EXPECT_EQ(place(config, machines).status().message(),
+            "--hosts=node1:1,node2:2: host node2 has 1 GPU (NVIDIA H200) for 2 workers; give it 1 slot, or use "
+            "--share-gpu");
+  config.workers = 2;  // one on each
+  EXPECT_EQ(place(config, machines)->device, DeviceKind::kCuda);
+  config.share_gpu = true;
+  EXPECT_FALSE(place(config, machines)->share_gpu);
+}
+
+TEST(Placement, NamesTheHostThatHasNoGpu) {
+  RunConfig config = config_of(Mode::kAllreduce, DeviceKind::kCuda, 2);
+  config.hosts = {{"node1", 1}, {"node2", 1}, {"node3", 1}};
+  Machines machines(kWithTwo);
+  machines.of_hosts = {kWithOne, kWithoutGpu, kWithoutGpu};
+  EXPECT_EQ(place(config, machines).status().message(),
+            "--device=cuda: host node2: no NVIDIA driver on this machine; --device=cpu needs none");
+  machines.of_hosts[1] = kNotBuilt;
+  EXPECT_THAT(place(config, machines).status().message(), HasSubstr("host node2: the program for GPUs is not built"));
+  config.device = DeviceKind::kAuto;
+  EXPECT_EQ(place(config, machines)->device, DeviceKind::kCpu);
+  machines.of_hosts[1] = kWithOne;
+  EXPECT_EQ(place(config, machines)->device, DeviceKind::kCuda);  // nobody computes on node3
+}
+
 TEST(Placement, RefusesGpusThatNothingIsCompiledFor) {
   const Machine old{.gpu_program = true, .gpus = {{.name = "Tesla V100", .major = 7}}};
   EXPECT_EQ(refusal(config_of(Mode::kLocal, DeviceKind::kCuda), old),

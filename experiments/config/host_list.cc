@@ -1,0 +1,105 @@
+#include "experiments/config/host_list.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cassert>
+#include <cctype>
+#include <charconv>
+#include <sstream>
+
+namespace syncopate::experiments {
+namespace {
+
+constexpr int kMostSlots = 64;  // as workers
+
+Status wrong(std::string message) { return Status(Code::kInvalidArgument, std::move(message)); }
+
+// It becomes a word of the remote shell's command line, where a leading dash would be an option.
+bool is_name(std::string_view name) {
+  const auto allowed = [](unsigned char c) {
+    return std::isalnum(c) != 0 || c == '.' || c == '-' || c == '_' || c == '@';
+  };
+  return !name.empty() && name.front() != '-' && std::ranges::all_of(name, allowed);
+}
+
+Status add(std::vector<HostSlots>& hosts, std::string_view name, std::string_view slots) {
+  if (!is_name(name)) return wrong(fmt::format("'{}' must be a name or an IPv4 address of a host", name));
+  if (std::ranges::find(hosts, name, &HostSlots::name) != hosts.end()) {
+    return wrong(fmt::format("{} stands there twice; give it once, with all its slots", name));
+  }
+  HostSlots host{.name = std::string(name)};
+  if (!slots.empty()) {
+    const auto [end, error] = std::from_chars(slots.data(), slots.data() + slots.size(), host.slots);
+    if (error != std::errc() || end != slots.data() + slots.size() || host.slots < 1 || host.slots > kMostSlots) {
+      return wrong(fmt::format("slots of {} must be 1 to {}, not '{}'", name, kMostSlots, slots));
+    }
+  }
+  hosts.push_back(std::move(host));
+  return {};
+}
+
+Status add(std::vector<HostSlots>& hosts, std::string_view entry) {
+  const std::size_t colon = entry.find(':');
+  if (colon == std::string_view::npos) return add(hosts, entry, "");
+  if (colon + 1 == entry.size()) return wrong(fmt::format("'{}' lacks its number of slots, as in HOST:2", entry));
+  return add(hosts, entry.substr(0, colon), entry.substr(colon + 1));
+}
+
+}  // namespace
+
+Result<std::vector<HostSlots>> parse_hosts(std::string_view text) {
+  std::vector<HostSlots> hosts;
+  std::istringstream entries{std::string(text)};
+  for (std::string entry; std::getline(entries, entry, ',');) SYNCOPATE_RETURN_IF_ERROR(add(hosts, entry));
+  if (hosts.empty()) return wrong("there must be one at least");
+  return hosts;
+}
+
+Result<std::vector<HostSlots>> parse_host_file(std::string_view text) {
+  constexpr std::string_view kSlots = "slots=";
+  std::vector<HostSlots> hosts;
+  std::istringstream lines{std::string(text)};
+  int number = 0;
+  for (std::string line; std::getline(lines, line);) {
+    ++number;
+    std::istringstream words(line.substr(0, line.find('#')));
+    std::string entry, slots, rest;
+    if (!(words >> entry)) continue;
+    const bool two = static_cast<bool>(words >> slots);
+    Status added = !two ? add(hosts, entry)
+                   : slots.starts_with(kSlots) && !(words >> rest)
+                       ? add(hosts, entry, slots.substr(kSlots.size()))
+                       : wrong("must be HOST, HOST:SLOTS or HOST slots=SLOTS");
+    if (!added.ok()) return added.in(fmt::format("line {}", number));
+  }
+  if (hosts.empty()) return wrong("there must be one at least");
+  return hosts;
+}
+
+std::string to_text(const std::vector<HostSlots>& hosts) {
+  std::string text;
+  for (const HostSlots& host : hosts) {
+    text += fmt::format("{}{}:{}", text.empty() ? "" : ",", host.name, host.slots);
+  }
+  return text;
+}
+
+int total_slots(const std::vector<HostSlots>& hosts) {
+  int slots = 0;
+  for (const HostSlots& host : hosts) slots += host.slots;
+  return slots;
+}
+
+std::vector<std::size_t> hosts_of_workers(const std::vector<HostSlots>& hosts, int workers) {
+  assert(workers <= total_slots(hosts));
+  std::vector<std::size_t> of_workers;
+  for (std::size_t host = 0; host < hosts.size(); ++host) {
+    for (int slot = 0; slot < hosts[host].slots && static_cast<int>(of_workers.size()) < workers; ++slot) {
+      of_workers.push_back(host);
+    }
+  }
+  return of_workers;
+}
+
+}  // namespace syncopate::experiments

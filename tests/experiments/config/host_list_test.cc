@@ -1,0 +1,59 @@
+#include "experiments/config/host_list.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace syncopate::experiments {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+std::string refusal(const std::string& text) { return parse_hosts(text).status().message(); }
+
+TEST(HostList, HasASlotUnlessMoreAreGiven) {
+  EXPECT_THAT(*parse_hosts("node1:2,me@10.0.0.7,localhost:3"),
+              ElementsAre(HostSlots{"node1", 2}, HostSlots{"me@10.0.0.7", 1}, HostSlots{"localhost", 3}));
+}
+
+TEST(HostList, ComesBackFromItsText) {
+  EXPECT_EQ(to_text(*parse_hosts("a,b:2")), "a:1,b:2");
+  EXPECT_EQ(*parse_hosts(to_text(*parse_hosts("a,b:2"))), *parse_hosts("a,b:2"));
+}
+
+TEST(HostList, TakesThisHostByItsUsualName) {
+  EXPECT_FALSE((HostSlots{"localhost", 1}).remote());
+  EXPECT_TRUE((HostSlots{"node1", 1}).remote());
+}
+
+TEST(HostList, SaysWhatIsWrong) {
+  EXPECT_EQ(refusal(""), "there must be one at least");
+  EXPECT_EQ(refusal("a,,b"), "'' must be a name or an IPv4 address of a host");
+  EXPECT_EQ(refusal("a:"), "'a:' lacks its number of slots, as in HOST:2");
+  EXPECT_EQ(refusal("a:0"), "slots of a must be 1 to 64, not '0'");
+  EXPECT_EQ(refusal("a:two"), "slots of a must be 1 to 64, not 'two'");
+  EXPECT_EQ(refusal("a:1,a:2"), "a stands there twice; give it once, with all its slots");
+}
+
+// A name becomes a word on the remote shell's command line.
+TEST(HostList, TakesNoNameThatTheRemoteShellCouldReadAsSomethingElse) {
+  for (const char* name : {"-oProxyCommand=reboot", "a b", "a;reboot", "$(reboot)"}) {
+    EXPECT_THAT(refusal(name), HasSubstr("must be a name")) << name;
+  }
+}
+
+TEST(HostList, IsReadFromAFileAsMpirunHasIt) {
+  EXPECT_THAT(*parse_host_file("# ours\nnode1 slots=2\n\n  node2:3  # the big one\nnode3\n"),
+              ElementsAre(HostSlots{"node1", 2}, HostSlots{"node2", 3}, HostSlots{"node3", 1}));
+  EXPECT_EQ(parse_host_file("node1\nnode2 cores=2\n").status().message(),
+            "line 2: must be HOST, HOST:SLOTS or HOST slots=SLOTS");
+  EXPECT_EQ(parse_host_file("# none\n").status().message(), "there must be one at least");
+}
+
+TEST(HostList, IsFilledInOrder) {
+  EXPECT_THAT(hosts_of_workers(*parse_hosts("a:2,b:1,c:2"), 4), ElementsAre(0, 0, 1, 2));
+  EXPECT_EQ(total_slots(*parse_hosts("a:2,b:1,c:2")), 5);
+}
+
+}  // namespace
+}  // namespace syncopate::experiments

@@ -1,0 +1,95 @@
+#include "tests/support/network_hosts.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <fstream>
+#include <sstream>
+
+namespace syncopate::testing_support {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kNames[] = {"home", "a", "b"};
+
+bool shell(const std::string& command) { return std::system((command + " >/dev/null 2>&1").c_str()) == 0; }
+
+void must(const std::string& command) {
+  if (!shell(command)) ADD_FAILURE() << "failed: " << command;
+}
+
+}  // namespace
+
+std::string NetworkHosts::why_not() {
+  if (geteuid() != 0) return "only root may make network namespaces";
+  if (!shell("ip -V")) return "there is no iproute2";
+  const std::string probe = fmt::format("syncopate-{}-probe", getpid());
+  const bool made = shell("ip netns add " + probe) && shell(fmt::format("ip -n {} link add one type bridge", probe)) &&
+                    shell(fmt::format("ip -n {0} link add two type veth peer name three", probe));
+  shell("ip netns del " + probe);
+  return made ? "" : "the kernel makes no network namespaces, bridges or veth pairs here";
+}
+
+NetworkHosts::NetworkHosts() {
+  static std::atomic<int> number{0};
+  prefix_ = fmt::format("syncopate-{}-{}", getpid(), number++);
+  for (const char* name : kNames) {
+    must("ip netns add " + namespace_of(name));
+    must(fmt::format("ip -n {} link set lo up", namespace_of(name)));
+  }
+  const std::string home = namespace_of("home");
+  must(fmt::format("ip -n {} link add switch type bridge", home));
+  must(fmt::format("ip -n {} addr add {}/24 dev switch", home, address_of("home")));
+  must(fmt::format("ip -n {} link set switch up", home));
+  for (const char* name : {"a", "b"}) {
+    must(fmt::format("ip -n {} link add to-{} type veth peer name net netns {}", home, name, namespace_of(name)));
+    must(fmt::format("ip -n {} link set to-{} master switch up", home, name));
+    must(fmt::format("ip -n {} addr add {}/24 dev net", namespace_of(name), address_of(name)));
+    must(fmt::format("ip -n {} link set net up", namespace_of(name)));
+  }
+  std::ofstream script(folder_.path() / "shell");
+  script << "#!/bin/sh\ncase $1 in\n";
+  for (const char* name : kNames) {
+    script << address_of(name) << ") exec ip netns exec " << namespace_of(name) << " sh -c \"$2\" ;;\n";
+  }
+  script << "esac\necho \"no route to $1\" >&2\nexit 255\n";
+  script.close();
+  fs::permissions(folder_.path() / "shell", fs::perms::owner_all);
+}
+
+NetworkHosts::~NetworkHosts() {
+  for (const char* name : kNames) must("ip netns del " + namespace_of(name));
+}
+
+std::string NetworkHosts::address_of(const std::string& host) {
+  return host == "home" ? "10.77.0.1" : host == "a" ? "10.77.0.2" : "10.77.0.3";
+}
+
+std::string NetworkHosts::slots(const std::string& list) {
+  std::string text;
+  std::istringstream entries(list);
+  for (std::string entry; std::getline(entries, entry, ',');) {
+    const std::size_t colon = entry.find(':');
+    const std::string host = entry.substr(0, colon);
+    text += (text.empty() ? "" : ",") + (host == "localhost" ? host : address_of(host)) + entry.substr(colon);
+  }
+  return text;
+}
+
+std::vector<std::string> NetworkHosts::on(const std::string& host) const {
+  return {"/usr/bin/env", "ip", "netns", "exec", namespace_of(host)};
+}
+
+std::string NetworkHosts::remote_shell() const { return "--remote-shell=" + (folder_.path() / "shell").string(); }
+
+void NetworkHosts::cut(const std::string& host) const {
+  must(fmt::format("ip -n {} link set to-{} down", namespace_of("home"), host));
+}
+
+std::string NetworkHosts::namespace_of(const std::string& host) const { return prefix_ + "-" + host; }
+
+}  // namespace syncopate::testing_support

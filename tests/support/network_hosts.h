@@ -1,0 +1,45 @@
+// NetworkHosts: three hosts on this machine, for tests of runs on several: network namespaces of the test's own, joined
+// by a bridge as by a switch. They share everything but the network.
+//
+//   home    10.77.0.1   where run_experiment runs
+//   a       10.77.0.2
+//   b       10.77.0.3
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "tests/support/run_program.h"
+
+namespace syncopate::testing_support {
+
+class NetworkHosts {
+ public:
+  // Empty, or why none can be made here: not root, no iproute2, or a kernel that refuses.
+  static std::string why_not();
+
+  // Requires that why_not() is empty.
+  NetworkHosts();
+  ~NetworkHosts();
+  NetworkHosts(const NetworkHosts&) = delete;
+  NetworkHosts& operator=(const NetworkHosts&) = delete;
+
+  static std::string address_of(const std::string& host);
+  // "10.77.0.2:1,10.77.0.3:1" for "a:1,b:1".
+  static std::string slots(const std::string& list);
+
+  // The command line before a program's that has it run on `host`.
+  std::vector<std::string> on(const std::string& host) const;
+  // --remote-shell=…: what does for these hosts what ssh does.
+  std::string remote_shell() const;
+  // Nothing reaches `host` any more, nor comes from it.
+  void cut(const std::string& host) const;
+
+ private:
+  std::string namespace_of(const std::string& host) const;
+
+  TemporaryFolder folder_;
+  std::string prefix_;
+};
+
+}  // namespace syncopate::testing_support
