@@ -34,6 +34,9 @@ constexpr std::size_t kSpreadFrom = 32 * 1024;
 // Before an endpoint sleeps it looks again for so long, and between two looks yields the core, which ZeroMQ's I/O
 // thread may need: as over shared memory, an answer often comes sooner than a sleeper wakes.
 constexpr Duration kSpin = std::chrono::microseconds(30);
+// It does so only if it last waited for less than this: beside a longer wait a wake-up counts for little, while those
+// who move the bytes have a use for the core.
+constexpr Duration kShortWait = std::chrono::microseconds(100);
 // Sends that the network has not taken when an endpoint is destroyed may still go out for so long.
 constexpr std::chrono::milliseconds kLinger{2000};
 
@@ -234,7 +237,15 @@ class ZmqTransport final : public Transport {
   Status receive_frame(zmq::message_t& frame, TimePoint deadline) {
     if (interrupted_.load()) return Status(Code::kCancelled, "interrupted");
     if (inbox_.recv(frame, zmq::recv_flags::dontwait)) return Status();
-    for (const TimePoint spin_until = std::min(deadline, clock_.now() + kSpin); clock_.now() < spin_until;) {
+    const TimePoint begin = clock_.now();
+    const Status status = wait_for_frame(frame, last_wait_ < kShortWait ? begin + kSpin : begin, deadline);
+    last_wait_ = clock_.now() - begin;
+    return status;
+  }
+
+  // Spins until `spin_until`, then sleeps.
+  Status wait_for_frame(zmq::message_t& frame, TimePoint spin_until, TimePoint deadline) {
+    while (clock_.now() < std::min(spin_until, deadline)) {
       sched_yield();
       if (inbox_.recv(frame, zmq::recv_flags::dontwait)) return Status();
     }
@@ -311,6 +322,7 @@ class ZmqTransport final : public Transport {
   const std::size_t connections_;       // to each peer
   MessageOrder order_;                  // of what came over several connections
   std::chrono::milliseconds timeout_{-1};
+  Duration last_wait_{0};
   std::atomic<bool> interrupted_{false};
   TransportCounters counters_;
 };
