@@ -8,6 +8,7 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <array>
 #include <condition_variable>
 #include <cstring>
 #include <mutex>
@@ -34,6 +35,9 @@ constexpr std::size_t kSpreadFrom = 32 * 1024;
 // Before an endpoint sleeps it looks again for so long, and between two looks yields the core, which ZeroMQ's I/O
 // thread may need: as over shared memory, an answer often comes sooner than a sleeper wakes.
 constexpr Duration kSpin = std::chrono::microseconds(30);
+// It does so only if it last waited for less than this: beside a longer wait a wake-up counts for little, while those
+// who move the bytes have a use for the core.
+constexpr Duration kShortWait = std::chrono::microseconds(100);
 // Sends that the network has not taken when an endpoint is destroyed may still go out for so long.
 constexpr std::chrono::milliseconds kLinger{2000};
 
@@ -55,13 +59,25 @@ class PayloadLease final : public Message::Lease {
 };
 
 // Payloads that ZeroMQ still reads from the callers' memory. Its I/O threads report here when they have let go of one.
+// Made before these threads are.
 class BorrowedPayloads {
  public:
-  // A message that is `payload` where it lies, counted in `pending`.
+  BorrowedPayloads() {
+    for (Loan& loan : loans_) {
+      loan.lender = this;
+      free_.push_back(&loan);
+    }
+  }
+
+  // A message that is `payload` where it lies, counted in `pending`; a copy if too many are lent already.
   zmq::message_t borrow(std::span<const std::byte> payload, const PendingSends::Counter& pending) {
-    auto loan = std::make_unique<Loan>(Loan{*this, pending});
+    const std::lock_guard lock(mutex_);
+    if (free_.empty()) return zmq::message_t(payload.data(), payload.size());
+    Loan* const loan = free_.back();
+    free_.pop_back();
+    loan->pending = pending;
     pending->fetch_add(1, std::memory_order_relaxed);
-    return zmq::message_t(const_cast<std::byte*>(payload.data()), payload.size(), let_go, loan.release());
+    return zmq::message_t(const_cast<std::byte*>(payload.data()), payload.size(), let_go, loan);
   }
 
   // Returns when `pending` counts nothing, or at `time`.
@@ -72,20 +88,25 @@ class BorrowedPayloads {
 
  private:
   struct Loan {
-    BorrowedPayloads& lender;
-    PendingSends::Counter pending;
+    BorrowedPayloads* lender = nullptr;
+    PendingSends::Counter pending;  // guarded by the lender's mutex
   };
 
   // Called by ZeroMQ, on a thread of its own.
   static void let_go(void* /*payload*/, void* hint) {
-    const std::unique_ptr<Loan> loan(static_cast<Loan*>(hint));
-    const std::lock_guard lock(loan->lender.mutex_);
-    loan->pending->fetch_sub(1, std::memory_order_release);
-    loan->lender.changed_.notify_all();
+    Loan& loan = *static_cast<Loan*>(hint);
+    BorrowedPayloads& lender = *loan.lender;
+    const std::lock_guard lock(lender.mutex_);
+    loan.pending->fetch_sub(1, std::memory_order_release);
+    loan.pending.reset();
+    lender.free_.push_back(&loan);
+    lender.changed_.notify_all();
   }
 
   std::mutex mutex_;
   std::condition_variable changed_;
+  std::array<Loan, 1024> loans_;
+  std::vector<Loan*> free_;  // of loans_
 };
 
 class ZmqTransport final : public Transport {
@@ -222,7 +243,15 @@ class ZmqTransport final : public Transport {
   Status receive_frame(zmq::message_t& frame, TimePoint deadline) {
     if (interrupted_.load()) return Status(Code::kCancelled, "interrupted");
     if (inbox_.recv(frame, zmq::recv_flags::dontwait)) return Status();
-    for (const TimePoint spin_until = std::min(deadline, clock_.now() + kSpin); clock_.now() < spin_until;) {
+    const TimePoint begin = clock_.now();
+    const Status status = wait_for_frame(frame, last_wait_ < kShortWait ? begin + kSpin : begin, deadline);
+    last_wait_ = clock_.now() - begin;
+    return status;
+  }
+
+  // Spins until `spin_until`, then sleeps.
+  Status wait_for_frame(zmq::message_t& frame, TimePoint spin_until, TimePoint deadline) {
+    while (clock_.now() < std::min(spin_until, deadline)) {
       sched_yield();
       if (inbox_.recv(frame, zmq::recv_flags::dontwait)) return Status();
     }
@@ -301,6 +330,7 @@ class ZmqTransport final : public Transport {
   const std::size_t connections_;       // to each peer
   MessageOrder order_;                  // of what came over several connections
   std::chrono::milliseconds timeout_{-1};
+  Duration last_wait_{0};
   std::atomic<bool> interrupted_{false};
   TransportCounters counters_;
 };
