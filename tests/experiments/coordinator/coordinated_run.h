@@ -29,7 +29,10 @@ namespace syncopate::experiments {
 struct NotingObserver final : RunObserver {
   void on_training_begins(TimePoint) override { ++trainings_begun; }
   void on_steps(int worker, std::span<const StepRecord> records) override {
-    for (const StepRecord& record : records) steps.emplace_back(worker, record.step);
+    for (const StepRecord& record : records) {
+      steps.emplace_back(worker, record.step);
+      ends.push_back(record.end);
+    }
   }
   void on_evaluation(const EvaluationResult& result) override { accuracies.push_back(result.accuracy); }
   void on_final_weights(std::span<const float> weights) override {
@@ -42,6 +45,7 @@ struct NotingObserver final : RunObserver {
 
   int trainings_begun = 0;
   std::vector<std::pair<int, std::int64_t>> steps;  // worker and number
+  std::vector<TimePoint> ends;                      // of the same steps
   std::vector<double> accuracies;
   std::vector<float> final_weights;
   std::vector<int> lost;
@@ -107,9 +111,13 @@ class SleepingProcesses final : public Launcher {
 
 class CoordinatedRun {
  public:
-  explicit CoordinatedRun(const RunConfig& config)
+  explicit CoordinatedRun(const RunConfig& config, bool workers_are_elsewhere = false)
       : config_(resolve(config, "")),
-        plan_(make_plan(config_, "run-7", "box")),
+        plan_(make_plan(config_, "run-7",
+                        {.coordinator = "box",
+                         .hosts = {{.name = workers_are_elsewhere ? "node1" : "box",
+                                    .slots = config_.workers,
+                                    .remote = workers_are_elsewhere}}})),
         thread_([this] {
           outcome_.emplace(coordinate(
               config_, plan_, {.program = {}, .log_directory = folder_.path(), .last_words_time = Peer::kDeadline},

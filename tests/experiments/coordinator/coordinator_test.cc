@@ -243,5 +243,40 @@ TEST(Coordinator, HearsWhatAProcessSaidBeforeItEndedInOrder) {
   EXPECT_EQ(outcome.server_updates, 12);
 }
 
+// Its clock is an hour ahead of ours.
+TEST(Coordinator, CorrectsTheStampsOfAnotherHostsClock) {
+  CoordinatedRun run(ps_async(1), true);
+  const Duration offset = -std::chrono::hours(1);
+  ToCoordinator question, report, steps, snapshot;
+  question.mutable_clock_question()->set_sent(7);
+  run.worker(0).say(question);
+  const FromCoordinator answer = run.worker(0).hear().first;
+  EXPECT_EQ(answer.clock_answer().sent(), 7);
+  EXPECT_LE(answer.clock_answer().received(), answer.clock_answer().answered());
+  EXPECT_LE(answer.clock_answer().answered(), SteadyClock().now().time_since_epoch().count());
+
+  report.mutable_clock_report()->set_offset(offset.count());
+  report.mutable_clock_report()->set_uncertainty(25'000);
+  run.worker(0).say(report);
+  const TimePoint stamp(std::chrono::hours(5));
+  steps.mutable_steps()->add_steps()->set_end(stamp.time_since_epoch().count());
+  run.worker(0).say(steps);
+  snapshot.mutable_snapshot()->set_taken(stamp.time_since_epoch().count());
+  run.worker(0).say(snapshot, {1, 2, 3});
+  const FromCoordinator passed_on = run.evaluator().hear().first;
+  EXPECT_EQ(passed_on.snapshot().taken(), (stamp + offset).time_since_epoch().count());
+  EXPECT_EQ(run.end().clock_uncertainty, (std::map<std::string, Duration>{{"worker 0", Duration(25'000)}}));
+  EXPECT_THAT(run.observer().ends, ElementsAre(stamp + offset));
+}
+
+TEST(Coordinator, AsksProcessesOfOtherHostsAloneToCompareClocks) {
+  for (const bool elsewhere : {false, true}) {
+    CoordinatedRun run(ps_async(1), elsewhere);
+    const std::unique_ptr<Peer> worker = run.connect(Role::kWorker, 0);
+    worker->say_hello("run-7");
+    EXPECT_EQ(worker->hear().first.welcome().compare_clocks(), elsewhere);
+  }
+}
+
 }  // namespace
 }  // namespace syncopate::experiments

@@ -287,6 +287,13 @@ TEST(RunMonitor, NamesACarrierThatWasKilledRatherThanWhatDiedWithIt) {
   EXPECT_THAT(run.line(), StartsWith("mpirun was killed by signal 9"));
 }
 
+TEST(RunMonitor, TellsALostRemoteShellFromALostProcess) {
+  AllreduceRun run;
+  run.end(run.worker(1), {.exit_code = 255, .signal = {}, .of_remote_shell = true});
+  EXPECT_EQ(run.verdict(), ExitCode::kProcessLost);
+  EXPECT_THAT(run.line(), HasSubstr("lost its remote shell, which ended with exit code 255"));
+}
+
 TEST(RunMonitor, TakesTheEndOfACarrierWhoseProcessesHaveFinishedAsItShould) {
   AllreduceRun run;
   run.monitor().on_snapshot_sent_to_evaluator(1000);
