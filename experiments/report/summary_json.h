@@ -21,6 +21,7 @@ struct RunFacts {
   std::vector<std::string> events;                // what happened and was survived: "worker 1 lost at step 120"
   std::map<std::string, std::string> of_workers;  // what the chief says of itself: device, collective
   std::optional<ShardingReport> sharding;         // under ps
+  std::string straggler;                          // what --straggler asked for; empty for none
 };
 
 std::string summary_json(std::span<const RunReport> reports, const RunFacts& facts);
