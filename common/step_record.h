@@ -16,6 +16,7 @@ struct StepRecord {
   Duration data{};         // waiting for the batch
   Duration forward{};      // includes the loss
   Duration backward{};     // includes handing over buckets
+  Duration straggle{};     // waits that make this worker slow, as --straggler asks for; in no other part
   Duration launch{};  // on a device, by whose clock forward and backward are: the host's time to give it their work
   SyncStats sync;
   std::int64_t samples = 0;

@@ -36,12 +36,13 @@ class Training {
         arenas_(arenas),
         progress_(parts.model.layout(), buckets),
         tensor_ready_([this](std::size_t tensor) {
-          progress_.tensor_ready(tensor, [this](std::size_t bucket) { parts_.strategy.gradient_ready(bucket); });
+          progress_.tensor_ready(tensor, [this](std::size_t bucket) {
+            straggle("backward");
+            parts_.strategy.gradient_ready(bucket);
+          });
         }),
         step_end_(parts.clock.now()) {
-    parts.model.before_reading([this](Range range) {
-      if (weights_.ok()) weights_ = parts_.strategy.weights_needed(range);
-    });
+    parts.model.before_reading([this](Range range) { wait_for_weights(range); });
   }
   ~Training() { parts_.model.before_reading(nullptr); }
 
@@ -79,17 +80,26 @@ class Training {
     record.data = lap.split();
 
     parts_.activity.set("forward", step_);
+    if (parts_.straggling != nullptr) parts_.straggling->begin_step(step_);
     parts_.strategy.begin_step({step_, learning_rate()});
     parts_.backend.begin_phase(Phase::kForward);
     parts_.model.forward(arenas_.weights, batch);
     SYNCOPATE_RETURN_IF_ERROR(weights_);
-    record.forward = lap.split();
+    straggle("forward");
+    const Duration straggled_forward = straggled();
+    record.forward = lap.split() - straggled_forward;
 
     parts_.activity.set("backward", step_);
     parts_.backend.begin_phase(Phase::kBackward);
     progress_.begin();
     parts_.model.backward(arenas_.weights, arenas_.gradients, tensor_ready_);
-    record.backward = lap.split();
+    straggle("backward");
+    record.straggle = straggled();
+    const Duration straggled_backward = record.straggle - straggled_forward;
+    record.backward = lap.split() - straggled_backward;
+    if (parts_.straggling != nullptr && parts_.straggling->interrupted()) {
+      return Status(Code::kCancelled, "told to stop");
+    }
 
     parts_.activity.set("synchronising", step_);
     parts_.backend.begin_phase(Phase::kSynchronise);
@@ -101,8 +111,9 @@ class Training {
     record.loss = parts_.model.loss().loss;
     if (const std::optional<DeviceTimes> device = parts_.backend.device_times()) {
       record.launch = record.forward + record.backward;
-      record.forward = device->forward;
-      record.backward = device->backward;
+      // The device stood idle during the waits.
+      record.forward = std::max(Duration::zero(), device->forward - straggled_forward);
+      record.backward = std::max(Duration::zero(), device->backward - straggled_backward);
     }
 
     record.end = parts_.clock.now();
@@ -110,6 +121,24 @@ class Training {
     parts_.records.add(record);
     return {};
   }
+
+  // Inside forward: the first failure is kept for after it.
+  void wait_for_weights(Range range) {
+    if (!weights_.ok()) return;
+    const TimePoint begin = parts_.clock.now();
+    weights_ = parts_.strategy.weights_needed(range);
+    if (parts_.straggling != nullptr) parts_.straggling->leave_out(parts_.clock.now() - begin);
+  }
+
+  // Of a worker that is to be slow: what has been computed so far takes as long as it would there.
+  void straggle(const char* operation) {
+    if (parts_.straggling == nullptr) return;
+    parts_.backend.finish();
+    parts_.activity.set("straggling", step_);
+    parts_.straggling->catch_up();
+    parts_.activity.set(operation, step_);
+  }
+  Duration straggled() const { return parts_.straggling == nullptr ? Duration{} : parts_.straggling->waited(); }
 
   double learning_rate() const {
     const LearningRateContext context{options_.base_learning_rate, options_.workers, options_.steps_per_epoch,

@@ -12,6 +12,7 @@
 #include "common/sync_strategy.h"
 #include "worker/batch_source.h"
 #include "worker/model.h"
+#include "worker/straggling.h"
 
 namespace syncopate::worker {
 
@@ -41,6 +42,7 @@ struct TrainerParts {
   RecordSink& records;
   const Clock& clock;
   Activity& activity;
+  Straggling* straggling = nullptr;  // of a worker that is to be slow
 };
 
 // Allocates, joins, runs all steps, leaves, all on the calling thread, on which denormals are flushed meanwhile.

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <sstream>
 
 namespace syncopate::experiments {
@@ -26,6 +27,7 @@ Result<RunConfig> as_local(RunConfig config, int workers) {
   config.mode = Mode::kLocal;
   config.launcher = LauncherKind::kLocal;
   config.workers = 1;
+  config.stragglers = {};  // its one worker stands for all
   if (config.global_batch_size == 0) config.global_batch_size = static_cast<std::int64_t>(config.batch_size) * workers;
   return config;
 }
@@ -78,6 +80,14 @@ Result<std::vector<ComparedRun>> comparison_runs(const RunConfig& base, const st
     runs.push_back({label, *config});
   }
   if (runs.empty()) return wrong_mode(modes);
+  const bool is_slowed = std::ranges::any_of(runs, [](const auto& run) { return !run.config.stragglers.empty(); });
+  if (!base.stragglers.empty() && !is_slowed) {
+    return Status(
+        Code::kInvalidArgument,
+        fmt::format("--straggler={}: has no effect on local, whose one worker stands for all; leave it out or "
+                    "add a mode",
+                    base.stragglers.to_string()));
+  }
   return runs;
 }
 

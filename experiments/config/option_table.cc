@@ -36,6 +36,29 @@ OptionSpec consistency() {
   return option;
 }
 
+OptionSpec straggler() {
+  OptionSpec option{.group = "Job",
+                    .name = "straggler",
+                    .placeholder = "LIST",
+                    .sentence =
+                        "Makes workers slow: 3:4x lets worker 3 compute 4 times as long, 0:+20 adds 20 ms a step, "
+                        "all:exp:5 a drawn time of 5 ms in the mean, 1:p0.1:+50 50 ms to one step in ten.",
+                    .range =
+                        "RANK or all, then :FACTORx, :+MS or :exp:MS, or one of these behind :pPROBABILITY; "
+                        "several between commas",
+                    .usual = "none",
+                    .is_text = true};
+  option.set = [](RunConfig& config, const std::string& value) -> Status {
+    const Result<worker::Stragglers> parsed = worker::Stragglers::parse(value);
+    if (!parsed.ok()) return parsed.status().in("--straggler=" + value);
+    if (parsed->empty()) return Status(Code::kInvalidArgument, "--straggler=: names nobody; leave it out");
+    config.stragglers = *parsed;
+    return {};
+  };
+  option.get = [](const RunConfig& config) { return config.stragglers.to_string(); };
+  return option;
+}
+
 bool is_ps(const RunConfig& config) { return config.mode == Mode::kPs; }
 bool has_several_shards(const RunConfig& config) { return is_ps(config) && shards_of(config) > 1; }
 bool is_allreduce(const RunConfig& config) { return config.mode == Mode::kAllreduce; }
@@ -187,6 +210,7 @@ void add_job(std::vector<OptionSpec>& table) {
                              .sentence = "Lets several workers compute on one GPU; results are labelled as shared."},
                             &C::share_gpu),
                        "--device=cuda", is_on_gpu));
+  table.push_back(straggler());
   const auto is_ps_only = [&](OptionSpec option) { table.push_back(only(std::move(option), "--mode=ps", is_ps)); };
   is_ps_only(number({.group = "Parameter servers",
                      .name = "servers",
@@ -388,11 +412,12 @@ void add_amount(std::vector<OptionSpec>& table) {
                           .sentence = "Test accuracy whose first reach is reported; 0 asks for none.",
                           .unit = "fraction"},
                          &C::target_accuracy, "target accuracy", 0.0, 1.0));
-  table.push_back(number({.group = group,
-                          .name = "seed",
-                          .placeholder = "N",
-                          .sentence = "Decides initial weights, order of the data and the generated digits."},
-                         &C::seed, "seed", std::uint64_t{0}, std::uint64_t{INT64_MAX}));
+  table.push_back(
+      number({.group = group,
+              .name = "seed",
+              .placeholder = "N",
+              .sentence = "Decides initial weights, order of the data, the generated digits and what stragglers draw."},
+             &C::seed, "seed", std::uint64_t{0}, std::uint64_t{INT64_MAX}));
 }
 
 void add_run(std::vector<OptionSpec>& table) {

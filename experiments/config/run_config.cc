@@ -76,6 +76,13 @@ Status validate_batches(const RunConfig& config) {
   return {};
 }
 
+Duration longest_delay(const RunConfig& config) { return from_seconds(config.timeout_seconds / 2); }
+
+Status validate_stragglers(const RunConfig& config) {
+  return config.stragglers.check(workers_of(config), longest_delay(config))
+      .in("--straggler=" + config.stragglers.to_string());
+}
+
 Status validate_schedule(const RunConfig& config) {
   const Result<LearningRateSchedule> schedule = LearningRateSchedule::parse(config.lr_schedule);
   return schedule.ok() ? Status() : schedule.status().in("--lr-schedule=" + config.lr_schedule);
@@ -170,6 +177,7 @@ Status validate(const RunConfig& config) {
   SYNCOPATE_RETURN_IF_ERROR(validate_job(config));
   SYNCOPATE_RETURN_IF_ERROR(validate_hosts(config));
   SYNCOPATE_RETURN_IF_ERROR(validate_batches(config));
+  SYNCOPATE_RETURN_IF_ERROR(validate_stragglers(config));
   return validate_schedule(config);
 }
 
@@ -226,6 +234,10 @@ std::size_t shards_of(const RunConfig& config) {
 
 ps::Sharding sharding_of(const RunConfig& config) {
   return {.policy = config.sharding, .chunk_bytes = static_cast<std::size_t>(config.chunk_bytes)};
+}
+
+worker::StragglingOptions straggling_of(const RunConfig& config, int rank) {
+  return {.stragglers = config.stragglers, .seed = config.seed, .worker = rank, .longest = longest_delay(config)};
 }
 
 LearningRateSchedule schedule_of(const RunConfig& config) {

@@ -15,6 +15,7 @@
 #include "ps/push_scheduler.h"
 #include "ps/sharding.h"
 #include "worker/backend/precision.h"
+#include "worker/straggling.h"
 
 namespace syncopate::experiments {
 
@@ -43,6 +44,7 @@ struct RunConfig {
   int connections = 1;                    // to each peer, over ipc and tcp
   DeviceKind device = DeviceKind::kAuto;  // settled by place() before anything runs
   bool share_gpu = false;
+  worker::Stragglers stragglers;
 
   // Several hosts
   std::vector<HostSlots> hosts;  // empty: this one
@@ -126,6 +128,8 @@ OptimizerConfig optimizer_of(const RunConfig& config);
 // Over how many shards, and how, the weights are laid under ps.
 std::size_t shards_of(const RunConfig& config);
 ps::Sharding sharding_of(const RunConfig& config);
+// How worker `rank` is slowed: half of the timeout is the longest, since others wait for it meanwhile.
+worker::StragglingOptions straggling_of(const RunConfig& config, int rank);
 LearningRateSchedule schedule_of(const RunConfig& config);
 
 }  // namespace syncopate::experiments

@@ -16,6 +16,7 @@ control::Step to_wire(const StepRecord& record) {
   step.set_optimizer(record.sync.optimizer.count());
   step.set_copy(record.sync.copy.count());
   step.set_launch(record.launch.count());
+  step.set_straggle(record.straggle.count());
   step.set_bytes_out(record.sync.bytes_out);
   step.set_bytes_in(record.sync.bytes_in);
   step.set_staleness_mean(record.sync.staleness_mean);
@@ -39,6 +40,7 @@ StepRecord from_wire(const control::Step& step) {
   record.sync.optimizer = Duration(step.optimizer());
   record.sync.copy = Duration(step.copy());
   record.launch = Duration(step.launch());
+  record.straggle = Duration(step.straggle());
   record.sync.bytes_out = step.bytes_out();
   record.sync.bytes_in = step.bytes_in();
   record.sync.staleness_mean = step.staleness_mean();

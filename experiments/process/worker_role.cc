@@ -1,6 +1,10 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
+#include <sys/prctl.h>
 
+#include <optional>
+
+#include "common/pause.h"
 #include "experiments/process/data_of.h"
 #include "experiments/process/replica_group.h"
 #include "experiments/process/roles.h"
@@ -81,7 +85,18 @@ Status run_worker(const RoleContext& context) {
   context.activity.set("connecting", 0);
   Result<std::unique_ptr<ReplicaGroup>> replicas = ReplicaGroup::connect(context, place->device.get(), clock);
   if (!replicas.ok()) return replicas.status();
-  context.control.on_stop([&] { (*replicas)->interrupt(); });
+  Pause pause;
+  std::optional<worker::Straggling> straggling;
+  if (config.stragglers.slows(context.rank)) {
+    // The kernel would let each wait last up to 50 microseconds longer.
+    prctl(PR_SET_TIMERSLACK, 1000);
+    straggling.emplace(straggling_of(config, context.rank), clock,
+                       [&](Duration duration) { return pause.wait(duration); });
+  }
+  context.control.on_stop([&] {
+    (*replicas)->interrupt();
+    pause.interrupt();
+  });
 
   const worker::TrainerOptions options{.chief = context.rank == 0,
                                        .seed = config.seed,
@@ -113,8 +128,8 @@ Status run_worker(const RoleContext& context) {
     if (wanted.ok() && *wanted) context.control.send_snapshot(stamp, weights);
   };
 
-  const worker::TrainerParts parts{backend,         **model, *batches,        (*replicas)->strategy(),
-                                   context.control, clock,   context.activity};
+  const worker::TrainerParts parts{backend,         **model, *batches,         (*replicas)->strategy(),
+                                   context.control, clock,   context.activity, straggling ? &*straggling : nullptr};
   spdlog::info("training {} with {} parameters for {} steps of {} samples", (*model)->name(),
                (*model)->layout().parameter_count(), options.total_steps, config.batch_size);
   const auto tell = [&](const char* name, const std::string& value) {

@@ -61,9 +61,11 @@ StepSplit split_of(std::span<const StepRecord> steps) {
   split.data = mean_ms([](const StepRecord& s) { return s.data; });
   split.forward = mean_ms([](const StepRecord& s) { return s.forward; });
   split.backward = mean_ms([](const StepRecord& s) { return s.backward; });
+  split.straggle = mean_ms([](const StepRecord& s) { return s.straggle; });
   split.exposed_wait = mean_ms([](const StepRecord& s) { return s.sync.exposed_wait; });
   split.optimizer = mean_ms([](const StepRecord& s) { return s.sync.optimizer; });
-  split.other = split.step - split.data - split.forward - split.backward - split.exposed_wait - split.optimizer;
+  split.other =
+      split.step - split.data - split.forward - split.backward - split.straggle - split.exposed_wait - split.optimizer;
   return split;
 }
 
@@ -92,6 +94,21 @@ void report_window(std::span<const StepRecord> steps, const Window& window, RunR
   const std::vector<double> staleness = each(steps, [](const StepRecord& s) { return s.sync.staleness_mean; });
   report.staleness_mean = mean(staleness);
   report.staleness_p95 = percentile(staleness, 0.95);
+}
+
+void report_stragglers(std::span<const WorkerSteps> workers, int warmup_steps, RunReport& report) {
+  for (const WorkerSteps& worker : workers) {
+    std::vector<StepRecord> steps = worker.steps;
+    std::erase_if(steps, [&](const StepRecord& step) { return step.step < warmup_steps; });
+    const std::vector<double> delays = each(steps, [](const StepRecord& s) { return milliseconds(s.straggle); });
+    if (std::ranges::all_of(delays, [](double delay) { return delay == 0; })) continue;
+    const double compute = mean(each(steps, [](const auto& s) { return milliseconds(s.forward + s.backward); }));
+    const double delay = mean(delays);
+    report.stragglers.push_back({.worker = worker.rank,
+                                 .delay_ms_mean = delay,
+                                 .delay_ms_max = std::ranges::max(delays),
+                                 .slowdown = compute > 0 ? (compute + delay) / compute : 1});
+  }
 }
 
 void report_whole(std::span<const WorkerSteps> workers, RunReport& report) {
@@ -127,6 +144,7 @@ RunReport make_report(std::span<const WorkerSteps> workers, std::span<const Eval
                       const ReportOptions& options) {
   RunReport report;
   report_whole(workers, report);
+  report_stragglers(workers, options.warmup_steps, report);
   report_evals(evals, options.target_accuracy, report);
   if (const std::optional<Window> window = common_window(workers, options.warmup_steps)) {
     report_window(steps_within(workers, *window, options.warmup_steps), *window, report);

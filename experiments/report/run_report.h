@@ -31,15 +31,24 @@ struct WorkerSteps {
   std::vector<StepRecord> steps;  // in order
 };
 
-// Means over the window's steps, of one worker, in milliseconds. The six parts sum to `step`.
+// Means over the window's steps, of one worker, in milliseconds. The seven parts sum to `step`.
 struct StepSplit {
   double step = 0;
   double data = 0;
   double forward = 0;
   double backward = 0;
+  double straggle = 0;  // waits of workers that were made slow
   double exposed_wait = 0;
   double optimizer = 0;
   double other = 0;
+};
+
+// A worker that was made slow, over its steps beyond the warm-up.
+struct StragglerFigures {
+  int worker = 0;
+  double delay_ms_mean = 0;
+  double delay_ms_max = 0;
+  double slowdown = 1;  // how many times its own compute each step took: (compute + delay) / compute
 };
 
 struct RunReport {
@@ -61,6 +70,8 @@ struct RunReport {
 
   double bytes_out_per_step = 0;  // payload, of one worker
   double bytes_in_per_step = 0;
+
+  std::vector<StragglerFigures> stragglers;  // by rank
 
   double staleness_mean = 0;
   double staleness_p95 = 0;  // over steps, of a step's mean over shards

@@ -20,6 +20,7 @@ Json split_json(const RunReport& report) {
           {"data", split.data},
           {"forward", split.forward},
           {"backward", split.backward},
+          {"straggle", split.straggle},
           {"exposed_wait", split.exposed_wait},
           {"optimizer", split.optimizer},
           {"other", split.other},
@@ -37,6 +38,17 @@ Json sharding_json(const ShardingReport& report) {
           {"chunks", report.loads.chunks}};
 }
 
+Json stragglers_json(const RunReport& report) {
+  Json stragglers = Json::array();
+  for (const StragglerFigures& straggler : report.stragglers) {
+    stragglers.push_back({{"worker", straggler.worker},
+                          {"delay_ms_mean", straggler.delay_ms_mean},
+                          {"delay_ms_max", straggler.delay_ms_max},
+                          {"slowdown", straggler.slowdown}});
+  }
+  return stragglers;
+}
+
 Json report_json(const RunReport& report) {
   return {{"samples_per_second", or_null(report.samples_per_second)},
           {"final_test_accuracy", or_null(report.final_test_accuracy)},
@@ -52,6 +64,7 @@ Json report_json(const RunReport& report) {
           {"step_ms_median", report.step_ms_median},
           {"step_ms_p95", report.step_ms_p95},
           {"step_split_ms", split_json(report)},
+          {"stragglers", stragglers_json(report)},
           {"bytes_out_per_step", report.bytes_out_per_step},
           {"bytes_in_per_step", report.bytes_in_per_step},
           {"staleness_mean", report.staleness_mean},
@@ -71,6 +84,7 @@ Json json_of(const HostEnvironment& host) {
 std::string summary_json(std::span<const RunReport> reports, const RunFacts& facts) {
   Json summary = {
       {"run", facts.run_id}, {"outcome", facts.outcome}, {"events", facts.events}, {"facts", facts.of_workers}};
+  if (!facts.straggler.empty()) summary["straggler"] = facts.straggler;
   if (facts.sharding) summary["sharding"] = sharding_json(*facts.sharding);
   Json uncertainty = Json::object();
   for (const auto& [process, duration] : facts.clock_uncertainty) uncertainty[process] = microseconds(duration);

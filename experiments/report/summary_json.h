@@ -22,6 +22,7 @@ struct RunFacts {
   std::vector<std::string> events;                // what happened and was survived: "worker 1 lost at step 120"
   std::map<std::string, std::string> of_workers;  // what the chief says of itself: device, collective
   std::optional<ShardingReport> sharding;         // under ps
+  std::string straggler;                          // what --straggler asked for; empty for none
   // By how much the stamps of each process on another host may be wrong; empty where all share a clock.
   std::map<std::string, Duration> clock_uncertainty;
 };

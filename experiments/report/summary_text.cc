@@ -36,14 +36,18 @@ std::string throughput_line(std::span<const RunReport> reports) {
   return line("throughput", text);
 }
 
+constexpr const char* kStraggle = "straggle";
+
 std::string split_lines(const RunReport& report) {
   const StepSplit& split = report.split_ms;
   std::string text = line(
       "step", fmt::format("{} ms median, {} ms p95", format_ms(report.step_ms_median), format_ms(report.step_ms_p95)));
   const std::vector<std::pair<std::string, double>> parts = {
-      {"data", split.data},         {"forward", split.forward},     {"backward", split.backward},
-      {"wait", split.exposed_wait}, {"optimizer", split.optimizer}, {"other", split.other}};
+      {"data", split.data},        {"forward", split.forward},   {"backward", split.backward},
+      {kStraggle, split.straggle}, {"wait", split.exposed_wait}, {"optimizer", split.optimizer},
+      {"other", split.other}};
   for (const auto& [name, value] : parts) {
+    if (name == kStraggle && value == 0) continue;
     text += line("  " + name,
                  fmt::format("{:>6} ms {:>5.1f} %", format_ms(value), split.step > 0 ? 100 * value / split.step : 0.0));
   }
@@ -61,6 +65,16 @@ std::string communication_lines(const RunReport& report) {
 std::string device_line(const RunReport& report) {
   return line("device", fmt::format("{} ms a step to give it its work, {} ms of copies", format_ms(report.launch_ms),
                                     format_ms(report.copy_ms)));
+}
+
+std::string straggler_lines(const RunReport& report) {
+  std::string text;
+  for (const StragglerFigures& straggler : report.stragglers) {
+    text += line("straggler", fmt::format("worker {}, by {} ms a step ({} at most): {:.2f} x its compute",
+                                          straggler.worker, format_ms(straggler.delay_ms_mean),
+                                          format_ms(straggler.delay_ms_max), straggler.slowdown));
+  }
+  return text;
 }
 
 std::string staleness_line(const RunReport& report) {
@@ -128,7 +142,8 @@ std::string describe(const RunConfig& config) {
   const std::string device = config.device != DeviceKind::kCuda ? ""
                                                                 : fmt::format(", cuda {}{}", name_of(config.precision),
                                                                               config.share_gpu ? ", shared" : "");
-  if (config.mode == Mode::kLocal) return "local, 1 worker" + device;
+  const std::string slowed = config.stragglers.empty() ? "" : ", straggler " + config.stragglers.to_string();
+  if (config.mode == Mode::kLocal) return "local, 1 worker" + device + slowed;
   const bool ps = config.mode == Mode::kPs;
   std::string text =
       ps ? "ps " + config.consistency.to_string() : fmt::format("allreduce {}", name_of(config.collective));
@@ -137,7 +152,7 @@ std::string describe(const RunConfig& config) {
   if (spans_hosts(config)) {
     text += fmt::format(" on {} host{}", config.hosts.size(), config.hosts.size() == 1 ? "" : "s");
   }
-  return text + device + (is_staged(config) ? ", staged over " : ", ") + transport_that_runs(config);
+  return text + device + (is_staged(config) ? ", staged over " : ", ") + transport_that_runs(config) + slowed;
 }
 
 std::string summary_text(const RunConfig& config, std::span<const RunReport> reports, const RunFacts& facts) {
@@ -153,6 +168,7 @@ std::string summary_text(const RunConfig& config, std::span<const RunReport> rep
       if (report.launch_ms > 0) text += device_line(report);
       if (config.mode == Mode::kPs) text += staleness_line(report);
     }
+    text += straggler_lines(report);
     text += learning_lines(config, report);
   }
   if (facts.sharding && matters(*facts.sharding)) text += line("sharding", hottest(*facts.sharding));

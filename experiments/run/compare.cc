@@ -40,6 +40,9 @@ class Comparison {
     const ExitCode fair = check_equality();
     if (fair != ExitCode::kSuccess) return fair;
     console_.say("");
+    if (!base_.stragglers.empty()) {
+      console_.say(fmt::format("straggler {}, in all modes but local\n", base_.stragglers.to_string()));
+    }
     std::vector<ComparedResult> results;
     for (const ComparedRun& run : runs) results.push_back({run.label, {}});
     std::vector<RunReport> first_again;
@@ -66,6 +69,7 @@ class Comparison {
     shared.repeat = 1;
     shared.warmup_steps = 0;
     shared.target_accuracy = 0;
+    shared.stragglers = {};                       // who is slow changes no weight
     shared.precision = worker::Precision::kFp32;  // rounding of factors would be magnified as that of sums is
     shared.learning_rate = kEqualityRate * resolve(base_, "").learning_rate;
     const Result<std::vector<ComparedRun>> runs = comparison_runs(shared, kSynchronousModes);

@@ -147,6 +147,7 @@ JobResult run_job(const RunConfig& config, const Survey& survey, Interrupts& int
     fail(result, exit_code_of(results.status()), results.status().message());
     return result;
   }
+  result.facts.straggler = result.config.stragglers.to_string();
   if (result.config.mode == Mode::kPs) {
     result.facts.sharding = report_sharding(result.config, job->layout);
     console.say(to_text(*result.facts.sharding));

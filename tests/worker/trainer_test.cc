@@ -104,8 +104,8 @@ class TrainerTest : public testing::Test {
  protected:
   static constexpr int kBatch = 16;
 
-  Status run(SyncStrategy& strategy) {
-    return train(options_, hooks_, {*backend_, *model_, batches_, strategy, records_, clock_, activity_},
+  Status run(SyncStrategy& strategy, Straggling* straggling = nullptr) {
+    return train(options_, hooks_, {*backend_, *model_, batches_, strategy, records_, clock_, activity_, straggling},
                  [this](std::span<const float>) { calls_.push_back("final_weights"); });
   }
 
@@ -196,6 +196,35 @@ TEST_F(TrainerTest, EndsInOrderBeforeTheEpochThatIsNotWanted) {
   EXPECT_THAT(asked, ElementsAre(0, 1, 2));
   EXPECT_THAT(records_.all, SizeIs(6));
   EXPECT_EQ(calls_.back(), "final_weights");
+}
+
+TEST_F(TrainerTest, OfAStragglerHandsOverNoGradientBeforeItIsDue) {
+  Straggling straggling({.stragglers = *Stragglers::parse("0:+40")}, clock_, [this](Duration duration) {
+    calls_.push_back("wait [" + std::string(activity_.operation()) + "]");
+    clock_.advance(duration);
+    return true;
+  });
+  ASSERT_TRUE(run(strategy_, &straggling).ok());
+  EXPECT_EQ(calls_,
+            (Calls{"allocate [joining]", "join [joining]", "begin_step 0 [forward]", "wait [straggling]",
+                   "gradient_ready 0 [backward]", "gradient_ready 1 [backward]", "gradient_ready 2 [backward]",
+                   "gradient_ready 3 [backward]", "finish_step [synchronising]", "leave [leaving]", "final_weights"}));
+  const StepRecord& record = records_.all.front();
+  EXPECT_EQ(record.straggle, std::chrono::milliseconds(40));
+  EXPECT_EQ(record.total, std::chrono::milliseconds(50));
+  EXPECT_EQ(record.forward, Duration{}) << "the delay is in no other part";
+  EXPECT_EQ(record.backward, Duration{});
+}
+
+TEST_F(TrainerTest, EndsAStragglerThatIsToldToStop) {
+  options_.total_steps = 100;
+  int waits = 0;
+  Straggling straggling({.stragglers = *Stragglers::parse("0:+40")}, clock_, [&](Duration duration) {
+    clock_.advance(duration);
+    return ++waits < 3;
+  });
+  EXPECT_EQ(run(strategy_, &straggling).code(), Code::kCancelled);
+  EXPECT_THAT(records_.all, SizeIs(2)) << "the third step is not whole";
 }
 
 TEST_F(TrainerTest, PassesOnTheFailureOfEveryPhaseAndDoesNoMore) {

@@ -69,6 +69,9 @@ class ComputeBackend {
   // and kept for status(), where that failed.
   virtual In host_view(In tensor) = 0;
 
+  // Waits until all operations so far are done; on the CPU they are.
+  virtual void finish() {}
+
   // The first failure of all calls so far.
   virtual Status status() const = 0;
 

@@ -82,6 +82,12 @@ TEST(CommandLine, RefusesCombinationsThatCannotWork) {
             "--sharding=tensor: has an effect only with --mode=ps and several shards (--servers, "
             "--shards-per-server); leave it out or add that");
   EXPECT_EQ(refusal({"--mode=ps", "--sharding=tensor", "--shards-per-server=2"}), "accepted");
+  EXPECT_EQ(refusal({"--mode=ps", "--straggler=2:4x"}),
+            "--straggler=2:4x: 2:4x names worker 2; there are workers 0 to 1");
+  EXPECT_EQ(refusal({"--straggler=0:+500", "--timeout=1"}), "accepted");
+  EXPECT_THAT(refusal({"--straggler=0:+501", "--timeout=1"}), HasSubstr("500 ms, half of --timeout, is the most"));
+  EXPECT_THAT(refusal({"--straggler=0:fast"}), StartsWith("--straggler=0:fast: '0:fast' must be a rank or all"));
+  EXPECT_THAT(refusal({"--straggler="}), StartsWith("--straggler: needs a value"));
   EXPECT_THAT(refusal({"--mode=allreduce", "--chunk-bytes=65536"}), HasSubstr("only with --mode=ps"));
   EXPECT_THAT(refusal({"--mode=ps", "--collective=ring"}), HasSubstr("only with --mode=allreduce"));
   EXPECT_THAT(refusal({"--transport=tcp"}), HasSubstr("only with --mode=ps or --collective=ring"));
@@ -196,6 +202,14 @@ TEST(Compare, TakesTheSameFlagsBeforeAndBehindTheCommand) {
   EXPECT_EQ(line->runs[1].config.batch_size, 32);
   EXPECT_EQ(line->runs[3].label, "ps:async");
   EXPECT_EQ(line->runs[3].config.servers, 2);
+}
+
+TEST(Compare, LeavesLocalAtItsOwnPace) {
+  const Result<CommandLine> line = parse({"compare", "--modes=local,ps:async", "--straggler=1:4x"});
+  ASSERT_TRUE(line.ok()) << line.status().message();
+  EXPECT_TRUE(line->runs[0].config.stragglers.empty());
+  EXPECT_EQ(line->runs[1].config.stragglers.to_string(), "1:4x");
+  EXPECT_THAT(refusal({"compare", "--modes=local", "--straggler=1:4x"}), HasSubstr("has no effect on local"));
 }
 
 TEST(Compare, StartsOpenMpiForItsOwnCollective) {

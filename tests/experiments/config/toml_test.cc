@@ -39,6 +39,7 @@ RunConfig unusual(Mode mode) {
   config.sharding = ps::ShardingPolicy::kLeastLoaded;
   config.chunk_bytes = 8192;
   config.transport = TransportKind::kTcp;
+  config.stragglers = *worker::Stragglers::parse("0:p0.5:1.25x,all:exp:0.5");
   config.bucket_bytes = 4096;
   config.model = "mlp:784-32-10";
   config.train_samples = 3000;

@@ -168,6 +168,7 @@ TEST_F(Control, HandsOverStepRecordsAsTheyAre) {
   record.forward = 2us;
   record.backward = 3us;
   record.launch = 11us;
+  record.straggle = 12us;
   record.sync = {.exposed_wait = 4us,
                  .communication = 5us,
                  .optimizer = 6us,
@@ -195,6 +196,7 @@ TEST_F(Control, HandsOverStepRecordsAsTheyAre) {
   EXPECT_EQ(got.sync.optimizer, record.sync.optimizer);
   EXPECT_EQ(got.sync.copy, record.sync.copy);
   EXPECT_EQ(got.launch, record.launch);
+  EXPECT_EQ(got.straggle, record.straggle);
   EXPECT_EQ(got.sync.bytes_out, record.sync.bytes_out);
   EXPECT_EQ(got.sync.bytes_in, record.sync.bytes_in);
   EXPECT_EQ(got.sync.staleness_mean, record.sync.staleness_mean);

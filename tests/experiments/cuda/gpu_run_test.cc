@@ -76,6 +76,22 @@ TEST_P(GpuRun, FollowsTheCurveOfTheProcessor) {
   EXPECT_GT(gpu.summary()["step_split_ms"]["launch"], 0);
 }
 
+class GpuStraggler : public GpuRun {};
+
+INSTANTIATE_TEST_SUITE_P(Of, GpuStraggler, testing::Values(kJobs[0]), [](const auto& job) { return job.param.name; });
+
+TEST_P(GpuStraggler, ComputesAsManyTimesAsLong) {
+  Flags slow = flags(GetParam(), "cuda");
+  slow.push_back("--straggler=0:4x");
+  Program program(slow);
+  const ProgramEnd end = program.wait();
+  ASSERT_EQ(end.exit_code, 0) << end.err;
+  const nlohmann::json summary = program.summary();
+  // A straggler computes 4 times as long; how much of that its own clock shows is for the GPU to say.
+  EXPECT_GT(summary["stragglers"][0]["slowdown"], 2);
+  EXPECT_GT(summary["step_split_ms"]["forward"], 0);
+}
+
 class GpuNccl : public GpuRun {};
 
 INSTANTIATE_TEST_SUITE_P(Of, GpuNccl,

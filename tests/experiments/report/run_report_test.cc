@@ -93,6 +93,25 @@ TEST(RunReport, ALostWorkerCountsButDoesNotEndTheWindow) {
   EXPECT_EQ(*make_report(workers, {}, {}).samples_per_second, 1000);
 }
 
+TEST(RunReport, SaysWhoWasMadeSlowAndByHowMuch) {
+  std::array workers = {steady(0, milliseconds(0), milliseconds(16), 3, 1),
+                        steady(1, milliseconds(0), milliseconds(16), 3, 1)};
+  for (StepRecord& step : workers[1].steps) {
+    step.forward = milliseconds(1);
+    step.backward = milliseconds(3);
+    step.straggle = milliseconds(8);
+  }
+  workers[1].steps[0].straggle = milliseconds(16);
+  const RunReport report = make_report(workers, {}, {.warmup_steps = 1});
+  ASSERT_EQ(report.stragglers.size(), 1u);
+  EXPECT_EQ(report.stragglers[0].worker, 1);
+  EXPECT_EQ(report.stragglers[0].delay_ms_mean, 8);
+  EXPECT_EQ(report.stragglers[0].delay_ms_max, 8) << "the first step was warm-up";
+  EXPECT_EQ(report.stragglers[0].slowdown, 3);
+  EXPECT_EQ(report.split_ms.straggle, 4) << "of a step, over both workers";
+  EXPECT_EQ(report.split_ms.other, 16 - 2 - 4);
+}
+
 TEST(RunReport, SplitsTheStepIntoPartsThatSumToIt) {
   std::array workers = {steady(0, milliseconds(0), milliseconds(16), 2, 1)};
   for (StepRecord& step : workers[0].steps) {

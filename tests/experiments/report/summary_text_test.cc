@@ -89,6 +89,18 @@ TEST(Summary, LabelsWhatRanOnGpus) {
   EXPECT_EQ(describe(config), "allreduce nccl, 4 workers, cuda tf32, nccl");
 }
 
+TEST(Summary, SaysWhoWasMadeSlow) {
+  RunConfig config = ps_config();
+  config.stragglers = *worker::Stragglers::parse("3:4x");
+  RunReport report = sample_report(41000);
+  report.split_ms.straggle = 0.3;
+  report.stragglers = {{.worker = 3, .delay_ms_mean = 1.2, .delay_ms_max = 2.5, .slowdown = 4.01}};
+  const std::string text = summary_text(config, std::array{report}, {});
+  EXPECT_THAT(text, testing::StartsWith("ps async, 4 workers, 2 servers, shm, straggler 3:4x: mlp on digits"));
+  EXPECT_THAT(text, HasSubstr("    straggle         0.300 ms  15.0 %\n"));
+  EXPECT_THAT(text, HasSubstr("  straggler         worker 3, by 1.20 ms a step (2.50 at most): 4.01 x its compute\n"));
+}
+
 TEST(Summary, SaysWhatADeviceCosts) {
   RunReport report = sample_report(41000);
   report.launch_ms = 0.05;

@@ -40,6 +40,9 @@ class CudaBackend final : public ComputeBackend {
     keep(exchange_->upload(std::as_bytes(host), std::as_writable_bytes(tensor)));
   }
   In host_view(In tensor) override;
+  void finish() override {
+    if (ready()) keep(exchange_->wait());
+  }
   Status status() const override { return failure_.ok() ? device_.status() : failure_; }
 
   void dense_forward(const DenseShape& shape, In x, In w, In b, Out y) override {

@@ -1,0 +1,32 @@
+// Pause: a wait for nothing but time to pass, which another thread can end.
+#pragma once
+
+#include <condition_variable>
+#include <mutex>
+
+#include "common/clock.h"
+
+namespace syncopate {
+
+class Pause {
+ public:
+  // Sleeps for `duration`. False, and at once, when interrupted, before or meanwhile.
+  bool wait(Duration duration) {
+    std::unique_lock lock(mutex_);
+    return !ended_.wait_for(lock, duration, [&] { return interrupted_; });
+  }
+
+  // Ends all waits from now on. Any thread.
+  void interrupt() {
+    const std::lock_guard lock(mutex_);
+    interrupted_ = true;
+    ended_.notify_all();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable ended_;
+  bool interrupted_ = false;
+};
+
+}  // namespace syncopate

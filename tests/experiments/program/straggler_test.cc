@@ -1,0 +1,143 @@
+// Workers that are made slow, in real runs: who is slowed, by how much, and who waits for whom. Only what must be so on
+// a machine of any speed is asked for: a wait lasts at least as long as it should.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <sstream>
+
+#include "tests/support/run_program.h"
+#include "worker/stragglers.h"
+
+namespace syncopate::experiments {
+namespace {
+
+using testing::Each;
+using testing::HasSubstr;
+using testing::SizeIs;
+using testing_support::lines_of;
+using testing_support::Program;
+using testing_support::ProgramEnd;
+using Flags = std::vector<std::string>;
+
+Flags small(const Flags& mode) {
+  Flags flags{"--model=mlp:784-32-10", "--batch-size=16", "--train-samples=4096", "--test-samples=512",
+              "--warmup-steps=0"};
+  flags.insert(flags.end(), mode.begin(), mode.end());
+  return flags;
+}
+
+std::vector<std::string> fields_of(const std::string& line) {
+  std::vector<std::string> fields;
+  std::istringstream rest(line);
+  for (std::string field; std::getline(rest, field, ',');) fields.push_back(field);
+  return fields;
+}
+
+// A column of steps.csv for one worker, by step.
+std::vector<double> column(const Program& program, int worker, const std::string& name) {
+  const std::vector<std::string> lines = lines_of(program.steps_csv());
+  if (lines.empty()) return {};
+  const std::vector<std::string> names = fields_of(lines.front());
+  const auto index = static_cast<std::size_t>(std::ranges::find(names, name) - names.begin());
+  std::vector<double> values;
+  for (std::size_t i = 1; i < lines.size(); ++i) {
+    const std::vector<std::string> fields = fields_of(lines[i]);
+    if (index < fields.size() && fields[1] == std::to_string(worker)) values.push_back(std::stod(fields[index]));
+  }
+  return values;
+}
+
+double sum(const std::vector<double>& values) {
+  double sum = 0;
+  for (const double value : values) sum += value;
+  return sum;
+}
+
+class StragglerIn : public testing::TestWithParam<Flags> {};
+
+INSTANTIATE_TEST_SUITE_P(Mode, StragglerIn,
+                         testing::Values(Flags{"--mode=allreduce", "--workers=2"},
+                                         Flags{"--mode=ps", "--workers=2", "--consistency=sync"},
+                                         Flags{"--mode=ps", "--workers=2", "--consistency=async"}),
+                         [](const auto& flags) {
+                           const std::string& last = flags.param.back();
+                           return last.starts_with("--consistency=") ? last.substr(last.find('=') + 1) : "allreduce";
+                         });
+
+TEST_P(StragglerIn, ComputesAsManyTimesAsLongAndNobodyElseDoes) {
+  Flags flags = small(GetParam());
+  flags.insert(flags.end(), {"--straggler=1:4x", "--steps=40"});
+  Program program(flags);
+  const ProgramEnd end = program.wait();
+  ASSERT_EQ(end.exit_code, 0) << end.err;
+  EXPECT_THAT(end.out, HasSubstr(", straggler 1:4x: mlp"));
+  EXPECT_THAT(column(program, 0, "straggle_us"), Each(0));
+  const std::vector<double> delays = column(program, 1, "straggle_us");
+  EXPECT_THAT(delays, SizeIs(40));
+  // 3 times its compute, but for a moment between the last catch-up and the record.
+  EXPECT_GT(sum(delays), 2 * (sum(column(program, 1, "forward_us")) + sum(column(program, 1, "backward_us"))));
+  const nlohmann::json summary = program.summary();
+  EXPECT_EQ(summary["straggler"], "1:4x");
+  ASSERT_THAT(summary["stragglers"], SizeIs(1));
+  EXPECT_EQ(summary["stragglers"][0]["worker"], 1);
+  EXPECT_GT(summary["stragglers"][0]["slowdown"], 3);
+}
+
+// 30 steps of 20 ms or more, beside which others' take a millisecond.
+TEST(StragglerInStep, HoldsEverybodyUp) {
+  for (const Flags& mode : {Flags{"--mode=ps", "--consistency=sync"}, Flags{"--mode=allreduce"}}) {
+    Flags flags = small(mode);
+    flags.insert(flags.end(), {"--workers=2", "--straggler=1:+20", "--steps=30"});
+    Program program(flags);
+    const ProgramEnd end = program.wait();
+    ASSERT_EQ(end.exit_code, 0) << end.err;
+    EXPECT_GT(sum(column(program, 1, "straggle_us")), 30 * 20000 - 10);
+    EXPECT_GT(sum(column(program, 0, "exposed_wait_us")), 30 * 20000 / 2);
+  }
+}
+
+TEST(StragglerOutOfStep, HoldsNobodyUp) {
+  Program program(small({"--mode=ps", "--consistency=async", "--workers=2", "--straggler=1:+20", "--steps=30"}));
+  const ProgramEnd end = program.wait();
+  ASSERT_EQ(end.exit_code, 0) << end.err;
+  EXPECT_LT(column(program, 0, "end_s").back(), column(program, 1, "end_s").back() / 2);
+}
+
+TEST(StragglerAlone, IsSlowAsDrawnFromTheSeed) {
+  const std::string spec = "all:exp:2,0:p0.5:+3";
+  Program program(small({"--mode=local", "--straggler=" + spec, "--steps=40", "--seed=5"}));
+  const ProgramEnd end = program.wait();
+  ASSERT_EQ(end.exit_code, 0) << end.err;
+  const worker::Stragglers stragglers = *worker::Stragglers::parse(spec);
+  const std::vector<double> delays = column(program, 0, "straggle_us");
+  ASSERT_THAT(delays, SizeIs(40));
+  // Whatever a wait lasted too long is taken off the next.
+  double drawn = 0, waited = 0;
+  for (std::size_t step = 0; step < delays.size(); ++step) {
+    drawn += microseconds(stragglers.at(5, 0, static_cast<std::int64_t>(step)).extra);
+    waited += delays[step];
+    EXPECT_GE(waited, drawn - 10) << "step " << step;
+  }
+}
+
+TEST(Straggler, OfHalfTheTimeoutIsNotTakenForHung) {
+  Program program(
+      small({"--mode=ps", "--consistency=sync", "--workers=2", "--straggler=1:+1500", "--timeout=3", "--steps=3"}));
+  const ProgramEnd end = program.wait();
+  EXPECT_EQ(end.exit_code, 0) << end.err;
+}
+
+TEST(Straggler, EndsItsDelayWhenTheRunIsToldToStop) {
+  Program program(small({"--mode=local", "--timeout=3600", "--straggler=0:+1800000", "--steps=3"}));
+  program.wait_until("the worker straggles", [&] {
+    return testing_support::text_of(program.output() / "logs" / "worker-0.log").find("training") != std::string::npos;
+  });
+  program.signal(SIGINT);
+  EXPECT_EQ(program.wait().exit_code, 130);
+}
+
+}  // namespace
+}  // namespace syncopate::experiments
