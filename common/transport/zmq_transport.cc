@@ -35,9 +35,10 @@ constexpr std::size_t kSpreadFrom = 32 * 1024;
 // Before an endpoint sleeps it looks again for so long, and between two looks yields the core, which ZeroMQ's I/O
 // thread may need: as over shared memory, an answer often comes sooner than a sleeper wakes.
 constexpr Duration kSpin = std::chrono::microseconds(30);
-// It does so only if it last waited for less than this: beside a longer wait a wake-up counts for little, while those
-// who move the bytes have a use for the core.
+// It does so only if it last waited for less than this, for a payload smaller than this: beside a longer wait a wake-up
+// counts for little, while those who move the bytes have a use for the core.
 constexpr Duration kShortWait = std::chrono::microseconds(100);
+constexpr std::size_t kShortPayload = 128 * 1024;
 // Sends that the network has not taken when an endpoint is destroyed may still go out for so long.
 constexpr std::chrono::milliseconds kLinger{2000};
 
@@ -244,7 +245,8 @@ class ZmqTransport final : public Transport {
     if (interrupted_.load()) return Status(Code::kCancelled, "interrupted");
     if (inbox_.recv(frame, zmq::recv_flags::dontwait)) return Status();
     const TimePoint begin = clock_.now();
-    const Status status = wait_for_frame(frame, last_wait_ < kShortWait ? begin + kSpin : begin, deadline);
+    const bool soon = last_wait_ < kShortWait && last_payload_ < kShortPayload;
+    const Status status = wait_for_frame(frame, soon ? begin + kSpin : begin, deadline);
     last_wait_ = clock_.now() - begin;
     return status;
   }
@@ -301,6 +303,7 @@ class ZmqTransport final : public Transport {
       return std::nullopt;
     }
     number = preamble.number;
+    last_payload_ = body.size();
     counters_.payload_bytes_in += static_cast<std::int64_t>(body.size());
     std::string header(head.data<char>() + sizeof(preamble), head.size() - sizeof(preamble));
     // ZeroMQ hands out small frames where they lie in its read buffer, aligned to nothing.
@@ -331,6 +334,7 @@ class ZmqTransport final : public Transport {
   MessageOrder order_;                  // of what came over several connections
   std::chrono::milliseconds timeout_{-1};
   Duration last_wait_{0};
+  std::size_t last_payload_ = 0;
   std::atomic<bool> interrupted_{false};
   TransportCounters counters_;
 };

@@ -233,12 +233,13 @@ void add_job(std::vector<OptionSpec>& table) {
                                "of their key, or chunks to the least loaded."},
                   &C::sharding, "sharding", {std::begin(ps::kShardingPolicies), std::end(ps::kShardingPolicies)}),
            "--mode=ps and several shards (--servers, --shards-per-server)", has_several_shards));
-  is_ps_only(number({.group = "Parameter servers",
-                     .name = "chunk-bytes",
-                     .placeholder = "BYTES",
-                     .sentence = "The most that is pushed, applied and pulled as one.",
-                     .unit = "bytes"},
-                    &C::chunk_bytes, "chunk size", std::int64_t{4096}, std::int64_t{1} << 30));
+  is_ps_only(unless_zero(number({.group = "Parameter servers",
+                                 .name = "chunk-bytes",
+                                 .placeholder = "BYTES",
+                                 .sentence = "The most that is pushed, applied and pulled as one.",
+                                 .unit = "bytes",
+                                 .usual = "262144 over shared memory, else 1048576"},
+                                &C::chunk_bytes, "chunk size", std::int64_t{4096}, std::int64_t{1} << 30)));
   table.push_back(only(number({.group = "Parameter servers",
                                .name = "pipeline-depth",
                                .placeholder = "D",

@@ -151,6 +151,10 @@ double usual_learning_rate(const std::string& optimizer) {
   return 0.001;  // adam, adamw (Kingma and Ba 2015, section 2)
 }
 
+std::int64_t usual_chunk_bytes(TransportKind transport) {
+  return transport == TransportKind::kShm ? 256 * 1024 : 1024 * 1024;
+}
+
 RunConfig resolve(RunConfig config, const std::string& stamp) {
   config.workers = workers_of(config);
   if (config.learning_rate == 0) config.learning_rate = usual_learning_rate(config.optimizer);
@@ -158,6 +162,7 @@ RunConfig resolve(RunConfig config, const std::string& stamp) {
   if (config.transport == TransportKind::kAuto) {
     config.transport = spans_hosts(config) ? TransportKind::kTcp : TransportKind::kShm;
   }
+  if (config.chunk_bytes == 0) config.chunk_bytes = usual_chunk_bytes(config.transport);
   if (config.collective == CollectiveKind::kAuto) {
     config.collective = config.device == DeviceKind::kCuda ? CollectiveKind::kNccl : CollectiveKind::kRing;
   }

@@ -57,7 +57,7 @@ struct RunConfig {
   int shards_per_server = 1;
   ps::Consistency consistency;  // async
   ps::ShardingPolicy sharding = ps::ShardingPolicy::kBalanced;
-  std::int64_t chunk_bytes = 256 * 1024;
+  std::int64_t chunk_bytes = 0;  // 0: usual_chunk_bytes(transport)
   int pipeline_depth = 0;
   bool overlap_forward = false;
   ps::PushOrder push_order = ps::PushOrder::kFifo;
@@ -100,6 +100,10 @@ struct RunConfig {
 };
 
 double usual_learning_rate(const std::string& optimizer);
+
+// 256 KiB over shared memory, whose updates and copies then stay in a core's cache; 1 MiB over ipc and tcp, where each
+// message costs wake-ups of the threads that move its bytes.
+std::int64_t usual_chunk_bytes(TransportKind transport);
 
 // Puts in what was left open, so that the record shows what ran: workers, learning rate, batch size (from the global
 // one), transport (shared memory on one host, tcp between several), collective (NCCL on GPUs, else our ring), output

@@ -3,7 +3,7 @@
 // its program is given, ps-lite. Every worker and every server is a process.
 //
 //   ps_bench [--wires=shm,ipc,tcp] [--peers=1,2] [--sizes=4096,65536,1048576,4194304,16777216,67108864] [--rounds=3]
-//            [--consistency=async] [--connections=1] [--ps-lite=PROGRAM] [--json=FILE]
+//            [--consistency=async] [--chunk-bytes=N] [--connections=1] [--ps-lite=PROGRAM] [--json=FILE]
 //
 // --peers=2 is 2 workers x 2 servers. In each round every contender has its turn, so that a slow spell of the machine
 // falls on all; shown are medians over the rounds of the median, or 95th percentile, over one worker's steps, of which
@@ -48,9 +48,10 @@ struct Options {
   std::vector<int> peers{1, 2};
   std::vector<std::size_t> sizes{4096, 65536, 1 << 20, 4 << 20, 16 << 20, 64 << 20};
   int rounds = 3;
-  int connections = 1;  // over ipc and tcp
-  std::string ps_lite;  // a program; empty: none
-  std::string json;     // a file; empty: none
+  std::size_t chunk_bytes = 0;  // 0: as runs take, by wire
+  int connections = 1;          // over ipc and tcp
+  std::string ps_lite;          // a program; empty: none
+  std::string json;             // a file; empty: none
 };
 
 void exit_unless_ok(const Status& status) {
@@ -91,12 +92,14 @@ struct Case {
 };
 
 // Microseconds of each step, without the warm-up.
-std::vector<double> work(const syncopate::ps::PsGroup& group, syncopate::Transport& transport, std::size_t bytes) {
+std::vector<double> work(std::size_t chunk_bytes, const syncopate::ps::PsGroup& group, syncopate::Transport& transport,
+                         std::size_t bytes) {
   const syncopate::SteadyClock clock;
   const int steps = steps_of(bytes);
   syncopate::ParamLayout layout;
   layout.add("weights", {static_cast<std::int64_t>(bytes / sizeof(float))});
-  syncopate::ps::PsStrategy strategy({.group = group}, transport, clock, nullptr);
+  syncopate::ps::PsStrategy strategy({.group = group, .sharding = {.chunk_bytes = chunk_bytes}}, transport, clock,
+                                     nullptr);
   exit_unless_ok(strategy.allocate(layout).status());
   const auto buckets = strategy.join();
   exit_unless_ok(buckets.status());
@@ -123,6 +126,8 @@ Memory serve(const syncopate::ps::PsGroup& group, syncopate::Transport& transpor
 
 void measure_ours(const Options& options, const std::string& wire, int peers, std::size_t bytes, Case& result) {
   const syncopate::ps::PsGroup group{.workers = peers, .servers = peers};
+  const std::size_t usual = wire == "shm" ? 256 * 1024 : 1024 * 1024;  // experiments/config: usual_chunk_bytes
+  const std::size_t chunk_bytes = options.chunk_bytes > 0 ? options.chunk_bytes : usual;
   const auto results = syncopate::testing_support::run_forked_ranks(
       group.size(), [&](int rank, syncopate::Rendezvous& rendezvous) -> std::vector<double> {
         const auto before = static_cast<double>(peak_resident_bytes());
@@ -134,7 +139,7 @@ void measure_ours(const Options& options, const std::string& wire, int peers, st
         auto transport = syncopate::make_transport(*syncopate::parse_transport_kind(wire), endpoint, rendezvous,
                                                    syncopate::SteadyClock().now() + std::chrono::seconds(30));
         exit_unless_ok(transport.status());
-        if (group.is_worker(rank)) return work(group, **transport, bytes);
+        if (group.is_worker(rank)) return work(chunk_bytes, group, **transport, bytes);
         const Memory memory = serve(group, **transport, options.consistency);
         return {memory.peak - before, memory.theirs};
       });
@@ -264,6 +269,8 @@ int main(int argc, char** argv) {
   app.add_option("--peers", options.peers, "numbers of workers, and of servers")->delimiter(',');
   app.add_option("--sizes", options.sizes, "bytes")->delimiter(',');
   app.add_option("--rounds", options.rounds, "turns of each contender");
+  app.add_option("--chunk-bytes", options.chunk_bytes, "the most that is pushed, applied and pulled as one")
+      ->check(CLI::Range(std::size_t{64}, std::size_t{1} << 30));
   app.add_option("--connections", options.connections, "to each peer, over ipc and tcp")
       ->check(CLI::Range(1, syncopate::kMaxConnections));
   app.add_option("--ps-lite", options.ps_lite, "a program that measures ps-lite");
