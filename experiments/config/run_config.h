@@ -10,6 +10,7 @@
 #include "common/optimizer.h"
 #include "common/status.h"
 #include "ps/consistency.h"
+#include "ps/staleness.h"
 #include "worker/backend/precision.h"
 
 namespace syncopate::experiments {
@@ -20,6 +21,7 @@ enum class CollectiveKind { kAuto, kRing, kMpi, kNccl };
 enum class TransportKind { kAuto, kShm, kIpc, kTcp };
 enum class LauncherKind { kLocal, kMpirun };
 enum class BackendKind { kOneDnn, kReference };
+enum class StalenessRate { kKeep, kDivide };
 
 // As flags and files spell them: "ps", "cuda", "ring", "shm", "mpirun", "onednn".
 const char* name_of(Mode value);
@@ -28,6 +30,7 @@ const char* name_of(CollectiveKind value);
 const char* name_of(TransportKind value);
 const char* name_of(LauncherKind value);
 const char* name_of(BackendKind value);
+const char* name_of(StalenessRate value);
 
 // Zero (or an empty text) where it says so means "not given"; resolve() then puts in what will run.
 struct RunConfig {
@@ -42,7 +45,12 @@ struct RunConfig {
   // Parameter servers
   int servers = 1;
   int shards_per_server = 1;
-  ps::Consistency consistency;  // async
+  ps::Consistency consistency;                        // async
+  int backup_workers = 0;                             // sync only
+  double elastic_alpha = 0;                           // easgd only; 0: 0.9 / workers
+  StalenessRate staleness_lr = StalenessRate::kKeep;  // this and the next where stale gradients are applied
+  ps::DelayCompensation delay_compensation;
+  bool momentum_correction = false;
 
   // Allreduce
   CollectiveKind collective = CollectiveKind::kAuto;
@@ -101,6 +109,9 @@ const char* transport_that_runs(const RunConfig& config);
 // The name that worker::open_dataset takes: "digits:60000-10000", "mnist".
 std::string dataset_spec(const RunConfig& config);
 OptimizerConfig optimizer_of(const RunConfig& config);
+// With the backup workers.
+ps::Consistency consistency_of(const RunConfig& config);
+ps::StalenessOptions staleness_of(const RunConfig& config);
 LearningRateSchedule schedule_of(const RunConfig& config);
 
 }  // namespace syncopate::experiments

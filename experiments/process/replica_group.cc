@@ -4,6 +4,7 @@
 #include "allreduce/device_allreduce_strategy.h"
 #include "allreduce/mpi_collective.h"
 #include "common/device/staged_strategy.h"
+#include "ps/local_steps_strategy.h"
 #include "ps/ps_strategy.h"
 #include "worker/device_local_strategy.h"
 #include "worker/local_strategy.h"
@@ -13,6 +14,14 @@ namespace syncopate::experiments {
 namespace {
 
 Duration timeout_of(const RunConfig& config) { return from_seconds(config.timeout_seconds); }
+
+ps::LocalStepsOptions local_steps_of(const RunConfig& config) {
+  ps::LocalStepsOptions options{.optimizer = optimizer_of(config), .period = config.consistency.period()};
+  if (config.consistency.kind() == ps::Consistency::Kind::kEasgd) {
+    options.elastic_rate = static_cast<float>(config.elastic_alpha);
+  }
+  return options;
+}
 
 }  // namespace
 
@@ -50,6 +59,9 @@ Status ReplicaGroup::connect_ps(const RoleContext& context, const Clock& clock) 
   transport_ = std::move(*transport);
   const ps::PsStrategyOptions options{.group = members, .timeout = timeout_of(context.config)};
   strategy_ = std::make_unique<ps::PsStrategy>(options, *transport_, clock, &context.activity);
+  if (context.config.consistency.pushes_weights()) {
+    strategy_ = std::make_unique<ps::LocalStepsStrategy>(local_steps_of(context.config), std::move(strategy_), clock);
+  }
   return {};
 }
 

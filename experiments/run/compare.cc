@@ -66,6 +66,7 @@ class Comparison {
     shared.repeat = 1;
     shared.warmup_steps = 0;
     shared.target_accuracy = 0;
+    shared.backup_workers = 0;                    // with them, sync takes other gradients each time
     shared.precision = worker::Precision::kFp32;  // rounding of factors would be magnified as that of sums is
     shared.learning_rate = kEqualityRate * resolve(base_, "").learning_rate;
     const Result<std::vector<ComparedRun>> runs = comparison_runs(shared, kSynchronousModes);
