@@ -50,6 +50,8 @@ struct SyncStats {
   // push. Zero in synchronous modes.
   double staleness_mean = 0;
   std::int64_t staleness_max = 0;
+  // The part of this step's gradient that came too late for its update, and was dropped: 0 to 1.
+  double dropped = 0;
 };
 
 class SyncStrategy {

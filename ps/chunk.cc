@@ -6,19 +6,26 @@
 #include <cassert>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 namespace syncopate::ps {
 namespace {
 
 Status refuse(std::string reason) { return Status(Code::kInvalidArgument, std::move(reason)); }
 
+// What workers have come to is averaged; the update rule is theirs.
+OptimizerConfig rule_of(const ChunkOptions& options) {
+  return options.consistency.pushes_weights() ? OptimizerConfig{.kind = OptimizerKind::kSgd} : options.optimizer;
+}
+
 }  // namespace
 
-Chunk::Chunk(Consistency consistency, OptimizerConfig optimizer, const Membership& members, WeightsPool& pool)
-    : consistency_(consistency),
+Chunk::Chunk(const ChunkOptions& options, const Membership& members, WeightsPool& pool)
+    : options_(options),
       members_(members),
-      weights_(members.workers(), optimizer, pool),
+      weights_(members.workers(), rule_of(options), options.staleness.compensation, pool),
       workers_(static_cast<std::size_t>(members.workers())) {
+  assert(options.consistency.applies_stale_gradients() || !options.staleness.compensation.enabled());
   gradients_.reserve(workers_.size());
 }
 
@@ -26,45 +33,89 @@ Status Chunk::push(const PushRequest& request) {
   SYNCOPATE_RETURN_IF_ERROR(check(request));
   weights_.returned(request.worker);
   Worker& worker = of(request.worker);
-  worker.staleness = weights_.version() - request.version;
+  const std::int64_t staleness = weights_.version() - request.version;
+  worker.late = options_.consistency.updates_together() && staleness > 0;
+  worker.staleness = worker.late ? 0 : staleness;
   worker.pushed_version = request.version;
   worker.clock = request.clock;
   worker.owed = true;
   ++counters_.pushes;
-  if (consistency_.updates_together()) {
+  if (worker.late) {
+    ++counters_.late;
+    return Status();
+  }
+  if (options_.consistency.updates_together()) {
     worker.gradient = request.gradient;
     worker.learning_rate = request.learning_rate;
-    return update_if_all_pushed();
+    return update_if_enough_pushed();
   }
-  counters_.staleness_sum += worker.staleness;
-  counters_.staleness_max = std::max(counters_.staleness_max, worker.staleness);
-  return weights_.update({&request.gradient, 1}, request.learning_rate);
+  counters_.staleness_sum += staleness;
+  counters_.staleness_max = std::max(counters_.staleness_max, staleness);
+  if (options_.consistency.pushes_weights()) return weights_.move_towards(request.gradient, request.learning_rate);
+  return apply_stale(request);
+}
+
+Status Chunk::apply_stale(const PushRequest& request) {
+  const ChunkWeights::StaleGradient gradient{request.gradient, request.worker, request.version};
+  const std::int64_t staleness = of(request.worker).staleness;
+  const float weight = options_.staleness.divide_rate ? rate_factor(staleness) : 1;
+  if (options_.staleness.correct_momentum) {
+    mean_staleness_.add(staleness);
+    weights_.set_momentum(corrected_momentum(options_.optimizer.momentum, mean_staleness_.value()));
+  }
+  if (options_.consistency.kind() != Consistency::Kind::kSoftSync) {
+    return weights_.update(gradient, weight * request.learning_rate);
+  }
+  weights_.accumulate(gradient, weight);
+  summed_weight_ += weight;
+  summed_rate_ = request.learning_rate;
+  ++summed_;
+  return summed_ < options_.consistency.pushes_an_update(members_.workers(), 1) ? Status() : update_from_sum();
+}
+
+// With sgd that is rate · sum(weight · g) / count. As the weighted mean of the gradients, at a rate that is lower by
+// their mean weight, it is right for rules, too, whose steps do not grow with the gradient.
+Status Chunk::update_from_sum() {
+  const float rate = summed_rate_ * summed_weight_ / static_cast<float>(std::exchange(summed_, 0));
+  return weights_.update_from_sum(std::exchange(summed_weight_, 0.0f), rate);
 }
 
 void Chunk::lose(int worker) {
   of(worker).owed = false;
   of(worker).gradient = {};
+  weights_.release(worker);
 }
 
-Status Chunk::update_if_all_pushed() {
+void Chunk::returned(int worker) {
+  weights_.returned(worker);
+  weights_.release(worker);
+}
+
+Status Chunk::update_if_enough_pushed() {
+  if (!options_.consistency.updates_together()) return Status();
   gradients_.clear();
+  int live = 0;
   float learning_rate = 0;
   for (int i = 0; i < members_.workers(); ++i) {
     if (!members_.is_live(i)) continue;
+    ++live;
     const Worker& worker = of(i);
-    if (worker.gradient.empty()) return Status();
+    if (worker.gradient.empty()) continue;
     if (gradients_.empty()) learning_rate = worker.learning_rate;
-    assert(worker.staleness == 0);
     gradients_.push_back(worker.gradient);
   }
-  if (gradients_.empty()) return Status();
+  const int needed = options_.consistency.pushes_an_update(members_.workers(), live);
+  if (gradients_.empty() || static_cast<int>(gradients_.size()) < needed) return Status();
   SYNCOPATE_RETURN_IF_ERROR(weights_.update(gradients_, learning_rate));
   for (Worker& worker : workers_) worker.gradient = {};
   return Status();
 }
 
+Status Chunk::finish() { return summed_ > 0 ? update_from_sum() : Status(); }
+
 bool Chunk::may_answer(int worker) const {
-  return of(worker).owed && consistency_.may_answer(of(worker).clock, slowest_clock());
+  return of(worker).owed && !holds_gradient(worker) &&
+         options_.consistency.may_answer(of(worker).clock, slowest_clock());
 }
 
 Chunk::Answer Chunk::answer(int worker) {
@@ -74,6 +125,7 @@ Chunk::Answer Chunk::answer(int worker) {
   return {.clock = to.clock,
           .version = to.version,
           .staleness = to.staleness,
+          .late = to.late,
           .weights = weights_.current(),
           .pending = weights_.lend(worker)};
 }
@@ -91,6 +143,9 @@ Status Chunk::check(const PushRequest& request) const {
   }
   if (!std::isfinite(request.learning_rate) || request.learning_rate < 0) {
     return refuse(fmt::format("a learning rate of {}", request.learning_rate));
+  }
+  if (options_.consistency.kind() == Consistency::Kind::kEasgd && request.learning_rate >= 1) {
+    return refuse(fmt::format("an elastic rate of {}", request.learning_rate));
   }
   if (request.gradient.size() != weights_.size()) {
     return refuse(fmt::format("a gradient of {} floats instead of {}", request.gradient.size(), weights_.size()));

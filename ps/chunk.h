@@ -1,12 +1,23 @@
 // Chunk: one chunk of a shard: which push updates its weights and when, and who is answered. Chunks know nothing of
 // each other: each has versions and clocks of its own. No I/O, no threads, no time.
 //
-// Push and pull are one: a push is answered with weights.
+// Push and pull are one: a push is answered with weights. What `Consistency` says, chunk by chunk:
 //   sync        gradients are held until all live workers have pushed theirs, then applied as one update: their mean,
-//               summed in rank order, so that the result does not depend on who came first.
+//               summed in rank order, so that the result does not depend on who came first. With backup workers the
+//               first N do, and one that comes later (of an older version) is dropped, counted, and answered at once.
+//               Each chunk may take another N, as each variable does in TensorFlow's accumulators; and while fewer than
+//               N workers are left, all that are left are needed.
 //   bounded:k   each push is applied as it comes; its answer waits until the slowest live worker is within k clocks,
-//               and then carries the weights of that moment (Ho et al. 2013, section 2).
+//               and then carries the weights of that moment.
+//   softsync:n  each push is added to a sum and answered as it comes; every c-th makes an update of the sum. The
+//               staleness of a gradient is the same at its push and at the update. What is left of a sum once nobody
+//               trains any more makes the last update.
 //   async       each push is applied and answered as it comes.
+//   local-sgd:k as sync; what is pushed is how far a worker has come from the weights that it was given, as if it were
+//               a gradient, with a rate of 1. Applied with plain sgd, the mean of these leads to the mean of the
+//               weights.
+//   easgd:k     each push, which carries a worker's weights, moves these weights towards them by the rate that it
+//               carries, and is answered with the weights just after that.
 #pragma once
 
 #include <cstdint>
@@ -18,6 +29,7 @@
 #include "ps/chunk_weights.h"
 #include "ps/consistency.h"
 #include "ps/membership.h"
+#include "ps/staleness.h"
 #include "ps/weights_pool.h"
 
 namespace syncopate::ps {
@@ -31,8 +43,15 @@ struct PushRequest {
   std::span<const float> gradient;
 };
 
+struct ChunkOptions {
+  Consistency consistency;
+  OptimizerConfig optimizer;   // where gradients are pushed
+  StalenessOptions staleness;  // where stale gradients are applied
+};
+
 struct ChunkCounters {
   std::int64_t pushes = 0;         // accepted
+  std::int64_t late = 0;           // of these: came when their update had been made, and were dropped
   std::int64_t staleness_sum = 0;  // over pushes that were applied
   std::int64_t staleness_max = 0;
 };
@@ -40,7 +59,7 @@ struct ChunkCounters {
 class Chunk {
  public:
   // `members` and `pool` outlive this object.
-  Chunk(Consistency consistency, OptimizerConfig optimizer, const Membership& members, WeightsPool& pool);
+  Chunk(const ChunkOptions& options, const Membership& members, WeightsPool& pool);
 
   // The chief's weights; they are copied.
   Status create(std::span<const float> initial) { return weights_.create(initial); }
@@ -52,7 +71,9 @@ class Chunk {
   // The worker is gone: what is held of it is dropped.
   void lose(int worker);
   // The update that is due now that fewer workers are waited for.
-  Status update_if_all_pushed();
+  Status update_if_enough_pushed();
+  // The last update, of what has been pushed and not been applied: nobody will push any more.
+  Status finish();
 
   bool holds_gradient(int worker) const { return !of(worker).gradient.empty(); }
   // Whether the worker has pushed and is not answered yet; and whether its answer is due.
@@ -64,12 +85,13 @@ class Chunk {
     std::int64_t clock = 0;
     std::int64_t version = 0;
     std::int64_t staleness = 0;      // of the push that is answered: updates between its pull and itself
+    bool late = false;               // it was dropped
     std::span<const float> weights;  // stay as they are while `pending` counts a send of them
     PendingSends* pending = nullptr;
   };
   Answer answer(int worker);
   // `worker` has shown, by its next message, that it has read its last answer.
-  void returned(int worker) { weights_.returned(worker); }
+  void returned(int worker);
 
   const ChunkWeights& weights() const { return weights_; }
   const ChunkCounters& counters() const { return counters_; }
@@ -81,20 +103,28 @@ class Chunk {
     std::int64_t pushed_version = 0;  // that its last gradient was computed from
     std::int64_t version = 0;         // of its last answer
     std::int64_t staleness = 0;
-    std::span<const float> gradient;  // held, sync only
+    bool late = false;
+    std::span<const float> gradient;  // held, where updates are made together
     float learning_rate = 0;
   };
 
   Worker& of(int worker) { return workers_[static_cast<std::size_t>(worker)]; }
   const Worker& of(int worker) const { return workers_[static_cast<std::size_t>(worker)]; }
   Status check(const PushRequest& request) const;
+  Status apply_stale(const PushRequest& request);
+  Status update_from_sum();
   std::int64_t slowest_clock() const;
 
-  Consistency consistency_;
+  ChunkOptions options_;
   const Membership& members_;
   ChunkWeights weights_;
   std::vector<Worker> workers_;
   std::vector<std::span<const float>> gradients_;  // of the update under way
+  // Of softsync's sum.
+  int summed_ = 0;
+  float summed_weight_ = 0;
+  float summed_rate_ = 0;  // that the last of them came with
+  MeanStaleness mean_staleness_;
   ChunkCounters counters_;
 };
 

@@ -2,60 +2,77 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <charconv>
+#include <optional>
 
 namespace syncopate::ps {
 namespace {
-constexpr std::int64_t kLargestBound = 1000000;
+
+constexpr std::int64_t kLargest = 1000000;
+
+struct Form {
+  Consistency::Kind kind;
+  std::string_view name;
+  std::optional<std::int64_t> least;  // that its number may be; empty for one without a number
+};
+
+constexpr std::array<Form, 6> kForms{{{Consistency::Kind::kSync, "sync", std::nullopt},
+                                      {Consistency::Kind::kBounded, "bounded", 0},
+                                      {Consistency::Kind::kSoftSync, "softsync", 1},
+                                      {Consistency::Kind::kAsync, "async", std::nullopt},
+                                      {Consistency::Kind::kLocalSgd, "local-sgd", 1},
+                                      {Consistency::Kind::kEasgd, "easgd", 1}}};
+
+std::optional<std::int64_t> number_of(std::string_view text) {
+  std::int64_t number = 0;
+  const char* end = text.data() + text.size();
+  const auto [parsed_to, error] = std::from_chars(text.data(), end, number);
+  if (error != std::errc() || parsed_to != end || text.empty()) return std::nullopt;
+  return number;
 }
 
+}  // namespace
+
 Result<Consistency> Consistency::parse(std::string_view text) {
-  Consistency consistency;
-  if (text == "sync") {
-    consistency.kind_ = Kind::kSync;
+  const std::size_t colon = text.find(':');
+  for (const Form& form : kForms) {
+    if (text.substr(0, colon) != form.name || form.least.has_value() != (colon != text.npos)) continue;
+    Consistency consistency;
+    consistency.kind_ = form.kind;
+    if (!form.least) return consistency;
+    const std::optional<std::int64_t> number = number_of(text.substr(colon + 1));
+    if (!number || *number < *form.least || *number > kLargest) break;
+    consistency.parameter_ = *number;
     return consistency;
   }
-  if (text == "async") {
-    consistency.kind_ = Kind::kAsync;
-    return consistency;
-  }
-  constexpr std::string_view kPrefix = "bounded:";
-  if (text.starts_with(kPrefix)) {
-    const std::string_view number = text.substr(kPrefix.size());
-    const char* end = number.data() + number.size();
-    const auto [parsed_to, error] = std::from_chars(number.data(), end, consistency.bound_);
-    if (error == std::errc() && parsed_to == end && !number.empty() && consistency.bound_ >= 0 &&
-        consistency.bound_ <= kLargestBound) {
-      consistency.kind_ = Kind::kBounded;
-      return consistency;
-    }
-  }
-  return Status(Code::kInvalidArgument,
-                fmt::format("'{}' is not sync, async or bounded:k with k from 0 to {}", text, kLargestBound));
+  return Status(Code::kInvalidArgument, fmt::format("'{}' is not {}", text, forms()));
+}
+
+std::string Consistency::forms() {
+  return fmt::format(
+      "sync, bounded:k (k from 0 to {0}), softsync:n (n from 1 to the workers), async, local-sgd:k or easgd:k (k from "
+      "1 "
+      "to {0})",
+      kLargest);
+}
+
+Consistency Consistency::with_backup_workers(int backup_workers) const {
+  Consistency consistency = *this;
+  consistency.backup_workers_ = backup_workers;
+  return consistency;
 }
 
 std::string Consistency::to_string() const {
-  switch (kind_) {
-    case Kind::kSync:
-      return "sync";
-    case Kind::kBounded:
-      return fmt::format("bounded:{}", bound_);
-    case Kind::kAsync:
-      return "async";
-  }
-  return {};
+  const auto form = std::ranges::find(kForms, kind_, &Form::kind);
+  return form->least ? fmt::format("{}:{}", form->name, parameter_) : std::string(form->name);
 }
 
-bool Consistency::may_answer(std::int64_t clock, std::int64_t slowest) const {
-  switch (kind_) {
-    case Kind::kSync:
-      return clock <= slowest;
-    case Kind::kBounded:
-      return clock - slowest <= bound_;
-    case Kind::kAsync:
-      return true;
-  }
-  return false;
+int Consistency::pushes_an_update(int workers, int live) const {
+  if (updates_together()) return std::min(workers - backup_workers_, live);
+  if (kind_ == Kind::kSoftSync) return std::max(1, static_cast<int>(workers / parameter_));
+  return 1;
 }
 
 }  // namespace syncopate::ps

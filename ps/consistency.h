@@ -1,8 +1,20 @@
-// Consistency: may this worker's pull at this clock be answered yet? Pure.
+// Consistency: how many pushes make an update, and may a worker be answered yet? Pure.
 //
-// A worker's clock at a shard is the number of pushes that the shard has had from it. `async` answers at once;
-// `bounded:k` (stale synchronous parallel, Ho et al. 2013, section 2) answers while the worker is at most k clocks
-// ahead of the slowest; `sync` applies the mean of all workers' gradients as one update and answers all of them then.
+//   sync         the mean of all workers' gradients of one version makes an update. With b backup workers it is the
+//   mean
+//                of the first N of N + b, and what comes later is dropped (Chen et al. 2016, "Revisiting distributed
+//                synchronous SGD").
+//   bounded:k    each gradient makes an update; a worker is answered while it is at most k pushes ahead of the slowest
+//                (stale synchronous parallel, Ho et al. 2013, section 2).
+//   softsync:n   the mean of each c = max(1, floor(W / n)) gradients makes an update, whoever they come from; answered
+//   at
+//                once (Zhang, Gupta, Lian and Liu 2016, "Staleness-aware async-SGD": staleness is about n).
+//   async        each gradient makes an update; answered at once.
+//   local-sgd:k  workers make k steps of their own, then agree on the mean of what they have come to (Stich 2019,
+//   "Local
+//                SGD converges fast and communicates little"; McMahan et al. 2017, FedAvg): sync, of weights.
+//   easgd:k      every k steps a worker and the center weights move towards each other (Zhang, Choromanska and LeCun
+//                2015, "Deep learning with elastic averaging SGD", algorithm 1): async, of weights.
 #pragma once
 
 #include <cstdint>
@@ -15,25 +27,45 @@ namespace syncopate::ps {
 
 class Consistency {
  public:
-  enum class Kind { kSync, kBounded, kAsync };
+  enum class Kind { kSync, kBounded, kSoftSync, kAsync, kLocalSgd, kEasgd };
 
-  // "sync", "bounded:k" with k from 0 to 1000000, "async". Says what is wrong and what would be right.
+  // "sync", "bounded:k", "softsync:n", "async", "local-sgd:k", "easgd:k". Says what is wrong and what would be right.
   static Result<Consistency> parse(std::string_view text);
+  // What parse() takes, as people read it.
+  static std::string forms();
+
+  // Of sync: so many of the workers are one more than an update needs.
+  Consistency with_backup_workers(int backup_workers) const;
 
   Kind kind() const { return kind_; }
-  std::int64_t bound() const { return bound_; }
+  // k of bounded, n of softsync.
+  std::int64_t bound() const { return parameter_; }
+  // Steps of a worker from one push to the next.
+  std::int64_t period() const { return pushes_weights() ? parameter_ : 1; }
+  int backup_workers() const { return backup_workers_; }
   std::string to_string() const;
 
-  // One update from all workers' gradients together, or one from each push.
-  bool updates_together() const { return kind_ == Kind::kSync; }
+  // An update waits for the pushes of several workers, who wait for it.
+  bool updates_together() const { return kind_ == Kind::kSync || kind_ == Kind::kLocalSgd; }
+  // Workers make updates of their own, and push where these have led them.
+  bool pushes_weights() const { return kind_ == Kind::kLocalSgd || kind_ == Kind::kEasgd; }
+  // Gradients are applied that were computed from older weights.
+  bool applies_stale_gradients() const { return !updates_together() && !pushes_weights(); }
 
-  // `clock`: pushes had from the worker that pulls; `slowest`: the least clock of all workers that are still in the
-  // job.
-  bool may_answer(std::int64_t clock, std::int64_t slowest) const;
+  // Pushes that make an update in a job of `workers`, `live` of whom (at least one) may still push. While fewer are
+  // left than a synchronous update takes, all that are left make it.
+  int pushes_an_update(int workers, int live) const;
+
+  // Of a push that needs to be held no more. `clock`: pushes had from the worker that pulls; `slowest`: the least clock
+  // of all workers that are still in the job.
+  bool may_answer(std::int64_t clock, std::int64_t slowest) const {
+    return kind_ != Kind::kBounded || clock - slowest <= parameter_;
+  }
 
  private:
   Kind kind_ = Kind::kAsync;
-  std::int64_t bound_ = 0;
+  std::int64_t parameter_ = 0;
+  int backup_workers_ = 0;
 };
 
 }  // namespace syncopate::ps

@@ -292,6 +292,7 @@ bool PsStrategy::accept_weights(const Message& message, int shard) {
   chunk.weights_due = false;
   chunk.version = weights.version();
   chunk.staleness = weights.staleness();
+  chunk.late = weights.late();
   bytes_in_ += static_cast<std::int64_t>(message.payload().size());
   if (in_backward_) {
     unreported_.push_back(chunk.range);
@@ -334,12 +335,14 @@ SyncStats PsStrategy::take_stats(TimePoint wait_begin) {
   stats.communication = std::exchange(communication_, Duration::zero());
   stats.bytes_out = bytes_out_;
   stats.bytes_in = bytes_in_;
-  std::int64_t staleness_sum = 0;
+  std::int64_t staleness_sum = 0, late = 0;
   for (const ChunkLink& chunk : chunks_) {
+    late += chunk.late ? 1 : 0;
     staleness_sum += chunk.staleness;
     stats.staleness_max = std::max(stats.staleness_max, chunk.staleness);
   }
   stats.staleness_mean = static_cast<double>(staleness_sum) / static_cast<double>(chunks_.size());
+  stats.dropped = static_cast<double>(late) / static_cast<double>(chunks_.size());
   return stats;
 }
 

@@ -80,6 +80,7 @@ class PsStrategy final : public SyncStrategy {
     bool weights_due = false;    // behind a welcome or a farewell
     std::int64_t version = 0;    // of the weights in the arena
     std::int64_t staleness = 0;  // of the last push that was answered
+    bool late = false;           // it was dropped
   };
 
   struct ShardLink {

@@ -25,7 +25,7 @@ Shard::Answers Shard::on_join(int worker, const ArenaClaim& claim) {
     chief_has_joined_ = true;
     SYNCOPATE_RETURN_IF_ERROR(pool_.reserve(claim.shard_size));
     for (std::uint64_t i = 0; i < claim.chunks; ++i) {
-      chunks_.emplace_back(options_.consistency, options_.optimizer, members_, pool_);
+      chunks_.emplace_back(ChunkOptions{options_.consistency, options_.optimizer, options_.staleness}, members_, pool_);
     }
   }
   start_if_all_joined();
@@ -77,6 +77,7 @@ ShardCounters Shard::counters() const {
   total.workers_lost = workers_lost_;
   for (const Chunk& chunk : chunks_) {
     total.pushes += chunk.counters().pushes;
+    total.late += chunk.counters().late;
     total.updates += chunk.weights().version();
     total.staleness_sum += chunk.counters().staleness_sum;
     total.staleness_max = std::max(total.staleness_max, chunk.counters().staleness_max);
@@ -120,14 +121,16 @@ void Shard::answer_pushes(std::size_t chunk) {
   }
 }
 
-void Shard::end_if_all_left() {
-  if (!members_.started() || members_.any_live()) return;
+Status Shard::end_if_all_left() {
+  if (!members_.started() || members_.any_live()) return Status();
+  for (Chunk& chunk : chunks_) SYNCOPATE_RETURN_IF_ERROR(chunk.finish());
   for (int worker = 0; worker < options_.workers; ++worker) {
     if (!members_.is_leaving(worker)) continue;
     due_.push_back({.kind = Answer::Kind::kFarewell, .worker = worker});
     for (std::size_t chunk = 0; chunk < chunks_.size(); ++chunk) answer(worker, chunk);
     members_.finish(worker);
   }
+  return Status();
 }
 
 void Shard::answer(int worker, std::size_t chunk) {
@@ -138,10 +141,10 @@ void Shard::answer(int worker, std::size_t chunk) {
 // Those who stay may be waiting for nothing but the one who has gone.
 Shard::Answers Shard::due_after_departure() {
   for (std::size_t chunk = 0; chunk < chunks_.size() && members_.started(); ++chunk) {
-    SYNCOPATE_RETURN_IF_ERROR(chunks_[chunk].update_if_all_pushed());
+    SYNCOPATE_RETURN_IF_ERROR(chunks_[chunk].update_if_enough_pushed());
     answer_pushes(chunk);
   }
-  end_if_all_left();
+  SYNCOPATE_RETURN_IF_ERROR(end_if_all_left());
   return std::span<const Answer>(due_);
 }
 

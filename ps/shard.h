@@ -24,6 +24,7 @@ struct ShardOptions {
   int workers = 1;
   Consistency consistency;
   OptimizerConfig optimizer;
+  StalenessOptions staleness;
 };
 
 struct Answer {
@@ -41,6 +42,7 @@ struct Answer {
 
 struct ShardCounters {
   std::int64_t pushes = 0;         // of chunks; accepted
+  std::int64_t late = 0;           // of these: dropped, since their update had been made
   std::int64_t updates = 0;        // of chunks
   std::int64_t staleness_sum = 0;  // over pushes that were applied
   std::int64_t staleness_max = 0;
@@ -90,7 +92,7 @@ class Shard {
   // Adds what has become due to due_: of the start, of one chunk, of the end.
   void start_if_all_joined();
   void answer_pushes(std::size_t chunk);
-  void end_if_all_left();
+  Status end_if_all_left();
   void answer(int worker, std::size_t chunk);
   Answers due_after_departure();
 

@@ -27,7 +27,10 @@ ShardServer::ShardServer(ShardServerOptions options, Transport& transport, const
       clock_(clock),
       number_(options_.group.shard_of_rank(transport.rank())),
       shard_(
-          {.workers = options_.group.workers, .consistency = options_.consistency, .optimizer = options_.optimizer},
+          {.workers = options_.group.workers,
+           .consistency = options_.consistency,
+           .optimizer = options_.optimizer,
+           .staleness = options_.staleness},
           [&transport](std::size_t elements) { return allocate_floats(transport, elements); },
           [this](const PendingSends& pending) { return transport_.wait(pending, clock_.now() + options_.timeout); }) {
   assert(transport.size() == options_.group.size() && number_ >= 0);
@@ -84,7 +87,7 @@ Status ShardServer::take_lost_workers() {
   for (const int worker : lost) {
     spdlog::warn("shard {}: goes on without worker {}", number_, worker);
     const Shard::Answers answers = shard_.on_worker_lost(worker);
-    for (std::size_t chunk = 0; chunk < shard_.chunks(); ++chunk) let_go_of_gradients(chunk);
+    let_go_of_gradients();
     SYNCOPATE_RETURN_IF_ERROR(finish(worker, answers));
   }
   return Status();
@@ -105,6 +108,7 @@ Status ShardServer::handle(Message message) {
     message = Message();  // its sender gets its memory back before its answer
   }
   if (is_push) let_go_of_gradients(chunk);
+  if (answers.ok() && incoming_.has_leave()) let_go_of_gradients();  // they may have waited for this worker alone
   return finish(from, answers);
 }
 
@@ -149,6 +153,10 @@ void ShardServer::let_go_of_gradients(std::size_t chunk) {
   }
 }
 
+void ShardServer::let_go_of_gradients() {
+  for (std::size_t chunk = 0; chunk < shard_.chunks(); ++chunk) let_go_of_gradients(chunk);
+}
+
 Status ShardServer::finish(int from, const Shard::Answers& answers) {
   if (!answers.ok()) {
     if (answers.status().code() != Code::kInvalidArgument) return answers.status();
@@ -181,6 +189,7 @@ Status ShardServer::send(const Answer& answer) {
       weights.set_clock(answer.weights.clock);
       weights.set_version(answer.weights.version);
       weights.set_staleness(answer.weights.staleness);
+      weights.set_late(answer.weights.late);
   }
   outgoing_.SerializeToString(&outgoing_bytes_);
   const Status status = transport_.send(answer.worker, outgoing_bytes_, std::as_bytes(answer.weights.weights),

@@ -20,6 +20,7 @@ struct ShardServerOptions {
   PsGroup group;
   Consistency consistency;
   OptimizerConfig optimizer;
+  StalenessOptions staleness;
   Duration timeout = std::chrono::seconds(30);  // of handing an answer to the transport, and of the last ones' delivery
 };
 
@@ -54,6 +55,7 @@ class ShardServer {
   Status finish(int from, const Shard::Answers& answers);
   Message& held(int worker, std::size_t chunk);
   void let_go_of_gradients(std::size_t chunk);
+  void let_go_of_gradients();
   Status send(const Answer& answer);
   void drop(int from, const std::string& reason);
 

@@ -22,7 +22,9 @@ Status WeightsPool::reserve(std::size_t elements) {
 }
 
 Result<WeightsPool::Buffer*> WeightsPool::acquire(std::size_t elements) {
-  const auto fits = [&](const Buffer* buffer) { return buffer->memory.size() >= elements && buffer->pending.none(); };
+  const auto fits = [&](const Buffer* buffer) {
+    return buffer->memory.size() >= elements && buffer->keepers == 0 && buffer->pending.none();
+  };
   if (const auto found = std::ranges::find_if(given_up_, fits); found != given_up_.end()) {
     Buffer* const buffer = *found;
     *found = given_up_.back();

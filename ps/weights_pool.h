@@ -27,6 +27,7 @@ class WeightsPool {
   struct Buffer {
     std::span<float> memory;
     PendingSends pending;  // sends that read it
+    int keepers = 0;       // chunks' reasons to keep what is in it
   };
 
   WeightsPool(Allocate allocate, Settle settle) : allocate_(std::move(allocate)), settle_(std::move(settle)) {}
@@ -38,7 +39,7 @@ class WeightsPool {
   // anything. Fails as `allocate` does.
   Result<Buffer*> acquire(std::size_t elements);
 
-  // Gives a buffer up; it is handed out again once nobody reads it.
+  // Gives a buffer up; it is handed out again once nobody reads or keeps it.
   void give_up(Buffer* buffer) { given_up_.push_back(buffer); }
 
   Status settle(const PendingSends& pending) { return settle_(pending); }

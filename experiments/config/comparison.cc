@@ -11,7 +11,7 @@ namespace {
 Status wrong_mode(const std::string& label) {
   return Status(Code::kInvalidArgument,
                 fmt::format("--modes: '{}' must be local, allreduce, allreduce:ring, allreduce:mpi, "
-                            "allreduce:nccl, ps:sync, ps:bounded:k or ps:async",
+                            "allreduce:nccl, or ps: and a consistency, as in ps:bounded:4",
                             label));
 }
 

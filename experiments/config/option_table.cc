@@ -22,8 +22,10 @@ OptionSpec consistency() {
   OptionSpec option{.group = "Parameter servers",
                     .name = "consistency",
                     .placeholder = "KIND",
-                    .sentence = "How far workers may run apart: in step, at most k steps, or freely.",
-                    .range = "sync, bounded:k (k from 0 to 1000000) or async",
+                    .sentence =
+                        "How far workers may run apart: in step, at most k pushes, at a staleness of about n, "
+                        "freely; or with steps of their own between meetings, k steps apart.",
+                    .range = ps::Consistency::forms(),
                     .usual = RunConfig().consistency.to_string(),
                     .is_text = true};
   option.set = [option](RunConfig& config, const std::string& value) -> Status {
@@ -59,8 +61,35 @@ OptionSpec straggler() {
   return option;
 }
 
+OptionSpec delay_compensation() {
+  OptionSpec option{.group = "Parameter servers",
+                    .name = "delay-compensation",
+                    .placeholder = "LAMBDA",
+                    .sentence =
+                        "Corrects a stale gradient for what the weights have done since its pull (DC-ASGD; 0.04, "
+                        "or adaptive:2, are its authors'); a server keeps up to a shard more for each worker.",
+                    .range = "LAMBDA or adaptive:LAMBDA with LAMBDA from 0 (none) to 1000",
+                    .usual = RunConfig().delay_compensation.to_string(),
+                    .is_text = true};
+  option.set = [option](RunConfig& config, const std::string& value) -> Status {
+    const Result<ps::DelayCompensation> parsed = ps::DelayCompensation::parse(value);
+    if (!parsed.ok()) return wrong(option, value, "delay compensation");
+    config.delay_compensation = *parsed;
+    return {};
+  };
+  option.get = [](const RunConfig& config) { return config.delay_compensation.to_string(); };
+  return option;
+}
+
 bool is_ps(const RunConfig& config) { return config.mode == Mode::kPs; }
 bool has_several_shards(const RunConfig& config) { return is_ps(config) && shards_of(config) > 1; }
+bool is_sync_ps(const RunConfig& config) {
+  return is_ps(config) && config.consistency.kind() == ps::Consistency::Kind::kSync;
+}
+bool is_easgd(const RunConfig& config) {
+  return is_ps(config) && config.consistency.kind() == ps::Consistency::Kind::kEasgd;
+}
+bool is_stale(const RunConfig& config) { return is_ps(config) && config.consistency.applies_stale_gradients(); }
 bool is_allreduce(const RunConfig& config) { return config.mode == Mode::kAllreduce; }
 bool is_distributed(const RunConfig& config) { return is_ps(config) || is_allreduce(config); }
 bool has_transport(const RunConfig& config) {
@@ -72,16 +101,9 @@ bool has_connections(const RunConfig& config) {
 }
 bool is_on_cpu(const RunConfig& config) { return config.device != DeviceKind::kCuda; }
 bool is_on_gpu(const RunConfig& config) { return config.device == DeviceKind::kCuda; }
-bool is_async(const RunConfig& config) {
-  return config.mode == Mode::kPs && config.consistency.kind() == ps::Consistency::Kind::kAsync;
-}
-bool may_overlap_forward(const RunConfig& config) {
-  return config.mode == Mode::kPs && !is_on_gpu(config) && config.pipeline_depth == 0;
-}
-// Where a push is answered only after other workers', all must push in the same order.
-bool may_order_pushes(const RunConfig& config) { return is_async(config) && config.overlap_forward; }
 bool is_digits(const RunConfig& config) { return config.dataset == "digits"; }
 bool has_momentum(const RunConfig& config) { return config.optimizer == "momentum" || config.optimizer == "nesterov"; }
+bool is_stale_with_momentum(const RunConfig& config) { return is_stale(config) && has_momentum(config); }
 bool has_moments(const RunConfig& config) { return config.optimizer == "adam" || config.optimizer == "adamw"; }
 
 using C = RunConfig;
@@ -169,6 +191,41 @@ void add_hosts(std::vector<OptionSpec>& table) {
                 &C::listen_address, "address"));
 }
 
+void add_consistency_details(std::vector<OptionSpec>& table) {
+  const std::string group = "Parameter servers";
+  const std::string stale = "--consistency=bounded, softsync or async";
+  table.push_back(only(number({.group = group,
+                               .name = "backup-workers",
+                               .placeholder = "B",
+                               .sentence = "Of the workers, so many more than an update needs: it takes the first "
+                                           "gradients, and drops what comes later.",
+                               .unit = "processes"},
+                              &C::backup_workers, "backup workers", 0, 63),
+                       "--consistency=sync", is_sync_ps));
+  table.push_back(only(unless_zero(number({.group = group,
+                                           .name = "elastic-alpha",
+                                           .placeholder = "X",
+                                           .sentence = "How far a worker and the center move towards each other.",
+                                           .unit = "fraction of their distance",
+                                           .usual = "0.9 / workers"},
+                                          &C::elastic_alpha, "alpha", 0.0001, 0.9999)),
+                       "--consistency=easgd:k", is_easgd));
+  table.push_back(
+      only(choice({.group = group,
+                   .name = "staleness-lr",
+                   .placeholder = "HOW",
+                   .sentence = "What staleness does to a gradient's learning rate; divide: rate / staleness."},
+                  &C::staleness_lr, "staleness rate", {StalenessRate::kKeep, StalenessRate::kDivide}),
+           stale, is_stale));
+  table.push_back(only(delay_compensation(), stale, is_stale));
+  table.push_back(
+      only(flag({.group = group,
+                 .name = "momentum-correction",
+                 .sentence = "Lowers --momentum by what asynchrony adds, s / (s + 1) at a mean staleness s."},
+                &C::momentum_correction),
+           stale + " and --optimizer=momentum or nesterov", is_stale_with_momentum));
+}
+
 void add_job(std::vector<OptionSpec>& table) {
   const std::string group = "Job";
   table.push_back(
@@ -225,6 +282,7 @@ void add_job(std::vector<OptionSpec>& table) {
                      .unit = "threads"},
                     &C::shards_per_server, "shards per server", 1, 64));
   is_ps_only(consistency());
+  add_consistency_details(table);
   table.push_back(
       only(choice({.group = "Parameter servers",
                    .name = "sharding",
@@ -247,13 +305,13 @@ void add_job(std::vector<OptionSpec>& table) {
                                            "another copy of the gradients, and staleness.",
                                .unit = "steps"},
                               &C::pipeline_depth, "pipeline depth", 0, 16),
-                       "--consistency=async", is_async));
+                       "--consistency=async, and without --delay-compensation", may_run_ahead));
   table.push_back(
       only(flag({.group = "Parameter servers",
                  .name = "overlap-forward",
                  .sentence = "Lets weights come while the next forward pass runs; a layer waits for its own alone."},
                 &C::overlap_forward),
-           "--mode=ps, --device=cpu and --pipeline-depth=0", may_overlap_forward));
+           "--device=cpu, --pipeline-depth=0, and --consistency other than local-sgd and easgd", may_overlap_forward));
   table.push_back(only(choice({.group = "Parameter servers",
                                .name = "push-order",
                                .placeholder = "ORDER",

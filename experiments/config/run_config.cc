@@ -57,6 +57,22 @@ Status validate_hosts(const RunConfig& config) {
   return {};
 }
 
+Status validate_consistency(const RunConfig& config) {
+  if (config.mode != Mode::kPs) return {};
+  const ps::Consistency& consistency = config.consistency;
+  const int workers = workers_of(config);
+  if (consistency.kind() == ps::Consistency::Kind::kSync && config.backup_workers >= workers) {
+    return wrong(
+        fmt::format("--backup-workers={}: must be fewer than the {} worker{}, of whom an update needs the others",
+                    config.backup_workers, workers, workers == 1 ? "" : "s"));
+  }
+  if (consistency.kind() == ps::Consistency::Kind::kSoftSync && consistency.bound() > workers) {
+    return wrong(fmt::format("--consistency={}: n must be 1 to {}, the workers; with as many it is async",
+                             consistency.to_string(), workers));
+  }
+  return {};
+}
+
 Status validate_batches(const RunConfig& config) {
   const std::int64_t workers = workers_of(config);
   if (config.global_batch_size % workers != 0) {
@@ -145,6 +161,8 @@ const char* name_of(TransportKind value) {
 const char* name_of(LauncherKind value) { return value == LauncherKind::kLocal ? "local" : "mpirun"; }
 const char* name_of(BackendKind value) { return value == BackendKind::kOneDnn ? "onednn" : "reference"; }
 
+const char* name_of(StalenessRate value) { return value == StalenessRate::kKeep ? "keep" : "divide"; }
+
 double usual_learning_rate(const std::string& optimizer) {
   if (optimizer == "sgd") return 0.1;
   if (optimizer == "momentum" || optimizer == "nesterov") return 0.01;
@@ -159,6 +177,9 @@ RunConfig resolve(RunConfig config, const std::string& stamp) {
   config.workers = workers_of(config);
   if (config.learning_rate == 0) config.learning_rate = usual_learning_rate(config.optimizer);
   if (config.global_batch_size > 0) config.batch_size = static_cast<int>(config.global_batch_size / config.workers);
+  const bool is_easgd = config.consistency.kind() == ps::Consistency::Kind::kEasgd;
+  // Zhang, Choromanska and LeCun 2015: beta = 0.9 is the center's share of all workers together.
+  if (is_easgd && config.elastic_alpha == 0) config.elastic_alpha = 0.9 / config.workers;
   if (config.transport == TransportKind::kAuto) {
     config.transport = spans_hosts(config) ? TransportKind::kTcp : TransportKind::kShm;
   }
@@ -181,6 +202,7 @@ RunConfig resolve(RunConfig config, const std::string& stamp) {
 Status validate(const RunConfig& config) {
   SYNCOPATE_RETURN_IF_ERROR(validate_job(config));
   SYNCOPATE_RETURN_IF_ERROR(validate_hosts(config));
+  SYNCOPATE_RETURN_IF_ERROR(validate_consistency(config));
   SYNCOPATE_RETURN_IF_ERROR(validate_batches(config));
   SYNCOPATE_RETURN_IF_ERROR(validate_stragglers(config));
   return validate_schedule(config);
@@ -243,6 +265,37 @@ ps::Sharding sharding_of(const RunConfig& config) {
 
 worker::StragglingOptions straggling_of(const RunConfig& config, int rank) {
   return {.stragglers = config.stragglers, .seed = config.seed, .worker = rank, .longest = longest_delay(config)};
+}
+
+// What was lent to a worker for compensation is what its last answer carried.
+bool may_run_ahead(const RunConfig& config) {
+  return config.mode == Mode::kPs && config.consistency.kind() == ps::Consistency::Kind::kAsync &&
+         config.delay_compensation.lambda == 0;
+}
+
+bool may_overlap_forward(const RunConfig& config) {
+  const bool runs_ahead = may_run_ahead(config) && config.pipeline_depth > 0;
+  return config.mode == Mode::kPs && config.device != DeviceKind::kCuda && !config.consistency.pushes_weights() &&
+         !runs_ahead;
+}
+
+// Where a push is answered only after other workers', all must push in the same order.
+bool may_order_pushes(const RunConfig& config) {
+  return may_overlap_forward(config) && config.overlap_forward &&
+         config.consistency.kind() == ps::Consistency::Kind::kAsync;
+}
+
+ps::Consistency consistency_of(const RunConfig& config) {
+  const bool has_backups = config.consistency.kind() == ps::Consistency::Kind::kSync;
+  return config.consistency.with_backup_workers(has_backups ? config.backup_workers : 0);
+}
+
+ps::StalenessOptions staleness_of(const RunConfig& config) {
+  if (!config.consistency.applies_stale_gradients()) return {};
+  const bool has_momentum = optimizer_of(config).kind == OptimizerKind::kMomentum;
+  return {.divide_rate = config.staleness_lr == StalenessRate::kDivide,
+          .compensation = config.delay_compensation,
+          .correct_momentum = config.momentum_correction && has_momentum};
 }
 
 LearningRateSchedule schedule_of(const RunConfig& config) {

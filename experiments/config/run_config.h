@@ -14,6 +14,7 @@
 #include "ps/consistency.h"
 #include "ps/push_scheduler.h"
 #include "ps/sharding.h"
+#include "ps/staleness.h"
 #include "worker/backend/precision.h"
 #include "worker/straggling.h"
 
@@ -25,6 +26,7 @@ enum class CollectiveKind { kAuto, kRing, kMpi, kNccl };
 enum class TransportKind { kAuto, kShm, kIpc, kTcp };
 enum class LauncherKind { kLocal, kMpirun };
 enum class BackendKind { kOneDnn, kReference };
+enum class StalenessRate { kKeep, kDivide };
 
 // As flags and files spell them: "ps", "cuda", "ring", "shm", "mpirun", "onednn".
 const char* name_of(Mode value);
@@ -33,6 +35,7 @@ const char* name_of(CollectiveKind value);
 const char* name_of(TransportKind value);
 const char* name_of(LauncherKind value);
 const char* name_of(BackendKind value);
+const char* name_of(StalenessRate value);
 
 // Zero (or an empty text) where it says so means "not given"; resolve() then puts in what will run.
 struct RunConfig {
@@ -55,7 +58,12 @@ struct RunConfig {
   // Parameter servers
   int servers = 1;
   int shards_per_server = 1;
-  ps::Consistency consistency;  // async
+  ps::Consistency consistency;                        // async
+  int backup_workers = 0;                             // sync only
+  double elastic_alpha = 0;                           // easgd only; 0: 0.9 / workers
+  StalenessRate staleness_lr = StalenessRate::kKeep;  // this and the next where stale gradients are applied
+  ps::DelayCompensation delay_compensation;
+  bool momentum_correction = false;
   ps::ShardingPolicy sharding = ps::ShardingPolicy::kBalanced;
   std::int64_t chunk_bytes = 0;  // 0: usual_chunk_bytes(transport)
   int pipeline_depth = 0;
@@ -134,6 +142,14 @@ std::size_t shards_of(const RunConfig& config);
 ps::Sharding sharding_of(const RunConfig& config);
 // How worker `rank` is slowed: half of the timeout is the longest, since others wait for it meanwhile.
 worker::StragglingOptions straggling_of(const RunConfig& config, int rank);
+// Whether a worker may run ahead of its answers, begin a forward pass before it has them all, and choose what it pushes
+// first. Where it may not, the option is as if it had not been given.
+bool may_run_ahead(const RunConfig& config);
+bool may_overlap_forward(const RunConfig& config);
+bool may_order_pushes(const RunConfig& config);
+// With the backup workers.
+ps::Consistency consistency_of(const RunConfig& config);
+ps::StalenessOptions staleness_of(const RunConfig& config);
 LearningRateSchedule schedule_of(const RunConfig& config);
 
 }  // namespace syncopate::experiments

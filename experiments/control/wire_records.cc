@@ -21,6 +21,7 @@ control::Step to_wire(const StepRecord& record) {
   step.set_bytes_in(record.sync.bytes_in);
   step.set_staleness_mean(record.sync.staleness_mean);
   step.set_staleness_max(record.sync.staleness_max);
+  step.set_dropped(record.sync.dropped);
   step.set_samples(record.samples);
   step.set_loss(record.loss);
   return step;
@@ -45,6 +46,7 @@ StepRecord from_wire(const control::Step& step) {
   record.sync.bytes_in = step.bytes_in();
   record.sync.staleness_mean = step.staleness_mean();
   record.sync.staleness_max = step.staleness_max();
+  record.sync.dropped = step.dropped();
   record.samples = step.samples();
   record.loss = step.loss();
   return record;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <fstream>
+#include <limits>
 #include <map>
 #include <optional>
 #include <utility>
@@ -44,7 +45,7 @@ class Coordinator {
         interrupts_(interrupts),
         monitor_(
             plan,
-            {.survives_worker_loss = survives_worker_loss(config), .timeout = from_seconds(config.timeout_seconds)},
+            {.worker_losses_survived = worker_losses_survived(config), .timeout = from_seconds(config.timeout_seconds)},
             clock_.now()),
         control_(plan, options.listen),
         clock_offsets_(plan.processes.size()) {}
@@ -323,8 +324,10 @@ class Coordinator {
 
 }  // namespace
 
-bool survives_worker_loss(const RunConfig& config) {
-  return config.mode == Mode::kPs && !config.consistency.updates_together() && config.launcher != LauncherKind::kMpirun;
+int worker_losses_survived(const RunConfig& config) {
+  if (config.mode != Mode::kPs || config.launcher == LauncherKind::kMpirun) return 0;
+  const ps::Consistency consistency = consistency_of(config);
+  return consistency.updates_together() ? consistency.backup_workers() : std::numeric_limits<int>::max();
 }
 
 Result<RunOutcome> coordinate(const RunConfig& config, const JobPlan& plan, const CoordinatorOptions& options,

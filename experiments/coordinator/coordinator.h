@@ -61,9 +61,9 @@ struct CoordinatorOptions {
   ListenOptions listen = {};
 };
 
-// Whether a run goes on without a worker that is lost: under ps, unless all workers are needed for an update. mpirun
-// ends all that it carries as soon as one of them dies.
-bool survives_worker_loss(const RunConfig& config);
+// How many workers a run may lose and go on: under ps any, unless an update needs them; then as many as there are
+// backup workers. mpirun ends all that it carries as soon as one of them dies.
+int worker_losses_survived(const RunConfig& config);
 
 // Returns when every process of the run has ended. `config` has been through resolve().
 Result<RunOutcome> coordinate(const RunConfig& config, const JobPlan& plan, const CoordinatorOptions& options,

@@ -184,7 +184,7 @@ void RunMonitor::judge_suspicions(TimePoint now) {
   while (!stopping_ && !suspicions_.empty() && now >= suspicions_.front().until) {
     Suspicion due = std::move(suspicions_.front());
     suspicions_.erase(suspicions_.begin());
-    if (!due.process || !options_.survives_worker_loss) return conclude(std::move(due.verdict), now);
+    if (!due.process || lost_workers() >= options_.worker_losses_survived) return conclude(std::move(due.verdict), now);
     // It has given up, whether or not it manages to end.
     if (processes_[*due.process].state != State::kEnded) {
       actions_.push_back({MonitorAction::Kind::kKill, *due.process});
@@ -218,8 +218,9 @@ void RunMonitor::lose(std::size_t process, Verdict verdict, TimePoint now) {
   processes_[process].lost = true;
   const int others = is_worker(process) ? live_workers() : 0;
   if (others == 0) return conclude(std::move(verdict), now);
-  if (!options_.survives_worker_loss) {
-    verdict.line += "; this mode needs every worker";
+  if (lost_workers() > options_.worker_losses_survived) {
+    verdict.line += options_.worker_losses_survived == 0 ? "; this mode needs every worker"
+                                                         : "; this mode needs every worker that is left";
     return conclude(std::move(verdict), now);
   }
   actions_.push_back(
@@ -264,6 +265,12 @@ int RunMonitor::live_workers() const {
     const Process& self = processes_[i];
     if (is_worker(i) && !self.lost && self.state != State::kFailed && self.state != State::kEnded) ++count;
   }
+  return count;
+}
+
+int RunMonitor::lost_workers() const {
+  int count = 0;
+  for (std::size_t i = 0; i < processes_.size(); ++i) count += is_worker(i) && processes_[i].lost ? 1 : 0;
   return count;
 }
 

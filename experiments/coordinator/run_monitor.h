@@ -1,7 +1,7 @@
 // RunMonitor: decides what becomes of a run. Pure: it is told what happened and when, and says what is to be done.
 //
-// A run ends in success, in one verdict, or, under ps with async or bounded consistency, goes on without a lost worker:
-// one that was killed, has fallen silent, or has lost touch with the others. A worker that finds its data or its
+// A run ends in success, in one verdict, or, where its consistency does not need every worker, goes on without a lost
+// one: one that was killed, has fallen silent, or has lost touch with the others. A worker that finds its data or its
 // program wrong ends the run in every mode, since the others have the same.
 //
 // A verdict names the process at the root of the failure: one that was killed or has fallen silent rather than those
@@ -49,7 +49,7 @@ struct MonitorAction {
 class RunMonitor {
  public:
   struct Options {
-    bool survives_worker_loss = false;  // ps with async or bounded
+    int worker_losses_survived = 0;  // so many workers may be lost
     Duration timeout = std::chrono::seconds(30);
     // Weights that may wait to be evaluated, in bytes: beyond that snapshots are left out. Two may wait in any case.
     std::size_t evaluation_backlog = std::size_t{256} << 20;
@@ -112,6 +112,7 @@ class RunMonitor {
 
   std::string describe(std::size_t process, TimePoint now) const;
   int live_workers() const;
+  int lost_workers() const;
   bool is_worker(std::size_t process) const { return plan_.processes[process].role == Role::kWorker; }
   // A process is of no more use to the run: either the run goes on without it, or this is the verdict.
   void lose(std::size_t process, Verdict verdict, TimePoint now);

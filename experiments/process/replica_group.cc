@@ -4,6 +4,7 @@
 #include "allreduce/device_allreduce_strategy.h"
 #include "allreduce/mpi_collective.h"
 #include "common/device/staged_strategy.h"
+#include "ps/local_steps_strategy.h"
 #include "ps/ps_strategy.h"
 #include "worker/device_local_strategy.h"
 #include "worker/local_strategy.h"
@@ -13,6 +14,14 @@ namespace syncopate::experiments {
 namespace {
 
 Duration timeout_of(const RunConfig& config) { return from_seconds(config.timeout_seconds); }
+
+ps::LocalStepsOptions local_steps_of(const RunConfig& config) {
+  ps::LocalStepsOptions options{.optimizer = optimizer_of(config), .period = config.consistency.period()};
+  if (config.consistency.kind() == ps::Consistency::Kind::kEasgd) {
+    options.elastic_rate = static_cast<float>(config.elastic_alpha);
+  }
+  return options;
+}
 
 }  // namespace
 
@@ -47,13 +56,17 @@ Status ReplicaGroup::connect_ps(const RoleContext& context, const Clock& clock) 
   Result<std::unique_ptr<Transport>> transport = connect_endpoint(context, context.rank, members.size(), clock);
   if (!transport.ok()) return transport.status();
   transport_ = std::move(*transport);
+  const RunConfig& config = context.config;
   const ps::PsStrategyOptions options{.group = members,
-                                      .sharding = sharding_of(context.config),
-                                      .push_order = context.config.push_order,
-                                      .pipeline_depth = context.config.pipeline_depth,
-                                      .overlap_forward = context.config.overlap_forward,
-                                      .timeout = timeout_of(context.config)};
+                                      .sharding = sharding_of(config),
+                                      .push_order = may_order_pushes(config) ? config.push_order : ps::PushOrder::kFifo,
+                                      .pipeline_depth = may_run_ahead(config) ? config.pipeline_depth : 0,
+                                      .overlap_forward = may_overlap_forward(config) && config.overlap_forward,
+                                      .timeout = timeout_of(config)};
   strategy_ = std::make_unique<ps::PsStrategy>(options, *transport_, clock, &context.activity);
+  if (config.consistency.pushes_weights()) {
+    strategy_ = std::make_unique<ps::LocalStepsStrategy>(local_steps_of(config), std::move(strategy_), clock);
+  }
   return {};
 }
 

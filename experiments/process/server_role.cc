@@ -43,8 +43,9 @@ Status run_server(const RoleContext& context) {
     }
     place.transport = std::move(*transport);
     const ps::ShardServerOptions options{.group = group,
-                                         .consistency = config.consistency,
+                                         .consistency = consistency_of(config),
                                          .optimizer = optimizer_of(config),
+                                         .staleness = staleness_of(config),
                                          .timeout = from_seconds(config.timeout_seconds)};
     place.server = std::make_unique<ps::ShardServer>(options, *place.transport, clock);
   });
@@ -61,15 +62,16 @@ Status run_server(const RoleContext& context) {
   context.control.on_stop(nullptr);
   context.control.on_worker_lost(nullptr);
 
-  std::int64_t updates = 0, pushes = 0, dropped = 0;
+  std::int64_t updates = 0, pushes = 0, late = 0, dropped = 0;
   for (const ShardPlace& place : places) {
     SYNCOPATE_RETURN_IF_ERROR(place.status);
     const ps::ShardServerCounters counters = place.server->counters();
     updates += counters.shard.updates;
     pushes += counters.shard.pushes;
+    late += counters.shard.late;
     dropped += counters.dropped;
   }
-  spdlog::info("served {} pushes in {} updates; dropped {} messages", pushes, updates, dropped);
+  spdlog::info("served {} pushes, {} of them late, in {} updates; dropped {} messages", pushes, late, updates, dropped);
   context.control.finished(updates, pushes, dropped);
   return Status();
 }

@@ -94,6 +94,8 @@ void report_window(std::span<const StepRecord> steps, const Window& window, RunR
   const std::vector<double> staleness = each(steps, [](const StepRecord& s) { return s.sync.staleness_mean; });
   report.staleness_mean = mean(staleness);
   report.staleness_p95 = percentile(staleness, 0.95);
+  report.staleness_bins = staleness_histogram(steps);
+  report.dropped = mean(each(steps, [](const StepRecord& s) { return s.sync.dropped; }));
 }
 
 void report_stragglers(std::span<const WorkerSteps> workers, int warmup_steps, RunReport& report) {

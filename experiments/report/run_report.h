@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "common/step_record.h"
+#include "experiments/report/staleness_histogram.h"
 
 namespace syncopate::experiments {
 
@@ -76,6 +77,8 @@ struct RunReport {
   double staleness_mean = 0;
   double staleness_p95 = 0;  // over steps, of a step's mean over shards
   std::int64_t staleness_max = 0;
+  std::vector<StalenessBin> staleness_bins;  // of the window's steps
+  double dropped = 0;                        // part of the gradients that came too late for their update
 
   std::optional<double> final_train_loss;  // mean over the workers' last batches
   std::optional<double> final_test_accuracy;

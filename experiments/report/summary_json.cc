@@ -49,6 +49,17 @@ Json stragglers_json(const RunReport& report) {
   return stragglers;
 }
 
+Json histogram_json(std::span<const StalenessBin> bins) {
+  Json histogram = Json::array();
+  for (const StalenessBin& bin : bins) {
+    histogram.push_back({{"staleness", bin.staleness},
+                         {"steps", bin.steps},
+                         {"train_loss", bin.loss},
+                         {"excess_train_loss", bin.excess_loss}});
+  }
+  return histogram;
+}
+
 Json report_json(const RunReport& report) {
   return {{"samples_per_second", or_null(report.samples_per_second)},
           {"final_test_accuracy", or_null(report.final_test_accuracy)},
@@ -69,7 +80,9 @@ Json report_json(const RunReport& report) {
           {"bytes_in_per_step", report.bytes_in_per_step},
           {"staleness_mean", report.staleness_mean},
           {"staleness_p95", report.staleness_p95},
-          {"staleness_max", report.staleness_max}};
+          {"staleness_max", report.staleness_max},
+          {"staleness_histogram", histogram_json(report.staleness_bins)},
+          {"dropped", report.dropped}};
 }
 
 Json json_of(const HostEnvironment& host) {

@@ -77,9 +77,14 @@ std::string straggler_lines(const RunReport& report) {
   return text;
 }
 
-std::string staleness_line(const RunReport& report) {
-  return line("staleness", fmt::format("{:.2f} mean, {:.1f} p95, {} max updates", report.staleness_mean,
-                                       report.staleness_p95, report.staleness_max));
+std::string staleness_lines(const RunConfig& config, const RunReport& report) {
+  std::string text = line("staleness", fmt::format("{:.2f} mean, {:.1f} p95, {} max updates", report.staleness_mean,
+                                                   report.staleness_p95, report.staleness_max));
+  if (const std::string bins = staleness_text(report.staleness_bins); !bins.empty()) text += line("  steps", bins);
+  if (consistency_of(config).backup_workers() > 0) {
+    text += line("dropped", fmt::format("{:.1f} % of the gradients, which came too late", 100 * report.dropped));
+  }
+  return text;
 }
 
 std::string learning_lines(const RunConfig& config, const RunReport& report) {
@@ -148,6 +153,9 @@ std::string describe(const RunConfig& config) {
   std::string text =
       ps ? "ps " + config.consistency.to_string() : fmt::format("allreduce {}", name_of(config.collective));
   text += fmt::format(", {} worker{}", config.workers, config.workers == 1 ? "" : "s");
+  if (const int backups = consistency_of(config).backup_workers(); ps && backups > 0) {
+    text += fmt::format(", {} of them backup", backups);
+  }
   if (ps) text += fmt::format(", {} server{}", config.servers, config.servers == 1 ? "" : "s");
   if (spans_hosts(config)) {
     text += fmt::format(" on {} host{}", config.hosts.size(), config.hosts.size() == 1 ? "" : "s");
@@ -166,7 +174,7 @@ std::string summary_text(const RunConfig& config, std::span<const RunReport> rep
       text += split_lines(report);
       if (config.mode != Mode::kLocal) text += communication_lines(report);
       if (report.launch_ms > 0) text += device_line(report);
-      if (config.mode == Mode::kPs) text += staleness_line(report);
+      if (config.mode == Mode::kPs) text += staleness_lines(config, report);
     }
     text += straggler_lines(report);
     text += learning_lines(config, report);

@@ -70,6 +70,7 @@ class Comparison {
     shared.warmup_steps = 0;
     shared.target_accuracy = 0;
     shared.stragglers = {};                       // who is slow changes no weight
+    shared.backup_workers = 0;                    // with them, sync takes other gradients each time
     shared.precision = worker::Precision::kFp32;  // rounding of factors would be magnified as that of sums is
     shared.learning_rate = kEqualityRate * resolve(base_, "").learning_rate;
     const Result<std::vector<ComparedRun>> runs = comparison_runs(shared, kSynchronousModes);

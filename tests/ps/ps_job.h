@@ -10,6 +10,7 @@
 #include "common/random.h"
 #include "ps/ps_strategy.h"
 #include "ps/shard_server.h"
+#include "tests/ps/consistency_text.h"
 #include "tests/support/cluster.h"
 
 namespace syncopate::ps {
@@ -18,6 +19,7 @@ struct PsJobOptions {
   PsGroup group;
   std::string consistency = "async";
   OptimizerConfig optimizer{.kind = OptimizerKind::kSgd};
+  StalenessOptions staleness;
   std::string wire = "inproc";
   std::size_t chunk_bytes = 256 * 1024;
   std::size_t window_bytes = 8 * 1024 * 1024;
@@ -34,8 +36,9 @@ class PsJob {
     for (int shard = 0; shard < options.group.shards(); ++shard) {
       servers_.push_back(
           std::make_unique<ShardServer>(ShardServerOptions{.group = options.group,
-                                                           .consistency = *Consistency::parse(options.consistency),
+                                                           .consistency = consistency_of(options.consistency),
                                                            .optimizer = options.optimizer,
+                                                           .staleness = options.staleness,
                                                            .timeout = std::chrono::seconds(60)},
                                         endpoint(options.group.rank_of_shard(shard)), clock_));
       outcomes_.push_back(std::make_unique<std::promise<Status>>());
@@ -77,6 +80,7 @@ class PsJob {
     for (const std::unique_ptr<ShardServer>& server : servers_) {
       const ShardServerCounters counters = server->counters();
       total.shard.pushes += counters.shard.pushes;
+      total.shard.late += counters.shard.late;
       total.shard.updates += counters.shard.updates;
       total.shard.staleness_sum += counters.shard.staleness_sum;
       total.shard.copies += counters.shard.copies;
@@ -109,7 +113,7 @@ inline void make_gradient(int rank, std::int64_t step, std::span<float> gradient
 }
 
 // One step with the gradient that is in the arena.
-inline Result<SyncStats> step(PsStrategy& strategy, std::int64_t number, std::size_t buckets, double learning_rate) {
+inline Result<SyncStats> step(SyncStrategy& strategy, std::int64_t number, std::size_t buckets, double learning_rate) {
   strategy.begin_step({.step = number, .learning_rate = learning_rate});
   for (std::size_t bucket = 0; bucket < buckets; ++bucket) strategy.gradient_ready(bucket);
   return strategy.finish_step();

@@ -111,6 +111,109 @@ TEST_P(PsJobOverEveryWire, EveryPushIsInTheFinalWeightsOfAllWorkers) {
   }
 }
 
+// Gradients of one make updates of one, whoever they come from: what counts is how many there are.
+TEST_P(PsJobOverEveryWire, SoftSyncMakesAnUpdateOfEachCGradients) {
+  constexpr int kSteps = 10, kWorkers = 4;
+  const ParamLayout layout = small_layout();
+  for (const int n : {1, 2, 3, 4}) {
+    PsJob job({.group = {.workers = kWorkers, .servers = 2},
+               .consistency = fmt::format("softsync:{}", n),
+               .wire = GetParam()});
+    job.run([&](int, PsStrategy& strategy) {
+      const ParamArenas arenas = *strategy.allocate(layout);
+      const Result<std::vector<Range>> buckets = strategy.join();
+      ASSERT_TRUE(buckets.ok()) << buckets.status().message();
+      for (std::int64_t i = 0; i < kSteps; ++i) {
+        fill(arenas.gradients, 1.0f);
+        const Result<SyncStats> stats = step(strategy, i, buckets->size(), 1.0);
+        ASSERT_TRUE(stats.ok()) << stats.status().message();
+      }
+      ASSERT_TRUE(strategy.leave().ok());
+      EXPECT_THAT(arenas.weights, Each(static_cast<float>(-kSteps * kWorkers / (kWorkers / n))));
+    });
+  }
+}
+
+TEST_P(PsJobOverEveryWire, BackupWorkersHelpAndTheirLateGradientsAreDroppedAndToldOf) {
+  constexpr int kSteps = 20, kWorkers = 3;
+  const ParamLayout layout = small_layout();
+  PsJob job(
+      {.group = {.workers = kWorkers, .servers = 2}, .consistency = "sync+1", .wire = GetParam(), .chunk_bytes = 1024});
+  std::vector<double> dropped(kWorkers);
+  std::vector<std::vector<float>> weights(kWorkers);
+  std::size_t chunks = 0;
+  job.run([&](int rank, PsStrategy& strategy) {
+    const ParamArenas arenas = *strategy.allocate(layout);
+    const Result<std::vector<Range>> buckets = strategy.join();
+    ASSERT_TRUE(buckets.ok()) << buckets.status().message();
+    if (rank == 0) chunks = buckets->size();
+    for (std::int64_t i = 0; i < kSteps; ++i) {
+      make_gradient(rank, i, arenas.gradients);
+      const Result<SyncStats> stats = step(strategy, i, buckets->size(), 0.1);
+      ASSERT_TRUE(stats.ok()) << stats.status().message();
+      EXPECT_EQ(stats->staleness_max, 0);
+      dropped[static_cast<std::size_t>(rank)] += stats->dropped;
+    }
+    ASSERT_TRUE(strategy.leave().ok());
+    weights[static_cast<std::size_t>(rank)].assign(arenas.weights.begin(), arenas.weights.end());
+  });
+  for (const std::vector<float>& each : weights) EXPECT_EQ(each, weights[0]);
+  const ShardCounters total = job.total().shard;
+  EXPECT_EQ(total.pushes, static_cast<std::int64_t>(kSteps * kWorkers * chunks));
+  EXPECT_NEAR(dropped[0] + dropped[1] + dropped[2], static_cast<double>(total.late) / static_cast<double>(chunks),
+              1e-9);
+  // An update takes two gradients, and one only of a worker that is alone.
+  EXPECT_GE(2 * total.updates, total.pushes - total.late);
+  EXPECT_LE(total.updates, total.pushes - total.late);
+}
+
+// Its gradients are held for the other, who leaves without one.
+TEST_P(PsJobOverEveryWire, AWorkerGoesOnInSyncWhenTheOneItWaitsForLeaves) {
+  PsJob job({.group = {.workers = 2, .servers = 2}, .consistency = "sync", .wire = GetParam()});
+  job.run([&](int rank, PsStrategy& strategy) {
+    const ParamArenas arenas = *strategy.allocate(small_layout());
+    const Result<std::vector<Range>> buckets = strategy.join();
+    ASSERT_TRUE(buckets.ok()) << buckets.status().message();
+    for (std::int64_t i = 0; rank == 0 && i < 3; ++i) {
+      fill(arenas.gradients, 1.0f);
+      const Result<SyncStats> stats = step(strategy, i, buckets->size(), 1.0);
+      ASSERT_TRUE(stats.ok()) << stats.status().message();
+    }
+    ASSERT_TRUE(strategy.leave().ok());
+    EXPECT_THAT(arenas.weights, Each(-3.0f));
+  });
+}
+
+// All gradients are even, so that weights which were overwritten while somebody read them would show.
+TEST_P(PsJobOverEveryWire, WeightsThatAreKeptForCompensationReachEveryWorkerWhole) {
+  constexpr int kWorkers = 4, kSteps = 30;
+  const ParamLayout layout = small_layout();
+  for (const char* consistency : {"async", "bounded:1", "softsync:2"}) {
+    PsJob job({.group = {.workers = kWorkers},
+               .consistency = consistency,
+               .staleness = {.divide_rate = true, .compensation = {.lambda = 0.01f, .adaptive = true}},
+               .wire = GetParam()});
+    std::vector<float> last(kWorkers);
+    job.run([&](int rank, PsStrategy& strategy) {
+      const ParamArenas arenas = *strategy.allocate(layout);
+      const Result<std::vector<Range>> buckets = strategy.join();
+      ASSERT_TRUE(buckets.ok()) << buckets.status().message();
+      for (std::int64_t i = 0; i < kSteps; ++i) {
+        fill(arenas.gradients, static_cast<float>(rank + 1) * (i % 2 == 0 ? 1.0f : -0.5f));
+        const Result<SyncStats> stats = step(strategy, i, buckets->size(), 0.1);
+        ASSERT_TRUE(stats.ok()) << stats.status().message();
+        ASSERT_THAT(arenas.weights, Each(arenas.weights[0]));
+      }
+      ASSERT_TRUE(strategy.leave().ok());
+      ASSERT_THAT(arenas.weights, Each(arenas.weights[0]));
+      last[static_cast<std::size_t>(rank)] = arenas.weights[0];
+    });
+    EXPECT_THAT(last, Each(last[0]));
+    EXPECT_EQ(job.total().dropped, 0);
+    EXPECT_EQ(job.total().shard.pushes, kWorkers * kSteps);
+  }
+}
+
 // 53 chunks of a cache line each, more than a window or a wire's inbox holds at a time.
 TEST_P(PsJobOverEveryWire, ChunksAreSummedAndAppliedAsOneWouldBe) {
   constexpr std::int64_t kSteps = 4;
@@ -294,7 +397,7 @@ TEST(PsJob, ToldOfAnotherLayoutEveryWorkerFailsToJoin) {
     const Status status = strategy.join().status();
     EXPECT_EQ(status.code(), Code::kInvalidArgument);
     EXPECT_THAT(status.message(),
-                testing::MatchesRegex(fmt::format("join: worker 1 has layout [0-9a-f]+ of {} floats in 1 chunks, "
+                testing::MatchesRegex(fmt::format("join: worker 1 has layout [0-9a-f]+ of {} floats in [01] chunks, "
                                                   "the chief layout [0-9a-f]+ of {} floats in 1 chunks",
                                                   other.size(), small_layout().size())));
   });
@@ -357,7 +460,9 @@ TEST(PsJob, AnInterruptEndsTheWaitForTheOthersToLeave) {
 
 TEST(PsJob, TheOthersGoOnWithoutALostWorker) {
   const ParamLayout layout = small_layout();
-  for (const char* consistency : {"async", "bounded:0", "sync"}) {
+  // Of 22 gradients of one, softsync:1 makes 7 updates from three each and one from the last: their means are one.
+  for (const auto& [consistency, expected] : {std::pair("async", -22.0f), std::pair("bounded:0", -22.0f),
+                                              std::pair("sync", -10.0f), std::pair("softsync:1", -8.0f)}) {
     PsJob job({.group = {.workers = 3, .servers = 2}, .consistency = consistency});
     job.run([&](int rank, PsStrategy& strategy) {
       const ParamArenas arenas = *strategy.allocate(layout);
@@ -371,7 +476,7 @@ TEST(PsJob, TheOthersGoOnWithoutALostWorker) {
       }
       if (rank == 2) return job.lose(2);
       ASSERT_TRUE(strategy.leave().ok());
-      EXPECT_THAT(arenas.weights, Each(std::string(consistency) == "sync" ? -10.0f : -22.0f));
+      EXPECT_THAT(arenas.weights, Each(expected));
     });
     EXPECT_TRUE(job.served(0).ok());
     EXPECT_TRUE(job.served(1).ok());

@@ -11,6 +11,7 @@
 #include "common/aligned_buffer.h"
 #include "ps/group.h"
 #include "ps/shard.h"
+#include "tests/ps/consistency_text.h"
 
 namespace syncopate::ps {
 
@@ -19,11 +20,14 @@ class ShardHarness {
   static constexpr std::uint64_t kHash = 0xC0FFEE;
 
   ShardHarness(int workers, const std::string& consistency, std::size_t elements,
-               OptimizerConfig optimizer = {.kind = OptimizerKind::kSgd})
+               OptimizerConfig optimizer = {.kind = OptimizerKind::kSgd}, StalenessOptions staleness = {})
       : workers_(static_cast<std::size_t>(workers)),
         elements_(elements),
         shard(
-            {.workers = workers, .consistency = *Consistency::parse(consistency), .optimizer = optimizer},
+            {.workers = workers,
+             .consistency = consistency_of(consistency),
+             .optimizer = optimizer,
+             .staleness = staleness},
             [this](std::size_t size) { return Result<std::span<float>>(memory_.emplace_back(size).span()); },
             [](const PendingSends&) { return Status(Code::kInternal, "waited for a reader"); }) {}
 

@@ -26,7 +26,7 @@ class WeightsPoolTest : public testing::Test {
                    }};
 
   ChunkWeights make_chunk(int workers) {
-    ChunkWeights chunk(workers, {.kind = OptimizerKind::kSgd}, pool);
+    ChunkWeights chunk(workers, {.kind = OptimizerKind::kSgd}, compensation, pool);
     EXPECT_TRUE(chunk.create(std::vector<float>(32, 0.0f)).ok());
     return chunk;
   }
@@ -49,6 +49,7 @@ class WeightsPoolTest : public testing::Test {
     return chunk.update({&view, 1}, 1.0f);
   }
 
+  DelayCompensation compensation;
   std::deque<AlignedBuffer> memory;
   std::size_t limit = 100;
   int settled = 0;
@@ -111,6 +112,38 @@ TEST_F(WeightsPoolTest, AnUpdateWaitsForTheNewsRatherThanCopyWhenAllReadersAreKn
   ASSERT_TRUE(update(chunk).ok());
   EXPECT_EQ(settled, 1);
   EXPECT_EQ(chunk.copies(), 0);
+}
+
+// Delay compensation: what a worker was given outlives its sending.
+TEST_F(WeightsPoolTest, WeightsThatAWorkerWasGivenAreKeptUntilItsGradientComesAndNoLonger) {
+  compensation.lambda = 1;
+  ChunkWeights chunk = make_chunk(2);
+  const Loan loan = send_to(chunk, 0);
+  loan.sent();
+  chunk.returned(0);
+  ASSERT_TRUE(update(chunk).ok());
+  ASSERT_TRUE(update(chunk).ok());
+  EXPECT_EQ(loan.weights[0], 0);
+  EXPECT_EQ(chunk.copies(), 1);
+  const std::vector<float> gradient(chunk.size(), 1.0f);
+  // 1 + 1 · 1 · (2 - 0) = 3
+  ASSERT_TRUE(chunk.update({gradient, 0, 0}, 1.0f).ok());
+  EXPECT_EQ(chunk.current()[0], -1);
+  EXPECT_EQ(chunk.copies(), 1);
+  send_to(chunk, 1);
+  ASSERT_TRUE(update(chunk).ok());
+  EXPECT_EQ(chunk.current().data(), loan.weights.data());  // free again
+  EXPECT_EQ(pool.buffers(), 2u);
+}
+
+TEST_F(WeightsPoolTest, NothingIsKeptForAWorkerThatIsGone) {
+  compensation.lambda = 1;
+  ChunkWeights chunk = make_chunk(2);
+  send_to(chunk, 0).sent();
+  chunk.returned(0);
+  chunk.release(0);
+  ASSERT_TRUE(update(chunk).ok());
+  EXPECT_EQ(pool.buffers(), 1u);
 }
 
 TEST_F(WeightsPoolTest, AnUpdateTellsWhenMemoryIsFull) {

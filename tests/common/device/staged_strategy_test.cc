@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "ps/local_steps_strategy.h"
 #include "ps/ps_strategy.h"
 #include "ps/shard_server.h"
 #include "tests/support/cluster.h"
@@ -88,6 +89,33 @@ TEST(StagedStrategy, ServesParameterServers) {
       EXPECT_EQ(device.unpinned_copies(), 0u);
     });
   }
+}
+
+// Five steps, of which the last is taken to the servers by leaving. Alone, a worker is its own mean.
+TEST(StagedStrategy, ServesAWorkerThatMakesStepsOfItsOwn) {
+  const SteadyClock clock;
+  const ps::PsGroup group{.workers = 1, .servers = 2};
+  const std::vector<std::unique_ptr<Transport>> endpoints = testing_support::connect_group("shm", group.size());
+  testing_support::run_ranks(group.size(), [&](int rank) {
+    Transport& endpoint = *endpoints[static_cast<std::size_t>(rank)];
+    if (!group.is_worker(rank)) {
+      ps::ShardServer server(
+          {.group = group, .consistency = *ps::Consistency::parse("local-sgd:2"), .optimizer = {}, .timeout = kTimeout},
+          endpoint, clock);
+      EXPECT_TRUE(server.serve().ok());
+      return;
+    }
+    ShadowDevice device(7);
+    ps::LocalStepsStrategy inner(
+        {.optimizer = kAdam, .period = 2},
+        std::make_unique<ps::PsStrategy>(ps::PsStrategyOptions{.group = group, .timeout = kTimeout}, endpoint, clock,
+                                         nullptr),
+        clock);
+    StagedStrategy staged(inner, device, clock, kTimeout);
+    EXPECT_THAT(train_on_device(staged, device, kSteps),
+                testing::Pointwise(testing::FloatNear(1e-5f), train_in_plain_loops(kAdam, kSteps)));
+    EXPECT_EQ(device.unpinned_copies(), 0u);
+  });
 }
 
 TEST(StagedStrategy, TellsTheTimeOfCopies) {

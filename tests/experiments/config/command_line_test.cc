@@ -55,7 +55,10 @@ TEST(CommandLine, SaysWhatWouldBeRightForABadValue) {
   EXPECT_EQ(refusal({"--mode=pss"}), "--mode=pss: mode must be local, ps or allreduce");
   EXPECT_EQ(refusal({"--timeout=nan"}), "--timeout=nan: timeout must be 1 to 3600");
   EXPECT_EQ(refusal({"--mode=ps", "--consistency=bounded:-1"}),
-            "--consistency=bounded:-1: consistency must be sync, bounded:k (k from 0 to 1000000) or async");
+            "--consistency=bounded:-1: consistency must be " + ps::Consistency::forms());
+  EXPECT_EQ(refusal({"--mode=ps", "--delay-compensation=much"}),
+            "--delay-compensation=much: delay compensation must be LAMBDA or adaptive:LAMBDA with LAMBDA from 0 (none) "
+            "to 1000");
   EXPECT_EQ(refusal({"--mode=ps", "--servers=2", "--sharding=even"}),
             "--sharding=even: sharding must be balanced, tensor, hash or least-loaded");
   EXPECT_EQ(refusal({"--mode=ps", "--chunk-bytes=1024"}), "--chunk-bytes=1024: chunk size must be 4096 to 1073741824");
@@ -159,6 +162,47 @@ TEST(Hosts, AreRefusedWhereTheyCannotWork) {
               HasSubstr("only with --hosts that names another host"));
   EXPECT_EQ(refusal({"--mode=ps", "--hosts=a", "--remote-shell=ssh 'x"}),
             "--remote-shell=ssh 'x: remote shell must be words, quoted as for a shell");
+}
+
+TEST(CommandLine, RefusesWhatHasNoMeaningUnderAConsistency) {
+  EXPECT_EQ(refusal({"--mode=ps", "--backup-workers=1"}),
+            "--backup-workers=1: has an effect only with --consistency=sync; leave it out or add that");
+  EXPECT_EQ(refusal({"--mode=ps", "--consistency=sync", "--workers=3", "--backup-workers=3"}),
+            "--backup-workers=3: must be fewer than the 3 workers, of whom an update needs the others");
+  EXPECT_EQ(refusal({"--mode=ps", "--consistency=softsync:3"}),
+            "--consistency=softsync:3: n must be 1 to 2, the workers; with as many it is async");
+  EXPECT_THAT(refusal({"--mode=ps", "--elastic-alpha=0.3"}), HasSubstr("only with --consistency=easgd:k"));
+  for (const char* option : {"--staleness-lr=divide", "--delay-compensation=0.04", "--momentum-correction"}) {
+    for (const char* consistency : {"--consistency=sync", "--consistency=local-sgd:2", "--consistency=easgd:2"}) {
+      EXPECT_THAT(refusal({"--mode=ps", "--optimizer=momentum", consistency, option}),
+                  HasSubstr("only with --consistency=bounded, softsync or async"));
+    }
+  }
+  EXPECT_THAT(refusal({"--mode=ps", "--momentum-correction"}), HasSubstr("and --optimizer=momentum or nesterov"));
+}
+
+TEST(CommandLine, RefusesToRunAheadOrToReorderWhereThatCannotBeRight) {
+  const auto refuses = [&](std::vector<const char*> flags) { return !refusal(flags).empty(); };
+  EXPECT_TRUE(refuses({"--mode=ps", "--consistency=sync", "--pipeline-depth=1"}));
+  EXPECT_TRUE(refuses({"--mode=ps", "--delay-compensation=0.04", "--pipeline-depth=1"}));
+  EXPECT_TRUE(refuses({"--mode=ps", "--pipeline-depth=1", "--overlap-forward"}));
+  EXPECT_TRUE(refuses({"--mode=ps", "--consistency=easgd:4", "--overlap-forward"}));
+  EXPECT_TRUE(refuses({"--mode=ps", "--push-order=priority"}));
+  EXPECT_TRUE(refuses({"--mode=ps", "--consistency=sync", "--overlap-forward", "--push-order=priority"}));
+  EXPECT_TRUE(parse({"--mode=ps", "--pipeline-depth=1"}).ok());
+  EXPECT_TRUE(parse({"--mode=ps", "--consistency=sync", "--overlap-forward"}).ok());
+  EXPECT_TRUE(parse({"--mode=ps", "--overlap-forward", "--push-order=priority"}).ok());
+}
+
+TEST(CommandLine, TakesWhatHelpsAgainstStaleness) {
+  const Result<CommandLine> line =
+      parse({"--mode=ps", "--workers=4", "--consistency=softsync:2", "--optimizer=momentum", "--staleness-lr=divide",
+             "--delay-compensation=adaptive:2", "--momentum-correction"});
+  ASSERT_TRUE(line.ok()) << line.status().message();
+  const ps::StalenessOptions staleness = staleness_of(line->config);
+  EXPECT_TRUE(staleness.divide_rate);
+  EXPECT_EQ(staleness.compensation, (ps::DelayCompensation{.lambda = 2, .adaptive = true}));
+  EXPECT_TRUE(staleness.correct_momentum);
 }
 
 TEST(CommandLine, HelpGivesEveryOptionItsDefaultAndRange) {

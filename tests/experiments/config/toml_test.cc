@@ -38,6 +38,9 @@ RunConfig unusual(Mode mode) {
   config.consistency = *ps::Consistency::parse("bounded:7");
   config.sharding = ps::ShardingPolicy::kLeastLoaded;
   config.chunk_bytes = 8192;
+  config.staleness_lr = StalenessRate::kDivide;
+  config.delay_compensation = {.lambda = 0.04f};
+  config.momentum_correction = true;
   config.transport = TransportKind::kTcp;
   config.stragglers = *worker::Stragglers::parse("0:p0.5:1.25x,all:exp:0.5");
   config.bucket_bytes = 4096;
@@ -140,6 +143,25 @@ TEST(RunConfig, NamesItsOutputAfterTimeAndMode) {
   config.mode = Mode::kPs;
   config.consistency = *ps::Consistency::parse("bounded:4");
   EXPECT_EQ(resolve(config, "20261120-135501").output, "results/20261120-135501-ps-bounded-4");
+}
+
+TEST(RunConfig, PutsInTheElasticRateOfTheAuthorsOfEasgd) {
+  RunConfig config;
+  config.mode = Mode::kPs;
+  config.workers = 4;
+  EXPECT_EQ(resolve(config, "").elastic_alpha, 0);
+  config.consistency = *ps::Consistency::parse("easgd:4");
+  EXPECT_EQ(resolve(config, "").elastic_alpha, 0.225);
+  config.elastic_alpha = 0.5;
+  EXPECT_EQ(resolve(config, "").elastic_alpha, 0.5);
+}
+
+TEST(RunConfig, HasBackupWorkersUnderSyncAlone) {
+  RunConfig config;
+  config.backup_workers = 1;
+  EXPECT_EQ(consistency_of(config).backup_workers(), 0);
+  config.consistency = *ps::Consistency::parse("sync");
+  EXPECT_EQ(consistency_of(config).backup_workers(), 1);
 }
 
 }  // namespace

@@ -176,7 +176,8 @@ TEST_F(Control, HandsOverStepRecordsAsTheyAre) {
                  .bytes_out = 7,
                  .bytes_in = 8,
                  .staleness_mean = 1.5,
-                 .staleness_max = 2};
+                 .staleness_max = 2,
+                 .dropped = 0.25};
   record.samples = 64;
   record.loss = 0.25;
   client_->add(record);
@@ -201,6 +202,7 @@ TEST_F(Control, HandsOverStepRecordsAsTheyAre) {
   EXPECT_EQ(got.sync.bytes_in, record.sync.bytes_in);
   EXPECT_EQ(got.sync.staleness_mean, record.sync.staleness_mean);
   EXPECT_EQ(got.sync.staleness_max, record.sync.staleness_max);
+  EXPECT_EQ(got.sync.dropped, record.sync.dropped);
   EXPECT_EQ(got.samples, record.samples);
   EXPECT_EQ(got.loss, record.loss);
 }

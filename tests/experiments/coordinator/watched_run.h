@@ -108,7 +108,16 @@ class WatchedRun {
 class PsRun : public WatchedRun {
  public:
   explicit PsRun(bool survives, int workers = 2)
-      : WatchedRun(plan_of(Mode::kPs, workers, 2), {.survives_worker_loss = survives, .timeout = kTimeout}) {
+      : WatchedRun(plan_of(Mode::kPs, workers, 2),
+                   {.worker_losses_survived = survives ? workers : 0, .timeout = kTimeout}) {
+    everybody_says_hello();
+  }
+};
+
+// With one backup worker among its three.
+class BackedUpRun : public WatchedRun {
+ public:
+  BackedUpRun() : WatchedRun(plan_of(Mode::kPs, 3, 2), {.worker_losses_survived = 1, .timeout = kTimeout}) {
     everybody_says_hello();
   }
 };

@@ -22,6 +22,10 @@ const Flags kRing{"--mode=allreduce", "--workers=3"};
 const Flags kPsSync{"--mode=ps", "--consistency=sync", "--workers=2", "--servers=2"};
 const Flags kPsAsync{"--mode=ps", "--consistency=async", "--workers=2", "--servers=2"};
 const Flags kPsBounded{"--mode=ps", "--consistency=bounded:2", "--workers=3", "--servers=1"};
+const Flags kPsSoftSync{"--mode=ps", "--consistency=softsync:2", "--workers=3", "--servers=1"};
+const Flags kPsBackedUp{"--mode=ps", "--consistency=sync", "--backup-workers=1", "--workers=3", "--servers=2"};
+const Flags kPsLocalSgd{"--mode=ps", "--consistency=local-sgd:4", "--workers=2", "--servers=1"};
+const Flags kPsEasgd{"--mode=ps", "--consistency=easgd:4", "--workers=3", "--servers=1"};
 const Flags kRingUnderMpirun{"--mode=allreduce", "--workers=2", "--launcher=mpirun"};
 const Flags kPsUnderMpirun{"--mode=ps", "--consistency=async", "--workers=2", "--servers=1", "--launcher=mpirun"};
 const Flags kMpi{"--mode=allreduce", "--workers=2", "--launcher=mpirun", "--collective=mpi"};
@@ -59,6 +63,7 @@ INSTANTIATE_TEST_SUITE_P(Of, FatalLoss,
                          testing::Values(Loss{"AWorkerOfTheRing", kRing, 3, "worker", 1},
                                          Loss{"TheChiefOfTheRing", kRing, 3, "worker", 0},
                                          Loss{"AWorkerOfPsSync", kPsSync, 2, "worker", 1},
+                                         Loss{"AWorkerOfPsLocalSgd", kPsLocalSgd, 2, "worker", 1},
                                          Loss{"AServerOfPsSync", kPsSync, 2, "server", 1},
                                          Loss{"AServerOfPsAsync", kPsAsync, 2, "server", 0},
                                          Loss{"TheEvaluator", kPsAsync, 2, "evaluator", 0},
@@ -103,7 +108,10 @@ INSTANTIATE_TEST_SUITE_P(Of, SurvivedLoss,
                          testing::Values(Loss{"AWorkerOfPsAsync", kPsAsync, 2, "worker", 1},
                                          Loss{"TheChiefOfPsAsync", kPsAsync, 2, "worker", 0},
                                          Loss{"AWorkerOfPsBounded", kPsBounded, 3, "worker", 2},
-                                         Loss{"TheChiefOfPsBounded", kPsBounded, 3, "worker", 0}),
+                                         Loss{"TheChiefOfPsBounded", kPsBounded, 3, "worker", 0},
+                                         Loss{"AWorkerOfPsSoftSync", kPsSoftSync, 3, "worker", 1},
+                                         Loss{"AWorkerOfPsSyncWithABackup", kPsBackedUp, 3, "worker", 1},
+                                         Loss{"TheChiefOfPsEasgd", kPsEasgd, 3, "worker", 0}),
                          kNameOfLoss);
 
 TEST_P(SurvivedLoss, IsReportedAndTheOthersFinish) {

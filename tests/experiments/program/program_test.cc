@@ -215,6 +215,38 @@ TEST(Compare, ChecksEqualityThenPrintsModesSideBySideWithTheNoiseFloor) {
   EXPECT_THAT(end.err, IsEmpty());
 }
 
+class EveryConsistency : public testing::TestWithParam<Flags> {};
+
+INSTANTIATE_TEST_SUITE_P(
+    Of, EveryConsistency,
+    testing::Values(Flags{"--consistency=sync", "--backup-workers=1"}, Flags{"--consistency=bounded:2"},
+                    Flags{"--consistency=softsync:1", "--staleness-lr=divide"}, Flags{"--consistency=async"},
+                    Flags{"--consistency=async", "--delay-compensation=0.04"},
+                    Flags{"--consistency=async", "--delay-compensation=adaptive:2", "--optimizer=sgd"},
+                    Flags{"--consistency=async", "--optimizer=momentum", "--learning-rate=0.05",
+                          "--momentum-correction"},
+                    Flags{"--consistency=local-sgd:4"}, Flags{"--consistency=easgd:4", "--elastic-alpha=0.3"}));
+
+// With a last round that is shorter than the others, where workers make steps of their own.
+TEST_P(EveryConsistency, LearnsAndRecordsItself) {
+  Flags flags = small({"--mode=ps", "--workers=3", "--servers=2", "--steps=150"});
+  flags.insert(flags.end(), GetParam().begin(), GetParam().end());
+  Program program(flags);
+  const ProgramEnd end = program.wait();
+  ASSERT_EQ(end.exit_code, 0) << end.err;
+  const nlohmann::json summary = program.summary();
+  EXPECT_EQ(summary["total_steps"], 3 * 150);
+  EXPECT_GT(summary["final_test_accuracy"], 0.3);
+  EXPECT_GE(summary["dropped"], 0);
+  std::int64_t steps = 0;
+  for (const nlohmann::json& bin : summary["staleness_histogram"]) steps += bin["steps"].get<std::int64_t>();
+  EXPECT_EQ(steps, summary["window_steps"]);
+  const std::string record = text_of(program.output() / "config.toml");
+  for (const std::string& flag : GetParam()) {
+    EXPECT_THAT(record, HasSubstr(flag.substr(2, flag.find('=') - 2) + " = ")) << flag;
+  }
+}
+
 // More processes than cores, and a good deal more.
 class EightWorkers : public testing::TestWithParam<Flags> {};
 

@@ -10,6 +10,7 @@ namespace {
 
 using testing::HasSubstr;
 using testing::Not;
+using testing::StartsWith;
 
 RunReport sample_report(double samples_per_second) {
   RunReport report;
@@ -41,6 +42,20 @@ RunConfig ps_config() {
   config.target_accuracy = 0.97;
   config.output = "results/run-7";
   return resolve(config, "");
+}
+
+TEST(Summary, TellsHowStaleStepsWereAndWhatBackupWorkersDropped) {
+  RunReport report = sample_report(41000);
+  report.staleness_bins = {{.staleness = 0, .steps = 1, .loss = 0.5}, {.staleness = 3, .steps = 3, .loss = 0.25}};
+  report.dropped = 0.125;
+  RunConfig config = ps_config();
+  config.backup_workers = 1;  // has no effect here
+  EXPECT_THAT(summary_text(config, {&report, 1}, {}),
+              HasSubstr("max updates\n    steps           0: 25.0 % loss 0.5, 3: 75.0 % loss 0.25\n  training loss"));
+  config.consistency = *ps::Consistency::parse("sync");
+  const std::string text = summary_text(config, {&report, 1}, {});
+  EXPECT_THAT(text, HasSubstr("\n  dropped           12.5 % of the gradients, which came too late\n"));
+  EXPECT_THAT(text, StartsWith("ps sync, 4 workers, 1 of them backup, 2 servers, shm"));
 }
 
 TEST(Summary, ShowsEveryFigureOfAParameterServerRun) {

@@ -1,0 +1,63 @@
+// LocalStepsStrategy: a worker that makes steps of its own, with its own optimizer, and meets the others through the
+// servers every `period` steps. A step without a meeting waits for nobody and sends nothing.
+//
+//   local-sgd  It pushes how far it has come from the weights that it was given last, b - x, and the shards apply the
+//              mean of that as a gradient, with sgd and a rate of 1: b - mean(b - x) = mean(x) is what all go on from
+//              (the "pseudo-gradient" of Reddi et al. 2021, "Adaptive federated optimization", section 2).
+//   easgd      It pushes its weights x; with d = alpha (x - c) a shard moves its center to c' = c + d, and answers c'.
+//   The
+//              worker's own move (Zhang, Choromanska and LeCun 2015, algorithm 1) then needs no more than c':
+//              x - c' = (1 - alpha) (x - c), so that x - alpha / (1 - alpha) (x - c') = x - alpha (x - c) = x - d.
+//
+// What an optimizer remembers stays with the worker from one meeting to the next. leave() is the last meeting, if steps
+// have been made since the last one; after it all hold the servers' weights: the mean, or the center.
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include "common/aligned_buffer.h"
+#include "common/optimizer.h"
+#include "common/sync_strategy.h"
+
+namespace syncopate::ps {
+
+struct LocalStepsOptions {
+  OptimizerConfig optimizer;
+  std::int64_t period = 1;            // steps from one meeting to the next; at least 1
+  std::optional<float> elastic_rate;  // easgd's alpha, above 0 and below 1; empty under local-sgd
+};
+
+class LocalStepsStrategy final : public SyncStrategy {
+ public:
+  // `servers` pushes and pulls, with no step under way when its finish_step returns. `clock` outlives this object.
+  LocalStepsStrategy(const LocalStepsOptions& options, std::unique_ptr<SyncStrategy> servers, const Clock& clock);
+
+  // The gradients are also what is sent: one more arena than the servers' strategy has, and the optimizer's memory.
+  Result<ParamArenas> allocate(const ParamLayout& layout) override;
+  Result<std::vector<Range>> join() override;
+  void begin_step(const StepContext& step) override { step_ = step; }
+  void gradient_ready(std::size_t /*bucket*/) override {}
+  Result<SyncStats> finish_step() override;
+  Status leave() override;
+
+ private:
+  // Pushes what this worker has come to, and goes on from what the servers answer.
+  Result<SyncStats> meet();
+  void prepare(Range range);
+  void take(Range range);
+
+  LocalStepsOptions options_;
+  Optimizer optimizer_;
+  std::unique_ptr<SyncStrategy> servers_;
+  const Clock& clock_;
+  ParamArenas link_;       // the weights that were answered last, and what is pushed
+  AlignedBuffer weights_;  // of this worker
+  OptimizerState state_;
+  std::vector<Range> buckets_;
+  StepContext step_;
+  std::int64_t steps_alone_ = 0;  // since the last meeting
+  bool leaving_ = false;
+};
+
+}  // namespace syncopate::ps
