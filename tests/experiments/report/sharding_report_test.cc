@@ -17,6 +17,7 @@ ParamLayout two_tensors() {
 
 RunConfig ps_config(int servers, int shards_per_server, ps::ShardingPolicy policy) {
   RunConfig config;
+  config.chunk_bytes = 256 * 1024;
   config.mode = Mode::kPs;
   config.servers = servers;
   config.shards_per_server = shards_per_server;
