@@ -46,11 +46,11 @@ struct SyncStats {
   Duration copy{};             // time that copies between a device and the host were under way; zero on the CPU
   std::int64_t bytes_out = 0;  // payload
   std::int64_t bytes_in = 0;
-  // Over the shards of this step's push: server updates between the pull that the gradient was computed from and the
-  // push. Zero in synchronous modes.
+  // Over the answers that came since the last step's figures (to this step's pushes, unless they may come later):
+  // server updates between the pull that the gradient was computed from and the push. Zero in synchronous modes.
   double staleness_mean = 0;
   std::int64_t staleness_max = 0;
-  // The part of this step's gradient that came too late for its update, and was dropped: 0 to 1.
+  // The part of these pushes that came too late for its update, and was dropped: 0 to 1.
   double dropped = 0;
 };
 
@@ -79,8 +79,8 @@ class SyncStrategy {
   // After it, the weights are the job's final ones: the same on every replica.
   virtual Status leave() = 0;
 
-  // From now on `ready` is called inside finish_step and leave for each range of the arena as soon as it holds its new
-  // weights, so that they can be taken elsewhere while others are still on their way.
+  // From now on `ready` is called inside finish_step, weights_needed and leave for each range of the arena as soon as
+  // it holds its new weights, so that they can be taken elsewhere while others are still on their way.
   void on_weights(std::function<void(Range)> ready) { weights_ready_ = std::move(ready); }
 
  protected:

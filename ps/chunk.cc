@@ -31,8 +31,9 @@ Chunk::Chunk(const ChunkOptions& options, const Membership& members, WeightsPool
 
 Status Chunk::push(const PushRequest& request) {
   SYNCOPATE_RETURN_IF_ERROR(check(request));
-  weights_.returned(request.worker);
   Worker& worker = of(request.worker);
+  // A gradient of its last answer's weights shows that it has read them; a worker that runs ahead may not have.
+  if (request.version == worker.version) weights_.returned(request.worker);
   const std::int64_t staleness = weights_.version() - request.version;
   worker.late = options_.consistency.updates_together() && staleness > 0;
   worker.staleness = worker.late ? 0 : staleness;

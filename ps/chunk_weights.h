@@ -62,8 +62,9 @@ class ChunkWeights {
 
   // The counter of the sends that will read the current weights: `worker` reads them until returned(worker).
   PendingSends* lend(int worker);
-  // `worker` has shown, by its next message, that it has read what was lent to it. Not to be called for a lost worker:
-  // its transport alone knows when the bytes are let go.
+  // `worker` has shown, by a message that it could not send before, that it has read what was lent to it last: only the
+  // news of that may be under way, which an update may then wait for. Not to be called for a lost worker: its transport
+  // alone knows when the bytes are let go.
   void returned(int worker) { reads_current_[static_cast<std::size_t>(worker)] = false; }
   // No gradient of what was lent to `worker` will come any more.
   void release(int worker);

@@ -53,8 +53,7 @@ Result<Consistency> Consistency::parse(std::string_view text) {
 std::string Consistency::forms() {
   return fmt::format(
       "sync, bounded:k (k from 0 to {0}), softsync:n (n from 1 to the workers), async, local-sgd:k or easgd:k (k from "
-      "1 "
-      "to {0})",
+      "1 to {0})",
       kLargest);
 }
 

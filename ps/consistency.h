@@ -1,18 +1,15 @@
 // Consistency: how many pushes make an update, and may a worker be answered yet? Pure.
 //
 //   sync         the mean of all workers' gradients of one version makes an update. With b backup workers it is the
-//   mean
-//                of the first N of N + b, and what comes later is dropped (Chen et al. 2016, "Revisiting distributed
-//                synchronous SGD").
+//                mean of the first N of N + b, and what comes later is dropped (Chen et al. 2016, "Revisiting
+//                distributed synchronous SGD").
 //   bounded:k    each gradient makes an update; a worker is answered while it is at most k pushes ahead of the slowest
 //                (stale synchronous parallel, Ho et al. 2013, section 2).
 //   softsync:n   the mean of each c = max(1, floor(W / n)) gradients makes an update, whoever they come from; answered
-//   at
-//                once (Zhang, Gupta, Lian and Liu 2016, "Staleness-aware async-SGD": staleness is about n).
+//                at once (Zhang, Gupta, Lian and Liu 2016, "Staleness-aware async-SGD": staleness is about n).
 //   async        each gradient makes an update; answered at once.
 //   local-sgd:k  workers make k steps of their own, then agree on the mean of what they have come to (Stich 2019,
-//   "Local
-//                SGD converges fast and communicates little"; McMahan et al. 2017, FedAvg): sync, of weights.
+//                "Local SGD converges fast and communicates little"; McMahan et al. 2017, FedAvg): sync, of weights.
 //   easgd:k      every k steps a worker and the center weights move towards each other (Zhang, Choromanska and LeCun
 //                2015, "Deep learning with elastic averaging SGD", algorithm 1): async, of weights.
 #pragma once

@@ -5,8 +5,7 @@
 //              mean of that as a gradient, with sgd and a rate of 1: b - mean(b - x) = mean(x) is what all go on from
 //              (the "pseudo-gradient" of Reddi et al. 2021, "Adaptive federated optimization", section 2).
 //   easgd      It pushes its weights x; with d = alpha (x - c) a shard moves its center to c' = c + d, and answers c'.
-//   The
-//              worker's own move (Zhang, Choromanska and LeCun 2015, algorithm 1) then needs no more than c':
+//              The worker's own move (Zhang, Choromanska and LeCun 2015, algorithm 1) then needs no more than c':
 //              x - c' = (1 - alpha) (x - c), so that x - alpha / (1 - alpha) (x - c') = x - alpha (x - c) = x - d.
 //
 // What an optimizer remembers stays with the worker from one meeting to the next. leave() is the last meeting, if steps

@@ -92,6 +92,7 @@ Result<std::vector<Range>> PsStrategy::join() {
   SYNCOPATE_RETURN_IF_ERROR(receive_all_weights(deadline).in("join"));
   phase_ = Phase::kTraining;
   communication_ = {};
+  traffic_ = {};
 
   std::vector<Range> buckets;
   for (const ChunkLink& chunk : chunks_) buckets.push_back(chunk.range);
@@ -101,8 +102,6 @@ Result<std::vector<Range>> PsStrategy::join() {
 void PsStrategy::begin_step(const StepContext& step) {
   step_ = step;
   failure_ = Status();
-  bytes_out_ = 0;
-  bytes_in_ = 0;
   forward_wait_ = {};
 }
 
@@ -182,7 +181,7 @@ Status PsStrategy::send(int shard, std::span<const float> payload, PendingSends&
       transport_.send(options_.group.rank_of_shard(shard), outgoing_bytes_, bytes, &pending, timeout_from_now());
   if (!status.ok())
     return status.in(fmt::format("to shard {} (server {})", shard, options_.group.server_of_shard(shard)));
-  bytes_out_ += static_cast<std::int64_t>(bytes.size());
+  traffic_.bytes_out += static_cast<std::int64_t>(bytes.size());
   return Status();
 }
 
@@ -287,13 +286,15 @@ bool PsStrategy::accept_weights(const Message& message, int shard) {
   if (!chunk.weights_due) {
     scheduler_.done(static_cast<std::size_t>(shard), credit_of(chunk));
     if (chunk.ready - chunk.answered == options_.pipeline_depth + 1) --behind_;
+    ++traffic_.answers;
+    traffic_.late += weights.late() ? 1 : 0;
+    traffic_.staleness_sum += weights.staleness();
+    traffic_.staleness_max = std::max(traffic_.staleness_max, weights.staleness());
   }
   chunk.answered = clock;
   chunk.weights_due = false;
   chunk.version = weights.version();
-  chunk.staleness = weights.staleness();
-  chunk.late = weights.late();
-  bytes_in_ += static_cast<std::int64_t>(message.payload().size());
+  traffic_.bytes_in += static_cast<std::int64_t>(message.payload().size());
   if (in_backward_) {
     unreported_.push_back(chunk.range);
   } else {
@@ -333,16 +334,13 @@ SyncStats PsStrategy::take_stats(TimePoint wait_begin) {
   stats.exposed_wait = forward_wait_ + (now - wait_begin);
   if (unanswered_ > 0) communication_ += now - std::exchange(under_way_since_, now);
   stats.communication = std::exchange(communication_, Duration::zero());
-  stats.bytes_out = bytes_out_;
-  stats.bytes_in = bytes_in_;
-  std::int64_t staleness_sum = 0, late = 0;
-  for (const ChunkLink& chunk : chunks_) {
-    late += chunk.late ? 1 : 0;
-    staleness_sum += chunk.staleness;
-    stats.staleness_max = std::max(stats.staleness_max, chunk.staleness);
-  }
-  stats.staleness_mean = static_cast<double>(staleness_sum) / static_cast<double>(chunks_.size());
-  stats.dropped = static_cast<double>(late) / static_cast<double>(chunks_.size());
+  const Traffic traffic = std::exchange(traffic_, {});
+  stats.bytes_out = traffic.bytes_out;
+  stats.bytes_in = traffic.bytes_in;
+  stats.staleness_max = traffic.staleness_max;
+  if (traffic.answers == 0) return stats;
+  stats.staleness_mean = static_cast<double>(traffic.staleness_sum) / static_cast<double>(traffic.answers);
+  stats.dropped = static_cast<double>(traffic.late) / static_cast<double>(traffic.answers);
   return stats;
 }
 

@@ -54,7 +54,9 @@ class PsStrategy final : public SyncStrategy {
   void begin_step(const StepContext& step) override;
   void gradient_ready(std::size_t bucket) override;
 
-  // Fails with deadline exceeded, saying which shards are silent. When it returns, the gradients may be overwritten.
+  // Fails with deadline exceeded, saying which shards are silent. When it returns, the gradients may be overwritten;
+  // with overlap_forward, once weights_needed has been asked for all weights. Its figures are of the answers since the
+  // last call.
   Result<SyncStats> finish_step() override;
 
   Status weights_needed(Range range) override;
@@ -74,13 +76,11 @@ class PsStrategy final : public SyncStrategy {
     int shard = 0;
     std::size_t number = 0;  // of the chunk in its shard
     Range range;
-    std::int64_t ready = 0;      // gradients
-    std::int64_t pushed = 0;     // of these
-    std::int64_t answered = 0;   // of these
-    bool weights_due = false;    // behind a welcome or a farewell
-    std::int64_t version = 0;    // of the weights in the arena
-    std::int64_t staleness = 0;  // of the last push that was answered
-    bool late = false;           // it was dropped
+    std::int64_t ready = 0;     // gradients
+    std::int64_t pushed = 0;    // of these
+    std::int64_t answered = 0;  // of these
+    bool weights_due = false;   // behind a welcome or a farewell
+    std::int64_t version = 0;   // of the weights in the arena
   };
 
   struct ShardLink {
@@ -93,6 +93,16 @@ class PsStrategy final : public SyncStrategy {
     std::span<const float> gradient;
     std::int64_t version = 0;  // that it was computed from
     double learning_rate = 0;
+  };
+
+  // What has gone and come since the figures were taken last: with overlap_forward, between two steps too.
+  struct Traffic {
+    std::int64_t bytes_out = 0;
+    std::int64_t bytes_in = 0;
+    std::int64_t answers = 0;  // to pushes
+    std::int64_t late = 0;     // of these
+    std::int64_t staleness_sum = 0;
+    std::int64_t staleness_max = 0;
   };
 
   void map_chunks(const ParamLayout& layout);
@@ -149,8 +159,7 @@ class PsStrategy final : public SyncStrategy {
   Duration forward_wait_{};        // of this step, as are the next
   Duration communication_{};       // until under_way_since_
   TimePoint under_way_since_{};    // while something is unanswered
-  std::int64_t bytes_out_ = 0;
-  std::int64_t bytes_in_ = 0;
+  Traffic traffic_;
   wire::Header incoming_, outgoing_;  // reused, as is the next
   std::string outgoing_bytes_;
   std::int64_t dropped_ = 0;

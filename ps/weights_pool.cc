@@ -22,8 +22,11 @@ Status WeightsPool::reserve(std::size_t elements) {
 }
 
 Result<WeightsPool::Buffer*> WeightsPool::acquire(std::size_t elements) {
+  const std::size_t size = aligned(elements);
+  // Not a larger one: a small chunk could keep it for good, and the large ones would need ever more.
   const auto fits = [&](const Buffer* buffer) {
-    return buffer->memory.size() >= elements && buffer->keepers == 0 && buffer->pending.none();
+    return buffer->memory.size() >= elements && buffer->memory.size() <= size && buffer->keepers == 0 &&
+           buffer->pending.none();
   };
   if (const auto found = std::ranges::find_if(given_up_, fits); found != given_up_.end()) {
     Buffer* const buffer = *found;
@@ -31,7 +34,6 @@ Result<WeightsPool::Buffer*> WeightsPool::acquire(std::size_t elements) {
     given_up_.pop_back();
     return buffer;
   }
-  const std::size_t size = aligned(elements);
   if (reserved_.size() < elements) SYNCOPATE_RETURN_IF_ERROR(reserve(kAtOnce * size));
   const std::size_t taken = std::min(size, reserved_.size());
   Buffer& buffer = buffers_.emplace_back();

@@ -1,7 +1,7 @@
 // WeightsPool: memory for the weights of a shard's chunks, kept so that answers can be sent from it in place while
 // updates go on: a buffer that a transport still reads must not change. Each chunk has a current buffer of its own;
-// those that were given up while they were being read are shared by all chunks, so that there are only as many of them
-// as answers are on their way.
+// those that were given up while they were being read are shared by all chunks of about that size, so that there are
+// only as many of them as answers are on their way.
 //
 // One thread.
 #pragma once

@@ -327,6 +327,55 @@ TEST_P(PsJobOverEveryWire, WeightsThatComeDuringForwardAreThoseOfTheStep) {
   }
 }
 
+// The test is the shard. What is answered between two steps belongs to the next one's figures.
+TEST(PsJob, EveryAnswerIsCountedOnceThoughItComesDuringForward) {
+  const PsGroup group{.workers = 2};
+  const auto endpoints = testing_support::connect_group("inproc", group.size());
+  Transport& shard = *endpoints[2];
+  const ParamLayout layout = small_layout();
+  const std::size_t bytes = layout.size() * sizeof(float);
+  const Result<std::span<std::byte>> weights = shard.allocate(bytes);
+  ASSERT_TRUE(weights.ok());
+  PendingSends pending;
+  const TimePoint deadline = SteadyClock().now() + std::chrono::seconds(60);
+  const auto answer = [&](const wire::Header& header, std::span<const std::byte> payload) {
+    ASSERT_TRUE(shard.send(1, header.SerializeAsString(), payload, &pending, deadline).ok());
+  };
+  const auto weights_of_clock = [](std::int64_t clock, bool late) {
+    wire::Header header;
+    header.mutable_weights()->set_clock(clock);
+    header.mutable_weights()->set_version(clock);
+    header.mutable_weights()->set_late(late);
+    return header;
+  };
+  const SteadyClock clock;
+  PsStrategy strategy({.group = group, .overlap_forward = true}, *endpoints[1], clock, nullptr);
+  ASSERT_TRUE(strategy.allocate(layout).ok());
+  wire::Header welcome;
+  welcome.mutable_welcome();
+  answer(welcome, {});
+  answer(weights_of_clock(0, false), *weights);
+  const Result<std::vector<Range>> buckets = strategy.join();
+  ASSERT_TRUE(buckets.ok()) << buckets.status().message();
+  ASSERT_EQ(buckets->size(), 1u);
+
+  const Result<SyncStats> first = step(strategy, 0, 1, 1.0);
+  ASSERT_TRUE(first.ok()) << first.status().message();
+  EXPECT_EQ(first->bytes_in, 0);
+  for (int i = 0; i < 2; ++i) ASSERT_TRUE(shard.receive(deadline).ok());  // the join and the push
+  answer(weights_of_clock(1, true), *weights);
+  ASSERT_TRUE(strategy.weights_needed({0, layout.size()}).ok());
+
+  strategy.begin_step({.step = 1, .learning_rate = 1.0});
+  strategy.gradient_ready(0);
+  answer(weights_of_clock(2, false), *weights);
+  ASSERT_TRUE(shard.receive(deadline).ok());
+  const Result<SyncStats> second = strategy.finish_step();
+  ASSERT_TRUE(second.ok()) << second.status().message();
+  EXPECT_EQ(second->bytes_in, static_cast<std::int64_t>(2 * bytes));
+  EXPECT_EQ(second->dropped, 0.5);
+}
+
 TEST(PsJob, BucketsAreTheShardsRangesInBackwardOrderWithoutEmptyOnes) {
   ParamLayout layout;
   layout.add("w", {40});  // three cache lines for five shards

@@ -210,6 +210,19 @@ TEST(Shard, NeverCopiesForOneWorker) {
   }
 }
 
+// It pushes before it has read the answer to its last push: that says nothing of what it has read.
+TEST(Shard, DoesNotWaitForAWorkerThatPushesAheadOfItsAnswers) {
+  ShardHarness job(1, "async", 32);
+  job.join_all();
+  job.push(0, 1);
+  const std::vector<float> gradient(32, 1.0f);
+  const Shard::Answers answers =
+      job.shard.on_push({.worker = 0, .chunk = 0, .clock = 2, .version = 0, .learning_rate = 1, .gradient = gradient});
+  ASSERT_TRUE(answers.ok()) << answers.status().message();
+  EXPECT_THAT(job.worker(0).reads->weights, Each(-1.0f));
+  EXPECT_THAT(job.weights(), Each(-2.0f));
+}
+
 TEST(Shard, LeaversGetTheFinalWeightsOnceNobodyTrainsAnyMore) {
   ShardHarness job(2, "async", 8);
   job.join_all();

@@ -25,9 +25,9 @@ class WeightsPoolTest : public testing::Test {
                      return Status();
                    }};
 
-  ChunkWeights make_chunk(int workers) {
+  ChunkWeights make_chunk(int workers, std::size_t elements = 32) {
     ChunkWeights chunk(workers, {.kind = OptimizerKind::kSgd}, compensation, pool);
-    EXPECT_TRUE(chunk.create(std::vector<float>(32, 0.0f)).ok());
+    EXPECT_TRUE(chunk.create(std::vector<float>(elements, 0.0f)).ok());
     return chunk;
   }
 
@@ -87,6 +87,18 @@ TEST_F(WeightsPoolTest, AChunkTakesABufferThatAnotherGaveUpOnceItHasBeenSent) {
   EXPECT_EQ(pool.buffers(), 3u);
   EXPECT_EQ(other.weights[0], 0);
   EXPECT_EQ(second.current()[0], 1);
+}
+
+TEST_F(WeightsPoolTest, ASmallChunkLeavesTheBuffersOfLargeOnesToThem) {
+  ChunkWeights large = make_chunk(2, 4096), small = make_chunk(2, 32);
+  const Loan loan = send_to(large, 0);
+  ASSERT_TRUE(update(large).ok());
+  loan.sent();
+  send_to(small, 0);
+  ASSERT_TRUE(update(small).ok());
+  send_to(large, 0);
+  ASSERT_TRUE(update(large).ok());
+  EXPECT_EQ(large.current().data(), loan.weights.data());
 }
 
 TEST_F(WeightsPoolTest, AChunkNeedsOneBufferMoreThanWorkersAndNoMore) {
