@@ -83,9 +83,9 @@ Result<RunConfig> place(RunConfig config, const Machines& machines) {
     config.share_gpu = config.share_gpu && any_gpu_is_shared(shares);
     return config;
   }
-  // Plain loops, and collectives of the CPU, are asked for by name.
-  const bool for_cpu = config.backend == BackendKind::kReference || config.collective == CollectiveKind::kRing ||
-                       config.collective == CollectiveKind::kMpi;
+  // Plain loops, collectives of the CPU, and what only workers on the CPU do, are asked for by name.
+  const bool for_cpu = config.backend == BackendKind::kReference || config.overlap_forward ||
+                       config.collective == CollectiveKind::kRing || config.collective == CollectiveKind::kMpi;
   const bool for_gpu = config.mode == Mode::kAllreduce && config.collective == CollectiveKind::kNccl;
   if (for_gpu && for_cpu) {
     return Status(

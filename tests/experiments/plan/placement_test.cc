@@ -51,6 +51,10 @@ TEST(Placement, TakesTheCpuWhereSomethingOfTheCpuIsAskedFor) {
   RunConfig ring = config_of(Mode::kAllreduce, DeviceKind::kAuto);
   ring.collective = CollectiveKind::kRing;
   EXPECT_EQ(device_of(ring, kWithTwo), DeviceKind::kCpu);
+  RunConfig overlap = config_of(Mode::kPs, DeviceKind::kAuto);
+  EXPECT_EQ(device_of(overlap, kWithTwo), DeviceKind::kCuda);
+  overlap.overlap_forward = true;
+  EXPECT_EQ(device_of(overlap, kWithTwo), DeviceKind::kCpu);
 }
 
 TEST(Placement, LeavesTheCpuToThoseWhoAskForIt) {
