@@ -1,0 +1,13 @@
+// Parts of the option table that fill files of their own. Each appends its options.
+#pragma once
+
+#include <vector>
+
+#include "experiments/config/option_table.h"
+
+namespace syncopate::experiments {
+
+void add_ps_options(std::vector<OptionSpec>& table);
+void add_host_options(std::vector<OptionSpec>& table);
+
+}  // namespace syncopate::experiments
