@@ -39,10 +39,9 @@ OptionSpec straggler() {
 }
 
 bool is_ps(const RunConfig& config) { return config.mode == Mode::kPs; }
-bool is_allreduce(const RunConfig& config) { return config.mode == Mode::kAllreduce; }
 bool has_transport(const RunConfig& config) {
   const bool own_wires = config.collective == CollectiveKind::kMpi || config.collective == CollectiveKind::kNccl;
-  return is_ps(config) || (is_allreduce(config) && !own_wires);
+  return is_ps(config) || (config.mode == Mode::kAllreduce && !own_wires);
 }
 bool has_connections(const RunConfig& config) {
   return has_transport(config) && (config.transport == TransportKind::kIpc || config.transport == TransportKind::kTcp);
@@ -98,23 +97,7 @@ void add_job(std::vector<OptionSpec>& table) {
                        "--device=cuda", is_on_gpu));
   table.push_back(straggler());
   add_ps_options(table);
-  table.push_back(
-      only(choice({.group = "Allreduce",
-                   .name = "collective",
-                   .placeholder = "KIND",
-                   .sentence = "Who sums the gradients: our ring, Open MPI (needs --launcher=mpirun) or "
-                               "NCCL (needs --device=cuda, where auto takes it)."},
-                  &C::collective, "collective",
-                  {CollectiveKind::kAuto, CollectiveKind::kRing, CollectiveKind::kMpi, CollectiveKind::kNccl}),
-           "--mode=allreduce", is_allreduce));
-  table.push_back(
-      only(number({.group = "Allreduce",
-                   .name = "bucket-bytes",
-                   .placeholder = "BYTES",
-                   .sentence = "Gradients are sent in buckets of about this size, while backward still runs.",
-                   .unit = "bytes"},
-                  &C::bucket_bytes, "bucket size", std::int64_t{1024}, std::int64_t{1} << 30),
-           "--mode=allreduce", is_allreduce));
+  add_allreduce_options(table);
 }
 
 void add_model_and_data(std::vector<OptionSpec>& table) {

@@ -1,0 +1,38 @@
+#include "experiments/config/option_groups.h"
+#include "experiments/config/option_kinds.h"
+
+namespace syncopate::experiments {
+namespace {
+
+using option_kinds::choice;
+using option_kinds::number;
+using option_kinds::only;
+
+using C = RunConfig;
+
+bool is_allreduce(const RunConfig& config) { return config.mode == Mode::kAllreduce; }
+
+}  // namespace
+
+void add_allreduce_options(std::vector<OptionSpec>& table) {
+  const std::string group = "Allreduce";
+  table.push_back(
+      only(choice({.group = group,
+                   .name = "collective",
+                   .placeholder = "KIND",
+                   .sentence = "Who sums the gradients: our ring, Open MPI (needs --launcher=mpirun) or "
+                               "NCCL (needs --device=cuda, where auto takes it)."},
+                  &C::collective, "collective",
+                  {CollectiveKind::kAuto, CollectiveKind::kRing, CollectiveKind::kMpi, CollectiveKind::kNccl}),
+           "--mode=allreduce", is_allreduce));
+  table.push_back(
+      only(number({.group = group,
+                   .name = "bucket-bytes",
+                   .placeholder = "BYTES",
+                   .sentence = "Gradients are sent in buckets of about this size, while backward still runs.",
+                   .unit = "bytes"},
+                  &C::bucket_bytes, "bucket size", std::int64_t{1024}, std::int64_t{1} << 30),
+           "--mode=allreduce", is_allreduce));
+}
+
+}  // namespace syncopate::experiments
