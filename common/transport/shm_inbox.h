@@ -12,7 +12,7 @@
 #include <atomic>
 #include <cstdint>
 
-#include "common/futex.h"
+#include "common/transport/shm_doorbell.h"
 #include "common/transport/transport.h"
 
 namespace syncopate {
@@ -30,23 +30,11 @@ struct alignas(64) ShmSlot {
   char header[kMaxHeaderBytes];
 };
 
-// What an endpoint sleeps on: rung when a message has come, or a payload of its own was let go.
-struct alignas(64) ShmDoorbell {
-  std::atomic<std::uint32_t> rings;
-  std::atomic<std::uint32_t> sleeping;
-
-  // Whether somebody slept and was woken.
-  bool ring() {
-    rings.fetch_add(1);
-    return sleeping.load() != 0 && futex_wake(rings) > 0;
-  }
-};
-
 struct ShmInbox {
   std::uint64_t run;  // hash of run and group
   std::uint64_t senders;
-  ShmDoorbell doorbell;
-  ShmSlot slots[1];  // [senders][kSlotsPerSender]
+  ShmDoorbell doorbell;  // rung when a message has come, or a payload of the owner's was let go
+  ShmSlot slots[1];      // [senders][kSlotsPerSender]
 
   static std::size_t bytes_for(int senders) {
     return sizeof(ShmInbox) + sizeof(ShmSlot) * kSlotsPerSender * static_cast<std::size_t>(senders);

@@ -1,7 +1,6 @@
 // Messages between processes of one host through shared memory: a message is a slot in the receiver's inbox that says
 // where in the sender's memory the payload lies; the receiver maps that memory and reads the payload in place.
 #include <fmt/format.h>
-#include <sched.h>
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
@@ -17,14 +16,6 @@
 
 namespace syncopate {
 namespace {
-
-// A sleeper looks up this often whether it was interrupted or a peer is gone.
-constexpr Duration kSlice = std::chrono::milliseconds(50);
-// Before an endpoint sleeps it looks again for so long: an answer often comes sooner than a sleeper wakes. Between two
-// looks it yields the core: the peer that it waits for may be next on this very core, and a spin would only keep it
-// from running. That pays on crowded machines too: 4 workers on 2 cores train a quarter faster than with sleeping at
-// once.
-constexpr Duration kSpin = std::chrono::microseconds(30);
 
 struct InFlight {
   int peer = 0;
@@ -64,6 +55,7 @@ class ShmTransport final : public Transport {
     own_ = ::new (inbox_memory_.bytes().data()) ShmInbox;
     own_->run = run;
     own_->senders = static_cast<std::uint64_t>(options.size);
+    waiter_.emplace(own_->doorbell);
   }
 
   ~ShmTransport() override {
@@ -156,10 +148,7 @@ class ShmTransport final : public Transport {
     });
   }
 
-  void interrupt() override {
-    interrupted_.store(true);
-    own_->doorbell.ring();
-  }
+  void interrupt() override { waiter_->interrupt(); }
 
   TransportCounters counters() const override { return counters_; }
 
@@ -233,52 +222,23 @@ class ShmTransport final : public Transport {
     return &known.at(number);
   }
 
-  void note_lost_peers() {
-    for (int rank : links_->newly_lost()) peer(rank).lost = true;
-  }
-
-  // Returns once `ready` says true. Spins for a moment, then sleeps on the doorbell.
   template <typename Ready>
   Status wait_for(Ready&& ready, TimePoint deadline, const char* late) {
-    if (ready()) return Status();
-    TimePoint now = clock_.now();
-    for (const TimePoint spin_until = std::min(now + kSpin, deadline); now < spin_until; now = clock_.now()) {
-      sched_yield();
-      if (ready()) return Status();
-    }
-    ShmDoorbell& bell = own_->doorbell;
-    while (true) {
-      bell.sleeping.store(1);
-      const std::uint32_t rings = bell.rings.load();
-      const bool is_ready = ready();
-      if (is_ready || interrupted_.load() || now >= deadline) {
-        bell.sleeping.store(0);
-        if (is_ready) return Status();
-        if (interrupted_.load()) return Status(Code::kCancelled, "interrupted");
-        return Status(Code::kDeadlineExceeded, late);
-      }
-      futex_wait(bell.rings, rings, std::min(kSlice, deadline - now));
-      bell.sleeping.store(0);
-      now = clock_.now();
-      if (now >= next_look_) {
-        note_lost_peers();
-        next_look_ = now + kSlice;
-      }
-    }
+    return waiter_->wait_for(ready, deadline, late, [this] {
+      for (int rank : links_->newly_lost()) peer(rank).lost = true;
+    });
   }
 
   const int rank_;
   const std::uint64_t run_;
-  SteadyClock clock_;
   SharedMemory inbox_memory_;
   ShmInbox* own_ = nullptr;
+  std::optional<ShmWaiter> waiter_;
   std::optional<ShmLinks> links_;
   std::vector<Peer> peers_;  // by rank
   std::vector<SharedMemory> arenas_;
   std::vector<InFlight> in_flight_;
   int last_sender_ = 0;
-  TimePoint next_look_{};
-  std::atomic<bool> interrupted_{false};
   TransportCounters counters_;
 };
 

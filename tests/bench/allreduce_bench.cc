@@ -16,6 +16,7 @@
 #include <sstream>
 
 #include "allreduce/collective.h"
+#include "allreduce/direct_collective.h"
 #include "allreduce/mpi_collective.h"
 #include "common/transport/make_transport.h"
 #include "tests/support/forked_ranks.h"
@@ -72,6 +73,17 @@ std::vector<double> measure(Collective& collective, const Options& options) {
   return means;
 }
 
+std::vector<double> measure_direct(int size, const Options& options) {
+  return syncopate::testing_support::run_forked_ranks(size, [&](int rank, syncopate::Rendezvous& rendezvous) {
+    const syncopate::TransportOptions endpoint{
+        .run_id = fmt::format("bench-{}", getppid()), .group = "direct", .rank = rank, .size = size};
+    auto direct = syncopate::allreduce::make_direct_collective(
+        endpoint, rendezvous, syncopate::SteadyClock().now() + std::chrono::seconds(30));
+    exit_unless_ok(direct.status());
+    return measure(**direct, options);
+  })[0];
+}
+
 std::vector<double> measure_ring(syncopate::TransportKind wire, int size, const Options& options) {
   return syncopate::testing_support::run_forked_ranks(size, [&](int rank, syncopate::Rendezvous& rendezvous) {
     const syncopate::TransportOptions endpoint{
@@ -113,9 +125,10 @@ double median(std::vector<double> values) {
 }
 
 void run(int size, const Options& options) {
-  const std::vector<std::string> names{"ring shm", "ring tcp", "ompi shm", "ompi tcp"};
+  const std::vector<std::string> names{"direct shm", "ring shm", "ring tcp", "ompi shm", "ompi tcp"};
   std::map<std::string, std::vector<std::vector<double>>> means;  // by contender: rounds of sizes
   for (int round = 0; round < options.rounds; ++round) {
+    means["direct shm"].push_back(measure_direct(size, options));
     means["ring shm"].push_back(measure_ring(syncopate::TransportKind::kShm, size, options));
     means["ompi shm"].push_back(measure_mpi(false, size, options));
     means["ring tcp"].push_back(measure_ring(syncopate::TransportKind::kTcp, size, options));
@@ -133,8 +146,8 @@ void run(int size, const Options& options) {
       medians[name] = median(values);
       fmt::print("{:>14.1f}", medians[name] * 1e6);
     }
-    const double busbw = 2.0 * (size - 1) / size * static_cast<double>(options.sizes[i]) / medians["ring shm"] / 1e9;
-    fmt::print("{:>16.2f}{:>11.2f}x{:>11.2f}x\n", busbw, medians["ompi shm"] / medians["ring shm"],
+    const double busbw = 2.0 * (size - 1) / size * static_cast<double>(options.sizes[i]) / medians["direct shm"] / 1e9;
+    fmt::print("{:>16.2f}{:>11.2f}x{:>11.2f}x\n", busbw, medians["ompi shm"] / medians["direct shm"],
                medians["ompi tcp"] / medians["ring tcp"]);
   }
 }

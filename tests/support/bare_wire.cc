@@ -12,7 +12,7 @@
 
 #include "common/clock.h"
 #include "common/futex.h"
-#include "common/transport/shm_inbox.h"
+#include "common/transport/shm_doorbell.h"
 #include "tests/support/forked_ranks.h"
 
 namespace syncopate::testing_support {

@@ -2,7 +2,7 @@
 
 #include <thread>
 
-#include "common/transport/shm_inbox.h"
+#include "common/transport/shm_doorbell.h"
 #include "tests/support/cluster.h"
 
 namespace syncopate {
