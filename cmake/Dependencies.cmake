@@ -17,6 +17,7 @@ find_package(nlohmann_json 3.11 REQUIRED)  # summary.json, environment.json
 find_package(GTest 1.12 REQUIRED)          # tests
 if(SYNCOPATE_BENCHMARKS)
   find_package(benchmark 1.7 REQUIRED)     # benchmarks
+  find_package(Gloo QUIET)                 # a peer in allreduce_bench; left out where it is not there (libgloo-dev)
 endif()
 
 # The distribution's own CMake file of oneDNN asks for OpenCL's headers, which nothing here uses.

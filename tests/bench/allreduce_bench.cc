@@ -1,38 +1,61 @@
-// Allreduce of float32 in place, by size and number of ranks: our ring over shared memory and tcp, and Open MPI's
-// MPI_Allreduce beside it in the same run (shared memory with its defaults, and tcp).
+// Allreduce of float32 in place, by size and number of ranks: our collectives and their peers, interleaved in one run.
 //
-//   allreduce_bench [--ranks=2,4] [--rounds=5] [--seconds=0.2] [--sizes=4096,65536,1048576,16777216,67108864]
+//   allreduce_bench [--ranks=2,4] [--rounds=5] [--seconds=0.1] [--sizes=4096,65536,1048576,4194304,16777216,67108864]
+//                   [--contenders=direct/shm,ring/shm,ompi/shm,...] [--fresh] [--json=FILE]
 //
 // Ranks are processes. In each round every contender has its turn, so that a slow spell of the machine falls on all;
-// shown are the medians over the rounds of the mean time of one operation, and ratios (above 1: ours is faster). busbw
-// is algbw·2(n-1)/n, as nccl-tests define it.
+// shown are medians over the rounds of the mean time of one operation, in microseconds, and, for each of ours, how much
+// longer the peers on the same wire take (above 1: ours is faster).
+//
+// SCHEDULE/WIRE    ours: direct/shm, ring/shm, ring/sockets, halving-doubling/sockets, ring/tcp, ...
+// ompi/shm, ompi/tcp   Open MPI's MPI_Allreduce with its defaults; /tcp by --mca btl tcp,self
+// ompi-tuned/shm   Open MPI's best on shared memory: the faster, size by size, of its default algorithm and its
+//                  segmented ring of 1 MiB, both without single copy and with memory that is not given back
+// gloo/tcp         Gloo's fastest, size by size, of ring, bcube and halving-doubling, where the program is built
+// limit/shm        every rank does all that a direct allreduce does in memory, its part in all buffers read and written
+//                  once, and waits for nobody
+//
+// Operations follow one another on a buffer that nobody else touches; with --fresh each rank fills its own anew before
+// each operation, as a backward pass does, outside of the time that is counted.
 #include <fmt/format.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <map>
-#include <sstream>
+#include <nlohmann/json.hpp>
+#include <ranges>
 
 #include "allreduce/collective.h"
 #include "allreduce/direct_collective.h"
 #include "allreduce/mpi_collective.h"
+#include "allreduce/rank_order_sum.h"
 #include "common/transport/make_transport.h"
 #include "tests/support/forked_ranks.h"
 
 namespace {
 
+using syncopate::Rendezvous;
 using syncopate::Result;
 using syncopate::Status;
 using syncopate::TimePoint;
 using syncopate::allreduce::Collective;
 
+using Seconds = std::vector<double>;  // of one operation, by size
+
 struct Options {
   std::vector<int> ranks{2, 4};
-  std::vector<std::size_t> sizes{4096, 65536, 1 << 20, 16 << 20, 64 << 20};
+  std::vector<std::size_t> sizes{4096, 65536, 1 << 20, 4 << 20, 16 << 20, 64 << 20};
+  std::vector<std::string> contenders{"direct/shm",   "ring/shm",     "ompi/shm", "ompi-tuned/shm", "limit/shm",
+                                      "auto/sockets", "ring/sockets", "ompi/tcp", "gloo/tcp"};
   int rounds = 5;
-  double seconds = 0.2;
+  double seconds = 0.1;
+  bool fresh = false;
+  std::string json;  // a file; empty: none
 };
 
 void exit_unless_ok(const Status& status) {
@@ -41,68 +64,109 @@ void exit_unless_ok(const Status& status) {
   std::_Exit(1);
 }
 
-// Mean seconds of one operation, for each size. Called by every rank.
-std::vector<double> measure(Collective& collective, const Options& options) {
+TimePoint soon() { return syncopate::SteadyClock().now() + std::chrono::seconds(60); }
+
+// Mean seconds of an operation. `fill` is called before each where buffers are to be fresh.
+template <typename Operation, typename Fill>
+double mean_of(int operations, bool fresh, Operation&& operation, Fill&& fill) {
   const syncopate::SteadyClock clock;
-  const auto deadline = [&] { return clock.now() + std::chrono::seconds(60); };
-  std::vector<double> means;
+  if (!fresh) {
+    const TimePoint begin = clock.now();
+    for (int i = 0; i < operations; ++i) operation();
+    return syncopate::seconds(clock.now() - begin) / operations;
+  }
+  double sum = 0;
+  for (int i = 0; i < operations; ++i) {
+    fill();
+    const TimePoint begin = clock.now();
+    operation();
+    sum += syncopate::seconds(clock.now() - begin);
+  }
+  return sum / operations;
+}
+
+// Called by every rank.
+Seconds measure(Collective& collective, const Options& options) {
+  Seconds means;
   for (const std::size_t bytes : options.sizes) {
     Result<std::span<float>> buffer = collective.allocate(bytes / sizeof(float));
     Result<std::span<float>> count = collective.allocate(16);
     exit_unless_ok(buffer.status());
     exit_unless_ok(count.status());
     const auto timed = [&](int operations) {
-      exit_unless_ok(collective.barrier(deadline()));
-      const TimePoint begin = clock.now();
-      for (int i = 0; i < operations; ++i) exit_unless_ok(collective.all_reduce(*buffer, deadline()));
-      return syncopate::seconds(clock.now() - begin) / operations;
+      exit_unless_ok(collective.barrier(soon()));
+      return mean_of(
+          operations, options.fresh, [&] { exit_unless_ok(collective.all_reduce(*buffer, soon())); },
+          [&] {
+            std::ranges::fill(*buffer, 0.0f);
+            exit_unless_ok(collective.barrier(soon()));
+          });
     };
     timed(2);
     // Zeros stay zeros under repeated sums; the check has inputs whose sum is known exactly.
-    std::fill(buffer->begin(), buffer->end(), static_cast<float>(collective.rank() + 1));
-    exit_unless_ok(collective.all_reduce(*buffer, deadline()));
+    std::ranges::fill(*buffer, static_cast<float>(collective.rank() + 1));
+    exit_unless_ok(collective.all_reduce(*buffer, soon()));
     const auto expected = static_cast<float>(collective.size() * (collective.size() + 1) / 2);
-    if (buffer->front() != expected || buffer->back() != expected) {
+    if (!std::ranges::all_of(*buffer, [&](float value) { return value == expected; })) {
       exit_unless_ok(Status(syncopate::Code::kInternal, "a wrong sum"));
     }
-    std::fill(buffer->begin(), buffer->end(), 0.0f);
+    std::ranges::fill(*buffer, 0.0f);
     (*count)[0] = static_cast<float>(std::clamp(options.seconds / timed(3), 3.0, 20000.0));
-    exit_unless_ok(collective.broadcast(*count, 0, deadline()));
+    exit_unless_ok(collective.broadcast(*count, 0, soon()));
     means.push_back(timed(static_cast<int>((*count)[0])));
   }
   return means;
 }
 
-std::vector<double> measure_direct(int size, const Options& options) {
-  return syncopate::testing_support::run_forked_ranks(size, [&](int rank, syncopate::Rendezvous& rendezvous) {
+Seconds measure_ours(const std::string& schedule, const std::string& wire, int size, const Options& options) {
+  return syncopate::testing_support::run_forked_ranks(size, [&](int rank, Rendezvous& rendezvous) {
     const syncopate::TransportOptions endpoint{
-        .run_id = fmt::format("bench-{}", getppid()), .group = "direct", .rank = rank, .size = size};
-    auto direct = syncopate::allreduce::make_direct_collective(
-        endpoint, rendezvous, syncopate::SteadyClock().now() + std::chrono::seconds(30));
-    exit_unless_ok(direct.status());
-    return measure(**direct, options);
-  })[0];
-}
-
-std::vector<double> measure_ring(syncopate::TransportKind wire, int size, const Options& options) {
-  return syncopate::testing_support::run_forked_ranks(size, [&](int rank, syncopate::Rendezvous& rendezvous) {
-    const syncopate::TransportOptions endpoint{
-        .run_id = fmt::format("bench-{}", getppid()), .group = "ring", .rank = rank, .size = size};
-    auto transport = syncopate::make_transport(wire, endpoint, rendezvous,
-                                               syncopate::SteadyClock().now() + std::chrono::seconds(30));
+        .run_id = fmt::format("bench-{}", getppid()), .group = "bench", .rank = rank, .size = size};
+    if (schedule == "direct" && wire == "shm") {
+      auto direct = syncopate::allreduce::make_direct_collective(endpoint, rendezvous, soon());
+      exit_unless_ok(direct.status());
+      return measure(**direct, options);
+    }
+    const auto kind = syncopate::parse_transport_kind(wire);
+    exit_unless_ok(kind.status());
+    auto transport = syncopate::make_transport(*kind, endpoint, rendezvous, soon());
     exit_unless_ok(transport.status());
     return measure(*syncopate::allreduce::make_ring_collective(**transport), options);
   })[0];
 }
 
-// This very program under mpirun, which prints its means.
-std::vector<double> measure_mpi(bool over_tcp, int size, const Options& options) {
-  std::string command = fmt::format(
-      "mpirun --oversubscribe --bind-to none {} {} -n {} {} --as-mpi-rank --seconds={} --sizes={}",
-      geteuid() == 0 ? "--allow-run-as-root" : "", over_tcp ? "--mca btl tcp,self" : "", size,
-      std::filesystem::read_symlink("/proc/self/exe").string(), options.seconds, fmt::join(options.sizes, ","));
+// The longest of all ranks' times, since none waits for another.
+Seconds measure_limit(int size, const Options& options) {
+  Seconds longest;
+  for (const std::size_t bytes : options.sizes) {
+    std::vector<float*> buffers;
+    for (int rank = 0; rank < size; ++rank) {
+      void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+      if (memory == MAP_FAILED) exit_unless_ok(Status(syncopate::Code::kResourceExhausted, "no memory"));
+      buffers.push_back(static_cast<float*>(memory));
+    }
+    const std::size_t part = bytes / sizeof(float) / static_cast<std::size_t>(size);
+    const auto by_rank = syncopate::testing_support::run_forked_ranks(size, [&](int rank, Rendezvous& rendezvous) {
+      std::vector<float*> own;
+      for (float* buffer : buffers) own.push_back(buffer + part * static_cast<std::size_t>(rank));
+      const auto work = [&] { syncopate::allreduce::sum_everywhere(own, part); };
+      const auto fill = [&] { std::fill_n(buffers[static_cast<std::size_t>(rank)], bytes / sizeof(float), 0.0f); };
+      const double once = mean_of(3, false, work, fill);
+      (void)rendezvous.exchange("start", rank, size, "", soon());
+      return Seconds{
+          mean_of(std::clamp(static_cast<int>(options.seconds / once), 3, 20000), options.fresh, work, fill)};
+    });
+    double slowest = 0;
+    for (const Seconds& seconds : by_rank) slowest = std::max(slowest, seconds[0]);
+    longest.push_back(slowest);
+    for (float* buffer : buffers) munmap(buffer, bytes);
+  }
+  return longest;
+}
+
+Seconds output_of(const std::string& command, std::size_t values) {
   FILE* output = popen((command + " 2>/dev/null").c_str(), "r");
-  std::vector<double> means(options.sizes.size());
+  Seconds means(values);
   for (double& mean : means) {
     if (fscanf(output, "%lf", &mean) != 1) exit_unless_ok(Status(syncopate::Code::kInternal, "failed: " + command));
   }
@@ -110,60 +174,159 @@ std::vector<double> measure_mpi(bool over_tcp, int size, const Options& options)
   return means;
 }
 
+std::filesystem::path this_program() { return std::filesystem::read_symlink("/proc/self/exe"); }
+
+// This very program under mpirun, which prints its means.
+Seconds measure_mpi(const std::string& settings, int size, const Options& options) {
+  return output_of(fmt::format("mpirun --oversubscribe --bind-to none {} {} -n {} {} --as-mpi-rank --seconds={} {} "
+                               "--sizes={}",
+                               geteuid() == 0 ? "--allow-run-as-root" : "", settings, size, this_program().string(),
+                               options.seconds, options.fresh ? "--fresh" : "", fmt::join(options.sizes, ",")),
+                   options.sizes.size());
+}
+
+Seconds faster_of(const Seconds& a, const Seconds& b) {
+  Seconds faster(a.size());
+  std::ranges::transform(a, b, faster.begin(), [](double x, double y) { return std::min(x, y); });
+  return faster;
+}
+
+Seconds measure_tuned_mpi(int size, const Options& options) {
+  const std::string memory =
+      "--mca btl_vader_single_copy_mechanism none -x MALLOC_MMAP_THRESHOLD_=1073741824 "
+      "-x MALLOC_TRIM_THRESHOLD_=4294967296";
+  return faster_of(measure_mpi(memory, size, options),
+                   measure_mpi(memory + " --mca coll_tuned_use_dynamic_rules 1 --mca coll_tuned_allreduce_algorithm 5"
+                                        " --mca coll_tuned_allreduce_algorithm_segmentsize 1048576",
+                               size, options));
+}
+
+std::filesystem::path gloo_program() { return this_program().parent_path() / "gloo_allreduce"; }
+
+Seconds measure_gloo(int size, const Options& options) {
+  Seconds best;
+  for (const char* algorithm : {"ring", "bcube", "halving-doubling"}) {
+    std::string store = (std::filesystem::temp_directory_path() / "gloo-XXXXXX").string();
+    if (mkdtemp(store.data()) == nullptr) exit_unless_ok(Status(syncopate::Code::kInternal, "no temporary directory"));
+    const auto command = [&](int rank) {
+      return fmt::format("{} {} {} {} {} {} {}", gloo_program().string(), rank, size, store, algorithm, options.seconds,
+                         fmt::join(options.sizes, " "));
+    };
+    std::string all;
+    for (int rank = 1; rank < size; ++rank) all += command(rank) + " & ";
+    const Seconds means = output_of("(" + all + command(0) + "; wait)", options.sizes.size());
+    best = best.empty() ? means : faster_of(best, means);
+    std::filesystem::remove_all(store);
+  }
+  return best;
+}
+
+struct Contender {
+  explicit Contender(const std::string& given)
+      : text(given),
+        name(given.substr(0, given.find('/'))),
+        wire(given.substr(std::min(given.size(), name.size() + 1))) {}
+
+  bool is_peer() const { return name.starts_with("ompi") || name == "gloo" || name == "limit"; }
+  // Everything but shared memory goes over loopback's tcp.
+  bool beside(const Contender& other) const { return (wire == "shm") == (other.wire == "shm"); }
+
+  std::string text, name, wire;
+};
+
+Seconds measure(const Contender& contender, int size, const Options& options) {
+  if (contender.name == "ompi") return measure_mpi(contender.wire == "tcp" ? "--mca btl tcp,self" : "", size, options);
+  if (contender.name == "ompi-tuned") return measure_tuned_mpi(size, options);
+  if (contender.name == "gloo") return measure_gloo(size, options);
+  if (contender.name == "limit") return measure_limit(size, options);
+  return measure_ours(contender.name, contender.wire, size, options);
+}
+
 int run_as_mpi_rank(const Options& options) {
   const int rank = std::atoi(std::getenv("OMPI_COMM_WORLD_RANK"));
   auto mpi = syncopate::allreduce::make_mpi_collective(rank, std::atoi(std::getenv("OMPI_COMM_WORLD_SIZE")));
   exit_unless_ok(mpi.status());
-  const std::vector<double> means = measure(**mpi, options);
-  if (rank == 0) fmt::print("{}\n", fmt::join(means, " "));
+  const Seconds means = measure(**mpi, options);
+  if (rank == 0) fmt::print("{:.9f}\n", fmt::join(means, " "));
   return 0;
 }
 
 double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
+  std::ranges::sort(values);
   return values[values.size() / 2];
 }
 
-void run(int size, const Options& options) {
-  const std::vector<std::string> names{"direct shm", "ring shm", "ring tcp", "ompi shm", "ompi tcp"};
-  std::map<std::string, std::vector<std::vector<double>>> means;  // by contender: rounds of sizes
+// Medians over the rounds, by contender and size.
+using Table = std::map<std::string, Seconds>;
+
+Table run(int size, const std::vector<Contender>& contenders, const Options& options) {
+  std::map<std::string, std::vector<Seconds>> rounds;
   for (int round = 0; round < options.rounds; ++round) {
-    means["direct shm"].push_back(measure_direct(size, options));
-    means["ring shm"].push_back(measure_ring(syncopate::TransportKind::kShm, size, options));
-    means["ompi shm"].push_back(measure_mpi(false, size, options));
-    means["ring tcp"].push_back(measure_ring(syncopate::TransportKind::kTcp, size, options));
-    means["ompi tcp"].push_back(measure_mpi(true, size, options));
-  }
-  fmt::print("\n{} ranks\n{:>10}", size, "bytes");
-  for (const std::string& name : names) fmt::print("{:>14}", name + " us");
-  fmt::print("{:>16}{:>12}{:>12}\n", "busbw shm GB/s", "shm ratio", "tcp ratio");
-  for (std::size_t i = 0; i < options.sizes.size(); ++i) {
-    std::map<std::string, double> medians;
-    fmt::print("{:>10}", options.sizes[i]);
-    for (const std::string& name : names) {
-      std::vector<double> values;
-      for (const auto& round : means[name]) values.push_back(round[i]);
-      medians[name] = median(values);
-      fmt::print("{:>14.1f}", medians[name] * 1e6);
+    for (const Contender& contender : contenders) {
+      rounds[contender.text].push_back(measure(contender, size, options));
     }
-    const double busbw = 2.0 * (size - 1) / size * static_cast<double>(options.sizes[i]) / medians["direct shm"] / 1e9;
-    fmt::print("{:>16.2f}{:>11.2f}x{:>11.2f}x\n", busbw, medians["ompi shm"] / medians["direct shm"],
-               medians["ompi tcp"] / medians["ring tcp"]);
+  }
+  Table medians;
+  for (const auto& [name, measured] : rounds) {
+    for (std::size_t i = 0; i < options.sizes.size(); ++i) {
+      std::vector<double> values;
+      for (const Seconds& means : measured) values.push_back(means[i]);
+      medians[name].push_back(median(values));
+    }
+  }
+  return medians;
+}
+
+void print(int size, const std::vector<Contender>& contenders, const Table& medians, const Options& options) {
+  fmt::print("\n{} ranks, us{}\n{:>10}", size, options.fresh ? ", fresh buffers" : "", "bytes");
+  for (const Contender& contender : contenders) fmt::print("{:>26}", contender.text);
+  for (std::size_t i = 0; i < options.sizes.size(); ++i) {
+    fmt::print("\n{:>10}", options.sizes[i]);
+    for (const Contender& contender : contenders) fmt::print("{:>26.1f}", medians.at(contender.text)[i] * 1e6);
+  }
+  fmt::print("\nhow much longer the peers take\n");
+  for (const Contender& ours : contenders | std::views::filter([](const auto& c) { return !c.is_peer(); })) {
+    for (const Contender& peer : contenders) {
+      if (!peer.is_peer() || !ours.beside(peer)) continue;
+      fmt::print("{:>26} / {:<26}", peer.text, ours.text);
+      for (std::size_t i = 0; i < options.sizes.size(); ++i) {
+        fmt::print("{:>8.2f}", medians.at(peer.text)[i] / medians.at(ours.text)[i]);
+      }
+      fmt::print("\n");
+    }
   }
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app("allreduce: our ring beside Open MPI");
+  CLI::App app("allreduce: our collectives beside Open MPI and Gloo; see the head of allreduce_bench.cc");
   Options options;
   bool as_mpi_rank = false;
   app.add_option("--ranks", options.ranks, "numbers of ranks")->delimiter(',');
   app.add_option("--sizes", options.sizes, "bytes")->delimiter(',');
+  app.add_option("--contenders", options.contenders, "who takes part")->delimiter(',');
   app.add_option("--rounds", options.rounds, "turns of each contender");
   app.add_option("--seconds", options.seconds, "of each size and turn");
+  app.add_flag("--fresh", options.fresh, "each rank fills its buffer anew before each operation");
+  app.add_option("--json", options.json, "file for the medians");
   app.add_flag("--as-mpi-rank", as_mpi_rank, "what mpirun starts");
   CLI11_PARSE(app, argc, argv);
   if (as_mpi_rank) return run_as_mpi_rank(options);
-  for (int size : options.ranks) run(size, options);
+  std::vector<Contender> contenders;
+  for (const std::string& text : options.contenders) {
+    const Contender contender(text);
+    if (contender.name == "gloo" && (options.fresh || !std::filesystem::exists(gloo_program()))) {
+      fmt::print("{} is left out: {}\n", text, options.fresh ? "it knows no --fresh" : "libgloo-dev was not installed");
+    } else {
+      contenders.push_back(contender);
+    }
+  }
+  nlohmann::json kept{{"sizes", options.sizes}, {"unit", "seconds"}, {"fresh", options.fresh}};
+  for (int size : options.ranks) {
+    const Table medians = run(size, contenders, options);
+    print(size, contenders, medians, options);
+    kept["medians"][fmt::format("{} ranks", size)] = medians;
+  }
+  if (!options.json.empty()) std::ofstream(options.json) << kept.dump(1) << '\n';
 }
