@@ -93,7 +93,7 @@ class DirectCollective final : public Collective {
     return sum(all_, buffer, deadline).in("all_reduce");
   }
 
-  Status reduce_pair(std::span<float> buffer, int partner, TimePoint deadline) {
+  Status reduce_pair(std::span<float> buffer, int partner, TimePoint deadline) override {
     return sum(pairs_[static_cast<std::size_t>(partner)], buffer, deadline).in("reduce_pair");
   }
 
@@ -106,7 +106,7 @@ class DirectCollective final : public Collective {
   }
 
   void interrupt() override { waiter_.interrupt(); }
-  int waiting_for() const { return waiting_for_.load(std::memory_order_relaxed); }
+  int waiting_for() const override { return waiting_for_.load(std::memory_order_relaxed); }
   TransportCounters counters() const override { return counters_; }
 
  private:

@@ -78,6 +78,23 @@ TEST(DirectCollective, CountsWhatAnAllreduceMustMove) {
   });
 }
 
+TEST(DirectCollective, SumsPairsWhileOthersDoOtherThings) {
+  with_direct(5, [](Collective& direct) {
+    Result<std::span<float>> buffer = direct.allocate(5000);
+    ASSERT_TRUE(buffer.ok());
+    // Rank 4 stays alone; in the second round everybody has another partner.
+    for (const std::vector<int>& partners : {std::vector{1, 0, 3, 2, 4}, std::vector{3, 2, 1, 0, 4}}) {
+      std::ranges::fill(*buffer, static_cast<float>(direct.rank() + 1));
+      const int partner = partners[static_cast<std::size_t>(direct.rank())];
+      if (partner == direct.rank()) continue;
+      const Status status = direct.reduce_pair(*buffer, partner, soon());
+      ASSERT_TRUE(status.ok()) << status.message();
+      for (float value : *buffer) ASSERT_EQ(value, static_cast<float>(direct.rank() + partner + 2));
+    }
+    ASSERT_TRUE(direct.barrier(soon()).ok());
+  });
+}
+
 TEST(DirectCollective, BroadcastsFromAnyRoot) {
   with_direct(5, [](Collective& direct) {
     Result<std::span<float>> buffer = direct.allocate(3000);

@@ -1,7 +1,7 @@
 // Allreduce of float32 in place, by size and number of ranks: our collectives and their peers, interleaved in one run.
 //
 //   allreduce_bench [--ranks=2,4] [--rounds=5] [--seconds=0.1] [--sizes=4096,65536,1048576,4194304,16777216,67108864]
-//                   [--contenders=direct/shm,ring/shm,ompi/shm,...] [--fresh] [--json=FILE]
+//                   [--contenders=direct/shm,ring/shm,ompi/shm,...] [--segment-bytes=N] [--fresh] [--json=FILE]
 //
 // Ranks are processes. In each round every contender has its turn, so that a slow spell of the machine falls on all;
 // shown are medians over the rounds of the mean time of one operation, in microseconds, and, for each of ours, how much
@@ -30,10 +30,10 @@
 #include <nlohmann/json.hpp>
 #include <ranges>
 
-#include "allreduce/collective.h"
 #include "allreduce/direct_collective.h"
 #include "allreduce/mpi_collective.h"
 #include "allreduce/rank_order_sum.h"
+#include "allreduce/schedule_collective.h"
 #include "common/transport/make_transport.h"
 #include "tests/support/forked_ranks.h"
 
@@ -54,6 +54,7 @@ struct Options {
                                       "auto/sockets", "ring/sockets", "ompi/tcp", "gloo/tcp"};
   int rounds = 5;
   double seconds = 0.1;
+  std::size_t segment_bytes = 0;  // of schedules; 0: uncut
   bool fresh = false;
   std::string json;  // a file; empty: none
 };
@@ -131,7 +132,11 @@ Seconds measure_ours(const std::string& schedule, const std::string& wire, int s
     exit_unless_ok(kind.status());
     auto transport = syncopate::make_transport(*kind, endpoint, rendezvous, soon());
     exit_unless_ok(transport.status());
-    return measure(*syncopate::allreduce::make_ring_collective(**transport), options);
+    const auto algorithm = syncopate::allreduce::parse_schedule_kind(schedule);
+    exit_unless_ok(algorithm.status());
+    return measure(*syncopate::allreduce::make_schedule_collective(
+                       **transport, {.kind = *algorithm, .segment_bytes = options.segment_bytes}),
+                   options);
   })[0];
 }
 
@@ -308,6 +313,7 @@ int main(int argc, char** argv) {
   app.add_option("--contenders", options.contenders, "who takes part")->delimiter(',');
   app.add_option("--rounds", options.rounds, "turns of each contender");
   app.add_option("--seconds", options.seconds, "of each size and turn");
+  app.add_option("--segment-bytes", options.segment_bytes, "parts of our schedules are no larger; 0: uncut");
   app.add_flag("--fresh", options.fresh, "each rank fills its buffer anew before each operation");
   app.add_option("--json", options.json, "file for the medians");
   app.add_flag("--as-mpi-rank", as_mpi_rank, "what mpirun starts");
