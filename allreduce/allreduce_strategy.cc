@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "allreduce/communication_thread.h"
+#include "allreduce/same_layout.h"
 
 namespace syncopate::allreduce {
 namespace {
@@ -34,7 +35,7 @@ class AllReduceStrategy final : public SyncStrategy {
   }
 
   Result<std::vector<Range>> join() override {
-    SYNCOPATE_RETURN_IF_ERROR(prove_same_layout());
+    SYNCOPATE_RETURN_IF_ERROR(prove_same_layout(collective_, layout_, deadline()));
     SYNCOPATE_RETURN_IF_ERROR(collective_.broadcast(arenas_.weights, 0, deadline()));
     buckets_ = buckets_in_backward_order(layout_, options_.bucket_bytes);
     work_.resize(buckets_.size());
@@ -47,10 +48,13 @@ class AllReduceStrategy final : public SyncStrategy {
   }
 
   void gradient_ready(std::size_t bucket) override {
-    last_ticket_ = thread_.submit([this, bucket] { reduce(bucket); });
+    if (options_.overlap) submit(bucket);
   }
 
   Result<SyncStats> finish_step() override {
+    if (!options_.overlap) {
+      for (std::size_t bucket = 0; bucket < buckets_.size(); ++bucket) submit(bucket);
+    }
     SyncStats stats;
     const UpdateStep update{.learning_rate = static_cast<float>(step_.learning_rate),
                             .gradient_scale = 1.0f / static_cast<float>(collective_.size()),
@@ -81,6 +85,10 @@ class AllReduceStrategy final : public SyncStrategy {
  private:
   TimePoint deadline() const { return clock_.now() + options_.timeout; }
 
+  void submit(std::size_t bucket) {
+    last_ticket_ = thread_.submit([this, bucket] { reduce(bucket); });
+  }
+
   void reduce(std::size_t bucket) {
     BucketWork& work = work_[bucket];
     work.begin = clock_.now();
@@ -88,33 +96,6 @@ class AllReduceStrategy final : public SyncStrategy {
     if (failure_.ok())
       work.status = failure_ = collective_.all_reduce(slice(arenas_.gradients, buckets_[bucket]), deadline());
     work.end = clock_.now();
-  }
-
-  // Each rank writes its layout's hash, in pieces that a float holds exactly, to its own place of a buffer that is zero
-  // elsewhere; the sum over all ranks shows everybody every hash.
-  Status prove_same_layout() {
-    constexpr std::size_t kPieces = 4;
-    const auto size = static_cast<std::size_t>(collective_.size());
-    Result<std::span<float>> hashes = collective_.allocate(kPieces * size);
-    if (!hashes.ok()) return hashes.status();
-    const std::uint64_t own = layout_.hash();
-    for (std::size_t piece = 0; piece < kPieces; ++piece) {
-      (*hashes)[kPieces * static_cast<std::size_t>(collective_.rank()) + piece] =
-          static_cast<float>((own >> (16 * piece)) & 0xFFFF);
-    }
-    SYNCOPATE_RETURN_IF_ERROR(collective_.all_reduce(*hashes, deadline()));
-    for (std::size_t rank = 0; rank < size; ++rank) {
-      std::uint64_t hash = 0;
-      for (std::size_t piece = 0; piece < kPieces; ++piece) {
-        hash |= static_cast<std::uint64_t>((*hashes)[kPieces * rank + piece]) << (16 * piece);
-      }
-      if (hash == own) continue;
-      return Status(
-          Code::kInvalidArgument,
-          fmt::format("rank {} has layout {:016x}, rank {} has {:016x}: all replicas must train the same model", rank,
-                      hash, collective_.rank(), own));
-    }
-    return Status();
   }
 
   Collective& collective_;

@@ -1,5 +1,5 @@
-// AllReduceStrategy: synchronous data parallelism. Gradients are summed over all workers bucket by bucket while
-// backward still runs; every worker then applies the same update with the mean.
+// AllReduceStrategy: synchronous data parallelism. Gradients are summed over all workers bucket by bucket, while
+// backward still runs unless that is not wanted; every worker then applies the same update with the mean.
 #pragma once
 
 #include <memory>
@@ -13,6 +13,8 @@ namespace syncopate::allreduce {
 struct AllReduceOptions {
   OptimizerConfig optimizer;
   std::size_t bucket_bytes = 1 << 20;
+  // False: nothing is sent before backward has ended. The sums are the same; how much overlap gains is then to be seen.
+  bool overlap = true;
   Duration timeout = std::chrono::seconds(30);  // of every wait
 };
 

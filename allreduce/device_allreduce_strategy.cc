@@ -61,10 +61,15 @@ Status DeviceAllReduceStrategy::prepare() {
 }
 
 void DeviceAllReduceStrategy::gradient_ready(std::size_t index) {
-  if (!failure_.ok()) return;
   const Bucket& bucket = buckets_[index];
   device_.compute().record(*bucket.ready);
-  communication_->wait_for(*bucket.ready);
+  if (options_.overlap) reduce(index, *bucket.ready);
+}
+
+void DeviceAllReduceStrategy::reduce(std::size_t index, const Event& gradients) {
+  if (!failure_.ok()) return;
+  const Bucket& bucket = buckets_[index];
+  communication_->wait_for(gradients);
   communication_->record(*bucket.begin);
   failure_ = collective_.all_reduce_mean(slice(arenas_.gradients, bucket.range), *communication_)
                  .in(fmt::format("step {}, bucket {}", step_.step, index));
@@ -72,6 +77,9 @@ void DeviceAllReduceStrategy::gradient_ready(std::size_t index) {
 }
 
 Result<SyncStats> DeviceAllReduceStrategy::finish_step() {
+  if (!options_.overlap) {
+    for (std::size_t index = 0; index < buckets_.size(); ++index) reduce(index, *buckets_.back().ready);
+  }
   SYNCOPATE_RETURN_IF_ERROR(failure_);
   const UpdateStep update{static_cast<float>(step_.learning_rate), 1.0f, step_.step + 1};
   Stream& compute = device_.compute();

@@ -1,8 +1,8 @@
 // DeviceAllReduceStrategy: synchronous data parallelism on devices.
 //
 // As soon as backward has finished a bucket, its mean over all workers is given to a stream of its own, behind an
-// event, while backward goes on; the update of a bucket follows its mean. The host gives the work and waits for its end
-// once a step.
+// event, while backward goes on (or, where they are not to overlap, behind the end of backward); the update of a bucket
+// follows its mean. The host gives the work and waits for its end once a step.
 #pragma once
 
 #include <memory>
@@ -18,6 +18,7 @@ namespace syncopate::allreduce {
 struct DeviceAllReduceOptions {
   OptimizerConfig optimizer;
   std::size_t bucket_bytes = 1024 * 1024;
+  bool overlap = true;                          // as AllReduceOptions::overlap
   Duration timeout = std::chrono::seconds(30);  // of join, and of each step
 };
 
@@ -51,6 +52,8 @@ class DeviceAllReduceStrategy final : public SyncStrategy {
   TimePoint deadline() const { return clock_.now() + options_.timeout; }
   Status prove_same_layout();
   Status prepare();
+  // Gives the bucket's mean to the communication stream, behind the event `gradients`.
+  void reduce(std::size_t index, const Event& gradients);
   SyncStats stats() const;
 
   DeviceCollective& collective_;

@@ -6,6 +6,7 @@ namespace {
 
 using option_kinds::choice;
 using option_kinds::number;
+using option_kinds::on_or_off;
 using option_kinds::only;
 
 using C = RunConfig;
@@ -25,13 +26,19 @@ void add_allreduce_options(std::vector<OptionSpec>& table) {
                   &C::collective, "collective",
                   {CollectiveKind::kAuto, CollectiveKind::kRing, CollectiveKind::kMpi, CollectiveKind::kNccl}),
            "--mode=allreduce", is_allreduce));
+  table.push_back(only(number({.group = group,
+                               .name = "bucket-bytes",
+                               .placeholder = "BYTES",
+                               .sentence = "Gradients are sent in buckets of about this size.",
+                               .unit = "bytes"},
+                              &C::bucket_bytes, "bucket size", std::int64_t{1024}, std::int64_t{1} << 30),
+                       "--mode=allreduce", is_allreduce));
   table.push_back(
-      only(number({.group = group,
-                   .name = "bucket-bytes",
-                   .placeholder = "BYTES",
-                   .sentence = "Gradients are sent in buckets of about this size, while backward still runs.",
-                   .unit = "bytes"},
-                  &C::bucket_bytes, "bucket size", std::int64_t{1024}, std::int64_t{1} << 30),
+      only(on_or_off({.group = group,
+                      .name = "overlap",
+                      .placeholder = "HOW",
+                      .sentence = "Whether buckets are sent while backward still runs; off shows what that gains."},
+                     &C::overlap, "overlap"),
            "--mode=allreduce", is_allreduce));
 }
 

@@ -89,6 +89,21 @@ inline OptionSpec flag(OptionSpec option, bool RunConfig::*field) {
   return option;
 }
 
+// A switch that says which way it stands.
+inline OptionSpec on_or_off(OptionSpec option, bool RunConfig::*field, const std::string& noun) {
+  const auto name_of = [](bool on) { return std::string(on ? "on" : "off"); };
+  option.is_text = true;
+  option.range = "on or off";
+  option.usual = name_of(RunConfig().*field);
+  option.set = [option, field, noun](RunConfig& config, const std::string& value) -> Status {
+    if (value != "on" && value != "off") return wrong(option, value, noun);
+    config.*field = value == "on";
+    return {};
+  };
+  option.get = [field, name_of](const RunConfig& config) { return name_of(config.*field); };
+  return option;
+}
+
 // A text; where `allowed` is not empty, one of these.
 inline OptionSpec text(OptionSpec option, std::string RunConfig::*field, const std::string& noun,
                        std::vector<std::string> allowed = {}) {

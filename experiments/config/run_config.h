@@ -73,6 +73,7 @@ struct RunConfig {
   // Allreduce
   CollectiveKind collective = CollectiveKind::kAuto;
   std::int64_t bucket_bytes = 1024 * 1024;
+  bool overlap = true;
 
   // Model and data
   std::string model = "mlp";

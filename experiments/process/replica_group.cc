@@ -85,6 +85,7 @@ Status ReplicaGroup::connect_allreduce(const RoleContext& context, const Clock& 
   }
   const allreduce::AllReduceOptions options{.optimizer = optimizer_of(config),
                                             .bucket_bytes = static_cast<std::size_t>(config.bucket_bytes),
+                                            .overlap = config.overlap,
                                             .timeout = timeout_of(config)};
   strategy_ = allreduce::make_allreduce_strategy(*collective_, options, clock);
   return {};
@@ -98,6 +99,7 @@ Status ReplicaGroup::connect_nccl(const RoleContext& context, Device& device, co
   device_collective_ = std::move(*collective);
   const allreduce::DeviceAllReduceOptions options{.optimizer = optimizer_of(config),
                                                   .bucket_bytes = static_cast<std::size_t>(config.bucket_bytes),
+                                                  .overlap = config.overlap,
                                                   .timeout = timeout_of(config)};
   strategy_ = std::make_unique<allreduce::DeviceAllReduceStrategy>(*device_collective_, device, context.control,
                                                                    options, clock);

@@ -154,6 +154,11 @@ RunReport make_report(std::span<const WorkerSteps> workers, std::span<const Eval
   return report;
 }
 
+std::optional<double> hidden_part(const RunReport& report) {
+  if (report.communication_ms <= 0) return std::nullopt;
+  return report.hidden_communication_ms / report.communication_ms;
+}
+
 const RunReport& middle_report(std::span<const RunReport> reports) {
   assert(!reports.empty());
   std::vector<const RunReport*> ascending;

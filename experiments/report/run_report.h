@@ -96,6 +96,9 @@ struct ReportOptions {
 RunReport make_report(std::span<const WorkerSteps> workers, std::span<const EvalRecord> evals,
                       const ReportOptions& options);
 
+// The part of the communication that compute covered: 0 to 1; empty where there was none.
+std::optional<double> hidden_part(const RunReport& report);
+
 // The report whose throughput is the median of `reports` (the lower one of an even number), as the one whose step
 // split stands for all. `reports` is not empty.
 const RunReport& middle_report(std::span<const RunReport> reports);

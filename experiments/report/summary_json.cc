@@ -75,6 +75,7 @@ Json report_json(const RunReport& report) {
           {"step_ms_median", report.step_ms_median},
           {"step_ms_p95", report.step_ms_p95},
           {"step_split_ms", split_json(report)},
+          {"hidden_part", or_null(hidden_part(report))},
           {"stragglers", stragglers_json(report)},
           {"bytes_out_per_step", report.bytes_out_per_step},
           {"bytes_in_per_step", report.bytes_in_per_step},

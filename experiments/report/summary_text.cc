@@ -56,8 +56,9 @@ std::string split_lines(const RunReport& report) {
 
 std::string communication_lines(const RunReport& report) {
   return line("communication",
-              fmt::format("{} ms a step, {} ms of it hidden under compute", format_ms(report.communication_ms),
-                          format_ms(report.hidden_communication_ms))) +
+              fmt::format("{} ms a step, {} ms of it hidden under compute ({:.1f} %)",
+                          format_ms(report.communication_ms), format_ms(report.hidden_communication_ms),
+                          100 * hidden_part(report).value_or(0))) +
          line("bytes", fmt::format("{} out, {} in, a step and worker", format_bytes(report.bytes_out_per_step),
                                    format_bytes(report.bytes_in_per_step)));
 }

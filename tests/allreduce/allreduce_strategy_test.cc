@@ -22,21 +22,32 @@ ParamLayout layout_of(std::int64_t last) {
   return layout;
 }
 
-// Runs body(strategy, rank) on every rank, with buckets so small that each tensor has its own.
-void with_strategies(int size, const std::function<void(SyncStrategy&, int)>& body) {
+// Buckets so small that each tensor has its own.
+AllReduceOptions options_with(bool overlap) {
+  return {.optimizer = {.kind = OptimizerKind::kSgd},
+          .bucket_bytes = 64,
+          .overlap = overlap,
+          .timeout = std::chrono::seconds(60)};
+}
+
+// Runs body(strategy, rank) on every rank.
+void with_strategies(int size, const AllReduceOptions& options, const std::function<void(SyncStrategy&, int)>& body) {
   auto group = connect_group("inproc", size);
   const SteadyClock clock;
   run_ranks(size, [&](int rank) {
     const auto ring = make_schedule_collective(*group[static_cast<std::size_t>(rank)]);
-    const auto strategy = make_allreduce_strategy(
-        *ring, {.optimizer = {.kind = OptimizerKind::kSgd}, .bucket_bytes = 64, .timeout = std::chrono::seconds(60)},
-        clock);
+    const auto strategy = make_allreduce_strategy(*ring, options, clock);
     body(*strategy, rank);
   });
 }
 
-TEST(AllReduceStrategy, AppliesTheMeanOfAllGradientsToTheChiefsWeights) {
-  with_strategies(3, [](SyncStrategy& strategy, int rank) {
+class OverlapOnAndOff : public testing::TestWithParam<bool> {};
+
+INSTANTIATE_TEST_SUITE_P(AllReduceStrategy, OverlapOnAndOff, testing::Bool(),
+                         [](const auto& tested) { return tested.param ? "on" : "off"; });
+
+TEST_P(OverlapOnAndOff, AppliesTheMeanOfAllGradientsToTheChiefsWeights) {
+  with_strategies(3, options_with(GetParam()), [](SyncStrategy& strategy, int rank) {
     const ParamLayout layout = layout_of(40);
     Result<ParamArenas> arenas = strategy.allocate(layout);
     ASSERT_TRUE(arenas.ok());
@@ -62,7 +73,7 @@ TEST(AllReduceStrategy, AppliesTheMeanOfAllGradientsToTheChiefsWeights) {
 }
 
 TEST(AllReduceStrategy, RefusesReplicasOfAnotherModelAndNamesThem) {
-  with_strategies(2, [](SyncStrategy& strategy, int rank) {
+  with_strategies(2, options_with(true), [](SyncStrategy& strategy, int rank) {
     ASSERT_TRUE(strategy.allocate(layout_of(rank == 0 ? 40 : 41)).ok());
     const Status status = strategy.join().status();
     EXPECT_EQ(status.code(), Code::kInvalidArgument);

@@ -37,6 +37,8 @@ class DrivenTime final : public Clock {
   }
   void reduce_next() {
     std::unique_lock lock(mutex_);
+    begun_ = true;
+    changed_.notify_all();
     changed_.wait(lock, [&] { return allowed_ > reduced_; });
     now_ += kOfEachBucket[reduced_++];
     changed_.notify_all();
@@ -44,6 +46,11 @@ class DrivenTime final : public Clock {
   void wait_until_all_are_reduced() {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [&] { return reduced_ == std::size(kOfEachBucket); });
+  }
+  // Whether the first bucket is begun within a time that is long for that, and short for a test.
+  bool is_begun_soon() {
+    std::unique_lock lock(mutex_);
+    return changed_.wait_for(lock, 50ms, [&] { return begun_; });
   }
 
  private:
@@ -58,6 +65,7 @@ class DrivenTime final : public Clock {
   mutable std::condition_variable changed_;
   mutable bool allow_next_when_read_ = false;
   mutable std::size_t allowed_ = 0;
+  bool begun_ = false;
   std::size_t reduced_ = 0;
   TimePoint now_{};
 };
@@ -90,7 +98,8 @@ class DrivenCollective final : public Collective {
 
 class CommunicationTime : public testing::Test {
  protected:
-  CommunicationTime() {
+  void begin(bool overlap) {
+    strategy_ = make_allreduce_strategy(collective_, {.bucket_bytes = 64, .overlap = overlap}, time_);
     ParamLayout layout;
     for (const char* tensor : {"first", "second", "third"}) layout.add(tensor, {100});
     EXPECT_TRUE(strategy_->allocate(layout).ok());
@@ -101,13 +110,23 @@ class CommunicationTime : public testing::Test {
   void hand_over_all_buckets() {
     for (std::size_t bucket = 0; bucket < std::size(kOfEachBucket); ++bucket) strategy_->gradient_ready(bucket);
   }
+  // Ends the step, in which each bucket is reduced once it is waited for.
+  void expect_all_exposed() {
+    strategy_->on_weights([this](Range) { time_.allow_next_when_the_compute_thread_reads_the_clock(); });
+    time_.allow_next_when_the_compute_thread_reads_the_clock();
+    const Result<SyncStats> stats = strategy_->finish_step();
+    ASSERT_TRUE(stats.ok());
+    EXPECT_EQ(stats->communication, kOfAll);
+    EXPECT_EQ(stats->exposed_wait, kOfAll);
+  }
 
   DrivenTime time_;
   DrivenCollective collective_{time_};
-  std::unique_ptr<SyncStrategy> strategy_ = make_allreduce_strategy(collective_, {.bucket_bytes = 64}, time_);
+  std::unique_ptr<SyncStrategy> strategy_;
 };
 
 TEST_F(CommunicationTime, IsThatOfAllBucketsAndHiddenWhereAllAreReducedBeforeTheStepEnds) {
+  begin(true);
   time_.allow_all();
   hand_over_all_buckets();
   time_.wait_until_all_are_reduced();
@@ -118,13 +137,16 @@ TEST_F(CommunicationTime, IsThatOfAllBucketsAndHiddenWhereAllAreReducedBeforeThe
 }
 
 TEST_F(CommunicationTime, IsExposedForAllBucketsWhereNoneIsReducedBeforeItIsWaitedFor) {
+  begin(true);
   hand_over_all_buckets();
-  strategy_->on_weights([this](Range) { time_.allow_next_when_the_compute_thread_reads_the_clock(); });
-  time_.allow_next_when_the_compute_thread_reads_the_clock();
-  const Result<SyncStats> stats = strategy_->finish_step();
-  ASSERT_TRUE(stats.ok());
-  EXPECT_EQ(stats->communication, kOfAll);
-  EXPECT_EQ(stats->exposed_wait, kOfAll);
+  expect_all_exposed();
+}
+
+TEST_F(CommunicationTime, IsExposedForAllBucketsWithoutOverlap) {
+  begin(false);
+  hand_over_all_buckets();
+  EXPECT_FALSE(time_.is_begun_soon()) << "before backward had ended";
+  expect_all_exposed();
 }
 
 }  // namespace

@@ -27,6 +27,7 @@ class WithAConstantPeer final : public DeviceCollective {
   const char* name() const override { return "constant"; }
   std::string description() const override { return "a constant peer"; }
   Status all_reduce_mean(std::span<float> buffer, Stream& stream) override {
+    ++means;
     if (!failure.ok()) return failure;
     device_.give(stream, [buffer] {
       for (float& value : buffer) value = (value + 4) / 2;
@@ -41,6 +42,7 @@ class WithAConstantPeer final : public DeviceCollective {
   Status wait(const Event& event, TimePoint deadline) override { return device_.wait(event, deadline); }
   void interrupt() override {}
 
+  int means = 0;  // that were given
   Status failure;
 
  private:
@@ -59,9 +61,10 @@ class Meeting final : public Rendezvous {
 
 class DeviceAllReduceTest : public testing::Test {
  protected:
-  std::unique_ptr<SyncStrategy> make(ShadowDevice& device, std::size_t bucket_bytes) {
+  std::unique_ptr<SyncStrategy> make(ShadowDevice& device, std::size_t bucket_bytes, bool overlap = true) {
     collective_ = std::make_unique<WithAConstantPeer>(device);
-    const DeviceAllReduceOptions options{.optimizer = kAdam, .bucket_bytes = bucket_bytes, .timeout = kTimeout};
+    const DeviceAllReduceOptions options{
+        .optimizer = kAdam, .bucket_bytes = bucket_bytes, .overlap = overlap, .timeout = kTimeout};
     return std::make_unique<DeviceAllReduceStrategy>(*collective_, device, meeting_, options, clock_);
   }
 
@@ -80,7 +83,7 @@ TEST_F(DeviceAllReduceTest, UpdatesWithTheMeanInWhateverOrderTheDeviceWorks) {
   for (std::size_t bucket_bytes : {1, 128, 4096}) {
     for (std::uint64_t seed = 0; seed < 20; ++seed) {
       ShadowDevice device(seed);
-      const auto strategy = make(device, bucket_bytes);
+      const auto strategy = make(device, bucket_bytes, seed % 2 == 0);
       const std::vector<float> weights = train_on_device(*strategy, device, 5);
       ASSERT_EQ(weights.size(), expected.size());
       for (const TensorSpec& tensor : layout.tensors()) {  // the peer's padding is no zero
@@ -105,6 +108,20 @@ TEST_F(DeviceAllReduceTest, TellsTheTimesOfTheDeviceAndTheBytesOfARing) {
   EXPECT_GT(stats->communication, Duration::zero());
   EXPECT_GT(stats->optimizer, Duration::zero());
   EXPECT_EQ(stats->bytes_out, static_cast<std::int64_t>(small_layout().size() * sizeof(float)));  // 2·(2-1)/2
+}
+
+TEST_F(DeviceAllReduceTest, GivesNoMeanBeforeBackwardHasEndedWithoutOverlap) {
+  for (const bool overlap : {true, false}) {
+    ShadowDevice device;
+    const auto strategy = make(device, 1, overlap);
+    ASSERT_TRUE(strategy->allocate(small_layout()).ok());
+    ASSERT_EQ(strategy->join()->size(), 3u);
+    strategy->begin_step({0, 0.1});
+    for (std::size_t bucket = 0; bucket < 3; ++bucket) strategy->gradient_ready(bucket);
+    EXPECT_EQ(collective_->means, overlap ? 3 : 0);
+    ASSERT_TRUE(strategy->finish_step().ok());
+    EXPECT_EQ(collective_->means, 3);
+  }
 }
 
 TEST_F(DeviceAllReduceTest, RefusesToTrainWithARankOfAnotherLayout) {

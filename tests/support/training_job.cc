@@ -106,7 +106,8 @@ std::vector<float> train_allreduce(const TrainingJob& job) {
     const auto at = static_cast<std::size_t>(rank);
     const auto ring = allreduce::make_schedule_collective(*endpoints[at]);
     const auto strategy = allreduce::make_allreduce_strategy(
-        *ring, {.optimizer = job.optimizer, .bucket_bytes = kBucketBytes, .timeout = kTimeout}, clock);
+        *ring, {.optimizer = job.optimizer, .bucket_bytes = kBucketBytes, .overlap = job.overlap, .timeout = kTimeout},
+        clock);
     weights[at] = train_worker(job, rank, *strategy);
   });
   return first_of_equals(weights, job.workers);

@@ -20,6 +20,7 @@ struct TrainingJob {
   int workers = 1;
   int batch_size = 8;  // of one worker
   std::string wire = "shm";
+  bool overlap = true;  // allreduce only
 };
 
 // The final weights of worker 0; the others' are expected to be the same, bit by bit.

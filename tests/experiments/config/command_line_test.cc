@@ -93,6 +93,8 @@ TEST(CommandLine, RefusesCombinationsThatCannotWork) {
   EXPECT_THAT(refusal({"--straggler="}), StartsWith("--straggler: needs a value"));
   EXPECT_THAT(refusal({"--mode=allreduce", "--chunk-bytes=65536"}), HasSubstr("only with --mode=ps"));
   EXPECT_THAT(refusal({"--mode=ps", "--collective=ring"}), HasSubstr("only with --mode=allreduce"));
+  EXPECT_THAT(refusal({"--mode=ps", "--overlap=off"}), HasSubstr("only with --mode=allreduce"));
+  EXPECT_EQ(refusal({"--mode=allreduce", "--overlap=no"}), "--overlap=no: overlap must be on or off");
   EXPECT_THAT(refusal({"--transport=tcp"}), HasSubstr("only with --mode=ps or --collective=ring"));
   EXPECT_THAT(refusal({"--mode=ps", "--connections=2"}), HasSubstr("only with --transport=ipc or --transport=tcp"));
   EXPECT_EQ(refusal({"--mode=ps", "--transport=tcp", "--connections=17"}),

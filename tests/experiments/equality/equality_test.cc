@@ -108,7 +108,11 @@ TEST_P(Equality, WithWorkersInTurnsIsExactAtTheUsualRate) {
   for (int servers = 1; servers <= 3; ++servers) {
     EXPECT_TRUE(train_ps_sync(job, servers) == by_rank) << servers << " servers";
   }
-  EXPECT_TRUE(train_allreduce(job) == train_in_turns(job, SumOrder::kAroundRing));
+  const std::vector<float> around_ring = train_in_turns(job, SumOrder::kAroundRing);
+  EXPECT_TRUE(train_allreduce(job) == around_ring);
+  TrainingJob without_overlap = job;
+  without_overlap.overlap = false;
+  EXPECT_TRUE(train_allreduce(without_overlap) == around_ring);
 }
 
 // What the tolerance is worth: batches of one sample more, which are other batches, are well beyond it.

@@ -130,6 +130,18 @@ TEST(RunReport, SplitsTheStepIntoPartsThatSumToIt) {
   EXPECT_EQ(report.split_ms.other, 16 - 1 - 2 - 4 - 4 - 1);
   EXPECT_EQ(report.communication_ms, 4);
   EXPECT_EQ(report.hidden_communication_ms, 2);
+  EXPECT_EQ(hidden_part(report), 0.5);
+}
+
+TEST(RunReport, HidesNoCommunicationThatTheComputeThreadStoodWaitingFor) {
+  std::array workers = {steady(0, milliseconds(0), milliseconds(16), 3, 1)};
+  for (StepRecord& step : workers[0].steps) {
+    step.sync.communication = milliseconds(5);
+    step.sync.exposed_wait = milliseconds(5 + step.step);
+  }
+  EXPECT_EQ(hidden_part(make_report(workers, {}, {})), 0);
+  for (StepRecord& step : workers[0].steps) step.sync.communication = {};
+  EXPECT_EQ(hidden_part(make_report(workers, {}, {})), std::nullopt);
 }
 
 TEST(RunReport, LeavesWarmUpOutOfBytesAndStaleness) {

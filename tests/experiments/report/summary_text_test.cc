@@ -70,7 +70,7 @@ TEST(Summary, ShowsEveryFigureOfAParameterServerRun) {
             "    wait             0.500 ms  25.0 %\n"
             "    optimizer        0.000 ms   0.0 %\n"
             "    other            0.200 ms  10.0 %\n"
-            "  communication     1.20 ms a step, 0.700 ms of it hidden under compute\n"
+            "  communication     1.20 ms a step, 0.700 ms of it hidden under compute (58.3 %)\n"
             "  bytes             1.08 MB out, 1.08 MB in, a step and worker\n"
             "  staleness         2.50 mean, 4.0 p95, 7 max updates\n"
             "  training loss     0.0500\n"
