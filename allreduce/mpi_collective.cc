@@ -45,6 +45,22 @@ class MpiCollective final : public Collective {
   }
   Status barrier(TimePoint) override { return check(MPI_Barrier(MPI_COMM_WORLD), "MPI_Barrier"); }
 
+  Status reduce_pair(std::span<float> buffer, int partner, TimePoint) override {
+    if (partner < 0 || partner >= size_ || partner == rank_) {
+      return Status(Code::kInvalidArgument,
+                    fmt::format("reduce_pair of rank {} with rank {}: the partner must be another of {} ranks", rank_,
+                                partner, size_));
+    }
+    const auto length = static_cast<int>(buffer.size());
+    partners_.resize(buffer.size());
+    count(static_cast<std::int64_t>(buffer.size_bytes()));
+    SYNCOPATE_RETURN_IF_ERROR(check(MPI_Sendrecv(buffer.data(), length, MPI_FLOAT, partner, 0, partners_.data(), length,
+                                                 MPI_FLOAT, partner, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE),
+                                    "MPI_Sendrecv"));
+    for (std::size_t i = 0; i < buffer.size(); ++i) buffer[i] += partners_[i];
+    return Status();
+  }
+
   void interrupt() override {}
 
   // MPI does not say what it sends: this is what an allreduce must at least (2·(n-1)/n of the buffer each way).
@@ -59,6 +75,7 @@ class MpiCollective final : public Collective {
   const int rank_;
   const int size_;
   std::vector<AlignedBuffer> memory_;
+  std::vector<float> partners_;  // what a pair's other rank has sent
   TransportCounters counters_;
 };
 

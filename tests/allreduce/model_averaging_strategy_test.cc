@@ -5,6 +5,7 @@
 
 #include <functional>
 
+#include "allreduce/schedule_collective.h"
 #include "tests/support/cluster.h"
 
 namespace syncopate::allreduce {
@@ -68,7 +69,7 @@ std::vector<Weights> train(const std::string& wire, int size, std::int64_t steps
   const SteadyClock clock;
   std::vector<Weights> final_weights(endpoints.size());
   run_ranks(size, [&](int rank) {
-    const auto ring = make_ring_collective(*endpoints[static_cast<std::size_t>(rank)]);
+    const auto ring = make_schedule_collective(*endpoints[static_cast<std::size_t>(rank)]);
     ModelAveragingStrategy strategy(*ring, options, clock);
     const Result<ParamArenas> arenas = strategy.allocate(layout_with(9));
     ASSERT_TRUE(arenas.ok()) << arenas.status().message();
@@ -130,7 +131,7 @@ TEST(ModelAveraging, RefusesReplicasOfAnotherModel) {
   const auto endpoints = connect_group("inproc", 2);
   const SteadyClock clock;
   run_ranks(2, [&](int rank) {
-    const auto ring = make_ring_collective(*endpoints[static_cast<std::size_t>(rank)]);
+    const auto ring = make_schedule_collective(*endpoints[static_cast<std::size_t>(rank)]);
     ModelAveragingStrategy strategy(*ring, {.timeout = kTimeout}, clock);
     ASSERT_TRUE(strategy.allocate(layout_with(9 + rank)).ok());
     EXPECT_EQ(strategy.join().status().code(), Code::kInvalidArgument);
@@ -141,7 +142,7 @@ TEST(ModelAveraging, NamesTheStepAndTheRankThatItWaitedForInVain) {
   const auto endpoints = connect_group("inproc", 2);
   const SteadyClock clock;
   run_ranks(2, [&](int rank) {
-    const auto ring = make_ring_collective(*endpoints[static_cast<std::size_t>(rank)]);
+    const auto ring = make_schedule_collective(*endpoints[static_cast<std::size_t>(rank)]);
     ModelAveragingStrategy strategy(*ring, {.period = 2, .timeout = std::chrono::seconds(2)}, clock);
     ASSERT_TRUE(strategy.allocate(layout_with(9)).ok());
     ASSERT_TRUE(strategy.join().ok());
