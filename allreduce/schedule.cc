@@ -37,7 +37,7 @@ Result<ScheduleKind> parse_schedule_kind(std::string_view text) {
 }
 
 Schedule all_reduce_schedule(ScheduleKind kind, int rank, int size, std::size_t length, std::size_t segment,
-                             const RanksByHost&) {
+                             const RanksByHost& hosts) {
   switch (kind) {
     case ScheduleKind::kRing:
       return ring_all_reduce(rank, size, length, segment);
@@ -46,10 +46,14 @@ Schedule all_reduce_schedule(ScheduleKind kind, int rank, int size, std::size_t 
     case ScheduleKind::kDoubling:
       return doubling_all_reduce(rank, size, length, segment);
     case ScheduleKind::kTree:
+      return tree_all_reduce(rank, size, length, segment);
     case ScheduleKind::kBinomialTree:
-    case ScheduleKind::kHierarchical:
+      return binomial_tree_all_reduce(rank, size, length, segment);
     case ScheduleKind::kDirect:
       return direct_all_reduce(rank, size, length, segment);
+    case ScheduleKind::kHierarchical:
+      return hosts.empty() ? direct_all_reduce(rank, size, length, segment)
+                           : hierarchical_all_reduce(rank, length, segment, hosts);
   }
   return {};
 }

@@ -32,4 +32,20 @@ Schedule doubling_all_reduce(int rank, int size, std::size_t length, std::size_t
 // pairwise exchange, Thakur et al. 2005, section 4.3, and its mirror.)
 Schedule direct_all_reduce(int rank, int size, std::size_t length, std::size_t segment);
 
+// Up a binomial tree to rank 0, then down it again: 2·ceil(log2(n)) rounds of all of S. Rank r sends one message for
+// each rank below it in the tree, and one for the rank above: 2(n-1) messages and 2(n-1)·S in all. (Rabenseifner 2004,
+// section 2: the reduce and broadcast of MPICH 1.)
+Schedule binomial_tree_all_reduce(int rank, int size, std::size_t length, std::size_t segment);
+
+// Double binary tree (Sanders, Speck, Träff 2009, section 3): half of S goes up and down one binary tree, half another
+// whose inner ranks are leaves of the first. In segments, so that all levels work at once. 4(n-1) messages and 2(n-1)·S
+// in all; no rank sends more than 4 messages, 2·S.
+Schedule tree_all_reduce(int rank, int size, std::size_t length, std::size_t segment);
+
+// Reduce-scatter inside each host, a ring of each chunk's owners across hosts, allgather inside; inside as `direct`.
+// There are as many chunks as the smallest host has ranks, m: ranks beyond the first m of a host only hand in and get
+// back. On h hosts of m ranks each, a rank sends 2(m-1)/m of S inside its host and 2(h-1)/h of S/m to others. One host
+// is `direct`, one rank on each a ring.
+Schedule hierarchical_all_reduce(int rank, std::size_t length, std::size_t segment, const RanksByHost& hosts);
+
 }  // namespace syncopate::allreduce

@@ -1,20 +1,19 @@
 #include "allreduce/schedule/timetable.h"
+#include "allreduce/schedule/tree.h"
 
 namespace syncopate::allreduce {
 
-Schedule broadcast_schedule(int rank, int size, std::size_t length, int root, std::size_t) {
+Schedule broadcast_schedule(int rank, int size, std::size_t length, int root, std::size_t segment) {
+  const std::size_t count = segments_in(length, segment);
+  // In a chain, each rank sends the buffer once; but the last one gets the first segment after all others have.
+  const bool is_long = count > static_cast<std::size_t>(size);
+  const Tree tree = is_long ? chain(size) : binomial_tree(size);
+  const std::vector<Range> segments = cut({0, length}, count);
+  const std::function<int(int)> rank_at = [&](int place) { return (place + root) % size; };
+  Timetable parts(TreeTraffic::lag(segments));
+  TreeTraffic(tree, (rank - root + size) % size, rank_at, segments).down(parts, 0);
   Schedule schedule;
-  const Range all{0, length};
-  const int place = (rank - root + size) % size;  // 0 is the root
-  const auto rank_at = [&](int other) { return (other + root) % size; };
-  // In the round of `distance`, places below it send to the place that far above them.
-  for (int distance = 1; distance < size; distance *= 2) {
-    if (place < distance && place + distance < size) {
-      schedule.push_back({SendPart{rank_at(place + distance), all}, std::nullopt});
-    } else if (place >= distance && place < 2 * distance) {
-      schedule.push_back({std::nullopt, ReceivePart{rank_at(place - distance), all, ReceivePart::Then::kCopy}});
-    }
-  }
+  parts.append_to(schedule);
   return schedule;
 }
 

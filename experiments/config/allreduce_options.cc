@@ -5,13 +5,17 @@ namespace syncopate::experiments {
 namespace {
 
 using option_kinds::choice;
+using option_kinds::flag;
 using option_kinds::number;
 using option_kinds::on_or_off;
 using option_kinds::only;
 
 using C = RunConfig;
 
+constexpr const char* kSumsGradients = "--mode=allreduce, and without --sync-every and --gossip";
+
 bool is_allreduce(const RunConfig& config) { return config.mode == Mode::kAllreduce; }
+bool sums_gradients(const RunConfig& config) { return is_allreduce(config) && !averages_weights(config); }
 
 }  // namespace
 
@@ -32,13 +36,28 @@ void add_allreduce_options(std::vector<OptionSpec>& table) {
                                .sentence = "Gradients are sent in buckets of about this size.",
                                .unit = "bytes"},
                               &C::bucket_bytes, "bucket size", std::int64_t{1024}, std::int64_t{1} << 30),
-                       "--mode=allreduce", is_allreduce));
+                       kSumsGradients, sums_gradients));
   table.push_back(
       only(on_or_off({.group = group,
                       .name = "overlap",
                       .placeholder = "HOW",
                       .sentence = "Whether buckets are sent while backward still runs; off shows what that gains."},
                      &C::overlap, "overlap"),
+           kSumsGradients, sums_gradients));
+  table.push_back(
+      only(number({.group = group,
+                   .name = "sync-every",
+                   .placeholder = "K",
+                   .sentence = "From 2 on workers make updates of their own, and average their weights after every K.",
+                   .unit = "steps"},
+                  &C::sync_every, "steps between meetings", std::int64_t{1}, kMostSyncEvery),
+           "--mode=allreduce", is_allreduce));
+  table.push_back(
+      only(flag({.group = group,
+                 .name = "gossip",
+                 .sentence = "Workers make updates of their own, and average their weights in pairs, drawn anew after "
+                             "every --sync-every steps."},
+                &C::gossip),
            "--mode=allreduce", is_allreduce));
 }
 

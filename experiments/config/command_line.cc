@@ -91,7 +91,7 @@ Result<CommandLine> request_of(const GivenOptions& given, const CLI::App& compar
     SYNCOPATE_RETURN_IF_ERROR(validate(*config));
     return line;
   }
-  for (const char* name : {"mode", "consistency", "collective"}) {
+  for (const char* name : {"mode", "consistency", "collective", "sync-every", "gossip"}) {
     if (!given.contains(name)) continue;
     return wrong(fmt::format("--{}={}: compare takes its modes from --modes, as in --modes={}", name, given.at(name),
                              kUsualModes));

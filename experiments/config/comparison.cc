@@ -3,7 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 #include <sstream>
+
+#include "experiments/config/option_kinds.h"
 
 namespace syncopate::experiments {
 namespace {
@@ -11,7 +14,8 @@ namespace {
 Status wrong_mode(const std::string& label) {
   return Status(Code::kInvalidArgument,
                 fmt::format("--modes: '{}' must be local, allreduce, allreduce:ring, allreduce:mpi, "
-                            "allreduce:nccl, or ps: and a consistency, as in ps:bounded:4",
+                            "allreduce:nccl, allreduce:sync-every:k (k from 2), allreduce:gossip, "
+                            "allreduce:gossip:k, or ps: and a consistency, as in ps:bounded:4",
                             label));
 }
 
@@ -32,6 +36,13 @@ Result<RunConfig> as_local(RunConfig config, int workers) {
   return config;
 }
 
+// The number of steps in "PREFIX:k", if it is one of at least `least`.
+std::optional<std::int64_t> steps_in(std::string_view label, std::string_view prefix, std::int64_t least) {
+  if (!label.starts_with(prefix)) return std::nullopt;
+  const auto steps = option_kinds::number_of<std::int64_t>(std::string(label.substr(prefix.size())));
+  return steps && *steps >= least && *steps <= kMostSyncEvery ? steps : std::nullopt;
+}
+
 Result<RunConfig> as_mode(RunConfig config, const std::string& label) {
   constexpr std::string_view kPs = "ps:";
   if (label.starts_with(kPs)) {
@@ -45,6 +56,16 @@ Result<RunConfig> as_mode(RunConfig config, const std::string& label) {
   if (label == "allreduce:mpi") {
     config.collective = CollectiveKind::kMpi;
     config.launcher = LauncherKind::kMpirun;
+    return config;
+  }
+  if (const auto every = steps_in(label, "allreduce:sync-every:", 2)) {
+    config.sync_every = *every;
+    return config;
+  }
+  if (const auto every =
+          label == "allreduce:gossip" ? std::optional<std::int64_t>(1) : steps_in(label, "allreduce:gossip:", 1)) {
+    config.sync_every = *every;
+    config.gossip = true;
     return config;
   }
   if (label == "allreduce:ring") {

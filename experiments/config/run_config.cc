@@ -29,6 +29,11 @@ Status validate_job(const RunConfig& config) {
       config.launcher != LauncherKind::kMpirun) {
     return wrong("--collective=mpi needs --launcher=mpirun: Open MPI connects only the processes that it has started");
   }
+  if (averages_weights(config) && config.collective == CollectiveKind::kNccl) {
+    return wrong(
+        "--collective=nccl: sums gradients alone; with --sync-every and --gossip weights are averaged in the "
+        "host's memory, by --collective=ring or mpi");
+  }
   if (config.mode == Mode::kAllreduce && config.collective == CollectiveKind::kNccl &&
       config.device == DeviceKind::kCpu) {
     return wrong("--collective=nccl needs --device=cuda: NCCL sums on GPUs alone; on the CPU use ring or mpi");
@@ -185,7 +190,8 @@ RunConfig resolve(RunConfig config, const std::string& stamp) {
   }
   if (config.chunk_bytes == 0) config.chunk_bytes = usual_chunk_bytes(config.transport);
   if (config.collective == CollectiveKind::kAuto) {
-    config.collective = config.device == DeviceKind::kCuda ? CollectiveKind::kNccl : CollectiveKind::kRing;
+    const bool on_gpus = config.device == DeviceKind::kCuda && !averages_weights(config);
+    config.collective = on_gpus ? CollectiveKind::kNccl : CollectiveKind::kRing;
   }
   if (config.output.empty()) {
     config.output = fmt::format("results/{}-{}", stamp, name_of(config.mode));
@@ -195,6 +201,9 @@ RunConfig resolve(RunConfig config, const std::string& stamp) {
       config.output += "-" + consistency;
     }
     if (config.mode == Mode::kAllreduce) config.output += fmt::format("-{}", name_of(config.collective));
+    if (averages_weights(config)) {
+      config.output += fmt::format("-{}-{}", config.gossip ? "gossip" : "sync-every", config.sync_every);
+    }
   }
   return config;
 }
@@ -261,6 +270,10 @@ std::size_t shards_of(const RunConfig& config) {
 
 ps::Sharding sharding_of(const RunConfig& config) {
   return {.policy = config.sharding, .chunk_bytes = static_cast<std::size_t>(config.chunk_bytes)};
+}
+
+bool averages_weights(const RunConfig& config) {
+  return config.mode == Mode::kAllreduce && (config.sync_every > 1 || config.gossip);
 }
 
 worker::StragglingOptions straggling_of(const RunConfig& config, int rank) {

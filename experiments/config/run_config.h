@@ -28,6 +28,8 @@ enum class LauncherKind { kLocal, kMpirun };
 enum class BackendKind { kOneDnn, kReference };
 enum class StalenessRate { kKeep, kDivide };
 
+inline constexpr std::int64_t kMostSyncEvery = 1000000;
+
 // As flags and files spell them: "ps", "cuda", "ring", "shm", "mpirun", "onednn".
 const char* name_of(Mode value);
 const char* name_of(DeviceKind value);
@@ -74,6 +76,8 @@ struct RunConfig {
   CollectiveKind collective = CollectiveKind::kAuto;
   std::int64_t bucket_bytes = 1024 * 1024;
   bool overlap = true;
+  std::int64_t sync_every = 1;  // steps; 1: gradients are summed in each
+  bool gossip = false;
 
   // Model and data
   std::string model = "mlp";
@@ -141,6 +145,8 @@ OptimizerConfig optimizer_of(const RunConfig& config);
 // Over how many shards, and how, the weights are laid under ps.
 std::size_t shards_of(const RunConfig& config);
 ps::Sharding sharding_of(const RunConfig& config);
+// Whether workers make updates of their own under allreduce, and average weights instead of gradients.
+bool averages_weights(const RunConfig& config);
 // How worker `rank` is slowed: half of the timeout is the longest, since others wait for it meanwhile.
 worker::StragglingOptions straggling_of(const RunConfig& config, int rank);
 // Whether a worker may run ahead of its answers, begin a forward pass before it has them all, and choose what it pushes

@@ -2,6 +2,7 @@
 
 #include "allreduce/allreduce_strategy.h"
 #include "allreduce/device_allreduce_strategy.h"
+#include "allreduce/model_averaging_strategy.h"
 #include "allreduce/mpi_collective.h"
 #include "allreduce/schedule_collective.h"
 #include "common/device/staged_strategy.h"
@@ -82,6 +83,12 @@ Status ReplicaGroup::connect_allreduce(const RoleContext& context, const Clock& 
     if (!transport.ok()) return transport.status();
     transport_ = std::move(*transport);
     collective_ = allreduce::make_schedule_collective(*transport_);
+  }
+  if (averages_weights(config)) {
+    const allreduce::ModelAveragingOptions options{
+        .optimizer = optimizer_of(config), .period = config.sync_every, .timeout = timeout_of(config)};
+    strategy_ = std::make_unique<allreduce::ModelAveragingStrategy>(*collective_, options, clock);
+    return {};
   }
   const allreduce::AllReduceOptions options{.optimizer = optimizer_of(config),
                                             .bucket_bytes = static_cast<std::size_t>(config.bucket_bytes),

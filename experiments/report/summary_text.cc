@@ -153,6 +153,9 @@ std::string describe(const RunConfig& config) {
   const bool ps = config.mode == Mode::kPs;
   std::string text =
       ps ? "ps " + config.consistency.to_string() : fmt::format("allreduce {}", name_of(config.collective));
+  if (averages_weights(config)) {
+    text += fmt::format(" {}:{}", config.gossip ? "gossip" : "sync-every", config.sync_every);
+  }
   text += fmt::format(", {} worker{}", config.workers, config.workers == 1 ? "" : "s");
   if (const int backups = consistency_of(config).backup_workers(); ps && backups > 0) {
     text += fmt::format(", {} of them backup", backups);

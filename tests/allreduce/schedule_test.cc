@@ -192,6 +192,84 @@ TEST(DirectAllReduce, SumsInTheOrderOfRanks) {
   }
 }
 
+TEST(BinomialTreeAllReduce, SendsTheWholeBufferUpOnceAndDownOnceForEveryRankButTheRoot) {
+  for (std::size_t size : {2u, 3u, 4u, 7u, 8u, 16u}) {
+    Sent all;
+    for (const Sent& sent : sent_by_ranks(all_reduces(ScheduleKind::kBinomialTree, static_cast<int>(size), 100), 100)) {
+      all.messages += sent.messages;
+      all.elements += sent.elements;
+    }
+    EXPECT_EQ(all, (Sent{2 * (size - 1), 2 * (size - 1) * 100}));
+  }
+}
+
+TEST(TreeAllReduce, SendsEachHalfUpOnceAndDownOnceAndSharesTheWork) {
+  for (std::size_t size = 2; size <= 33; ++size) {
+    const std::size_t length = 10 * kAlignment;
+    Sent all;
+    for (const Sent& sent : sent_by_ranks(all_reduces(ScheduleKind::kTree, static_cast<int>(size), length), length)) {
+      all.messages += sent.messages;
+      all.elements += sent.elements;
+      // In one tree to two children and the parent, in the other to the parent alone.
+      EXPECT_LE(sent.messages, 4u) << size << " ranks";
+      EXPECT_LE(sent.elements, 2 * length) << size << " ranks";
+    }
+    EXPECT_EQ(all, (Sent{4 * (size - 1), 2 * (size - 1) * length}));
+  }
+}
+
+TEST(HierarchicalAllReduce, LeavesTheExactSumOnHostsOfAnyNumberOfRanks) {
+  const std::vector<RanksByHost> groups = {{{0}},
+                                           {{0, 1, 2}},
+                                           {{0}, {1}, {2}, {3}},
+                                           {{0, 1}, {2, 3}},
+                                           {{0, 1, 2, 3}, {4}},
+                                           {{0, 2, 4}, {1, 3, 5}},
+                                           {{0, 1}, {2, 3, 4}, {5, 6, 7, 8}},
+                                           {{5, 1, 3}, {4, 0, 2, 6}}};
+  for (const RanksByHost& hosts : groups) {
+    int size = 0;
+    for (const auto& ranks : hosts) size += static_cast<int>(ranks.size());
+    for (std::size_t length : {0u, 1u, 17u, 100u, 1000u}) {
+      for (std::size_t segment : {0u, 16u, 48u}) {
+        ScheduleSimulation::Buffer same_bits;
+        for (int slowest = -1; slowest < size; ++slowest) {
+          const auto schedules = for_all_ranks(size, [&](int rank) {
+            return all_reduce_schedule(ScheduleKind::kHierarchical, rank, size, length, segment, hosts);
+          });
+          const SimulatedWire wire{.seed = length, .slowest = slowest};
+          const auto sum = agreed(schedules, buffers_of(size, length, whole), wire);
+          for (std::size_t i = 0; i < length; ++i) {
+            ASSERT_EQ(sum[i], std::ldexp(1.0, size) - 1 + static_cast<double>(size) * static_cast<double>(i % 3));
+          }
+          const auto bits = agreed(schedules, buffers_of(size, length, uneven), wire);
+          if (!same_bits.empty()) {
+            ASSERT_EQ(bits, same_bits);
+          }
+          same_bits = bits;
+          if (HasFailure()) return;
+        }
+      }
+    }
+  }
+}
+
+TEST(HierarchicalAllReduce, SendsAcrossHostsOnlyTheRingOfEachChunk) {
+  const RanksByHost hosts = {{0, 1, 2}, {3, 4, 5}, {6, 7, 8}, {9, 10, 11}};
+  const std::size_t length = 3 * 4 * kAlignment;
+  for (int rank = 0; rank < 12; ++rank) {
+    Sent inside, across;
+    for (const ScheduleStep& step : all_reduce_schedule(ScheduleKind::kHierarchical, rank, 12, length, 0, hosts)) {
+      if (!step.send || step.send->peer == rank) continue;
+      Sent& sent = step.send->peer / 3 == rank / 3 ? inside : across;
+      ++sent.messages;
+      sent.elements += step.send->range.size();
+    }
+    EXPECT_EQ(inside, (Sent{2 * 2, 2 * 2 * length / 3}));
+    EXPECT_EQ(across, (Sent{2 * 3, 2 * 3 * (length / 3) / 4}));
+  }
+}
+
 TEST(PairSchedule, LeavesTheSumOfTwoBuffersInBothAndConcernsNobodyElse) {
   for (std::size_t length : {0u, 1u, 16u, 17u, 1000u}) {
     for (std::size_t segment : {0u, 48u}) {
@@ -219,6 +297,23 @@ TEST(BroadcastSchedule, GivesEveryRankTheRootsBufferInLogarithmicRounds) {
                  buffers_of(size, 10, whole), {.seed = static_cast<unsigned>(size)});
       for (std::size_t i = 0; i < 10; ++i) ASSERT_EQ(buffer[i], whole(root, i));
       EXPECT_LE(std::size_t{1} << (broadcast_schedule(root, size, 10, root).size()), 2u * static_cast<unsigned>(size));
+    }
+  }
+}
+
+TEST(BroadcastSchedule, PassesALongBufferAlongAChainInWhichEveryRankSendsItOnce) {
+  for (int size = 1; size <= 12; ++size) {
+    for (int root : {0, size - 1, size / 2}) {
+      const std::size_t length = 1000;
+      const auto schedules =
+          for_all_ranks(size, [&](int rank) { return broadcast_schedule(rank, size, length, root, 16); });
+      const auto buffer = agreed(schedules, buffers_of(size, length, whole), {.seed = static_cast<unsigned>(size)});
+      for (std::size_t i = 0; i < length; ++i) ASSERT_EQ(buffer[i], whole(root, i));
+      const int last = (root + size - 1) % size;
+      const std::vector<Sent> sent = sent_by_ranks(schedules, length);
+      for (int rank = 0; rank < size; ++rank) {
+        EXPECT_EQ(sent[static_cast<std::size_t>(rank)].elements, rank == last ? 0u : length);
+      }
     }
   }
 }

@@ -183,6 +183,31 @@ TEST(CommandLine, RefusesWhatHasNoMeaningUnderAConsistency) {
   EXPECT_THAT(refusal({"--mode=ps", "--momentum-correction"}), HasSubstr("and --optimizer=momentum or nesterov"));
 }
 
+TEST(CommandLine, RefusesWhatHasNoMeaningWhereWeightsAreAveraged) {
+  for (const char* averaging : {"--sync-every=8", "--gossip"}) {
+    EXPECT_EQ(refusal({"--mode=allreduce", averaging}), "accepted");
+    EXPECT_THAT(refusal({"--mode=ps", averaging}), HasSubstr("only with --mode=allreduce"));
+    for (const char* option : {"--bucket-bytes=4096", "--overlap=off"}) {
+      EXPECT_THAT(refusal({"--mode=allreduce", averaging, option}),
+                  HasSubstr("only with --mode=allreduce, and without --sync-every and --gossip"));
+    }
+    EXPECT_THAT(refusal({"--mode=allreduce", averaging, "--device=cuda", "--collective=nccl"}),
+                StartsWith("--collective=nccl: sums gradients alone"));
+    EXPECT_THAT(refusal({"compare", averaging}), HasSubstr("compare takes its modes from --modes"));
+  }
+  EXPECT_EQ(refusal({"--mode=allreduce", "--sync-every=1", "--overlap=off"}), "accepted");
+}
+
+TEST(CommandLine, AveragesWeightsOfGpusInTheMemoryOfTheHost) {
+  RunConfig config;
+  config.mode = Mode::kAllreduce;
+  config.device = DeviceKind::kCuda;
+  config.gossip = true;
+  EXPECT_EQ(resolve(config, "").collective, CollectiveKind::kRing);
+  EXPECT_TRUE(is_staged(resolve(config, "")));
+  EXPECT_EQ(resolve(config, "now").output, "results/now-allreduce-ring-gossip-1");
+}
+
 TEST(CommandLine, RefusesToRunAheadOrToReorderWhereThatCannotBeRight) {
   const auto refuses = [&](std::vector<const char*> flags) { return !refusal(flags).empty(); };
   EXPECT_TRUE(refuses({"--mode=ps", "--consistency=sync", "--pipeline-depth=1"}));
@@ -264,6 +289,25 @@ TEST(Compare, StartsOpenMpiForItsOwnCollective) {
   EXPECT_EQ(line->runs[0].config.launcher, LauncherKind::kMpirun);
   EXPECT_EQ(line->runs[1].config.consistency.to_string(), "bounded:4");
   EXPECT_EQ(line->runs[1].config.launcher, LauncherKind::kLocal);
+}
+
+TEST(Compare, TakesTheWaysToAverageWeights) {
+  const Result<CommandLine> line =
+      parse({"compare", "--modes=allreduce,allreduce:sync-every:8,allreduce:gossip,allreduce:gossip:4"});
+  ASSERT_TRUE(line.ok()) << line.status().message();
+  const auto config = [&](std::size_t at) { return line->runs[at].config; };
+  EXPECT_FALSE(averages_weights(config(0)));
+  EXPECT_EQ(config(1).sync_every, 8);
+  EXPECT_FALSE(config(1).gossip);
+  EXPECT_EQ(config(2).sync_every, 1);
+  EXPECT_TRUE(config(2).gossip);
+  EXPECT_EQ(config(3).sync_every, 4);
+  EXPECT_TRUE(config(3).gossip);
+  for (const char* modes :
+       {"--modes=allreduce:sync-every:1", "--modes=allreduce:sync-every:", "--modes=allreduce:gossip:0",
+        "--modes=allreduce:gossip:2x", "--modes=allreduce:sync-every:99999999"}) {
+    EXPECT_THAT(refusal({"compare", modes}), HasSubstr("must be local, allreduce, ")) << modes;
+  }
 }
 
 TEST(Compare, RefusesWhatNoModeOfTheListCanUse) {

@@ -45,6 +45,7 @@ RunConfig unusual(Mode mode) {
   config.stragglers = *worker::Stragglers::parse("0:p0.5:1.25x,all:exp:0.5");
   config.bucket_bytes = 4096;
   config.overlap = false;
+  config.sync_every = 2;
   config.model = "mlp:784-32-10";
   config.train_samples = 3000;
   config.test_samples = 300;

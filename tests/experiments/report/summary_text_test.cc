@@ -92,6 +92,16 @@ TEST(Summary, LeavesOutWhatAModeDoesNotHave) {
   EXPECT_THAT(text, Not(HasSubstr("time to")));
 }
 
+TEST(Summary, LabelsHowWeightsAreAveraged) {
+  RunConfig config;
+  config.mode = Mode::kAllreduce;
+  EXPECT_EQ(describe(resolve(config, "")), "allreduce ring, 2 workers, shm");
+  config.sync_every = 8;
+  EXPECT_EQ(describe(resolve(config, "")), "allreduce ring sync-every:8, 2 workers, shm");
+  config.gossip = true;
+  EXPECT_EQ(describe(resolve(config, "")), "allreduce ring gossip:8, 2 workers, shm");
+}
+
 TEST(Summary, LabelsWhatRanOnGpus) {
   RunConfig config = ps_config();
   config.device = DeviceKind::kCuda;

@@ -1,0 +1,68 @@
+#include "allreduce/model_averaging_strategy.h"
+
+#include <fmt/format.h>
+
+#include <cassert>
+
+#include "allreduce/same_layout.h"
+
+namespace syncopate::allreduce {
+
+ModelAveragingStrategy::ModelAveragingStrategy(Collective& collective, const ModelAveragingOptions& options,
+                                               const Clock& clock)
+    : collective_(collective), options_(options), optimizer_(options.optimizer), clock_(clock) {
+  assert(options.period >= 1);
+}
+
+Result<ParamArenas> ModelAveragingStrategy::allocate(const ParamLayout& layout) {
+  layout_ = layout;
+  const Result<std::span<float>> weights = collective_.allocate(layout.size());
+  if (!weights.ok()) return weights.status();
+  weights_ = *weights;
+  gradients_ = AlignedBuffer(layout.size());
+  state_.emplace(options_.optimizer.kind, layout.size());
+  return ParamArenas{weights_, gradients_.span()};
+}
+
+Result<std::vector<Range>> ModelAveragingStrategy::join() {
+  SYNCOPATE_RETURN_IF_ERROR(prove_same_layout(collective_, layout_, deadline()));
+  SYNCOPATE_RETURN_IF_ERROR(collective_.broadcast(weights_, 0, deadline()));
+  return std::vector<Range>{{0, layout_.size()}};
+}
+
+Result<SyncStats> ModelAveragingStrategy::finish_step() {
+  SyncStats stats;
+  const TimePoint begin = clock_.now();
+  const UpdateStep update{static_cast<float>(step_.learning_rate), 1.0f, step_.step + 1};
+  optimizer_.apply(weights_, gradients_.span(), *state_, 0, update);
+  const TimePoint updated = clock_.now();
+  stats.optimizer = updated - begin;
+  if (++steps_alone_ == options_.period) {
+    const TransportCounters before = collective_.counters();
+    SYNCOPATE_RETURN_IF_ERROR(average_with_all().in(fmt::format("step {}", step_.step)));
+    const TransportCounters after = collective_.counters();
+    stats.exposed_wait = stats.communication = clock_.now() - updated;
+    stats.bytes_out = after.payload_bytes_out - before.payload_bytes_out;
+    stats.bytes_in = after.payload_bytes_in - before.payload_bytes_in;
+  }
+  report_weights({0, weights_.size()});
+  return stats;
+}
+
+Status ModelAveragingStrategy::leave() {
+  if (steps_alone_ > 0) {
+    SYNCOPATE_RETURN_IF_ERROR(average_with_all().in("leave"));
+    report_weights({0, weights_.size()});
+  }
+  return collective_.barrier(deadline());
+}
+
+Status ModelAveragingStrategy::average_with_all() {
+  steps_alone_ = 0;
+  SYNCOPATE_RETURN_IF_ERROR(collective_.all_reduce(weights_, deadline()));
+  const auto size = static_cast<float>(collective_.size());
+  for (float& weight : weights_) weight /= size;
+  return {};
+}
+
+}  // namespace syncopate::allreduce

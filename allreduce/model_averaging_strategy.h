@@ -1,0 +1,56 @@
+// ModelAveragingStrategy: workers that make steps of their own, with their own optimizers, and every `period` steps go
+// on from the mean of the weights that they have come to: local SGD (McMahan et al. 2017, "Communication-efficient
+// learning of deep networks from decentralized data", algorithm 1; Stich 2019, "Local SGD converges fast and
+// communicates little", algorithm 1). A step without a meeting waits for nobody and sends nothing.
+//
+// What an optimizer remembers stays with its worker. leave() is the last meeting (Zinkevich et al. 2010, "Parallelized
+// stochastic gradient descent", is that one alone); after it all hold the same weights, bit by bit.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "allreduce/collective.h"
+#include "common/aligned_buffer.h"
+#include "common/optimizer.h"
+#include "common/sync_strategy.h"
+
+namespace syncopate::allreduce {
+
+struct ModelAveragingOptions {
+  OptimizerConfig optimizer;
+  std::int64_t period = 1;                      // steps from one meeting to the next; at least 1
+  Duration timeout = std::chrono::seconds(30);  // of every wait
+};
+
+class ModelAveragingStrategy final : public SyncStrategy {
+ public:
+  // `collective` and `clock` outlive the strategy.
+  ModelAveragingStrategy(Collective& collective, const ModelAveragingOptions& options, const Clock& clock);
+
+  Result<ParamArenas> allocate(const ParamLayout& layout) override;
+  // Invalid argument, saying whose layout differs, if they are not the same. One bucket: nothing is sent meanwhile.
+  Result<std::vector<Range>> join() override;
+  void begin_step(const StepContext& step) override { step_ = step; }
+  void gradient_ready(std::size_t /*bucket*/) override {}
+  // Of a step with a meeting, all communication is exposed.
+  Result<SyncStats> finish_step() override;
+  Status leave() override;
+
+ private:
+  TimePoint deadline() const { return clock_.now() + options_.timeout; }
+  Status average_with_all();
+
+  Collective& collective_;
+  const ModelAveragingOptions options_;
+  const Optimizer optimizer_;
+  const Clock& clock_;
+  ParamLayout layout_;
+  std::span<float> weights_;  // the collective's memory
+  AlignedBuffer gradients_;
+  std::optional<OptimizerState> state_;
+  StepContext step_;
+  std::int64_t steps_alone_ = 0;  // since the last meeting
+};
+
+}  // namespace syncopate::allreduce

@@ -1,0 +1,161 @@
+#include "allreduce/model_averaging_strategy.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "allreduce/schedule_collective.h"
+#include "tests/support/cluster.h"
+
+namespace syncopate::allreduce {
+namespace {
+
+using testing_support::all_wires;
+using testing_support::connect_group;
+using testing_support::run_ranks;
+
+constexpr Duration kTimeout = std::chrono::seconds(60);
+constexpr double kRate = 0.5;
+// Whole numbers, halves and quarters all the way, so that every sum is exact in whatever order it is made.
+constexpr OptimizerConfig kMomentum{.kind = OptimizerKind::kMomentum, .momentum = 0.5f};
+
+ParamLayout layout_with(std::int64_t last) {
+  ParamLayout layout;
+  layout.add("first", {20, 3});
+  layout.add("last", {last});
+  return layout;
+}
+
+float initial_weight(std::size_t at) { return static_cast<float>(at % 5); }
+float gradient(int rank, std::int64_t step, std::size_t at) {
+  return static_cast<float>((7 * rank + 3 * static_cast<int>(step) + static_cast<int>(at)) % 9 - 4);
+}
+
+using Weights = std::vector<float>;
+
+// What one worker is, without any network: weights and the optimizer's memory.
+struct Replica {
+  void step(int rank, std::int64_t number) {
+    Weights gradients(weights.size());
+    for (std::size_t i = 0; i < gradients.size(); ++i) gradients[i] = gradient(rank, number, i);
+    Optimizer(kMomentum).apply(weights, gradients, state, 0,
+                               {.learning_rate = static_cast<float>(kRate), .number = number + 1});
+  }
+
+  Weights weights = [] {
+    Weights initial(layout_with(9).size());
+    for (std::size_t i = 0; i < initial.size(); ++i) initial[i] = initial_weight(i);
+    return initial;
+  }();
+  OptimizerState state{kMomentum.kind, layout_with(9).size()};
+};
+
+Weights mean_of(const std::vector<Replica>& replicas) {
+  Weights mean(replicas[0].weights.size());
+  for (std::size_t i = 0; i < mean.size(); ++i) {
+    for (const Replica& replica : replicas) mean[i] += replica.weights[i];
+    mean[i] /= static_cast<float>(replicas.size());
+  }
+  return mean;
+}
+
+// Trains `steps` steps on every rank and leaves; `after(rank, step, stats, weights)` is called after each of them. The
+// final weights by rank.
+using After = std::function<void(int, std::int64_t, const SyncStats&, std::span<const float>)>;
+std::vector<Weights> train(const std::string& wire, int size, std::int64_t steps, const ModelAveragingOptions& options,
+                           const After& after) {
+  const auto endpoints = connect_group(wire, size);
+  const SteadyClock clock;
+  std::vector<Weights> final_weights(endpoints.size());
+  run_ranks(size, [&](int rank) {
+    const auto ring = make_schedule_collective(*endpoints[static_cast<std::size_t>(rank)]);
+    ModelAveragingStrategy strategy(*ring, options, clock);
+    const Result<ParamArenas> arenas = strategy.allocate(layout_with(9));
+    ASSERT_TRUE(arenas.ok()) << arenas.status().message();
+    for (std::size_t i = 0; rank == 0 && i < arenas->weights.size(); ++i) arenas->weights[i] = initial_weight(i);
+    const Result<std::vector<Range>> buckets = strategy.join();
+    ASSERT_TRUE(buckets.ok()) << buckets.status().message();
+    for (std::int64_t step = 0; step < steps; ++step) {
+      strategy.begin_step({step, kRate});
+      for (std::size_t i = 0; i < arenas->gradients.size(); ++i) arenas->gradients[i] = gradient(rank, step, i);
+      for (std::size_t bucket = 0; bucket < buckets->size(); ++bucket) strategy.gradient_ready(bucket);
+      const Result<SyncStats> stats = strategy.finish_step();
+      ASSERT_TRUE(stats.ok()) << stats.status().message();
+      after(rank, step, *stats, arenas->weights);
+    }
+    const Status left = strategy.leave();
+    ASSERT_TRUE(left.ok()) << left.message();
+    final_weights[static_cast<std::size_t>(rank)].assign(arenas->weights.begin(), arenas->weights.end());
+  });
+  return final_weights;
+}
+
+class ModelAveragingOverEveryWire : public testing::TestWithParam<std::string> {};
+
+INSTANTIATE_TEST_SUITE_P(Wire, ModelAveragingOverEveryWire, testing::ValuesIn(all_wires()),
+                         [](const auto& wire) { return wire.param; });
+
+// Seven steps, of which the last, for periods of 2 and 3, are agreed on when the workers leave.
+TEST_P(ModelAveragingOverEveryWire, GoesOnFromTheMeanOfWhatWorkersComeToByThemselves) {
+  constexpr std::int64_t kSteps = 7;
+  for (const int size : {1, 2, 4}) {
+    for (const std::int64_t period : {1, 2, 3, 7}) {
+      std::vector<Replica> replicas(static_cast<std::size_t>(size));
+      std::vector<std::vector<Weights>> expected;  // by step and rank
+      for (std::int64_t step = 0; step < kSteps; ++step) {
+        for (int rank = 0; rank < size; ++rank) replicas[static_cast<std::size_t>(rank)].step(rank, step);
+        if ((step + 1) % period == 0) {
+          const Weights mean = mean_of(replicas);
+          for (Replica& replica : replicas) replica.weights = mean;
+        }
+        expected.emplace_back();
+        for (const Replica& replica : replicas) expected.back().push_back(replica.weights);
+      }
+      const std::vector<Weights> final_weights =
+          train(GetParam(), size, kSteps, {.optimizer = kMomentum, .period = period, .timeout = kTimeout},
+                [&](int rank, std::int64_t step, const SyncStats& stats, std::span<const float> weights) {
+                  const Weights& own = expected[static_cast<std::size_t>(step)][static_cast<std::size_t>(rank)];
+                  EXPECT_TRUE(std::ranges::equal(weights, own)) << "rank " << rank << ", step " << step;
+                  const bool met = (step + 1) % period == 0;
+                  EXPECT_EQ(stats.bytes_out > 0, met && size > 1);
+                  EXPECT_EQ(stats.communication, stats.exposed_wait);
+                  EXPECT_EQ(stats.exposed_wait > Duration::zero(), met);
+                });
+      for (const Weights& each : final_weights) EXPECT_EQ(each, mean_of(replicas)) << size << ", every " << period;
+    }
+  }
+}
+
+TEST(ModelAveraging, RefusesReplicasOfAnotherModel) {
+  const auto endpoints = connect_group("inproc", 2);
+  const SteadyClock clock;
+  run_ranks(2, [&](int rank) {
+    const auto ring = make_schedule_collective(*endpoints[static_cast<std::size_t>(rank)]);
+    ModelAveragingStrategy strategy(*ring, {.timeout = kTimeout}, clock);
+    ASSERT_TRUE(strategy.allocate(layout_with(9 + rank)).ok());
+    EXPECT_EQ(strategy.join().status().code(), Code::kInvalidArgument);
+  });
+}
+
+TEST(ModelAveraging, NamesTheStepAndTheRankThatItWaitedForInVain) {
+  const auto endpoints = connect_group("inproc", 2);
+  const SteadyClock clock;
+  run_ranks(2, [&](int rank) {
+    const auto ring = make_schedule_collective(*endpoints[static_cast<std::size_t>(rank)]);
+    ModelAveragingStrategy strategy(*ring, {.period = 2, .timeout = std::chrono::seconds(2)}, clock);
+    ASSERT_TRUE(strategy.allocate(layout_with(9)).ok());
+    ASSERT_TRUE(strategy.join().ok());
+    if (rank == 1) return;  // its endpoint stays: to rank 0 it is silent, not lost
+    strategy.begin_step({7, kRate});
+    EXPECT_TRUE(strategy.finish_step().ok()) << "a step of its own waits for nobody";
+    strategy.begin_step({8, kRate});
+    const Status status = strategy.finish_step().status();
+    EXPECT_EQ(status.code(), Code::kDeadlineExceeded);
+    EXPECT_NE(status.message().find("step 8"), std::string::npos) << status.message();
+    EXPECT_NE(status.message().find("rank 1"), std::string::npos) << status.message();
+  });
+}
+
+}  // namespace
+}  // namespace syncopate::allreduce
