@@ -14,6 +14,11 @@ using C = RunConfig;
 
 constexpr const char* kSumsGradients = "--mode=allreduce, and without --sync-every and --gossip";
 
+// Direct in shared memory knows no parts.
+bool has_segments(const RunConfig& config) {
+  const bool in_memory = config.collective == CollectiveKind::kDirect && config.transport == TransportKind::kShm;
+  return has_own_collective(config) && !in_memory;
+}
 bool is_allreduce(const RunConfig& config) { return config.mode == Mode::kAllreduce; }
 bool sums_gradients(const RunConfig& config) { return is_allreduce(config) && !averages_weights(config); }
 
@@ -21,15 +26,18 @@ bool sums_gradients(const RunConfig& config) { return is_allreduce(config) && !a
 
 void add_allreduce_options(std::vector<OptionSpec>& table) {
   const std::string group = "Allreduce";
-  table.push_back(
-      only(choice({.group = group,
-                   .name = "collective",
-                   .placeholder = "KIND",
-                   .sentence = "Who sums the gradients: our ring, Open MPI (needs --launcher=mpirun) or "
-                               "NCCL (needs --device=cuda, where auto takes it)."},
-                  &C::collective, "collective",
-                  {CollectiveKind::kAuto, CollectiveKind::kRing, CollectiveKind::kMpi, CollectiveKind::kNccl}),
-           "--mode=allreduce", is_allreduce));
+  table.push_back(only(
+      choice({.group = group,
+              .name = "collective",
+              .placeholder = "KIND",
+              .sentence = "How gradients are summed: by a schedule of ours, Open MPI (mpi; needs "
+                          "--launcher=mpirun) or NCCL (needs --device=cuda). auto takes NCCL on GPUs, direct in "
+                          "shared memory, and else by each bucket's size what the wire's speed makes fastest."},
+             &C::collective, "collective",
+             {CollectiveKind::kAuto, CollectiveKind::kDirect, CollectiveKind::kRing, CollectiveKind::kHalvingDoubling,
+              CollectiveKind::kDoubling, CollectiveKind::kTree, CollectiveKind::kBinomialTree,
+              CollectiveKind::kHierarchical, CollectiveKind::kMpi, CollectiveKind::kNccl}),
+      "--mode=allreduce", is_allreduce));
   table.push_back(only(number({.group = group,
                                .name = "bucket-bytes",
                                .placeholder = "BYTES",
@@ -59,6 +67,14 @@ void add_allreduce_options(std::vector<OptionSpec>& table) {
                              "every --sync-every steps."},
                 &C::gossip),
            "--mode=allreduce", is_allreduce));
+  table.push_back(only(
+      number({.group = group,
+              .name = "segment-bytes",
+              .placeholder = "BYTES",
+              .sentence = "A schedule's messages are cut so small that one is summed while the next is on its way.",
+              .unit = "bytes"},
+             &C::segment_bytes, "segment size", std::int64_t{1024}, std::int64_t{1} << 30),
+      "--mode=allreduce with a schedule of ours", has_segments));
 }
 
 }  // namespace syncopate::experiments

@@ -11,12 +11,18 @@
 namespace syncopate::experiments {
 namespace {
 
+// As in allreduce:ring.
+constexpr CollectiveKind kNamedCollectives[] = {
+    CollectiveKind::kDirect, CollectiveKind::kRing,         CollectiveKind::kHalvingDoubling, CollectiveKind::kDoubling,
+    CollectiveKind::kTree,   CollectiveKind::kBinomialTree, CollectiveKind::kHierarchical,    CollectiveKind::kNccl};
+
 Status wrong_mode(const std::string& label) {
-  return Status(Code::kInvalidArgument,
-                fmt::format("--modes: '{}' must be local, allreduce, allreduce:ring, allreduce:mpi, "
-                            "allreduce:nccl, allreduce:sync-every:k (k from 2), allreduce:gossip, "
-                            "allreduce:gossip:k, or ps: and a consistency, as in ps:bounded:4",
-                            label));
+  return Status(
+      Code::kInvalidArgument,
+      fmt::format("--modes: '{}' must be local, allreduce, allreduce: and a collective, as in allreduce:ring, "
+                  "allreduce:sync-every:k (k from 2), allreduce:gossip, allreduce:gossip:k, or ps: and a "
+                  "consistency, as in ps:bounded:4",
+                  label));
 }
 
 // One worker that sees the batches of all.
@@ -68,14 +74,13 @@ Result<RunConfig> as_mode(RunConfig config, const std::string& label) {
     config.gossip = true;
     return config;
   }
-  if (label == "allreduce:ring") {
-    config.collective = CollectiveKind::kRing;
-  } else if (label == "allreduce:nccl") {
-    config.collective = CollectiveKind::kNccl;
-  } else if (label != "allreduce") {
-    return wrong_mode(label);
+  if (label == "allreduce") return config;
+  for (CollectiveKind kind : kNamedCollectives) {
+    if (label != fmt::format("allreduce:{}", name_of(kind))) continue;
+    config.collective = kind;
+    return config;
   }
-  return config;
+  return wrong_mode(label);
 }
 
 }  // namespace

@@ -39,10 +39,7 @@ OptionSpec straggler() {
 }
 
 bool is_ps(const RunConfig& config) { return config.mode == Mode::kPs; }
-bool has_transport(const RunConfig& config) {
-  const bool own_wires = config.collective == CollectiveKind::kMpi || config.collective == CollectiveKind::kNccl;
-  return is_ps(config) || (config.mode == Mode::kAllreduce && !own_wires);
-}
+bool has_transport(const RunConfig& config) { return is_ps(config) || has_own_collective(config); }
 bool has_connections(const RunConfig& config) {
   return has_transport(config) && (config.transport == TransportKind::kIpc || config.transport == TransportKind::kTcp);
 }
@@ -76,7 +73,7 @@ void add_job(std::vector<OptionSpec>& table) {
                    .sentence = "What carries messages; auto takes shared memory on one host, tcp between several."},
                   &C::transport, "transport",
                   {TransportKind::kAuto, TransportKind::kShm, TransportKind::kIpc, TransportKind::kTcp}),
-           "--mode=ps or --collective=ring", has_transport));
+           "--mode=ps, or a --collective of our own", has_transport));
   table.push_back(
       only(number({.group = group,
                    .name = "connections",

@@ -8,6 +8,8 @@
 namespace syncopate::experiments {
 namespace {
 
+using allreduce::ScheduleKind;
+
 Status wrong(std::string message) { return Status(Code::kInvalidArgument, std::move(message)); }
 
 int workers_of(const RunConfig& config) {
@@ -139,8 +141,20 @@ const char* name_of(CollectiveKind value) {
   switch (value) {
     case CollectiveKind::kAuto:
       return "auto";
+    case CollectiveKind::kDirect:
+      return name_of(ScheduleKind::kDirect);
     case CollectiveKind::kRing:
-      return "ring";
+      return name_of(ScheduleKind::kRing);
+    case CollectiveKind::kHalvingDoubling:
+      return name_of(ScheduleKind::kHalvingDoubling);
+    case CollectiveKind::kDoubling:
+      return name_of(ScheduleKind::kDoubling);
+    case CollectiveKind::kTree:
+      return name_of(ScheduleKind::kTree);
+    case CollectiveKind::kBinomialTree:
+      return name_of(ScheduleKind::kBinomialTree);
+    case CollectiveKind::kHierarchical:
+      return name_of(ScheduleKind::kHierarchical);
     case CollectiveKind::kMpi:
       return "mpi";
     case CollectiveKind::kNccl:
@@ -190,8 +204,11 @@ RunConfig resolve(RunConfig config, const std::string& stamp) {
   }
   if (config.chunk_bytes == 0) config.chunk_bytes = usual_chunk_bytes(config.transport);
   if (config.collective == CollectiveKind::kAuto) {
-    const bool on_gpus = config.device == DeviceKind::kCuda && !averages_weights(config);
-    config.collective = on_gpus ? CollectiveKind::kNccl : CollectiveKind::kRing;
+    if (config.device == DeviceKind::kCuda && !averages_weights(config)) {
+      config.collective = CollectiveKind::kNccl;
+    } else if (config.transport == TransportKind::kShm) {
+      config.collective = CollectiveKind::kDirect;
+    }
   }
   if (config.output.empty()) {
     config.output = fmt::format("results/{}-{}", stamp, name_of(config.mode));
@@ -231,10 +248,19 @@ bool is_staged(const RunConfig& config) {
   return config.mode == Mode::kPs || config.collective != CollectiveKind::kNccl;
 }
 
+bool has_own_collective(const RunConfig& config) {
+  return config.mode == Mode::kAllreduce && config.collective != CollectiveKind::kMpi &&
+         config.collective != CollectiveKind::kNccl;
+}
+
+std::optional<ScheduleKind> schedule_kind_of(const RunConfig& config) {
+  const Result<ScheduleKind> kind = allreduce::parse_schedule_kind(name_of(config.collective));
+  return kind.ok() ? std::optional(*kind) : std::nullopt;
+}
+
 const char* transport_that_runs(const RunConfig& config) {
   if (config.mode == Mode::kLocal) return "none";
-  const bool own_wires = config.collective == CollectiveKind::kMpi || config.collective == CollectiveKind::kNccl;
-  if (config.mode == Mode::kAllreduce && own_wires) return name_of(config.collective);
+  if (config.mode == Mode::kAllreduce && !has_own_collective(config)) return name_of(config.collective);
   return name_of(config.transport);
 }
 

@@ -4,9 +4,11 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "allreduce/schedule.h"
 #include "common/learning_rate.h"
 #include "common/optimizer.h"
 #include "common/status.h"
@@ -22,7 +24,19 @@ namespace syncopate::experiments {
 
 enum class Mode { kLocal, kPs, kAllreduce };
 enum class DeviceKind { kAuto, kCpu, kCuda };
-enum class CollectiveKind { kAuto, kRing, kMpi, kNccl };
+// Our schedules by their names; then the libraries with wires of their own.
+enum class CollectiveKind {
+  kAuto,
+  kDirect,
+  kRing,
+  kHalvingDoubling,
+  kDoubling,
+  kTree,
+  kBinomialTree,
+  kHierarchical,
+  kMpi,
+  kNccl
+};
 enum class TransportKind { kAuto, kShm, kIpc, kTcp };
 enum class LauncherKind { kLocal, kMpirun };
 enum class BackendKind { kOneDnn, kReference };
@@ -75,6 +89,7 @@ struct RunConfig {
   // Allreduce
   CollectiveKind collective = CollectiveKind::kAuto;
   std::int64_t bucket_bytes = 1024 * 1024;
+  std::int64_t segment_bytes = 256 * 1024;
   bool overlap = true;
   std::int64_t sync_every = 1;  // steps; 1: gradients are summed in each
   bool gossip = false;
@@ -119,9 +134,9 @@ double usual_learning_rate(const std::string& optimizer);
 std::int64_t usual_chunk_bytes(TransportKind transport);
 
 // Puts in what was left open, so that the record shows what ran: workers, learning rate, batch size (from the global
-// one), transport (shared memory on one host, tcp between several), collective (NCCL on GPUs, else our ring), output
-// directory. `stamp` is calendar_stamp()'s. Idempotent. Requires a config that validate() and place() have
-// accepted.
+// one), transport (shared memory on one host, tcp between several), collective (NCCL on GPUs, direct in shared memory;
+// else auto stays, and chooses by size), output directory. `stamp` is calendar_stamp()'s. Idempotent. Requires a config
+// that validate() and place() have accepted.
 RunConfig resolve(RunConfig config, const std::string& stamp);
 
 // Combinations that cannot work, in one line: what is wrong and what would be right. Single values have been checked by
@@ -137,6 +152,10 @@ std::vector<HostSlots> hosts_of(const RunConfig& config);
 // What the config means for the rooms that do the work. The config must be one that validate() accepts.
 // Whether gradients and weights go through the host's memory between a GPU and the wire.
 bool is_staged(const RunConfig& config);
+// Whether our own schedules, over a transport, or the direct collective carry the gradients.
+bool has_own_collective(const RunConfig& config);
+// The schedule by which gradients are summed; none where a library does it, or where it is chosen by size (auto).
+std::optional<allreduce::ScheduleKind> schedule_kind_of(const RunConfig& config);
 // "shm", "ipc", "tcp"; "mpi" and "nccl" where these carry the gradients; "none" under local.
 const char* transport_that_runs(const RunConfig& config);
 // The name that worker::open_dataset takes: "digits:60000-10000", "mnist".

@@ -85,7 +85,7 @@ Result<RunConfig> place(RunConfig config, const Machines& machines) {
   }
   // Plain loops, collectives of the CPU, and what only workers on the CPU do, are asked for by name.
   const bool for_cpu = config.backend == BackendKind::kReference || config.overlap_forward ||
-                       config.collective == CollectiveKind::kRing || config.collective == CollectiveKind::kMpi;
+                       schedule_kind_of(config).has_value() || config.collective == CollectiveKind::kMpi;
   const bool for_gpu = config.mode == Mode::kAllreduce && config.collective == CollectiveKind::kNccl;
   if (for_gpu && for_cpu) {
     return Status(

@@ -3,9 +3,9 @@
 #include "allreduce/allreduce_strategy.h"
 #include "allreduce/device_allreduce_strategy.h"
 #include "allreduce/model_averaging_strategy.h"
-#include "allreduce/mpi_collective.h"
-#include "allreduce/schedule_collective.h"
 #include "common/device/staged_strategy.h"
+#include "experiments/process/data_endpoint.h"
+#include "experiments/process/host_collective.h"
 #include "ps/local_steps_strategy.h"
 #include "ps/ps_strategy.h"
 #include "worker/device_local_strategy.h"
@@ -74,16 +74,10 @@ Status ReplicaGroup::connect_ps(const RoleContext& context, const Clock& clock) 
 
 Status ReplicaGroup::connect_allreduce(const RoleContext& context, const Clock& clock) {
   const RunConfig& config = context.config;
-  if (config.collective == CollectiveKind::kMpi) {
-    Result<std::unique_ptr<allreduce::Collective>> mpi = allreduce::make_mpi_collective(context.rank, config.workers);
-    if (!mpi.ok()) return mpi.status();
-    collective_ = std::move(*mpi);
-  } else {
-    Result<std::unique_ptr<Transport>> transport = connect_endpoint(context, context.rank, config.workers, clock);
-    if (!transport.ok()) return transport.status();
-    transport_ = std::move(*transport);
-    collective_ = allreduce::make_schedule_collective(*transport_);
-  }
+  Result<HostCollective> connected = connect_host_collective(context, clock);
+  if (!connected.ok()) return connected.status();
+  transport_ = std::move(connected->transport);
+  collective_ = std::move(connected->collective);
   if (averages_weights(config)) {
     const allreduce::ModelAveragingOptions options{
         .optimizer = optimizer_of(config), .period = config.sync_every, .timeout = timeout_of(config)};
@@ -115,25 +109,12 @@ Status ReplicaGroup::connect_nccl(const RoleContext& context, Device& device, co
 
 void ReplicaGroup::interrupt() {
   if (transport_) transport_->interrupt();
+  if (collective_) collective_->interrupt();
   if (device_collective_) device_collective_->interrupt();
 }
 
 ps::PsGroup ps_group_of(const RunConfig& config) {
   return {.workers = config.workers, .servers = config.servers, .shards_per_server = config.shards_per_server};
-}
-
-Result<std::unique_ptr<Transport>> connect_endpoint(const RoleContext& context, int rank, int size,
-                                                    const Clock& clock) {
-  Result<syncopate::TransportKind> kind = parse_transport_kind(name_of(context.config.transport));
-  if (!kind.ok()) return kind.status();
-  const TransportOptions options{.run_id = context.run_id,
-                                 .group = "data",
-                                 .rank = rank,
-                                 .size = size,
-                                 .host = context.sockets.address,
-                                 .keys = context.sockets.keys,
-                                 .connections = context.config.connections};
-  return make_transport(*kind, options, context.control, clock.now() + from_seconds(context.config.timeout_seconds));
 }
 
 }  // namespace syncopate::experiments

@@ -9,7 +9,7 @@
 #include "common/device/device.h"
 #include "common/rendezvous.h"
 #include "common/sync_strategy.h"
-#include "common/transport/make_transport.h"
+#include "common/transport/transport.h"
 #include "experiments/process/roles.h"
 #include "ps/group.h"
 
@@ -42,8 +42,5 @@ class ReplicaGroup {
 
 // The members of a ps run.
 ps::PsGroup ps_group_of(const RunConfig& config);
-
-// Endpoint `rank` of `size` in the run's data group, of the process that `context` is of.
-Result<std::unique_ptr<Transport>> connect_endpoint(const RoleContext& context, int rank, int size, const Clock& clock);
 
 }  // namespace syncopate::experiments

@@ -5,6 +5,7 @@
 #include <thread>
 #include <vector>
 
+#include "experiments/process/data_endpoint.h"
 #include "experiments/process/replica_group.h"
 #include "experiments/process/roles.h"
 #include "ps/shard_server.h"

@@ -95,7 +95,7 @@ TEST(CommandLine, RefusesCombinationsThatCannotWork) {
   EXPECT_THAT(refusal({"--mode=ps", "--collective=ring"}), HasSubstr("only with --mode=allreduce"));
   EXPECT_THAT(refusal({"--mode=ps", "--overlap=off"}), HasSubstr("only with --mode=allreduce"));
   EXPECT_EQ(refusal({"--mode=allreduce", "--overlap=no"}), "--overlap=no: overlap must be on or off");
-  EXPECT_THAT(refusal({"--transport=tcp"}), HasSubstr("only with --mode=ps or --collective=ring"));
+  EXPECT_THAT(refusal({"--transport=tcp"}), HasSubstr("only with --mode=ps, or a --collective of our own"));
   EXPECT_THAT(refusal({"--mode=ps", "--connections=2"}), HasSubstr("only with --transport=ipc or --transport=tcp"));
   EXPECT_EQ(refusal({"--mode=ps", "--transport=tcp", "--connections=17"}),
             "--connections=17: connections must be 1 to 16");
@@ -203,9 +203,9 @@ TEST(CommandLine, AveragesWeightsOfGpusInTheMemoryOfTheHost) {
   config.mode = Mode::kAllreduce;
   config.device = DeviceKind::kCuda;
   config.gossip = true;
-  EXPECT_EQ(resolve(config, "").collective, CollectiveKind::kRing);
+  EXPECT_EQ(resolve(config, "").collective, CollectiveKind::kDirect);
   EXPECT_TRUE(is_staged(resolve(config, "")));
-  EXPECT_EQ(resolve(config, "now").output, "results/now-allreduce-ring-gossip-1");
+  EXPECT_EQ(resolve(config, "now").output, "results/now-allreduce-direct-gossip-1");
 }
 
 TEST(CommandLine, RefusesToRunAheadOrToReorderWhereThatCannotBeRight) {

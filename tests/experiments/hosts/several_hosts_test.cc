@@ -100,8 +100,8 @@ TEST_F(SeveralHosts, HaveTheirClocksComparedAndTheUncertaintyRecorded) {
 }
 
 TEST_F(SeveralHosts, TrainTheSameWeightsAsOneBitForBit) {
-  for (const Flags& mode :
-       {Flags{"--mode=allreduce", "--workers=3"}, Flags{"--mode=ps", "--consistency=sync", "--workers=3"}}) {
+  for (const Flags& mode : {Flags{"--mode=allreduce", "--collective=direct", "--workers=3"},
+                            Flags{"--mode=ps", "--consistency=sync", "--workers=3"}}) {
     Program alone(small(mode));
     ASSERT_EQ(alone.wait().exit_code, 0);
     Program& spread = start("a:1,localhost:1,b:1", small(mode));

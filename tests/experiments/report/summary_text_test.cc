@@ -95,11 +95,11 @@ TEST(Summary, LeavesOutWhatAModeDoesNotHave) {
 TEST(Summary, LabelsHowWeightsAreAveraged) {
   RunConfig config;
   config.mode = Mode::kAllreduce;
-  EXPECT_EQ(describe(resolve(config, "")), "allreduce ring, 2 workers, shm");
+  EXPECT_EQ(describe(resolve(config, "")), "allreduce direct, 2 workers, shm");
   config.sync_every = 8;
-  EXPECT_EQ(describe(resolve(config, "")), "allreduce ring sync-every:8, 2 workers, shm");
+  EXPECT_EQ(describe(resolve(config, "")), "allreduce direct sync-every:8, 2 workers, shm");
   config.gossip = true;
-  EXPECT_EQ(describe(resolve(config, "")), "allreduce ring gossip:8, 2 workers, shm");
+  EXPECT_EQ(describe(resolve(config, "")), "allreduce direct gossip:8, 2 workers, shm");
 }
 
 TEST(Summary, LabelsWhatRanOnGpus) {

@@ -1,0 +1,21 @@
+// The collective of a run's workers in the memory of hosts, as the configuration asks for it, and the wire below it.
+#pragma once
+
+#include <memory>
+
+#include "allreduce/collective.h"
+#include "common/clock.h"
+#include "common/transport/transport.h"
+#include "experiments/process/roles.h"
+
+namespace syncopate::experiments {
+
+struct HostCollective {
+  std::unique_ptr<Transport> transport;  // none where the collective brings its own
+  std::unique_ptr<allreduce::Collective> collective;
+};
+
+// Connects a worker with all others within the run's timeout.
+Result<HostCollective> connect_host_collective(const RoleContext& context, const Clock& clock);
+
+}  // namespace syncopate::experiments
