@@ -1,5 +1,5 @@
-// Allreduce of float32 in place, by size and number of ranks: our ring over shared memory and tcp, and Open MPI's
-// MPI_Allreduce beside it in the same run (shared memory with its defaults, and tcp).
+// Allreduce of float32 in place, by size and number of ranks: our ring over shared memory, tcp and plain sockets, and
+// Open MPI's MPI_Allreduce beside it in the same run (shared memory with its defaults, and tcp).
 //
 //   allreduce_bench [--ranks=2,4] [--rounds=5] [--seconds=0.2] [--sizes=4096,65536,1048576,16777216,67108864]
 //
@@ -113,17 +113,18 @@ double median(std::vector<double> values) {
 }
 
 void run(int size, const Options& options) {
-  const std::vector<std::string> names{"ring shm", "ring tcp", "ompi shm", "ompi tcp"};
+  const std::vector<std::string> names{"ring shm", "ring tcp", "ring sockets", "ompi shm", "ompi tcp"};
   std::map<std::string, std::vector<std::vector<double>>> means;  // by contender: rounds of sizes
   for (int round = 0; round < options.rounds; ++round) {
     means["ring shm"].push_back(measure_ring(syncopate::TransportKind::kShm, size, options));
     means["ompi shm"].push_back(measure_mpi(false, size, options));
     means["ring tcp"].push_back(measure_ring(syncopate::TransportKind::kTcp, size, options));
+    means["ring sockets"].push_back(measure_ring(syncopate::TransportKind::kSockets, size, options));
     means["ompi tcp"].push_back(measure_mpi(true, size, options));
   }
   fmt::print("\n{} ranks\n{:>10}", size, "bytes");
-  for (const std::string& name : names) fmt::print("{:>14}", name + " us");
-  fmt::print("{:>16}{:>12}{:>12}\n", "busbw shm GB/s", "shm ratio", "tcp ratio");
+  for (const std::string& name : names) fmt::print("{:>16}", name + " us");
+  fmt::print("{:>16}{:>12}{:>12}{:>15}\n", "busbw shm GB/s", "shm ratio", "tcp ratio", "sockets ratio");
   for (std::size_t i = 0; i < options.sizes.size(); ++i) {
     std::map<std::string, double> medians;
     fmt::print("{:>10}", options.sizes[i]);
@@ -131,11 +132,11 @@ void run(int size, const Options& options) {
       std::vector<double> values;
       for (const auto& round : means[name]) values.push_back(round[i]);
       medians[name] = median(values);
-      fmt::print("{:>14.1f}", medians[name] * 1e6);
+      fmt::print("{:>16.1f}", medians[name] * 1e6);
     }
     const double busbw = 2.0 * (size - 1) / size * static_cast<double>(options.sizes[i]) / medians["ring shm"] / 1e9;
-    fmt::print("{:>16.2f}{:>11.2f}x{:>11.2f}x\n", busbw, medians["ompi shm"] / medians["ring shm"],
-               medians["ompi tcp"] / medians["ring tcp"]);
+    fmt::print("{:>16.2f}{:>11.2f}x{:>11.2f}x{:>14.2f}x\n", busbw, medians["ompi shm"] / medians["ring shm"],
+               medians["ompi tcp"] / medians["ring tcp"], medians["ompi tcp"] / medians["ring sockets"]);
   }
 }
 
