@@ -21,8 +21,12 @@ struct Hello {
 };
 
 struct FrameHead {
+  // With a goodbye, which is the last frame of who closes the connection in order and is the head alone, the other end
+  // can tell that from a loss.
+  enum class Kind : std::uint32_t { kMessage = 0, kGoodbye = 1 };
+
+  Kind kind = Kind::kMessage;
   std::uint32_t header_bytes = 0;  // at most kMaxHeaderBytes
-  std::uint32_t reserved = 0;      // zero
   std::uint64_t payload_bytes = 0;
 };
 

@@ -24,6 +24,15 @@ class BufferLease final : public Message::Lease {
 
 iovec part_of(std::span<const std::byte> bytes) { return {const_cast<std::byte*>(bytes.data()), bytes.size()}; }
 
+bool is_goodbye(const FrameHead& head) {
+  return head.kind == FrameHead::Kind::kGoodbye && head.header_bytes == 0 && head.payload_bytes == 0;
+}
+
+bool is_message(const FrameHead& head) {
+  return head.kind == FrameHead::Kind::kMessage && head.header_bytes <= kMaxHeaderBytes &&
+         head.payload_bytes <= kMaxSocketPayload;
+}
+
 // Cuts the list where it passes kMostAtOnce.
 std::span<const iovec> limited(std::span<iovec> parts) {
   std::size_t left = kMostAtOnce;
@@ -50,15 +59,25 @@ SocketLink::SocketLink(int peer, std::unique_ptr<SocketStream> stream, BufferPoo
 
 SocketLink::~SocketLink() { stop_sending(); }
 
+SocketLink::Outgoing::Outgoing(const FrameHead& frame, std::string_view header, std::span<const std::byte> body)
+    : head_bytes(sizeof(frame) + header.size()), payload(body) {
+  std::memcpy(head.data(), &frame, sizeof(frame));
+  std::memcpy(head.data() + sizeof(frame), header.data(), header.size());
+}
+
 void SocketLink::send(std::string_view header, std::span<const std::byte> payload,
                       const PendingSends::Counter* pending) {
-  assert(header.size() <= kMaxHeaderBytes && !deaf_);
-  Outgoing message;
-  const FrameHead head{.header_bytes = static_cast<std::uint32_t>(header.size()), .payload_bytes = payload.size()};
-  std::memcpy(message.head.data(), &head, sizeof(head));
-  std::memcpy(message.head.data() + sizeof(head), header.data(), header.size());
-  message.head_bytes = sizeof(head) + header.size();
-  message.payload = payload;
+  assert(header.size() <= kMaxHeaderBytes);
+  send({{.header_bytes = static_cast<std::uint32_t>(header.size()), .payload_bytes = payload.size()}, header, payload},
+       pending);
+}
+
+void SocketLink::say_goodbye() {
+  if (!deaf_) send({{.kind = FrameHead::Kind::kGoodbye}, {}, {}}, nullptr);
+}
+
+void SocketLink::send(Outgoing message, const PendingSends::Counter* pending) {
+  assert(!deaf_);
   if (queue_.empty()) {
     std::array<iovec, 2> parts;
     const std::optional<std::size_t> taken =
@@ -67,12 +86,12 @@ void SocketLink::send(std::string_view header, std::span<const std::byte> payloa
     message.taken = *taken;
     if (message.taken == message.bytes()) return;
   }
-  if (pending != nullptr && !payload.empty()) {
+  if (pending != nullptr && !message.payload.empty()) {
     message.pending = *pending;
     message.pending->fetch_add(1, std::memory_order_relaxed);
-  } else if (!payload.empty()) {
-    message.copy = pool_.take(payload.size());
-    std::ranges::copy(payload, message.copy.bytes().begin());
+  } else if (!message.payload.empty()) {
+    message.copy = pool_.take(message.payload.size());
+    std::ranges::copy(message.payload, message.copy.bytes().begin());
     message.payload = message.copy.bytes();
   }
   queue_.push_back(std::move(message));
@@ -156,8 +175,10 @@ bool SocketLink::begin_message(std::deque<Message>& inbox) {
   FrameHead head;
   if (there < sizeof(head)) return false;
   std::memcpy(&head, &ahead_[ahead_begin_], sizeof(head));
-  if (head.header_bytes > kMaxHeaderBytes || head.reserved != 0 || head.payload_bytes > kMaxSocketPayload) {
-    ended_ = corrupt_ = true;
+  goodbye_ = is_goodbye(head);
+  corrupt_ = !goodbye_ && !is_message(head);
+  if (goodbye_ || corrupt_) {
+    ended_ = true;
     stop_sending();
     return false;
   }

@@ -28,6 +28,8 @@ class SocketLink {
   // Sends a message, or queues what is not taken of it. A payload that is queued is counted in `pending` until it has
   // been taken; without a counter, what was not taken is copied.
   void send(std::string_view header, std::span<const std::byte> payload, const PendingSends::Counter* pending);
+  // Tells the peer that nothing more will be sent.
+  void say_goodbye();
   // Goes on with what is queued. False if nothing moved.
   bool flush();
   std::size_t queued() const { return queue_.size(); }
@@ -41,12 +43,16 @@ class SocketLink {
   bool receive(std::deque<Message>& inbox);
   // No more will come: the peer is gone, or what came was no frame.
   bool ended() const { return ended_; }
+  // The peer has said goodbye.
+  bool left_in_order() const { return goodbye_; }
   // The connection was given up because of what came.
   bool corrupt() const { return corrupt_; }
 
  private:
   struct Outgoing {
-    std::array<std::byte, sizeof(FrameHead) + kMaxHeaderBytes> head;
+    Outgoing(const FrameHead& frame, std::string_view header, std::span<const std::byte> payload);
+
+    std::array<std::byte, sizeof(FrameHead) + kMaxHeaderBytes> head;  // the frame's, then the message's header
     std::size_t head_bytes = 0;
     std::span<const std::byte> payload;
     std::size_t taken = 0;          // of both
@@ -68,6 +74,7 @@ class SocketLink {
     std::size_t missing() const { return payload.bytes().size() - filled; }
   };
 
+  void send(Outgoing message, const PendingSends::Counter* pending);
   void stop_sending();
   void parse(std::deque<Message>& inbox);
   bool begin_message(std::deque<Message>& inbox);
@@ -86,6 +93,7 @@ class SocketLink {
   std::size_t ahead_end_ = 0;
   Incoming incoming_;
   bool ended_ = false;
+  bool goodbye_ = false;
   bool corrupt_ = false;
 };
 

@@ -5,7 +5,6 @@
 #include <poll.h>
 #include <sched.h>
 #include <spdlog/spdlog.h>
-#include <sys/eventfd.h>
 
 #include <algorithm>
 #include <deque>
@@ -20,6 +19,8 @@
 namespace syncopate {
 namespace {
 
+// A wait looks up this often whether it was interrupted.
+constexpr Duration kSlice = std::chrono::milliseconds(50);
 // Before an endpoint sleeps it looks again for so long, and between two looks yields the core, as over shared memory:
 // the peer that it waits for may be next on this very core.
 constexpr Duration kSpin = std::chrono::microseconds(30);
@@ -29,13 +30,16 @@ constexpr std::size_t kMostQueued = 16384;
 constexpr std::size_t kMostHeld = 64 << 20;
 // The peer that a message came from last is looked at first; after so many such looks, all are.
 constexpr int kMostShortcuts = 16;
+// Of a peer that has closed its endpoint in order the loss is told so much later: who has finished first must not keep
+// the others from their last messages to each other.
+constexpr Duration kGrace = std::chrono::seconds(1);
 // What the network has not taken when an endpoint is destroyed may still go out for so long.
 constexpr Duration kLinger = std::chrono::seconds(2);
 
 class SocketTransport final : public Transport {
  public:
   SocketTransport(const TransportOptions& options, SocketLinks links)
-      : rank_(options.rank), wake_up_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)), links_(links.streams.size()) {
+      : rank_(options.rank), links_(links.streams.size()) {
     for (int peer = 0; peer < size(); ++peer) {
       if (std::unique_ptr<SocketStream>& stream = links.streams[static_cast<std::size_t>(peer)]; stream) {
         link(peer) = std::make_unique<SocketLink>(peer, std::move(stream), pool_);
@@ -76,11 +80,11 @@ class SocketTransport final : public Transport {
   }
 
   Result<Message> receive(TimePoint deadline) override {
-    const auto something = [&] { return !inbox_.empty() || !lost_.empty(); };
+    int lost = -1;
+    const auto something = [&] { return !inbox_.empty() || (lost = lost_peer()) >= 0; };
     SYNCOPATE_RETURN_IF_ERROR(wait_for(something, deadline, "no message"));
     if (inbox_.empty()) {
-      const int lost = lost_.front();
-      lost_.pop_front();
+      std::erase_if(losses_, [&](const Loss& loss) { return loss.peer == lost; });
       return Status(Code::kPeerLost, fmt::format("peer {} is gone", lost));
     }
     Message message = std::move(inbox_.front());
@@ -97,14 +101,16 @@ class SocketTransport final : public Transport {
 
   void progress() override { flush(); }
 
-  void interrupt() override {
-    interrupted_.store(true);
-    eventfd_write(wake_up_.get(), 1);
-  }
+  void interrupt() override { interrupted_.store(true); }
 
   TransportCounters counters() const override { return counters_; }
 
  private:
+  struct Loss {
+    int peer = 0;
+    TimePoint due;  // when it is told
+  };
+
   std::unique_ptr<SocketLink>& link(int peer) { return links_[static_cast<std::size_t>(peer)]; }
 
   bool flush() {
@@ -120,12 +126,20 @@ class SocketTransport final : public Transport {
     const bool moved = from.receive(inbox_);
     for (std::size_t i = before; i < inbox_.size(); ++i) held_bytes_ += inbox_[i].payload().size();
     if (moved && from.ended()) {
-      lost_.push_back(peer);
+      losses_.push_back({peer, clock_.now() + (from.left_in_order() ? kGrace : Duration::zero())});
       if (from.corrupt() && counters_.dropped++ == 0) {
         spdlog::warn("sockets endpoint {}: dropped the connection to peer {}, who sent no message", rank_, peer);
       }
     }
     return moved;
+  }
+
+  // A peer whose loss is to be told now; -1 if there is none.
+  int lost_peer() const {
+    for (const Loss& loss : losses_) {
+      if (clock_.now() >= loss.due) return loss.peer;
+    }
+    return -1;
   }
 
   // Sends and receives what can be without waiting. False if nothing moved.
@@ -139,19 +153,18 @@ class SocketTransport final : public Transport {
 
   // Waits for so long at most, and receives what has come. False if nothing has.
   bool poll_links(Duration timeout) {
-    items_.assign(1, {wake_up_.get(), POLLIN, 0});
+    items_.clear();
     for (const auto& peer : links_) {
       short events = 0;
       if (peer && !peer->ended() && may_receive()) events |= POLLIN;
       if (peer && peer->queued() > 0) events |= POLLOUT;
       items_.push_back({events == 0 ? -1 : peer->descriptor(), events, 0});
     }
-    const timespec time{.tv_sec = timeout / std::chrono::seconds(1),
-                        .tv_nsec = (timeout % std::chrono::seconds(1)).count()};
+    const timespec time{.tv_nsec = timeout.count()};  // less than a second
     if (ppoll(items_.data(), items_.size(), &time, nullptr) <= 0) return false;
     bool moved = false;
     for (int peer = 0; peer < size(); ++peer) {
-      const bool heard = (items_[static_cast<std::size_t>(peer) + 1].revents & ~POLLOUT) != 0;
+      const bool heard = (items_[static_cast<std::size_t>(peer)].revents & ~POLLOUT) != 0;
       if (heard && may_receive()) moved |= receive_from(*link(peer), peer);
     }
     return moved;
@@ -177,7 +190,7 @@ class SocketTransport final : public Transport {
       if (now < spin_until) {
         sched_yield();
       } else {
-        poll_links(deadline - now);
+        poll_links(std::min(deadline - now, kSlice));
       }
     }
     return Status();
@@ -186,6 +199,9 @@ class SocketTransport final : public Transport {
   // Lets go out what is queued, and waits until the peers' kernels have confirmed it: a socket that is closed while
   // something comes in drops what they have not.
   void linger() {
+    for (const auto& to : links_) {
+      if (to) to->say_goodbye();
+    }
     const TimePoint deadline = clock_.now() + kLinger;
     const auto all = [&](const auto& condition) {
       return [&] {
@@ -200,14 +216,13 @@ class SocketTransport final : public Transport {
   }
 
   const int rank_;
-  const FileDescriptor wake_up_;  // eventfd
   SteadyClock clock_;
   BufferPool pool_;                                 // outlives messages and links
   std::vector<AlignedBuffer> memory_;               // outlives links, which read it
   std::vector<std::unique_ptr<SocketLink>> links_;  // by peer; none to oneself
   std::deque<Message> inbox_;                       // received, and not asked for yet
   std::size_t held_bytes_ = 0;                      // payloads in the inbox
-  std::deque<int> lost_;                            // peers, not reported yet
+  std::vector<Loss> losses_;                        // not told yet
   std::vector<pollfd> items_;
   int likely_ = -1;  // peer that the last message came from
   int shortcuts_ = 0;

@@ -243,7 +243,13 @@ TEST_F(SocketMeeting, EndsAConnectionThatAnnouncesALongHeader) {
   expect_connection_ends(bytes_of(FrameHead{.header_bytes = kMaxHeaderBytes + 1}) + std::string(1000, 'x'));
 }
 
-TEST_F(SocketMeeting, EndsAConnectionWhoseFramesAreNone) { expect_connection_ends(bytes_of(FrameHead{.reserved = 1})); }
+TEST_F(SocketMeeting, EndsAConnectionWhoseFramesAreNone) {
+  expect_connection_ends(bytes_of(FrameHead{.kind = FrameHead::Kind{2}}));
+}
+
+TEST_F(SocketMeeting, EndsAConnectionWhoseGoodbyeIsNone) {
+  expect_connection_ends(bytes_of(FrameHead{.kind = FrameHead::Kind::kGoodbye, .payload_bytes = 1}));
+}
 
 TEST_F(SocketMeeting, GivesNothingOfAMessageThatWasCutOff) {
   RawConnection peer(address());
@@ -432,6 +438,16 @@ TEST(SocketTransport, SendsWhatIsQueuedBeforeItGoes) {
     }
     EXPECT_EQ(group[1]->receive(soon()).status().code(), Code::kPeerLost);
   });
+}
+
+TEST(SocketTransport, HearsTheOthersOutWhenAPeerHasLeftInOrder) {
+  auto group = connect_group("sockets", 3);
+  group[2].reset();
+  const TimePoint noticed = SteadyClock().now() + std::chrono::milliseconds(100);
+  EXPECT_EQ(group[0]->receive(noticed).status().code(), Code::kDeadlineExceeded);
+  ASSERT_TRUE(group[1]->send(0, "last words", {}, nullptr, soon()).ok());
+  EXPECT_TRUE(group[0]->receive(soon()).ok());
+  EXPECT_EQ(group[0]->receive(soon()).status().message(), "peer 2 is gone");
 }
 
 TEST(SocketTransport, TellsOfAPeerThatWasKilled) {
