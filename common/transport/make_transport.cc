@@ -8,7 +8,8 @@ Result<TransportKind> parse_transport_kind(std::string_view text) {
   if (text == "shm") return TransportKind::kShm;
   if (text == "ipc") return TransportKind::kIpc;
   if (text == "tcp") return TransportKind::kTcp;
-  return Status(Code::kInvalidArgument, fmt::format("'{}' is not shm, ipc or tcp", text));
+  if (text == "sockets") return TransportKind::kSockets;
+  return Status(Code::kInvalidArgument, fmt::format("'{}' is not shm, ipc, tcp or sockets", text));
 }
 
 Result<std::unique_ptr<Transport>> make_transport(TransportKind kind, const TransportOptions& options,
@@ -20,6 +21,8 @@ Result<std::unique_ptr<Transport>> make_transport(TransportKind kind, const Tran
       return make_zmq_transport(false, options, rendezvous, deadline);
     case TransportKind::kTcp:
       return make_zmq_transport(true, options, rendezvous, deadline);
+    case TransportKind::kSockets:
+      return make_socket_transport(options, rendezvous, deadline);
   }
   return Status(Code::kInternal, "unknown transport");
 }

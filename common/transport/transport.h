@@ -76,7 +76,7 @@ class Transport {
 
   virtual int rank() const = 0;
   virtual int size() const = 0;
-  // "shm", "tcp", "ipc", "inproc"
+  // "shm", "tcp", "sockets", "ipc", "inproc"
   virtual const char* name() const = 0;
 
   // Zeroed memory, aligned to a cache line, that payloads can be sent from; it belongs to the transport and lives as
@@ -85,7 +85,8 @@ class Transport {
 
   // Hands a message to `peer`. The payload (possibly empty) must lie in memory from allocate() and stays untouched
   // until `pending` has counted it done; the header is copied. Blocks only while the peer's inbox is full, and then
-  // until `deadline`: deadline exceeded, peer lost, cancelled.
+  // until `deadline`: deadline exceeded, peer lost, cancelled. Over a wire without threads, what the network does not
+  // take at once goes on inside later calls of this endpoint: a sender comes back, to wait() if for nothing else.
   virtual Status send(int peer, std::string_view header, std::span<const std::byte> payload, PendingSends* pending,
                       TimePoint deadline) = 0;
 

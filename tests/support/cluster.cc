@@ -12,7 +12,7 @@
 
 namespace syncopate::testing_support {
 
-std::vector<std::string> all_wires() { return {"inproc", "shm", "ipc", "tcp"}; }
+std::vector<std::string> all_wires() { return {"inproc", "shm", "ipc", "tcp", "sockets"}; }
 
 std::vector<std::unique_ptr<Transport>> connect_group(const std::string& wire, int size, int connections) {
   static std::atomic<int> groups{0};

@@ -10,7 +10,7 @@
 
 namespace syncopate::testing_support {
 
-// "inproc", "shm", "ipc" or "tcp".
+// "inproc", "shm", "ipc", "tcp" or "sockets".
 std::vector<std::string> all_wires();
 
 // One endpoint a rank, connected; over "ipc" and "tcp" by so many connections.

@@ -57,32 +57,44 @@ Result<std::unique_ptr<Transport>> make_alone(TransportKind kind, int connection
 // The wires over which a receiver reads the sender's own memory.
 class InPlaceTransport : public EveryTransport {};
 
+// The wires that can tell that a peer is gone.
+class TransportThatTellsOfLoss : public EveryTransport {};
+
+INSTANTIATE_TEST_SUITE_P(Wire, TransportThatTellsOfLoss, testing::Values(Wire{"inproc"}, Wire{"shm"}, Wire{"sockets"}),
+                         test_name);
 INSTANTIATE_TEST_SUITE_P(Wire, InPlaceTransport, testing::Values(Wire{"inproc"}, Wire{"shm"}), test_name);
 INSTANTIATE_TEST_SUITE_P(Wire, EveryTransport, testing::ValuesIn(every_wire()), test_name);
 
 TEST_P(EveryTransport, DeliversHeadersAndPayloadsOfEverySizeUnchanged) {
+  const auto numbers = [](std::size_t count) {
+    std::vector<float> values(count);
+    std::iota(values.begin(), values.end(), 0.5f);
+    return values;
+  };
+  const std::vector<std::size_t> counts{0, 1, 3, 1000, 1024, 100000, 3000000};
   auto group = connect(2);
-  Transport& sender = *group[0];
-  Transport& receiver = *group[1];
-  EXPECT_STREQ(sender.name(), GetParam().name.c_str());
-  for (std::size_t count : {0u, 1u, 3u, 1000u, 1024u, 100000u, 3000000u}) {
-    Result<std::span<std::byte>> memory = sender.allocate(count * sizeof(float));
-    ASSERT_TRUE(memory.ok());
-    std::iota(floats(*memory).begin(), floats(*memory).end(), 0.5f);
-    PendingSends pending;
-    const std::string header = "header of " + std::to_string(count);
-    ASSERT_TRUE(sender.send(1, header, *memory, &pending, soon()).ok());
-    {
-      Result<Message> message = receiver.receive(soon());
-      ASSERT_TRUE(message.ok()) << message.status().message();
-      EXPECT_EQ(message->from(), 0);
-      EXPECT_EQ(message->header(), header);
-      ASSERT_EQ(message->floats().size(), count);
-      EXPECT_TRUE(std::equal(message->floats().begin(), message->floats().end(), floats(*memory).begin()));
+  EXPECT_STREQ(group[0]->name(), GetParam().name.c_str());
+  run_ranks(2, [&](int rank) {
+    Transport& self = *group[static_cast<std::size_t>(rank)];
+    for (const std::size_t count : counts) {
+      const std::string header = "header of " + std::to_string(count);
+      if (rank == 1) {
+        const Result<Message> message = self.receive(soon());
+        ASSERT_TRUE(message.ok()) << message.status().message();
+        EXPECT_EQ(message->from(), 0);
+        EXPECT_EQ(message->header(), header);
+        EXPECT_TRUE(std::ranges::equal(message->floats(), numbers(count)));
+        continue;
+      }
+      Result<std::span<std::byte>> memory = self.allocate(count * sizeof(float));
+      ASSERT_TRUE(memory.ok());
+      std::ranges::copy(numbers(count), floats(*memory).begin());
+      PendingSends pending;
+      ASSERT_TRUE(self.send(1, header, *memory, &pending, soon()).ok());
+      EXPECT_TRUE(self.wait(pending, soon()).ok());
     }
-    EXPECT_TRUE(sender.wait(pending, soon()).ok());
-  }
-  EXPECT_EQ(receiver.counters().payload_bytes_in, sender.counters().payload_bytes_out);
+  });
+  EXPECT_EQ(group[1]->counters().payload_bytes_in, group[0]->counters().payload_bytes_out);
 }
 
 TEST_P(EveryTransport, KeepsTheOrderOfEachSender) {
@@ -181,7 +193,7 @@ TEST_P(EveryTransport, IsInterruptedFromAnotherThread) {
   EXPECT_EQ(group[0]->receive(soon()).status().code(), Code::kCancelled);
 }
 
-TEST_P(InPlaceTransport, TellsOfALostPeerAfterItsLastMessage) {
+TEST_P(TransportThatTellsOfLoss, TellsOfALostPeerAfterItsLastMessage) {
   auto group = connect(3);
   ASSERT_TRUE(group[1]->send(0, "last words", {}, nullptr, soon()).ok());
   group[1].reset();
@@ -193,7 +205,7 @@ TEST_P(InPlaceTransport, TellsOfALostPeerAfterItsLastMessage) {
   EXPECT_EQ(group[0]->receive(short_wait).status().code(), Code::kDeadlineExceeded) << "told twice";
 }
 
-TEST_P(InPlaceTransport, LetsGoOfWhatALostPeerHeld) {
+TEST_P(TransportThatTellsOfLoss, LetsGoOfWhatALostPeerHeld) {
   auto group = connect(2);
   Result<std::span<std::byte>> memory = group[0]->allocate(1 << 16);
   ASSERT_TRUE(memory.ok());

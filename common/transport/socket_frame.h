@@ -1,0 +1,36 @@
+// What goes over a socket: a Hello from each end, then frames. A frame is a FrameHead, the message's header, and its
+// payload. Numbers are in the byte order of the machine, which is the same on all hosts of a run.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "common/transport/transport.h"
+
+namespace syncopate {
+
+struct Hello {
+  static constexpr std::uint32_t kMagic = 0x534E5953;  // "SYNS"
+  static constexpr std::uint32_t kVersion = 1;
+
+  std::uint32_t magic = kMagic;
+  std::uint32_t version = kVersion;
+  std::uint64_t run = 0;   // hash of run and group
+  std::uint32_t from = 0;  // ranks
+  std::uint32_t to = 0;
+};
+
+struct FrameHead {
+  // With a goodbye, which is the last frame of who closes the connection in order and is the head alone, the other end
+  // can tell that from a loss.
+  enum class Kind : std::uint32_t { kMessage = 0, kGoodbye = 1 };
+
+  Kind kind = Kind::kMessage;
+  std::uint32_t header_bytes = 0;  // at most kMaxHeaderBytes
+  std::uint64_t payload_bytes = 0;
+};
+
+// No payload is larger. What is announced as larger ends the connection before any memory is taken for it.
+inline constexpr std::uint64_t kMaxSocketPayload = std::uint64_t{1} << 30;
+
+}  // namespace syncopate

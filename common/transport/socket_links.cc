@@ -1,0 +1,202 @@
+#include "common/transport/socket_links.h"
+
+#include <arpa/inet.h>
+#include <fmt/format.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <spdlog/spdlog.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+#include <list>
+
+#include "common/transport/socket_handshake.h"
+
+namespace syncopate {
+namespace {
+
+// Connections that have not said hello yet. Of more, the one that has been silent for longest is turned away.
+constexpr std::size_t kMostSilent = 256;
+// What the kernel may hold of a connection, each way: what a member reduces a segment with in its hands, this keeps
+// moving. Fixed buffers of this size carry half as much again over loopback as those that the kernel sizes itself.
+constexpr int kKernelBuffer = 4 << 20;
+
+Status refusal(const char* what) {
+  return Status(Code::kInternal, fmt::format("{} a tcp socket: {}", what, std::strerror(errno)));
+}
+
+bool has_buffer(int socket, int option) {
+  int granted = 0;
+  socklen_t size = sizeof(granted);
+  setsockopt(socket, SOL_SOCKET, option, &kKernelBuffer, sizeof(kKernelBuffer));
+  // The kernel doubles what it is asked for, to have room for its own records.
+  return getsockopt(socket, SOL_SOCKET, option, &granted, &size) == 0 && granted >= 2 * kKernelBuffer;
+}
+
+// Whether the kernel grants kKernelBuffer. Where it grants less, its own sizing is better, and asking would end that.
+bool grants_buffers() {
+  const FileDescriptor socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  return has_buffer(socket.get(), SO_SNDBUF) && has_buffer(socket.get(), SO_RCVBUF);
+}
+
+Result<FileDescriptor> new_socket() {
+  FileDescriptor socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!socket.open()) return refusal("opening");
+  const int on = 1;
+  setsockopt(socket.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+  // Before it connects or listens, since the window's scale is agreed on then; who is accepted inherits all this.
+  static const bool kGranted = grants_buffers();
+  if (kGranted) {
+    has_buffer(socket.get(), SO_SNDBUF);
+    has_buffer(socket.get(), SO_RCVBUF);
+  }
+  return socket;
+}
+
+// "10.0.0.7:4711"
+std::string text_of(const sockaddr_in& address) {
+  char text[INET_ADDRSTRLEN] = {};
+  inet_ntop(AF_INET, &address.sin_addr, text, sizeof(text));
+  return fmt::format("{}:{}", text, ntohs(address.sin_port));
+}
+
+Result<sockaddr_in> parse_address(const std::string& text) {
+  const std::size_t colon = std::min(text.find(':'), text.size());
+  sockaddr_in address{.sin_family = AF_INET};
+  in_port_t port = 0;
+  const char* const end = text.data() + text.size();
+  const bool valid = inet_pton(AF_INET, text.substr(0, colon).c_str(), &address.sin_addr) == 1 &&
+                     std::from_chars(text.data() + std::min(colon + 1, text.size()), end, port).ptr == end && port > 0;
+  if (!valid) return Status(Code::kDataLoss, fmt::format("'{}' is not the address of a member", text));
+  address.sin_port = htons(port);
+  return address;
+}
+
+Result<FileDescriptor> listen_at(const std::string& host, sockaddr_in& address) {
+  address = {.sin_family = AF_INET};
+  if (inet_pton(AF_INET, host.c_str(), &address.sin_addr) != 1) {
+    return Status(Code::kInvalidArgument, fmt::format("{}: must be an IPv4 address, as in 10.0.0.7", host));
+  }
+  Result<FileDescriptor> listener = new_socket();
+  if (!listener.ok()) return listener;
+  socklen_t size = sizeof(address);
+  if (bind(listener->get(), reinterpret_cast<const sockaddr*>(&address), size) != 0) return refusal("binding");
+  if (listen(listener->get(), SOMAXCONN) != 0) return refusal("listening on");
+  if (getsockname(listener->get(), reinterpret_cast<sockaddr*>(&address), &size) != 0) return refusal("asking of");
+  return listener;
+}
+
+// All connections of one member that are being begun.
+class Meeting {
+ public:
+  Meeting(const SocketHandshake::Member& self, FileDescriptor listener)
+      : self_(self), listener_(std::move(listener)), missing_(self.size - 1) {
+    links_.streams.resize(static_cast<std::size_t>(self.size));
+  }
+
+  Status connect_to(int peer, const std::string& text) {
+    const Result<sockaddr_in> address = parse_address(text);
+    if (!address.ok()) return address.status();
+    Result<FileDescriptor> socket = new_socket();
+    if (!socket.ok()) return socket.status();
+    if (connect(socket->get(), reinterpret_cast<const sockaddr*>(&*address), sizeof(*address)) != 0 &&
+        errno != EINPROGRESS) {
+      return refusal("connecting");
+    }
+    begun_.push_back(SocketHandshake::connecting(std::move(*socket), self_, peer));
+    return {};
+  }
+
+  Result<SocketLinks> complete(TimePoint deadline) {
+    while (true) {
+      SYNCOPATE_RETURN_IF_ERROR(advance());
+      if (missing_ == 0) return std::move(links_);
+      const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - SteadyClock().now());
+      if (left.count() <= 0) return Status(Code::kDeadlineExceeded, who_is_missing());
+      std::vector<pollfd> items{{listener_.get(), POLLIN, 0}};
+      for (const SocketHandshake& handshake : begun_) items.push_back({handshake.descriptor(), handshake.events(), 0});
+      poll(items.data(), items.size(), static_cast<int>(std::min<std::int64_t>(left.count(), 1000)));
+      accept_all();
+    }
+  }
+
+ private:
+  void accept_all() {
+    while (true) {
+      FileDescriptor socket(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+      if (!socket.open()) return;
+      begun_.push_back(SocketHandshake::accepted(std::move(socket), self_));
+      const auto is_silent = [](const SocketHandshake& handshake) { return handshake.peer() < 0; };
+      if (static_cast<std::size_t>(std::ranges::count_if(begun_, is_silent)) <= kMostSilent) continue;
+      begun_.erase(std::ranges::find_if(begun_, is_silent));
+      turn_away();
+    }
+  }
+
+  Status advance() {
+    for (auto handshake = begun_.begin(); handshake != begun_.end();) {
+      const SocketHandshake::State state = handshake->advance();
+      if (state == SocketHandshake::State::kUnderWay) {
+        ++handshake;
+        continue;
+      }
+      const int peer = handshake->peer();
+      const bool done = state == SocketHandshake::State::kDone;
+      if (!done && peer >= 0 && peer < self_.rank) {
+        return Status(Code::kPeerLost, fmt::format("peer {} has closed the connection, or is of another run", peer));
+      }
+      if (done && !links_.streams[static_cast<std::size_t>(peer)]) {
+        links_.streams[static_cast<std::size_t>(peer)] = handshake->take_stream();
+        --missing_;
+      } else {
+        turn_away();
+      }
+      handshake = begun_.erase(handshake);
+    }
+    return {};
+  }
+
+  void turn_away() {
+    if (links_.turned_away++ == 0) {
+      spdlog::warn("sockets endpoint {}: turned away a connection that did not say hello as a peer does", self_.rank);
+    }
+  }
+
+  std::string who_is_missing() const {
+    std::vector<int> ranks;
+    for (int peer = 0; peer < self_.size; ++peer) {
+      if (peer != self_.rank && !links_.streams[static_cast<std::size_t>(peer)]) ranks.push_back(peer);
+    }
+    return fmt::format("no connection to peer{} {}", ranks.size() == 1 ? "" : "s", fmt::join(ranks, ", "));
+  }
+
+  const SocketHandshake::Member self_;
+  const FileDescriptor listener_;
+  std::list<SocketHandshake> begun_;
+  SocketLinks links_;
+  int missing_;
+};
+
+}  // namespace
+
+Result<SocketLinks> connect_sockets(const TransportOptions& options, std::uint64_t run, Rendezvous& rendezvous,
+                                    TimePoint deadline) {
+  sockaddr_in own;
+  Result<FileDescriptor> listener = listen_at(options.host, own);
+  if (!listener.ok()) return listener.status();
+  const Result<std::vector<std::string>> addresses =
+      rendezvous.exchange(options.group, options.rank, options.size, text_of(own), deadline);
+  if (!addresses.ok()) return addresses.status();
+  Meeting meeting({.run = run, .rank = options.rank, .size = options.size}, std::move(*listener));
+  // To those below, we connect; those above connect to us.
+  for (int peer = 0; peer < options.rank; ++peer) {
+    SYNCOPATE_RETURN_IF_ERROR(
+        meeting.connect_to(peer, (*addresses)[static_cast<std::size_t>(peer)]).in(fmt::format("peer {}", peer)));
+  }
+  return meeting.complete(deadline);
+}
+
+}  // namespace syncopate
