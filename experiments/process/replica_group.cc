@@ -85,8 +85,9 @@ Status ReplicaGroup::connect_allreduce(const RoleContext& context, const Clock& 
     collective_ = allreduce::make_schedule_collective(*transport_);
   }
   if (averages_weights(config)) {
-    const allreduce::ModelAveragingOptions options{
+    allreduce::ModelAveragingOptions options{
         .optimizer = optimizer_of(config), .period = config.sync_every, .timeout = timeout_of(config)};
+    if (config.gossip) options.gossip_seed = config.seed;
     strategy_ = std::make_unique<allreduce::ModelAveragingStrategy>(*collective_, options, clock);
     return {};
   }
