@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "allreduce/bucket_search.h"
 #include "allreduce/communication_thread.h"
 #include "allreduce/same_layout.h"
 
@@ -37,24 +38,36 @@ class AllReduceStrategy final : public SyncStrategy {
   Result<std::vector<Range>> join() override {
     SYNCOPATE_RETURN_IF_ERROR(prove_same_layout(collective_, layout_, deadline()));
     SYNCOPATE_RETURN_IF_ERROR(collective_.broadcast(arenas_.weights, 0, deadline()));
-    buckets_ = buckets_in_backward_order(layout_, options_.bucket_bytes);
-    work_.resize(buckets_.size());
-    return buckets_;
+    if (options_.bucket_bytes > 0) {
+      grains_ = buckets_in_backward_order(layout_, options_.bucket_bytes);
+      candidates_ = {{options_.bucket_bytes, grains_}};
+    } else {
+      grains_ = buckets_in_backward_order(layout_, 0);  // one a tensor
+      candidates_ = bucket_candidates(layout_);
+    }
+    const Result<std::span<float>> times = collective_.allocate(candidates_.size());
+    if (!times.ok()) return times.status();
+    times_ = *times;
+    search_ = BucketSearch(candidates_.size());
+    buckets_ = candidates_.front().buckets;
+    work_.resize(grains_.size());
+    return grains_;
   }
 
   void begin_step(const StepContext& step) override {
     step_ = step;
     before_ = collective_.counters();
+    begin_ = clock_.now();
+    submitted_ = 0;
+    if (!search_.ended()) buckets_ = candidates_[search_.candidate()].buckets;
   }
 
-  void gradient_ready(std::size_t bucket) override {
-    if (options_.overlap) submit(bucket);
+  void gradient_ready(std::size_t grain) override {
+    if (options_.overlap) submit_from(grains_[grain].begin);
   }
 
   Result<SyncStats> finish_step() override {
-    if (!options_.overlap) {
-      for (std::size_t bucket = 0; bucket < buckets_.size(); ++bucket) submit(bucket);
-    }
+    submit_from(0);
     SyncStats stats;
     const UpdateStep update{.learning_rate = static_cast<float>(step_.learning_rate),
                             .gradient_scale = 1.0f / static_cast<float>(collective_.size()),
@@ -76,17 +89,24 @@ class AllReduceStrategy final : public SyncStrategy {
     const TransportCounters after = collective_.counters();
     stats.bytes_out = after.payload_bytes_out - before_.payload_bytes_out;
     stats.bytes_in = after.payload_bytes_in - before_.payload_bytes_in;
+    if (!search_.ended()) SYNCOPATE_RETURN_IF_ERROR(search().in(fmt::format("step {}, bucket search", step_.step)));
     return stats;
   }
 
   // All workers have made the same updates; nobody leaves while another may still need an answer.
-  Status leave() override { return collective_.barrier(deadline()); }
+  Status leave() override {
+    if (!search_.ended()) tell(fmt::format("not found: a search takes {} steps", search_.steps()));
+    return collective_.barrier(deadline());
+  }
 
  private:
   TimePoint deadline() const { return clock_.now() + options_.timeout; }
 
-  void submit(std::size_t bucket) {
-    last_ticket_ = thread_.submit([this, bucket] { reduce(bucket); });
+  // Hands over the buckets of gradients that are all final where those from `begin` on are.
+  void submit_from(std::size_t begin) {
+    for (; submitted_ < buckets_.size() && buckets_[submitted_].begin >= begin; ++submitted_) {
+      last_ticket_ = thread_.submit([this, bucket = submitted_] { reduce(bucket); });
+    }
   }
 
   void reduce(std::size_t bucket) {
@@ -98,6 +118,21 @@ class AllReduceStrategy final : public SyncStrategy {
     work.end = clock_.now();
   }
 
+  // Notes how long this step has taken. After the last one the ranks agree on the sum of their times.
+  Status search() {
+    search_.step_took(clock_.now() - begin_);
+    if (!search_.ended()) return {};
+    const std::vector<Duration> medians = search_.medians();
+    for (std::size_t i = 0; i < medians.size(); ++i) times_[i] = static_cast<float>(1e3 * seconds(medians[i]));
+    SYNCOPATE_RETURN_IF_ERROR(collective_.all_reduce(times_, deadline()));
+    buckets_ = candidates_[fastest(times_)].buckets;
+    tell(describe_search(candidates_, times_, collective_.size()));
+    return {};
+  }
+  void tell(const std::string& finding) const {
+    if (options_.on_search_end) options_.on_search_end(finding);
+  }
+
   Collective& collective_;
   const AllReduceOptions options_;
   const Optimizer optimizer_;
@@ -105,10 +140,17 @@ class AllReduceStrategy final : public SyncStrategy {
   ParamLayout layout_;
   ParamArenas arenas_;
   std::optional<OptimizerState> state_;
-  std::vector<Range> buckets_;    // in backward order
+  std::vector<Range> grains_;  // what backward reports, in its order
+  std::vector<BucketCandidate> candidates_;
+  BucketSearch search_{1};
+  std::span<float> times_;  // by candidate, in the collective's memory
+  // One of the candidates': each bucket is one grain or several neighbours.
+  std::span<const Range> buckets_;
   std::vector<BucketWork> work_;  // by bucket
+  std::size_t submitted_ = 0;     // buckets of this step
   Status failure_;                // the first, of whichever bucket
   StepContext step_;
+  TimePoint begin_;           // of this step
   TransportCounters before_;  // at the step's beginning
   std::uint64_t last_ticket_ = 0;
   CommunicationThread thread_;  // last: it works on all of the above

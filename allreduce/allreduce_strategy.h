@@ -2,7 +2,9 @@
 // backward still runs unless that is not wanted; every worker then applies the same update with the mean.
 #pragma once
 
+#include <functional>
 #include <memory>
+#include <string>
 
 #include "allreduce/collective.h"
 #include "common/optimizer.h"
@@ -12,7 +14,9 @@ namespace syncopate::allreduce {
 
 struct AllReduceOptions {
   OptimizerConfig optimizer;
-  std::size_t bucket_bytes = 1 << 20;
+  std::size_t bucket_bytes = 1 << 20;  // 0: the size is searched for in the first steps (bucket_search.h)
+  // Told what the search has come to, or that the run was too short for it. From the compute thread; may be null.
+  std::function<void(const std::string& finding)> on_search_end = nullptr;
   // False: nothing is sent before backward has ended. The sums are the same; how much overlap gains is then to be seen.
   bool overlap = true;
   Duration timeout = std::chrono::seconds(30);  // of every wait

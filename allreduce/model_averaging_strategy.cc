@@ -4,9 +4,18 @@
 
 #include <cassert>
 
+#include "allreduce/gossip_pairs.h"
 #include "allreduce/same_layout.h"
 
 namespace syncopate::allreduce {
+namespace {
+
+void divide(std::span<float> sum, int count) {
+  const auto divisor = static_cast<float>(count);
+  for (float& value : sum) value /= divisor;
+}
+
+}  // namespace
 
 ModelAveragingStrategy::ModelAveragingStrategy(Collective& collective, const ModelAveragingOptions& options,
                                                const Clock& clock)
@@ -39,7 +48,7 @@ Result<SyncStats> ModelAveragingStrategy::finish_step() {
   stats.optimizer = updated - begin;
   if (++steps_alone_ == options_.period) {
     const TransportCounters before = collective_.counters();
-    SYNCOPATE_RETURN_IF_ERROR(average_with_all().in(fmt::format("step {}", step_.step)));
+    SYNCOPATE_RETURN_IF_ERROR(meet().in(fmt::format("step {}", step_.step)));
     const TransportCounters after = collective_.counters();
     stats.exposed_wait = stats.communication = clock_.now() - updated;
     stats.bytes_out = after.payload_bytes_out - before.payload_bytes_out;
@@ -50,18 +59,28 @@ Result<SyncStats> ModelAveragingStrategy::finish_step() {
 }
 
 Status ModelAveragingStrategy::leave() {
-  if (steps_alone_ > 0) {
+  if (steps_alone_ > 0 || options_.gossip_seed) {
     SYNCOPATE_RETURN_IF_ERROR(average_with_all().in("leave"));
     report_weights({0, weights_.size()});
   }
   return collective_.barrier(deadline());
 }
 
-Status ModelAveragingStrategy::average_with_all() {
+Status ModelAveragingStrategy::meet() {
   steps_alone_ = 0;
+  const std::int64_t meeting = meetings_++;
+  if (!options_.gossip_seed) return average_with_all();
+  const int rank = collective_.rank();
+  const int partner = gossip_pairs(*options_.gossip_seed, meeting, collective_.size())[static_cast<std::size_t>(rank)];
+  if (partner == rank) return {};
+  SYNCOPATE_RETURN_IF_ERROR(collective_.reduce_pair(weights_, partner, deadline()));
+  divide(weights_, 2);
+  return {};
+}
+
+Status ModelAveragingStrategy::average_with_all() {
   SYNCOPATE_RETURN_IF_ERROR(collective_.all_reduce(weights_, deadline()));
-  const auto size = static_cast<float>(collective_.size());
-  for (float& weight : weights_) weight /= size;
+  divide(weights_, collective_.size());
   return {};
 }
 

@@ -3,8 +3,12 @@
 // learning of deep networks from decentralized data", algorithm 1; Stich 2019, "Local SGD converges fast and
 // communicates little", algorithm 1). A step without a meeting waits for nobody and sends nothing.
 //
-// What an optimizer remembers stays with its worker. leave() is the last meeting (Zinkevich et al. 2010, "Parallelized
-// stochastic gradient descent", is that one alone); after it all hold the same weights, bit by bit.
+// Under gossip a meeting is one of pairs, drawn anew each time: a worker and its partner go on from the mean of their
+// two (gossip_pairs.h). It moves less and waits for one worker alone; the mean of all weights is kept, and what they
+// are apart shrinks by a factor from meeting to meeting.
+//
+// What an optimizer remembers stays with its worker. leave() is the last meeting, of all (Zinkevich et al. 2010,
+// "Parallelized stochastic gradient descent", is that one alone); after it all hold the same weights, bit by bit.
 #pragma once
 
 #include <cstdint>
@@ -20,6 +24,7 @@ namespace syncopate::allreduce {
 struct ModelAveragingOptions {
   OptimizerConfig optimizer;
   std::int64_t period = 1;                      // steps from one meeting to the next; at least 1
+  std::optional<std::uint64_t> gossip_seed;     // meetings are of pairs drawn from it; empty: of all
   Duration timeout = std::chrono::seconds(30);  // of every wait
 };
 
@@ -39,6 +44,7 @@ class ModelAveragingStrategy final : public SyncStrategy {
 
  private:
   TimePoint deadline() const { return clock_.now() + options_.timeout; }
+  Status meet();
   Status average_with_all();
 
   Collective& collective_;
@@ -51,6 +57,7 @@ class ModelAveragingStrategy final : public SyncStrategy {
   std::optional<OptimizerState> state_;
   StepContext step_;
   std::int64_t steps_alone_ = 0;  // since the last meeting
+  std::int64_t meetings_ = 0;
 };
 
 }  // namespace syncopate::allreduce

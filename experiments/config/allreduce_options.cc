@@ -22,6 +22,27 @@ bool has_segments(const RunConfig& config) {
 bool is_allreduce(const RunConfig& config) { return config.mode == Mode::kAllreduce; }
 bool sums_gradients(const RunConfig& config) { return is_allreduce(config) && !averages_weights(config); }
 
+OptionSpec bucket_bytes() {
+  OptionSpec option =
+      number({.group = "Allreduce",
+              .name = "bucket-bytes",
+              .placeholder = "BYTES",
+              .sentence = "Gradients are sent in buckets of about this size; auto searches for it in up to 100 steps.",
+              .unit = "bytes",
+              .range = "1024 to 1073741824, or auto",
+              .is_text = true},
+             &C::bucket_bytes, "bucket size", std::int64_t{1024}, std::int64_t{1} << 30);
+  option.set = [set = option.set](RunConfig& config, const std::string& value) -> Status {
+    if (value != "auto") return set(config, value);
+    config.bucket_bytes = 0;
+    return {};
+  };
+  option.get = [get = option.get](const RunConfig& config) {
+    return config.bucket_bytes == 0 ? std::string("auto") : get(config);
+  };
+  return option;
+}
+
 }  // namespace
 
 void add_allreduce_options(std::vector<OptionSpec>& table) {
@@ -38,13 +59,7 @@ void add_allreduce_options(std::vector<OptionSpec>& table) {
               CollectiveKind::kDoubling, CollectiveKind::kTree, CollectiveKind::kBinomialTree,
               CollectiveKind::kHierarchical, CollectiveKind::kMpi, CollectiveKind::kNccl}),
       "--mode=allreduce", is_allreduce));
-  table.push_back(only(number({.group = group,
-                               .name = "bucket-bytes",
-                               .placeholder = "BYTES",
-                               .sentence = "Gradients are sent in buckets of about this size.",
-                               .unit = "bytes"},
-                              &C::bucket_bytes, "bucket size", std::int64_t{1024}, std::int64_t{1} << 30),
-                       kSumsGradients, sums_gradients));
+  table.push_back(only(bucket_bytes(), kSumsGradients, sums_gradients));
   table.push_back(
       only(on_or_off({.group = group,
                       .name = "overlap",

@@ -18,6 +18,12 @@ int workers_of(const RunConfig& config) {
   return config.hosts.empty() ? 2 : total_slots(config.hosts);
 }
 
+bool sums_in_nccl(const RunConfig& config) {
+  const bool by_default = config.collective == CollectiveKind::kAuto && config.device == DeviceKind::kCuda;
+  return config.mode == Mode::kAllreduce && !averages_weights(config) &&
+         (by_default || config.collective == CollectiveKind::kNccl);
+}
+
 Status validate_job(const RunConfig& config) {
   if (config.mode == Mode::kLocal && workers_of(config) > 1) {
     return wrong(fmt::format("--workers={}: --mode=local trains in one process; use --mode=ps or --mode=allreduce",
@@ -35,6 +41,11 @@ Status validate_job(const RunConfig& config) {
     return wrong(
         "--collective=nccl: sums gradients alone; with --sync-every and --gossip weights are averaged in the "
         "host's memory, by --collective=ring or mpi");
+  }
+  if (sums_in_nccl(config) && config.bucket_bytes == 0) {
+    return wrong(
+        "--bucket-bytes=auto: searches among buckets that the host sends, not for NCCL's; give a size, as in "
+        "--bucket-bytes=1048576, or --collective=ring");
   }
   if (config.mode == Mode::kAllreduce && config.collective == CollectiveKind::kNccl &&
       config.device == DeviceKind::kCpu) {
@@ -204,7 +215,7 @@ RunConfig resolve(RunConfig config, const std::string& stamp) {
   }
   if (config.chunk_bytes == 0) config.chunk_bytes = usual_chunk_bytes(config.transport);
   if (config.collective == CollectiveKind::kAuto) {
-    if (config.device == DeviceKind::kCuda && !averages_weights(config)) {
+    if (sums_in_nccl(config)) {
       config.collective = CollectiveKind::kNccl;
     } else if (config.transport == TransportKind::kShm) {
       config.collective = CollectiveKind::kDirect;

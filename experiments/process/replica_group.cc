@@ -79,15 +79,21 @@ Status ReplicaGroup::connect_allreduce(const RoleContext& context, const Clock& 
   transport_ = std::move(connected->transport);
   collective_ = std::move(connected->collective);
   if (averages_weights(config)) {
-    const allreduce::ModelAveragingOptions options{
+    allreduce::ModelAveragingOptions options{
         .optimizer = optimizer_of(config), .period = config.sync_every, .timeout = timeout_of(config)};
+    if (config.gossip) options.gossip_seed = config.seed;
     strategy_ = std::make_unique<allreduce::ModelAveragingStrategy>(*collective_, options, clock);
     return {};
   }
-  const allreduce::AllReduceOptions options{.optimizer = optimizer_of(config),
-                                            .bucket_bytes = static_cast<std::size_t>(config.bucket_bytes),
-                                            .overlap = config.overlap,
-                                            .timeout = timeout_of(config)};
+  allreduce::AllReduceOptions options{.optimizer = optimizer_of(config),
+                                      .bucket_bytes = static_cast<std::size_t>(config.bucket_bytes),
+                                      .overlap = config.overlap,
+                                      .timeout = timeout_of(config)};
+  if (context.rank == 0) {
+    options.on_search_end = [&control = context.control](const std::string& finding) {
+      control.tell("bucket size", finding);
+    };
+  }
   strategy_ = allreduce::make_allreduce_strategy(*collective_, options, clock);
   return {};
 }

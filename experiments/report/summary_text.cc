@@ -183,6 +183,9 @@ std::string summary_text(const RunConfig& config, std::span<const RunReport> rep
     text += straggler_lines(report);
     text += learning_lines(config, report);
   }
+  if (const auto found = facts.of_workers.find("bucket size"); found != facts.of_workers.end()) {
+    text += line("bucket size", found->second);
+  }
   if (facts.sharding && matters(*facts.sharding)) text += line("sharding", hottest(*facts.sharding));
   if (!facts.clock_uncertainty.empty()) {
     const auto by_time = [](const auto& one, const auto& other) { return one.second < other.second; };

@@ -128,8 +128,8 @@ void run_repeat(const JobFacts& job, const Survey& survey, int repeat, ResultsWr
 JobResult run_job(const RunConfig& config, const Survey& survey, Interrupts& interrupts, Console& console) {
   JobResult result;
   const Result<RunConfig> placed = place(config, machines_of(survey));
-  if (!placed.ok()) {
-    fail(result, exit_code_of(placed.status()), placed.status().message());
+  if (const Status status = placed.ok() ? validate(*placed) : placed.status(); !status.ok()) {
+    fail(result, exit_code_of(status), status.message());
     return result;
   }
   result.config = resolve(*placed, calendar_stamp());

@@ -2,8 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <functional>
+#include <set>
 
+#include "allreduce/bucket_search.h"
 #include "allreduce/communication_thread.h"
 #include "allreduce/schedule_collective.h"
 #include "tests/support/cluster.h"
@@ -70,6 +73,76 @@ TEST_P(OverlapOnAndOff, AppliesTheMeanOfAllGradientsToTheChiefsWeights) {
     }
     EXPECT_TRUE(strategy.leave().ok());
   });
+}
+
+// Time that a test adds to the real one, so that deadlines still mean something.
+class PushedClock final : public Clock {
+ public:
+  TimePoint now() const override { return steady_.now() + pushed_.load(); }
+  void push(Duration by) { pushed_ = pushed_.load() + by; }
+
+ private:
+  SteadyClock steady_;
+  std::atomic<Duration> pushed_{};
+};
+
+// Three tensors of 40 KiB: buckets of 64 KiB hold one of them, of 256 KiB all. A step is made 20 s longer for each
+// bucket on rank 0, and 30 s longer for a single one on rank 1, so that together, though not for rank 0, several are
+// better.
+TEST(AllReduceStrategy, SettlesOnTheBucketsWithTheShortestStepsOfAllRanks) {
+  constexpr int kRanks = 2;
+  auto group = connect_group("inproc", kRanks);
+  std::vector<std::string> findings(kRanks);
+  run_ranks(kRanks, [&](int rank) {
+    PushedClock clock;
+    ParamLayout layout;
+    for (const char* name : {"first", "second", "third"}) layout.add(name, {10 * 1024});
+    const auto ring = make_schedule_collective(*group[static_cast<std::size_t>(rank)]);
+    AllReduceOptions options{.optimizer = {.kind = OptimizerKind::kSgd}, .bucket_bytes = 0};
+    options.on_search_end = [&](const std::string& finding) { findings[static_cast<std::size_t>(rank)] = finding; };
+    const auto strategy = make_allreduce_strategy(*ring, options, clock);
+    const Result<ParamArenas> arenas = strategy->allocate(layout);
+    ASSERT_TRUE(arenas.ok());
+    ASSERT_EQ(strategy->join()->size(), 3u) << "one a tensor";
+    std::size_t buckets = 0;
+    strategy->on_weights([&](Range range) {
+      ++buckets;
+      const bool whole = range.size() == layout.size();
+      if (rank == 0) clock.push(std::chrono::seconds(20));
+      if (rank == 1 && whole) clock.push(std::chrono::seconds(50));
+    });
+    std::set<std::size_t> tried, settled;  // numbers of buckets
+    const int searching = BucketSearch(2).steps();
+    for (int step = 0; step < searching + 3; ++step) {
+      buckets = 0;
+      std::ranges::fill(arenas->gradients, static_cast<float>(rank));
+      strategy->begin_step({.step = step, .learning_rate = 1});
+      for (std::size_t grain = 0; grain < 3; ++grain) strategy->gradient_ready(grain);
+      ASSERT_TRUE(strategy->finish_step().ok());
+      ASSERT_EQ(arenas->weights.front(), -0.5f * static_cast<float>(step + 1));
+      ASSERT_EQ(arenas->weights.back(), arenas->weights.front());
+      (step < searching ? tried : settled).insert(buckets);
+      EXPECT_EQ(findings[static_cast<std::size_t>(rank)].empty(), step < searching - 1) << step;
+    }
+    EXPECT_EQ(tried, (std::set<std::size_t>{1, 3}));
+    EXPECT_EQ(settled, (std::set<std::size_t>{3}));
+    EXPECT_TRUE(strategy->leave().ok());
+  });
+  EXPECT_EQ(findings[0].substr(0, 10), "0.0625 MiB") << findings[0];
+  EXPECT_EQ(findings[0], findings[1]);
+}
+
+TEST(AllReduceStrategy, SaysWhereARunWasTooShortToFindABucketSize) {
+  auto group = connect_group("inproc", 1);
+  const SteadyClock clock;
+  const auto ring = make_schedule_collective(*group[0]);
+  std::string finding;
+  const auto strategy = make_allreduce_strategy(
+      *ring, {.bucket_bytes = 0, .on_search_end = [&](const auto& text) { finding = text; }}, clock);
+  ASSERT_TRUE(strategy->allocate(layout_of(1 << 20)).ok());
+  ASSERT_TRUE(strategy->join().ok());
+  EXPECT_TRUE(strategy->leave().ok());
+  EXPECT_EQ(finding.substr(0, 10), "not found:") << finding;
 }
 
 TEST(AllReduceStrategy, RefusesReplicasOfAnotherModelAndNamesThem) {

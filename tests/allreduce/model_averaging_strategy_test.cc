@@ -5,6 +5,7 @@
 
 #include <functional>
 
+#include "allreduce/gossip_pairs.h"
 #include "allreduce/schedule_collective.h"
 #include "tests/support/cluster.h"
 
@@ -58,6 +59,15 @@ Weights mean_of(const std::vector<Replica>& replicas) {
     mean[i] /= static_cast<float>(replicas.size());
   }
   return mean;
+}
+
+void meet_in_pairs(std::vector<Replica>& replicas, const std::vector<int>& partners) {
+  std::vector<Weights> old;
+  for (const Replica& replica : replicas) old.push_back(replica.weights);
+  for (std::size_t rank = 0; rank < replicas.size(); ++rank) {
+    const Weights& others = old[static_cast<std::size_t>(partners[rank])];
+    for (std::size_t i = 0; i < others.size(); ++i) replicas[rank].weights[i] = (old[rank][i] + others[i]) / 2;
+  }
 }
 
 // Trains `steps` steps on every rank and leaves; `after(rank, step, stats, weights)` is called after each of them. The
@@ -121,6 +131,37 @@ TEST_P(ModelAveragingOverEveryWire, GoesOnFromTheMeanOfWhatWorkersComeToByThemse
                   EXPECT_EQ(stats.bytes_out > 0, met && size > 1);
                   EXPECT_EQ(stats.communication, stats.exposed_wait);
                   EXPECT_EQ(stats.exposed_wait > Duration::zero(), met);
+                });
+      for (const Weights& each : final_weights) EXPECT_EQ(each, mean_of(replicas)) << size << ", every " << period;
+    }
+  }
+}
+
+// The pairs are those of the pure function; four ranks halve and add whole numbers, so that all is exact.
+TEST_P(ModelAveragingOverEveryWire, GossipsInPairsAndKeepsTheMeanOfAllWeights) {
+  constexpr std::int64_t kSteps = 8;
+  constexpr std::uint64_t kSeed = 5;
+  for (const int size : {1, 2, 4}) {
+    for (const std::int64_t period : {1, 3}) {
+      std::vector<Replica> replicas(static_cast<std::size_t>(size));
+      std::vector<std::vector<Weights>> expected;  // by step and rank
+      for (std::int64_t step = 0; step < kSteps; ++step) {
+        for (int rank = 0; rank < size; ++rank) replicas[static_cast<std::size_t>(rank)].step(rank, step);
+        const Weights mean = mean_of(replicas);
+        if ((step + 1) % period == 0) meet_in_pairs(replicas, gossip_pairs(kSeed, step / period, size));
+        EXPECT_EQ(mean_of(replicas), mean) << "a meeting has moved the mean";
+        expected.emplace_back();
+        for (const Replica& replica : replicas) expected.back().push_back(replica.weights);
+      }
+      const ModelAveragingOptions options{
+          .optimizer = kMomentum, .period = period, .gossip_seed = kSeed, .timeout = kTimeout};
+      const std::vector<Weights> final_weights =
+          train(GetParam(), size, kSteps, options,
+                [&](int rank, std::int64_t step, const SyncStats& stats, std::span<const float> weights) {
+                  const Weights& own = expected[static_cast<std::size_t>(step)][static_cast<std::size_t>(rank)];
+                  EXPECT_TRUE(std::ranges::equal(weights, own)) << "rank " << rank << ", step " << step;
+                  const bool met = (step + 1) % period == 0 && size > 1;
+                  EXPECT_EQ(stats.bytes_out, met ? static_cast<std::int64_t>(weights.size_bytes()) : 0);
                 });
       for (const Weights& each : final_weights) EXPECT_EQ(each, mean_of(replicas)) << size << ", every " << period;
     }

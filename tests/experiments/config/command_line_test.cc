@@ -198,6 +198,19 @@ TEST(CommandLine, RefusesWhatHasNoMeaningWhereWeightsAreAveraged) {
   EXPECT_EQ(refusal({"--mode=allreduce", "--sync-every=1", "--overlap=off"}), "accepted");
 }
 
+TEST(CommandLine, SearchesForABucketSizeWhereTheHostSends) {
+  const Result<CommandLine> line = parse({"--mode=allreduce", "--bucket-bytes=auto"});
+  ASSERT_TRUE(line.ok()) << line.status().message();
+  EXPECT_EQ(line->config.bucket_bytes, 0);
+  EXPECT_THAT(to_toml(line->config), HasSubstr("bucket-bytes = \"auto\""));
+  EXPECT_EQ(from_toml_text(to_toml(line->config))->bucket_bytes, 0);
+  EXPECT_EQ(refusal({"--mode=allreduce", "--bucket-bytes=0"}),
+            "--bucket-bytes=0: bucket size must be 1024 to 1073741824, or auto");
+  EXPECT_EQ(refusal({"--mode=allreduce", "--bucket-bytes=auto", "--device=cuda", "--collective=ring"}), "accepted");
+  EXPECT_THAT(refusal({"--mode=allreduce", "--bucket-bytes=auto", "--device=cuda"}),
+              StartsWith("--bucket-bytes=auto: searches among buckets that the host sends"));
+}
+
 TEST(CommandLine, AveragesWeightsOfGpusInTheMemoryOfTheHost) {
   RunConfig config;
   config.mode = Mode::kAllreduce;

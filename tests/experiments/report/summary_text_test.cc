@@ -102,6 +102,14 @@ TEST(Summary, LabelsHowWeightsAreAveraged) {
   EXPECT_EQ(describe(resolve(config, "")), "allreduce direct gossip:8, 2 workers, shm");
 }
 
+TEST(Summary, ShowsWhatTheSearchForABucketSizeHasComeTo) {
+  RunConfig config;
+  config.mode = Mode::kAllreduce;
+  const std::array reports = {sample_report(41000)};
+  const std::string text = summary_text(resolve(config, ""), reports, {.of_workers = {{"bucket size", "1 MiB; ..."}}});
+  EXPECT_THAT(text, HasSubstr("\n  bucket size       1 MiB; ...\n"));
+}
+
 TEST(Summary, LabelsWhatRanOnGpus) {
   RunConfig config = ps_config();
   config.device = DeviceKind::kCuda;
