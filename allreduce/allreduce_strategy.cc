@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "allreduce/agreement.h"
 #include "allreduce/communication_thread.h"
 
 namespace syncopate::allreduce {
@@ -34,9 +35,10 @@ class AllReduceStrategy final : public SyncStrategy {
   }
 
   Result<std::vector<Range>> join() override {
-    SYNCOPATE_RETURN_IF_ERROR(prove_same_layout());
-    SYNCOPATE_RETURN_IF_ERROR(collective_.broadcast(arenas_.weights, 0, deadline()));
     buckets_ = buckets_in_backward_order(layout_, options_.bucket_bytes);
+    SYNCOPATE_RETURN_IF_ERROR(
+        prove_agreement(collective_, common_ground_of(layout_, buckets_, collective_), deadline()));
+    SYNCOPATE_RETURN_IF_ERROR(collective_.broadcast(arenas_.weights, 0, deadline()));
     work_.resize(buckets_.size());
     return buckets_;
   }
@@ -88,33 +90,6 @@ class AllReduceStrategy final : public SyncStrategy {
     if (failure_.ok())
       work.status = failure_ = collective_.all_reduce(slice(arenas_.gradients, buckets_[bucket]), deadline());
     work.end = clock_.now();
-  }
-
-  // Each rank writes its layout's hash, in pieces that a float holds exactly, to its own place of a buffer that is zero
-  // elsewhere; the sum over all ranks shows everybody every hash.
-  Status prove_same_layout() {
-    constexpr std::size_t kPieces = 4;
-    const auto size = static_cast<std::size_t>(collective_.size());
-    Result<std::span<float>> hashes = collective_.allocate(kPieces * size);
-    if (!hashes.ok()) return hashes.status();
-    const std::uint64_t own = layout_.hash();
-    for (std::size_t piece = 0; piece < kPieces; ++piece) {
-      (*hashes)[kPieces * static_cast<std::size_t>(collective_.rank()) + piece] =
-          static_cast<float>((own >> (16 * piece)) & 0xFFFF);
-    }
-    SYNCOPATE_RETURN_IF_ERROR(collective_.all_reduce(*hashes, deadline()));
-    for (std::size_t rank = 0; rank < size; ++rank) {
-      std::uint64_t hash = 0;
-      for (std::size_t piece = 0; piece < kPieces; ++piece) {
-        hash |= static_cast<std::uint64_t>((*hashes)[kPieces * rank + piece]) << (16 * piece);
-      }
-      if (hash == own) continue;
-      return Status(
-          Code::kInvalidArgument,
-          fmt::format("rank {} has layout {:016x}, rank {} has {:016x}: all replicas must train the same model", rank,
-                      hash, collective_.rank(), own));
-    }
-    return Status();
   }
 
   Collective& collective_;
