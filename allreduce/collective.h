@@ -1,8 +1,8 @@
 // Collective: operations that all ranks of a group carry out together. Every rank calls the same operations in the same
-// order with buffers of the same length. One thread an instance.
+// order with buffers of the same length; reduce_pair alone is a matter of two. One thread an
+// instance.
 #pragma once
 
-#include <memory>
 #include <span>
 
 #include "common/clock.h"
@@ -17,7 +17,7 @@ class Collective {
 
   virtual int rank() const = 0;
   virtual int size() const = 0;
-  // "ring", "mpi"
+  // "ring", "direct", "mpi"
   virtual const char* name() const = 0;
 
   // Zeroed memory, aligned to a cache line, that the operations work on in place; lives as long as the collective.
@@ -31,14 +31,18 @@ class Collective {
   // Nobody leaves before everybody has entered.
   virtual Status barrier(TimePoint deadline) = 0;
 
+  // The sum of this rank's buffer and the partner's, in both, in place and with the same bits; else as all_reduce. Both
+  // call it with each other; of one pair in the same order, and in the same place among the operations of all ranks.
+  virtual Status reduce_pair(std::span<float> buffer, int partner, TimePoint deadline) = 0;
+
+  // The rank that is being waited for right now; -1 if none is, or it cannot be told. Any thread.
+  virtual int waiting_for() const { return -1; }
+
   // Makes waits under way and to come return cancelled, where the wire can be interrupted. Any thread.
   virtual void interrupt() = 0;
 
   // Payload bytes that this rank has sent and received so far.
   virtual TransportCounters counters() const = 0;
 };
-
-// Runs pure schedules over a transport, which must outlive it. all_reduce is the ring's.
-std::unique_ptr<Collective> make_ring_collective(Transport& transport);
 
 }  // namespace syncopate::allreduce

@@ -4,6 +4,7 @@
 #include <mpi.h>
 
 #include <algorithm>
+#include <array>
 #include <vector>
 
 #include "common/aligned_buffer.h"
@@ -49,21 +50,43 @@ class MpiCollective final : public Collective {
 
   Status all_reduce(std::span<float> buffer, TimePoint deadline) override {
     count(2 * (size_ - 1) * static_cast<std::int64_t>(buffer.size_bytes()) / size_);
-    const auto begin = [](std::span<float> piece, MPI_Request* request) {
-      return MPI_Iallreduce(MPI_IN_PLACE, piece.data(), static_cast<int>(piece.size()), MPI_FLOAT, MPI_SUM,
-                            MPI_COMM_WORLD, request);
-    };
-    return in_pieces(buffer, begin, deadline).in("all_reduce");
+    return in_pieces(buffer,
+                     [&](std::span<float> piece) {
+                       return carry_out(
+                           [&](Requests& requests) {
+                             return MPI_Iallreduce(MPI_IN_PLACE, piece.data(), length_of(piece), MPI_FLOAT, MPI_SUM,
+                                                   MPI_COMM_WORLD, &requests[0]);
+                           },
+                           deadline);
+                     })
+        .in("all_reduce");
   }
   Status broadcast(std::span<float> buffer, int root, TimePoint deadline) override {
-    const auto begin = [root](std::span<float> piece, MPI_Request* request) {
-      return MPI_Ibcast(piece.data(), static_cast<int>(piece.size()), MPI_FLOAT, root, MPI_COMM_WORLD, request);
-    };
-    return in_pieces(buffer, begin, deadline).in("broadcast");
+    return in_pieces(buffer,
+                     [&](std::span<float> piece) {
+                       return carry_out(
+                           [&](Requests& requests) {
+                             return MPI_Ibcast(piece.data(), length_of(piece), MPI_FLOAT, root, MPI_COMM_WORLD,
+                                               &requests[0]);
+                           },
+                           deadline);
+                     })
+        .in("broadcast");
   }
   Status barrier(TimePoint deadline) override {
-    return carry_out([](MPI_Request* request) { return MPI_Ibarrier(MPI_COMM_WORLD, request); }, deadline)
+    return carry_out([](Requests& requests) { return MPI_Ibarrier(MPI_COMM_WORLD, &requests[0]); }, deadline)
         .in("barrier");
+  }
+
+  Status reduce_pair(std::span<float> buffer, int partner, TimePoint deadline) override {
+    if (partner < 0 || partner >= size_ || partner == rank_) {
+      return Status(Code::kInvalidArgument,
+                    fmt::format("reduce_pair of rank {} with rank {}: the partner must be another of {} ranks", rank_,
+                                partner, size_));
+    }
+    count(static_cast<std::int64_t>(buffer.size_bytes()));
+    return in_pieces(buffer, [&](std::span<float> piece) { return add_partners(piece, partner, deadline); })
+        .in(fmt::format("reduce_pair with rank {}", partner));
   }
 
   void interrupt() override { pause_.interrupt(); }
@@ -72,13 +95,30 @@ class MpiCollective final : public Collective {
   TransportCounters counters() const override { return counters_; }
 
  private:
-  template <typename Begin>
-  Status in_pieces(std::span<float> buffer, const Begin& begin, TimePoint deadline) {
+  using Requests = std::array<MPI_Request, 2>;  // of one operation; those that it does not need are null
+
+  static int length_of(std::span<float> piece) { return static_cast<int>(piece.size()); }
+
+  template <typename Operation>
+  Status in_pieces(std::span<float> buffer, const Operation& operation) {
     while (!buffer.empty()) {
       const std::span<float> piece = buffer.first(std::min(buffer.size(), kPieceElements));
-      SYNCOPATE_RETURN_IF_ERROR(carry_out([&](MPI_Request* request) { return begin(piece, request); }, deadline));
+      SYNCOPATE_RETURN_IF_ERROR(operation(piece));
       buffer = buffer.subspan(piece.size());
     }
+    return Status();
+  }
+
+  Status add_partners(std::span<float> piece, int partner, TimePoint deadline) {
+    partners_.resize(std::max(partners_.size(), piece.size()));
+    const auto exchange = [&](Requests& requests) {
+      const int code =
+          MPI_Irecv(partners_.data(), length_of(piece), MPI_FLOAT, partner, 0, MPI_COMM_WORLD, &requests[0]);
+      if (code != MPI_SUCCESS) return code;
+      return MPI_Isend(piece.data(), length_of(piece), MPI_FLOAT, partner, 0, MPI_COMM_WORLD, &requests[1]);
+    };
+    SYNCOPATE_RETURN_IF_ERROR(carry_out(exchange, deadline));
+    for (std::size_t i = 0; i < piece.size(); ++i) piece[i] += partners_[i];
     return Status();
   }
 
@@ -88,18 +128,18 @@ class MpiCollective final : public Collective {
     if (given_up_) return Status(Code::kCancelled, "an operation before this one was given up");
     given_up_ = true;  // until it has ended
     if (!pause_.wait(Duration::zero())) return Status(Code::kCancelled, "interrupted");
-    MPI_Request request = MPI_REQUEST_NULL;
-    SYNCOPATE_RETURN_IF_ERROR(check(begin(&request)));
-    SYNCOPATE_RETURN_IF_ERROR(finish(request, deadline));
+    Requests requests{MPI_REQUEST_NULL, MPI_REQUEST_NULL};
+    SYNCOPATE_RETURN_IF_ERROR(check(begin(requests)));
+    SYNCOPATE_RETURN_IF_ERROR(finish(requests, deadline));
     given_up_ = false;
     return Status();
   }
 
-  Status finish(MPI_Request request, TimePoint deadline) {
+  Status finish(Requests& requests, TimePoint deadline) {
     const TimePoint sleep_from = clock_.now() + kAskFor;
     while (true) {
       int done = 0;
-      SYNCOPATE_RETURN_IF_ERROR(check(MPI_Test(&request, &done, MPI_STATUS_IGNORE)));
+      SYNCOPATE_RETURN_IF_ERROR(check(MPI_Testall(requests.size(), requests.data(), &done, MPI_STATUSES_IGNORE)));
       if (done != 0) return Status();
       const TimePoint now = clock_.now();
       if (now >= deadline) return Status(Code::kDeadlineExceeded, "not every rank has come to it");
@@ -116,6 +156,7 @@ class MpiCollective final : public Collective {
   const int size_;
   const SteadyClock clock_;
   std::vector<AlignedBuffer> memory_;
+  std::vector<float> partners_;  // what a pair's other rank has sent
   TransportCounters counters_;
   Pause pause_;
   bool given_up_ = false;

@@ -1,18 +1,37 @@
-// Runs a schedule over a transport: sends each step's part, waits for the part that it expects, and reduces or copies
-// it straight from where it was received. Holds no decision: which parts go where stands in the schedule.
+// Carries out a schedule: sends each step's part, waits for the part that it expects, and reduces or copies it straight
+// from where it was received. Holds no decision: which parts go where stands in the schedule.
+#include "allreduce/schedule_collective.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
+#include <cstring>
 #include <deque>
 #include <map>
-#include <optional>
-
-#include "allreduce/collective.h"
-#include "allreduce/schedule.h"
-#include "allreduce/wire.pb.h"
+#include <tuple>
+#include <vector>
 
 namespace syncopate::allreduce {
 namespace {
+
+// The header of a part, as its bytes lie in memory: all ranks are the same program on the same kind of machine.
+struct PartHeader {
+  std::uint64_t operation = 0;  // its number among those of all ranks, or among those of two
+  std::uint32_t of_pair = 0;    // which of the two
+  std::uint32_t part = 0;       // its number among the parts of the operation from this sender to this receiver
+  std::uint64_t begin = 0;      // elements of the buffer
+  std::uint64_t end = 0;
+
+  bool operator==(const PartHeader&) const = default;
+};
+static_assert(sizeof(PartHeader) == 32 && sizeof(PartHeader) <= kMaxHeaderBytes);
+
+// "part 2 of operation 7, elements 0 to 16"
+std::string describe(const PartHeader& header) {
+  return fmt::format("part {} of {}operation {}, elements {} to {}", header.part, header.of_pair != 0 ? "pair " : "",
+                     header.operation, header.begin, header.end);
+}
 
 void add_into(std::span<float> sum, std::span<const float> part) {
   float* __restrict to = sum.data();
@@ -20,14 +39,26 @@ void add_into(std::span<float> sum, std::span<const float> part) {
   for (std::size_t i = 0; i < sum.size(); ++i) to[i] += from[i];
 }
 
+void take_into(std::span<float> buffer, const ReceivePart& part, std::span<const float> values) {
+  const std::span<float> own = slice(buffer, part.range);
+  if (part.then == ReceivePart::Then::kReduce) {
+    add_into(own, values);
+  } else {
+    std::copy(values.begin(), values.end(), own.begin());
+  }
+}
+
 class ScheduleCollective final : public Collective {
  public:
-  explicit ScheduleCollective(Transport& transport)
-      : transport_(transport), early_(static_cast<std::size_t>(transport.size())) {}
+  ScheduleCollective(Transport& transport, const ScheduleOptions& options)
+      : transport_(transport),
+        options_(options),
+        segment_(options.segment_bytes / sizeof(float)),
+        links_(static_cast<std::size_t>(transport.size())) {}
 
   int rank() const override { return transport_.rank(); }
   int size() const override { return transport_.size(); }
-  const char* name() const override { return "ring"; }
+  const char* name() const override { return name_of(options_.kind); }
 
   Result<std::span<float>> allocate(std::size_t elements) override {
     Result<std::span<std::byte>> bytes = transport_.allocate(elements * sizeof(float));
@@ -36,99 +67,186 @@ class ScheduleCollective final : public Collective {
   }
 
   Status all_reduce(std::span<float> buffer, TimePoint deadline) override {
-    return run(ring_of(buffer.size()), buffer, deadline).in("all_reduce");
+    const Schedule& schedule = kept({Operation::kAllReduce, 0, buffer.size()}, [&] {
+      return all_reduce_schedule(options_.kind, rank(), size(), buffer.size(), segment_, options_.ranks_by_host);
+    });
+    return run(schedule, {.operation = ++operations_}, buffer, deadline).in("all_reduce");
   }
   Status broadcast(std::span<float> buffer, int root, TimePoint deadline) override {
-    return run(binomial_broadcast(rank(), size(), buffer.size(), root), buffer, deadline).in("broadcast");
+    const Schedule& schedule = kept({Operation::kBroadcast, root, buffer.size()},
+                                    [&] { return broadcast_schedule(rank(), size(), buffer.size(), root, segment_); });
+    return run(schedule, {.operation = ++operations_}, buffer, deadline).in("broadcast");
   }
   Status barrier(TimePoint deadline) override {
-    return run(dissemination_barrier(rank(), size()), {}, deadline).in("barrier");
+    const Schedule& schedule = kept({Operation::kBarrier, 0, 0}, [&] { return barrier_schedule(rank(), size()); });
+    return run(schedule, {.operation = ++operations_}, {}, deadline).in("barrier");
+  }
+  Status reduce_pair(std::span<float> buffer, int partner, TimePoint deadline) override {
+    if (partner < 0 || partner >= size() || partner == rank()) {
+      return Status(Code::kInvalidArgument,
+                    fmt::format("reduce_pair of rank {} with rank {}: the partner must be another of {} ranks", rank(),
+                                partner, size()));
+    }
+    const Schedule& schedule = kept({Operation::kReducePair, partner, buffer.size()},
+                                    [&] { return pair_schedule(rank(), partner, buffer.size(), segment_); });
+    const PartHeader operation{.operation = ++link(partner).pair_operations, .of_pair = 1};
+    return run(schedule, operation, buffer, deadline).in("reduce_pair");
   }
 
   void interrupt() override { transport_.interrupt(); }
+  int waiting_for() const override { return waiting_for_.load(std::memory_order_relaxed); }
   TransportCounters counters() const override { return transport_.counters(); }
 
  private:
-  // Schedules of the few lengths that a job has are made once.
-  const Schedule& ring_of(std::size_t length) {
-    const auto [found, is_new] = rings_.try_emplace(length);
-    if (is_new) found->second = ring_all_reduce(rank(), size(), length);
+  enum class Operation { kAllReduce, kBroadcast, kBarrier, kReducePair };
+  using Key = std::tuple<Operation, int, std::size_t>;  // what, with root or partner, of how many elements
+
+  // What this rank has to do with another.
+  struct Link {
+    std::deque<Message> early;  // received, but not yet due
+    PendingSends pending;       // sent, and perhaps still being read
+    std::uint32_t sent = 0;     // parts of this operation
+    std::uint32_t received = 0;
+    std::uint64_t pair_operations = 0;
+  };
+
+  // Says whom this rank waits for while it lives.
+  class Waiting {
+   public:
+    Waiting(std::atomic<int>& waiting_for, int peer) : waiting_for_(waiting_for) {
+      waiting_for_.store(peer, std::memory_order_relaxed);
+    }
+    ~Waiting() { waiting_for_.store(-1, std::memory_order_relaxed); }
+
+   private:
+    std::atomic<int>& waiting_for_;
+  };
+
+  Link& link(int peer) { return links_[static_cast<std::size_t>(peer)]; }
+
+  // Schedules of the few operations that a job has are made once.
+  template <typename Make>
+  const Schedule& kept(const Key& key, Make&& make) {
+    const auto [found, is_new] = schedules_.try_emplace(key);
+    if (is_new) found->second = make();
     return found->second;
   }
 
-  Status run(const Schedule& schedule, std::span<float> buffer, TimePoint deadline) {
-    ++operation_;
-    for (std::size_t i = 0; i < schedule.size(); ++i) {
-      const ScheduleStep& step = schedule[i];
-      if (step.send) SYNCOPATE_RETURN_IF_ERROR(send(*step.send, i, buffer, deadline));
-      if (step.receive) SYNCOPATE_RETURN_IF_ERROR(receive(*step.receive, buffer, deadline));
+  Status run(const Schedule& schedule, const PartHeader& operation, std::span<float> buffer, TimePoint deadline) {
+    SYNCOPATE_RETURN_IF_ERROR(make_room_for_copies(schedule));
+    for (Link& each : links_) each.sent = each.received = 0;
+    for (const ScheduleStep& step : schedule) {
+      if (step.send) SYNCOPATE_RETURN_IF_ERROR(send(*step.send, operation, buffer, deadline));
+      if (step.receive) SYNCOPATE_RETURN_IF_ERROR(receive(*step.receive, operation, buffer, deadline));
     }
-    return transport_.wait(pending_, deadline);
+    for (int peer = 0; peer < size(); ++peer) {
+      if (link(peer).pending.none()) continue;
+      const Waiting waiting(waiting_for_, peer);
+      const Status done = transport_.wait(link(peer).pending, deadline);
+      if (!done.ok()) return done.in(fmt::format("waiting for rank {}", peer));
+    }
+    return Status();
   }
 
-  Status send(const SendPart& part, std::size_t step, std::span<const float> buffer, TimePoint deadline) {
-    wire::Part header;
-    header.set_operation(operation_);
-    header.set_step(static_cast<std::uint32_t>(step));
-    header.set_begin(part.range.begin);
-    header.set_end(part.range.end);
-    return transport_.send(part.peer, header.SerializeAsString(), std::as_bytes(slice(buffer, part.range)), &pending_,
-                           deadline);
+  Status send(const SendPart& part, PartHeader header, std::span<const float> buffer, TimePoint deadline) {
+    std::span<const float> values = slice(buffer, part.range);
+    if (part.copied) values = copy_of(values);
+    if (part.peer == rank()) {
+      kept_aside_.push_back(values);
+      return Status();
+    }
+    Link& to = link(part.peer);
+    header.part = to.sent++;
+    header.begin = part.range.begin;
+    header.end = part.range.end;
+    const Waiting waiting(waiting_for_, part.peer);
+    return transport_.send(part.peer, {reinterpret_cast<const char*>(&header), sizeof(header)}, std::as_bytes(values),
+                           &to.pending, deadline);
   }
 
-  Status receive(const ReceivePart& part, std::span<float> buffer, TimePoint deadline) {
+  Status receive(const ReceivePart& part, PartHeader expected, std::span<float> buffer, TimePoint deadline) {
+    if (part.peer == rank()) {
+      take_into(buffer, part, kept_aside_.front());
+      kept_aside_.pop_front();
+      return Status();
+    }
     Result<Message> message = next_from(part.peer, deadline);
     if (!message.ok()) return message.status().in(fmt::format("waiting for rank {}", part.peer));
-    SYNCOPATE_RETURN_IF_ERROR(check(*message, part));
-    const std::span<float> own = slice(buffer, part.range);
-    if (part.then == ReceivePart::Then::kReduce) {
-      add_into(own, message->floats());
-    } else {
-      std::copy(message->floats().begin(), message->floats().end(), own.begin());
-    }
+    expected.part = link(part.peer).received++;
+    expected.begin = part.range.begin;
+    expected.end = part.range.end;
+    SYNCOPATE_RETURN_IF_ERROR(check(*message, expected));
+    take_into(buffer, part, message->floats());
     return Status();
   }
 
   // A peer may be ahead of what this rank is waiting for: other peers' messages are kept until it is their turn.
   Result<Message> next_from(int peer, TimePoint deadline) {
-    std::deque<Message>& kept = early_[static_cast<std::size_t>(peer)];
-    while (kept.empty()) {
+    std::deque<Message>& early = link(peer).early;
+    const Waiting waiting(waiting_for_, peer);
+    while (early.empty()) {
       Result<Message> message = transport_.receive(deadline);
       if (!message.ok()) return message.status();
       if (message->from() == peer) return message;
-      early_[static_cast<std::size_t>(message->from())].push_back(std::move(*message));
+      link(message->from()).early.push_back(std::move(*message));
     }
-    Message message = std::move(kept.front());
-    kept.pop_front();
+    Message message = std::move(early.front());
+    early.pop_front();
     return message;
   }
 
-  Status check(const Message& message, const ReceivePart& expected) const {
-    wire::Part header;
-    const bool parsed = header.ParseFromString(message.header());
-    if (parsed && header.operation() == operation_ && header.begin() == expected.range.begin &&
-        header.end() == expected.range.end && message.payload().size() == expected.range.size() * sizeof(float)) {
+  static Status check(const Message& message, const PartHeader& expected) {
+    PartHeader header;
+    if (message.header().size() != sizeof(header)) {
+      return Status(Code::kDataLoss, fmt::format("rank {} sent a header of {} bytes where {} were due", message.from(),
+                                                 message.header().size(), sizeof(header)));
+    }
+    std::memcpy(&header, message.header().data(), sizeof(header));
+    if (header == expected && message.payload().size() == (expected.end - expected.begin) * sizeof(float)) {
       return Status();
     }
-    return Status(
-        Code::kDataLoss,
-        fmt::format("rank {} sent operation {}, elements {} to {} in {} bytes where operation {}, elements {} "
-                    "to {} were due: ranks disagree on what they do",
-                    message.from(), header.operation(), header.begin(), header.end(), message.payload().size(),
-                    operation_, expected.range.begin, expected.range.end));
+    return Status(Code::kDataLoss,
+                  fmt::format("rank {} sent {} in {} bytes where {} were due: ranks disagree on what they do",
+                              message.from(), describe(header), message.payload().size(), describe(expected)));
+  }
+
+  // All copies of one operation lie behind each other; the next operation begins when all have been read.
+  Status make_room_for_copies(const Schedule& schedule) {
+    copied_ = 0;
+    kept_aside_.clear();
+    std::size_t elements = 0;
+    for (const ScheduleStep& step : schedule) {
+      if (step.send && step.send->copied) elements += step.send->range.size();
+    }
+    if (elements <= copies_.size()) return Status();
+    Result<std::span<float>> memory = allocate(std::bit_ceil(elements));
+    if (memory.ok()) copies_ = *memory;
+    return memory.status();
+  }
+
+  std::span<const float> copy_of(std::span<const float> values) {
+    const std::span<float> copy = copies_.subspan(copied_, values.size());
+    std::copy(values.begin(), values.end(), copy.begin());
+    copied_ += values.size();
+    return copy;
   }
 
   Transport& transport_;
-  std::uint64_t operation_ = 0;
-  PendingSends pending_;
-  std::vector<std::deque<Message>> early_;  // by sender
-  std::map<std::size_t, Schedule> rings_;   // by length
+  const ScheduleOptions options_;
+  const std::size_t segment_;  // elements
+  std::uint64_t operations_ = 0;
+  std::vector<Link> links_;  // by peer
+  std::map<Key, Schedule> schedules_;
+  std::span<float> copies_;
+  std::size_t copied_ = 0;                         // of them, by this operation
+  std::deque<std::span<const float>> kept_aside_;  // what this rank has sent to itself
+  std::atomic<int> waiting_for_{-1};
 };
 
 }  // namespace
 
-std::unique_ptr<Collective> make_ring_collective(Transport& transport) {
-  return std::make_unique<ScheduleCollective>(transport);
+std::unique_ptr<Collective> make_schedule_collective(Transport& transport, const ScheduleOptions& options) {
+  return std::make_unique<ScheduleCollective>(transport, options);
 }
 
 }  // namespace syncopate::allreduce

@@ -3,6 +3,7 @@
 #include "allreduce/allreduce_strategy.h"
 #include "allreduce/device_allreduce_strategy.h"
 #include "allreduce/mpi_collective.h"
+#include "allreduce/schedule_collective.h"
 #include "common/device/staged_strategy.h"
 #include "ps/local_steps_strategy.h"
 #include "ps/ps_strategy.h"
@@ -80,7 +81,7 @@ Status ReplicaGroup::connect_allreduce(const RoleContext& context, const Clock& 
     Result<std::unique_ptr<Transport>> transport = connect_endpoint(context, context.rank, config.workers, clock);
     if (!transport.ok()) return transport.status();
     transport_ = std::move(*transport);
-    collective_ = allreduce::make_ring_collective(*transport_);
+    collective_ = allreduce::make_schedule_collective(*transport_);
   }
   const allreduce::AllReduceOptions options{.optimizer = optimizer_of(config),
                                             .bucket_bytes = static_cast<std::size_t>(config.bucket_bytes),

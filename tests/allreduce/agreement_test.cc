@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "allreduce/schedule_collective.h"
 #include "tests/support/cluster.h"
 
 namespace syncopate::allreduce {
@@ -26,7 +27,7 @@ std::vector<Status> told(const std::vector<CommonGround>& grounds) {
   std::vector<Status> statuses(3);
   run_ranks(3, [&](int rank) {
     const auto self = static_cast<std::size_t>(rank);
-    const auto ring = make_ring_collective(*group[self]);
+    const auto ring = make_schedule_collective(*group[self]);
     statuses[self] = prove_agreement(*ring, grounds[self], soon());
   });
   return statuses;
@@ -60,7 +61,7 @@ TEST(Agreement, IsRefusedOnEveryRankAndTheMessageSaysWhatDiffersAndWhere) {
 
 TEST(CommonGround, TellsLayoutsBucketsAndTheirOrderApart) {
   auto group = connect_group("inproc", 1);
-  const auto ring = make_ring_collective(*group[0]);
+  const auto ring = make_schedule_collective(*group[0]);
   const std::vector<Range> buckets{{16, 48}, {0, 16}}, other{{32, 48}, {0, 32}}, turned{{0, 16}, {16, 48}};
   const CommonGround ground = common_ground_of(layout_of(40), buckets, *ring);
   EXPECT_EQ(ground, common_ground_of(layout_of(40), buckets, *ring));

@@ -5,6 +5,7 @@
 #include <functional>
 
 #include "allreduce/communication_thread.h"
+#include "allreduce/schedule_collective.h"
 #include "tests/support/cluster.h"
 
 namespace syncopate::allreduce {
@@ -26,7 +27,7 @@ void with_strategies(int size, const std::function<void(SyncStrategy&, int)>& bo
   auto group = connect_group("inproc", size);
   const SteadyClock clock;
   run_ranks(size, [&](int rank) {
-    const auto ring = make_ring_collective(*group[static_cast<std::size_t>(rank)]);
+    const auto ring = make_schedule_collective(*group[static_cast<std::size_t>(rank)]);
     const auto strategy = make_allreduce_strategy(
         *ring, {.optimizer = {.kind = OptimizerKind::kSgd}, .bucket_bytes = 64, .timeout = std::chrono::seconds(60)},
         clock);
@@ -73,7 +74,7 @@ TEST(AllReduceStrategy, RefusesReplicasWithOtherBucketsAndNamesThem) {
   auto group = connect_group("inproc", 2);
   const SteadyClock clock;
   run_ranks(2, [&](int rank) {
-    const auto ring = make_ring_collective(*group[static_cast<std::size_t>(rank)]);
+    const auto ring = make_schedule_collective(*group[static_cast<std::size_t>(rank)]);
     const auto strategy = make_allreduce_strategy(
         *ring, {.bucket_bytes = rank == 0 ? 64u : 1u << 20, .timeout = std::chrono::seconds(60)}, clock);
     ASSERT_TRUE(strategy->allocate(layout_of(40)).ok());
@@ -87,7 +88,7 @@ TEST(AllReduceStrategy, ReportsASilentRankFromFinishStepOnceForAllBuckets) {
   auto group = connect_group("inproc", 2);
   const SteadyClock clock;
   run_ranks(2, [&](int rank) {
-    const auto ring = make_ring_collective(*group[static_cast<std::size_t>(rank)]);
+    const auto ring = make_schedule_collective(*group[static_cast<std::size_t>(rank)]);
     const auto strategy =
         make_allreduce_strategy(*ring, {.bucket_bytes = 64, .timeout = std::chrono::seconds(2)}, clock);
     ASSERT_TRUE(strategy->allocate(layout_of(40)).ok());

@@ -77,6 +77,7 @@ class DrivenCollective final : public Collective {
   }
   Status broadcast(std::span<float>, int, TimePoint) override { return Status(); }
   Status barrier(TimePoint) override { return Status(); }
+  Status reduce_pair(std::span<float>, int, TimePoint) override { return Status(); }
   void interrupt() override {}
   TransportCounters counters() const override { return {}; }
 

@@ -81,6 +81,13 @@ TEST_F(DISABLED_MpiRank, SumsExactly) {
     ASSERT_TRUE(mpi_->broadcast(part, size - 1, in(60s)).ok());
     for (std::size_t i = 0; i < elements; ++i) ASSERT_EQ(part[i], static_cast<float>(i) + 7);
   }
+  if (rank < 2) {
+    const std::span<float> part = buffer((1ul << 18) + 5);
+    std::fill(part.begin(), part.end(), static_cast<float>(rank + 1));
+    ASSERT_TRUE(mpi_->reduce_pair(part, 1 - rank, in(60s)).ok());
+    EXPECT_EQ(part.front(), 3.0f);
+    EXPECT_EQ(part.back(), 3.0f);
+  }
   ASSERT_TRUE(mpi_->barrier(in(60s)).ok());
 }
 

@@ -15,8 +15,8 @@
 #include <map>
 #include <sstream>
 
-#include "allreduce/collective.h"
 #include "allreduce/mpi_collective.h"
+#include "allreduce/schedule_collective.h"
 #include "common/transport/make_transport.h"
 #include "tests/support/forked_ranks.h"
 
@@ -79,7 +79,7 @@ std::vector<double> measure_ring(syncopate::TransportKind wire, int size, const 
     auto transport = syncopate::make_transport(wire, endpoint, rendezvous,
                                                syncopate::SteadyClock().now() + std::chrono::seconds(30));
     exit_unless_ok(transport.status());
-    return measure(*syncopate::allreduce::make_ring_collective(**transport), options);
+    return measure(*syncopate::allreduce::make_schedule_collective(**transport), options);
   })[0];
 }
 

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "allreduce/allreduce_strategy.h"
+#include "allreduce/schedule_collective.h"
 #include "common/aligned_buffer.h"
 #include "common/flush_denormals.h"
 #include "ps/ps_strategy.h"
@@ -103,7 +104,7 @@ std::vector<float> train_allreduce(const TrainingJob& job) {
   std::vector<std::vector<float>> weights(endpoints.size());
   run_ranks(job.workers, [&](int rank) {
     const auto at = static_cast<std::size_t>(rank);
-    const auto ring = allreduce::make_ring_collective(*endpoints[at]);
+    const auto ring = allreduce::make_schedule_collective(*endpoints[at]);
     const auto strategy = allreduce::make_allreduce_strategy(
         *ring, {.optimizer = job.optimizer, .bucket_bytes = kBucketBytes, .timeout = kTimeout}, clock);
     weights[at] = train_worker(job, rank, *strategy);

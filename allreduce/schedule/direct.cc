@@ -1,0 +1,105 @@
+#include <algorithm>
+#include <numeric>
+
+#include "allreduce/schedule/algorithms.h"
+#include "allreduce/schedule/timetable.h"
+
+namespace syncopate::allreduce {
+namespace {
+
+using Then = ReceivePart::Then;
+
+// Members of a group that send to one another directly. The first ones own a chunk each: segments[owner].
+struct Group {
+  std::span<const int> members;
+  int place = 0;  // of this rank among them
+  std::vector<std::vector<Range>> segments;
+
+  Group(std::span<const int> group, int own_place, Range range, std::size_t owner_count, std::size_t segment)
+      : members(group), place(own_place) {
+    const std::vector<Range> chunks = cut(range, owner_count);
+    segments = cut_each(chunks, segments_in(chunks.front().size(), segment));
+  }
+
+  int size() const { return static_cast<int>(members.size()); }
+  int rank_at(int other) const { return members[static_cast<std::size_t>(other)]; }
+  bool owns(int other) const { return other < static_cast<int>(segments.size()); }
+  const Range& part(int owner, std::size_t j) const { return segments[static_cast<std::size_t>(owner)][j]; }
+  std::size_t count() const { return segments.front().size(); }
+  // Each member begins with another, so that not all send to the same.
+  int other(int k) const { return (place + k) % size(); }
+
+  std::size_t lag() const { return count() > 1 ? 1 : 0; }
+};
+
+// Segment j in slot j.
+void reduce_scatter(const Group& group, Timetable& parts) {
+  for (std::size_t j = 0; j < group.count(); ++j) {
+    for (int k = 1; k < group.size(); ++k) {
+      if (const int to = group.other(k); group.owns(to)) parts.send(j, {group.rank_at(to), group.part(to, j)});
+    }
+    if (!group.owns(group.place)) continue;
+    const Range own = group.part(group.place, j);
+    // A sum begins with the first member's contribution, and not with what this rank's buffer holds: the third member
+    // and those behind it keep theirs aside until it is its turn.
+    const bool kept_aside = group.place >= 2;
+    if (kept_aside) parts.send(j, {group.rank_at(group.place), own, true});
+    for (int from = 0; from < group.size(); ++from) {
+      if (from == group.place && !kept_aside) continue;
+      parts.receive(j, {group.rank_at(from), own, from == 0 && kept_aside ? Then::kCopy : Then::kReduce});
+    }
+  }
+}
+
+// Segment j in slot first + j.
+void allgather(const Group& group, std::size_t first, Timetable& parts) {
+  for (std::size_t j = 0; j < group.count(); ++j) {
+    for (int k = 1; k < group.size(); ++k) {
+      const int to = group.other(k), from = group.other(group.size() - k);
+      if (group.owns(group.place)) parts.send(first + j, {group.rank_at(to), group.part(group.place, j)});
+      if (group.owns(from)) parts.receive(first + j, {group.rank_at(from), group.part(from, j), Then::kCopy});
+    }
+  }
+}
+
+}  // namespace
+
+Schedule direct_all_reduce(int rank, int size, std::size_t length, std::size_t segment) {
+  std::vector<int> everybody(static_cast<std::size_t>(size));
+  std::iota(everybody.begin(), everybody.end(), 0);
+  const Group group(everybody, rank, {0, length}, everybody.size(), segment);
+  Timetable parts(group.lag());
+  reduce_scatter(group, parts);
+  allgather(group, group.lag() + 1, parts);
+  Schedule schedule;
+  parts.append_to(schedule);
+  return schedule;
+}
+
+Schedule hierarchical_all_reduce(int rank, std::size_t length, std::size_t segment, const RanksByHost& hosts) {
+  std::size_t owner_count = hosts.front().size();
+  std::size_t host = 0, place = 0;
+  for (std::size_t h = 0; h < hosts.size(); ++h) {
+    owner_count = std::min(owner_count, hosts[h].size());
+    const auto found = std::find(hosts[h].begin(), hosts[h].end(), rank);
+    if (found == hosts[h].end()) continue;
+    host = h;
+    place = static_cast<std::size_t>(found - hosts[h].begin());
+  }
+  const Group group(hosts[host], static_cast<int>(place), {0, length}, owner_count, segment);
+  Schedule schedule;
+  Timetable inward(group.lag());
+  reduce_scatter(group, inward);
+  inward.append_to(schedule);
+  if (place < owner_count) {
+    std::vector<int> owners;  // of this rank's chunk, on each host
+    for (const std::vector<int>& ranks : hosts) owners.push_back(ranks[place]);
+    append_ring(schedule, owners, static_cast<int>(host), cut({0, length}, owner_count)[place], segment);
+  }
+  Timetable outward(group.lag());
+  allgather(group, 0, outward);
+  outward.append_to(schedule);
+  return schedule;
+}
+
+}  // namespace syncopate::allreduce
