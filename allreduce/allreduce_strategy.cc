@@ -5,9 +5,9 @@
 #include <optional>
 #include <vector>
 
+#include "allreduce/agreement.h"
 #include "allreduce/bucket_search.h"
 #include "allreduce/communication_thread.h"
-#include "allreduce/same_layout.h"
 
 namespace syncopate::allreduce {
 namespace {
@@ -36,8 +36,6 @@ class AllReduceStrategy final : public SyncStrategy {
   }
 
   Result<std::vector<Range>> join() override {
-    SYNCOPATE_RETURN_IF_ERROR(prove_same_layout(collective_, layout_, deadline()));
-    SYNCOPATE_RETURN_IF_ERROR(collective_.broadcast(arenas_.weights, 0, deadline()));
     if (options_.bucket_bytes > 0) {
       grains_ = buckets_in_backward_order(layout_, options_.bucket_bytes);
       candidates_ = {{options_.bucket_bytes, grains_}};
@@ -45,6 +43,13 @@ class AllReduceStrategy final : public SyncStrategy {
       grains_ = buckets_in_backward_order(layout_, 0);  // one a tensor
       candidates_ = bucket_candidates(layout_);
     }
+    std::vector<Range> in_order;
+    for (const BucketCandidate& candidate : candidates_) {
+      in_order.insert(in_order.end(), candidate.buckets.begin(), candidate.buckets.end());
+    }
+    SYNCOPATE_RETURN_IF_ERROR(
+        prove_agreement(collective_, common_ground_of(layout_, in_order, collective_), deadline()));
+    SYNCOPATE_RETURN_IF_ERROR(collective_.broadcast(arenas_.weights, 0, deadline()));
     const Result<std::span<float>> times = collective_.allocate(candidates_.size());
     if (!times.ok()) return times.status();
     times_ = *times;

@@ -4,8 +4,8 @@
 
 #include <cassert>
 
+#include "allreduce/agreement.h"
 #include "allreduce/gossip_pairs.h"
-#include "allreduce/same_layout.h"
 
 namespace syncopate::allreduce {
 namespace {
@@ -34,7 +34,7 @@ Result<ParamArenas> ModelAveragingStrategy::allocate(const ParamLayout& layout) 
 }
 
 Result<std::vector<Range>> ModelAveragingStrategy::join() {
-  SYNCOPATE_RETURN_IF_ERROR(prove_same_layout(collective_, layout_, deadline()));
+  SYNCOPATE_RETURN_IF_ERROR(prove_agreement(collective_, common_ground_of(layout_, {}, collective_), deadline()));
   SYNCOPATE_RETURN_IF_ERROR(collective_.broadcast(weights_, 0, deadline()));
   return std::vector<Range>{{0, layout_.size()}};
 }

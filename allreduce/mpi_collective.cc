@@ -3,26 +3,41 @@
 #include <fmt/format.h>
 #include <mpi.h>
 
+#include <algorithm>
+#include <array>
 #include <vector>
 
 #include "common/aligned_buffer.h"
+#include "common/pause.h"
 
 namespace syncopate::allreduce {
 namespace {
 
-Status check(int code, const char* operation) {
+Status check(int code) {
   if (code == MPI_SUCCESS) return Status();
   char text[MPI_MAX_ERROR_STRING];
   int length = 0;
   MPI_Error_string(code, text, &length);
-  return Status(Code::kInternal,
-                fmt::format("{}: {}", operation, std::string_view(text, static_cast<std::size_t>(length))));
+  return Status(Code::kInternal, std::string(text, static_cast<std::size_t>(length)));
 }
+
+// A buffer goes through the library piece by piece. Of a large one, its non-blocking allreduce makes messages of half
+// the buffer and more, and takes up to twice as long as the blocking one, which cuts them up; with pieces of this size
+// it takes half as long (64 MiB, two ranks), since what is summed is still in the cache.
+constexpr std::size_t kPieceElements = (std::size_t{1} << 20) / sizeof(float);
+// A rank that waits asks again and again at first, then sleeps between its questions and leaves the core to others;
+// what it finds out too late is then at most a hundredth of what it has waited. MPI yields the core itself within a
+// question (mpi_yield_when_idle, which our mpirun command asks for).
+constexpr Duration kAskFor = std::chrono::milliseconds(10);
+constexpr Duration kSleep = std::chrono::microseconds(100);
 
 class MpiCollective final : public Collective {
  public:
   MpiCollective(int rank, int size) : rank_(rank), size_(size) {}
-  ~MpiCollective() override { MPI_Finalize(); }
+  // MPI_Finalize waits for all ranks, and for what is under way.
+  ~MpiCollective() override {
+    if (!given_up_) MPI_Finalize();
+  }
 
   int rank() const override { return rank_; }
   int size() const override { return size_; }
@@ -33,40 +48,105 @@ class MpiCollective final : public Collective {
     return memory_.back().span();
   }
 
-  Status all_reduce(std::span<float> buffer, TimePoint) override {
+  Status all_reduce(std::span<float> buffer, TimePoint deadline) override {
     count(2 * (size_ - 1) * static_cast<std::int64_t>(buffer.size_bytes()) / size_);
-    return check(
-        MPI_Allreduce(MPI_IN_PLACE, buffer.data(), static_cast<int>(buffer.size()), MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD),
-        "MPI_Allreduce");
+    return in_pieces(buffer,
+                     [&](std::span<float> piece) {
+                       return carry_out(
+                           [&](Requests& requests) {
+                             return MPI_Iallreduce(MPI_IN_PLACE, piece.data(), length_of(piece), MPI_FLOAT, MPI_SUM,
+                                                   MPI_COMM_WORLD, &requests[0]);
+                           },
+                           deadline);
+                     })
+        .in("all_reduce");
   }
-  Status broadcast(std::span<float> buffer, int root, TimePoint) override {
-    return check(MPI_Bcast(buffer.data(), static_cast<int>(buffer.size()), MPI_FLOAT, root, MPI_COMM_WORLD),
-                 "MPI_Bcast");
+  Status broadcast(std::span<float> buffer, int root, TimePoint deadline) override {
+    return in_pieces(buffer,
+                     [&](std::span<float> piece) {
+                       return carry_out(
+                           [&](Requests& requests) {
+                             return MPI_Ibcast(piece.data(), length_of(piece), MPI_FLOAT, root, MPI_COMM_WORLD,
+                                               &requests[0]);
+                           },
+                           deadline);
+                     })
+        .in("broadcast");
   }
-  Status barrier(TimePoint) override { return check(MPI_Barrier(MPI_COMM_WORLD), "MPI_Barrier"); }
+  Status barrier(TimePoint deadline) override {
+    return carry_out([](Requests& requests) { return MPI_Ibarrier(MPI_COMM_WORLD, &requests[0]); }, deadline)
+        .in("barrier");
+  }
 
-  Status reduce_pair(std::span<float> buffer, int partner, TimePoint) override {
+  Status reduce_pair(std::span<float> buffer, int partner, TimePoint deadline) override {
     if (partner < 0 || partner >= size_ || partner == rank_) {
       return Status(Code::kInvalidArgument,
                     fmt::format("reduce_pair of rank {} with rank {}: the partner must be another of {} ranks", rank_,
                                 partner, size_));
     }
-    const auto length = static_cast<int>(buffer.size());
-    partners_.resize(buffer.size());
     count(static_cast<std::int64_t>(buffer.size_bytes()));
-    SYNCOPATE_RETURN_IF_ERROR(check(MPI_Sendrecv(buffer.data(), length, MPI_FLOAT, partner, 0, partners_.data(), length,
-                                                 MPI_FLOAT, partner, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE),
-                                    "MPI_Sendrecv"));
-    for (std::size_t i = 0; i < buffer.size(); ++i) buffer[i] += partners_[i];
-    return Status();
+    return in_pieces(buffer, [&](std::span<float> piece) { return add_partners(piece, partner, deadline); })
+        .in(fmt::format("reduce_pair with rank {}", partner));
   }
 
-  void interrupt() override {}
+  void interrupt() override { pause_.interrupt(); }
 
   // MPI does not say what it sends: this is what an allreduce must at least (2·(n-1)/n of the buffer each way).
   TransportCounters counters() const override { return counters_; }
 
  private:
+  using Requests = std::array<MPI_Request, 2>;  // of one operation; those that it does not need are null
+
+  static int length_of(std::span<float> piece) { return static_cast<int>(piece.size()); }
+
+  template <typename Operation>
+  Status in_pieces(std::span<float> buffer, const Operation& operation) {
+    while (!buffer.empty()) {
+      const std::span<float> piece = buffer.first(std::min(buffer.size(), kPieceElements));
+      SYNCOPATE_RETURN_IF_ERROR(operation(piece));
+      buffer = buffer.subspan(piece.size());
+    }
+    return Status();
+  }
+
+  Status add_partners(std::span<float> piece, int partner, TimePoint deadline) {
+    partners_.resize(std::max(partners_.size(), piece.size()));
+    const auto exchange = [&](Requests& requests) {
+      const int code =
+          MPI_Irecv(partners_.data(), length_of(piece), MPI_FLOAT, partner, 0, MPI_COMM_WORLD, &requests[0]);
+      if (code != MPI_SUCCESS) return code;
+      return MPI_Isend(piece.data(), length_of(piece), MPI_FLOAT, partner, 0, MPI_COMM_WORLD, &requests[1]);
+    };
+    SYNCOPATE_RETURN_IF_ERROR(carry_out(exchange, deadline));
+    for (std::size_t i = 0; i < piece.size(); ++i) piece[i] += partners_[i];
+    return Status();
+  }
+
+  // Begins an operation and drives it to its end. One that does not end is left to itself, and none is begun after it.
+  template <typename Begin>
+  Status carry_out(const Begin& begin, TimePoint deadline) {
+    if (given_up_) return Status(Code::kCancelled, "an operation before this one was given up");
+    given_up_ = true;  // until it has ended
+    if (!pause_.wait(Duration::zero())) return Status(Code::kCancelled, "interrupted");
+    Requests requests{MPI_REQUEST_NULL, MPI_REQUEST_NULL};
+    SYNCOPATE_RETURN_IF_ERROR(check(begin(requests)));
+    SYNCOPATE_RETURN_IF_ERROR(finish(requests, deadline));
+    given_up_ = false;
+    return Status();
+  }
+
+  Status finish(Requests& requests, TimePoint deadline) {
+    const TimePoint sleep_from = clock_.now() + kAskFor;
+    while (true) {
+      int done = 0;
+      SYNCOPATE_RETURN_IF_ERROR(check(MPI_Testall(requests.size(), requests.data(), &done, MPI_STATUSES_IGNORE)));
+      if (done != 0) return Status();
+      const TimePoint now = clock_.now();
+      if (now >= deadline) return Status(Code::kDeadlineExceeded, "not every rank has come to it");
+      if (now >= sleep_from && !pause_.wait(kSleep)) return Status(Code::kCancelled, "interrupted");
+    }
+  }
+
   void count(std::int64_t bytes) {
     counters_.payload_bytes_out += bytes;
     counters_.payload_bytes_in += bytes;
@@ -74,9 +154,12 @@ class MpiCollective final : public Collective {
 
   const int rank_;
   const int size_;
+  const SteadyClock clock_;
   std::vector<AlignedBuffer> memory_;
   std::vector<float> partners_;  // what a pair's other rank has sent
   TransportCounters counters_;
+  Pause pause_;
+  bool given_up_ = false;
 };
 
 }  // namespace
@@ -84,7 +167,7 @@ class MpiCollective final : public Collective {
 Result<std::unique_ptr<Collective>> make_mpi_collective(int rank, int size) {
   int provided = MPI_THREAD_SINGLE;
   // The communication thread and the compute thread both make calls, never two at once.
-  SYNCOPATE_RETURN_IF_ERROR(check(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &provided), "MPI_Init"));
+  SYNCOPATE_RETURN_IF_ERROR(check(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &provided)).in("MPI_Init"));
   auto collective = std::make_unique<MpiCollective>(rank, size);
   if (provided < MPI_THREAD_SERIALIZED) {
     return Status(Code::kInternal, "this MPI cannot be called from a thread of its own (MPI_THREAD_SERIALIZED)");

@@ -145,7 +145,7 @@ Status run_worker(const RoleContext& context) {
   if (const std::string collective = (*replicas)->description(); !collective.empty()) tell("collective", collective);
   context.control.on_stop(nullptr);
   // A device or a library that hangs may keep us in its destructor: the reason is said before.
-  if (place->device && !status.ok() && status.code() != Code::kCancelled) context.control.failed(status);
+  if (!status.ok() && status.code() != Code::kCancelled) context.control.failed(status);
   return status;
 }
 

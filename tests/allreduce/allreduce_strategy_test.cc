@@ -154,6 +154,20 @@ TEST(AllReduceStrategy, RefusesReplicasOfAnotherModelAndNamesThem) {
   });
 }
 
+TEST(AllReduceStrategy, RefusesReplicasWithOtherBucketsAndNamesThem) {
+  auto group = connect_group("inproc", 2);
+  const SteadyClock clock;
+  run_ranks(2, [&](int rank) {
+    const auto ring = make_schedule_collective(*group[static_cast<std::size_t>(rank)]);
+    const auto strategy = make_allreduce_strategy(
+        *ring, {.bucket_bytes = rank == 0 ? 64u : 1u << 20, .timeout = std::chrono::seconds(60)}, clock);
+    ASSERT_TRUE(strategy->allocate(layout_of(40)).ok());
+    const Status status = strategy->join().status();
+    EXPECT_EQ(status.code(), Code::kInvalidArgument);
+    EXPECT_NE(status.message().find(rank == 0 ? "rank 1 has buckets" : "rank 0 has buckets"), std::string::npos);
+  });
+}
+
 TEST(AllReduceStrategy, ReportsASilentRankFromFinishStepOnceForAllBuckets) {
   auto group = connect_group("inproc", 2);
   const SteadyClock clock;
