@@ -58,7 +58,7 @@ class ScheduleCollective final : public Collective {
 
   int rank() const override { return transport_.rank(); }
   int size() const override { return transport_.size(); }
-  const char* name() const override { return name_of(options_.kind); }
+  const char* name() const override { return options_.link ? "auto" : name_of(options_.kind); }
 
   Result<std::span<float>> allocate(std::size_t elements) override {
     Result<std::span<std::byte>> bytes = transport_.allocate(elements * sizeof(float));
@@ -68,7 +68,7 @@ class ScheduleCollective final : public Collective {
 
   Status all_reduce(std::span<float> buffer, TimePoint deadline) override {
     const Schedule& schedule = kept({Operation::kAllReduce, 0, buffer.size()}, [&] {
-      return all_reduce_schedule(options_.kind, rank(), size(), buffer.size(), segment_, options_.ranks_by_host);
+      return all_reduce_schedule(kind_for(buffer.size_bytes()), rank(), size(), buffer.size(), segment_, options_.ranks_by_host);
     });
     return run(schedule, {.operation = ++operations_}, buffer, deadline).in("all_reduce");
   }
@@ -121,6 +121,10 @@ class ScheduleCollective final : public Collective {
    private:
     std::atomic<int>& waiting_for_;
   };
+
+  ScheduleKind kind_for(std::size_t bytes) const {
+    return options_.link ? choose_schedule(size(), bytes, *options_.link, options_.segment_bytes) : options_.kind;
+  }
 
   Link& link(int peer) { return links_[static_cast<std::size_t>(peer)]; }
 

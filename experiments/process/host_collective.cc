@@ -1,9 +1,15 @@
 #include "experiments/process/host_collective.h"
 
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+#include <unistd.h>
+
 #include "allreduce/direct_collective.h"
+#include "allreduce/link_measurement.h"
 #include "allreduce/mpi_collective.h"
 #include "allreduce/schedule_collective.h"
 #include "experiments/process/data_endpoint.h"
+#include "experiments/process/link_store.h"
 
 namespace syncopate::experiments {
 namespace {
@@ -18,10 +24,54 @@ allreduce::RanksByHost ranks_by_host(const RunConfig& config) {
   return ranks;
 }
 
+// All that the speed of a run's wire depends on.
+std::string wire_of(const RunConfig& config) {
+  char name[256] = "";
+  gethostname(name, sizeof(name) - 1);
+  return fmt::format("{}, {} ranks, from {} on {}", name_of(config.transport), config.workers, name,
+                     to_text(hosts_of(config)));
+}
+
+// "doubling up to 64 KiB, then direct"
+std::string describe_choices(int ranks, const allreduce::LinkModel& link, std::size_t segment_bytes) {
+  std::string text;
+  const auto chosen = [&](std::size_t kib) {
+    return allreduce::choose_schedule(ranks, kib * 1024, link, segment_bytes);
+  };
+  for (std::size_t kib = 1; kib <= std::size_t{1} << 20; kib *= 2) {
+    const bool is_last = kib == std::size_t{1} << 20;
+    if (!is_last && chosen(kib) == chosen(2 * kib)) continue;
+    text += allreduce::name_of(chosen(kib));
+    if (!is_last) text += fmt::format(" up to {} KiB, then ", kib);
+  }
+  return text;
+}
+
+// The wire's speed: kept from an earlier run, or measured now, and kept.
+Status choose_by_size(const RoleContext& context, Transport& transport, const Clock& clock,
+                      allreduce::ScheduleOptions& options, std::string& description) {
+  const std::string wire = wire_of(context.config);
+  const LinkStore store = LinkStore::of_user();
+  const std::optional<allreduce::LinkModel> known = context.rank == 0 ? store.find(wire) : std::nullopt;
+  const Result<allreduce::LinkModel> link =
+      allreduce::agree_on_link(transport, known, clock, clock.now() + from_seconds(context.config.timeout_seconds));
+  if (!link.ok()) return link.status().in("measuring the wire's speed");
+  options.link = *link;
+  if (context.rank != 0) return {};
+  if (!known) {
+    const Status kept = store.keep(wire, *link);
+    if (!kept.ok()) spdlog::warn("the wire's speed cannot be kept and will be measured again: {}", kept.message());
+  }
+  description = fmt::format("{:.1f} us a message and {:.2f} GB/s ({}): {}", link->latency * 1e6,
+                            1e-9 / link->seconds_per_byte, known ? "kept in " + store.path() : "measured now",
+                            describe_choices(context.config.workers, *link, options.segment_bytes));
+  return {};
+}
+
 template <typename Made>
 Result<HostCollective> without_transport(Result<std::unique_ptr<Made>> collective) {
   if (!collective.ok()) return collective.status();
-  return HostCollective{nullptr, std::move(*collective)};
+  return HostCollective{nullptr, std::move(*collective), {}};
 }
 
 }  // namespace
@@ -38,10 +88,13 @@ Result<HostCollective> connect_host_collective(const RoleContext& context, const
   }
   Result<std::unique_ptr<Transport>> transport = connect_endpoint(context, context.rank, config.workers, clock);
   if (!transport.ok()) return transport.status();
-  const allreduce::ScheduleOptions options{.kind = schedule_kind_of(config).value_or(allreduce::ScheduleKind::kRing),
-                                           .segment_bytes = static_cast<std::size_t>(config.segment_bytes),
-                                           .ranks_by_host = ranks_by_host(config)};
+  allreduce::ScheduleOptions options{.kind = schedule_kind_of(config).value_or(allreduce::ScheduleKind::kRing),
+                                     .segment_bytes = static_cast<std::size_t>(config.segment_bytes),
+                                     .ranks_by_host = ranks_by_host(config)};
   HostCollective connected;
+  if (config.collective == CollectiveKind::kAuto) {
+    SYNCOPATE_RETURN_IF_ERROR(choose_by_size(context, **transport, clock, options, connected.description));
+  }
   connected.collective = allreduce::make_schedule_collective(**transport, options);
   connected.transport = std::move(*transport);
   return connected;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 
 #include "allreduce/collective.h"
 #include "common/clock.h"
@@ -13,6 +14,7 @@ namespace syncopate::experiments {
 struct HostCollective {
   std::unique_ptr<Transport> transport;  // none where the collective brings its own
   std::unique_ptr<allreduce::Collective> collective;
+  std::string description;  // what was found out, for the record; empty where there is nothing to say
 };
 
 // Connects a worker with all others within the run's timeout.

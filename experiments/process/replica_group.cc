@@ -78,6 +78,7 @@ Status ReplicaGroup::connect_allreduce(const RoleContext& context, const Clock& 
   if (!connected.ok()) return connected.status();
   transport_ = std::move(connected->transport);
   collective_ = std::move(connected->collective);
+  description_ = std::move(connected->description);
   if (averages_weights(config)) {
     allreduce::ModelAveragingOptions options{
         .optimizer = optimizer_of(config), .period = config.sync_every, .timeout = timeout_of(config)};

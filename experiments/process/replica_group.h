@@ -24,8 +24,9 @@ class ReplicaGroup {
   SyncStrategy& strategy() { return *strategy_; }
   // Makes all waits end. Any thread.
   void interrupt();
-  // What carries the gradients, as its library describes it; empty where there is nothing to say.
-  std::string description() const { return device_collective_ ? device_collective_->description() : std::string(); }
+  // What carries the gradients, as its library describes it, or as it was found out; empty where there is nothing to
+  // say.
+  std::string description() const { return device_collective_ ? device_collective_->description() : description_; }
 
  private:
   Status connect_ps(const RoleContext& context, const Clock& clock);
@@ -35,6 +36,7 @@ class ReplicaGroup {
   // In the order in which they stand on each other.
   std::unique_ptr<Transport> transport_;
   std::unique_ptr<allreduce::Collective> collective_;
+  std::string description_;  // of collective_
   std::unique_ptr<allreduce::DeviceCollective> device_collective_;
   std::unique_ptr<SyncStrategy> host_strategy_;  // under a staged one
   std::unique_ptr<SyncStrategy> strategy_;
