@@ -4,6 +4,7 @@
 
 #include <bit>
 
+#include "allreduce/simulated_time.h"
 #include "tests/support/schedule_simulation.h"
 
 namespace syncopate::allreduce {
