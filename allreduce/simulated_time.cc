@@ -9,7 +9,7 @@
 namespace syncopate::allreduce {
 namespace {
 
-// Ranks that go through their schedules; always the one moves that can do so first.
+// Ranks that go through their schedules. Next is always the one that can move first.
 class TimedRanks {
  public:
   TimedRanks(const std::vector<Schedule>& schedules, const std::function<LinkModel(int, int)>& link)
