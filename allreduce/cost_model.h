@@ -1,4 +1,4 @@
-// What an allreduce costs by the α-β-γ model (Hockney 1994; Thakur, Rabenseifner, Gropp 2005, section 3): a message of
+// What an allreduce costs by the α-β-γ model (Hockney 1994; Thakur, Rabenseifner, Gropp 2005): a message of
 // m bytes takes α + β·m from one rank to another, and adding m bytes to a sum takes γ·m. A rank sends one message at a
 // time and receives one at a time, both at once; copies are free. Pure.
 //
@@ -6,9 +6,7 @@
 // tell `direct` from a ring: they send the same messages, though `direct` waits for others twice and not 2(n-1) times.
 #pragma once
 
-#include <functional>
 #include <span>
-#include <vector>
 
 #include "allreduce/schedule.h"
 
@@ -23,7 +21,7 @@ struct LinkModel {
 // Seconds of an allreduce of S bytes among n ranks. Uncut (`segment_bytes` = 0), with p the largest power of two up to
 // n and L(x) = ceil(log2(x)):
 //
-//   ring, direct       2(n-1)·α + 2(n-1)/n·β·S + (n-1)/n·γ·S             Thakur 2005, section 4
+//   ring, direct       2(n-1)·α + 2(n-1)/n·β·S + (n-1)/n·γ·S             Thakur et al. 2005
 //   halving-doubling   2·L(p)·α + 2(p-1)/p·β·S + (p-1)/p·γ·S             the same
 //   doubling           L(p)·(α + β·S + γ·S)                              the same
 //   both, where n > p  2α + 2β·S + γ·S more: ranks from p on are folded into others
@@ -37,7 +35,7 @@ struct LinkModel {
 // to the parent, one in the other tree), and so long all links are busy; before and behind that the first segment goes
 // up and the last one down, on each level but one past two children.
 //
-// Exact, by simulated_seconds, where uncut ranges divide evenly: ring and direct; for powers of two halving-doubling,
+// Exact, by simulated_time.h, where uncut ranges divide evenly: ring and direct; for powers of two halving-doubling,
 // doubling and binomial-tree too. For all else within a factor of 1.6 either way, but 2 for the uncut tree: folding
 // disturbs the first round, and ranks of a tree that is not full begin sooner.
 double predicted_seconds(ScheduleKind kind, int size, std::size_t bytes, const LinkModel& link,
@@ -50,11 +48,6 @@ double predicted_hierarchical_seconds(int hosts, int ranks, std::size_t bytes, c
 
 // The kind whose prediction is lowest; of equal ones the first in ScheduleKind. Never kHierarchical.
 ScheduleKind choose_schedule(int size, std::size_t bytes, const LinkModel& link, std::size_t segment_bytes = 0);
-
-// Seconds until all ranks have come to the end of their schedules (one a rank, of one operation) by the same model,
-// message by message. link(from, to) is that of two ranks; the γ of a reduction is that of its message's link.
-double simulated_seconds(const std::vector<Schedule>& schedules,
-                         const std::function<LinkModel(int from, int to)>& link);
 
 // How long a message of so many bytes took one way.
 struct TransferSample {

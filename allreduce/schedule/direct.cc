@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cassert>
 #include <numeric>
 
 #include "allreduce/schedule/algorithms.h"
@@ -78,7 +79,7 @@ Schedule direct_all_reduce(int rank, int size, std::size_t length, std::size_t s
 
 Schedule hierarchical_all_reduce(int rank, std::size_t length, std::size_t segment, const RanksByHost& hosts) {
   std::size_t owner_count = hosts.front().size();
-  std::size_t host = 0, place = 0;
+  std::size_t host = hosts.size(), place = 0;
   for (std::size_t h = 0; h < hosts.size(); ++h) {
     owner_count = std::min(owner_count, hosts[h].size());
     const auto found = std::find(hosts[h].begin(), hosts[h].end(), rank);
@@ -86,6 +87,7 @@ Schedule hierarchical_all_reduce(int rank, std::size_t length, std::size_t segme
     host = h;
     place = static_cast<std::size_t>(found - hosts[h].begin());
   }
+  assert(host < hosts.size());  // every rank is on one
   const Group group(hosts[host], static_cast<int>(place), {0, length}, owner_count, segment);
   Schedule schedule;
   Timetable inward(group.lag());

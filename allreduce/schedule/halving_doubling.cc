@@ -54,8 +54,7 @@ void append_halving_doubling(Schedule& schedule, int place, int power, std::size
     return Range{chunks[static_cast<std::size_t>(first)].begin,
                  chunks[static_cast<std::size_t>(first + count - 1)].end};
   };
-  // Before the round of `distance`, the rank is at work on the 2·distance chunks from `first` on, and so is its
-  // partner.
+  // In the round of `distance`, a rank and its partner share out 2·distance chunks that lie behind each other.
   const auto kept_by = [&](int who, int distance) { return range_of(who / distance * distance, distance); };
   for (int distance = power / 2; distance >= 1; distance /= 2) {
     const int partner = place ^ distance;

@@ -4,6 +4,7 @@
 
 #include <bit>
 
+#include "allreduce/simulated_time.h"
 #include "tests/support/schedule_simulation.h"
 
 namespace syncopate::allreduce {
@@ -52,9 +53,9 @@ TEST(CostModel, IsExactForRingAndDirectOfAnyNumberOfRanks) {
 TEST(CostModel, IsWithinItsBoundForAnyNumberOfRanksCutOrUncut) {
   constexpr LinkModel kSlowToReduce{.latency = 1e-6, .seconds_per_byte = 1e-9, .reduce_seconds_per_byte = 3e-9};
   for (const ScheduleKind kind : kAllScheduleKinds) {
-    for (int size : {2, 3, 4, 5, 6, 7, 8, 12, 15, 16, 17, 24, 31, 33}) {
+    for (int size : {2, 3, 5, 7, 8, 12, 17, 33}) {
       for (const LinkModel& link : {kLink, kLatencyAlone, kBytesAlone, kSlowToReduce}) {
-        for (const std::size_t segment_bytes : {0u, 8192u, 65536u}) {
+        for (const std::size_t segment_bytes : {0u, 16384u, 65536u}) {
           const double share = simulated(kind, size, 400000, link, segment_bytes) /
                                predicted_seconds(kind, size, 400000, link, segment_bytes);
           const double bound = kind == ScheduleKind::kTree && segment_bytes == 0 ? 2 : 1.6;

@@ -14,6 +14,7 @@ ScheduleSimulation::ScheduleSimulation(std::vector<Schedule> schedules, std::vec
       wire_(wire),
       random_(wire.seed),
       progress_(schedules_.size()),
+      inboxes_(schedules_.size() * schedules_.size()),
       sent_elements_(schedules_.size()),
       sent_messages_(schedules_.size()) {}
 
@@ -28,7 +29,7 @@ bool ScheduleSimulation::run() {
     if (movable.empty()) break;
     if (!move(movable[random_.below(movable.size())])) return false;
   }
-  for (const auto& [link, parts] : inboxes_) {
+  for (const std::deque<Part>& parts : inboxes_) {
     if (!parts.empty()) return false;
   }
   return finished() == schedules_.size();

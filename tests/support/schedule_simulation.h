@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
-#include <map>
 #include <vector>
 
 #include "allreduce/schedule.h"
@@ -56,7 +55,9 @@ class ScheduleSimulation {
     bool sent = false;  // this step's part
   };
 
-  std::deque<Part>& inbox(int from, int to) { return inboxes_[{from, to}]; }
+  std::deque<Part>& inbox(int from, int to) {
+    return inboxes_[static_cast<std::size_t>(from) * schedules_.size() + static_cast<std::size_t>(to)];
+  }
   bool can_move(int rank);
   // False if what comes is not what is due.
   bool move(int rank);
@@ -68,7 +69,7 @@ class ScheduleSimulation {
   const SimulatedWire wire_;
   Random random_;
   std::vector<Progress> progress_;
-  std::map<std::pair<int, int>, std::deque<Part>> inboxes_;  // by sender and receiver
+  std::vector<std::deque<Part>> inboxes_;  // by sender and receiver
   std::vector<std::size_t> sent_elements_;
   std::vector<std::size_t> sent_messages_;
 };
