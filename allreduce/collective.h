@@ -1,6 +1,5 @@
 // Collective: operations that all ranks of a group carry out together. Every rank calls the same operations in the same
-// order with buffers of the same length; reduce_pair alone is a matter of two. One thread an
-// instance.
+// order with buffers of the same length; reduce_pair alone is a matter of two. One thread an instance.
 #pragma once
 
 #include <span>
@@ -32,7 +31,7 @@ class Collective {
   virtual Status barrier(TimePoint deadline) = 0;
 
   // The sum of this rank's buffer and the partner's, in both, in place and with the same bits; else as all_reduce. Both
-  // call it with each other; of one pair in the same order, and in the same place among the operations of all ranks.
+  // call it with each other, in the same order as their other operations together. Other ranks do not take part.
   virtual Status reduce_pair(std::span<float> buffer, int partner, TimePoint deadline) = 0;
 
   // The rank that is being waited for right now; -1 if none is, or it cannot be told. Any thread.
@@ -43,6 +42,10 @@ class Collective {
 
   // Payload bytes that this rank has sent and received so far.
   virtual TransportCounters counters() const = 0;
+
+ protected:
+  // Invalid argument unless the partner of a reduce_pair is another rank of the group.
+  Status check_partner(int partner) const;
 };
 
 }  // namespace syncopate::allreduce

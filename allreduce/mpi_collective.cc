@@ -46,11 +46,7 @@ class MpiCollective final : public Collective {
   Status barrier(TimePoint) override { return check(MPI_Barrier(MPI_COMM_WORLD), "MPI_Barrier"); }
 
   Status reduce_pair(std::span<float> buffer, int partner, TimePoint) override {
-    if (partner < 0 || partner >= size_ || partner == rank_) {
-      return Status(Code::kInvalidArgument,
-                    fmt::format("reduce_pair of rank {} with rank {}: the partner must be another of {} ranks", rank_,
-                                partner, size_));
-    }
+    SYNCOPATE_RETURN_IF_ERROR(check_partner(partner));
     const auto length = static_cast<int>(buffer.size());
     partners_.resize(buffer.size());
     count(static_cast<std::int64_t>(buffer.size_bytes()));

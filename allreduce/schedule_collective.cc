@@ -82,11 +82,7 @@ class ScheduleCollective final : public Collective {
     return run(schedule, {.operation = ++operations_}, {}, deadline).in("barrier");
   }
   Status reduce_pair(std::span<float> buffer, int partner, TimePoint deadline) override {
-    if (partner < 0 || partner >= size() || partner == rank()) {
-      return Status(Code::kInvalidArgument,
-                    fmt::format("reduce_pair of rank {} with rank {}: the partner must be another of {} ranks", rank(),
-                                partner, size()));
-    }
+    SYNCOPATE_RETURN_IF_ERROR(check_partner(partner));
     const Schedule& schedule = kept({Operation::kReducePair, partner, buffer.size()},
                                     [&] { return pair_schedule(rank(), partner, buffer.size(), segment_); });
     const PartHeader operation{.operation = ++link(partner).pair_operations, .of_pair = 1};

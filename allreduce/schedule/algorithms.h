@@ -16,28 +16,27 @@ Schedule ring_all_reduce(int rank, int size, std::size_t length, std::size_t seg
 // The same among `members`, of which this rank is the one at `place`; of `range` alone. Appended to `schedule`.
 void append_ring(Schedule& schedule, std::span<const int> members, int place, Range range, std::size_t segment);
 
-// Reduce-scatter by recursive halving, allgather by recursive doubling (Thakur, Rabenseifner, Gropp 2005, section 4.5).
-// Every rank sends 2·log2(n) messages, 2(n-1)/n of S. Where n is no power of two, the ranks from the largest one p < n
-// on give all they have to a rank below, and get the sum in the end: each of these pairs sends S more in either
-// direction, and the rest is as for p.
+// Reduce-scatter by recursive halving, allgather by recursive doubling (Thakur, Rabenseifner, Gropp 2005, on
+// allreduce). Every rank sends 2·log2(n) messages, 2(n-1)/n of S. Where n is no power of two, the ranks from the
+// largest one p < n on give all they have to a rank below, and get the sum in the end: each of these pairs sends S more
+// in either direction, and the rest is as for p.
 Schedule halving_doubling_all_reduce(int rank, int size, std::size_t length, std::size_t segment);
 
-// Recursive doubling: in round k, ranks 2^k apart exchange all they have (Thakur et al. 2005, section 4.5, for short
-// buffers). Every rank sends log2(n) messages, log2(n)·S; other n as above. Parts are copied: a rank adds into what its
-// partner may not have read yet.
+// Recursive doubling: in round k, ranks 2^k apart exchange all they have (Thakur et al. 2005, on short
+// allreduces). Every rank sends log2(n) messages, log2(n)·S; other n as above. Parts are copied: a rank adds into what
+// its partner may not have read yet.
 Schedule doubling_all_reduce(int rank, int size, std::size_t length, std::size_t segment);
 
 // Every rank sends part q of the buffer to rank q, which sums in the order of ranks, ((x0+x1)+x2)+..., and sends the
 // sum to all. Every rank sends 2(n-1) messages, 2(n-1)/n of S, but waits for others only twice. (Reduce-scatter by
-// pairwise exchange, Thakur et al. 2005, section 4.3, and its mirror.)
+// pairwise exchange, Thakur et al. 2005, then the same backwards.)
 Schedule direct_all_reduce(int rank, int size, std::size_t length, std::size_t segment);
 
-// Up a binomial tree to rank 0, then down it again: 2·ceil(log2(n)) rounds of all of S. Rank r sends one message for
-// each rank below it in the tree, and one for the rank above: 2(n-1) messages and 2(n-1)·S in all. (Rabenseifner 2004,
-// section 2: the reduce and broadcast of MPICH 1.)
+// Up a binomial tree to rank 0, then down it again: 2·ceil(log2(n)) rounds. All of S goes over each edge twice, which
+// are 2(n-1) messages. (A reduce and a broadcast, Thakur et al. 2005.)
 Schedule binomial_tree_all_reduce(int rank, int size, std::size_t length, std::size_t segment);
 
-// Double binary tree (Sanders, Speck, Träff 2009, section 3): half of S goes up and down one binary tree, half another
+// Double binary tree (Sanders, Speck, Träff 2009): half of S goes up and down one binary tree, half another
 // whose inner ranks are leaves of the first. In segments, so that all levels work at once. 4(n-1) messages and 2(n-1)·S
 // in all; no rank sends more than 4 messages, 2·S.
 Schedule tree_all_reduce(int rank, int size, std::size_t length, std::size_t segment);

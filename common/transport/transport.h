@@ -1,5 +1,5 @@
-// Transport: messages between the members of a group. A message is a small header (a Protobuf message of the room that
-// sends it; opaque here) and a raw payload that is never copied to be framed.
+// Transport: messages between the members of a group. A message is a small header (made by the room that sends it;
+// opaque here) and a raw payload that is never copied to be framed.
 //
 // One endpoint is used by one thread at a time; interrupt() alone may be called from any thread. Messages from one peer
 // arrive in the order in which it sent them; there is no order between peers.

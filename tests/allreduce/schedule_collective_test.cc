@@ -69,6 +69,12 @@ TEST_P(ScheduleCollective, SumsByEverySchedule) {
   }
 }
 
+TEST_P(ScheduleCollective, SumsAcrossHostsOfDifferentNumbersOfRanks) {
+  const ScheduleOptions options{
+      .kind = ScheduleKind::kHierarchical, .segment_bytes = 16384, .ranks_by_host = {{0, 3}, {1, 2, 4}}};
+  with_collective(GetParam(), 5, options, [](Collective& collective) { sum_every_length(collective, {5u, 70001u}); });
+}
+
 // Ranks 0 and 1, 2 and 3, ... and then others: each pair at its own pace, between operations of all ranks.
 TEST_P(ScheduleCollective, SumsThePairsThatAreFormed) {
   with_ring(GetParam(), 5, [&](Collective& collective) {
@@ -153,6 +159,18 @@ TEST(ScheduleCollectiveChecks, TellsWhenRanksDisagreeOnTheLength) {
     EXPECT_EQ(status.code(), Code::kDataLoss);
     EXPECT_NE(status.message().find("ranks disagree"), std::string::npos);
   });
+}
+
+TEST(ScheduleCollectiveChecks, NamesTheRankThatDoesNotTakeWhatWasSentToIt) {
+  for (const char* wire : {"inproc", "shm"}) {
+    auto group = connect_group(wire, 2);
+    const auto root = make_schedule_collective(*group[0]);
+    Result<std::span<float>> buffer = root->allocate(64);
+    ASSERT_TRUE(buffer.ok());
+    const Status status = root->broadcast(*buffer, 0, SteadyClock().now() + std::chrono::milliseconds(50));
+    EXPECT_EQ(status.code(), Code::kDeadlineExceeded);
+    EXPECT_NE(status.message().find("waiting for rank 1"), std::string::npos) << status.message();
+  }
 }
 
 TEST(ScheduleCollectiveChecks, TellsWhenOneRankReducesAPairAndItsPartnerTheWholeGroup) {
