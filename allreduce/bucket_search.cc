@@ -23,10 +23,11 @@ std::vector<BucketCandidate> bucket_candidates(const ParamLayout& layout) {
 }
 
 BucketSearch::BucketSearch(std::size_t candidates) : times_(candidates) {
-  assert(candidates >= 1 && candidates <= kMostSteps - kSkipped);
+  assert(candidates >= 1 && candidates <= (kMostSteps - kSkipped) / 2);
   if (candidates == 1) return;
   const auto count = static_cast<int>(candidates);
-  steps_ = kSkipped + count * std::min(kMostRounds, (kMostSteps - kSkipped) / count);
+  const int rounds_both_ways = (kMostSteps - kSkipped) / (2 * count);
+  steps_ = kSkipped + count * std::min(kMostRounds, 2 * rounds_both_ways);
 }
 
 std::size_t BucketSearch::candidate() const {
@@ -47,9 +48,9 @@ std::vector<Duration> BucketSearch::medians() const {
   assert(ended() && steps_ > 0);
   std::vector<Duration> medians;
   for (std::vector<Duration> times : times_) {
-    const auto middle = times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2);
-    std::ranges::nth_element(times, middle);
-    medians.push_back(*middle);
+    std::ranges::sort(times);
+    const std::size_t half = times.size() / 2;  // of an even number: one up the list, one down
+    medians.push_back((times[half - 1] + times[half]) / 2);
   }
   return medians;
 }

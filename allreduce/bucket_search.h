@@ -1,9 +1,9 @@
 // BucketSearch: finds the bucket size of the shortest steps by trying each. Pure: it is told how long steps took.
 //
 // The first steps of a run are skipped, since they are longer than others. Then the candidates take turns of one step,
-// in rounds that go up the list and down again, so that a slow spell or a drift of the machine falls on all of them.
-// When the search ends is known from the number of candidates alone, and so is what each step tries: all ranks try the
-// same, and need to agree once, on the times that they have found.
+// in rounds that go up the list and down again, so that a slow spell or a drift of the machine falls on all of them
+// alike. When the search ends is known from the number of candidates alone, and so is what each step tries: all ranks
+// try the same, and need to agree once, on the times that they have found.
 #pragma once
 
 #include <cstddef>
@@ -28,9 +28,9 @@ class BucketSearch {
  public:
   static constexpr int kSkipped = 5;  // steps
   static constexpr int kMostSteps = 100;
-  static constexpr int kMostRounds = 16;
+  static constexpr int kMostRounds = 16;  // of an even number
 
-  // At least 1 candidate, at most 95. A single one needs no search: it has ended at once.
+  // At least 1 candidate, at most 47. A single one needs no search: it has ended at once.
   explicit BucketSearch(std::size_t candidates);
 
   bool ended() const { return step_ == steps_; }

@@ -104,7 +104,7 @@ class Comparison {
     const JobResult result = run_job_(config);
     if (result.exit != ExitCode::kSuccess) return fail(result.exit, run.label + ": " + result.verdict);
     reports.push_back(result.reports.front());
-    console_.say(fmt::format("{:<16} {:>12.0f} samples/s  accuracy {:.4f}", run.label,
+    console_.say(fmt::format("{:<22} {:>12.0f} samples/s  accuracy {:.4f}", run.label,
                              result.reports.front().samples_per_second.value_or(0),
                              result.reports.front().final_test_accuracy.value_or(0)));
     return ExitCode::kSuccess;

@@ -98,8 +98,8 @@ class DrivenCollective final : public Collective {
 
 class CommunicationTime : public testing::Test {
  protected:
-  void begin(bool overlap) {
-    strategy_ = make_allreduce_strategy(collective_, {.bucket_bytes = 64, .overlap = overlap}, time_);
+  void begin(bool overlap, std::size_t bucket_bytes = 64) {
+    strategy_ = make_allreduce_strategy(collective_, {.bucket_bytes = bucket_bytes, .overlap = overlap}, time_);
     ParamLayout layout;
     for (const char* tensor : {"first", "second", "third"}) layout.add(tensor, {100});
     EXPECT_TRUE(strategy_->allocate(layout).ok());
@@ -147,6 +147,20 @@ TEST_F(CommunicationTime, IsExposedForAllBucketsWithoutOverlap) {
   hand_over_all_buckets();
   EXPECT_FALSE(time_.is_begun_soon()) << "before backward had ended";
   expect_all_exposed();
+}
+
+// A model so small that the search for a bucket size has one candidate: all three tensors, which are reported one by
+// one.
+TEST_F(CommunicationTime, BeginsWithABucketOfSeveralTensorsOnceAllOfThemAreFinal) {
+  begin(true, 0);
+  strategy_->gradient_ready(0);
+  strategy_->gradient_ready(1);
+  EXPECT_FALSE(time_.is_begun_soon());
+  strategy_->gradient_ready(2);
+  time_.allow_all();
+  const Result<SyncStats> stats = strategy_->finish_step();
+  ASSERT_TRUE(stats.ok());
+  EXPECT_EQ(stats->communication, kOfEachBucket[0]);
 }
 
 }  // namespace

@@ -37,11 +37,12 @@ using Weights = std::vector<float>;
 
 // What one worker is, without any network: weights and the optimizer's memory.
 struct Replica {
+  explicit Replica(const OptimizerConfig& config = kMomentum) : optimizer(config) {}
+
   void step(int rank, std::int64_t number) {
     Weights gradients(weights.size());
     for (std::size_t i = 0; i < gradients.size(); ++i) gradients[i] = gradient(rank, number, i);
-    Optimizer(kMomentum).apply(weights, gradients, state, 0,
-                               {.learning_rate = static_cast<float>(kRate), .number = number + 1});
+    optimizer.apply(weights, gradients, state, 0, {.learning_rate = static_cast<float>(kRate), .number = number + 1});
   }
 
   Weights weights = [] {
@@ -49,7 +50,8 @@ struct Replica {
     for (std::size_t i = 0; i < initial.size(); ++i) initial[i] = initial_weight(i);
     return initial;
   }();
-  OptimizerState state{kMomentum.kind, layout_with(9).size()};
+  Optimizer optimizer;
+  OptimizerState state{optimizer.config().kind, layout_with(9).size()};
 };
 
 Weights mean_of(const std::vector<Replica>& replicas) {
@@ -165,6 +167,16 @@ TEST_P(ModelAveragingOverEveryWire, GossipsInPairsAndKeepsTheMeanOfAllWeights) {
                 });
       for (const Weights& each : final_weights) EXPECT_EQ(each, mean_of(replicas)) << size << ", every " << period;
     }
+  }
+}
+
+TEST(ModelAveraging, OfOneWorkerIsPlainTraining) {
+  const OptimizerConfig adam{.kind = OptimizerKind::kAdam};
+  Replica replica(adam);
+  for (std::int64_t step = 0; step < 5; ++step) replica.step(0, step);
+  for (const std::optional<std::uint64_t> seed : {std::optional<std::uint64_t>(), std::optional<std::uint64_t>(1)}) {
+    const ModelAveragingOptions options{.optimizer = adam, .period = 2, .gossip_seed = seed, .timeout = kTimeout};
+    EXPECT_EQ(train("inproc", 1, 5, options, [](auto&&...) {})[0], replica.weights);
   }
 }
 

@@ -144,15 +144,23 @@ TEST(BytesOverOpenMpi, AreWhatAnAllreduceMustAtLeastSend) {
   EXPECT_THAT(column(program.steps_csv(), "bytes_in"), ElementsAre(bytes, bytes, bytes));
 }
 
-// "local", "allreduce", "ps": the mode of flags whose first is --mode.
-const auto kModeAlone = [](const auto& flags) { return flags.param.front().substr(std::string("--mode=").size()); };
+// "modeallreduceworkers3gossip"
+const auto kLettersOfFlags = [](const auto& flags) {
+  std::string name;
+  for (const std::string& flag : flags.param) {
+    std::ranges::copy_if(flag, std::back_inserter(name), [](unsigned char c) { return std::isalnum(c) != 0; });
+  }
+  return name;
+};
 
 class Reproduction : public testing::TestWithParam<Flags> {};
 
 INSTANTIATE_TEST_SUITE_P(Of, Reproduction,
                          testing::Values(Flags{"--mode=local"}, Flags{"--mode=allreduce", "--workers=3"},
+                                         Flags{"--mode=allreduce", "--workers=3", "--sync-every=4"},
+                                         Flags{"--mode=allreduce", "--workers=3", "--gossip", "--sync-every=2"},
                                          Flags{"--mode=ps", "--consistency=sync", "--workers=2", "--servers=2"}),
-                         kModeAlone);
+                         kLettersOfFlags);
 
 TEST_P(Reproduction, FromTheConfigWrittenBackIsExact) {
   Program first(small(GetParam()));
@@ -162,6 +170,20 @@ TEST_P(Reproduction, FromTheConfigWrittenBackIsExact) {
   EXPECT_THAT(first.weights(), Not(IsEmpty()));
   EXPECT_TRUE(first.weights() == again.weights());
   EXPECT_EQ(text_of(first.output() / "config.toml"), text_of(again.output() / "config.toml"));
+}
+
+TEST(BucketSize, IsSearchedForAndRecorded) {
+  const Flags flags = small({"--mode=allreduce", "--bucket-bytes=auto", "--warmup-steps=0"});
+  for (const auto& [steps, finding] : {std::pair("--steps=40", "[0-9.]+ MiB; a step took [0-9.]+ ms with 0.0625 MiB, "),
+                                       std::pair("--steps=20", "not found: a search takes 37 steps")}) {
+    Flags run = flags;
+    run.emplace_back(steps);
+    Program program(run);
+    const ProgramEnd end = program.wait();
+    ASSERT_EQ(end.exit_code, 0) << end.err;
+    EXPECT_THAT(program.summary()["facts"]["bucket size"].get<std::string>(), ContainsRegex(finding));
+    EXPECT_THAT(end.out, ContainsRegex("\n  bucket size +" + std::string(finding)));
+  }
 }
 
 TEST(GlobalBatchSize, IsSharedAmongTheWorkers) {
