@@ -139,7 +139,8 @@ class MpiCollective final : public Collective {
     const TimePoint sleep_from = clock_.now() + kAskFor;
     while (true) {
       int done = 0;
-      SYNCOPATE_RETURN_IF_ERROR(check(MPI_Testall(requests.size(), requests.data(), &done, MPI_STATUSES_IGNORE)));
+      SYNCOPATE_RETURN_IF_ERROR(
+          check(MPI_Testall(static_cast<int>(requests.size()), requests.data(), &done, MPI_STATUSES_IGNORE)));
       if (done != 0) return Status();
       const TimePoint now = clock_.now();
       if (now >= deadline) return Status(Code::kDeadlineExceeded, "not every rank has come to it");

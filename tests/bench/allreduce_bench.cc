@@ -8,6 +8,8 @@
 // longer the peers on the same wire take (above 1: ours is faster).
 //
 // SCHEDULE/WIRE    ours: direct/shm, ring/shm, ring/sockets, halving-doubling/sockets, ring/tcp, ...
+// auto/sockets     the schedule that is chosen by size from the wire's speed, measured anew
+// mpi/shm          our collective over Open MPI: non-blocking, with a deadline
 // ompi/shm, ompi/tcp   Open MPI's MPI_Allreduce with its defaults; /tcp by --mca btl tcp,self
 // ompi-tuned/shm   Open MPI's best on shared memory: the faster, size by size, of its default algorithm and its
 //                  segmented ring of 1 MiB, both without single copy and with memory that is not given back
@@ -18,6 +20,7 @@
 // Operations follow one another on a buffer that nobody else touches; with --fresh each rank fills its own anew before
 // each operation, as a backward pass does, outside of the time that is counted.
 #include <fmt/format.h>
+#include <mpi.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -31,9 +34,11 @@
 #include <ranges>
 
 #include "allreduce/direct_collective.h"
+#include "allreduce/link_measurement.h"
 #include "allreduce/mpi_collective.h"
 #include "allreduce/rank_order_sum.h"
 #include "allreduce/schedule_collective.h"
+#include "common/aligned_buffer.h"
 #include "common/transport/make_transport.h"
 #include "tests/support/forked_ranks.h"
 
@@ -54,7 +59,7 @@ struct Options {
                                       "auto/sockets", "ring/sockets", "ompi/tcp", "gloo/tcp"};
   int rounds = 5;
   double seconds = 0.1;
-  std::size_t segment_bytes = 0;  // of schedules; 0: uncut
+  std::size_t segment_bytes = 256 * 1024;  // of schedules, as runs take; 0: uncut
   bool fresh = false;
   std::string json;  // a file; empty: none
 };
@@ -132,11 +137,18 @@ Seconds measure_ours(const std::string& schedule, const std::string& wire, int s
     exit_unless_ok(kind.status());
     auto transport = syncopate::make_transport(*kind, endpoint, rendezvous, soon());
     exit_unless_ok(transport.status());
-    const auto algorithm = syncopate::allreduce::parse_schedule_kind(schedule);
-    exit_unless_ok(algorithm.status());
-    return measure(*syncopate::allreduce::make_schedule_collective(
-                       **transport, {.kind = *algorithm, .segment_bytes = options.segment_bytes}),
-                   options);
+    syncopate::allreduce::ScheduleOptions how{.segment_bytes = options.segment_bytes};
+    if (schedule == "auto") {
+      const auto link =
+          syncopate::allreduce::agree_on_link(**transport, std::nullopt, syncopate::SteadyClock(), soon());
+      exit_unless_ok(link.status());
+      how.link = *link;
+    } else {
+      const auto algorithm = syncopate::allreduce::parse_schedule_kind(schedule);
+      exit_unless_ok(algorithm.status());
+      how.kind = *algorithm;
+    }
+    return measure(*syncopate::allreduce::make_schedule_collective(**transport, how), options);
   })[0];
 }
 
@@ -182,10 +194,9 @@ Seconds output_of(const std::string& command, std::size_t values) {
 std::filesystem::path this_program() { return std::filesystem::read_symlink("/proc/self/exe"); }
 
 // This very program under mpirun, which prints its means.
-Seconds measure_mpi(const std::string& settings, int size, const Options& options) {
-  return output_of(fmt::format("mpirun --oversubscribe --bind-to none {} {} -n {} {} --as-mpi-rank --seconds={} {} "
-                               "--sizes={}",
-                               geteuid() == 0 ? "--allow-run-as-root" : "", settings, size, this_program().string(),
+Seconds measure_mpi(const std::string& settings, int size, const Options& options, const char* as = "--as-mpi-rank") {
+  return output_of(fmt::format("mpirun --oversubscribe --bind-to none {} {} -n {} {} {} --seconds={} {} --sizes={}",
+                               geteuid() == 0 ? "--allow-run-as-root" : "", settings, size, this_program().string(), as,
                                options.seconds, options.fresh ? "--fresh" : "", fmt::join(options.sizes, ",")),
                    options.sizes.size());
 }
@@ -244,15 +255,65 @@ Seconds measure(const Contender& contender, int size, const Options& options) {
   if (contender.name == "ompi-tuned") return measure_tuned_mpi(size, options);
   if (contender.name == "gloo") return measure_gloo(size, options);
   if (contender.name == "limit") return measure_limit(size, options);
+  if (contender.name == "mpi") {
+    return measure_mpi("--mca mpi_yield_when_idle 1", size, options, "--as-mpi-rank --ours");
+  }
   return measure_ours(contender.name, contender.wire, size, options);
 }
 
-int run_as_mpi_rank(const Options& options) {
-  const int rank = std::atoi(std::getenv("OMPI_COMM_WORLD_RANK"));
-  auto mpi = syncopate::allreduce::make_mpi_collective(rank, std::atoi(std::getenv("OMPI_COMM_WORLD_SIZE")));
-  exit_unless_ok(mpi.status());
-  const Seconds means = measure(**mpi, options);
-  if (rank == 0) fmt::print("{:.9f}\n", fmt::join(means, " "));
+// Open MPI as anybody would call it first.
+class BlockingMpi final : public Collective {
+ public:
+  BlockingMpi() {
+    MPI_Init(nullptr, nullptr);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank_);
+    MPI_Comm_size(MPI_COMM_WORLD, &size_);
+  }
+  ~BlockingMpi() override { MPI_Finalize(); }
+
+  int rank() const override { return rank_; }
+  int size() const override { return size_; }
+  const char* name() const override { return "ompi"; }
+  Result<std::span<float>> allocate(std::size_t elements) override {
+    memory_.emplace_back(elements);
+    return memory_.back().span();
+  }
+  Status all_reduce(std::span<float> buffer, TimePoint) override {
+    MPI_Allreduce(MPI_IN_PLACE, buffer.data(), static_cast<int>(buffer.size()), MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
+    return {};
+  }
+  Status broadcast(std::span<float> buffer, int root, TimePoint) override {
+    MPI_Bcast(buffer.data(), static_cast<int>(buffer.size()), MPI_FLOAT, root, MPI_COMM_WORLD);
+    return {};
+  }
+  Status barrier(TimePoint) override {
+    MPI_Barrier(MPI_COMM_WORLD);
+    return {};
+  }
+  Status reduce_pair(std::span<float>, int, TimePoint) override {
+    return Status(syncopate::Code::kInternal, "not measured");
+  }
+  void interrupt() override {}
+  syncopate::TransportCounters counters() const override { return {}; }
+
+ private:
+  int rank_ = 0;
+  int size_ = 1;
+  std::vector<syncopate::AlignedBuffer> memory_;
+};
+
+int run_as_mpi_rank(bool with_ours, const Options& options) {
+  std::unique_ptr<Collective> mpi;
+  if (with_ours) {
+    auto ours = syncopate::allreduce::make_mpi_collective(std::atoi(std::getenv("OMPI_COMM_WORLD_RANK")),
+                                                          std::atoi(std::getenv("OMPI_COMM_WORLD_SIZE")));
+    exit_unless_ok(ours.status());
+    mpi = std::move(*ours);
+  } else {
+    mpi = std::make_unique<BlockingMpi>();
+  }
+  const Seconds means = measure(*mpi, options);
+  if (mpi->rank() == 0) fmt::print("{:.9f}\n", fmt::join(means, " "));
   return 0;
 }
 
@@ -307,7 +368,7 @@ void print(int size, const std::vector<Contender>& contenders, const Table& medi
 int main(int argc, char** argv) {
   CLI::App app("allreduce: our collectives beside Open MPI and Gloo; see the head of allreduce_bench.cc");
   Options options;
-  bool as_mpi_rank = false;
+  bool as_mpi_rank = false, with_ours = false;
   app.add_option("--ranks", options.ranks, "numbers of ranks")->delimiter(',');
   app.add_option("--sizes", options.sizes, "bytes")->delimiter(',');
   app.add_option("--contenders", options.contenders, "who takes part")->delimiter(',');
@@ -317,8 +378,9 @@ int main(int argc, char** argv) {
   app.add_flag("--fresh", options.fresh, "each rank fills its buffer anew before each operation");
   app.add_option("--json", options.json, "file for the medians");
   app.add_flag("--as-mpi-rank", as_mpi_rank, "what mpirun starts");
+  app.add_flag("--ours", with_ours, "with --as-mpi-rank: our collective over Open MPI");
   CLI11_PARSE(app, argc, argv);
-  if (as_mpi_rank) return run_as_mpi_rank(options);
+  if (as_mpi_rank) return run_as_mpi_rank(with_ours, options);
   std::vector<Contender> contenders;
   for (const std::string& text : options.contenders) {
     const Contender contender(text);
