@@ -98,7 +98,7 @@ void SocketLink::send(Outgoing message, const PendingSends::Counter* pending) {
 }
 
 bool SocketLink::flush() {
-  if (queue_.empty()) return false;
+  if (!has_more_to_send()) return false;
   std::array<iovec, kMostParts> parts;
   std::size_t count = 0;
   for (auto message = queue_.begin(); message != queue_.end() && count + 2 <= kMostParts; ++message) {
@@ -133,23 +133,27 @@ std::size_t SocketLink::unconfirmed() const {
 }
 
 bool SocketLink::receive(std::deque<Message>& inbox) {
-  if (ended_) return false;
-  std::array<iovec, 2> places;
-  std::size_t count = 0;
-  if (incoming_.under_way()) places[count++] = part_of(incoming_.payload.bytes().subspan(incoming_.filled));
-  places[count++] = part_of(std::span(ahead_).subspan(ahead_end_));
-  const std::optional<std::size_t> bytes = stream_->read(limited(std::span(places).first(count)));
-  if (!bytes) {
-    ended_ = true;
-    stop_sending();
-    return true;
-  }
-  if (*bytes == 0) return false;
-  const std::size_t of_payload = incoming_.under_way() ? std::min(*bytes, incoming_.missing()) : 0;
-  incoming_.filled += of_payload;
-  ahead_end_ += *bytes - of_payload;
-  parse(inbox);
-  return true;
+  bool moved = false;
+  do {
+    if (ended_) return moved;
+    std::array<iovec, 2> places;
+    std::size_t count = 0;
+    if (incoming_.under_way()) places[count++] = part_of(incoming_.payload.bytes().subspan(incoming_.filled));
+    places[count++] = part_of(std::span(ahead_).subspan(ahead_end_));
+    const std::optional<std::size_t> bytes = stream_->read(limited(std::span(places).first(count)));
+    if (!bytes) {
+      ended_ = true;
+      stop_sending();
+      return true;
+    }
+    if (*bytes == 0) return moved;
+    const std::size_t of_payload = incoming_.under_way() ? std::min(*bytes, incoming_.missing()) : 0;
+    incoming_.filled += of_payload;
+    ahead_end_ += *bytes - of_payload;
+    parse(inbox);
+    moved = true;
+  } while (stream_->has_received());
+  return moved;
 }
 
 void SocketLink::parse(std::deque<Message>& inbox) {
