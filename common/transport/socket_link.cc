@@ -62,7 +62,7 @@ SocketLink::~SocketLink() { stop_sending(); }
 SocketLink::Outgoing::Outgoing(const FrameHead& frame, std::string_view header, std::span<const std::byte> body)
     : head_bytes(sizeof(frame) + header.size()), payload(body) {
   std::memcpy(head.data(), &frame, sizeof(frame));
-  std::memcpy(head.data() + sizeof(frame), header.data(), header.size());
+  header.copy(reinterpret_cast<char*>(head.data() + sizeof(frame)), header.size());
 }
 
 void SocketLink::send(std::string_view header, std::span<const std::byte> payload,
@@ -161,7 +161,7 @@ void SocketLink::parse(std::deque<Message>& inbox) {
     if (!incoming_.under_way() && !begin_message(inbox)) break;
     if (!incoming_.under_way()) continue;  // a message without a payload
     const std::size_t bytes = std::min(incoming_.missing(), ahead_end_ - ahead_begin_);
-    std::memcpy(incoming_.payload.bytes().data() + incoming_.filled, &ahead_[ahead_begin_], bytes);
+    std::memcpy(incoming_.payload.bytes().data() + incoming_.filled, ahead_.data() + ahead_begin_, bytes);
     incoming_.filled += bytes;
     ahead_begin_ += bytes;
     if (incoming_.missing() > 0) break;
@@ -178,7 +178,7 @@ bool SocketLink::begin_message(std::deque<Message>& inbox) {
   const std::size_t there = ahead_end_ - ahead_begin_;
   FrameHead head;
   if (there < sizeof(head)) return false;
-  std::memcpy(&head, &ahead_[ahead_begin_], sizeof(head));
+  std::memcpy(&head, ahead_.data() + ahead_begin_, sizeof(head));
   goodbye_ = is_goodbye(head);
   corrupt_ = !goodbye_ && !is_message(head);
   if (goodbye_ || corrupt_) {
@@ -187,7 +187,8 @@ bool SocketLink::begin_message(std::deque<Message>& inbox) {
     return false;
   }
   if (there < sizeof(head) + head.header_bytes) return false;
-  incoming_.header.assign(reinterpret_cast<const char*>(&ahead_[ahead_begin_ + sizeof(head)]), head.header_bytes);
+  incoming_.header.assign(reinterpret_cast<const char*>(ahead_.data() + ahead_begin_ + sizeof(head)),
+                          head.header_bytes);
   ahead_begin_ += sizeof(head) + head.header_bytes;
   if (head.payload_bytes == 0) {
     inbox.emplace_back(peer_, std::move(incoming_.header), std::span<const std::byte>(), nullptr);

@@ -20,8 +20,8 @@ class SocketStream {
   // To be polled.
   virtual int descriptor() const = 0;
 
-  // How many bytes of the parts, from the first one on, were taken: 0 if there is no room now. Nothing if the connection
-  // takes no more ever. What was taken is not read again.
+  // How many bytes of the parts, from the first one on, were taken: 0 if there is no room now. Nothing if the
+  // connection takes no more ever. What was taken is not read again.
   virtual std::optional<std::size_t> write(std::span<const iovec> parts) = 0;
   // Whether bytes that were taken are not the kernel's yet. Every write(), also of no parts, goes on with them first.
   virtual bool holds_bytes() const = 0;
