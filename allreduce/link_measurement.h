@@ -3,19 +3,19 @@
 
 #include <optional>
 
+#include "allreduce/collective.h"
 #include "allreduce/cost_model.h"
 #include "common/clock.h"
-#include "common/transport/transport.h"
 
 namespace syncopate::allreduce {
 
-// Every rank calls it, and all get the same: `known`, if rank 0 has it, and else what they measure now, in about a
-// tenth of a second. Only rank 0's `known` counts.
+// Every rank calls it, and all get the same: `known`, if rank 0 has it, and else what they measure now, in some tens of
+// milliseconds. Only rank 0's `known` counts. `ring` sums by the ring's schedule, and buffers of 256 KiB a rank uncut.
 //
-// Measured are rounds in which every rank sends to the next and receives from the one before, as in a ring, all at
-// once: α and β are those of a wire, and of processors, that all ranks use at the same time. γ is taken from adding
-// floats that lie in the cache, where a message that has just come mostly is.
-Result<LinkModel> agree_on_link(Transport& transport, const std::optional<LinkModel>& known, const Clock& clock,
+// α and β are taken from how long rings of several lengths last: so they are those of a wire, and of processors, that
+// all ranks use at the same time. γ is taken from adding floats that lie in the cache, where a message that has just
+// come mostly is.
+Result<LinkModel> agree_on_link(Collective& ring, const std::optional<LinkModel>& known, const Clock& clock,
                                 TimePoint deadline);
 
 }  // namespace syncopate::allreduce

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <deque>
 #include <map>
+#include <optional>
 #include <tuple>
 #include <vector>
 
@@ -48,9 +49,9 @@ void take_into(std::span<float> buffer, const ReceivePart& part, std::span<const
   }
 }
 
-class ScheduleCollective final : public Collective {
+class TransportCollective final : public ScheduleCollective {
  public:
-  ScheduleCollective(Transport& transport, const ScheduleOptions& options)
+  TransportCollective(Transport& transport, const ScheduleOptions& options)
       : transport_(transport),
         options_(options),
         segment_(options.segment_bytes / sizeof(float)),
@@ -58,7 +59,7 @@ class ScheduleCollective final : public Collective {
 
   int rank() const override { return transport_.rank(); }
   int size() const override { return transport_.size(); }
-  const char* name() const override { return options_.link ? "auto" : name_of(options_.kind); }
+  const char* name() const override { return link_model_ ? "auto" : name_of(options_.kind); }
 
   Result<std::span<float>> allocate(std::size_t elements) override {
     Result<std::span<std::byte>> bytes = transport_.allocate(elements * sizeof(float));
@@ -68,7 +69,8 @@ class ScheduleCollective final : public Collective {
 
   Status all_reduce(std::span<float> buffer, TimePoint deadline) override {
     const Schedule& schedule = kept({Operation::kAllReduce, 0, buffer.size()}, [&] {
-      return all_reduce_schedule(kind_for(buffer.size_bytes()), rank(), size(), buffer.size(), segment_, options_.ranks_by_host);
+      return all_reduce_schedule(kind_for(buffer.size_bytes()), rank(), size(), buffer.size(), segment_,
+                                 options_.ranks_by_host);
     });
     return run(schedule, {.operation = ++operations_}, buffer, deadline).in("all_reduce");
   }
@@ -87,6 +89,11 @@ class ScheduleCollective final : public Collective {
                                     [&] { return pair_schedule(rank(), partner, buffer.size(), segment_); });
     const PartHeader operation{.operation = ++link(partner).pair_operations, .of_pair = 1};
     return run(schedule, operation, buffer, deadline).in("reduce_pair");
+  }
+
+  void choose_by(const LinkModel& link) override {
+    link_model_ = link;
+    schedules_.clear();
   }
 
   void interrupt() override { transport_.interrupt(); }
@@ -119,7 +126,7 @@ class ScheduleCollective final : public Collective {
   };
 
   ScheduleKind kind_for(std::size_t bytes) const {
-    return options_.link ? choose_schedule(size(), bytes, *options_.link, options_.segment_bytes) : options_.kind;
+    return link_model_ ? choose_schedule(size(), bytes, *link_model_, options_.segment_bytes) : options_.kind;
   }
 
   Link& link(int peer) { return links_[static_cast<std::size_t>(peer)]; }
@@ -233,7 +240,8 @@ class ScheduleCollective final : public Collective {
 
   Transport& transport_;
   const ScheduleOptions options_;
-  const std::size_t segment_;  // elements
+  const std::size_t segment_;            // elements
+  std::optional<LinkModel> link_model_;  // to choose by
   std::uint64_t operations_ = 0;
   std::vector<Link> links_;  // by peer
   std::map<Key, Schedule> schedules_;
@@ -245,8 +253,8 @@ class ScheduleCollective final : public Collective {
 
 }  // namespace
 
-std::unique_ptr<Collective> make_schedule_collective(Transport& transport, const ScheduleOptions& options) {
-  return std::make_unique<ScheduleCollective>(transport, options);
+std::unique_ptr<ScheduleCollective> make_schedule_collective(Transport& transport, const ScheduleOptions& options) {
+  return std::make_unique<TransportCollective>(transport, options);
 }
 
 }  // namespace syncopate::allreduce

@@ -26,7 +26,7 @@ struct TransportOptions {
   int rank = 0;
   int size = 1;
   std::string host = "127.0.0.1";  // tcp and sockets: the address to listen on
-  std::optional<RunKeys> keys;     // tcp: lets in this run's processes alone, and encrypts
+  std::optional<RunKeys> keys;     // tcp and sockets: lets in this run's processes alone, and encrypts
   // tcp and ipc: to each peer, 1 to kMaxConnections; the same in all members. Large messages take them in turn, for
   // links that one connection cannot fill; each has an I/O thread.
   int connections = 1;

@@ -34,6 +34,12 @@ std::string RunKeys::to_text() const {
   return listener.public_key + listener.secret_key + connector.public_key + connector.secret_key;
 }
 
+std::array<unsigned char, 32> RunKeys::bytes_of(const std::string& key) {
+  std::array<unsigned char, kKeyBytes> bytes{};
+  zmq_z85_decode(bytes.data(), key.c_str());
+  return bytes;
+}
+
 Result<RunKeys> RunKeys::parse(std::string_view text) {
   const auto key = [&](std::size_t index) {
     const std::size_t begin = index * kKeyCharacters;

@@ -6,6 +6,7 @@
 // each other.
 #pragma once
 
+#include <array>
 #include <string>
 #include <string_view>
 
@@ -27,6 +28,8 @@ struct RunKeys {
   // One line, without its end. It is the secret: for a pipe, never for a command line, a file, the environment or a
   // log.
   std::string to_text() const;
+  // The 32 bytes of a key of a pair.
+  static std::array<unsigned char, 32> bytes_of(const std::string& key);
   // Data loss where that is not what to_text() gives; the message does not show the text.
   static Result<RunKeys> parse(std::string_view text);
 };

@@ -1,7 +1,9 @@
-// What goes over a socket: a Hello from each end, then frames. A frame is a FrameHead, the message's header, and its
-// payload. Numbers are in the byte order of the machine, which is the same on all hosts of a run.
+// What goes over a socket: a Hello from each end, then frames, which are encrypted if the run has keys. A frame is a
+// FrameHead, the message's header, and its payload. Numbers are in the byte order of the machine, which is the same on
+// all hosts of a run.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 
@@ -18,7 +20,19 @@ struct Hello {
   std::uint64_t run = 0;   // hash of run and group
   std::uint32_t from = 0;  // ranks
   std::uint32_t to = 0;
+  // Where the run has keys: the faster SocketCipher::Kind that the sender can have, and a fresh public key. A
+  // connection has the slower one of both ends. Else zero.
+  std::uint32_t cipher = 0;
+  std::uint32_t reserved = 0;
+  std::array<unsigned char, 32> key{};
 };
+
+// With keys, all after Hello goes in records: the length of what is sealed, and that. The first record of each end is
+// empty: it proves that the sender has the run's keys.
+struct RecordHead {
+  std::uint32_t sealed_bytes = 0;  // 16 more than what is in it
+};
+inline constexpr std::size_t kMostInRecord = 64 * 1024;
 
 struct FrameHead {
   // With a goodbye, which is the last frame of who closes the connection in order and is the head alone, the other end

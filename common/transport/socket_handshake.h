@@ -1,12 +1,17 @@
 // SocketHandshake: one end's part in beginning a connection. Who connects speaks first; who is connected to answers
-// only a Hello that is right. Nothing here waits.
+// only a Hello that is right. Where the run has keys, each end then proves that it has them: with fresh keys in the
+// Hellos, the keys of the connection follow from all that was said (EphemeralPair), and the first record of each end
+// must open. Nothing here waits.
 #pragma once
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "common/file_descriptor.h"
+#include "common/transport/run_keys.h"
+#include "common/transport/socket_cipher.h"
 #include "common/transport/socket_frame.h"
 #include "common/transport/socket_stream.h"
 
@@ -18,9 +23,10 @@ class SocketHandshake {
     std::uint64_t run = 0;  // hash of run and group
     int rank = 0;
     int size = 1;
+    std::optional<RunKeys> keys;
   };
 
-  // Of who connects to `peer`. The socket may still be connecting; it does not block.
+  // Of who connects to `peer`. The socket may still be connecting; it does not block. `self` outlives the handshake.
   static SocketHandshake connecting(FileDescriptor socket, const Member& self, int peer);
   // Of who was connected to, by a member of higher rank or by a stranger.
   static SocketHandshake accepted(FileDescriptor socket, const Member& self);
@@ -35,24 +41,35 @@ class SocketHandshake {
   // Who the other end is; -1 while that is not known.
   int peer() const { return peer_; }
   // The connection, once done.
-  std::unique_ptr<SocketStream> take_stream() { return make_plain_stream(std::move(socket_)); }
+  std::unique_ptr<SocketStream> take_stream();
 
  private:
   SocketHandshake(FileDescriptor socket, const Member& self, int peer);
 
+  // Each of these ends the handshake where that cannot be done.
   void say_hello();
-  bool accept_hello();
-  // Each false as long as there is more to do; failed_ if there is no more to be done.
+  void accept_hello();
+  void agree(const Hello& others);
+  void say_proof();
+  void accept_proof();
+  // Whether all is said, and whether so many bytes have been heard; as far as that can be without waiting.
   bool said();
   bool heard(std::size_t bytes);
 
   FileDescriptor socket_;
-  Member self_;
+  const Member* self_;
   int peer_;
-  bool connects_;
+  const bool connects_;
   bool failed_ = false;
+  bool is_greeted_ = false;
+  bool is_proven_ = false;
+  std::string own_hello_;
   std::string to_say_;
   std::string heard_;
+  EphemeralPair pair_;
+  // Once greeted, with keys.
+  std::optional<SocketCipher> out_;
+  std::optional<SocketCipher> in_;
 };
 
 }  // namespace syncopate

@@ -62,7 +62,7 @@ SocketLink::~SocketLink() { stop_sending(); }
 SocketLink::Outgoing::Outgoing(const FrameHead& frame, std::string_view header, std::span<const std::byte> body)
     : head_bytes(sizeof(frame) + header.size()), payload(body) {
   std::memcpy(head.data(), &frame, sizeof(frame));
-  std::memcpy(head.data() + sizeof(frame), header.data(), header.size());
+  header.copy(reinterpret_cast<char*>(head.data() + sizeof(frame)), header.size());
 }
 
 void SocketLink::send(std::string_view header, std::span<const std::byte> payload,
@@ -98,7 +98,7 @@ void SocketLink::send(Outgoing message, const PendingSends::Counter* pending) {
 }
 
 bool SocketLink::flush() {
-  if (queue_.empty()) return false;
+  if (!has_more_to_send()) return false;
   std::array<iovec, kMostParts> parts;
   std::size_t count = 0;
   for (auto message = queue_.begin(); message != queue_.end() && count + 2 <= kMostParts; ++message) {
@@ -133,23 +133,27 @@ std::size_t SocketLink::unconfirmed() const {
 }
 
 bool SocketLink::receive(std::deque<Message>& inbox) {
-  if (ended_) return false;
-  std::array<iovec, 2> places;
-  std::size_t count = 0;
-  if (incoming_.under_way()) places[count++] = part_of(incoming_.payload.bytes().subspan(incoming_.filled));
-  places[count++] = part_of(std::span(ahead_).subspan(ahead_end_));
-  const std::optional<std::size_t> bytes = stream_->read(limited(std::span(places).first(count)));
-  if (!bytes) {
-    ended_ = true;
-    stop_sending();
-    return true;
-  }
-  if (*bytes == 0) return false;
-  const std::size_t of_payload = incoming_.under_way() ? std::min(*bytes, incoming_.missing()) : 0;
-  incoming_.filled += of_payload;
-  ahead_end_ += *bytes - of_payload;
-  parse(inbox);
-  return true;
+  bool moved = false;
+  do {
+    if (ended_) return moved;
+    std::array<iovec, 2> places;
+    std::size_t count = 0;
+    if (incoming_.under_way()) places[count++] = part_of(incoming_.payload.bytes().subspan(incoming_.filled));
+    places[count++] = part_of(std::span(ahead_).subspan(ahead_end_));
+    const std::optional<std::size_t> bytes = stream_->read(limited(std::span(places).first(count)));
+    if (!bytes) {
+      ended_ = true;
+      stop_sending();
+      return true;
+    }
+    if (*bytes == 0) return moved;
+    const std::size_t of_payload = incoming_.under_way() ? std::min(*bytes, incoming_.missing()) : 0;
+    incoming_.filled += of_payload;
+    ahead_end_ += *bytes - of_payload;
+    parse(inbox);
+    moved = true;
+  } while (stream_->has_received());
+  return moved;
 }
 
 void SocketLink::parse(std::deque<Message>& inbox) {
@@ -157,7 +161,7 @@ void SocketLink::parse(std::deque<Message>& inbox) {
     if (!incoming_.under_way() && !begin_message(inbox)) break;
     if (!incoming_.under_way()) continue;  // a message without a payload
     const std::size_t bytes = std::min(incoming_.missing(), ahead_end_ - ahead_begin_);
-    std::memcpy(incoming_.payload.bytes().data() + incoming_.filled, &ahead_[ahead_begin_], bytes);
+    std::memcpy(incoming_.payload.bytes().data() + incoming_.filled, ahead_.data() + ahead_begin_, bytes);
     incoming_.filled += bytes;
     ahead_begin_ += bytes;
     if (incoming_.missing() > 0) break;
@@ -174,7 +178,7 @@ bool SocketLink::begin_message(std::deque<Message>& inbox) {
   const std::size_t there = ahead_end_ - ahead_begin_;
   FrameHead head;
   if (there < sizeof(head)) return false;
-  std::memcpy(&head, &ahead_[ahead_begin_], sizeof(head));
+  std::memcpy(&head, ahead_.data() + ahead_begin_, sizeof(head));
   goodbye_ = is_goodbye(head);
   corrupt_ = !goodbye_ && !is_message(head);
   if (goodbye_ || corrupt_) {
@@ -183,7 +187,8 @@ bool SocketLink::begin_message(std::deque<Message>& inbox) {
     return false;
   }
   if (there < sizeof(head) + head.header_bytes) return false;
-  incoming_.header.assign(reinterpret_cast<const char*>(&ahead_[ahead_begin_ + sizeof(head)]), head.header_bytes);
+  incoming_.header.assign(reinterpret_cast<const char*>(ahead_.data() + ahead_begin_ + sizeof(head)),
+                          head.header_bytes);
   ahead_begin_ += sizeof(head) + head.header_bytes;
   if (head.payload_bytes == 0) {
     inbox.emplace_back(peer_, std::move(incoming_.header), std::span<const std::byte>(), nullptr);

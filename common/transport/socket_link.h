@@ -33,6 +33,10 @@ class SocketLink {
   // Goes on with what is queued. False if nothing moved.
   bool flush();
   std::size_t queued() const { return queue_.size(); }
+  // Whether flush() has anything to go on with.
+  bool has_more_to_send() const { return !queue_.empty() || holds_bytes(); }
+  // Whether bytes that count as sent are not the kernel's yet.
+  bool holds_bytes() const { return !deaf_ && stream_->holds_bytes(); }
   // The connection takes no more, and nothing is queued any longer.
   bool deaf() const { return deaf_; }
   // Bytes that the peer's kernel has not confirmed yet.

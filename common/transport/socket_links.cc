@@ -146,7 +146,7 @@ class Meeting {
       const int peer = handshake->peer();
       const bool done = state == SocketHandshake::State::kDone;
       if (!done && peer >= 0 && peer < self_.rank) {
-        return Status(Code::kPeerLost, fmt::format("peer {} has closed the connection, or is of another run", peer));
+        return Status(Code::kPeerLost, fmt::format("peer {} is gone, or is of another run", peer));
       }
       if (done && !links_.streams[static_cast<std::size_t>(peer)]) {
         links_.streams[static_cast<std::size_t>(peer)] = handshake->take_stream();
@@ -184,13 +184,14 @@ class Meeting {
 
 Result<SocketLinks> connect_sockets(const TransportOptions& options, std::uint64_t run, Rendezvous& rendezvous,
                                     TimePoint deadline) {
+  if (options.keys && sodium_init() < 0) return Status(Code::kInternal, "libsodium cannot be used on this machine");
   sockaddr_in own;
   Result<FileDescriptor> listener = listen_at(options.host, own);
   if (!listener.ok()) return listener.status();
   const Result<std::vector<std::string>> addresses =
       rendezvous.exchange(options.group, options.rank, options.size, text_of(own), deadline);
   if (!addresses.ok()) return addresses.status();
-  Meeting meeting({.run = run, .rank = options.rank, .size = options.size}, std::move(*listener));
+  Meeting meeting({.run = run, .rank = options.rank, .size = options.size, .keys = options.keys}, std::move(*listener));
   // To those below, we connect; those above connect to us.
   for (int peer = 0; peer < options.rank; ++peer) {
     SYNCOPATE_RETURN_IF_ERROR(

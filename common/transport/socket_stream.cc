@@ -17,12 +17,14 @@ class PlainStream final : public SocketStream {
     const msghdr message{.msg_iov = const_cast<iovec*>(parts.data()), .msg_iovlen = parts.size()};
     return outcome(sendmsg(socket_.get(), &message, MSG_NOSIGNAL | MSG_DONTWAIT));
   }
+  bool holds_bytes() const override { return false; }
 
   std::optional<std::size_t> read(std::span<const iovec> places) override {
     const ssize_t bytes = readv(socket_.get(), places.data(), static_cast<int>(places.size()));
     if (bytes == 0) return std::nullopt;
     return outcome(bytes);
   }
+  bool has_received() const override { return false; }
 
  private:
   static std::optional<std::size_t> outcome(ssize_t bytes) {

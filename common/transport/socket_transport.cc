@@ -68,7 +68,7 @@ class SocketTransport final : public Transport {
                     fmt::format("a payload of {} bytes: must be at most {}", payload.size(), kMaxSocketPayload));
     }
     SocketLink& to = *link(peer);
-    if (to.queued() > 0) to.flush();
+    to.flush();
     if (to.queued() >= kMostQueued) {
       const auto has_room = [&] { return to.queued() < kMostQueued; };
       SYNCOPATE_RETURN_IF_ERROR(wait_for(has_room, deadline, "the network has not taken what was sent before"));
@@ -96,7 +96,10 @@ class SocketTransport final : public Transport {
   }
 
   Status wait(const PendingSends& pending, TimePoint deadline) override {
-    return wait_for([&] { return pending.none(); }, deadline, "the network has not taken what was sent");
+    const auto sent = [&] {
+      return pending.none() && std::ranges::none_of(links_, [](const auto& to) { return to && to->holds_bytes(); });
+    };
+    return wait_for(sent, deadline, "the network has not taken what was sent");
   }
 
   void progress() override { flush(); }
@@ -157,7 +160,7 @@ class SocketTransport final : public Transport {
     for (const auto& peer : links_) {
       short events = 0;
       if (peer && !peer->ended() && may_receive()) events |= POLLIN;
-      if (peer && peer->queued() > 0) events |= POLLOUT;
+      if (peer && peer->has_more_to_send()) events |= POLLOUT;
       items_.push_back({events == 0 ? -1 : peer->descriptor(), events, 0});
     }
     const timespec time{.tv_nsec = timeout.count()};  // less than a second
@@ -210,7 +213,7 @@ class SocketTransport final : public Transport {
         return std::ranges::all_of(links_, [&](const auto& to) { return !to || condition(*to); });
       };
     };
-    (void)wait_for(all([](const SocketLink& to) { return to.queued() == 0; }), deadline, "");
+    (void)wait_for(all([](const SocketLink& to) { return !to.has_more_to_send(); }), deadline, "");
     const auto confirmed = all([](const SocketLink& to) { return to.ended() || to.unconfirmed() == 0; });
     while (!confirmed() && clock_.now() < deadline && !interrupted_.load()) poll_links(std::chrono::milliseconds(1));
   }

@@ -66,14 +66,15 @@ void add_job(std::vector<OptionSpec>& table) {
   table.push_back(
       choice({.group = group, .name = "launcher", .placeholder = "HOW", .sentence = "What starts the processes."},
              &C::launcher, "launcher", {LauncherKind::kLocal, LauncherKind::kMpirun}));
-  table.push_back(
-      only(choice({.group = group,
-                   .name = "transport",
-                   .placeholder = "WIRE",
-                   .sentence = "What carries messages; auto takes shared memory on one host, tcp between several."},
-                  &C::transport, "transport",
-                  {TransportKind::kAuto, TransportKind::kShm, TransportKind::kIpc, TransportKind::kTcp}),
-           "--mode=ps, or a --collective of our own", has_transport));
+  table.push_back(only(choice({.group = group,
+                               .name = "transport",
+                               .placeholder = "WIRE",
+                               .sentence = "What carries messages; auto takes shm on one host; between several, tcp "
+                                           "for ps and sockets for allreduce."},
+                              &C::transport, "transport",
+                              {TransportKind::kAuto, TransportKind::kShm, TransportKind::kIpc, TransportKind::kTcp,
+                               TransportKind::kSockets}),
+                       "--mode=ps, or a --collective of our own", has_transport));
   table.push_back(
       only(number({.group = group,
                    .name = "connections",

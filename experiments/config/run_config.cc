@@ -63,8 +63,9 @@ Status validate_hosts(const RunConfig& config) {
   }
   if (!spans_hosts(config)) return {};
   if (config.transport == TransportKind::kShm || config.transport == TransportKind::kIpc) {
-    return wrong(fmt::format("--transport={}: connects processes of one host, and --hosts={} names others; use tcp",
-                             name_of(config.transport), to_text(config.hosts)));
+    return wrong(
+        fmt::format("--transport={}: connects processes of one host, and --hosts={} names others; use tcp or sockets",
+                    name_of(config.transport), to_text(config.hosts)));
   }
   if (config.launcher == LauncherKind::kMpirun) {
     return wrong(
@@ -184,6 +185,8 @@ const char* name_of(TransportKind value) {
       return "ipc";
     case TransportKind::kTcp:
       return "tcp";
+    case TransportKind::kSockets:
+      return "sockets";
   }
   return "";
 }
@@ -211,7 +214,8 @@ RunConfig resolve(RunConfig config, const std::string& stamp) {
   // Zhang, Choromanska and LeCun 2015: beta = 0.9 is the center's share of all workers together.
   if (is_easgd && config.elastic_alpha == 0) config.elastic_alpha = 0.9 / config.workers;
   if (config.transport == TransportKind::kAuto) {
-    config.transport = spans_hosts(config) ? TransportKind::kTcp : TransportKind::kShm;
+    const TransportKind between_hosts = config.mode == Mode::kPs ? TransportKind::kTcp : TransportKind::kSockets;
+    config.transport = spans_hosts(config) ? between_hosts : TransportKind::kShm;
   }
   if (config.chunk_bytes == 0) config.chunk_bytes = usual_chunk_bytes(config.transport);
   if (config.collective == CollectiveKind::kAuto) {

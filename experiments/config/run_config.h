@@ -37,7 +37,7 @@ enum class CollectiveKind {
   kMpi,
   kNccl
 };
-enum class TransportKind { kAuto, kShm, kIpc, kTcp };
+enum class TransportKind { kAuto, kShm, kIpc, kTcp, kSockets };
 enum class LauncherKind { kLocal, kMpirun };
 enum class BackendKind { kOneDnn, kReference };
 enum class StalenessRate { kKeep, kDivide };
@@ -134,9 +134,9 @@ double usual_learning_rate(const std::string& optimizer);
 std::int64_t usual_chunk_bytes(TransportKind transport);
 
 // Puts in what was left open, so that the record shows what ran: workers, learning rate, batch size (from the global
-// one), transport (shared memory on one host, tcp between several), collective (NCCL on GPUs, direct in shared memory;
-// else auto stays, and chooses by size), output directory. `stamp` is calendar_stamp()'s. Idempotent. Requires a config
-// that validate() and place() have accepted.
+// one), transport (shared memory on one host; between several tcp for ps, sockets for allreduce), collective (NCCL on
+// GPUs, direct in shared memory; else auto stays, and chooses by size), output directory. `stamp` is
+// calendar_stamp()'s. Idempotent. Requires a config that validate() and place() have accepted.
 RunConfig resolve(RunConfig config, const std::string& stamp);
 
 // Combinations that cannot work, in one line: what is wrong and what would be right. Single values have been checked by

@@ -47,25 +47,25 @@ std::string describe_choices(int ranks, const allreduce::LinkModel& link, std::s
   return text;
 }
 
-// The wire's speed: kept from an earlier run, or measured now, and kept.
-Status choose_by_size(const RoleContext& context, Transport& transport, const Clock& clock,
-                      allreduce::ScheduleOptions& options, std::string& description) {
+// By the wire's speed: kept from an earlier run, or measured now, and kept. Says what was found, on rank 0.
+Result<std::string> choose_by_size(const RoleContext& context, allreduce::ScheduleCollective& collective,
+                                   const Clock& clock) {
   const std::string wire = wire_of(context.config);
   const LinkStore store = LinkStore::of_user();
   const std::optional<allreduce::LinkModel> known = context.rank == 0 ? store.find(wire) : std::nullopt;
   const Result<allreduce::LinkModel> link =
-      allreduce::agree_on_link(transport, known, clock, clock.now() + from_seconds(context.config.timeout_seconds));
+      allreduce::agree_on_link(collective, known, clock, clock.now() + from_seconds(context.config.timeout_seconds));
   if (!link.ok()) return link.status().in("measuring the wire's speed");
-  options.link = *link;
-  if (context.rank != 0) return {};
+  collective.choose_by(*link);
+  if (context.rank != 0) return std::string();
   if (!known) {
     const Status kept = store.keep(wire, *link);
     if (!kept.ok()) spdlog::warn("the wire's speed cannot be kept and will be measured again: {}", kept.message());
   }
-  description = fmt::format("{:.1f} us a message and {:.2f} GB/s ({}): {}", link->latency * 1e6,
-                            1e-9 / link->seconds_per_byte, known ? "kept in " + store.path() : "measured now",
-                            describe_choices(context.config.workers, *link, options.segment_bytes));
-  return {};
+  return fmt::format(
+      "{:.1f} us a message and {:.2f} GB/s ({}): {}", link->latency * 1e6, 1e-9 / link->seconds_per_byte,
+      known ? "kept in " + store.path() : "measured now",
+      describe_choices(context.config.workers, *link, static_cast<std::size_t>(context.config.segment_bytes)));
 }
 
 template <typename Made>
@@ -88,15 +88,17 @@ Result<HostCollective> connect_host_collective(const RoleContext& context, const
   }
   Result<std::unique_ptr<Transport>> transport = connect_endpoint(context, context.rank, config.workers, clock);
   if (!transport.ok()) return transport.status();
-  allreduce::ScheduleOptions options{.kind = schedule_kind_of(config).value_or(allreduce::ScheduleKind::kRing),
-                                     .segment_bytes = static_cast<std::size_t>(config.segment_bytes),
-                                     .ranks_by_host = ranks_by_host(config)};
-  HostCollective connected;
+  const allreduce::ScheduleOptions options{.kind = schedule_kind_of(config).value_or(allreduce::ScheduleKind::kRing),
+                                           .segment_bytes = static_cast<std::size_t>(config.segment_bytes),
+                                           .ranks_by_host = ranks_by_host(config)};
+  std::unique_ptr<allreduce::ScheduleCollective> collective = allreduce::make_schedule_collective(**transport, options);
+  HostCollective connected{std::move(*transport), nullptr, {}};
   if (config.collective == CollectiveKind::kAuto) {
-    SYNCOPATE_RETURN_IF_ERROR(choose_by_size(context, **transport, clock, options, connected.description));
+    Result<std::string> found = choose_by_size(context, *collective, clock);
+    if (!found.ok()) return found.status();
+    connected.description = std::move(*found);
   }
-  connected.collective = allreduce::make_schedule_collective(**transport, options);
-  connected.transport = std::move(*transport);
+  connected.collective = std::move(collective);
   return connected;
 }
 

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "allreduce/schedule_collective.h"
 #include "tests/support/cluster.h"
 
 namespace syncopate::allreduce {
@@ -23,16 +24,26 @@ std::vector<LinkModel> agreed(const std::string& wire, int size, const std::opti
   run_ranks(size, [&](int rank) {
     // What others than rank 0 know does not count.
     const std::optional<LinkModel> known = rank == 0 ? known_to_first : LinkModel{9, 9, 9};
-    Result<LinkModel> link = agree_on_link(*group[static_cast<std::size_t>(rank)], known, clock, soon());
+    const auto collective = make_schedule_collective(*group[static_cast<std::size_t>(rank)]);
+    Result<LinkModel> link = agree_on_link(*collective, known, clock, soon());
     ASSERT_TRUE(link.ok()) << link.status().message();
     links[static_cast<std::size_t>(rank)] = *link;
+    // Who has agreed goes on at once, while others may still be at it.
+    collective->choose_by(*link);
+    Result<std::span<float>> buffer = collective->allocate(1000);
+    ASSERT_TRUE(buffer.ok());
+    std::ranges::fill(*buffer, 1.0f);
+    const Status status = collective->all_reduce(*buffer, soon());
+    ASSERT_TRUE(status.ok()) << status.message();
+    EXPECT_EQ(buffer->back(), static_cast<float>(size));
+    EXPECT_STREQ(collective->name(), "auto");
   });
   return links;
 }
 
 TEST(LinkMeasurement, GivesAllRanksTheSameOverEveryWire) {
   for (const std::string& wire : testing_support::all_wires()) {
-    for (int size : {2, 3}) {
+    for (int size : {2, 3, 4}) {
       const std::vector<LinkModel> links = agreed(wire, size, std::nullopt);
       for (const LinkModel& link : links) EXPECT_TRUE(same(link, links[0])) << wire;
       EXPECT_GT(links[0].latency + links[0].seconds_per_byte, 0) << wire;
@@ -42,15 +53,15 @@ TEST(LinkMeasurement, GivesAllRanksTheSameOverEveryWire) {
 }
 
 TEST(LinkMeasurement, TakesWhatTheFirstRankKnows) {
-  const LinkModel known{2e-6, 3e-10, 4e-11};
+  const LinkModel known{0x1p-19, 0x1p-32, 0x1p-35};
   for (const LinkModel& link : agreed("inproc", 3, known)) EXPECT_TRUE(same(link, known));
 }
 
 TEST(LinkMeasurement, EndsAtTheDeadlineWhereARankIsMissing) {
   auto group = connect_group("inproc", 2);
   const SteadyClock clock;
-  const Result<LinkModel> link =
-      agree_on_link(*group[1], std::nullopt, clock, clock.now() + std::chrono::milliseconds(50));
+  const auto ring = make_schedule_collective(*group[1]);
+  const Result<LinkModel> link = agree_on_link(*ring, std::nullopt, clock, clock.now() + std::chrono::milliseconds(50));
   EXPECT_EQ(link.status().code(), Code::kDeadlineExceeded) << link.status().message();
 }
 

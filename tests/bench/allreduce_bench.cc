@@ -137,18 +137,17 @@ Seconds measure_ours(const std::string& schedule, const std::string& wire, int s
     exit_unless_ok(kind.status());
     auto transport = syncopate::make_transport(*kind, endpoint, rendezvous, soon());
     exit_unless_ok(transport.status());
-    syncopate::allreduce::ScheduleOptions how{.segment_bytes = options.segment_bytes};
+    const auto algorithm = syncopate::allreduce::parse_schedule_kind(schedule == "auto" ? "ring" : schedule);
+    exit_unless_ok(algorithm.status());
+    const auto collective = syncopate::allreduce::make_schedule_collective(
+        **transport, {.kind = *algorithm, .segment_bytes = options.segment_bytes});
     if (schedule == "auto") {
       const auto link =
-          syncopate::allreduce::agree_on_link(**transport, std::nullopt, syncopate::SteadyClock(), soon());
+          syncopate::allreduce::agree_on_link(*collective, std::nullopt, syncopate::SteadyClock(), soon());
       exit_unless_ok(link.status());
-      how.link = *link;
-    } else {
-      const auto algorithm = syncopate::allreduce::parse_schedule_kind(schedule);
-      exit_unless_ok(algorithm.status());
-      how.kind = *algorithm;
+      collective->choose_by(*link);
     }
-    return measure(*syncopate::allreduce::make_schedule_collective(**transport, how), options);
+    return measure(*collective, options);
   })[0];
 }
 

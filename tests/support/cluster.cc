@@ -14,7 +14,8 @@ namespace syncopate::testing_support {
 
 std::vector<std::string> all_wires() { return {"inproc", "shm", "ipc", "tcp", "sockets"}; }
 
-std::vector<std::unique_ptr<Transport>> connect_group(const std::string& wire, int size, int connections) {
+std::vector<std::unique_ptr<Transport>> connect_group(const std::string& wire, int size, int connections,
+                                                      const std::optional<RunKeys>& keys) {
   static std::atomic<int> groups{0};
   const std::string run = fmt::format("test-{}-{}", getpid(), groups++);
   std::vector<std::unique_ptr<Transport>> endpoints(static_cast<std::size_t>(size));
@@ -27,7 +28,7 @@ std::vector<std::unique_ptr<Transport>> connect_group(const std::string& wire, i
   InProcRendezvous rendezvous;
   run_ranks(size, [&](int rank) {
     const TransportOptions options{
-        .run_id = run, .group = "test", .rank = rank, .size = size, .connections = connections};
+        .run_id = run, .group = "test", .rank = rank, .size = size, .keys = keys, .connections = connections};
     Result<std::unique_ptr<Transport>> endpoint = make_transport(kind, options, rendezvous, soon());
     ASSERT_TRUE(endpoint.ok()) << endpoint.status().message();
     endpoints[static_cast<std::size_t>(rank)] = std::move(*endpoint);

@@ -1,28 +1,17 @@
 // What plain sockets promise beyond what every transport does: who is turned away, what ends a connection, and that
 // nobody waits for good.
-#include <arpa/inet.h>
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
-#include <poll.h>
 #include <signal.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <charconv>
 #include <cstring>
-#include <future>
 #include <numeric>
 #include <set>
 #include <thread>
 
-#include "common/file_descriptor.h"
-#include "common/hash.h"
-#include "common/transport/inproc_transport.h"
-#include "common/transport/make_transport.h"
-#include "common/transport/socket_frame.h"
+#include "tests/common/transport/socket_meeting.h"
 #include "tests/support/board_rendezvous.h"
-#include "tests/support/cluster.h"
 
 namespace syncopate {
 namespace {
@@ -32,177 +21,55 @@ using testing_support::connect_group;
 using testing_support::run_ranks;
 using testing_support::soon;
 
-constexpr char kRun[] = "run";
-constexpr char kGroup[] = "test";
+using testing_support::bytes_of;
+using testing_support::kGroup;
+using testing_support::KnownAddresses;
+using testing_support::options_of;
+using testing_support::RawConnection;
+using testing_support::SocketMeeting;
 
-std::string bytes_of(const auto& value) { return {reinterpret_cast<const char*>(&value), sizeof(value)}; }
+class PlainSockets : public testing::Test, protected SocketMeeting {};
 
-// A connection that a test holds in its own hands.
-class RawConnection {
- public:
-  // To "127.0.0.1:4711".
-  explicit RawConnection(const std::string& address) {
-    sockaddr_in to{.sin_family = AF_INET};
-    const std::size_t colon = address.rfind(':');
-    in_port_t port = 0;
-    std::from_chars(address.data() + colon + 1, address.data() + address.size(), port);
-    to.sin_port = htons(port);
-    inet_pton(AF_INET, address.substr(0, colon).c_str(), &to.sin_addr);
-    EXPECT_EQ(connect(socket_.get(), reinterpret_cast<const sockaddr*>(&to), sizeof(to)), 0) << address;
-    const timeval patience{.tv_sec = 30};
-    setsockopt(socket_.get(), SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
-  }
+TEST_F(PlainSockets, TurnsAwayWhoSendsArbitraryBytes) { expect_turned_away(std::string(4096, 'x')); }
 
-  void say(const std::string& bytes) {
-    EXPECT_EQ(::send(socket_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL), static_cast<ssize_t>(bytes.size()));
-  }
-
-  std::string hear(std::size_t bytes) {
-    std::string heard(bytes, '\0');
-    const ssize_t count = recv(socket_.get(), heard.data(), bytes, MSG_WAITALL);
-    heard.resize(static_cast<std::size_t>(std::max<ssize_t>(count, 0)));
-    return heard;
-  }
-
-  bool is_cut_off() {
-    char byte;
-    const ssize_t count = recv(socket_.get(), &byte, 1, 0);
-    return count == 0 || (count < 0 && errno == ECONNRESET);
-  }
-
-  void close() { socket_ = FileDescriptor(); }
-
- private:
-  FileDescriptor socket_{::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)};
-};
-
-// Tells what has been told before.
-class KnownAddresses final : public Rendezvous {
- public:
-  explicit KnownAddresses(std::vector<std::string> addresses) : addresses_(std::move(addresses)) {}
-  Result<std::vector<std::string>> exchange(const std::string&, int, int, const std::string&, TimePoint) override {
-    return addresses_;
-  }
-
- private:
-  std::vector<std::string> addresses_;
-};
-
-TransportOptions options_of(int rank, int size) {
-  return {.run_id = kRun, .group = kGroup, .rank = rank, .size = size};
-}
-
-// Endpoint 0 of two listens, and who comes to it is up to the test.
-class SocketMeeting : public testing::Test {
- protected:
-  SocketMeeting() {
-    listener_ = std::async(std::launch::async, [&] {
-      return make_transport(TransportKind::kSockets, options_of(0, 2), rendezvous_, soon());
-    });
-    addresses_ = *rendezvous_.exchange(kGroup, 1, 2, "nobody connects to the last", soon());
-  }
-
-  const std::string& address() const { return addresses_.front(); }
-
-  static Hello hello() { return {.run = hash_of(std::string(kRun) + "/" + kGroup), .from = 1, .to = 0}; }
-
-  std::unique_ptr<Transport> connect_peer() {
-    KnownAddresses known(addresses_);
-    Result<std::unique_ptr<Transport>> peer = make_transport(TransportKind::kSockets, options_of(1, 2), known, soon());
-    EXPECT_TRUE(peer.ok()) << peer.status().message();
-    return peer.ok() ? std::move(*peer) : nullptr;
-  }
-
-  // Endpoint 0, once it has met its peer.
-  std::unique_ptr<Transport> listener() {
-    Result<std::unique_ptr<Transport>> endpoint = listener_.get();
-    EXPECT_TRUE(endpoint.ok()) << endpoint.status().message();
-    return endpoint.ok() ? std::move(*endpoint) : nullptr;
-  }
-
-  // The peer comes after all, and endpoint 0 has turned away so many.
-  void expect_peer_is_heard(int turned_away) {
-    const std::unique_ptr<Transport> peer = connect_peer();
-    const std::unique_ptr<Transport> endpoint = listener();
-    ASSERT_TRUE(peer && endpoint);
-    ASSERT_TRUE(peer->send(0, "of this run", {}, nullptr, soon()).ok());
-    const Result<Message> message = endpoint->receive(soon());
-    ASSERT_TRUE(message.ok()) << message.status().message();
-    EXPECT_EQ(message->header(), "of this run");
-    EXPECT_EQ(endpoint->counters().dropped, turned_away);
-  }
-
-  void expect_turned_away(const std::string& first_words) {
-    RawConnection stranger(address());
-    stranger.say(first_words);
-    EXPECT_TRUE(stranger.is_cut_off());
-    expect_peer_is_heard(1);
-  }
-
-  // Endpoint 0 meets a raw connection that says hello as endpoint 1 does, and then `bytes`.
-  std::unique_ptr<Transport> meet_raw(RawConnection& peer, const std::string& bytes) {
-    peer.say(bytes_of(hello()));
-    const std::string answer = peer.hear(sizeof(Hello));
-    EXPECT_EQ(answer, bytes_of(Hello{.run = hello().run, .from = 0, .to = 1}));
-    peer.say(bytes);
-    return listener();
-  }
-
-  // Endpoint 0 takes nothing of what came after hello, and gives the connection up.
-  void expect_connection_ends(const std::string& bytes) {
-    RawConnection peer(address());
-    const std::unique_ptr<Transport> endpoint = meet_raw(peer, bytes);
-    ASSERT_TRUE(endpoint);
-    EXPECT_EQ(endpoint->receive(soon()).status().code(), Code::kPeerLost);
-    EXPECT_EQ(endpoint->counters().dropped, 1);
-    EXPECT_EQ(endpoint->send(1, "x", {}, nullptr, soon()).code(), Code::kPeerLost);
-  }
-
-  InProcRendezvous rendezvous_;
-  std::vector<std::string> addresses_;
-  std::future<Result<std::unique_ptr<Transport>>> listener_;
-};
-
-TEST_F(SocketMeeting, TurnsAwayWhoSendsArbitraryBytes) { expect_turned_away(std::string(4096, 'x')); }
-
-TEST_F(SocketMeeting, TurnsAwayWhoIsOfAnotherRun) {
+TEST_F(PlainSockets, TurnsAwayWhoIsOfAnotherRun) {
   Hello other = hello();
   ++other.run;
   expect_turned_away(bytes_of(other));
 }
 
-TEST_F(SocketMeeting, TurnsAwayWhoSpeaksAnotherVersion) {
+TEST_F(PlainSockets, TurnsAwayWhoSpeaksAnotherVersion) {
   Hello other = hello();
   ++other.version;
   expect_turned_away(bytes_of(other));
 }
 
-TEST_F(SocketMeeting, TurnsAwayWhoIsOfARankThatIsNotThere) {
+TEST_F(PlainSockets, TurnsAwayWhoIsOfARankThatIsNotThere) {
   Hello other = hello();
   other.from = 2;
   expect_turned_away(bytes_of(other));
 }
 
-TEST_F(SocketMeeting, TurnsAwayWhoTakesItsOwnRank) {
+TEST_F(PlainSockets, TurnsAwayWhoTakesItsOwnRank) {
   Hello other = hello();
   other.from = 0;
   expect_turned_away(bytes_of(other));
 }
 
-TEST_F(SocketMeeting, TurnsAwayWhoWantedAnotherMember) {
+TEST_F(PlainSockets, TurnsAwayWhoWantedAnotherMember) {
   Hello other = hello();
   other.to = 1;
   expect_turned_away(bytes_of(other));
 }
 
-TEST_F(SocketMeeting, TurnsAwayWhoEndsAmidHello) {
+TEST_F(PlainSockets, TurnsAwayWhoEndsAmidHello) {
   RawConnection stranger(address());
   stranger.say(bytes_of(hello()).substr(0, sizeof(Hello) - 1));
   stranger.close();
   expect_peer_is_heard(1);
 }
 
-TEST_F(SocketMeeting, IsNotHeldUpByWhoNeverSpeaks) {
+TEST_F(PlainSockets, IsNotHeldUpByWhoNeverSpeaks) {
   std::vector<std::unique_ptr<RawConnection>> strangers;
   for (int i = 0; i < 20; ++i) strangers.push_back(std::make_unique<RawConnection>(address()));
   strangers[7]->say(bytes_of(hello()).substr(0, 5));
@@ -210,14 +77,14 @@ TEST_F(SocketMeeting, IsNotHeldUpByWhoNeverSpeaks) {
   for (const auto& stranger : strangers) EXPECT_TRUE(stranger->is_cut_off()) << "nobody listens once all are there";
 }
 
-TEST_F(SocketMeeting, DoesNotGrowWithWhoNeverSpeaks) {
+TEST_F(PlainSockets, DoesNotGrowWithWhoNeverSpeaks) {
   std::vector<std::unique_ptr<RawConnection>> strangers;
   for (int i = 0; i < 300; ++i) strangers.push_back(std::make_unique<RawConnection>(address()));
   EXPECT_TRUE(strangers[0]->is_cut_off());
   expect_peer_is_heard(300 - 256 + 1);  // the peer too is silent at first
 }
 
-TEST_F(SocketMeeting, TakesAMessageThatComesByteByByte) {
+TEST_F(PlainSockets, TakesAMessageThatComesByteByByte) {
   RawConnection peer(address());
   const std::string payload = "four";
   const std::string frame = bytes_of(FrameHead{.header_bytes = 3, .payload_bytes = 4}) + "abc" + payload;
@@ -235,23 +102,23 @@ TEST_F(SocketMeeting, TakesAMessageThatComesByteByByte) {
   EXPECT_EQ(message->payload().size(), payload.size());
 }
 
-TEST_F(SocketMeeting, EndsAConnectionThatAnnouncesAHugePayload) {
+TEST_F(PlainSockets, EndsAConnectionThatAnnouncesAHugePayload) {
   expect_connection_ends(bytes_of(FrameHead{.payload_bytes = kMaxSocketPayload + 1}));
 }
 
-TEST_F(SocketMeeting, EndsAConnectionThatAnnouncesALongHeader) {
+TEST_F(PlainSockets, EndsAConnectionThatAnnouncesALongHeader) {
   expect_connection_ends(bytes_of(FrameHead{.header_bytes = kMaxHeaderBytes + 1}) + std::string(1000, 'x'));
 }
 
-TEST_F(SocketMeeting, EndsAConnectionWhoseFramesAreNone) {
+TEST_F(PlainSockets, EndsAConnectionWhoseFramesAreNone) {
   expect_connection_ends(bytes_of(FrameHead{.kind = FrameHead::Kind{2}}));
 }
 
-TEST_F(SocketMeeting, EndsAConnectionWhoseGoodbyeIsNone) {
+TEST_F(PlainSockets, EndsAConnectionWhoseGoodbyeIsNone) {
   expect_connection_ends(bytes_of(FrameHead{.kind = FrameHead::Kind::kGoodbye, .payload_bytes = 1}));
 }
 
-TEST_F(SocketMeeting, GivesNothingOfAMessageThatWasCutOff) {
+TEST_F(PlainSockets, GivesNothingOfAMessageThatWasCutOff) {
   RawConnection peer(address());
   const FrameHead head{.header_bytes = 1, .payload_bytes = 100000};
   const std::unique_ptr<Transport> endpoint = meet_raw(peer, bytes_of(head) + std::string(50000, 'x'));
@@ -261,7 +128,7 @@ TEST_F(SocketMeeting, GivesNothingOfAMessageThatWasCutOff) {
   EXPECT_EQ(endpoint->counters().dropped, 0) << "a loss, and no fault of the peer's";
 }
 
-TEST_F(SocketMeeting, IsInterruptedWhileThePeerTakesNothing) {
+TEST_F(PlainSockets, IsInterruptedWhileThePeerTakesNothing) {
   RawConnection peer(address());
   const std::unique_ptr<Transport> endpoint = meet_raw(peer, "");
   ASSERT_TRUE(endpoint);
@@ -274,7 +141,7 @@ TEST_F(SocketMeeting, IsInterruptedWhileThePeerTakesNothing) {
   EXPECT_EQ(endpoint->wait(pending, soon()).code(), Code::kCancelled);
 }
 
-TEST_F(SocketMeeting, HoldsTheSenderBackWhoQueuesWithoutEnd) {
+TEST_F(PlainSockets, HoldsTheSenderBackWhoQueuesWithoutEnd) {
   RawConnection peer(address());
   const std::unique_ptr<Transport> endpoint = meet_raw(peer, "");
   ASSERT_TRUE(endpoint);

@@ -27,6 +27,7 @@ std::span<float> floats(std::span<std::byte> bytes) {
 struct Wire {
   std::string name;
   int connections = 1;
+  bool encrypted = false;
 };
 
 std::vector<Wire> every_wire() {
@@ -34,17 +35,20 @@ std::vector<Wire> every_wire() {
   for (const std::string& name : testing_support::all_wires()) wires.push_back({name});
   wires.push_back({"ipc", 4});
   wires.push_back({"tcp", 4});
+  wires.push_back({"sockets", 1, true});
   return wires;
 }
 
 std::string test_name(const testing::TestParamInfo<Wire>& wire) {
-  return wire.param.name + (wire.param.connections == 1 ? "" : "By" + std::to_string(wire.param.connections));
+  return wire.param.name + (wire.param.connections == 1 ? "" : "By" + std::to_string(wire.param.connections)) +
+         (wire.param.encrypted ? "Encrypted" : "");
 }
 
 class EveryTransport : public testing::TestWithParam<Wire> {
  protected:
   std::vector<std::unique_ptr<Transport>> connect(int size) {
-    return connect_group(GetParam().name, size, GetParam().connections);
+    const std::optional<RunKeys> keys = GetParam().encrypted ? std::optional(*RunKeys::make()) : std::nullopt;
+    return connect_group(GetParam().name, size, GetParam().connections, keys);
   }
 };
 
@@ -60,7 +64,8 @@ class InPlaceTransport : public EveryTransport {};
 // The wires that can tell that a peer is gone.
 class TransportThatTellsOfLoss : public EveryTransport {};
 
-INSTANTIATE_TEST_SUITE_P(Wire, TransportThatTellsOfLoss, testing::Values(Wire{"inproc"}, Wire{"shm"}, Wire{"sockets"}),
+INSTANTIATE_TEST_SUITE_P(Wire, TransportThatTellsOfLoss,
+                         testing::Values(Wire{"inproc"}, Wire{"shm"}, Wire{"sockets"}, Wire{"sockets", 1, true}),
                          test_name);
 INSTANTIATE_TEST_SUITE_P(Wire, InPlaceTransport, testing::Values(Wire{"inproc"}, Wire{"shm"}), test_name);
 INSTANTIATE_TEST_SUITE_P(Wire, EveryTransport, testing::ValuesIn(every_wire()), test_name);

@@ -97,6 +97,8 @@ TEST(CommandLine, RefusesCombinationsThatCannotWork) {
   EXPECT_EQ(refusal({"--mode=allreduce", "--overlap=no"}), "--overlap=no: overlap must be on or off");
   EXPECT_THAT(refusal({"--transport=tcp"}), HasSubstr("only with --mode=ps, or a --collective of our own"));
   EXPECT_THAT(refusal({"--mode=ps", "--connections=2"}), HasSubstr("only with --transport=ipc or --transport=tcp"));
+  EXPECT_THAT(refusal({"--mode=ps", "--transport=sockets", "--connections=2"}),
+              HasSubstr("only with --transport=ipc or --transport=tcp"));
   EXPECT_EQ(refusal({"--mode=ps", "--transport=tcp", "--connections=17"}),
             "--connections=17: connections must be 1 to 16");
   EXPECT_THAT(refusal({"--optimizer=sgd", "--beta1=0.8"}), HasSubstr("only with --optimizer=adam or adamw"));
@@ -129,6 +131,16 @@ TEST(Hosts, GiveAWorkerForEachSlotAndTcpBetweenThem) {
   EXPECT_EQ(from_toml_text(to_toml(config))->hosts, config.hosts);
 }
 
+TEST(Hosts, HaveSocketsBetweenThemForAllreduceUnlessAnotherWireIsAskedFor) {
+  const auto transport_of = [](const std::vector<const char*>& more) {
+    std::vector<const char*> flags{"--mode=allreduce", "--hosts=node1:2,node2:1"};
+    flags.insert(flags.end(), more.begin(), more.end());
+    return resolve(parse(flags)->config, "").transport;
+  };
+  EXPECT_EQ(transport_of({}), TransportKind::kSockets);
+  EXPECT_EQ(transport_of({"--transport=tcp"}), TransportKind::kTcp);
+}
+
 TEST(Hosts, ThatAreThisOneAloneLeaveEverythingAsItIs) {
   const Result<CommandLine> line = parse({"--mode=ps", "--hosts=localhost:3"});
   ASSERT_TRUE(line.ok()) << line.status().message();
@@ -156,7 +168,7 @@ TEST(Hosts, AreRefusedWhereTheyCannotWork) {
             "--hosts=a:2,a:1: a stands there twice; give it once, with all its slots");
   for (const char* wire : {"--transport=shm", "--transport=ipc"}) {
     EXPECT_EQ(refusal({"--mode=ps", "--hosts=a:2", wire}),
-              std::string(wire) + ": connects processes of one host, and --hosts=a:2 names others; use tcp");
+              std::string(wire) + ": connects processes of one host, and --hosts=a:2 names others; use tcp or sockets");
   }
   EXPECT_THAT(refusal({"--hosts=a"}), HasSubstr("only with --mode=ps or --mode=allreduce"));
   EXPECT_THAT(refusal({"--mode=ps", "--remote-shell=rsh"}), HasSubstr("only with --hosts that names another host"));

@@ -54,7 +54,7 @@ void expect_equality(const Job& job, const Flags& mode) {
 
 class EqualityOverEveryWire : public testing::TestWithParam<std::string> {};
 
-INSTANTIATE_TEST_SUITE_P(Wire, EqualityOverEveryWire, testing::Values("shm", "ipc", "tcp"),
+INSTANTIATE_TEST_SUITE_P(Wire, EqualityOverEveryWire, testing::Values("shm", "ipc", "tcp", "sockets"),
                          [](const auto& wire) { return wire.param; });
 
 TEST_P(EqualityOverEveryWire, HoldsForTheRing) {

@@ -86,6 +86,18 @@ TEST_F(SeveralHosts, RunPsAndTheRecordSaysWhatRanWhere) {
               AllOf(HasSubstr("listen-address = \"10.77.0.1\""), HasSubstr("transport = \"tcp\"")));
 }
 
+TEST_F(SeveralHosts, RunAllreduceOverEncryptedSockets) {
+  Program& program = start("a:1,localhost:1,b:1", small({"--mode=allreduce"}));
+  const ProgramEnd end = program.wait();
+  ASSERT_EQ(end.exit_code, 0) << end.err << testing_support::text_of(program.output() / "logs/worker-0.log");
+  EXPECT_THAT(end.err, IsEmpty());
+  EXPECT_THAT(end.out, HasSubstr("3 workers on 3 hosts, sockets"));
+  const nlohmann::json environment =
+      nlohmann::json::parse(testing_support::text_of(program.output() / "environment.json"));
+  EXPECT_EQ(environment["transport"], "sockets");
+  EXPECT_EQ(environment["encrypted"], true);
+}
+
 // The clocks are one and the same here: their estimated distance must be within its own uncertainty, so that the
 // stamps, corrected by it, are nearly those of one host.
 TEST_F(SeveralHosts, HaveTheirClocksComparedAndTheUncertaintyRecorded) {

@@ -1,0 +1,82 @@
+#include "common/transport/socket_cipher.h"
+
+#include <cstring>
+
+namespace syncopate {
+namespace {
+
+constexpr std::string_view kPurpose = "syncopate sockets 1";
+
+unsigned char* raw(std::byte* bytes) { return reinterpret_cast<unsigned char*>(bytes); }
+const unsigned char* raw(const std::byte* bytes) { return reinterpret_cast<const unsigned char*>(bytes); }
+const unsigned char* raw(std::string_view text) { return reinterpret_cast<const unsigned char*>(text.data()); }
+
+}  // namespace
+
+SocketCipher::Kind SocketCipher::best() {
+  return crypto_aead_aes256gcm_is_available() != 0 ? Kind::kAes256Gcm : Kind::kChaCha20Poly1305;
+}
+
+SocketCipher::SocketCipher(Kind kind, const Key& key) : kind_(kind), key_(key) {
+  if (kind == Kind::kAes256Gcm) crypto_aead_aes256gcm_beforenm(&aes_, key.data());
+}
+
+SocketCipher::~SocketCipher() {
+  sodium_memzero(key_.data(), key_.size());
+  sodium_memzero(&aes_, sizeof(aes_));
+}
+
+SocketCipher::Nonce SocketCipher::next_nonce() {
+  Nonce nonce{};
+  std::memcpy(nonce.data(), &records_, sizeof(records_));
+  ++records_;
+  return nonce;
+}
+
+void SocketCipher::seal(std::span<const std::byte> plain, std::byte* sealed) {
+  const Nonce nonce = next_nonce();
+  if (kind_ == Kind::kAes256Gcm) {
+    crypto_aead_aes256gcm_encrypt_afternm(raw(sealed), nullptr, raw(plain.data()), plain.size(), nullptr, 0, nullptr,
+                                          nonce.data(), &aes_);
+  } else {
+    crypto_aead_chacha20poly1305_ietf_encrypt(raw(sealed), nullptr, raw(plain.data()), plain.size(), nullptr, 0,
+                                              nullptr, nonce.data(), key_.data());
+  }
+}
+
+bool SocketCipher::open(std::span<const std::byte> sealed, std::byte* plain) {
+  const Nonce nonce = next_nonce();
+  if (kind_ == Kind::kAes256Gcm) {
+    return crypto_aead_aes256gcm_decrypt_afternm(raw(plain), nullptr, nullptr, raw(sealed.data()), sealed.size(),
+                                                 nullptr, 0, nonce.data(), &aes_) == 0;
+  }
+  return crypto_aead_chacha20poly1305_ietf_decrypt(raw(plain), nullptr, nullptr, raw(sealed.data()), sealed.size(),
+                                                   nullptr, 0, nonce.data(), key_.data()) == 0;
+}
+
+EphemeralPair::EphemeralPair() { crypto_kx_keypair(public_key_.data(), secret_key_.data()); }
+
+EphemeralPair::~EphemeralPair() { sodium_memzero(secret_key_.data(), secret_key_.size()); }
+
+bool EphemeralPair::agree(const RunKeys& keys, bool connects, const SocketCipher::Key& others, std::string_view said,
+                          Session& session) const {
+  static_assert(sizeof(Session) == crypto_generichash_BYTES_MAX);
+  SocketCipher::Key own_of_run = RunKeys::bytes_of(connects ? keys.connector.secret_key : keys.listener.secret_key);
+  const SocketCipher::Key others_of_run =
+      RunKeys::bytes_of(connects ? keys.listener.public_key : keys.connector.public_key);
+  SocketCipher::Key of_run{}, fresh{};
+  const bool agreed = crypto_scalarmult(of_run.data(), own_of_run.data(), others_of_run.data()) == 0 &&
+                      crypto_scalarmult(fresh.data(), secret_key_.data(), others.data()) == 0;
+  crypto_generichash_state hash;
+  crypto_generichash_init(&hash, of_run.data(), of_run.size(), sizeof(session));
+  crypto_generichash_update(&hash, raw(kPurpose), kPurpose.size());
+  crypto_generichash_update(&hash, fresh.data(), fresh.size());
+  crypto_generichash_update(&hash, raw(said), said.size());
+  crypto_generichash_final(&hash, reinterpret_cast<unsigned char*>(&session), sizeof(session));
+  sodium_memzero(own_of_run.data(), own_of_run.size());
+  sodium_memzero(of_run.data(), of_run.size());
+  sodium_memzero(fresh.data(), fresh.size());
+  return agreed;
+}
+
+}  // namespace syncopate

@@ -1,0 +1,158 @@
+// Endpoints over plain sockets, and connections to them that a test holds in its own hands.
+#pragma once
+
+#include <arpa/inet.h>
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+
+#include <charconv>
+#include <future>
+
+#include "common/file_descriptor.h"
+#include "common/hash.h"
+#include "common/transport/inproc_transport.h"
+#include "common/transport/make_transport.h"
+#include "common/transport/socket_frame.h"
+#include "tests/support/cluster.h"
+
+namespace syncopate::testing_support {
+
+inline constexpr char kRun[] = "run";
+inline constexpr char kGroup[] = "test";
+
+std::string bytes_of(const auto& value) { return {reinterpret_cast<const char*>(&value), sizeof(value)}; }
+
+// A connection that a test holds in its own hands.
+class RawConnection {
+ public:
+  // To "127.0.0.1:4711".
+  explicit RawConnection(const std::string& address) {
+    sockaddr_in to{.sin_family = AF_INET};
+    const std::size_t colon = address.rfind(':');
+    in_port_t port = 0;
+    std::from_chars(address.data() + colon + 1, address.data() + address.size(), port);
+    to.sin_port = htons(port);
+    inet_pton(AF_INET, address.substr(0, colon).c_str(), &to.sin_addr);
+    EXPECT_EQ(connect(socket_.get(), reinterpret_cast<const sockaddr*>(&to), sizeof(to)), 0) << address;
+    const timeval patience{.tv_sec = 30};
+    setsockopt(socket_.get(), SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+  }
+
+  void say(const std::string& bytes) {
+    EXPECT_EQ(::send(socket_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL), static_cast<ssize_t>(bytes.size()));
+  }
+
+  std::string hear(std::size_t bytes) {
+    std::string heard(bytes, '\0');
+    const ssize_t count = recv(socket_.get(), heard.data(), bytes, MSG_WAITALL);
+    heard.resize(static_cast<std::size_t>(std::max<ssize_t>(count, 0)));
+    return heard;
+  }
+
+  bool is_cut_off() {
+    char byte;
+    const ssize_t count = recv(socket_.get(), &byte, 1, 0);
+    return count == 0 || (count < 0 && errno == ECONNRESET);
+  }
+
+  int descriptor() const { return socket_.get(); }
+  void close() { socket_ = FileDescriptor(); }
+
+ private:
+  FileDescriptor socket_{::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)};
+};
+
+// Tells what has been told before.
+class KnownAddresses final : public Rendezvous {
+ public:
+  explicit KnownAddresses(std::vector<std::string> addresses) : addresses_(std::move(addresses)) {}
+  Result<std::vector<std::string>> exchange(const std::string&, int, int, const std::string&, TimePoint) override {
+    return addresses_;
+  }
+
+ private:
+  std::vector<std::string> addresses_;
+};
+
+inline TransportOptions options_of(int rank, int size, std::optional<RunKeys> keys = {}) {
+  return {.run_id = kRun, .group = kGroup, .rank = rank, .size = size, .keys = std::move(keys)};
+}
+
+// Endpoint 0 of two listens, and who comes to it is up to the test.
+class SocketMeeting {
+ public:
+  explicit SocketMeeting(std::optional<RunKeys> keys = {}) : keys_(std::move(keys)) {
+    listener_ = std::async(std::launch::async, [&] {
+      return make_transport(TransportKind::kSockets, options_of(0, 2, keys_), rendezvous_, soon());
+    });
+    addresses_ = *rendezvous_.exchange(kGroup, 1, 2, "nobody connects to the last", soon());
+  }
+
+  const std::string& address() const { return addresses_.front(); }
+
+  static Hello hello() { return {.run = hash_of(std::string(kRun) + "/" + kGroup), .from = 1, .to = 0}; }
+
+  std::unique_ptr<Transport> connect_peer() {
+    KnownAddresses known(addresses_);
+    Result<std::unique_ptr<Transport>> peer =
+        make_transport(TransportKind::kSockets, options_of(1, 2, keys_), known, soon());
+    EXPECT_TRUE(peer.ok()) << peer.status().message();
+    return peer.ok() ? std::move(*peer) : nullptr;
+  }
+
+  // Endpoint 0, once it has met its peer.
+  std::unique_ptr<Transport> listener() {
+    Result<std::unique_ptr<Transport>> endpoint = listener_.get();
+    EXPECT_TRUE(endpoint.ok()) << endpoint.status().message();
+    return endpoint.ok() ? std::move(*endpoint) : nullptr;
+  }
+
+  // The peer comes after all, and endpoint 0 has turned away so many.
+  void expect_peer_is_heard(int turned_away) {
+    const std::unique_ptr<Transport> peer = connect_peer();
+    const std::unique_ptr<Transport> endpoint = listener();
+    ASSERT_TRUE(peer && endpoint);
+    ASSERT_TRUE(peer->send(0, "of this run", {}, nullptr, soon()).ok());
+    const Result<Message> message = endpoint->receive(soon());
+    ASSERT_TRUE(message.ok()) << message.status().message();
+    EXPECT_EQ(message->header(), "of this run");
+    EXPECT_EQ(endpoint->counters().dropped, turned_away);
+  }
+
+  void expect_turned_away(const std::string& first_words) {
+    RawConnection stranger(address());
+    stranger.say(first_words);
+    EXPECT_TRUE(stranger.is_cut_off());
+    expect_peer_is_heard(1);
+  }
+
+  // Endpoint 0 meets a raw connection that says hello as endpoint 1 does, and then `bytes`.
+  std::unique_ptr<Transport> meet_raw(RawConnection& peer, const std::string& bytes) {
+    peer.say(bytes_of(hello()));
+    const std::string answer = peer.hear(sizeof(Hello));
+    EXPECT_EQ(answer, bytes_of(Hello{.run = hello().run, .from = 0, .to = 1}));
+    peer.say(bytes);
+    return listener();
+  }
+
+  // Endpoint 0 takes nothing of what came after hello, and gives the connection up.
+  void expect_connection_ends(const std::string& bytes) {
+    RawConnection peer(address());
+    const std::unique_ptr<Transport> endpoint = meet_raw(peer, bytes);
+    ASSERT_TRUE(endpoint);
+    EXPECT_EQ(endpoint->receive(soon()).status().code(), Code::kPeerLost);
+    EXPECT_EQ(endpoint->counters().dropped, 1);
+    EXPECT_EQ(endpoint->send(1, "x", {}, nullptr, soon()).code(), Code::kPeerLost);
+  }
+
+  const std::optional<RunKeys>& keys() const { return keys_; }
+  const std::vector<std::string>& addresses() const { return addresses_; }
+
+ private:
+  const std::optional<RunKeys> keys_;
+  InProcRendezvous rendezvous_;
+  std::vector<std::string> addresses_;
+  std::future<Result<std::unique_ptr<Transport>>> listener_;
+};
+
+}  // namespace syncopate::testing_support
