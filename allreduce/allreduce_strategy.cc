@@ -36,9 +36,12 @@ class AllReduceStrategy final : public SyncStrategy {
 
   Result<std::vector<Range>> join() override {
     buckets_ = buckets_in_backward_order(layout_, options_.bucket_bytes);
+    SYNCOPATE_RETURN_IF_ERROR(watched({.name = "all_reduce", .stage = Stage::kJoining}, [&] {
+      return prove_agreement(collective_, common_ground_of(layout_, buckets_, collective_), deadline());
+    }));
     SYNCOPATE_RETURN_IF_ERROR(
-        prove_agreement(collective_, common_ground_of(layout_, buckets_, collective_), deadline()));
-    SYNCOPATE_RETURN_IF_ERROR(collective_.broadcast(arenas_.weights, 0, deadline()));
+        watched({.name = "broadcast", .stage = Stage::kJoining, .bytes = bytes_of(arenas_.weights)},
+                [&] { return collective_.broadcast(arenas_.weights, 0, deadline()); }));
     work_.resize(buckets_.size());
     return buckets_;
   }
@@ -78,17 +81,39 @@ class AllReduceStrategy final : public SyncStrategy {
   }
 
   // All workers have made the same updates; nobody leaves while another may still need an answer.
-  Status leave() override { return collective_.barrier(deadline()); }
+  Status leave() override {
+    return watched({.name = "barrier", .stage = Stage::kLeaving}, [&] { return collective_.barrier(deadline()); });
+  }
 
  private:
+  using Stage = CollectiveOperation::Stage;
+
   TimePoint deadline() const { return clock_.now() + options_.timeout; }
+  static std::int64_t bytes_of(std::span<const float> part) { return static_cast<std::int64_t>(part.size_bytes()); }
+
+  // Carries out `work`, which is `operation`, and says so to who watches.
+  template <typename Work>
+  Status watched(const CollectiveOperation& operation, const Work& work) {
+    if (options_.activity == nullptr) return work();
+    options_.activity->begin(operation, clock_.now());
+    const Status status = work();
+    if (status.ok()) options_.activity->end();
+    return status;
+  }
 
   void reduce(std::size_t bucket) {
     BucketWork& work = work_[bucket];
     work.begin = clock_.now();
     work.status = failure_;  // after one failure, nothing is tried again
-    if (failure_.ok())
-      work.status = failure_ = collective_.all_reduce(slice(arenas_.gradients, buckets_[bucket]), deadline());
+    if (failure_.ok()) {
+      const std::span<float> gradients = slice(arenas_.gradients, buckets_[bucket]);
+      const CollectiveOperation operation{.name = "all_reduce",
+                                          .bytes = bytes_of(gradients),
+                                          .step = step_.step,
+                                          .bucket = bucket,
+                                          .buckets = buckets_.size()};
+      work.status = failure_ = watched(operation, [&] { return collective_.all_reduce(gradients, deadline()); });
+    }
     work.end = clock_.now();
   }
 

@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "allreduce/collective.h"
+#include "allreduce/collective_activity.h"
 #include "common/optimizer.h"
 #include "common/sync_strategy.h"
 
@@ -14,6 +15,7 @@ struct AllReduceOptions {
   OptimizerConfig optimizer;
   std::size_t bucket_bytes = 1 << 20;
   Duration timeout = std::chrono::seconds(30);  // of every wait
+  CollectiveActivity* activity = nullptr;       // is told of every operation; outlives the strategy
 };
 
 // `collective` and `clock` must outlive the strategy.

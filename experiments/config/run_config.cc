@@ -99,6 +99,12 @@ Status validate_stragglers(const RunConfig& config) {
       .in("--straggler=" + config.stragglers.to_string());
 }
 
+Status validate_stall_warning(const RunConfig& config) {
+  if (!may_report_stalls(config) || config.stall_warning_seconds < config.timeout_seconds) return {};
+  return wrong(fmt::format("--stall-warning={}: must be less than --timeout={}, which ends the run",
+                           config.stall_warning_seconds, config.timeout_seconds));
+}
+
 Status validate_schedule(const RunConfig& config) {
   const Result<LearningRateSchedule> schedule = LearningRateSchedule::parse(config.lr_schedule);
   return schedule.ok() ? Status() : schedule.status().in("--lr-schedule=" + config.lr_schedule);
@@ -169,6 +175,8 @@ double usual_learning_rate(const std::string& optimizer) {
   return 0.001;  // adam, adamw (Kingma and Ba 2015, section 2)
 }
 
+double usual_stall_warning_seconds(double timeout_seconds) { return std::min(5.0, timeout_seconds / 4); }
+
 std::int64_t usual_chunk_bytes(TransportKind transport) {
   return transport == TransportKind::kShm ? 256 * 1024 : 1024 * 1024;
 }
@@ -186,6 +194,9 @@ RunConfig resolve(RunConfig config, const std::string& stamp) {
   if (config.chunk_bytes == 0) config.chunk_bytes = usual_chunk_bytes(config.transport);
   if (config.collective == CollectiveKind::kAuto) {
     config.collective = config.device == DeviceKind::kCuda ? CollectiveKind::kNccl : CollectiveKind::kRing;
+  }
+  if (config.stall_warning_seconds < 0) {
+    config.stall_warning_seconds = usual_stall_warning_seconds(config.timeout_seconds);
   }
   if (config.output.empty()) {
     config.output = fmt::format("results/{}-{}", stamp, name_of(config.mode));
@@ -205,6 +216,7 @@ Status validate(const RunConfig& config) {
   SYNCOPATE_RETURN_IF_ERROR(validate_consistency(config));
   SYNCOPATE_RETURN_IF_ERROR(validate_batches(config));
   SYNCOPATE_RETURN_IF_ERROR(validate_stragglers(config));
+  SYNCOPATE_RETURN_IF_ERROR(validate_stall_warning(config));
   return validate_schedule(config);
 }
 
@@ -265,6 +277,12 @@ ps::Sharding sharding_of(const RunConfig& config) {
 
 worker::StragglingOptions straggling_of(const RunConfig& config, int rank) {
   return {.stragglers = config.stragglers, .seed = config.seed, .worker = rank, .longest = longest_delay(config)};
+}
+
+Duration stall_warning_of(const RunConfig& config) { return from_seconds(config.stall_warning_seconds); }
+
+bool may_report_stalls(const RunConfig& config) {
+  return config.mode == Mode::kAllreduce && config.collective != CollectiveKind::kNccl;
 }
 
 // What was lent to a worker for compensation is what its last answer carried.

@@ -82,7 +82,7 @@ Status run_process(const ControlOptions& options, const Accelerator* accelerator
   } else {
     // The text has the global batch size alone where that was held fixed: the worker's follows from it.
     const RunConfig config = resolve(*given, "");
-    (*control)->set_timeout(from_seconds(config.timeout_seconds));
+    (*control)->set_timeout(from_seconds(config.timeout_seconds), stall_warning_of(config));
     status = run_role(options.role, {.config = config,
                                      .run_id = options.run_id,
                                      .rank = options.rank,

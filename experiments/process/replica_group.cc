@@ -85,7 +85,8 @@ Status ReplicaGroup::connect_allreduce(const RoleContext& context, const Clock& 
   }
   const allreduce::AllReduceOptions options{.optimizer = optimizer_of(config),
                                             .bucket_bytes = static_cast<std::size_t>(config.bucket_bytes),
-                                            .timeout = timeout_of(config)};
+                                            .timeout = timeout_of(config),
+                                            .activity = &activity_};
   strategy_ = allreduce::make_allreduce_strategy(*collective_, options, clock);
   return {};
 }
@@ -102,6 +103,12 @@ Status ReplicaGroup::connect_nccl(const RoleContext& context, Device& device, co
   strategy_ = std::make_unique<allreduce::DeviceAllReduceStrategy>(*device_collective_, device, context.control,
                                                                    options, clock);
   return {};
+}
+
+allreduce::CollectiveState ReplicaGroup::collective_state() const {
+  allreduce::CollectiveState state = activity_.state(SteadyClock().now());
+  if (collective_) state.waits_for = collective_->waiting_for();
+  return state;
 }
 
 void ReplicaGroup::interrupt() {
