@@ -48,10 +48,11 @@ Status validate_hosts(const RunConfig& config) {
     return wrong(fmt::format("--transport={}: connects processes of one host, and --hosts={} names others; use tcp",
                              name_of(config.transport), to_text(config.hosts)));
   }
-  if (config.launcher == LauncherKind::kMpirun) {
+  const auto names_a_user = [](const HostSlots& host) { return host.name.find('@') != std::string::npos; };
+  if (config.launcher == LauncherKind::kMpirun && std::ranges::any_of(config.hosts, names_a_user)) {
     return wrong(
-        fmt::format("--launcher=mpirun: starts processes of this host alone, and --hosts={} names others; "
-                    "leave --launcher out, and take --collective=ring or nccl",
+        fmt::format("--hosts={}: mpirun takes hosts without a user; name the user in the remote shell's "
+                    "configuration, or in --remote-shell",
                     to_text(config.hosts)));
   }
   return {};

@@ -152,7 +152,7 @@ class Coordinator {
     const ProcessSpec& spec = plan_.processes[process];
     // A person knows another host by the name that they have given it.
     monitor_.on_hello(process, hello.pid(), spec.remote ? spec.host : hello.host(), now);
-    if (processes_->is_carried(process) && hello.host() == spec.host) {
+    if (processes_->is_carried(process) && !spec.remote) {
       processes_->watch_carried(process, static_cast<pid_t>(hello.pid()));
     }
     control_.welcome(process, to_toml(config_));

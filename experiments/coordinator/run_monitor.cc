@@ -11,6 +11,8 @@ namespace {
 
 // A report that may have a deeper cause is kept for so long before it becomes the verdict.
 constexpr Duration kExplanationTime = std::chrono::milliseconds(1500);
+// mpirun ends about three seconds after it has begun to end its processes, and then says why.
+constexpr Duration kCarrierExplanationTime = std::chrono::seconds(6);
 // Processes that were asked to stop have so long before they are killed.
 constexpr Duration kStopPatience = std::chrono::seconds(5);
 
@@ -22,6 +24,9 @@ std::string describe_end(const ProcessEnd& end) {
   if (end.exit_code) return fmt::format("ended with exit code {}", *end.exit_code);
   return "is gone";
 }
+
+// How it ended is known to its carrier alone.
+bool is_carried(const ProcessEnd& end) { return !end.exit_code && !end.signal; }
 
 }  // namespace
 
@@ -135,12 +140,17 @@ void RunMonitor::on_end(std::size_t process, const ProcessEnd& end, TimePoint no
   const bool in_order = before == State::kFinished && end.exit_code.value_or(0) == 0 && !end.signal;
   // A process that has reported its failure ends for that reason: the report speaks for it.
   if (in_order || before == State::kFailed || died_of_a_sibling(end)) return;
-  lose(process, {ExitCode::kProcessLost, fmt::format("{} {}", describe(process, now), describe_end(end))}, now);
+  Verdict verdict{ExitCode::kProcessLost, fmt::format("{} {}", describe(process, now), describe_end(end))};
+  // mpirun ends those on this host because of one on another, of whose end it will tell.
+  if (is_carried(end) && has_remote_processes(plan_)) {
+    suspicions_.push_back({process, std::move(verdict), now + kCarrierExplanationTime, true});
+    return;
+  }
+  lose(process, std::move(verdict), now);
 }
 
 bool RunMonitor::died_of_a_sibling(const ProcessEnd& end) const {
-  const bool is_carried = !end.exit_code && !end.signal;
-  return is_carried && std::ranges::any_of(suspicions_, [](const Suspicion& suspicion) {
+  return is_carried(end) && std::ranges::any_of(suspicions_, [](const Suspicion& suspicion) {
            return suspicion.verdict.code == ExitCode::kTimeout;
          });
 }
@@ -149,14 +159,17 @@ void RunMonitor::on_carrier_end(const std::vector<std::size_t>& carried, const P
                                 const std::string& carrier, const std::string& last_words, TimePoint now) {
   bool all_lived = true;
   for (std::size_t process : carried) {
-    if (processes_[process].state != State::kExpected) continue;
+    const State before = processes_[process].state;
+    // Of others here, the end is seen by itself.
+    if (before == State::kEnded || (before != State::kExpected && !plan_.processes[process].remote)) continue;
     processes_[process].state = State::kEnded;  // it has died with its carrier, or never lived
-    all_lived = false;
+    all_lived &= before == State::kFinished || before == State::kFailed;
   }
   if (stopping_ || (end.exit_code == 0 && all_lived)) return;
   Verdict verdict{ExitCode::kProcessLost, fmt::format("{} {}: {}", carrier, describe_end(end), last_words)};
   // It ends by itself because a process has; but none of them kills it.
   if (end.signal) return conclude(std::move(verdict), now);
+  std::erase_if(suspicions_, [](const Suspicion& suspicion) { return suspicion.may_be_of_carrier; });
   suspicions_.push_back({std::nullopt, std::move(verdict), now + kExplanationTime});
 }
 

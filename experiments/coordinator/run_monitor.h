@@ -111,7 +111,8 @@ class RunMonitor {
   struct Suspicion {
     std::optional<std::size_t> process;  // who reported it; none: what carries them
     Verdict verdict;
-    TimePoint until{};  // when it is acted on, unless something explains it
+    TimePoint until{};               // when it is acted on, unless something explains it
+    bool may_be_of_carrier = false;  // its carrier may have ended it because of another one
   };
 
   void note(std::size_t process, const std::string& operation, std::int64_t step, TimePoint now);
