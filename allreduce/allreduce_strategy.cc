@@ -47,9 +47,12 @@ class AllReduceStrategy final : public SyncStrategy {
     for (const BucketCandidate& candidate : candidates_) {
       in_order.insert(in_order.end(), candidate.buckets.begin(), candidate.buckets.end());
     }
+    SYNCOPATE_RETURN_IF_ERROR(watched({.name = "all_reduce", .stage = Stage::kJoining}, [&] {
+      return prove_agreement(collective_, common_ground_of(layout_, in_order, collective_), deadline());
+    }));
     SYNCOPATE_RETURN_IF_ERROR(
-        prove_agreement(collective_, common_ground_of(layout_, in_order, collective_), deadline()));
-    SYNCOPATE_RETURN_IF_ERROR(collective_.broadcast(arenas_.weights, 0, deadline()));
+        watched({.name = "broadcast", .stage = Stage::kJoining, .bytes = bytes_of(arenas_.weights)},
+                [&] { return collective_.broadcast(arenas_.weights, 0, deadline()); }));
     const Result<std::span<float>> times = collective_.allocate(candidates_.size());
     if (!times.ok()) return times.status();
     times_ = *times;
@@ -101,11 +104,19 @@ class AllReduceStrategy final : public SyncStrategy {
   // All workers have made the same updates; nobody leaves while another may still need an answer.
   Status leave() override {
     if (!search_.ended()) tell(fmt::format("not found: a search takes {} steps", search_.steps()));
-    return collective_.barrier(deadline());
+    return watched({.name = "barrier", .stage = Stage::kLeaving}, [&] { return collective_.barrier(deadline()); });
   }
 
  private:
+  using Stage = CollectiveOperation::Stage;
+
   TimePoint deadline() const { return clock_.now() + options_.timeout; }
+  static std::int64_t bytes_of(std::span<const float> part) { return static_cast<std::int64_t>(part.size_bytes()); }
+
+  template <typename Work>
+  Status watched(const CollectiveOperation& operation, const Work& work) {
+    return allreduce::watched(options_.activity, clock_, operation, work);
+  }
 
   // Hands over the buckets of gradients that are all final where those from `begin` on are.
   void submit_from(std::size_t begin) {
@@ -118,8 +129,15 @@ class AllReduceStrategy final : public SyncStrategy {
     BucketWork& work = work_[bucket];
     work.begin = clock_.now();
     work.status = failure_;  // after one failure, nothing is tried again
-    if (failure_.ok())
-      work.status = failure_ = collective_.all_reduce(slice(arenas_.gradients, buckets_[bucket]), deadline());
+    if (failure_.ok()) {
+      const std::span<float> gradients = slice(arenas_.gradients, buckets_[bucket]);
+      const CollectiveOperation operation{.name = "all_reduce",
+                                          .bytes = bytes_of(gradients),
+                                          .step = step_.step,
+                                          .bucket = bucket,
+                                          .buckets = buckets_.size()};
+      work.status = failure_ = watched(operation, [&] { return collective_.all_reduce(gradients, deadline()); });
+    }
     work.end = clock_.now();
   }
 

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "allreduce/collective.h"
+#include "allreduce/collective_activity.h"
 #include "common/optimizer.h"
 #include "common/sync_strategy.h"
 
@@ -20,6 +21,7 @@ struct AllReduceOptions {
   // False: nothing is sent before backward has ended. The sums are the same; how much overlap gains is then to be seen.
   bool overlap = true;
   Duration timeout = std::chrono::seconds(30);  // of every wait
+  CollectiveActivity* activity = nullptr;       // is told of every operation; outlives the strategy
 };
 
 // `collective` and `clock` must outlive the strategy.

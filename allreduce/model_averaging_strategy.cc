@@ -34,8 +34,13 @@ Result<ParamArenas> ModelAveragingStrategy::allocate(const ParamLayout& layout) 
 }
 
 Result<std::vector<Range>> ModelAveragingStrategy::join() {
-  SYNCOPATE_RETURN_IF_ERROR(prove_agreement(collective_, common_ground_of(layout_, {}, collective_), deadline()));
-  SYNCOPATE_RETURN_IF_ERROR(collective_.broadcast(weights_, 0, deadline()));
+  const auto bytes = static_cast<std::int64_t>(weights_.size_bytes());
+  SYNCOPATE_RETURN_IF_ERROR(watched(options_.activity, clock_, {.name = "all_reduce", .stage = Stage::kJoining}, [&] {
+    return prove_agreement(collective_, common_ground_of(layout_, {}, collective_), deadline());
+  }));
+  SYNCOPATE_RETURN_IF_ERROR(watched(options_.activity, clock_,
+                                    {.name = "broadcast", .stage = Stage::kJoining, .bytes = bytes},
+                                    [&] { return collective_.broadcast(weights_, 0, deadline()); }));
   return std::vector<Range>{{0, layout_.size()}};
 }
 
@@ -60,16 +65,17 @@ Result<SyncStats> ModelAveragingStrategy::finish_step() {
 
 Status ModelAveragingStrategy::leave() {
   if (steps_alone_ > 0 || options_.gossip_seed) {
-    SYNCOPATE_RETURN_IF_ERROR(average_with_all().in("leave"));
+    SYNCOPATE_RETURN_IF_ERROR(average_with_all(Stage::kLeaving).in("leave"));
     report_weights({0, weights_.size()});
   }
-  return collective_.barrier(deadline());
+  return watched(options_.activity, clock_, {.name = "barrier", .stage = Stage::kLeaving},
+                 [&] { return collective_.barrier(deadline()); });
 }
 
 Status ModelAveragingStrategy::meet() {
   steps_alone_ = 0;
   const std::int64_t meeting = meetings_++;
-  if (!options_.gossip_seed) return average_with_all();
+  if (!options_.gossip_seed) return average_with_all(Stage::kTraining);
   const int rank = collective_.rank();
   const int partner = gossip_pairs(*options_.gossip_seed, meeting, collective_.size())[static_cast<std::size_t>(rank)];
   if (partner == rank) return {};
@@ -78,8 +84,14 @@ Status ModelAveragingStrategy::meet() {
   return {};
 }
 
-Status ModelAveragingStrategy::average_with_all() {
-  SYNCOPATE_RETURN_IF_ERROR(collective_.all_reduce(weights_, deadline()));
+Status ModelAveragingStrategy::average_with_all(Stage stage) {
+  const CollectiveOperation operation{.name = "all_reduce",
+                                      .stage = stage,
+                                      .bytes = static_cast<std::int64_t>(weights_.size_bytes()),
+                                      .step = step_.step,
+                                      .buckets = 1};
+  SYNCOPATE_RETURN_IF_ERROR(
+      watched(options_.activity, clock_, operation, [&] { return collective_.all_reduce(weights_, deadline()); }));
   divide(weights_, collective_.size());
   return {};
 }

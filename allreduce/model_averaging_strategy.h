@@ -15,6 +15,7 @@
 #include <optional>
 
 #include "allreduce/collective.h"
+#include "allreduce/collective_activity.h"
 #include "common/aligned_buffer.h"
 #include "common/optimizer.h"
 #include "common/sync_strategy.h"
@@ -26,6 +27,7 @@ struct ModelAveragingOptions {
   std::int64_t period = 1;                      // steps from one meeting to the next; at least 1
   std::optional<std::uint64_t> gossip_seed;     // meetings are of pairs drawn from it; empty: of all
   Duration timeout = std::chrono::seconds(30);  // of every wait
+  CollectiveActivity* activity = nullptr;  // told of what all ranks do together; may be null, outlives the strategy
 };
 
 class ModelAveragingStrategy final : public SyncStrategy {
@@ -43,9 +45,11 @@ class ModelAveragingStrategy final : public SyncStrategy {
   Status leave() override;
 
  private:
+  using Stage = CollectiveOperation::Stage;
+
   TimePoint deadline() const { return clock_.now() + options_.timeout; }
   Status meet();
-  Status average_with_all();
+  Status average_with_all(Stage stage);
 
   Collective& collective_;
   const ModelAveragingOptions options_;

@@ -260,6 +260,20 @@ void add_run(std::vector<OptionSpec>& table) {
               .sentence = "Deadline of everything that waits; past it the run ends and says who was missing.",
               .unit = "seconds"},
              &C::timeout_seconds, "timeout", 1.0, 3600.0));
+  OptionSpec stall_warning = only(
+      number({.group = group,
+              .name = "stall-warning",
+              .placeholder = "SECONDS",
+              .sentence = "Names the ranks that the others wait for in an allreduce, once they have waited so long; "
+                          "0 never does.",
+              .unit = "seconds",
+              .usual = "5, or a quarter of --timeout if that is less"},
+             &C::stall_warning_seconds, "stall warning", 0.0, 3600.0),
+      "--mode=allreduce and --collective=ring or mpi", may_report_stalls);
+  stall_warning.get = [get = stall_warning.get](const RunConfig& config) {
+    return config.stall_warning_seconds < 0 ? std::string() : get(config);  // not given
+  };
+  table.push_back(stall_warning);
   // A record that named its own directory could not be run again.
   table.push_back(text({.group = group,
                         .name = "output",

@@ -67,10 +67,11 @@ Status validate_hosts(const RunConfig& config) {
         fmt::format("--transport={}: connects processes of one host, and --hosts={} names others; use tcp or sockets",
                     name_of(config.transport), to_text(config.hosts)));
   }
-  if (config.launcher == LauncherKind::kMpirun) {
+  const auto names_a_user = [](const HostSlots& host) { return host.name.find('@') != std::string::npos; };
+  if (config.launcher == LauncherKind::kMpirun && std::ranges::any_of(config.hosts, names_a_user)) {
     return wrong(
-        fmt::format("--launcher=mpirun: starts processes of this host alone, and --hosts={} names others; "
-                    "leave --launcher out, and take --collective=ring or nccl",
+        fmt::format("--hosts={}: mpirun takes hosts without a user; name the user in the remote shell's "
+                    "configuration, or in --remote-shell",
                     to_text(config.hosts)));
   }
   return {};
@@ -116,6 +117,12 @@ Duration longest_delay(const RunConfig& config) { return from_seconds(config.tim
 Status validate_stragglers(const RunConfig& config) {
   return config.stragglers.check(workers_of(config), longest_delay(config))
       .in("--straggler=" + config.stragglers.to_string());
+}
+
+Status validate_stall_warning(const RunConfig& config) {
+  if (!may_report_stalls(config) || config.stall_warning_seconds < config.timeout_seconds) return {};
+  return wrong(fmt::format("--stall-warning={}: must be less than --timeout={}, which ends the run",
+                           config.stall_warning_seconds, config.timeout_seconds));
 }
 
 Status validate_schedule(const RunConfig& config) {
@@ -202,6 +209,8 @@ double usual_learning_rate(const std::string& optimizer) {
   return 0.001;  // adam, adamw (Kingma and Ba 2015, section 2)
 }
 
+double usual_stall_warning_seconds(double timeout_seconds) { return std::min(5.0, timeout_seconds / 4); }
+
 std::int64_t usual_chunk_bytes(TransportKind transport) {
   return transport == TransportKind::kShm ? 256 * 1024 : 1024 * 1024;
 }
@@ -225,6 +234,9 @@ RunConfig resolve(RunConfig config, const std::string& stamp) {
       config.collective = CollectiveKind::kDirect;
     }
   }
+  if (config.stall_warning_seconds < 0) {
+    config.stall_warning_seconds = usual_stall_warning_seconds(config.timeout_seconds);
+  }
   if (config.output.empty()) {
     config.output = fmt::format("results/{}-{}", stamp, name_of(config.mode));
     if (config.mode == Mode::kPs) {
@@ -246,6 +258,7 @@ Status validate(const RunConfig& config) {
   SYNCOPATE_RETURN_IF_ERROR(validate_consistency(config));
   SYNCOPATE_RETURN_IF_ERROR(validate_batches(config));
   SYNCOPATE_RETURN_IF_ERROR(validate_stragglers(config));
+  SYNCOPATE_RETURN_IF_ERROR(validate_stall_warning(config));
   return validate_schedule(config);
 }
 
@@ -319,6 +332,12 @@ bool averages_weights(const RunConfig& config) {
 
 worker::StragglingOptions straggling_of(const RunConfig& config, int rank) {
   return {.stragglers = config.stragglers, .seed = config.seed, .worker = rank, .longest = longest_delay(config)};
+}
+
+Duration stall_warning_of(const RunConfig& config) { return from_seconds(config.stall_warning_seconds); }
+
+bool may_report_stalls(const RunConfig& config) {
+  return config.mode == Mode::kAllreduce && config.collective != CollectiveKind::kNccl && !config.gossip;
 }
 
 // What was lent to a worker for compensation is what its last answer carried.

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "allreduce/schedule.h"
+#include "common/clock.h"
 #include "common/learning_rate.h"
 #include "common/optimizer.h"
 #include "common/status.h"
@@ -123,11 +124,16 @@ struct RunConfig {
   int repeat = 1;
   int warmup_steps = 10;
   double timeout_seconds = 30;
-  std::string output;  // empty: resolve() names it
+  double stall_warning_seconds = -1;  // allreduce only; 0: never, below: usual_stall_warning_seconds(timeout)
+  std::string output;                 // empty: resolve() names it
   bool dry_run = false;
 };
 
 double usual_learning_rate(const std::string& optimizer);
+
+// 5 s: longer than any step that goes well, and a person still reads it before the verdict that half of the usual
+// timeout brings. With a short timeout, a quarter of that.
+double usual_stall_warning_seconds(double timeout_seconds);
 
 // 256 KiB over shared memory, whose updates and copies then stay in a core's cache; 1 MiB over ipc and tcp, where each
 // message costs wake-ups of the threads that move its bytes.
@@ -168,6 +174,11 @@ ps::Sharding sharding_of(const RunConfig& config);
 bool averages_weights(const RunConfig& config);
 // How worker `rank` is slowed: half of the timeout is the longest, since others wait for it meanwhile.
 worker::StragglingOptions straggling_of(const RunConfig& config, int rank);
+// After which time a collective operation that not all ranks have come to is reported; zero: never.
+Duration stall_warning_of(const RunConfig& config);
+// Whether it can be: NCCL's operations are given to the GPU, and not waited for one by one; those of pairs are not all
+// ranks' affair.
+bool may_report_stalls(const RunConfig& config);
 // Whether a worker may run ahead of its answers, begin a forward pass before it has them all, and choose what it pushes
 // first. Where it may not, the option is as if it had not been given.
 bool may_run_ahead(const RunConfig& config);

@@ -57,10 +57,11 @@ class Client final : public ControlClient {
 
   const std::string& config_toml() const override { return config_toml_; }
 
-  void set_timeout(Duration timeout) override {
+  void set_timeout(Duration timeout, Duration stall_warning) override {
     {
       const std::lock_guard lock(mutex_);
       timeout_ = timeout;
+      stall_warning_ = stall_warning;
     }
     line_.wake();
   }
@@ -76,6 +77,11 @@ class Client final : public ControlClient {
     worker_lost_callback_ = std::move(callback);
     if (!worker_lost_callback_) return;
     for (int rank : lost_workers_) worker_lost_callback_(rank);
+  }
+
+  void on_heartbeat(std::function<allreduce::CollectiveState()> state) override {
+    const std::lock_guard callbacks(callback_mutex_);
+    collective_state_ = std::move(state);
   }
 
   Result<std::vector<std::string>> exchange(const std::string& group, int rank, int size, const std::string& value,
@@ -194,7 +200,7 @@ class Client final : public ControlClient {
   // The control thread.
 
   TimePoint tick(TimePoint now) {
-    const Duration beat_every = heartbeat_interval(timeout());
+    const Duration beat_every = beat_interval();
     if (!last_beat_ || now - *last_beat_ >= beat_every) {
       beat();
       last_beat_ = now;
@@ -213,6 +219,10 @@ class Client final : public ControlClient {
     ToCoordinator message;
     message.mutable_heartbeat()->set_operation(activity_.operation());
     message.mutable_heartbeat()->set_step(activity_.step());
+    {
+      const std::lock_guard callbacks(callback_mutex_);
+      if (collective_state_) *message.mutable_heartbeat()->mutable_collective() = to_wire(collective_state_());
+    }
     line_.post(message);
   }
 
@@ -324,6 +334,10 @@ class Client final : public ControlClient {
     _exit(static_cast<int>(ExitCode::kTimeout));
   }
 
+  Duration beat_interval() {
+    const std::lock_guard lock(mutex_);
+    return heartbeat_interval(timeout_, stall_warning_);
+  }
   Duration timeout() {
     const std::lock_guard lock(mutex_);
     return timeout_;
@@ -339,6 +353,7 @@ class Client final : public ControlClient {
   std::deque<WeightsSnapshot> snapshots_;
   std::string config_toml_;
   Duration timeout_ = std::chrono::seconds(30);
+  Duration stall_warning_{};
   bool welcomed_ = false;
   bool clocks_compared_ = false;  // as far as is asked for
   bool stopped_ = false;
@@ -346,6 +361,7 @@ class Client final : public ControlClient {
   std::mutex callback_mutex_;  // of what follows; held while a callback runs
   std::function<void()> stop_callback_;
   std::function<void(int)> worker_lost_callback_;
+  std::function<allreduce::CollectiveState()> collective_state_;
   std::vector<int> lost_workers_;
   bool stop_called_ = false;
 
@@ -366,7 +382,10 @@ class Client final : public ControlClient {
 
 }  // namespace
 
-Duration heartbeat_interval(Duration timeout) { return std::min<Duration>(std::chrono::seconds(1), timeout / 10); }
+Duration heartbeat_interval(Duration timeout, Duration stall_warning) {
+  const Duration interval = std::min<Duration>(std::chrono::seconds(1), timeout / 10);
+  return stall_warning > Duration::zero() ? std::min(interval, stall_warning / 5) : interval;
+}
 
 Result<std::unique_ptr<ControlClient>> ControlClient::connect(const ControlOptions& options, Activity& activity,
                                                               TimePoint deadline) {

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "allreduce/collective_activity.h"
 #include "common/activity.h"
 #include "common/rendezvous.h"
 #include "common/step_record.h"
@@ -30,7 +31,8 @@ struct ControlOptions {
 
 // How often a process says what it is doing: every tenth of the timeout, so that its silence is told from a late word,
 // and at least every second.
-Duration heartbeat_interval(Duration timeout);
+// With a `stall_warning` of more than zero also every fifth of that, so that a stall is not found much later.
+Duration heartbeat_interval(Duration timeout, Duration stall_warning = {});
 
 // A stamped copy of the weights.
 struct WeightsSnapshot {
@@ -58,12 +60,16 @@ class ControlClient : public Rendezvous, public RecordSink {
 
   // The deadline of every wait: silence of the coordinator, and of this process's own work, is judged by it, from now
   // on, and heartbeats come as often as it asks for.
-  virtual void set_timeout(Duration timeout) = 0;
+  virtual void set_timeout(Duration timeout, Duration stall_warning = {}) = 0;
 
   // Called on the control thread, once each, when the process is to stop and for every worker that is lost; at once
   // where that was before. A null function takes the callback back: it does not run any more when the call returns.
   virtual void on_stop(std::function<void()> callback) = 0;
   virtual void on_worker_lost(std::function<void(int rank)> callback) = 0;
+
+  // Asked on the control thread before each heartbeat, which then says it, too: which collective operation this process
+  // is in. A null function takes it back: it does not run any more when the call returns.
+  virtual void on_heartbeat(std::function<allreduce::CollectiveState()> state) = 0;
 
   // Shall epoch `epoch` be trained? The same answer for all workers; the first one comes when all have asked.
   virtual Result<EpochDecision> ask_epoch(std::int64_t epoch, TimePoint deadline) = 0;

@@ -1,6 +1,28 @@
 #include "experiments/control/wire_records.h"
 
+#include <fmt/format.h>
+
+#include "experiments/report/format.h"
+
 namespace syncopate::experiments {
+namespace {
+
+std::string text_of(const allreduce::CollectiveOperation& operation) {
+  const std::string how =
+      operation.bytes == 0 ? std::string(operation.name)
+                           : fmt::format("{}, {}", operation.name, format_bytes(static_cast<double>(operation.bytes)));
+  switch (operation.stage) {
+    case allreduce::CollectiveOperation::Stage::kJoining:
+      return fmt::format("joining ({})", how);
+    case allreduce::CollectiveOperation::Stage::kTraining:
+      return fmt::format("step {}, bucket {} of {} ({})", operation.step, operation.bucket, operation.buckets, how);
+    case allreduce::CollectiveOperation::Stage::kLeaving:
+      return fmt::format("leaving ({})", how);
+  }
+  return how;
+}
+
+}  // namespace
 
 control::Step to_wire(const StepRecord& record) {
   control::Step step;
@@ -50,6 +72,24 @@ StepRecord from_wire(const control::Step& step) {
   record.samples = step.samples();
   record.loss = step.loss();
   return record;
+}
+
+control::Collective to_wire(const allreduce::CollectiveState& state) {
+  control::Collective collective;
+  collective.set_begun(state.begun);
+  collective.set_what(text_of(state.last));
+  collective.set_under_way(state.under_way);
+  collective.set_age(state.age.count());
+  collective.set_waits_for(state.waits_for);
+  return collective;
+}
+
+CollectiveReport from_wire(const control::Collective& collective) {
+  return {.begun = collective.begun(),
+          .what = collective.what(),
+          .under_way = collective.under_way(),
+          .age = Duration(collective.age()),
+          .waits_for = collective.waits_for()};
 }
 
 control::Snapshot to_wire(const WeightsSnapshot& snapshot) {

@@ -1,7 +1,9 @@
 // Between the records of the program and those of the wire.
 #pragma once
 
+#include "allreduce/collective_activity.h"
 #include "common/step_record.h"
+#include "experiments/control/collective_report.h"
 #include "experiments/control/control.pb.h"
 #include "experiments/control/control_client.h"
 
@@ -9,6 +11,9 @@ namespace syncopate::experiments {
 
 control::Step to_wire(const StepRecord& record);
 StepRecord from_wire(const control::Step& step);
+
+control::Collective to_wire(const allreduce::CollectiveState& state);
+CollectiveReport from_wire(const control::Collective& collective);
 
 // The stamp alone; the weights travel in a frame of their own.
 control::Snapshot to_wire(const WeightsSnapshot& snapshot);

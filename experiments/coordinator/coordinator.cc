@@ -11,6 +11,7 @@
 #include <zmq.hpp>
 
 #include "experiments/config/toml.h"
+#include "experiments/control/control_client.h"
 #include "experiments/control/control_server.h"
 #include "experiments/control/wire_records.h"
 #include "experiments/coordinator/process_table.h"
@@ -43,10 +44,13 @@ class Coordinator {
         options_(options),
         observer_(observer),
         interrupts_(interrupts),
-        monitor_(
-            plan,
-            {.worker_losses_survived = worker_losses_survived(config), .timeout = from_seconds(config.timeout_seconds)},
-            clock_.now()),
+        monitor_(plan,
+                 {.worker_losses_survived = worker_losses_survived(config),
+                  .timeout = from_seconds(config.timeout_seconds),
+                  .stalls = {.warning = stall_warning_of(config),
+                             .heartbeat =
+                                 heartbeat_interval(from_seconds(config.timeout_seconds), stall_warning_of(config))}},
+                 clock_.now()),
         control_(plan, options.listen),
         clock_offsets_(plan.processes.size()) {}
 
@@ -97,7 +101,9 @@ class Coordinator {
       case ToCoordinator::kPublish:
         return publish(process, message.publish());
       case ToCoordinator::kHeartbeat: {
-        monitor_.on_heartbeat(process, message.heartbeat().operation(), message.heartbeat().step(), now);
+        const control::Heartbeat& beat = message.heartbeat();
+        monitor_.on_heartbeat(process, beat.operation(), beat.step(),
+                              beat.has_collective() ? std::optional(from_wire(beat.collective())) : std::nullopt, now);
         FromCoordinator answer;
         answer.mutable_alive();
         return control_.send(process, answer);
@@ -146,7 +152,7 @@ class Coordinator {
     const ProcessSpec& spec = plan_.processes[process];
     // A person knows another host by the name that they have given it.
     monitor_.on_hello(process, hello.pid(), spec.remote ? spec.host : hello.host(), now);
-    if (processes_->is_carried(process) && hello.host() == spec.host) {
+    if (processes_->is_carried(process) && !spec.remote) {
       processes_->watch_carried(process, static_cast<pid_t>(hello.pid()));
     }
     control_.welcome(process, to_toml(config_));

@@ -11,6 +11,8 @@ namespace {
 
 // A report that may have a deeper cause is kept for so long before it becomes the verdict.
 constexpr Duration kExplanationTime = std::chrono::milliseconds(1500);
+// mpirun ends about three seconds after it has begun to end its processes, and then says why.
+constexpr Duration kCarrierExplanationTime = std::chrono::seconds(6);
 // Processes that were asked to stop have so long before they are killed.
 constexpr Duration kStopPatience = std::chrono::seconds(5);
 
@@ -23,10 +25,16 @@ std::string describe_end(const ProcessEnd& end) {
   return "is gone";
 }
 
+// How it ended is known to its carrier alone.
+bool is_carried(const ProcessEnd& end) { return !end.exit_code && !end.signal; }
+
 }  // namespace
 
 RunMonitor::RunMonitor(const JobPlan& plan, const Options& options, TimePoint now)
-    : plan_(plan), options_(options), processes_(plan.processes.size()) {
+    : plan_(plan),
+      options_(options),
+      processes_(plan.processes.size()),
+      stalls_(count_of(plan, Role::kWorker), options.stalls) {
   for (std::size_t i = 0; i < processes_.size(); ++i) {
     processes_[i].last_heard = now;
     processes_[i].host = plan.processes[i].host;
@@ -43,7 +51,13 @@ void RunMonitor::on_hello(std::size_t process, std::int64_t pid, const std::stri
 
 void RunMonitor::on_heard(std::size_t process, TimePoint now) { processes_[process].last_heard = now; }
 
-void RunMonitor::on_heartbeat(std::size_t process, const std::string& operation, std::int64_t step, TimePoint now) {
+void RunMonitor::on_heartbeat(std::size_t process, const std::string& operation, std::int64_t step,
+                              const std::optional<CollectiveReport>& collective, TimePoint now) {
+  note(process, operation, step, now);
+  if (is_worker(process)) stalls_.on_heartbeat(plan_.processes[process].rank, operation, step, collective, now);
+}
+
+void RunMonitor::note(std::size_t process, const std::string& operation, std::int64_t step, TimePoint now) {
   processes_[process].operation = operation;
   processes_[process].step = step;
   on_heard(process, now);
@@ -108,11 +122,12 @@ void RunMonitor::stop_if_all_done(TimePoint now) {
 
 void RunMonitor::on_failure(std::size_t process, const Status& status, const std::string& operation, std::int64_t step,
                             TimePoint now) {
-  on_heartbeat(process, operation, step, now);
+  note(process, operation, step, now);
   if (processes_[process].state == State::kEnded) return;
   processes_[process].state = State::kFailed;
   if (stopping_ || processes_[process].lost) return;
   Verdict verdict{exit_code_of(status), fmt::format("{}: {}", describe(process, now), status.message())};
+  if (status.code() == Code::kDeadlineExceeded) verdict.line += stall_text(now);
   const bool may_have_a_cause = status.code() == Code::kPeerLost || status.code() == Code::kDeadlineExceeded;
   if (!may_have_a_cause) return conclude(std::move(verdict), now);
   suspicions_.push_back({process, std::move(verdict), now + kExplanationTime});
@@ -124,22 +139,37 @@ void RunMonitor::on_end(std::size_t process, const ProcessEnd& end, TimePoint no
   if (stopping_ || self.lost) return;
   const bool in_order = before == State::kFinished && end.exit_code.value_or(0) == 0 && !end.signal;
   // A process that has reported its failure ends for that reason: the report speaks for it.
-  if (in_order || before == State::kFailed) return;
-  lose(process, {ExitCode::kProcessLost, fmt::format("{} {}", describe(process, now), describe_end(end))}, now);
+  if (in_order || before == State::kFailed || died_of_a_sibling(end)) return;
+  Verdict verdict{ExitCode::kProcessLost, fmt::format("{} {}", describe(process, now), describe_end(end))};
+  // mpirun ends those on this host because of one on another, of whose end it will tell.
+  if (is_carried(end) && has_remote_processes(plan_)) {
+    suspicions_.push_back({process, std::move(verdict), now + kCarrierExplanationTime, true});
+    return;
+  }
+  lose(process, std::move(verdict), now);
+}
+
+bool RunMonitor::died_of_a_sibling(const ProcessEnd& end) const {
+  return is_carried(end) && std::ranges::any_of(suspicions_, [](const Suspicion& suspicion) {
+           return suspicion.verdict.code == ExitCode::kTimeout;
+         });
 }
 
 void RunMonitor::on_carrier_end(const std::vector<std::size_t>& carried, const ProcessEnd& end,
                                 const std::string& carrier, const std::string& last_words, TimePoint now) {
   bool all_lived = true;
   for (std::size_t process : carried) {
-    if (processes_[process].state != State::kExpected) continue;
+    const State before = processes_[process].state;
+    // Of others here, the end is seen by itself.
+    if (before == State::kEnded || (before != State::kExpected && !plan_.processes[process].remote)) continue;
     processes_[process].state = State::kEnded;  // it has died with its carrier, or never lived
-    all_lived = false;
+    all_lived &= before == State::kFinished || before == State::kFailed;
   }
   if (stopping_ || (end.exit_code == 0 && all_lived)) return;
   Verdict verdict{ExitCode::kProcessLost, fmt::format("{} {}: {}", carrier, describe_end(end), last_words)};
   // It ends by itself because a process has; but none of them kills it.
   if (end.signal) return conclude(std::move(verdict), now);
+  std::erase_if(suspicions_, [](const Suspicion& suspicion) { return suspicion.may_be_of_carrier; });
   suspicions_.push_back({std::nullopt, std::move(verdict), now + kExplanationTime});
 }
 
@@ -163,6 +193,11 @@ void RunMonitor::on_tick(TimePoint now) {
   if (!stopping_) judge_silence(now);
   if (!stopping_) judge_suspicions(now);
   if (!stopping_) judge_stragglers(now);
+  if (!stopping_) {
+    for (std::string& line : stalls_.take_lines(now)) {
+      actions_.push_back({MonitorAction::Kind::kReport, 0, 0, std::move(line)});
+    }
+  }
   if (stopping_ && now >= kill_at_) kill_all();
 }
 
@@ -176,7 +211,7 @@ void RunMonitor::judge_silence(TimePoint now) {
     const std::string how = starting ? fmt::format("has not said hello for {:.3g} s", seconds(now - self.last_heard))
                                      : "has stopped answering";
     actions_.push_back({MonitorAction::Kind::kKill, i});
-    lose(i, {ExitCode::kTimeout, fmt::format("{} {}", describe(i, now), how)}, now);
+    lose(i, {ExitCode::kTimeout, fmt::format("{} {}{}", describe(i, now), how, stall_text(now))}, now);
   }
 }
 
@@ -272,6 +307,12 @@ int RunMonitor::lost_workers() const {
   int count = 0;
   for (std::size_t i = 0; i < processes_.size(); ++i) count += is_worker(i) && processes_[i].lost ? 1 : 0;
   return count;
+}
+
+std::string RunMonitor::stall_text(TimePoint now) const {
+  // Silence is judged after half of the timeout, and what was told then is younger than that.
+  const std::optional<std::string> stall = stalls_.stall(options_.timeout / 4, now);
+  return stall ? "; " + *stall : "";
 }
 
 std::string RunMonitor::describe(std::size_t process, TimePoint now) const {

@@ -15,6 +15,7 @@
 
 #include "common/clock.h"
 #include "common/status.h"
+#include "experiments/coordinator/stall_inspector.h"
 #include "experiments/exit_code.h"
 #include "experiments/plan/job_plan.h"
 
@@ -51,6 +52,8 @@ class RunMonitor {
   struct Options {
     int worker_losses_survived = 0;  // so many workers may be lost
     Duration timeout = std::chrono::seconds(30);
+    // Of workers that wait for others in a collective operation; its warning is reported.
+    StallInspector::Options stalls = {};
     // Weights that may wait to be evaluated, in bytes: beyond that snapshots are left out. Two may wait in any case.
     std::size_t evaluation_backlog = std::size_t{256} << 20;
   };
@@ -61,7 +64,8 @@ class RunMonitor {
   // What happened. `process` is an index into the plan's processes.
   void on_hello(std::size_t process, std::int64_t pid, const std::string& host, TimePoint now);
   void on_heard(std::size_t process, TimePoint now);
-  void on_heartbeat(std::size_t process, const std::string& operation, std::int64_t step, TimePoint now);
+  void on_heartbeat(std::size_t process, const std::string& operation, std::int64_t step,
+                    const std::optional<CollectiveReport>& collective, TimePoint now);
   void on_ready_to_train(std::size_t process, TimePoint now);
   void on_snapshot_sent_to_evaluator(std::size_t bytes);
   void on_evaluation(TimePoint now);
@@ -107,10 +111,14 @@ class RunMonitor {
   struct Suspicion {
     std::optional<std::size_t> process;  // who reported it; none: what carries them
     Verdict verdict;
-    TimePoint until{};  // when it is acted on, unless something explains it
+    TimePoint until{};               // when it is acted on, unless something explains it
+    bool may_be_of_carrier = false;  // its carrier may have ended it because of another one
   };
 
+  void note(std::size_t process, const std::string& operation, std::int64_t step, TimePoint now);
   std::string describe(std::size_t process, TimePoint now) const;
+  // "; stalled for ...", where that explains a deadline.
+  std::string stall_text(TimePoint now) const;
   int live_workers() const;
   int lost_workers() const;
   bool is_worker(std::size_t process) const { return plan_.processes[process].role == Role::kWorker; }
@@ -119,6 +127,8 @@ class RunMonitor {
   void judge_silence(TimePoint now);
   void judge_suspicions(TimePoint now);
   void judge_stragglers(TimePoint now);
+  // Its carrier ends a process whose sibling has given up: that is no cause.
+  bool died_of_a_sibling(const ProcessEnd& end) const;
   void kill_all();
   void conclude(Verdict verdict, TimePoint now);
   void begin_stopping(const std::string& reason, TimePoint now);
@@ -128,6 +138,7 @@ class RunMonitor {
   const JobPlan& plan_;
   const Options options_;
   std::vector<Process> processes_;
+  StallInspector stalls_;
   std::vector<MonitorAction> actions_;
   std::optional<Verdict> verdict_;
   std::vector<Suspicion> suspicions_;  // in the order in which they arose

@@ -18,7 +18,7 @@ struct LaunchOptions {
   std::string program;        // path of the executable; program_of() says which a process has
   std::string rendezvous;     // the coordinator's address, passed on as --rendezvous=
   std::string log_directory;  // exists; receives worker-0.log, server-1.log, ...
-  std::string secret = {};    // a line that each process reads from its standard input; empty: it has no input
+  std::string secret = {};    // a line, with its end, that each process gets secretly; empty: it has no input
 };
 
 // A child of this process.
@@ -29,6 +29,7 @@ struct StartedChild {
   std::string name;                    // "worker 1", "mpirun"
   std::string log_file;
   FileDescriptor input = {};     // of one with an input: its standard input stays open as long as this does
+  FileDescriptor lent = {};      // of one that carries others: the secret, which they can read as long as this is open
   bool is_remote_shell = false;  // it stands for a process on another host, which ends when its input does
 };
 
@@ -44,11 +45,14 @@ class Launcher {
 // For a process on another host, the child is the remote shell.
 std::unique_ptr<Launcher> make_local_launcher();
 
-// Workers and servers under one mpirun; the evaluator as a child beside it.
+// Workers and servers under one mpirun; the evaluator as a child beside it. mpirun starts its daemons on other hosts
+// through the run's remote shell (process/mpirun_agent.h), and passes no standard input on that could carry a secret:
+// that is lent (process/lent_keys.h).
 std::unique_ptr<Launcher> make_mpirun_launcher();
 
 // That mpirun's command line: one application context for each process, so that its role and rank stand on its own.
 //   mpirun OPTIONS -n 1 syncopate --role=worker --rank=0 ... : -n 1 syncopate --role=worker --rank=1 ...
+// On several hosts each names its own: that of the plan.
 std::vector<std::string> mpirun_command(const JobPlan& plan, const LaunchOptions& options);
 
 // Starts one child with the given command line (its first element is the program, looked up in PATH) and environment

@@ -1,13 +1,33 @@
+#include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
+
 #include "experiments/launcher/launcher.h"
+#include "experiments/process/lent_keys.h"
+#include "experiments/process/mpirun_agent.h"
 
 namespace syncopate::experiments {
 namespace {
 
+using Environment = std::vector<std::pair<std::string, std::string>>;
+
 class MpirunLauncher final : public Launcher {
  public:
   Result<std::vector<StartedChild>> start(const JobPlan& plan, const LaunchOptions& options) override {
+    Result<std::vector<StartedChild>> children = start_evaluator(plan, options);
+    if (!children.ok()) return children;
+    Result<StartedChild> mpirun = start_mpirun(plan, options);
+    if (!mpirun.ok()) {
+      kill_and_reap(*children);
+      return mpirun.status();
+    }
+    children->push_back(std::move(*mpirun));
+    return children;
+  }
+
+ private:
+  static Result<std::vector<StartedChild>> start_evaluator(const JobPlan& plan, const LaunchOptions& options) {
     JobPlan beside = plan;
     std::erase_if(beside.processes, [](const ProcessSpec& process) { return process.role != Role::kEvaluator; });
     Result<std::vector<StartedChild>> children = make_local_launcher()->start(beside, options);
@@ -17,16 +37,53 @@ class MpirunLauncher final : public Launcher {
         if (plan.processes[i].name() == child.name) child.process = i;
       }
     }
-    Result<StartedChild> mpirun =
-        start_child(mpirun_command(plan, options), {}, "mpirun", options.log_directory + "/mpirun.log");
-    if (!mpirun.ok()) {
-      kill_and_reap(*children);
-      return mpirun.status();
-    }
-    children->push_back(std::move(*mpirun));
     return children;
   }
+
+  static Result<StartedChild> start_mpirun(const JobPlan& plan, const LaunchOptions& options) {
+    Environment environment;
+    FileDescriptor lent;
+    if (has_remote_processes(plan)) {
+      // mpirun reads the agent's command line as words between blanks, and colons as alternatives.
+      if (options.program.find_first_of(" :") != std::string::npos) {
+        return Status(
+            Code::kInvalidArgument,
+            fmt::format("--launcher=mpirun: cannot start {} for other hosts, since mpirun would cut that path "
+                        "at its blanks and colons; build at another",
+                        options.program));
+      }
+      Result<FileDescriptor> secret = lend(options.secret.substr(0, options.secret.find('\n')));
+      if (!secret.ok()) return secret.status();
+      lent = std::move(*secret);
+      environment = environment_of_agent(plan.remote_shell);
+      environment.emplace_back(kLentKeys, path_of(lent));
+    }
+    std::vector<std::string> command = mpirun_command(plan, options);
+    command.insert(command.begin(), {options.program, "--die-with-parent"});
+    Result<StartedChild> mpirun = start_child(command, environment, "mpirun", options.log_directory + "/mpirun.log");
+    if (mpirun.ok()) mpirun->lent = std::move(lent);
+    return mpirun;
+  }
 };
+
+// Daemons stay below their guards, and are all started from here, where the agent is.
+void add_remote_options(std::vector<std::string>& command, const std::string& program) {
+  command.insert(command.end(), {"--leave-session-attached", "--mca", "plm_rsh_agent", program + " --mpirun-agent",
+                                 "--mca", "plm_rsh_no_tree_spawn", "1"});
+}
+
+void add_process(std::vector<std::string>& command, const JobPlan& plan, const ProcessSpec& process,
+                 const LaunchOptions& options) {
+  command.insert(command.end(), {"-n", "1"});
+  if (has_remote_processes(plan))
+    command.insert(command.end(), {"--host", process.remote ? process.host : "localhost"});
+  for (const auto& [name, value] : process.environment) command.insert(command.end(), {"-x", name + "=" + value});
+  command.push_back(program_of(process, process.remote ? plan.remote_shell.program : options.program));
+  for (const std::string& argument : process.arguments) {
+    command.push_back(argument == "--keys-on-stdin" ? "--keys-lent" : argument);
+  }
+  command.push_back("--rendezvous=" + options.rendezvous);
+}
 
 }  // namespace
 
@@ -35,16 +92,13 @@ std::vector<std::string> mpirun_command(const JobPlan& plan, const LaunchOptions
   std::vector<std::string> command{"mpirun", "--oversubscribe",     "--bind-to", "none",
                                    "--mca",  "mpi_yield_when_idle", "1"};
   if (geteuid() == 0) command.push_back("--allow-run-as-root");
+  if (has_remote_processes(plan)) add_remote_options(command, options.program);
   bool first = true;
   for (const ProcessSpec& process : plan.processes) {
     if (process.role == Role::kEvaluator) continue;
     if (!first) command.push_back(":");
     first = false;
-    command.insert(command.end(), {"-n", "1"});
-    for (const auto& [name, value] : process.environment) command.insert(command.end(), {"-x", name + "=" + value});
-    command.push_back(program_of(process, options.program));
-    command.insert(command.end(), process.arguments.begin(), process.arguments.end());
-    command.push_back("--rendezvous=" + options.rendezvous);
+    add_process(command, plan, process, options);
   }
   return command;
 }

@@ -9,6 +9,7 @@
 
 #include "experiments/config/command_line.h"
 #include "experiments/process/guard.h"
+#include "experiments/process/mpirun_agent.h"
 #include "experiments/process/probe.h"
 #include "experiments/process/process_main.h"
 #include "experiments/report/summary_text.h"
@@ -94,6 +95,9 @@ ExitCode run_person(int argc, const char* const* argv) {
 int main(int argc, char** argv) {
   using namespace syncopate::experiments;
   if (is_guard_command_line(argc, argv)) return guard_main(argc, argv);
+  if (is_mpirun_agent_command_line(argc, argv)) return mpirun_agent_main(argc, argv);
+  if (is_die_with_parent_command_line(argc, argv)) return die_with_parent_main(argc, argv);
+  if (is_lend_keys_command_line(argc, argv)) return lend_keys_main(argc, argv);
   if (is_probe_command_line(argc, argv)) return probe_main(argc, argv);
   if (is_process_command_line(argc, argv)) return process_main(argc, argv, nullptr);
   return static_cast<int>(run_person(argc, argv));

@@ -81,6 +81,10 @@ JobPlan make_plan(const RunConfig& config, const std::string& run_id, const Clus
   for (const PlanHost& host : cluster.hosts) {
     for (int slot = 0; slot < host.slots && rank < config.workers; ++slot, ++rank) {
       plan.processes.push_back(process(Role::kWorker, rank, run_id, host));
+      if (config.collective == CollectiveKind::kMpi && spans_hosts(config) && !host.interface.empty()) {
+        // Open MPI would take every network that it finds.
+        plan.processes.back().environment.emplace_back("OMPI_MCA_btl_tcp_if_include", host.interface);
+      }
       if (config.device == DeviceKind::kCuda) put_on_gpu(plan.processes.back(), config, host, slot % host.gpus);
     }
   }

@@ -1,7 +1,6 @@
 #include "experiments/process/process_main.h"
 
 #include <fmt/format.h>
-#include <poll.h>
 #include <signal.h>
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
@@ -17,6 +16,7 @@
 #include "common/local_address.h"
 #include "experiments/config/toml.h"
 #include "experiments/exit_code.h"
+#include "experiments/process/lent_keys.h"
 #include "experiments/process/roles.h"
 
 namespace syncopate::experiments {
@@ -37,21 +37,10 @@ Status run_role(Role role, const RoleContext& context) {
   return Status(Code::kInternal, "unknown role");
 }
 
-// The line that the launcher has put on standard input.
-Result<RunKeys> read_keys(TimePoint deadline) {
-  std::string text;
-  for (char next = 0; next != '\n'; text += next) {
-    const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - SteadyClock().now());
-    pollfd item{.fd = STDIN_FILENO, .events = POLLIN, .revents = 0};
-    const int ready = poll(&item, 1, static_cast<int>(std::max<std::int64_t>(left.count(), 0)));
-    if (ready <= 0) return Status(Code::kDeadlineExceeded, "the run's keys have not come on standard input");
-    if (read(STDIN_FILENO, &next, 1) != 1) {
-      return Status(Code::kPeerLost,
-                    "standard input has ended before the run's keys came; a remote shell must pass it on");
-    }
-  }
-  text.pop_back();
-  return RunKeys::parse(text);
+// The line that the launcher has put on standard input, or lends.
+Result<RunKeys> read_keys(bool are_lent) {
+  const Result<std::string> line = are_lent ? lent_line() : line_on_stdin(SteadyClock().now() + kHelloTimeout);
+  return line.ok() ? RunKeys::parse(*line) : Result<RunKeys>(line.status());
 }
 
 // "10.0.0.7" of "tcp://10.0.0.7:4711".
@@ -82,7 +71,7 @@ Status run_process(const ControlOptions& options, const Accelerator* accelerator
   } else {
     // The text has the global batch size alone where that was held fixed: the worker's follows from it.
     const RunConfig config = resolve(*given, "");
-    (*control)->set_timeout(from_seconds(config.timeout_seconds));
+    (*control)->set_timeout(from_seconds(config.timeout_seconds), stall_warning_of(config));
     status = run_role(options.role, {.config = config,
                                      .run_id = options.run_id,
                                      .rank = options.rank,
@@ -123,6 +112,8 @@ int process_main(int argc, const char* const* argv, const Accelerator* accelerat
   app.add_option("--gpu", gpu);
   bool reads_keys = false;
   app.add_flag("--keys-on-stdin", reads_keys);
+  bool borrows_keys = false;
+  app.add_flag("--keys-lent", borrows_keys);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
@@ -137,8 +128,8 @@ int process_main(int argc, const char* const* argv, const Accelerator* accelerat
   spdlog::flush_on(spdlog::level::info);
 
   Status status;
-  if (reads_keys) {
-    Result<RunKeys> keys = read_keys(SteadyClock().now() + kHelloTimeout);
+  if (reads_keys || borrows_keys) {
+    Result<RunKeys> keys = read_keys(borrows_keys);
     status = keys.status();
     if (keys.ok()) options.keys = std::move(*keys);
   }

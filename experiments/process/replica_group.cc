@@ -82,6 +82,7 @@ Status ReplicaGroup::connect_allreduce(const RoleContext& context, const Clock& 
   if (averages_weights(config)) {
     allreduce::ModelAveragingOptions options{
         .optimizer = optimizer_of(config), .period = config.sync_every, .timeout = timeout_of(config)};
+    options.activity = &activity_;
     if (config.gossip) options.gossip_seed = config.seed;
     strategy_ = std::make_unique<allreduce::ModelAveragingStrategy>(*collective_, options, clock);
     return {};
@@ -89,7 +90,8 @@ Status ReplicaGroup::connect_allreduce(const RoleContext& context, const Clock& 
   allreduce::AllReduceOptions options{.optimizer = optimizer_of(config),
                                       .bucket_bytes = static_cast<std::size_t>(config.bucket_bytes),
                                       .overlap = config.overlap,
-                                      .timeout = timeout_of(config)};
+                                      .timeout = timeout_of(config),
+                                      .activity = &activity_};
   if (context.rank == 0) {
     options.on_search_end = [&control = context.control](const std::string& finding) {
       control.tell("bucket size", finding);
@@ -112,6 +114,12 @@ Status ReplicaGroup::connect_nccl(const RoleContext& context, Device& device, co
   strategy_ = std::make_unique<allreduce::DeviceAllReduceStrategy>(*device_collective_, device, context.control,
                                                                    options, clock);
   return {};
+}
+
+allreduce::CollectiveState ReplicaGroup::collective_state() const {
+  allreduce::CollectiveState state = activity_.state(SteadyClock().now());
+  if (collective_) state.waits_for = collective_->waiting_for();
+  return state;
 }
 
 void ReplicaGroup::interrupt() {

@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "allreduce/collective.h"
+#include "allreduce/collective_activity.h"
 #include "allreduce/device_collective.h"
 #include "common/device/device.h"
 #include "common/rendezvous.h"
@@ -24,6 +25,8 @@ class ReplicaGroup {
   SyncStrategy& strategy() { return *strategy_; }
   // Makes all waits end. Any thread.
   void interrupt();
+  // Which collective operation this worker is in. Any thread.
+  allreduce::CollectiveState collective_state() const;
   // What carries the gradients, as its library describes it, or as it was found out; empty where there is nothing to
   // say.
   std::string description() const { return device_collective_ ? device_collective_->description() : description_; }
@@ -34,6 +37,7 @@ class ReplicaGroup {
   Status connect_nccl(const RoleContext& context, Device& device, const Clock& clock);
 
   // In the order in which they stand on each other.
+  allreduce::CollectiveActivity activity_;
   std::unique_ptr<Transport> transport_;
   std::unique_ptr<allreduce::Collective> collective_;
   std::string description_;  // of collective_

@@ -93,6 +93,9 @@ Status run_worker(const RoleContext& context) {
     straggling.emplace(straggling_of(config, context.rank), clock,
                        [&](Duration duration) { return pause.wait(duration); });
   }
+  if (config.mode == Mode::kAllreduce) {
+    context.control.on_heartbeat([&] { return (*replicas)->collective_state(); });
+  }
   context.control.on_stop([&] {
     (*replicas)->interrupt();
     pause.interrupt();
@@ -144,6 +147,7 @@ Status run_worker(const RoleContext& context) {
   // By now the library has said what it took.
   if (const std::string collective = (*replicas)->description(); !collective.empty()) tell("collective", collective);
   context.control.on_stop(nullptr);
+  context.control.on_heartbeat(nullptr);
   // A device or a library that hangs may keep us in its destructor: the reason is said before.
   if (!status.ok() && status.code() != Code::kCancelled) context.control.failed(status);
   return status;

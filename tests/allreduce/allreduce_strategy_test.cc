@@ -174,9 +174,10 @@ TEST(AllReduceStrategy, ReportsASilentRankFromFinishStepOnceForAllBuckets) {
   auto group = connect_group("inproc", 2);
   const SteadyClock clock;
   run_ranks(2, [&](int rank) {
+    CollectiveActivity activity;
     const auto ring = make_schedule_collective(*group[static_cast<std::size_t>(rank)]);
-    const auto strategy =
-        make_allreduce_strategy(*ring, {.bucket_bytes = 64, .timeout = std::chrono::seconds(2)}, clock);
+    const auto strategy = make_allreduce_strategy(
+        *ring, {.bucket_bytes = 64, .timeout = std::chrono::seconds(2), .activity = &activity}, clock);
     ASSERT_TRUE(strategy->allocate(layout_of(40)).ok());
     const Result<std::vector<Range>> buckets = strategy->join();
     ASSERT_TRUE(buckets.ok()) << buckets.status().message();
@@ -187,6 +188,37 @@ TEST(AllReduceStrategy, ReportsASilentRankFromFinishStepOnceForAllBuckets) {
     EXPECT_EQ(status.code(), Code::kDeadlineExceeded);
     EXPECT_NE(status.message().find("step 7, bucket 0"), std::string::npos) << status.message();
     EXPECT_NE(status.message().find("rank 1"), std::string::npos) << status.message();
+    // It is still in the operation that has failed, the first behind those of join.
+    const CollectiveState state = activity.state(clock.now());
+    EXPECT_TRUE(state.under_way);
+    EXPECT_EQ(state.begun, 3);
+    EXPECT_EQ(state.last.step, 7);
+    EXPECT_EQ(state.last.bucket, 0u);
+    EXPECT_EQ(state.last.buckets, buckets->size());
+    EXPECT_EQ(state.last.bytes, static_cast<std::int64_t>(buckets->front().size() * sizeof(float)));
+    EXPECT_GE(state.age, std::chrono::seconds(2));
+  });
+}
+
+TEST(AllReduceStrategy, CountsItsOperationsForWhoWatches) {
+  auto group = connect_group("inproc", 2);
+  const SteadyClock clock;
+  run_ranks(2, [&](int rank) {
+    CollectiveActivity activity;
+    const auto ring = make_schedule_collective(*group[static_cast<std::size_t>(rank)]);
+    const auto strategy = make_allreduce_strategy(
+        *ring, {.bucket_bytes = 64, .timeout = std::chrono::seconds(60), .activity = &activity}, clock);
+    ASSERT_TRUE(strategy->allocate(layout_of(40)).ok());
+    const Result<std::vector<Range>> buckets = strategy->join();
+    ASSERT_TRUE(buckets.ok()) << buckets.status().message();
+    EXPECT_EQ(activity.state(clock.now()).begun, 2);
+    strategy->begin_step({.step = 0, .learning_rate = 0.5});
+    for (std::size_t bucket = 0; bucket < buckets->size(); ++bucket) strategy->gradient_ready(bucket);
+    ASSERT_TRUE(strategy->finish_step().ok());
+    EXPECT_EQ(activity.state(clock.now()).begun, 2 + static_cast<std::int64_t>(buckets->size()));
+    EXPECT_FALSE(activity.state(clock.now()).under_way);
+    EXPECT_TRUE(strategy->leave().ok());
+    EXPECT_EQ(activity.state(clock.now()).last.stage, CollectiveOperation::Stage::kLeaving);
   });
 }
 

@@ -27,6 +27,7 @@ void must(const std::string& command) {
 std::string NetworkHosts::why_not() {
   if (geteuid() != 0) return "only root may make network namespaces";
   if (!shell("ip -V")) return "there is no iproute2";
+  if (!shell("unshare --uts hostname host")) return "a host cannot be given a name of its own here";
   const std::string probe = fmt::format("syncopate-{}-probe", getpid());
   const bool made = shell("ip netns add " + probe) && shell(fmt::format("ip -n {} link add one type bridge", probe)) &&
                     shell(fmt::format("ip -n {0} link add two type veth peer name three", probe));
@@ -54,7 +55,9 @@ NetworkHosts::NetworkHosts() {
   std::ofstream script(folder_.path() / "shell");
   script << "#!/bin/sh\ncase $1 in\n";
   for (const char* name : kNames) {
-    script << address_of(name) << ") exec ip netns exec " << namespace_of(name) << " sh -c \"$2\" ;;\n";
+    // A name of its own: Open MPI's daemons of one name would share a folder.
+    script << address_of(name) << ") exec ip netns exec " << namespace_of(name) << " unshare --uts sh -c 'hostname "
+           << name << " && exec sh -c \"$0\"' \"$2\" ;;\n";
   }
   script << "esac\necho \"no route to $1\" >&2\nexit 255\n";
   script.close();

@@ -1,5 +1,6 @@
 // NetworkHosts: three hosts on this machine, for tests of runs on several: network namespaces of the test's own, joined
-// by a bridge as by a switch. They share everything but the network.
+// by a bridge as by a switch. They share everything but the network
+// and the name.
 //
 //   home    10.77.0.1   where run_experiment runs
 //   a       10.77.0.2

@@ -80,6 +80,7 @@ class Program {
   nlohmann::json summary() const;
   // Of all tensors, in the file's order; empty if there is no such file.
   std::vector<float> weights() const;
+  std::string errors() const { return text_of(folder_.path() / "err.txt"); }
   std::string steps_csv() const { return text_of(output_ / "steps.csv"); }
 
  private:

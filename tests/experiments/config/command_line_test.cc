@@ -141,6 +141,26 @@ TEST(Hosts, HaveSocketsBetweenThemForAllreduceUnlessAnotherWireIsAskedFor) {
   EXPECT_EQ(transport_of({"--transport=tcp"}), TransportKind::kTcp);
 }
 
+TEST(StallWarning, IsFiveSecondsOrAQuarterOfAShortTimeout) {
+  const auto of = [](const std::vector<const char*>& words) {
+    const Result<CommandLine> line = parse(words);
+    return line.ok() ? resolve(line->config, "").stall_warning_seconds : -2;
+  };
+  EXPECT_EQ(of({"--mode=allreduce"}), 5);
+  EXPECT_EQ(of({"--mode=allreduce", "--timeout=6"}), 1.5);
+  EXPECT_EQ(of({"--mode=allreduce", "--stall-warning=0"}), 0);
+  EXPECT_EQ(of({"--mode=allreduce", "--stall-warning=29.5"}), 29.5);
+}
+
+TEST(StallWarning, IsRefusedWhereItWouldHaveNoEffect) {
+  EXPECT_EQ(refusal({"--mode=allreduce", "--timeout=8", "--stall-warning=8"}),
+            "--stall-warning=8: must be less than --timeout=8, which ends the run");
+  EXPECT_THAT(refusal({"--mode=ps", "--stall-warning=3"}), HasSubstr("has an effect only with --mode=allreduce"));
+  EXPECT_THAT(refusal({"--mode=allreduce", "--device=cuda", "--collective=nccl", "--stall-warning=3"}),
+              HasSubstr("has an effect only with"));
+  EXPECT_EQ(refusal({"--mode=allreduce", "--stall-warning=-1"}), "--stall-warning=-1: stall warning must be 0 to 3600");
+}
+
 TEST(Hosts, ThatAreThisOneAloneLeaveEverythingAsItIs) {
   const Result<CommandLine> line = parse({"--mode=ps", "--hosts=localhost:3"});
   ASSERT_TRUE(line.ok()) << line.status().message();

@@ -146,6 +146,38 @@ TEST(HeartbeatInterval, IsATenthOfTheTimeoutButNeverMoreThanASecond) {
   EXPECT_EQ(heartbeat_interval(3600s), 1s);
 }
 
+TEST(HeartbeatInterval, IsAlsoAFifthOfTheStallWarning) {
+  EXPECT_EQ(heartbeat_interval(30s, 5s), 1s);
+  EXPECT_EQ(heartbeat_interval(30s, 2s), 400ms);
+  EXPECT_EQ(heartbeat_interval(1s, 2s), 100ms);
+  EXPECT_EQ(heartbeat_interval(30s, 0s), 1s) << "no warning";
+}
+
+TEST_F(Control, SaysInItsHeartbeatsWhichCollectiveOperationTheProcessIsIn) {
+  allreduce::CollectiveActivity collectives;
+  const TimePoint begun = SteadyClock().now();
+  collectives.begin({.name = "broadcast", .stage = allreduce::CollectiveOperation::Stage::kJoining}, begun);
+  collectives.end();
+  collectives.begin({.name = "all_reduce", .bytes = 1050000, .step = 17, .bucket = 3, .buckets = 9}, begun);
+  client_->on_heartbeat([&] {
+    allreduce::CollectiveState state = collectives.state(begun + 1500ms);
+    state.waits_for = 2;
+    return state;
+  });
+  std::optional<Received> beat;
+  do {  // those of before may still be under way
+    beat = coordinator_.next(ToCoordinator::kHeartbeat);
+  } while (beat && !beat->message.heartbeat().has_collective());
+  ASSERT_TRUE(beat);
+  const CollectiveReport report = from_wire(beat->message.heartbeat().collective());
+  EXPECT_EQ(report.begun, 2);
+  EXPECT_EQ(report.what, "step 17, bucket 3 of 9 (all_reduce, 1.05 MB)");
+  EXPECT_TRUE(report.under_way);
+  EXPECT_EQ(report.age, 1500ms);
+  EXPECT_EQ(report.waits_for, 2);
+  client_->on_heartbeat(nullptr);
+}
+
 // Records leave every 200 ms. With a timeout of 1 s heartbeats are due more often, the very first one included: none
 // may wait for what the default timeout had set.
 TEST_F(Control, BeatsAtOnceAsOftenAsANewTimeoutAsksFor) {

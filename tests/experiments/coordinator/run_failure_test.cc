@@ -297,6 +297,51 @@ TEST(RunMonitor, NamesACarrierThatWasKilledRatherThanWhatDiedWithIt) {
   EXPECT_THAT(run.line(), StartsWith("mpirun was killed by signal 9"));
 }
 
+// Two workers under mpirun, the first on another host.
+class SpreadRun : public WatchedRun {
+ public:
+  SpreadRun() : WatchedRun(plan()) { everybody_says_hello(); }
+
+ private:
+  static JobPlan plan() {
+    RunConfig config;
+    config.mode = Mode::kAllreduce;
+    config.workers = 2;
+    return make_plan(config, "run-7",
+                     {.coordinator = "box", .hosts = {{.name = "node1", .slots = 1, .remote = true}, {.name = "box"}}});
+  }
+};
+
+TEST(RunMonitor, TakesTheCarriersWordOnAWorkerOfAnotherHostForWhichItHasEndedThoseHere) {
+  SpreadRun run;
+  run.end(run.worker(1), {});
+  run.pass(4s);
+  EXPECT_EQ(run.verdict(), std::nullopt);
+  run.carrier_ends({.exit_code = 137, .signal = {}});
+  run.pass(1500ms);
+  EXPECT_EQ(run.verdict(), ExitCode::kProcessLost);
+  EXPECT_THAT(run.line(), StartsWith("mpirun ended with exit code 137: its last line"));
+}
+
+TEST(RunMonitor, NamesACarriedWorkerThatIsGoneWhereItsCarrierSaysNothingOfAnother) {
+  SpreadRun run;
+  run.end(run.worker(1), {});
+  run.pass(6s);
+  EXPECT_THAT(run.line(), StartsWith("worker 1 "));
+}
+
+TEST(RunMonitor, KnowsThatWorkersOfOtherHostsHaveEndedWhenTheirCarrierHas) {
+  SpreadRun run;
+  run.finish(run.worker(0));
+  run.finish(run.worker(1));
+  run.end(run.worker(1), {});
+  run.end(run.evaluator(), kGoodEnd);
+  EXPECT_FALSE(run.monitor().over());
+  run.carrier_ends(kGoodEnd);
+  EXPECT_TRUE(run.monitor().over());
+  EXPECT_EQ(run.verdict(), std::nullopt);
+}
+
 TEST(RunMonitor, TellsALostRemoteShellFromALostProcess) {
   AllreduceRun run;
   run.end(run.worker(1), {.exit_code = 255, .signal = {}, .of_remote_shell = true});

@@ -44,7 +44,7 @@ class WatchedRun {
   }
   void heartbeats_of_all_but(std::optional<std::size_t> silent) {
     for (std::size_t i = 0; i < plan_.processes.size(); ++i) {
-      if (i != silent && monitor_.still_there(i)) monitor_.on_heartbeat(i, "training", 7, now());
+      if (i != silent && monitor_.still_there(i)) monitor_.on_heartbeat(i, "training", 7, {}, now());
     }
   }
   void ready(std::size_t process) { monitor_.on_ready_to_train(process, now()); }
@@ -64,6 +64,9 @@ class WatchedRun {
       monitor_.on_tick(now());
     }
   }
+
+  // Time passes in which nothing is heard and nothing judged.
+  void let_pass(Duration time) { clock_.advance(time); }
 
   std::vector<std::string> actions() {
     std::vector<std::string> texts;

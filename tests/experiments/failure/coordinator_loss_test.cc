@@ -47,14 +47,16 @@ TEST_P(EndOfTheProgram, ByKillLeavesNothingBehind) {
   EXPECT_THAT(program.steps_csv(), testing::StartsWith(recorded));
 }
 
-// Under the local launcher the kernel sees to it at once: nobody waits for the timeout.
-TEST(EndOfTheProgramAlone, ByKillEndsItsChildrenLongBeforeTheirTimeout) {
+// The kernel sees to it at once: nobody waits for the timeout.
+TEST(EndOfTheProgramAlone, ByKillEndsItsProcessesLongBeforeTheirTimeout) {
   constexpr int kHour = 3600;
-  Program program(training({"--mode=ps", "--workers=2", "--servers=1"}, kWithoutEnd, kHour));
-  ASSERT_TRUE(program.wait_until_training(2));
-  program.signal(SIGKILL);
-  EXPECT_EQ(program.wait().exit_code, 128 + SIGKILL);
-  EXPECT_TRUE(program.all_gone_within(kDeadline));
+  for (const char* launcher : {"--launcher=local", "--launcher=mpirun"}) {
+    Program program(training({"--mode=ps", "--workers=2", "--servers=1", launcher}, kWithoutEnd, kHour));
+    ASSERT_TRUE(program.wait_until_training(2));
+    program.signal(SIGKILL);
+    EXPECT_EQ(program.wait().exit_code, 128 + SIGKILL);
+    EXPECT_TRUE(program.all_gone_within(kDeadline)) << launcher;
+  }
 }
 
 }  // namespace

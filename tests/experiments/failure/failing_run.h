@@ -52,12 +52,13 @@ inline std::string naming(const std::string& name, pid_t pid) {
 }
 
 // The run ends in time with `code` and with one verdict line, which begins with `verdict` (a regular expression) and
-// stands in the summary, too. What was recorded is kept, and nothing of the run is left.
+// stands in the summary, too; warnings of a stall may come before. What was recorded is kept, and nothing of the run is
+// left.
 inline void expect_verdict(Program& program, ExitCode code, const std::string& verdict) {
   const ProgramEnd end = program.wait(kDeadline);
   EXPECT_EQ(end.exit_code, static_cast<int>(code)) << end.out << end.err;
   EXPECT_THAT(program.processes(), testing::IsEmpty());
-  EXPECT_THAT(end.err, testing::MatchesRegex("run_experiment: " + verdict + "[^\n]*\n"));
+  EXPECT_THAT(end.err, testing::MatchesRegex("(stalled for [^\n]*\n)*run_experiment: " + verdict + "[^\n]*\n"));
   EXPECT_THAT(program.summary().value("outcome", ""), testing::MatchesRegex(verdict + ".*"));
   EXPECT_GT(program.summary().value("total_steps", 0), 0);
 }

@@ -134,10 +134,8 @@ std::size_t longest_word(const std::string& text) {
   return longest;
 }
 
-TEST_F(SeveralHosts, KeepTheirKeysOffCommandLinesEnvironmentsAndFiles) {
+void expect_hidden_keys(const Program& program) {
   constexpr std::size_t kFourKeys = 160;
-  Program& program = train("a:1,b:1", {"--mode=allreduce"}, 2);
-  ASSERT_TRUE(trains_);
   for (const auto& process : program.processes()) {
     for (const std::string& argument : process.arguments) EXPECT_LT(longest_word(argument), kFourKeys) << argument;
     const std::string environment = testing_support::text_of(fmt::format("/proc/{}/environ", process.pid));
@@ -148,6 +146,12 @@ TEST_F(SeveralHosts, KeepTheirKeysOffCommandLinesEnvironmentsAndFiles) {
     if (!file.is_regular_file()) continue;
     EXPECT_LT(longest_word(testing_support::text_of(file)), kFourKeys) << file;
   }
+}
+
+TEST_F(SeveralHosts, KeepTheirKeysOffCommandLinesEnvironmentsAndFiles) {
+  Program& program = train("a:1,b:1", {"--mode=allreduce"}, 2);
+  ASSERT_TRUE(trains_);
+  expect_hidden_keys(program);
 }
 
 TEST_F(SeveralHosts, NameAKilledWorkerAndItsHost) {
@@ -209,6 +213,81 @@ TEST_F(SeveralHosts, AreLeftCleanWhenTheProgramIsKilled) {
 
 TEST_F(SeveralHosts, EndInOrderAtCtrlC) {
   Program& program = train("a:1,b:1", {"--mode=allreduce"}, 2);
+  ASSERT_TRUE(trains_);
+  program.signal(SIGINT);
+  expect_verdict(program, ExitCode::kInterrupted, "interrupted at step [0-9]+; what was recorded is kept");
+}
+
+class SeveralHostsUnderMpirun : public SeveralHosts {
+ protected:
+  void SetUp() override {
+    if (testing_support::kSanitized) GTEST_SKIP() << testing_support::kWhyNoMpi;
+    SeveralHosts::SetUp();
+  }
+};
+
+const Flags kMpi{"--mode=allreduce", "--collective=mpi", "--launcher=mpirun"};
+
+TEST_F(SeveralHostsUnderMpirun, TrainTheSameWeightsAsOneWithEachRankWhereThePlanSays) {
+  Program alone(small({"--mode=allreduce", "--collective=mpi", "--launcher=mpirun", "--workers=3"}));
+  ASSERT_EQ(alone.wait().exit_code, 0);
+  Program& spread = start("b:1,localhost:1,a:1", small(kMpi));
+  const ProgramEnd end = spread.wait();
+  ASSERT_EQ(end.exit_code, 0) << end.err << testing_support::text_of(spread.output() / "logs/mpirun.log");
+  EXPECT_THAT(end.err, IsEmpty());
+  EXPECT_THAT(spread.weights(), Not(IsEmpty()));
+  EXPECT_TRUE(alone.weights() == spread.weights());
+  const nlohmann::json environment =
+      nlohmann::json::parse(testing_support::text_of(spread.output() / "environment.json"));
+  EXPECT_EQ(environment["hosts"][0]["name"], kB);
+  EXPECT_TRUE(spread.summary()["clock_uncertainty_us"].contains("worker 0"));
+  EXPECT_FALSE(spread.summary()["clock_uncertainty_us"].contains("worker 1")) << "it is on the coordinator's host";
+  EXPECT_TRUE(spread.summary()["clock_uncertainty_us"].contains("worker 2"));
+}
+
+TEST_F(SeveralHostsUnderMpirun, RunServersToo) {
+  Program& program = start("a:1,b:1", small({"--mode=ps", "--servers=2", "--launcher=mpirun"}));
+  const ProgramEnd end = program.wait();
+  EXPECT_EQ(end.exit_code, 0) << end.err << testing_support::text_of(program.output() / "logs/mpirun.log");
+}
+
+TEST_F(SeveralHostsUnderMpirun, KeepTheirKeysHidden) {
+  Program& program = train("a:1,b:1", kMpi, 2);
+  ASSERT_TRUE(trains_);
+  expect_hidden_keys(program);
+}
+
+TEST_F(SeveralHostsUnderMpirun, NameAKilledWorkerAndItsHostByMpirunsWord) {
+  // So that its silence does not come before mpirun's word.
+  Program& program = start("a:1,localhost:1", training(kMpi, kWithoutEnd, 4 * kTimeoutSeconds));
+  ASSERT_TRUE(program.wait_until_training(2));
+  kill(program.process("worker", 0), SIGKILL);
+  expect_verdict(program, ExitCode::kProcessLost,
+                 "mpirun ended with exit code 137: mpirun noticed that process rank 0 .* on node " + kA +
+                     " exited on signal 9 \\(Killed\\)");
+}
+
+TEST_F(SeveralHostsUnderMpirun, EndAndNameAWorkerThatIsStopped) {
+  Program& program = train("a:1,b:1", kMpi, 2);
+  ASSERT_TRUE(trains_);
+  const pid_t victim = program.process("worker", 1);
+  kill(victim, SIGSTOP);
+  expect_verdict(program, ExitCode::kTimeout, naming_remote("worker 1", kB, victim) + "has stopped answering; stalled");
+}
+
+TEST_F(SeveralHostsUnderMpirun, AreLeftCleanWhenTheProgramIsKilled) {
+  constexpr int kHour = 3600;
+  Flags flags = training(kMpi, kWithoutEnd, kHour);
+  Program& program = start("a:1,b:1", flags);
+  ASSERT_TRUE(program.wait_until_training(2));
+  kill(program.process("worker", 1), SIGSTOP);  // it cannot end itself
+  program.signal(SIGKILL);
+  EXPECT_EQ(program.wait().exit_code, 128 + SIGKILL);
+  EXPECT_TRUE(program.all_gone_within(kDeadline));
+}
+
+TEST_F(SeveralHostsUnderMpirun, EndInOrderAtCtrlC) {
+  Program& program = train("a:1,b:1", kMpi, 2);
   ASSERT_TRUE(trains_);
   program.signal(SIGINT);
   expect_verdict(program, ExitCode::kInterrupted, "interrupted at step [0-9]+; what was recorded is kept");

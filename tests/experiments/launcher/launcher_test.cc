@@ -209,6 +209,46 @@ TEST(MpirunCommand, GivesEveryProcessButTheEvaluatorItsOwnRoleAndRank) {
                                 "--run=run-7", "--rendezvous=tcp://here"}));
 }
 
+TEST(MpirunCommand, PutsEachProcessOnItsHostAndTheAgentInThePlaceOfSsh) {
+  RunConfig config;
+  config.mode = Mode::kAllreduce;
+  config.workers = 2;
+  const JobPlan plan = make_plan(config, "run-7",
+                                 {.coordinator = "box",
+                                  .hosts = {{.name = "node1", .slots = 1, .remote = true}, {.name = "box", .slots = 1}},
+                                  .remote_shell = {.words = {"ssh"}, .program = "/there/syncopate", .directory = "/"}});
+  const std::vector<std::string> command = mpirun_command(plan, {"/bin/syncopate", "tcp://here", "/logs"});
+  const auto agent = std::ranges::find(command, "plm_rsh_agent");
+  ASSERT_NE(agent, command.end());
+  EXPECT_EQ(*(agent + 1), "/bin/syncopate --mpirun-agent");
+  const auto processes = std::ranges::find(command, "-n");
+  EXPECT_THAT(std::vector<std::string>(processes, command.end()), ElementsAreArray({"-n",
+                                                                                    "1",
+                                                                                    "--host",
+                                                                                    "node1",
+                                                                                    "-x",
+                                                                                    "OMP_NUM_THREADS=1",
+                                                                                    "/there/syncopate",
+                                                                                    "--role=worker",
+                                                                                    "--rank=0",
+                                                                                    "--run=run-7",
+                                                                                    "--keys-lent",
+                                                                                    "--rendezvous=tcp://here",
+                                                                                    ":",  //
+                                                                                    "-n",
+                                                                                    "1",
+                                                                                    "--host",
+                                                                                    "localhost",
+                                                                                    "-x",
+                                                                                    "OMP_NUM_THREADS=1",
+                                                                                    "/bin/syncopate",
+                                                                                    "--role=worker",
+                                                                                    "--rank=1",
+                                                                                    "--run=run-7",
+                                                                                    "--keys-lent",
+                                                                                    "--rendezvous=tcp://here"}));
+}
+
 TEST(MpirunCommand, AllowsRootWhereNobodyElseIs) {
   const std::vector<std::string> command = mpirun_command(two_workers(), {"/bin/syncopate", "tcp://here", "/logs"});
   EXPECT_EQ(std::find(command.begin(), command.end(), "--allow-run-as-root") != command.end(), geteuid() == 0);

@@ -1,0 +1,72 @@
+// CollectiveActivity: which collective operation a rank is in, and since when, for its heartbeats.
+#pragma once
+
+#include <cstdint>
+#include <mutex>
+
+#include "common/clock.h"
+#include "common/status.h"
+
+namespace syncopate::allreduce {
+
+struct CollectiveOperation {
+  enum class Stage { kJoining, kTraining, kLeaving };
+
+  const char* name = "";  // "all_reduce"; a string literal
+  Stage stage = Stage::kTraining;
+  std::int64_t bytes = 0;  // of its buffer
+  // While training:
+  std::int64_t step = 0;
+  std::size_t bucket = 0;  // from 0
+  std::size_t buckets = 0;
+};
+
+struct CollectiveState {
+  // Operations so far, with the last. All ranks carry out the same ones: an equal number is the same operation.
+  std::int64_t begun = 0;
+  CollectiveOperation last;
+  bool under_way = false;  // the last one
+  Duration age{};          // since it began
+  int waits_for = -1;      // the rank that it waits for; -1: none, or it cannot be told
+};
+
+// Written by whichever thread carries out operations, read by the one that sends heartbeats.
+class CollectiveActivity {
+ public:
+  void begin(const CollectiveOperation& operation, TimePoint now) {
+    const std::lock_guard lock(mutex_);
+    ++state_.begun;
+    state_.last = operation;
+    state_.under_way = true;
+    began_ = now;
+  }
+  // One that has failed has not ended: it is what the rank was in.
+  void end() {
+    const std::lock_guard lock(mutex_);
+    state_.under_way = false;
+  }
+  CollectiveState state(TimePoint now) const {
+    const std::lock_guard lock(mutex_);
+    CollectiveState state = state_;
+    state.age = now - began_;
+    return state;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  CollectiveState state_;
+  TimePoint began_{};
+};
+
+// Carries out `work`, which is `operation`, and says so to `activity`, if there is one.
+template <typename Work>
+Status watched(CollectiveActivity* activity, const Clock& clock, const CollectiveOperation& operation,
+               const Work& work) {
+  if (activity == nullptr) return work();
+  activity->begin(operation, clock.now());
+  const Status status = work();
+  if (status.ok()) activity->end();
+  return status;
+}
+
+}  // namespace syncopate::allreduce
