@@ -184,7 +184,7 @@ class Meeting {
 
 Result<SocketLinks> connect_sockets(const TransportOptions& options, std::uint64_t run, Rendezvous& rendezvous,
                                     TimePoint deadline) {
-  if (options.keys && sodium_init() < 0) return Status(Code::kInternal, "libsodium cannot be used on this machine");
+  if (sodium_init() < 0) return Status(Code::kInternal, "libsodium cannot be used on this machine");
   sockaddr_in own;
   Result<FileDescriptor> listener = listen_at(options.host, own);
   if (!listener.ok()) return listener.status();
