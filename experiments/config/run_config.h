@@ -90,7 +90,7 @@ struct RunConfig {
   // Allreduce
   CollectiveKind collective = CollectiveKind::kAuto;
   std::int64_t bucket_bytes = 1024 * 1024;  // 0: auto, searched for in the first steps
-  std::int64_t segment_bytes = 256 * 1024;
+  std::int64_t segment_bytes = 512 * 1024;
   bool overlap = true;
   std::int64_t sync_every = 1;  // steps; 1: gradients are summed in each
   bool gossip = false;

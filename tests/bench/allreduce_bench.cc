@@ -59,7 +59,7 @@ struct Options {
                                       "auto/sockets", "ring/sockets", "ompi/tcp", "gloo/tcp"};
   int rounds = 5;
   double seconds = 0.1;
-  std::size_t segment_bytes = 256 * 1024;  // of schedules, as runs take; 0: uncut
+  std::size_t segment_bytes = 512 * 1024;  // of schedules, as runs take; 0: uncut
   bool fresh = false;
   std::string json;  // a file; empty: none
 };
