@@ -7,8 +7,8 @@
 #include <thread>
 
 #include "common/random.h"
-#include "common/transport/inproc_transport.h"
 #include "tests/support/cluster.h"
+#include "tests/support/direct_group.h"
 #include "tests/support/forked_ranks.h"
 
 namespace syncopate::allreduce {
@@ -28,13 +28,7 @@ TransportOptions member(int rank, int size) {
 
 // Runs body(collective) on every rank, each a thread.
 void with_direct(int size, const std::function<void(Collective&)>& body) {
-  InProcRendezvous rendezvous;
-  std::vector<std::unique_ptr<Collective>> group(static_cast<std::size_t>(size));
-  run_ranks(size, [&](int rank) {
-    Result<std::unique_ptr<Collective>> direct = make_direct_collective(member(rank, size), rendezvous, soon());
-    ASSERT_TRUE(direct.ok()) << direct.status().message();
-    group[static_cast<std::size_t>(rank)] = std::move(*direct);
-  });
+  const std::vector<std::unique_ptr<Collective>> group = testing_support::connect_direct(size);
   run_ranks(size, [&](int rank) { body(*group[static_cast<std::size_t>(rank)]); });
 }
 

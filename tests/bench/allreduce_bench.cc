@@ -9,6 +9,8 @@
 //
 // SCHEDULE/WIRE    ours: direct/shm, ring/shm, ring/sockets, halving-doubling/sockets, ring/tcp, ...
 // auto/sockets     the schedule that is chosen by size from the wire's speed, measured anew
+// predicted-SCHEDULE/WIRE   what the cost model says, from a measurement of the wire's speed in the same processes;
+//                  messages uncut, as with --segment-bytes=0
 // mpi/shm          our collective over Open MPI: non-blocking, with a deadline
 // ompi/shm, ompi/tcp   Open MPI's MPI_Allreduce with its defaults; /tcp by --mca btl tcp,self
 // ompi-tuned/shm   Open MPI's best on shared memory: the faster, size by size, of its default algorithm and its
@@ -49,6 +51,9 @@ using syncopate::Result;
 using syncopate::Status;
 using syncopate::TimePoint;
 using syncopate::allreduce::Collective;
+using syncopate::allreduce::ScheduleKind;
+
+constexpr std::string_view kPredicted = "predicted-";
 
 using Seconds = std::vector<double>;  // of one operation, by size
 
@@ -124,6 +129,14 @@ Seconds measure(Collective& collective, const Options& options) {
   return means;
 }
 
+Seconds predict(ScheduleKind kind, int size, const syncopate::allreduce::LinkModel& link, const Options& options) {
+  Seconds seconds;
+  for (const std::size_t bytes : options.sizes) {
+    seconds.push_back(syncopate::allreduce::predicted_seconds(kind, size, bytes, link));
+  }
+  return seconds;
+}
+
 Seconds measure_ours(const std::string& schedule, const std::string& wire, int size, const Options& options) {
   return syncopate::testing_support::run_forked_ranks(size, [&](int rank, Rendezvous& rendezvous) {
     const syncopate::TransportOptions endpoint{
@@ -137,16 +150,18 @@ Seconds measure_ours(const std::string& schedule, const std::string& wire, int s
     exit_unless_ok(kind.status());
     auto transport = syncopate::make_transport(*kind, endpoint, rendezvous, soon());
     exit_unless_ok(transport.status());
-    const auto algorithm = syncopate::allreduce::parse_schedule_kind(schedule == "auto" ? "ring" : schedule);
-    exit_unless_ok(algorithm.status());
+    const bool is_predicted = schedule.starts_with(kPredicted);
+    const std::string name = is_predicted ? schedule.substr(kPredicted.size()) : schedule;
+    const auto kind_of_name = syncopate::allreduce::parse_schedule_kind(name == "auto" ? "ring" : name);
+    exit_unless_ok(kind_of_name.status());
     const auto collective = syncopate::allreduce::make_schedule_collective(
-        **transport, {.kind = *algorithm, .segment_bytes = options.segment_bytes});
-    if (schedule == "auto") {
-      const auto link =
-          syncopate::allreduce::agree_on_link(*collective, std::nullopt, syncopate::SteadyClock(), soon());
-      exit_unless_ok(link.status());
-      collective->choose_by(*link);
-    }
+        **transport,
+        {.kind = is_predicted ? ScheduleKind::kRing : *kind_of_name, .segment_bytes = options.segment_bytes});
+    if (!is_predicted && name != "auto") return measure(*collective, options);
+    const auto link = syncopate::allreduce::agree_on_link(*collective, std::nullopt, syncopate::SteadyClock(), soon());
+    exit_unless_ok(link.status());
+    if (is_predicted) return predict(*kind_of_name, size, *link, options);
+    collective->choose_by(*link);
     return measure(*collective, options);
   })[0];
 }
@@ -242,7 +257,9 @@ struct Contender {
         name(given.substr(0, given.find('/'))),
         wire(given.substr(std::min(given.size(), name.size() + 1))) {}
 
-  bool is_peer() const { return name.starts_with("ompi") || name == "gloo" || name == "limit"; }
+  bool is_peer() const {
+    return name.starts_with("ompi") || name.starts_with(kPredicted) || name == "gloo" || name == "limit";
+  }
   // Everything but shared memory goes over loopback's tcp.
   bool beside(const Contender& other) const { return (wire == "shm") == (other.wire == "shm"); }
 

@@ -10,6 +10,7 @@
 #include "ps/ps_strategy.h"
 #include "ps/shard_server.h"
 #include "tests/support/cluster.h"
+#include "tests/support/direct_group.h"
 #include "worker/data/batch_loader.h"
 #include "worker/local_strategy.h"
 #include "worker/trainer.h"
@@ -100,14 +101,23 @@ std::vector<float> train_local(const TrainingJob& job) {
 
 std::vector<float> train_allreduce(const TrainingJob& job) {
   const SteadyClock clock;
-  const std::vector<std::unique_ptr<Transport>> endpoints = connect_group(job.wire, job.workers);
-  std::vector<std::vector<float>> weights(endpoints.size());
+  const bool in_memory = job.schedule == allreduce::ScheduleKind::kDirect && job.wire == "shm";
+  std::vector<std::unique_ptr<Transport>> endpoints;
+  std::vector<std::unique_ptr<allreduce::Collective>> collectives;
+  if (in_memory) {
+    collectives = connect_direct(job.workers);
+  } else {
+    endpoints = connect_group(job.wire, job.workers);
+    for (const auto& endpoint : endpoints) {
+      collectives.push_back(allreduce::make_schedule_collective(*endpoint, {.kind = job.schedule}));
+    }
+  }
+  std::vector<std::vector<float>> weights(collectives.size());
   run_ranks(job.workers, [&](int rank) {
     const auto at = static_cast<std::size_t>(rank);
-    const auto ring = allreduce::make_schedule_collective(*endpoints[at]);
     const auto strategy = allreduce::make_allreduce_strategy(
-        *ring, {.optimizer = job.optimizer, .bucket_bytes = kBucketBytes, .overlap = job.overlap, .timeout = kTimeout},
-        clock);
+        *collectives[at],
+        {.optimizer = job.optimizer, .bucket_bytes = kBucketBytes, .overlap = job.overlap, .timeout = kTimeout}, clock);
     weights[at] = train_worker(job, rank, *strategy);
   });
   return first_of_equals(weights, job.workers);

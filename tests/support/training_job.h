@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "allreduce/schedule.h"
 #include "common/optimizer.h"
 #include "worker/data/dataset.h"
 
@@ -20,7 +21,9 @@ struct TrainingJob {
   int workers = 1;
   int batch_size = 8;  // of one worker
   std::string wire = "shm";
-  bool overlap = true;  // allreduce only
+  // Allreduce only:
+  allreduce::ScheduleKind schedule = allreduce::ScheduleKind::kRing;  // kDirect over shm: the direct collective
+  bool overlap = true;
 };
 
 // The final weights of worker 0; the others' are expected to be the same, bit by bit.
@@ -30,7 +33,7 @@ std::vector<float> train_ps_sync(const TrainingJob& job, int servers);
 
 // In which order the workers' gradients are summed, which is all in which synchronous modes may differ.
 enum class SumOrder {
-  kByRank,      // rank 0 + rank 1 + ...: ps
+  kByRank,      // rank 0 + rank 1 + ...: ps, and the direct allreduce
   kAroundRing,  // in each bucket, chunk c of as many as there are workers: rank c + rank c+1 + ... + rank c-1
 };
 

@@ -108,6 +108,13 @@ TEST_P(Equality, WithWorkersInTurnsIsExactAtTheUsualRate) {
   for (int servers = 1; servers <= 3; ++servers) {
     EXPECT_TRUE(train_ps_sync(job, servers) == by_rank) << servers << " servers";
   }
+  // So the direct allreduce and synchronous parameter servers come to the very same weights.
+  for (const char* wire : {"shm", "inproc"}) {
+    TrainingJob direct = job;
+    direct.schedule = allreduce::ScheduleKind::kDirect;
+    direct.wire = wire;
+    EXPECT_TRUE(train_allreduce(direct) == by_rank) << "direct over " << wire;
+  }
   const std::vector<float> around_ring = train_in_turns(job, SumOrder::kAroundRing);
   EXPECT_TRUE(train_allreduce(job) == around_ring);
   TrainingJob without_overlap = job;

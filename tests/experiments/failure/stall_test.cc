@@ -12,6 +12,7 @@ using testing_support::lines_of;
 struct Wire {
   const char* name;
   Flags mode;
+  int steps;  // of a run that lasts for some seconds
 };
 
 void PrintTo(const Wire& wire, std::ostream* out) { *out << wire.name; }
@@ -37,15 +38,16 @@ class StalledWorkers : public testing::TestWithParam<Wire> {
   }
 };
 
-INSTANTIATE_TEST_SUITE_P(Over, StalledWorkers,
-                         testing::Values(Wire{"TheRing", {"--mode=allreduce"}},
-                                         Wire{"OpenMpi",
-                                              {"--mode=allreduce", "--launcher=mpirun", "--collective=mpi"}}),
-                         [](const auto& wire) { return wire.param.name; });
+INSTANTIATE_TEST_SUITE_P(
+    Over, StalledWorkers,
+    testing::Values(Wire{"Direct", {"--mode=allreduce"}, 15000},
+                    Wire{"TheRing", {"--mode=allreduce", "--collective=ring"}, 8000},
+                    Wire{"OpenMpi", {"--mode=allreduce", "--launcher=mpirun", "--collective=mpi"}, 6000}),
+    [](const auto& wire) { return wire.param.name; });
 
 // Another run of the same job that nobody has disturbed ends with the same weights.
 TEST_P(StalledWorkers, AreNamedAndWhenOneGoesOnTheRunDoesToo) {
-  const std::string amount = testing_support::kSanitized ? "--steps=1000" : "--steps=6000";
+  const std::string amount = fmt::format("--steps={}", GetParam().steps / (testing_support::kSanitized ? 6 : 1));
   Program program(flags(amount));
   const pid_t victim = program.process("worker", 1);
   ASSERT_TRUE(program.wait_until_training(3));
