@@ -263,6 +263,10 @@ struct Contender {
   // Everything but shared memory goes over loopback's tcp.
   bool beside(const Contender& other) const { return (wire == "shm") == (other.wire == "shm"); }
 
+  bool predicts_another_than(const Contender& other) const {
+    return name.starts_with(kPredicted) && name.substr(kPredicted.size()) != other.name;
+  }
+
   std::string text, name, wire;
 };
 
@@ -361,16 +365,16 @@ Table run(int size, const std::vector<Contender>& contenders, const Options& opt
 
 void print(int size, const std::vector<Contender>& contenders, const Table& medians, const Options& options) {
   fmt::print("\n{} ranks, us{}\n{:>10}", size, options.fresh ? ", fresh buffers" : "", "bytes");
-  for (const Contender& contender : contenders) fmt::print("{:>26}", contender.text);
+  for (const Contender& contender : contenders) fmt::print("{:>36}", contender.text);
   for (std::size_t i = 0; i < options.sizes.size(); ++i) {
     fmt::print("\n{:>10}", options.sizes[i]);
-    for (const Contender& contender : contenders) fmt::print("{:>26.1f}", medians.at(contender.text)[i] * 1e6);
+    for (const Contender& contender : contenders) fmt::print("{:>36.1f}", medians.at(contender.text)[i] * 1e6);
   }
   fmt::print("\nhow much longer the peers take\n");
   for (const Contender& ours : contenders | std::views::filter([](const auto& c) { return !c.is_peer(); })) {
     for (const Contender& peer : contenders) {
-      if (!peer.is_peer() || !ours.beside(peer)) continue;
-      fmt::print("{:>26} / {:<26}", peer.text, ours.text);
+      if (!peer.is_peer() || !ours.beside(peer) || peer.predicts_another_than(ours)) continue;
+      fmt::print("{:>36} / {:<26}", peer.text, ours.text);
       for (std::size_t i = 0; i < options.sizes.size(); ++i) {
         fmt::print("{:>8.2f}", medians.at(peer.text)[i] / medians.at(ours.text)[i]);
       }

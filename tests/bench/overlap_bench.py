@@ -1,9 +1,12 @@
 #!/usr/bin/python3
 """What it gains to send gradients while backward still runs: --overlap=on against --overlap=off.
 
-usage: overlap_bench.py [--program PATH] [--rounds N] [--steps N] [--only REGEX] [--json FILE] [-- FLAG...]
+usage: overlap_bench.py [--program PATH] [--rounds N] [--steps N] [--only REGEX] [--link RATE] [--json FILE]
+                        [-- FLAG...]
 
-2 workers sum their gradients by allreduce over shared memory and over tcp, for a convolutional net and a wide mlp. Both
+2 workers sum their gradients by allreduce over shared memory and over sockets (tcp), for a convolutional net and a wide mlp.
+With --link=10gbit each run has a loopback interface of its own, in a network namespace, whose packets of both
+directions together go at that rate (tc's tbf; it needs root): an emulated thin link, whose work no processor does. Both
 ways come to the same weights. FLAGs go to every run (--bucket-bytes=262144). The
 cases are interleaved over the rounds, and each round begins with the other of the two ways. Printed, as medians over
 the rounds:
@@ -25,14 +28,22 @@ import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 MODELS = ["lenet", "mlp:784-2048-2048-10"]
-TRANSPORTS = ["shm", "tcp"]
+TRANSPORTS = ["shm", "sockets"]
 WAYS = ["on", "off"]
 DATA = ["--train-samples=6000", "--test-samples=100"]  # what is measured does not depend on them
 
 
-def run(program, flags):
+def behind(rate):
+    """What to put before a command so that it runs behind a link of that rate."""
+    if not rate:
+        return []
+    shape = f"ip link set lo up && tc qdisc add dev lo root tbf rate {rate} burst 1mb latency 100ms"
+    return ["unshare", "--net", "sh", "-c", shape + ' && exec "$@"', "sh"]
+
+
+def run(program, link, flags):
     with tempfile.TemporaryDirectory() as folder:
-        done = subprocess.run([program, *flags, f"--data-dir={ROOT}/data", f"--output={folder}/run"],
+        done = subprocess.run([*behind(link), program, *flags, f"--data-dir={ROOT}/data", f"--output={folder}/run"],
                               capture_output=True, text=True, timeout=300)
         if done.returncode != 0:
             sys.exit(f"{' '.join(flags)}: exit code {done.returncode}\n{done.stderr}")
@@ -63,6 +74,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--steps", type=int, default=50, help="of each run, 10 of them to warm up")
     parser.add_argument("--only", default="", help="cases (MODEL TRANSPORT) that this matches")
+    parser.add_argument("--link", help="rate of an emulated link, as tc writes it: 10gbit")
     parser.add_argument("--json", help="the rows, and every run's summary")
     parser.add_argument("flags", nargs="*")
     options = parser.parse_args()
@@ -76,9 +88,10 @@ def main():
                 flags = ["--mode=allreduce", "--workers=2", "--device=cpu", f"--model={model}", f"--overlap={way}",
                          f"--transport={transport}", f"--steps={options.steps}", "--warmup-steps=10", *DATA,
                          *options.flags]
-                runs[model, transport][way].append(run(options.program, flags))
+                runs[model, transport][way].append(run(options.program, options.link, flags))
     rows = [row_of(*case, runs[case]) for case in cases]
-    print(f"2 workers, medians of {options.rounds}")
+    link = f", over an emulated link of {options.link}" if options.link else ""
+    print(f"2 workers, medians of {options.rounds}{link}")
     print("| " + " | ".join(rows[0]) + " |")
     print("|" + " --- |" * len(rows[0]))
     for row in rows:
