@@ -94,6 +94,7 @@ class DirectCollective final : public Collective {
   }
 
   Status reduce_pair(std::span<float> buffer, int partner, TimePoint deadline) override {
+    SYNCOPATE_RETURN_IF_ERROR(check_partner(partner));
     return sum(pairs_[static_cast<std::size_t>(partner)], buffer, deadline).in("reduce_pair");
   }
 

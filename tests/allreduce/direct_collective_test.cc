@@ -89,6 +89,16 @@ TEST(DirectCollective, SumsPairsWhileOthersDoOtherThings) {
   });
 }
 
+TEST(DirectCollective, RefusesPartnersThatThereAreNot) {
+  with_direct(2, [](Collective& direct) {
+    Result<std::span<float>> buffer = direct.allocate(100);
+    ASSERT_TRUE(buffer.ok());
+    for (int partner : {-1, 2, direct.rank()}) {
+      EXPECT_EQ(direct.reduce_pair(*buffer, partner, soon()).code(), Code::kInvalidArgument) << partner;
+    }
+  });
+}
+
 TEST(DirectCollective, BroadcastsFromAnyRoot) {
   with_direct(5, [](Collective& direct) {
     Result<std::span<float>> buffer = direct.allocate(3000);

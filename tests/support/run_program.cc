@@ -79,6 +79,8 @@ void Program::start(const std::vector<std::string>& command) {
   std::vector<char*> arguments;
   for (std::string& text : texts) arguments.push_back(text.data());
   arguments.push_back(nullptr);
+  // What a person's programs keep must neither help nor suffer: each has a cache of its own, unless the test has one.
+  const std::string cache = folder_.path() / "cache";
   const std::string out = folder_.path() / "out.txt", err = folder_.path() / "err.txt";
   pid_ = fork();
   if (pid_ == 0) {
@@ -87,6 +89,7 @@ void Program::start(const std::vector<std::string>& command) {
     ::signal(SIGXFSZ, SIG_IGN);
     dup2(open(out.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600), STDOUT_FILENO);
     dup2(open(err.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600), STDERR_FILENO);
+    setenv("XDG_CACHE_HOME", cache.c_str(), 0);
     execv(arguments[0], arguments.data());
     _exit(127);
   }

@@ -73,6 +73,31 @@ TEST(Sharding, IsShownBeforeTheRunAndRecorded) {
   EXPECT_THAT(sharding["chunks"], ElementsAre(25, 1, 1, 1));
 }
 
+// Sets an environment variable for the programs that are started in its lifetime.
+class Environment {
+ public:
+  Environment(const char* name, const std::string& value) : name_(name) { setenv(name, value.c_str(), 1); }
+  ~Environment() { unsetenv(name_); }
+  Environment(const Environment&) = delete;
+  Environment& operator=(const Environment&) = delete;
+
+ private:
+  const char* name_;
+};
+
+TEST(CollectiveAuto, MeasuresTheWireOnceAndSaysWhatItTook) {
+  const testing_support::TemporaryFolder cache;
+  const Environment kept("XDG_CACHE_HOME", cache.path().string());
+  const auto finding = [] {
+    Program program(small({"--mode=allreduce", "--transport=sockets", "--workers=3", "--steps=20"}));
+    const ProgramEnd end = program.wait();
+    EXPECT_EQ(end.exit_code, 0) << end.err;
+    return program.summary()["facts"].value("collective", "");
+  };
+  EXPECT_THAT(finding(), testing::MatchesRegex("[0-9.]+ us a message and [0-9.]+ GB/s \\(measured now\\): [a-z-]+.*"));
+  EXPECT_THAT(finding(), HasSubstr("(kept in " + cache.path().string() + "/syncopate/links.json): "));
+}
+
 TEST(Device, ThatIsNotThereIsRefusedBeforeAnythingIsLaunched) {
   if (find_gpus().ok()) GTEST_SKIP() << "there is a GPU";
   for (const Flags& mode : {Flags{"--mode=local", "--device=cuda"}, Flags{"--mode=ps", "--device=cuda", "--dry-run"},
