@@ -1,8 +1,9 @@
+#include "common/transport/shm_doorbell.h"
+
 #include <gtest/gtest.h>
 
 #include <thread>
 
-#include "common/transport/shm_doorbell.h"
 #include "tests/support/cluster.h"
 
 namespace syncopate {
