@@ -89,7 +89,7 @@ void add_allreduce_options(std::vector<OptionSpec>& table) {
               .sentence = "A schedule's messages are cut so small that one is summed while the next is on its way.",
               .unit = "bytes"},
              &C::segment_bytes, "segment size", std::int64_t{1024}, std::int64_t{1} << 30),
-      "--mode=allreduce with a schedule of ours", has_segments));
+      "--mode=allreduce and a schedule that sends messages, which direct in shared memory does not", has_segments));
 }
 
 }  // namespace syncopate::experiments
