@@ -64,7 +64,7 @@ Result<std::string> choose_by_size(const RoleContext& context, allreduce::Schedu
   }
   return fmt::format(
       "{:.1f} us a message and {:.2f} GB/s ({}): {}", link->latency * 1e6, 1e-9 / link->seconds_per_byte,
-      known ? "kept in " + store.path() : "measured now",
+      known ? "measured in an earlier run" : "measured now",
       describe_choices(context.config.workers, *link, static_cast<std::size_t>(context.config.segment_bytes)));
 }
 

@@ -17,8 +17,6 @@ class LinkStore {
   // Of a file that need not be there yet; keeps nothing where `path` is empty.
   explicit LinkStore(std::string path) : path_(std::move(path)) {}
 
-  const std::string& path() const { return path_; }
-
   // `wire` says all that the speed depends on: "sockets, 4 ranks on 1 host, node7". Nothing where nothing is kept for
   // it, or the file cannot be read.
   std::optional<allreduce::LinkModel> find(const std::string& wire) const;
