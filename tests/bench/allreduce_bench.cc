@@ -22,7 +22,6 @@
 // Operations follow one another on a buffer that nobody else touches; with --fresh each rank fills its own anew before
 // each operation, as a backward pass does, outside of the time that is counted.
 #include <fmt/format.h>
-#include <mpi.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -40,8 +39,8 @@
 #include "allreduce/mpi_collective.h"
 #include "allreduce/rank_order_sum.h"
 #include "allreduce/schedule_collective.h"
-#include "common/aligned_buffer.h"
 #include "common/transport/make_transport.h"
+#include "tests/support/blocking_mpi.h"
 #include "tests/support/forked_ranks.h"
 
 namespace {
@@ -281,47 +280,6 @@ Seconds measure(const Contender& contender, int size, const Options& options) {
   return measure_ours(contender.name, contender.wire, size, options);
 }
 
-// Open MPI as anybody would call it first.
-class BlockingMpi final : public Collective {
- public:
-  BlockingMpi() {
-    MPI_Init(nullptr, nullptr);
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank_);
-    MPI_Comm_size(MPI_COMM_WORLD, &size_);
-  }
-  ~BlockingMpi() override { MPI_Finalize(); }
-
-  int rank() const override { return rank_; }
-  int size() const override { return size_; }
-  const char* name() const override { return "ompi"; }
-  Result<std::span<float>> allocate(std::size_t elements) override {
-    memory_.emplace_back(elements);
-    return memory_.back().span();
-  }
-  Status all_reduce(std::span<float> buffer, TimePoint) override {
-    MPI_Allreduce(MPI_IN_PLACE, buffer.data(), static_cast<int>(buffer.size()), MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
-    return {};
-  }
-  Status broadcast(std::span<float> buffer, int root, TimePoint) override {
-    MPI_Bcast(buffer.data(), static_cast<int>(buffer.size()), MPI_FLOAT, root, MPI_COMM_WORLD);
-    return {};
-  }
-  Status barrier(TimePoint) override {
-    MPI_Barrier(MPI_COMM_WORLD);
-    return {};
-  }
-  Status reduce_pair(std::span<float>, int, TimePoint) override {
-    return Status(syncopate::Code::kInternal, "not measured");
-  }
-  void interrupt() override {}
-  syncopate::TransportCounters counters() const override { return {}; }
-
- private:
-  int rank_ = 0;
-  int size_ = 1;
-  std::vector<syncopate::AlignedBuffer> memory_;
-};
-
 int run_as_mpi_rank(bool with_ours, const Options& options) {
   std::unique_ptr<Collective> mpi;
   if (with_ours) {
@@ -330,7 +288,7 @@ int run_as_mpi_rank(bool with_ours, const Options& options) {
     exit_unless_ok(ours.status());
     mpi = std::move(*ours);
   } else {
-    mpi = std::make_unique<BlockingMpi>();
+    mpi = syncopate::testing_support::make_blocking_mpi();
   }
   const Seconds means = measure(*mpi, options);
   if (mpi->rank() == 0) fmt::print("{:.9f}\n", fmt::join(means, " "));

@@ -1,0 +1,14 @@
+// Open MPI as anybody would call it first, MPI_Allreduce on a buffer: a peer in benchmarks.
+#pragma once
+
+#include <memory>
+
+#include "allreduce/collective.h"
+
+namespace syncopate::testing_support {
+
+// Of all processes that mpirun has started; one a process. Knows no deadline, cannot be interrupted, and ends the
+// process where Open MPI fails.
+std::unique_ptr<allreduce::Collective> make_blocking_mpi();
+
+}  // namespace syncopate::testing_support
