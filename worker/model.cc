@@ -6,6 +6,7 @@
 #include <charconv>
 #include <string_view>
 
+#include "worker/data/text_form.h"
 #include "worker/layers/conv2d.h"
 #include "worker/layers/dense.h"
 #include "worker/layers/flatten.h"
@@ -119,6 +120,7 @@ Result<std::vector<int>> mlp_widths(const std::string& spec, ImageShape image, i
 Result<LayerChain> layers_of(const std::string& spec, const SampleForm& form, int batch_size, ComputeBackend& backend) {
   const ImageShape image = form.image;
   const int classes = form.classes;
+  if (is_text(form)) return invalid(spec, "learns images, and the samples of this data set are texts");
   ChainBuilder chain(backend, image, batch_size);
   if (spec == "softmax") {
     add_mlp(chain, {image.values(), classes});

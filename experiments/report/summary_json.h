@@ -23,6 +23,7 @@ struct RunFacts {
   std::map<std::string, std::string> of_workers;  // what the chief says of itself: device, collective
   std::optional<ShardingReport> sharding;         // under ps
   std::string straggler;                          // what --straggler asked for; empty for none
+  std::optional<double> best_loss;                // that any model can reach on the test set, where it is known
   // By how much the stamps of each process on another host may be wrong; empty where all share a clock.
   std::map<std::string, Duration> clock_uncertainty;
 };

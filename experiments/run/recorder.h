@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,7 +18,8 @@ namespace syncopate::experiments {
 struct JobFacts {
   ParamLayout layout;
   std::int64_t steps_per_epoch = 1;
-  std::int64_t total_steps = 1;  // of one worker
+  std::int64_t total_steps = 1;     // of one worker
+  std::optional<double> best_loss;  // of the test set, where it is known
 };
 
 class Recorder final : public RunObserver {

@@ -40,7 +40,8 @@ Result<JobFacts> prepare(const RunConfig& config) {
   if (!layout.ok()) return layout.status();
   return JobFacts{.layout = *layout,
                   .steps_per_epoch = order.steps_per_epoch(),
-                  .total_steps = config.steps > 0 ? config.steps : config.epochs * order.steps_per_epoch()};
+                  .total_steps = config.steps > 0 ? config.steps : config.epochs * order.steps_per_epoch(),
+                  .best_loss = data->test->best_loss()};
 }
 
 std::unique_ptr<Launcher> launcher_of(const RunConfig& config) {
@@ -148,6 +149,7 @@ JobResult run_job(const RunConfig& config, const Survey& survey, Interrupts& int
     return result;
   }
   result.facts.straggler = result.config.stragglers.to_string();
+  result.facts.best_loss = job->best_loss;
   if (result.config.mode == Mode::kPs) {
     result.facts.sharding = report_sharding(result.config, job->layout);
     console.say(to_text(*result.facts.sharding));
