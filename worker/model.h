@@ -16,8 +16,9 @@
 namespace syncopate::worker {
 
 struct BatchView {
-  std::span<const float> images;  // (batch, height, width, channels)
-  std::span<const int> labels;    // (batch)
+  std::span<const float> values;  // (batch, height, width, channels), or (batch, features)
+  std::span<const int> labels;    // (batch, labels of a sample)
+  std::span<const int> ids = {};  // (batch, id columns)
 };
 
 class Model {
@@ -48,12 +49,12 @@ class Model {
 };
 
 // `spec` is "softmax", "mlp", "mlp:784-1024-1024-10" or "lenet". Fails, saying what would be right, on an unknown name
-// and where the model does not fit the images (mlp: first width = values of an image; last = classes; lenet: at least
+// and where the model does not fit the samples (mlp: first width = values of an image; last = classes; lenet: at least
 // 16x16). All activations are allocated here, by the backend. The backend must outlive the model.
-Result<std::unique_ptr<Model>> make_model(const std::string& spec, ImageShape image, int classes, int batch_size,
+Result<std::unique_ptr<Model>> make_model(const std::string& spec, const SampleForm& form, int batch_size,
                                           ComputeBackend& backend);
 
 // The layout that such a model has, without activations and with nothing computed. Fails as make_model does.
-Result<ParamLayout> model_layout(const std::string& spec, ImageShape image, int classes);
+Result<ParamLayout> model_layout(const std::string& spec, const SampleForm& form);
 
 }  // namespace syncopate::worker

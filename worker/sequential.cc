@@ -17,7 +17,7 @@ Sequential::Sequential(std::string name, LayerChain chain, int batch_size, Compu
 
 void Sequential::forward(std::span<const float> weights, const BatchView& batch) {
   assert(batch.labels.size() == static_cast<std::size_t>(batch_size_));
-  images_ = batch.images;
+  images_ = batch.values;
   chain_.forward(weights, {images_, logits_});
   const auto classes = static_cast<int>(chain_.output_values());
   backend_.softmax_cross_entropy(batch_size_, classes, logits_, batch.labels, logits_gradient_);
