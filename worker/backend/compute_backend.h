@@ -89,6 +89,9 @@ class ComputeBackend {
   // In place: dy = 0 where y, the forward's result, is 0.
   virtual void relu_backward(In y, Out dy) = 0;
 
+  // y += x.
+  virtual void add(In x, Out y) = 0;
+
   // `index` remembers, by output, which element of the window won (the first of equals), 0 .. size*size-1.
   virtual void max_pool_forward(const PoolShape&, In x, Out y, std::span<unsigned char> index) = 0;
   virtual void max_pool_backward(const PoolShape&, In dy, std::span<const unsigned char> index, Out dx) = 0;

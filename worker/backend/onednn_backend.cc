@@ -34,6 +34,7 @@ class OneDnnBackend final : public HostBackend {
 
   void relu_forward(Out y) override { worker::relu_forward(y); }
   void relu_backward(In y, Out dy) override { worker::relu_backward(y, dy); }
+  void add(In x, Out y) override { worker::add(x, y); }
 
   void max_pool_forward(const PoolShape& shape, In x, Out y, std::span<unsigned char> index) override {
     worker::max_pool_forward(shape, x, y, index);

@@ -93,6 +93,10 @@ class ReferenceBackend final : public HostBackend {
     }
   }
 
+  void add(In x, Out y) override {
+    for (std::size_t i = 0; i < y.size(); ++i) y[i] += x[i];
+  }
+
   void max_pool_forward(const PoolShape& s, In x, Out y, std::span<unsigned char> index) override {
     each_window(s, [&](int n, int row, int column, int c) {
       int best = 0;

@@ -59,6 +59,12 @@ void relu_backward(In y, Out dy) {
   for (std::size_t i = 0; i < y.size(); ++i) gradient[i] = values[i] == 0.0f ? 0.0f : gradient[i];
 }
 
+void add(In x, Out y) {
+  const float* __restrict values = x.data();
+  float* __restrict sums = y.data();
+  for (std::size_t i = 0; i < y.size(); ++i) sums[i] += values[i];
+}
+
 void column_sums(In matrix, Out sums) {
   const std::size_t columns = sums.size();
   float* __restrict totals = sums.data();

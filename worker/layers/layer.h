@@ -2,6 +2,7 @@
 // was given when it was built; activations belong to the model.
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <span>
 
@@ -26,12 +27,22 @@ struct ActivationGradients {
   Out input;   // to be written; empty where nobody needs it; the output's own memory where in_place()
 };
 
+// The smallest range that covers both; an empty one counts for nothing.
+inline Range joined(Range first, Range second) {
+  if (first.size() == 0) return second;
+  if (second.size() == 0) return first;
+  return {std::min(first.begin, second.begin), std::max(first.end, second.end)};
+}
+
 class Layer {
  public:
   virtual ~Layer() = default;
 
   virtual std::size_t output_values() const = 0;  // of one sample
   virtual bool in_place() const { return false; }
+  // Whether backward reads the output, or writes to its gradient. Where not, others may use both: a sum is made in the
+  // output's memory, and its gradient given to all that were added.
+  virtual bool uses_output_in_backward() const { return in_place(); }
   virtual double flops_per_sample() const { return 0; }  // forward; multiply and add are two
 
   // The part of the arena that it reads; empty for none.

@@ -118,6 +118,15 @@ TEST_F(OneDnnBackend, ReluAgreesWithPlainLoops) {
   }
 }
 
+TEST_F(OneDnnBackend, AddsAsPlainLoopsDo) {
+  for (int count : {0, 1, 15, 16, 17, 1000}) {
+    const Tensor x = random_tensor(count, random_);
+    Tensor y = random_tensor(count, random_), expected = y;
+    backends_[0]->add(x, expected), backends_[1]->add(x, y);
+    EXPECT_EQ(y, expected);
+  }
+}
+
 TEST_F(OneDnnBackend, SoftmaxCrossEntropyAgreesWithPlainLoopsAlsoForLargeLogits) {
   for (float magnitude : {1.0f, 100.0f, 10000.0f}) {
     for (int batch : {1, 3, 64}) {
