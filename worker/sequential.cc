@@ -2,18 +2,27 @@
 
 #include <cassert>
 #include <utility>
+#include <vector>
 
 namespace syncopate::worker {
 
-Sequential::Sequential(std::string name, LayerChain chain, int batch_size, ComputeBackend& backend)
+Sequential::Sequential(std::string name, ModelDraft draft, Layers layers)
     : name_(std::move(name)),
-      batch_size_(batch_size),
-      backend_(backend),
-      layout_(std::move(chain.layout)),
-      scratch_(backend),
-      chain_(backend, std::move(chain.layers), batch_size, scratch_),
-      logits_(backend.allocate_floats(chain_.output_values() * batch_size)),
-      logits_gradient_(backend.allocate_floats(chain_.output_values() * batch_size)) {}
+      batch_size_(draft.batch_size),
+      backend_(draft.backend),
+      layout_(std::move(draft.layout)),
+      local_layout_(std::move(draft.local_layout)),
+      scratch_(backend_),
+      chain_(backend_, std::move(layers), batch_size_, scratch_),
+      local_state_(backend_.allocate_floats(local_layout_.size())),
+      logits_(backend_.allocate_floats(chain_.output_values() * batch_size_)),
+      logits_gradient_(backend_.allocate_floats(chain_.output_values() * batch_size_)) {
+  if (local_state_.empty()) return;
+  std::vector<float> initial(local_state_.size());
+  chain_.initialize_local_state(initial);
+  backend_.upload(initial, local_state_);
+  chain_.use_local_state(local_state_);
+}
 
 void Sequential::forward(std::span<const float> weights, const BatchView& batch) {
   assert(batch.labels.size() == static_cast<std::size_t>(batch_size_));

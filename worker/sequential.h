@@ -1,28 +1,24 @@
 // Sequential: a Model that is a chain of layers under a softmax and cross-entropy head.
 #pragma once
 
-#include <memory>
 #include <string>
-#include <vector>
+#include <utility>
 
-#include "worker/layers/chain.h"
+#include "worker/chain_builder.h"
 #include "worker/model.h"
 
 namespace syncopate::worker {
 
-// The layers of a model in forward order, and the layout that they have put their tensors in.
-struct LayerChain {
-  ParamLayout layout;
-  Layers layers;
-};
-
 class Sequential final : public Model {
  public:
   // The last layer's outputs are the logits. The first layer must not work in place: the images are not ours to write.
-  Sequential(std::string name, LayerChain chain, int batch_size, ComputeBackend& backend);
+  // `draft` is what they have grown with.
+  Sequential(std::string name, ModelDraft draft, Layers layers);
 
   const std::string& name() const override { return name_; }
   const ParamLayout& layout() const override { return layout_; }
+  const ParamLayout& local_layout() const override { return local_layout_; }
+  std::span<float> local_state() override { return local_state_; }
   int batch_size() const override { return batch_size_; }
   double flops_per_sample() const override { return chain_.flops_per_sample(); }
 
@@ -38,8 +34,10 @@ class Sequential final : public Model {
   int batch_size_;
   ComputeBackend& backend_;
   ParamLayout layout_;
+  ParamLayout local_layout_;
   GradientScratch scratch_;  // of the chain
   Chain chain_;
+  Out local_state_;
   Out logits_;
   Out logits_gradient_;
   In images_;  // of the last forward

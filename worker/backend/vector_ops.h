@@ -17,6 +17,12 @@ void column_sums(In matrix, Out sums);
 void max_pool_forward(const PoolShape& shape, In x, Out y, std::span<unsigned char> index);
 void max_pool_backward(const PoolShape& shape, In dy, std::span<const unsigned char> index, Out dx);
 
+void mean_pool_forward(const MeanPoolShape& shape, In x, Out y);
+void mean_pool_backward(const MeanPoolShape& shape, In dy, Out dx);
+
+void subsample_forward(const SubsampleShape& shape, In x, Out y);
+void subsample_backward(const SubsampleShape& shape, In dy, Out dx);
+
 LossAndCorrect softmax_cross_entropy(int batch, int classes, In logits, std::span<const int> labels, Out dlogits);
 
 }  // namespace syncopate::worker

@@ -50,6 +50,14 @@ void Chain::initialize(std::uint64_t seed, std::span<float> weights) const {
   for (const auto& layer : layers_) layer->initialize(seed, weights);
 }
 
+void Chain::initialize_local_state(std::span<float> state) const {
+  for (const auto& layer : layers_) layer->initialize_local_state(state);
+}
+
+void Chain::use_local_state(Out state) {
+  for (const auto& layer : layers_) layer->use_local_state(state);
+}
+
 Activations Chain::activations_of(std::size_t layer, const Activations& values) const {
   const auto output = [&](std::size_t of) { return of < last_ ? outputs_[of] : values.output; };
   return {layer == 0 ? values.input : In(output(layer - 1)), output(layer)};

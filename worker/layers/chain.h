@@ -42,6 +42,8 @@ class Chain final : public Layer {
   double flops_per_sample() const override;
   Range params() const override;  // from the first layer's to the last one's
   void initialize(std::uint64_t seed, std::span<float> weights) const override;
+  void initialize_local_state(std::span<float> state) const override;
+  void use_local_state(Out state) override;
 
   void forward(In weights, const Activations& values) override;
   void backward(In weights, const Activations& values, const ActivationGradients& gradients, Out arena_gradients,

@@ -50,6 +50,11 @@ class Layer {
 
   virtual void initialize(std::uint64_t /*seed*/, std::span<float> /*weights*/) const {}
 
+  // What training keeps beside the weights, as a batch norm its running moments: no gradient, no optimizer. `state` is
+  // the model's whole, the first in the host's memory, the second in the backend's, where it stays from then on.
+  virtual void initialize_local_state(std::span<float> /*state*/) const {}
+  virtual void use_local_state(Out /*state*/) {}
+
   // `weights` and `gradients` are whole arenas. backward overwrites this layer's part of `gradients` and reports its
   // tensors, the last first.
   virtual void forward(In weights, const Activations& values) = 0;

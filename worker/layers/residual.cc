@@ -27,6 +27,16 @@ void Residual::initialize(std::uint64_t seed, std::span<float> weights) const {
   if (shortcut_) shortcut_->initialize(seed, weights);
 }
 
+void Residual::initialize_local_state(std::span<float> state) const {
+  inner_->initialize_local_state(state);
+  if (shortcut_) shortcut_->initialize_local_state(state);
+}
+
+void Residual::use_local_state(Out state) {
+  inner_->use_local_state(state);
+  if (shortcut_) shortcut_->use_local_state(state);
+}
+
 void Residual::forward(In weights, const Activations& values) {
   inner_->forward(weights, values);
   if (shortcut_) shortcut_->forward(weights, {values.input, output_});

@@ -2,11 +2,14 @@
 #include <gtest/gtest.h>
 
 #include "tests/worker/layers/layer_under_test.h"
+#include "worker/layers/batch_norm.h"
 #include "worker/layers/conv2d.h"
 #include "worker/layers/dense.h"
 #include "worker/layers/flatten.h"
 #include "worker/layers/max_pool.h"
+#include "worker/layers/mean_pool.h"
 #include "worker/layers/relu.h"
+#include "worker/layers/subsample.h"
 
 namespace syncopate::worker {
 namespace {
@@ -31,6 +34,35 @@ TEST_F(Gradients, OfConv2dAreSlopesAndReportedBiasFirst) {
   LayerUnderTest test(conv, random_arena(layout_), random_tensor(kBatch * 6 * 5 * 2, random_), random_);
   test.expect_gradients_are_slopes(0.1);
   EXPECT_EQ(test.reported(), (std::vector<std::size_t>{1, 0}));
+}
+
+TEST_F(Gradients, OfAPaddedConv2dWithStrideAndWithoutBiasAreSlopes) {
+  Conv2d conv(*backend_, {kBatch, 5, 6, 2, 3, 3, 2, 1, false}, "conv", layout_);
+  LayerUnderTest test(conv, random_arena(layout_), random_tensor(kBatch * 5 * 6 * 2, random_), random_);
+  test.expect_gradients_are_slopes(0.1);
+  EXPECT_EQ(test.reported(), (std::vector<std::size_t>{0}));
+}
+
+TEST_F(Gradients, OfBatchNormAreSlopesAndReportedShiftFirst) {
+  for (const bool relu : {false, true}) {
+    ParamLayout layout, local_layout;
+    BatchNorm norm(*backend_, {kBatch * 4, 5, relu}, 4, Pass::kTraining, "bn", layout, local_layout);
+    Tensor state(local_layout.size());
+    norm.use_local_state(state);
+    LayerUnderTest test(norm, random_arena(layout), random_tensor(kBatch * 4 * 5, random_), random_);
+    test.expect_gradients_are_slopes(1e-3, 2e-3);
+    EXPECT_EQ(test.reported(), (std::vector<std::size_t>{1, 0}));
+  }
+}
+
+TEST_F(Gradients, OfMeanPoolAreSlopes) {
+  MeanPool pool(*backend_, {kBatch, 6, 5});
+  LayerUnderTest(pool, {}, random_tensor(kBatch * 6 * 5, random_), random_).expect_gradients_are_slopes(0.1);
+}
+
+TEST_F(Gradients, OfSubsampleAreSlopes) {
+  Subsample subsample(*backend_, {kBatch, 5, 4, 2, 3, 2});
+  LayerUnderTest(subsample, {}, random_tensor(kBatch * 5 * 4 * 2, random_), random_).expect_gradients_are_slopes(0.1);
 }
 
 TEST_F(Gradients, OfReluAreSlopes) {
