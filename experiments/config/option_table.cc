@@ -100,12 +100,15 @@ void add_job(std::vector<OptionSpec>& table) {
 
 void add_model_and_data(std::vector<OptionSpec>& table) {
   const std::string group = "Model and data";
-  table.push_back(text({.group = group,
-                        .name = "model",
-                        .placeholder = "NAME",
-                        .sentence = "What learns; mlp:784-1024-10 gives an mlp's widths from pixels to classes.",
-                        .range = "softmax, mlp, mlp:WIDTHS, lenet, resnet20, resnet32 or resnet56"},
-                       &C::model, "model"));
+  table.push_back(
+      text({.group = group,
+            .name = "model",
+            .placeholder = "NAME",
+            .sentence = "What learns; mlp:784-1024-10 gives an mlp's widths from pixels to classes, gpt:4-4-128 "
+                        "a transformer's layers, heads and width, for texts.",
+            .range = "softmax, mlp, mlp:WIDTHS, lenet, resnet20, resnet32, resnet56, gpt or "
+                     "gpt:LAYERS-HEADS-WIDTH"},
+           &C::model, "model"));
   table.push_back(text({.group = group,
                         .name = "dataset",
                         .placeholder = "NAME",
