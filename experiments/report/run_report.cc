@@ -159,6 +159,25 @@ std::optional<double> hidden_part(const RunReport& report) {
   return report.hidden_communication_ms / report.communication_ms;
 }
 
+MemoryFigures memory_figures(const std::map<std::string, std::int64_t>& peaks) {
+  MemoryFigures memory;
+  for (const auto& [name, bytes] : peaks) {
+    const bool is_worker = name.starts_with("worker "), is_server = name.starts_with("server ");
+    if (is_worker) memory.worker = std::max(memory.worker, bytes);
+    if (is_server) memory.server = std::max(memory.server, bytes);
+    if (is_worker || is_server) memory.all += bytes;
+  }
+  return memory;
+}
+
+std::vector<double> throughputs(std::span<const RunReport> reports) {
+  std::vector<double> values;
+  for (const RunReport& report : reports) {
+    if (report.samples_per_second) values.push_back(*report.samples_per_second);
+  }
+  return values;
+}
+
 const RunReport& middle_report(std::span<const RunReport> reports) {
   assert(!reports.empty());
   std::vector<const RunReport*> ascending;
