@@ -116,8 +116,9 @@ Result<std::vector<int>> mlp_widths(const std::string& spec, ImageShape image, i
   return widths;
 }
 
-Result<LayerChain> layers_of(const std::string& spec, ImageShape image, int classes, int batch_size,
-                             ComputeBackend& backend) {
+Result<LayerChain> layers_of(const std::string& spec, const SampleForm& form, int batch_size, ComputeBackend& backend) {
+  const ImageShape image = form.image;
+  const int classes = form.classes;
   ChainBuilder chain(backend, image, batch_size);
   if (spec == "softmax") {
     add_mlp(chain, {image.values(), classes});
@@ -139,20 +140,20 @@ Result<LayerChain> layers_of(const std::string& spec, ImageShape image, int clas
 
 }  // namespace
 
-Result<std::unique_ptr<Model>> make_model(const std::string& spec, ImageShape image, int classes, int batch_size,
+Result<std::unique_ptr<Model>> make_model(const std::string& spec, const SampleForm& form, int batch_size,
                                           ComputeBackend& backend) {
   if (batch_size < 1)
     return Status(Code::kInvalidArgument, fmt::format("--batch-size={}: must be 1 or more", batch_size));
-  Result<LayerChain> chain = layers_of(spec, image, classes, batch_size, backend);
+  Result<LayerChain> chain = layers_of(spec, form, batch_size, backend);
   if (!chain.ok()) return chain.status();
   std::unique_ptr<Model> model = std::make_unique<Sequential>(spec, std::move(*chain), batch_size, backend);
   SYNCOPATE_RETURN_IF_ERROR(backend.status().in("--model=" + spec));
   return model;
 }
 
-Result<ParamLayout> model_layout(const std::string& spec, ImageShape image, int classes) {
+Result<ParamLayout> model_layout(const std::string& spec, const SampleForm& form) {
   const std::unique_ptr<ComputeBackend> none = make_reference_backend();  // layers want one, though none computes
-  const Result<LayerChain> chain = layers_of(spec, image, classes, 1, *none);
+  const Result<LayerChain> chain = layers_of(spec, form, 1, *none);
   if (!chain.ok()) return chain.status();
   return chain->layout;
 }

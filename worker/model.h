@@ -16,8 +16,9 @@
 namespace syncopate::worker {
 
 struct BatchView {
-  std::span<const float> images;  // (batch, height, width, channels)
-  std::span<const int> labels;    // (batch)
+  std::span<const float> values;  // (batch, height, width, channels), or (batch, features)
+  std::span<const int> labels;    // (batch, labels of a sample)
+  std::span<const int> ids = {};  // (batch, id columns)
 };
 
 class Model {
@@ -32,6 +33,10 @@ class Model {
   // Writes initial weights: He-uniform for layers under ReLU, LeCun-uniform for the last, zero biases. Same seed, same
   // weights.
   virtual void initialize(std::uint64_t seed, std::span<float> weights) const = 0;
+
+  // By table of the layout, the rows that a batch (in the host's memory) touches; valid until the next call. Where
+  // there are tables, each batch is given to it before it is given to forward.
+  virtual std::span<const RowKeys> touched_rows(const BatchView& /*batch*/) { return {}; }
 
   // Batches have batch_size() samples; `weights` and `gradients` are arenas of layout().size() floats; all lie where
   // the backend computes. forward keeps what backward needs; backward overwrites `gradients` and calls
@@ -48,12 +53,12 @@ class Model {
 };
 
 // `spec` is "softmax", "mlp", "mlp:784-1024-1024-10" or "lenet". Fails, saying what would be right, on an unknown name
-// and where the model does not fit the images (mlp: first width = values of an image; last = classes; lenet: at least
+// and where the model does not fit the samples (mlp: first width = values of an image; last = classes; lenet: at least
 // 16x16). All activations are allocated here, by the backend. The backend must outlive the model.
-Result<std::unique_ptr<Model>> make_model(const std::string& spec, ImageShape image, int classes, int batch_size,
+Result<std::unique_ptr<Model>> make_model(const std::string& spec, const SampleForm& form, int batch_size,
                                           ComputeBackend& backend);
 
 // The layout that such a model has, without activations and with nothing computed. Fails as make_model does.
-Result<ParamLayout> model_layout(const std::string& spec, ImageShape image, int classes);
+Result<ParamLayout> model_layout(const std::string& spec, const SampleForm& form);
 
 }  // namespace syncopate::worker

@@ -46,7 +46,7 @@ Activations Sequential::activations_of(std::size_t layer) const {
 
 void Sequential::forward(std::span<const float> weights, const BatchView& batch) {
   assert(batch.labels.size() == static_cast<std::size_t>(batch_size_));
-  images_ = batch.images;
+  images_ = batch.values;
   for (std::size_t i = 0; i < chain_.layers.size(); ++i) {
     Layer& layer = *chain_.layers[i];
     if (before_reading_ && layer.params().size() > 0) before_reading_(layer.params());

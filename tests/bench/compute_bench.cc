@@ -4,6 +4,7 @@
 
 #include "common/flush_denormals.h"
 #include "common/optimizer.h"
+#include "worker/data/image_dataset.h"
 #include "worker/local_strategy.h"
 #include "worker/model.h"
 
@@ -14,7 +15,7 @@ void train_steps(benchmark::State& state, const char* spec) {
   const int batch_size = static_cast<int>(state.range(0));
   const ImageShape image{28, 28, 1};
   const auto backend = make_onednn_backend();
-  const auto model = std::move(*make_model(spec, image, 10, batch_size, *backend));
+  const auto model = std::move(*make_model(spec, form_of_images(image, 10), batch_size, *backend));
   const SteadyClock clock;
   LocalStrategy strategy({.kind = OptimizerKind::kAdam}, clock);
   const ParamArenas arenas = *strategy.allocate(model->layout());
