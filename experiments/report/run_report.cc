@@ -84,6 +84,7 @@ void report_window(std::span<const StepRecord> steps, const Window& window, RunR
   report.step_ms_p95 = percentile(totals, 0.95);
   report.split_ms = split_of(steps);
   report.communication_ms = mean(each(steps, [](const StepRecord& s) { return milliseconds(s.sync.communication); }));
+  report.codec_ms = mean(each(steps, [](const StepRecord& s) { return milliseconds(s.sync.codec); }));
   report.copy_ms = mean(each(steps, [](const StepRecord& s) { return milliseconds(s.sync.copy); }));
   report.launch_ms = mean(each(steps, [](const StepRecord& s) { return milliseconds(s.launch); }));
   report.hidden_communication_ms = mean(each(steps, [](const StepRecord& s) {

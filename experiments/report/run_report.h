@@ -74,6 +74,7 @@ struct RunReport {
   StepSplit split_ms;
   double communication_ms = 0;         // mean of a step; hidden or exposed
   double hidden_communication_ms = 0;  // the part of it that compute covered
+  double codec_ms = 0;                 // mean of a step; compressing and decompressing
   double copy_ms = 0;                  // mean of a step; between a device and the host
   double launch_ms = 0;                // mean of a step; the host's time to give a device its work
 

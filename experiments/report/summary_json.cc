@@ -26,6 +26,7 @@ Json split_json(const RunReport& report) {
           {"other", split.other},
           {"communication", report.communication_ms},
           {"hidden_communication", report.hidden_communication_ms},
+          {"codec", report.codec_ms},
           {"copy", report.copy_ms},
           {"launch", report.launch_ms}};
 }

@@ -54,6 +54,11 @@ std::string communication_lines(const RunReport& report) {
                                    format_bytes(report.bytes_in_per_step)));
 }
 
+std::string codec_line(const RunReport& report) {
+  if (report.codec_ms == 0) return {};
+  return line("codec", fmt::format("{} ms a step to compress and decompress", format_ms(report.codec_ms)));
+}
+
 std::string device_line(const RunReport& report) {
   return line("device", fmt::format("{} ms a step to give it its work, {} ms of copies", format_ms(report.launch_ms),
                                     format_ms(report.copy_ms)));
@@ -136,6 +141,7 @@ std::string summary_text(const RunConfig& config, std::span<const RunReport> rep
     if (report.samples_per_second) {
       text += split_lines(report);
       if (config.mode != Mode::kLocal) text += communication_lines(report);
+      text += codec_line(report);
       if (report.launch_ms > 0) text += device_line(report);
       if (config.mode == Mode::kPs) text += staleness_lines(config, report);
     }

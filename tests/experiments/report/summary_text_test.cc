@@ -134,6 +134,14 @@ TEST(Summary, SaysWhoWasMadeSlow) {
   EXPECT_THAT(text, HasSubstr("  straggler         worker 3, by 1.20 ms a step (2.50 at most): 4.01 x its compute\n"));
 }
 
+TEST(Summary, SaysWhatCompressionCosts) {
+  RunReport report = sample_report(41000);
+  EXPECT_THAT(summary_text(ps_config(), std::array{report}, {}), testing::Not(HasSubstr("codec")));
+  report.codec_ms = 0.25;
+  EXPECT_THAT(summary_text(ps_config(), std::array{report}, {}),
+              HasSubstr("  codec             0.250 ms a step to compress and decompress\n"));
+}
+
 TEST(Summary, SaysWhatADeviceCosts) {
   RunReport report = sample_report(41000);
   report.launch_ms = 0.05;
