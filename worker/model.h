@@ -41,6 +41,10 @@ class Model {
   virtual const ParamLayout& local_layout() const = 0;
   virtual std::span<float> local_state() = 0;
 
+  // By table of the layout, the rows that a batch (in the host's memory) touches; valid until the next call. Where
+  // there are tables, each batch is given to it before it is given to forward.
+  virtual std::span<const RowKeys> touched_rows(const BatchView& /*batch*/) { return {}; }
+
   // Batches have batch_size() samples; `weights` and `gradients` are arenas of layout().size() floats; all lie where
   // the backend computes. forward keeps what backward needs; backward overwrites `gradients` and calls
   // tensor_ready(index) from the last tensor to the first, each once that tensor's gradient is final (on a device: once
