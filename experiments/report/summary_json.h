@@ -23,6 +23,7 @@ struct RunFacts {
   std::map<std::string, std::string> of_workers;  // what the chief says of itself: device, collective
   std::optional<ShardingReport> sharding;         // under ps
   std::string straggler;                          // what --straggler asked for; empty for none
+  std::string link;                               // "emulated, 1 Gb/s each way a process"; empty where it is real
   // By how much the stamps of each process on another host may be wrong; empty where all share a clock.
   std::map<std::string, Duration> clock_uncertainty;
 };

@@ -43,6 +43,7 @@ class Comparison {
     if (!base_.stragglers.empty()) {
       console_.say(fmt::format("straggler {}, in all modes but local\n", base_.stragglers.to_string()));
     }
+    if (base_.shape) console_.say(fmt::format("link: emulated, {}, in all modes but local\n", base_.shape->describe()));
     std::vector<ComparedResult> results;
     for (const ComparedRun& run : runs) results.push_back({run.label, {}});
     std::vector<RunReport> first_again;
@@ -56,6 +57,7 @@ class Comparison {
         if (exit != ExitCode::kSuccess) return exit;
       }
     }
+    if (base_.shape) console_.say("\nlink: emulated, " + base_.shape->describe());
     console_.say("\n" + comparison_text(results, noise_floor(results.front().reports, first_again)));
     console_.say("results in " + folder_);
     return ExitCode::kSuccess;
@@ -70,6 +72,7 @@ class Comparison {
     shared.warmup_steps = 0;
     shared.target_accuracy = 0;
     shared.stragglers = {};                       // who is slow changes no weight
+    shared.shape.reset();                         // nor does how fast bytes come
     shared.backup_workers = 0;                    // with them, sync takes other gradients each time
     shared.precision = worker::Precision::kFp32;  // rounding of factors would be magnified as that of sums is
     shared.learning_rate = kEqualityRate * resolve(base_, "").learning_rate;
