@@ -1,6 +1,7 @@
 #include "common/param_layout.h"
 
 #include <algorithm>
+#include <bit>
 #include <cassert>
 
 #include "common/hash.h"
@@ -23,9 +24,20 @@ std::size_t ParamLayout::add(std::string name, std::vector<std::int64_t> shape) 
   return tensors_.size() - 1;
 }
 
+std::size_t ParamLayout::add_table(std::string name, std::int64_t rows, std::int64_t width, const TableSpec& table) {
+  assert(tables_ == tensors_.size());
+  assert(rows >= 1 && rows <= std::int64_t{1} << 32 && width >= 1 && table.rows_a_step >= 1);
+  const std::size_t room = static_cast<std::size_t>(table.rows_a_step) * static_cast<std::size_t>(width);
+  tensors_.push_back({std::move(name), {rows, width}, {size_, size_ + room}, table});
+  dense_begin_ = size_ = align_up(size_ + room);
+  return tables_++;
+}
+
 std::size_t ParamLayout::parameter_count() const {
   std::size_t count = 0;
-  for (const TensorSpec& tensor : tensors_) count += tensor.range.size();
+  for (const TensorSpec& tensor : tensors_) {
+    count += tensor.table ? tensor.rows() * tensor.width() : tensor.range.size();
+  }
   return count;
 }
 
@@ -36,6 +48,10 @@ std::uint64_t ParamLayout::hash() const {
     hash.add(tensor.shape.size());
     for (std::int64_t dimension : tensor.shape) hash.add(static_cast<std::uint64_t>(dimension));
     hash.add(tensor.range.begin);
+    if (tensor.table) {
+      hash.add(static_cast<std::uint64_t>(tensor.table->rows_a_step));
+      hash.add(std::bit_cast<std::uint32_t>(tensor.table->limit));
+    }
   }
   hash.add(size_);
   return hash.value();
@@ -48,7 +64,7 @@ std::vector<Range> buckets_in_backward_order(const ParamLayout& layout, std::siz
   std::size_t end = layout.size();  // of the bucket being filled
   for (std::size_t i = tensors.size(); i-- > 0;) {
     const bool is_first = i == 0;
-    if (is_first || end - tensors[i - 1].range.begin > limit) {
+    if (is_first || tensors[i - 1].table || end - tensors[i - 1].range.begin > limit) {
       buckets.push_back({tensors[i].range.begin, end});
       end = tensors[i].range.begin;
     }

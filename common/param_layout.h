@@ -1,9 +1,14 @@
 // ParamLayout: a model's named tensors in one flat arena of float32. Weights and gradients are each one contiguous
 // buffer of layout.size() elements with the same layout. Pure values; no memory is owned here.
+//
+// A row-sparse tensor is a table of which a step touches few rows: an embedding. It is too large to be in every arena,
+// or to travel as a whole; the arena has room for the rows of one step, side by side. Tables come first in the layout,
+// as they do in a model.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -28,11 +33,25 @@ std::span<T> slice(std::span<T> arena, Range range) {
 // Tensors, shards and buckets begin at multiples of this many elements: one cache line, one AVX-512 register.
 inline constexpr std::size_t kAlignment = 16;
 
+using RowKey = std::uint32_t;             // a row's number in its table
+using RowKeys = std::span<const RowKey>;  // ascending, each once
+
+// Of a row-sparse tensor of the shape (rows, width).
+struct TableSpec {
+  std::int64_t rows_a_step = 0;  // the most that a step touches
+  float limit = 0;               // rows begin uniform in ±limit (initial_row.h)
+
+  bool operator==(const TableSpec&) const = default;
+};
+
 struct TensorSpec {
   std::string name;                 // unique, as in "dense1.weight"
   std::vector<std::int64_t> shape;  // outermost dimension first
-  Range range;                      // where it lies; range.size() is the product of shape
+  Range range;                      // where it lies; its size is the product of shape, or rows_a_step · width
+  std::optional<TableSpec> table = {};
 
+  std::size_t rows() const { return static_cast<std::size_t>(shape.front()); }
+  std::size_t width() const { return static_cast<std::size_t>(shape.back()); }  // of a table
   bool operator==(const TensorSpec&) const = default;
 };
 
@@ -41,11 +60,19 @@ class ParamLayout {
   // Appends a tensor behind the last one, in forward order, and returns its index. Every dimension is at least 1.
   std::size_t add(std::string name, std::vector<std::int64_t> shape);
 
+  // Appends a row-sparse tensor, before all others that are not, and returns its index: tables are counted as tensors
+  // are. At most 2^32 rows.
+  std::size_t add_table(std::string name, std::int64_t rows, std::int64_t width, const TableSpec& table);
+
   const std::vector<TensorSpec>& tensors() const { return tensors_; }
+  // The row-sparse ones, which are the first.
+  std::span<const TensorSpec> tables() const { return std::span(tensors_).first(tables_); }
+  // The part of the arena behind the tables' room: all of it where there are none.
+  Range dense() const { return {dense_begin_, size_}; }
 
   // Elements of the arena: the tensors and the padding that aligns them. Padding holds zeros, in weights and gradients.
   std::size_t size() const { return size_; }
-  // Elements of the tensors alone.
+  // Elements of the tensors alone, of tables all rows.
   std::size_t parameter_count() const;
 
   // Equal for equal names, shapes and places (FNV-1a, 64 bits): what replicas compare before they exchange bytes.
@@ -53,12 +80,14 @@ class ParamLayout {
 
  private:
   std::vector<TensorSpec> tensors_;
+  std::size_t tables_ = 0;
+  std::size_t dense_begin_ = 0;
   std::size_t size_ = 0;
 };
 
 // Cuts the arena into buckets in the order in which backward finishes them: from the arena's end to its beginning,
-// whole tensors, each bucket as many as fit in `bucket_bytes` (a larger tensor has a bucket of its own). The buckets
-// cover the arena without overlap.
+// whole tensors, each bucket as many as fit in `bucket_bytes` (a larger tensor has a bucket of its own, and so has each
+// table). The buckets cover the arena without overlap.
 std::vector<Range> buckets_in_backward_order(const ParamLayout& layout, std::size_t bucket_bytes);
 
 // Cuts `size` elements into `count` ranges in ascending order that differ by at most one alignment unit (and the last

@@ -10,6 +10,10 @@
 //     weights_needed(range) ...        when a strategy lets them come while that pass already runs
 //   leave()                            drains, and agrees to stop
 //
+// Of a table (param_layout.h) a step sees the rows that it says it touches: row keys[i] is the i-th in the table's
+// room. Their weights are there once weights_needed has returned for that room; the gradients of that many rows are
+// pushed with the table's bucket, and a row that is not touched is not changed, whatever the update rule.
+//
 // All calls come from the worker's compute thread. After any call has failed, only the destructor may follow.
 #pragma once
 
@@ -35,6 +39,8 @@ struct ParamArenas {
 struct StepContext {
   std::int64_t step = 0;     // 0 for the first
   double learning_rate = 0;  // of this step
+  // By table, what this step touches: at most rows_a_step. They stay as they are until finish_step.
+  std::span<const RowKeys> rows = {};
 };
 
 // What a step's synchronisation cost.
@@ -43,6 +49,7 @@ struct SyncStats {
   Duration forward_wait{};     // the part of it that lay within forward
   Duration communication{};    // time during which this worker's communication was under way, hidden or exposed
   Duration optimizer{};        // time that the compute thread spent in the update rule; zero where a server applies it
+  Duration codec{};            // time that this worker's threads spent compressing and decompressing
   Duration copy{};             // time that copies between a device and the host were under way; zero on the CPU
   std::int64_t bytes_out = 0;  // payload
   std::int64_t bytes_in = 0;
@@ -61,7 +68,8 @@ class SyncStrategy {
   virtual Result<ParamArenas> allocate(const ParamLayout& layout) = 0;
 
   // Before join, the chief has put the initial weights into its arena; after it, every replica holds them. Returns the
-  // buckets by which gradient_ready counts: ranges in backward order that cover the arena; they may split tensors.
+  // buckets by which gradient_ready counts: ranges in backward order that cover the arena; they may split tensors, but
+  // for tables, each of which is one.
   virtual Result<std::vector<Range>> join() = 0;
 
   virtual void begin_step(const StepContext& step) = 0;
@@ -78,6 +86,12 @@ class SyncStrategy {
 
   // After it, the weights are the job's final ones: the same on every replica.
   virtual Status leave() = 0;
+
+  // The rows `keys` of table `table` as they are now, into `values` (keys, width). On the chief, between steps and
+  // after leave. Fails with invalid argument where a strategy has no tables.
+  virtual Status read_rows(std::size_t table, RowKeys keys, std::span<float> values);
+  // The rows that any replica has ever touched. At the same times.
+  virtual Result<std::vector<RowKey>> touched_rows(std::size_t table);
 
   // From now on `ready` is called inside finish_step, weights_needed and leave for each range of the arena as soon as
   // it holds its new weights, so that they can be taken elsewhere while others are still on their way.

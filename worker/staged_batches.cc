@@ -22,9 +22,10 @@ Status StagedBatches::prepare() {
   copies_ = std::move(*stream);
   const BatchView first = source_.next();
   for (Slot& slot : slots_) {
-    slot.batch_size = first.labels.size();
     for (const auto& [memory, bytes] :
-         {std::pair(&slot.images, first.images.size_bytes()), std::pair(&slot.labels, first.labels.size_bytes())}) {
+         {std::pair(&slot.values, first.values.size_bytes()), std::pair(&slot.ids, first.ids.size_bytes()),
+          std::pair(&slot.labels, first.labels.size_bytes())}) {
+      if (bytes == 0) continue;
       const Result<std::span<std::byte>> allocated = device_.allocate(bytes);
       if (!allocated.ok()) return allocated.status();
       *memory = *allocated;
@@ -50,12 +51,17 @@ BatchView StagedBatches::next() {
     copies_->wait_for(*other.used);
     begin_copy(other, source_.next());
   }
-  return {{reinterpret_cast<const float*>(slot.images.data()), slot.images.size() / sizeof(float)},
-          {reinterpret_cast<const int*>(slot.labels.data()), slot.batch_size}};
+  const auto whole_numbers = [](std::span<const std::byte> memory) {
+    return std::span(reinterpret_cast<const int*>(memory.data()), memory.size() / sizeof(int));
+  };
+  return {{reinterpret_cast<const float*>(slot.values.data()), slot.values.size() / sizeof(float)},
+          whole_numbers(slot.labels),
+          whole_numbers(slot.ids)};
 }
 
 void StagedBatches::begin_copy(Slot& slot, const BatchView& batch) {
-  copies_->copy_to_device(std::as_bytes(batch.images), slot.images);
+  if (!batch.values.empty()) copies_->copy_to_device(std::as_bytes(batch.values), slot.values);
+  if (!batch.ids.empty()) copies_->copy_to_device(std::as_bytes(batch.ids), slot.ids);
   copies_->copy_to_device(std::as_bytes(batch.labels), slot.labels);
   copies_->record(*slot.copied);
 }

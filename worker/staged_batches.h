@@ -25,9 +25,9 @@ class StagedBatches final : public BatchSource {
 
  private:
   struct Slot {
-    std::span<std::byte> images;
+    std::span<std::byte> values;
+    std::span<std::byte> ids;
     std::span<std::byte> labels;
-    std::size_t batch_size = 0;
     std::unique_ptr<Event> copied;  // on the copy stream
     std::unique_ptr<Event> used;    // on the compute stream
   };

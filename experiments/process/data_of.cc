@@ -11,7 +11,7 @@ Result<worker::DatasetPair> open_data_of(const RunConfig& config) {
 Result<ParamLayout> layout_of(const RunConfig& config) {
   const Result<worker::SampleForm> form = worker::sample_form(dataset_spec(config), config.data_dir);
   if (!form.ok()) return form.status();
-  return worker::model_layout(config.model, form->image, form->classes);
+  return worker::model_layout(config.model, *form);
 }
 
 std::unique_ptr<worker::ComputeBackend> backend_of(const RunConfig& config) {

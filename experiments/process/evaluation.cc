@@ -17,8 +17,7 @@ Result<Evaluation> Evaluation::create(const std::string& model, const worker::Da
   for (std::int64_t begin = 0; begin < data.size(); begin += batch) {
     const auto size = static_cast<int>(std::min(batch, data.size() - begin));
     if (!models.empty() && models.back()->batch_size() == size) continue;
-    Result<std::unique_ptr<worker::Model>> made =
-        worker::make_model(model, data.shape(), data.classes(), size, backend);
+    Result<std::unique_ptr<worker::Model>> made = worker::make_model(model, data.form(), size, backend);
     if (!made.ok()) return made.status();
     models.push_back(std::move(*made));
   }
@@ -41,19 +40,19 @@ Evaluation::Score Evaluation::run(std::span<const float> weights) {
   if (!std::ranges::all_of(weights, [](float weight) { return std::isfinite(weight); })) {
     loss = std::numeric_limits<double>::quiet_NaN();
   }
-  return {.accuracy = static_cast<double>(correct) / samples, .loss = loss};
+  return {.accuracy = static_cast<double>(correct) / (samples * data_->form().labels), .loss = loss};
 }
 
 worker::BatchView Evaluation::read(std::int64_t begin, std::int64_t size) {
   const auto count = static_cast<std::size_t>(size);
-  const auto values = static_cast<std::size_t>(data_->shape().values());
+  const worker::SampleForm& form = data_->form();
   indices_.resize(count);
   std::iota(indices_.begin(), indices_.end(), begin);
-  scratch_.resize(values);
-  images_.resize(count * values);
-  labels_.resize(count);
-  worker::read_batch(*data_, indices_, scratch_, images_, labels_);
-  return {images_, labels_};
+  values_.resize(count * static_cast<std::size_t>(form.values()));
+  ids_.resize(count * static_cast<std::size_t>(form.id_columns()));
+  labels_.resize(count * static_cast<std::size_t>(form.labels));
+  worker::read_batch(*data_, indices_, 0, {.values = values_, .ids = ids_, .labels = labels_});
+  return {values_, labels_, ids_};
 }
 
 }  // namespace syncopate::experiments

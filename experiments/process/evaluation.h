@@ -18,8 +18,8 @@ namespace syncopate::experiments {
 class Evaluation {
  public:
   struct Score {
-    double accuracy = 0;  // share of the samples
-    double loss = 0;      // mean over the samples; no number where a weight is none
+    double accuracy = 0;  // share of the labels
+    double loss = 0;      // mean over the labels; no number where a weight is none
   };
 
   // Of models of the kind `model` on `data`, which holds a sample at least, `batch` samples at a time. `data` and
@@ -41,9 +41,8 @@ class Evaluation {
   std::int64_t batch_;
   std::vector<std::unique_ptr<worker::Model>> models_;  // for full batches, and for the rest
   std::vector<std::int64_t> indices_;
-  std::vector<std::uint8_t> scratch_;
-  std::vector<float> images_;
-  std::vector<int> labels_;
+  std::vector<float> values_;
+  std::vector<int> ids_, labels_;
 };
 
 }  // namespace syncopate::experiments

@@ -68,7 +68,7 @@ Status run_worker(const RoleContext& context) {
   if (!place.ok()) return place.status();
   worker::ComputeBackend& backend = *place->backend;
   Result<std::unique_ptr<worker::Model>> model =
-      worker::make_model(config.model, data->train->shape(), data->train->classes(), config.batch_size, backend);
+      worker::make_model(config.model, data->train->form(), config.batch_size, backend);
   if (!model.ok()) return model.status();
 
   worker::BatchLoader loader(*data->train, order);

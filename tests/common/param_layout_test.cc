@@ -35,6 +35,25 @@ TEST(ParamLayout, HashTellsNamesShapesAndOrderApart) {
   EXPECT_NE(hash, reshaped.hash());
 }
 
+TEST(ParamLayout, HasRoomForOneStepsRowsOfATable) {
+  ParamLayout layout;
+  layout.add_table("users", 1'000'000, 3, {.rows_a_step = 7, .limit = 0.5f});  // [0, 21), padded to 32
+  layout.add_table("items", 100, 16, {.rows_a_step = 2, .limit = 0.5f});       // [32, 64)
+  layout.add("a", {4, 8});                                                     // [64, 96)
+  ASSERT_EQ(layout.tables().size(), 2u);
+  EXPECT_EQ(layout.tables()[0].range, (Range{0, 21}));
+  EXPECT_EQ(layout.tables()[1].range, (Range{32, 64}));
+  EXPECT_EQ(layout.dense(), (Range{64, 96}));
+  EXPECT_EQ(layout.parameter_count(), 3'000'000u + 1600u + 32u);
+  EXPECT_THAT(buckets_in_backward_order(layout, 1 << 20), ElementsAre(Range{64, 96}, Range{32, 64}, Range{0, 32}));
+  ParamLayout other;
+  other.add_table("users", 1'000'000, 3, {.rows_a_step = 7, .limit = 0.25f});
+  other.add_table("items", 100, 16, {.rows_a_step = 2, .limit = 0.5f});
+  other.add("a", {4, 8});
+  EXPECT_NE(layout.hash(), other.hash());
+  EXPECT_EQ(three_tensors().dense(), (Range{0, 112}));
+}
+
 TEST(Buckets, RunFromTheLastTensorToTheFirstAndFillUpToTheLimit) {
   const ParamLayout layout = three_tensors();
   EXPECT_THAT(buckets_in_backward_order(layout, 4), ElementsAre(Range{48, 112}, Range{32, 48}, Range{0, 32}));

@@ -35,7 +35,7 @@ worker::BatchOrder order_of(const TrainingJob& job, int rank) {
 }
 
 std::unique_ptr<worker::Model> model_of(const TrainingJob& job, worker::ComputeBackend& backend) {
-  return std::move(*worker::make_model(job.model, job.data->shape(), job.data->classes(), job.batch_size, backend));
+  return std::move(*worker::make_model(job.model, job.data->form(), job.batch_size, backend));
 }
 
 // One worker of `job`, on the calling thread.

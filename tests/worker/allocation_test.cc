@@ -6,6 +6,7 @@
 #include <new>
 
 #include "tests/worker/tensor_helpers.h"
+#include "worker/data/image_dataset.h"
 #include "worker/local_strategy.h"
 #include "worker/model.h"
 
@@ -34,7 +35,7 @@ namespace {
 // What the fourth training step of a model allocates.
 Allocations of_one_step(const char* spec, ComputeBackend& backend) {
   const ImageShape image{16, 16, 1};
-  const auto model = std::move(*make_model(spec, image, 10, 4, backend));
+  const auto model = std::move(*make_model(spec, form_of_images(image, 10), 4, backend));
   Random random(1);
   const Tensor images = random_tensor(4 * image.values(), random);
   const std::vector<int> labels = random_labels(4, 10, random);
@@ -57,6 +58,7 @@ TEST(SteadyState, OfPlainLoopsAllocatesNothing) {
   const auto backend = make_reference_backend();
   EXPECT_EQ(of_one_step("mlp", *backend).count, 0);
   EXPECT_EQ(of_one_step("lenet", *backend).count, 0);
+  EXPECT_EQ(of_one_step("resnet20", *backend).count, 0);
 }
 
 TEST(SteadyState, OfOneDnnAllocatesNothingButTheLibrarysOwnLists) {

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/worker/tensor_helpers.h"
+#include "worker/data/image_dataset.h"
 
 namespace syncopate::worker {
 namespace {
@@ -16,7 +17,7 @@ constexpr ImageShape kDigit{28, 28, 1};
 constexpr ImageShape kColour{32, 32, 3};
 
 std::unique_ptr<Model> must_make(const std::string& spec, ImageShape image, int batch, ComputeBackend& backend) {
-  auto model = make_model(spec, image, 10, batch, backend);
+  auto model = make_model(spec, form_of_images(image, 10), batch, backend);
   EXPECT_TRUE(model.ok()) << model.status().message();
   return std::move(*model);
 }
@@ -80,12 +81,12 @@ TEST_F(ModelTest, NamesItsTensorsInForwardOrder) {
 TEST_F(ModelTest, HasTheLayoutThatIsKnownWithoutIt) {
   for (const auto& [spec, image] :
        {std::pair("softmax", kDigit), {"mlp", kColour}, {"lenet", kDigit}, {"lenet", kColour}}) {
-    const Result<ParamLayout> layout = model_layout(spec, image, 10);
+    const Result<ParamLayout> layout = model_layout(spec, form_of_images(image, 10));
     ASSERT_TRUE(layout.ok()) << layout.status().message();
     EXPECT_EQ(layout->hash(), must_make(spec, image, 3, *onednn_)->layout().hash());
   }
-  EXPECT_EQ(model_layout("resnet", kDigit, 10).status().message(),
-            make_model("resnet", kDigit, 10, 1, *reference_).status().message());
+  EXPECT_EQ(model_layout("resnet", form_of_images(kDigit, 10)).status().message(),
+            make_model("resnet", form_of_images(kDigit, 10), 1, *reference_).status().message());
 }
 
 TEST_F(ModelTest, CountsItsOperations) {
@@ -198,7 +199,9 @@ TEST_F(ModelTest, MakeModelSaysWhatIsWrongAndWhatWouldBeRight) {
     const char* message;
   };
   const Case cases[] = {
-      {"resnet", kDigit, "--model=resnet: unknown model; must be softmax, mlp, mlp:WIDTH-...-WIDTH or lenet"},
+      {"resnet", kDigit,
+       "--model=resnet: unknown model; must be softmax, mlp, mlp:WIDTH-...-WIDTH, "
+       "lenet, resnet20, resnet32 or resnet56"},
       {"", kDigit, "unknown model"},
       {"mlp:", kDigit, "as in 784-1024-1024-10"},
       {"mlp:784-x-10", kDigit, "as in 784-1024-1024-10"},
@@ -212,12 +215,13 @@ TEST_F(ModelTest, MakeModelSaysWhatIsWrongAndWhatWouldBeRight) {
       {"lenet", {15, 28, 1}, "images of 15x28 are too small; lenet needs 16x16 or more"},
   };
   for (const Case& c : cases) {
-    const auto model = make_model(c.spec, c.image, 10, 1, *reference_);
+    const auto model = make_model(c.spec, form_of_images(c.image, 10), 1, *reference_);
     ASSERT_FALSE(model.ok()) << c.spec;
     EXPECT_EQ(model.status().code(), Code::kInvalidArgument);
     EXPECT_THAT(model.status().message(), HasSubstr(c.message));
   }
-  EXPECT_THAT(make_model("mlp", kDigit, 10, 0, *reference_).status().message(), HasSubstr("--batch-size=0"));
+  EXPECT_THAT(make_model("mlp", form_of_images(kDigit, 10), 0, *reference_).status().message(),
+              HasSubstr("--batch-size=0"));
 }
 
 }  // namespace

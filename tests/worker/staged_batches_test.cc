@@ -46,10 +46,10 @@ TEST(StagedBatches, GivesTheSourcesBatchesInWhateverOrderTheDeviceWorks) {
     std::vector<int> labels;
     for (int step = 0; step < 6; ++step) {
       const BatchView batch = (*batches)->next();
-      ASSERT_EQ(batch.images.size(), kBatch * kValues);
+      ASSERT_EQ(batch.values.size(), kBatch * kValues);
       ASSERT_EQ(batch.labels.size(), kBatch);
       device.give(device.compute(), [&seen, &labels, batch] {
-        for (float value : batch.images) seen.push_back(value);
+        for (float value : batch.values) seen.push_back(value);
         for (int label : batch.labels) labels.push_back(label);
       });
     }

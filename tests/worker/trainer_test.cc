@@ -5,6 +5,7 @@
 
 #include "common/aligned_buffer.h"
 #include "tests/worker/tensor_helpers.h"
+#include "worker/data/image_dataset.h"
 #include "worker/local_strategy.h"
 
 namespace syncopate::worker {
@@ -115,7 +116,7 @@ class TrainerTest : public testing::Test {
   Activity activity_;
   Records records_;
   std::unique_ptr<ComputeBackend> backend_ = make_reference_backend();
-  std::unique_ptr<Model> model_ = std::move(*make_model("mlp:4-8-4", {2, 2, 1}, 4, kBatch, *backend_));
+  std::unique_ptr<Model> model_ = std::move(*make_model("mlp:4-8-4", form_of_images({2, 2, 1}, 4), kBatch, *backend_));
   std::vector<int> labels_ = random_labels(kBatch, 4, random_);
   OneBatch batches_{bright_spots(labels_, random_), labels_, clock_};
   FakeStrategy strategy_{calls_, clock_, activity_};

@@ -32,19 +32,16 @@ void batch_indices(const BatchOrder& order, std::span<const std::int64_t> permut
   for (std::size_t i = 0; i < indices.size(); ++i) indices[i] = permutation[first + i * workers];
 }
 
-void normalize(std::span<const std::uint8_t> bytes, std::span<float> values) {
-  assert(bytes.size() == values.size());
-  constexpr float kScale = 2.0f / 255.0f, kShift = -0.3f;
-  for (std::size_t i = 0; i < bytes.size(); ++i) values[i] = static_cast<float>(bytes[i]) * kScale + kShift;
-}
-
-void read_batch(const Dataset& dataset, std::span<const std::int64_t> indices, std::span<std::uint8_t> scratch,
-                std::span<float> images, std::span<int> labels) {
-  const auto values = static_cast<std::size_t>(dataset.shape().values());
-  assert(images.size() >= indices.size() * values && labels.size() >= indices.size());
+void read_batch(const Dataset& dataset, std::span<const std::int64_t> indices, std::int64_t epoch,
+                const SampleRoom& to) {
+  const SampleForm& form = dataset.form();
+  const auto values = static_cast<std::size_t>(form.values()), ids = static_cast<std::size_t>(form.id_columns()),
+             labels = static_cast<std::size_t>(form.labels);
   for (std::size_t i = 0; i < indices.size(); ++i) {
-    normalize(dataset.image(indices[i], scratch), images.subspan(i * values, values));
-    labels[i] = dataset.label(indices[i]);
+    dataset.read(indices[i], epoch,
+                 {.values = to.values.subspan(i * values, values),
+                  .ids = to.ids.subspan(i * ids, ids),
+                  .labels = to.labels.subspan(i * labels, labels)});
   }
 }
 
@@ -57,17 +54,21 @@ class BatchLoader::Prefetcher {
         order_(order),
         depth_(depth),
         permutation_(static_cast<std::size_t>(order.dataset_size)),
-        indices_(static_cast<std::size_t>(order.batch_size)),
-        scratch_(static_cast<std::size_t>(dataset.shape().values())) {
+        indices_(static_cast<std::size_t>(order.batch_size)) {
     assert(depth >= 1 && order.dataset_size <= dataset.size() && order.steps_per_epoch() >= 1);
     static_assert(sizeof(int) == sizeof(float));
-    const std::size_t values = padded(indices_.size() * scratch_.size()), labels = padded(indices_.size());
+    const SampleForm& form = dataset.form();
+    const std::size_t values = indices_.size() * static_cast<std::size_t>(form.values()),
+                      ids = indices_.size() * static_cast<std::size_t>(form.id_columns()),
+                      labels = indices_.size() * static_cast<std::size_t>(form.labels);
     const auto slots = static_cast<std::size_t>(depth) + 1;
-    memory_ = AlignedBuffer(slots * (values + labels));
+    const std::size_t slot_size = padded(values) + padded(ids) + padded(labels);
+    memory_ = AlignedBuffer(slots * slot_size);
     for (std::size_t i = 0; i < slots; ++i) {
-      float* const begin = memory_.data() + i * (values + labels);
-      slots_.push_back({.images = {begin, indices_.size() * scratch_.size()},
-                        .labels = {reinterpret_cast<int*>(begin + values), indices_.size()}});
+      float* const begin = memory_.data() + i * slot_size;
+      int* const whole_numbers = reinterpret_cast<int*>(begin + padded(values));
+      slots_.push_back(
+          {.values = {begin, values}, .ids = {whole_numbers, ids}, .labels = {whole_numbers + padded(ids), labels}});
     }
     thread_ = std::jthread([this](std::stop_token stop) { run(stop); });
   }
@@ -75,25 +76,22 @@ class BatchLoader::Prefetcher {
   BatchView next() {
     std::unique_lock lock(mutex_);
     batch_ready_.wait(lock, [this] { return prepared_ > taken_; });
-    const Slot& slot = slot_of(taken_++);
+    const SampleRoom& slot = slot_of(taken_++);
     const bool wake = sleeping_ && half_empty();
     lock.unlock();
     if (wake) half_empty_.notify_one();
-    return {slot.images, slot.labels};
+    return {slot.values, slot.labels, slot.ids};
   }
 
   std::span<std::byte> memory() { return std::as_writable_bytes(memory_.span()); }
 
  private:
-  struct Slot {  // in memory_
-    std::span<float> images;
-    std::span<int> labels;
-  };
-
   // So that what follows begins on a cache line.
   static std::size_t padded(std::size_t elements) { return (elements + kAlignment - 1) / kAlignment * kAlignment; }
 
-  Slot& slot_of(std::int64_t batch) { return slots_[static_cast<std::size_t>(batch) % slots_.size()]; }
+  const SampleRoom& slot_of(std::int64_t batch) const {
+    return slots_[static_cast<std::size_t>(batch) % slots_.size()];
+  }
   bool half_empty() const { return prepared_ - taken_ <= depth_ / 2; }
 
   void run(const std::stop_token& stop) {
@@ -117,11 +115,10 @@ class BatchLoader::Prefetcher {
   }
 
   void prepare(std::int64_t batch) {
-    const std::int64_t step = batch % order_.steps_per_epoch();
-    if (step == 0) epoch_permutation(order_.seed, batch / order_.steps_per_epoch(), permutation_);
+    const std::int64_t step = batch % order_.steps_per_epoch(), epoch = batch / order_.steps_per_epoch();
+    if (step == 0) epoch_permutation(order_.seed, epoch, permutation_);
     batch_indices(order_, permutation_, step, indices_);
-    Slot& slot = slot_of(batch);
-    read_batch(dataset_, indices_, scratch_, slot.images, slot.labels);
+    read_batch(dataset_, indices_, epoch, slot_of(batch));
   }
 
   const Dataset& dataset_;
@@ -130,10 +127,10 @@ class BatchLoader::Prefetcher {
 
   // The prefetch thread's own.
   std::vector<std::int64_t> permutation_, indices_;
-  std::vector<std::uint8_t> scratch_;
 
   AlignedBuffer memory_;
-  std::vector<Slot> slots_;  // a slot is the prefetch thread's until its batch is counted in prepared_
+  std::vector<SampleRoom>
+      slots_;  // in memory_; a slot is the prefetch thread's until its batch is counted in prepared_
   std::mutex mutex_;
   std::condition_variable batch_ready_;
   std::condition_variable_any half_empty_;

@@ -33,15 +33,9 @@ void epoch_permutation(std::uint64_t seed, std::int64_t epoch, std::span<std::in
 void batch_indices(const BatchOrder& order, std::span<const std::int64_t> permutation, std::int64_t step,
                    std::span<std::int64_t> indices);
 
-// Bytes become floats as 2 · value / 255 - 0.3: paper -0.3, ink 1.7. Pictures of ink on paper then have a mean near
-// zero, without which learning is slow (LeCun et al. 1998, "Efficient BackProp", section 4.3). The mapping is the same
-// for every data set, and for training and evaluation.
-void normalize(std::span<const std::uint8_t> bytes, std::span<float> values);
-
-// Reads samples `indices` into the first indices.size() rows of `images` (batch, height, width, channels), normalized,
-// and of `labels` (batch). `scratch` has the bytes of one sample. Allocates nothing.
-void read_batch(const Dataset& dataset, std::span<const std::int64_t> indices, std::span<std::uint8_t> scratch,
-                std::span<float> images, std::span<int> labels);
+// Reads samples `indices`, as they are in `epoch`, one behind the other into `to`. Allocates nothing.
+void read_batch(const Dataset& dataset, std::span<const std::int64_t> indices, std::int64_t epoch,
+                const SampleRoom& to);
 
 class BatchLoader final : public BatchSource {
  public:

@@ -14,14 +14,12 @@ namespace {
 constexpr std::size_t kPlane = 32 * 32;
 constexpr std::size_t kRecordBytes = 1 + 3 * kPlane;
 
-class CifarDataset : public Dataset {
+class CifarDataset final : public ImageDataset {
  public:
   CifarDataset(std::vector<FileBytes> files, std::int64_t records_per_file)
-      : files_(std::move(files)), records_per_file_(records_per_file) {}
+      : ImageDataset(kCifarShape, kCifarClasses), files_(std::move(files)), records_per_file_(records_per_file) {}
 
   std::int64_t size() const override { return static_cast<std::int64_t>(files_.size()) * records_per_file_; }
-  ImageShape shape() const override { return kCifarShape; }
-  int classes() const override { return kCifarClasses; }
 
   std::span<const std::uint8_t> image(std::int64_t index, std::span<std::uint8_t> scratch) const override {
     assert(scratch.size() >= 3 * kPlane);
@@ -65,7 +63,7 @@ Status check(const FileBytes& file, std::int64_t records) {
 
 }  // namespace
 
-Result<std::unique_ptr<Dataset>> open_cifar10(std::span<const std::string> paths, std::int64_t records_per_file) {
+Result<std::unique_ptr<ImageDataset>> open_cifar10(std::span<const std::string> paths, std::int64_t records_per_file) {
   std::vector<FileBytes> files;
   for (const std::string& path : paths) {
     Result<FileBytes> file = FileBytes::open(path);
@@ -73,7 +71,7 @@ Result<std::unique_ptr<Dataset>> open_cifar10(std::span<const std::string> paths
     SYNCOPATE_RETURN_IF_ERROR(check(*file, records_per_file));
     files.push_back(std::move(*file));
   }
-  return std::unique_ptr<Dataset>(std::make_unique<CifarDataset>(std::move(files), records_per_file));
+  return std::unique_ptr<ImageDataset>(std::make_unique<CifarDataset>(std::move(files), records_per_file));
 }
 
 }  // namespace syncopate::worker

@@ -1,10 +1,10 @@
-// Dataset: labelled images as they lie in a file, one byte a value. Many processes of one host map the same file, so
-// its pages are shared between them.
+// Dataset: the samples of one part of a data set, training or test, and what each consists of.
 #pragma once
 
 #include <cstdint>
 #include <span>
 #include <string>
+#include <vector>
 
 namespace syncopate::worker {
 
@@ -17,18 +17,48 @@ struct ImageShape {
   bool operator==(const ImageShape&) const = default;
 };
 
+// Whole numbers of one meaning: the positions of a text, a user, hashed categories.
+struct IdField {
+  std::string name;        // "token"
+  int columns = 1;         // numbers a sample
+  std::int64_t range = 0;  // each is 0 .. range-1
+
+  bool operator==(const IdField&) const = default;
+};
+
+// What one sample consists of.
+struct SampleForm {
+  ImageShape image;          // its values; features that are no image have the shape 1x1xN, none 0x0x0
+  int classes = 0;           // a label is 0 .. classes-1
+  std::vector<IdField> ids;  // its whole numbers, field after field
+  int labels = 1;            // one, or one for each position of a text
+
+  int values() const { return image.values(); }
+  int id_columns() const {
+    int columns = 0;
+    for (const IdField& field : ids) columns += field.columns;
+    return columns;
+  }
+  bool operator==(const SampleForm&) const = default;
+};
+
+// Room for one sample or for several, one behind the other.
+struct SampleRoom {
+  std::span<float> values;
+  std::span<int> ids;
+  std::span<int> labels;
+};
+
 class Dataset {
  public:
   virtual ~Dataset() = default;
 
   virtual std::int64_t size() const = 0;  // samples
-  virtual ImageShape shape() const = 0;
-  virtual int classes() const = 0;
+  virtual const SampleForm& form() const = 0;
 
-  // Sample `index` as shape().values() bytes in the order (height, width, channel). Thread-safe. `scratch` has as many
-  // bytes; the result lies in it or in the dataset's own memory.
-  virtual std::span<const std::uint8_t> image(std::int64_t index, std::span<std::uint8_t> scratch) const = 0;
-  virtual int label(std::int64_t index) const = 0;
+  // Writes sample `index` as it is in epoch `epoch`: the same for the same arguments, and, where samples are drawn
+  // (negatives of a recommender), different from epoch to epoch. A test set is read as of epoch 0. Thread-safe.
+  virtual void read(std::int64_t index, std::int64_t epoch, const SampleRoom& to) const = 0;
 };
 
 }  // namespace syncopate::worker

@@ -16,22 +16,20 @@ namespace {
 
 constexpr std::uint32_t kLargestSide = 4096;  // pixels; also keeps products within 64 bits
 
-class IdxDataset : public Dataset {
+class IdxDataset final : public ImageDataset {
  public:
   IdxDataset(FileBytes images, FileBytes labels, ImageShape shape)
-      : images_file_(std::move(images)),
+      : ImageDataset(shape, kIdxClasses),
+        images_file_(std::move(images)),
         labels_file_(std::move(labels)),
         pixels_(images_file_.bytes().subspan(kIdxImagesHeaderBytes)),
-        labels_(labels_file_.bytes().subspan(kIdxLabelsHeaderBytes)),
-        shape_(shape) {}
+        labels_(labels_file_.bytes().subspan(kIdxLabelsHeaderBytes)) {}
 
   std::int64_t size() const override { return static_cast<std::int64_t>(labels_.size()); }
-  ImageShape shape() const override { return shape_; }
-  int classes() const override { return kIdxClasses; }
 
   std::span<const std::uint8_t> image(std::int64_t index, std::span<std::uint8_t>) const override {
     assert(index >= 0 && index < size());
-    const auto values = static_cast<std::size_t>(shape_.values());
+    const auto values = static_cast<std::size_t>(shape().values());
     return pixels_.subspan(static_cast<std::size_t>(index) * values, values);
   }
   int label(std::int64_t index) const override { return labels_[static_cast<std::size_t>(index)]; }
@@ -39,7 +37,6 @@ class IdxDataset : public Dataset {
  private:
   FileBytes images_file_, labels_file_;
   std::span<const std::uint8_t> pixels_, labels_;
-  ImageShape shape_;
 };
 
 using Header = std::span<const std::uint8_t>;
@@ -103,7 +100,7 @@ Status check_labels(const FileBytes& file) {
 
 }  // namespace
 
-Result<std::unique_ptr<Dataset>> open_idx(const std::string& images_path, const std::string& labels_path) {
+Result<std::unique_ptr<ImageDataset>> open_idx(const std::string& images_path, const std::string& labels_path) {
   Result<FileBytes> images = FileBytes::open(images_path);
   if (!images.ok()) return images.status();
   Result<FileBytes> labels = FileBytes::open(labels_path);
@@ -117,7 +114,7 @@ Result<std::unique_ptr<Dataset>> open_idx(const std::string& images_path, const 
     return data_loss(labels_path, fmt::format("{} labels, expected {}, one for each image of {}", label_count,
                                               image_count, images_path));
   }
-  return std::unique_ptr<Dataset>(std::make_unique<IdxDataset>(std::move(*images), std::move(*labels), *shape));
+  return std::unique_ptr<ImageDataset>(std::make_unique<IdxDataset>(std::move(*images), std::move(*labels), *shape));
 }
 
 Result<ImageShape> read_idx_shape(const std::string& images_path) {

@@ -1,18 +1,18 @@
-// Opens IDX files (idx_format.h) as a Dataset of grey images in ten classes.
+// Opens IDX files (idx_format.h) as an ImageDataset of grey images in ten classes.
 #pragma once
 
 #include <memory>
 #include <string>
 
 #include "common/status.h"
-#include "worker/data/dataset.h"
+#include "worker/data/image_dataset.h"
 
 namespace syncopate::worker {
 
 // Plain files are mapped, names that end in ".gz" are inflated. Everything is checked here: magic, dimensions, exact
 // sizes, as many labels as images, labels 0 to 9. kNotFound or kDataLoss name the file, what was found and what was
 // expected.
-Result<std::unique_ptr<Dataset>> open_idx(const std::string& images_path, const std::string& labels_path);
+Result<std::unique_ptr<ImageDataset>> open_idx(const std::string& images_path, const std::string& labels_path);
 
 // The images' shape, from the header of their file alone. Fails as open_idx does.
 Result<ImageShape> read_idx_shape(const std::string& images_path);

@@ -80,8 +80,8 @@ Result<std::vector<std::string>> find_files(const std::string& dataset, const st
                                              fmt::join(folders, ", ")));
 }
 
-Result<DatasetPair> pair_of(const std::string& name, Result<std::unique_ptr<Dataset>> train,
-                            Result<std::unique_ptr<Dataset>> test) {
+Result<DatasetPair> pair_of(const std::string& name, Result<std::unique_ptr<ImageDataset>> train,
+                            Result<std::unique_ptr<ImageDataset>> test) {
   if (!train.ok()) return train.status();
   if (!test.ok()) return test.status();
   const ImageShape a = (*train)->shape(), b = (*test)->shape();
@@ -145,13 +145,13 @@ Result<DatasetPair> open_dataset(const std::string& name, const std::string& dat
 
 Result<SampleForm> sample_form(const std::string& name, const std::string& data_dir) {
   SYNCOPATE_RETURN_IF_ERROR(check_dataset_name(name));
-  if (is_digits(name)) return SampleForm{kDigitShape, kIdxClasses};
-  if (name == "cifar10") return SampleForm{kCifarShape, kCifarClasses};
+  if (is_digits(name)) return form_of_images(kDigitShape, kIdxClasses);
+  if (name == "cifar10") return form_of_images(kCifarShape, kCifarClasses);
   const Result<std::vector<std::string>> files = find_idx_files(name, idx_folders(name, data_dir));
   if (!files.ok()) return files.status();
   const Result<ImageShape> shape = read_idx_shape(files->front());
   if (!shape.ok()) return shape.status();
-  return SampleForm{*shape, kIdxClasses};
+  return form_of_images(*shape, kIdxClasses);
 }
 
 }  // namespace syncopate::worker

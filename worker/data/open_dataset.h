@@ -11,7 +11,7 @@
 namespace syncopate::worker {
 
 struct DatasetPair {
-  std::unique_ptr<Dataset> train, test;  // of the same shape and classes
+  std::unique_ptr<Dataset> train, test;  // of the same form
 };
 
 // What open_dataset knows, as one reads it in help:
@@ -27,12 +27,6 @@ Status check_dataset_name(const std::string& name);
 // kInvalidArgument: no such name. kNotFound: files that are missing, and where they were looked for. kDataLoss: a file
 // that is not what it should be. kResourceExhausted: digits could not be written. `seed` matters to digits alone.
 Result<DatasetPair> open_dataset(const std::string& name, const std::string& data_dir, std::uint64_t seed);
-
-// What a sample looks like.
-struct SampleForm {
-  ImageShape image;
-  int classes = 0;
-};
 
 // That of a set's samples, from its name or from the header of its first file: nothing is generated, and no data read.
 // Fails as open_dataset does.

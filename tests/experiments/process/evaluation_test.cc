@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "common/random.h"
-#include "worker/data/batch_loader.h"
+#include "worker/data/image_dataset.h"
 
 namespace syncopate::experiments {
 namespace {
@@ -13,13 +13,11 @@ namespace {
 constexpr const char* kModel = "mlp:16-8-3";
 
 // Noise, with labels that have nothing to do with it.
-class NoisyImages final : public worker::Dataset {
+class NoisyImages final : public worker::ImageDataset {
  public:
-  explicit NoisyImages(std::int64_t size) : size_(size) {}
+  explicit NoisyImages(std::int64_t size) : ImageDataset({4, 4, 1}, 3), size_(size) {}
 
   std::int64_t size() const override { return size_; }
-  worker::ImageShape shape() const override { return {4, 4, 1}; }
-  int classes() const override { return 3; }
   std::span<const std::uint8_t> image(std::int64_t index, std::span<std::uint8_t> scratch) const override {
     Random random(7, static_cast<std::uint64_t>(index));
     for (std::uint8_t& value : scratch) value = static_cast<std::uint8_t>(random.below(256));
@@ -39,7 +37,7 @@ class EvaluationTest : public testing::Test {
     return std::move(*evaluation);
   }
   std::vector<float> weights(std::uint64_t seed) {
-    const auto model = worker::make_model(kModel, data_.shape(), data_.classes(), 1, *backend_);
+    const auto model = worker::make_model(kModel, data_.form(), 1, *backend_);
     std::vector<float> weights((*model)->layout().size());
     (*model)->initialize(seed, weights);
     return weights;
@@ -51,7 +49,7 @@ class EvaluationTest : public testing::Test {
 
 TEST_F(EvaluationTest, IsThatOfAllDataAsOneBatchHoweverItIsCut) {
   const std::vector<float> weights = this->weights(3);
-  const auto whole = worker::make_model(kModel, data_.shape(), data_.classes(), 22, *backend_);
+  const auto whole = worker::make_model(kModel, data_.form(), 22, *backend_);
   std::vector<float> images(22 * 16);
   std::vector<int> labels(22);
   std::vector<std::uint8_t> image(16);

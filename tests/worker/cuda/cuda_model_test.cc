@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "tests/worker/cuda/cuda_backend_fixture.h"
+#include "worker/data/image_dataset.h"
 #include "worker/model.h"
 
 namespace syncopate::worker {
@@ -61,8 +62,8 @@ class CudaModel : public CudaBackendFixture {
 
   void expect_agrees(const char* spec, ImageShape image, int batch) {
     SCOPED_TRACE(spec);
-    const auto plain = std::move(*make_model(spec, image, 10, batch, *reference_));
-    const auto fast = std::move(*make_model(spec, image, 10, batch, *cuda_));
+    const auto plain = std::move(*make_model(spec, form_of_images(image, 10), batch, *reference_));
+    const auto fast = std::move(*make_model(spec, form_of_images(image, 10), batch, *cuda_));
     Tensor weights(plain->layout().size());
     plain->initialize(3, weights);
     const std::vector<int> labels = random_labels(batch, 10, random_);

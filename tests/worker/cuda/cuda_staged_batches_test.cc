@@ -42,7 +42,7 @@ TEST_F(CudaStagedBatches, EveryStepFindsItsOwnBatch) {
   for (int step = 0; step < kSteps; ++step) {
     const BatchView batch = (*batches)->next();
     const std::span<std::byte> here = seen.subspan(static_cast<std::size_t>(step) * (images_bytes + labels_bytes));
-    compute().copy_to_host(std::as_bytes(batch.images), here.first(images_bytes));
+    compute().copy_to_host(std::as_bytes(batch.values), here.first(images_bytes));
     compute().copy_to_host(std::as_bytes(batch.labels), here.subspan(images_bytes, labels_bytes));
   }
   ASSERT_TRUE(finish(compute()).ok()) << device().status().message();

@@ -6,18 +6,18 @@
 #include <algorithm>
 #include <numeric>
 
+#include "worker/data/image_dataset.h"
+
 namespace syncopate::worker {
 namespace {
 
 using testing::ElementsAre;
 
 // Sample i is one image of 1x2 pixels, (i mod 256, i div 256), with label i mod 10.
-class CountingDataset : public Dataset {
+class CountingDataset final : public ImageDataset {
  public:
-  explicit CountingDataset(std::int64_t size) : size_(size) {}
+  explicit CountingDataset(std::int64_t size) : ImageDataset({1, 2, 1}, 10), size_(size) {}
   std::int64_t size() const override { return size_; }
-  ImageShape shape() const override { return {1, 2, 1}; }
-  int classes() const override { return 10; }
   std::span<const std::uint8_t> image(std::int64_t index, std::span<std::uint8_t> scratch) const override {
     scratch[0] = static_cast<std::uint8_t>(index % 256);
     scratch[1] = static_cast<std::uint8_t>(index / 256);
@@ -104,14 +104,14 @@ void expect_batches(BatchLoader& loader, const BatchOrder& order, std::int64_t f
     const std::vector<std::int64_t> expected = indices(order, permutation(order.seed, epoch, order.dataset_size), step);
     const BatchView view = loader.next();
     ASSERT_EQ(view.labels.size(), expected.size());
-    ASSERT_EQ(view.images.size(), expected.size() * 2);
+    ASSERT_EQ(view.values.size(), expected.size() * 2);
     for (std::size_t i = 0; i < expected.size(); ++i) {
       const std::vector<std::uint8_t> bytes = {static_cast<std::uint8_t>(expected[i] % 256),
                                                static_cast<std::uint8_t>(expected[i] / 256)};
       std::vector<float> values(2);
       normalize(bytes, values);
-      ASSERT_EQ(view.images[2 * i], values[0]) << "batch " << batch << " sample " << i;
-      ASSERT_EQ(view.images[2 * i + 1], values[1]) << "batch " << batch << " sample " << i;
+      ASSERT_EQ(view.values[2 * i], values[0]) << "batch " << batch << " sample " << i;
+      ASSERT_EQ(view.values[2 * i + 1], values[1]) << "batch " << batch << " sample " << i;
       ASSERT_EQ(view.labels[i], expected[i] % 10) << "batch " << batch << " sample " << i;
     }
   }
@@ -138,9 +138,9 @@ TEST(BatchLoader, KeepsABatchUntilTheNextCall) {
   BatchLoader loader(dataset, {.dataset_size = 1000, .batch_size = 10}, 1);
   for (int batch = 0; batch < 500; ++batch) {
     const BatchView view = loader.next();
-    const std::vector<float> images(view.images.begin(), view.images.end());
+    const std::vector<float> images(view.values.begin(), view.values.end());
     std::this_thread::yield();
-    ASSERT_TRUE(std::ranges::equal(view.images, images));
+    ASSERT_TRUE(std::ranges::equal(view.values, images));
   }
 }
 

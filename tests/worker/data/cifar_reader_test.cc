@@ -44,7 +44,7 @@ TEST_F(CifarReader, GivesChannelsTogetherAndFilesOneAfterAnother) {
   const std::vector<std::string> paths = {folder_.write("a", two_records(0)), folder_.write("b", two_records(5))};
   const auto dataset = open_cifar10(paths, 2);
   ASSERT_TRUE(dataset.ok()) << dataset.status().message();
-  const Dataset& data = **dataset;
+  const ImageDataset& data = **dataset;
   EXPECT_EQ(data.size(), 4);
   EXPECT_EQ(data.shape(), (ImageShape{32, 32, 3}));
   const std::uint8_t labels[] = {0, 1, 5, 6};

@@ -15,7 +15,7 @@ using testing::HasSubstr;
 class IdxReader : public testing::Test {
  protected:
   // Opens these contents as images and labels.
-  Result<std::unique_ptr<Dataset>> open(const Bytes& images, const Bytes& labels) {
+  Result<std::unique_ptr<ImageDataset>> open(const Bytes& images, const Bytes& labels) {
     return open_idx(folder_.write("images", images), folder_.write("labels", labels));
   }
   void expect_data_loss(const Bytes& images, const Bytes& labels, const std::string& file, const std::string& what) {
@@ -36,10 +36,10 @@ class IdxReader : public testing::Test {
 TEST_F(IdxReader, GivesImagesAndLabels) {
   const auto dataset = open(three_images(), three_labels());
   ASSERT_TRUE(dataset.ok()) << dataset.status().message();
-  const Dataset& data = **dataset;
+  const ImageDataset& data = **dataset;
   EXPECT_EQ(data.size(), 3);
   EXPECT_EQ(data.shape(), (ImageShape{2, 3, 1}));
-  EXPECT_EQ(data.classes(), 10);
+  EXPECT_EQ(data.form().classes, 10);
   Bytes scratch(6);
   EXPECT_THAT(data.image(0, scratch), ElementsAre(0, 1, 2, 3, 4, 5));
   EXPECT_THAT(data.image(2, scratch), ElementsAre(12, 13, 14, 15, 16, 17));

@@ -9,6 +9,7 @@
 #include "tests/worker/data/scratch_folder.h"
 #include "worker/data/digits.h"
 #include "worker/data/digits_cache.h"
+#include "worker/data/image_dataset.h"
 
 namespace syncopate::worker {
 namespace {
@@ -22,6 +23,13 @@ std::vector<std::filesystem::path> files_in(const std::string& folder) {
   std::vector<std::filesystem::path> paths;
   for (const auto& entry : std::filesystem::directory_iterator(folder)) paths.push_back(entry.path());
   return paths;
+}
+
+int label_of(const Dataset& data, std::int64_t index) {
+  std::vector<float> values(static_cast<std::size_t>(data.form().values()));
+  int label = -1;
+  data.read(index, 0, {values, {}, {&label, 1}});
+  return label;
 }
 
 TEST(DigitsCache, MakesTheSetOnceAndThenFindsIt) {
@@ -71,12 +79,16 @@ TEST(OpenDataset, GivesDigitsThatAreThoseOfTheGenerator) {
   ASSERT_TRUE(pair.ok()) << pair.status().message();
   EXPECT_EQ(pair->train->size(), 30);
   EXPECT_EQ(pair->test->size(), 20);
-  EXPECT_EQ(pair->train->shape(), kDigitShape);
-  Bytes drawn(784), scratch(784);
-  EXPECT_EQ(pair->train->label(29), render_digit(7, 29, drawn));
-  EXPECT_TRUE(std::ranges::equal(pair->train->image(29, scratch), drawn));
-  EXPECT_EQ(pair->test->label(0), render_digit(7, kFirstTestDigit, drawn));
-  EXPECT_TRUE(std::ranges::equal(pair->test->image(0, scratch), drawn));
+  EXPECT_EQ(pair->train->form(), form_of_images(kDigitShape, 10));
+  Bytes drawn(784);
+  std::vector<float> expected(784), values(784);
+  int label = -1;
+  EXPECT_EQ(render_digit(7, 29, drawn), (pair->train->read(29, 0, {values, {}, {&label, 1}}), label));
+  normalize(drawn, expected);
+  EXPECT_EQ(values, expected);
+  EXPECT_EQ(render_digit(7, kFirstTestDigit, drawn), (pair->test->read(0, 0, {values, {}, {&label, 1}}), label));
+  normalize(drawn, expected);
+  EXPECT_EQ(values, expected);
 }
 
 TEST(OpenDataset, SaysHowToMendDamagedDigits) {
@@ -97,7 +109,7 @@ TEST(OpenDataset, FindsMnistInEachOfItsFoldersPlainOrGzip) {
     data.write_gz(prefix + "t10k-labels-idx1-ubyte.gz", three_labels());
     const Result<DatasetPair> pair = open_dataset("mnist", data.path(), 1);
     ASSERT_TRUE(pair.ok()) << pair.status().message();
-    EXPECT_EQ(pair->test->label(0), 7);
+    EXPECT_EQ(label_of(*pair->test, 0), 7);
   }
 }
 
@@ -142,8 +154,8 @@ TEST(OpenDataset, OpensCifarOfItsTrueSize) {
   ASSERT_TRUE(pair.ok()) << pair.status().message();
   EXPECT_EQ(pair->train->size(), 50'000);
   EXPECT_EQ(pair->test->size(), 10'000);
-  EXPECT_EQ(pair->train->label(40'000), 3);
-  EXPECT_EQ(pair->test->label(0), 4);
+  EXPECT_EQ(label_of(*pair->train, 40'000), 3);
+  EXPECT_EQ(label_of(*pair->test, 0), 4);
 }
 
 TEST(SampleForm, IsThatOfTheOpenSetAndReadsNoMoreThanAHeader) {

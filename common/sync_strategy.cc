@@ -1,0 +1,16 @@
+#include "common/sync_strategy.h"
+
+namespace syncopate {
+namespace {
+
+Status no_tables() { return {Code::kInvalidArgument, "this strategy has no row-sparse tables"}; }
+
+}  // namespace
+
+Status SyncStrategy::read_rows(std::size_t /*table*/, RowKeys /*keys*/, std::span<float> /*values*/) {
+  return no_tables();
+}
+
+Result<std::vector<RowKey>> SyncStrategy::touched_rows(std::size_t /*table*/) { return no_tables(); }
+
+}  // namespace syncopate
