@@ -35,15 +35,15 @@ class Model {
   // weights.
   virtual void initialize(std::uint64_t seed, std::span<float> weights) const = 0;
 
-  // By table of the layout, the rows that a batch (in the host's memory) touches; valid until the next call. Where
-  // there are tables, each batch is given to it before it is given to forward.
-  virtual std::span<const RowKeys> touched_rows(const BatchView& /*batch*/) { return {}; }
-
   // What training keeps beside the weights, such as the running moments of batch norms: it stays with its worker, has
   // no gradient and no optimizer, and is read in evaluation alone. Empty for most models. A worker begins with its
   // initial values; evaluation takes the mean over all workers. In the backend's memory, as long as the model lives.
   virtual const ParamLayout& local_layout() const = 0;
   virtual std::span<float> local_state() = 0;
+
+  // By table of the layout, the rows that a batch (in the host's memory) touches; valid until the next call. Where
+  // there are tables, each batch is given to it before it is given to forward.
+  virtual std::span<const RowKeys> touched_rows(const BatchView& /*batch*/) { return {}; }
 
   // Batches have batch_size() samples; `weights` and `gradients` are arenas of layout().size() floats; all lie where
   // the backend computes. forward keeps what backward needs; backward overwrites `gradients` and calls
