@@ -220,7 +220,7 @@ void CudaBackend::batch_norm_backward(const BatchNormShape& shape, In x, In scal
   if (!ready()) return;
   keep(launch_batch_norm_backward(rows_of(shape), x.data(), {scale.data(), shift.data()},
                                   {batch.mean.data(), batch.inverse_deviation.data()}, dy.data(), dscale.data(),
-                                  dshift.data(), dx.data(), context_.workspace, context_.stream),
+                                  dshift.data(), dx.empty() ? nullptr : dx.data(), context_.workspace, context_.stream),
        "batch_norm_backward");
 }
 
