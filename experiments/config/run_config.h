@@ -101,8 +101,9 @@ struct RunConfig {
   std::string model = "mlp";
   std::string dataset = "digits";
   std::string data_dir = "data";
-  std::int64_t train_samples = 60000;                      // digits only
-  std::int64_t test_samples = 10000;                       // digits only
+  std::int64_t train_samples = 60000;                      // generated data only
+  std::int64_t test_samples = 10000;                       // generated data only
+  int context = 64;                                        // texts only
   BackendKind backend = BackendKind::kOneDnn;              // on the CPU
   worker::Precision precision = worker::Precision::kFp32;  // on a GPU
 
@@ -166,7 +167,11 @@ bool has_own_collective(const RunConfig& config);
 std::optional<allreduce::ScheduleKind> schedule_kind_of(const RunConfig& config);
 // "shm", "ipc", "tcp"; "mpi" and "nccl" where these carry the gradients; "none" under local.
 const char* transport_that_runs(const RunConfig& config);
-// The name that worker::open_dataset takes: "digits:60000-10000", "mnist".
+// Whether the data set is drawn rather than read, and in the sizes that are asked for.
+bool generates_data(const RunConfig& config);
+// Whether its samples are texts.
+bool learns_text(const RunConfig& config);
+// The name that worker::open_dataset takes: "digits:60000-10000", "mnist", "text:64".
 std::string dataset_spec(const RunConfig& config);
 OptimizerConfig optimizer_of(const RunConfig& config);
 // Over how many shards, and how, the weights are laid under ps.
