@@ -90,6 +90,7 @@ class Comparison {
     shared.stragglers = {};                       // who is slow changes no weight
     shared.backup_workers = 0;                    // with them, sync takes other gradients each time
     shared.precision = worker::Precision::kFp32;  // rounding of factors would be magnified as that of sums is
+    shared.compress = {};                         // what a codec loses is no rounding of sums
     shared.learning_rate = kEqualityRate * resolve(base_, "").learning_rate;
     const Result<std::vector<ComparedRun>> runs = comparison_runs(shared, kSynchronousModes);
     if (!runs.ok()) return fail(ExitCode::kUsage, runs.status().message());
@@ -110,8 +111,12 @@ class Comparison {
                       "{:.0g} is rounding; a comparison would compare more than the mode",
                       run.label, runs->front().label, kEqualitySteps, distance, kEqualityTolerance));
     }
-    console_.say(fmt::format("equality: {} follow the same curve; after {} steps the weights lie {:.1g} apart",
-                             "local, allreduce and ps sync", kEqualitySteps, largest));
+    console_.say(fmt::format("equality: {} follow the same curve{}; after {} steps the weights lie {:.1g} apart",
+                             "local, allreduce and ps sync", compresses(base_) ? " without --compress" : "",
+                             kEqualitySteps, largest));
+    if (compresses(base_)) {
+      console_.say(fmt::format("--compress={}, in all modes that have it", to_string(base_.compress)));
+    }
     return ExitCode::kSuccess;
   }
 
