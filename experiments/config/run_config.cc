@@ -20,8 +20,8 @@ int workers_of(const RunConfig& config) {
 }
 
 bool sums_in_nccl(const RunConfig& config) {
-  const bool by_default =
-      config.collective == CollectiveKind::kAuto && config.device == DeviceKind::kCuda && !config.shape;
+  const bool by_default = config.collective == CollectiveKind::kAuto && config.device == DeviceKind::kCuda &&
+                          !config.shape && !compresses(config);
   return config.mode == Mode::kAllreduce && !averages_weights(config) &&
          (by_default || config.collective == CollectiveKind::kNccl);
 }
@@ -274,6 +274,11 @@ RunConfig resolve(RunConfig config, const std::string& stamp) {
       config.output += "-" + consistency;
     }
     if (config.mode == Mode::kAllreduce) config.output += fmt::format("-{}", name_of(config.collective));
+    if (may_compress(config) && compresses(config)) {
+      std::string codec = to_string(config.compress);
+      std::ranges::replace(codec, ':', '-');
+      config.output += "-" + codec;
+    }
     if (averages_weights(config)) {
       config.output += fmt::format("-{}-{}", config.gossip ? "gossip" : "sync-every", config.sync_every);
     }
@@ -364,6 +369,12 @@ ps::Sharding sharding_of(const RunConfig& config) {
 
 bool averages_weights(const RunConfig& config) {
   return config.mode == Mode::kAllreduce && (config.sync_every > 1 || config.gossip);
+}
+
+bool compresses(const RunConfig& config) { return config.compress.kind != CodecKind::kNone; }
+
+bool may_compress(const RunConfig& config) {
+  return config.mode == Mode::kAllreduce && !averages_weights(config) && config.collective != CollectiveKind::kNccl;
 }
 
 worker::StragglingOptions straggling_of(const RunConfig& config, int rank) {

@@ -10,6 +10,7 @@
 
 #include "allreduce/schedule.h"
 #include "common/clock.h"
+#include "common/codec/codec_config.h"
 #include "common/learning_rate.h"
 #include "common/optimizer.h"
 #include "common/status.h"
@@ -67,6 +68,7 @@ struct RunConfig {
   DeviceKind device = DeviceKind::kAuto;  // settled by place() before anything runs
   bool share_gpu = false;
   worker::Stragglers stragglers;
+  CodecConfig compress;  // of gradients on their way
 
   // Several hosts
   std::vector<HostSlots> hosts;  // empty: this one
@@ -179,6 +181,10 @@ std::size_t shards_of(const RunConfig& config);
 ps::Sharding sharding_of(const RunConfig& config);
 // Whether workers make updates of their own under allreduce, and average weights instead of gradients.
 bool averages_weights(const RunConfig& config);
+// Whether gradients are compressed, and whether they can be: they are not sent where weights are averaged, and NCCL
+// sums them in the memory of GPUs.
+bool compresses(const RunConfig& config);
+bool may_compress(const RunConfig& config);
 // How worker `rank` is slowed: half of the timeout is the longest, since others wait for it meanwhile.
 worker::StragglingOptions straggling_of(const RunConfig& config, int rank);
 // After which time a collective operation that not all ranks have come to is reported; zero: never.
