@@ -105,7 +105,7 @@ struct RunConfig {
   worker::Precision precision = worker::Precision::kFp32;  // on a GPU
 
   // Training
-  std::string optimizer = "adam";  // sgd, momentum, nesterov, adam, adamw
+  std::string optimizer = "adam";  // sgd, momentum, nesterov, adam, adamw, adagrad, ftrl
   double learning_rate = 0;        // 0: usual_learning_rate(optimizer)
   std::string lr_schedule = "constant";
   double momentum = 0.9;
@@ -113,6 +113,10 @@ struct RunConfig {
   double beta2 = 0.999;
   double epsilon = 1e-8;
   double weight_decay = 0;
+  double initial_accumulator = 0;
+  double l1 = 0;
+  double l2 = 0;
+  double ftrl_beta = 1;
   int batch_size = 64;                 // samples a step and worker
   std::int64_t global_batch_size = 0;  // samples a step of all workers; 0: batch_size was held fixed
   std::int64_t epochs = 3;
