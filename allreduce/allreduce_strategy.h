@@ -8,6 +8,7 @@
 
 #include "allreduce/collective.h"
 #include "allreduce/collective_activity.h"
+#include "allreduce/sparse_exchange.h"
 #include "common/optimizer.h"
 #include "common/sync_strategy.h"
 
@@ -20,8 +21,12 @@ struct AllReduceOptions {
   std::function<void(const std::string& finding)> on_search_end = nullptr;
   // False: nothing is sent before backward has ended. The sums are the same; how much overlap gains is then to be seen.
   bool overlap = true;
-  Duration timeout = std::chrono::seconds(30);  // of every wait
-  CollectiveActivity* activity = nullptr;       // is told of every operation; outlives the strategy
+  // Of row-sparse tables:
+  std::uint64_t seed = 1;  // what rows begin with
+  SparseExchange sparse_exchange = SparseExchange::kAuto;
+  std::function<void(const std::string& finding)> on_exchange_found = nullptr;  // as ReplicatedTablesOptions::on_found
+  Duration timeout = std::chrono::seconds(30);                                  // of every wait
+  CollectiveActivity* activity = nullptr;  // is told of every operation; outlives the strategy
 };
 
 // `collective` and `clock` must outlive the strategy.

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "allreduce/schedule.h"
+#include "allreduce/sparse_exchange.h"
 #include "common/clock.h"
 #include "common/learning_rate.h"
 #include "common/optimizer.h"
@@ -94,6 +95,7 @@ struct RunConfig {
   bool overlap = true;
   std::int64_t sync_every = 1;  // steps; 1: gradients are summed in each
   bool gossip = false;
+  allreduce::SparseExchange sparse_exchange = allreduce::SparseExchange::kAuto;
 
   // Model and data
   std::string model = "mlp";
