@@ -10,6 +10,7 @@
 #include "common/clock.h"
 #include "common/status.h"
 #include "common/transport/transport.h"
+#include "ps/answer_rooms.h"
 #include "ps/group.h"
 #include "ps/shard.h"
 #include "ps/wire.pb.h"
@@ -21,6 +22,7 @@ struct ShardServerOptions {
   Consistency consistency;
   OptimizerConfig optimizer;
   StalenessOptions staleness;
+  std::uint64_t seed = 1;                       // of the first values of tables' rows
   Duration timeout = std::chrono::seconds(30);  // of handing an answer to the transport, and of the last ones' delivery
 };
 
@@ -34,10 +36,10 @@ class ShardServer {
   // `transport` is the endpoint of a shard of the group; it and `clock` outlive this object.
   ShardServer(ShardServerOptions options, Transport& transport, const Clock& clock);
 
-  // Serves until every worker has left or is lost. Waits for workers as long as they take: that they are alive is the
-  // control plane's to watch. Fails with invalid argument if the job could not start (the workers' layouts differ),
-  // with cancelled after transport.interrupt(), and with what the transport or memory fails with. Once, on the
-  // endpoint's thread; no message of the endpoint is alive afterwards.
+  // Serves until every worker has left or is lost; where there are tables, until the chief has said goodbye. Waits for
+  // workers as long as they take: that they are alive is the control plane's to watch. Fails with invalid argument if
+  // the job could not start (the workers' layouts differ), with cancelled after transport.interrupt(), and with what
+  // the transport or memory fails with. Once, on the endpoint's thread; no message of the endpoint is alive afterwards.
   Status serve();
 
   // Tells that worker `rank` is gone, as the control plane has found out. Any thread; heeded within 50 ms.
@@ -56,7 +58,16 @@ class ShardServer {
   Message& held(int worker, std::size_t chunk);
   void let_go_of_gradients(std::size_t chunk);
   void let_go_of_gradients();
+  Message& held_rows(int worker, std::size_t table);
+  void let_go_of_rows();
   Status send(const Answer& answer);
+  Status send_rows(const Answer& answer);
+  Shard::Answers list_rows(int worker, std::size_t table, std::size_t offset);
+  // Sends outgoing_ and the payload.
+  Status send(int worker, std::span<const std::byte> payload, PendingSends* pending);
+  // What a failure to answer `worker` means: it is lost, unless the failure is the shard's own.
+  Status not_answered(int worker, const Status& status);
+  TimePoint timeout_from_now() const { return clock_.now() + options_.timeout; }
   void drop(int from, const std::string& reason);
 
   ShardServerOptions options_;
@@ -65,8 +76,10 @@ class ShardServer {
   int number_;  // of the shard
   Shard shard_;
   std::vector<Message> held_;                     // by chunk, then worker: pushes whose gradients the shard still needs
+  std::vector<Message> held_rows_;                // by table, then worker: the same
   std::vector<const PendingSends*> final_sends_;  // of weights behind a farewell
-  wire::Header incoming_, outgoing_;              // reused, as is the next
+  AnswerRooms rooms_;
+  wire::Header incoming_, outgoing_;  // reused, as is the next
   std::string outgoing_bytes_;
   std::int64_t dropped_ = 0;
 
