@@ -38,6 +38,7 @@ Result<RunConfig> as_local(RunConfig config, int workers) {
   config.launcher = LauncherKind::kLocal;
   config.workers = 1;
   config.stragglers = {};  // its one worker stands for all
+  config.shape.reset();
   if (config.global_batch_size == 0) config.global_batch_size = static_cast<std::int64_t>(config.batch_size) * workers;
   return config;
 }
@@ -103,7 +104,7 @@ Result<std::vector<ComparedRun>> comparison_runs(const RunConfig& base, const st
       }
     }
     SYNCOPATE_RETURN_IF_ERROR(validate(*config));
-    runs.push_back({label, *config});
+    runs.push_back({.label = label, .config = *config, .mode = label, .value = {}});
   }
   if (runs.empty()) return wrong_mode(modes);
   const bool is_slowed = std::ranges::any_of(runs, [](const auto& run) { return !run.config.stragglers.empty(); });

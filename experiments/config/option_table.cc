@@ -83,6 +83,7 @@ void add_job(std::vector<OptionSpec>& table) {
                    .unit = "connections"},
                   &C::connections, "connections", 1, kMaxConnections),
            "--transport=ipc or --transport=tcp", has_connections));
+  add_link_options(table);
   table.push_back(choice({.group = group,
                           .name = "device",
                           .placeholder = "KIND",
@@ -104,7 +105,7 @@ void add_model_and_data(std::vector<OptionSpec>& table) {
                         .name = "model",
                         .placeholder = "NAME",
                         .sentence = "What learns; mlp:784-1024-10 gives an mlp's widths from pixels to classes.",
-                        .range = "softmax, mlp, mlp:WIDTHS or lenet"},
+                        .range = "softmax, mlp, mlp:WIDTHS, lenet, resnet20, resnet32 or resnet56"},
                        &C::model, "model"));
   table.push_back(text({.group = group,
                         .name = "dataset",
