@@ -34,7 +34,7 @@ PsStrategy::PsStrategy(PsStrategyOptions options, Transport& transport, const Cl
 }
 
 PsStrategy::~PsStrategy() {
-  if (phase_ != Phase::kLeft || tables_.tables() == 0 || transport_.rank() != kChief) return;
+  if (phase_ != Phase::kLeft || tables_.tables() == 0) return;
   if (const Status status = tables_.say_goodbye(); !status.ok()) spdlog::warn("goodbye: {}", status.message());
 }
 
@@ -218,10 +218,9 @@ Result<std::vector<RowKey>> PsStrategy::touched_rows(std::size_t table) {
 
 Status PsStrategy::check_reads(std::size_t table) const {
   const bool is_in_job = phase_ == Phase::kTraining || phase_ == Phase::kLeft;
-  if (transport_.rank() == kChief && is_in_job && table < tables_.tables()) return Status();
+  if (is_in_job && table < tables_.tables()) return Status();
   return Status(Code::kInvalidArgument,
-                fmt::format("rows of table {} of {}: only the chief reads them, between join and the end", table,
-                            tables_.tables()));
+                fmt::format("rows of table {} of {}, which can be read after join", table, tables_.tables()));
 }
 
 Status PsStrategy::finish_reading() {

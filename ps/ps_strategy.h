@@ -48,7 +48,7 @@ class PsStrategy final : public SyncStrategy {
  public:
   // `transport` is the endpoint of a worker of the group; it, `clock` and `activity` (may be null) outlive this object.
   PsStrategy(PsStrategyOptions options, Transport& transport, const Clock& clock, Activity* activity);
-  // Where there are tables, tells the servers that the chief, which has left, reads no more: until then they stay.
+  // Where there are tables, tells the servers that this worker, which has left, reads no more: until then they stay.
   ~PsStrategy() override;
 
   // Fails with invalid argument where there are tables together with a pipeline or with pushes in another order than
@@ -74,7 +74,7 @@ class PsStrategy final : public SyncStrategy {
   // through transport.interrupt().
   Status leave() override;
 
-  // On the chief. They make the rows that are not there.
+  // They make the rows that are not there. Any worker may read: who is the chief changes when one is lost.
   Status read_rows(std::size_t table, RowKeys keys, std::span<float> values) override;
   Result<std::vector<RowKey>> touched_rows(std::size_t table) override;
 

@@ -108,14 +108,14 @@ Shard::Answers Shard::on_rows_push(const RowsPush& request) {
 Shard::Answers Shard::on_read_rows(int worker, std::size_t table, RowKeys keys) {
   due_.clear();
   SYNCOPATE_RETURN_IF_ERROR(check_reads(worker, table));
-  SYNCOPATE_RETURN_IF_ERROR(tables_[table].ask(keys));
+  SYNCOPATE_RETURN_IF_ERROR(tables_[table].ask(worker, keys));
   answer_pulls(table);
   return std::span<const Answer>(due_);
 }
 
 Result<TableShard::Page> Shard::on_list_rows(int worker, std::size_t table, std::size_t offset) {
   SYNCOPATE_RETURN_IF_ERROR(check_reads(worker, table));
-  return tables_[table].list(offset);
+  return tables_[table].list(worker, offset);
 }
 
 Shard::Answers Shard::on_leave(int worker) {
@@ -128,7 +128,7 @@ Shard::Answers Shard::on_leave(int worker) {
 
 Shard::Answers Shard::on_goodbye(int worker) {
   due_.clear();
-  if (worker != kChief || !ended_ || !members_.is_leaving(worker)) {
+  if (tables_.empty() || !ended_ || !members_.is_leaving(worker)) {
     return refuse(fmt::format("a goodbye from worker {}, which has not had its farewell", worker));
   }
   members_.finish(worker);
@@ -192,7 +192,7 @@ Status Shard::check_trains(int worker, std::size_t table) const {
 
 Status Shard::check_reads(int worker, std::size_t table) const {
   const bool is_here = members_.started() && (members_.is_joined(worker) || members_.is_leaving(worker));
-  if (worker == kChief && is_here && table < tables_.size()) return Status();
+  if (is_here && table < tables_.size()) return Status();
   return refuse(fmt::format("worker {} wants to read table {} of {}", worker, table, tables_.size()));
 }
 
@@ -224,15 +224,17 @@ void Shard::answer_pushes(std::size_t chunk) {
 void Shard::answer_pulls(std::size_t index) {
   TableShard& table = tables_[index];
   for (int worker = 0; worker < options_.workers; ++worker) {
-    if (!table.may_answer(worker)) continue;
-    due_.push_back({.kind = Answer::Kind::kRows, .worker = worker, .table = index, .rows = table.answer(worker)});
+    if (table.may_answer(worker)) {
+      due_.push_back({.kind = Answer::Kind::kRows, .worker = worker, .table = index, .rows = table.answer(worker)});
+    }
+    if (table.may_answer_ask(worker)) {
+      const TableShard::Answer rows{.keys = table.answer_ask(worker)};
+      due_.push_back({.kind = Answer::Kind::kRowsRead, .worker = worker, .table = index, .rows = rows});
+    }
   }
-  if (!table.may_answer_ask()) return;
-  due_.push_back(
-      {.kind = Answer::Kind::kRowsRead, .worker = kChief, .table = index, .rows = {.keys = table.answer_ask()}});
 }
 
-// The chief, who may still read, is done with its goodbye.
+// Those who may still read are done with their goodbye.
 Status Shard::end_if_all_left() {
   if (!members_.started() || members_.any_live() || std::exchange(ended_, true)) return Status();
   for (Chunk& chunk : chunks_) SYNCOPATE_RETURN_IF_ERROR(chunk.finish());
@@ -240,7 +242,7 @@ Status Shard::end_if_all_left() {
     if (!members_.is_leaving(worker)) continue;
     due_.push_back({.kind = Answer::Kind::kFarewell, .worker = worker});
     for (std::size_t chunk = 0; chunk < chunks_.size(); ++chunk) answer(worker, chunk);
-    if (worker != kChief || tables_.empty()) members_.finish(worker);
+    if (tables_.empty()) members_.finish(worker);
   }
   return Status();
 }

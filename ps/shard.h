@@ -39,7 +39,7 @@ struct Answer {
     kWeights,   // of one chunk: to a push, or behind a welcome or a farewell
     kFarewell,  // to a leave; the final weights of all chunks follow
     kRows,      // of one table: to a pull
-    kRowsRead,  // of one table: to the chief's wish to read
+    kRowsRead,  // of one table: to a worker's wish to read
   };
   Kind kind = Kind::kWeights;
   int worker = 0;
@@ -87,15 +87,15 @@ class Shard {
   // See TableShard.
   Answers on_pull(const PullRequest& request);
   Answers on_rows_push(const RowsPush& request);
-  // The chief's, until its goodbye. The rows follow, keys are answered at once.
+  // Until the worker's goodbye. Rows are an answer, keys what is returned.
   Answers on_read_rows(int worker, std::size_t table, RowKeys keys);
   Result<TableShard::Page> on_list_rows(int worker, std::size_t table, std::size_t offset);
 
-  // The worker will push no more; it is answered once no live worker is left. Where there are tables, the chief may
-  // then go on reading.
+  // The worker will push no more; it is answered once no live worker is left. Where there are tables, it may then go on
+  // reading.
   Answers on_leave(int worker);
 
-  // The chief, behind its farewell, will read no more.
+  // The worker, behind its farewell, will read no more.
   Answers on_goodbye(int worker);
 
   // The worker is gone: it is answered no more, nobody waits for it. Knows no failure for one that had gone before.
@@ -103,7 +103,7 @@ class Shard {
 
   bool holds_gradient(int worker, std::size_t chunk) const { return chunks_[chunk].holds_gradient(worker); }
   bool holds_rows(int worker, std::size_t table) const { return tables_[table].holds_gradient(worker); }
-  // Every worker has had its last answer, and where there are tables the chief has said goodbye, or is lost.
+  // Every worker has had its last answer, and where there are tables has said goodbye, or is lost.
   bool done() const { return members_.done(); }
   // Why the job could not start; empty if it has started, or still may.
   const std::string& refusal() const { return members_.refusal(); }

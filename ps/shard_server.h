@@ -36,7 +36,7 @@ class ShardServer {
   // `transport` is the endpoint of a shard of the group; it and `clock` outlive this object.
   ShardServer(ShardServerOptions options, Transport& transport, const Clock& clock);
 
-  // Serves until every worker has left or is lost; where there are tables, until the chief has said goodbye. Waits for
+  // Serves until every worker has left or is lost; where there are tables, until all have said goodbye. Waits for
   // workers as long as they take: that they are alive is the control plane's to watch. Fails with invalid argument if
   // the job could not start (the workers' layouts differ), with cancelled after transport.interrupt(), and with what
   // the transport or memory fails with. Once, on the endpoint's thread; no message of the endpoint is alive afterwards.

@@ -52,7 +52,7 @@ class TableClient {
   // Whether `message`, which carries `rows`, is an answer that is due: the rows are then in the arena.
   bool accept(const wire::Rows& rows, const Message& message, int shard);
 
-  // Reading, for the chief. Each asks all shards; the answers are due until reads_due() is false.
+  // Reading. Each asks all shards; the answers are due until reads_due() is false.
   std::size_t rows_a_step(std::size_t table) const { return tables_[table].rows_a_step; }
   std::size_t width(std::size_t table) const { return tables_[table].width; }
   // Rows, at most rows_a_step, into `values`, which stays until they are there.
@@ -96,7 +96,7 @@ class TableClient {
     PendingSends gradients_pending = {};
   };
 
-  // What the chief reads now.
+  // What is read now.
   struct Reading {
     std::size_t table = 0;
     bool of_keys = false;

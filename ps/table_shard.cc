@@ -9,7 +9,6 @@
 #include <string>
 #include <utility>
 
-#include "ps/group.h"
 #include "ps/row_partition.h"
 
 namespace syncopate::ps {
@@ -79,10 +78,7 @@ Status TableShard::push(const RowsPush& request) {
   return update_if_all_pushed();
 }
 
-void TableShard::lose(int worker) {
-  of(worker) = Worker();
-  if (worker == kChief) asked_ = false;
-}
+void TableShard::lose(int worker) { of(worker) = Worker(); }
 
 // Of those who have left, too: they leave without an answer to their last push.
 Status TableShard::update_if_all_pushed() {
@@ -115,28 +111,28 @@ TableShard::Answer TableShard::answer(int worker) {
   return {.clock = to.clock, .staleness = to.staleness, .keys = to.keys()};
 }
 
-Status TableShard::ask(RowKeys keys) {
-  if (asked_) return refuse("rows are asked for before the last ones were answered");
+Status TableShard::ask(int worker, RowKeys keys) {
+  Worker& from = of(worker);
+  if (from.asks) return refuse(fmt::format("worker {} asks for rows before it was answered", worker));
   SYNCOPATE_RETURN_IF_ERROR(check_keys(keys));
-  asked_ = true;
-  asked_keys_.assign(keys.begin(), keys.end());
+  from.asks = true;
+  from.asked.assign(keys.begin(), keys.end());
   return Status();
 }
 
-bool TableShard::may_answer_ask() const { return asked_ && !holds_gradient(kChief); }
-
-RowKeys TableShard::answer_ask() {
-  asked_ = false;
-  return asked_keys_;
+RowKeys TableShard::answer_ask(int worker) {
+  of(worker).asks = false;
+  return of(worker).asked;
 }
 
-Result<TableShard::Page> TableShard::list(std::size_t offset) {
-  if (offset == 0) listed_ = rows_.keys();
-  if (offset > listed_.size()) {
-    return refuse(fmt::format("keys from {} on are asked for, of {}", offset, listed_.size()));
+Result<TableShard::Page> TableShard::list(int worker, std::size_t offset) {
+  std::vector<RowKey>& listed = of(worker).listed;
+  if (offset == 0) listed = rows_.keys();
+  if (offset > listed.size()) {
+    return refuse(fmt::format("keys from {} on are asked for, of {}", offset, listed.size()));
   }
-  const RowKeys rest = RowKeys(listed_).subspan(offset);
-  return Page{.keys = rest.first(std::min(rest.size(), kKeysAPage)), .total = listed_.size()};
+  const RowKeys rest = RowKeys(listed).subspan(offset);
+  return Page{.keys = rest.first(std::min(rest.size(), kKeysAPage)), .total = listed.size()};
 }
 
 Status TableShard::update(RowKeys keys, std::span<const float> gradients, float learning_rate, float scale) {

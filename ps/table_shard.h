@@ -10,8 +10,7 @@
 //   async      each push is applied, and each pull answered, as it comes.
 // Rows are made when first touched, and are not changed by updates that do not touch them.
 //
-// Not before its last push has been applied, the chief may read any rows: after a step of its own, as they are after
-// it.
+// A worker may also read any rows: it is answered once its last push has been applied.
 #pragma once
 
 #include <array>
@@ -104,19 +103,19 @@ class TableShard {
   };
   Answer answer(int worker);
 
-  // The chief asks for these rows, one list at a time. Fails as pull does.
-  Status ask(RowKeys keys);
-  bool may_answer_ask() const;
-  RowKeys answer_ask();
+  // The worker asks for these rows, one list at a time. Fails as pull does.
+  Status ask(int worker, RowKeys keys);
+  bool may_answer_ask(int worker) const { return of(worker).asks && !holds_gradient(worker); }
+  RowKeys answer_ask(int worker);
 
-  // Keys of the rows that there are, from `offset` on, at most kKeysAPage: of the moment at which offset 0 was asked
-  // for. Fails with invalid argument if there are none there.
+  // Keys of the rows that there are, from `offset` on, at most kKeysAPage: of the moment at which the worker asked for
+  // offset 0. Fails with invalid argument if there are none there.
   struct Page {
     RowKeys keys;  // valid until the next call
     std::size_t total = 0;
   };
   static constexpr std::size_t kKeysAPage = 64 * 1024;
-  Result<Page> list(std::size_t offset);
+  Result<Page> list(int worker, std::size_t offset);
 
   // The weights of rows, (keys, width). Makes those that are not there.
   Status read(RowKeys keys, std::span<float> values) { return rows_.read(keys, values); }
@@ -141,6 +140,9 @@ class TableShard {
     float learning_rate = 0;
     std::array<std::vector<RowKey>, kKeyListSlots> lists;
     std::bitset<kKeyListSlots> stored;
+    bool asks = false;  // for
+    std::vector<RowKey> asked;
+    std::vector<RowKey> listed;  // that pages are of
 
     RowKeys keys() const { return lists[slot]; }
   };
@@ -160,9 +162,7 @@ class TableShard {
   std::vector<Worker> workers_;
   RowSum sum_;
   std::vector<SparseRows> by_rank_;  // of the update under way
-  bool asked_ = false;
-  std::vector<RowKey> asked_keys_;
-  std::vector<RowKey> listed_;  // that pages are of
+
   TableCounters counters_;
 };
 

@@ -47,6 +47,7 @@ class TableHarness {
     std::int64_t staleness = 0;    // that the last answer told
     int answers = 0;
     std::vector<Answer::Kind> greetings;
+    std::optional<std::vector<float>> read;  // what it asked for
   };
 
   Worker& worker(int rank) { return workers_[static_cast<std::size_t>(rank)]; }
@@ -105,12 +106,10 @@ class TableHarness {
     spoil_gradients();
   }
 
-  // The chief's.
-  void ask(const std::vector<RowKey>& keys) {
-    read.reset();
-    take(shard.on_read_rows(kChief, 0, keys));
+  void ask(int rank, const std::vector<RowKey>& keys) {
+    worker(rank).read.reset();
+    take(shard.on_read_rows(rank, 0, keys));
   }
-  std::optional<std::vector<float>> read;  // what it was answered with
 
   // The rows as the shard has them. Makes them.
   std::vector<float> values(const std::vector<RowKey>& keys) {
@@ -135,7 +134,7 @@ class TableHarness {
       Worker& to = worker(answer.worker);
       EXPECT_FALSE(to.lost);
       if (answer.kind == Answer::Kind::kRowsRead) {
-        read = values({answer.rows.keys.begin(), answer.rows.keys.end()});
+        to.read = values({answer.rows.keys.begin(), answer.rows.keys.end()});
         continue;
       }
       EXPECT_TRUE(to.waiting) << "worker " << answer.worker << " is answered though it asked for nothing";

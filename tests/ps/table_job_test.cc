@@ -378,6 +378,13 @@ TEST(TableJob, TheOthersGoOnWithoutAKilledWorker) {
         if (rank == lost) return job.lose(rank);
         const Status left = strategy.leave();
         ASSERT_TRUE(left.ok()) << left.message();
+        // Who takes the chief's place reads in its place.
+        if (rank != 1) return;
+        const Result<std::vector<RowKey>> keys = strategy.touched_rows(0);
+        ASSERT_TRUE(keys.ok()) << keys.status().message();
+        std::vector<float> values(keys->size() * layout.tables()[0].width());
+        EXPECT_TRUE(strategy.read_rows(0, *keys, values).ok());
+        EXPECT_GT(keys->size(), 40u);
       });
       for (int shard = 0; shard < 2; ++shard) EXPECT_TRUE(job.served(shard).ok());
       EXPECT_EQ(job.total().shard.workers_lost, 2);

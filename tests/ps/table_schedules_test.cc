@@ -50,7 +50,7 @@ class Simulation {
     std::vector<Action> actions;
     for (int rank = 0; rank < job_.workers; ++rank) {
       const TableHarness::Worker& worker = harness_.worker(rank);
-      if (worker.lost || (worker.left && (rank != kChief || said_goodbye_))) continue;
+      if (worker.lost || said_goodbye_[rank]) continue;
       if (losses_ < job_.losses) actions.push_back({Action::Kind::kLose, rank});
       if (worker.waiting || (rank == kChief && is_reading_)) continue;
       const auto next = worker.left                  ? Action::Kind::kGoodbye
@@ -84,7 +84,7 @@ class Simulation {
         harness_.leave(rank);
         break;
       case Action::Kind::kGoodbye:
-        said_goodbye_ = true;
+        said_goodbye_[rank] = true;
         ASSERT_TRUE(harness_.shard.on_goodbye(rank).ok());
         break;
       case Action::Kind::kLose:
@@ -98,7 +98,7 @@ class Simulation {
       case Action::Kind::kRead:
         ++reads_;
         is_reading_ = true;
-        harness_.ask({0, 100});
+        harness_.ask(kChief, {0, 100});
         break;
     }
     check();
@@ -146,7 +146,7 @@ class Simulation {
     EXPECT_FALSE(harness_.shard.on_rows_push(push).ok());
     EXPECT_FALSE(harness_.shard.on_read_rows(rank, 0, keys).ok());
     EXPECT_FALSE(harness_.shard.on_list_rows(rank, 0, 1000 + keys.size()).ok());
-    if (rank != kChief || !worker.left) {
+    if (!worker.left) {
       EXPECT_FALSE(harness_.shard.on_goodbye(rank).ok());
     }
     check();
@@ -190,8 +190,8 @@ class Simulation {
   }
 
   void check() {
-    if (is_reading_ && harness_.read) {
-      EXPECT_THAT(*harness_.read, testing::ElementsAre(testing::FloatEq(rows_[0]), testing::FloatEq(rows_[100])));
+    if (const auto& read = harness_.worker(kChief).read; is_reading_ && read) {
+      EXPECT_THAT(*read, testing::ElementsAre(testing::FloatEq(rows_[0]), testing::FloatEq(rows_[100])));
       is_reading_ = false;
     }
     EXPECT_TRUE(!is_reading_ || held_.contains(kChief));
@@ -226,7 +226,7 @@ class Simulation {
   int losses_ = 0;
   int reads_ = 0;
   bool is_reading_ = false;
-  bool said_goodbye_ = false;
+  std::map<int, bool> said_goodbye_;
 };
 
 // Runs `job` once for every sequence of choices; returns how many there are.

@@ -149,18 +149,20 @@ TEST(TableShard, AppliesWhatAWorkerPushedLastBeforeItLeft) {
   EXPECT_TRUE(job.worker(0).left && job.worker(1).left);
 }
 
-TEST(TableShard, LetsTheChiefReadRowsAsTheyAreAfterItsOwnLastStep) {
+TEST(TableShard, LetsAWorkerReadRowsAsTheyAreAfterItsOwnLastStep) {
   TableHarness job(2, "sync");
   job.join_all();
   for (int rank = 0; rank < 2; ++rank) job.pull(rank, {1});
   job.push(0, {2});
-  job.ask({1, 900});
-  EXPECT_FALSE(job.read);
+  job.ask(0, {1, 900});
+  job.ask(1, {1, 900});
+  EXPECT_FALSE(job.worker(0).read);
+  EXPECT_THAT(job.worker(1).read.value(), ElementsAre(0, 0));
   job.push(1, {4});
-  EXPECT_THAT(job.read.value(), ElementsAre(-3, 0));
+  EXPECT_THAT(job.worker(0).read.value(), ElementsAre(-3, 0));
 }
 
-TEST(TableShard, StaysForTheChiefUntilItsGoodbyeAndForNobodyElse) {
+TEST(TableShard, StaysUntilEachWorkerHasSaidGoodbye) {
   TableHarness job(2, "async");
   job.join_all();
   job.pull(1, {6});
@@ -169,24 +171,28 @@ TEST(TableShard, StaysForTheChiefUntilItsGoodbyeAndForNobodyElse) {
   EXPECT_FALSE(job.shard.on_goodbye(0).ok());
   job.leave(1);
   EXPECT_TRUE(job.worker(0).left && job.worker(1).left);
-  EXPECT_FALSE(job.shard.done());
-  job.ask({6});
-  EXPECT_THAT(job.read.value(), ElementsAre(-1));
-  EXPECT_FALSE(job.shard.on_read_rows(1, 0, {}).ok());
+  ASSERT_TRUE(job.shard.on_goodbye(1).ok());
   EXPECT_FALSE(job.shard.on_goodbye(1).ok());
-  EXPECT_TRUE(job.shard.on_goodbye(0).ok());
+  EXPECT_FALSE(job.shard.on_read_rows(1, 0, {}).ok());
+  EXPECT_FALSE(job.shard.done());
+  job.ask(0, {6});
+  EXPECT_THAT(job.worker(0).read.value(), ElementsAre(-1));
+  ASSERT_TRUE(job.shard.on_goodbye(0).ok());
   EXPECT_TRUE(job.shard.done());
 }
 
-TEST(TableShard, DoesNotStayForAChiefThatIsLostBehindItsFarewell) {
+TEST(TableShard, DoesNotStayForAWorkerThatIsLostBehindItsFarewell) {
   TableHarness job(2, "async");
   job.join_all();
   job.leave(0);
   job.leave(1);
+  ASSERT_TRUE(job.shard.on_goodbye(1).ok());
   EXPECT_FALSE(job.shard.done());
   job.lose(0);
   EXPECT_TRUE(job.shard.done());
-  EXPECT_EQ(job.worker(1).greetings.back(), Answer::Kind::kFarewell);
+  for (int rank = 0; rank < 2; ++rank) {
+    EXPECT_THAT(job.worker(rank).greetings, ElementsAre(Answer::Kind::kWelcome, Answer::Kind::kFarewell));
+  }
 }
 
 TEST(TableShard, ListsAllRowsThatThereAreInPages) {
@@ -198,15 +204,15 @@ TEST(TableShard, ListsAllRowsThatThereAreInPages) {
   std::vector<float> values(kCount);
   ASSERT_TRUE(table.read(keys, values).ok());
 
-  const TableShard::Page first = *table.list(0);
+  const TableShard::Page first = *table.list(0, 0);
   EXPECT_EQ(first.total, kCount);
   std::vector<RowKey> listed(first.keys.begin(), first.keys.end());
   ASSERT_TRUE(table.read(std::vector<RowKey>{1}, std::span(values).first(1)).ok());  // behind the list's beginning
-  const TableShard::Page second = *table.list(listed.size());
+  const TableShard::Page second = *table.list(0, listed.size());
   EXPECT_EQ(second.total, kCount);
   listed.insert(listed.end(), second.keys.begin(), second.keys.end());
   EXPECT_EQ(listed, keys);
-  EXPECT_FALSE(table.list(kCount + 1).ok());
+  EXPECT_FALSE(table.list(0, kCount + 1).ok());
 }
 
 TEST(TableShard, RefusesJobsWhoseOptionsDoNotGoTogetherWithTables) {
@@ -322,9 +328,7 @@ TEST(TableShard, DropsWhatCannotBeRightAndChangesNothing) {
   for (const std::vector<RowKey>* keys : {&unordered, &twice, &strange, &beyond, &too_far, &many}) {
     refused(job.shard.on_read_rows(0, 0, *keys));
   }
-  refused(job.shard.on_read_rows(1, 0, some));
   refused(job.shard.on_read_rows(0, 1, some));
-  EXPECT_FALSE(job.shard.on_list_rows(1, 0, 0).ok());
   EXPECT_FALSE(job.shard.on_list_rows(0, 1, 0).ok());
   EXPECT_FALSE(job.shard.on_list_rows(0, 0, 1).ok());
   EXPECT_FALSE(job.shard.on_goodbye(0).ok());
