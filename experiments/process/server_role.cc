@@ -82,10 +82,10 @@ Status run_server(const RoleContext& context) {
   }
   spdlog::info("served {} pushes, {} of them late, in {} updates; dropped {} messages", pushes, late, updates, dropped);
   if (tables.rows_made > 0) {
-    context.control.tell(fmt::format("tables on server {}", context.rank),
-                         fmt::format("{} rows in {}, {} pulled, {} pushed", tables.rows_made,
-                                     format_bytes(static_cast<double>(tables.table_bytes)), tables.rows_pulled,
-                                     tables.rows_pushed));
+    context.control.tell(
+        fmt::format("tables on server {}", context.rank),
+        fmt::format("{} rows in {}, {} pulled, {} pushed", tables.rows_made,
+                    format_bytes(static_cast<double>(tables.table_bytes)), tables.rows_pulled, tables.rows_pushed));
   }
   context.control.finished(updates, pushes, dropped);
   return Status();

@@ -191,6 +191,7 @@ class Simulation {
 
   void check() {
     if (const auto& read = harness_.worker(kChief).read; is_reading_ && read) {
+      EXPECT_FALSE(held_.contains(kChief));
       EXPECT_THAT(*read, testing::ElementsAre(testing::FloatEq(rows_[0]), testing::FloatEq(rows_[100])));
       is_reading_ = false;
     }
