@@ -18,14 +18,6 @@ namespace syncopate::experiments {
 // What is known of a run beside its figures.
 struct RunFacts {
   std::string run_id;
-<<<<<<< HEAD
-  std::string outcome = "completed";              // or the verdict line of what ended it
-  std::vector<std::string> events;                // what happened and was survived: "worker 1 lost at step 120"
-  std::map<std::string, std::string> of_workers;  // what the chief says of itself: device, collective
-  std::optional<ShardingReport> sharding;         // under ps
-  std::string straggler;                          // what --straggler asked for; empty for none
-  std::optional<double> best_loss;                // that any model can reach on the test set, where it is known
-=======
   std::string outcome = "completed";                // or the verdict line of what ended it
   std::vector<std::string> events;                  // what happened and was survived: "worker 1 lost at step 120"
   std::map<std::string, std::string> of_workers;    // what the chief says of itself: device, collective
@@ -34,7 +26,7 @@ struct RunFacts {
   std::optional<ShardingReport> sharding;           // under ps
   std::string straggler;                            // what --straggler asked for; empty for none
   std::string link;                                 // "emulated, 1 Gb/s each way a process"; empty where it is real
->>>>>>> main
+  std::optional<double> best_loss;                  // that any model can reach on the test set, where it is known
   // By how much the stamps of each process on another host may be wrong; empty where all share a clock.
   std::map<std::string, Duration> clock_uncertainty;
 };

@@ -159,11 +159,8 @@ JobResult run_job(const RunConfig& config, const Survey& survey, Interrupts& int
   }
   result.facts.parameters = static_cast<std::int64_t>(job->layout.parameter_count());
   result.facts.straggler = result.config.stragglers.to_string();
-<<<<<<< HEAD
   result.facts.best_loss = job->best_loss;
-=======
   result.facts.link = describe_link(result.config);
->>>>>>> main
   if (result.config.mode == Mode::kPs) {
     result.facts.sharding = report_sharding(result.config, job->layout);
     console.say(to_text(*result.facts.sharding));
