@@ -8,6 +8,7 @@
 #include "allreduce/agreement.h"
 #include "allreduce/bucket_search.h"
 #include "allreduce/communication_thread.h"
+#include "allreduce/compression/compressed_reduction.h"
 #include "allreduce/replicated_tables.h"
 
 namespace syncopate::allreduce {
@@ -18,6 +19,7 @@ struct BucketWork {
   Status status;
   TimePoint begin{};
   TimePoint end{};
+  Duration codec{};  // of this time, what went into compression
 };
 
 class AllReduceStrategy final : public SyncStrategy {
@@ -57,12 +59,18 @@ class AllReduceStrategy final : public SyncStrategy {
       in_order.insert(in_order.end(), candidate.buckets.begin(), candidate.buckets.end());
     }
     SYNCOPATE_RETURN_IF_ERROR(watched({.name = "all_reduce", .stage = Stage::kJoining}, [&] {
-      return prove_agreement(collective_, common_ground_of(layout_, in_order, collective_), deadline());
+      return prove_agreement(collective_, common_ground_of(layout_, in_order, collective_, options_.codec), deadline());
     }));
     const std::span<float> dense = slice(arenas_.weights, layout_.dense());
     SYNCOPATE_RETURN_IF_ERROR(watched({.name = "broadcast", .stage = Stage::kJoining, .bytes = bytes_of(dense)},
                                       [&] { return collective_.broadcast(dense, 0, deadline()); }));
     SYNCOPATE_RETURN_IF_ERROR(tables_.prepare(layout_));
+    if (options_.codec.kind != CodecKind::kNone) {
+      Result<std::unique_ptr<CompressedReduction>> made =
+          make_compressed_reduction(options_.codec, layout_, options_.seed, collective_, clock_);
+      if (!made.ok()) return made.status();
+      compressed_ = std::move(*made);
+    }
     const Result<std::span<float>> times = collective_.allocate(candidates_.size());
     if (!times.ok()) return times.status();
     times_ = *times;
@@ -104,6 +112,7 @@ class AllReduceStrategy final : public SyncStrategy {
       SYNCOPATE_RETURN_IF_ERROR(apply(bucket, update));
       stats.exposed_wait += reduced - begin;
       stats.communication += work.end - work.begin;
+      stats.codec += work.codec;
       stats.optimizer += clock_.now() - reduced;
       if (!table_of(bucket)) report_weights(buckets_[bucket]);
     }
@@ -175,10 +184,17 @@ class AllReduceStrategy final : public SyncStrategy {
                                           .buckets = buckets_.size()};
       work.status = failure_ = watched(operation, [&] {
         if (table) return tables_.exchange(*table, step_.rows[*table], arenas_.gradients, deadline());
-        return collective_.all_reduce(gradients, deadline());
+        return sum(bucket, gradients, work.codec);
       });
     }
     work.end = clock_.now();
+  }
+
+  Status sum(std::size_t bucket, std::span<float> gradients, Duration& codec) {
+    if (compressed_ == nullptr) return collective_.all_reduce(gradients, deadline());
+    const Result<Duration> spent = compressed_->reduce(buckets_[bucket], gradients, step_.step, deadline());
+    if (spent.ok()) codec = *spent;
+    return spent.status();
   }
 
   // Notes how long this step has taken. After the last one the ranks agree on the sum of their times.
@@ -211,9 +227,10 @@ class AllReduceStrategy final : public SyncStrategy {
   std::span<float> times_;  // by candidate, in the collective's memory
   // One of the candidates': each bucket is one grain or several neighbours.
   std::span<const Range> buckets_;
-  std::vector<BucketWork> work_;  // by bucket
-  std::size_t submitted_ = 0;     // buckets of this step
-  Status failure_;                // the first, of whichever bucket
+  std::unique_ptr<CompressedReduction> compressed_;  // null: gradients go as they are
+  std::vector<BucketWork> work_;                     // by bucket
+  std::size_t submitted_ = 0;                        // buckets of this step
+  Status failure_;                                   // the first, of whichever bucket
   StepContext step_;
   TimePoint begin_;           // of this step
   TransportCounters before_;  // at the step's beginning

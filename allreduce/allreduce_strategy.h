@@ -2,6 +2,7 @@
 // backward still runs unless that is not wanted; every worker then applies the same update with the mean.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -9,6 +10,7 @@
 #include "allreduce/collective.h"
 #include "allreduce/collective_activity.h"
 #include "allreduce/sparse_exchange.h"
+#include "common/codec/codec_config.h"
 #include "common/optimizer.h"
 #include "common/sync_strategy.h"
 
@@ -21,8 +23,8 @@ struct AllReduceOptions {
   std::function<void(const std::string& finding)> on_search_end = nullptr;
   // False: nothing is sent before backward has ended. The sums are the same; how much overlap gains is then to be seen.
   bool overlap = true;
-  // Of row-sparse tables:
-  std::uint64_t seed = 1;  // what rows begin with
+  CodecConfig codec;       // how gradients are compressed on their way (compression/README.md); tables' never are
+  std::uint64_t seed = 1;  // what the codec draws from, and tables' rows begin with; the same on every rank
   SparseExchange sparse_exchange = SparseExchange::kAuto;
   std::function<void(const std::string& finding)> on_exchange_found = nullptr;  // as ReplicatedTablesOptions::on_found
   Duration timeout = std::chrono::seconds(30);                                  // of every wait

@@ -1,6 +1,7 @@
 #include "experiments/config/run_config.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cassert>
@@ -19,7 +20,8 @@ int workers_of(const RunConfig& config) {
 }
 
 bool sums_in_nccl(const RunConfig& config) {
-  const bool by_default = config.collective == CollectiveKind::kAuto && config.device == DeviceKind::kCuda;
+  const bool by_default = config.collective == CollectiveKind::kAuto && config.device == DeviceKind::kCuda &&
+                          !config.shape && !compresses(config);
   return config.mode == Mode::kAllreduce && !averages_weights(config) &&
          (by_default || config.collective == CollectiveKind::kNccl);
 }
@@ -77,6 +79,33 @@ Status validate_hosts(const RunConfig& config) {
   return {};
 }
 
+// What can be shaped are messages over a transport of ours, whose stamps are of one host's clock.
+Status validate_shape(const RunConfig& config) {
+  if (!config.shape || config.mode == Mode::kLocal) return {};
+  const std::string shape = config.shape->to_string();
+  if (spans_hosts(config)) {
+    return wrong(
+        fmt::format("--shape={}: emulates a network on one host, and --hosts={} names others; shape their own "
+                    "links, or leave --hosts out",
+                    shape, to_text(config.hosts)));
+  }
+  if (config.mode != Mode::kAllreduce) return {};
+  if (config.collective == CollectiveKind::kMpi || config.collective == CollectiveKind::kNccl) {
+    return wrong(
+        fmt::format("--shape={}: --collective={} has wires of its own, which cannot be shaped; use ring, or "
+                    "another of our schedules",
+                    shape, name_of(config.collective)));
+  }
+  const bool in_memory = config.transport == TransportKind::kAuto || config.transport == TransportKind::kShm;
+  if (config.collective == CollectiveKind::kDirect && in_memory) {
+    return wrong(
+        fmt::format("--shape={}: --collective=direct sends nothing in shared memory, where ranks read each "
+                    "other's buffers; use auto or ring, or direct with --transport=sockets",
+                    shape));
+  }
+  return {};
+}
+
 Status validate_consistency(const RunConfig& config) {
   if (config.mode != Mode::kPs) return {};
   const ps::Consistency& consistency = config.consistency;
@@ -101,7 +130,7 @@ Status validate_batches(const RunConfig& config) {
                              std::max<std::int64_t>(1, config.global_batch_size / workers) * workers));
   }
   const std::int64_t global = config.global_batch_size > 0 ? config.global_batch_size : config.batch_size * workers;
-  if (config.dataset == "digits" && config.train_samples < global) {
+  if (generates_data(config) && config.train_samples < global) {
     return wrong(fmt::format("--train-samples={}: must hold one batch of all workers together, here {} samples",
                              config.train_samples, global));
   }
@@ -246,7 +275,7 @@ RunConfig resolve(RunConfig config, const std::string& stamp) {
   if (config.collective == CollectiveKind::kAuto) {
     if (sums_in_nccl(config)) {
       config.collective = CollectiveKind::kNccl;
-    } else if (config.transport == TransportKind::kShm) {
+    } else if (config.transport == TransportKind::kShm && !config.shape) {
       config.collective = CollectiveKind::kDirect;
     }
   }
@@ -261,6 +290,11 @@ RunConfig resolve(RunConfig config, const std::string& stamp) {
       config.output += "-" + consistency;
     }
     if (config.mode == Mode::kAllreduce) config.output += fmt::format("-{}", name_of(config.collective));
+    if (may_compress(config) && compresses(config)) {
+      std::string codec = to_string(config.compress);
+      std::ranges::replace(codec, ':', '-');
+      config.output += "-" + codec;
+    }
     if (averages_weights(config)) {
       config.output += fmt::format("-{}-{}", config.gossip ? "gossip" : "sync-every", config.sync_every);
     }
@@ -271,6 +305,7 @@ RunConfig resolve(RunConfig config, const std::string& stamp) {
 Status validate(const RunConfig& config) {
   SYNCOPATE_RETURN_IF_ERROR(validate_job(config));
   SYNCOPATE_RETURN_IF_ERROR(validate_hosts(config));
+  SYNCOPATE_RETURN_IF_ERROR(validate_shape(config));
   SYNCOPATE_RETURN_IF_ERROR(validate_consistency(config));
   SYNCOPATE_RETURN_IF_ERROR(validate_batches(config));
   SYNCOPATE_RETURN_IF_ERROR(validate_stragglers(config));
@@ -309,9 +344,15 @@ const char* transport_that_runs(const RunConfig& config) {
   return name_of(config.transport);
 }
 
+bool generates_data(const RunConfig& config) { return config.dataset == "digits" || config.dataset == "grammar"; }
+
+bool learns_text(const RunConfig& config) { return config.dataset == "text" || config.dataset == "grammar"; }
+
 std::string dataset_spec(const RunConfig& config) {
-  if (config.dataset != "digits") return config.dataset;
-  return fmt::format("digits:{}-{}", config.train_samples, config.test_samples);
+  std::vector<std::int64_t> numbers;
+  if (generates_data(config)) numbers = {config.train_samples, config.test_samples};
+  if (learns_text(config)) numbers.push_back(config.context);
+  return config.dataset + (numbers.empty() ? "" : fmt::format(":{}", fmt::join(numbers, "-")));
 }
 
 OptimizerConfig optimizer_of(const RunConfig& config) {
@@ -353,6 +394,12 @@ ps::Sharding sharding_of(const RunConfig& config) {
 
 bool averages_weights(const RunConfig& config) {
   return config.mode == Mode::kAllreduce && (config.sync_every > 1 || config.gossip);
+}
+
+bool compresses(const RunConfig& config) { return config.compress.kind != CodecKind::kNone; }
+
+bool may_compress(const RunConfig& config) {
+  return config.mode == Mode::kAllreduce && !averages_weights(config) && config.collective != CollectiveKind::kNccl;
 }
 
 worker::StragglingOptions straggling_of(const RunConfig& config, int rank) {

@@ -55,7 +55,8 @@ Result<std::unique_ptr<ReplicaGroup>> ReplicaGroup::connect(const RoleContext& c
 
 Status ReplicaGroup::connect_ps(const RoleContext& context, const Clock& clock) {
   const ps::PsGroup members = ps_group_of(context.config);
-  Result<std::unique_ptr<Transport>> transport = connect_endpoint(context, context.rank, members.size(), clock);
+  Result<std::unique_ptr<Transport>> transport =
+      connect_endpoint(context, context.rank, members.size(), make_link(context.config), clock);
   if (!transport.ok()) return transport.status();
   transport_ = std::move(*transport);
   const RunConfig& config = context.config;
@@ -90,6 +91,7 @@ Status ReplicaGroup::connect_allreduce(const RoleContext& context, const Clock& 
   allreduce::AllReduceOptions options{.optimizer = optimizer_of(config),
                                       .bucket_bytes = static_cast<std::size_t>(config.bucket_bytes),
                                       .overlap = config.overlap,
+                                      .codec = config.compress,
                                       .seed = config.seed,
                                       .sparse_exchange = config.sparse_exchange,
                                       .timeout = timeout_of(config),

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numbers>
+#include <optional>
 
 #include "experiments/report/format.h"
 #include "experiments/report/statistics.h"
@@ -90,9 +92,17 @@ std::string staleness_lines(const RunConfig& config, const RunReport& report) {
   return text;
 }
 
-std::string learning_lines(const RunConfig& config, const RunReport& report) {
+// A loss in nats a label; of texts, also in bits.
+std::string loss_text(const RunConfig& config, double loss) {
+  if (!learns_text(config)) return fmt::format("{:.4f}", loss);
+  return fmt::format("{:.4f}, {:.4f} bits a character", loss, loss / std::numbers::ln2);
+}
+
+std::string learning_lines(const RunConfig& config, const RunReport& report, std::optional<double> best_loss) {
   std::string text;
   if (report.final_train_loss) text += line("training loss", fmt::format("{:.4f}", *report.final_train_loss));
+  if (report.final_test_loss) text += line("test loss", loss_text(config, *report.final_test_loss));
+  if (best_loss) text += fmt::format("  best reachable loss {:.4f}\n", *best_loss);
   if (report.final_test_accuracy) {
     text += line("test accuracy", fmt::format("{:.2f} %", 100 * *report.final_test_accuracy));
   }
@@ -120,6 +130,7 @@ std::string describe(const RunConfig& config) {
   if (averages_weights(config)) {
     text += fmt::format(" {}:{}", config.gossip ? "gossip" : "sync-every", config.sync_every);
   }
+  if (may_compress(config) && compresses(config)) text += " " + to_string(config.compress);
   text += fmt::format(", {} worker{}", config.workers, config.workers == 1 ? "" : "s");
   if (const int backups = consistency_of(config).backup_workers(); ps && backups > 0) {
     text += fmt::format(", {} of them backup", backups);
@@ -131,10 +142,15 @@ std::string describe(const RunConfig& config) {
   return text + device + (is_staged(config) ? ", staged over " : ", ") + transport_that_runs(config) + slowed;
 }
 
+std::string describe_link(const RunConfig& config) {
+  return config.shape && config.mode != Mode::kLocal ? "emulated, " + config.shape->describe() : std::string();
+}
+
 std::string summary_text(const RunConfig& config, std::span<const RunReport> reports, const RunFacts& facts) {
   std::string text =
       fmt::format("{}: {} on {}, batch {} a worker ({} held fixed)\n", describe(config), config.model, config.dataset,
                   config.batch_size, config.global_batch_size > 0 ? "the global batch" : "the worker's batch");
+  if (!facts.link.empty()) text += line("link", facts.link);
   if (!reports.empty()) {
     const RunReport& report = middle_report(reports);
     text += throughput_line(reports);
@@ -147,7 +163,7 @@ std::string summary_text(const RunConfig& config, std::span<const RunReport> rep
     }
     if (report.memory.worker > 0) text += memory_line(report);
     text += straggler_lines(report);
-    text += learning_lines(config, report);
+    text += learning_lines(config, report, facts.best_loss);
   }
   for (const char* searched : {"bucket size", "sparse exchange"}) {
     const auto found = facts.of_workers.find(searched);

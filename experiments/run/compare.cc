@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "common/whole_file.h"
+#include "experiments/process/data_of.h"
 #include "experiments/report/comparison_report.h"
 #include "experiments/run/console.h"
 
@@ -23,6 +24,8 @@ constexpr double kEqualityTolerance = 5e-5;
 // but rounding by its own size. At this part of it weights still move by far more than the tolerance.
 constexpr double kEqualityRate = 0.01;
 constexpr const char* kSynchronousModes = "local,allreduce,ps:sync";
+// Of models with batch norm: one worker's moments are those of its own batch, and local has all workers' in one.
+constexpr const char* kModesOfTheSameBatches = "allreduce,ps:sync";
 
 // "ps:bounded:4 batch-size=32" -> "ps-bounded-4-batch-size-32"
 std::string folder_of(std::string label) {
@@ -33,8 +36,9 @@ std::string folder_of(std::string label) {
 
 std::string title_of(const ComparisonJob& job) {
   const RunConfig config = resolve(job.runs.front().config, "");
-  return fmt::format("{} on {}{}", config.model, config.dataset,
-                     job.option.empty() ? "" : fmt::format(", {} varied", job.option));
+  return fmt::format("{} on {}{}{}", config.model, config.dataset,
+                     job.option.empty() ? "" : fmt::format(", {} varied", job.option),
+                     job.base.shape ? ", link emulated: " + job.base.shape->describe() : "");
 }
 
 class Comparison {
@@ -54,6 +58,7 @@ class Comparison {
     if (!base_.stragglers.empty()) {
       console_.say(fmt::format("straggler {}, in all modes but local\n", base_.stragglers.to_string()));
     }
+    if (base_.shape) console_.say(fmt::format("link: emulated, {}, in all modes but local\n", base_.shape->describe()));
     std::vector<ComparedResult> results;
     for (const ComparedRun& run : runs) results.push_back({.label = run.label, .mode = run.mode, .value = run.value});
     ComparedResult first_again;
@@ -67,6 +72,7 @@ class Comparison {
         if (exit != ExitCode::kSuccess) return exit;
       }
     }
+    if (base_.shape) console_.say("\nlink: emulated, " + base_.shape->describe());
     const double floor = noise_floor(results.front().reports, first_again.reports);
     console_.say("\n" + comparison_text(results, floor));
     for (const auto& [name, content] :
@@ -88,10 +94,16 @@ class Comparison {
     shared.warmup_steps = 0;
     shared.target_accuracy = 0;
     shared.stragglers = {};                       // who is slow changes no weight
+    shared.shape.reset();                         // nor does how fast bytes come
     shared.backup_workers = 0;                    // with them, sync takes other gradients each time
     shared.precision = worker::Precision::kFp32;  // rounding of factors would be magnified as that of sums is
+    shared.compress = {};                         // what a codec loses is no rounding of sums
     shared.learning_rate = kEqualityRate * resolve(base_, "").learning_rate;
-    const Result<std::vector<ComparedRun>> runs = comparison_runs(shared, kSynchronousModes);
+    const Result<ParamLayout> local_layout = local_state_layout_of(base_);
+    if (!local_layout.ok()) return fail(exit_code_of(local_layout.status()), local_layout.status().message());
+    const bool with_local = local_layout->size() == 0;
+    const Result<std::vector<ComparedRun>> runs =
+        comparison_runs(shared, with_local ? kSynchronousModes : kModesOfTheSameBatches);
     if (!runs.ok()) return fail(ExitCode::kUsage, runs.status().message());
     std::vector<float> expected;
     double largest = 0;
@@ -110,8 +122,15 @@ class Comparison {
                       "{:.0g} is rounding; a comparison would compare more than the mode",
                       run.label, runs->front().label, kEqualitySteps, distance, kEqualityTolerance));
     }
-    console_.say(fmt::format("equality: {} follow the same curve; after {} steps the weights lie {:.1g} apart",
-                             "local, allreduce and ps sync", kEqualitySteps, largest));
+    const bool compressed = compresses(base_) || job_.option == "compress";
+    console_.say(
+        fmt::format("equality: {} follow the same curve{}; after {} steps the weights lie {:.1g} apart{}",
+                    with_local ? "local, allreduce and ps sync" : "allreduce and ps sync",
+                    compressed ? " without --compress" : "", kEqualitySteps, largest,
+                    with_local ? "" : "; local is left out, whose batch norms see the batches of all workers as one"));
+    if (compresses(base_) && job_.option != "compress") {
+      console_.say(fmt::format("--compress={}, in all modes that have it", to_string(base_.compress)));
+    }
     return ExitCode::kSuccess;
   }
 
