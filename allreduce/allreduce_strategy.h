@@ -23,8 +23,10 @@ struct AllReduceOptions {
   std::function<void(const std::string& finding)> on_search_end = nullptr;
   // False: nothing is sent before backward has ended. The sums are the same; how much overlap gains is then to be seen.
   bool overlap = true;
-  CodecConfig codec;       // how gradients are compressed on their way (compression/README.md); tables' never are
-  std::uint64_t seed = 1;  // what the codec draws from, and tables' rows begin with; the same on every rank
+  // How gradients are compressed on their way, but for those of row-sparse tables.
+  CodecConfig codec;
+  std::uint64_t seed = 1;  // what the codec draws from, and what rows of tables begin with; the same on every rank
+  // Of row-sparse tables:
   SparseExchange sparse_exchange = SparseExchange::kAuto;
   std::function<void(const std::string& finding)> on_exchange_found = nullptr;  // as ReplicatedTablesOptions::on_found
   Duration timeout = std::chrono::seconds(30);                                  // of every wait
