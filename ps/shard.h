@@ -45,6 +45,7 @@ struct Answer {
   int worker = 0;
   std::size_t chunk = 0;
   Chunk::Answer weights;    // of kWeights
+  bool greets = false;      // behind a welcome or a farewell
   std::size_t table = 0;    // of the last two kinds
   TableShard::Answer rows;  // of the last two kinds; to be read before the next call
 };
@@ -127,7 +128,7 @@ class Shard {
   void answer_pushes(std::size_t chunk);
   void answer_pulls(std::size_t table);
   Status end_if_all_left();
-  void answer(int worker, std::size_t chunk);
+  void answer(int worker, std::size_t chunk, bool greets = false);
   Answers due_after_departure();
 
   ShardOptions options_;

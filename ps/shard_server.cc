@@ -38,6 +38,12 @@ ShardServer::ShardServer(ShardServerOptions options, Transport& transport, const
           [this](const PendingSends& pending) { return transport_.wait(pending, clock_.now() + options_.timeout); }),
       rooms_(transport) {
   assert(transport.size() == options_.group.size() && number_ >= 0);
+  if (!options_.compression.of_pushes()) return;
+  codec_.emplace(ShardCodec::Options{.compression = options_.compression,
+                                     .workers = options_.group.workers,
+                                     .shard = number_,
+                                     .holds_gradients = options_.consistency.updates_together()},
+                 [&transport](std::size_t elements) { return allocate_floats(transport, elements); });
 }
 
 Status ShardServer::serve() {
@@ -109,7 +115,7 @@ Status ShardServer::handle(Message message) {
   const bool is_push = answers.ok() && incoming_.has_push();
   const bool is_rows_push = answers.ok() && incoming_.has_push_rows();
   const std::size_t chunk = is_push ? incoming_.push().chunk() : 0;
-  if (is_push && shard_.holds_gradient(from, chunk)) {
+  if (is_push && !codec_ && shard_.holds_gradient(from, chunk)) {
     held(from, chunk) = std::move(message);
   } else if (is_rows_push && shard_.holds_rows(from, incoming_.push_rows().table())) {
     held_rows(from, incoming_.push_rows().table()) = std::move(message);
@@ -126,9 +132,11 @@ Status ShardServer::handle(Message message) {
 
 Shard::Answers ShardServer::dispatch(const Message& message) {
   const int from = message.from();
-  if (!incoming_.ParseFromString(message.header()) || message.payload().size() % sizeof(float) != 0) {
+  if (!incoming_.ParseFromString(message.header())) {
     return Status(Code::kInvalidArgument, "its bytes are not a message to a shard");
   }
+  const Result<std::span<const float>> floats = floats_in(message);
+  if (!floats.ok()) return floats.status();
   switch (incoming_.kind_case()) {
     case wire::Header::kJoin:
       return shard_.on_join(from, {.layout_hash = incoming_.join().layout_hash(),
@@ -143,14 +151,14 @@ Shard::Answers ShardServer::dispatch(const Message& message) {
                               .rows_a_step = incoming_.table().rows_a_step(),
                               .limit = incoming_.table().limit()});
     case wire::Header::kInitial:
-      return shard_.on_initial(from, incoming_.initial().chunk(), message.floats());
+      return shard_.on_initial(from, incoming_.initial().chunk(), *floats);
     case wire::Header::kPush:
       return shard_.on_push({.worker = from,
                              .chunk = incoming_.push().chunk(),
                              .clock = incoming_.push().clock(),
                              .version = incoming_.push().version(),
                              .learning_rate = static_cast<float>(incoming_.push().learning_rate()),
-                             .gradient = message.floats()});
+                             .gradient = *floats});
     case wire::Header::kPull:
       return shard_.on_pull({.worker = from,
                              .table = incoming_.pull().table(),
@@ -163,7 +171,7 @@ Shard::Answers ShardServer::dispatch(const Message& message) {
                                   .table = incoming_.push_rows().table(),
                                   .clock = incoming_.push_rows().clock(),
                                   .learning_rate = static_cast<float>(incoming_.push_rows().learning_rate()),
-                                  .gradients = message.floats()});
+                                  .gradients = *floats});
     case wire::Header::kReadRows:
       return shard_.on_read_rows(from, incoming_.read_rows().table(), keys_in(message.payload()));
     case wire::Header::kListRows:
@@ -175,6 +183,18 @@ Shard::Answers ShardServer::dispatch(const Message& message) {
     default:
       return Status(Code::kInvalidArgument, "no message that a worker sends to a shard");
   }
+}
+
+Result<std::span<const float>> ShardServer::floats_in(const Message& message) {
+  if (!codec_ || !incoming_.has_push()) {
+    if (message.payload().size() % sizeof(float) == 0) return message.floats();
+    return Status(Code::kInvalidArgument, fmt::format("{} bytes are no floats", message.payload().size()));
+  }
+  const std::size_t chunk = incoming_.push().chunk();
+  // Of these the shard says itself what is wrong; a gradient that it holds stays where it is.
+  if (chunk >= shard_.chunks() || shard_.holds_gradient(message.from(), chunk)) return std::span<const float>();
+  return codec_->decode({message.from(), number_, chunk, incoming_.push().clock()}, message.payload(),
+                        shard_.chunk(chunk).weights().size());
 }
 
 Message& ShardServer::held(int worker, std::size_t chunk) {
@@ -255,7 +275,9 @@ Status ShardServer::send(const Answer& answer) {
       outgoing_.mutable_rows_read()->set_table(answer.table);
       return send_rows(answer);
   }
-  return send(answer.worker, std::as_bytes(answer.weights.weights), answer.weights.pending);
+  const Result<ShardCodec::Answer> body = payload_of(answer);
+  if (!body.ok()) return body.status();
+  return send(answer.worker, body->payload, body->pending);
 }
 
 Status ShardServer::send_rows(const Answer& answer) {
@@ -299,6 +321,16 @@ Status ShardServer::not_answered(int worker, const Status& status) {
   spdlog::warn("shard {}: worker {} cannot be answered: {}", number_, worker, status.message());
   worker_lost(worker);
   return Status();
+}
+
+Result<ShardCodec::Answer> ShardServer::payload_of(const Answer& answer) {
+  const std::span<const float> weights = answer.weights.weights;
+  const bool is_compressed = options_.compression.of_answers() && answer.kind == Answer::Kind::kWeights;
+  if (is_compressed && !answer.greets) {
+    return codec_->encode({answer.worker, number_, answer.chunk, answer.weights.clock}, weights);
+  }
+  if (is_compressed) codec_->sent_in_full(answer.worker, answer.chunk, weights);
+  return ShardCodec::Answer{std::as_bytes(weights), answer.weights.pending};
 }
 
 void ShardServer::drop(int from, const std::string& reason) {

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,8 +12,10 @@
 #include "common/status.h"
 #include "common/transport/transport.h"
 #include "ps/answer_rooms.h"
+#include "ps/compression.h"
 #include "ps/group.h"
 #include "ps/shard.h"
+#include "ps/shard_codec.h"
 #include "ps/wire.pb.h"
 
 namespace syncopate::ps {
@@ -22,7 +25,8 @@ struct ShardServerOptions {
   Consistency consistency;
   OptimizerConfig optimizer;
   StalenessOptions staleness;
-  std::uint64_t seed = 1;                       // of the first values of tables' rows
+  std::uint64_t seed = 1;  // of the first values of tables' rows
+  Compression compression;
   Duration timeout = std::chrono::seconds(30);  // of handing an answer to the transport, and of the last ones' delivery
 };
 
@@ -54,6 +58,8 @@ class ShardServer {
   Status take_lost_workers();
   Status handle(Message message);
   Shard::Answers dispatch(const Message& message);
+  // What the message, whose header is in incoming_, carries; fails with invalid argument if that cannot be read.
+  Result<std::span<const float>> floats_in(const Message& message);
   Status finish(int from, const Shard::Answers& answers);
   Message& held(int worker, std::size_t chunk);
   void let_go_of_gradients(std::size_t chunk);
@@ -68,6 +74,8 @@ class ShardServer {
   // What a failure to answer `worker` means: it is lost, unless the failure is the shard's own.
   Status not_answered(int worker, const Status& status);
   TimePoint timeout_from_now() const { return clock_.now() + options_.timeout; }
+  // What of the answer's weights goes on the wire, and from where.
+  Result<ShardCodec::Answer> payload_of(const Answer& answer);
   void drop(int from, const std::string& reason);
 
   ShardServerOptions options_;
@@ -75,6 +83,7 @@ class ShardServer {
   const Clock& clock_;
   int number_;  // of the shard
   Shard shard_;
+  std::optional<ShardCodec> codec_;               // where anything is compressed
   std::vector<Message> held_;                     // by chunk, then worker: pushes whose gradients the shard still needs
   std::vector<Message> held_rows_;                // by table, then worker: the same
   std::vector<const PendingSends*> final_sends_;  // of weights behind a farewell

@@ -7,6 +7,8 @@
 #include <string_view>
 
 #include "worker/chain_builder.h"
+#include "worker/data/text_form.h"
+#include "worker/gpt.h"
 #include "worker/resnet.h"
 #include "worker/sequential.h"
 
@@ -74,6 +76,10 @@ Result<std::vector<int>> mlp_widths(const std::string& spec, ImageShape image, i
 Result<Layers> layers_of(const std::string& spec, const SampleForm& form, ModelDraft& draft) {
   const ImageShape image = form.image;
   const int classes = form.classes;
+  if (is_gpt(spec)) return gpt_layers(spec, form, draft);
+  if (is_text(form)) {
+    return invalid(spec, "is no model of texts, which the samples of this data set are; use gpt:LAYERS-HEADS-WIDTH");
+  }
   ChainBuilder chain(draft, image);
   if (spec == "softmax") {
     add_mlp(chain, {image.values(), classes});
@@ -92,14 +98,15 @@ Result<Layers> layers_of(const std::string& spec, const SampleForm& form, ModelD
     add_resnet(chain, *blocks, classes);
   } else {
     return invalid(spec,
-                   "unknown model; must be softmax, mlp, mlp:WIDTH-...-WIDTH, lenet, resnet20, resnet32 or resnet56");
+                   "unknown model; must be softmax, mlp, mlp:WIDTH-...-WIDTH, lenet, resnet20, resnet32, "
+                   "resnet56 or gpt:LAYERS-HEADS-WIDTH");
   }
   return chain.take();
 }
 
 // The layouts of a model, with nothing computed.
 Result<ModelDraft> draft_of(const std::string& spec, const SampleForm& form, ComputeBackend& backend) {
-  ModelDraft draft{.backend = backend, .batch_size = 1};
+  ModelDraft draft{.backend = backend, .batch_size = 1, .labels = form.labels};
   const Result<Layers> layers = layers_of(spec, form, draft);
   if (!layers.ok()) return layers.status();
   return draft;
@@ -111,7 +118,7 @@ Result<std::unique_ptr<Model>> make_model(const std::string& spec, const SampleF
                                           ComputeBackend& backend, Pass pass) {
   if (batch_size < 1)
     return Status(Code::kInvalidArgument, fmt::format("--batch-size={}: must be 1 or more", batch_size));
-  ModelDraft draft{.backend = backend, .batch_size = batch_size, .pass = pass};
+  ModelDraft draft{.backend = backend, .batch_size = batch_size, .labels = form.labels, .pass = pass};
   Result<Layers> layers = layers_of(spec, form, draft);
   if (!layers.ok()) return layers.status();
   std::unique_ptr<Model> model = std::make_unique<Sequential>(spec, std::move(draft), std::move(*layers));

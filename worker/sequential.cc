@@ -9,15 +9,17 @@ namespace syncopate::worker {
 Sequential::Sequential(std::string name, ModelDraft draft, Layers layers)
     : name_(std::move(name)),
       batch_size_(draft.batch_size),
+      labels_(draft.labels),
       backend_(draft.backend),
       layout_(std::move(draft.layout)),
       local_layout_(std::move(draft.local_layout)),
       scratch_(backend_),
-      chain_(backend_, std::move(layers), batch_size_, scratch_),
-      local_state_(backend_.allocate_floats(local_layout_.size())),
+      chain_(backend_, std::move(layers), batch_size_, scratch_, draft.pass),
       logits_(backend_.allocate_floats(chain_.output_values() * batch_size_)),
       logits_gradient_(backend_.allocate_floats(chain_.output_values() * batch_size_)) {
-  if (local_state_.empty()) return;
+  if (local_layout_.size() == 0) return;
+  local_state_ = backend_.allocate_floats(local_layout_.size());
+  if (local_state_.empty()) return;  // the backend keeps why
   std::vector<float> initial(local_state_.size());
   chain_.initialize_local_state(initial);
   backend_.upload(initial, local_state_);
@@ -25,17 +27,19 @@ Sequential::Sequential(std::string name, ModelDraft draft, Layers layers)
 }
 
 void Sequential::forward(std::span<const float> weights, const BatchView& batch) {
-  assert(batch.labels.size() == static_cast<std::size_t>(batch_size_));
+  const int rows = batch_size_ * labels_;
+  assert(batch.labels.size() == static_cast<std::size_t>(rows));
   images_ = batch.values;
-  chain_.forward(weights, {images_, logits_});
-  const auto classes = static_cast<int>(chain_.output_values());
-  backend_.softmax_cross_entropy(batch_size_, classes, logits_, batch.labels, logits_gradient_);
+  ids_ = batch.ids;
+  chain_.forward(weights, {images_, logits_, ids_});
+  const auto classes = static_cast<int>(chain_.output_values()) / labels_;
+  backend_.softmax_cross_entropy(rows, classes, logits_, batch.labels, logits_gradient_);
 }
 
 void Sequential::backward(std::span<const float> weights, std::span<float> gradients,
                           const std::function<void(std::size_t)>& tensor_ready) {
   // Nobody learns from the images' gradient.
-  chain_.backward(weights, {images_, logits_}, {logits_gradient_, {}}, gradients, tensor_ready);
+  chain_.backward(weights, {images_, logits_, ids_}, {logits_gradient_, {}}, gradients, tensor_ready);
 }
 
 }  // namespace syncopate::worker

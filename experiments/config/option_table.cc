@@ -3,6 +3,7 @@
 #include "common/transport/make_transport.h"
 #include "experiments/config/option_groups.h"
 #include "experiments/config/option_kinds.h"
+#include "worker/data/text_form.h"
 
 namespace syncopate::experiments {
 namespace {
@@ -45,7 +46,6 @@ bool has_connections(const RunConfig& config) {
 }
 bool is_on_cpu(const RunConfig& config) { return config.device != DeviceKind::kCuda; }
 bool is_on_gpu(const RunConfig& config) { return config.device == DeviceKind::kCuda; }
-bool is_digits(const RunConfig& config) { return config.dataset == "digits"; }
 bool has_momentum(const RunConfig& config) { return config.optimizer == "momentum" || config.optimizer == "nesterov"; }
 bool has_moments(const RunConfig& config) { return config.optimizer == "adam" || config.optimizer == "adamw"; }
 
@@ -95,23 +95,28 @@ void add_job(std::vector<OptionSpec>& table) {
                             &C::share_gpu),
                        "--device=cuda", is_on_gpu));
   table.push_back(straggler());
+  add_compression_options(table);
   add_ps_options(table);
   add_allreduce_options(table);
 }
 
 void add_model_and_data(std::vector<OptionSpec>& table) {
   const std::string group = "Model and data";
-  table.push_back(text({.group = group,
-                        .name = "model",
-                        .placeholder = "NAME",
-                        .sentence = "What learns; mlp:784-1024-10 gives an mlp's widths from pixels to classes.",
-                        .range = "softmax, mlp, mlp:WIDTHS, lenet, resnet20, resnet32 or resnet56"},
-                       &C::model, "model"));
+  table.push_back(
+      text({.group = group,
+            .name = "model",
+            .placeholder = "NAME",
+            .sentence = "What learns; mlp:784-1024-10 gives an mlp's widths from pixels to classes, gpt:4-4-128 "
+                        "a transformer's layers, heads and width, for texts.",
+            .range = "softmax, mlp, mlp:WIDTHS, lenet, resnet20, resnet32, resnet56, gpt or "
+                     "gpt:LAYERS-HEADS-WIDTH"},
+           &C::model, "model"));
   table.push_back(text({.group = group,
                         .name = "dataset",
                         .placeholder = "NAME",
-                        .sentence = "What is learnt; digits is generated, the others are read from --data-dir."},
-                       &C::dataset, "data set", {"digits", "mnist", "fashion-mnist", "cifar10"}));
+                        .sentence = "What is learnt; digits and grammar are generated, the others are read from "
+                                    "--data-dir: text is its *.txt files, byte by byte."},
+                       &C::dataset, "data set", {"digits", "mnist", "fashion-mnist", "cifar10", "text", "grammar"}));
   table.push_back(text({.group = group,
                         .name = "data-dir",
                         .placeholder = "DIR",
@@ -124,14 +129,22 @@ void add_model_and_data(std::vector<OptionSpec>& table) {
                                .sentence = "Size of the generated training set.",
                                .unit = "samples"},
                               &C::train_samples, "training samples", std::int64_t{1}, std::int64_t{10000000}),
-                       "--dataset=digits", is_digits));
+                       "--dataset=digits or grammar", generates_data));
   table.push_back(only(number({.group = group,
                                .name = "test-samples",
                                .placeholder = "N",
                                .sentence = "Size of the generated test set.",
                                .unit = "samples"},
                               &C::test_samples, "test samples", std::int64_t{1}, std::int64_t{10000000}),
-                       "--dataset=digits", is_digits));
+                       "--dataset=digits or grammar", generates_data));
+  table.push_back(only(number({.group = group,
+                               .name = "context",
+                               .placeholder = "N",
+                               .sentence = "Length of a sample of a text: each character is foretold from those before "
+                                           "it in the sample.",
+                               .unit = "characters"},
+                              &C::context, "context", 1, worker::kLongestContext),
+                       "--dataset=text or grammar", learns_text));
   table.push_back(only(choice({.group = group,
                                .name = "backend",
                                .placeholder = "NAME",
@@ -236,7 +249,7 @@ void add_amount(std::vector<OptionSpec>& table) {
       number({.group = group,
               .name = "seed",
               .placeholder = "N",
-              .sentence = "Decides initial weights, order of the data, the generated digits and what stragglers draw."},
+              .sentence = "Decides initial weights, order of the data, the generated data and what stragglers draw."},
              &C::seed, "seed", std::uint64_t{0}, std::uint64_t{INT64_MAX}));
 }
 

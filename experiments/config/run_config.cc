@@ -1,6 +1,7 @@
 #include "experiments/config/run_config.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cassert>
@@ -19,8 +20,8 @@ int workers_of(const RunConfig& config) {
 }
 
 bool sums_in_nccl(const RunConfig& config) {
-  const bool by_default =
-      config.collective == CollectiveKind::kAuto && config.device == DeviceKind::kCuda && !config.shape;
+  const bool by_default = config.collective == CollectiveKind::kAuto && config.device == DeviceKind::kCuda &&
+                          !config.shape && !compresses(config);
   return config.mode == Mode::kAllreduce && !averages_weights(config) &&
          (by_default || config.collective == CollectiveKind::kNccl);
 }
@@ -129,7 +130,7 @@ Status validate_batches(const RunConfig& config) {
                              std::max<std::int64_t>(1, config.global_batch_size / workers) * workers));
   }
   const std::int64_t global = config.global_batch_size > 0 ? config.global_batch_size : config.batch_size * workers;
-  if (config.dataset == "digits" && config.train_samples < global) {
+  if (generates_data(config) && config.train_samples < global) {
     return wrong(fmt::format("--train-samples={}: must hold one batch of all workers together, here {} samples",
                              config.train_samples, global));
   }
@@ -273,6 +274,11 @@ RunConfig resolve(RunConfig config, const std::string& stamp) {
       config.output += "-" + consistency;
     }
     if (config.mode == Mode::kAllreduce) config.output += fmt::format("-{}", name_of(config.collective));
+    if (may_compress(config) && compresses(config)) {
+      std::string codec = to_string(config.compress);
+      std::ranges::replace(codec, ':', '-');
+      config.output += "-" + codec;
+    }
     if (averages_weights(config)) {
       config.output += fmt::format("-{}-{}", config.gossip ? "gossip" : "sync-every", config.sync_every);
     }
@@ -321,9 +327,15 @@ const char* transport_that_runs(const RunConfig& config) {
   return name_of(config.transport);
 }
 
+bool generates_data(const RunConfig& config) { return config.dataset == "digits" || config.dataset == "grammar"; }
+
+bool learns_text(const RunConfig& config) { return config.dataset == "text" || config.dataset == "grammar"; }
+
 std::string dataset_spec(const RunConfig& config) {
-  if (config.dataset != "digits") return config.dataset;
-  return fmt::format("digits:{}-{}", config.train_samples, config.test_samples);
+  std::vector<std::int64_t> numbers;
+  if (generates_data(config)) numbers = {config.train_samples, config.test_samples};
+  if (learns_text(config)) numbers.push_back(config.context);
+  return config.dataset + (numbers.empty() ? "" : fmt::format(":{}", fmt::join(numbers, "-")));
 }
 
 OptimizerConfig optimizer_of(const RunConfig& config) {
@@ -357,6 +369,12 @@ ps::Sharding sharding_of(const RunConfig& config) {
 
 bool averages_weights(const RunConfig& config) {
   return config.mode == Mode::kAllreduce && (config.sync_every > 1 || config.gossip);
+}
+
+bool compresses(const RunConfig& config) { return config.compress.kind != CodecKind::kNone; }
+
+bool may_compress(const RunConfig& config) {
+  return config.mode == Mode::kAllreduce && !averages_weights(config) && config.collective != CollectiveKind::kNccl;
 }
 
 worker::StragglingOptions straggling_of(const RunConfig& config, int rank) {

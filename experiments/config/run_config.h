@@ -10,6 +10,7 @@
 
 #include "allreduce/schedule.h"
 #include "common/clock.h"
+#include "common/codec/codec_config.h"
 #include "common/learning_rate.h"
 #include "common/optimizer.h"
 #include "common/status.h"
@@ -67,6 +68,7 @@ struct RunConfig {
   DeviceKind device = DeviceKind::kAuto;  // settled by place() before anything runs
   bool share_gpu = false;
   worker::Stragglers stragglers;
+  CodecConfig compress;  // of gradients on their way
 
   // Several hosts
   std::vector<HostSlots> hosts;  // empty: this one
@@ -101,8 +103,9 @@ struct RunConfig {
   std::string model = "mlp";
   std::string dataset = "digits";
   std::string data_dir = "data";
-  std::int64_t train_samples = 60000;                      // digits only
-  std::int64_t test_samples = 10000;                       // digits only
+  std::int64_t train_samples = 60000;                      // generated data only
+  std::int64_t test_samples = 10000;                       // generated data only
+  int context = 64;                                        // texts only
   BackendKind backend = BackendKind::kOneDnn;              // on the CPU
   worker::Precision precision = worker::Precision::kFp32;  // on a GPU
 
@@ -166,7 +169,11 @@ bool has_own_collective(const RunConfig& config);
 std::optional<allreduce::ScheduleKind> schedule_kind_of(const RunConfig& config);
 // "shm", "ipc", "tcp"; "mpi" and "nccl" where these carry the gradients; "none" under local.
 const char* transport_that_runs(const RunConfig& config);
-// The name that worker::open_dataset takes: "digits:60000-10000", "mnist".
+// Whether the data set is drawn rather than read, and in the sizes that are asked for.
+bool generates_data(const RunConfig& config);
+// Whether its samples are texts.
+bool learns_text(const RunConfig& config);
+// The name that worker::open_dataset takes: "digits:60000-10000", "mnist", "text:64".
 std::string dataset_spec(const RunConfig& config);
 OptimizerConfig optimizer_of(const RunConfig& config);
 // Over how many shards, and how, the weights are laid under ps.
@@ -174,6 +181,10 @@ std::size_t shards_of(const RunConfig& config);
 ps::Sharding sharding_of(const RunConfig& config);
 // Whether workers make updates of their own under allreduce, and average weights instead of gradients.
 bool averages_weights(const RunConfig& config);
+// Whether gradients are compressed, and whether they can be: they are not sent where weights are averaged, and NCCL
+// sums them in the memory of GPUs.
+bool compresses(const RunConfig& config);
+bool may_compress(const RunConfig& config);
 // How worker `rank` is slowed: half of the timeout is the longest, since others wait for it meanwhile.
 worker::StragglingOptions straggling_of(const RunConfig& config, int rank);
 // After which time a collective operation that not all ranks have come to is reported; zero: never.

@@ -39,9 +39,13 @@ Result<JobFacts> prepare(const RunConfig& config) {
   }
   const Result<ParamLayout> layout = layout_of(config);
   if (!layout.ok()) return layout.status();
+  const Result<ParamLayout> local_layout = local_state_layout_of(config);
+  if (!local_layout.ok()) return local_layout.status();
   return JobFacts{.layout = *layout,
+                  .local_layout = *local_layout,
                   .steps_per_epoch = order.steps_per_epoch(),
-                  .total_steps = config.steps > 0 ? config.steps : config.epochs * order.steps_per_epoch()};
+                  .total_steps = config.steps > 0 ? config.steps : config.epochs * order.steps_per_epoch(),
+                  .best_loss = data->test->best_loss()};
 }
 
 std::unique_ptr<Launcher> launcher_of(const RunConfig& config) {
@@ -108,8 +112,10 @@ void run_repeat(const JobFacts& job, const Survey& survey, int repeat, ResultsWr
   Recorder recorder(config, job, results, console);
   Result<ListenOptions> listen = listen_options_of(config);
   if (!listen.ok()) return fail(result, ExitCode::kInternal, listen.status().message());
-  const CoordinatorOptions options{
-      .program = own_program(), .log_directory = results.directory() + "/logs", .listen = std::move(*listen)};
+  const CoordinatorOptions options{.program = own_program(),
+                                   .log_directory = results.directory() + "/logs",
+                                   .listen = std::move(*listen),
+                                   .local_state_size = job.local_layout.size()};
   const Result<RunOutcome> outcome = coordinate(config, plan, options, *launcher_of(config), recorder, interrupts);
   const Status finished = recorder.finish();
   if (!outcome.ok()) return fail(result, ExitCode::kInternal, outcome.status().message());
@@ -153,6 +159,7 @@ JobResult run_job(const RunConfig& config, const Survey& survey, Interrupts& int
   }
   result.facts.parameters = static_cast<std::int64_t>(job->layout.parameter_count());
   result.facts.straggler = result.config.stragglers.to_string();
+  result.facts.best_loss = job->best_loss;
   result.facts.link = describe_link(result.config);
   if (result.config.mode == Mode::kPs) {
     result.facts.sharding = report_sharding(result.config, job->layout);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -59,6 +60,10 @@ class Dataset {
   // Writes sample `index` as it is in epoch `epoch`: the same for the same arguments, and, where samples are drawn
   // (negatives of a recommender), different from epoch to epoch. A test set is read as of epoch 0. Thread-safe.
   virtual void read(std::int64_t index, std::int64_t epoch, const SampleRoom& to) const = 0;
+
+  // The least cross-entropy that any model can have on what these samples are drawn from, in nats a label, where the
+  // process that draws them is known. On the samples themselves, which are finitely many, it may be a little less.
+  virtual std::optional<double> best_loss() const { return std::nullopt; }
 };
 
 }  // namespace syncopate::worker
