@@ -56,10 +56,10 @@ Result<ParamArenas> PsStrategy::allocate(const ParamLayout& layout) {
     for (std::span<float>& arena : sent_arenas_) SYNCOPATE_RETURN_IF_ERROR(allocate_arena(arena));
   }
   map_chunks(layout);
-  SYNCOPATE_RETURN_IF_ERROR(tables_.allocate(layout, arenas_));
   if (codec_) {
     SYNCOPATE_RETURN_IF_ERROR(codec_->allocate(transport_, chunk_ranges(), layout.size(), slots()));
   }
+  SYNCOPATE_RETURN_IF_ERROR(tables_.allocate(layout, arenas_));
   return arenas_;
 }
 
@@ -116,7 +116,7 @@ Result<std::vector<Range>> PsStrategy::join() {
   phase_ = Phase::kTraining;
   communication_ = {};
   traffic_ = {};
-  std::vector<Range> buckets = chunk_ranges();
+  std::vector<Range> buckets = bucket_ranges();
   for (std::size_t table = tables_.tables(); table-- > 0;) buckets.push_back(tables_.room_of(table));
   return buckets;
 }
@@ -389,13 +389,6 @@ bool PsStrategy::accept_weights(const Message& message, int shard) {
   return true;
 }
 
-bool PsStrategy::accept_rows(const Message& message, int shard) {
-  if (!tables_.accept(incoming_.rows(), message, shard)) return false;
-  const Range room = tables_.room_of(incoming_.rows().table());
-  if (!tables_.awaits(room)) report_weights(room);
-  return true;
-}
-
 bool PsStrategy::take_weights(const ChunkLink& chunk, std::span<const std::byte> payload) {
   const std::span<float> arena = slice(arenas_.weights, chunk.range);
   if (options_.compression.of_answers() && !chunk.weights_due) {
@@ -403,6 +396,13 @@ bool PsStrategy::take_weights(const ChunkLink& chunk, std::span<const std::byte>
   }
   if (payload.size() != arena.size_bytes()) return false;
   std::ranges::copy(payload, std::as_writable_bytes(arena).begin());
+  return true;
+}
+
+bool PsStrategy::accept_rows(const Message& message, int shard) {
+  if (!tables_.accept(incoming_.rows(), message, shard)) return false;
+  const Range room = tables_.room_of(incoming_.rows().table());
+  if (!tables_.awaits(room)) report_weights(room);
   return true;
 }
 

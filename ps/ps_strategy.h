@@ -127,6 +127,9 @@ class PsStrategy final : public SyncStrategy {
   TimePoint timeout_from_now() const { return clock_.now() + options_.timeout; }
   void set_activity(const char* operation);
 
+  // The gradient in the arena, as it is to be sent: where it lies, a copy, or compressed.
+  std::span<const std::byte> to_be_sent(std::size_t bucket, std::size_t slot);
+  PushName push_name(const ChunkLink& chunk, std::int64_t clock) const;
   // So many messages more are due.
   void expect(std::size_t messages);
   // Waits for the answers to what the chief wants to read.
@@ -134,9 +137,6 @@ class PsStrategy final : public SyncStrategy {
   Status check_reads(std::size_t table) const;
   std::size_t table_of(std::size_t bucket) const { return chunks_.size() + tables_.tables() - 1 - bucket; }
 
-  // The gradient in the arena, as it is to be sent: where it lies, a copy, or compressed.
-  std::span<const std::byte> to_be_sent(std::size_t bucket, std::size_t slot);
-  PushName push_name(const ChunkLink& chunk, std::int64_t clock) const;
   // Sends outgoing_ and the payload to `shard`.
   Status send(int shard, std::span<const std::byte> payload, PendingSends& pending);
   // Sends what may go now.
@@ -153,9 +153,9 @@ class PsStrategy final : public SyncStrategy {
   Status accept(const Message& message);
   bool accept_greeting(ShardLink& from);
   bool accept_weights(const Message& message, int shard);
-  bool accept_rows(const Message& message, int shard);
   // Whether `payload` is what an answer to the chunk's next push, or a greeting, carries; it is then in the arena.
   bool take_weights(const ChunkLink& chunk, std::span<const std::byte> payload);
+  bool accept_rows(const Message& message, int shard);
   void drop(const Message& message);
 
   // Of the window.
@@ -177,8 +177,8 @@ class PsStrategy final : public SyncStrategy {
   std::vector<PendingSends> pending_;          // by slot
   std::vector<Outgoing> outgoing_pushes_;      // by bucket, then slot
   PushScheduler scheduler_;
-  TableClient tables_;
   std::optional<WorkerCodec> codec_;  // where anything is compressed
+  TableClient tables_;
 
   Phase phase_ = Phase::kJoining;
   StepContext step_;

@@ -25,8 +25,8 @@ struct ShardServerOptions {
   Consistency consistency;
   OptimizerConfig optimizer;
   StalenessOptions staleness;
-  std::uint64_t seed = 1;  // of the first values of tables' rows
   Compression compression;
+  std::uint64_t seed = 1;                       // of the first values of tables' rows
   Duration timeout = std::chrono::seconds(30);  // of handing an answer to the transport, and of the last ones' delivery
 };
 
@@ -67,6 +67,8 @@ class ShardServer {
   Message& held_rows(int worker, std::size_t table);
   void let_go_of_rows();
   Status send(const Answer& answer);
+  // What of the answer's weights goes on the wire, and from where.
+  Result<ShardCodec::Answer> payload_of(const Answer& answer);
   Status send_rows(const Answer& answer);
   Shard::Answers list_rows(int worker, std::size_t table, std::size_t offset);
   // Sends outgoing_ and the payload.
@@ -74,8 +76,6 @@ class ShardServer {
   // What a failure to answer `worker` means: it is lost, unless the failure is the shard's own.
   Status not_answered(int worker, const Status& status);
   TimePoint timeout_from_now() const { return clock_.now() + options_.timeout; }
-  // What of the answer's weights goes on the wire, and from where.
-  Result<ShardCodec::Answer> payload_of(const Answer& answer);
   void drop(int from, const std::string& reason);
 
   ShardServerOptions options_;

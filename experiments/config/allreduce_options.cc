@@ -21,6 +21,9 @@ bool has_segments(const RunConfig& config) {
 }
 bool is_allreduce(const RunConfig& config) { return config.mode == Mode::kAllreduce; }
 bool sums_gradients(const RunConfig& config) { return is_allreduce(config) && !averages_weights(config); }
+bool sums_gradients_on_cpu(const RunConfig& config) {
+  return sums_gradients(config) && config.device != DeviceKind::kCuda;
+}
 
 OptionSpec bucket_bytes() {
   OptionSpec option =
@@ -67,6 +70,15 @@ void add_allreduce_options(std::vector<OptionSpec>& table) {
                       .sentence = "Whether buckets are sent while backward still runs; off shows what that gains."},
                      &C::overlap, "overlap"),
            kSumsGradients, sums_gradients));
+  table.push_back(only(
+      choice({.group = group,
+              .name = "sparse-exchange",
+              .placeholder = "HOW",
+              .sentence = "How gradients of row-sparse tables go round: the rows that are touched, the whole table "
+                          "(dense), or what is found to be faster in the first steps (auto)."},
+             &C::sparse_exchange, "exchange",
+             {allreduce::SparseExchange::kAuto, allreduce::SparseExchange::kRows, allreduce::SparseExchange::kDense}),
+      std::string(kSumsGradients) + ", on the CPU", sums_gradients_on_cpu));
   table.push_back(
       only(number({.group = group,
                    .name = "sync-every",

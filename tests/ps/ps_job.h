@@ -41,8 +41,8 @@ class PsJob {
                                                            .consistency = consistency_of(options.consistency),
                                                            .optimizer = options.optimizer,
                                                            .staleness = options.staleness,
-                                                           .seed = options.seed,
                                                            .compression = options.compression,
+                                                           .seed = options.seed,
                                                            .timeout = std::chrono::seconds(60)},
                                         endpoint(options.group.rank_of_shard(shard)), clock_));
       outcomes_.push_back(std::make_unique<std::promise<Status>>());
