@@ -116,7 +116,7 @@ Result<std::vector<Range>> PsStrategy::join() {
   phase_ = Phase::kTraining;
   communication_ = {};
   traffic_ = {};
-  std::vector<Range> buckets = bucket_ranges();
+  std::vector<Range> buckets = chunk_ranges();
   for (std::size_t table = tables_.tables(); table-- > 0;) buckets.push_back(tables_.room_of(table));
   return buckets;
 }
