@@ -121,7 +121,7 @@ class PsStrategy final : public SyncStrategy {
   };
 
   void map_chunks(const ParamLayout& layout);
-  std::vector<Range> bucket_ranges() const;
+  std::vector<Range> chunk_ranges() const;
   std::size_t slots() const { return static_cast<std::size_t>(options_.pipeline_depth) + 1; }
   std::size_t slot_of(std::int64_t step) const { return static_cast<std::size_t>(step) % slots(); }
   TimePoint timeout_from_now() const { return clock_.now() + options_.timeout; }
