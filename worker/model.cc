@@ -11,6 +11,7 @@
 #include "worker/layers/flatten.h"
 #include "worker/layers/max_pool.h"
 #include "worker/layers/relu.h"
+#include "worker/recommender/make_recommender.h"
 #include "worker/sequential.h"
 
 namespace syncopate::worker {
@@ -119,6 +120,7 @@ Result<std::vector<int>> mlp_widths(const std::string& spec, ImageShape image, i
 Result<LayerChain> layers_of(const std::string& spec, const SampleForm& form, int batch_size, ComputeBackend& backend) {
   const ImageShape image = form.image;
   const int classes = form.classes;
+  if (!form.ids.empty()) return invalid(spec, "learns from values alone, and the data has ids; use ncf or wide-deep");
   ChainBuilder chain(backend, image, batch_size);
   if (spec == "softmax") {
     add_mlp(chain, {image.values(), classes});
@@ -133,7 +135,7 @@ Result<LayerChain> layers_of(const std::string& spec, const SampleForm& form, in
     }
     add_lenet(chain, classes);
   } else {
-    return invalid(spec, "unknown model; must be softmax, mlp, mlp:WIDTH-...-WIDTH or lenet");
+    return invalid(spec, "unknown model; must be softmax, mlp, mlp:WIDTH-...-WIDTH, lenet, ncf or wide-deep");
   }
   return chain.take();
 }
@@ -144,6 +146,7 @@ Result<std::unique_ptr<Model>> make_model(const std::string& spec, const SampleF
                                           ComputeBackend& backend) {
   if (batch_size < 1)
     return Status(Code::kInvalidArgument, fmt::format("--batch-size={}: must be 1 or more", batch_size));
+  if (is_recommender(spec)) return make_recommender(spec, form, batch_size, backend);
   Result<LayerChain> chain = layers_of(spec, form, batch_size, backend);
   if (!chain.ok()) return chain.status();
   std::unique_ptr<Model> model = std::make_unique<Sequential>(spec, std::move(*chain), batch_size, backend);
@@ -151,8 +154,13 @@ Result<std::unique_ptr<Model>> make_model(const std::string& spec, const SampleF
   return model;
 }
 
-Result<ParamLayout> model_layout(const std::string& spec, const SampleForm& form) {
+Result<ParamLayout> model_layout(const std::string& spec, const SampleForm& form, int batch_size) {
   const std::unique_ptr<ComputeBackend> none = make_reference_backend();  // layers want one, though none computes
+  if (is_recommender(spec)) {
+    const Result<std::unique_ptr<Model>> model = make_recommender(spec, form, batch_size, *none);
+    if (!model.ok()) return model.status();
+    return (*model)->layout();
+  }
   const Result<LayerChain> chain = layers_of(spec, form, 1, *none);
   if (!chain.ok()) return chain.status();
   return chain->layout;

@@ -199,7 +199,8 @@ TEST_F(ModelTest, MakeModelSaysWhatIsWrongAndWhatWouldBeRight) {
     const char* message;
   };
   const Case cases[] = {
-      {"resnet", kDigit, "--model=resnet: unknown model; must be softmax, mlp, mlp:WIDTH-...-WIDTH or lenet"},
+      {"resnet", kDigit,
+       "--model=resnet: unknown model; must be softmax, mlp, mlp:WIDTH-...-WIDTH, lenet, ncf or wide-deep"},
       {"", kDigit, "unknown model"},
       {"mlp:", kDigit, "as in 784-1024-1024-10"},
       {"mlp:784-x-10", kDigit, "as in 784-1024-1024-10"},

@@ -16,6 +16,7 @@
 #include "worker/data/digits_cache.h"
 #include "worker/data/idx_format.h"
 #include "worker/data/idx_reader.h"
+#include "worker/data/recommender_sets.h"
 
 namespace syncopate::worker {
 namespace {
@@ -132,6 +133,7 @@ Result<DatasetPair> open_digits(const std::string& name, const std::string& data
 
 Status check_dataset_name(const std::string& name) {
   if (is_digits(name)) return parse_digits(name).status();
+  if (is_recommender_set(name)) return check_recommender_set(name);
   if (name == "mnist" || name == "fashion-mnist" || name == "cifar10") return Status();
   return Status(Code::kInvalidArgument, fmt::format("dataset '{}': must be one of {}", name, kDatasetNames));
 }
@@ -139,6 +141,7 @@ Status check_dataset_name(const std::string& name) {
 Result<DatasetPair> open_dataset(const std::string& name, const std::string& data_dir, std::uint64_t seed) {
   SYNCOPATE_RETURN_IF_ERROR(check_dataset_name(name));
   if (is_digits(name)) return open_digits(name, data_dir, seed);
+  if (is_recommender_set(name)) return open_recommender_set(name, data_dir, seed);
   if (name == "cifar10") return open_cifar_set(name, below(data_dir, {"cifar10", "cifar-10-batches-bin"}));
   return open_idx_set(name, idx_folders(name, data_dir));
 }
@@ -146,6 +149,7 @@ Result<DatasetPair> open_dataset(const std::string& name, const std::string& dat
 Result<SampleForm> sample_form(const std::string& name, const std::string& data_dir) {
   SYNCOPATE_RETURN_IF_ERROR(check_dataset_name(name));
   if (is_digits(name)) return form_of_images(kDigitShape, kIdxClasses);
+  if (is_recommender_set(name)) return recommender_form(name, data_dir);
   if (name == "cifar10") return form_of_images(kCifarShape, kCifarClasses);
   const Result<std::vector<std::string>> files = find_idx_files(name, idx_folders(name, data_dir));
   if (!files.ok()) return files.status();

@@ -1,0 +1,111 @@
+#include "worker/recommender/recommender.h"
+
+#include <algorithm>
+#include <cassert>
+
+namespace syncopate::worker {
+namespace {
+
+// Of one sample, in a tensor that has `each` floats a sample.
+template <typename T>
+std::span<T> part(std::span<T> tensor, std::size_t sample, std::size_t each) {
+  return tensor.subspan(sample * each, each);
+}
+
+}  // namespace
+
+Recommender::Recommender(const RecommenderShape& shape, const SampleForm& form, const Widths& widths,
+                         ComputeBackend& backend)
+    : shape_(shape),
+      values_(static_cast<std::size_t>(form.values())),
+      beside_(static_cast<std::size_t>(widths.beside_tower)),
+      backend_(backend) {
+  int column = 0;
+  for (const IdField& field : form.ids) {
+    tables_.emplace_back(layout_, shape.kind, field, column, form.id_columns(), widths.row, shape.batch_size);
+    column += field.columns;
+  }
+  tower_.emplace(backend, layout_, shape.batch_size, widths.tower_input, widths.tower);
+  const int head_input = widths.beside_tower + widths.tower.back();
+  head_.emplace(backend, DenseShape{shape.batch_size, head_input, 1}, "head", Initialization::kLeCunUniform, layout_);
+  rows_ = activation(form.id_columns() * widths.row);
+  tower_input_ = activation(widths.tower_input);
+  head_input_ = activation(head_input);
+  extra_logit_ = activation(1);
+  logit_ = activation(1);
+}
+
+Recommender::Activation Recommender::activation(int each) {
+  const auto size = static_cast<std::size_t>(each);
+  const std::size_t all = size * static_cast<std::size_t>(shape_.batch_size);
+  return {size, backend_.allocate_floats(all), backend_.allocate_floats(all)};
+}
+
+void Recommender::initialize(std::uint64_t seed, std::span<float> weights) const {
+  for (const Embedding& table : tables_) table.initialize(seed, weights);
+  tower_->initialize(seed, weights);
+  head_->initialize(seed, weights);
+}
+
+std::span<const RowKeys> Recommender::touched_rows(const BatchView& batch) {
+  if (shape_.kind == EmbeddingKind::kDense) return {};
+  touched_.clear();
+  for (Embedding& table : tables_) touched_.push_back(table.touch(batch.ids));
+  return touched_;
+}
+
+void Recommender::forward(std::span<const float> weights, const BatchView& batch) {
+  assert(batch.labels.size() == static_cast<std::size_t>(shape_.batch_size));
+  for (Embedding& table : tables_) {
+    if (shape_.kind == EmbeddingKind::kDense) table.touch(batch.ids);
+    if (before_reading_) before_reading_(table.room());
+    table.gather(weights, rows_.values);
+  }
+  combine_all(batch.values);
+  tower_->forward(weights, tower_input_.values, before_reading_);
+  const std::size_t tower_output = head_input_.each - beside_;
+  for (std::size_t i = 0; i < batch.labels.size(); ++i) {
+    std::ranges::copy(part(tower_->output(), i, tower_output),
+                      part(head_input_.values, i, head_input_.each).subspan(beside_).begin());
+  }
+  if (before_reading_) before_reading_(head_->params());
+  head_->forward(weights, {head_input_.values, logit_.values});
+  for (std::size_t i = 0; i < batch.labels.size(); ++i) logit_.values[i] += extra_logit_.values[i];
+  loss_ = sigmoid_cross_entropy(logit_.values, batch.labels, logit_.gradients);
+}
+
+void Recommender::backward(std::span<const float> weights, std::span<float> gradients,
+                           const std::function<void(std::size_t)>& tensor_ready) {
+  head_->backward(weights, {head_input_.values, logit_.values}, {logit_.gradients, head_input_.gradients}, gradients,
+                  tensor_ready);
+  const std::size_t tower_output = head_input_.each - beside_;
+  for (std::size_t i = 0; i < logit_.values.size(); ++i) {
+    std::ranges::copy(part(head_input_.gradients, i, head_input_.each).subspan(beside_),
+                      part(tower_->output_gradient(), i, tower_output).begin());
+  }
+  tower_->backward(weights, tower_input_.values, tower_input_.gradients, gradients, tensor_ready);
+  separate_all();
+  for (std::size_t i = tables_.size(); i-- > 0;) {
+    tables_[i].scatter(rows_.gradients, gradients);
+    tensor_ready(tables_[i].index());
+  }
+}
+
+void Recommender::combine_all(In values) {
+  for (std::size_t i = 0; i < logit_.values.size(); ++i) {
+    combine(part(values, i, values_), part(In(rows_.values), i, rows_.each),
+            {part(tower_input_.values, i, tower_input_.each),
+             part(head_input_.values, i, head_input_.each).first(beside_), extra_logit_.values[i]});
+  }
+}
+
+void Recommender::separate_all() {
+  for (std::size_t i = 0; i < logit_.values.size(); ++i) {
+    separate(part(In(rows_.values), i, rows_.each),
+             {part(tower_input_.gradients, i, tower_input_.each),
+              part(head_input_.gradients, i, head_input_.each).first(beside_), logit_.gradients[i]},
+             part(rows_.gradients, i, rows_.each));
+  }
+}
+
+}  // namespace syncopate::worker
