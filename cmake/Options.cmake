@@ -20,6 +20,9 @@ endif()
 # The update rule must round alike in a vector's body and in its tail, so that it does not matter how a range is cut;
 # left free, the compiler may fuse multiply and add in one and not in the other. A device's kernel follows suit.
 set_source_files_properties("${CMAKE_SOURCE_DIR}/common/optimizer.cc" PROPERTIES COMPILE_OPTIONS -ffp-contract=off)
+# What is encoded must be the same bytes on every processor, and a decoded sum the same bits on every rank.
+file(GLOB codec_sources CONFIGURE_DEPENDS "${CMAKE_SOURCE_DIR}/common/codec/*.cc")
+set_source_files_properties(${codec_sources} PROPERTIES COMPILE_OPTIONS -ffp-contract=off)
 if(SYNCOPATE_HAS_CUDA)
   set_source_files_properties("${CMAKE_SOURCE_DIR}/common/device/cuda/update_kernels.cu"
                               PROPERTIES COMPILE_OPTIONS "--fmad=false;-ftz=true;-Xcompiler=-ffp-contract=off")

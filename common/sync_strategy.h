@@ -49,6 +49,7 @@ struct SyncStats {
   Duration forward_wait{};     // the part of it that lay within forward
   Duration communication{};    // time during which this worker's communication was under way, hidden or exposed
   Duration optimizer{};        // time that the compute thread spent in the update rule; zero where a server applies it
+  Duration codec{};            // time that this worker's threads spent compressing and decompressing
   Duration copy{};             // time that copies between a device and the host were under way; zero on the CPU
   std::int64_t bytes_out = 0;  // payload
   std::int64_t bytes_in = 0;

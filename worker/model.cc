@@ -6,12 +6,9 @@
 #include <charconv>
 #include <string_view>
 
-#include "worker/layers/conv2d.h"
-#include "worker/layers/dense.h"
-#include "worker/layers/flatten.h"
-#include "worker/layers/max_pool.h"
-#include "worker/layers/relu.h"
+#include "worker/chain_builder.h"
 #include "worker/recommender/make_recommender.h"
+#include "worker/resnet.h"
 #include "worker/sequential.h"
 
 namespace syncopate::worker {
@@ -23,49 +20,6 @@ constexpr int kSmallestLenetImage = 16;
 Status invalid(const std::string& spec, const std::string& message) {
   return {Code::kInvalidArgument, fmt::format("--model={}: {}", spec, message)};
 }
-
-// Appends layers one by one and keeps track of what the next one will be given.
-class ChainBuilder {
- public:
-  ChainBuilder(ComputeBackend& backend, ImageShape image, int batch_size)
-      : backend_(backend), batch_(batch_size), image_(image), values_(image.values()) {}
-
-  void dense_and_relu(int out) { dense({batch_, values_, out, true}, Initialization::kHeUniform); }
-  void last_dense(int out) { dense({batch_, values_, out, false}, Initialization::kLeCunUniform); }
-  void conv2d(int out, int kernel) {
-    const ConvShape shape{batch_, image_.height, image_.width, image_.channels, out, kernel};
-    const std::string name = fmt::format("conv{}", ++conv_count_);
-    append(std::make_unique<Conv2d>(backend_, shape, name, chain_.layout));
-    image_ = {shape.out_height(), shape.out_width(), out};
-  }
-  void max_pool(int size) {
-    const PoolShape shape{batch_, image_.height, image_.width, image_.channels, size};
-    append(std::make_unique<MaxPool>(backend_, shape));
-    image_ = {shape.out_height(), shape.out_width(), image_.channels};
-  }
-  void relu() { append(std::make_unique<Relu>(backend_, values_)); }
-  void flatten() { append(std::make_unique<Flatten>(values_)); }
-
-  LayerChain take() { return std::move(chain_); }
-
- private:
-  void dense(const DenseShape& shape, Initialization initialization) {
-    const std::string name = fmt::format("dense{}", ++dense_count_);
-    append(std::make_unique<Dense>(backend_, shape, name, initialization, chain_.layout));
-  }
-  void append(std::unique_ptr<Layer> layer) {
-    values_ = static_cast<int>(layer->output_values());
-    chain_.layers.push_back(std::move(layer));
-  }
-
-  ComputeBackend& backend_;
-  int batch_;
-  ImageShape image_;  // what the next layer is given, as an image
-  int values_;        // and as a row
-  LayerChain chain_;
-  int dense_count_ = 0;
-  int conv_count_ = 0;
-};
 
 // `widths` are those of all layers, the images' included.
 void add_mlp(ChainBuilder& chain, const std::vector<int>& widths) {
@@ -117,11 +71,12 @@ Result<std::vector<int>> mlp_widths(const std::string& spec, ImageShape image, i
   return widths;
 }
 
-Result<LayerChain> layers_of(const std::string& spec, const SampleForm& form, int batch_size, ComputeBackend& backend) {
+// Also fills in the draft.
+Result<Layers> layers_of(const std::string& spec, const SampleForm& form, ModelDraft& draft) {
   const ImageShape image = form.image;
   const int classes = form.classes;
   if (!form.ids.empty()) return invalid(spec, "learns from values alone, and the data has ids; use ncf or wide-deep");
-  ChainBuilder chain(backend, image, batch_size);
+  ChainBuilder chain(draft, image);
   if (spec == "softmax") {
     add_mlp(chain, {image.values(), classes});
   } else if (spec == "mlp" || spec.starts_with("mlp:")) {
@@ -134,22 +89,36 @@ Result<LayerChain> layers_of(const std::string& spec, const SampleForm& form, in
                                        image.width, kSmallestLenetImage, kSmallestLenetImage));
     }
     add_lenet(chain, classes);
+  } else if (const std::optional<int> blocks = resnet_blocks(spec)) {
+    if (const Status fits = check_resnet_image(image); !fits.ok()) return invalid(spec, fits.message());
+    add_resnet(chain, *blocks, classes);
   } else {
-    return invalid(spec, "unknown model; must be softmax, mlp, mlp:WIDTH-...-WIDTH, lenet, ncf or wide-deep");
+    return invalid(spec,
+                   "unknown model; must be softmax, mlp, mlp:WIDTH-...-WIDTH, lenet, resnet20, resnet32, resnet56, ncf "
+                   "or wide-deep");
   }
   return chain.take();
+}
+
+// The layouts of a model, with nothing computed.
+Result<ModelDraft> draft_of(const std::string& spec, const SampleForm& form, ComputeBackend& backend) {
+  ModelDraft draft{.backend = backend, .batch_size = 1};
+  const Result<Layers> layers = layers_of(spec, form, draft);
+  if (!layers.ok()) return layers.status();
+  return draft;
 }
 
 }  // namespace
 
 Result<std::unique_ptr<Model>> make_model(const std::string& spec, const SampleForm& form, int batch_size,
-                                          ComputeBackend& backend) {
+                                          ComputeBackend& backend, Pass pass) {
   if (batch_size < 1)
     return Status(Code::kInvalidArgument, fmt::format("--batch-size={}: must be 1 or more", batch_size));
   if (is_recommender(spec)) return make_recommender(spec, form, batch_size, backend);
-  Result<LayerChain> chain = layers_of(spec, form, batch_size, backend);
-  if (!chain.ok()) return chain.status();
-  std::unique_ptr<Model> model = std::make_unique<Sequential>(spec, std::move(*chain), batch_size, backend);
+  ModelDraft draft{.backend = backend, .batch_size = batch_size, .pass = pass};
+  Result<Layers> layers = layers_of(spec, form, draft);
+  if (!layers.ok()) return layers.status();
+  std::unique_ptr<Model> model = std::make_unique<Sequential>(spec, std::move(draft), std::move(*layers));
   SYNCOPATE_RETURN_IF_ERROR(backend.status().in("--model=" + spec));
   return model;
 }
@@ -161,9 +130,21 @@ Result<ParamLayout> model_layout(const std::string& spec, const SampleForm& form
     if (!model.ok()) return model.status();
     return (*model)->layout();
   }
-  const Result<LayerChain> chain = layers_of(spec, form, 1, *none);
-  if (!chain.ok()) return chain.status();
-  return chain->layout;
+  const Result<ModelDraft> draft = draft_of(spec, form, *none);
+  if (!draft.ok()) return draft.status();
+  return draft->layout;
+}
+
+Result<ParamLayout> local_state_layout(const std::string& spec, const SampleForm& form) {
+  const std::unique_ptr<ComputeBackend> none = make_reference_backend();
+  if (is_recommender(spec)) {
+    const Result<std::unique_ptr<Model>> model = make_recommender(spec, form, 1, *none);
+    if (!model.ok()) return model.status();
+    return (*model)->local_layout();
+  }
+  const Result<ModelDraft> draft = draft_of(spec, form, *none);
+  if (!draft.ok()) return draft.status();
+  return draft->local_layout;
 }
 
 }  // namespace syncopate::worker

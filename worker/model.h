@@ -12,6 +12,7 @@
 #include "common/status.h"
 #include "worker/backend/compute_backend.h"
 #include "worker/data/dataset.h"
+#include "worker/pass.h"
 
 namespace syncopate::worker {
 
@@ -34,6 +35,12 @@ class Model {
   // weights.
   virtual void initialize(std::uint64_t seed, std::span<float> weights) const = 0;
 
+  // What training keeps beside the weights, such as the running moments of batch norms: it stays with its worker, has
+  // no gradient and no optimizer, and is read in evaluation alone. Empty for most models. A worker begins with its
+  // initial values; evaluation takes the mean over all workers. In the backend's memory, as long as the model lives.
+  virtual const ParamLayout& local_layout() const = 0;
+  virtual std::span<float> local_state() = 0;
+
   // By table of the layout, the rows that a batch (in the host's memory) touches; valid until the next call. Where
   // there are tables, each batch is given to it before it is given to forward.
   virtual std::span<const RowKeys> touched_rows(const BatchView& /*batch*/) { return {}; }
@@ -55,15 +62,18 @@ class Model {
   virtual std::span<const float> scores() { return {}; }
 };
 
-// `spec` is "softmax", "mlp", "mlp:784-1024-1024-10", "lenet", or a recommender's (recommender/make_recommender.h).
-// Fails, saying what would be right, on an unknown name and where the model does not fit the samples (mlp: first width
-// = values of an image; last = classes; lenet: at least 16x16). All activations are allocated here, by the backend. The
-// backend must outlive the model.
+// `spec` is "softmax", "mlp", "mlp:784-1024-1024-10", "lenet", "resnet20", "resnet32", "resnet56" or a recommender's
+// (recommender/make_recommender.h). Fails, saying what would be right, on an unknown name and where the model does not
+// fit the samples (mlp: first width = values of an image; last = classes; lenet: at least 16x16; a resnet: at least
+// 8x8). A model for evaluation has no backward pass. All activations are allocated here, by the backend. The backend
+// must outlive the model.
 Result<std::unique_ptr<Model>> make_model(const std::string& spec, const SampleForm& form, int batch_size,
-                                          ComputeBackend& backend);
+                                          ComputeBackend& backend, Pass pass = Pass::kTraining);
 
 // The layout that such a model has, with nothing computed; the room for rows of tables is that of the batch size. Fails
 // as make_model does.
 Result<ParamLayout> model_layout(const std::string& spec, const SampleForm& form, int batch_size = 1);
+// The same of its local state.
+Result<ParamLayout> local_state_layout(const std::string& spec, const SampleForm& form);
 
 }  // namespace syncopate::worker

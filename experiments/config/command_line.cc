@@ -11,6 +11,7 @@
 #include "experiments/config/given_options.h"
 #include "experiments/config/nearest_name.h"
 #include "experiments/config/option_table.h"
+#include "experiments/config/variation.h"
 
 namespace syncopate::experiments {
 namespace {
@@ -40,7 +41,7 @@ Status unknown(const std::string& argument, const std::vector<OptionSpec>& table
   }
   std::vector<std::string> known;
   for (const OptionSpec& option : table) known.push_back(option.name);
-  known.insert(known.end(), {"help", "config", "modes"});
+  known.insert(known.end(), {"help", "config", "modes", "vary"});
   const std::string flag = argument.substr(0, argument.find('='));
   const std::string nearest = nearest_name(
       flag.substr(flag.find_first_not_of('-') == std::string::npos ? flag.size() : flag.find_first_not_of('-')), known);
@@ -80,6 +81,29 @@ Result<GivenOptions> given_in_file_of(const CLI::Option& option) {
   return given;
 }
 
+// Fills in the runs of a comparison that varies an option.
+Status vary_runs(const CLI::Option& vary, const std::string& modes, CommandLine& line) {
+  const Result<std::string> text = single_value(vary);
+  if (!text.ok()) return text.status();
+  const Result<Variation> variation = parse_variation(*text);
+  if (!variation.ok()) return variation.status();
+  if (line.given.contains(variation->option)) {
+    return wrong(fmt::format("--{}={}: given beside --vary={}; leave one out", variation->option,
+                             line.given.at(variation->option), *text));
+  }
+  Result<VariedRuns> varied = varied_runs(line.config, modes, *variation);
+  if (!varied.ok()) return varied.status();
+  line.runs = std::move(varied->runs);
+  line.left_out = std::move(varied->left_out);
+  line.varied = variation->option;
+  GivenOptions with_first = line.given;
+  with_first[variation->option] = variation->values.front();
+  Result<RunConfig> first = apply_options(with_first);
+  if (!first.ok()) return first.status();
+  line.config = std::move(*first);
+  return {};
+}
+
 Result<CommandLine> request_of(const GivenOptions& given, const CLI::App& compare) {
   const Result<RunConfig> config = apply_options(given);
   if (!config.ok()) return config.status();
@@ -100,12 +124,16 @@ Result<CommandLine> request_of(const GivenOptions& given, const CLI::App& compar
   const CLI::Option* modes = compare.get_option("--modes");
   const Result<std::string> list = modes->count() == 0 ? std::string(kUsualModes) : single_value(*modes);
   if (!list.ok()) return list.status();
-  const Result<std::vector<ComparedRun>> runs = comparison_runs(*config, *list);
-  if (!runs.ok()) return runs.status();
   line.action = CommandLine::Action::kCompare;
-  line.runs = *runs;
+  if (const CLI::Option* vary = compare.get_option("--vary"); vary->count() > 0) {
+    SYNCOPATE_RETURN_IF_ERROR(vary_runs(*vary, *list, line));
+  } else {
+    Result<std::vector<ComparedRun>> runs = comparison_runs(*config, *list);
+    if (!runs.ok()) return runs.status();
+    line.runs = std::move(*runs);
+  }
   std::vector<RunConfig> configs;
-  for (const ComparedRun& run : *runs) configs.push_back(run.config);
+  for (const ComparedRun& run : line.runs) configs.push_back(run.config);
   SYNCOPATE_RETURN_IF_ERROR(check_effect(given, configs));
   return line;
 }
@@ -118,7 +146,9 @@ Result<CommandLine> parse_command_line(int argc, const char* const* argv) {
   bind(app, table);
   CLI::App* compare = app.add_subcommand("compare")->fallthrough();
   compare->set_help_flag();
-  compare->add_option("--modes")->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)->expected(1);
+  for (const char* name : {"--modes", "--vary"}) {
+    compare->add_option(name)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)->expected(1);
+  }
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -15,14 +15,17 @@ struct CommandLine {
   enum class Action { kHelp, kRun, kCompare };
 
   Action action = Action::kRun;
-  RunConfig config;               // run: validated, not resolved. compare: what the modes share
-  std::vector<ComparedRun> runs;  // compare: one for each of --modes
-  GivenOptions given;             // what was asked for by name
-  std::string text;               // help: what to print
+  RunConfig config;  // run: validated, not resolved. compare: what the runs share, with the first of --vary's values
+  std::vector<ComparedRun> runs;      // compare: one for each of --modes, or for each and each of --vary's values
+  std::string varied;                 // compare: the option of --vary; empty for none
+  std::vector<std::string> left_out;  // compare: a line for each combination of these that cannot run
+  GivenOptions given;                 // what was asked for by name
+  std::string text;                   // help: what to print
 };
 
-// Reads `run_experiment [FLAGS]` or `run_experiment compare [--modes=LIST] [FLAGS]`, and the file of --config below the
-// flags. Fails with invalid argument and one line that says what is wrong and what would be right (exit code 2).
+// Reads `run_experiment [FLAGS]` or `run_experiment compare [--modes=LIST] [--vary=OPTION=LIST] [FLAGS]`, and the file
+// of --config below the flags. Fails with invalid argument and one line that says what is wrong and what would be right
+// (exit code 2).
 Result<CommandLine> parse_command_line(int argc, const char* const* argv);
 
 // All that --help shows: groups of options with unit, default and range, and examples.

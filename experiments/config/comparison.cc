@@ -103,7 +103,7 @@ Result<std::vector<ComparedRun>> comparison_runs(const RunConfig& base, const st
       }
     }
     SYNCOPATE_RETURN_IF_ERROR(validate(*config));
-    runs.push_back({label, *config});
+    runs.push_back({.label = label, .config = *config, .mode = label, .value = {}});
   }
   if (runs.empty()) return wrong_mode(modes);
   const bool is_slowed = std::ranges::any_of(runs, [](const auto& run) { return !run.config.stragglers.empty(); });

@@ -13,8 +13,10 @@ namespace syncopate::experiments {
 inline constexpr std::string_view kUsualModes = "local,allreduce,ps:sync,ps:async";
 
 struct ComparedRun {
-  std::string label;  // as given in --modes: "ps:bounded:4"
+  std::string label;  // what its results are called: "ps:bounded:4", "ps:bounded:4 batch-size=32"
   RunConfig config;   // validated, not resolved
+  std::string mode;   // as given in --modes: "ps:bounded:4"
+  std::string value;  // of the option that is varied; empty for none
 };
 
 // One run for each entry of `modes` (comma-separated: local, allreduce, allreduce:ring, allreduce:mpi,

@@ -27,6 +27,10 @@ constexpr std::string_view kTail =
     "      --collective, --sync-every and --gossip.\n"
     "      [local, allreduce, allreduce:mpi, allreduce:sync-every:k, allreduce:gossip:k, ps:sync, ps:bounded:k, "
     "ps:async; default {}]\n"
+    "  --vary=OPTION=LIST\n"
+    "      Each mode with each of these values of one option; a mode in which it has no effect is run once, and a\n"
+    "      combination that cannot run is left out, saying why.\n"
+    "      [as in --vary=batch-size=32,64,128]\n"
     "\n"
     "Examples\n"
     "  run_experiment --model=softmax --epochs=1\n"
@@ -34,6 +38,7 @@ constexpr std::string_view kTail =
     "  run_experiment --mode=ps --workers=4 --servers=2 --consistency=bounded:4 --target-accuracy=0.97\n"
     "  run_experiment --mode=allreduce --collective=mpi --launcher=mpirun --workers=2\n"
     "  run_experiment compare --workers=2 --modes=allreduce,ps:async\n"
+    "  run_experiment compare --modes=allreduce,ps:sync --vary=workers=1,2,4\n"
     "  run_experiment --config=results/20261120-135501-ps-async/config.toml\n";
 
 // "[processes; 1 to 64; default 2]"

@@ -104,7 +104,7 @@ void add_model_and_data(std::vector<OptionSpec>& table) {
                         .name = "model",
                         .placeholder = "NAME",
                         .sentence = "What learns; mlp:784-1024-10 gives an mlp's widths from pixels to classes.",
-                        .range = "softmax, mlp, mlp:WIDTHS or lenet"},
+                        .range = "softmax, mlp, mlp:WIDTHS, lenet, resnet20, resnet32 or resnet56"},
                        &C::model, "model"));
   table.push_back(text({.group = group,
                         .name = "dataset",

@@ -15,6 +15,7 @@
 #include <utility>
 #include <zmq.hpp>
 
+#include "common/peak_memory.h"
 #include "experiments/control/clock_offset.h"
 #include "experiments/control/control_line.h"
 #include "experiments/control/progress_watch.h"
@@ -155,6 +156,7 @@ class Client final : public ControlClient {
     server.set_updates(updates);
     server.set_pushes(pushes);
     server.set_dropped(dropped);
+    message.mutable_finished()->set_peak_memory(peak_memory_bytes());
     post_records();
     line_.post(message);
   }

@@ -36,6 +36,7 @@ control::Step to_wire(const StepRecord& record) {
   step.set_exposed_wait(record.sync.exposed_wait.count());
   step.set_communication(record.sync.communication.count());
   step.set_optimizer(record.sync.optimizer.count());
+  step.set_codec(record.sync.codec.count());
   step.set_copy(record.sync.copy.count());
   step.set_launch(record.launch.count());
   step.set_straggle(record.straggle.count());
@@ -61,6 +62,7 @@ StepRecord from_wire(const control::Step& step) {
   record.sync.exposed_wait = Duration(step.exposed_wait());
   record.sync.communication = Duration(step.communication());
   record.sync.optimizer = Duration(step.optimizer());
+  record.sync.codec = Duration(step.codec());
   record.sync.copy = Duration(step.copy());
   record.launch = Duration(step.launch());
   record.straggle = Duration(step.straggle());

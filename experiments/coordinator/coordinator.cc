@@ -137,6 +137,7 @@ class Coordinator {
       case ToCoordinator::kFinished:
         outcome_.server_updates += message.finished().server().updates();
         outcome_.server_dropped += message.finished().server().dropped();
+        outcome_.peak_memory[plan_.processes[process].name()] = message.finished().peak_memory();
         return monitor_.on_finished(process, now);
       case ToCoordinator::kFailure:
         return monitor_.on_failure(process,

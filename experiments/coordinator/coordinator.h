@@ -49,6 +49,8 @@ struct RunOutcome {
   bool target_reached = false;
   std::int64_t server_updates = 0;  // over all servers
   std::int64_t server_dropped = 0;
+  // The most memory that each process had, in bytes, by its name.
+  std::map<std::string, std::int64_t> peak_memory;
   // By how much the clock of each process on another host may be wrong after correction, by its name.
   std::map<std::string, Duration> clock_uncertainty;
 };

@@ -81,7 +81,8 @@ ExitCode run_person(int argc, const char* const* argv) {
   spdlog::set_pattern("run_experiment: %v");
   Interrupts interrupts;
   if (command->action == CommandLine::Action::kCompare) {
-    return compare(command->config, command->runs, [&](const RunConfig& config) {
+    const ComparisonJob job{command->config, command->runs, command->varied, command->left_out};
+    return compare(job, [&](const RunConfig& config) {
       Console quiet(true);
       return run_job(config, *survey, interrupts, quiet);
     });

@@ -84,6 +84,7 @@ void report_window(std::span<const StepRecord> steps, const Window& window, RunR
   report.step_ms_p95 = percentile(totals, 0.95);
   report.split_ms = split_of(steps);
   report.communication_ms = mean(each(steps, [](const StepRecord& s) { return milliseconds(s.sync.communication); }));
+  report.codec_ms = mean(each(steps, [](const StepRecord& s) { return milliseconds(s.sync.codec); }));
   report.copy_ms = mean(each(steps, [](const StepRecord& s) { return milliseconds(s.sync.copy); }));
   report.launch_ms = mean(each(steps, [](const StepRecord& s) { return milliseconds(s.launch); }));
   report.hidden_communication_ms = mean(each(steps, [](const StepRecord& s) {
@@ -157,6 +158,25 @@ RunReport make_report(std::span<const WorkerSteps> workers, std::span<const Eval
 std::optional<double> hidden_part(const RunReport& report) {
   if (report.communication_ms <= 0) return std::nullopt;
   return report.hidden_communication_ms / report.communication_ms;
+}
+
+MemoryFigures memory_figures(const std::map<std::string, std::int64_t>& peaks) {
+  MemoryFigures memory;
+  for (const auto& [name, bytes] : peaks) {
+    const bool is_worker = name.starts_with("worker "), is_server = name.starts_with("server ");
+    if (is_worker) memory.worker = std::max(memory.worker, bytes);
+    if (is_server) memory.server = std::max(memory.server, bytes);
+    if (is_worker || is_server) memory.all += bytes;
+  }
+  return memory;
+}
+
+std::vector<double> throughputs(std::span<const RunReport> reports) {
+  std::vector<double> values;
+  for (const RunReport& report : reports) {
+    if (report.samples_per_second) values.push_back(*report.samples_per_second);
+  }
+  return values;
 }
 
 const RunReport& middle_report(std::span<const RunReport> reports) {

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -52,6 +53,13 @@ struct StragglerFigures {
   double slowdown = 1;  // how many times its own compute each step took: (compute + delay) / compute
 };
 
+// Peaks of resident memory, in bytes. What processes share (arenas over shared memory, mapped files) counts in each.
+struct MemoryFigures {
+  std::int64_t worker = 0;  // of the worker that had most
+  std::int64_t server = 0;  // likewise; 0 where there is none
+  std::int64_t all = 0;     // of all workers and servers together
+};
+
 struct RunReport {
   // Empty where the workers share no window: too few steps, or none at the same time.
   std::optional<double> samples_per_second;
@@ -66,11 +74,14 @@ struct RunReport {
   StepSplit split_ms;
   double communication_ms = 0;         // mean of a step; hidden or exposed
   double hidden_communication_ms = 0;  // the part of it that compute covered
+  double codec_ms = 0;                 // mean of a step; compressing and decompressing
   double copy_ms = 0;                  // mean of a step; between a device and the host
   double launch_ms = 0;                // mean of a step; the host's time to give a device its work
 
   double bytes_out_per_step = 0;  // payload, of one worker
   double bytes_in_per_step = 0;
+
+  MemoryFigures memory;
 
   std::vector<StragglerFigures> stragglers;  // by rank
 
@@ -88,6 +99,9 @@ struct RunReport {
   std::optional<std::int64_t> samples_to_target;
 };
 
+// Of a run whose processes had so much memory at most, in bytes, by name: "worker 1", "server 0".
+MemoryFigures memory_figures(const std::map<std::string, std::int64_t>& peaks);
+
 struct ReportOptions {
   int warmup_steps = 0;
   double target_accuracy = 0;  // 0: none
@@ -98,6 +112,9 @@ RunReport make_report(std::span<const WorkerSteps> workers, std::span<const Eval
 
 // The part of the communication that compute covered: 0 to 1; empty where there was none.
 std::optional<double> hidden_part(const RunReport& report);
+
+// Samples a second of each report that has them.
+std::vector<double> throughputs(std::span<const RunReport> reports);
 
 // The report whose throughput is the median of `reports` (the lower one of an even number), as the one whose step
 // split stands for all. `reports` is not empty.

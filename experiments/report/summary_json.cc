@@ -26,6 +26,7 @@ Json split_json(const RunReport& report) {
           {"other", split.other},
           {"communication", report.communication_ms},
           {"hidden_communication", report.hidden_communication_ms},
+          {"codec", report.codec_ms},
           {"copy", report.copy_ms},
           {"launch", report.launch_ms}};
 }
@@ -79,6 +80,8 @@ Json report_json(const RunReport& report) {
           {"stragglers", stragglers_json(report)},
           {"bytes_out_per_step", report.bytes_out_per_step},
           {"bytes_in_per_step", report.bytes_in_per_step},
+          {"memory_bytes",
+           {{"worker", report.memory.worker}, {"server", report.memory.server}, {"all", report.memory.all}}},
           {"staleness_mean", report.staleness_mean},
           {"staleness_p95", report.staleness_p95},
           {"staleness_max", report.staleness_max},
@@ -99,6 +102,8 @@ std::string summary_json(std::span<const RunReport> reports, const RunFacts& fac
   Json summary = {
       {"run", facts.run_id}, {"outcome", facts.outcome}, {"events", facts.events}, {"facts", facts.of_workers}};
   if (!facts.straggler.empty()) summary["straggler"] = facts.straggler;
+  summary["parameters"] = facts.parameters;
+  summary["peak_memory_bytes"] = facts.peak_memory;
   if (facts.sharding) summary["sharding"] = sharding_json(*facts.sharding);
   Json uncertainty = Json::object();
   for (const auto& [process, duration] : facts.clock_uncertainty) uncertainty[process] = microseconds(duration);

@@ -18,11 +18,13 @@ namespace syncopate::experiments {
 // What is known of a run beside its figures.
 struct RunFacts {
   std::string run_id;
-  std::string outcome = "completed";              // or the verdict line of what ended it
-  std::vector<std::string> events;                // what happened and was survived: "worker 1 lost at step 120"
-  std::map<std::string, std::string> of_workers;  // what the chief says of itself: device, collective
-  std::optional<ShardingReport> sharding;         // under ps
-  std::string straggler;                          // what --straggler asked for; empty for none
+  std::string outcome = "completed";                // or the verdict line of what ended it
+  std::vector<std::string> events;                  // what happened and was survived: "worker 1 lost at step 120"
+  std::map<std::string, std::string> of_workers;    // what the chief says of itself: device, collective
+  std::int64_t parameters = 0;                      // of the model
+  std::map<std::string, std::int64_t> peak_memory;  // bytes, by process: "worker 1"
+  std::optional<ShardingReport> sharding;           // under ps
+  std::string straggler;                            // what --straggler asked for; empty for none
   // By how much the stamps of each process on another host may be wrong; empty where all share a clock.
   std::map<std::string, Duration> clock_uncertainty;
 };

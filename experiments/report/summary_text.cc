@@ -7,18 +7,9 @@
 
 #include "experiments/report/format.h"
 #include "experiments/report/statistics.h"
-#include "experiments/report/text_table.h"
 
 namespace syncopate::experiments {
 namespace {
-
-std::vector<double> throughputs(std::span<const RunReport> reports) {
-  std::vector<double> values;
-  for (const RunReport& report : reports) {
-    if (report.samples_per_second) values.push_back(*report.samples_per_second);
-  }
-  return values;
-}
 
 std::string line(const std::string& name, const std::string& value) { return fmt::format("  {:<18}{}\n", name, value); }
 
@@ -63,9 +54,20 @@ std::string communication_lines(const RunReport& report) {
                                    format_bytes(report.bytes_in_per_step)));
 }
 
+std::string codec_line(const RunReport& report) {
+  if (report.codec_ms == 0) return {};
+  return line("codec", fmt::format("{} ms a step to compress and decompress", format_ms(report.codec_ms)));
+}
+
 std::string device_line(const RunReport& report) {
   return line("device", fmt::format("{} ms a step to give it its work, {} ms of copies", format_ms(report.launch_ms),
                                     format_ms(report.copy_ms)));
+}
+
+std::string memory_line(const RunReport& report) {
+  std::string text = format_bytes(static_cast<double>(report.memory.worker)) + " a worker";
+  if (report.memory.server > 0) text += ", " + format_bytes(static_cast<double>(report.memory.server)) + " a server";
+  return line("memory", text + " at most");
 }
 
 std::string straggler_lines(const RunReport& report) {
@@ -104,44 +106,6 @@ std::string learning_lines(const RunConfig& config, const RunReport& report) {
   return text;
 }
 
-std::string ratio_text(double ratio, double floor) {
-  return fmt::format("{:.2f}x{}", ratio, std::abs(ratio - 1) <= floor ? " within noise" : "");
-}
-
-std::string throughput_cell(const Spread& spread, std::size_t repeats) {
-  if (repeats == 1) return format_count(spread.median);
-  return fmt::format("{} [{} .. {}]", format_count(spread.median), format_count(spread.least),
-                     format_count(spread.most));
-}
-
-// samples/s, ratio, ms/step, wait %, MB/step, staleness
-std::vector<std::string> measured_cells(std::span<const RunReport> reports, double first, bool is_first, double floor) {
-  const std::vector<double> values = throughputs(reports);
-  if (values.empty()) return std::vector<std::string>(6, "-");
-  const Spread spread = spread_of(values);
-  const RunReport& report = middle_report(reports);
-  const StepSplit& split = report.split_ms;
-  return {throughput_cell(spread, values.size()),
-          is_first    ? "1"
-          : first > 0 ? ratio_text(spread.median / first, floor)
-                      : "-",
-          format_ms(report.step_ms_median),
-          fmt::format("{:.1f}", split.step > 0 ? 100 * split.exposed_wait / split.step : 0.0),
-          fmt::format("{:.3f}", (report.bytes_out_per_step + report.bytes_in_per_step) / 1e6),
-          fmt::format("{:.2f}", report.staleness_mean)};
-}
-
-std::vector<std::string> comparison_row(const ComparedResult& result, double first, bool is_first, double floor) {
-  std::vector<std::string> row = {result.label};
-  for (std::string& cell : measured_cells(result.reports, first, is_first, floor)) row.push_back(std::move(cell));
-  const RunReport* report = result.reports.empty() ? nullptr : &middle_report(result.reports);
-  const bool evaluated = report != nullptr && report->final_test_accuracy.has_value();
-  const bool reached = report != nullptr && report->seconds_to_target.has_value();
-  row.push_back(evaluated ? fmt::format("{:.4f}", *report->final_test_accuracy) : "-");
-  row.push_back(reached ? format_duration(*report->seconds_to_target) : "-");
-  return row;
-}
-
 }  // namespace
 
 std::string describe(const RunConfig& config) {
@@ -177,9 +141,11 @@ std::string summary_text(const RunConfig& config, std::span<const RunReport> rep
     if (report.samples_per_second) {
       text += split_lines(report);
       if (config.mode != Mode::kLocal) text += communication_lines(report);
+      text += codec_line(report);
       if (report.launch_ms > 0) text += device_line(report);
       if (config.mode == Mode::kPs) text += staleness_lines(config, report);
     }
+    if (report.memory.worker > 0) text += memory_line(report);
     text += straggler_lines(report);
     text += learning_lines(config, report);
   }
@@ -195,26 +161,6 @@ std::string summary_text(const RunConfig& config, std::span<const RunReport> rep
   for (const std::string& event : facts.events) text += line("event", event);
   if (facts.outcome != "completed") text += line("outcome", facts.outcome);
   return text + line("results", config.output);
-}
-
-double noise_floor(std::span<const RunReport> first, std::span<const RunReport> again) {
-  std::vector<double> values = throughputs(first);
-  const std::vector<double> others = throughputs(again);
-  values.insert(values.end(), others.begin(), others.end());
-  const Spread spread = spread_of(values);
-  return spread.median > 0 ? (spread.most - spread.least) / spread.median : 0;
-}
-
-std::string comparison_text(std::span<const ComparedResult> results, double noise_floor) {
-  std::vector<std::vector<std::string>> rows = {
-      {"mode", "samples/s", "ratio", "ms/step", "wait %", "MB/step", "staleness", "accuracy", "to target"}};
-  const double first = results.empty() ? 0 : median(throughputs(results.front().reports));
-  for (const ComparedResult& result : results) {
-    rows.push_back(comparison_row(result, first, &result == &results.front(), noise_floor));
-  }
-  return text_table(rows) +
-         fmt::format("A/A noise floor: {:.1f} % of throughput; a smaller difference is no difference.\n",
-                     100 * noise_floor);
 }
 
 }  // namespace syncopate::experiments

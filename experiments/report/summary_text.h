@@ -1,4 +1,4 @@
-// What a person reads at the end: the summary of one run, and modes side by side. Pure.
+// What a person reads at the end of a run. Pure.
 #pragma once
 
 #include <span>
@@ -16,17 +16,5 @@ std::string describe(const RunConfig& config);
 
 // `config` is resolved; `reports` has one report for each repeat and may be empty.
 std::string summary_text(const RunConfig& config, std::span<const RunReport> reports, const RunFacts& facts);
-
-struct ComparedResult {
-  std::string label;
-  std::vector<RunReport> reports;  // one for each repeat
-};
-
-// The noise floor of throughput, as a fraction: how far runs of one and the same configuration lay apart, from the
-// slowest to the fastest of both halves of an A/A pair, over their median. Differences below it are no differences.
-double noise_floor(std::span<const RunReport> first, std::span<const RunReport> again);
-
-// A row for each result, ratios to the first, and the noise floor. A ratio within it of 1 is marked.
-std::string comparison_text(std::span<const ComparedResult> results, double noise_floor);
 
 }  // namespace syncopate::experiments

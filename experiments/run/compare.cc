@@ -6,7 +6,8 @@
 #include <cmath>
 #include <limits>
 
-#include "experiments/report/summary_text.h"
+#include "common/whole_file.h"
+#include "experiments/report/comparison_report.h"
 #include "experiments/run/console.h"
 
 namespace syncopate::experiments {
@@ -23,20 +24,30 @@ constexpr double kEqualityTolerance = 5e-5;
 constexpr double kEqualityRate = 0.01;
 constexpr const char* kSynchronousModes = "local,allreduce,ps:sync";
 
-// "ps:bounded:4" -> "ps-bounded-4"
+// "ps:bounded:4 batch-size=32" -> "ps-bounded-4-batch-size-32"
 std::string folder_of(std::string label) {
-  std::replace(label.begin(), label.end(), ':', '-');
+  std::ranges::replace_if(
+      label, [](char c) { return c == ':' || c == ' ' || c == '=' || c == '/'; }, '-');
   return label;
+}
+
+std::string title_of(const ComparisonJob& job) {
+  const RunConfig config = resolve(job.runs.front().config, "");
+  return fmt::format("{} on {}{}", config.model, config.dataset,
+                     job.option.empty() ? "" : fmt::format(", {} varied", job.option));
 }
 
 class Comparison {
  public:
-  Comparison(const RunConfig& base, const JobRunner& runner)
-      : base_(base),
+  Comparison(const ComparisonJob& job, const JobRunner& runner)
+      : job_(job),
+        base_(job.base),
         run_job_(runner),
-        folder_(base.output.empty() ? "results/" + calendar_stamp() + "-compare" : base.output) {}
+        folder_(base_.output.empty() ? "results/" + calendar_stamp() + "-compare" : base_.output) {}
 
-  ExitCode run(const std::vector<ComparedRun>& runs) {
+  ExitCode run() {
+    const std::vector<ComparedRun>& runs = job_.runs;
+    for (const std::string& line : job_.left_out) console_.say(line);
     const ExitCode fair = check_equality();
     if (fair != ExitCode::kSuccess) return fair;
     console_.say("");
@@ -44,20 +55,27 @@ class Comparison {
       console_.say(fmt::format("straggler {}, in all modes but local\n", base_.stragglers.to_string()));
     }
     std::vector<ComparedResult> results;
-    for (const ComparedRun& run : runs) results.push_back({run.label, {}});
-    std::vector<RunReport> first_again;
+    for (const ComparedRun& run : runs) results.push_back({.label = run.label, .mode = run.mode, .value = run.value});
+    ComparedResult first_again;
     for (int repeat = 0; repeat < base_.repeat; ++repeat) {
       for (std::size_t i = 0; i <= runs.size(); ++i) {
         const bool again = i == runs.size();
         const ComparedRun& run = runs[again ? 0 : i];
         const std::string name = folder_of(run.label) + (again ? "-again" : "");
         const ExitCode exit =
-            measure(run, fmt::format("{}/{}-{}", folder_, name, repeat + 1), again ? first_again : results[i].reports);
+            measure(run, fmt::format("{}/{}-{}", folder_, name, repeat + 1), again ? first_again : results[i]);
         if (exit != ExitCode::kSuccess) return exit;
       }
     }
-    console_.say("\n" + comparison_text(results, noise_floor(results.front().reports, first_again)));
-    console_.say("results in " + folder_);
+    const double floor = noise_floor(results.front().reports, first_again.reports);
+    console_.say("\n" + comparison_text(results, floor));
+    for (const auto& [name, content] :
+         {std::pair("comparison.csv", comparison_csv(results)),
+          std::pair("comparison.html", comparison_html(results, {title_of(job_), job_.option, floor}))}) {
+      const Status written = write_whole_file(fmt::format("{}/{}", folder_, name), content);
+      if (!written.ok()) return fail(ExitCode::kOutput, written.message());
+    }
+    console_.say(fmt::format("results in {0}: comparison.html shows them", folder_));
     return ExitCode::kSuccess;
   }
 
@@ -97,13 +115,15 @@ class Comparison {
     return ExitCode::kSuccess;
   }
 
-  ExitCode measure(const ComparedRun& run, const std::string& output, std::vector<RunReport>& reports) {
+  ExitCode measure(const ComparedRun& run, const std::string& output, ComparedResult& to) {
     RunConfig config = run.config;
     config.output = output;
     config.repeat = 1;
     const JobResult result = run_job_(config);
     if (result.exit != ExitCode::kSuccess) return fail(result.exit, run.label + ": " + result.verdict);
-    reports.push_back(result.reports.front());
+    to.reports.push_back(result.reports.front());
+    to.evals.push_back(result.evals.front());
+    to.parameters = result.facts.parameters;
     console_.say(fmt::format("{:<22} {:>12.0f} samples/s  accuracy {:.4f}", run.label,
                              result.reports.front().samples_per_second.value_or(0),
                              result.reports.front().final_test_accuracy.value_or(0)));
@@ -115,7 +135,8 @@ class Comparison {
     return exit;
   }
 
-  const RunConfig& base_;
+  const ComparisonJob& job_;
+  const RunConfig& base_;  // of job_
   const JobRunner& run_job_;
   const std::string folder_;
   Console console_;
@@ -123,9 +144,7 @@ class Comparison {
 
 }  // namespace
 
-ExitCode compare(const RunConfig& base, const std::vector<ComparedRun>& runs, const JobRunner& runner) {
-  return Comparison(base, runner).run(runs);
-}
+ExitCode compare(const ComparisonJob& job, const JobRunner& runner) { return Comparison(job, runner).run(); }
 
 double relative_distance(const std::vector<float>& first, const std::vector<float>& second) {
   if (first.size() != second.size()) return std::numeric_limits<double>::infinity();

@@ -18,9 +18,17 @@ namespace syncopate::experiments {
 // Runs one job without showing its progress, as run_job does.
 using JobRunner = std::function<JobResult(const RunConfig& config)>;
 
-// `base` has been validated, and so has every run. The first job that does not succeed ends it with that job's exit
-// code.
-ExitCode compare(const RunConfig& base, const std::vector<ComparedRun>& runs, const JobRunner& runner);
+// What to compare: what the runs share, and the runs, all validated.
+struct ComparisonJob {
+  RunConfig base;
+  std::vector<ComparedRun> runs;
+  std::string option = {};                 // that is varied; empty for none
+  std::vector<std::string> left_out = {};  // what cannot run, and is only told
+};
+
+// Leaves a folder for each run and comparison.csv and comparison.html beside them. The first job that does not succeed
+// ends it with that job's exit code.
+ExitCode compare(const ComparisonJob& job, const JobRunner& runner);
 
 // How far two sets of weights lie apart, relative to the length of the first: |first - second| / |first|, Euclidean.
 // Infinite where they differ in size or are not numbers.

@@ -38,6 +38,7 @@ class Recorder final : public RunObserver {
   Status finish();
   // After finish().
   RunReport report() const;
+  const std::vector<EvalRecord>& evals() const { return evals_; }
   const std::vector<float>& final_weights() const { return final_weights_; }
   const std::map<std::string, std::string>& facts() const { return facts_; }
 

@@ -115,7 +115,10 @@ void run_repeat(const JobFacts& job, const Survey& survey, int repeat, ResultsWr
   result.facts.events.insert(result.facts.events.end(), outcome->reports.begin(), outcome->reports.end());
   result.facts.of_workers = recorder.facts();
   result.facts.clock_uncertainty = outcome->clock_uncertainty;
+  result.facts.peak_memory = outcome->peak_memory;
   result.reports.push_back(recorder.report());
+  result.reports.back().memory = memory_figures(outcome->peak_memory);
+  result.evals.push_back(recorder.evals());
   result.weights = recorder.final_weights();
   if (outcome->verdict) return fail(result, outcome->verdict->code, outcome->verdict->line);
   if (!finished.ok()) return fail(result, ExitCode::kOutput, finished.message());
@@ -147,6 +150,7 @@ JobResult run_job(const RunConfig& config, const Survey& survey, Interrupts& int
     fail(result, exit_code_of(results.status()), results.status().message());
     return result;
   }
+  result.facts.parameters = static_cast<std::int64_t>(job->layout.parameter_count());
   result.facts.straggler = result.config.stragglers.to_string();
   if (result.config.mode == Mode::kPs) {
     result.facts.sharding = report_sharding(result.config, job->layout);

@@ -21,6 +21,8 @@ struct JobResult {
   std::string verdict;             // what ended it before its time, if anything did
   RunConfig config;                // resolved: what ran
   std::vector<RunReport> reports;  // one for each repeat that came to a report
+  // Of each of these, its evaluations.
+  std::vector<std::vector<EvalRecord>> evals;
   RunFacts facts;
   std::vector<float> weights;  // the final ones of the last repeat; empty if it did not get there
 };

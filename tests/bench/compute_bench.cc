@@ -11,9 +11,11 @@
 namespace syncopate::worker {
 namespace {
 
-void train_steps(benchmark::State& state, const char* spec) {
+constexpr ImageShape kDigit{28, 28, 1};
+constexpr ImageShape kColour{32, 32, 3};
+
+void train_steps(benchmark::State& state, const char* spec, ImageShape image) {
   const int batch_size = static_cast<int>(state.range(0));
-  const ImageShape image{28, 28, 1};
   const auto backend = make_onednn_backend();
   const auto model = std::move(*make_model(spec, form_of_images(image, 10), batch_size, *backend));
   const SteadyClock clock;
@@ -47,8 +49,9 @@ void train_steps(benchmark::State& state, const char* spec) {
   state.counters["backward_us"] = each(backward);
   state.counters["optimizer_us"] = each(optimizer);
 }
-BENCHMARK_CAPTURE(train_steps, mlp, "mlp")->Arg(32)->Arg(128)->Arg(512)->UseRealTime();
-BENCHMARK_CAPTURE(train_steps, lenet, "lenet")->Arg(64)->UseRealTime();
+BENCHMARK_CAPTURE(train_steps, mlp, "mlp", kDigit)->Arg(32)->Arg(128)->Arg(512)->UseRealTime();
+BENCHMARK_CAPTURE(train_steps, lenet, "lenet", kDigit)->Arg(64)->UseRealTime();
+BENCHMARK_CAPTURE(train_steps, resnet20, "resnet20", kColour)->Arg(32)->UseRealTime();
 
 void optimizer(benchmark::State& state, OptimizerKind kind) {
   const std::size_t elements = static_cast<std::size_t>(state.range(0));

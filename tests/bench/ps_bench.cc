@@ -27,6 +27,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "common/peak_memory.h"
 #include "common/transport/make_transport.h"
 #include "ps/ps_strategy.h"
 #include "ps/shard_server.h"
@@ -36,10 +37,10 @@
 
 namespace {
 
+using syncopate::peak_memory_bytes;
 using syncopate::Status;
 using syncopate::TimePoint;
 using syncopate::testing_support::bare_round_trips;
-using syncopate::testing_support::peak_resident_bytes;
 using syncopate::testing_support::resident_bytes_of_peers;
 
 struct Options {
@@ -121,7 +122,7 @@ Memory serve(const syncopate::ps::PsGroup& group, syncopate::Transport& transpor
       {.group = group, .consistency = *syncopate::ps::Consistency::parse(consistency), .optimizer = {}}, transport,
       clock);
   exit_unless_ok(server.serve());
-  return {static_cast<double>(peak_resident_bytes()), static_cast<double>(resident_bytes_of_peers())};
+  return {static_cast<double>(peak_memory_bytes()), static_cast<double>(resident_bytes_of_peers())};
 }
 
 void measure_ours(const Options& options, const std::string& wire, int peers, std::size_t bytes, Case& result) {
@@ -130,7 +131,7 @@ void measure_ours(const Options& options, const std::string& wire, int peers, st
   const std::size_t chunk_bytes = options.chunk_bytes > 0 ? options.chunk_bytes : usual;
   const auto results = syncopate::testing_support::run_forked_ranks(
       group.size(), [&](int rank, syncopate::Rendezvous& rendezvous) -> std::vector<double> {
-        const auto before = static_cast<double>(peak_resident_bytes());
+        const auto before = static_cast<double>(peak_memory_bytes());
         const syncopate::TransportOptions endpoint{.run_id = fmt::format("bench-{}", getppid()),
                                                    .group = "ps",
                                                    .rank = rank,

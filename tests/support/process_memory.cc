@@ -7,20 +7,12 @@
 namespace syncopate::testing_support {
 namespace {
 
-// "VmHWM:     1234 kB"
+// "Rss:     1234 kB"
 std::size_t bytes_of(const std::string& line) {
   return std::strtoull(line.c_str() + line.find(':') + 1, nullptr, 10) * 1024;
 }
 
 }  // namespace
-
-std::size_t peak_resident_bytes() {
-  std::ifstream status("/proc/self/status");
-  for (std::string line; std::getline(status, line);) {
-    if (line.starts_with("VmHWM:")) return bytes_of(line);
-  }
-  return 0;
-}
 
 std::size_t resident_bytes_of_peers() {
   std::ifstream maps("/proc/self/smaps");

@@ -58,6 +58,7 @@ TEST(SteadyState, OfPlainLoopsAllocatesNothing) {
   const auto backend = make_reference_backend();
   EXPECT_EQ(of_one_step("mlp", *backend).count, 0);
   EXPECT_EQ(of_one_step("lenet", *backend).count, 0);
+  EXPECT_EQ(of_one_step("resnet20", *backend).count, 0);
 }
 
 TEST(SteadyState, OfOneDnnAllocatesNothingButTheLibrarysOwnLists) {

@@ -200,7 +200,8 @@ TEST_F(ModelTest, MakeModelSaysWhatIsWrongAndWhatWouldBeRight) {
   };
   const Case cases[] = {
       {"resnet", kDigit,
-       "--model=resnet: unknown model; must be softmax, mlp, mlp:WIDTH-...-WIDTH, lenet, ncf or wide-deep"},
+       "--model=resnet: unknown model; must be softmax, mlp, mlp:WIDTH-...-WIDTH, "
+       "lenet, resnet20, resnet32, resnet56, ncf or wide-deep"},
       {"", kDigit, "unknown model"},
       {"mlp:", kDigit, "as in 784-1024-1024-10"},
       {"mlp:784-x-10", kDigit, "as in 784-1024-1024-10"},

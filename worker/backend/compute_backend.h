@@ -23,11 +23,13 @@ struct DenseShape {
   bool operator==(const DenseShape&) const = default;
 };
 
-// Stride 1, no padding ("valid"): out_height = height - kernel + 1.
+// Zeros stand around the images, `padding` on each side.
 struct ConvShape {
   int batch = 0, height = 0, width = 0, in = 0, out = 0, kernel = 0;
-  int out_height() const { return height - kernel + 1; }
-  int out_width() const { return width - kernel + 1; }
+  int stride = 1, padding = 0;
+  bool bias = true;  // without, b and db are empty
+  int out_height() const { return (height + 2 * padding - kernel) / stride + 1; }
+  int out_width() const { return (width + 2 * padding - kernel) / stride + 1; }
   bool operator==(const ConvShape&) const = default;
 };
 
@@ -39,8 +41,39 @@ struct PoolShape {
   bool operator==(const PoolShape&) const = default;
 };
 
+// Each channel is normalised over all rows: all pixels of all images.
+struct BatchNormShape {
+  int rows = 0, channels = 0;
+  bool relu = false;  // forward ends with max(y, 0)
+  bool operator==(const BatchNormShape&) const = default;
+};
+
+// The mean over the pixels of each image, channel by channel.
+struct MeanPoolShape {
+  int batch = 0, pixels = 0, channels = 0;
+};
+
+// Every stride-th pixel of every stride-th row, from the first on, with zeros for channels in .. out-1.
+struct SubsampleShape {
+  int batch = 0, height = 0, width = 0, in = 0, out = 0, stride = 1;
+  int out_height() const { return (height - 1) / stride + 1; }
+  int out_width() const { return (width - 1) / stride + 1; }
+};
+
 using In = std::span<const float>;
 using Out = std::span<float>;
+
+// Of each channel.
+struct BatchMoments {
+  Out mean;
+  Out inverse_deviation;  // 1 / sqrt(variance + kBatchNormEpsilon), of the biased variance
+};
+struct RunningMoments {
+  Out mean;
+  Out variance;
+};
+inline constexpr float kBatchNormEpsilon = 1e-5f;
+inline constexpr float kBatchNormMomentum = 0.1f;  // what a batch counts for in the running moments
 
 struct LossAndCorrect {
   double loss = 0;  // mean over the batch
@@ -89,9 +122,31 @@ class ComputeBackend {
   // In place: dy = 0 where y, the forward's result, is 0.
   virtual void relu_backward(In y, Out dy) = 0;
 
+  // y += x.
+  virtual void add(In x, Out y) = 0;
+
   // `index` remembers, by output, which element of the window won (the first of equals), 0 .. size*size-1.
   virtual void max_pool_forward(const PoolShape&, In x, Out y, std::span<unsigned char> index) = 0;
   virtual void max_pool_backward(const PoolShape&, In dy, std::span<const unsigned char> index, Out dx) = 0;
+
+  // Batch normalization (Ioffe & Szegedy 2015, algorithms 1 and 2): y = scale · (x - mean) · inverse_deviation + shift,
+  // then max(y, 0) where the shape says so. Training takes the moments of the batch, keeps them in `batch` for
+  // backward, and moves the running ones, whose variance is unbiased, by kBatchNormMomentum towards them.
+  virtual void batch_norm_forward(const BatchNormShape&, In x, In scale, In shift, const BatchMoments& batch,
+                                  const RunningMoments& running, Out y) = 0;
+  // The gradients through the batch's moments as well; dy is that of y, after the shape's relu. An empty dx is not
+  // computed.
+  virtual void batch_norm_backward(const BatchNormShape&, In x, In scale, In shift, const BatchMoments& batch, In dy,
+                                   Out dscale, Out dshift, Out dx) = 0;
+  // Evaluation takes the running moments.
+  virtual void batch_norm_inference(const BatchNormShape&, In x, In scale, In shift, const RunningMoments& running,
+                                    Out y) = 0;
+
+  virtual void mean_pool_forward(const MeanPoolShape&, In x, Out y) = 0;
+  virtual void mean_pool_backward(const MeanPoolShape&, In dy, Out dx) = 0;
+
+  virtual void subsample_forward(const SubsampleShape&, In x, Out y) = 0;
+  virtual void subsample_backward(const SubsampleShape&, In dy, Out dx) = 0;
 
   // Softmax and cross-entropy over `classes` logits a sample. Writes d(mean loss)/d(logits) to dlogits unless it is
   // empty, and what loss() then returns.

@@ -1,6 +1,7 @@
 #include <memory>
 #include <vector>
 
+#include "worker/backend/batch_norm_ops.h"
 #include "worker/backend/host_backend.h"
 #include "worker/backend/onednn_conv.h"
 #include "worker/backend/onednn_dense.h"
@@ -34,12 +35,35 @@ class OneDnnBackend final : public HostBackend {
 
   void relu_forward(Out y) override { worker::relu_forward(y); }
   void relu_backward(In y, Out dy) override { worker::relu_backward(y, dy); }
+  void add(In x, Out y) override { worker::add(x, y); }
 
   void max_pool_forward(const PoolShape& shape, In x, Out y, std::span<unsigned char> index) override {
     worker::max_pool_forward(shape, x, y, index);
   }
   void max_pool_backward(const PoolShape& shape, In dy, std::span<const unsigned char> index, Out dx) override {
     worker::max_pool_backward(shape, dy, index, dx);
+  }
+
+  void batch_norm_forward(const BatchNormShape& shape, In x, In scale, In shift, const BatchMoments& batch,
+                          const RunningMoments& running, Out y) override {
+    worker::batch_norm_forward(shape, x, scale, shift, batch, running, y);
+  }
+  void batch_norm_backward(const BatchNormShape& shape, In x, In scale, In shift, const BatchMoments& batch, In dy,
+                           Out dscale, Out dshift, Out dx) override {
+    worker::batch_norm_backward(shape, x, scale, shift, batch, dy, dscale, dshift, dx);
+  }
+  void batch_norm_inference(const BatchNormShape& shape, In x, In scale, In shift, const RunningMoments& running,
+                            Out y) override {
+    worker::batch_norm_inference(shape, x, scale, shift, running, y);
+  }
+
+  void mean_pool_forward(const MeanPoolShape& shape, In x, Out y) override { worker::mean_pool_forward(shape, x, y); }
+  void mean_pool_backward(const MeanPoolShape& shape, In dy, Out dx) override {
+    worker::mean_pool_backward(shape, dy, dx);
+  }
+  void subsample_forward(const SubsampleShape& shape, In x, Out y) override { worker::subsample_forward(shape, x, y); }
+  void subsample_backward(const SubsampleShape& shape, In dy, Out dx) override {
+    worker::subsample_backward(shape, dy, dx);
   }
 
   void softmax_cross_entropy(int batch, int classes, In logits, std::span<const int> labels, Out dlogits) override {

@@ -20,19 +20,23 @@ struct OneDnnConv::Descriptors {
   Descriptors(const ConvShape& s, const dnnl::engine& engine)
       : x({s.batch, s.in, s.height, s.width}, kFloat, Tag::nhwc),
         y({s.batch, s.out, s.out_height(), s.out_width()}, kFloat, Tag::nhwc),
-        bias({s.out}, kFloat, Tag::x),
+        bias(s.bias ? memory::desc({s.out}, kFloat, Tag::x) : memory::desc()),
         arena_weights({s.out, s.in, s.kernel, s.kernel}, kFloat, Tag::ohwi),
+        stride({s.stride, s.stride}),
+        padding({s.padding, s.padding}),
         any_weights({s.out, s.in, s.kernel, s.kernel}, kFloat, Tag::any),
-        forward({dnnl::prop_kind::forward_training, kAlgorithm, x, any_weights, bias, y, {1, 1}, {0, 0}, {0, 0}},
+        forward({dnnl::prop_kind::forward_training, kAlgorithm, x, any_weights, bias, y, stride, padding, padding},
                 with_own_scratchpad(), engine),
-        backward_weights({kAlgorithm, x, any_weights, bias, y, {1, 1}, {0, 0}, {0, 0}}, with_own_scratchpad(), engine,
+        backward_weights({kAlgorithm, x, any_weights, bias, y, stride, padding, padding}, with_own_scratchpad(), engine,
                          forward),
-        backward_data({kAlgorithm, x, any_weights, y, {1, 1}, {0, 0}, {0, 0}}, with_own_scratchpad(), engine, forward) {
-  }
+        backward_data({kAlgorithm, x, any_weights, y, stride, padding, padding}, with_own_scratchpad(), engine,
+                      forward) {}
 
   static constexpr auto kAlgorithm = dnnl::algorithm::convolution_direct;
 
-  memory::desc x, y, bias, arena_weights, any_weights;
+  memory::desc x, y, bias, arena_weights;
+  memory::dims stride, padding;
+  memory::desc any_weights;
   dnnl::convolution_forward::primitive_desc forward;
   dnnl::convolution_backward_weights::primitive_desc backward_weights;
   dnnl::convolution_backward_data::primitive_desc backward_data;
@@ -71,7 +75,7 @@ void OneDnnConv::forward(dnnl::stream& stream, In x, In w, In b, Out y) {
   forward_.reorder.run(stream);
   forward_.primitive.bind(DNNL_ARG_SRC, x.data());
   forward_.primitive.bind(DNNL_ARG_WEIGHTS, data_of(forward_.weights));
-  forward_.primitive.bind(DNNL_ARG_BIAS, b.data());
+  if (shape_.bias) forward_.primitive.bind(DNNL_ARG_BIAS, b.data());
   forward_.primitive.bind(DNNL_ARG_DST, y.data());
   forward_.primitive.run(stream);
 }
@@ -80,7 +84,7 @@ void OneDnnConv::backward(dnnl::stream& stream, In x, In w, In dy, Out dw, Out d
   backward_weights_.primitive.bind(DNNL_ARG_SRC, x.data());
   backward_weights_.primitive.bind(DNNL_ARG_DIFF_DST, dy.data());
   backward_weights_.primitive.bind(DNNL_ARG_DIFF_WEIGHTS, data_of(backward_weights_.weights));
-  backward_weights_.primitive.bind(DNNL_ARG_DIFF_BIAS, db.data());
+  if (shape_.bias) backward_weights_.primitive.bind(DNNL_ARG_DIFF_BIAS, db.data());
   backward_weights_.primitive.run(stream);
   backward_weights_.reorder.bind(DNNL_ARG_FROM, data_of(backward_weights_.weights));
   backward_weights_.reorder.bind(DNNL_ARG_TO, dw.data());

@@ -13,7 +13,7 @@ std::size_t at(int a, int b, int c, int d, int B, int C, int D) {
   return ((static_cast<std::size_t>(a) * B + b) * C + c) * D + d;
 }
 
-std::size_t at(int row, int column, int columns) { return static_cast<std::size_t>(row) * columns + column; }
+std::size_t at(std::size_t row, int column, int columns) { return row * columns + column; }
 
 class ReferenceBackend final : public HostBackend {
  public:
@@ -55,9 +55,9 @@ class ReferenceBackend final : public HostBackend {
       for (int row = 0; row < s.out_height(); ++row) {
         for (int column = 0; column < s.out_width(); ++column) {
           for (int o = 0; o < s.out; ++o) {
-            double sum = b[o];
+            double sum = s.bias ? b[o] : 0;
             each_tap(s, [&](int ky, int kx, int i) {
-              sum += product(x[at(n, row + ky, column + kx, i, s.height, s.width, s.in)],
+              sum += product(input(s, x, n, row * s.stride + ky, column * s.stride + kx, i),
                              w[at(o, ky, kx, i, s.kernel, s.kernel, s.in)]);
             });
             y[at(n, row, column, o, s.out_height(), s.out_width(), s.out)] = static_cast<float>(sum);
@@ -71,11 +71,12 @@ class ReferenceBackend final : public HostBackend {
     for (int o = 0; o < s.out; ++o) {
       double bias = 0;
       each_output(s, [&](int n, int row, int column) { bias += output(s, dy, n, row, column, o); });
-      db[o] = static_cast<float>(bias);
+      if (s.bias) db[o] = static_cast<float>(bias);
       each_tap(s, [&](int ky, int kx, int i) {
         double sum = 0;
         each_output(s, [&](int n, int row, int column) {
-          sum += product(output(s, dy, n, row, column, o), x[at(n, row + ky, column + kx, i, s.height, s.width, s.in)]);
+          sum +=
+              product(output(s, dy, n, row, column, o), input(s, x, n, row * s.stride + ky, column * s.stride + kx, i));
         });
         dw[at(o, ky, kx, i, s.kernel, s.kernel, s.in)] = static_cast<float>(sum);
       });
@@ -91,6 +92,10 @@ class ReferenceBackend final : public HostBackend {
     for (std::size_t i = 0; i < y.size(); ++i) {
       if (y[i] == 0.0f) dy[i] = 0.0f;
     }
+  }
+
+  void add(In x, Out y) override {
+    for (std::size_t i = 0; i < y.size(); ++i) y[i] += x[i];
   }
 
   void max_pool_forward(const PoolShape& s, In x, Out y, std::span<unsigned char> index) override {
@@ -110,6 +115,93 @@ class ReferenceBackend final : public HostBackend {
     each_window(s, [&](int n, int row, int column, int c) {
       const std::size_t out = at(n, row, column, c, s.out_height(), s.out_width(), s.channels);
       dx[window_at(s, n, row, column, c, index[out])] = dy[out];
+    });
+  }
+
+  void batch_norm_forward(const BatchNormShape& s, In x, In scale, In shift, const BatchMoments& batch,
+                          const RunningMoments& running, Out y) override {
+    for (int c = 0; c < s.channels; ++c) {
+      double mean = 0, variance = 0;
+      for (int r = 0; r < s.rows; ++r) mean += static_cast<double>(x[at(r, c, s.channels)]) / s.rows;
+      for (int r = 0; r < s.rows; ++r) variance += std::pow(x[at(r, c, s.channels)] - mean, 2) / s.rows;
+      batch.mean[c] = static_cast<float>(mean);
+      batch.inverse_deviation[c] = static_cast<float>(1 / std::sqrt(variance + kBatchNormEpsilon));
+      const double unbiased = variance * s.rows / std::max(s.rows - 1, 1);
+      running.mean[c] += kBatchNormMomentum * (static_cast<float>(mean) - running.mean[c]);
+      running.variance[c] += kBatchNormMomentum * (static_cast<float>(unbiased) - running.variance[c]);
+      for (int r = 0; r < s.rows; ++r) {
+        y[at(r, c, s.channels)] =
+            normalised(s, x[at(r, c, s.channels)], scale[c], shift[c], batch.mean[c], batch.inverse_deviation[c]);
+      }
+    }
+  }
+
+  void batch_norm_backward(const BatchNormShape& s, In x, In scale, In shift, const BatchMoments& batch, In dy,
+                           Out dscale, Out dshift, Out dx) override {
+    for (int c = 0; c < s.channels; ++c) {
+      const double mean = batch.mean[c], inverse = batch.inverse_deviation[c];
+      const auto gradient = [&](int r) {
+        const float y =
+            normalised(s, x[at(r, c, s.channels)], scale[c], shift[c], batch.mean[c], batch.inverse_deviation[c]);
+        return s.relu && y == 0 ? 0.0 : dy[at(r, c, s.channels)];
+      };
+      const auto unit = [&](int r) { return (x[at(r, c, s.channels)] - mean) * inverse; };
+      double sum = 0, along_unit = 0;
+      for (int r = 0; r < s.rows; ++r) {
+        sum += gradient(r);
+        along_unit += gradient(r) * unit(r);
+      }
+      dshift[c] = static_cast<float>(sum);
+      dscale[c] = static_cast<float>(along_unit);
+      if (dx.empty()) continue;
+      for (int r = 0; r < s.rows; ++r) {
+        dx[at(r, c, s.channels)] =
+            static_cast<float>(scale[c] * inverse * (gradient(r) - (sum + unit(r) * along_unit) / s.rows));
+      }
+    }
+  }
+
+  void batch_norm_inference(const BatchNormShape& s, In x, In scale, In shift, const RunningMoments& running,
+                            Out y) override {
+    for (int r = 0; r < s.rows; ++r) {
+      for (int c = 0; c < s.channels; ++c) {
+        const auto inverse =
+            static_cast<float>(1 / std::sqrt(static_cast<double>(running.variance[c]) + kBatchNormEpsilon));
+        y[at(r, c, s.channels)] = normalised(s, x[at(r, c, s.channels)], scale[c], shift[c], running.mean[c], inverse);
+      }
+    }
+  }
+
+  void mean_pool_forward(const MeanPoolShape& s, In x, Out y) override {
+    for (int n = 0; n < s.batch; ++n) {
+      for (int c = 0; c < s.channels; ++c) {
+        double sum = 0;
+        for (int p = 0; p < s.pixels; ++p) sum += x[at(at(n, p, s.pixels), c, s.channels)];
+        y[at(n, c, s.channels)] = static_cast<float>(sum / s.pixels);
+      }
+    }
+  }
+
+  void mean_pool_backward(const MeanPoolShape& s, In dy, Out dx) override {
+    for (int n = 0; n < s.batch; ++n) {
+      for (int p = 0; p < s.pixels; ++p) {
+        for (int c = 0; c < s.channels; ++c) {
+          dx[at(at(n, p, s.pixels), c, s.channels)] = dy[at(n, c, s.channels)] / static_cast<float>(s.pixels);
+        }
+      }
+    }
+  }
+
+  void subsample_forward(const SubsampleShape& s, In x, Out y) override {
+    each_kept_pixel(s, [&](std::size_t from, std::size_t to) {
+      for (int c = 0; c < s.out; ++c) y[to * s.out + c] = c < s.in ? x[from * s.in + c] : 0.0f;
+    });
+  }
+
+  void subsample_backward(const SubsampleShape& s, In dy, Out dx) override {
+    std::fill(dx.begin(), dx.end(), 0.0f);
+    each_kept_pixel(s, [&](std::size_t from, std::size_t to) {
+      for (int c = 0; c < std::min(s.in, s.out); ++c) dx[from * s.in + c] = dy[to * s.out + c];
     });
   }
 
@@ -133,6 +225,25 @@ class ReferenceBackend final : public HostBackend {
  private:
   static double product(float a, float b) { return static_cast<double>(a) * b; }
 
+  static float normalised(const BatchNormShape& s, float x, float scale, float shift, float mean,
+                          float inverse_deviation) {
+    const double y = product(scale, inverse_deviation) * (static_cast<double>(x) - mean) + shift;
+    return static_cast<float>(s.relu ? std::max(y, 0.0) : y);
+  }
+
+  // Calls visit(pixel of x, pixel of y), each counted over all images.
+  template <typename Visit>
+  static void each_kept_pixel(const SubsampleShape& s, Visit visit) {
+    for (int n = 0; n < s.batch; ++n) {
+      for (int row = 0; row < s.out_height(); ++row) {
+        for (int column = 0; column < s.out_width(); ++column) {
+          visit(at(n, row * s.stride, column * s.stride, 0, s.height, s.width, 1),
+                at(n, row, column, 0, s.out_height(), s.out_width(), 1));
+        }
+      }
+    }
+  }
+
   template <typename Visit>
   static void each_tap(const ConvShape& s, Visit visit) {
     for (int ky = 0; ky < s.kernel; ++ky) {
@@ -149,6 +260,14 @@ class ReferenceBackend final : public HostBackend {
         for (int column = 0; column < s.out_width(); ++column) visit(n, row, column);
       }
     }
+  }
+
+  // Of the images with the zeros around them.
+  static float input(const ConvShape& s, In x, int n, int padded_row, int padded_column, int i) {
+    const int row = padded_row - s.padding;
+    const int column = padded_column - s.padding;
+    const bool inside = row >= 0 && row < s.height && column >= 0 && column < s.width;
+    return inside ? x[at(n, row, column, i, s.height, s.width, s.in)] : 0.0f;
   }
 
   static float output(const ConvShape& s, In y, int n, int row, int column, int o) {
@@ -172,11 +291,13 @@ class ReferenceBackend final : public HostBackend {
     double sum = 0;
     for (int ky = 0; ky < s.kernel; ++ky) {
       for (int kx = 0; kx < s.kernel; ++kx) {
-        const int y = row - ky;
-        const int x = column - kx;
-        if (y < 0 || y >= s.out_height() || x < 0 || x >= s.out_width()) continue;
+        const int y = row + s.padding - ky;
+        const int x = column + s.padding - kx;
+        if (y < 0 || x < 0 || y % s.stride != 0 || x % s.stride != 0) continue;
+        if (y / s.stride >= s.out_height() || x / s.stride >= s.out_width()) continue;
         for (int o = 0; o < s.out; ++o) {
-          sum += product(output(s, dy, n, y, x, o), w[at(o, ky, kx, i, s.kernel, s.kernel, s.in)]);
+          sum +=
+              product(output(s, dy, n, y / s.stride, x / s.stride, o), w[at(o, ky, kx, i, s.kernel, s.kernel, s.in)]);
         }
       }
     }

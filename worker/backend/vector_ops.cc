@@ -44,6 +44,18 @@ std::size_t element_offset(const PoolShape& s, int number) {
   return (static_cast<std::size_t>(number / s.size) * s.width + number % s.size) * s.channels;
 }
 
+// Calls visit(pixel of x, pixel of y), each counted over all images.
+template <typename Visit>
+void each_kept_pixel(const SubsampleShape& s, Visit visit) {
+  std::size_t to = 0;
+  for (int n = 0; n < s.batch; ++n) {
+    for (int row = 0; row < s.height; row += s.stride) {
+      const std::size_t begin = (static_cast<std::size_t>(n) * s.height + row) * s.width;
+      for (int column = 0; column < s.width; column += s.stride) visit(begin + column, to++);
+    }
+  }
+}
+
 bool leaves_a_rest(const PoolShape& s) { return s.height % s.size != 0 || s.width % s.size != 0; }
 
 }  // namespace
@@ -57,6 +69,12 @@ void relu_backward(In y, Out dy) {
   const float* __restrict values = y.data();
   float* __restrict gradient = dy.data();
   for (std::size_t i = 0; i < y.size(); ++i) gradient[i] = values[i] == 0.0f ? 0.0f : gradient[i];
+}
+
+void add(In x, Out y) {
+  const float* __restrict values = x.data();
+  float* __restrict sums = y.data();
+  for (std::size_t i = 0; i < y.size(); ++i) sums[i] += values[i];
 }
 
 void column_sums(In matrix, Out sums) {
@@ -87,6 +105,43 @@ void max_pool_backward(const PoolShape& s, In dy, std::span<const unsigned char>
       give_to_winner(dy.data() + out, index.data() + out, dx.data() + in + element_offset(s, k), s.channels,
                      static_cast<unsigned char>(k));
     }
+  });
+}
+
+void mean_pool_forward(const MeanPoolShape& s, In x, Out y) {
+  const std::size_t values = static_cast<std::size_t>(s.pixels) * s.channels;
+  const float share = 1.0f / static_cast<float>(s.pixels);
+  for (int n = 0; n < s.batch; ++n) {
+    const Out means = y.subspan(static_cast<std::size_t>(n) * s.channels, s.channels);
+    column_sums(x.subspan(n * values, values), means);
+    for (float& mean : means) mean *= share;
+  }
+}
+
+void mean_pool_backward(const MeanPoolShape& s, In dy, Out dx) {
+  const float share = 1.0f / static_cast<float>(s.pixels);
+  float* __restrict gradient = dx.data();
+  for (int n = 0; n < s.batch; ++n) {
+    const float* __restrict of_means = dy.data() + static_cast<std::size_t>(n) * s.channels;
+    for (int p = 0; p < s.pixels; ++p, gradient += s.channels) {
+      for (int c = 0; c < s.channels; ++c) gradient[c] = of_means[c] * share;
+    }
+  }
+}
+
+void subsample_forward(const SubsampleShape& s, In x, Out y) {
+  std::fill(y.begin(), y.end(), 0.0f);
+  const int channels = std::min(s.in, s.out);
+  each_kept_pixel(s, [&](std::size_t from, std::size_t to) {
+    std::copy_n(x.data() + from * s.in, channels, y.data() + to * s.out);
+  });
+}
+
+void subsample_backward(const SubsampleShape& s, In dy, Out dx) {
+  std::fill(dx.begin(), dx.end(), 0.0f);
+  const int channels = std::min(s.in, s.out);
+  each_kept_pixel(s, [&](std::size_t from, std::size_t to) {
+    std::copy_n(dy.data() + to * s.out, channels, dx.data() + from * s.in);
   });
 }
 

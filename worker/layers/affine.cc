@@ -6,12 +6,12 @@
 namespace syncopate::worker {
 
 AffineParams::AffineParams(ParamLayout& layout, const std::string& name, const std::vector<std::int64_t>& weight_shape,
-                           Initialization initialization)
+                           Initialization initialization, bool with_bias)
     : index_(layout.add(name + ".weight", weight_shape)) {
   const std::int64_t outputs = weight_shape.front();
-  layout.add(name + ".bias", {outputs});
+  if (with_bias) layout.add(name + ".bias", {outputs});
   weight_ = layout.tensors()[index_].range;
-  bias_ = layout.tensors()[index_ + 1].range;
+  bias_ = with_bias ? layout.tensors()[index_ + 1].range : Range{weight_.end, weight_.end};
   const double fan_in = static_cast<double>(weight_.size()) / static_cast<double>(outputs);
   limit_ = std::sqrt((initialization == Initialization::kHeUniform ? 6.0 : 3.0) / fan_in);
 }

@@ -17,9 +17,9 @@ enum class Initialization { kHeUniform, kLeCunUniform };
 
 class AffineParams {
  public:
-  // Appends `name`.weight, of this shape (outputs first), and `name`.bias to the layout.
+  // Appends `name`.weight, of this shape (outputs first), and, where there is one, `name`.bias to the layout.
   AffineParams(ParamLayout& layout, const std::string& name, const std::vector<std::int64_t>& weight_shape,
-               Initialization initialization);
+               Initialization initialization, bool with_bias = true);
 
   // Zero biases; the same seed gives the same weights, whatever other tensors the model has.
   void initialize(std::uint64_t seed, std::span<float> arena) const;
@@ -36,14 +36,14 @@ class AffineParams {
   Range range() const { return {weight_.begin, bias_.end}; }
 
   void report(const TensorReady& ready) const {
-    ready(index_ + 1);
+    if (bias_.size() > 0) ready(index_ + 1);
     ready(index_);
   }
 
  private:
   std::size_t index_;  // of the weight in the layout; the bias follows
   Range weight_;
-  Range bias_;
+  Range bias_;    // empty, behind the weight, where there is none
   double limit_;  // initial weights are uniform in ±limit
 };
 

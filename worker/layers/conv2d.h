@@ -1,4 +1,4 @@
-// Conv2d: a convolution with stride 1 and no padding, and a bias for each output channel.
+// Conv2d: a convolution, with a bias for each output channel where the shape says so.
 #pragma once
 
 #include "worker/layers/affine.h"
@@ -11,7 +11,8 @@ class Conv2d final : public Layer {
   Conv2d(ComputeBackend& backend, const ConvShape& shape, const std::string& name, ParamLayout& layout)
       : backend_(backend),
         shape_(shape),
-        params_(layout, name, {shape.out, shape.kernel, shape.kernel, shape.in}, Initialization::kHeUniform) {}
+        params_(layout, name, {shape.out, shape.kernel, shape.kernel, shape.in}, Initialization::kHeUniform,
+                shape.bias) {}
 
   std::size_t output_values() const override {
     return static_cast<std::size_t>(shape_.out_height()) * shape_.out_width() * shape_.out;

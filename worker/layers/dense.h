@@ -12,6 +12,7 @@ class Dense final : public Layer {
       : backend_(backend), shape_(shape), params_(layout, name, {shape.out, shape.in}, initialization) {}
 
   std::size_t output_values() const override { return static_cast<std::size_t>(shape_.out); }
+  bool uses_output_in_backward() const override { return shape_.relu; }
   double flops_per_sample() const override { return 2.0 * shape_.in * shape_.out; }
 
   Range params() const override { return params_.range(); }

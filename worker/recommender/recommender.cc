@@ -1,7 +1,11 @@
 #include "worker/recommender/recommender.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cassert>
+#include <memory>
+#include <utility>
 
 namespace syncopate::worker {
 namespace {
@@ -19,17 +23,27 @@ Recommender::Recommender(const RecommenderShape& shape, const SampleForm& form, 
     : shape_(shape),
       values_(static_cast<std::size_t>(form.values())),
       beside_(static_cast<std::size_t>(widths.beside_tower)),
-      backend_(backend) {
+      backend_(backend),
+      scratch_(backend) {
   int column = 0;
   for (const IdField& field : form.ids) {
     tables_.emplace_back(layout_, shape.kind, field, column, form.id_columns(), widths.row, shape.batch_size);
     column += field.columns;
   }
-  tower_.emplace(backend, layout_, shape.batch_size, widths.tower_input, widths.tower);
+  Layers tower;
+  int width = widths.tower_input;
+  for (const int out : widths.tower) {
+    tower.push_back(std::make_unique<Dense>(backend, DenseShape{shape.batch_size, width, out, true},
+                                            fmt::format("dense{}", tower.size() + 1), Initialization::kHeUniform,
+                                            layout_));
+    width = out;
+  }
+  tower_.emplace(backend, std::move(tower), shape.batch_size, scratch_);
   const int head_input = widths.beside_tower + widths.tower.back();
   head_.emplace(backend, DenseShape{shape.batch_size, head_input, 1}, "head", Initialization::kLeCunUniform, layout_);
   rows_ = activation(form.id_columns() * widths.row);
   tower_input_ = activation(widths.tower_input);
+  tower_output_ = activation(widths.tower.back());
   head_input_ = activation(head_input);
   extra_logit_ = activation(1);
   logit_ = activation(1);
@@ -54,6 +68,11 @@ std::span<const RowKeys> Recommender::touched_rows(const BatchView& batch) {
   return touched_;
 }
 
+void Recommender::before_reading(std::function<void(Range)> before) {
+  tower_->before_reading(before);
+  before_reading_ = std::move(before);
+}
+
 void Recommender::forward(std::span<const float> weights, const BatchView& batch) {
   assert(batch.labels.size() == static_cast<std::size_t>(shape_.batch_size));
   for (Embedding& table : tables_) {
@@ -62,10 +81,9 @@ void Recommender::forward(std::span<const float> weights, const BatchView& batch
     table.gather(weights, rows_.values);
   }
   combine_all(batch.values);
-  tower_->forward(weights, tower_input_.values, before_reading_);
-  const std::size_t tower_output = head_input_.each - beside_;
+  tower_->forward(weights, {tower_input_.values, tower_output_.values});
   for (std::size_t i = 0; i < batch.labels.size(); ++i) {
-    std::ranges::copy(part(tower_->output(), i, tower_output),
+    std::ranges::copy(part(tower_output_.values, i, tower_output_.each),
                       part(head_input_.values, i, head_input_.each).subspan(beside_).begin());
   }
   if (before_reading_) before_reading_(head_->params());
@@ -78,12 +96,12 @@ void Recommender::backward(std::span<const float> weights, std::span<float> grad
                            const std::function<void(std::size_t)>& tensor_ready) {
   head_->backward(weights, {head_input_.values, logit_.values}, {logit_.gradients, head_input_.gradients}, gradients,
                   tensor_ready);
-  const std::size_t tower_output = head_input_.each - beside_;
   for (std::size_t i = 0; i < logit_.values.size(); ++i) {
     std::ranges::copy(part(head_input_.gradients, i, head_input_.each).subspan(beside_),
-                      part(tower_->output_gradient(), i, tower_output).begin());
+                      part(tower_output_.gradients, i, tower_output_.each).begin());
   }
-  tower_->backward(weights, tower_input_.values, tower_input_.gradients, gradients, tensor_ready);
+  tower_->backward(weights, {tower_input_.values, tower_output_.values},
+                   {tower_output_.gradients, tower_input_.gradients}, gradients, tensor_ready);
   separate_all();
   for (std::size_t i = tables_.size(); i-- > 0;) {
     tables_[i].scatter(rows_.gradients, gradients);

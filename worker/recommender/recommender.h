@@ -15,10 +15,11 @@
 #include <string>
 #include <vector>
 
+#include "worker/layers/chain.h"
+#include "worker/layers/dense.h"
 #include "worker/model.h"
 #include "worker/recommender/embedding.h"
 #include "worker/recommender/sigmoid_loss.h"
-#include "worker/recommender/tower.h"
 
 namespace syncopate::worker {
 
@@ -33,6 +34,8 @@ class Recommender : public Model {
  public:
   const std::string& name() const override { return shape_.name; }
   const ParamLayout& layout() const override { return layout_; }
+  const ParamLayout& local_layout() const override { return local_layout_; }
+  std::span<float> local_state() override { return {}; }
   int batch_size() const override { return shape_.batch_size; }
   double flops_per_sample() const override { return tower_->flops_per_sample() + head_->flops_per_sample(); }
 
@@ -40,7 +43,7 @@ class Recommender : public Model {
   // Empty where the embeddings are dense.
   std::span<const RowKeys> touched_rows(const BatchView& batch) override;
   void forward(std::span<const float> weights, const BatchView& batch) override;
-  void before_reading(std::function<void(Range)> before) override { before_reading_ = std::move(before); }
+  void before_reading(std::function<void(Range)> before) override;
   void backward(std::span<const float> weights, std::span<float> gradients,
                 const std::function<void(std::size_t)>& tensor_ready) override;
   LossAndCorrect loss() override { return loss_; }
@@ -81,12 +84,14 @@ class Recommender : public Model {
   const std::size_t values_, beside_;  // of a sample
   ComputeBackend& backend_;
   ParamLayout layout_;
+  ParamLayout local_layout_;
   std::vector<Embedding> tables_;
   std::vector<RowKeys> touched_;  // by table
-  std::optional<Tower> tower_;    // from the constructor on
+  GradientScratch scratch_;       // of the tower
+  std::optional<Chain> tower_;    // dense layers under ReLU; this and the next from the constructor on
   std::optional<Dense> head_;
   std::function<void(Range)> before_reading_;
-  Activation rows_, tower_input_, head_input_, extra_logit_, logit_;
+  Activation rows_, tower_input_, tower_output_, head_input_, extra_logit_, logit_;
   LossAndCorrect loss_;
 };
 

@@ -204,6 +204,7 @@ TEST_F(Control, HandsOverStepRecordsAsTheyAre) {
   record.sync = {.exposed_wait = 4us,
                  .communication = 5us,
                  .optimizer = 6us,
+                 .codec = 13us,
                  .copy = 10us,
                  .bytes_out = 7,
                  .bytes_in = 8,
@@ -227,6 +228,7 @@ TEST_F(Control, HandsOverStepRecordsAsTheyAre) {
   EXPECT_EQ(got.sync.exposed_wait, record.sync.exposed_wait);
   EXPECT_EQ(got.sync.communication, record.sync.communication);
   EXPECT_EQ(got.sync.optimizer, record.sync.optimizer);
+  EXPECT_EQ(got.sync.codec, record.sync.codec);
   EXPECT_EQ(got.sync.copy, record.sync.copy);
   EXPECT_EQ(got.launch, record.launch);
   EXPECT_EQ(got.straggle, record.straggle);

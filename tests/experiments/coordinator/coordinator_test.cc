@@ -245,12 +245,14 @@ TEST(Coordinator, HearsWhatAProcessSaidBeforeItEndedInOrder) {
   finish(run.worker(1));
   ToCoordinator message;
   message.mutable_finished()->mutable_server()->set_updates(12);
+  message.mutable_finished()->set_peak_memory(1000);
   run.server(0).say(message);
   EXPECT_TRUE(run.server(0).hear().first.has_stop());  // all is done
   const RunOutcome& outcome = run.end();
   EXPECT_EQ(outcome.verdict ? outcome.verdict->line : "success", "success");
   EXPECT_THAT(outcome.reports, IsEmpty());
   EXPECT_EQ(outcome.server_updates, 12);
+  EXPECT_EQ(outcome.peak_memory.at("server 0"), 1000);
 }
 
 // Its clock is an hour ahead of ours.

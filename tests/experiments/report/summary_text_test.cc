@@ -134,6 +134,14 @@ TEST(Summary, SaysWhoWasMadeSlow) {
   EXPECT_THAT(text, HasSubstr("  straggler         worker 3, by 1.20 ms a step (2.50 at most): 4.01 x its compute\n"));
 }
 
+TEST(Summary, SaysWhatCompressionCosts) {
+  RunReport report = sample_report(41000);
+  EXPECT_THAT(summary_text(ps_config(), std::array{report}, {}), testing::Not(HasSubstr("codec")));
+  report.codec_ms = 0.25;
+  EXPECT_THAT(summary_text(ps_config(), std::array{report}, {}),
+              HasSubstr("  codec             0.250 ms a step to compress and decompress\n"));
+}
+
 TEST(Summary, SaysWhatADeviceCosts) {
   RunReport report = sample_report(41000);
   report.launch_ms = 0.05;
@@ -150,35 +158,6 @@ TEST(Summary, SaysWhatWasNotMeasuredOrNotReached) {
   EXPECT_THAT(text, HasSubstr("not reached"));
   EXPECT_THAT(text, HasSubstr("outcome           worker 1 lost\n"));
   EXPECT_THAT(summary_text(ps_config(), {}, {"", "interrupted", {}}), HasSubstr("results           results/run-7\n"));
-}
-
-TEST(NoiseFloor, IsTheSpreadOfBothHalves) {
-  const std::array first = {sample_report(100), sample_report(104)};
-  const std::array again = {sample_report(98), sample_report(100)};
-  EXPECT_DOUBLE_EQ(noise_floor(first, again), 0.06);
-  EXPECT_EQ(noise_floor({}, {}), 0);
-}
-
-TEST(Comparison, PutsModesSideBySideAndMarksWhatIsNoise) {
-  std::array<ComparedResult, 4> results = {{{"local", {sample_report(1000), sample_report(1020)}},
-                                            {"allreduce", {sample_report(2020)}},
-                                            {"ps:sync", {sample_report(1015)}},
-                                            {"ps:async", {RunReport()}}}};
-  results[2].reports[0].seconds_to_target.reset();
-  results[3].reports[0].final_test_accuracy = 0.5;
-  EXPECT_EQ(
-      comparison_text(results, 0.02),
-      "mode                    samples/s               ratio  ms/step  wait %  MB/step  staleness  accuracy  to "
-      "target\n"
-      "local      1,010 [1,000 .. 1,020]                   1     1.90    25.0    2.160       2.50    0.9731      5.5 "
-      "s\n"
-      "allreduce                   2,020               2.00x     1.90    25.0    2.160       2.50    0.9731      5.5 "
-      "s\n"
-      "ps:sync                     1,015  1.00x within noise     1.90    25.0    2.160       2.50    0.9731          "
-      "-\n"
-      "ps:async                        -                   -        -       -        -          -    0.5000          "
-      "-\n"
-      "A/A noise floor: 2.0 % of throughput; a smaller difference is no difference.\n");
 }
 
 }  // namespace

@@ -4,9 +4,13 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <filesystem>
+#include <fstream>
 #include <map>
+#include <sstream>
 
-#include "experiments/report/summary_text.h"
+#include "experiments/report/comparison_report.h"
+#include "tests/support/run_program.h"
 
 namespace syncopate::experiments {
 namespace {
@@ -30,14 +34,17 @@ class CompareTest : public testing::Test {
     base_.workers = 2;
     base_.repeat = 2;
     base_.output = "out";
+    std::filesystem::current_path(folder_.path());
   }
+  ~CompareTest() override { std::filesystem::current_path(before_); }
 
   ExitCode compare_modes(const std::string& modes) {
     const Result<std::vector<ComparedRun>> runs = comparison_runs(base_, modes);
     EXPECT_TRUE(runs.ok()) << runs.status().message();
+    std::filesystem::create_directory("out");
     testing::internal::CaptureStdout();
     testing::internal::CaptureStderr();
-    const ExitCode exit = compare(base_, *runs, [this](const RunConfig& config) { return run(config); });
+    const ExitCode exit = compare({base_, *runs}, [this](const RunConfig& config) { return run(config); });
     out_ = testing::internal::GetCapturedStdout();
     err_ = testing::internal::GetCapturedStderr();
     return exit;
@@ -57,11 +64,15 @@ class CompareTest : public testing::Test {
   std::string out_, err_;
 
  private:
+  const std::filesystem::path before_ = std::filesystem::current_path();
+  const testing_support::TemporaryFolder folder_;
+
   JobResult run(const RunConfig& config) {
     ran_.push_back(config);
     if (failures_.contains(config.output)) return failures_[config.output];
     JobResult result;
     result.weights = weights_.contains(config.output) ? weights_[config.output] : std::vector<float>{1, 0};
+    result.evals.resize(1);
     result.reports = {report_of(speeds_.contains(config.output) ? speeds_[config.output] : 1)};
     return result;
   }
@@ -119,9 +130,20 @@ TEST_F(CompareTest, TakesTheNoiseFloorFromTheFirstModeAndItsRepeatsAndShowsTheRe
              {"out/local-2", 102}, {"out/local-again-2", 120}, {"out/ps-async-2", 170}};
   EXPECT_EQ(compare_modes("local,ps:async"), ExitCode::kSuccess);
   const std::vector<RunReport> local{report_of(100), report_of(102)}, again{report_of(80), report_of(120)};
-  const std::vector<ComparedResult> results{{"local", local}, {"ps:async", {report_of(150), report_of(170)}}};
+  const std::vector<ComparedResult> results{
+      {.label = "local", .mode = "local", .reports = local},
+      {.label = "ps:async", .mode = "ps:async", .reports = {report_of(150), report_of(170)}}};
   EXPECT_THAT(out_, HasSubstr(comparison_text(results, noise_floor(local, again))));
   EXPECT_THAT(out_, AllOf(HasSubstr("101 [100 .. 102]"), HasSubstr("A/A noise floor: 39.6 %")));  // 40 of 101
+}
+
+TEST_F(CompareTest, LeavesATableAndAPageBesideItsRuns) {
+  EXPECT_EQ(compare_modes("allreduce,ps:async"), ExitCode::kSuccess);
+  std::ifstream csv("out/comparison.csv"), page("out/comparison.html");
+  std::ostringstream rows, html;
+  rows << csv.rdbuf(), html << page.rdbuf();
+  EXPECT_THAT(rows.str(), HasSubstr("\"ps:async\",\"ps:async\",\"\",1,1,"));
+  EXPECT_THAT(html.str(), HasSubstr("<h1>mlp on digits</h1>"));
 }
 
 TEST_F(CompareTest, EndsWithTheFirstJobThatFails) {

@@ -36,10 +36,10 @@ class OneDnnBackend : public testing::Test {
     const int outputs = s.batch * s.out_height() * s.out_width() * s.out;
     const int weights = s.out * s.kernel * s.kernel * s.in;
     const Tensor x = random_tensor(inputs, random_), w = random_tensor(weights, random_);
-    const Tensor b = random_tensor(s.out, random_), dy = random_tensor(outputs, random_);
+    const Tensor b = random_tensor(s.bias ? s.out : 0, random_), dy = random_tensor(outputs, random_);
     Tensor y[2], dw[2], db[2], dx[2];
     for (int i : {0, 1}) {
-      y[i] = poisoned(outputs), dw[i] = poisoned(weights), db[i] = poisoned(s.out);
+      y[i] = poisoned(outputs), dw[i] = poisoned(weights), db[i] = poisoned(s.bias ? s.out : 0);
       dx[i] = poisoned(with_dx ? inputs : 0);
       backends_[i]->conv2d_forward(s, x, w, b, y[i]);
       backends_[i]->conv2d_backward(s, x, w, dy, dw[i], db[i], dx[i]);
@@ -69,6 +69,37 @@ class OneDnnBackend : public testing::Test {
     EXPECT_EQ(dx[1], dx[0]);
   }
 
+  void expect_batch_norm_agrees(const BatchNormShape& s, float offset, bool with_dx) {
+    Tensor x = random_tensor(s.rows * s.channels, random_);
+    for (float& value : x) value += offset;
+    const Tensor scale = random_tensor(s.channels, random_), shift = random_tensor(s.channels, random_);
+    const Tensor dy = random_tensor(s.rows * s.channels, random_), before = random_tensor(2 * s.channels, random_);
+    Tensor y[2], mean[2], inverse[2], dscale[2], dshift[2], dx[2], evaluated[2];
+    Tensor running_mean[2], running_variance[2];
+    for (int i : {0, 1}) {
+      y[i] = evaluated[i] = poisoned(s.rows * s.channels);
+      dx[i] = poisoned(with_dx ? s.rows * s.channels : 0);
+      mean[i] = inverse[i] = dscale[i] = dshift[i] = poisoned(s.channels);
+      running_mean[i].assign(before.begin(), before.begin() + s.channels);
+      running_variance[i].assign(static_cast<std::size_t>(s.channels), 1.0f);
+      const BatchMoments batch{mean[i], inverse[i]};
+      const RunningMoments running{running_mean[i], running_variance[i]};
+      backends_[i]->batch_norm_forward(s, x, scale, shift, batch, running, y[i]);
+      backends_[i]->batch_norm_backward(s, x, scale, shift, batch, dy, dscale[i], dshift[i], dx[i]);
+      backends_[i]->batch_norm_inference(s, x, scale, shift, running, evaluated[i]);
+    }
+    const double tolerance = kTolerance * (1 + std::abs(offset));
+    expect_close(y[1], y[0], tolerance, "y");
+    expect_close(mean[1], mean[0], kTolerance, "mean");
+    expect_close(inverse[1], inverse[0], tolerance, "inverse deviation");
+    expect_close(dscale[1], dscale[0], tolerance, "dscale");
+    expect_close(dshift[1], dshift[0], tolerance, "dshift");
+    expect_close(dx[1], dx[0], tolerance, "dx");
+    expect_close(running_mean[1], running_mean[0], kTolerance, "running mean");
+    expect_close(running_variance[1], running_variance[0], kTolerance, "running variance");
+    expect_close(evaluated[1], evaluated[0], tolerance, "y of evaluation");
+  }
+
   Random random_{7};
   std::unique_ptr<ComputeBackend> backends_[2] = {make_reference_backend(), make_onednn_backend()};
 };
@@ -87,12 +118,23 @@ TEST_F(OneDnnBackend, DenseAgreesWithPlainLoops) {
 }
 
 TEST_F(OneDnnBackend, Conv2dAgreesWithPlainLoops) {
-  const ConvShape shapes[] = {{1, 5, 5, 1, 1, 5},    {2, 6, 9, 1, 3, 3},    {1, 7, 6, 2, 5, 1},
-                              {3, 9, 8, 3, 7, 5},    {2, 28, 28, 1, 32, 5}, {3, 12, 12, 32, 64, 5},
-                              {2, 14, 14, 3, 32, 5}, {5, 8, 8, 17, 33, 3}};
+  const ConvShape shapes[] = {{1, 5, 5, 1, 1, 5},
+                              {2, 6, 9, 1, 3, 3},
+                              {1, 7, 6, 2, 5, 1},
+                              {3, 9, 8, 3, 7, 5},
+                              {2, 28, 28, 1, 32, 5},
+                              {3, 12, 12, 32, 64, 5},
+                              {2, 14, 14, 3, 32, 5},
+                              {5, 8, 8, 17, 33, 3},
+                              {2, 7, 8, 3, 5, 3, 1, 1},
+                              {2, 8, 7, 16, 32, 3, 2, 1, false},
+                              {1, 9, 9, 2, 4, 1, 2, 0, false},
+                              {4, 8, 8, 16, 16, 3, 1, 1, false},
+                              {2, 7, 7, 3, 16, 5, 3, 2, true}};
   for (const ConvShape& s : shapes) {
     SCOPED_TRACE(testing::Message() << s.batch << " x " << s.height << "x" << s.width << "x" << s.in << " -> " << s.out
-                                    << ", kernel " << s.kernel);
+                                    << ", kernel " << s.kernel << ", stride " << s.stride << ", padding " << s.padding
+                                    << (s.bias ? ", bias" : ""));
     expect_conv_agrees(s, true);
     expect_conv_agrees(s, false);
   }
@@ -107,6 +149,66 @@ TEST_F(OneDnnBackend, MaxPoolAgreesWithPlainLoopsAlsoAmongEqualsAndAtARest) {
   }
 }
 
+TEST_F(OneDnnBackend, BatchNormAgreesWithPlainLoopsAlsoFarFromZero) {
+  const BatchNormShape shapes[] = {{2, 1}, {3, 5}, {130, 16}, {257, 33}, {1000, 48}, {64, 64}};
+  for (const BatchNormShape& s : shapes) {
+    for (const bool relu : {false, true}) {
+      for (const float offset : {0.0f, 50.0f}) {
+        SCOPED_TRACE(testing::Message() << s.rows << " x " << s.channels << (relu ? ", relu" : "") << " at " << offset);
+        expect_batch_norm_agrees({s.rows, s.channels, relu}, offset, true);
+        expect_batch_norm_agrees({s.rows, s.channels, relu}, offset, false);
+      }
+    }
+  }
+}
+
+// By hand: (1, 3) has the mean 2 and the variance 1, unbiased 2; (0, 4) the mean 2 and the variance 4, unbiased 8.
+TEST_F(OneDnnBackend, BatchNormKeepsAMovingMeanOfTheBatchesMoments) {
+  for (const auto& backend : backends_) {
+    const Tensor x{1, 0, 3, 4}, scale{1, 2}, shift{0, 1};
+    Tensor y = poisoned(4), mean = poisoned(2), inverse = poisoned(2), running_mean{0, 0}, running_variance{1, 1};
+    backend->batch_norm_forward({2, 2}, x, scale, shift, {mean, inverse}, {running_mean, running_variance}, y);
+    expect_close(y, Tensor{-1, -1, 1, 3}, 1e-5, "y");
+    expect_close(mean, Tensor{2, 2}, 0, "mean");
+    expect_close(inverse, Tensor{1, 0.5}, 1e-5, "inverse deviation");
+    expect_close(running_mean, Tensor{0.2f, 0.2f}, 1e-7, "running mean");
+    expect_close(running_variance, Tensor{1.1f, 1.7f}, 1e-6, "running variance");
+  }
+}
+
+TEST_F(OneDnnBackend, MeanPoolAgreesWithPlainLoops) {
+  const MeanPoolShape shapes[] = {{1, 1, 1}, {3, 64, 64}, {2, 49, 17}};
+  for (const MeanPoolShape& s : shapes) {
+    const Tensor x = random_tensor(s.batch * s.pixels * s.channels, random_);
+    const Tensor dy = random_tensor(s.batch * s.channels, random_);
+    Tensor y[2], dx[2];
+    for (int i : {0, 1}) {
+      y[i] = poisoned(s.batch * s.channels), dx[i] = poisoned(s.batch * s.pixels * s.channels);
+      backends_[i]->mean_pool_forward(s, x, y[i]);
+      backends_[i]->mean_pool_backward(s, dy, dx[i]);
+    }
+    expect_close(y[1], y[0], kTolerance, "y");
+    expect_close(dx[1], dx[0], kTolerance, "dx");
+  }
+}
+
+TEST_F(OneDnnBackend, SubsampleAgreesWithPlainLoops) {
+  const SubsampleShape shapes[] = {{1, 1, 1, 1, 1, 1}, {2, 8, 8, 16, 32, 2}, {3, 7, 6, 3, 5, 2}, {1, 7, 7, 4, 4, 3}};
+  for (const SubsampleShape& s : shapes) {
+    const int inputs = s.batch * s.height * s.width * s.in;
+    const int outputs = s.batch * s.out_height() * s.out_width() * s.out;
+    const Tensor x = random_tensor(inputs, random_), dy = random_tensor(outputs, random_);
+    Tensor y[2], dx[2];
+    for (int i : {0, 1}) {
+      y[i] = poisoned(outputs), dx[i] = poisoned(inputs);
+      backends_[i]->subsample_forward(s, x, y[i]);
+      backends_[i]->subsample_backward(s, dy, dx[i]);
+    }
+    EXPECT_EQ(y[1], y[0]);
+    EXPECT_EQ(dx[1], dx[0]);
+  }
+}
+
 TEST_F(OneDnnBackend, ReluAgreesWithPlainLoops) {
   for (int count : {0, 1, 15, 16, 17, 1000}) {
     Tensor y = random_tensor(count, random_), dy = random_tensor(count, random_);
@@ -115,6 +217,15 @@ TEST_F(OneDnnBackend, ReluAgreesWithPlainLoops) {
     backends_[0]->relu_backward(reference_y, reference_dy), backends_[1]->relu_backward(y, dy);
     EXPECT_EQ(y, reference_y);
     EXPECT_EQ(dy, reference_dy);
+  }
+}
+
+TEST_F(OneDnnBackend, AddsAsPlainLoopsDo) {
+  for (int count : {0, 1, 15, 16, 17, 1000}) {
+    const Tensor x = random_tensor(count, random_);
+    Tensor y = random_tensor(count, random_), expected = y;
+    backends_[0]->add(x, expected), backends_[1]->add(x, y);
+    EXPECT_EQ(y, expected);
   }
 }
 

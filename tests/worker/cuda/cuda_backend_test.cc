@@ -181,6 +181,17 @@ TEST_P(CudaBackend, ReluAgreesWithPlainLoops) {
   }
 }
 
+TEST_P(CudaBackend, AddsAsPlainLoopsDo) {
+  for (int count : {0, 1, 255, 256, 257, 1000, 3'000'000}) {
+    const Tensor x = random_tensor(count, random_);
+    Tensor y = random_tensor(count, random_);
+    const Out there = upload(y);
+    reference_->add(x, y);
+    cuda_->add(upload(x), there);
+    expect_equal_on_device(there, y, "y");
+  }
+}
+
 TEST_P(CudaBackend, SoftmaxCrossEntropyAgreesWithPlainLoopsAlsoForLargeLogits) {
   for (float magnitude : {1.0f, 100.0f, 10000.0f}) {
     for (int batch : {1, 3, 64, 1000}) expect_softmax_agrees(batch, 10, magnitude, 1 << 20);

@@ -64,6 +64,9 @@ class CudaBackend final : public ComputeBackend {
   void relu_backward(In y, Out dy) override {
     if (ready()) keep(launch_relu_backward(y.data(), dy.data(), y.size(), context_.stream), "relu_backward");
   }
+  void add(In x, Out y) override {
+    if (ready()) keep(launch_add(x.data(), y.data(), y.size(), context_.stream), "add");
+  }
 
   void max_pool_forward(const PoolShape& shape, In x, Out y, std::span<unsigned char> index) override {
     if (!ready()) return;

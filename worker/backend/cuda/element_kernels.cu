@@ -38,6 +38,13 @@ __global__ void relu_backward(const float* __restrict__ y, float* __restrict__ d
   }
 }
 
+__global__ void add(const float* __restrict__ x, float* __restrict__ y, std::size_t count) {
+  const std::size_t stride = static_cast<std::size_t>(gridDim.x) * blockDim.x;
+  for (std::size_t i = static_cast<std::size_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < count; i += stride) {
+    y[i] += x[i];
+  }
+}
+
 // A thread has one column, and every so many-th row.
 __global__ void add_bias(float* __restrict__ y, const float* __restrict__ bias, std::size_t rows, int columns,
                          bool relu) {
@@ -83,6 +90,12 @@ cudaError_t launch_relu_forward(float* y, std::size_t count, cudaStream_t stream
 cudaError_t launch_relu_backward(const float* y, float* dy, std::size_t count, cudaStream_t stream) {
   if (count == 0) return cudaSuccess;
   relu_backward<<<blocks_for(count, kThreads), kThreads, 0, stream>>>(y, dy, count);
+  return cudaGetLastError();
+}
+
+cudaError_t launch_add(const float* x, float* y, std::size_t count, cudaStream_t stream) {
+  if (count == 0) return cudaSuccess;
+  add<<<blocks_for(count, kThreads), kThreads, 0, stream>>>(x, y, count);
   return cudaGetLastError();
 }
 

@@ -14,6 +14,9 @@ cudaError_t launch_relu_forward(float* y, std::size_t count, cudaStream_t stream
 // dy = 0 where y is 0.
 cudaError_t launch_relu_backward(const float* y, float* dy, std::size_t count, cudaStream_t stream);
 
+// y += x.
+cudaError_t launch_add(const float* x, float* y, std::size_t count, cudaStream_t stream);
+
 // y(rows, columns) += bias(columns), and then max(y, 0) if `relu`.
 cudaError_t launch_add_bias(float* y, const float* bias, std::size_t rows, int columns, bool relu, cudaStream_t stream);
 

@@ -1,0 +1,61 @@
+// Codec: a run of float32 values as fewer bytes, and back. Pure: no input or output, no threads, no time.
+//
+//   codec    bytes of n elements              decoded value
+//   none     4n                               the same bits
+//   fp16     2n                               rounded to nearest even; from 65520 on infinite, below 2^-25 zero
+//   bf16     2n                               rounded to nearest even
+//   int8     n + 4·ceil(n/1024)               nearest of 255 multiples of max|x|/127 of its chunk of 1024
+//   top-k    8k, k = ceil(ratio·n)            the k largest by magnitude, exact; the others zero
+//   random-k 4k                               k elements drawn from the key, exact; the others zero
+//   sign     n/8 + 4·ceil(n/1024), in words   ± the mean |x| of its chunk of 1024; zeros count as positive
+//
+// Numbers are little endian. The length follows from the number of elements alone, so that both sides know it
+// beforehand.
+//
+// A gradient that has diverged is seen to: NaN and infinities stay what they are in none, fp16, bf16, top-k and, where
+// they are drawn, random-k; in int8 and sign, a chunk that holds one is NaN throughout.
+//
+// The same bytes and values on every processor, and with denormals flushed or not, but for values that are denormal
+// themselves. Sources: README.md.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "common/codec/codec_config.h"
+#include "common/status.h"
+
+namespace syncopate {
+
+// Holds nothing but its configuration and scratch memory, which grows to what encode() needs. One thread at a time.
+class Codec {
+ public:
+  // Any kind but PowerSGD, which works on matrices and takes two rounds: power_sgd.h.
+  explicit Codec(const CodecConfig& config);
+
+  const CodecConfig& config() const { return config_; }
+
+  // Bytes of `elements` values, exactly. Less than 2^32 elements.
+  std::size_t encoded_size(std::size_t elements) const;
+
+  // Fills `out`, of encoded_size(values.size()) bytes. `key` names the values among all that a run encodes, as their
+  // place and step do; random-k draws its elements from it, and so whoever decodes must know it.
+  void encode(std::span<const float> values, std::uint64_t key, std::span<std::byte> out);
+
+  // Every element of `out` becomes the decoded value. Data loss, and `out` is left as it was, if `encoded` is not what
+  // encode() makes of out.size() values: another length, indices that do not ascend or are out of range, scales that
+  // are negative or infinite. Bytes may come from anywhere, at any alignment.
+  Status decode(std::span<const std::byte> encoded, std::uint64_t key, std::span<float> out) const;
+
+  // sum += decoded, and sum -= decoded, with the same checks. Top-k and random-k touch what was sent alone.
+  Status add_decoded(std::span<const std::byte> encoded, std::uint64_t key, std::span<float> sum) const;
+  Status subtract_decoded(std::span<const std::byte> encoded, std::uint64_t key, std::span<float> sum) const;
+
+ private:
+  CodecConfig config_;
+  std::vector<std::uint32_t> scratch_;
+};
+
+}  // namespace syncopate

@@ -1,0 +1,80 @@
+#include "common/codec/codec_config.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <optional>
+#include <utility>
+
+namespace syncopate {
+namespace {
+
+constexpr int kMostRank = 64;
+
+constexpr std::array<std::pair<CodecKind, std::string_view>, 8> kNames{{{CodecKind::kNone, "none"},
+                                                                        {CodecKind::kFp16, "fp16"},
+                                                                        {CodecKind::kBf16, "bf16"},
+                                                                        {CodecKind::kInt8, "int8"},
+                                                                        {CodecKind::kTopK, "topk"},
+                                                                        {CodecKind::kRandomK, "randomk"},
+                                                                        {CodecKind::kSign, "sign"},
+                                                                        {CodecKind::kPowerSgd, "powersgd"}}};
+
+bool has_ratio(CodecKind kind) { return kind == CodecKind::kTopK || kind == CodecKind::kRandomK; }
+
+template <typename T>
+bool read(std::string_view text, T& value) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return error == std::errc() && end == text.data() + text.size();
+}
+
+std::optional<CodecConfig> parsed(std::string_view text) {
+  const std::size_t colon = text.find(':');
+  const bool has_argument = colon != text.npos;
+  const std::string_view argument = has_argument ? text.substr(colon + 1) : std::string_view();
+  for (const auto& [kind, name] : kNames) {
+    if (text.substr(0, colon) != name) continue;
+    CodecConfig config{.kind = kind};
+    if (has_ratio(kind)) {
+      // Written so that NaN fails too.
+      if (!read(argument, config.ratio) || !(config.ratio > 0 && config.ratio <= 1)) return std::nullopt;
+    } else if (kind == CodecKind::kPowerSgd) {
+      if (!read(argument, config.rank) || config.rank < 1 || config.rank > kMostRank) return std::nullopt;
+    } else if (has_argument) {
+      return std::nullopt;
+    }
+    return config;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+Result<CodecConfig> parse_codec(std::string_view text) {
+  const std::optional<CodecConfig> config = parsed(text);
+  if (config) return *config;
+  return Status(Code::kInvalidArgument, fmt::format("{}: codec must be {}", text, kCodecSpellings));
+}
+
+std::string to_string(const CodecConfig& config) {
+  for (const auto& [kind, name] : kNames) {
+    if (kind != config.kind) continue;
+    if (has_ratio(kind)) return fmt::format("{}:{}", name, config.ratio);
+    if (kind == CodecKind::kPowerSgd) return fmt::format("{}:{}", name, config.rank);
+    return std::string(name);
+  }
+  return "unknown";
+}
+
+bool needs_error_feedback(CodecKind kind) {
+  return kind == CodecKind::kTopK || kind == CodecKind::kRandomK || kind == CodecKind::kSign ||
+         kind == CodecKind::kPowerSgd;
+}
+
+std::size_t kept_elements(double ratio, std::size_t elements) {
+  return static_cast<std::size_t>(std::ceil(ratio * static_cast<double>(elements)));
+}
+
+}  // namespace syncopate

@@ -1,0 +1,91 @@
+#include "common/codec/sign_chunks.h"
+
+#include <array>
+#include <bit>
+#include <cstdint>
+
+#include "common/codec/chunks.h"
+
+namespace syncopate::codec {
+namespace {
+
+constexpr std::size_t kWordBits = 32;
+constexpr std::size_t kWordBytes = sizeof(std::uint32_t);
+
+std::size_t payload_bytes(std::size_t elements) { return (elements + kWordBits - 1) / kWordBits * kWordBytes; }
+
+// In 16 sums side by side, which a vector holds, so that the order of additions does not depend on the processor.
+float mean_magnitude(const float* values, std::size_t count) {
+  constexpr std::size_t kLanes = 16;
+  std::array<float, kLanes> sums{};
+  const std::size_t whole = count / kLanes * kLanes;
+  for (std::size_t i = 0; i < whole; i += kLanes) {
+    for (std::size_t lane = 0; lane < kLanes; ++lane) sums[lane] += std::abs(values[i + lane]);
+  }
+  for (std::size_t i = whole; i < count; ++i) sums[i - whole] += std::abs(values[i]);
+  float sum = 0;
+  for (const float part : sums) sum += part;
+  return sum / static_cast<float>(count);
+}
+
+std::uint32_t signs_of(const float* values, std::size_t count) {
+  std::uint32_t word = 0;
+  for (std::uint32_t i = 0; i < count; ++i) word |= (std::bit_cast<std::uint32_t>(values[i]) >> 31) << i;
+  return word;
+}
+
+void encode_chunk(const float* __restrict values, std::size_t count, std::byte* __restrict out) {
+  const float mean = mean_magnitude(values, count);
+  store(out, std::isfinite(mean) ? mean : kDiverged);
+  out += kScaleBytes;
+  const std::size_t whole = count / kWordBits;
+  for (std::size_t word = 0; word < whole; ++word) {
+    store(out + word * kWordBytes, signs_of(values + word * kWordBits, kWordBits));
+  }
+  if (count % kWordBits != 0) {
+    store(out + whole * kWordBytes, signs_of(values + whole * kWordBits, count % kWordBits));
+  }
+}
+
+template <Into kInto>
+void put_signs(std::uint32_t word, std::uint32_t scale, float* __restrict out, std::size_t count) {
+  for (std::uint32_t i = 0; i < count; ++i) {
+    put<kInto>(std::bit_cast<float>(scale | ((word >> i) & 1) << 31), out[i]);
+  }
+}
+
+template <Into kInto>
+void decode_chunk(const std::byte* encoded, std::size_t count, float* out) {
+  const auto scale = load<std::uint32_t>(encoded) & 0x7FFFFFFF;
+  encoded += kScaleBytes;
+  const std::size_t whole = count / kWordBits;
+  for (std::size_t word = 0; word < whole; ++word) {
+    put_signs<kInto>(load<std::uint32_t>(encoded + word * kWordBytes), scale, out + word * kWordBits, kWordBits);
+  }
+  if (count % kWordBits != 0) {
+    put_signs<kInto>(load<std::uint32_t>(encoded + whole * kWordBytes), scale, out + whole * kWordBits,
+                     count % kWordBits);
+  }
+}
+
+}  // namespace
+
+std::size_t sign_size(std::size_t elements) { return chunked_size(elements, payload_bytes); }
+
+void encode_sign(std::span<const float> values, std::span<std::byte> out) {
+  each_chunk(values.size(), payload_bytes, [&](std::size_t begin, std::size_t count, std::size_t offset) {
+    encode_chunk(values.data() + begin, count, out.data() + offset);
+  });
+}
+
+Status decode_sign(std::span<const std::byte> encoded, Into into, std::span<float> out) {
+  SYNCOPATE_RETURN_IF_ERROR(check_scales(encoded, out.size(), payload_bytes));
+  with_constant(into, [&](auto constant) {
+    each_chunk(out.size(), payload_bytes, [&](std::size_t begin, std::size_t count, std::size_t offset) {
+      decode_chunk<constant()>(encoded.data() + offset, count, out.data() + begin);
+    });
+  });
+  return {};
+}
+
+}  // namespace syncopate::codec

@@ -1,0 +1,224 @@
+#include "experiments/report/comparison_report.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <optional>
+
+#include "experiments/report/chart.h"
+#include "experiments/report/format.h"
+#include "experiments/report/html_text.h"
+#include "experiments/report/statistics.h"
+#include "experiments/report/text_table.h"
+
+namespace syncopate::experiments {
+namespace {
+
+using Row = std::vector<std::string>;
+
+std::string ratio_text(double ratio, double floor) {
+  return fmt::format("{:.2f}x{}", ratio, std::abs(ratio - 1) <= floor ? " within noise" : "");
+}
+
+std::string throughput_cell(const Spread& spread, std::size_t repeats) {
+  if (repeats == 1) return format_count(spread.median);
+  return fmt::format("{} [{} .. {}]", format_count(spread.median), format_count(spread.least),
+                     format_count(spread.most));
+}
+
+double megabytes_a_step(const RunReport& report) {
+  return (report.bytes_out_per_step + report.bytes_in_per_step) / 1e6;
+}
+
+double megabytes_of_memory(const RunReport& report) { return static_cast<double>(report.memory.all) / 1e6; }
+
+// samples/s, ratio, ms/step, wait %, MB/step, staleness
+Row measured_cells(std::span<const RunReport> reports, double first, bool is_first, double floor) {
+  const std::vector<double> values = throughputs(reports);
+  if (values.empty()) return Row(6, "-");
+  const Spread spread = spread_of(values);
+  const RunReport& report = middle_report(reports);
+  const StepSplit& split = report.split_ms;
+  return {throughput_cell(spread, values.size()),
+          is_first    ? "1"
+          : first > 0 ? ratio_text(spread.median / first, floor)
+                      : "-",
+          format_ms(report.step_ms_median),
+          fmt::format("{:.1f}", split.step > 0 ? 100 * split.exposed_wait / split.step : 0.0),
+          fmt::format("{:.3f}", megabytes_a_step(report)),
+          fmt::format("{:.2f}", report.staleness_mean)};
+}
+
+Row comparison_row(const ComparedResult& result, double first, bool is_first, double floor) {
+  Row row = {result.label};
+  for (std::string& cell : measured_cells(result.reports, first, is_first, floor)) row.push_back(std::move(cell));
+  const RunReport* report = result.reports.empty() ? nullptr : &middle_report(result.reports);
+  const bool evaluated = report != nullptr && report->final_test_accuracy.has_value();
+  const bool reached = report != nullptr && report->seconds_to_target.has_value();
+  row.push_back(report != nullptr ? fmt::format("{:.0f}", megabytes_of_memory(*report)) : "-");
+  row.push_back(evaluated ? fmt::format("{:.4f}", *report->final_test_accuracy) : "-");
+  row.push_back(reached ? format_duration(*report->seconds_to_target) : "-");
+  return row;
+}
+
+std::vector<Row> comparison_rows(std::span<const ComparedResult> results, double floor) {
+  std::vector<Row> rows = {{"mode", "samples/s", "ratio", "ms/step", "wait %", "MB/step", "staleness", "MB memory",
+                            "accuracy", "to target"}};
+  const double first = results.empty() ? 0 : median(throughputs(results.front().reports));
+  for (const ComparedResult& result : results) {
+    rows.push_back(comparison_row(result, first, &result == &results.front(), floor));
+  }
+  return rows;
+}
+
+std::string floor_line(double floor) {
+  return fmt::format("A/A noise floor: {:.1f} % of throughput; a smaller difference is no difference.", 100 * floor);
+}
+
+// "" for none, as pandas reads it.
+template <typename T>
+std::string cell(const std::optional<T>& value) {
+  return value ? fmt::format("{:.6g}", *value) : std::string();
+}
+
+std::string csv_row(const ComparedResult& result, std::size_t repeat) {
+  const RunReport& report = result.reports[repeat];
+  const auto bits = [&](double bytes) {
+    return result.parameters > 0 ? 8 * bytes / static_cast<double>(result.parameters) : 0.0;
+  };
+  return fmt::format(
+      "\"{}\",\"{}\",\"{}\",{},{},{:.6g},{:.6g},{:.6g},{:.0f},{:.0f},{:.6g},{:.6g},{:.6g},{},{},{},{},{},"
+      "{},{:.6g},{},{}\n",
+      result.label, result.mode, result.value, repeat, cell(report.samples_per_second), report.step_ms_median,
+      report.split_ms.exposed_wait, report.communication_ms, report.bytes_out_per_step, report.bytes_in_per_step,
+      bits(report.bytes_out_per_step), bits(report.bytes_in_per_step), report.staleness_mean, report.memory.worker,
+      report.memory.server, report.memory.all, cell(report.final_test_accuracy), cell(report.final_test_loss),
+      cell(report.final_train_loss), report.training_seconds, cell(report.seconds_to_target),
+      report.samples_to_target ? std::to_string(*report.samples_to_target) : "");
+}
+
+// The repeat that stands for all.
+std::size_t middle_of(const ComparedResult& result) {
+  return static_cast<std::size_t>(&middle_report(result.reports) - result.reports.data());
+}
+
+Chart accuracy_over_time(std::span<const ComparedResult> results) {
+  Chart chart{.title = "Test accuracy over training time", .x = {"seconds of training"}, .y = {"test accuracy"}};
+  for (const ComparedResult& result : results) {
+    ChartSeries series{result.label, {}};
+    if (!result.reports.empty() && middle_of(result) < result.evals.size()) {
+      for (const EvalRecord& eval : result.evals[middle_of(result)]) {
+        series.points.push_back({eval.training_seconds, eval.accuracy});
+      }
+    }
+    chart.series.push_back(std::move(series));
+  }
+  return chart;
+}
+
+using Figure = std::function<std::optional<double>(const RunReport&)>;
+
+// What travelled against `figure`, a mark for each result that has it.
+Chart against_bytes(std::span<const ComparedResult> results, const std::string& title, const std::string& label,
+                    const Figure& figure) {
+  Chart chart{.title = title, .x = {"MB a step and worker, out and in", true}, .y = {label}};
+  for (const ComparedResult& result : results) {
+    if (result.reports.empty()) continue;
+    const RunReport& report = middle_report(result.reports);
+    if (const std::optional<double> value = figure(report)) {
+      chart.series.push_back({result.label, {{megabytes_a_step(report), *value}}});
+    }
+  }
+  return chart;
+}
+
+std::optional<double> number_in(const std::string& text) {
+  char* end = nullptr;
+  const double value = std::strtod(text.c_str(), &end);
+  return end != text.c_str() && *end == '\0' ? std::optional(value) : std::nullopt;
+}
+
+// A line for each mode over the values of the option; nothing unless they are two numbers or more.
+std::optional<Chart> over_option(std::span<const ComparedResult> results, const std::string& option,
+                                 const ChartAxis& axis, const Figure& figure) {
+  Chart chart{.title = fmt::format("{} over {}", axis.label, option), .x = {option, true}, .y = axis};
+  bool shows = false;
+  for (const ComparedResult& result : results) {
+    const std::optional<double> value = number_in(result.value);
+    if (!value || *value <= 0 || result.reports.empty()) continue;
+    if (chart.series.empty() || chart.series.back().name != result.mode) chart.series.push_back({result.mode, {}});
+    if (const std::optional<double> y = figure(middle_report(result.reports))) {
+      chart.series.back().points.push_back({*value, *y});
+    }
+    shows |= chart.series.back().points.size() > 1;
+  }
+  return shows ? std::optional(chart) : std::nullopt;
+}
+
+std::vector<Chart> charts_of(std::span<const ComparedResult> results, const std::string& option) {
+  const Figure throughput = [](const RunReport& report) { return report.samples_per_second; };
+  std::vector<Chart> charts = {accuracy_over_time(results)};
+  const Chart to_target =
+      against_bytes(results, "What travels, and when the target is reached", "seconds to the target",
+                    [](const RunReport& report) { return report.seconds_to_target; });
+  if (!to_target.series.empty()) charts.push_back(to_target);
+  charts.push_back(against_bytes(results, "What travels, and what is learnt", "final test accuracy",
+                                 [](const RunReport& report) { return report.final_test_accuracy; }));
+  charts.push_back(against_bytes(results, "What travels, and how fast", "samples/s", throughput));
+  for (const auto& [axis, figure] :
+       std::vector<std::pair<ChartAxis, Figure>>{{{"samples/s"}, throughput},
+                                                 {{"MB a step", true}, megabytes_a_step},
+                                                 {{"MB of memory", true}, megabytes_of_memory}}) {
+    if (const std::optional<Chart> chart = over_option(results, option, axis, figure)) charts.push_back(*chart);
+  }
+  return charts;
+}
+
+}  // namespace
+
+double noise_floor(std::span<const RunReport> first, std::span<const RunReport> again) {
+  std::vector<double> values = throughputs(first);
+  const std::vector<double> others = throughputs(again);
+  values.insert(values.end(), others.begin(), others.end());
+  const Spread spread = spread_of(values);
+  return spread.median > 0 ? (spread.most - spread.least) / spread.median : 0;
+}
+
+std::string comparison_text(std::span<const ComparedResult> results, double noise_floor) {
+  return text_table(comparison_rows(results, noise_floor)) + floor_line(noise_floor) + "\n";
+}
+
+std::string comparison_csv(std::span<const ComparedResult> results) {
+  std::string csv =
+      "label,mode,value,repeat,samples_per_second,step_ms_median,exposed_wait_ms,communication_ms,bytes_out_per_step,"
+      "bytes_in_per_step,bits_per_parameter_out,bits_per_parameter_in,staleness_mean,worker_memory_bytes,"
+      "server_memory_bytes,memory_bytes,final_test_accuracy,final_test_loss,final_train_loss,training_seconds,"
+      "seconds_to_target,samples_to_target\n";
+  for (const ComparedResult& result : results) {
+    for (std::size_t repeat = 0; repeat < result.reports.size(); ++repeat) csv += csv_row(result, repeat);
+  }
+  return csv;
+}
+
+std::string comparison_html(std::span<const ComparedResult> results, const ComparisonPage& page) {
+  std::string table;
+  for (const Row& row : comparison_rows(results, page.noise_floor)) {
+    const char* const tag = table.empty() ? "th" : "td";
+    table += "<tr>";
+    for (const std::string& text : row) table += fmt::format("<{0}>{1}</{0}>", tag, html_text(text));
+    table += "</tr>\n";
+  }
+  std::string charts;
+  for (const Chart& chart : charts_of(results, page.option)) charts += svg_of(chart) + "<br>\n";
+  return fmt::format(
+      "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>{0}</title>\n"
+      "<style>body {{ font-family: sans-serif; margin: 2em; }} table {{ border-collapse: collapse; }}\n"
+      "th, td {{ padding: 0.2em 0.8em; text-align: right; border-bottom: 1px solid #ddd; }}\n"
+      "th:first-child, td:first-child {{ text-align: left; }}</style></head>\n"
+      "<body><h1>{0}</h1>\n<table>\n{1}</table>\n<p>{2}</p>\n{3}</body></html>\n",
+      html_text(page.job), table, html_text(floor_line(page.noise_floor)), charts);
+}
+
+}  // namespace syncopate::experiments

@@ -1,0 +1,12 @@
+// Text in a page or a picture. Pure.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace syncopate::experiments {
+
+// `text` as it stands between HTML or SVG tags, or within an attribute's quotes.
+std::string html_text(std::string_view text);
+
+}  // namespace syncopate::experiments

@@ -1,0 +1,100 @@
+#include "experiments/report/comparison_report.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <array>
+
+namespace syncopate::experiments {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+
+RunReport report_of(double samples_per_second) {
+  RunReport report;
+  report.samples_per_second = samples_per_second;
+  report.step_ms_median = 1.9;
+  report.split_ms = {.step = 2, .exposed_wait = 0.5};
+  report.communication_ms = 1.2;
+  report.bytes_out_per_step = 1080000;
+  report.bytes_in_per_step = 1080000;
+  report.memory = {.worker = 50'000'000, .server = 0, .all = 100'000'000};
+  report.staleness_mean = 2.5;
+  report.final_test_accuracy = 0.9731;
+  report.training_seconds = 12;
+  report.seconds_to_target = 5.5;
+  report.samples_to_target = 60000;
+  return report;
+}
+
+ComparedResult result_of(const std::string& mode, const std::string& value, std::vector<RunReport> reports) {
+  ComparedResult result{.label = value.empty() ? mode : mode + " servers=" + value, .mode = mode, .value = value};
+  result.parameters = 270'000;
+  result.evals.resize(reports.size());
+  result.reports = std::move(reports);
+  return result;
+}
+
+TEST(NoiseFloor, IsTheSpreadOfBothHalves) {
+  const std::array first = {report_of(100), report_of(104)};
+  const std::array again = {report_of(98), report_of(100)};
+  EXPECT_DOUBLE_EQ(noise_floor(first, again), 0.06);
+  EXPECT_EQ(noise_floor({}, {}), 0);
+}
+
+TEST(Comparison, PutsModesSideBySideAndMarksWhatIsNoise) {
+  std::array results = {result_of("local", "", {report_of(1000), report_of(1020)}),
+                        result_of("allreduce", "", {report_of(2020)}), result_of("ps:sync", "", {report_of(1015)}),
+                        result_of("ps:async", "", {RunReport()})};
+  results[2].reports[0].seconds_to_target.reset();
+  results[3].reports[0].final_test_accuracy = 0.5;
+  EXPECT_EQ(comparison_text(results, 0.02),
+            "mode                    samples/s               ratio  ms/step  wait %  MB/step  staleness  MB memory  "
+            "accuracy  to target\n"
+            "local      1,010 [1,000 .. 1,020]                   1     1.90    25.0    2.160       2.50        100  "
+            "  0.9731      5.5 s\n"
+            "allreduce                   2,020               2.00x     1.90    25.0    2.160       2.50        100  "
+            "  0.9731      5.5 s\n"
+            "ps:sync                     1,015  1.00x within noise     1.90    25.0    2.160       2.50        100  "
+            "  0.9731          -\n"
+            "ps:async                        -                   -        -       -        -          -          0  "
+            "  0.5000          -\n"
+            "A/A noise floor: 2.0 % of throughput; a smaller difference is no difference.\n");
+}
+
+TEST(Comparison, HasARowForEachRepeatAndNothingForWhatIsNotKnown) {
+  RunReport unevaluated = report_of(1020);
+  unevaluated.final_test_accuracy.reset();
+  unevaluated.samples_to_target.reset();
+  const std::array results = {result_of("ps:sync", "2", {report_of(1000), unevaluated})};
+  const std::string csv = comparison_csv(results);
+  // 1,080,000 bytes are 32 bits for each of 270,000 parameters.
+  EXPECT_THAT(csv,
+              AllOf(HasSubstr("label,mode,value,repeat,samples_per_second,"),
+                    HasSubstr("\n\"ps:sync servers=2\",\"ps:sync\",\"2\",0,1000,1.9,0.5,1.2,1080000,1080000,32,32,"
+                              "2.5,50000000,0,100000000,0.9731,,,12,5.5,60000\n"),
+                    HasSubstr("\",1,1020,1.9,0.5,1.2,1080000,1080000,32,32,2.5,50000000,0,100000000,,,,12,5.5,\n")));
+}
+
+TEST(Comparison, ShowsTableAndChartsInAPageThatNeedsNothingElse) {
+  std::array results = {result_of("allreduce", "", {report_of(1000)}), result_of("ps:sync", "1", {report_of(500)}),
+                        result_of("ps:sync", "2", {report_of(700)})};
+  results[0].evals[0] = {{.training_seconds = 1, .accuracy = 0.5}, {.training_seconds = 2, .accuracy = 0.75}};
+  const std::string html =
+      comparison_html(results, {.job = "mlp <on> digits", .option = "servers", .noise_floor = 0.1});
+  EXPECT_THAT(html, AllOf(HasSubstr("<h1>mlp &lt;on&gt; digits</h1>"), HasSubstr("<td>ps:sync servers=2</td>"),
+                          HasSubstr("<title>allreduce: 2, 0.75</title>"), HasSubstr("10.0 % of throughput"),
+                          HasSubstr("seconds to the target"), HasSubstr("samples/s over servers")));
+  EXPECT_THAT(html, AllOf(Not(HasSubstr("http-equiv")), Not(HasSubstr("<script")), Not(HasSubstr("href="))));
+}
+
+TEST(Comparison, DrawsNothingOverAnOptionThatIsNoNumber) {
+  const std::array results = {result_of("ps:sync", "tensor", {report_of(500)}),
+                              result_of("ps:sync", "hash", {report_of(700)})};
+  EXPECT_THAT(comparison_html(results, {.job = "", .option = "sharding"}), Not(HasSubstr("over sharding")));
+}
+
+}  // namespace
+}  // namespace syncopate::experiments

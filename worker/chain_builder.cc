@@ -1,0 +1,97 @@
+#include "worker/chain_builder.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "worker/layers/batch_norm.h"
+#include "worker/layers/conv2d.h"
+#include "worker/layers/dense.h"
+#include "worker/layers/flatten.h"
+#include "worker/layers/max_pool.h"
+#include "worker/layers/mean_pool.h"
+#include "worker/layers/relu.h"
+#include "worker/layers/residual.h"
+#include "worker/layers/subsample.h"
+
+namespace syncopate::worker {
+
+ChainBuilder::ChainBuilder(ModelDraft& draft, ImageShape image, std::string prefix)
+    : draft_(draft), prefix_(std::move(prefix)), image_(image), scratch_(draft.backend) {}
+
+void ChainBuilder::append(std::unique_ptr<Layer> layer, ImageShape output) {
+  layers_.push_back(std::move(layer));
+  image_ = output;
+}
+
+void ChainBuilder::dense_and_relu(int out) {
+  dense({draft_.batch_size, image_.values(), out, true}, Initialization::kHeUniform);
+}
+
+void ChainBuilder::last_dense(int out) {
+  dense({draft_.batch_size, image_.values(), out, false}, Initialization::kLeCunUniform);
+}
+
+void ChainBuilder::dense(const DenseShape& shape, Initialization initialization) {
+  const std::string name = fmt::format("{}dense{}", prefix_, ++dense_count_);
+  append(std::make_unique<Dense>(draft_.backend, shape, name, initialization, draft_.layout), {1, 1, shape.out});
+}
+
+void ChainBuilder::conv2d(int out, int kernel) {
+  conv2d({draft_.batch_size, image_.height, image_.width, image_.channels, out, kernel});
+}
+
+void ChainBuilder::conv3x3_and_norm(int out, int stride, bool relu) {
+  conv2d({draft_.batch_size, image_.height, image_.width, image_.channels, out, 3, stride, 1, false});
+  batch_norm(relu);
+}
+
+void ChainBuilder::conv2d(const ConvShape& shape) {
+  const std::string name = fmt::format("{}conv{}", prefix_, ++conv_count_);
+  append(std::make_unique<Conv2d>(draft_.backend, shape, name, draft_.layout),
+         {shape.out_height(), shape.out_width(), shape.out});
+}
+
+void ChainBuilder::batch_norm(bool relu) {
+  const int pixels = image_.height * image_.width;
+  const BatchNormShape shape{draft_.batch_size * pixels, image_.channels, relu};
+  append(std::make_unique<BatchNorm>(draft_.backend, shape, pixels, draft_.pass,
+                                     fmt::format("{}bn{}", prefix_, conv_count_), draft_.layout, draft_.local_layout),
+         image_);
+}
+
+void ChainBuilder::max_pool(int size) {
+  const PoolShape shape{draft_.batch_size, image_.height, image_.width, image_.channels, size};
+  append(std::make_unique<MaxPool>(draft_.backend, shape), {shape.out_height(), shape.out_width(), image_.channels});
+}
+
+void ChainBuilder::mean_pool() {
+  const MeanPoolShape shape{draft_.batch_size, image_.height * image_.width, image_.channels};
+  append(std::make_unique<MeanPool>(draft_.backend, shape), {1, 1, image_.channels});
+}
+
+void ChainBuilder::relu() { append(std::make_unique<Relu>(draft_.backend, image_.values()), image_); }
+
+void ChainBuilder::flatten() { append(std::make_unique<Flatten>(image_.values()), {1, 1, image_.values()}); }
+
+void ChainBuilder::subsample(int out, int stride) {
+  const SubsampleShape shape{draft_.batch_size, image_.height, image_.width, image_.channels, out, stride};
+  append(std::make_unique<Subsample>(draft_.backend, shape), {shape.out_height(), shape.out_width(), out});
+}
+
+ChainBuilder ChainBuilder::within(const std::string& name) const {
+  return ChainBuilder(draft_, image_, prefix_ + name + ".");
+}
+
+void ChainBuilder::residual(ChainBuilder inner, std::optional<ChainBuilder> shortcut) {
+  const auto chain_of = [&](ChainBuilder& builder) {
+    return std::make_unique<Chain>(draft_.backend, builder.take(), draft_.batch_size, scratch_);
+  };
+  std::unique_ptr<Layer> through = chain_of(inner);
+  std::unique_ptr<Layer> past = shortcut ? chain_of(*shortcut) : nullptr;
+  append(std::make_unique<Residual>(draft_.backend, std::move(through), std::move(past), image_.values(),
+                                    draft_.batch_size),
+         inner.image());
+}
+
+}  // namespace syncopate::worker

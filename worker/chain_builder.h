@@ -1,0 +1,65 @@
+// ChainBuilder: puts a model's layers together one by one, and keeps track of what the next one will be given.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "worker/data/dataset.h"
+#include "worker/layers/affine.h"
+#include "worker/layers/chain.h"
+#include "worker/pass.h"
+
+namespace syncopate::worker {
+
+// What all chains of one model share while it is built.
+struct ModelDraft {
+  ComputeBackend& backend;
+  int batch_size = 0;
+  Pass pass = Pass::kTraining;
+  ParamLayout layout = {};
+  ParamLayout local_layout = {};  // of what training keeps beside the weights
+};
+
+class ChainBuilder {
+ public:
+  // Begins with `image`. Names of tensors begin with `prefix`. The draft outlives the builder, and grows with it.
+  ChainBuilder(ModelDraft& draft, ImageShape image, std::string prefix = "");
+
+  const ImageShape& image() const { return image_; }
+
+  void dense_and_relu(int out);
+  void last_dense(int out);
+  // Stride 1, no padding, with a bias.
+  void conv2d(int out, int kernel);
+  // 3x3 and padded by 1, so that stride 1 keeps the image's size, without a bias; then batch norm.
+  void conv3x3_and_norm(int out, int stride, bool relu);
+  void max_pool(int size);
+  void mean_pool();  // of the whole image
+  void relu();
+  void flatten();
+  // Fewer pixels and more channels, without parameters.
+  void subsample(int out, int stride);
+  // A chain of its own inside this one's next layer, which begins with what that layer is given.
+  ChainBuilder within(const std::string& name) const;
+  // What `inner` makes plus what `shortcut` makes, or the image itself. `inner` was filled before `shortcut`.
+  void residual(ChainBuilder inner, std::optional<ChainBuilder> shortcut);
+
+  Layers take() { return std::move(layers_); }
+
+ private:
+  void dense(const DenseShape& shape, Initialization initialization);
+  void conv2d(const ConvShape& shape);
+  void batch_norm(bool relu);
+  void append(std::unique_ptr<Layer> layer, ImageShape output);
+
+  ModelDraft& draft_;
+  std::string prefix_;
+  ImageShape image_;         // what the next layer is given; a row is 1x1
+  GradientScratch scratch_;  // of the chains inside this one's layers
+  Layers layers_;
+  int dense_count_ = 0;
+  int conv_count_ = 0;
+};
+
+}  // namespace syncopate::worker

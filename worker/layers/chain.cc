@@ -1,0 +1,86 @@
+#include "worker/layers/chain.h"
+
+#include <algorithm>
+#include <cassert>
+#include <utility>
+
+namespace syncopate::worker {
+
+Out GradientScratch::buffer(std::size_t number, std::size_t count) {
+  Out& memory = buffers_[number];
+  if (memory.size() < count) memory = backend_.allocate_floats(count);
+  return memory.size() < count ? Out() : memory.first(count);  // the backend keeps why it had no more
+}
+
+Chain::Chain(ComputeBackend& backend, Layers layers, int batch_size, GradientScratch& scratch)
+    : layers_(std::move(layers)), last_(layers_.size() - 1) {
+  assert(!layers_.front()->in_place());
+  while (layers_[last_]->in_place()) --last_;
+  std::size_t turn = 0;
+  for (std::size_t i = 0; i < last_; ++i) {
+    const std::size_t values = layers_[i]->output_values() * static_cast<std::size_t>(batch_size);
+    if (layers_[i]->in_place()) {
+      outputs_.push_back(outputs_.back());
+    } else {
+      outputs_.push_back(backend.allocate_floats(values));
+      turn = 1 - turn;
+    }
+    gradients_.push_back(scratch.buffer(turn, values));
+  }
+}
+
+bool Chain::uses_output_in_backward() const {
+  return std::any_of(layers_.begin() + static_cast<std::ptrdiff_t>(last_), layers_.end(),
+                     [](const auto& layer) { return layer->uses_output_in_backward(); });
+}
+
+double Chain::flops_per_sample() const {
+  double sum = 0;
+  for (const auto& layer : layers_) sum += layer->flops_per_sample();
+  return sum;
+}
+
+Range Chain::params() const {
+  Range whole;
+  for (const auto& layer : layers_) whole = joined(whole, layer->params());
+  return whole;
+}
+
+void Chain::initialize(std::uint64_t seed, std::span<float> weights) const {
+  for (const auto& layer : layers_) layer->initialize(seed, weights);
+}
+
+void Chain::initialize_local_state(std::span<float> state) const {
+  for (const auto& layer : layers_) layer->initialize_local_state(state);
+}
+
+void Chain::use_local_state(Out state) {
+  for (const auto& layer : layers_) layer->use_local_state(state);
+}
+
+Activations Chain::activations_of(std::size_t layer, const Activations& values) const {
+  const auto output = [&](std::size_t of) { return of < last_ ? outputs_[of] : values.output; };
+  return {layer == 0 ? values.input : In(output(layer - 1)), output(layer)};
+}
+
+Out Chain::gradient_of(std::size_t layer, const ActivationGradients& gradients) const {
+  return layer < last_ ? gradients_[layer] : gradients.output;
+}
+
+void Chain::forward(In weights, const Activations& values) {
+  for (std::size_t i = 0; i < layers_.size(); ++i) {
+    if (before_reading_ && layers_[i]->params().size() > 0) before_reading_(layers_[i]->params());
+    layers_[i]->forward(weights, activations_of(i, values));
+  }
+}
+
+void Chain::backward(In weights, const Activations& values, const ActivationGradients& gradients, Out arena_gradients,
+                     const TensorReady& ready) {
+  for (std::size_t i = layers_.size(); i-- > 0;) {
+    const Out input_gradient = i == 0 ? gradients.input : gradient_of(i - 1, gradients);
+    layers_[i]->backward(weights, activations_of(i, values), {gradient_of(i, gradients), input_gradient},
+                         arena_gradients, ready);
+  }
+}
+
+}  // namespace syncopate::worker

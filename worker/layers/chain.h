@@ -1,0 +1,65 @@
+// Chain: layers one behind another, as a layer. A model is one; so is what a Residual holds.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "worker/layers/layer.h"
+
+namespace syncopate::worker {
+
+using Layers = std::vector<std::unique_ptr<Layer>>;
+
+// Memory for the gradients between layers. A layer's backward reads the gradient of its output and writes that of its
+// input: two buffers in turn will do, and chains that run one after another share them. A chain inside a layer of
+// another chain runs while that one's are in use, and needs a pair of its own.
+class GradientScratch {
+ public:
+  // The backend must outlive it.
+  explicit GradientScratch(ComputeBackend& backend) : backend_(backend) {}
+
+  // Room for `count` floats in buffer `number`, 0 or 1, at the beginning of what was given before where it holds so
+  // many.
+  Out buffer(std::size_t number, std::size_t count);
+
+ private:
+  ComputeBackend& backend_;
+  Out buffers_[2];
+};
+
+class Chain final : public Layer {
+ public:
+  // Layers in forward order, at least one; the first must not work in place, since its input is not the chain's to
+  // write. All outputs but the last are allocated here.
+  Chain(ComputeBackend& backend, Layers layers, int batch_size, GradientScratch& scratch);
+
+  // From now on forward calls `before` with the part of the arena that a layer reads, before the layer does.
+  void before_reading(std::function<void(Range)> before) { before_reading_ = std::move(before); }
+
+  std::size_t output_values() const override { return layers_.back()->output_values(); }
+  bool uses_output_in_backward() const override;
+  double flops_per_sample() const override;
+  Range params() const override;  // from the first layer's to the last one's
+  void initialize(std::uint64_t seed, std::span<float> weights) const override;
+  void initialize_local_state(std::span<float> state) const override;
+  void use_local_state(Out state) override;
+
+  void forward(In weights, const Activations& values) override;
+  void backward(In weights, const Activations& values, const ActivationGradients& gradients, Out arena_gradients,
+                const TensorReady& ready) override;
+
+ private:
+  Activations activations_of(std::size_t layer, const Activations& values) const;
+  // Of layer `layer`'s output.
+  Out gradient_of(std::size_t layer, const ActivationGradients& gradients) const;
+
+  Layers layers_;
+  std::size_t last_;  // from this layer on, outputs are the chain's own: it writes it, and those behind work in place
+  std::function<void(Range)> before_reading_;
+  // Of the layers before that.
+  std::vector<Out> outputs_;
+  std::vector<Out> gradients_;
+};
+
+}  // namespace syncopate::worker

@@ -1,0 +1,57 @@
+#include "worker/layers/residual.h"
+
+#include <cassert>
+#include <utility>
+
+namespace syncopate::worker {
+
+Residual::Residual(ComputeBackend& backend, std::unique_ptr<Layer> inner, std::unique_ptr<Layer> shortcut,
+                   std::size_t input_values, int batch_size)
+    : backend_(backend), inner_(std::move(inner)), shortcut_(std::move(shortcut)) {
+  assert(!inner_->in_place() && !inner_->uses_output_in_backward());
+  assert(inner_->output_values() == (shortcut_ ? shortcut_->output_values() : input_values));
+  if (!shortcut_) return;
+  assert(!shortcut_->in_place() && !shortcut_->uses_output_in_backward());
+  output_ = backend.allocate_floats(shortcut_->output_values() * static_cast<std::size_t>(batch_size));
+  input_gradient_ = backend.allocate_floats(input_values * static_cast<std::size_t>(batch_size));
+}
+
+double Residual::flops_per_sample() const {
+  return inner_->flops_per_sample() + (shortcut_ ? shortcut_->flops_per_sample() : 0);
+}
+
+Range Residual::params() const { return shortcut_ ? joined(inner_->params(), shortcut_->params()) : inner_->params(); }
+
+void Residual::initialize(std::uint64_t seed, std::span<float> weights) const {
+  inner_->initialize(seed, weights);
+  if (shortcut_) shortcut_->initialize(seed, weights);
+}
+
+void Residual::initialize_local_state(std::span<float> state) const {
+  inner_->initialize_local_state(state);
+  if (shortcut_) shortcut_->initialize_local_state(state);
+}
+
+void Residual::use_local_state(Out state) {
+  inner_->use_local_state(state);
+  if (shortcut_) shortcut_->use_local_state(state);
+}
+
+void Residual::forward(In weights, const Activations& values) {
+  inner_->forward(weights, values);
+  if (shortcut_) shortcut_->forward(weights, {values.input, output_});
+  backend_.add(shortcut_ ? In(output_) : values.input, values.output);
+}
+
+void Residual::backward(In weights, const Activations& values, const ActivationGradients& gradients,
+                        Out arena_gradients, const TensorReady& ready) {
+  const bool wanted = !gradients.input.empty();
+  if (shortcut_) {
+    shortcut_->backward(weights, {values.input, output_}, {gradients.output, wanted ? input_gradient_ : Out()},
+                        arena_gradients, ready);
+  }
+  inner_->backward(weights, values, gradients, arena_gradients, ready);
+  if (wanted) backend_.add(shortcut_ ? In(input_gradient_) : In(gradients.output), gradients.input);
+}
+
+}  // namespace syncopate::worker
