@@ -2,6 +2,7 @@
 // order with buffers of the same length; reduce_pair alone is a matter of two. One thread an instance.
 #pragma once
 
+#include <cstddef>
 #include <span>
 
 #include "common/clock.h"
@@ -9,6 +10,8 @@
 #include "common/transport/transport.h"
 
 namespace syncopate::allreduce {
+
+using Bytes = std::span<const std::byte>;
 
 class Collective {
  public:
@@ -33,6 +36,13 @@ class Collective {
   // The sum of this rank's buffer and the partner's, in both, in place and with the same bits; else as all_reduce. Both
   // call it with each other, in the same order as their other operations together. Other ranks do not take part.
   virtual Status reduce_pair(std::span<float> buffer, int partner, TimePoint deadline) = 0;
+
+  // Gives given[r] to rank r and takes taken[r] from it, whatever their lengths, which only the giver needs to know;
+  // taken[rank()] is given[rank()]. The same bytes for every rank make it an allgather. What is given lies in memory
+  // from allocate(), but for the own, and begins on a cache line if it is to be taken on one. It stays as it is until
+  // the next operation of all ranks has returned, since others may read it in place: who gives something each time
+  // uses two buffers in turn. What is taken is valid until this rank's next operation.
+  virtual Status all_to_all(std::span<const Bytes> given, std::span<Bytes> taken, TimePoint deadline) = 0;
 
   // The rank that is being waited for right now; -1 if none is, or it cannot be told. Any thread.
   virtual int waiting_for() const { return -1; }

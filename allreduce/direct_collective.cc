@@ -27,6 +27,8 @@ const char* name_of(DirectOperation::Kind kind) {
       return "all_reduce";
     case DirectOperation::kBroadcast:
       return "broadcast";
+    case DirectOperation::kAllToAll:
+      return "all_to_all";
   }
   return "nothing known";
 }
@@ -106,6 +108,10 @@ class DirectCollective final : public Collective {
     return enter(all_, {.kind = DirectOperation::kBarrier}, deadline).in("barrier");
   }
 
+  Status all_to_all(std::span<const Bytes> given, std::span<Bytes> taken, TimePoint deadline) override {
+    return exchange(given, taken, deadline).in("all_to_all");
+  }
+
   void interrupt() override { waiter_.interrupt(); }
   int waiting_for() const override { return waiting_for_.load(std::memory_order_relaxed); }
   TransportCounters counters() const override { return counters_; }
@@ -183,15 +189,57 @@ class DirectCollective final : public Collective {
     return leave(all_, deadline);
   }
 
+  // Everybody shows where what it gives lies. It is read there.
+  Status exchange(std::span<const Bytes> given, std::span<Bytes> taken, TimePoint deadline) {
+    const auto own = static_cast<std::size_t>(rank_);
+    const std::size_t side = (all_.number + 1) % 2;
+    for (std::size_t to = 0; to < given.size(); ++to) {
+      if (to == own) continue;
+      const Result<DirectBytes> place = place_of(given[to]);
+      if (!place.ok()) return place.status();
+      board_.given(side, peers_.size())[to] = *place;
+      counters_.payload_bytes_out += static_cast<std::int64_t>(given[to].size());
+    }
+    SYNCOPATE_RETURN_IF_ERROR(enter(all_, {.kind = DirectOperation::kAllToAll}, deadline));
+    for (std::size_t from = 0; from < taken.size(); ++from) {
+      if (from == own) continue;
+      const int member = static_cast<int>(from);
+      const Result<Bytes> bytes = bytes_at(member, board_of(member).given(side, peers_.size())[own]);
+      if (!bytes.ok()) return bytes.status();
+      taken[from] = *bytes;
+      counters_.payload_bytes_in += static_cast<std::int64_t>(bytes->size());
+    }
+    taken[own] = given[own];
+    return Status();
+  }
+
+  Result<Bytes> bytes_at(int member, const DirectBytes& place) {
+    if (place.length == 0) return Bytes();
+    const Result<std::span<float>> arena = arena_of(member, place.arena);
+    if (!arena.ok()) return arena.status();
+    if (place.offset > arena->size_bytes() || place.length > arena->size_bytes() - place.offset) {
+      return Status(Code::kDataLoss, fmt::format("rank {} gives bytes {} to {} of an arena of {} bytes", member,
+                                                 place.offset, place.offset + place.length, arena->size_bytes()));
+    }
+    return Bytes(std::as_bytes(*arena).subspan(place.offset, place.length));
+  }
+
   // Where `buffer` lies, which is where it lies on all ranks.
   Result<DirectOperation> operation_on(DirectOperation::Kind kind, std::span<const float> buffer) const {
+    const Result<DirectBytes> place = place_of(std::as_bytes(buffer));
+    if (!place.ok()) return place.status();
+    return DirectOperation{.kind = kind,
+                           .arena = static_cast<std::uint32_t>(place->arena),
+                           .offset = place->offset / sizeof(float),
+                           .length = buffer.size()};
+  }
+
+  Result<DirectBytes> place_of(Bytes bytes) const {
+    if (bytes.empty()) return DirectBytes();
     for (std::size_t number = 0; number < arenas_.size(); ++number) {
-      const std::span<const float> arena = floats_of(arenas_[number]);
-      if (buffer.data() < arena.data() || buffer.data() + buffer.size() > arena.data() + arena.size()) continue;
-      return DirectOperation{.kind = kind,
-                             .arena = static_cast<std::uint32_t>(number),
-                             .offset = static_cast<std::uint64_t>(buffer.data() - arena.data()),
-                             .length = buffer.size()};
+      const Bytes arena = arenas_[number].bytes();
+      if (bytes.data() < arena.data() || bytes.data() + bytes.size() > arena.data() + arena.size()) continue;
+      return DirectBytes{number, static_cast<std::uint64_t>(bytes.data() - arena.data()), bytes.size()};
     }
     return Status(Code::kInvalidArgument, "the buffer does not lie in memory from allocate()");
   }
@@ -238,27 +286,33 @@ class DirectCollective final : public Collective {
     for (int rank : links_->newly_lost()) peer(rank).lost = true;
   }
 
-  // Fills circle.buffers. Members have announced their arenas before they entered.
+  // Fills circle.buffers.
   Status find_buffers(Circle& circle, const DirectOperation& operation) {
     circle.buffers.clear();
     for (int member : circle.members) {
-      std::vector<SharedMemory>& arenas = member == rank_ ? arenas_ : peer(member).arenas;
-      while (arenas.size() <= operation.arena) {
-        std::optional<ShmLinks::Received> received = links_->next_from(member);
-        if (!received) return Status(Code::kPeerLost, fmt::format("rank {} has not shown its memory", member));
-        Result<SharedMemory> memory = SharedMemory::map(std::move(received->file), true);
-        if (!memory.ok()) return memory.status();
-        arenas.push_back(std::move(*memory));
-      }
-      const std::span<float> arena = floats_of(arenas[operation.arena]);
-      if (operation.offset + operation.length > arena.size()) {
+      const Result<std::span<float>> arena = arena_of(member, operation.arena);
+      if (!arena.ok()) return arena.status();
+      if (operation.offset + operation.length > arena->size()) {
         return Status(Code::kDataLoss,
-                      fmt::format("rank {} has {} elements where rank {} has {}: ranks disagree", member, arena.size(),
+                      fmt::format("rank {} has {} elements where rank {} has {}: ranks disagree", member, arena->size(),
                                   rank_, floats_of(arenas_[operation.arena]).size()));
       }
-      circle.buffers.push_back(arena.data() + operation.offset);
+      circle.buffers.push_back(arena->data() + operation.offset);
     }
     return Status();
+  }
+
+  // Members announce their arenas before they enter an operation on them.
+  Result<std::span<float>> arena_of(int member, std::size_t number) {
+    std::vector<SharedMemory>& arenas = member == rank_ ? arenas_ : peer(member).arenas;
+    while (arenas.size() <= number) {
+      std::optional<ShmLinks::Received> received = links_->next_from(member);
+      if (!received) return Status(Code::kPeerLost, fmt::format("rank {} has not shown its memory", member));
+      Result<SharedMemory> memory = SharedMemory::map(std::move(received->file), true);
+      if (!memory.ok()) return memory.status();
+      arenas.push_back(std::move(*memory));
+    }
+    return floats_of(arenas[number]);
   }
 
   // What goes from this rank's buffer to others' sums and from its sum to others' buffers: 2(n-1)/n of the buffer.

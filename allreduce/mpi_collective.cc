@@ -4,9 +4,10 @@
 #include <mpi.h>
 
 #include <algorithm>
-#include <array>
+#include <limits>
 #include <vector>
 
+#include "allreduce/receive_buffers.h"
 #include "common/aligned_buffer.h"
 #include "common/pause.h"
 
@@ -33,7 +34,12 @@ constexpr Duration kSleep = std::chrono::microseconds(100);
 
 class MpiCollective final : public Collective {
  public:
-  MpiCollective(int rank, int size) : rank_(rank), size_(size) {}
+  MpiCollective(int rank, int size)
+      : rank_(rank),
+        size_(size),
+        requests_(2 * static_cast<std::size_t>(size)),
+        received_(size),
+        sizes_(2 * static_cast<std::size_t>(size)) {}
   // MPI_Finalize waits for all ranks, and for what is under way.
   ~MpiCollective() override {
     if (!given_up_) MPI_Finalize();
@@ -53,7 +59,7 @@ class MpiCollective final : public Collective {
     return in_pieces(buffer,
                      [&](std::span<float> piece) {
                        return carry_out(
-                           [&](Requests& requests) {
+                           [&](Requests requests) {
                              return MPI_Iallreduce(MPI_IN_PLACE, piece.data(), length_of(piece), MPI_FLOAT, MPI_SUM,
                                                    MPI_COMM_WORLD, &requests[0]);
                            },
@@ -65,7 +71,7 @@ class MpiCollective final : public Collective {
     return in_pieces(buffer,
                      [&](std::span<float> piece) {
                        return carry_out(
-                           [&](Requests& requests) {
+                           [&](Requests requests) {
                              return MPI_Ibcast(piece.data(), length_of(piece), MPI_FLOAT, root, MPI_COMM_WORLD,
                                                &requests[0]);
                            },
@@ -74,7 +80,7 @@ class MpiCollective final : public Collective {
         .in("broadcast");
   }
   Status barrier(TimePoint deadline) override {
-    return carry_out([](Requests& requests) { return MPI_Ibarrier(MPI_COMM_WORLD, &requests[0]); }, deadline)
+    return carry_out([](Requests requests) { return MPI_Ibarrier(MPI_COMM_WORLD, &requests[0]); }, deadline)
         .in("barrier");
   }
 
@@ -89,13 +95,18 @@ class MpiCollective final : public Collective {
         .in(fmt::format("reduce_pair with rank {}", partner));
   }
 
+  // MPI_Ialltoallv wants all that is given in one buffer; what lies anywhere goes by messages, as it does inside it.
+  Status all_to_all(std::span<const Bytes> given, std::span<Bytes> taken, TimePoint deadline) override {
+    return exchange(given, taken, deadline).in("all_to_all");
+  }
+
   void interrupt() override { pause_.interrupt(); }
 
   // MPI does not say what it sends: this is what an allreduce must at least (2·(n-1)/n of the buffer each way).
   TransportCounters counters() const override { return counters_; }
 
  private:
-  using Requests = std::array<MPI_Request, 2>;  // of one operation; those that it does not need are null
+  using Requests = std::span<MPI_Request>;  // of one operation, two a rank; those that it does not need are null
 
   static int length_of(std::span<float> piece) { return static_cast<int>(piece.size()); }
 
@@ -111,7 +122,7 @@ class MpiCollective final : public Collective {
 
   Status add_partners(std::span<float> piece, int partner, TimePoint deadline) {
     partners_.resize(std::max(partners_.size(), piece.size()));
-    const auto exchange = [&](Requests& requests) {
+    const auto exchange = [&](Requests requests) {
       const int code =
           MPI_Irecv(partners_.data(), length_of(piece), MPI_FLOAT, partner, 0, MPI_COMM_WORLD, &requests[0]);
       if (code != MPI_SUCCESS) return code;
@@ -122,25 +133,59 @@ class MpiCollective final : public Collective {
     return Status();
   }
 
+  Status exchange(std::span<const Bytes> given, std::span<Bytes> taken, TimePoint deadline) {
+    const auto count = static_cast<std::size_t>(size_), own = static_cast<std::size_t>(rank_);
+    const std::span<std::int64_t> sizes = std::span(sizes_).first(count), theirs = std::span(sizes_).last(count);
+    for (std::size_t to = 0; to < count; ++to) {
+      sizes[to] = std::ssize(given[to]);
+      if (sizes[to] <= std::numeric_limits<int>::max()) continue;
+      return Status(Code::kInvalidArgument,
+                    fmt::format("{} bytes to rank {}: MPI's messages end at 2 GiB", sizes[to], to));
+    }
+    const auto tell_sizes = [&](Requests requests) {
+      return MPI_Ialltoall(sizes.data(), 1, MPI_INT64_T, theirs.data(), 1, MPI_INT64_T, MPI_COMM_WORLD, &requests[0]);
+    };
+    SYNCOPATE_RETURN_IF_ERROR(carry_out(tell_sizes, deadline));
+    const auto send_bytes = [&](Requests requests) {
+      for (std::size_t peer = 0; peer < count; ++peer) {
+        if (peer == own) continue;
+        const int rank = static_cast<int>(peer);
+        const std::span<std::byte> place = received_.take(rank, static_cast<std::size_t>(theirs[peer]));
+        taken[peer] = place;
+        int code = MPI_Irecv(place.data(), static_cast<int>(place.size()), MPI_BYTE, rank, 0, MPI_COMM_WORLD,
+                             &requests[2 * peer]);
+        if (code != MPI_SUCCESS) return code;
+        code = MPI_Isend(given[peer].data(), static_cast<int>(given[peer].size()), MPI_BYTE, rank, 0, MPI_COMM_WORLD,
+                         &requests[2 * peer + 1]);
+        if (code != MPI_SUCCESS) return code;
+        counters_.payload_bytes_out += sizes[peer];
+        counters_.payload_bytes_in += theirs[peer];
+      }
+      return MPI_SUCCESS;
+    };
+    taken[own] = given[own];
+    return carry_out(send_bytes, deadline);
+  }
+
   // Begins an operation and drives it to its end. One that does not end is left to itself, and none is begun after it.
   template <typename Begin>
   Status carry_out(const Begin& begin, TimePoint deadline) {
     if (given_up_) return Status(Code::kCancelled, "an operation before this one was given up");
     given_up_ = true;  // until it has ended
     if (!pause_.wait(Duration::zero())) return Status(Code::kCancelled, "interrupted");
-    Requests requests{MPI_REQUEST_NULL, MPI_REQUEST_NULL};
-    SYNCOPATE_RETURN_IF_ERROR(check(begin(requests)));
-    SYNCOPATE_RETURN_IF_ERROR(finish(requests, deadline));
+    std::ranges::fill(requests_, MPI_REQUEST_NULL);
+    SYNCOPATE_RETURN_IF_ERROR(check(begin(requests_)));
+    SYNCOPATE_RETURN_IF_ERROR(finish(deadline));
     given_up_ = false;
     return Status();
   }
 
-  Status finish(Requests& requests, TimePoint deadline) {
+  Status finish(TimePoint deadline) {
     const TimePoint sleep_from = clock_.now() + kAskFor;
     while (true) {
       int done = 0;
       SYNCOPATE_RETURN_IF_ERROR(
-          check(MPI_Testall(static_cast<int>(requests.size()), requests.data(), &done, MPI_STATUSES_IGNORE)));
+          check(MPI_Testall(static_cast<int>(requests_.size()), requests_.data(), &done, MPI_STATUSES_IGNORE)));
       if (done != 0) return Status();
       const TimePoint now = clock_.now();
       if (now >= deadline) return Status(Code::kDeadlineExceeded, "not every rank has come to it");
@@ -157,7 +202,10 @@ class MpiCollective final : public Collective {
   const int size_;
   const SteadyClock clock_;
   std::vector<AlignedBuffer> memory_;
-  std::vector<float> partners_;  // what a pair's other rank has sent
+  std::vector<MPI_Request> requests_;  // of the operation under way
+  ReceiveBuffers received_;
+  std::vector<std::int64_t> sizes_;  // of what is given and taken, by rank
+  std::vector<float> partners_;      // what a pair's other rank has sent
   TransportCounters counters_;
   Pause pause_;
   bool given_up_ = false;

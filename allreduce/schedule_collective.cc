@@ -13,15 +13,19 @@
 #include <tuple>
 #include <vector>
 
+#include "allreduce/receive_buffers.h"
+
 namespace syncopate::allreduce {
 namespace {
 
 // The header of a part, as its bytes lie in memory: all ranks are the same program on the same kind of machine.
 struct PartHeader {
+  enum Kind : std::uint32_t { kOfAll, kOfPair, kBytes };
+
   std::uint64_t operation = 0;  // its number among those of all ranks, or among those of two
-  std::uint32_t of_pair = 0;    // which of the two
+  Kind kind = kOfAll;           // whose; kBytes: of all ranks, and an all_to_all
   std::uint32_t part = 0;       // its number among the parts of the operation from this sender to this receiver
-  std::uint64_t begin = 0;      // elements of the buffer
+  std::uint64_t begin = 0;      // elements of the buffer; bytes of what is given
   std::uint64_t end = 0;
 
   bool operator==(const PartHeader&) const = default;
@@ -30,8 +34,12 @@ static_assert(sizeof(PartHeader) == 32 && sizeof(PartHeader) <= kMaxHeaderBytes)
 
 // "part 2 of operation 7, elements 0 to 16"
 std::string describe(const PartHeader& header) {
-  return fmt::format("part {} of {}operation {}, elements {} to {}", header.part, header.of_pair != 0 ? "pair " : "",
-                     header.operation, header.begin, header.end);
+  const bool is_bytes = header.kind == PartHeader::kBytes;
+  return fmt::format("part {} of {}operation {}, {} {} to {}", header.part,
+                     header.kind == PartHeader::kOfPair ? "pair "
+                     : is_bytes                         ? "all_to_all "
+                                                        : "",
+                     header.operation, is_bytes ? "bytes" : "elements", header.begin, header.end);
 }
 
 void add_into(std::span<float> sum, std::span<const float> part) {
@@ -55,7 +63,8 @@ class TransportCollective final : public ScheduleCollective {
       : transport_(transport),
         options_(options),
         segment_(options.segment_bytes / sizeof(float)),
-        links_(static_cast<std::size_t>(transport.size())) {}
+        links_(static_cast<std::size_t>(transport.size())),
+        received_(transport.size()) {}
 
   int rank() const override { return transport_.rank(); }
   int size() const override { return transport_.size(); }
@@ -87,8 +96,11 @@ class TransportCollective final : public ScheduleCollective {
     SYNCOPATE_RETURN_IF_ERROR(check_partner(partner));
     const Schedule& schedule = kept({Operation::kReducePair, partner, buffer.size()},
                                     [&] { return pair_schedule(rank(), partner, buffer.size(), segment_); });
-    const PartHeader operation{.operation = ++link(partner).pair_operations, .of_pair = 1};
+    const PartHeader operation{.operation = ++link(partner).pair_operations, .kind = PartHeader::kOfPair};
     return run(schedule, operation, buffer, deadline).in("reduce_pair");
+  }
+  Status all_to_all(std::span<const Bytes> given, std::span<Bytes> taken, TimePoint deadline) override {
+    return exchange(given, taken, deadline).in("all_to_all");
   }
 
   void choose_by(const LinkModel& link) override {
@@ -146,6 +158,33 @@ class TransportCollective final : public ScheduleCollective {
       if (step.send) SYNCOPATE_RETURN_IF_ERROR(send(*step.send, operation, buffer, deadline));
       if (step.receive) SYNCOPATE_RETURN_IF_ERROR(receive(*step.receive, operation, buffer, deadline));
     }
+    return wait_for_sends(deadline);
+  }
+
+  // What was taken is copied: over some wires its sender, who waits until it is let go of, is this rank's receiver.
+  Status exchange(std::span<const Bytes> given, std::span<Bytes> taken, TimePoint deadline) {
+    const auto count = static_cast<std::size_t>(size()), own = static_cast<std::size_t>(rank());
+    PartHeader header{.operation = ++operations_, .kind = PartHeader::kBytes};
+    for (std::size_t step = 1; step < count; ++step) {  // each begins with another, so that all are sent to at once
+      const std::size_t to = (own + step) % count;
+      header.end = given[to].size();
+      SYNCOPATE_RETURN_IF_ERROR(send(static_cast<int>(to), header, given[to], deadline));
+    }
+    for (std::size_t step = 1; step < count; ++step) {
+      const std::size_t from = (own + count - step) % count;
+      Result<Message> message = next_from(static_cast<int>(from), deadline);
+      if (!message.ok()) return message.status().in(fmt::format("waiting for rank {}", from));
+      header.end = message->payload().size();
+      SYNCOPATE_RETURN_IF_ERROR(check(*message, header, 1));
+      const std::span<std::byte> copy = received_.take(static_cast<int>(from), message->payload().size());
+      std::ranges::copy(message->payload(), copy.begin());
+      taken[from] = copy;
+    }
+    taken[own] = given[own];
+    return wait_for_sends(deadline);
+  }
+
+  Status wait_for_sends(TimePoint deadline) {
     for (int peer = 0; peer < size(); ++peer) {
       if (link(peer).pending.none()) continue;
       const Waiting waiting(waiting_for_, peer);
@@ -166,9 +205,13 @@ class TransportCollective final : public ScheduleCollective {
     header.part = to.sent++;
     header.begin = part.range.begin;
     header.end = part.range.end;
-    const Waiting waiting(waiting_for_, part.peer);
-    return transport_.send(part.peer, {reinterpret_cast<const char*>(&header), sizeof(header)}, std::as_bytes(values),
-                           &to.pending, deadline);
+    return send(part.peer, header, std::as_bytes(values), deadline);
+  }
+
+  Status send(int peer, const PartHeader& header, Bytes payload, TimePoint deadline) {
+    const Waiting waiting(waiting_for_, peer);
+    return transport_.send(peer, {reinterpret_cast<const char*>(&header), sizeof(header)}, payload, &link(peer).pending,
+                           deadline);
   }
 
   Status receive(const ReceivePart& part, PartHeader expected, std::span<float> buffer, TimePoint deadline) {
@@ -182,7 +225,7 @@ class TransportCollective final : public ScheduleCollective {
     expected.part = link(part.peer).received++;
     expected.begin = part.range.begin;
     expected.end = part.range.end;
-    SYNCOPATE_RETURN_IF_ERROR(check(*message, expected));
+    SYNCOPATE_RETURN_IF_ERROR(check(*message, expected, sizeof(float)));
     take_into(buffer, part, message->floats());
     return Status();
   }
@@ -202,14 +245,15 @@ class TransportCollective final : public ScheduleCollective {
     return message;
   }
 
-  static Status check(const Message& message, const PartHeader& expected) {
+  // `unit`: bytes of what the header counts.
+  static Status check(const Message& message, const PartHeader& expected, std::size_t unit) {
     PartHeader header;
     if (message.header().size() != sizeof(header)) {
       return Status(Code::kDataLoss, fmt::format("rank {} sent a header of {} bytes where {} were due", message.from(),
                                                  message.header().size(), sizeof(header)));
     }
     std::memcpy(&header, message.header().data(), sizeof(header));
-    if (header == expected && message.payload().size() == (expected.end - expected.begin) * sizeof(float)) {
+    if (header == expected && message.payload().size() == (expected.end - expected.begin) * unit) {
       return Status();
     }
     return Status(Code::kDataLoss,
@@ -244,6 +288,7 @@ class TransportCollective final : public ScheduleCollective {
   std::optional<LinkModel> link_model_;  // to choose by
   std::uint64_t operations_ = 0;
   std::vector<Link> links_;  // by peer
+  ReceiveBuffers received_;
   std::map<Key, Schedule> schedules_;
   std::span<float> copies_;
   std::size_t copied_ = 0;                         // of them, by this operation

@@ -3,6 +3,7 @@
 #include <cassert>
 
 #include "common/flush_denormals.h"
+#include "common/prefetch.h"
 #include "common/update_rule.h"
 
 // This file is compiled without contraction to fused multiply-add (see cmake/Options.cmake): a vector body and its
@@ -32,32 +33,66 @@ void apply_adam(float* __restrict w, const float* __restrict g, float* __restric
   for (std::size_t i = 0; i < n; ++i) update_rule::adam(w[i], g[i], m[i], v[i], c);
 }
 
+// Calls work(update), where update(weights, gradient, first, second, count) is the rule with this step's constants.
+template <typename Work>
+void with_rule(const OptimizerConfig& config, const UpdateStep& step, const Work& work) {
+  const MomentumConstants plain = update_rule::momentum_constants(config, step);
+  switch (config.kind) {
+    case OptimizerKind::kSgd:
+      return work([=](float* w, const float* g, float*, float*, std::size_t n) { apply_sgd(w, g, n, plain); });
+    case OptimizerKind::kMomentum:
+      if (config.nesterov) {
+        return work([=](float* w, const float* g, float* velocity, float*, std::size_t n) {
+          apply_momentum<true>(w, g, velocity, n, plain);
+        });
+      }
+      return work([=](float* w, const float* g, float* velocity, float*, std::size_t n) {
+        apply_momentum<false>(w, g, velocity, n, plain);
+      });
+    case OptimizerKind::kAdam:
+    case OptimizerKind::kAdamW:
+      return work([c = update_rule::adam_constants(config, step)](float* w, const float* g, float* m, float* v,
+                                                                  std::size_t n) { apply_adam(w, g, m, v, n, c); });
+  }
+}
+
 }  // namespace
 
+std::size_t state_floats(OptimizerKind kind) {
+  if (kind == OptimizerKind::kSgd) return 0;
+  return is_adam(kind) ? 2 : 1;
+}
+
 OptimizerState::OptimizerState(OptimizerKind kind, std::size_t elements)
-    : first_(kind == OptimizerKind::kSgd ? 0 : elements), second_(is_adam(kind) ? elements : 0) {}
+    : first_(state_floats(kind) > 0 ? elements : 0), second_(state_floats(kind) > 1 ? elements : 0) {}
 
 void Optimizer::apply(std::span<float> weights, std::span<const float> gradient, OptimizerState& state,
                       std::size_t offset, const UpdateStep& step) const {
   assert(gradient.size() == weights.size());
-  assert(config_.kind == OptimizerKind::kSgd || offset + weights.size() <= state.first_.size());
-  assert(!is_adam(config_.kind) || state.second_.size() == state.first_.size());
+  const std::size_t remembered = state_floats(config_.kind);
+  assert(remembered < 1 || offset + weights.size() <= state.first_.size());
+  assert(remembered < 2 || state.second_.size() == state.first_.size());
   const FlushDenormals flush;
-  float* const w = weights.data();
-  const float* const g = gradient.data();
-  const std::size_t n = weights.size();
-  const MomentumConstants constants = update_rule::momentum_constants(config_, step);
-  switch (config_.kind) {
-    case OptimizerKind::kSgd:
-      return apply_sgd(w, g, n, constants);
-    case OptimizerKind::kMomentum:
-      if (config_.nesterov) return apply_momentum<true>(w, g, state.first_.data() + offset, n, constants);
-      return apply_momentum<false>(w, g, state.first_.data() + offset, n, constants);
-    case OptimizerKind::kAdam:
-    case OptimizerKind::kAdamW:
-      return apply_adam(w, g, state.first_.data() + offset, state.second_.data() + offset, n,
-                        update_rule::adam_constants(config_, step));
-  }
+  float* const first = remembered > 0 ? state.first_.data() + offset : nullptr;
+  float* const second = remembered > 1 ? state.second_.data() + offset : nullptr;
+  with_rule(config_, step,
+            [&](const auto& update) { update(weights.data(), gradient.data(), first, second, weights.size()); });
+}
+
+void Optimizer::apply_rows(std::span<float* const> rows, std::span<const float> gradients, std::size_t width,
+                           const UpdateStep& step) const {
+  assert(gradients.size() == rows.size() * width);
+  // Rows lie anywhere: each is asked for so long before its turn that it has come from memory by then.
+  constexpr std::size_t kAhead = 8;
+  const std::size_t row_bytes = width * (1 + state_floats(config_.kind)) * sizeof(float);
+  const FlushDenormals flush;
+  with_rule(config_, step, [&](const auto& update) {
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      if (i + kAhead < rows.size()) prefetch(rows[i + kAhead], row_bytes);
+      float* const row = rows[i];
+      update(row, gradients.data() + i * width, row + width, row + 2 * width, width);
+    }
+  });
 }
 
 }  // namespace syncopate

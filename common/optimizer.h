@@ -32,7 +32,10 @@ struct UpdateStep {
   std::int64_t number = 1;   // 1 for the first update of these weights; adam's bias correction counts with it
 };
 
-// What an optimizer remembers of a range of weights: zero, one or two floats an element, zeros at first.
+// How many floats an optimizer remembers of each weight: 0, 1 or 2.
+std::size_t state_floats(OptimizerKind kind);
+
+// What an optimizer remembers of a range of weights: zeros at first.
 class OptimizerState {
  public:
   OptimizerState(OptimizerKind kind, std::size_t elements);
@@ -56,6 +59,12 @@ class Optimizer {
   // time for one range of one state.
   void apply(std::span<float> weights, std::span<const float> gradient, OptimizerState& state, std::size_t offset,
              const UpdateStep& step) const;
+
+  // Updates rows that lie apart: each of `rows` points to `width` weights, and to what is remembered of them, which
+  // lies behind: `width` floats, or twice as many, as state_floats says. `gradients` is (rows, width). An element comes
+  // out as apply would leave it.
+  void apply_rows(std::span<float* const> rows, std::span<const float> gradients, std::size_t width,
+                  const UpdateStep& step) const;
 
  private:
   OptimizerConfig config_;

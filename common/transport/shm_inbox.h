@@ -3,10 +3,12 @@
 //   sender                                     receiver
 //   waits until its next slot is kFree
 //   writes header and where the payload lies
-//   state = kFull, rings the doorbell    ->    finds the slot full, uses the payload where it lies
+//   state = kFull, rings the doorbell    ->    finds the slot full
+//                                              state = kTaken, uses the payload where it lies
 //   finds the slot free: payload let go  <-    state = kFree, rings the sender's doorbell
 //
-// A slot has one writer at a time: the sender while it is free, the receiver while it is full.
+// A slot has one writer at a time: the sender while it is free, the receiver from then on. That one may hold all slots
+// of a sender, who then waits; a slot that is held is not full, so that it is not received again.
 #pragma once
 
 #include <atomic>
@@ -20,14 +22,14 @@ namespace syncopate {
 inline constexpr std::uint32_t kSlotsPerSender = 64;
 
 struct alignas(64) ShmSlot {
-  enum State : std::uint32_t { kFree = 0, kFull = 1 };
+  enum State : std::uint32_t { kFree = 0, kFull = 1, kTaken = 2 };
 
   std::atomic<std::uint32_t> state;
   std::uint32_t header_bytes;
   std::uint64_t arena;  // the sender's number for it
   std::uint64_t offset;
   std::uint64_t payload_bytes;
-  char header[kMaxHeaderBytes];
+  char header[kMaxWireHeaderBytes];
 };
 
 struct ShmInbox {

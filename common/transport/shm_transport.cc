@@ -93,7 +93,7 @@ class ShmTransport final : public Transport {
 
   Status send(int to, std::string_view header, std::span<const std::byte> payload, PendingSends* pending,
               TimePoint deadline) override {
-    assert(header.size() <= kMaxHeaderBytes);
+    assert(header.size() <= kMaxWireHeaderBytes);
     ShmSlot& slot = inbox_of(to).slot(rank_, peer(to).sent);
     const auto is_free = [&] { return slot.state.load(std::memory_order_acquire) == ShmSlot::kFree || peer(to).lost; };
     SYNCOPATE_RETURN_IF_ERROR(wait_for(is_free, deadline, "the peer's inbox is full"));
@@ -190,10 +190,11 @@ class ShmTransport final : public Transport {
   // Nothing if the message does not check out.
   std::optional<Message> take(int from) {
     ShmSlot& slot = own_->slot(from, peer(from).received++);
+    slot.state.store(ShmSlot::kTaken, std::memory_order_relaxed);
     auto lease = std::make_unique<SlotLease>(slot, inbox_of(from).doorbell);
     const std::uint64_t offset = slot.offset, bytes = slot.payload_bytes;
     const std::uint32_t header_bytes = slot.header_bytes;
-    if (header_bytes > kMaxHeaderBytes) return drop("a header of impossible size");
+    if (header_bytes > kMaxWireHeaderBytes) return drop("a header of impossible size");
     std::string header(slot.header, header_bytes);
     if (bytes == 0) return Message(from, std::move(header), {}, nullptr);
     const SharedMemory* arena = arena_of(from, slot.arena);

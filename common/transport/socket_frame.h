@@ -40,7 +40,7 @@ struct FrameHead {
   enum class Kind : std::uint32_t { kMessage = 0, kGoodbye = 1 };
 
   Kind kind = Kind::kMessage;
-  std::uint32_t header_bytes = 0;  // at most kMaxHeaderBytes
+  std::uint32_t header_bytes = 0;  // at most kMaxWireHeaderBytes
   std::uint64_t payload_bytes = 0;
 };
 

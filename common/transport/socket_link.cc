@@ -29,7 +29,7 @@ bool is_goodbye(const FrameHead& head) {
 }
 
 bool is_message(const FrameHead& head) {
-  return head.kind == FrameHead::Kind::kMessage && head.header_bytes <= kMaxHeaderBytes &&
+  return head.kind == FrameHead::Kind::kMessage && head.header_bytes <= kMaxWireHeaderBytes &&
          head.payload_bytes <= kMaxSocketPayload;
 }
 
@@ -67,7 +67,7 @@ SocketLink::Outgoing::Outgoing(const FrameHead& frame, std::string_view header, 
 
 void SocketLink::send(std::string_view header, std::span<const std::byte> payload,
                       const PendingSends::Counter* pending) {
-  assert(header.size() <= kMaxHeaderBytes);
+  assert(header.size() <= kMaxWireHeaderBytes);
   send({{.header_bytes = static_cast<std::uint32_t>(header.size()), .payload_bytes = payload.size()}, header, payload},
        pending);
 }

@@ -56,7 +56,7 @@ class SocketLink {
   struct Outgoing {
     Outgoing(const FrameHead& frame, std::string_view header, std::span<const std::byte> payload);
 
-    std::array<std::byte, sizeof(FrameHead) + kMaxHeaderBytes> head;  // the frame's, then the message's header
+    std::array<std::byte, sizeof(FrameHead) + kMaxWireHeaderBytes> head;  // the frame's, then the message's header
     std::size_t head_bytes = 0;
     std::span<const std::byte> payload;
     std::size_t taken = 0;          // of both

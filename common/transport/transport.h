@@ -19,6 +19,9 @@
 namespace syncopate {
 
 inline constexpr std::size_t kMaxHeaderBytes = 192;
+// What a transport that wraps another may put before a header: wires carry headers that are so much longer.
+inline constexpr std::size_t kMaxEnvelopeBytes = 8;
+inline constexpr std::size_t kMaxWireHeaderBytes = kMaxHeaderBytes + kMaxEnvelopeBytes;
 
 // Counts sends whose payload is still being read. A payload may be changed once its counter is back at zero.
 // Updated inside the calls of the transport that it was given to, and possibly by that transport's threads; the count

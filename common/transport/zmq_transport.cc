@@ -280,7 +280,7 @@ class ZmqTransport final : public Transport {
   std::optional<Message> check(const zmq::message_t& head, zmq::message_t& body, std::uint64_t& number) {
     Preamble preamble;
     const char* reason = nullptr;
-    if (head.size() < sizeof(preamble) || head.size() > sizeof(preamble) + kMaxHeaderBytes) {
+    if (head.size() < sizeof(preamble) || head.size() > sizeof(preamble) + kMaxWireHeaderBytes) {
       reason = "a header of impossible size";
     } else {
       std::memcpy(&preamble, head.data(), sizeof(preamble));

@@ -38,6 +38,7 @@ Result<RunConfig> as_local(RunConfig config, int workers) {
   config.launcher = LauncherKind::kLocal;
   config.workers = 1;
   config.stragglers = {};  // its one worker stands for all
+  config.shape.reset();
   if (config.global_batch_size == 0) config.global_batch_size = static_cast<std::int64_t>(config.batch_size) * workers;
   return config;
 }

@@ -22,7 +22,7 @@ struct ComparedRun {
 // One run for each entry of `modes` (comma-separated: local, allreduce, allreduce:ring, allreduce:mpi,
 // allreduce:sync-every:k, allreduce:gossip or allreduce:gossip:k, ps:sync, ps:bounded:k, ps:async), with `base` for all
 // else. `local` trains one worker with the batch of all workers together, so that its curve is that of the synchronous
-// modes; stragglers do not concern it. allreduce:mpi is launched by mpirun.
+// modes; stragglers and a shaped link do not concern it. allreduce:mpi is launched by mpirun.
 Result<std::vector<ComparedRun>> comparison_runs(const RunConfig& base, const std::string& modes);
 
 }  // namespace syncopate::experiments

@@ -9,6 +9,7 @@ namespace syncopate::experiments {
 
 void add_ps_options(std::vector<OptionSpec>& table);
 void add_allreduce_options(std::vector<OptionSpec>& table);
+void add_link_options(std::vector<OptionSpec>& table);
 void add_host_options(std::vector<OptionSpec>& table);
 
 }  // namespace syncopate::experiments

@@ -83,6 +83,7 @@ void add_job(std::vector<OptionSpec>& table) {
                    .unit = "connections"},
                   &C::connections, "connections", 1, kMaxConnections),
            "--transport=ipc or --transport=tcp", has_connections));
+  add_link_options(table);
   table.push_back(choice({.group = group,
                           .name = "device",
                           .placeholder = "KIND",

@@ -19,7 +19,8 @@ int workers_of(const RunConfig& config) {
 }
 
 bool sums_in_nccl(const RunConfig& config) {
-  const bool by_default = config.collective == CollectiveKind::kAuto && config.device == DeviceKind::kCuda;
+  const bool by_default =
+      config.collective == CollectiveKind::kAuto && config.device == DeviceKind::kCuda && !config.shape;
   return config.mode == Mode::kAllreduce && !averages_weights(config) &&
          (by_default || config.collective == CollectiveKind::kNccl);
 }
@@ -73,6 +74,33 @@ Status validate_hosts(const RunConfig& config) {
         fmt::format("--hosts={}: mpirun takes hosts without a user; name the user in the remote shell's "
                     "configuration, or in --remote-shell",
                     to_text(config.hosts)));
+  }
+  return {};
+}
+
+// What can be shaped are messages over a transport of ours, whose stamps are of one host's clock.
+Status validate_shape(const RunConfig& config) {
+  if (!config.shape || config.mode == Mode::kLocal) return {};
+  const std::string shape = config.shape->to_string();
+  if (spans_hosts(config)) {
+    return wrong(
+        fmt::format("--shape={}: emulates a network on one host, and --hosts={} names others; shape their own "
+                    "links, or leave --hosts out",
+                    shape, to_text(config.hosts)));
+  }
+  if (config.mode != Mode::kAllreduce) return {};
+  if (config.collective == CollectiveKind::kMpi || config.collective == CollectiveKind::kNccl) {
+    return wrong(
+        fmt::format("--shape={}: --collective={} has wires of its own, which cannot be shaped; use ring, or "
+                    "another of our schedules",
+                    shape, name_of(config.collective)));
+  }
+  const bool in_memory = config.transport == TransportKind::kAuto || config.transport == TransportKind::kShm;
+  if (config.collective == CollectiveKind::kDirect && in_memory) {
+    return wrong(
+        fmt::format("--shape={}: --collective=direct sends nothing in shared memory, where ranks read each "
+                    "other's buffers; use auto or ring, or direct with --transport=sockets",
+                    shape));
   }
   return {};
 }
@@ -230,7 +258,7 @@ RunConfig resolve(RunConfig config, const std::string& stamp) {
   if (config.collective == CollectiveKind::kAuto) {
     if (sums_in_nccl(config)) {
       config.collective = CollectiveKind::kNccl;
-    } else if (config.transport == TransportKind::kShm) {
+    } else if (config.transport == TransportKind::kShm && !config.shape) {
       config.collective = CollectiveKind::kDirect;
     }
   }
@@ -255,6 +283,7 @@ RunConfig resolve(RunConfig config, const std::string& stamp) {
 Status validate(const RunConfig& config) {
   SYNCOPATE_RETURN_IF_ERROR(validate_job(config));
   SYNCOPATE_RETURN_IF_ERROR(validate_hosts(config));
+  SYNCOPATE_RETURN_IF_ERROR(validate_shape(config));
   SYNCOPATE_RETURN_IF_ERROR(validate_consistency(config));
   SYNCOPATE_RETURN_IF_ERROR(validate_batches(config));
   SYNCOPATE_RETURN_IF_ERROR(validate_stragglers(config));

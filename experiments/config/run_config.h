@@ -13,6 +13,7 @@
 #include "common/learning_rate.h"
 #include "common/optimizer.h"
 #include "common/status.h"
+#include "common/transport/link_shape.h"
 #include "experiments/config/host_list.h"
 #include "ps/consistency.h"
 #include "ps/push_scheduler.h"
@@ -62,6 +63,7 @@ struct RunConfig {
   LauncherKind launcher = LauncherKind::kLocal;
   TransportKind transport = TransportKind::kAuto;
   int connections = 1;                    // to each peer, over ipc and tcp
+  std::optional<LinkShape> shape;         // none: the wire as it is
   DeviceKind device = DeviceKind::kAuto;  // settled by place() before anything runs
   bool share_gpu = false;
   worker::Stragglers stragglers;
@@ -141,8 +143,8 @@ std::int64_t usual_chunk_bytes(TransportKind transport);
 
 // Puts in what was left open, so that the record shows what ran: workers, learning rate, batch size (from the global
 // one), transport (shared memory on one host; between several tcp for ps, sockets for allreduce), collective (NCCL on
-// GPUs, direct in shared memory; else auto stays, and chooses by size), output directory. `stamp` is
-// calendar_stamp()'s. Idempotent. Requires a config that validate() and place() have accepted.
+// GPUs, direct in shared memory, unless the link is shaped; else auto stays, and chooses by size), output directory.
+// `stamp` is calendar_stamp()'s. Idempotent. Requires a config that validate() and place() have accepted.
 RunConfig resolve(RunConfig config, const std::string& stamp);
 
 // Combinations that cannot work, in one line: what is wrong and what would be right. Single values have been checked by

@@ -12,12 +12,19 @@ TransportOptions endpoint_options(const RoleContext& context, int rank, int size
           .connections = context.config.connections};
 }
 
+std::shared_ptr<ProcessLink> make_link(const RunConfig& config) {
+  return config.shape ? std::make_shared<ProcessLink>(*config.shape) : nullptr;
+}
+
 Result<std::unique_ptr<Transport>> connect_endpoint(const RoleContext& context, int rank, int size,
-                                                    const Clock& clock) {
+                                                    const std::shared_ptr<ProcessLink>& link, const Clock& clock) {
   Result<syncopate::TransportKind> kind = parse_transport_kind(name_of(context.config.transport));
   if (!kind.ok()) return kind.status();
-  return make_transport(*kind, endpoint_options(context, rank, size), context.control,
-                        clock.now() + from_seconds(context.config.timeout_seconds));
+  Result<std::unique_ptr<Transport>> transport =
+      make_transport(*kind, endpoint_options(context, rank, size), context.control,
+                     clock.now() + from_seconds(context.config.timeout_seconds));
+  if (!transport.ok() || link == nullptr) return transport;
+  return std::unique_ptr<Transport>(std::make_unique<ShapedTransport>(std::move(*transport), link));
 }
 
 }  // namespace syncopate::experiments

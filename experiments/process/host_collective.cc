@@ -28,7 +28,8 @@ allreduce::RanksByHost ranks_by_host(const RunConfig& config) {
 std::string wire_of(const RunConfig& config) {
   char name[256] = "";
   gethostname(name, sizeof(name) - 1);
-  return fmt::format("{}, {} ranks, from {} on {}", name_of(config.transport), config.workers, name,
+  const std::string shaped = config.shape ? " shaped to " + config.shape->to_string() : "";
+  return fmt::format("{}{}, {} ranks, from {} on {}", name_of(config.transport), shaped, config.workers, name,
                      to_text(hosts_of(config)));
 }
 
@@ -63,7 +64,7 @@ Result<std::string> choose_by_size(const RoleContext& context, allreduce::Schedu
     if (!kept.ok()) spdlog::warn("the wire's speed cannot be kept and will be measured again: {}", kept.message());
   }
   return fmt::format(
-      "{:.1f} us a message and {:.2f} GB/s ({}): {}", link->latency * 1e6, 1e-9 / link->seconds_per_byte,
+      "{:.1f} us a message and {:.3g} GB/s ({}): {}", link->latency * 1e6, 1e-9 / link->seconds_per_byte,
       known ? "measured in an earlier run" : "measured now",
       describe_choices(context.config.workers, *link, static_cast<std::size_t>(context.config.segment_bytes)));
 }
@@ -86,7 +87,8 @@ Result<HostCollective> connect_host_collective(const RoleContext& context, const
                                                                context.control,
                                                                clock.now() + from_seconds(config.timeout_seconds)));
   }
-  Result<std::unique_ptr<Transport>> transport = connect_endpoint(context, context.rank, config.workers, clock);
+  Result<std::unique_ptr<Transport>> transport =
+      connect_endpoint(context, context.rank, config.workers, make_link(config), clock);
   if (!transport.ok()) return transport.status();
   const allreduce::ScheduleOptions options{.kind = schedule_kind_of(config).value_or(allreduce::ScheduleKind::kRing),
                                            .segment_bytes = static_cast<std::size_t>(config.segment_bytes),

@@ -55,7 +55,8 @@ Result<std::unique_ptr<ReplicaGroup>> ReplicaGroup::connect(const RoleContext& c
 
 Status ReplicaGroup::connect_ps(const RoleContext& context, const Clock& clock) {
   const ps::PsGroup members = ps_group_of(context.config);
-  Result<std::unique_ptr<Transport>> transport = connect_endpoint(context, context.rank, members.size(), clock);
+  Result<std::unique_ptr<Transport>> transport =
+      connect_endpoint(context, context.rank, members.size(), make_link(context.config), clock);
   if (!transport.ok()) return transport.status();
   transport_ = std::move(*transport);
   const RunConfig& config = context.config;

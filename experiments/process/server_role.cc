@@ -26,6 +26,7 @@ Status run_server(const RoleContext& context) {
   const RunConfig& config = context.config;
   const ps::PsGroup group = ps_group_of(config);
   const SteadyClock clock;
+  const std::shared_ptr<ProcessLink> link = make_link(config);
   std::vector<ShardPlace> places(static_cast<std::size_t>(config.shards_per_server));
 
   const auto for_each_place = [&](const auto& body) {
@@ -37,7 +38,7 @@ Status run_server(const RoleContext& context) {
   context.activity.set("connecting", 0);
   for_each_place([&](ShardPlace& place, int i) {
     const int rank = group.rank_of_shard(context.rank * config.shards_per_server + i);
-    Result<std::unique_ptr<Transport>> transport = connect_endpoint(context, rank, group.size(), clock);
+    Result<std::unique_ptr<Transport>> transport = connect_endpoint(context, rank, group.size(), link, clock);
     if (!transport.ok()) {
       place.status = transport.status();
       return;

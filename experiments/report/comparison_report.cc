@@ -105,7 +105,8 @@ std::size_t middle_of(const ComparedResult& result) {
 }
 
 Chart accuracy_over_time(std::span<const ComparedResult> results) {
-  Chart chart{.title = "Test accuracy over training time", .x = {"seconds of training"}, .y = {"test accuracy"}};
+  Chart chart{
+      .title = "Test accuracy over training time", .x = {"seconds of training"}, .y = {"test accuracy"}, .series = {}};
   for (const ComparedResult& result : results) {
     ChartSeries series{result.label, {}};
     if (!result.reports.empty() && middle_of(result) < result.evals.size()) {
@@ -123,7 +124,7 @@ using Figure = std::function<std::optional<double>(const RunReport&)>;
 // What travelled against `figure`, a mark for each result that has it.
 Chart against_bytes(std::span<const ComparedResult> results, const std::string& title, const std::string& label,
                     const Figure& figure) {
-  Chart chart{.title = title, .x = {"MB a step and worker, out and in", true}, .y = {label}};
+  Chart chart{.title = title, .x = {"MB a step and worker, out and in", true}, .y = {label}, .series = {}};
   for (const ComparedResult& result : results) {
     if (result.reports.empty()) continue;
     const RunReport& report = middle_report(result.reports);
@@ -140,11 +141,11 @@ std::optional<double> number_in(const std::string& text) {
   return end != text.c_str() && *end == '\0' ? std::optional(value) : std::nullopt;
 }
 
-// A line for each mode over the values of the option; nothing unless they are two numbers or more.
-std::optional<Chart> over_option(std::span<const ComparedResult> results, const std::string& option,
-                                 const ChartAxis& axis, const Figure& figure) {
-  Chart chart{.title = fmt::format("{} over {}", axis.label, option), .x = {option, true}, .y = axis};
-  bool shows = false;
+// A line for each mode over the values of the option; no series unless they are two numbers or more.
+Chart over_option(std::span<const ComparedResult> results, const std::string& option, const ChartAxis& axis,
+                  const Figure& figure) {
+  Chart chart{.title = fmt::format("{} over {}", axis.label, option), .x = {option, true}, .y = axis, .series = {}};
+  bool is_line = false;
   for (const ComparedResult& result : results) {
     const std::optional<double> value = number_in(result.value);
     if (!value || *value <= 0 || result.reports.empty()) continue;
@@ -152,9 +153,10 @@ std::optional<Chart> over_option(std::span<const ComparedResult> results, const 
     if (const std::optional<double> y = figure(middle_report(result.reports))) {
       chart.series.back().points.push_back({*value, *y});
     }
-    shows |= chart.series.back().points.size() > 1;
+    is_line |= chart.series.back().points.size() > 1;
   }
-  return shows ? std::optional(chart) : std::nullopt;
+  if (!is_line) chart.series.clear();
+  return chart;
 }
 
 std::vector<Chart> charts_of(std::span<const ComparedResult> results, const std::string& option) {
@@ -171,7 +173,8 @@ std::vector<Chart> charts_of(std::span<const ComparedResult> results, const std:
        std::vector<std::pair<ChartAxis, Figure>>{{{"samples/s"}, throughput},
                                                  {{"MB a step", true}, megabytes_a_step},
                                                  {{"MB of memory", true}, megabytes_of_memory}}) {
-    if (const std::optional<Chart> chart = over_option(results, option, axis, figure)) charts.push_back(*chart);
+    const Chart chart = over_option(results, option, axis, figure);
+    if (!chart.series.empty()) charts.push_back(chart);
   }
   return charts;
 }

@@ -25,6 +25,7 @@ struct RunFacts {
   std::map<std::string, std::int64_t> peak_memory;  // bytes, by process: "worker 1"
   std::optional<ShardingReport> sharding;           // under ps
   std::string straggler;                            // what --straggler asked for; empty for none
+  std::string link;                                 // "emulated, 1 Gb/s each way a process"; empty where it is real
   // By how much the stamps of each process on another host may be wrong; empty where all share a clock.
   std::map<std::string, Duration> clock_uncertainty;
 };

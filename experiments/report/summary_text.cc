@@ -131,10 +131,15 @@ std::string describe(const RunConfig& config) {
   return text + device + (is_staged(config) ? ", staged over " : ", ") + transport_that_runs(config) + slowed;
 }
 
+std::string describe_link(const RunConfig& config) {
+  return config.shape && config.mode != Mode::kLocal ? "emulated, " + config.shape->describe() : std::string();
+}
+
 std::string summary_text(const RunConfig& config, std::span<const RunReport> reports, const RunFacts& facts) {
   std::string text =
       fmt::format("{}: {} on {}, batch {} a worker ({} held fixed)\n", describe(config), config.model, config.dataset,
                   config.batch_size, config.global_batch_size > 0 ? "the global batch" : "the worker's batch");
+  if (!facts.link.empty()) text += line("link", facts.link);
   if (!reports.empty()) {
     const RunReport& report = middle_report(reports);
     text += throughput_line(reports);

@@ -13,6 +13,8 @@ namespace syncopate::experiments {
 
 // "ps async, 4 workers, 2 servers, shm": what ran.
 std::string describe(const RunConfig& config);
+// "emulated, 1 Gb/s each way a process"; empty where nothing is emulated.
+std::string describe_link(const RunConfig& config);
 
 // `config` is resolved; `reports` has one report for each repeat and may be empty.
 std::string summary_text(const RunConfig& config, std::span<const RunReport> reports, const RunFacts& facts);

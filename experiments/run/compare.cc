@@ -33,8 +33,9 @@ std::string folder_of(std::string label) {
 
 std::string title_of(const ComparisonJob& job) {
   const RunConfig config = resolve(job.runs.front().config, "");
-  return fmt::format("{} on {}{}", config.model, config.dataset,
-                     job.option.empty() ? "" : fmt::format(", {} varied", job.option));
+  return fmt::format("{} on {}{}{}", config.model, config.dataset,
+                     job.option.empty() ? "" : fmt::format(", {} varied", job.option),
+                     job.base.shape ? ", link emulated: " + job.base.shape->describe() : "");
 }
 
 class Comparison {
@@ -54,6 +55,7 @@ class Comparison {
     if (!base_.stragglers.empty()) {
       console_.say(fmt::format("straggler {}, in all modes but local\n", base_.stragglers.to_string()));
     }
+    if (base_.shape) console_.say(fmt::format("link: emulated, {}, in all modes but local\n", base_.shape->describe()));
     std::vector<ComparedResult> results;
     for (const ComparedRun& run : runs) results.push_back({.label = run.label, .mode = run.mode, .value = run.value});
     ComparedResult first_again;
@@ -67,6 +69,7 @@ class Comparison {
         if (exit != ExitCode::kSuccess) return exit;
       }
     }
+    if (base_.shape) console_.say("\nlink: emulated, " + base_.shape->describe());
     const double floor = noise_floor(results.front().reports, first_again.reports);
     console_.say("\n" + comparison_text(results, floor));
     for (const auto& [name, content] :
@@ -88,6 +91,7 @@ class Comparison {
     shared.warmup_steps = 0;
     shared.target_accuracy = 0;
     shared.stragglers = {};                       // who is slow changes no weight
+    shared.shape.reset();                         // nor does how fast bytes come
     shared.backup_workers = 0;                    // with them, sync takes other gradients each time
     shared.precision = worker::Precision::kFp32;  // rounding of factors would be magnified as that of sums is
     shared.learning_rate = kEqualityRate * resolve(base_, "").learning_rate;

@@ -12,6 +12,7 @@
 #include "experiments/report/environment.h"
 #include "experiments/report/results_writer.h"
 #include "experiments/report/sharding_report.h"
+#include "experiments/report/summary_text.h"
 #include "experiments/run/recorder.h"
 #include "worker/data/batch_loader.h"
 
@@ -152,6 +153,7 @@ JobResult run_job(const RunConfig& config, const Survey& survey, Interrupts& int
   }
   result.facts.parameters = static_cast<std::int64_t>(job->layout.parameter_count());
   result.facts.straggler = result.config.stragglers.to_string();
+  result.facts.link = describe_link(result.config);
   if (result.config.mode == Mode::kPs) {
     result.facts.sharding = report_sharding(result.config, job->layout);
     console.say(to_text(*result.facts.sharding));

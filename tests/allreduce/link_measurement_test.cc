@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "allreduce/schedule_collective.h"
+#include "common/transport/shaped_transport.h"
 #include "tests/support/cluster.h"
 
 namespace syncopate::allreduce {
@@ -50,6 +51,25 @@ TEST(LinkMeasurement, GivesAllRanksTheSameOverEveryWire) {
       EXPECT_GT(links[0].reduce_seconds_per_byte, 0) << wire;
     }
   }
+}
+
+// A ring of 4 ranks with the longest messages would last 17 s here.
+TEST(LinkMeasurement, FindsASlowWireOutInSeconds) {
+  const LinkShape shape = *LinkShape::parse("1mbit+3ms");
+  auto group = connect_group("inproc", 4);
+  const SteadyClock clock;
+  const TimePoint begin = clock.now();
+  run_ranks(4, [&](int rank) {
+    ShapedTransport endpoint(std::move(group[static_cast<std::size_t>(rank)]), std::make_shared<ProcessLink>(shape));
+    const auto ring = make_schedule_collective(endpoint);
+    const Result<LinkModel> link = agree_on_link(*ring, std::nullopt, clock, soon());
+    ASSERT_TRUE(link.ok()) << link.status().message();
+    EXPECT_GT(link->latency, 0.003);
+    EXPECT_LT(link->latency, 0.009);
+    EXPECT_GT(link->seconds_per_byte, 7e-6);
+    EXPECT_LT(link->seconds_per_byte, 11e-6);
+  });
+  EXPECT_LT(clock.now() - begin, std::chrono::seconds(15));
 }
 
 TEST(LinkMeasurement, TakesWhatTheFirstRankKnows) {

@@ -98,6 +98,36 @@ TEST_F(MpiCollective, SumsAndBroadcastsExactlyAlsoWithManyMoreRanksThanCores) {
   }
 }
 
+// Rank a gives rank b (a + 2·b) · 100'001 bytes, so that rank 0 gives itself, and nobody else, nothing.
+TEST_F(DISABLED_MpiRank, GivesEachRankItsOwn) {
+  const auto size = static_cast<std::size_t>(mpi_->size()), rank = static_cast<std::size_t>(mpi_->rank());
+  const auto length = [](std::size_t from, std::size_t to) { return (from + 2 * to) * 100'001; };
+  const auto value = [](std::size_t from, std::size_t to, std::size_t i) {
+    return static_cast<std::byte>(from * 31 + to * 7 + i);
+  };
+  std::vector<Bytes> given, taken(size);
+  for (std::size_t to = 0; to < size; ++to) {
+    const auto bytes = std::as_writable_bytes(buffer(length(rank, to) / 4 + 1)).first(length(rank, to));
+    for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = value(rank, to, i);
+    given.push_back(bytes);
+  }
+  for (int round = 0; round < 3; ++round) {
+    const Status status = mpi_->all_to_all(given, taken, in(60s));
+    ASSERT_TRUE(status.ok()) << status.message();
+    for (std::size_t from = 0; from < size; ++from) {
+      ASSERT_EQ(taken[from].size(), length(from, rank));
+      for (std::size_t i = 0; i < taken[from].size(); ++i) ASSERT_EQ(taken[from][i], value(from, rank, i));
+    }
+  }
+}
+
+TEST_F(MpiCollective, GivesEachRankWhatIsMeantForIt) {
+  for (int size : {1, 2, 5}) {
+    const MpirunEnd end = run_ranks("GivesEachRankItsOwn", size);
+    EXPECT_EQ(end.status, 0) << end.output;
+  }
+}
+
 // Rank 1 comes to no operation: it waits in MPI_Finalize, for rank 0 to end.
 TEST_F(DISABLED_MpiRank, IsLeftAlone) {
   if (mpi_->rank() == 1) return;

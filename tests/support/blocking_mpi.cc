@@ -38,6 +38,9 @@ class BlockingMpi final : public allreduce::Collective {
     return {};
   }
   Status reduce_pair(std::span<float>, int, TimePoint) override { return Status(Code::kInternal, "not measured"); }
+  Status all_to_all(std::span<const allreduce::Bytes>, std::span<allreduce::Bytes>, TimePoint) override {
+    return Status(Code::kInternal, "not measured");
+  }
   void interrupt() override {}
   TransportCounters counters() const override { return {}; }
 

@@ -9,13 +9,28 @@
 
 #include "common/transport/inproc_transport.h"
 #include "common/transport/make_transport.h"
+#include "common/transport/shaped_transport.h"
 
 namespace syncopate::testing_support {
 
-std::vector<std::string> all_wires() { return {"inproc", "shm", "ipc", "tcp", "sockets"}; }
+namespace {
+
+// Every endpoint behind a link of its own, as that of a process is.
+std::vector<std::unique_ptr<Transport>> shaped(std::vector<std::unique_ptr<Transport>> endpoints) {
+  const LinkShape shape = *LinkShape::parse("100gbit+20us");
+  for (std::unique_ptr<Transport>& endpoint : endpoints) {
+    endpoint = std::make_unique<ShapedTransport>(std::move(endpoint), std::make_shared<ProcessLink>(shape));
+  }
+  return endpoints;
+}
+
+}  // namespace
+
+std::vector<std::string> all_wires() { return {"inproc", "shm", "ipc", "tcp", "sockets", "shaped"}; }
 
 std::vector<std::unique_ptr<Transport>> connect_group(const std::string& wire, int size, int connections,
                                                       const std::optional<RunKeys>& keys) {
+  if (wire == "shaped") return shaped(connect_group("shm", size));
   static std::atomic<int> groups{0};
   const std::string run = fmt::format("test-{}-{}", getpid(), groups++);
   std::vector<std::unique_ptr<Transport>> endpoints(static_cast<std::size_t>(size));

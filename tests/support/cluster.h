@@ -12,7 +12,7 @@
 
 namespace syncopate::testing_support {
 
-// "inproc", "shm", "ipc", "tcp" or "sockets".
+// "inproc", "shm", "ipc", "tcp", "sockets", and "shaped": shared memory behind fast emulated links.
 std::vector<std::string> all_wires();
 
 // One endpoint a rank, connected; over "ipc" and "tcp" by so many connections, over "tcp" and "sockets" encrypted if

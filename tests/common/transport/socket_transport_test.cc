@@ -107,7 +107,7 @@ TEST_F(PlainSockets, EndsAConnectionThatAnnouncesAHugePayload) {
 }
 
 TEST_F(PlainSockets, EndsAConnectionThatAnnouncesALongHeader) {
-  expect_connection_ends(bytes_of(FrameHead{.header_bytes = kMaxHeaderBytes + 1}) + std::string(1000, 'x'));
+  expect_connection_ends(bytes_of(FrameHead{.header_bytes = kMaxWireHeaderBytes + 1}) + std::string(1000, 'x'));
 }
 
 TEST_F(PlainSockets, EndsAConnectionWhoseFramesAreNone) {

@@ -65,9 +65,11 @@ class InPlaceTransport : public EveryTransport {};
 class TransportThatTellsOfLoss : public EveryTransport {};
 
 INSTANTIATE_TEST_SUITE_P(Wire, TransportThatTellsOfLoss,
-                         testing::Values(Wire{"inproc"}, Wire{"shm"}, Wire{"sockets"}, Wire{"sockets", 1, true}),
+                         testing::Values(Wire{"inproc"}, Wire{"shm"}, Wire{"sockets"}, Wire{"sockets", 1, true},
+                                         Wire{"shaped"}),
                          test_name);
-INSTANTIATE_TEST_SUITE_P(Wire, InPlaceTransport, testing::Values(Wire{"inproc"}, Wire{"shm"}), test_name);
+INSTANTIATE_TEST_SUITE_P(Wire, InPlaceTransport, testing::Values(Wire{"inproc"}, Wire{"shm"}, Wire{"shaped"}),
+                         test_name);
 INSTANTIATE_TEST_SUITE_P(Wire, EveryTransport, testing::ValuesIn(every_wire()), test_name);
 
 TEST_P(EveryTransport, DeliversHeadersAndPayloadsOfEverySizeUnchanged) {
@@ -78,7 +80,7 @@ TEST_P(EveryTransport, DeliversHeadersAndPayloadsOfEverySizeUnchanged) {
   };
   const std::vector<std::size_t> counts{0, 1, 3, 1000, 1024, 100000, 3000000};
   auto group = connect(2);
-  EXPECT_STREQ(group[0]->name(), GetParam().name.c_str());
+  EXPECT_STREQ(group[0]->name(), GetParam().name == "shaped" ? "shm" : GetParam().name.c_str());
   run_ranks(2, [&](int rank) {
     Transport& self = *group[static_cast<std::size_t>(rank)];
     for (const std::size_t count : counts) {
@@ -231,6 +233,28 @@ TEST(ShmTransport, HoldsTheSenderBackWhenTheInboxIsFull) {
   EXPECT_EQ(status.code(), Code::kDeadlineExceeded);
   for (int i = 0; i < sent; ++i) ASSERT_TRUE(group[1]->receive(soon()).ok());
   EXPECT_TRUE(group[0]->send(1, "again", {}, nullptr, soon()).ok());
+}
+
+TEST(ShmTransport, DoesNotReceiveAgainWhatItHolds) {
+  auto group = connect_group("shm", 2);
+  Result<std::span<std::byte>> memory = group[0]->allocate(64);
+  ASSERT_TRUE(memory.ok());
+  const auto send = [&](int i) {
+    const TimePoint deadline = SteadyClock().now() + std::chrono::milliseconds(20);
+    return group[0]->send(1, std::to_string(i), *memory, nullptr, deadline);
+  };
+  std::vector<Message> held;
+  while (send(static_cast<int>(held.size())).ok()) {
+    Result<Message> message = group[1]->receive(soon());
+    ASSERT_TRUE(message.ok());
+    EXPECT_EQ(message->header(), std::to_string(held.size()));
+    held.push_back(std::move(*message));
+    ASSERT_LT(held.size(), 10000u);
+  }
+  const TimePoint shortly = SteadyClock().now() + std::chrono::milliseconds(20);
+  EXPECT_EQ(group[1]->receive(shortly).status().code(), Code::kDeadlineExceeded);
+  held.erase(held.begin());
+  EXPECT_TRUE(send(0).ok());
 }
 
 TEST_P(EveryTransport, EchoesThousandsOfMessagesBothWays) {

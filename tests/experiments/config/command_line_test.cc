@@ -277,6 +277,38 @@ TEST(CommandLine, TakesWhatHelpsAgainstStaleness) {
   EXPECT_TRUE(staleness.correct_momentum);
 }
 
+TEST(CommandLine, ShapesTheLinksOfOneHost) {
+  const Result<CommandLine> line = parse({"--mode=ps", "--shape=100mbit+5ms"});
+  ASSERT_TRUE(line.ok()) << line.status().message();
+  EXPECT_EQ(line->config.shape, *LinkShape::parse("100mbit+5ms"));
+  EXPECT_THAT(to_toml(line->config), HasSubstr("shape = \"100mbit+5ms\""));
+  EXPECT_EQ(from_toml_text(to_toml(line->config))->shape, line->config.shape);
+  EXPECT_EQ(refusal({"--mode=ps", "--shape=fast"}), std::string("--shape=fast: link must be ") + LinkShape::forms());
+  EXPECT_THAT(refusal({"--shape=1gbit"}), HasSubstr("only with --mode=ps or --mode=allreduce"));
+  EXPECT_THAT(refusal({"--mode=ps", "--shape=1gbit", "--hosts=a:1,b:1"}),
+              StartsWith("--shape=1gbit: emulates a network on one host, and --hosts=a:1,b:1 names others"));
+  EXPECT_EQ(refusal({"--mode=ps", "--shape=1gbit", "--hosts=localhost:2"}), "accepted");
+}
+
+TEST(CommandLine, ShapesOnlyWhatGoesOverATransport) {
+  const auto refuses = [](const char* flag, const char* reason, const char* another = "--workers=2") {
+    EXPECT_THAT(refusal({"--mode=allreduce", "--shape=1gbit", flag, another}), HasSubstr(reason)) << flag;
+  };
+  refuses("--collective=mpi", "--shape=1gbit: --collective=mpi has wires of its own", "--launcher=mpirun");
+  refuses("--collective=nccl", "--shape=1gbit: --collective=nccl has wires of its own", "--device=cuda");
+  refuses("--collective=direct", "--shape=1gbit: --collective=direct sends nothing in shared memory");
+  EXPECT_EQ(refusal({"--mode=allreduce", "--shape=1gbit", "--collective=direct", "--transport=sockets"}), "accepted");
+  for (const DeviceKind device : {DeviceKind::kCpu, DeviceKind::kCuda}) {
+    RunConfig config;
+    config.mode = Mode::kAllreduce;
+    config.device = device;
+    config.shape = *LinkShape::parse("1gbit");
+    EXPECT_TRUE(validate(config).ok());
+    EXPECT_EQ(resolve(config, "").collective, CollectiveKind::kAuto) << "chosen by the shaped link's speed";
+    EXPECT_EQ(resolve(config, "").transport, TransportKind::kShm);
+  }
+}
+
 TEST(CommandLine, HelpGivesEveryOptionItsDefaultAndRange) {
   const Result<CommandLine> line = parse({"compare", "--help"});
   ASSERT_TRUE(line.ok());

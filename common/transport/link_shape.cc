@@ -1,0 +1,87 @@
+#include "common/transport/link_shape.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <optional>
+#include <span>
+
+namespace syncopate {
+namespace {
+
+constexpr std::size_t kSegmentBytes = 1448;
+constexpr std::size_t kFramingBytes = 90;
+
+struct Unit {
+  std::string_view name;
+  double value;
+};
+
+// The largest first.
+constexpr Unit kRates[] = {{"gbit", 1e9}, {"mbit", 1e6}, {"kbit", 1e3}};  // bits a second
+constexpr Unit kTimes[] = {{"ms", 1e6}, {"us", 1e3}};                     // nanoseconds
+constexpr double kLeastRate = 1e3, kMostRate = 1e12, kMostDelay = 1e10;
+
+// The rounded value of a number with one of these units behind it.
+std::optional<std::int64_t> parse_quantity(std::string_view text, std::span<const Unit> units, double least,
+                                           double most) {
+  double number = 0;
+  const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc()) return std::nullopt;
+  const std::string_view name = text.substr(static_cast<std::size_t>(rest - text.data()));
+  const auto unit = std::ranges::find(units, name, &Unit::name);
+  if (unit == units.end()) return std::nullopt;
+  const double value = number * unit->value;
+  if (!(value >= least && value <= most)) return std::nullopt;  // NaN, too
+  return std::llround(value);
+}
+
+std::string quantity(double value, std::span<const Unit> units) {
+  const auto fits = [&](const Unit& unit) { return value >= unit.value; };
+  const auto unit = std::ranges::find_if(units, fits);
+  const Unit& taken = unit == units.end() ? units.back() : *unit;
+  return fmt::format("{}{}", value / taken.value, taken.name);
+}
+
+}  // namespace
+
+const char* LinkShape::forms() {
+  return "RATE or RATE+DELAY, as in 1gbit or 100mbit+5ms: 1kbit to 1000gbit, 1us to 10000ms";
+}
+
+Result<LinkShape> LinkShape::parse(std::string_view text) {
+  const std::size_t plus = text.find('+');
+  const bool has_delay = plus != std::string_view::npos;
+  const auto rate = parse_quantity(text.substr(0, plus), kRates, kLeastRate, kMostRate);
+  const auto delay = has_delay ? parse_quantity(text.substr(plus + 1), kTimes, 1e3, kMostDelay) : 0;
+  if (!rate || !delay) return Status(Code::kInvalidArgument, fmt::format("'{}' must be {}", text, forms()));
+  return LinkShape{.bits_per_second = *rate, .delay = Duration(*delay)};
+}
+
+std::string LinkShape::to_string() const {
+  const std::string rate = quantity(static_cast<double>(bits_per_second), kRates);
+  return delay == Duration::zero() ? rate : rate + "+" + quantity(static_cast<double>(delay.count()), kTimes);
+}
+
+std::string LinkShape::describe() const {
+  constexpr Unit kNames[] = {{" Gb/s", 1e9}, {" Mb/s", 1e6}, {" kb/s", 1e3}};
+  constexpr Unit kTimeNames[] = {{" ms", 1e6}, {" us", 1e3}};
+  std::string text = quantity(static_cast<double>(bits_per_second), kNames) + " each way a process";
+  if (delay > Duration::zero())
+    text += fmt::format(", {} one way", quantity(static_cast<double>(delay.count()), kTimeNames));
+  return text;
+}
+
+Duration LinkShape::time_of(std::size_t message_bytes) const {
+  const double bits = 8.0 * static_cast<double>(bytes_on_wire(message_bytes));
+  return Duration(std::llround(1e9 * bits / static_cast<double>(bits_per_second)));
+}
+
+std::size_t bytes_on_wire(std::size_t message_bytes) {
+  const std::size_t segments = std::max<std::size_t>(1, (message_bytes + kSegmentBytes - 1) / kSegmentBytes);
+  return message_bytes + segments * kFramingBytes;
+}
+
+}  // namespace syncopate
