@@ -56,6 +56,11 @@ class Training {
       const std::int64_t epoch_end = std::min(options_.total_steps, step_ + options_.steps_per_epoch);
       for (; step_ < epoch_end; ++step_) SYNCOPATE_RETURN_IF_ERROR(run_step(epoch));
       SYNCOPATE_RETURN_IF_ERROR(parts_.strategy.weights_needed({0, arenas_.weights.size()}));
+      if (hooks.local_state && !parts_.model.local_state().empty()) {
+        const std::span<const float> state = parts_.backend.host_view(parts_.model.local_state());
+        SYNCOPATE_RETURN_IF_ERROR(parts_.backend.status());
+        hooks.local_state(epoch, state);
+      }
       if (!hooks.snapshot) continue;
       const std::span<const float> weights = parts_.backend.host_view(arenas_.weights);
       SYNCOPATE_RETURN_IF_ERROR(parts_.backend.status());

@@ -30,6 +30,9 @@ struct TrainerOptions {
 struct TrainerHooks {
   // Before epoch `epoch` (the first included): false ends the training, on every worker after the same epoch.
   std::function<Result<bool>(std::int64_t epoch)> next_epoch;
+  // After each epoch, and after the last step, before its snapshot, of a model that has any: its local state as it is
+  // now, in the host's memory.
+  std::function<void(std::int64_t epoch, std::span<const float> state)> local_state;
   // After each epoch, and after the last step: the weights as they are now, in the host's memory.
   std::function<void(std::int64_t epoch, std::int64_t steps_done, std::span<const float> weights)> snapshot;
 };

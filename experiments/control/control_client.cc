@@ -119,6 +119,13 @@ class Client final : public ControlClient {
     *records_.mutable_steps()->add_steps() = to_wire(record);
   }
 
+  void send_local_state(std::int64_t epoch, std::span<const float> state) override {
+    ToCoordinator message;
+    message.mutable_local_state()->set_epoch(epoch);
+    message.mutable_local_state()->mutable_values()->Add(state.begin(), state.end());
+    line_.post(message);
+  }
+
   void send_snapshot(const WeightsSnapshot& stamp, std::span<const float> weights) override {
     ToCoordinator message;
     *message.mutable_snapshot() = to_wire(stamp);

@@ -34,13 +34,14 @@ struct ControlOptions {
 // With a `stall_warning` of more than zero also every fifth of that, so that a stall is not found much later.
 Duration heartbeat_interval(Duration timeout, Duration stall_warning = {});
 
-// A stamped copy of the weights.
+// A stamped copy of the weights, and, on its way to the evaluator, the mean of the workers' local states.
 struct WeightsSnapshot {
   std::int64_t epoch = 0;
   std::int64_t steps_done = 0;
   TimePoint taken{};
   bool final = false;
   std::vector<float> weights;
+  std::vector<float> local_state = {};
 };
 
 class ControlClient : public Rendezvous, public RecordSink {
@@ -76,6 +77,8 @@ class ControlClient : public Rendezvous, public RecordSink {
   // Training is over here: does the coordinator want the final weights from this worker?
   virtual Result<bool> ask_finish(TimePoint deadline) = 0;
 
+  // What this worker's model keeps beside the weights, at the end of epoch `epoch`.
+  virtual void send_local_state(std::int64_t epoch, std::span<const float> state) = 0;
   virtual void send_snapshot(const WeightsSnapshot& stamp, std::span<const float> weights) = 0;
   // The next snapshot to evaluate; cancelled once there will be no more.
   virtual Result<WeightsSnapshot> next_snapshot() = 0;

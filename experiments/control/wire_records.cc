@@ -108,7 +108,8 @@ WeightsSnapshot from_wire(const control::Snapshot& stamp) {
           .steps_done = stamp.steps_done(),
           .taken = TimePoint(Duration(stamp.taken())),
           .final = stamp.final(),
-          .weights = {}};
+          .weights = {},
+          .local_state = {stamp.local_state().begin(), stamp.local_state().end()}};
 }
 
 }  // namespace syncopate::experiments

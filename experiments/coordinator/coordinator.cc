@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <deque>
 #include <fstream>
 #include <limits>
 #include <map>
@@ -14,6 +15,7 @@
 #include "experiments/control/control_client.h"
 #include "experiments/control/control_server.h"
 #include "experiments/control/wire_records.h"
+#include "experiments/coordinator/local_states.h"
 #include "experiments/coordinator/process_table.h"
 
 namespace syncopate::experiments {
@@ -52,7 +54,8 @@ class Coordinator {
                                  heartbeat_interval(from_seconds(config.timeout_seconds), stall_warning_of(config))}},
                  clock_.now()),
         control_(plan, options.listen),
-        clock_offsets_(plan.processes.size()) {}
+        clock_offsets_(plan.processes.size()),
+        local_states_(options.local_state_size) {}
 
   Result<RunOutcome> run(Launcher& launcher) {
     Result<std::vector<StartedChild>> children =
@@ -71,6 +74,7 @@ class Coordinator {
       if (Status status = observer_.on_tick(now); !status.ok()) monitor_.on_output_failure(status, now);
       monitor_.on_tick(now);
       for (const MonitorAction& action : monitor_.take_actions()) act(action);
+      pass_on_snapshots();
       end_carriers(now);
     }
     outcome_.verdict = monitor_.verdict();
@@ -119,6 +123,8 @@ class Coordinator {
       }
       case ToCoordinator::kEpochQuestion:
         return on_epoch_question(process, message.epoch_question().epoch(), now);
+      case ToCoordinator::kLocalState:
+        return on_local_state(process, message.local_state());
       case ToCoordinator::kSnapshot:
         return on_snapshot(process, message.snapshot(), weights);
       case ToCoordinator::kEvaluation:
@@ -200,16 +206,47 @@ class Coordinator {
 
   void on_snapshot(std::size_t process, const control::Snapshot& stamp, zmq::message_t& weights) {
     if (stamp.final()) {
-      observer_.on_final_weights({weights.data<float>(), weights.size() / sizeof(float)});
       final_received_ = true;
       settle_final_weights();
     }
-    FromCoordinator message;
-    *message.mutable_snapshot() = stamp;
-    message.mutable_snapshot()->set_taken(stamp.taken() + clock_offsets_[process].count());
-    const auto evaluator = std::ranges::find(plan_.processes, Role::kEvaluator, &ProcessSpec::role);
-    monitor_.on_snapshot_sent_to_evaluator(weights.size());
-    control_.send(static_cast<std::size_t>(evaluator - plan_.processes.begin()), message, std::move(weights));
+    monitor_.on_snapshot(weights.size());
+    snapshots_.push_back({stamp, std::move(weights)});
+    snapshots_.back().stamp.set_taken(stamp.taken() + clock_offsets_[process].count());
+    pass_on_snapshots();
+  }
+
+  void on_local_state(std::size_t process, const control::LocalState& state) {
+    if (plan_.processes[process].role != Role::kWorker) return;
+    if (!local_states_.add(plan_.processes[process].rank, state.epoch(),
+                           {state.values().data(), static_cast<std::size_t>(state.values().size())})) {
+      observer_.on_report(fmt::format("a local state of {} values from {}, where the model's has {}, is left out",
+                                      state.values().size(), plan_.processes[process].name(),
+                                      options_.local_state_size));
+    }
+    pass_on_snapshots();
+  }
+
+  // To the evaluator, in the order in which they came, each once the local states of its epoch are there.
+  void pass_on_snapshots() {
+    std::vector<int> workers;
+    for (std::size_t i = 0; i < plan_.processes.size(); ++i) {
+      if (plan_.processes[i].role == Role::kWorker && monitor_.still_there(i))
+        workers.push_back(plan_.processes[i].rank);
+    }
+    while (!snapshots_.empty()) {
+      HeldSnapshot& next = snapshots_.front();
+      const std::optional<std::vector<float>> state = local_states_.mean(next.stamp.epoch(), workers);
+      if (!state) return;
+      if (next.stamp.final()) {
+        observer_.on_final_weights({next.weights.data<float>(), next.weights.size() / sizeof(float)}, *state);
+      }
+      FromCoordinator message;
+      *message.mutable_snapshot() = next.stamp;
+      message.mutable_snapshot()->mutable_local_state()->Assign(state->begin(), state->end());
+      const auto evaluator = std::ranges::find(plan_.processes, Role::kEvaluator, &ProcessSpec::role);
+      control_.send(static_cast<std::size_t>(evaluator - plan_.processes.begin()), message, std::move(next.weights));
+      snapshots_.pop_front();
+    }
   }
 
   // Every worker holds the final weights. The first that asks hands them in; the others stay until they have arrived,
@@ -303,6 +340,10 @@ class Coordinator {
     if (now - *all_ended_ >= kCarrierPatience) processes_->kill_children();
   }
 
+  struct HeldSnapshot {
+    control::Snapshot stamp;
+    zmq::message_t weights;
+  };
   struct Group {
     std::map<int, std::string> members;
     std::vector<std::size_t> askers;
@@ -326,6 +367,8 @@ class Coordinator {
   std::vector<std::size_t> waiting_to_finish_;
   std::optional<std::size_t> hands_in_;  // who was asked for the final weights
   bool final_received_ = false;
+  LocalStates local_states_;
+  std::deque<HeldSnapshot> snapshots_;  // that wait for them
   RunOutcome outcome_;
 };
 

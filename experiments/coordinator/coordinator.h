@@ -32,7 +32,8 @@ class RunObserver {
   virtual void on_training_begins(TimePoint now) = 0;
   virtual void on_steps(int worker, std::span<const StepRecord> steps) = 0;
   virtual void on_evaluation(const EvaluationResult& result) = 0;
-  virtual void on_final_weights(std::span<const float> weights) = 0;
+  // `local_state` is the mean over the workers of what their models keep beside the weights; empty for most models.
+  virtual void on_final_weights(std::span<const float> weights, std::span<const float> local_state) = 0;
   // A worker is gone, and the others go on without it.
   virtual void on_worker_lost(int rank) = 0;
   // What a process says of itself.
@@ -61,6 +62,7 @@ struct CoordinatorOptions {
   // A process's last words may take so long from its end of the connection to ours once it has ended.
   Duration last_words_time = std::chrono::milliseconds(500);
   ListenOptions listen = {};
+  std::size_t local_state_size = 0;  // of the model: values that each worker sends at the end of each epoch
 };
 
 // How many workers a run may lose and go on: under ps any, unless an update needs them; then as many as there are

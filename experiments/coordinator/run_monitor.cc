@@ -78,7 +78,7 @@ void RunMonitor::release_training_if_all_ready() {
   actions_.push_back({MonitorAction::Kind::kReleaseTraining});
 }
 
-void RunMonitor::on_snapshot_sent_to_evaluator(std::size_t bytes) {
+void RunMonitor::on_snapshot(std::size_t bytes) {
   ++evaluations_due_;
   snapshot_bytes_ = bytes;
 }

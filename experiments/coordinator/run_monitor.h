@@ -67,7 +67,8 @@ class RunMonitor {
   void on_heartbeat(std::size_t process, const std::string& operation, std::int64_t step,
                     const std::optional<CollectiveReport>& collective, TimePoint now);
   void on_ready_to_train(std::size_t process, TimePoint now);
-  void on_snapshot_sent_to_evaluator(std::size_t bytes);
+  // One has come that is to be evaluated.
+  void on_snapshot(std::size_t bytes);
   void on_evaluation(TimePoint now);
   void on_finished(std::size_t process, TimePoint now);
   void on_failure(std::size_t process, const Status& status, const std::string& operation, std::int64_t step,

@@ -14,6 +14,12 @@ Result<ParamLayout> layout_of(const RunConfig& config) {
   return worker::model_layout(config.model, *form);
 }
 
+Result<ParamLayout> local_state_layout_of(const RunConfig& config) {
+  const Result<worker::SampleForm> form = worker::sample_form(dataset_spec(config), config.data_dir);
+  if (!form.ok()) return form.status();
+  return worker::local_state_layout(config.model, *form);
+}
+
 std::unique_ptr<worker::ComputeBackend> backend_of(const RunConfig& config) {
   return config.backend == BackendKind::kReference ? worker::make_reference_backend() : worker::make_onednn_backend();
 }

@@ -12,19 +12,21 @@ namespace syncopate::experiments {
 
 Result<Evaluation> Evaluation::create(const std::string& model, const worker::Dataset& data,
                                       worker::ComputeBackend& backend, std::int64_t batch) {
-  Evaluation evaluation(data, batch);
+  Evaluation evaluation(data, backend, batch);
   std::vector<std::unique_ptr<worker::Model>>& models = evaluation.models_;
   for (std::int64_t begin = 0; begin < data.size(); begin += batch) {
     const auto size = static_cast<int>(std::min(batch, data.size() - begin));
     if (!models.empty() && models.back()->batch_size() == size) continue;
-    Result<std::unique_ptr<worker::Model>> made = worker::make_model(model, data.form(), size, backend);
+    Result<std::unique_ptr<worker::Model>> made =
+        worker::make_model(model, data.form(), size, backend, worker::Pass::kEvaluation);
     if (!made.ok()) return made.status();
     models.push_back(std::move(*made));
   }
   return evaluation;
 }
 
-Evaluation::Score Evaluation::run(std::span<const float> weights) {
+Evaluation::Score Evaluation::run(std::span<const float> weights, std::span<const float> local_state) {
+  for (const std::unique_ptr<worker::Model>& model : models_) backend_->upload(local_state, model->local_state());
   const auto samples = static_cast<double>(data_->size());
   std::int64_t correct = 0;
   double loss = 0;
@@ -37,7 +39,10 @@ Evaluation::Score Evaluation::run(std::span<const float> weights) {
     correct += part.correct;
   }
   // A relu on the way may have hidden it.
-  if (!std::ranges::all_of(weights, [](float weight) { return std::isfinite(weight); })) {
+  const auto all_numbers = [](std::span<const float> values) {
+    return std::ranges::all_of(values, [](float value) { return std::isfinite(value); });
+  };
+  if (!all_numbers(weights) || !all_numbers(local_state)) {
     loss = std::numeric_limits<double>::quiet_NaN();
   }
   return {.accuracy = static_cast<double>(correct) / (samples * data_->form().labels), .loss = loss};

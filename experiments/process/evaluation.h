@@ -29,15 +29,20 @@ class Evaluation {
 
   std::size_t weights_expected() const { return models_.front()->layout().size(); }
 
-  // `weights` is an arena of weights_expected() floats.
-  Score run(std::span<const float> weights);
+  // Of what training keeps beside the weights.
+  std::size_t local_state_expected() const { return models_.front()->local_layout().size(); }
+
+  // `weights` is an arena of weights_expected() floats, `local_state` one of local_state_expected().
+  Score run(std::span<const float> weights, std::span<const float> local_state = {});
 
  private:
-  Evaluation(const worker::Dataset& data, std::int64_t batch) : data_(&data), batch_(batch) {}
+  Evaluation(const worker::Dataset& data, worker::ComputeBackend& backend, std::int64_t batch)
+      : data_(&data), backend_(&backend), batch_(batch) {}
 
   worker::BatchView read(std::int64_t begin, std::int64_t size);
 
   const worker::Dataset* data_;
+  worker::ComputeBackend* backend_;
   std::int64_t batch_;
   std::vector<std::unique_ptr<worker::Model>> models_;  // for full batches, and for the rest
   std::vector<std::int64_t> indices_;

@@ -39,8 +39,12 @@ Status run_evaluator(const RoleContext& context) {
       return Status(Code::kDataLoss, fmt::format("a snapshot of {} weights where the model has {}",
                                                  snapshot->weights.size(), evaluation->weights_expected()));
     }
+    if (snapshot->local_state.size() != evaluation->local_state_expected()) {
+      return Status(Code::kDataLoss, fmt::format("a snapshot with a local state of {} values where the model's has {}",
+                                                 snapshot->local_state.size(), evaluation->local_state_expected()));
+    }
     context.activity.rest("evaluating", snapshot->steps_done);
-    const Evaluation::Score score = evaluation->run(snapshot->weights);
+    const Evaluation::Score score = evaluation->run(snapshot->weights, snapshot->local_state);
     spdlog::info("epoch {}, step {}: accuracy {:.4f}, loss {:.4f}", snapshot->epoch, snapshot->steps_done,
                  score.accuracy, score.loss);
     if (std::isnan(score.loss) && !std::exchange(diverged, true)) {

@@ -118,6 +118,9 @@ Status run_worker(const RoleContext& context) {
     wants_snapshot = decision->snapshot;
     return decision->go_on;
   };
+  hooks.local_state = [&](std::int64_t epoch, std::span<const float> state) {
+    context.control.send_local_state(epoch, state);
+  };
   hooks.snapshot = [&](std::int64_t epoch, std::int64_t steps_done, std::span<const float> weights) {
     stamp = {.epoch = epoch, .steps_done = steps_done, .taken = clock.now(), .final = false, .weights = {}};
     // Those of the last step follow as the final weights.

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "common/whole_file.h"
+#include "experiments/process/data_of.h"
 #include "experiments/report/comparison_report.h"
 #include "experiments/run/console.h"
 
@@ -23,6 +24,8 @@ constexpr double kEqualityTolerance = 5e-5;
 // but rounding by its own size. At this part of it weights still move by far more than the tolerance.
 constexpr double kEqualityRate = 0.01;
 constexpr const char* kSynchronousModes = "local,allreduce,ps:sync";
+// Of models with batch norm: one worker's moments are those of its own batch, and local has all workers' in one.
+constexpr const char* kModesOfTheSameBatches = "allreduce,ps:sync";
 
 // "ps:bounded:4 batch-size=32" -> "ps-bounded-4-batch-size-32"
 std::string folder_of(std::string label) {
@@ -95,7 +98,11 @@ class Comparison {
     shared.backup_workers = 0;                    // with them, sync takes other gradients each time
     shared.precision = worker::Precision::kFp32;  // rounding of factors would be magnified as that of sums is
     shared.learning_rate = kEqualityRate * resolve(base_, "").learning_rate;
-    const Result<std::vector<ComparedRun>> runs = comparison_runs(shared, kSynchronousModes);
+    const Result<ParamLayout> local_layout = local_state_layout_of(base_);
+    if (!local_layout.ok()) return fail(exit_code_of(local_layout.status()), local_layout.status().message());
+    const bool with_local = local_layout->size() == 0;
+    const Result<std::vector<ComparedRun>> runs =
+        comparison_runs(shared, with_local ? kSynchronousModes : kModesOfTheSameBatches);
     if (!runs.ok()) return fail(ExitCode::kUsage, runs.status().message());
     std::vector<float> expected;
     double largest = 0;
@@ -114,8 +121,10 @@ class Comparison {
                       "{:.0g} is rounding; a comparison would compare more than the mode",
                       run.label, runs->front().label, kEqualitySteps, distance, kEqualityTolerance));
     }
-    console_.say(fmt::format("equality: {} follow the same curve; after {} steps the weights lie {:.1g} apart",
-                             "local, allreduce and ps sync", kEqualitySteps, largest));
+    console_.say(
+        fmt::format("equality: {} follow the same curve; after {} steps the weights lie {:.1g} apart{}",
+                    with_local ? "local, allreduce and ps sync" : "allreduce and ps sync", kEqualitySteps, largest,
+                    with_local ? "" : "; local is left out, whose batch norms see the batches of all workers as one"));
     return ExitCode::kSuccess;
   }
 

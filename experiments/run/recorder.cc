@@ -39,11 +39,17 @@ void Recorder::on_steps(int worker, std::span<const StepRecord> steps) {
 
 void Recorder::on_evaluation(const EvaluationResult& result) { waiting_.push_back(result); }
 
-void Recorder::on_final_weights(std::span<const float> weights) {
+void Recorder::on_final_weights(std::span<const float> weights, std::span<const float> local_state) {
   final_weights_.assign(weights.begin(), weights.end());
-  if (final_weights_.size() != job_.layout.size()) return;  // the evaluator fails the run for it
+  // The evaluator fails the run for it.
+  if (weights.size() != job_.layout.size() || local_state.size() != job_.local_layout.size()) return;
+  // One arena behind the other is the arena of all tensors.
+  ParamLayout layout = job_.layout;
+  for (const TensorSpec& tensor : job_.local_layout.tensors()) layout.add(tensor.name, tensor.shape);
+  std::vector<float> values = final_weights_;
+  values.insert(values.end(), local_state.begin(), local_state.end());
   const Status status = results_.write_model(
-      job_.layout, weights, {{"model", config_.model}, {"dataset", config_.dataset}, {"mode", name_of(config_.mode)}});
+      layout, values, {{"model", config_.model}, {"dataset", config_.dataset}, {"mode", name_of(config_.mode)}});
   if (failure_.ok()) failure_ = status;
 }
 

@@ -16,6 +16,7 @@ namespace syncopate::experiments {
 // What the recorder must know of the job.
 struct JobFacts {
   ParamLayout layout;
+  ParamLayout local_layout = {};  // of what the model keeps beside its weights
   std::int64_t steps_per_epoch = 1;
   std::int64_t total_steps = 1;  // of one worker
 };
@@ -28,7 +29,7 @@ class Recorder final : public RunObserver {
   void on_training_begins(TimePoint now) override;
   void on_steps(int worker, std::span<const StepRecord> steps) override;
   void on_evaluation(const EvaluationResult& result) override;
-  void on_final_weights(std::span<const float> weights) override;
+  void on_final_weights(std::span<const float> weights, std::span<const float> local_state) override;
   void on_worker_lost(int rank) override;
   void on_fact(const std::string& name, const std::string& value) override { facts_[name] = value; }
   void on_report(const std::string& line) override;

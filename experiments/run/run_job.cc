@@ -39,7 +39,10 @@ Result<JobFacts> prepare(const RunConfig& config) {
   }
   const Result<ParamLayout> layout = layout_of(config);
   if (!layout.ok()) return layout.status();
+  const Result<ParamLayout> local_layout = local_state_layout_of(config);
+  if (!local_layout.ok()) return local_layout.status();
   return JobFacts{.layout = *layout,
+                  .local_layout = *local_layout,
                   .steps_per_epoch = order.steps_per_epoch(),
                   .total_steps = config.steps > 0 ? config.steps : config.epochs * order.steps_per_epoch()};
 }
@@ -108,8 +111,10 @@ void run_repeat(const JobFacts& job, const Survey& survey, int repeat, ResultsWr
   Recorder recorder(config, job, results, console);
   Result<ListenOptions> listen = listen_options_of(config);
   if (!listen.ok()) return fail(result, ExitCode::kInternal, listen.status().message());
-  const CoordinatorOptions options{
-      .program = own_program(), .log_directory = results.directory() + "/logs", .listen = std::move(*listen)};
+  const CoordinatorOptions options{.program = own_program(),
+                                   .log_directory = results.directory() + "/logs",
+                                   .listen = std::move(*listen),
+                                   .local_state_size = job.local_layout.size()};
   const Result<RunOutcome> outcome = coordinate(config, plan, options, *launcher_of(config), recorder, interrupts);
   const Status finished = recorder.finish();
   if (!outcome.ok()) return fail(result, ExitCode::kInternal, outcome.status().message());

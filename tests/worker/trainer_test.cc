@@ -186,6 +186,28 @@ TEST_F(TrainerTest, TakesASnapshotAfterEachEpochAndAfterTheLastStep) {
   EXPECT_THAT(snapshots, ElementsAre(std::pair(0, 2), std::pair(1, 4), std::pair(2, 5)));
 }
 
+TEST_F(TrainerTest, HandsOverTheLocalStateOfAModelThatHasAnyBeforeEachSnapshot) {
+  options_.total_steps = 3, options_.steps_per_epoch = 2;
+  Calls calls;
+  Tensor last;
+  hooks_.local_state = [&](std::int64_t epoch, std::span<const float> state) {
+    calls.push_back("state " + std::to_string(epoch));
+    last.assign(state.begin(), state.end());
+  };
+  hooks_.snapshot = [&](std::int64_t epoch, std::int64_t /*steps_done*/, std::span<const float> /*weights*/) {
+    calls.push_back("snapshot " + std::to_string(epoch));
+  };
+  ASSERT_TRUE(run(strategy_).ok());
+  EXPECT_THAT(std::exchange(calls, {}), ElementsAre("snapshot 0", "snapshot 1"));  // an mlp has none
+
+  const auto resnet = std::move(*make_model("resnet20", form_of_images({8, 8, 1}, 4), kBatch, *backend_));
+  OneBatch batches(random_tensor(kBatch * 64, random_), labels_, clock_);
+  ASSERT_TRUE(
+      train(options_, hooks_, {*backend_, *resnet, batches, strategy_, records_, clock_, activity_}, nullptr).ok());
+  EXPECT_THAT(calls, ElementsAre("state 0", "snapshot 0", "state 1", "snapshot 1"));
+  EXPECT_THAT(last, testing::ElementsAreArray(resnet->local_state()));
+}
+
 TEST_F(TrainerTest, EndsInOrderBeforeTheEpochThatIsNotWanted) {
   options_.total_steps = 100, options_.steps_per_epoch = 3;
   std::vector<std::int64_t> asked;

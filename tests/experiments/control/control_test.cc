@@ -259,5 +259,24 @@ TEST_F(Control, CarriesSnapshotsBothWays) {
   EXPECT_THAT(got->weights, ElementsAre(1, 2, 3));
 }
 
+TEST_F(Control, CarriesLocalStatesToTheCoordinatorAndTheirMeanBack) {
+  client_->send_local_state(4, std::vector<float>{0.5f, 2});
+  const std::optional<Received> sent = coordinator_.next(ToCoordinator::kLocalState);
+  ASSERT_TRUE(sent);
+  EXPECT_EQ(sent->message.local_state().epoch(), 4);
+  EXPECT_THAT(sent->message.local_state().values(), ElementsAre(0.5f, 2));
+
+  coordinator_.answer(
+      [](FromCoordinator& message) {
+        message.mutable_snapshot()->add_local_state(1.5f);
+        message.mutable_snapshot()->add_local_state(3);
+      },
+      {7});
+  const Result<WeightsSnapshot> got = client_->next_snapshot();
+  ASSERT_TRUE(got.ok());
+  EXPECT_THAT(got->weights, ElementsAre(7));
+  EXPECT_THAT(got->local_state, ElementsAre(1.5f, 3));
+}
+
 }  // namespace
 }  // namespace syncopate::experiments

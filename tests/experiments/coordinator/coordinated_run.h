@@ -35,8 +35,9 @@ struct NotingObserver final : RunObserver {
     }
   }
   void on_evaluation(const EvaluationResult& result) override { accuracies.push_back(result.accuracy); }
-  void on_final_weights(std::span<const float> weights) override {
+  void on_final_weights(std::span<const float> weights, std::span<const float> local_state) override {
     final_weights.assign(weights.begin(), weights.end());
+    final_local_state.assign(local_state.begin(), local_state.end());
   }
   void on_worker_lost(int rank) override { lost.push_back(rank); }
   void on_fact(const std::string& name, const std::string& value) override { facts.emplace_back(name, value); }
@@ -48,6 +49,7 @@ struct NotingObserver final : RunObserver {
   std::vector<TimePoint> ends;                      // of the same steps
   std::vector<double> accuracies;
   std::vector<float> final_weights;
+  std::vector<float> final_local_state;
   std::vector<int> lost;
   std::vector<std::pair<std::string, std::string>> facts;
   std::vector<std::string> reports;
@@ -111,17 +113,21 @@ class SleepingProcesses final : public Launcher {
 
 class CoordinatedRun {
  public:
-  explicit CoordinatedRun(const RunConfig& config, bool workers_are_elsewhere = false)
+  // The model keeps `local_state_size` values beside its weights.
+  explicit CoordinatedRun(const RunConfig& config, bool workers_are_elsewhere = false, std::size_t local_state_size = 0)
       : config_(resolve(config, "")),
         plan_(make_plan(config_, "run-7",
                         {.coordinator = "box",
                          .hosts = {{.name = workers_are_elsewhere ? "node1" : "box",
                                     .slots = config_.workers,
                                     .remote = workers_are_elsewhere}}})),
-        thread_([this] {
-          outcome_.emplace(coordinate(
-              config_, plan_, {.program = {}, .log_directory = folder_.path(), .last_words_time = Peer::kDeadline},
-              processes_, observer_, interrupts_));
+        thread_([this, local_state_size] {
+          outcome_.emplace(coordinate(config_, plan_,
+                                      {.program = {},
+                                       .log_directory = folder_.path(),
+                                       .last_words_time = Peer::kDeadline,
+                                       .local_state_size = local_state_size},
+                                      processes_, observer_, interrupts_));
         }),
         address_(processes_.address()) {}
   ~CoordinatedRun() { end(); }

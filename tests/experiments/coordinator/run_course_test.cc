@@ -58,7 +58,7 @@ TEST(RunMonitor, LeavesSnapshotsOutWhileTheEvaluatorIsFarBehind) {
   WatchedRun run(plan_of(Mode::kAllreduce, 2, 0), {.timeout = kTimeout, .evaluation_backlog = 4000});
   for (int waiting = 0; waiting < 4; ++waiting) {
     EXPECT_TRUE(run.monitor().evaluator_keeps_up()) << waiting << " waiting";
-    run.monitor().on_snapshot_sent_to_evaluator(1000);
+    run.monitor().on_snapshot(1000);
   }
   EXPECT_THAT(run.actions(), IsEmpty());
   for (int asked = 0; asked < 2; ++asked) EXPECT_FALSE(run.monitor().evaluator_keeps_up());
@@ -72,7 +72,7 @@ TEST(RunMonitor, LetsTwoSnapshotsWaitHoweverLargeTheyAre) {
   WatchedRun run(plan_of(Mode::kAllreduce, 2, 0), {.timeout = kTimeout, .evaluation_backlog = 4000});
   for (int waiting = 0; waiting < 2; ++waiting) {
     EXPECT_TRUE(run.monitor().evaluator_keeps_up()) << waiting << " waiting";
-    run.monitor().on_snapshot_sent_to_evaluator(9000);
+    run.monitor().on_snapshot(9000);
   }
   EXPECT_FALSE(run.monitor().evaluator_keeps_up());
 }
@@ -81,7 +81,7 @@ TEST(RunMonitor, LetsTwoSnapshotsWaitHoweverLargeTheyAre) {
 
 TEST(RunMonitor, StopsInSuccessOnceWorkersServersAndEvaluationsAreDone) {
   PsRun run(false);
-  run.monitor().on_snapshot_sent_to_evaluator(1000);
+  run.monitor().on_snapshot(1000);
   for (int rank : {0, 1}) run.finish(run.worker(rank));
   EXPECT_THAT(run.actions(), IsEmpty());
   for (int rank : {0, 1}) run.finish(run.server(rank));
@@ -139,7 +139,7 @@ TEST(RunMonitor, NamesTheServerThatDoesNotFinishAfterAllWorkers) {
 
 TEST(RunMonitor, GivesTheEvaluatorTheTimeoutForEachSnapshotThatIsLeft) {
   AllreduceRun run;
-  for (int i = 0; i < 3; ++i) run.monitor().on_snapshot_sent_to_evaluator(1000);
+  for (int i = 0; i < 3; ++i) run.monitor().on_snapshot(1000);
   for (int rank : {0, 1}) run.finish(run.worker(rank));
   for (int i = 0; i < 2; ++i) {
     run.pass(9s);
@@ -153,7 +153,7 @@ TEST(RunMonitor, GivesTheEvaluatorTheTimeoutForEachSnapshotThatIsLeft) {
 
 TEST(RunMonitor, DoesNotWaitForeverForSnapshotsThatNobodyEvaluates) {
   AllreduceRun run;
-  run.monitor().on_snapshot_sent_to_evaluator(1000);
+  run.monitor().on_snapshot(1000);
   for (std::size_t process : {run.worker(0), run.worker(1), run.evaluator()}) run.finish(process);
   run.pass(kTimeout);
   EXPECT_EQ(run.verdict(), ExitCode::kTimeout);

@@ -351,7 +351,7 @@ TEST(RunMonitor, TellsALostRemoteShellFromALostProcess) {
 
 TEST(RunMonitor, TakesTheEndOfACarrierWhoseProcessesHaveFinishedAsItShould) {
   AllreduceRun run;
-  run.monitor().on_snapshot_sent_to_evaluator(1000);
+  run.monitor().on_snapshot(1000);
   for (int rank : {0, 1}) {
     run.finish(run.worker(rank));
     run.end(run.worker(rank), {});

@@ -15,7 +15,7 @@ constexpr const char* kModel = "mlp:16-8-3";
 // Noise, with labels that have nothing to do with it.
 class NoisyImages final : public worker::ImageDataset {
  public:
-  explicit NoisyImages(std::int64_t size) : ImageDataset({4, 4, 1}, 3), size_(size) {}
+  explicit NoisyImages(std::int64_t size, int side = 4) : ImageDataset({side, side, 1}, 3), size_(size) {}
 
   std::int64_t size() const override { return size_; }
   std::span<const std::uint8_t> image(std::int64_t index, std::span<std::uint8_t> scratch) const override {
@@ -82,6 +82,28 @@ TEST_F(EvaluationTest, HasNoLossWhereAWeightIsNoNumber) {
   std::vector<float> weights = this->weights(3);
   weights.front() = std::nanf("");
   EXPECT_TRUE(std::isnan(in_batches_of(5).run(weights).loss));
+}
+
+TEST_F(EvaluationTest, OfAModelWithBatchNormTakesTheGivenMomentsHoweverTheDataIsCut) {
+  const NoisyImages data(6, 8);
+  const auto evaluate = [&](std::int64_t batch, float mean, float variance) {
+    Result<Evaluation> evaluation = Evaluation::create("resnet20", data, *backend_, batch);
+    EXPECT_TRUE(evaluation.ok()) << evaluation.status().message();
+    std::vector<float> weights(evaluation->weights_expected()), state(evaluation->local_state_expected());
+    const worker::SampleForm& form = data.form();
+    (*worker::make_model("resnet20", form, 1, *backend_))->initialize(3, weights);
+    const ParamLayout layout = *worker::local_state_layout("resnet20", form);
+    for (const TensorSpec& tensor : layout.tensors()) {
+      std::ranges::fill(slice(std::span(state), tensor.range), tensor.name.ends_with("_var") ? variance : mean);
+    }
+    return evaluation->run(weights, state).loss;
+  };
+  const double loss = evaluate(6, 0.1f, 2.0f);
+  EXPECT_NEAR(evaluate(4, 0.1f, 2.0f), loss, 1e-6 * loss);  // by batches of 4 and 2
+  EXPECT_NEAR(evaluate(1, 0.1f, 2.0f), loss, 1e-6 * loss);
+  EXPECT_GT(std::abs(evaluate(6, 0.2f, 2.0f) - loss), 1e-3);
+  EXPECT_GT(std::abs(evaluate(6, 0.1f, 1.0f) - loss), 1e-3);
+  EXPECT_TRUE(std::isnan(evaluate(6, std::nanf(""), 2.0f)));
 }
 
 TEST_F(EvaluationTest, ExpectsAsManyWeightsAsTheModelHas) {

@@ -100,6 +100,17 @@ TEST_F(CompareTest, ProvesEqualityOnAFewStepsAtAPartOfTheRateAndMeasuresTheJobIt
   EXPECT_EQ(ran_.back().repeat, 1);
 }
 
+// Its norms see one worker's batch, and local's all of them.
+TEST_F(CompareTest, LeavesLocalOutOfTheProofForAModelWithBatchNormAndSaysSo) {
+  base_.model = "resnet20";
+  EXPECT_EQ(compare_modes("local,ps:async"), ExitCode::kSuccess);
+  EXPECT_THAT(outputs(), ElementsAre("out/equality/allreduce", "out/equality/ps-sync",      //
+                                     "out/local-1", "out/ps-async-1", "out/local-again-1",  //
+                                     "out/local-2", "out/ps-async-2", "out/local-again-2"));
+  EXPECT_THAT(out_, HasSubstr("equality: allreduce and ps sync follow the same curve"));
+  EXPECT_THAT(out_, HasSubstr("local is left out, whose batch norms see the batches of all workers as one"));
+}
+
 TEST_F(CompareTest, NamesModesThatLieTooFarApartAndMeasuresNothing) {
   weights_["out/equality/ps-sync"] = {1, 5.1e-5f};
   EXPECT_EQ(compare_modes("local,ps:async"), ExitCode::kUnequal);

@@ -6,11 +6,13 @@
 #include <filesystem>
 #include <optional>
 
+#include "experiments/report/safetensors.h"
 #include "tests/support/run_program.h"
 
 namespace syncopate::experiments {
 namespace {
 
+using testing::ElementsAre;
 using testing::HasSubstr;
 using std::literals::chrono_literals::operator""ms;
 using std::literals::chrono_literals::operator""s;
@@ -110,7 +112,7 @@ TEST_F(RecorderTest, GoesOnMeasuringWithoutALostWorker) {
 TEST_F(RecorderTest, KeepsTheFinalWeightsAndWritesThem) {
   Recorder& recorder = begin();
   const std::vector<float> weights(16, 0.5f);
-  recorder.on_final_weights(weights);
+  recorder.on_final_weights(weights, {});
   EXPECT_TRUE(recorder.on_tick(kBegin + 1s).ok());
   EXPECT_TRUE(recorder.finish().ok());
   EXPECT_EQ(recorder.final_weights(), weights);
@@ -119,16 +121,38 @@ TEST_F(RecorderTest, KeepsTheFinalWeightsAndWritesThem) {
 
 TEST_F(RecorderTest, WritesNoModelOfWeightsThatCannotBeIts) {
   Recorder& recorder = begin();
-  recorder.on_final_weights(std::vector<float>(15));
+  recorder.on_final_weights(std::vector<float>(15), {});
+  recorder.on_final_weights(std::vector<float>(16), std::vector<float>(1));
   EXPECT_TRUE(recorder.finish().ok());
   EXPECT_FALSE(std::filesystem::exists(model_file()));
+}
+
+TEST_F(RecorderTest, WritesWhatAModelKeepsBesideItsWeightsBehindThem) {
+  job_.layout.add("bias", {3});
+  job_.local_layout.add("running_mean", {2});
+  job_.local_layout.add("running_var", {1, 2});
+  std::vector<float> weights(job_.layout.size()), state(job_.local_layout.size());
+  weights[18] = 5;
+  state[1] = 6, state[kAlignment] = 7;
+  Recorder& recorder = begin();
+  recorder.on_final_weights(weights, state);
+  EXPECT_TRUE(recorder.finish().ok());
+  EXPECT_EQ(recorder.final_weights(), weights);
+  const Result<SafetensorsFile> file = read_safetensors(model_file());
+  ASSERT_TRUE(file.ok()) << file.status().message();
+  ASSERT_EQ(file->tensors.size(), 4u);
+  EXPECT_THAT(file->tensors[1].values, ElementsAre(0, 0, 5));
+  EXPECT_EQ(file->tensors[2].name, "running_mean");
+  EXPECT_THAT(file->tensors[2].values, ElementsAre(0, 6));
+  EXPECT_THAT(file->tensors[3].shape, ElementsAre(1, 2));
+  EXPECT_THAT(file->tensors[3].values, ElementsAre(7, 0));
 }
 
 TEST_F(RecorderTest, FailsFromThenOnWhereTheModelCannotBeWritten) {
   Recorder& recorder = begin();
   std::filesystem::create_directory(model_file());
   EXPECT_TRUE(recorder.on_tick(kBegin + 1s).ok());
-  recorder.on_final_weights(std::vector<float>(16));
+  recorder.on_final_weights(std::vector<float>(16), {});
   for (const Status& status : {recorder.on_tick(kBegin + 2s), recorder.on_tick(kBegin + 4s), recorder.finish()}) {
     EXPECT_EQ(status.code(), Code::kResourceExhausted);
     EXPECT_THAT(status.message(), HasSubstr(model_file().string()));

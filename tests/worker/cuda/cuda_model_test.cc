@@ -32,7 +32,7 @@ class CudaModel : public CudaBackendFixture {
   }
   Pass run_on_device(Model& model, const Tensor& weights, const BatchView& batch) {
     const Out gradients = upload(poisoned(static_cast<int>(weights.size())));
-    const BatchView there{upload(Tensor(batch.images.begin(), batch.images.end())),
+    const BatchView there{upload(Tensor(batch.values.begin(), batch.values.end())),
                           upload(std::vector<int>(batch.labels.begin(), batch.labels.end()))};
     Pass pass = run_pass(model, upload(weights), there, gradients);
     pass.gradients = download(In(gradients));

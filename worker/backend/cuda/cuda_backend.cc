@@ -6,11 +6,13 @@
 
 #include "common/device/cuda/cuda_handles.h"
 #include "common/device/cuda/cuda_status.h"
+#include "worker/backend/cuda/batch_norm_kernels.h"
 #include "worker/backend/cuda/cuda_context.h"
 #include "worker/backend/cuda/cuda_conv.h"
 #include "worker/backend/cuda/cuda_dense.h"
 #include "worker/backend/cuda/element_kernels.h"
 #include "worker/backend/cuda/host_exchange.h"
+#include "worker/backend/cuda/image_kernels.h"
 #include "worker/backend/cuda/library_status.h"
 #include "worker/backend/cuda/loss_kernels.h"
 #include "worker/backend/cuda/phase_clock.h"
@@ -79,6 +81,26 @@ class CudaBackend final : public ComputeBackend {
          "max_pool_backward");
   }
 
+  void batch_norm_forward(const BatchNormShape& shape, In x, In scale, In shift, const BatchMoments& batch,
+                          const RunningMoments& running, Out y) override;
+  void batch_norm_backward(const BatchNormShape& shape, In x, In scale, In shift, const BatchMoments& batch, In dy,
+                           Out dscale, Out dshift, Out dx) override;
+  void batch_norm_inference(const BatchNormShape& shape, In x, In scale, In shift, const RunningMoments& running,
+                            Out y) override;
+
+  void mean_pool_forward(const MeanPoolShape& shape, In x, Out y) override {
+    if (ready()) keep(launch_mean_pool_forward(shape, x.data(), y.data(), context_.stream), "mean_pool_forward");
+  }
+  void mean_pool_backward(const MeanPoolShape& shape, In dy, Out dx) override {
+    if (ready()) keep(launch_mean_pool_backward(shape, dy.data(), dx.data(), context_.stream), "mean_pool_backward");
+  }
+  void subsample_forward(const SubsampleShape& shape, In x, Out y) override {
+    if (ready()) keep(launch_subsample_forward(shape, x.data(), y.data(), context_.stream), "subsample_forward");
+  }
+  void subsample_backward(const SubsampleShape& shape, In dy, Out dx) override {
+    if (ready()) keep(launch_subsample_backward(shape, dy.data(), dx.data(), context_.stream), "subsample_backward");
+  }
+
   void softmax_cross_entropy(int batch, int classes, In logits, std::span<const int> labels, Out dlogits) override;
   LossAndCorrect loss() override;
 
@@ -87,6 +109,10 @@ class CudaBackend final : public ComputeBackend {
 
  private:
   static PoolImages images_of(const PoolShape& s) { return {s.batch, s.height, s.width, s.channels, s.size}; }
+
+  static BatchNormRows rows_of(const BatchNormShape& s) {
+    return {static_cast<std::size_t>(s.rows), s.channels, s.relu};
+  }
 
   // The operation of this shape, made ready at its first use. A model has few shapes: a search beats a hash.
   template <typename Operation, typename Shape>
@@ -178,6 +204,32 @@ In CudaBackend::host_view(In tensor) {
   keep(view.status());
   if (!view.ok()) return {};
   return {reinterpret_cast<const float*>(view->data()), tensor.size()};
+}
+
+void CudaBackend::batch_norm_forward(const BatchNormShape& shape, In x, In scale, In shift, const BatchMoments& batch,
+                                     const RunningMoments& running, Out y) {
+  if (!ready()) return;
+  keep(launch_batch_norm_forward(
+           rows_of(shape), x.data(), {scale.data(), shift.data()}, {batch.mean.data(), batch.inverse_deviation.data()},
+           {running.mean.data(), running.variance.data()}, y.data(), context_.workspace, context_.stream),
+       "batch_norm_forward");
+}
+
+void CudaBackend::batch_norm_backward(const BatchNormShape& shape, In x, In scale, In shift, const BatchMoments& batch,
+                                      In dy, Out dscale, Out dshift, Out dx) {
+  if (!ready()) return;
+  keep(launch_batch_norm_backward(rows_of(shape), x.data(), {scale.data(), shift.data()},
+                                  {batch.mean.data(), batch.inverse_deviation.data()}, dy.data(), dscale.data(),
+                                  dshift.data(), dx.data(), context_.workspace, context_.stream),
+       "batch_norm_backward");
+}
+
+void CudaBackend::batch_norm_inference(const BatchNormShape& shape, In x, In scale, In shift,
+                                       const RunningMoments& running, Out y) {
+  if (!ready()) return;
+  keep(launch_batch_norm_inference(rows_of(shape), x.data(), {scale.data(), shift.data()},
+                                   {running.mean.data(), running.variance.data()}, y.data(), context_.stream),
+       "batch_norm_inference");
 }
 
 void CudaBackend::softmax_cross_entropy(int batch, int classes, In logits, std::span<const int> labels, Out dlogits) {

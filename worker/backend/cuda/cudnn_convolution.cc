@@ -75,7 +75,8 @@ Status CudnnConvolution::describe(Operation& operation) const {
       create(cudnnCreateConvolutionDescriptor, operation.convolution, "cudnnCreateConvolutionDescriptor"));
   const cudnnConvolutionDescriptor_t raw = operation.convolution.get();
   SYNCOPATE_RETURN_IF_ERROR(
-      library_status(cudnnSetConvolution2dDescriptor(raw, 0, 0, 1, 1, 1, 1, CUDNN_CROSS_CORRELATION, CUDNN_DATA_FLOAT),
+      library_status(cudnnSetConvolution2dDescriptor(raw, shape_.padding, shape_.padding, shape_.stride, shape_.stride,
+                                                     1, 1, CUDNN_CROSS_CORRELATION, CUDNN_DATA_FLOAT),
                      "cudnnSetConvolution2dDescriptor"));
   return library_status(cudnnSetConvolutionMathType(raw, math_of(context_.precision)), "cudnnSetConvolutionMathType");
 }
@@ -111,9 +112,10 @@ Status CudnnConvolution::choose(ConvProduct product, const float* first, const f
     return choose(product, first, second, result);
   }
   return {Code::kInternal,
-          fmt::format("convolution {} x {}x{}x{} -> {}, kernel {}, {}, {}: cuDNN has no deterministic algorithm ({})",
-                      shape_.batch, shape_.height, shape_.width, shape_.in, shape_.out, shape_.kernel, name_of(product),
-                      name_of(context_.precision), cudnnGetErrorString(last))};
+          fmt::format("convolution {} x {}x{}x{} -> {}, kernel {}, stride {}, padding {}, {}, {}: cuDNN has no "
+                      "deterministic algorithm ({})",
+                      shape_.batch, shape_.height, shape_.width, shape_.in, shape_.out, shape_.kernel, shape_.stride,
+                      shape_.padding, name_of(product), name_of(context_.precision), cudnnGetErrorString(last))};
 }
 
 std::vector<CudnnConvolution::Candidate> CudnnConvolution::candidates(ConvProduct product) const {

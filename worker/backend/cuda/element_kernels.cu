@@ -1,26 +1,10 @@
 #include <algorithm>
 
 #include "worker/backend/cuda/element_kernels.h"
+#include "worker/backend/cuda/kernel_grid.h"
 
 namespace syncopate::worker {
 namespace {
-
-constexpr unsigned kThreads = 256;
-constexpr std::size_t kMostBlocks = 8192;  // a few times what any GPU runs at once; the rest is done by loops
-
-// A block of matrix kernels: neighbours in a warp are neighbours in a row.
-constexpr unsigned kBlockColumns = 32;
-constexpr unsigned kBlockRows = 8;
-
-// Column sums are made of at most so many parts, each of at least so many rows.
-constexpr std::size_t kMostParts = 128;
-constexpr std::size_t kLeastRows = 64;
-
-std::size_t ceil_divide(std::size_t a, std::size_t b) { return (a + b - 1) / b; }
-
-unsigned blocks_for(std::size_t count, std::size_t a_block) {
-  return static_cast<unsigned>(std::min(ceil_divide(count, a_block), kMostBlocks));
-}
 
 __device__ float positive(float value) { return value < 0.0f ? 0.0f : value; }
 
@@ -76,8 +60,6 @@ __global__ void column_sums(const float* __restrict__ matrix, std::size_t rows, 
   for (unsigned i = 1; i < kBlockRows; ++i) sum += of_threads[i][threadIdx.x];
   sums[static_cast<std::size_t>(blockIdx.y) * columns + column] = sum;
 }
-
-unsigned column_blocks(int columns) { return (static_cast<unsigned>(columns) + kBlockColumns - 1) / kBlockColumns; }
 
 }  // namespace
 
