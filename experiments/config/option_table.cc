@@ -45,7 +45,6 @@ bool has_connections(const RunConfig& config) {
 }
 bool is_on_cpu(const RunConfig& config) { return config.device != DeviceKind::kCuda; }
 bool is_on_gpu(const RunConfig& config) { return config.device == DeviceKind::kCuda; }
-bool is_digits(const RunConfig& config) { return config.dataset == "digits"; }
 bool has_momentum(const RunConfig& config) { return config.optimizer == "momentum" || config.optimizer == "nesterov"; }
 bool has_moments(const RunConfig& config) { return config.optimizer == "adam" || config.optimizer == "adamw"; }
 
@@ -101,17 +100,23 @@ void add_job(std::vector<OptionSpec>& table) {
 
 void add_model_and_data(std::vector<OptionSpec>& table) {
   const std::string group = "Model and data";
-  table.push_back(text({.group = group,
-                        .name = "model",
-                        .placeholder = "NAME",
-                        .sentence = "What learns; mlp:784-1024-10 gives an mlp's widths from pixels to classes.",
-                        .range = "softmax, mlp, mlp:WIDTHS, lenet, resnet20, resnet32 or resnet56"},
-                       &C::model, "model"));
-  table.push_back(text({.group = group,
-                        .name = "dataset",
-                        .placeholder = "NAME",
-                        .sentence = "What is learnt; digits is generated, the others are read from --data-dir."},
-                       &C::dataset, "data set", {"digits", "mnist", "fashion-mnist", "cifar10"}));
+  table.push_back(
+      text({.group = group,
+            .name = "model",
+            .placeholder = "NAME",
+            .sentence = "What learns; mlp:784-1024-10 gives an mlp's widths from pixels to classes, ncf:16 and "
+                        "wide-deep:16 the width of a recommender's embeddings.",
+            .range = "softmax, mlp, mlp:WIDTHS, lenet, resnet20, resnet32, resnet56, ncf, ncf:WIDTH, "
+                     "wide-deep or wide-deep:WIDTH"},
+           &C::model, "model"));
+  table.push_back(
+      text({.group = group,
+            .name = "dataset",
+            .placeholder = "NAME",
+            .sentence = "What is learnt; digits, zipf-ratings and zipf-clicks are generated, the others are "
+                        "read from --data-dir: ratings are MovieLens's files, clicks Criteo's train.txt."},
+           &C::dataset, "data set",
+           {"digits", "mnist", "fashion-mnist", "cifar10", "ratings", "clicks", "zipf-ratings", "zipf-clicks"}));
   table.push_back(text({.group = group,
                         .name = "data-dir",
                         .placeholder = "DIR",
@@ -124,14 +129,14 @@ void add_model_and_data(std::vector<OptionSpec>& table) {
                                .sentence = "Size of the generated training set.",
                                .unit = "samples"},
                               &C::train_samples, "training samples", std::int64_t{1}, std::int64_t{10000000}),
-                       "--dataset=digits", is_digits));
+                       "--dataset=digits, zipf-ratings or zipf-clicks", generates_data));
   table.push_back(only(number({.group = group,
                                .name = "test-samples",
                                .placeholder = "N",
                                .sentence = "Size of the generated test set.",
                                .unit = "samples"},
                               &C::test_samples, "test samples", std::int64_t{1}, std::int64_t{10000000}),
-                       "--dataset=digits", is_digits));
+                       "--dataset=digits, zipf-ratings or zipf-clicks", generates_data));
   table.push_back(only(choice({.group = group,
                                .name = "backend",
                                .placeholder = "NAME",
@@ -146,6 +151,7 @@ void add_model_and_data(std::vector<OptionSpec>& table) {
              &C::precision, "precision",
              {worker::Precision::kFp32, worker::Precision::kTf32, worker::Precision::kBf16}),
       "--device=cuda", is_on_gpu));
+  add_recommender_options(table);
 }
 
 void add_update_rule(std::vector<OptionSpec>& table) {
@@ -226,17 +232,19 @@ void add_amount(std::vector<OptionSpec>& table) {
                                       .usual = "none",
                                       .excludes = "epochs"},
                                      &C::steps, "steps", std::int64_t{1}, std::int64_t{1000000000})));
-  table.push_back(number({.group = group,
-                          .name = "target-accuracy",
-                          .placeholder = "X",
-                          .sentence = "Test accuracy whose first reach is reported; 0 asks for none.",
-                          .unit = "fraction"},
-                         &C::target_accuracy, "target accuracy", 0.0, 1.0));
+  table.push_back(
+      number({.group = group,
+              .name = "target-accuracy",
+              .placeholder = "X",
+              .sentence = "Test accuracy whose first reach is reported, of ratings HR@10, of clicks the AUC; 0 asks "
+                          "for none.",
+              .unit = "fraction"},
+             &C::target_accuracy, "target accuracy", 0.0, 1.0));
   table.push_back(
       number({.group = group,
               .name = "seed",
               .placeholder = "N",
-              .sentence = "Decides initial weights, order of the data, the generated digits and what stragglers draw."},
+              .sentence = "Decides initial weights, order of the data, the generated data and what stragglers draw."},
              &C::seed, "seed", std::uint64_t{0}, std::uint64_t{INT64_MAX}));
 }
 

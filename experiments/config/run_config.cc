@@ -1,9 +1,13 @@
 #include "experiments/config/run_config.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cassert>
+
+#include "experiments/config/table_rules.h"
+#include "worker/recommender/make_recommender.h"
 
 namespace syncopate::experiments {
 namespace {
@@ -129,7 +133,7 @@ Status validate_batches(const RunConfig& config) {
                              std::max<std::int64_t>(1, config.global_batch_size / workers) * workers));
   }
   const std::int64_t global = config.global_batch_size > 0 ? config.global_batch_size : config.batch_size * workers;
-  if (config.dataset == "digits" && config.train_samples < global) {
+  if (generates_data(config) && config.train_samples < global) {
     return wrong(fmt::format("--train-samples={}: must hold one batch of all workers together, here {} samples",
                              config.train_samples, global));
   }
@@ -229,6 +233,10 @@ const char* name_of(TransportKind value) {
 const char* name_of(LauncherKind value) { return value == LauncherKind::kLocal ? "local" : "mpirun"; }
 const char* name_of(BackendKind value) { return value == BackendKind::kOneDnn ? "onednn" : "reference"; }
 
+const char* name_of(worker::EmbeddingKind value) {
+  return value == worker::EmbeddingKind::kSparse ? "sparse" : "dense";
+}
+
 const char* name_of(StalenessRate value) { return value == StalenessRate::kKeep ? "keep" : "divide"; }
 
 double usual_learning_rate(const std::string& optimizer) {
@@ -286,6 +294,7 @@ Status validate(const RunConfig& config) {
   SYNCOPATE_RETURN_IF_ERROR(validate_shape(config));
   SYNCOPATE_RETURN_IF_ERROR(validate_consistency(config));
   SYNCOPATE_RETURN_IF_ERROR(validate_batches(config));
+  SYNCOPATE_RETURN_IF_ERROR(validate_tables(config));
   SYNCOPATE_RETURN_IF_ERROR(validate_stragglers(config));
   SYNCOPATE_RETURN_IF_ERROR(validate_stall_warning(config));
   return validate_schedule(config);
@@ -321,9 +330,20 @@ const char* transport_that_runs(const RunConfig& config) {
   return name_of(config.transport);
 }
 
+bool generates_data(const RunConfig& config) {
+  return config.dataset == "digits" || config.dataset == "zipf-ratings" || config.dataset == "zipf-clicks";
+}
+
 std::string dataset_spec(const RunConfig& config) {
-  if (config.dataset != "digits") return config.dataset;
-  return fmt::format("digits:{}-{}", config.train_samples, config.test_samples);
+  std::vector<std::int64_t> numbers;
+  if (generates_data(config)) numbers = {config.train_samples, config.test_samples};
+  if (sizes_tables(config)) numbers.push_back(config.table_rows);
+  return config.dataset + (numbers.empty() ? "" : fmt::format(":{}", fmt::join(numbers, "-")));
+}
+
+std::string model_spec(const RunConfig& config) {
+  const bool is_dense = is_recommender(config) && config.embeddings == worker::EmbeddingKind::kDense;
+  return is_dense ? config.model + std::string(worker::kDenseSuffix) : config.model;
 }
 
 OptimizerConfig optimizer_of(const RunConfig& config) {

@@ -19,10 +19,10 @@ struct DatasetPair {
 //   mnist                       IDX files in data_dir/mnist, data_dir/MNIST/raw or data_dir
 //   fashion-mnist               IDX files in data_dir/fashion-mnist, data_dir/FashionMNIST/raw or data_dir
 //   cifar10                     binary files in data_dir/cifar10, data_dir/cifar-10-batches-bin or data_dir
-//   ratings, clicks:ROWS, zipf-ratings:ROWS-TRAIN-TEST, zipf-clicks:ROWS-TRAIN-TEST   see recommender_sets.h
+//   ratings, clicks:ROWS, zipf-ratings:TRAIN-TEST-ROWS, zipf-clicks:TRAIN-TEST-ROWS   see recommender_sets.h
 inline constexpr const char* kDatasetNames =
-    "digits, digits:TRAIN-TEST, mnist, fashion-mnist, cifar10, ratings, clicks:ROWS, zipf-ratings:ROWS-TRAIN-TEST, "
-    "zipf-clicks:ROWS-TRAIN-TEST";
+    "digits, digits:TRAIN-TEST, mnist, fashion-mnist, cifar10, ratings, clicks:ROWS, zipf-ratings:TRAIN-TEST-ROWS, "
+    "zipf-clicks:TRAIN-TEST-ROWS";
 
 // Whether there is such a name, without touching a file. kInvalidArgument says what would be right.
 Status check_dataset_name(const std::string& name);

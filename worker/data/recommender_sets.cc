@@ -18,17 +18,15 @@ namespace syncopate::worker {
 namespace {
 
 constexpr std::string_view kClicks = "clicks:", kZipfRatings = "zipf-ratings:", kZipfClicks = "zipf-clicks:";
-constexpr std::int64_t kMostSamples = 1'000'000'000;
 
-// The numbers behind a name's colon, `count` of them, the first a number of rows; nothing where they are none.
+// The numbers behind a name's colon, `count` of them; nothing where they are none.
 std::optional<std::vector<std::int64_t>> parse_counts(const std::string& name, std::size_t count) {
   std::vector<std::string_view> texts(count);
   if (split(std::string_view(name).substr(name.find(':') + 1), "-", texts) != count) return {};
   std::vector<std::int64_t> counts;
   for (const std::string_view text : texts) {
     const std::optional<std::int64_t> number = parse_number<std::int64_t>(text);
-    const std::int64_t most = counts.empty() ? kMostTableRows : kMostSamples;
-    if (!number || *number < 1 || *number > most) return {};
+    if (!number || *number < 1 || *number > kMostTableRows) return {};
     counts.push_back(*number);
   }
   return counts;
@@ -40,7 +38,7 @@ Result<std::vector<std::int64_t>> counts_of(const std::string& name) {
   if (counts) return *counts;
   return Status(Code::kInvalidArgument,
                 fmt::format("dataset '{}': must be {}{} with {} of 1 to {}", name, name.substr(0, name.find(':') + 1),
-                            is_file ? "ROWS" : "ROWS-TRAIN-TEST", is_file ? "a count" : "counts", kMostTableRows));
+                            is_file ? "ROWS" : "TRAIN-TEST-ROWS", is_file ? "a count" : "counts", kMostTableRows));
 }
 
 Result<std::string> find_clicks(const std::string& data_dir) {
@@ -85,7 +83,7 @@ Result<DatasetPair> open_recommender_set(const std::string& name, const std::str
     if (!path.ok()) return path.status();
     return open_clicks(*path, counts->front());
   }
-  const ZipfCounts sizes{.rows = (*counts)[0], .train = (*counts)[1], .test = (*counts)[2]};
+  const ZipfCounts sizes{.rows = (*counts)[2], .train = (*counts)[0], .test = (*counts)[1]};
   return name.starts_with(kZipfRatings) ? make_zipf_ratings(sizes, seed) : make_zipf_clicks(sizes, seed);
 }
 
@@ -97,7 +95,7 @@ Result<SampleForm> recommender_form(const std::string& name, const std::string& 
   }
   const Result<std::vector<std::int64_t>> counts = counts_of(name);
   if (!counts.ok()) return counts.status();
-  const std::int64_t rows = counts->front();
+  const std::int64_t rows = counts->back();
   return name.starts_with(kZipfRatings) ? form_of_ratings(rows, rows) : form_of_clicks(rows);
 }
 

@@ -15,8 +15,8 @@ inline constexpr std::int64_t kMostTableRows = 1'000'000'000;
 // Whether `name` is meant as one of:
 //   ratings                           files of MovieLens in data_dir or data_dir/ml-* (ratings_reader.h)
 //   clicks:ROWS                       Criteo's train.txt in data_dir/criteo or data_dir (clicks_reader.h)
-//   zipf-ratings:ROWS-TRAIN-TEST      generated (zipf_sets.h)
-//   zipf-clicks:ROWS-TRAIN-TEST
+//   zipf-ratings:TRAIN-TEST-ROWS      generated (zipf_sets.h)
+//   zipf-clicks:TRAIN-TEST-ROWS
 bool is_recommender_set(const std::string& name);
 
 // As in open_dataset.h, for such names.

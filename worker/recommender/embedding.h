@@ -13,11 +13,10 @@
 #include "common/param_layout.h"
 #include "worker/data/dataset.h"
 #include "worker/layers/layer.h"
+#include "worker/recommender/embedding_kind.h"
 #include "worker/recommender/row_lookup.h"
 
 namespace syncopate::worker {
-
-enum class EmbeddingKind { kSparse, kDense };
 
 class Embedding {
  public:

@@ -11,7 +11,7 @@
 namespace syncopate::worker {
 namespace {
 
-constexpr std::string_view kNcf = "ncf", kWideDeep = "wide-deep", kDense = ":dense";
+constexpr std::string_view kNcf = "ncf", kWideDeep = "wide-deep";
 constexpr int kMostDimensions = 1024;
 
 Status invalid(const std::string& spec, const std::string& message) {
@@ -24,9 +24,9 @@ std::string_view family_of(std::string_view spec) { return spec.substr(0, spec.f
 Result<RecommenderShape> parse(const std::string& spec, int batch_size) {
   RecommenderShape shape{.name = spec, .batch_size = batch_size};
   std::string_view rest = std::string_view(spec).substr(family_of(spec).size());
-  if (rest.ends_with(kDense)) {
+  if (rest.ends_with(kDenseSuffix)) {
     shape.kind = EmbeddingKind::kDense;
-    rest.remove_suffix(kDense.size());
+    rest.remove_suffix(kDenseSuffix.size());
   }
   if (rest.empty()) return shape;
   const std::optional<int> dimensions = parse_number<int>(rest.substr(1));

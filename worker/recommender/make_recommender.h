@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "common/status.h"
 #include "worker/model.h"
@@ -11,6 +12,9 @@ namespace syncopate::worker {
 
 // The most values that dense embeddings may have, all tables together: each has a gradient and an optimizer's memory.
 inline constexpr std::int64_t kMostDenseEmbeddings = std::int64_t{1} << 27;
+
+// Behind a name: its embeddings are dense.
+inline constexpr std::string_view kDenseSuffix = ":dense";
 
 bool is_recommender(const std::string& spec);
 
