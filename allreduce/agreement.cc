@@ -48,13 +48,17 @@ CommonGround read(std::span<const float> place) {
 
 }  // namespace
 
-CommonGround common_ground_of(const ParamLayout& layout, std::span<const Range> buckets, const Collective& collective) {
+CommonGround common_ground_of(const ParamLayout& layout, std::span<const Range> buckets, const Collective& collective,
+                              const CodecConfig& codec) {
   Fnv ranges;
   for (const Range& bucket : buckets) {
     ranges.add(bucket.begin);
     ranges.add(bucket.end);
   }
-  return {.layout = layout.hash(), .buckets = ranges.value(), .collective = hash_of(collective.name())};
+  Fnv how;
+  how.add(collective.name());
+  how.add(to_string(codec));
+  return {.layout = layout.hash(), .buckets = ranges.value(), .collective = how.value()};
 }
 
 // Each rank writes what it has to its own place of a buffer that is zero elsewhere: the sum over all ranks shows

@@ -6,6 +6,7 @@
 #include <span>
 
 #include "allreduce/collective.h"
+#include "common/codec/codec_config.h"
 #include "common/param_layout.h"
 
 namespace syncopate::allreduce {
@@ -14,12 +15,13 @@ namespace syncopate::allreduce {
 struct CommonGround {
   std::uint64_t layout = 0;
   std::uint64_t buckets = 0;     // their ranges, in the order in which they are reduced
-  std::uint64_t collective = 0;  // who sums, and how
+  std::uint64_t collective = 0;  // who sums, and how: with its codec
 
   bool operator==(const CommonGround&) const = default;
 };
 
-CommonGround common_ground_of(const ParamLayout& layout, std::span<const Range> buckets, const Collective& collective);
+CommonGround common_ground_of(const ParamLayout& layout, std::span<const Range> buckets, const Collective& collective,
+                              const CodecConfig& codec = {});
 
 // Ok on every rank where all have the same. Else invalid argument on every rank, saying of one rank and itself what
 // differs.

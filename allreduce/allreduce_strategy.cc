@@ -8,6 +8,7 @@
 #include "allreduce/agreement.h"
 #include "allreduce/bucket_search.h"
 #include "allreduce/communication_thread.h"
+#include "allreduce/compression/compressed_reduction.h"
 
 namespace syncopate::allreduce {
 namespace {
@@ -17,6 +18,7 @@ struct BucketWork {
   Status status;
   TimePoint begin{};
   TimePoint end{};
+  Duration codec{};  // of this time, what went into compression
 };
 
 class AllReduceStrategy final : public SyncStrategy {
@@ -48,11 +50,17 @@ class AllReduceStrategy final : public SyncStrategy {
       in_order.insert(in_order.end(), candidate.buckets.begin(), candidate.buckets.end());
     }
     SYNCOPATE_RETURN_IF_ERROR(watched({.name = "all_reduce", .stage = Stage::kJoining}, [&] {
-      return prove_agreement(collective_, common_ground_of(layout_, in_order, collective_), deadline());
+      return prove_agreement(collective_, common_ground_of(layout_, in_order, collective_, options_.codec), deadline());
     }));
     SYNCOPATE_RETURN_IF_ERROR(
         watched({.name = "broadcast", .stage = Stage::kJoining, .bytes = bytes_of(arenas_.weights)},
                 [&] { return collective_.broadcast(arenas_.weights, 0, deadline()); }));
+    if (options_.codec.kind != CodecKind::kNone) {
+      Result<std::unique_ptr<CompressedReduction>> made =
+          make_compressed_reduction(options_.codec, layout_, options_.seed, collective_, clock_);
+      if (!made.ok()) return made.status();
+      compressed_ = std::move(*made);
+    }
     const Result<std::span<float>> times = collective_.allocate(candidates_.size());
     if (!times.ok()) return times.status();
     times_ = *times;
@@ -91,6 +99,7 @@ class AllReduceStrategy final : public SyncStrategy {
       optimizer_.apply(slice(arenas_.weights, range), slice(arenas_.gradients, range), *state_, range.begin, update);
       stats.exposed_wait += reduced - begin;
       stats.communication += work.end - work.begin;
+      stats.codec += work.codec;
       stats.optimizer += clock_.now() - reduced;
       report_weights(range);
     }
@@ -136,9 +145,16 @@ class AllReduceStrategy final : public SyncStrategy {
                                           .step = step_.step,
                                           .bucket = bucket,
                                           .buckets = buckets_.size()};
-      work.status = failure_ = watched(operation, [&] { return collective_.all_reduce(gradients, deadline()); });
+      work.status = failure_ = watched(operation, [&] { return sum(bucket, gradients, work.codec); });
     }
     work.end = clock_.now();
+  }
+
+  Status sum(std::size_t bucket, std::span<float> gradients, Duration& codec) {
+    if (compressed_ == nullptr) return collective_.all_reduce(gradients, deadline());
+    const Result<Duration> spent = compressed_->reduce(buckets_[bucket], gradients, step_.step, deadline());
+    if (spent.ok()) codec = *spent;
+    return spent.status();
   }
 
   // Notes how long this step has taken. After the last one the ranks agree on the sum of their times.
@@ -169,9 +185,10 @@ class AllReduceStrategy final : public SyncStrategy {
   std::span<float> times_;  // by candidate, in the collective's memory
   // One of the candidates': each bucket is one grain or several neighbours.
   std::span<const Range> buckets_;
-  std::vector<BucketWork> work_;  // by bucket
-  std::size_t submitted_ = 0;     // buckets of this step
-  Status failure_;                // the first, of whichever bucket
+  std::unique_ptr<CompressedReduction> compressed_;  // null: gradients go as they are
+  std::vector<BucketWork> work_;                     // by bucket
+  std::size_t submitted_ = 0;                        // buckets of this step
+  Status failure_;                                   // the first, of whichever bucket
   StepContext step_;
   TimePoint begin_;           // of this step
   TransportCounters before_;  // at the step's beginning

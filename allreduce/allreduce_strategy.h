@@ -2,12 +2,14 @@
 // backward still runs unless that is not wanted; every worker then applies the same update with the mean.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
 
 #include "allreduce/collective.h"
 #include "allreduce/collective_activity.h"
+#include "common/codec/codec_config.h"
 #include "common/optimizer.h"
 #include "common/sync_strategy.h"
 
@@ -20,6 +22,8 @@ struct AllReduceOptions {
   std::function<void(const std::string& finding)> on_search_end = nullptr;
   // False: nothing is sent before backward has ended. The sums are the same; how much overlap gains is then to be seen.
   bool overlap = true;
+  CodecConfig codec;                            // how gradients are compressed on their way (compression/README.md)
+  std::uint64_t seed = 1;                       // what the codec draws from; the same on every rank
   Duration timeout = std::chrono::seconds(30);  // of every wait
   CollectiveActivity* activity = nullptr;       // is told of every operation; outlives the strategy
 };

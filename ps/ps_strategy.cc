@@ -30,6 +30,7 @@ PsStrategy::PsStrategy(PsStrategyOptions options, Transport& transport, const Cl
       pending_(slots()),
       scheduler_(options.push_order, shards_.size(), options.window_bytes) {
   assert(transport.size() == options_.group.size() && options_.group.is_worker(transport.rank()));
+  if (options_.compression.of_pushes()) codec_.emplace(options_.compression, clock_);
 }
 
 Result<ParamArenas> PsStrategy::allocate(const ParamLayout& layout) {
@@ -41,11 +42,20 @@ Result<ParamArenas> PsStrategy::allocate(const ParamLayout& layout) {
   SYNCOPATE_RETURN_IF_ERROR(allocate_arena(arenas_.weights));
   SYNCOPATE_RETURN_IF_ERROR(allocate_arena(arenas_.gradients));
   sent_arenas_.assign(slots(), arenas_.gradients);
-  if (options_.pipeline_depth > 0) {
+  if (options_.pipeline_depth > 0 && !codec_) {
     for (std::span<float>& arena : sent_arenas_) SYNCOPATE_RETURN_IF_ERROR(allocate_arena(arena));
   }
   map_chunks(layout);
+  if (codec_) {
+    SYNCOPATE_RETURN_IF_ERROR(codec_->allocate(transport_, bucket_ranges(), layout.size(), slots()));
+  }
   return arenas_;
+}
+
+std::vector<Range> PsStrategy::bucket_ranges() const {
+  std::vector<Range> ranges;
+  for (const ChunkLink& chunk : chunks_) ranges.push_back(chunk.range);
+  return ranges;
 }
 
 void PsStrategy::map_chunks(const ParamLayout& layout) {
@@ -84,7 +94,7 @@ Result<std::vector<Range>> PsStrategy::join() {
     for (std::size_t number = 0; number < link.buckets.size() && chief; ++number) {
       outgoing_.mutable_initial()->set_chunk(number);
       const std::span<const float> initial = slice(arenas_.weights, chunks_[link.buckets[number]].range);
-      SYNCOPATE_RETURN_IF_ERROR(send(shard, initial, pending_[0]).in("join"));
+      SYNCOPATE_RETURN_IF_ERROR(send(shard, std::as_bytes(initial), pending_[0]).in("join"));
     }
   }
   // The answers are written to where the initial weights are sent from.
@@ -93,10 +103,7 @@ Result<std::vector<Range>> PsStrategy::join() {
   phase_ = Phase::kTraining;
   communication_ = {};
   traffic_ = {};
-
-  std::vector<Range> buckets;
-  for (const ChunkLink& chunk : chunks_) buckets.push_back(chunk.range);
-  return buckets;
+  return bucket_ranges();
 }
 
 void PsStrategy::begin_step(const StepContext& step) {
@@ -111,10 +118,7 @@ void PsStrategy::gradient_ready(std::size_t bucket) {
   ChunkLink& chunk = chunks_[bucket];
   if (++chunk.ready - chunk.answered == options_.pipeline_depth + 1) ++behind_;
   const std::size_t slot = slot_of(step_.step);
-  const std::span<const float> gradient = slice(arenas_.gradients, chunk.range);
-  const std::span<float> sent = slice(sent_arenas_[slot], chunk.range);
-  if (options_.pipeline_depth > 0) std::copy(gradient.begin(), gradient.end(), sent.begin());
-  outgoing_pushes_[bucket * slots() + slot] = {sent, chunk.version, step_.learning_rate};
+  outgoing_pushes_[bucket * slots() + slot] = {to_be_sent(bucket, slot), chunk.version, step_.learning_rate};
   scheduler_.ready({.link = static_cast<std::size_t>(chunk.shard),
                     .bytes = credit_of(chunk),
                     .priority = static_cast<std::int64_t>(chunk.range.begin),
@@ -122,6 +126,19 @@ void PsStrategy::gradient_ready(std::size_t bucket) {
   failure_ = push_ready_chunks();
   // A worker that runs ahead still computes with the weights that an answer would replace.
   if (failure_.ok() && !scheduler_.empty() && options_.pipeline_depth == 0) failure_ = take_answers();
+}
+
+std::span<const std::byte> PsStrategy::to_be_sent(std::size_t bucket, std::size_t slot) {
+  const ChunkLink& chunk = chunks_[bucket];
+  const std::span<const float> gradient = slice(arenas_.gradients, chunk.range);
+  if (codec_) return codec_->encode(push_name(chunk, chunk.ready), bucket, slot, gradient);
+  const std::span<float> sent = slice(sent_arenas_[slot], chunk.range);
+  if (options_.pipeline_depth > 0) std::copy(gradient.begin(), gradient.end(), sent.begin());
+  return std::as_bytes(sent);
+}
+
+PushName PsStrategy::push_name(const ChunkLink& chunk, std::int64_t clock) const {
+  return {.worker = transport_.rank(), .shard = chunk.shard, .chunk = chunk.number, .clock = clock};
 }
 
 Result<SyncStats> PsStrategy::finish_step() {
@@ -174,14 +191,13 @@ void PsStrategy::set_activity(const char* operation) {
   if (activity_ != nullptr) activity_->set(operation, step_.step);
 }
 
-Status PsStrategy::send(int shard, std::span<const float> payload, PendingSends& pending) {
+Status PsStrategy::send(int shard, std::span<const std::byte> payload, PendingSends& pending) {
   outgoing_.SerializeToString(&outgoing_bytes_);
-  const std::span<const std::byte> bytes = std::as_bytes(payload);
   const Status status =
-      transport_.send(options_.group.rank_of_shard(shard), outgoing_bytes_, bytes, &pending, timeout_from_now());
+      transport_.send(options_.group.rank_of_shard(shard), outgoing_bytes_, payload, &pending, timeout_from_now());
   if (!status.ok())
     return status.in(fmt::format("to shard {} (server {})", shard, options_.group.server_of_shard(shard)));
-  traffic_.bytes_out += static_cast<std::int64_t>(bytes.size());
+  traffic_.bytes_out += static_cast<std::int64_t>(payload.size());
   return Status();
 }
 
@@ -278,11 +294,9 @@ bool PsStrategy::accept_weights(const Message& message, int shard) {
   ChunkLink& chunk = chunks_[from.buckets[weights.chunk()]];
   const std::int64_t clock = chunk.weights_due ? chunk.answered : chunk.answered + 1;
   if (!is_awaited(chunk) || weights.clock() != clock || weights.staleness() < 0 || weights.version() < chunk.version ||
-      message.payload().size() != chunk.range.size() * sizeof(float)) {
+      !take_weights(chunk, message.payload())) {
     return false;
   }
-  const std::span<float> arena = slice(arenas_.weights, chunk.range);
-  std::copy(message.payload().begin(), message.payload().end(), std::as_writable_bytes(arena).begin());
   if (!chunk.weights_due) {
     scheduler_.done(static_cast<std::size_t>(shard), credit_of(chunk));
     if (chunk.ready - chunk.answered == options_.pipeline_depth + 1) --behind_;
@@ -300,6 +314,16 @@ bool PsStrategy::accept_weights(const Message& message, int shard) {
   } else {
     report_weights(chunk.range);
   }
+  return true;
+}
+
+bool PsStrategy::take_weights(const ChunkLink& chunk, std::span<const std::byte> payload) {
+  const std::span<float> arena = slice(arenas_.weights, chunk.range);
+  if (options_.compression.of_answers() && !chunk.weights_due) {
+    return codec_->apply_answer(push_name(chunk, chunk.answered + 1), payload, arena).ok();
+  }
+  if (payload.size() != arena.size_bytes()) return false;
+  std::ranges::copy(payload, std::as_writable_bytes(arena).begin());
   return true;
 }
 
@@ -333,6 +357,7 @@ SyncStats PsStrategy::take_stats(TimePoint wait_begin) {
   stats.forward_wait = forward_wait_;
   stats.exposed_wait = forward_wait_ + (now - wait_begin);
   if (unanswered_ > 0) communication_ += now - std::exchange(under_way_since_, now);
+  if (codec_) stats.codec = codec_->take_time();
   stats.communication = std::exchange(communication_, Duration::zero());
   const Traffic traffic = std::exchange(traffic_, {});
   stats.bytes_out = traffic.bytes_out;

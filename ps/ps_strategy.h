@@ -19,10 +19,12 @@
 #include "common/clock.h"
 #include "common/sync_strategy.h"
 #include "common/transport/transport.h"
+#include "ps/compression.h"
 #include "ps/group.h"
 #include "ps/push_scheduler.h"
 #include "ps/sharding.h"
 #include "ps/wire.pb.h"
+#include "ps/worker_codec.h"
 
 namespace syncopate::ps {
 
@@ -37,6 +39,7 @@ struct PsStrategyOptions {
   // finish_step does not wait for answers, and weights_needed for those of its range alone: what is pulled last travels
   // while the next forward pass runs. Not together with a pipeline.
   bool overlap_forward = false;
+  Compression compression;
   Duration timeout = std::chrono::seconds(30);  // of join and of finish_step
 };
 
@@ -90,8 +93,8 @@ class PsStrategy final : public SyncStrategy {
 
   // A gradient that lies ready to be pushed, or is under way.
   struct Outgoing {
-    std::span<const float> gradient;
-    std::int64_t version = 0;  // that it was computed from
+    std::span<const std::byte> gradient;  // as it is sent
+    std::int64_t version = 0;             // that it was computed from
     double learning_rate = 0;
   };
 
@@ -106,13 +109,17 @@ class PsStrategy final : public SyncStrategy {
   };
 
   void map_chunks(const ParamLayout& layout);
+  std::vector<Range> bucket_ranges() const;
   std::size_t slots() const { return static_cast<std::size_t>(options_.pipeline_depth) + 1; }
   std::size_t slot_of(std::int64_t step) const { return static_cast<std::size_t>(step) % slots(); }
   TimePoint timeout_from_now() const { return clock_.now() + options_.timeout; }
   void set_activity(const char* operation);
 
+  // The gradient in the arena, as it is to be sent: where it lies, a copy, or compressed.
+  std::span<const std::byte> to_be_sent(std::size_t bucket, std::size_t slot);
+  PushName push_name(const ChunkLink& chunk, std::int64_t clock) const;
   // Sends outgoing_ and the payload to `shard`.
-  Status send(int shard, std::span<const float> payload, PendingSends& pending);
+  Status send(int shard, std::span<const std::byte> payload, PendingSends& pending);
   // Sends what may go now.
   Status push_ready_chunks();
   Status push(std::size_t bucket, std::size_t slot);
@@ -127,6 +134,8 @@ class PsStrategy final : public SyncStrategy {
   Status accept(const Message& message);
   bool accept_greeting(ShardLink& from);
   bool accept_weights(const Message& message, int shard);
+  // Whether `payload` is what an answer to the chunk's next push, or a greeting, carries; it is then in the arena.
+  bool take_weights(const ChunkLink& chunk, std::span<const std::byte> payload);
   void drop(const Message& message);
 
   // Of the window.
@@ -148,6 +157,7 @@ class PsStrategy final : public SyncStrategy {
   std::vector<PendingSends> pending_;          // by slot
   std::vector<Outgoing> outgoing_pushes_;      // by bucket, then slot
   PushScheduler scheduler_;
+  std::optional<WorkerCodec> codec_;  // where anything is compressed
 
   Phase phase_ = Phase::kJoining;
   StepContext step_;

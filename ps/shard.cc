@@ -111,7 +111,7 @@ void Shard::start_if_all_joined() {
     if (!members_.is_joined(worker)) continue;
     due_.push_back({.kind = members_.started() ? Answer::Kind::kWelcome : Answer::Kind::kReject, .worker = worker});
     if (!members_.started()) members_.finish(worker);
-    for (std::size_t chunk = 0; chunk < chunks_.size() && members_.started(); ++chunk) answer(worker, chunk);
+    for (std::size_t chunk = 0; chunk < chunks_.size() && members_.started(); ++chunk) answer(worker, chunk, true);
   }
 }
 
@@ -127,15 +127,18 @@ Status Shard::end_if_all_left() {
   for (int worker = 0; worker < options_.workers; ++worker) {
     if (!members_.is_leaving(worker)) continue;
     due_.push_back({.kind = Answer::Kind::kFarewell, .worker = worker});
-    for (std::size_t chunk = 0; chunk < chunks_.size(); ++chunk) answer(worker, chunk);
+    for (std::size_t chunk = 0; chunk < chunks_.size(); ++chunk) answer(worker, chunk, true);
     members_.finish(worker);
   }
   return Status();
 }
 
-void Shard::answer(int worker, std::size_t chunk) {
-  due_.push_back(
-      {.kind = Answer::Kind::kWeights, .worker = worker, .chunk = chunk, .weights = chunks_[chunk].answer(worker)});
+void Shard::answer(int worker, std::size_t chunk, bool greets) {
+  due_.push_back({.kind = Answer::Kind::kWeights,
+                  .worker = worker,
+                  .chunk = chunk,
+                  .weights = chunks_[chunk].answer(worker),
+                  .greets = greets});
 }
 
 // Those who stay may be waiting for nothing but the one who has gone.

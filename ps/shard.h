@@ -38,6 +38,7 @@ struct Answer {
   int worker = 0;
   std::size_t chunk = 0;
   Chunk::Answer weights;  // of kWeights
+  bool greets = false;    // behind a welcome or a farewell
 };
 
 struct ShardCounters {
@@ -93,7 +94,7 @@ class Shard {
   void start_if_all_joined();
   void answer_pushes(std::size_t chunk);
   Status end_if_all_left();
-  void answer(int worker, std::size_t chunk);
+  void answer(int worker, std::size_t chunk, bool greets = false);
   Answers due_after_departure();
 
   ShardOptions options_;

@@ -34,6 +34,12 @@ ShardServer::ShardServer(ShardServerOptions options, Transport& transport, const
           [&transport](std::size_t elements) { return allocate_floats(transport, elements); },
           [this](const PendingSends& pending) { return transport_.wait(pending, clock_.now() + options_.timeout); }) {
   assert(transport.size() == options_.group.size() && number_ >= 0);
+  if (!options_.compression.of_pushes()) return;
+  codec_.emplace(ShardCodec::Options{.compression = options_.compression,
+                                     .workers = options_.group.workers,
+                                     .shard = number_,
+                                     .holds_gradients = options_.consistency.updates_together()},
+                 [&transport](std::size_t elements) { return allocate_floats(transport, elements); });
 }
 
 Status ShardServer::serve() {
@@ -102,7 +108,7 @@ Status ShardServer::handle(Message message) {
   const Shard::Answers answers = dispatch(message);
   const bool is_push = answers.ok() && incoming_.has_push();
   const std::size_t chunk = is_push ? incoming_.push().chunk() : 0;
-  if (is_push && shard_.holds_gradient(from, chunk)) {
+  if (is_push && !codec_ && shard_.holds_gradient(from, chunk)) {
     held(from, chunk) = std::move(message);
   } else {
     message = Message();  // its sender gets its memory back before its answer
@@ -114,9 +120,11 @@ Status ShardServer::handle(Message message) {
 
 Shard::Answers ShardServer::dispatch(const Message& message) {
   const int from = message.from();
-  if (!incoming_.ParseFromString(message.header()) || message.payload().size() % sizeof(float) != 0) {
+  if (!incoming_.ParseFromString(message.header())) {
     return Status(Code::kInvalidArgument, "its bytes are not a message to a shard");
   }
+  const Result<std::span<const float>> floats = floats_in(message);
+  if (!floats.ok()) return floats.status();
   switch (incoming_.kind_case()) {
     case wire::Header::kJoin:
       return shard_.on_join(from, {.layout_hash = incoming_.join().layout_hash(),
@@ -124,19 +132,31 @@ Shard::Answers ShardServer::dispatch(const Message& message) {
                                    .shard_size = incoming_.join().shard_size(),
                                    .chunks = incoming_.join().chunks()});
     case wire::Header::kInitial:
-      return shard_.on_initial(from, incoming_.initial().chunk(), message.floats());
+      return shard_.on_initial(from, incoming_.initial().chunk(), *floats);
     case wire::Header::kPush:
       return shard_.on_push({.worker = from,
                              .chunk = incoming_.push().chunk(),
                              .clock = incoming_.push().clock(),
                              .version = incoming_.push().version(),
                              .learning_rate = static_cast<float>(incoming_.push().learning_rate()),
-                             .gradient = message.floats()});
+                             .gradient = *floats});
     case wire::Header::kLeave:
       return shard_.on_leave(from);
     default:
       return Status(Code::kInvalidArgument, "no message that a worker sends to a shard");
   }
+}
+
+Result<std::span<const float>> ShardServer::floats_in(const Message& message) {
+  if (!codec_ || !incoming_.has_push()) {
+    if (message.payload().size() % sizeof(float) == 0) return message.floats();
+    return Status(Code::kInvalidArgument, fmt::format("{} bytes are no floats", message.payload().size()));
+  }
+  const std::size_t chunk = incoming_.push().chunk();
+  // Of these the shard says itself what is wrong; a gradient that it holds stays where it is.
+  if (chunk >= shard_.chunks() || shard_.holds_gradient(message.from(), chunk)) return std::span<const float>();
+  return codec_->decode({message.from(), number_, chunk, incoming_.push().clock()}, message.payload(),
+                        shard_.chunk(chunk).weights().size());
 }
 
 Message& ShardServer::held(int worker, std::size_t chunk) {
@@ -192,12 +212,24 @@ Status ShardServer::send(const Answer& answer) {
       weights.set_late(answer.weights.late);
   }
   outgoing_.SerializeToString(&outgoing_bytes_);
-  const Status status = transport_.send(answer.worker, outgoing_bytes_, std::as_bytes(answer.weights.weights),
-                                        answer.weights.pending, clock_.now() + options_.timeout);
+  const Result<ShardCodec::Answer> body = payload_of(answer);
+  if (!body.ok()) return body.status();
+  const Status status =
+      transport_.send(answer.worker, outgoing_bytes_, body->payload, body->pending, clock_.now() + options_.timeout);
   if (status.ok() || status.code() == Code::kCancelled) return status;
   spdlog::warn("shard {}: worker {} cannot be answered: {}", number_, answer.worker, status.message());
   worker_lost(answer.worker);
   return Status();
+}
+
+Result<ShardCodec::Answer> ShardServer::payload_of(const Answer& answer) {
+  const std::span<const float> weights = answer.weights.weights;
+  const bool is_compressed = options_.compression.of_answers() && answer.kind == Answer::Kind::kWeights;
+  if (is_compressed && !answer.greets) {
+    return codec_->encode({answer.worker, number_, answer.chunk, answer.weights.clock}, weights);
+  }
+  if (is_compressed) codec_->sent_in_full(answer.worker, answer.chunk, weights);
+  return ShardCodec::Answer{std::as_bytes(weights), answer.weights.pending};
 }
 
 void ShardServer::drop(int from, const std::string& reason) {

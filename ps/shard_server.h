@@ -4,14 +4,17 @@
 
 #include <cstdint>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "common/clock.h"
 #include "common/status.h"
 #include "common/transport/transport.h"
+#include "ps/compression.h"
 #include "ps/group.h"
 #include "ps/shard.h"
+#include "ps/shard_codec.h"
 #include "ps/wire.pb.h"
 
 namespace syncopate::ps {
@@ -21,6 +24,7 @@ struct ShardServerOptions {
   Consistency consistency;
   OptimizerConfig optimizer;
   StalenessOptions staleness;
+  Compression compression;
   Duration timeout = std::chrono::seconds(30);  // of handing an answer to the transport, and of the last ones' delivery
 };
 
@@ -52,11 +56,15 @@ class ShardServer {
   Status take_lost_workers();
   Status handle(Message message);
   Shard::Answers dispatch(const Message& message);
+  // What the message, whose header is in incoming_, carries; fails with invalid argument if that cannot be read.
+  Result<std::span<const float>> floats_in(const Message& message);
   Status finish(int from, const Shard::Answers& answers);
   Message& held(int worker, std::size_t chunk);
   void let_go_of_gradients(std::size_t chunk);
   void let_go_of_gradients();
   Status send(const Answer& answer);
+  // What of the answer's weights goes on the wire, and from where.
+  Result<ShardCodec::Answer> payload_of(const Answer& answer);
   void drop(int from, const std::string& reason);
 
   ShardServerOptions options_;
@@ -64,6 +72,7 @@ class ShardServer {
   const Clock& clock_;
   int number_;  // of the shard
   Shard shard_;
+  std::optional<ShardCodec> codec_;               // where anything is compressed
   std::vector<Message> held_;                     // by chunk, then worker: pushes whose gradients the shard still needs
   std::vector<const PendingSends*> final_sends_;  // of weights behind a farewell
   wire::Header incoming_, outgoing_;              // reused, as is the next

@@ -16,6 +16,7 @@ namespace syncopate::worker {
 struct ModelDraft {
   ComputeBackend& backend;
   int batch_size = 0;
+  int labels = 1;  // of a sample, each with a row of logits
   Pass pass = Pass::kTraining;
   ParamLayout layout = {};
   ParamLayout local_layout = {};  // of what training keeps beside the weights

@@ -7,6 +7,8 @@
 #include <string_view>
 
 #include "worker/chain_builder.h"
+#include "worker/data/text_form.h"
+#include "worker/gpt.h"
 #include "worker/recommender/make_recommender.h"
 #include "worker/resnet.h"
 #include "worker/sequential.h"
@@ -75,6 +77,10 @@ Result<std::vector<int>> mlp_widths(const std::string& spec, ImageShape image, i
 Result<Layers> layers_of(const std::string& spec, const SampleForm& form, ModelDraft& draft) {
   const ImageShape image = form.image;
   const int classes = form.classes;
+  if (is_gpt(spec)) return gpt_layers(spec, form, draft);
+  if (is_text(form)) {
+    return invalid(spec, "is no model of texts, which the samples of this data set are; use gpt:LAYERS-HEADS-WIDTH");
+  }
   if (!form.ids.empty()) return invalid(spec, "learns from values alone, and the data has ids; use ncf or wide-deep");
   ChainBuilder chain(draft, image);
   if (spec == "softmax") {
@@ -94,15 +100,15 @@ Result<Layers> layers_of(const std::string& spec, const SampleForm& form, ModelD
     add_resnet(chain, *blocks, classes);
   } else {
     return invalid(spec,
-                   "unknown model; must be softmax, mlp, mlp:WIDTH-...-WIDTH, lenet, resnet20, resnet32, resnet56, ncf "
-                   "or wide-deep");
+                   "unknown model; must be softmax, mlp, mlp:WIDTH-...-WIDTH, lenet, resnet20, resnet32, resnet56, "
+                   "gpt:LAYERS-HEADS-WIDTH, ncf or wide-deep");
   }
   return chain.take();
 }
 
 // The layouts of a model, with nothing computed.
 Result<ModelDraft> draft_of(const std::string& spec, const SampleForm& form, ComputeBackend& backend) {
-  ModelDraft draft{.backend = backend, .batch_size = 1};
+  ModelDraft draft{.backend = backend, .batch_size = 1, .labels = form.labels};
   const Result<Layers> layers = layers_of(spec, form, draft);
   if (!layers.ok()) return layers.status();
   return draft;
@@ -115,7 +121,7 @@ Result<std::unique_ptr<Model>> make_model(const std::string& spec, const SampleF
   if (batch_size < 1)
     return Status(Code::kInvalidArgument, fmt::format("--batch-size={}: must be 1 or more", batch_size));
   if (is_recommender(spec)) return make_recommender(spec, form, batch_size, backend);
-  ModelDraft draft{.backend = backend, .batch_size = batch_size, .pass = pass};
+  ModelDraft draft{.backend = backend, .batch_size = batch_size, .labels = form.labels, .pass = pass};
   Result<Layers> layers = layers_of(spec, form, draft);
   if (!layers.ok()) return layers.status();
   std::unique_ptr<Model> model = std::make_unique<Sequential>(spec, std::move(draft), std::move(*layers));

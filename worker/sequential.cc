@@ -9,6 +9,7 @@ namespace syncopate::worker {
 Sequential::Sequential(std::string name, ModelDraft draft, Layers layers)
     : name_(std::move(name)),
       batch_size_(draft.batch_size),
+      labels_(draft.labels),
       backend_(draft.backend),
       layout_(std::move(draft.layout)),
       local_layout_(std::move(draft.local_layout)),
@@ -25,17 +26,19 @@ Sequential::Sequential(std::string name, ModelDraft draft, Layers layers)
 }
 
 void Sequential::forward(std::span<const float> weights, const BatchView& batch) {
-  assert(batch.labels.size() == static_cast<std::size_t>(batch_size_));
+  const int rows = batch_size_ * labels_;
+  assert(batch.labels.size() == static_cast<std::size_t>(rows));
   images_ = batch.values;
-  chain_.forward(weights, {images_, logits_});
-  const auto classes = static_cast<int>(chain_.output_values());
-  backend_.softmax_cross_entropy(batch_size_, classes, logits_, batch.labels, logits_gradient_);
+  ids_ = batch.ids;
+  chain_.forward(weights, {images_, logits_, ids_});
+  const auto classes = static_cast<int>(chain_.output_values()) / labels_;
+  backend_.softmax_cross_entropy(rows, classes, logits_, batch.labels, logits_gradient_);
 }
 
 void Sequential::backward(std::span<const float> weights, std::span<float> gradients,
                           const std::function<void(std::size_t)>& tensor_ready) {
   // Nobody learns from the images' gradient.
-  chain_.backward(weights, {images_, logits_}, {logits_gradient_, {}}, gradients, tensor_ready);
+  chain_.backward(weights, {images_, logits_, ids_}, {logits_gradient_, {}}, gradients, tensor_ready);
 }
 
 }  // namespace syncopate::worker

@@ -3,6 +3,7 @@
 #include "common/transport/make_transport.h"
 #include "experiments/config/option_groups.h"
 #include "experiments/config/option_kinds.h"
+#include "worker/data/text_form.h"
 
 namespace syncopate::experiments {
 namespace {
@@ -94,6 +95,7 @@ void add_job(std::vector<OptionSpec>& table) {
                             &C::share_gpu),
                        "--device=cuda", is_on_gpu));
   table.push_back(straggler());
+  add_compression_options(table);
   add_ps_options(table);
   add_allreduce_options(table);
 }
@@ -104,19 +106,22 @@ void add_model_and_data(std::vector<OptionSpec>& table) {
       text({.group = group,
             .name = "model",
             .placeholder = "NAME",
-            .sentence = "What learns; mlp:784-1024-10 gives an mlp's widths from pixels to classes, ncf:16 and "
-                        "wide-deep:16 the width of a recommender's embeddings.",
-            .range = "softmax, mlp, mlp:WIDTHS, lenet, resnet20, resnet32, resnet56, ncf, ncf:WIDTH, "
-                     "wide-deep or wide-deep:WIDTH"},
+            .sentence = "What learns; mlp:784-1024-10 gives an mlp's widths from pixels to classes, gpt:4-4-128 "
+                        "a transformer's layers, heads and width, for texts, ncf:16 and wide-deep:16 the width of a "
+                        "recommender's embeddings.",
+            .range = "softmax, mlp, mlp:WIDTHS, lenet, resnet20, resnet32, resnet56, gpt, gpt:LAYERS-HEADS-WIDTH, "
+                     "ncf, ncf:WIDTH, wide-deep or wide-deep:WIDTH"},
            &C::model, "model"));
   table.push_back(
       text({.group = group,
             .name = "dataset",
             .placeholder = "NAME",
-            .sentence = "What is learnt; digits, zipf-ratings and zipf-clicks are generated, the others are "
-                        "read from --data-dir: ratings are MovieLens's files, clicks Criteo's train.txt."},
+            .sentence = "What is learnt; digits, grammar, zipf-ratings and zipf-clicks are generated, the others are "
+                        "read from --data-dir: text is its *.txt files, byte by byte, ratings are MovieLens's files, "
+                        "clicks Criteo's train.txt."},
            &C::dataset, "data set",
-           {"digits", "mnist", "fashion-mnist", "cifar10", "ratings", "clicks", "zipf-ratings", "zipf-clicks"}));
+           {"digits", "mnist", "fashion-mnist", "cifar10", "text", "grammar", "ratings", "clicks", "zipf-ratings",
+            "zipf-clicks"}));
   table.push_back(text({.group = group,
                         .name = "data-dir",
                         .placeholder = "DIR",
@@ -129,14 +134,22 @@ void add_model_and_data(std::vector<OptionSpec>& table) {
                                .sentence = "Size of the generated training set.",
                                .unit = "samples"},
                               &C::train_samples, "training samples", std::int64_t{1}, std::int64_t{10000000}),
-                       "--dataset=digits, zipf-ratings or zipf-clicks", generates_data));
+                       "--dataset=digits, grammar, zipf-ratings or zipf-clicks", generates_data));
   table.push_back(only(number({.group = group,
                                .name = "test-samples",
                                .placeholder = "N",
                                .sentence = "Size of the generated test set.",
                                .unit = "samples"},
                               &C::test_samples, "test samples", std::int64_t{1}, std::int64_t{10000000}),
-                       "--dataset=digits, zipf-ratings or zipf-clicks", generates_data));
+                       "--dataset=digits, grammar, zipf-ratings or zipf-clicks", generates_data));
+  table.push_back(only(number({.group = group,
+                               .name = "context",
+                               .placeholder = "N",
+                               .sentence = "Length of a sample of a text: each character is foretold from those before "
+                                           "it in the sample.",
+                               .unit = "characters"},
+                              &C::context, "context", 1, worker::kLongestContext),
+                       "--dataset=text or grammar", learns_text));
   table.push_back(only(choice({.group = group,
                                .name = "backend",
                                .placeholder = "NAME",

@@ -23,8 +23,8 @@ int workers_of(const RunConfig& config) {
 }
 
 bool sums_in_nccl(const RunConfig& config) {
-  const bool by_default =
-      config.collective == CollectiveKind::kAuto && config.device == DeviceKind::kCuda && !config.shape;
+  const bool by_default = config.collective == CollectiveKind::kAuto && config.device == DeviceKind::kCuda &&
+                          !config.shape && !compresses(config);
   return config.mode == Mode::kAllreduce && !averages_weights(config) &&
          (by_default || config.collective == CollectiveKind::kNccl);
 }
@@ -281,6 +281,11 @@ RunConfig resolve(RunConfig config, const std::string& stamp) {
       config.output += "-" + consistency;
     }
     if (config.mode == Mode::kAllreduce) config.output += fmt::format("-{}", name_of(config.collective));
+    if (may_compress(config) && compresses(config)) {
+      std::string codec = to_string(config.compress);
+      std::ranges::replace(codec, ':', '-');
+      config.output += "-" + codec;
+    }
     if (averages_weights(config)) {
       config.output += fmt::format("-{}-{}", config.gossip ? "gossip" : "sync-every", config.sync_every);
     }
@@ -331,12 +336,16 @@ const char* transport_that_runs(const RunConfig& config) {
 }
 
 bool generates_data(const RunConfig& config) {
-  return config.dataset == "digits" || config.dataset == "zipf-ratings" || config.dataset == "zipf-clicks";
+  return config.dataset == "digits" || config.dataset == "grammar" || config.dataset == "zipf-ratings" ||
+         config.dataset == "zipf-clicks";
 }
+
+bool learns_text(const RunConfig& config) { return config.dataset == "text" || config.dataset == "grammar"; }
 
 std::string dataset_spec(const RunConfig& config) {
   std::vector<std::int64_t> numbers;
   if (generates_data(config)) numbers = {config.train_samples, config.test_samples};
+  if (learns_text(config)) numbers.push_back(config.context);
   if (sizes_tables(config)) numbers.push_back(config.table_rows);
   return config.dataset + (numbers.empty() ? "" : fmt::format(":{}", fmt::join(numbers, "-")));
 }
@@ -377,6 +386,12 @@ ps::Sharding sharding_of(const RunConfig& config) {
 
 bool averages_weights(const RunConfig& config) {
   return config.mode == Mode::kAllreduce && (config.sync_every > 1 || config.gossip);
+}
+
+bool compresses(const RunConfig& config) { return config.compress.kind != CodecKind::kNone; }
+
+bool may_compress(const RunConfig& config) {
+  return config.mode == Mode::kAllreduce && !averages_weights(config) && config.collective != CollectiveKind::kNccl;
 }
 
 worker::StragglingOptions straggling_of(const RunConfig& config, int rank) {

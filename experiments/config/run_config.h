@@ -10,6 +10,7 @@
 
 #include "allreduce/schedule.h"
 #include "common/clock.h"
+#include "common/codec/codec_config.h"
 #include "common/learning_rate.h"
 #include "common/optimizer.h"
 #include "common/status.h"
@@ -69,6 +70,7 @@ struct RunConfig {
   DeviceKind device = DeviceKind::kAuto;  // settled by place() before anything runs
   bool share_gpu = false;
   worker::Stragglers stragglers;
+  CodecConfig compress;  // of gradients on their way
 
   // Several hosts
   std::vector<HostSlots> hosts;  // empty: this one
@@ -105,6 +107,7 @@ struct RunConfig {
   std::string data_dir = "data";
   std::int64_t train_samples = 60000;                                 // generated data only
   std::int64_t test_samples = 10000;                                  // generated data only
+  int context = 64;                                                   // texts only
   std::int64_t table_rows = 100000;                                   // of recommenders, where the data does not say
   worker::EmbeddingKind embeddings = worker::EmbeddingKind::kSparse;  // of recommenders
   BackendKind backend = BackendKind::kOneDnn;                         // on the CPU
@@ -172,7 +175,9 @@ std::optional<allreduce::ScheduleKind> schedule_kind_of(const RunConfig& config)
 const char* transport_that_runs(const RunConfig& config);
 // Whether the data set is drawn rather than read, and in the sizes that are asked for.
 bool generates_data(const RunConfig& config);
-// The name that worker::open_dataset takes: "digits:60000-10000", "mnist", "clicks:100000".
+// Whether its samples are texts.
+bool learns_text(const RunConfig& config);
+// The name that worker::open_dataset takes: "digits:60000-10000", "mnist", "text:64", "clicks:100000".
 std::string dataset_spec(const RunConfig& config);
 // The name that worker::make_model takes: "mlp", "ncf:16:dense".
 std::string model_spec(const RunConfig& config);
@@ -182,6 +187,10 @@ std::size_t shards_of(const RunConfig& config);
 ps::Sharding sharding_of(const RunConfig& config);
 // Whether workers make updates of their own under allreduce, and average weights instead of gradients.
 bool averages_weights(const RunConfig& config);
+// Whether gradients are compressed, and whether they can be: they are not sent where weights are averaged, and NCCL
+// sums them in the memory of GPUs.
+bool compresses(const RunConfig& config);
+bool may_compress(const RunConfig& config);
 // How worker `rank` is slowed: half of the timeout is the longest, since others wait for it meanwhile.
 worker::StragglingOptions straggling_of(const RunConfig& config, int rank);
 // After which time a collective operation that not all ranks have come to is reported; zero: never.

@@ -2,6 +2,7 @@
 #include <spdlog/spdlog.h>
 #include <sys/resource.h>
 
+#include <algorithm>
 #include <cmath>
 #include <memory>
 #include <utility>
@@ -13,7 +14,9 @@
 namespace syncopate::experiments {
 namespace {
 
+// A batch of what is foretold, images or characters, is limited by the memory of its activations.
 constexpr std::int64_t kBatch = 250;
+constexpr std::int64_t kMostLabels = 2048;
 // Training comes first, but on a machine that others keep busy an evaluation must get done, too: the lowest priority,
 // 19, would leave it about a hundredth of a core, too little to end within a run's timeout; this leaves it about a
 // tenth.
@@ -26,7 +29,8 @@ Status run_evaluator(const RoleContext& context) {
   Result<worker::DatasetPair> data = open_data_of(context.config);
   if (!data.ok()) return data.status();
   const std::unique_ptr<worker::ComputeBackend> backend = backend_of(context.config);
-  Result<Evaluation> evaluation = Evaluation::create(model_spec(context.config), *data->test, *backend, kBatch);
+  const std::int64_t batch = std::clamp<std::int64_t>(kMostLabels / data->test->form().labels, 1, kBatch);
+  Result<Evaluation> evaluation = Evaluation::create(model_spec(context.config), *data->test, *backend, batch);
   if (!evaluation.ok()) return evaluation.status();
 
   bool diverged = false;

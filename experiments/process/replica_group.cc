@@ -91,6 +91,8 @@ Status ReplicaGroup::connect_allreduce(const RoleContext& context, const Clock& 
   allreduce::AllReduceOptions options{.optimizer = optimizer_of(config),
                                       .bucket_bytes = static_cast<std::size_t>(config.bucket_bytes),
                                       .overlap = config.overlap,
+                                      .codec = config.compress,
+                                      .seed = config.seed,
                                       .timeout = timeout_of(config),
                                       .activity = &activity_};
   if (context.rank == 0) {

@@ -105,6 +105,7 @@ std::string summary_json(std::span<const RunReport> reports, const RunFacts& fac
   Json summary = {
       {"run", facts.run_id}, {"outcome", facts.outcome}, {"events", facts.events}, {"facts", facts.of_workers}};
   if (!facts.straggler.empty()) summary["straggler"] = facts.straggler;
+  if (facts.best_loss) summary["best_reachable_loss"] = *facts.best_loss;
   if (!facts.link.empty()) summary["link"] = facts.link;
   summary["parameters"] = facts.parameters;
   summary["peak_memory_bytes"] = facts.peak_memory;

@@ -26,6 +26,7 @@ struct RunFacts {
   std::optional<ShardingReport> sharding;           // under ps
   std::string straggler;                            // what --straggler asked for; empty for none
   std::string link;                                 // "emulated, 1 Gb/s each way a process"; empty where it is real
+  std::optional<double> best_loss;                  // that any model can reach on the test set, where it is known
   // By how much the stamps of each process on another host may be wrong; empty where all share a clock.
   std::map<std::string, Duration> clock_uncertainty;
 };

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numbers>
+#include <optional>
 
 #include "experiments/report/format.h"
 #include "experiments/report/statistics.h"
@@ -90,9 +92,17 @@ std::string staleness_lines(const RunConfig& config, const RunReport& report) {
   return text;
 }
 
-std::string learning_lines(const RunConfig& config, const RunReport& report) {
+// A loss in nats a label; of texts, also in bits.
+std::string loss_text(const RunConfig& config, double loss) {
+  if (!learns_text(config)) return fmt::format("{:.4f}", loss);
+  return fmt::format("{:.4f}, {:.4f} bits a character", loss, loss / std::numbers::ln2);
+}
+
+std::string learning_lines(const RunConfig& config, const RunReport& report, std::optional<double> best_loss) {
   std::string text;
   if (report.final_train_loss) text += line("training loss", fmt::format("{:.4f}", *report.final_train_loss));
+  if (report.final_test_loss) text += line("test loss", loss_text(config, *report.final_test_loss));
+  if (best_loss) text += fmt::format("  best reachable loss {:.4f}\n", *best_loss);
   if (report.final_test_accuracy) {
     text += line("test accuracy", fmt::format("{:.2f} %", 100 * *report.final_test_accuracy));
   }
@@ -123,6 +133,7 @@ std::string describe(const RunConfig& config) {
   if (averages_weights(config)) {
     text += fmt::format(" {}:{}", config.gossip ? "gossip" : "sync-every", config.sync_every);
   }
+  if (may_compress(config) && compresses(config)) text += " " + to_string(config.compress);
   text += fmt::format(", {} worker{}", config.workers, config.workers == 1 ? "" : "s");
   if (const int backups = consistency_of(config).backup_workers(); ps && backups > 0) {
     text += fmt::format(", {} of them backup", backups);
@@ -155,7 +166,7 @@ std::string summary_text(const RunConfig& config, std::span<const RunReport> rep
     }
     if (report.memory.worker > 0) text += memory_line(report);
     text += straggler_lines(report);
-    text += learning_lines(config, report);
+    text += learning_lines(config, report, facts.best_loss);
   }
   if (const auto found = facts.of_workers.find("bucket size"); found != facts.of_workers.end()) {
     text += line("bucket size", found->second);

@@ -97,6 +97,7 @@ class Comparison {
     shared.shape.reset();                         // nor does how fast bytes come
     shared.backup_workers = 0;                    // with them, sync takes other gradients each time
     shared.precision = worker::Precision::kFp32;  // rounding of factors would be magnified as that of sums is
+    shared.compress = {};                         // what a codec loses is no rounding of sums
     shared.learning_rate = kEqualityRate * resolve(base_, "").learning_rate;
     const Result<ParamLayout> local_layout = local_state_layout_of(base_);
     if (!local_layout.ok()) return fail(exit_code_of(local_layout.status()), local_layout.status().message());
@@ -121,10 +122,15 @@ class Comparison {
                       "{:.0g} is rounding; a comparison would compare more than the mode",
                       run.label, runs->front().label, kEqualitySteps, distance, kEqualityTolerance));
     }
+    const bool compressed = compresses(base_) || job_.option == "compress";
     console_.say(
-        fmt::format("equality: {} follow the same curve; after {} steps the weights lie {:.1g} apart{}",
-                    with_local ? "local, allreduce and ps sync" : "allreduce and ps sync", kEqualitySteps, largest,
+        fmt::format("equality: {} follow the same curve{}; after {} steps the weights lie {:.1g} apart{}",
+                    with_local ? "local, allreduce and ps sync" : "allreduce and ps sync",
+                    compressed ? " without --compress" : "", kEqualitySteps, largest,
                     with_local ? "" : "; local is left out, whose batch norms see the batches of all workers as one"));
+    if (compresses(base_) && job_.option != "compress") {
+      console_.say(fmt::format("--compress={}, in all modes that have it", to_string(base_.compress)));
+    }
     return ExitCode::kSuccess;
   }
 

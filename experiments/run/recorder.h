@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,7 +19,8 @@ struct JobFacts {
   ParamLayout layout;
   ParamLayout local_layout = {};  // of what the model keeps beside its weights
   std::int64_t steps_per_epoch = 1;
-  std::int64_t total_steps = 1;  // of one worker
+  std::int64_t total_steps = 1;     // of one worker
+  std::optional<double> best_loss;  // of the test set, where it is known
 };
 
 class Recorder final : public RunObserver {

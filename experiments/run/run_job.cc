@@ -44,7 +44,8 @@ Result<JobFacts> prepare(const RunConfig& config) {
   return JobFacts{.layout = *layout,
                   .local_layout = *local_layout,
                   .steps_per_epoch = order.steps_per_epoch(),
-                  .total_steps = config.steps > 0 ? config.steps : config.epochs * order.steps_per_epoch()};
+                  .total_steps = config.steps > 0 ? config.steps : config.epochs * order.steps_per_epoch(),
+                  .best_loss = data->test->best_loss()};
 }
 
 std::unique_ptr<Launcher> launcher_of(const RunConfig& config) {
@@ -157,6 +158,7 @@ JobResult run_job(const RunConfig& config, const Survey& survey, Interrupts& int
   }
   result.facts.parameters = static_cast<std::int64_t>(job->layout.parameter_count());
   result.facts.straggler = result.config.stragglers.to_string();
+  result.facts.best_loss = job->best_loss;
   result.facts.link = describe_link(result.config);
   if (result.config.mode == Mode::kPs) {
     result.facts.sharding = report_sharding(result.config, job->layout);

@@ -59,7 +59,7 @@ TEST(Agreement, IsRefusedOnEveryRankAndTheMessageSaysWhatDiffersAndWhere) {
   }
 }
 
-TEST(CommonGround, TellsLayoutsBucketsAndTheirOrderApart) {
+TEST(CommonGround, TellsLayoutsBucketsTheirOrderAndCodecsApart) {
   auto group = connect_group("inproc", 1);
   const auto ring = make_schedule_collective(*group[0]);
   const std::vector<Range> buckets{{16, 48}, {0, 16}}, other{{32, 48}, {0, 32}}, turned{{0, 16}, {16, 48}};
@@ -68,6 +68,7 @@ TEST(CommonGround, TellsLayoutsBucketsAndTheirOrderApart) {
   EXPECT_NE(ground.layout, common_ground_of(layout_of(41), buckets, *ring).layout);
   EXPECT_NE(ground.buckets, common_ground_of(layout_of(40), other, *ring).buckets);
   EXPECT_NE(ground.buckets, common_ground_of(layout_of(40), turned, *ring).buckets);
+  EXPECT_NE(ground.collective, common_ground_of(layout_of(40), buckets, *ring, *parse_codec("int8")).collective);
 }
 
 }  // namespace

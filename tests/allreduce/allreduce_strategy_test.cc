@@ -156,6 +156,44 @@ TEST(AllReduceStrategy, RefusesReplicasOfAnotherModelAndNamesThem) {
   });
 }
 
+TEST_P(OverlapOnAndOff, AppliesTheMeanOfCompressedGradients) {
+  AllReduceOptions options = options_with(GetParam());
+  options.codec = *parse_codec("fp16");
+  with_strategies(3, options, [](SyncStrategy& strategy, int rank) {
+    Result<ParamArenas> arenas = strategy.allocate(layout_of(40));
+    ASSERT_TRUE(arenas.ok());
+    const Result<std::vector<Range>> buckets = strategy.join();
+    ASSERT_TRUE(buckets.ok()) << buckets.status().message();
+    strategy.begin_step({.step = 0, .learning_rate = 1});
+    for (std::size_t bucket = 0; bucket < buckets->size(); ++bucket) {
+      // 2049 has one bit more than fp16, and becomes 2048.
+      std::ranges::fill(slice(arenas->gradients, (*buckets)[bucket]), rank == 2 ? 2049.0f : 512.0f);
+      strategy.gradient_ready(bucket);
+    }
+    const Result<SyncStats> stats = strategy.finish_step();
+    ASSERT_TRUE(stats.ok()) << stats.status().message();
+    EXPECT_GT(stats->codec, Duration::zero());
+    EXPECT_LE(stats->codec, stats->communication);
+    EXPECT_EQ(arenas->weights.front(), -1024.0f);
+    EXPECT_TRUE(strategy.leave().ok());
+  });
+}
+
+TEST(AllReduceStrategy, RefusesReplicasWithAnotherCodec) {
+  auto group = connect_group("inproc", 2);
+  const SteadyClock clock;
+  run_ranks(2, [&](int rank) {
+    const auto ring = make_schedule_collective(*group[static_cast<std::size_t>(rank)]);
+    const auto strategy = make_allreduce_strategy(
+        *ring, {.codec = *parse_codec(rank == 0 ? "int8" : "sign"), .timeout = std::chrono::seconds(60)}, clock);
+    ASSERT_TRUE(strategy->allocate(layout_of(40)).ok());
+    const Status status = strategy->join().status();
+    EXPECT_EQ(status.code(), Code::kInvalidArgument);
+    EXPECT_NE(status.message().find(rank == 0 ? "rank 1 has collective" : "rank 0 has collective"), std::string::npos)
+        << status.message();
+  });
+}
+
 TEST(AllReduceStrategy, RefusesReplicasWithOtherBucketsAndNamesThem) {
   auto group = connect_group("inproc", 2);
   const SteadyClock clock;

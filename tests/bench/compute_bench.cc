@@ -5,29 +5,38 @@
 #include "common/flush_denormals.h"
 #include "common/optimizer.h"
 #include "worker/data/image_dataset.h"
+#include "worker/data/text_form.h"
 #include "worker/local_strategy.h"
 #include "worker/model.h"
 
 namespace syncopate::worker {
 namespace {
 
-constexpr ImageShape kDigit{28, 28, 1};
-constexpr ImageShape kColour{32, 32, 3};
+const SampleForm kDigit = form_of_images({28, 28, 1}, 10);
+const SampleForm kColour = form_of_images({32, 32, 3}, 10);
+const SampleForm kText = form_of_text(64, 256);
 
-void train_steps(benchmark::State& state, const char* spec, ImageShape image) {
+std::vector<int> random_numbers(int count, int range, Random& random) {
+  std::vector<int> numbers(static_cast<std::size_t>(count));
+  for (int& number : numbers) number = static_cast<int>(random.below(static_cast<std::uint64_t>(range)));
+  return numbers;
+}
+
+// Items are labels: images, or characters of a text.
+void train_steps(benchmark::State& state, const char* spec, const SampleForm& form) {
   const int batch_size = static_cast<int>(state.range(0));
   const auto backend = make_onednn_backend();
-  const auto model = std::move(*make_model(spec, form_of_images(image, 10), batch_size, *backend));
+  const auto model = std::move(*make_model(spec, form, batch_size, *backend));
   const SteadyClock clock;
   LocalStrategy strategy({.kind = OptimizerKind::kAdam}, clock);
   const ParamArenas arenas = *strategy.allocate(model->layout());
   model->initialize(1, arenas.weights);
 
-  AlignedBuffer images(static_cast<std::size_t>(batch_size * image.values()));
-  std::vector<int> labels;
+  AlignedBuffer images(static_cast<std::size_t>(batch_size * form.values()));
   Random random(1);
   for (float& value : images.span()) value = static_cast<float>(random.uniform());
-  for (int i = 0; i < batch_size; ++i) labels.push_back(static_cast<int>(random.below(10)));
+  const std::vector<int> ids = random_numbers(batch_size * form.id_columns(), form.classes, random);
+  const std::vector<int> labels = random_numbers(batch_size * form.labels, form.classes, random);
 
   const FlushDenormals flush;  // as in train()
   std::int64_t step = 0;
@@ -35,7 +44,7 @@ void train_steps(benchmark::State& state, const char* spec, ImageShape image) {
   for (auto _ : state) {
     const TimePoint start = clock.now();
     strategy.begin_step({step++, 1e-4});
-    model->forward(arenas.weights, {images.span(), labels});
+    model->forward(arenas.weights, {images.span(), labels, ids});
     benchmark::DoNotOptimize(model->loss().loss);
     const TimePoint middle = clock.now();
     model->backward(arenas.weights, arenas.gradients, [](std::size_t) {});
@@ -43,15 +52,18 @@ void train_steps(benchmark::State& state, const char* spec, ImageShape image) {
     forward += middle - start;
     optimizer += strategy.finish_step()->optimizer;
   }
-  state.SetItemsProcessed(state.iterations() * batch_size);
+  state.SetItemsProcessed(state.iterations() * batch_size * form.labels);
   const auto each = [&](Duration sum) { return benchmark::Counter(microseconds(sum) / static_cast<double>(step)); };
   state.counters["forward_us"] = each(forward);
   state.counters["backward_us"] = each(backward);
   state.counters["optimizer_us"] = each(optimizer);
+  state.counters["forward_flops"] =
+      benchmark::Counter(model->flops_per_sample() * batch_size / seconds(forward) * static_cast<double>(step));
 }
 BENCHMARK_CAPTURE(train_steps, mlp, "mlp", kDigit)->Arg(32)->Arg(128)->Arg(512)->UseRealTime();
 BENCHMARK_CAPTURE(train_steps, lenet, "lenet", kDigit)->Arg(64)->UseRealTime();
 BENCHMARK_CAPTURE(train_steps, resnet20, "resnet20", kColour)->Arg(32)->UseRealTime();
+BENCHMARK_CAPTURE(train_steps, gpt, "gpt:4-4-128", kText)->Arg(8)->UseRealTime();
 
 void optimizer(benchmark::State& state, OptimizerKind kind) {
   const std::size_t elements = static_cast<std::size_t>(state.range(0));

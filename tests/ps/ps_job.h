@@ -25,6 +25,7 @@ struct PsJobOptions {
   std::size_t window_bytes = 8 * 1024 * 1024;
   int pipeline_depth = 0;
   bool overlap_forward = false;
+  Compression compression;
   PushScheduler::Order push_order = PushScheduler::Order::kFifo;
   Duration worker_timeout = std::chrono::seconds(60);
 };
@@ -39,6 +40,7 @@ class PsJob {
                                                            .consistency = consistency_of(options.consistency),
                                                            .optimizer = options.optimizer,
                                                            .staleness = options.staleness,
+                                                           .compression = options.compression,
                                                            .timeout = std::chrono::seconds(60)},
                                         endpoint(options.group.rank_of_shard(shard)), clock_));
       outcomes_.push_back(std::make_unique<std::promise<Status>>());
@@ -58,6 +60,7 @@ class PsJob {
                              .window_bytes = options_.window_bytes,
                              .pipeline_depth = options_.pipeline_depth,
                              .overlap_forward = options_.overlap_forward,
+                             .compression = options_.compression,
                              .timeout = options_.worker_timeout},
                             endpoint(rank), clock_, nullptr);
         body(rank, strategy);

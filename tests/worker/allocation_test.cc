@@ -7,6 +7,7 @@
 
 #include "tests/worker/tensor_helpers.h"
 #include "worker/data/image_dataset.h"
+#include "worker/data/text_form.h"
 #include "worker/local_strategy.h"
 #include "worker/model.h"
 
@@ -33,12 +34,13 @@ namespace syncopate::worker {
 namespace {
 
 // What the fourth training step of a model allocates.
-Allocations of_one_step(const char* spec, ComputeBackend& backend) {
-  const ImageShape image{16, 16, 1};
-  const auto model = std::move(*make_model(spec, form_of_images(image, 10), 4, backend));
+Allocations of_one_step(const std::string& spec, ComputeBackend& backend) {
+  const SampleForm form = spec.starts_with("gpt") ? form_of_text(12, 10) : form_of_images({16, 16, 1}, 10);
+  const auto model = std::move(*make_model(spec, form, 4, backend));
   Random random(1);
-  const Tensor images = random_tensor(4 * image.values(), random);
-  const std::vector<int> labels = random_labels(4, 10, random);
+  const Tensor images = random_tensor(4 * form.values(), random);
+  const std::vector<int> ids = random_labels(4 * form.id_columns(), 10, random);
+  const std::vector<int> labels = random_labels(4 * form.labels, 10, random);
   const SteadyClock clock;
   LocalStrategy strategy({.kind = OptimizerKind::kAdam}, clock);
   const ParamArenas arenas = *strategy.allocate(model->layout());
@@ -47,7 +49,7 @@ Allocations of_one_step(const char* spec, ComputeBackend& backend) {
   for (int step = 0; step < 4; ++step) {
     allocations = {};
     strategy.begin_step({step, 0.01});
-    model->forward(arenas.weights, {images, labels});
+    model->forward(arenas.weights, {images, labels, ids});
     model->backward(arenas.weights, arenas.gradients, ignore);
     EXPECT_TRUE(strategy.finish_step().ok());
   }
@@ -58,12 +60,13 @@ TEST(SteadyState, OfPlainLoopsAllocatesNothing) {
   const auto backend = make_reference_backend();
   EXPECT_EQ(of_one_step("mlp", *backend).count, 0);
   EXPECT_EQ(of_one_step("lenet", *backend).count, 0);
+  EXPECT_EQ(of_one_step("gpt:2-2-16", *backend).count, 0);
   EXPECT_EQ(of_one_step("resnet20", *backend).count, 0);
 }
 
 TEST(SteadyState, OfOneDnnAllocatesNothingButTheLibrarysOwnLists) {
   const auto backend = make_onednn_backend();
-  for (const char* spec : {"mlp", "lenet"}) {
+  for (const char* spec : {"mlp", "lenet", "gpt:2-2-16"}) {
     const Allocations step = of_one_step(spec, *backend);
     EXPECT_LE(step.largest, 512u) << spec;
     EXPECT_LE(step.count, 300) << spec;

@@ -14,12 +14,14 @@
 
 #include "common/clock.h"
 #include "common/status.h"
+#include "worker/backend/sequence_shapes.h"
 
 namespace syncopate::worker {
 
 struct DenseShape {
   int batch = 0, in = 0, out = 0;
   bool relu = false;  // forward ends with max(y, 0), where a library may turn what is no number into 0
+  bool bias = true;   // else there is none, nor a relu; b and db are empty
   bool operator==(const DenseShape&) const = default;
 };
 
@@ -147,6 +149,28 @@ class ComputeBackend {
 
   virtual void subsample_forward(const SubsampleShape&, In x, Out y) = 0;
   virtual void subsample_backward(const SubsampleShape&, In dy, Out dx) = 0;
+
+  // y(B, T, C)[b][t] = tokens(V, C)[ids(B, T)[b][t]] + positions(T, C)[t].
+  virtual void embedding_forward(const EmbeddingShape&, std::span<const int> ids, In tokens, In positions, Out y) = 0;
+  // Adds dy to dtokens, always in the same order; dpositions is overwritten.
+  virtual void embedding_backward(const EmbeddingShape&, std::span<const int> ids, In dy, Out dtokens,
+                                  Out dpositions) = 0;
+
+  // y = (x - mean) / sqrt(variance + kLayerNormEpsilon) · gamma + beta, with each row's own mean and variance (Ba et
+  // al. 2016, section 3). `moments` (rows, 2) remembers its mean and 1 / sqrt(...).
+  virtual void layer_norm_forward(const LayerNormShape&, In x, In gamma, In beta, Out y, Out moments) = 0;
+  virtual void layer_norm_backward(const LayerNormShape&, In x, In gamma, In moments, In dy, Out dgamma, Out dbeta,
+                                   Out dx) = 0;
+
+  // y = x/2 · (1 + tanh(sqrt(2/pi) · (x + 0.044715 x³))) (Hendrycks and Gimpel 2016, section 2).
+  virtual void gelu_forward(In x, Out y) = 0;
+  virtual void gelu_backward(In x, In dy, Out dx) = 0;
+
+  // Causal self-attention of several heads (Vaswani et al. 2017, section 3.2). qkv(B, T, 3, H, C/H) holds queries, keys
+  // and values; of each head p = softmax over s <= t of q[t] · k[s] / sqrt(C/H), 0 beyond, and y(B, T, H, C/H)[t] = the
+  // sum of p[t][s] v[s]. `probabilities` (B, H, T, T) remembers p; backward overwrites them.
+  virtual void attention_forward(const AttentionShape&, In qkv, Out y, Out probabilities) = 0;
+  virtual void attention_backward(const AttentionShape&, In qkv, In dy, Out probabilities, Out dqkv) = 0;
 
   // Softmax and cross-entropy over `classes` logits a sample. Writes d(mean loss)/d(logits) to dlogits unless it is
   // empty, and what loss() then returns.

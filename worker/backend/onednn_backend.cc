@@ -3,8 +3,10 @@
 
 #include "worker/backend/batch_norm_ops.h"
 #include "worker/backend/host_backend.h"
+#include "worker/backend/onednn_attention.h"
 #include "worker/backend/onednn_conv.h"
 #include "worker/backend/onednn_dense.h"
+#include "worker/backend/sequence_ops.h"
 #include "worker/backend/vector_ops.h"
 
 namespace syncopate::worker {
@@ -20,7 +22,7 @@ class OneDnnBackend final : public HostBackend {
   }
   void dense_backward(const DenseShape& shape, In x, In w, In dy, Out dw, Out db, Out dx) override {
     const SingleThread single;
-    column_sums(dy, db);
+    if (shape.bias) column_sums(dy, db);
     prepared(denses_, shape).backward(stream_, x, w, dy, dw, dx);
   }
 
@@ -66,6 +68,32 @@ class OneDnnBackend final : public HostBackend {
     worker::subsample_backward(shape, dy, dx);
   }
 
+  void embedding_forward(const EmbeddingShape& shape, std::span<const int> ids, In tokens, In positions,
+                         Out y) override {
+    worker::embedding_forward(shape, ids, tokens, positions, y);
+  }
+  void embedding_backward(const EmbeddingShape& shape, std::span<const int> ids, In dy, Out dtokens,
+                          Out dpositions) override {
+    worker::embedding_backward(shape, ids, dy, dtokens, dpositions);
+  }
+  void layer_norm_forward(const LayerNormShape& shape, In x, In gamma, In beta, Out y, Out moments) override {
+    worker::layer_norm_forward(shape, x, gamma, beta, y, moments);
+  }
+  void layer_norm_backward(const LayerNormShape& shape, In x, In gamma, In moments, In dy, Out dgamma, Out dbeta,
+                           Out dx) override {
+    worker::layer_norm_backward(shape, x, gamma, moments, dy, dgamma, dbeta, dx);
+  }
+  void gelu_forward(In x, Out y) override { worker::gelu_forward(x, y); }
+  void gelu_backward(In x, In dy, Out dx) override { worker::gelu_backward(x, dy, dx); }
+  void attention_forward(const AttentionShape& shape, In qkv, Out y, Out probabilities) override {
+    const SingleThread single;
+    prepared(attentions_, shape).forward(qkv, y, probabilities);
+  }
+  void attention_backward(const AttentionShape& shape, In qkv, In dy, Out probabilities, Out dqkv) override {
+    const SingleThread single;
+    prepared(attentions_, shape).backward(qkv, dy, probabilities, dqkv);
+  }
+
   void softmax_cross_entropy(int batch, int classes, In logits, std::span<const int> labels, Out dlogits) override {
     loss_ = worker::softmax_cross_entropy(batch, classes, logits, labels, dlogits);
   }
@@ -85,6 +113,7 @@ class OneDnnBackend final : public HostBackend {
   dnnl::stream stream_{engine_};
   std::vector<std::unique_ptr<OneDnnDense>> denses_;
   std::vector<std::unique_ptr<OneDnnConv>> convs_;
+  std::vector<std::unique_ptr<OneDnnAttention>> attentions_;
 };
 
 }  // namespace

@@ -36,15 +36,16 @@ OneDnnPrimitive make_product_and_bias(const memory::desc& a, const memory::desc&
 
 OneDnnDense::OneDnnDense(const DenseShape& s, const dnnl::engine& engine)
     : shape_(s),
-      forward_(make_product_and_bias(matrix(s.batch, s.in), transposed(s.in, s.out), matrix(1, s.out),
-                                     matrix(s.batch, s.out), s.relu, engine)),
+      forward_(s.bias ? make_product_and_bias(matrix(s.batch, s.in), transposed(s.in, s.out), matrix(1, s.out),
+                                              matrix(s.batch, s.out), s.relu, engine)
+                      : make_product(matrix(s.batch, s.in), transposed(s.in, s.out), matrix(s.batch, s.out), engine)),
       backward_weights_(make_product(transposed(s.out, s.batch), matrix(s.batch, s.in), matrix(s.out, s.in), engine)),
       backward_data_(make_product(matrix(s.batch, s.out), matrix(s.out, s.in), matrix(s.batch, s.in), engine)) {}
 
 void OneDnnDense::forward(dnnl::stream& stream, In x, In w, In b, Out y) {
   forward_.bind(DNNL_ARG_SRC, x.data());
   forward_.bind(DNNL_ARG_WEIGHTS, w.data());
-  forward_.bind(DNNL_ARG_BIAS, b.data());
+  if (shape_.bias) forward_.bind(DNNL_ARG_BIAS, b.data());
   forward_.bind(DNNL_ARG_DST, y.data());
   forward_.run(stream);
 }

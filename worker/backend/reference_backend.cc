@@ -4,6 +4,7 @@
 #include <cstddef>
 
 #include "worker/backend/host_backend.h"
+#include "worker/backend/reference_sequence.h"
 
 namespace syncopate::worker {
 namespace {
@@ -22,7 +23,7 @@ class ReferenceBackend final : public HostBackend {
   void dense_forward(const DenseShape& s, In x, In w, In b, Out y) override {
     for (int n = 0; n < s.batch; ++n) {
       for (int o = 0; o < s.out; ++o) {
-        double sum = b[o];
+        double sum = s.bias ? b[o] : 0;
         for (int i = 0; i < s.in; ++i) sum += product(x[at(n, i, s.in)], w[at(o, i, s.in)]);
         y[at(n, o, s.out)] = static_cast<float>(s.relu ? std::max(sum, 0.0) : sum);
       }
@@ -33,7 +34,7 @@ class ReferenceBackend final : public HostBackend {
     for (int o = 0; o < s.out; ++o) {
       double bias = 0;
       for (int n = 0; n < s.batch; ++n) bias += dy[at(n, o, s.out)];
-      db[o] = static_cast<float>(bias);
+      if (s.bias) db[o] = static_cast<float>(bias);
       for (int i = 0; i < s.in; ++i) {
         double sum = 0;
         for (int n = 0; n < s.batch; ++n) sum += product(dy[at(n, o, s.out)], x[at(n, i, s.in)]);
@@ -203,6 +204,30 @@ class ReferenceBackend final : public HostBackend {
     each_kept_pixel(s, [&](std::size_t from, std::size_t to) {
       for (int c = 0; c < std::min(s.in, s.out); ++c) dx[from * s.in + c] = dy[to * s.out + c];
     });
+  }
+
+  void embedding_forward(const EmbeddingShape& shape, std::span<const int> ids, In tokens, In positions,
+                         Out y) override {
+    reference::embedding_forward(shape, ids, tokens, positions, y);
+  }
+  void embedding_backward(const EmbeddingShape& shape, std::span<const int> ids, In dy, Out dtokens,
+                          Out dpositions) override {
+    reference::embedding_backward(shape, ids, dy, dtokens, dpositions);
+  }
+  void layer_norm_forward(const LayerNormShape& shape, In x, In gamma, In beta, Out y, Out moments) override {
+    reference::layer_norm_forward(shape, x, gamma, beta, y, moments);
+  }
+  void layer_norm_backward(const LayerNormShape& shape, In x, In gamma, In moments, In dy, Out dgamma, Out dbeta,
+                           Out dx) override {
+    reference::layer_norm_backward(shape, x, gamma, moments, dy, dgamma, dbeta, dx);
+  }
+  void gelu_forward(In x, Out y) override { reference::gelu_forward(x, y); }
+  void gelu_backward(In x, In dy, Out dx) override { reference::gelu_backward(x, dy, dx); }
+  void attention_forward(const AttentionShape& shape, In qkv, Out y, Out probabilities) override {
+    reference::attention_forward(shape, qkv, y, probabilities);
+  }
+  void attention_backward(const AttentionShape& shape, In qkv, In dy, Out probabilities, Out dqkv) override {
+    reference::attention_backward(shape, qkv, dy, probabilities, dqkv);
   }
 
   void softmax_cross_entropy(int batch, int classes, In logits, std::span<const int> labels, Out dlogits) override {

@@ -7,6 +7,7 @@
 #include <charconv>
 #include <filesystem>
 #include <optional>
+#include <ranges>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -14,9 +15,12 @@
 #include "worker/data/cifar_reader.h"
 #include "worker/data/digits.h"
 #include "worker/data/digits_cache.h"
+#include "worker/data/grammar.h"
 #include "worker/data/idx_format.h"
 #include "worker/data/idx_reader.h"
 #include "worker/data/recommender_sets.h"
+#include "worker/data/text_files.h"
+#include "worker/data/text_form.h"
 
 namespace syncopate::worker {
 namespace {
@@ -46,6 +50,41 @@ Result<DigitsCounts> parse_digits(std::string_view name) {
 }
 
 bool is_digits(std::string_view name) { return name == "digits" || name.starts_with(kDigitsPrefix); }
+
+constexpr std::string_view kTextPrefix = "text:", kGrammarPrefix = "grammar:";
+
+bool is_text(std::string_view name) { return name == "text" || name.starts_with(kTextPrefix); }
+bool is_grammar(std::string_view name) { return name == "grammar" || name.starts_with(kGrammarPrefix); }
+
+// The context of "text:64".
+Result<int> parse_text(std::string_view name) {
+  if (name == "text") return kUsualContext;
+  const auto context = parse_count(name.substr(kTextPrefix.size()));
+  if (context && *context <= kLongestContext) return static_cast<int>(*context);
+  return Status(
+      Code::kInvalidArgument,
+      fmt::format("dataset '{}': must be text:CONTEXT, 1 to {} characters, as in text:64", name, kLongestContext));
+}
+
+struct GrammarName {
+  GrammarCounts counts{.train = 60000, .test = 10000};
+  int context = kUsualContext;
+};
+
+Result<GrammarName> parse_grammar(std::string_view name) {
+  if (name == "grammar") return GrammarName();
+  std::vector<std::int64_t> numbers;
+  for (const auto part : std::views::split(name.substr(kGrammarPrefix.size()), '-')) {
+    numbers.push_back(parse_count(std::string_view(part.begin(), part.end())).value_or(0));
+  }
+  if (numbers.size() != 3 || std::ranges::min(numbers) == 0 || numbers[2] > kLongestContext) {
+    return Status(Code::kInvalidArgument,
+                  fmt::format("dataset '{}': must be grammar:TRAIN-TEST-CONTEXT, two counts of 1 to {} and 1 to {} "
+                              "characters, as in grammar:60000-10000-64",
+                              name, kMostDigits, kLongestContext));
+  }
+  return GrammarName{.counts = {.train = numbers[0], .test = numbers[1]}, .context = static_cast<int>(numbers[2])};
+}
 
 // The folders of `folders` (relative to data_dir) that are searched, in order.
 std::vector<std::string> below(const std::string& data_dir, std::initializer_list<const char*> folders) {
@@ -129,11 +168,28 @@ Result<DatasetPair> open_digits(const std::string& name, const std::string& data
                 fmt::format("{}; remove the folder to have it made anew", pair.status().message()));
 }
 
+Result<DatasetPair> open_text_set(const std::string& name, const std::string& data_dir) {
+  const Result<int> context = parse_text(name);
+  if (!context.ok()) return context.status();
+  Result<TextParts> parts = open_text(below(data_dir, {"text"}), *context);
+  if (!parts.ok()) return parts.status();
+  return DatasetPair{std::move(parts->first), std::move(parts->second)};
+}
+
+Result<DatasetPair> make_grammar(const std::string& name, std::uint64_t seed) {
+  const Result<GrammarName> grammar = parse_grammar(name);
+  if (!grammar.ok()) return grammar.status();
+  return DatasetPair{make_grammar_train(seed, grammar->counts, grammar->context),
+                     make_grammar_test(seed, grammar->counts, grammar->context)};
+}
+
 }  // namespace
 
 Status check_dataset_name(const std::string& name) {
   if (is_digits(name)) return parse_digits(name).status();
   if (is_recommender_set(name)) return check_recommender_set(name);
+  if (is_text(name)) return parse_text(name).status();
+  if (is_grammar(name)) return parse_grammar(name).status();
   if (name == "mnist" || name == "fashion-mnist" || name == "cifar10") return Status();
   return Status(Code::kInvalidArgument, fmt::format("dataset '{}': must be one of {}", name, kDatasetNames));
 }
@@ -142,6 +198,8 @@ Result<DatasetPair> open_dataset(const std::string& name, const std::string& dat
   SYNCOPATE_RETURN_IF_ERROR(check_dataset_name(name));
   if (is_digits(name)) return open_digits(name, data_dir, seed);
   if (is_recommender_set(name)) return open_recommender_set(name, data_dir, seed);
+  if (is_text(name)) return open_text_set(name, data_dir);
+  if (is_grammar(name)) return make_grammar(name, seed);
   if (name == "cifar10") return open_cifar_set(name, below(data_dir, {"cifar10", "cifar-10-batches-bin"}));
   return open_idx_set(name, idx_folders(name, data_dir));
 }
@@ -150,6 +208,8 @@ Result<SampleForm> sample_form(const std::string& name, const std::string& data_
   SYNCOPATE_RETURN_IF_ERROR(check_dataset_name(name));
   if (is_digits(name)) return form_of_images(kDigitShape, kIdxClasses);
   if (is_recommender_set(name)) return recommender_form(name, data_dir);
+  if (is_text(name)) return form_of_text(*parse_text(name), kTextCharacters);
+  if (is_grammar(name)) return form_of_grammar(parse_grammar(name)->context);
   if (name == "cifar10") return form_of_images(kCifarShape, kCifarClasses);
   const Result<std::vector<std::string>> files = find_idx_files(name, idx_folders(name, data_dir));
   if (!files.ok()) return files.status();

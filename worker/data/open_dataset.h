@@ -19,16 +19,19 @@ struct DatasetPair {
 //   mnist                       IDX files in data_dir/mnist, data_dir/MNIST/raw or data_dir
 //   fashion-mnist               IDX files in data_dir/fashion-mnist, data_dir/FashionMNIST/raw or data_dir
 //   cifar10                     binary files in data_dir/cifar10, data_dir/cifar-10-batches-bin or data_dir
+//   text, text:CONTEXT          *.txt in data_dir/text or data_dir; a context of 64 characters unless given
+//   grammar, grammar:TRAIN-TEST-CONTEXT   generated from `seed` as it is read; 60000-10000-64 unless given
 //   ratings, clicks:ROWS, zipf-ratings:TRAIN-TEST-ROWS, zipf-clicks:TRAIN-TEST-ROWS   see recommender_sets.h
 inline constexpr const char* kDatasetNames =
-    "digits, digits:TRAIN-TEST, mnist, fashion-mnist, cifar10, ratings, clicks:ROWS, zipf-ratings:TRAIN-TEST-ROWS, "
-    "zipf-clicks:TRAIN-TEST-ROWS";
+    "digits, digits:TRAIN-TEST, mnist, fashion-mnist, cifar10, text, text:CONTEXT, grammar, "
+    "grammar:TRAIN-TEST-CONTEXT, ratings, clicks:ROWS, zipf-ratings:TRAIN-TEST-ROWS, zipf-clicks:TRAIN-TEST-ROWS";
 
 // Whether there is such a name, without touching a file. kInvalidArgument says what would be right.
 Status check_dataset_name(const std::string& name);
 
 // kInvalidArgument: no such name. kNotFound: files that are missing, and where they were looked for. kDataLoss: a file
-// that is not what it should be. kResourceExhausted: digits could not be written. `seed` matters to digits alone.
+// that is not what it should be. kResourceExhausted: digits could not be written. `seed` matters to digits and
+// grammar alone.
 Result<DatasetPair> open_dataset(const std::string& name, const std::string& data_dir, std::uint64_t seed);
 
 // That of a set's samples, from its name or from the header of its first file: nothing is generated, and no data read.

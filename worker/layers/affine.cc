@@ -16,9 +16,19 @@ AffineParams::AffineParams(ParamLayout& layout, const std::string& name, const s
   limit_ = std::sqrt((initialization == Initialization::kHeUniform ? 6.0 : 3.0) / fan_in);
 }
 
+AffineParams::AffineParams(ParamLayout& layout, const std::string& name, const std::vector<std::int64_t>& weight_shape,
+                           NormalInitialization initialization)
+    : AffineParams(layout, name, weight_shape, Initialization::kLeCunUniform) {
+  normal_ = initialization;
+}
+
 void AffineParams::initialize(std::uint64_t seed, std::span<float> arena) const {
-  Random random(seed, index_);
-  for (float& value : weight(arena)) value = static_cast<float>(random.uniform(-limit_, limit_));
+  if (normal_) {
+    normal_->fill(seed, index_, weight(arena));
+  } else {
+    Random random(seed, index_);
+    for (float& value : weight(arena)) value = static_cast<float>(random.uniform(-limit_, limit_));
+  }
   std::ranges::fill(bias(arena), 0.0f);
 }
 

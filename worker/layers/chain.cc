@@ -60,7 +60,7 @@ void Chain::use_local_state(Out state) {
 
 Activations Chain::activations_of(std::size_t layer, const Activations& values) const {
   const auto output = [&](std::size_t of) { return of < last_ ? outputs_[of] : values.output; };
-  return {layer == 0 ? values.input : In(output(layer - 1)), output(layer)};
+  return {layer == 0 ? values.input : In(output(layer - 1)), output(layer), values.ids};
 }
 
 Out Chain::gradient_of(std::size_t layer, const ActivationGradients& gradients) const {

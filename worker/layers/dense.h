@@ -9,11 +9,14 @@ class Dense final : public Layer {
  public:
   Dense(ComputeBackend& backend, const DenseShape& shape, const std::string& name, Initialization initialization,
         ParamLayout& layout)
-      : backend_(backend), shape_(shape), params_(layout, name, {shape.out, shape.in}, initialization) {}
+      : Dense(backend, shape, AffineParams(layout, name, {shape.out, shape.in}, initialization), 1) {}
+  // Of a sample's `rows` rows each: shape.batch counts those of the whole batch.
+  Dense(ComputeBackend& backend, const DenseShape& shape, const AffineParams& params, int rows)
+      : backend_(backend), shape_(shape), rows_(rows), params_(params) {}
 
-  std::size_t output_values() const override { return static_cast<std::size_t>(shape_.out); }
+  std::size_t output_values() const override { return static_cast<std::size_t>(shape_.out) * rows_; }
   bool uses_output_in_backward() const override { return shape_.relu; }
-  double flops_per_sample() const override { return 2.0 * shape_.in * shape_.out; }
+  double flops_per_sample() const override { return 2.0 * shape_.in * shape_.out * rows_; }
 
   Range params() const override { return params_.range(); }
   void initialize(std::uint64_t seed, std::span<float> weights) const override { params_.initialize(seed, weights); }
@@ -32,6 +35,7 @@ class Dense final : public Layer {
  private:
   ComputeBackend& backend_;
   DenseShape shape_;
+  int rows_;  // of a sample
   AffineParams params_;
 };
 

@@ -17,8 +17,9 @@ using TensorReady = std::function<void(std::size_t)>;
 
 // What forward has read and written; backward is given the same again.
 struct Activations {
-  In input;    // (batch, input values)
-  Out output;  // (batch, output_values()); the input's own memory where in_place()
+  In input;                       // (batch, input values)
+  Out output;                     // (batch, output_values()); the input's own memory where in_place()
+  std::span<const int> ids = {};  // (batch, id columns): those of the model's batch
 };
 
 // The gradients of the loss with respect to them.

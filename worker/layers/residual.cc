@@ -39,7 +39,7 @@ void Residual::use_local_state(Out state) {
 
 void Residual::forward(In weights, const Activations& values) {
   inner_->forward(weights, values);
-  if (shortcut_) shortcut_->forward(weights, {values.input, output_});
+  if (shortcut_) shortcut_->forward(weights, {values.input, output_, values.ids});
   backend_.add(shortcut_ ? In(output_) : values.input, values.output);
 }
 
@@ -47,8 +47,8 @@ void Residual::backward(In weights, const Activations& values, const ActivationG
                         Out arena_gradients, const TensorReady& ready) {
   const bool wanted = !gradients.input.empty();
   if (shortcut_) {
-    shortcut_->backward(weights, {values.input, output_}, {gradients.output, wanted ? input_gradient_ : Out()},
-                        arena_gradients, ready);
+    shortcut_->backward(weights, {values.input, output_, values.ids},
+                        {gradients.output, wanted ? input_gradient_ : Out()}, arena_gradients, ready);
   }
   inner_->backward(weights, values, gradients, arena_gradients, ready);
   if (wanted) backend_.add(shortcut_ ? In(input_gradient_) : In(gradients.output), gradients.input);

@@ -1,4 +1,4 @@
-// EmbeddingKind: whether an embedding is a row-sparse table or an ordinary tensor (embedding.h).
+// EmbeddingKind: whether an embedding is a row-sparse table or an ordinary tensor (row_embedding.h).
 #pragma once
 
 namespace syncopate::worker {

@@ -19,8 +19,8 @@ inline constexpr std::string_view kDenseSuffix = ":dense";
 bool is_recommender(const std::string& spec);
 
 // `spec` is "ncf", "ncf:DIM", "wide-deep" or "wide-deep:DIM", DIM the width of an embedding; with ":dense" behind, its
-// tables are ordinary tensors (embedding.h). Samples have two classes and one label; ncf's have two ids, a user and an
-// item. Fails with invalid argument, saying what would be right.
+// tables are ordinary tensors (row_embedding.h). Samples have two classes and one label; ncf's have two ids, a user and
+// an item. Fails with invalid argument, saying what would be right.
 Result<std::unique_ptr<Model>> make_recommender(const std::string& spec, const SampleForm& form, int batch_size,
                                                 ComputeBackend& backend);
 

@@ -56,7 +56,7 @@ Recommender::Activation Recommender::activation(int each) {
 }
 
 void Recommender::initialize(std::uint64_t seed, std::span<float> weights) const {
-  for (const Embedding& table : tables_) table.initialize(seed, weights);
+  for (const RowEmbedding& table : tables_) table.initialize(seed, weights);
   tower_->initialize(seed, weights);
   head_->initialize(seed, weights);
 }
@@ -64,7 +64,7 @@ void Recommender::initialize(std::uint64_t seed, std::span<float> weights) const
 std::span<const RowKeys> Recommender::touched_rows(const BatchView& batch) {
   if (shape_.kind == EmbeddingKind::kDense) return {};
   touched_.clear();
-  for (Embedding& table : tables_) touched_.push_back(table.touch(batch.ids));
+  for (RowEmbedding& table : tables_) touched_.push_back(table.touch(batch.ids));
   return touched_;
 }
 
@@ -75,7 +75,7 @@ void Recommender::before_reading(std::function<void(Range)> before) {
 
 void Recommender::forward(std::span<const float> weights, const BatchView& batch) {
   assert(batch.labels.size() == static_cast<std::size_t>(shape_.batch_size));
-  for (Embedding& table : tables_) {
+  for (RowEmbedding& table : tables_) {
     if (shape_.kind == EmbeddingKind::kDense) table.touch(batch.ids);
     if (before_reading_) before_reading_(table.room());
     table.gather(weights, rows_.values);

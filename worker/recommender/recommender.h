@@ -18,7 +18,7 @@
 #include "worker/layers/chain.h"
 #include "worker/layers/dense.h"
 #include "worker/model.h"
-#include "worker/recommender/embedding.h"
+#include "worker/recommender/row_embedding.h"
 #include "worker/recommender/sigmoid_loss.h"
 
 namespace syncopate::worker {
@@ -85,7 +85,7 @@ class Recommender : public Model {
   ComputeBackend& backend_;
   ParamLayout layout_;
   ParamLayout local_layout_;
-  std::vector<Embedding> tables_;
+  std::vector<RowEmbedding> tables_;
   std::vector<RowKeys> touched_;  // by table
   GradientScratch scratch_;       // of the tower
   std::optional<Chain> tower_;    // dense layers under ReLU; this and the next from the constructor on

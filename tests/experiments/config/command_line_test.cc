@@ -230,6 +230,35 @@ TEST(CommandLine, RefusesWhatHasNoMeaningWhereWeightsAreAveraged) {
   EXPECT_EQ(refusal({"--mode=allreduce", "--sync-every=1", "--overlap=off"}), "accepted");
 }
 
+TEST(CommandLine, CompressesGradientsWhereTheHostSumsThem) {
+  const Result<CommandLine> line = parse({"--mode=allreduce", "--compress=topk:0.02"});
+  ASSERT_TRUE(line.ok()) << line.status().message();
+  EXPECT_EQ(line->config.compress, (CodecConfig{.kind = CodecKind::kTopK, .ratio = 0.02}));
+  EXPECT_THAT(to_toml(line->config), HasSubstr("compress = \"topk:0.02\""));
+  EXPECT_EQ(from_toml_text(to_toml(line->config))->compress, line->config.compress);
+  EXPECT_EQ(resolve(line->config, "now").output, "results/now-allreduce-direct-topk-0.02");
+  EXPECT_THAT(refusal({"--mode=allreduce", "--compress=int4"}),
+              StartsWith("--compress=int4: codec must be none, fp16"));
+  for (std::vector<const char*> flags :
+       std::vector<std::vector<const char*>>{{"--mode=local"},
+                                             {"--mode=ps"},
+                                             {"--mode=allreduce", "--sync-every=4"},
+                                             {"--mode=allreduce", "--gossip"},
+                                             {"--mode=allreduce", "--device=cuda", "--collective=nccl"}}) {
+    flags.push_back("--compress=int8");
+    EXPECT_THAT(refusal(flags), HasSubstr("--compress=int8: has an effect only with --mode=allreduce"));
+  }
+}
+
+TEST(CommandLine, CompressesGradientsOfGpusInTheMemoryOfTheHost) {
+  RunConfig config;
+  config.mode = Mode::kAllreduce;
+  config.device = DeviceKind::kCuda;
+  config.compress = *parse_codec("int8");
+  EXPECT_EQ(resolve(config, "").collective, CollectiveKind::kDirect);
+  EXPECT_TRUE(is_staged(resolve(config, "")));
+}
+
 TEST(CommandLine, SearchesForABucketSizeWhereTheHostSends) {
   const Result<CommandLine> line = parse({"--mode=allreduce", "--bucket-bytes=auto"});
   ASSERT_TRUE(line.ok()) << line.status().message();

@@ -43,6 +43,7 @@ RunConfig unusual(Mode mode) {
   config.momentum_correction = true;
   config.transport = TransportKind::kTcp;
   config.stragglers = *worker::Stragglers::parse("0:p0.5:1.25x,all:exp:0.5");
+  config.compress = *parse_codec("topk:0.015");
   config.bucket_bytes = 4096;
   config.overlap = false;
   config.sync_every = 2;

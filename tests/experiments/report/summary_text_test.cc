@@ -92,6 +92,19 @@ TEST(Summary, LeavesOutWhatAModeDoesNotHave) {
   EXPECT_THAT(text, Not(HasSubstr("time to")));
 }
 
+TEST(Summary, ShowsTheTestLossBesideTheBestThatCanBeReached) {
+  RunReport report = sample_report(41000);
+  report.final_test_loss = 0.5;
+  RunConfig config = ps_config();
+  EXPECT_THAT(summary_text(config, {&report, 1}, {}),
+              HasSubstr("\n  training loss     0.0500\n  test loss         0.5000\n  test accuracy     97.31 %\n"));
+  EXPECT_THAT(summary_text(config, {&report, 1}, {.best_loss = 0.25}),
+              HasSubstr("\n  test loss         0.5000\n  best reachable loss 0.2500\n  test accuracy "));
+  config.dataset = "text";
+  EXPECT_THAT(summary_text(config, {&report, 1}, {}),
+              HasSubstr("\n  test loss         0.5000, 0.7213 bits a character\n"));
+}
+
 TEST(Summary, LabelsHowWeightsAreAveraged) {
   RunConfig config;
   config.mode = Mode::kAllreduce;

@@ -111,6 +111,15 @@ TEST_F(CompareTest, LeavesLocalOutOfTheProofForAModelWithBatchNormAndSaysSo) {
   EXPECT_THAT(out_, HasSubstr("local is left out, whose batch norms see the batches of all workers as one"));
 }
 
+TEST_F(CompareTest, ProvesEqualityWithoutCompressionAndMeasuresWithIt) {
+  base_.compress = *parse_codec("int8");
+  EXPECT_EQ(compare_modes("allreduce"), ExitCode::kSuccess);
+  EXPECT_EQ(ran_.front().compress, CodecConfig());
+  EXPECT_EQ(ran_.back().compress, base_.compress);
+  EXPECT_THAT(out_, HasSubstr("follow the same curve without --compress; after 50 steps"));
+  EXPECT_THAT(out_, HasSubstr("\n--compress=int8, in all modes that have it\n"));
+}
+
 TEST_F(CompareTest, NamesModesThatLieTooFarApartAndMeasuresNothing) {
   weights_["out/equality/ps-sync"] = {1, 5.1e-5f};
   EXPECT_EQ(compare_modes("local,ps:async"), ExitCode::kUnequal);

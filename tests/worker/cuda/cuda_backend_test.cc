@@ -59,7 +59,7 @@ class CudaBackend : public CudaBackendFixture {
   }
 
   Operands conv_operands(const ConvShape& s) {
-    return random_operands(s.batch * s.height * s.width * s.in, s.out * s.kernel * s.kernel * s.in, s.out,
+    return random_operands(s.batch * s.height * s.width * s.in, s.out * s.kernel * s.kernel * s.in, s.bias ? s.out : 0,
                            s.batch * s.out_height() * s.out_width() * s.out);
   }
   Gradients expect_conv_agrees(const ConvShape& s, bool with_dx, const Operands& operands) {
@@ -144,13 +144,22 @@ TEST_P(CudaBackend, DenseTakesTensorsAsTheyLieInAnArena) {
 }
 
 TEST_P(CudaBackend, Conv2dAgreesWithPlainLoops) {
-  const ConvShape shapes[] = {{1, 5, 5, 1, 1, 5},     {2, 6, 9, 1, 3, 3},    {1, 7, 6, 2, 5, 1},
-                              {3, 9, 8, 3, 7, 5},     {2, 28, 28, 1, 32, 5}, {3, 12, 12, 32, 64, 5},
-                              {2, 14, 14, 3, 32, 5},  {5, 8, 8, 17, 33, 3},  {32, 28, 28, 1, 32, 5},
-                              {32, 12, 12, 32, 64, 5}};
+  const ConvShape shapes[] = {{1, 5, 5, 1, 1, 5},
+                              {2, 6, 9, 1, 3, 3},
+                              {1, 7, 6, 2, 5, 1},
+                              {3, 9, 8, 3, 7, 5},
+                              {2, 28, 28, 1, 32, 5},
+                              {3, 12, 12, 32, 64, 5},
+                              {2, 14, 14, 3, 32, 5},
+                              {5, 8, 8, 17, 33, 3},
+                              {32, 28, 28, 1, 32, 5},
+                              {32, 12, 12, 32, 64, 5},
+                              {2, 7, 8, 3, 5, 3, 1, 1},
+                              {2, 8, 7, 16, 32, 3, 2, 1, false},
+                              {32, 32, 32, 16, 16, 3, 1, 1, false}};
   for (const ConvShape& s : shapes) {
     SCOPED_TRACE(testing::Message() << s.batch << " x " << s.height << "x" << s.width << "x" << s.in << " -> " << s.out
-                                    << ", kernel " << s.kernel);
+                                    << ", kernel " << s.kernel << ", stride " << s.stride << ", padding " << s.padding);
     const Operands operands = conv_operands(s);
     expect_conv_agrees(s, true, operands);
     expect_conv_agrees(s, false, operands);

@@ -10,6 +10,7 @@
 #include "worker/data/digits.h"
 #include "worker/data/digits_cache.h"
 #include "worker/data/image_dataset.h"
+#include "worker/data/text_form.h"
 
 namespace syncopate::worker {
 namespace {
@@ -175,6 +176,21 @@ TEST(SampleForm, IsThatOfTheOpenSetAndReadsNoMoreThanAHeader) {
   EXPECT_EQ(sample_form("fashion-mnist", data.path())->classes, 10);
 }
 
+TEST(SampleForm, OfTextsIsKnownWithoutAFile) {
+  const ScratchFolder data;
+  for (const auto& [name, context, characters] :
+       {std::tuple("text", 64, 256), {"text:9", 9, 256}, {"grammar", 64, 8}, {"grammar:30-20-5", 5, 8}}) {
+    const SampleForm form = *sample_form(name, data.path());
+    EXPECT_TRUE(is_text(form));
+    EXPECT_EQ(form.labels, context);
+    EXPECT_EQ(form.classes, characters);
+  }
+  const DatasetPair pair = std::move(*open_dataset("grammar:30-20-5", data.path(), 1));
+  EXPECT_EQ(pair.train->size(), 30);
+  EXPECT_EQ(pair.test->size(), 20);
+  EXPECT_EQ(pair.train->form(), *sample_form("grammar:30-20-5", data.path()));
+}
+
 TEST(SampleForm, SaysWhatIsMissingOrWrong) {
   const ScratchFolder data;
   EXPECT_EQ(sample_form("imagenet", data.path()).status().code(), Code::kInvalidArgument);
@@ -190,11 +206,30 @@ TEST(SampleForm, SaysWhatIsMissingOrWrong) {
 }
 
 TEST(DatasetName, IsCheckedWithoutTouchingFiles) {
-  for (const char* name : {"digits", "digits:1-1", "digits:60000-10000", "mnist", "fashion-mnist", "cifar10"}) {
+  for (const char* name : {"digits", "digits:1-1", "digits:60000-10000", "mnist", "fashion-mnist", "cifar10", "text",
+                           "text:1", "grammar", "grammar:5-4-4096"}) {
     EXPECT_TRUE(check_dataset_name(name).ok()) << name;
   }
-  for (const char* name : {"", "digit", "MNIST", "digits:", "digits:5", "digits:5-", "digits:-5", "digits:0-5",
-                           "digits:5-5-5", "digits:5x-5", "digits:99999999999999999999-5"}) {
+  for (const char* name : {"",
+                           "digit",
+                           "MNIST",
+                           "digits:",
+                           "digits:5",
+                           "digits:5-",
+                           "digits:-5",
+                           "digits:0-5",
+                           "digits:5-5-5",
+                           "digits:5x-5",
+                           "digits:99999999999999999999-5",
+                           "text:",
+                           "text:0",
+                           "text:4097",
+                           "text:8-8",
+                           "grammar:",
+                           "grammar:5-4",
+                           "grammar:5-4-4097",
+                           "grammar:5-4-3-2",
+                           "grammar:0-4-3"}) {
     EXPECT_EQ(check_dataset_name(name).code(), Code::kInvalidArgument) << name;
   }
   EXPECT_THAT(check_dataset_name("imagenet").message(), HasSubstr("must be one of digits, digits:TRAIN-TEST, mnist"));

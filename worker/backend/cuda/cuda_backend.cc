@@ -6,6 +6,7 @@
 
 #include "common/device/cuda/cuda_handles.h"
 #include "common/device/cuda/cuda_status.h"
+#include "worker/backend/cuda/attention_kernels.h"
 #include "worker/backend/cuda/batch_norm_kernels.h"
 #include "worker/backend/cuda/cuda_context.h"
 #include "worker/backend/cuda/cuda_conv.h"
@@ -17,6 +18,7 @@
 #include "worker/backend/cuda/loss_kernels.h"
 #include "worker/backend/cuda/phase_clock.h"
 #include "worker/backend/cuda/pool_kernels.h"
+#include "worker/backend/cuda/sequence_kernels.h"
 
 namespace syncopate::worker {
 namespace {
@@ -99,6 +101,51 @@ class CudaBackend final : public ComputeBackend {
   }
   void subsample_backward(const SubsampleShape& shape, In dy, Out dx) override {
     if (ready()) keep(launch_subsample_backward(shape, dy.data(), dx.data(), context_.stream), "subsample_backward");
+  }
+
+  void embedding_forward(const EmbeddingShape& shape, std::span<const int> ids, In tokens, In positions,
+                         Out y) override {
+    if (!ready()) return;
+    keep(launch_embedding_forward(shape, ids.data(), tokens.data(), positions.data(), y.data(), context_.stream),
+         "embedding_forward");
+  }
+  void embedding_backward(const EmbeddingShape& shape, std::span<const int> ids, In dy, Out dtokens,
+                          Out dpositions) override {
+    if (!ready()) return;
+    keep(launch_embedding_backward(shape, ids.data(), dy.data(), dtokens.data(), context_.stream),
+         "embedding_backward");
+    keep(launch_column_sums(dy.data(), static_cast<std::size_t>(shape.batch), shape.context * shape.width,
+                            dpositions.data(), context_.workspace, context_.stream),
+         "column_sums");
+  }
+  void layer_norm_forward(const LayerNormShape& shape, In x, In gamma, In beta, Out y, Out moments) override {
+    if (!ready()) return;
+    keep(launch_layer_norm_forward(shape, x.data(), gamma.data(), beta.data(), y.data(), moments.data(),
+                                   context_.stream),
+         "layer_norm_forward");
+  }
+  void layer_norm_backward(const LayerNormShape& shape, In x, In gamma, In moments, In dy, Out dgamma, Out dbeta,
+                           Out dx) override {
+    if (!ready()) return;
+    keep(launch_layer_norm_backward(shape, x.data(), gamma.data(), moments.data(), dy.data(), dgamma.data(),
+                                    dbeta.data(), dx.empty() ? nullptr : dx.data(), context_.stream),
+         "layer_norm_backward");
+  }
+  void gelu_forward(In x, Out y) override {
+    if (ready()) keep(launch_gelu_forward(x.data(), y.data(), x.size(), context_.stream), "gelu_forward");
+  }
+  void gelu_backward(In x, In dy, Out dx) override {
+    if (ready()) keep(launch_gelu_backward(x.data(), dy.data(), dx.data(), x.size(), context_.stream), "gelu_backward");
+  }
+  void attention_forward(const AttentionShape& shape, In qkv, Out y, Out probabilities) override {
+    if (!ready()) return;
+    keep(launch_attention_forward(shape, qkv.data(), y.data(), probabilities.data(), context_.stream),
+         "attention_forward");
+  }
+  void attention_backward(const AttentionShape& shape, In qkv, In dy, Out probabilities, Out dqkv) override {
+    if (!ready()) return;
+    keep(launch_attention_backward(shape, qkv.data(), dy.data(), probabilities.data(), dqkv.data(), context_.stream),
+         "attention_backward");
   }
 
   void softmax_cross_entropy(int batch, int classes, In logits, std::span<const int> labels, Out dlogits) override;
@@ -220,7 +267,7 @@ void CudaBackend::batch_norm_backward(const BatchNormShape& shape, In x, In scal
   if (!ready()) return;
   keep(launch_batch_norm_backward(rows_of(shape), x.data(), {scale.data(), shift.data()},
                                   {batch.mean.data(), batch.inverse_deviation.data()}, dy.data(), dscale.data(),
-                                  dshift.data(), dx.data(), context_.workspace, context_.stream),
+                                  dshift.data(), dx.empty() ? nullptr : dx.data(), context_.workspace, context_.stream),
        "batch_norm_backward");
 }
 

@@ -15,9 +15,11 @@ Status CudaDense::forward(In x, In w, In b, Out y) {
                          .columns = shape_.batch,
                          .inner = shape_.in,
                          .transpose_a = true,
-                         .epilogue = shape_.relu ? CUBLASLT_EPILOGUE_RELU_BIAS : CUBLASLT_EPILOGUE_BIAS};
+                         .epilogue = !shape_.bias  ? CUBLASLT_EPILOGUE_DEFAULT
+                                     : shape_.relu ? CUBLASLT_EPILOGUE_RELU_BIAS
+                                                   : CUBLASLT_EPILOGUE_BIAS};
   SYNCOPATE_RETURN_IF_ERROR(run(forward_, spec, {w.data(), x.data(), y.data(), b.data()}, "forward"));
-  if (forward_.fused) return {};
+  if (forward_.fused || !shape_.bias) return {};
   return cuda_status(launch_add_bias(y.data(), b.data(), shape_.batch, shape_.out, shape_.relu, context_.stream),
                      "add_bias");
 }
@@ -27,9 +29,9 @@ Status CudaDense::backward(In x, In w, In dy, Out dw, Out db, Out dx) {
                             .columns = shape_.out,
                             .inner = shape_.batch,
                             .transpose_b = true,
-                            .epilogue = CUBLASLT_EPILOGUE_BGRADB};
+                            .epilogue = shape_.bias ? CUBLASLT_EPILOGUE_BGRADB : CUBLASLT_EPILOGUE_DEFAULT};
   SYNCOPATE_RETURN_IF_ERROR(run(weights_, weights, {x.data(), dy.data(), dw.data(), db.data()}, "weights' gradient"));
-  if (!weights_.fused) {
+  if (shape_.bias && !weights_.fused) {
     SYNCOPATE_RETURN_IF_ERROR(cuda_status(
         launch_column_sums(dy.data(), shape_.batch, shape_.out, db.data(), context_.workspace, context_.stream),
         "column_sums"));

@@ -1,4 +1,4 @@
-#include "worker/recommender/embedding.h"
+#include "worker/recommender/row_embedding.h"
 
 #include <algorithm>
 
@@ -6,8 +6,8 @@
 
 namespace syncopate::worker {
 
-Embedding::Embedding(ParamLayout& layout, EmbeddingKind kind, const IdField& field, int first_column, int id_columns,
-                     int width, int batch_size)
+RowEmbedding::RowEmbedding(ParamLayout& layout, EmbeddingKind kind, const IdField& field, int first_column,
+                           int id_columns, int width, int batch_size)
     : kind_(kind), width_(static_cast<std::size_t>(width)), rows_(static_cast<std::size_t>(field.range)) {
   for (int sample = 0; sample < batch_size; ++sample) {
     for (int column = 0; column < field.columns; ++column) {
@@ -22,7 +22,7 @@ Embedding::Embedding(ParamLayout& layout, EmbeddingKind kind, const IdField& fie
   room_ = layout.tensors()[index_].range;
 }
 
-void Embedding::initialize(std::uint64_t seed, std::span<float> weights) const {
+void RowEmbedding::initialize(std::uint64_t seed, std::span<float> weights) const {
   if (kind_ == EmbeddingKind::kSparse) return;  // rows are made when they are first touched
   for (std::size_t row = 0; row < rows_; ++row) {
     initial_row(seed, index_, static_cast<RowKey>(row), kInitialLimit,
@@ -30,24 +30,24 @@ void Embedding::initialize(std::uint64_t seed, std::span<float> weights) const {
   }
 }
 
-RowKeys Embedding::touch(std::span<const int> ids) {
+RowKeys RowEmbedding::touch(std::span<const int> ids) {
   for (std::size_t i = 0; i < ids_.size(); ++i) ids_[i] = ids[positions_[i]];
   lookup_.set(ids_);
   return lookup_.keys();
 }
 
-std::size_t Embedding::begin_of(std::size_t place) const {
+std::size_t RowEmbedding::begin_of(std::size_t place) const {
   return room_.begin + (kind_ == EmbeddingKind::kSparse ? place : lookup_.keys()[place]) * width_;
 }
 
-void Embedding::gather(In weights, Out rows) const {
+void RowEmbedding::gather(In weights, Out rows) const {
   for (std::size_t i = 0; i < ids_.size(); ++i) {
     std::ranges::copy(weights.subspan(begin_of(lookup_.places()[i]), width_),
                       rows.subspan(positions_[i] * width_).begin());
   }
 }
 
-void Embedding::scatter(In gradients, Out arena_gradients) const {
+void RowEmbedding::scatter(In gradients, Out arena_gradients) const {
   if (kind_ == EmbeddingKind::kDense) std::ranges::fill(slice(arena_gradients, room_), 0.0f);
   for (std::size_t place = 0; place < lookup_.keys().size(); ++place) {
     float* __restrict const sum = arena_gradients.data() + begin_of(place);

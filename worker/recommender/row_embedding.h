@@ -1,4 +1,4 @@
-// Embedding: a table of which each id of a batch takes a row. In the host's memory.
+// RowEmbedding: a table of which each id of a batch takes a row. In the host's memory.
 //
 // Sparse, it is a row-sparse table of the layout (common/param_layout.h), and the arena has room for the rows of one
 // batch. Dense, it is an ordinary tensor, whose gradient is zero where no id asks. Both begin with the same values, and
@@ -18,15 +18,15 @@
 
 namespace syncopate::worker {
 
-class Embedding {
+class RowEmbedding {
  public:
   // Rows begin uniform in ±kInitialLimit.
   static constexpr float kInitialLimit = 0.05f;
 
   // Appends its tensor, named after the field, to the layout. A sample has `id_columns` ids, of which the field's begin
   // with number `first_column`.
-  Embedding(ParamLayout& layout, EmbeddingKind kind, const IdField& field, int first_column, int id_columns, int width,
-            int batch_size);
+  RowEmbedding(ParamLayout& layout, EmbeddingKind kind, const IdField& field, int first_column, int id_columns,
+               int width, int batch_size);
 
   // Its part of the arena.
   Range room() const { return room_; }

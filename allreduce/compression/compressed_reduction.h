@@ -1,0 +1,33 @@
+// CompressedReduction: sums gradients over all ranks as Collective::all_reduce does, but sends them compressed. Who
+// encodes, decodes and sums what stands with each way, in reductions.h.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "allreduce/collective.h"
+#include "common/clock.h"
+#include "common/codec/codec_config.h"
+#include "common/param_layout.h"
+#include "common/status.h"
+
+namespace syncopate::allreduce {
+
+class CompressedReduction {
+ public:
+  virtual ~CompressedReduction() = default;
+
+  // `gradients`, the part of the arena that `bucket` names, becomes about the sum over all ranks, with the same bits on
+  // each; the layout's padding in it stays zero. All ranks reduce the same buckets of the same steps in the same order,
+  // each of whole tensors. Returns the time that went into encoding, decoding and summing. One thread at a time.
+  virtual Result<Duration> reduce(Range bucket, std::span<float> gradients, std::int64_t step, TimePoint deadline) = 0;
+};
+
+// Any codec but none. An operation of all ranks, with the same layout, codec and seed, which random-k and PowerSGD draw
+// from. `collective` and `clock` must outlive what is made. Fails with resource exhausted.
+Result<std::unique_ptr<CompressedReduction>> make_compressed_reduction(const CodecConfig& codec,
+                                                                       const ParamLayout& layout, std::uint64_t seed,
+                                                                       Collective& collective, const Clock& clock);
+
+}  // namespace syncopate::allreduce

@@ -1,0 +1,56 @@
+#include "allreduce/compression/reductions.h"
+#include "allreduce/compression/stopwatch.h"
+#include "common/codec/error_feedback.h"
+#include "common/hash.h"
+
+namespace syncopate::allreduce {
+namespace {
+
+class DrawnSum final : public CompressedReduction {
+ public:
+  // `values` has room for what is sent of the whole arena, and so for that of any bucket.
+  DrawnSum(const ReductionParts& parts, std::span<float> values)
+      : collective_(parts.collective),
+        clock_(parts.clock),
+        seed_(parts.seed),
+        feedback_(parts.codec, parts.layout.size()),
+        values_(values) {}
+
+  Result<Duration> reduce(Range bucket, std::span<float> gradients, std::int64_t step, TimePoint deadline) override {
+    const std::uint64_t key = key_of(bucket, step);
+    const std::span<float> values = values_.first(kept_elements(feedback_.codec().config().ratio, bucket.size()));
+    Stopwatch stopwatch(clock_);
+    stopwatch.time([&] { feedback_.encode(bucket, gradients, key, std::as_writable_bytes(values)); });
+    SYNCOPATE_RETURN_IF_ERROR(collective_.all_reduce(values, deadline));
+    Status decoded;
+    stopwatch.time([&] { decoded = feedback_.codec().decode(std::as_bytes(values), key, gradients); });
+    if (!decoded.ok()) return decoded;
+    return stopwatch.total();
+  }
+
+ private:
+  std::uint64_t key_of(Range bucket, std::int64_t step) const {
+    Fnv key;
+    key.add(seed_);
+    key.add(static_cast<std::uint64_t>(step));
+    key.add(bucket.begin);
+    return key.value();
+  }
+
+  Collective& collective_;
+  const Clock& clock_;
+  const std::uint64_t seed_;
+  ErrorFeedback feedback_;
+  std::span<float> values_;  // in the collective's memory
+};
+
+}  // namespace
+
+MadeReduction make_drawn_sum(const ReductionParts& parts) {
+  const Result<std::span<float>> values =
+      parts.collective.allocate(kept_elements(parts.codec.ratio, parts.layout.size()));
+  if (!values.ok()) return values.status();
+  return std::unique_ptr<CompressedReduction>(std::make_unique<DrawnSum>(parts, *values));
+}
+
+}  // namespace syncopate::allreduce

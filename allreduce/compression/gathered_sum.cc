@@ -1,0 +1,73 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+#include <vector>
+
+#include "allreduce/compression/reductions.h"
+#include "allreduce/compression/stopwatch.h"
+#include "common/codec/error_feedback.h"
+
+namespace syncopate::allreduce {
+namespace {
+
+class GatheredSum final : public CompressedReduction {
+ public:
+  // Each of `memory` has room for what is sent of the whole arena, and so for that of any bucket.
+  GatheredSum(const ReductionParts& parts, const std::array<std::span<std::byte>, 2>& memory)
+      : collective_(parts.collective),
+        clock_(parts.clock),
+        feedback_(parts.codec, parts.layout.size()),
+        memory_(memory),
+        given_(static_cast<std::size_t>(parts.collective.size())),
+        taken_(given_.size()) {}
+
+  Result<Duration> reduce(Range bucket, std::span<float> gradients, std::int64_t /*step*/,
+                          TimePoint deadline) override {
+    const std::span<std::byte> own = memory_[0].first(feedback_.codec().encoded_size(bucket.size()));
+    std::swap(memory_[0], memory_[1]);
+    Stopwatch stopwatch(clock_);
+    stopwatch.time([&] { feedback_.encode(bucket, gradients, 0, own); });
+    std::ranges::fill(given_, Bytes(own));
+    SYNCOPATE_RETURN_IF_ERROR(collective_.all_to_all(given_, taken_, deadline));
+    Status summed;
+    stopwatch.time([&] { summed = sum_taken(gradients); });
+    if (!summed.ok()) return summed;
+    return stopwatch.total();
+  }
+
+ private:
+  Status sum_taken(std::span<float> gradients) const {
+    const Codec& codec = feedback_.codec();
+    for (std::size_t rank = 0; rank < taken_.size(); ++rank) {
+      const Status added =
+          rank == 0 ? codec.decode(taken_[rank], 0, gradients) : codec.add_decoded(taken_[rank], 0, gradients);
+      if (!added.ok()) return added.in(fmt::format("gradients of rank {}", rank));
+    }
+    return {};
+  }
+
+  Collective& collective_;
+  const Clock& clock_;
+  ErrorFeedback feedback_;
+  // In the collective's memory, by turns: others may read one until the next operation begins.
+  std::array<std::span<std::byte>, 2> memory_;
+  std::vector<Bytes> given_;  // by rank, as are the next
+  std::vector<Bytes> taken_;
+};
+
+}  // namespace
+
+MadeReduction make_gathered_sum(const ReductionParts& parts) {
+  const std::size_t bytes = Codec(parts.codec).encoded_size(parts.layout.size());
+  std::array<std::span<std::byte>, 2> memory;
+  for (std::span<std::byte>& each : memory) {
+    const Result<std::span<float>> floats = parts.collective.allocate(bytes / sizeof(float));
+    if (!floats.ok()) return floats.status();
+    each = std::as_writable_bytes(*floats);
+  }
+  return std::unique_ptr<CompressedReduction>(std::make_unique<GatheredSum>(parts, memory));
+}
+
+}  // namespace syncopate::allreduce

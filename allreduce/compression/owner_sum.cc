@@ -1,0 +1,154 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <vector>
+
+#include "allreduce/compression/reductions.h"
+#include "allreduce/compression/stopwatch.h"
+#include "common/codec/error_feedback.h"
+
+namespace syncopate::allreduce {
+namespace {
+
+// Each encoded part begins on a cache line, and has a chunk that is not full.
+constexpr std::size_t kRoomBetweenParts = 128;
+
+// What lies between tensors.
+std::vector<Range> padding_of(const ParamLayout& layout) {
+  std::vector<Range> padding;
+  std::size_t end = layout.dense().begin;
+  for (const TensorSpec& tensor : layout.tensors()) {
+    if (tensor.range.begin > end) padding.push_back({end, tensor.range.begin});
+    end = std::max(end, tensor.range.end);
+  }
+  if (layout.size() > end) padding.push_back({end, layout.size()});
+  return padding;
+}
+
+class OwnerSum final : public CompressedReduction {
+ public:
+  // `parts_memory` has room for the encoded parts of the whole arena, and so for those of any bucket.
+  OwnerSum(const ReductionParts& parts, std::span<std::byte> parts_memory, std::span<std::byte> sum_memory)
+      : collective_(parts.collective),
+        clock_(parts.clock),
+        codec_(parts.codec),
+        padding_(padding_of(parts.layout)),
+        parts_memory_(parts_memory),
+        sum_memory_(sum_memory),
+        size_(static_cast<std::size_t>(parts.collective.size())),
+        rank_(static_cast<std::size_t>(parts.collective.rank())),
+        given_(size_),
+        taken_(size_) {
+    if (!needs_error_feedback(parts.codec.kind)) return;
+    lost_of_gradients_.emplace(parts.codec, parts.layout.size());
+    lost_of_sums_.emplace(parts.codec, parts.layout.size());
+  }
+
+  Result<Duration> reduce(Range bucket, std::span<float> gradients, std::int64_t /*step*/,
+                          TimePoint deadline) override {
+    const std::vector<Range> cut = balanced_ranges(bucket.size(), size_);
+    Stopwatch stopwatch(clock_);
+    stopwatch.time([&] { encode_parts(bucket, cut, gradients); });
+    SYNCOPATE_RETURN_IF_ERROR(collective_.all_to_all(given_, taken_, deadline));
+
+    const std::span<std::byte> own = sum_memory_.first(codec_.encoded_size(cut[rank_].size()));
+    Status status;
+    stopwatch.time([&] { status = sum_own_part(shifted(cut[rank_], bucket), own); });
+    if (!status.ok()) return status;
+    std::ranges::fill(given_, Bytes(own));
+    SYNCOPATE_RETURN_IF_ERROR(collective_.all_to_all(given_, taken_, deadline));
+
+    stopwatch.time([&] { status = decode_sums(cut, gradients); });
+    if (!status.ok()) return status;
+    clear_padding(bucket, gradients);
+    return stopwatch.total();
+  }
+
+ private:
+  static Range shifted(Range part, Range bucket) { return {bucket.begin + part.begin, bucket.begin + part.end}; }
+
+  void encode(std::optional<ErrorFeedback>& lost, Range range, std::span<const float> values,
+              std::span<std::byte> out) {
+    if (lost) {
+      lost->encode(range, values, 0, out);
+    } else {
+      codec_.encode(values, 0, out);
+    }
+  }
+
+  void encode_parts(Range bucket, const std::vector<Range>& cut, std::span<const float> gradients) {
+    std::size_t begin = 0;
+    for (std::size_t owner = 0; owner < size_; ++owner) {
+      const std::size_t bytes = codec_.encoded_size(cut[owner].size());
+      const std::span<std::byte> out = parts_memory_.subspan(begin, bytes);
+      encode(lost_of_gradients_, shifted(cut[owner], bucket), slice(gradients, cut[owner]), out);
+      given_[owner] = out;
+      begin = (begin + bytes + 63) / 64 * 64;
+    }
+  }
+
+  Status sum_own_part(Range range, std::span<std::byte> out) {
+    sum_.resize(range.size());
+    for (std::size_t rank = 0; rank < size_; ++rank) {
+      const Status added = rank == 0 ? codec_.decode(taken_[rank], 0, sum_) : codec_.add_decoded(taken_[rank], 0, sum_);
+      if (!added.ok()) return added.in(fmt::format("gradients of rank {}", rank));
+    }
+    encode(lost_of_sums_, range, sum_, out);
+    return {};
+  }
+
+  Status decode_sums(const std::vector<Range>& cut, std::span<float> gradients) const {
+    for (std::size_t rank = 0; rank < size_; ++rank) {
+      const Status decoded = codec_.decode(taken_[rank], 0, slice(gradients, cut[rank]));
+      if (!decoded.ok()) return decoded.in(fmt::format("sum of rank {}", rank));
+    }
+    return {};
+  }
+
+  // Codecs without a zero leave something there.
+  void clear_padding(Range bucket, std::span<float> gradients) const {
+    for (const Range& gap : padding_) {
+      if (gap.begin < bucket.begin || gap.end > bucket.end) continue;
+      std::ranges::fill(gradients.subspan(gap.begin - bucket.begin, gap.size()), 0.0f);
+    }
+  }
+
+  Collective& collective_;
+  const Clock& clock_;
+  Codec codec_;
+  std::optional<ErrorFeedback> lost_of_gradients_;
+  std::optional<ErrorFeedback> lost_of_sums_;  // of the parts that this rank owns
+  const std::vector<Range> padding_;
+  // In the collective's memory, by turns: who reads one of them has let go of it before the other has gone out.
+  std::span<std::byte> parts_memory_;
+  std::span<std::byte> sum_memory_;
+  std::vector<float> sum_;
+  const std::size_t size_;
+  const std::size_t rank_;
+  std::vector<Bytes> given_;  // by rank, as are the next
+  std::vector<Bytes> taken_;
+};
+
+Result<std::span<std::byte>> allocate_bytes(Collective& collective, std::size_t bytes) {
+  const Result<std::span<float>> floats = collective.allocate((bytes + sizeof(float) - 1) / sizeof(float));
+  if (!floats.ok()) return floats.status();
+  return std::as_writable_bytes(*floats);
+}
+
+}  // namespace
+
+MadeReduction make_owner_sum(const ReductionParts& parts) {
+  const Codec codec(parts.codec);
+  const auto ranks = static_cast<std::size_t>(parts.collective.size());
+  const std::size_t part = balanced_ranges(parts.layout.size(), ranks).front().size();
+  const Result<std::span<std::byte>> parts_memory =
+      allocate_bytes(parts.collective, codec.encoded_size(parts.layout.size()) + ranks * kRoomBetweenParts);
+  if (!parts_memory.ok()) return parts_memory.status();
+  const Result<std::span<std::byte>> sum_memory =
+      allocate_bytes(parts.collective, codec.encoded_size(part) + kRoomBetweenParts);
+  if (!sum_memory.ok()) return sum_memory.status();
+  return std::unique_ptr<CompressedReduction>(std::make_unique<OwnerSum>(parts, *parts_memory, *sum_memory));
+}
+
+}  // namespace syncopate::allreduce

@@ -1,0 +1,26 @@
+// Adds up the time that some of the work of an operation takes.
+#pragma once
+
+#include "common/clock.h"
+
+namespace syncopate::allreduce {
+
+class Stopwatch {
+ public:
+  explicit Stopwatch(const Clock& clock) : clock_(clock) {}
+
+  // Does the work, and counts its time.
+  template <typename Work>
+  void time(Work&& work) {
+    const TimePoint begin = clock_.now();
+    work();
+    total_ += clock_.now() - begin;
+  }
+  Duration total() const { return total_; }
+
+ private:
+  const Clock& clock_;
+  Duration total_{};
+};
+
+}  // namespace syncopate::allreduce

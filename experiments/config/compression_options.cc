@@ -1,0 +1,28 @@
+#include "experiments/config/option_groups.h"
+#include "experiments/config/option_kinds.h"
+
+namespace syncopate::experiments {
+
+void add_compression_options(std::vector<OptionSpec>& table) {
+  OptionSpec option{.group = "Job",
+                    .name = "compress",
+                    .placeholder = "CODEC",
+                    .sentence =
+                        "Gradients travel in fewer bytes: rounded (fp16, bf16, int8), by their signs, the R·n "
+                        "largest or R·n drawn ones of n, or as matrices of rank K.",
+                    .range = kCodecSpellings,
+                    .usual = to_string(RunConfig().compress),
+                    .is_text = true};
+  option.set = [option](RunConfig& config, const std::string& value) -> Status {
+    const Result<CodecConfig> codec = parse_codec(value);
+    if (!codec.ok()) return option_kinds::wrong(option, value, "codec");
+    config.compress = *codec;
+    return {};
+  };
+  option.get = [](const RunConfig& config) { return to_string(config.compress); };
+  table.push_back(option_kinds::only(
+      option, "--mode=allreduce, without --sync-every and --gossip, and with another collective than nccl",
+      may_compress));
+}
+
+}  // namespace syncopate::experiments

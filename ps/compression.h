@@ -1,0 +1,42 @@
+// How gradients and weights travel between workers and shards in fewer bytes; the same in all members of a job.
+#pragma once
+
+#include <cstdint>
+
+#include "common/codec/codec_config.h"
+#include "common/hash.h"
+
+namespace syncopate::ps {
+
+struct Compression {
+  CodecConfig codec;       // none: all travels as it is; not PowerSGD, which needs rounds between workers
+  bool answers = true;     // weights, too: as differences
+  std::uint64_t seed = 0;  // of what random-k draws
+
+  bool of_pushes() const { return codec.kind != CodecKind::kNone; }
+  bool of_answers() const { return of_pushes() && answers; }
+};
+
+// Which push, or the answer to it.
+struct PushName {
+  int worker = 0;
+  int shard = 0;
+  std::size_t chunk = 0;   // of the shard
+  std::int64_t clock = 0;  // pushes of this worker to this chunk, this one included
+};
+
+// The key (common/codec/codec.h) of a push, or of the answer to it. Answers to all workers share theirs, so that under
+// sync, where they are given the same, they have the same bits.
+enum class Travels : std::uint64_t { kToShard, kToWorker };
+inline std::uint64_t codec_key(const Compression& compression, Travels travels, const PushName& push) {
+  Fnv hash;
+  hash.add(compression.seed);
+  hash.add(static_cast<std::uint64_t>(travels));
+  hash.add(static_cast<std::uint64_t>(travels == Travels::kToShard ? push.worker : 0));
+  hash.add(static_cast<std::uint64_t>(push.shard));
+  hash.add(push.chunk);
+  hash.add(static_cast<std::uint64_t>(push.clock));
+  return hash.value();
+}
+
+}  // namespace syncopate::ps

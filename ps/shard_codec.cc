@@ -1,0 +1,57 @@
+#include "ps/shard_codec.h"
+
+#include <algorithm>
+#include <cassert>
+#include <utility>
+
+#include "common/flush_denormals.h"
+
+namespace syncopate::ps {
+
+ShardCodec::ShardCodec(const Options& options, WeightsPool::Allocate allocate)
+    : options_(options), codec_(options.compression.codec), pool_(std::move(allocate), nullptr) {}
+
+Result<std::span<const float>> ShardCodec::decode(const PushName& push, std::span<const std::byte> payload,
+                                                  std::size_t elements) {
+  AlignedBuffer& gradient =
+      options_.holds_gradients ? room(gradients_, push.worker, push.chunk) : room(gradients_, 0, 0);
+  if (gradient.size() < elements) gradient = AlignedBuffer(elements);
+  const std::span<float> values = gradient.span().first(elements);
+  const Status status = codec_.decode(payload, codec_key(options_.compression, Travels::kToShard, push), values);
+  if (!status.ok()) return Status(Code::kInvalidArgument, status.message());
+  return std::span<const float>(values);
+}
+
+void ShardCodec::sent_in_full(int worker, std::size_t chunk, std::span<const float> weights) {
+  AlignedBuffer& mirror = room(mirrors_, worker, chunk);
+  if (mirror.size() != weights.size()) mirror = AlignedBuffer(weights.size());
+  std::ranges::copy(weights, mirror.data());
+}
+
+Result<ShardCodec::Answer> ShardCodec::encode(const PushName& push, std::span<const float> weights) {
+  const std::span<float> mirror = room(mirrors_, push.worker, push.chunk).span();
+  assert(mirror.size() == weights.size());
+  const std::size_t bytes = codec_.encoded_size(weights.size());
+  Result<WeightsPool::Buffer*> buffer = pool_.acquire((bytes + sizeof(float) - 1) / sizeof(float));
+  if (!buffer.ok()) return buffer.status();
+  pool_.give_up(*buffer);  // handed out again only when it has been read
+  const std::span<std::byte> payload = std::as_writable_bytes((*buffer)->memory).first(bytes);
+
+  const FlushDenormals flush;  // as the worker does
+  if (difference_.size() < weights.size()) difference_ = AlignedBuffer(weights.size());
+  const std::span<float> difference = difference_.span().first(weights.size());
+  for (std::size_t i = 0; i < weights.size(); ++i) difference[i] = weights[i] - mirror[i];
+  const std::uint64_t key = codec_key(options_.compression, Travels::kToWorker, push);
+  codec_.encode(difference, key, payload);
+  const Status status = codec_.add_decoded(payload, key, mirror);
+  assert(status.ok());
+  return Answer{payload, &(*buffer)->pending};
+}
+
+AlignedBuffer& ShardCodec::room(Rooms& rooms, int worker, std::size_t chunk) {
+  const std::size_t index = chunk * static_cast<std::size_t>(options_.workers) + static_cast<std::size_t>(worker);
+  if (rooms.size() <= index) rooms.resize(index + 1);
+  return rooms[index];
+}
+
+}  // namespace syncopate::ps

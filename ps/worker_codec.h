@@ -1,0 +1,51 @@
+// WorkerCodec: a worker's gradients, compressed to be pushed, and the answers to them, decompressed. What a codec loses
+// of a gradient is added to the next one where the codec wants that (ErrorFeedback). One thread.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "common/clock.h"
+#include "common/codec/codec.h"
+#include "common/codec/error_feedback.h"
+#include "common/param_layout.h"
+#include "common/transport/transport.h"
+#include "ps/compression.h"
+
+namespace syncopate::ps {
+
+class WorkerCodec {
+ public:
+  // `clock` outlives this object.
+  WorkerCodec(const Compression& compression, const Clock& clock);
+
+  // Takes the memory from which gradients of `buckets`, ranges of an arena of `arena_size` floats, are sent: `slots`
+  // encodings of each may be on their way. Once, first. Fails as Transport::allocate does.
+  Status allocate(Transport& transport, std::span<const Range> buckets, std::size_t arena_size, std::size_t slots);
+
+  // The encoding of the bucket's gradient, in the transport's memory. It stays until the next of this bucket and slot,
+  // which may come once that memory is no longer sent from.
+  std::span<const std::byte> encode(const PushName& push, std::size_t bucket, std::size_t slot,
+                                    std::span<const float> gradient);
+
+  // Adds what the answer to `push` carries to the worker's weights. Fails with data loss, and leaves them as they are,
+  // if that is no encoding of so many differences.
+  Status apply_answer(const PushName& push, std::span<const std::byte> payload, std::span<float> weights);
+
+  // The time that both have taken since this was asked last.
+  Duration take_time();
+
+ private:
+  const Compression compression_;
+  const Clock& clock_;
+  Codec codec_;
+  std::optional<ErrorFeedback> feedback_;
+  std::vector<Range> buckets_;
+  std::size_t slots_ = 1;
+  std::vector<std::span<std::byte>> rooms_;  // by bucket, then slot
+  Duration time_{};
+};
+
+}  // namespace syncopate::ps

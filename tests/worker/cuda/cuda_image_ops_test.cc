@@ -1,0 +1,102 @@
+// Batch norm, mean pooling and subsampling on a GPU against the plain loops.
+#include "tests/worker/cuda/cuda_backend_fixture.h"
+
+namespace syncopate::worker {
+namespace {
+
+constexpr double kTolerance = 1e-5;  // of the largest element: all of them compute in float32 in every precision
+
+class CudaImageOps : public CudaBackendFixture {
+ protected:
+  void expect_near(In actual, const Tensor& expected, const char* what, double tolerance = kTolerance) {
+    expect_close(download(actual), expected, tolerance, what);
+  }
+
+  void expect_batch_norm_agrees(const BatchNormShape& s, float offset, bool with_dx) {
+    Tensor x = random_tensor(s.rows * s.channels, random_);
+    for (float& value : x) value += offset;
+    const Tensor scale = random_tensor(s.channels, random_), shift = random_tensor(s.channels, random_);
+    const Tensor dy = random_tensor(s.rows * s.channels, random_);
+    Tensor y = poisoned(s.rows * s.channels), evaluated = y, dx = poisoned(with_dx ? s.rows * s.channels : 0);
+    Tensor mean = poisoned(s.channels), inverse = mean, dscale = mean, dshift = mean;
+    Tensor running_mean = random_tensor(s.channels, random_);
+    Tensor running_variance(static_cast<std::size_t>(s.channels), 1.0f);
+    const Out y_there = upload(y), evaluated_there = upload(evaluated), dx_there = upload(dx);
+    const BatchMoments batch_there{upload(mean), upload(inverse)};
+    const Out dscale_there = upload(dscale), dshift_there = upload(dshift);
+    const RunningMoments running_there{upload(running_mean), upload(running_variance)};
+    const In x_there = upload(x), scale_there = upload(scale), shift_there = upload(shift), dy_there = upload(dy);
+
+    const BatchMoments batch{mean, inverse};
+    const RunningMoments running{running_mean, running_variance};
+    reference_->batch_norm_forward(s, x, scale, shift, batch, running, y);
+    reference_->batch_norm_backward(s, x, scale, shift, batch, dy, dscale, dshift, dx);
+    reference_->batch_norm_inference(s, x, scale, shift, running, evaluated);
+    cuda_->batch_norm_forward(s, x_there, scale_there, shift_there, batch_there, running_there, y_there);
+    cuda_->batch_norm_backward(s, x_there, scale_there, shift_there, batch_there, dy_there, dscale_there, dshift_there,
+                               with_dx ? dx_there : Out());
+    cuda_->batch_norm_inference(s, x_there, scale_there, shift_there, running_there, evaluated_there);
+
+    const double tolerance = kTolerance * (1 + offset);
+    expect_near(y_there, y, "y", tolerance);
+    expect_near(batch_there.mean, mean, "mean");
+    expect_near(batch_there.inverse_deviation, inverse, "inverse deviation", tolerance);
+    expect_near(dscale_there, dscale, "dscale", tolerance);
+    expect_near(dshift_there, dshift, "dshift", tolerance);
+    if (with_dx) expect_near(dx_there, dx, "dx", tolerance);
+    expect_near(running_there.mean, running_mean, "running mean");
+    expect_near(running_there.variance, running_variance, "running variance");
+    expect_near(evaluated_there, evaluated, "y of evaluation", tolerance);
+  }
+};
+
+TEST_P(CudaImageOps, BatchNormAgreesWithPlainLoopsAlsoFarFromZero) {
+  const BatchNormShape shapes[] = {{2, 1}, {3, 5}, {130, 16}, {257, 33}, {20000, 48}, {64, 64}};
+  for (const BatchNormShape& s : shapes) {
+    for (const bool relu : {false, true}) {
+      for (const float offset : {0.0f, 50.0f}) {
+        SCOPED_TRACE(testing::Message() << s.rows << " x " << s.channels << (relu ? ", relu" : "") << " at " << offset);
+        expect_batch_norm_agrees({s.rows, s.channels, relu}, offset, true);
+        expect_batch_norm_agrees({s.rows, s.channels, relu}, offset, false);
+      }
+    }
+  }
+}
+
+TEST_P(CudaImageOps, MeanPoolAgreesWithPlainLoops) {
+  const MeanPoolShape shapes[] = {{1, 1, 1}, {3, 64, 64}, {2, 49, 17}};
+  for (const MeanPoolShape& s : shapes) {
+    const Tensor x = random_tensor(s.batch * s.pixels * s.channels, random_);
+    const Tensor dy = random_tensor(s.batch * s.channels, random_);
+    Tensor y = poisoned(s.batch * s.channels), dx = poisoned(s.batch * s.pixels * s.channels);
+    const Out y_there = upload(y), dx_there = upload(dx);
+    reference_->mean_pool_forward(s, x, y);
+    reference_->mean_pool_backward(s, dy, dx);
+    cuda_->mean_pool_forward(s, upload(x), y_there);
+    cuda_->mean_pool_backward(s, upload(dy), dx_there);
+    expect_near(y_there, y, "y");
+    expect_near(dx_there, dx, "dx");
+  }
+}
+
+TEST_P(CudaImageOps, SubsampleAgreesWithPlainLoops) {
+  const SubsampleShape shapes[] = {{1, 1, 1, 1, 1, 1}, {2, 8, 8, 16, 32, 2}, {3, 7, 6, 3, 5, 2}, {1, 7, 7, 4, 4, 3}};
+  for (const SubsampleShape& s : shapes) {
+    const int inputs = s.batch * s.height * s.width * s.in;
+    const int outputs = s.batch * s.out_height() * s.out_width() * s.out;
+    const Tensor x = random_tensor(inputs, random_), dy = random_tensor(outputs, random_);
+    Tensor y = poisoned(outputs), dx = poisoned(inputs);
+    const Out y_there = upload(y), dx_there = upload(dx);
+    reference_->subsample_forward(s, x, y);
+    reference_->subsample_backward(s, dy, dx);
+    cuda_->subsample_forward(s, upload(x), y_there);
+    cuda_->subsample_backward(s, upload(dy), dx_there);
+    expect_equal_on_device(y_there, y, "y");
+    expect_equal_on_device(dx_there, dx, "dx");
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(, CudaImageOps, testing::Values(Precision::kFp32), name_of_case);
+
+}  // namespace
+}  // namespace syncopate::worker

@@ -1,0 +1,29 @@
+// Kernels of the operations on sequences but attention. Each launch is given to `stream` and returns at once; the
+// contracts are ComputeBackend's, and the order of every sum is always the same.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <cstddef>
+
+#include "worker/backend/sequence_shapes.h"
+
+namespace syncopate::worker {
+
+cudaError_t launch_embedding_forward(const EmbeddingShape& shape, const int* ids, const float* tokens,
+                                     const float* positions, float* y, cudaStream_t stream);
+// Of the tokens alone; the positions' gradient is the column sums of dy(B, T·C).
+cudaError_t launch_embedding_backward(const EmbeddingShape& shape, const int* ids, const float* dy, float* dtokens,
+                                      cudaStream_t stream);
+
+cudaError_t launch_layer_norm_forward(const LayerNormShape& shape, const float* x, const float* gamma,
+                                      const float* beta, float* y, float* moments, cudaStream_t stream);
+// A null dx is not computed.
+cudaError_t launch_layer_norm_backward(const LayerNormShape& shape, const float* x, const float* gamma,
+                                       const float* moments, const float* dy, float* dgamma, float* dbeta, float* dx,
+                                       cudaStream_t stream);
+
+cudaError_t launch_gelu_forward(const float* x, float* y, std::size_t count, cudaStream_t stream);
+cudaError_t launch_gelu_backward(const float* x, const float* dy, float* dx, std::size_t count, cudaStream_t stream);
+
+}  // namespace syncopate::worker

@@ -1,0 +1,24 @@
+// The operations on sequences on the CPU that are bound by memory, not by products of matrices: loops in a form that
+// the compiler vectorises. Contracts as in ComputeBackend.
+#pragma once
+
+#include "worker/backend/compute_backend.h"
+
+namespace syncopate::worker {
+
+void embedding_forward(const EmbeddingShape& shape, std::span<const int> ids, In tokens, In positions, Out y);
+void embedding_backward(const EmbeddingShape& shape, std::span<const int> ids, In dy, Out dtokens, Out dpositions);
+
+void layer_norm_forward(const LayerNormShape& shape, In x, In gamma, In beta, Out y, Out moments);
+void layer_norm_backward(const LayerNormShape& shape, In x, In gamma, In moments, In dy, Out dgamma, Out dbeta, Out dx);
+
+void gelu_forward(In x, Out y);
+void gelu_backward(In x, In dy, Out dx);
+
+// In place, over the rows of `scores` (context, context): row t becomes the softmax of its first t + 1 elements, and 0
+// beyond.
+void causal_softmax(int context, Out scores);
+// In place: dp, of which nothing beyond the diagonal is read, becomes the gradient of the scores, 0 beyond it.
+void causal_softmax_backward(int context, In p, Out dp);
+
+}  // namespace syncopate::worker

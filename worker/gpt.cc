@@ -1,0 +1,146 @@
+#include "worker/gpt.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <cmath>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "worker/data/text_form.h"
+#include "worker/layers/attention.h"
+#include "worker/layers/dense.h"
+#include "worker/layers/embedding.h"
+#include "worker/layers/gelu.h"
+#include "worker/layers/layer_norm.h"
+#include "worker/layers/residual.h"
+#include "worker/layers/tied_output.h"
+
+namespace syncopate::worker {
+namespace {
+
+constexpr std::string_view kName = "gpt", kPrefix = "gpt:";
+constexpr int kMostLayers = 64, kMostHeads = 64, kMostWidth = 4096;
+constexpr double kDeviation = 0.02;
+
+struct GptSize {
+  int layers = 2, heads = 4, width = 64;
+};
+
+Status invalid(const std::string& spec, const std::string& message) {
+  return {Code::kInvalidArgument, fmt::format("--model={}: {}", spec, message)};
+}
+
+Result<GptSize> parse_size(const std::string& spec) {
+  if (spec == kName) return GptSize();
+  GptSize size;
+  const char* next = spec.data() + kPrefix.size();
+  const char* const end = spec.data() + spec.size();
+  for (int* const number : {&size.layers, &size.heads, &size.width}) {
+    const auto [rest, error] = std::from_chars(next, end, *number);
+    const bool last = number == &size.width;
+    if (error != std::errc() || (last ? rest != end : rest == end || *rest != '-')) {
+      return invalid(spec, "must be gpt:LAYERS-HEADS-WIDTH, as in gpt:4-4-128");
+    }
+    next = rest + 1;
+  }
+  const auto within = [](int value, int most) { return value >= 1 && value <= most; };
+  if (!within(size.layers, kMostLayers) || !within(size.heads, kMostHeads) || !within(size.width, kMostWidth)) {
+    return invalid(spec, fmt::format("layers must be 1 to {}, heads 1 to {}, the width 1 to {}", kMostLayers,
+                                     kMostHeads, kMostWidth));
+  }
+  if (size.width % size.heads != 0) {
+    return invalid(spec, fmt::format("the width {} must be a multiple of the {} heads", size.width, size.heads));
+  }
+  return size;
+}
+
+class GptBuilder {
+ public:
+  GptBuilder(const GptSize& size, const SampleForm& form, ModelDraft& draft)
+      : size_(size),
+        context_(form.labels),
+        vocabulary_(form.classes),
+        rows_(draft.batch_size * form.labels),
+        draft_(draft),
+        scratch_(draft.backend) {}
+
+  Layers build() {
+    Layers layers;
+    auto embedding = std::make_unique<Embedding>(draft_.backend,
+                                                 EmbeddingShape{draft_.batch_size, context_, size_.width, vocabulary_},
+                                                 NormalInitialization{kDeviation}, draft_.layout);
+    const Range tokens = embedding->tokens();
+    layers.push_back(std::move(embedding));
+    for (int block = 1; block <= size_.layers; ++block) {
+      const std::string name = fmt::format("block{}.", block);
+      layers.push_back(residual(attention(name)));
+      layers.push_back(residual(mlp(name)));
+    }
+    layers.push_back(norm("norm"));
+    const DenseShape output{.batch = rows_, .in = size_.width, .out = vocabulary_, .bias = false};
+    layers.push_back(std::make_unique<TiedOutput>(draft_.backend, output, tokens, context_));
+    return layers;
+  }
+
+ private:
+  Layers attention(const std::string& name) {
+    const AttentionShape shape{draft_.batch_size, context_, size_.heads, size_.width};
+    Layers layers;
+    layers.push_back(norm(name + "norm1"));
+    layers.push_back(dense(name + "qkv", size_.width, 3 * size_.width, kDeviation));
+    layers.push_back(std::make_unique<Attention>(draft_.backend, shape));
+    layers.push_back(dense(name + "projection", size_.width, size_.width, into_stream()));
+    return layers;
+  }
+
+  Layers mlp(const std::string& name) {
+    const int hidden = 4 * size_.width;
+    Layers layers;
+    layers.push_back(norm(name + "norm2"));
+    layers.push_back(dense(name + "mlp1", size_.width, hidden, kDeviation));
+    layers.push_back(std::make_unique<Gelu>(draft_.backend, static_cast<std::size_t>(hidden) * context_));
+    layers.push_back(dense(name + "mlp2", hidden, size_.width, into_stream()));
+    return layers;
+  }
+
+  std::unique_ptr<Layer> residual(Layers inner) {
+    auto chain = std::make_unique<Chain>(draft_.backend, std::move(inner), draft_.batch_size, scratch_);
+    const std::size_t values = static_cast<std::size_t>(size_.width) * context_;
+    return std::make_unique<Residual>(draft_.backend, std::move(chain), nullptr, values, draft_.batch_size);
+  }
+
+  std::unique_ptr<Layer> norm(const std::string& name) {
+    return std::make_unique<LayerNorm>(draft_.backend, LayerNormShape{rows_, size_.width}, context_, name,
+                                       draft_.layout);
+  }
+
+  std::unique_ptr<Layer> dense(const std::string& name, int in, int out, double deviation) {
+    const AffineParams params(draft_.layout, name, {out, in}, NormalInitialization{deviation});
+    return std::make_unique<Dense>(draft_.backend, DenseShape{.batch = rows_, .in = in, .out = out}, params, context_);
+  }
+
+  double into_stream() const { return kDeviation / std::sqrt(2.0 * size_.layers); }
+
+  GptSize size_;
+  int context_, vocabulary_;
+  int rows_;  // of a batch
+  ModelDraft& draft_;
+  GradientScratch scratch_;  // of the chains inside residuals
+};
+
+}  // namespace
+
+bool is_gpt(const std::string& spec) { return spec == kName || spec.starts_with(kPrefix); }
+
+Result<Layers> gpt_layers(const std::string& spec, const SampleForm& form, ModelDraft& draft) {
+  if (!is_text(form)) {
+    return invalid(spec, "learns texts, and the samples of this data set are none; use --dataset=text or grammar");
+  }
+  const Result<GptSize> size = parse_size(spec);
+  if (!size.ok()) return size.status();
+  return GptBuilder(*size, form, draft).build();
+}
+
+}  // namespace syncopate::worker

@@ -1,0 +1,32 @@
+// Attention: causal self-attention of several heads, between the projections that make its input (queries, keys and
+// values, side by side) and use its output.
+#pragma once
+
+#include "worker/layers/layer.h"
+
+namespace syncopate::worker {
+
+class Attention final : public Layer {
+ public:
+  Attention(ComputeBackend& backend, const AttentionShape& shape)
+      : backend_(backend), shape_(shape), probabilities_(backend.allocate_floats(shape.probabilities())) {}
+
+  std::size_t output_values() const override { return static_cast<std::size_t>(shape_.context) * shape_.width; }
+  // Of the pairs that are not masked, T (T+1) / 2: a score and a weighted value each.
+  double flops_per_sample() const override { return 2.0 * shape_.context * (shape_.context + 1) * shape_.width; }
+
+  void forward(In /*weights*/, const Activations& values) override {
+    backend_.attention_forward(shape_, values.input, values.output, probabilities_);
+  }
+  void backward(In /*weights*/, const Activations& values, const ActivationGradients& gradients,
+                Out /*arena_gradients*/, const TensorReady& /*ready*/) override {
+    backend_.attention_backward(shape_, values.input, gradients.output, probabilities_, gradients.input);
+  }
+
+ private:
+  ComputeBackend& backend_;
+  AttentionShape shape_;
+  Out probabilities_;  // of the last forward
+};
+
+}  // namespace syncopate::worker

@@ -1,0 +1,27 @@
+// Gelu: the Gaussian error linear unit (Hendrycks and Gimpel 2016), in its tanh form.
+#pragma once
+
+#include "worker/layers/layer.h"
+
+namespace syncopate::worker {
+
+class Gelu final : public Layer {
+ public:
+  Gelu(ComputeBackend& backend, std::size_t values) : backend_(backend), values_(values) {}
+
+  std::size_t output_values() const override { return values_; }
+
+  void forward(In /*weights*/, const Activations& values) override {
+    backend_.gelu_forward(values.input, values.output);
+  }
+  void backward(In /*weights*/, const Activations& values, const ActivationGradients& gradients,
+                Out /*arena_gradients*/, const TensorReady& /*ready*/) override {
+    backend_.gelu_backward(values.input, gradients.output, gradients.input);
+  }
+
+ private:
+  ComputeBackend& backend_;
+  std::size_t values_;  // of one sample
+};
+
+}  // namespace syncopate::worker
