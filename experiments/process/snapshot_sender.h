@@ -1,7 +1,7 @@
-// SnapshotSender: a worker's weights on their way to the coordinator. Of row-sparse tables it sends rows (test_rows.h),
-// which rank 0 alone can read from the strategy.
+// SnapshotSender: a worker's weights on their way to the coordinator; of row-sparse tables some rows (test_rows.h).
 #pragma once
 
+#include <optional>
 #include <span>
 
 #include "common/sync_strategy.h"
@@ -12,25 +12,21 @@ namespace syncopate::experiments {
 
 class SnapshotSender {
  public:
-  // All outlive the sender. Fails as test_rows does. To be made before the model trains.
-  static Result<SnapshotSender> create(worker::Model& model, const worker::Dataset& test, SyncStrategy& strategy,
-                                       ControlClient& control, int rank);
+  // All outlive the sender.
+  SnapshotSender(worker::Model& model, const worker::Dataset& test, SyncStrategy& strategy, ControlClient& control)
+      : model_(model), test_(test), strategy_(strategy), control_(control) {}
 
-  // Whether this worker can: not where there are tables, and this is not rank 0.
-  bool may_send() const { return rank_ == 0 || layout_.tables().empty(); }
-  // `weights` is the model's arena. Between steps, and, if the stamp says final, after leave. Does nothing where it
-  // cannot.
+  // Finds out which rows the test set touches, which the first send would do otherwise. Fails as test_rows does.
+  Status prepare();
+  // `weights` is the model's arena. Between steps, and, if the stamp says final, after leave.
   Status send(WeightsSnapshot stamp, std::span<const float> weights);
 
  private:
-  SnapshotSender(const ParamLayout& layout, SyncStrategy& strategy, ControlClient& control, int rank)
-      : layout_(layout), strategy_(strategy), control_(control), rank_(rank) {}
-
-  const ParamLayout& layout_;
+  worker::Model& model_;
+  const worker::Dataset& test_;
   SyncStrategy& strategy_;
   ControlClient& control_;
-  int rank_;
-  TableKeys test_rows_;
+  std::optional<TableKeys> test_rows_;
 };
 
 }  // namespace syncopate::experiments

@@ -109,9 +109,8 @@ Status run_worker(const RoleContext& context) {
                                        .schedule = schedule_of(config),
                                        .base_learning_rate = config.learning_rate,
                                        .workers = config.workers};
-  Result<SnapshotSender> sender =
-      SnapshotSender::create(**model, *data->test, (*replicas)->strategy(), context.control, context.rank);
-  if (!sender.ok()) return sender.status();
+  SnapshotSender sender(**model, *data->test, (*replicas)->strategy(), context.control);
+  if (options.chief) SYNCOPATE_RETURN_IF_ERROR(sender.prepare());  // while others still load, too
   bool wants_snapshot = false;
   WeightsSnapshot stamp;
   worker::TrainerHooks hooks;
@@ -129,15 +128,14 @@ Status run_worker(const RoleContext& context) {
     stamp = {.epoch = epoch, .steps_done = steps_done, .taken = clock.now(), .final = false, .weights = {}};
     // Those of the last step follow as the final weights.
     const bool wanted = wants_snapshot && steps_done < options.total_steps;
-    return wanted ? sender->send(stamp, weights) : Status();
+    return wanted ? sender.send(stamp, weights) : Status();
   };
   const auto hand_in = [&](std::span<const float> weights) {
     context.activity.set("handing in", stamp.steps_done);
     stamp.final = true;
     stamp.taken = clock.now();
-    if (!sender->may_send()) return Status();
     const Result<bool> wanted = context.control.ask_finish(deadline());
-    return wanted.ok() && *wanted ? sender->send(stamp, weights) : Status();
+    return wanted.ok() && *wanted ? sender.send(stamp, weights) : Status();
   };
 
   const worker::TrainerParts parts{backend,         **model, *batches,         (*replicas)->strategy(),
