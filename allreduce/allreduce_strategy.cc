@@ -9,6 +9,7 @@
 #include "allreduce/bucket_search.h"
 #include "allreduce/communication_thread.h"
 #include "allreduce/compression/compressed_reduction.h"
+#include "allreduce/replicated_tables.h"
 
 namespace syncopate::allreduce {
 namespace {
@@ -24,7 +25,15 @@ struct BucketWork {
 class AllReduceStrategy final : public SyncStrategy {
  public:
   AllReduceStrategy(Collective& collective, const AllReduceOptions& options, const Clock& clock)
-      : collective_(collective), options_(options), optimizer_(options.optimizer), clock_(clock) {}
+      : collective_(collective),
+        options_(options),
+        optimizer_(options.optimizer),
+        clock_(clock),
+        tables_(collective, clock,
+                {.optimizer = options.optimizer,
+                 .seed = options.seed,
+                 .exchange = options.sparse_exchange,
+                 .on_found = options.on_exchange_found}) {}
 
   Result<ParamArenas> allocate(const ParamLayout& layout) override {
     layout_ = layout;
@@ -33,7 +42,7 @@ class AllReduceStrategy final : public SyncStrategy {
       if (!memory.ok()) return memory.status();
       *arena = *memory;
     }
-    state_.emplace(options_.optimizer.kind, layout.size());
+    state_.emplace(options_.optimizer.kind, layout.dense().size());
     return arenas_;
   }
 
@@ -52,9 +61,10 @@ class AllReduceStrategy final : public SyncStrategy {
     SYNCOPATE_RETURN_IF_ERROR(watched({.name = "all_reduce", .stage = Stage::kJoining}, [&] {
       return prove_agreement(collective_, common_ground_of(layout_, in_order, collective_, options_.codec), deadline());
     }));
-    SYNCOPATE_RETURN_IF_ERROR(
-        watched({.name = "broadcast", .stage = Stage::kJoining, .bytes = bytes_of(arenas_.weights)},
-                [&] { return collective_.broadcast(arenas_.weights, 0, deadline()); }));
+    const std::span<float> dense = slice(arenas_.weights, layout_.dense());
+    SYNCOPATE_RETURN_IF_ERROR(watched({.name = "broadcast", .stage = Stage::kJoining, .bytes = bytes_of(dense)},
+                                      [&] { return collective_.broadcast(dense, 0, deadline()); }));
+    SYNCOPATE_RETURN_IF_ERROR(tables_.prepare(layout_));
     if (options_.codec.kind != CodecKind::kNone) {
       Result<std::unique_ptr<CompressedReduction>> made =
           make_compressed_reduction(options_.codec, layout_, options_.seed, collective_, clock_);
@@ -76,13 +86,17 @@ class AllReduceStrategy final : public SyncStrategy {
     begin_ = clock_.now();
     submitted_ = 0;
     if (!search_.ended()) buckets_ = candidates_[search_.candidate()].buckets;
+    if (rows_.ok()) rows_ = tables_.begin_step(step.rows, arenas_.weights);
   }
 
   void gradient_ready(std::size_t grain) override {
     if (options_.overlap) submit_from(grains_[grain].begin);
   }
 
+  Status weights_needed(Range /*range*/) override { return rows_; }
+
   Result<SyncStats> finish_step() override {
+    SYNCOPATE_RETURN_IF_ERROR(rows_);
     submit_from(0);
     SyncStats stats;
     const UpdateStep update{.learning_rate = static_cast<float>(step_.learning_rate),
@@ -95,26 +109,33 @@ class AllReduceStrategy final : public SyncStrategy {
       const BucketWork& work = work_[bucket];
       if (!work.status.ok()) return work.status.in(fmt::format("step {}, bucket {}", step_.step, bucket));
       const TimePoint reduced = clock_.now();
-      const Range range = buckets_[bucket];
-      optimizer_.apply(slice(arenas_.weights, range), slice(arenas_.gradients, range), *state_, range.begin, update);
+      SYNCOPATE_RETURN_IF_ERROR(apply(bucket, update));
       stats.exposed_wait += reduced - begin;
       stats.communication += work.end - work.begin;
       stats.codec += work.codec;
       stats.optimizer += clock_.now() - reduced;
-      report_weights(range);
+      if (!table_of(bucket)) report_weights(buckets_[bucket]);
     }
     const TransportCounters after = collective_.counters();
     stats.bytes_out = after.payload_bytes_out - before_.payload_bytes_out;
     stats.bytes_in = after.payload_bytes_in - before_.payload_bytes_in;
     if (!search_.ended()) SYNCOPATE_RETURN_IF_ERROR(search().in(fmt::format("step {}, bucket search", step_.step)));
+    SYNCOPATE_RETURN_IF_ERROR(tables_.end_step(deadline()).in(fmt::format("step {}, tables", step_.step)));
     return stats;
   }
 
   // All workers have made the same updates; nobody leaves while another may still need an answer.
   Status leave() override {
     if (!search_.ended()) tell(fmt::format("not found: a search takes {} steps", search_.steps()));
+    tables_.leave();
     return watched({.name = "barrier", .stage = Stage::kLeaving}, [&] { return collective_.barrier(deadline()); });
   }
+
+  Status read_rows(std::size_t table, RowKeys keys, std::span<float> values) override {
+    tables_.rows(table).peek(keys, values);
+    return Status();
+  }
+  Result<std::vector<RowKey>> touched_rows(std::size_t table) override { return tables_.rows(table).keys(); }
 
  private:
   using Stage = CollectiveOperation::Stage;
@@ -125,6 +146,20 @@ class AllReduceStrategy final : public SyncStrategy {
   template <typename Work>
   Status watched(const CollectiveOperation& operation, const Work& work) {
     return allreduce::watched(options_.activity, clock_, operation, work);
+  }
+
+  // The table that a bucket is, if it is one: tables come last in backward.
+  std::optional<std::size_t> table_of(std::size_t bucket) const {
+    const std::size_t from_the_last = buckets_.size() - 1 - bucket;
+    return from_the_last < tables_.size() ? std::optional(from_the_last) : std::nullopt;
+  }
+
+  Status apply(std::size_t bucket, const UpdateStep& update) {
+    if (const std::optional<std::size_t> table = table_of(bucket)) return tables_.update(*table, update);
+    const Range range = buckets_[bucket];
+    optimizer_.apply(slice(arenas_.weights, range), slice(arenas_.gradients, range), *state_,
+                     range.begin - layout_.dense().begin, update);
+    return Status();
   }
 
   // Hands over the buckets of gradients that are all final where those from `begin` on are.
@@ -139,13 +174,18 @@ class AllReduceStrategy final : public SyncStrategy {
     work.begin = clock_.now();
     work.status = failure_;  // after one failure, nothing is tried again
     if (failure_.ok()) {
+      const std::optional<std::size_t> table = table_of(bucket);
       const std::span<float> gradients = slice(arenas_.gradients, buckets_[bucket]);
-      const CollectiveOperation operation{.name = "all_reduce",
+      const bool gathers = table && tables_.way(*table) == TableWay::kRows;
+      const CollectiveOperation operation{.name = gathers ? "all_to_all" : "all_reduce",
                                           .bytes = bytes_of(gradients),
                                           .step = step_.step,
                                           .bucket = bucket,
                                           .buckets = buckets_.size()};
-      work.status = failure_ = watched(operation, [&] { return sum(bucket, gradients, work.codec); });
+      work.status = failure_ = watched(operation, [&] {
+        if (table) return tables_.exchange(*table, step_.rows[*table], arenas_.gradients, deadline());
+        return sum(bucket, gradients, work.codec);
+      });
     }
     work.end = clock_.now();
   }
@@ -178,7 +218,9 @@ class AllReduceStrategy final : public SyncStrategy {
   const Clock& clock_;
   ParamLayout layout_;
   ParamArenas arenas_;
-  std::optional<OptimizerState> state_;
+  std::optional<OptimizerState> state_;  // of what is no table
+  ReplicatedTables tables_;
+  Status rows_;                // how reading a step's rows has gone
   std::vector<Range> grains_;  // what backward reports, in its order
   std::vector<BucketCandidate> candidates_;
   BucketSearch search_{1};

@@ -9,6 +9,7 @@
 
 #include "allreduce/collective.h"
 #include "allreduce/collective_activity.h"
+#include "allreduce/sparse_exchange.h"
 #include "common/codec/codec_config.h"
 #include "common/optimizer.h"
 #include "common/sync_strategy.h"
@@ -22,10 +23,14 @@ struct AllReduceOptions {
   std::function<void(const std::string& finding)> on_search_end = nullptr;
   // False: nothing is sent before backward has ended. The sums are the same; how much overlap gains is then to be seen.
   bool overlap = true;
-  CodecConfig codec;                            // how gradients are compressed on their way (compression/README.md)
-  std::uint64_t seed = 1;                       // what the codec draws from; the same on every rank
-  Duration timeout = std::chrono::seconds(30);  // of every wait
-  CollectiveActivity* activity = nullptr;       // is told of every operation; outlives the strategy
+  // How gradients are compressed on their way, but for those of row-sparse tables.
+  CodecConfig codec;
+  std::uint64_t seed = 1;  // what the codec draws from, and what rows of tables begin with; the same on every rank
+  // Of row-sparse tables:
+  SparseExchange sparse_exchange = SparseExchange::kAuto;
+  std::function<void(const std::string& finding)> on_exchange_found = nullptr;  // as ReplicatedTablesOptions::on_found
+  Duration timeout = std::chrono::seconds(30);                                  // of every wait
+  CollectiveActivity* activity = nullptr;  // is told of every operation; outlives the strategy
 };
 
 // `collective` and `clock` must outlive the strategy.

@@ -16,7 +16,7 @@ std::vector<BucketCandidate> bucket_candidates(const ParamLayout& layout) {
   std::vector<BucketCandidate> candidates;
   for (std::size_t bytes = 64 * 1024;; bytes *= 4) {
     std::vector<Range> buckets = buckets_in_backward_order(layout, bytes);
-    const bool is_whole = buckets.size() == 1;
+    const bool is_whole = layout.dense().size() * sizeof(float) <= bytes;  // tables have buckets of their own
     if (candidates.empty() || buckets != candidates.back().buckets) candidates.push_back({bytes, std::move(buckets)});
     if (is_whole) return candidates;
   }

@@ -1,5 +1,7 @@
 #include "allreduce/communication_thread.h"
 
+#include "common/flush_denormals.h"
+
 namespace syncopate::allreduce {
 
 CommunicationThread::CommunicationThread() : thread_([this](const std::stop_token& stop) { loop(stop); }) {}
@@ -36,7 +38,10 @@ void CommunicationThread::do_next(std::unique_lock<std::mutex>& lock) {
   queue_.pop_front();
   busy_ = true;
   lock.unlock();
-  work();
+  {
+    const FlushDenormals flush;
+    work();
+  }
   lock.lock();
   busy_ = false;
   ++done_count_;

@@ -5,6 +5,7 @@
 namespace syncopate::allreduce {
 
 Result<ParamArenas> DeviceAllReduceStrategy::allocate(const ParamLayout& layout) {
+  SYNCOPATE_RETURN_IF_ERROR(refuse_tables(layout));
   layout_ = layout;
   for (std::span<float>* arena : {&arenas_.weights, &arenas_.gradients}) {
     const Result<std::span<float>> memory = allocate_floats(device_, layout.size());

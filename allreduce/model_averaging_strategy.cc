@@ -24,6 +24,7 @@ ModelAveragingStrategy::ModelAveragingStrategy(Collective& collective, const Mod
 }
 
 Result<ParamArenas> ModelAveragingStrategy::allocate(const ParamLayout& layout) {
+  SYNCOPATE_RETURN_IF_ERROR(refuse_tables(layout));
   layout_ = layout;
   const Result<std::span<float>> weights = collective_.allocate(layout.size());
   if (!weights.ok()) return weights.status();

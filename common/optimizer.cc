@@ -12,8 +12,9 @@
 namespace syncopate {
 namespace {
 
+using update_rule::AdagradConstants;
 using update_rule::AdamConstants;
-using update_rule::is_adam;
+using update_rule::FtrlConstants;
 using update_rule::MomentumConstants;
 
 // The constants are copies, so that a loop need not fear that a store changes them.
@@ -31,6 +32,16 @@ void apply_momentum(float* __restrict w, const float* __restrict g, float* __res
 void apply_adam(float* __restrict w, const float* __restrict g, float* __restrict m, float* __restrict v, std::size_t n,
                 AdamConstants c) {
   for (std::size_t i = 0; i < n; ++i) update_rule::adam(w[i], g[i], m[i], v[i], c);
+}
+
+void apply_adagrad(float* __restrict w, const float* __restrict g, float* __restrict squares, std::size_t n,
+                   AdagradConstants c) {
+  for (std::size_t i = 0; i < n; ++i) update_rule::adagrad(w[i], g[i], squares[i], c);
+}
+
+void apply_ftrl(float* __restrict w, const float* __restrict g, float* __restrict z, float* __restrict squares,
+                std::size_t n, FtrlConstants c) {
+  for (std::size_t i = 0; i < n; ++i) update_rule::ftrl(w[i], g[i], z[i], squares[i], c);
 }
 
 // Calls work(update), where update(weights, gradient, first, second, count) is the rule with this step's constants.
@@ -53,14 +64,32 @@ void with_rule(const OptimizerConfig& config, const UpdateStep& step, const Work
     case OptimizerKind::kAdamW:
       return work([c = update_rule::adam_constants(config, step)](float* w, const float* g, float* m, float* v,
                                                                   std::size_t n) { apply_adam(w, g, m, v, n, c); });
+    case OptimizerKind::kAdagrad:
+      return work(
+          [c = update_rule::adagrad_constants(config, step)](float* w, const float* g, float* squares, float*,
+                                                             std::size_t n) { apply_adagrad(w, g, squares, n, c); });
+    case OptimizerKind::kFtrl:
+      return work(
+          [c = update_rule::ftrl_constants(config, step)](float* w, const float* g, float* z, float* squares,
+                                                          std::size_t n) { apply_ftrl(w, g, z, squares, n, c); });
   }
 }
 
 }  // namespace
 
 std::size_t state_floats(OptimizerKind kind) {
-  if (kind == OptimizerKind::kSgd) return 0;
-  return is_adam(kind) ? 2 : 1;
+  switch (kind) {
+    case OptimizerKind::kSgd:
+      return 0;
+    case OptimizerKind::kMomentum:
+    case OptimizerKind::kAdagrad:
+      return 1;
+    case OptimizerKind::kAdam:
+    case OptimizerKind::kAdamW:
+    case OptimizerKind::kFtrl:
+      return 2;
+  }
+  return 0;
 }
 
 OptimizerState::OptimizerState(OptimizerKind kind, std::size_t elements)

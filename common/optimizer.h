@@ -13,7 +13,7 @@
 
 namespace syncopate {
 
-enum class OptimizerKind { kSgd, kMomentum, kAdam, kAdamW };
+enum class OptimizerKind { kSgd, kMomentum, kAdam, kAdamW, kAdagrad, kFtrl };
 
 struct OptimizerConfig {
   OptimizerKind kind = OptimizerKind::kSgd;
@@ -21,8 +21,16 @@ struct OptimizerConfig {
   bool nesterov = false;      // momentum only (Sutskever 2013, section 2, in the form that PyTorch documents)
   float beta1 = 0.9f;         // adam, adamw (Kingma and Ba 2015, algorithm 1)
   float beta2 = 0.999f;       // adam, adamw
-  float epsilon = 1e-8f;      // adam, adamw
+  float epsilon = 1e-8f;      // adam, adamw, adagrad
   float weight_decay = 0.0f;  // added to the gradient; adamw: decoupled (Loshchilov and Hutter 2019, algorithm 2)
+  // adagrad (Duchi, Hazan and Singer 2011, figure 1, diagonal): what sums of squares begin with.
+  float initial_accumulator = 0.0f;
+  // ftrl (McMahan and others 2013, algorithm 1, whose alpha is the learning rate, which has to be the same in all
+  // updates). A weight that has had no gradient keeps the value that it began with; the paper's begin with zero. It
+  // knows no weight decay but l2.
+  float beta = 1.0f;
+  float l1 = 0.0f;
+  float l2 = 0.0f;
 };
 
 // What one update needs besides weights and gradient.
@@ -44,8 +52,8 @@ class OptimizerState {
 
  private:
   friend class Optimizer;
-  AlignedBuffer first_;   // momentum's velocity, adam's m
-  AlignedBuffer second_;  // adam's v
+  AlignedBuffer first_;   // momentum's velocity, adam's m, adagrad's sum of squares, ftrl's z
+  AlignedBuffer second_;  // adam's v, ftrl's n
 };
 
 class Optimizer {

@@ -51,7 +51,9 @@ struct TensorSpec {
   std::optional<TableSpec> table = {};
 
   std::size_t rows() const { return static_cast<std::size_t>(shape.front()); }
-  std::size_t width() const { return static_cast<std::size_t>(shape.back()); }  // of a table
+  // Of a table: elements of a row, and where the first `count` rows of a step lie.
+  std::size_t width() const { return static_cast<std::size_t>(shape.back()); }
+  Range room_of(std::size_t count) const { return {range.begin, range.begin + count * width()}; }
   bool operator==(const TensorSpec&) const = default;
 };
 

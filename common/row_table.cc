@@ -23,7 +23,7 @@ RowTable::RowTable(const RowTableOptions& options)
     : options_(options),
       optimizer_(options.optimizer),
       row_floats_(options.width * (1 + state_floats(options.optimizer.kind))),
-      slab_shift_(std::bit_width(std::max<std::size_t>(kSlabBytes / (row_floats_ * sizeof(float)), 1)) - 1) {
+      slab_shift_(static_cast<int>(std::bit_width(kSlabBytes / (row_floats_ * sizeof(float)) | 1)) - 1) {
   assert(options.width >= 1);
 }
 
@@ -36,6 +36,19 @@ Status RowTable::read(RowKeys keys, std::span<float> values) {
     std::copy_n(found_[i], width, values.begin() + i * width);
   }
   return Status();
+}
+
+void RowTable::peek(RowKeys keys, std::span<float> values) const {
+  assert(values.size() == keys.size() * options_.width);
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    const std::span<float> row = values.subspan(i * options_.width, options_.width);
+    const std::uint32_t place = index_.find(keys[i]);
+    if (place != RowIndex::kNone) {
+      std::copy_n(row_at(place), row.size(), row.begin());
+    } else {
+      initial_row(options_.seed, options_.table, keys[i], options_.limit, row);
+    }
+  }
 }
 
 Status RowTable::update(RowKeys keys, std::span<const float> gradients, const UpdateStep& step) {
@@ -70,6 +83,18 @@ float* RowTable::make_row(RowKey key) {
   float* const row = row_at(place);
   initial_row(options_.seed, options_.table, key, options_.limit, {row, options_.width});
   return row;
+}
+
+std::vector<RowTable> row_tables_of(const ParamLayout& layout, std::uint64_t seed, const OptimizerConfig& optimizer) {
+  std::vector<RowTable> tables;
+  for (const TensorSpec& spec : layout.tables()) {
+    tables.emplace_back(RowTableOptions{.table = tables.size(),
+                                        .width = spec.width(),
+                                        .limit = spec.table->limit,
+                                        .seed = seed,
+                                        .optimizer = optimizer});
+  }
+  return tables;
 }
 
 }  // namespace syncopate

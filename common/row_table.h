@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "common/aligned_buffer.h"
@@ -30,6 +31,8 @@ class RowTable {
   // The rows `keys`, in any order, into `values` (keys, width). Those that were not there are made: resource exhausted
   // where memory ends.
   Status read(RowKeys keys, std::span<float> values);
+  // The same, but none is made: a row that is not there is given as it would begin.
+  void peek(RowKeys keys, std::span<float> values) const;
   // One update of the rows `keys`, each named once, with `gradients` (keys, width). Those that were not there are made
   // first: resource exhausted where memory ends, and then no row has been updated.
   Status update(RowKeys keys, std::span<const float> gradients, const UpdateStep& step);
@@ -43,7 +46,8 @@ class RowTable {
  private:
   // Points found_ to the rows `keys`. Makes those that are missing.
   Status find(RowKeys keys);
-  float* row_at(std::uint32_t place) {
+  float* row_at(std::uint32_t place) { return const_cast<float*>(std::as_const(*this).row_at(place)); }
+  const float* row_at(std::uint32_t place) const {
     return slabs_[place >> slab_shift_].data() + (place & ((1u << slab_shift_) - 1)) * row_floats_;
   }
   float* make_row(RowKey key);
@@ -56,5 +60,8 @@ class RowTable {
   std::vector<AlignedBuffer> slabs_;  // so that no row ever moves
   std::vector<float*> found_;         // of the call under way, by key
 };
+
+// One for each table of the layout, that is to hold any of its rows.
+std::vector<RowTable> row_tables_of(const ParamLayout& layout, std::uint64_t seed, const OptimizerConfig& optimizer);
 
 }  // namespace syncopate

@@ -7,6 +7,10 @@ Status no_tables() { return {Code::kInvalidArgument, "this strategy has no row-s
 
 }  // namespace
 
+Status SyncStrategy::refuse_tables(const ParamLayout& layout) {
+  return layout.tables().empty() ? Status() : no_tables();
+}
+
 Status SyncStrategy::read_rows(std::size_t /*table*/, RowKeys /*keys*/, std::span<float> /*values*/) {
   return no_tables();
 }

@@ -98,6 +98,9 @@ class SyncStrategy {
   void on_weights(std::function<void(Range)> ready) { weights_ready_ = std::move(ready); }
 
  protected:
+  // Invalid argument if the layout has row-sparse tables: for strategies that have none.
+  static Status refuse_tables(const ParamLayout& layout);
+
   void report_weights(Range range) const {
     if (weights_ready_) weights_ready_(range);
   }

@@ -28,7 +28,16 @@ struct AdamConstants {
   float epsilon;
 };
 
-inline bool is_adam(OptimizerKind kind) { return kind == OptimizerKind::kAdam || kind == OptimizerKind::kAdamW; }
+struct AdagradConstants {
+  float scale, weight_decay, learning_rate, initial, epsilon;
+};
+
+struct FtrlConstants {
+  float scale;
+  float one_over_alpha;
+  float beta_over_alpha_and_l2;
+  float l1;
+};
 
 inline MomentumConstants momentum_constants(const OptimizerConfig& config, const UpdateStep& step) {
   return {step.gradient_scale, config.weight_decay, config.momentum, step.learning_rate};
@@ -52,6 +61,19 @@ inline AdamConstants adam_constants(const OptimizerConfig& config, const UpdateS
           .epsilon = config.epsilon};
 }
 
+inline AdagradConstants adagrad_constants(const OptimizerConfig& config, const UpdateStep& step) {
+  return {step.gradient_scale, config.weight_decay, step.learning_rate, config.initial_accumulator, config.epsilon};
+}
+
+inline FtrlConstants ftrl_constants(const OptimizerConfig& config, const UpdateStep& step) {
+  const double alpha = step.learning_rate;
+  return {.scale = step.gradient_scale,
+          .one_over_alpha = static_cast<float>(1 / alpha),
+          .beta_over_alpha_and_l2 =
+              static_cast<float>(static_cast<double>(config.beta) / alpha + static_cast<double>(config.l2)),
+          .l1 = config.l1};
+}
+
 SYNCOPATE_ANYWHERE inline void sgd(float& w, float g, const MomentumConstants& c) {
   w -= c.learning_rate * (c.scale * g + c.weight_decay * w);
 }
@@ -71,6 +93,29 @@ SYNCOPATE_ANYWHERE inline void adam(float& w, float g, float& m, float& v, const
   m = mean;
   v = square;
   w = c.keep * w - c.step_size * mean / (std::sqrt(square) * c.root_correction + c.epsilon);
+}
+
+SYNCOPATE_ANYWHERE inline void adagrad(float& w, float g, float& squares, const AdagradConstants& c) {
+  const float gradient = c.scale * g + c.weight_decay * w;
+  const float sum = squares + gradient * gradient;
+  squares = sum;
+  w -= c.learning_rate * gradient / (std::sqrt(sum + c.initial) + c.epsilon);
+}
+
+// As long as n is zero, z is what would have led to the weight as it is.
+SYNCOPATE_ANYWHERE inline void ftrl(float& w, float g, float& z, float& n, const FtrlConstants& c) {
+  const float gradient = c.scale * g;
+  const float sum = n + gradient * gradient;
+  const float root = std::sqrt(sum);
+  const float sigma = (root - std::sqrt(n)) * c.one_over_alpha;
+  const float pull = w > 0 ? c.l1 : w < 0 ? -c.l1 : 0.0f;
+  const float before = n == 0 ? -(c.beta_over_alpha_and_l2 * w + pull) : z;
+  const float next = before + gradient - sigma * w;
+  const float shrunk = next > c.l1 ? next - c.l1 : next < -c.l1 ? next + c.l1 : 0.0f;
+  const float weight = -shrunk / (c.beta_over_alpha_and_l2 + root * c.one_over_alpha);
+  z = next;
+  n = sum;
+  w = sum == 0 ? w : weight;
 }
 
 }  // namespace syncopate::update_rule

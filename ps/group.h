@@ -4,9 +4,15 @@
 // shard s belongs to server s / shards_per_server.
 #pragma once
 
+#include <cstddef>
+
 namespace syncopate::ps {
 
 inline constexpr int kChief = 0;
+
+// The most tables of a layout: of each a pull and a push may be under way to a shard, beside a window of chunks, and
+// all together are fewer messages than a wire's inbox holds.
+inline constexpr std::size_t kMostTables = 15;
 
 struct PsGroup {
   int workers = 1;

@@ -17,6 +17,9 @@ LocalStepsStrategy::LocalStepsStrategy(const LocalStepsOptions& options, std::un
 }
 
 Result<ParamArenas> LocalStepsStrategy::allocate(const ParamLayout& layout) {
+  if (!layout.tables().empty()) {
+    return Status(Code::kInvalidArgument, "row-sparse tables are not trained by steps of one's own");
+  }
   Result<ParamArenas> link = servers_->allocate(layout);
   if (!link.ok()) return link;
   link_ = *link;

@@ -13,7 +13,9 @@ constexpr std::uint64_t kLargestArena = std::uint64_t{1} << 40;
 constexpr std::uint64_t kMostChunks = std::uint64_t{1} << 20;
 
 std::string text_of(const ArenaClaim& claim) {
-  return fmt::format("layout {:016x} of {} floats in {} chunks", claim.layout_hash, claim.arena_size, claim.chunks);
+  const std::string tables = claim.tables > 0 ? fmt::format(" and {} tables", claim.tables) : "";
+  return fmt::format("layout {:016x} of {} floats in {} chunks{}", claim.layout_hash, claim.arena_size, claim.chunks,
+                     tables);
 }
 
 }  // namespace
@@ -27,6 +29,9 @@ Status Membership::join(int worker, const ArenaClaim& claim) {
     return Status(Code::kInvalidArgument,
                   fmt::format("an arena of {} floats (at most {}), {} of them here in {} chunks", claim.arena_size,
                               kLargestArena, claim.shard_size, claim.chunks));
+  }
+  if (claim.tables > kMostTables) {
+    return Status(Code::kInvalidArgument, fmt::format("{} tables: at most {}", claim.tables, kMostTables));
   }
   of(worker) = {State::kJoined, claim};
   return Status();
@@ -72,6 +77,7 @@ bool Membership::done() const {
 }
 
 std::string Membership::find_refusal(bool weights_complete) const {
+  if (!objection_.empty()) return objection_;
   if (!weights_complete) return "the chief was lost before it had sent the initial weights";
   const ArenaClaim& chief = of(kChief).claim;
   for (int worker = 0; worker < workers(); ++worker) {

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "common/status.h"
@@ -18,6 +19,7 @@ struct ArenaClaim {
   std::uint64_t arena_size = 0;
   std::uint64_t shard_size = 0;  // of this shard's chunks together
   std::uint64_t chunks = 0;      // of this shard
+  std::uint64_t tables = 0;      // of the layout
 
   bool operator==(const ArenaClaim&) const = default;
 };
@@ -35,6 +37,8 @@ class Membership {
   // False if it was gone before.
   bool lose(int worker);
   void finish(int worker) { of(worker).state = State::kFinished; }
+  // The job cannot be done, whatever the workers say: it is refused with this reason once they are there.
+  void object(std::string reason) { objection_ = std::move(reason); }
 
   // Once everybody has joined or is lost: starts the job, or says why it cannot start. `weights_complete`: the chief's
   // initial weights are all there. True if this call started it or refused it.
@@ -67,6 +71,7 @@ class Membership {
 
   std::vector<Member> members_;
   bool started_ = false;
+  std::string objection_;
   std::string refusal_;
 };
 

@@ -28,12 +28,22 @@ PsStrategy::PsStrategy(PsStrategyOptions options, Transport& transport, const Cl
       activity_(activity),
       shards_(static_cast<std::size_t>(options.group.shards())),
       pending_(slots()),
-      scheduler_(options.push_order, shards_.size(), options.window_bytes) {
+      scheduler_(options.push_order, shards_.size(), options.window_bytes),
+      tables_(options.group, transport, clock, options.timeout) {
   assert(transport.size() == options_.group.size() && options_.group.is_worker(transport.rank()));
   if (options_.compression.of_pushes()) codec_.emplace(options_.compression, clock_);
 }
 
+PsStrategy::~PsStrategy() {
+  if (phase_ != Phase::kLeft || tables_.tables() == 0) return;
+  if (const Status status = tables_.say_goodbye(); !status.ok()) spdlog::warn("goodbye: {}", status.message());
+}
+
 Result<ParamArenas> PsStrategy::allocate(const ParamLayout& layout) {
+  if (!layout.tables().empty() && (options_.pipeline_depth > 0 || options_.push_order != PushScheduler::Order::kFifo)) {
+    return Status(Code::kInvalidArgument,
+                  "row-sparse tables are pulled step by step: without a pipeline, and in the order of backward");
+  }
   const auto allocate_arena = [&](std::span<float>& arena) {
     Result<std::span<float>> memory = allocate_floats(transport_, layout.size());
     if (memory.ok()) arena = *memory;
@@ -49,6 +59,7 @@ Result<ParamArenas> PsStrategy::allocate(const ParamLayout& layout) {
   if (codec_) {
     SYNCOPATE_RETURN_IF_ERROR(codec_->allocate(transport_, bucket_ranges(), layout.size(), slots()));
   }
+  SYNCOPATE_RETURN_IF_ERROR(tables_.allocate(layout, arenas_));
   return arenas_;
 }
 
@@ -90,7 +101,9 @@ Result<std::vector<Range>> PsStrategy::join() {
     join.set_arena_size(arenas_.weights.size());
     join.set_shard_size(shard_size);
     join.set_chunks(link.buckets.size());
+    join.set_tables(tables_.tables());
     SYNCOPATE_RETURN_IF_ERROR(send(shard, {}, pending_[0]).in("join"));
+    if (chief) SYNCOPATE_RETURN_IF_ERROR(tables_.describe_to(shard).in("join"));
     for (std::size_t number = 0; number < link.buckets.size() && chief; ++number) {
       outgoing_.mutable_initial()->set_chunk(number);
       const std::span<const float> initial = slice(arenas_.weights, chunks_[link.buckets[number]].range);
@@ -103,18 +116,27 @@ Result<std::vector<Range>> PsStrategy::join() {
   phase_ = Phase::kTraining;
   communication_ = {};
   traffic_ = {};
-  return bucket_ranges();
+  std::vector<Range> buckets = bucket_ranges();
+  for (std::size_t table = tables_.tables(); table-- > 0;) buckets.push_back(tables_.room_of(table));
+  return buckets;
 }
 
 void PsStrategy::begin_step(const StepContext& step) {
   step_ = step;
   failure_ = Status();
   forward_wait_ = {};
+  if (tables_.tables() == 0) return;
+  expect(tables_.tables() * shards_.size());
+  failure_ = tables_.begin_step(step);
 }
 
 void PsStrategy::gradient_ready(std::size_t bucket) {
   if (!failure_.ok()) return;
   in_backward_ = true;
+  if (bucket >= chunks_.size()) {
+    failure_ = tables_.push(table_of(bucket), step_.learning_rate);
+    return;
+  }
   ChunkLink& chunk = chunks_[bucket];
   if (++chunk.ready - chunk.answered == options_.pipeline_depth + 1) ++behind_;
   const std::size_t slot = slot_of(step_.step);
@@ -158,11 +180,12 @@ Result<SyncStats> PsStrategy::finish_step() {
 }
 
 Status PsStrategy::weights_needed(Range range) {
-  if (behind_ == 0) return Status();
+  if (!failure_.ok()) return failure_.in(fmt::format("step {}", step_.step));
+  if (behind_ == 0 && !tables_.awaits(range)) return Status();
   set_activity("wait for weights");
   const TimePoint wait_begin = clock_.now();
   const auto are_here = [&] {
-    return std::ranges::none_of(chunks_, [&](const ChunkLink& chunk) {
+    return !tables_.awaits(range) && std::ranges::none_of(chunks_, [&](const ChunkLink& chunk) {
       return chunk.range.begin < range.end && range.begin < chunk.range.end && chunk.ready > chunk.answered;
     });
   };
@@ -184,7 +207,47 @@ Status PsStrategy::leave() {
     outgoing_.mutable_leave();
     SYNCOPATE_RETURN_IF_ERROR(send(shard, {}, pending_[0]).in("leave"));
   }
-  return receive_all_weights(std::nullopt).in("leave");
+  SYNCOPATE_RETURN_IF_ERROR(receive_all_weights(std::nullopt).in("leave"));
+  phase_ = Phase::kLeft;
+  return Status();
+}
+
+Status PsStrategy::read_rows(std::size_t table, RowKeys keys, std::span<float> values) {
+  SYNCOPATE_RETURN_IF_ERROR(check_reads(table));
+  set_activity("read rows");
+  while (!keys.empty()) {
+    const std::size_t count = std::min(keys.size(), tables_.rows_a_step(table));
+    const std::size_t floats = count * tables_.width(table);
+    SYNCOPATE_RETURN_IF_ERROR(tables_.ask_rows(table, keys.first(count), values.first(floats)).in("read rows"));
+    SYNCOPATE_RETURN_IF_ERROR(finish_reading());
+    keys = keys.subspan(count);
+    values = values.subspan(floats);
+  }
+  return Status();
+}
+
+Result<std::vector<RowKey>> PsStrategy::touched_rows(std::size_t table) {
+  SYNCOPATE_RETURN_IF_ERROR(check_reads(table));
+  set_activity("list rows");
+  SYNCOPATE_RETURN_IF_ERROR(tables_.ask_keys(table).in("list rows"));
+  SYNCOPATE_RETURN_IF_ERROR(finish_reading());
+  return tables_.listed();
+}
+
+Status PsStrategy::check_reads(std::size_t table) const {
+  const bool is_in_job = phase_ == Phase::kTraining || phase_ == Phase::kLeft;
+  if (is_in_job && table < tables_.tables()) return Status();
+  return Status(Code::kInvalidArgument,
+                fmt::format("rows of table {} of {}, which can be read after join", table, tables_.tables()));
+}
+
+Status PsStrategy::finish_reading() {
+  return exchange_until([&] { return !tables_.reads_due(); }, timeout_from_now()).in("read rows");
+}
+
+void PsStrategy::expect(std::size_t messages) {
+  if (unanswered_ == 0) under_way_since_ = clock_.now();
+  unanswered_ += static_cast<std::int64_t>(messages);
 }
 
 void PsStrategy::set_activity(const char* operation) {
@@ -216,7 +279,7 @@ Status PsStrategy::push(std::size_t bucket, std::size_t slot) {
   push.set_clock(++chunk.pushed);
   push.set_version(what.version);
   push.set_learning_rate(what.learning_rate);
-  if (unanswered_++ == 0) under_way_since_ = clock_.now();
+  expect(1);
   return send(chunk.shard, what.gradient, pending_[slot]);
 }
 
@@ -269,7 +332,16 @@ Status PsStrategy::accept(const Message& message) {
   if (incoming_.has_reject() && from.greeting_due && phase_ == Phase::kJoining) {
     return Status(Code::kInvalidArgument, incoming_.reject().reason());
   }
-  const bool accepted = incoming_.has_weights() ? accept_weights(message, shard) : accept_greeting(from);
+  // What is read is not a step's.
+  if (incoming_.has_rows_read() && tables_.accept(incoming_.rows_read(), message, shard)) return Status();
+  if (incoming_.has_rows_listed()) {
+    const Result<bool> accepted = tables_.accept(incoming_.rows_listed(), message, shard);
+    if (!accepted.ok()) return accepted.status();
+    if (*accepted) return Status();
+  }
+  const bool accepted = incoming_.has_weights() ? accept_weights(message, shard)
+                        : incoming_.has_rows()  ? accept_rows(message, shard)
+                                                : accept_greeting(from);
   if (!accepted) {
     drop(message);
     return Status();
@@ -327,6 +399,13 @@ bool PsStrategy::take_weights(const ChunkLink& chunk, std::span<const std::byte>
   return true;
 }
 
+bool PsStrategy::accept_rows(const Message& message, int shard) {
+  if (!tables_.accept(incoming_.rows(), message, shard)) return false;
+  const Range room = tables_.room_of(incoming_.rows().table());
+  if (!tables_.awaits(room)) report_weights(room);
+  return true;
+}
+
 std::size_t PsStrategy::credit_of(const ChunkLink& chunk) const {
   return std::max(chunk.range.size() * sizeof(float), options_.window_bytes / kMostUnanswered);
 }
@@ -341,9 +420,10 @@ std::string PsStrategy::silent_shards() const {
   std::string names;
   for (int shard = 0; shard < options_.group.shards(); ++shard) {
     const ShardLink& link = shards_[static_cast<std::size_t>(shard)];
-    const bool is_silent = link.greeting_due || std::ranges::any_of(link.buckets, [&](std::size_t bucket) {
-                             return is_awaited(chunks_[bucket]);
-                           });
+    const bool is_silent =
+        link.greeting_due ||
+        std::ranges::any_of(link.buckets, [&](std::size_t bucket) { return is_awaited(chunks_[bucket]); }) ||
+        tables_.awaits(shard);
     if (!is_silent) continue;
     if (!names.empty()) names += ", ";
     names += fmt::format("shard {} (server {})", shard, options_.group.server_of_shard(shard));
@@ -359,7 +439,13 @@ SyncStats PsStrategy::take_stats(TimePoint wait_begin) {
   if (unanswered_ > 0) communication_ += now - std::exchange(under_way_since_, now);
   if (codec_) stats.codec = codec_->take_time();
   stats.communication = std::exchange(communication_, Duration::zero());
-  const Traffic traffic = std::exchange(traffic_, {});
+  Traffic traffic = std::exchange(traffic_, {});
+  const TableClient::Traffic rows = tables_.take_traffic();
+  traffic.bytes_out += rows.bytes_out;
+  traffic.bytes_in += rows.bytes_in;
+  traffic.answers += rows.answers;
+  traffic.staleness_sum += rows.staleness_sum;
+  traffic.staleness_max = std::max(traffic.staleness_max, rows.staleness_max);
   stats.bytes_out = traffic.bytes_out;
   stats.bytes_in = traffic.bytes_in;
   stats.staleness_max = traffic.staleness_max;

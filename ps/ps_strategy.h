@@ -8,6 +8,9 @@
 // Of what is handed over, no more than `window_bytes` a shard is unanswered: a server need not keep more for a worker.
 // Under a consistency that lets answers wait for other workers, all workers must push in the same order, or they would
 // wait for each other's chunks for ever; the order of backward (PushScheduler::Order::kFifo) is the same for all.
+//
+// Rows of tables (table_client.h) are asked for when a step begins, and weights_needed waits for those of its range.
+// Their buckets come behind all chunks: gradients of rows go as soon as they are there, beside the window.
 #pragma once
 
 #include <cstdint>
@@ -23,6 +26,7 @@
 #include "ps/group.h"
 #include "ps/push_scheduler.h"
 #include "ps/sharding.h"
+#include "ps/table_client.h"
 #include "ps/wire.pb.h"
 #include "ps/worker_codec.h"
 
@@ -47,7 +51,11 @@ class PsStrategy final : public SyncStrategy {
  public:
   // `transport` is the endpoint of a worker of the group; it, `clock` and `activity` (may be null) outlive this object.
   PsStrategy(PsStrategyOptions options, Transport& transport, const Clock& clock, Activity* activity);
+  // Where there are tables, tells the servers that this worker, which has left, reads no more: until then they stay.
+  ~PsStrategy() override;
 
+  // Fails with invalid argument where there are tables together with a pipeline or with pushes in another order than
+  // backward's.
   Result<ParamArenas> allocate(const ParamLayout& layout) override;
 
   // Fails with invalid argument, saying whose layout differs, if the workers' layouts or shardings are not the same,
@@ -69,11 +77,15 @@ class PsStrategy final : public SyncStrategy {
   // through transport.interrupt().
   Status leave() override;
 
+  // They make the rows that are not there. Any worker may read: who is the chief changes when one is lost.
+  Status read_rows(std::size_t table, RowKeys keys, std::span<float> values) override;
+  Result<std::vector<RowKey>> touched_rows(std::size_t table) override;
+
   // Messages that did not check out and were dropped.
   std::int64_t dropped() const { return dropped_; }
 
  private:
-  enum class Phase { kJoining, kTraining, kLeaving };
+  enum class Phase { kJoining, kTraining, kLeaving, kLeft };
 
   struct ChunkLink {
     int shard = 0;
@@ -118,6 +130,13 @@ class PsStrategy final : public SyncStrategy {
   // The gradient in the arena, as it is to be sent: where it lies, a copy, or compressed.
   std::span<const std::byte> to_be_sent(std::size_t bucket, std::size_t slot);
   PushName push_name(const ChunkLink& chunk, std::int64_t clock) const;
+  // So many messages more are due.
+  void expect(std::size_t messages);
+  // Waits for the answers to what the chief wants to read.
+  Status finish_reading();
+  Status check_reads(std::size_t table) const;
+  std::size_t table_of(std::size_t bucket) const { return chunks_.size() + tables_.tables() - 1 - bucket; }
+
   // Sends outgoing_ and the payload to `shard`.
   Status send(int shard, std::span<const std::byte> payload, PendingSends& pending);
   // Sends what may go now.
@@ -136,6 +155,7 @@ class PsStrategy final : public SyncStrategy {
   bool accept_weights(const Message& message, int shard);
   // Whether `payload` is what an answer to the chunk's next push, or a greeting, carries; it is then in the arena.
   bool take_weights(const ChunkLink& chunk, std::span<const std::byte> payload);
+  bool accept_rows(const Message& message, int shard);
   void drop(const Message& message);
 
   // Of the window.
@@ -158,6 +178,7 @@ class PsStrategy final : public SyncStrategy {
   std::vector<Outgoing> outgoing_pushes_;      // by bucket, then slot
   PushScheduler scheduler_;
   std::optional<WorkerCodec> codec_;  // where anything is compressed
+  TableClient tables_;
 
   Phase phase_ = Phase::kJoining;
   StepContext step_;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "ps/group.h"
 
@@ -10,6 +11,19 @@ namespace syncopate::ps {
 namespace {
 
 Status refuse(std::string reason) { return Status(Code::kInvalidArgument, std::move(reason)); }
+
+// Why tables cannot be served under these options; empty if they can.
+std::string objection_to_tables(const ShardOptions& options) {
+  const Consistency& consistency = options.consistency;
+  if (consistency.pushes_weights() || consistency.kind() == Consistency::Kind::kSoftSync) {
+    return fmt::format("row-sparse tables are served under sync, bounded:k and async, not {}", consistency.to_string());
+  }
+  if (consistency.backup_workers() > 0) return "row-sparse tables are served without backup workers";
+  if (options.staleness.divide_rate || options.staleness.compensation.enabled() || options.staleness.correct_momentum) {
+    return "row-sparse tables are served without means against staleness";
+  }
+  return {};
+}
 
 }  // namespace
 
@@ -23,6 +37,7 @@ Shard::Answers Shard::on_join(int worker, const ArenaClaim& claim) {
   SYNCOPATE_RETURN_IF_ERROR(members_.join(worker, claim));
   if (worker == kChief) {
     chief_has_joined_ = true;
+    if (claim.tables > 0) members_.object(objection_to_tables(options_));
     SYNCOPATE_RETURN_IF_ERROR(pool_.reserve(claim.shard_size));
     for (std::uint64_t i = 0; i < claim.chunks; ++i) {
       chunks_.emplace_back(ChunkOptions{options_.consistency, options_.optimizer, options_.staleness}, members_, pool_);
@@ -42,6 +57,25 @@ Shard::Answers Shard::on_initial(int worker, std::size_t chunk, std::span<const 
   return std::span<const Answer>(due_);
 }
 
+Shard::Answers Shard::on_table(int worker, std::size_t table, const TableClaim& claim) {
+  due_.clear();
+  if (worker != kChief || !members_.is_joined(worker) || table != tables_.size() ||
+      table >= members_.claim_of(worker).tables) {
+    return refuse(fmt::format("table {} from worker {}; {} are there", table, worker, tables_.size()));
+  }
+  SYNCOPATE_RETURN_IF_ERROR(check(claim));
+  tables_.emplace_back(TableShardOptions{.table = table,
+                                         .claim = claim,
+                                         .shard = options_.shard,
+                                         .shards = options_.shards,
+                                         .consistency = options_.consistency,
+                                         .optimizer = options_.optimizer,
+                                         .seed = options_.seed},
+                       members_);
+  start_if_all_joined();
+  return std::span<const Answer>(due_);
+}
+
 Shard::Answers Shard::on_push(const PushRequest& request) {
   due_.clear();
   if (!members_.started() || !members_.is_joined(request.worker)) {
@@ -55,6 +89,35 @@ Shard::Answers Shard::on_push(const PushRequest& request) {
   return std::span<const Answer>(due_);
 }
 
+Shard::Answers Shard::on_pull(const PullRequest& request) {
+  due_.clear();
+  SYNCOPATE_RETURN_IF_ERROR(check_trains(request.worker, request.table));
+  SYNCOPATE_RETURN_IF_ERROR(tables_[request.table].pull(request));
+  answer_pulls(request.table);
+  return std::span<const Answer>(due_);
+}
+
+Shard::Answers Shard::on_rows_push(const RowsPush& request) {
+  due_.clear();
+  SYNCOPATE_RETURN_IF_ERROR(check_trains(request.worker, request.table));
+  SYNCOPATE_RETURN_IF_ERROR(tables_[request.table].push(request));
+  answer_pulls(request.table);
+  return std::span<const Answer>(due_);
+}
+
+Shard::Answers Shard::on_read_rows(int worker, std::size_t table, RowKeys keys) {
+  due_.clear();
+  SYNCOPATE_RETURN_IF_ERROR(check_reads(worker, table));
+  SYNCOPATE_RETURN_IF_ERROR(tables_[table].ask(worker, keys));
+  answer_pulls(table);
+  return std::span<const Answer>(due_);
+}
+
+Result<TableShard::Page> Shard::on_list_rows(int worker, std::size_t table, std::size_t offset) {
+  SYNCOPATE_RETURN_IF_ERROR(check_reads(worker, table));
+  return tables_[table].list(worker, offset);
+}
+
 Shard::Answers Shard::on_leave(int worker) {
   due_.clear();
   if (owes_any(worker)) return refuse(fmt::format("worker {} leaves before its last push was answered", worker));
@@ -63,11 +126,21 @@ Shard::Answers Shard::on_leave(int worker) {
   return due_after_departure();
 }
 
+Shard::Answers Shard::on_goodbye(int worker) {
+  due_.clear();
+  if (tables_.empty() || !ended_ || !members_.is_leaving(worker)) {
+    return refuse(fmt::format("a goodbye from worker {}, which has not had its farewell", worker));
+  }
+  members_.finish(worker);
+  return std::span<const Answer>(due_);
+}
+
 Shard::Answers Shard::on_worker_lost(int worker) {
   due_.clear();
   if (!members_.lose(worker)) return std::span<const Answer>(due_);
   ++workers_lost_;
   for (Chunk& chunk : chunks_) chunk.lose(worker);
+  for (TableShard& table : tables_) table.lose(worker);
   start_if_all_joined();
   return due_after_departure();
 }
@@ -82,6 +155,17 @@ ShardCounters Shard::counters() const {
     total.staleness_sum += chunk.counters().staleness_sum;
     total.staleness_max = std::max(total.staleness_max, chunk.counters().staleness_max);
     total.copies += chunk.weights().copies();
+  }
+  for (const TableShard& table : tables_) {
+    const TableCounters& counters = table.counters();
+    total.pushes += counters.pushes;
+    total.updates += table.version();
+    total.staleness_sum += counters.staleness_sum;
+    total.staleness_max = std::max(total.staleness_max, counters.staleness_max);
+    total.rows_pulled += counters.rows_pulled;
+    total.rows_pushed += counters.rows_pushed;
+    total.rows_made += static_cast<std::int64_t>(table.rows().created());
+    total.table_bytes += static_cast<std::int64_t>(table.rows().bytes());
   }
   return total;
 }
@@ -101,8 +185,24 @@ Status Shard::check_initial(int worker, std::size_t chunk, std::span<const float
   return Status();
 }
 
+Status Shard::check_trains(int worker, std::size_t table) const {
+  if (members_.started() && members_.is_joined(worker) && table < tables_.size()) return Status();
+  return refuse(fmt::format("worker {} asks for table {} of {}, or is not in the job", worker, table, tables_.size()));
+}
+
+Status Shard::check_reads(int worker, std::size_t table) const {
+  const bool is_here = members_.started() && (members_.is_joined(worker) || members_.is_leaving(worker));
+  if (is_here && table < tables_.size()) return Status();
+  return refuse(fmt::format("worker {} wants to read table {} of {}", worker, table, tables_.size()));
+}
+
+bool Shard::has_all_weights() const {
+  return chief_has_joined_ && created_ == chunks_.size() && tables_.size() == members_.claim_of(kChief).tables;
+}
+
 bool Shard::owes_any(int worker) const {
-  return std::any_of(chunks_.begin(), chunks_.end(), [&](const Chunk& chunk) { return chunk.owes(worker); });
+  const auto owes = [worker](const auto& part) { return part.owes(worker); };
+  return std::ranges::any_of(chunks_, owes) || std::ranges::any_of(tables_, owes);
 }
 
 void Shard::start_if_all_joined() {
@@ -121,14 +221,28 @@ void Shard::answer_pushes(std::size_t chunk) {
   }
 }
 
+void Shard::answer_pulls(std::size_t index) {
+  TableShard& table = tables_[index];
+  for (int worker = 0; worker < options_.workers; ++worker) {
+    if (table.may_answer(worker)) {
+      due_.push_back({.kind = Answer::Kind::kRows, .worker = worker, .table = index, .rows = table.answer(worker)});
+    }
+    if (table.may_answer_ask(worker)) {
+      const TableShard::Answer rows{.keys = table.answer_ask(worker)};
+      due_.push_back({.kind = Answer::Kind::kRowsRead, .worker = worker, .table = index, .rows = rows});
+    }
+  }
+}
+
+// Those who may still read are done with their goodbye.
 Status Shard::end_if_all_left() {
-  if (!members_.started() || members_.any_live()) return Status();
+  if (!members_.started() || members_.any_live() || std::exchange(ended_, true)) return Status();
   for (Chunk& chunk : chunks_) SYNCOPATE_RETURN_IF_ERROR(chunk.finish());
   for (int worker = 0; worker < options_.workers; ++worker) {
     if (!members_.is_leaving(worker)) continue;
     due_.push_back({.kind = Answer::Kind::kFarewell, .worker = worker});
     for (std::size_t chunk = 0; chunk < chunks_.size(); ++chunk) answer(worker, chunk, true);
-    members_.finish(worker);
+    if (tables_.empty()) members_.finish(worker);
   }
   return Status();
 }
@@ -146,6 +260,10 @@ Shard::Answers Shard::due_after_departure() {
   for (std::size_t chunk = 0; chunk < chunks_.size() && members_.started(); ++chunk) {
     SYNCOPATE_RETURN_IF_ERROR(chunks_[chunk].update_if_enough_pushed());
     answer_pushes(chunk);
+  }
+  for (std::size_t table = 0; table < tables_.size() && members_.started(); ++table) {
+    SYNCOPATE_RETURN_IF_ERROR(tables_[table].update_if_all_pushed());
+    answer_pulls(table);
   }
   SYNCOPATE_RETURN_IF_ERROR(end_if_all_left());
   return std::span<const Answer>(due_);

@@ -16,6 +16,7 @@
 #include "ps/chunk.h"
 #include "ps/consistency.h"
 #include "ps/membership.h"
+#include "ps/table_shard.h"
 #include "ps/weights_pool.h"
 
 namespace syncopate::ps {
@@ -25,6 +26,10 @@ struct ShardOptions {
   Consistency consistency;
   OptimizerConfig optimizer;
   StalenessOptions staleness;
+  // Of tables.
+  std::size_t shard = 0;  // which this is, of
+  std::size_t shards = 1;
+  std::uint64_t seed = 1;  // of rows' first values
 };
 
 struct Answer {
@@ -33,22 +38,31 @@ struct Answer {
     kReject,    // to a join; the reason is refusal()
     kWeights,   // of one chunk: to a push, or behind a welcome or a farewell
     kFarewell,  // to a leave; the final weights of all chunks follow
+    kRows,      // of one table: to a pull
+    kRowsRead,  // of one table: to a worker's wish to read
   };
   Kind kind = Kind::kWeights;
   int worker = 0;
   std::size_t chunk = 0;
-  Chunk::Answer weights;  // of kWeights
-  bool greets = false;    // behind a welcome or a farewell
+  Chunk::Answer weights;    // of kWeights
+  bool greets = false;      // behind a welcome or a farewell
+  std::size_t table = 0;    // of the last two kinds
+  TableShard::Answer rows;  // of the last two kinds; to be read before the next call
 };
 
 struct ShardCounters {
-  std::int64_t pushes = 0;         // of chunks; accepted
+  std::int64_t pushes = 0;         // of chunks and of rows of a table; accepted
   std::int64_t late = 0;           // of these: dropped, since their update had been made
-  std::int64_t updates = 0;        // of chunks
+  std::int64_t updates = 0;        // of chunks and of tables
   std::int64_t staleness_sum = 0;  // over pushes that were applied
   std::int64_t staleness_max = 0;
   std::int64_t copies = 0;  // updates that could not be made in place
   std::int64_t workers_lost = 0;
+  // Of tables.
+  std::int64_t rows_pulled = 0;
+  std::int64_t rows_pushed = 0;
+  std::int64_t rows_made = 0;
+  std::int64_t table_bytes = 0;  // memory of these rows, of what is remembered of them and of the index
 };
 
 class Shard {
@@ -68,14 +82,29 @@ class Shard {
   // See Chunk::push.
   Answers on_push(const PushRequest& request);
 
-  // The worker will push no more; it is answered once no live worker is left.
+  // The chief's account of one table, in their order, once it has joined.
+  Answers on_table(int worker, std::size_t table, const TableClaim& claim);
+
+  // See TableShard.
+  Answers on_pull(const PullRequest& request);
+  Answers on_rows_push(const RowsPush& request);
+  // Until the worker's goodbye. Rows are an answer, keys what is returned.
+  Answers on_read_rows(int worker, std::size_t table, RowKeys keys);
+  Result<TableShard::Page> on_list_rows(int worker, std::size_t table, std::size_t offset);
+
+  // The worker will push no more; it is answered once no live worker is left. Where there are tables, it may then go on
+  // reading.
   Answers on_leave(int worker);
+
+  // The worker, behind its farewell, will read no more.
+  Answers on_goodbye(int worker);
 
   // The worker is gone: it is answered no more, nobody waits for it. Knows no failure for one that had gone before.
   Answers on_worker_lost(int worker);
 
   bool holds_gradient(int worker, std::size_t chunk) const { return chunks_[chunk].holds_gradient(worker); }
-  // Every worker has had its last answer or is lost.
+  bool holds_rows(int worker, std::size_t table) const { return tables_[table].holds_gradient(worker); }
+  // Every worker has had its last answer, and where there are tables has said goodbye, or is lost.
   bool done() const { return members_.done(); }
   // Why the job could not start; empty if it has started, or still may.
   const std::string& refusal() const { return members_.refusal(); }
@@ -83,16 +112,21 @@ class Shard {
   // Known once the chief has joined.
   std::size_t chunks() const { return chunks_.size(); }
   const Chunk& chunk(std::size_t index) const { return chunks_[index]; }
+  std::size_t tables() const { return tables_.size(); }
+  TableShard& table(std::size_t index) { return tables_[index]; }
   ShardCounters counters() const;
 
  private:
   Status check_initial(int worker, std::size_t chunk, std::span<const float> weights) const;
-  bool has_all_weights() const { return chief_has_joined_ && created_ == chunks_.size(); }
+  bool has_all_weights() const;
+  Status check_trains(int worker, std::size_t table) const;
+  Status check_reads(int worker, std::size_t table) const;
   bool owes_any(int worker) const;
 
   // Adds what has become due to due_: of the start, of one chunk, of the end.
   void start_if_all_joined();
   void answer_pushes(std::size_t chunk);
+  void answer_pulls(std::size_t table);
   Status end_if_all_left();
   void answer(int worker, std::size_t chunk, bool greets = false);
   Answers due_after_departure();
@@ -104,6 +138,8 @@ class Shard {
   std::deque<Chunk> chunks_;
   std::size_t created_ = 0;         // of chunks_, in order
   std::uint64_t created_size_ = 0;  // floats of these
+  std::deque<TableShard> tables_;
+  bool ended_ = false;  // farewells have been said
   std::vector<Answer> due_;
   std::int64_t workers_lost_ = 0;
 };

@@ -11,6 +11,7 @@
 #include "common/clock.h"
 #include "common/status.h"
 #include "common/transport/transport.h"
+#include "ps/answer_rooms.h"
 #include "ps/compression.h"
 #include "ps/group.h"
 #include "ps/shard.h"
@@ -25,6 +26,7 @@ struct ShardServerOptions {
   OptimizerConfig optimizer;
   StalenessOptions staleness;
   Compression compression;
+  std::uint64_t seed = 1;                       // of the first values of tables' rows
   Duration timeout = std::chrono::seconds(30);  // of handing an answer to the transport, and of the last ones' delivery
 };
 
@@ -38,10 +40,10 @@ class ShardServer {
   // `transport` is the endpoint of a shard of the group; it and `clock` outlive this object.
   ShardServer(ShardServerOptions options, Transport& transport, const Clock& clock);
 
-  // Serves until every worker has left or is lost. Waits for workers as long as they take: that they are alive is the
-  // control plane's to watch. Fails with invalid argument if the job could not start (the workers' layouts differ),
-  // with cancelled after transport.interrupt(), and with what the transport or memory fails with. Once, on the
-  // endpoint's thread; no message of the endpoint is alive afterwards.
+  // Serves until every worker has left or is lost; where there are tables, until all have said goodbye. Waits for
+  // workers as long as they take: that they are alive is the control plane's to watch. Fails with invalid argument if
+  // the job could not start (the workers' layouts differ), with cancelled after transport.interrupt(), and with what
+  // the transport or memory fails with. Once, on the endpoint's thread; no message of the endpoint is alive afterwards.
   Status serve();
 
   // Tells that worker `rank` is gone, as the control plane has found out. Any thread; heeded within 50 ms.
@@ -62,9 +64,18 @@ class ShardServer {
   Message& held(int worker, std::size_t chunk);
   void let_go_of_gradients(std::size_t chunk);
   void let_go_of_gradients();
+  Message& held_rows(int worker, std::size_t table);
+  void let_go_of_rows();
   Status send(const Answer& answer);
   // What of the answer's weights goes on the wire, and from where.
   Result<ShardCodec::Answer> payload_of(const Answer& answer);
+  Status send_rows(const Answer& answer);
+  Shard::Answers list_rows(int worker, std::size_t table, std::size_t offset);
+  // Sends outgoing_ and the payload.
+  Status send(int worker, std::span<const std::byte> payload, PendingSends* pending);
+  // What a failure to answer `worker` means: it is lost, unless the failure is the shard's own.
+  Status not_answered(int worker, const Status& status);
+  TimePoint timeout_from_now() const { return clock_.now() + options_.timeout; }
   void drop(int from, const std::string& reason);
 
   ShardServerOptions options_;
@@ -74,8 +85,10 @@ class ShardServer {
   Shard shard_;
   std::optional<ShardCodec> codec_;               // where anything is compressed
   std::vector<Message> held_;                     // by chunk, then worker: pushes whose gradients the shard still needs
+  std::vector<Message> held_rows_;                // by table, then worker: the same
   std::vector<const PendingSends*> final_sends_;  // of weights behind a farewell
-  wire::Header incoming_, outgoing_;              // reused, as is the next
+  AnswerRooms rooms_;
+  wire::Header incoming_, outgoing_;  // reused, as is the next
   std::string outgoing_bytes_;
   std::int64_t dropped_ = 0;
 

@@ -32,11 +32,11 @@ std::vector<Range> cut(Range range, std::size_t largest) {
   return pieces;
 }
 
-// All tensors' chunks in the arena's order.
+// All dense tensors' chunks in the arena's order.
 std::vector<Piece> pieces_of(const ParamLayout& layout, std::size_t largest) {
   const std::vector<TensorSpec>& tensors = layout.tensors();
   std::vector<Piece> pieces;
-  for (std::size_t tensor = 0; tensor < tensors.size(); ++tensor) {
+  for (std::size_t tensor = layout.tables().size(); tensor < tensors.size(); ++tensor) {
     const bool is_last = tensor + 1 == tensors.size();
     const std::size_t end = is_last ? layout.size() : tensors[tensor + 1].range.begin;
     std::size_t part = 0;
@@ -57,8 +57,11 @@ std::uint64_t djb2(std::uint64_t key) {
 std::uint64_t key_of(const Piece& piece) { return (std::uint64_t{piece.tensor} << 16) + piece.part; }
 
 void place_balanced(const ParamLayout& layout, std::size_t largest, ShardMap& map) {
-  const std::vector<Range> ranges = balanced_ranges(layout.size(), map.chunks.size());
-  for (std::size_t shard = 0; shard < ranges.size(); ++shard) map.chunks[shard] = cut(ranges[shard], largest);
+  const Range dense = layout.dense();
+  const std::vector<Range> ranges = balanced_ranges(dense.size(), map.chunks.size());
+  for (std::size_t shard = 0; shard < ranges.size(); ++shard) {
+    map.chunks[shard] = cut({dense.begin + ranges[shard].begin, dense.begin + ranges[shard].end}, largest);
+  }
 }
 
 void place_least_loaded(std::vector<Piece> pieces, ShardMap& map) {

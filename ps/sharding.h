@@ -1,5 +1,5 @@
 // Sharding: which shard holds which part of the arena, and in which chunks it travels. Pure; both sides compute it from
-// the same layout, and compare its hash when a worker joins.
+// the same layout, and compare its hash when a worker joins. Of tables, every shard holds a part (row_partition.h).
 #pragma once
 
 #include <cstddef>
@@ -40,9 +40,9 @@ struct Sharding {
   std::size_t chunk_bytes = 256 * 1024;  // the most that a chunk holds; at least one cache line
 };
 
-// The chunks of each shard: ranges of the arena in ascending order, none empty. All together they cover the arena
-// without overlap; each begins at a multiple of kAlignment. A chunk is what is pushed, applied and pulled as one. Under
-// all policies but balanced it is part of one tensor, with the padding behind it.
+// The chunks of each shard: ranges of the arena in ascending order, none empty. All together they cover the arena's
+// dense part without overlap; each begins at a multiple of kAlignment. A chunk is what is pushed, applied and pulled as
+// one. Under all policies but balanced it is part of one tensor, with the padding behind it.
 struct ShardMap {
   std::vector<std::vector<Range>> chunks;  // by shard; a shard may have none
 

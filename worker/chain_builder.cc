@@ -85,7 +85,7 @@ ChainBuilder ChainBuilder::within(const std::string& name) const {
 
 void ChainBuilder::residual(ChainBuilder inner, std::optional<ChainBuilder> shortcut) {
   const auto chain_of = [&](ChainBuilder& builder) {
-    return std::make_unique<Chain>(draft_.backend, builder.take(), draft_.batch_size, scratch_);
+    return std::make_unique<Chain>(draft_.backend, builder.take(), draft_.batch_size, scratch_, draft_.pass);
   };
   std::unique_ptr<Layer> through = chain_of(inner);
   std::unique_ptr<Layer> past = shortcut ? chain_of(*shortcut) : nullptr;

@@ -3,6 +3,7 @@
 namespace syncopate::worker {
 
 Result<ParamArenas> DeviceLocalStrategy::allocate(const ParamLayout& layout) {
+  SYNCOPATE_RETURN_IF_ERROR(refuse_tables(layout));
   for (std::span<float>* arena : {&arenas_.weights, &arenas_.gradients}) {
     const Result<std::span<float>> memory = allocate_floats(device_, layout.size());
     if (!memory.ok()) return memory.status();

@@ -1,24 +1,49 @@
 #include "worker/local_strategy.h"
 
+#include <cassert>
+
 namespace syncopate::worker {
 
 Result<ParamArenas> LocalStrategy::allocate(const ParamLayout& layout) {
+  layout_ = layout;
   weights_ = AlignedBuffer(layout.size());
   gradients_ = AlignedBuffer(layout.size());
-  state_.emplace(optimizer_.config().kind, layout.size());
+  state_.emplace(optimizer_.config().kind, layout.dense().size());
+  tables_ = row_tables_of(layout, seed_, optimizer_.config());
   return ParamArenas{weights_.span(), gradients_.span()};
 }
 
 Result<std::vector<Range>> LocalStrategy::join() { return std::vector<Range>{{0, weights_.size()}}; }
 
+void LocalStrategy::begin_step(const StepContext& step) {
+  assert(step.rows.size() == tables_.size());
+  step_ = step;
+  for (std::size_t table = 0; table < tables_.size() && rows_.ok(); ++table) {
+    const RowKeys keys = step.rows[table];
+    rows_ = tables_[table].read(keys, slice(weights_.span(), layout_.tables()[table].room_of(keys.size())));
+  }
+}
+
 Result<SyncStats> LocalStrategy::finish_step() {
+  SYNCOPATE_RETURN_IF_ERROR(rows_);
   const TimePoint begin = clock_.now();
   const UpdateStep update{static_cast<float>(step_.learning_rate), 1.0f, step_.step + 1};
-  optimizer_.apply(weights_.span(), gradients_.span(), *state_, 0, update);
+  const Range dense = layout_.dense();
+  optimizer_.apply(slice(weights_.span(), dense), slice(gradients_.span(), dense), *state_, 0, update);
+  for (std::size_t table = 0; table < tables_.size(); ++table) {
+    const RowKeys keys = step_.rows[table];
+    const std::span<const float> gradients = slice(gradients_.span(), layout_.tables()[table].room_of(keys.size()));
+    SYNCOPATE_RETURN_IF_ERROR(tables_[table].update(keys, gradients, update));
+  }
   SyncStats stats;
   stats.optimizer = clock_.now() - begin;
-  report_weights({0, weights_.size()});
+  report_weights(dense);
   return stats;
+}
+
+Status LocalStrategy::read_rows(std::size_t table, RowKeys keys, std::span<float> values) {
+  tables_[table].peek(keys, values);
+  return Status();
 }
 
 }  // namespace syncopate::worker

@@ -1,33 +1,44 @@
 // LocalStrategy: one worker and nobody to agree with. The whole arena is one bucket; finish_step applies the optimizer.
 #pragma once
 
+#include <cstdint>
 #include <optional>
+#include <vector>
 
 #include "common/aligned_buffer.h"
 #include "common/clock.h"
 #include "common/optimizer.h"
+#include "common/row_table.h"
 #include "common/sync_strategy.h"
 
 namespace syncopate::worker {
 
 class LocalStrategy final : public SyncStrategy {
  public:
-  // The clock must outlive the strategy.
-  LocalStrategy(const OptimizerConfig& optimizer, const Clock& clock) : optimizer_(optimizer), clock_(clock) {}
+  // The clock must outlive the strategy. `seed` is what rows of tables begin with.
+  LocalStrategy(const OptimizerConfig& optimizer, const Clock& clock, std::uint64_t seed = 1)
+      : optimizer_(optimizer), clock_(clock), seed_(seed) {}
 
   Result<ParamArenas> allocate(const ParamLayout& layout) override;
   Result<std::vector<Range>> join() override;
-  void begin_step(const StepContext& step) override { step_ = step; }
+  void begin_step(const StepContext& step) override;
   void gradient_ready(std::size_t /*bucket*/) override {}
   Result<SyncStats> finish_step() override;
+  Status weights_needed(Range /*range*/) override { return rows_; }
   Status leave() override { return {}; }
+  Status read_rows(std::size_t table, RowKeys keys, std::span<float> values) override;
+  Result<std::vector<RowKey>> touched_rows(std::size_t table) override { return tables_[table].keys(); }
 
  private:
   Optimizer optimizer_;
   const Clock& clock_;
+  const std::uint64_t seed_;
+  ParamLayout layout_;
   AlignedBuffer weights_;
   AlignedBuffer gradients_;
-  std::optional<OptimizerState> state_;  // from allocate on
+  std::optional<OptimizerState> state_;  // of what is no table; from allocate on
+  std::vector<RowTable> tables_;
+  Status rows_;  // how reading them has gone
   StepContext step_;
 };
 

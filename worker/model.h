@@ -31,8 +31,8 @@ class Model {
   virtual int batch_size() const = 0;
   virtual double flops_per_sample() const = 0;  // forward, multiply and add counted as two
 
-  // Writes initial weights: He-uniform for layers under ReLU, LeCun-uniform for the last, zero biases. Same seed, same
-  // weights.
+  // Writes initial weights: He-uniform for layers under ReLU, LeCun-uniform for the last, zero biases; a gpt as
+  // gpt.h says. Same seed, same weights.
   virtual void initialize(std::uint64_t seed, std::span<float> weights) const = 0;
 
   // What training keeps beside the weights, such as the running moments of batch norms: it stays with its worker, has
@@ -62,11 +62,11 @@ class Model {
   virtual std::span<const float> scores() { return {}; }
 };
 
-// `spec` is "softmax", "mlp", "mlp:784-1024-1024-10", "lenet", "resnet20", "resnet32", "resnet56" or a recommender's
-// (recommender/make_recommender.h). Fails, saying what would be right, on an unknown name and where the model does not
-// fit the samples (mlp: first width = values of an image; last = classes; lenet: at least 16x16; a resnet: at least
-// 8x8). A model for evaluation has no backward pass. All activations are allocated here, by the backend. The backend
-// must outlive the model.
+// `spec` is "softmax", "mlp", "mlp:784-1024-1024-10", "lenet", "resnet20", "resnet32", "resnet56", "gpt", "gpt:4-4-128"
+// or a recommender's (recommender/make_recommender.h). Fails, saying what would be right, on an unknown name and where
+// the model does not fit the samples (mlp: first width = values of an image; last = classes; lenet: at least 16x16; a
+// resnet: at least 8x8; gpt: texts). A model for evaluation has no backward pass. All activations are allocated here,
+// by the backend. The backend must outlive the model.
 Result<std::unique_ptr<Model>> make_model(const std::string& spec, const SampleForm& form, int batch_size,
                                           ComputeBackend& backend, Pass pass = Pass::kTraining);
 

@@ -14,11 +14,12 @@ Sequential::Sequential(std::string name, ModelDraft draft, Layers layers)
       layout_(std::move(draft.layout)),
       local_layout_(std::move(draft.local_layout)),
       scratch_(backend_),
-      chain_(backend_, std::move(layers), batch_size_, scratch_),
-      local_state_(backend_.allocate_floats(local_layout_.size())),
+      chain_(backend_, std::move(layers), batch_size_, scratch_, draft.pass),
       logits_(backend_.allocate_floats(chain_.output_values() * batch_size_)),
       logits_gradient_(backend_.allocate_floats(chain_.output_values() * batch_size_)) {
-  if (local_state_.empty()) return;
+  if (local_layout_.size() == 0) return;
+  local_state_ = backend_.allocate_floats(local_layout_.size());
+  if (local_state_.empty()) return;  // the backend keeps why
   std::vector<float> initial(local_state_.size());
   chain_.initialize_local_state(initial);
   backend_.upload(initial, local_state_);

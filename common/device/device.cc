@@ -1,7 +1,5 @@
 #include "common/device/device.h"
 
-#include "common/update_rule.h"
-
 namespace syncopate {
 
 Result<std::span<float>> allocate_floats(Device& device, std::size_t elements) {
@@ -12,8 +10,8 @@ Result<std::span<float>> allocate_floats(Device& device, std::size_t elements) {
 
 Result<DeviceOptimizerState> allocate_state(Device& device, OptimizerKind rule, std::size_t elements) {
   DeviceOptimizerState state;
-  for (std::span<float>* part : {&state.first, &state.second}) {
-    if (rule == OptimizerKind::kSgd || (part == &state.second && !update_rule::is_adam(rule))) break;
+  std::span<float>* const parts[] = {&state.first, &state.second};
+  for (std::span<float>* part : std::span(parts).first(state_floats(rule))) {
     const Result<std::span<float>> memory = allocate_floats(device, elements);
     if (!memory.ok()) return memory.status();
     *part = *memory;

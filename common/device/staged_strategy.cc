@@ -11,6 +11,7 @@ std::span<std::byte> bytes_of(std::span<float> floats) { return std::as_writable
 }  // namespace
 
 Result<ParamArenas> StagedStrategy::allocate(const ParamLayout& layout) {
+  SYNCOPATE_RETURN_IF_ERROR(refuse_tables(layout));
   Result<ParamArenas> host = inner_.allocate(layout);
   if (!host.ok()) return host;
   host_ = *host;

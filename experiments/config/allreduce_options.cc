@@ -1,5 +1,6 @@
 #include "experiments/config/option_groups.h"
 #include "experiments/config/option_kinds.h"
+#include "experiments/config/table_rules.h"
 
 namespace syncopate::experiments {
 namespace {
@@ -21,6 +22,7 @@ bool has_segments(const RunConfig& config) {
 }
 bool is_allreduce(const RunConfig& config) { return config.mode == Mode::kAllreduce; }
 bool sums_gradients(const RunConfig& config) { return is_allreduce(config) && !averages_weights(config); }
+bool sums_rows(const RunConfig& config) { return sums_gradients(config) && has_tables(config); }
 
 OptionSpec bucket_bytes() {
   OptionSpec option =
@@ -67,6 +69,15 @@ void add_allreduce_options(std::vector<OptionSpec>& table) {
                       .sentence = "Whether buckets are sent while backward still runs; off shows what that gains."},
                      &C::overlap, "overlap"),
            kSumsGradients, sums_gradients));
+  table.push_back(only(
+      choice({.group = group,
+              .name = "sparse-exchange",
+              .placeholder = "HOW",
+              .sentence = "How gradients of row-sparse tables go round: the rows that are touched, the whole table "
+                          "(dense), or what is found to be faster in the first steps (auto)."},
+             &C::sparse_exchange, "exchange",
+             {allreduce::SparseExchange::kAuto, allreduce::SparseExchange::kRows, allreduce::SparseExchange::kDense}),
+      std::string(kSumsGradients) + ", and --model=ncf or wide-deep with --embeddings=sparse", sums_rows));
   table.push_back(
       only(number({.group = group,
                    .name = "sync-every",

@@ -48,6 +48,10 @@ bool is_on_cpu(const RunConfig& config) { return config.device != DeviceKind::kC
 bool is_on_gpu(const RunConfig& config) { return config.device == DeviceKind::kCuda; }
 bool has_momentum(const RunConfig& config) { return config.optimizer == "momentum" || config.optimizer == "nesterov"; }
 bool has_moments(const RunConfig& config) { return config.optimizer == "adam" || config.optimizer == "adamw"; }
+bool is_adagrad(const RunConfig& config) { return config.optimizer == "adagrad"; }
+bool has_epsilon(const RunConfig& config) { return has_moments(config) || is_adagrad(config); }
+bool is_ftrl(const RunConfig& config) { return config.optimizer == "ftrl"; }
+bool has_weight_decay(const RunConfig& config) { return !is_ftrl(config); }
 
 using C = RunConfig;
 
@@ -173,13 +177,15 @@ void add_update_rule(std::vector<OptionSpec>& table) {
                         .name = "optimizer",
                         .placeholder = "NAME",
                         .sentence = "The update rule, the same code in a worker and in a server."},
-                       &C::optimizer, "optimizer", {"sgd", "momentum", "nesterov", "adam", "adamw"}));
-  table.push_back(number({.group = group,
-                          .name = "learning-rate",
-                          .placeholder = "RATE",
-                          .sentence = "Base rate; 0 takes the optimizer's usual one.",
-                          .usual = "0: sgd 0.1, momentum and nesterov 0.01, adam and adamw 0.001"},
-                         &C::learning_rate, "learning rate", 0.0, 1000.0));
+                       &C::optimizer, "optimizer",
+                       {"sgd", "momentum", "nesterov", "adam", "adamw", "adagrad", "ftrl"}));
+  table.push_back(
+      number({.group = group,
+              .name = "learning-rate",
+              .placeholder = "RATE",
+              .sentence = "Base rate; 0 takes the optimizer's usual one.",
+              .usual = "0: sgd 0.1, momentum and nesterov 0.01, adam and adamw 0.001, adagrad 0.01, ftrl 0.1"},
+             &C::learning_rate, "learning rate", 0.0, 1000.0));
   table.push_back(text({.group = group,
                         .name = "lr-schedule",
                         .placeholder = "LIST",
@@ -198,13 +204,37 @@ void add_update_rule(std::vector<OptionSpec>& table) {
                    &C::beta1, "beta1", 0.0, 0.9999));
   adam_only(number({.group = group, .name = "beta2", .placeholder = "X", .sentence = "Decay of the second moment."},
                    &C::beta2, "beta2", 0.0, 0.999999));
-  adam_only(number({.group = group, .name = "epsilon", .placeholder = "X", .sentence = "Keeps the division finite."},
-                   &C::epsilon, "epsilon", 1e-16, 1.0));
-  table.push_back(number({.group = group,
-                          .name = "weight-decay",
-                          .placeholder = "X",
-                          .sentence = "Pull of all weights towards zero; decoupled from the gradient in adamw."},
-                         &C::weight_decay, "weight decay", 0.0, 1.0));
+  table.push_back(
+      only(number({.group = group, .name = "epsilon", .placeholder = "X", .sentence = "Keeps the division finite."},
+                  &C::epsilon, "epsilon", 1e-16, 1.0),
+           "--optimizer=adam, adamw or adagrad", has_epsilon));
+  table.push_back(only(number({.group = group,
+                               .name = "weight-decay",
+                               .placeholder = "X",
+                               .sentence = "Pull of all weights towards zero; decoupled from the gradient in adamw."},
+                              &C::weight_decay, "weight decay", 0.0, 1.0),
+                       "any --optimizer but ftrl, which has --l2", has_weight_decay));
+  table.push_back(only(number({.group = group,
+                               .name = "initial-accumulator",
+                               .placeholder = "X",
+                               .sentence = "What each weight's sum of squared gradients begins with."},
+                              &C::initial_accumulator, "initial accumulator", 0.0, 1e6),
+                       "--optimizer=adagrad", is_adagrad));
+  const auto ftrl_only = [&](OptionSpec option) {
+    table.push_back(only(std::move(option), "--optimizer=ftrl", is_ftrl));
+  };
+  ftrl_only(number({.group = group,
+                    .name = "l1",
+                    .placeholder = "X",
+                    .sentence = "Weights whose gradients' weighted sum stays below it are exactly zero."},
+                   &C::l1, "l1", 0.0, 1e6));
+  ftrl_only(number({.group = group, .name = "l2", .placeholder = "X", .sentence = "Pull of all weights towards zero."},
+                   &C::l2, "l2", 0.0, 1e6));
+  ftrl_only(number({.group = group,
+                    .name = "ftrl-beta",
+                    .placeholder = "X",
+                    .sentence = "The first steps' rate is the learning rate over this."},
+                   &C::ftrl_beta, "beta", 1e-6, 1e6));
 }
 
 void add_amount(std::vector<OptionSpec>& table) {

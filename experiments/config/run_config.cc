@@ -162,6 +162,20 @@ Status validate_schedule(const RunConfig& config) {
   return schedule.ok() ? Status() : schedule.status().in("--lr-schedule=" + config.lr_schedule);
 }
 
+// A weight of ftrl's is a function of all gradients so far and of one rate: another rate would change it at once.
+Status validate_ftrl(const RunConfig& config) {
+  if (config.optimizer != "ftrl") return {};
+  const LearningRateSchedule schedule = schedule_of(config);
+  if (schedule.shape != LearningRateSchedule::Shape::kConstant || schedule.warmup_epochs > 0) {
+    return wrong(fmt::format("--lr-schedule={}: must be constant, or constant,linear, with --optimizer=ftrl",
+                             config.lr_schedule));
+  }
+  if (config.mode == Mode::kPs && config.staleness_lr == StalenessRate::kDivide) {
+    return wrong("--staleness-lr=divide: must be keep with --optimizer=ftrl, whose rate stays the same");
+  }
+  return {};
+}
+
 }  // namespace
 
 const char* name_of(Mode value) {
@@ -242,6 +256,8 @@ const char* name_of(StalenessRate value) { return value == StalenessRate::kKeep 
 double usual_learning_rate(const std::string& optimizer) {
   if (optimizer == "sgd") return 0.1;
   if (optimizer == "momentum" || optimizer == "nesterov") return 0.01;
+  if (optimizer == "adagrad") return 0.01;
+  if (optimizer == "ftrl") return 0.1;
   return 0.001;  // adam, adamw (Kingma and Ba 2015, section 2)
 }
 
@@ -302,7 +318,8 @@ Status validate(const RunConfig& config) {
   SYNCOPATE_RETURN_IF_ERROR(validate_tables(config));
   SYNCOPATE_RETURN_IF_ERROR(validate_stragglers(config));
   SYNCOPATE_RETURN_IF_ERROR(validate_stall_warning(config));
-  return validate_schedule(config);
+  SYNCOPATE_RETURN_IF_ERROR(validate_schedule(config));
+  return validate_ftrl(config);
 }
 
 bool spans_hosts(const RunConfig& config) {
@@ -363,6 +380,10 @@ OptimizerConfig optimizer_of(const RunConfig& config) {
     optimizer.kind = OptimizerKind::kAdam;
   } else if (config.optimizer == "adamw") {
     optimizer.kind = OptimizerKind::kAdamW;
+  } else if (config.optimizer == "adagrad") {
+    optimizer.kind = OptimizerKind::kAdagrad;
+  } else if (config.optimizer == "ftrl") {
+    optimizer.kind = OptimizerKind::kFtrl;
   } else {
     assert(config.optimizer == "momentum" || config.optimizer == "nesterov");
     optimizer.kind = OptimizerKind::kMomentum;
@@ -373,6 +394,10 @@ OptimizerConfig optimizer_of(const RunConfig& config) {
   optimizer.beta2 = static_cast<float>(config.beta2);
   optimizer.epsilon = static_cast<float>(config.epsilon);
   optimizer.weight_decay = static_cast<float>(config.weight_decay);
+  optimizer.initial_accumulator = static_cast<float>(config.initial_accumulator);
+  optimizer.l1 = static_cast<float>(config.l1);
+  optimizer.l2 = static_cast<float>(config.l2);
+  optimizer.beta = static_cast<float>(config.ftrl_beta);
   return optimizer;
 }
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "allreduce/schedule.h"
+#include "allreduce/sparse_exchange.h"
 #include "common/clock.h"
 #include "common/codec/codec_config.h"
 #include "common/learning_rate.h"
@@ -100,6 +101,7 @@ struct RunConfig {
   bool overlap = true;
   std::int64_t sync_every = 1;  // steps; 1: gradients are summed in each
   bool gossip = false;
+  allreduce::SparseExchange sparse_exchange = allreduce::SparseExchange::kAuto;
 
   // Model and data
   std::string model = "mlp";
@@ -114,7 +116,7 @@ struct RunConfig {
   worker::Precision precision = worker::Precision::kFp32;             // on a GPU
 
   // Training
-  std::string optimizer = "adam";  // sgd, momentum, nesterov, adam, adamw
+  std::string optimizer = "adam";  // sgd, momentum, nesterov, adam, adamw, adagrad, ftrl
   double learning_rate = 0;        // 0: usual_learning_rate(optimizer)
   std::string lr_schedule = "constant";
   double momentum = 0.9;
@@ -122,6 +124,10 @@ struct RunConfig {
   double beta2 = 0.999;
   double epsilon = 1e-8;
   double weight_decay = 0;
+  double initial_accumulator = 0;
+  double l1 = 0;
+  double l2 = 0;
+  double ftrl_beta = 1;
   int batch_size = 64;                 // samples a step and worker
   std::int64_t global_batch_size = 0;  // samples a step of all workers; 0: batch_size was held fixed
   std::int64_t epochs = 3;

@@ -37,7 +37,7 @@ Result<std::unique_ptr<ReplicaGroup>> ReplicaGroup::connect(const RoleContext& c
     return group;
   }
   if (config.mode == Mode::kLocal) {
-    group->strategy_ = std::make_unique<worker::LocalStrategy>(optimizer_of(config), clock);
+    group->strategy_ = std::make_unique<worker::LocalStrategy>(optimizer_of(config), clock, config.seed);
     return group;
   }
   if (config.mode == Mode::kAllreduce && config.collective == CollectiveKind::kNccl) {
@@ -93,9 +93,13 @@ Status ReplicaGroup::connect_allreduce(const RoleContext& context, const Clock& 
                                       .overlap = config.overlap,
                                       .codec = config.compress,
                                       .seed = config.seed,
+                                      .sparse_exchange = config.sparse_exchange,
                                       .timeout = timeout_of(config),
                                       .activity = &activity_};
   if (context.rank == 0) {
+    options.on_exchange_found = [&control = context.control](const std::string& finding) {
+      control.tell("sparse exchange", finding);
+    };
     options.on_search_end = [&control = context.control](const std::string& finding) {
       control.tell("bucket size", finding);
     };

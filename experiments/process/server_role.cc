@@ -8,6 +8,7 @@
 #include "experiments/process/data_endpoint.h"
 #include "experiments/process/replica_group.h"
 #include "experiments/process/roles.h"
+#include "experiments/report/format.h"
 #include "ps/shard_server.h"
 
 namespace syncopate::experiments {
@@ -48,6 +49,7 @@ Status run_server(const RoleContext& context) {
                                          .consistency = consistency_of(config),
                                          .optimizer = optimizer_of(config),
                                          .staleness = staleness_of(config),
+                                         .seed = config.seed,
                                          .timeout = from_seconds(config.timeout_seconds)};
     place.server = std::make_unique<ps::ShardServer>(options, *place.transport, clock);
   });
@@ -65,6 +67,7 @@ Status run_server(const RoleContext& context) {
   context.control.on_worker_lost(nullptr);
 
   std::int64_t updates = 0, pushes = 0, late = 0, dropped = 0;
+  ps::ShardCounters tables;
   for (const ShardPlace& place : places) {
     SYNCOPATE_RETURN_IF_ERROR(place.status);
     const ps::ShardServerCounters counters = place.server->counters();
@@ -72,8 +75,18 @@ Status run_server(const RoleContext& context) {
     pushes += counters.shard.pushes;
     late += counters.shard.late;
     dropped += counters.dropped;
+    tables.rows_pulled += counters.shard.rows_pulled;
+    tables.rows_pushed += counters.shard.rows_pushed;
+    tables.rows_made += counters.shard.rows_made;
+    tables.table_bytes += counters.shard.table_bytes;
   }
   spdlog::info("served {} pushes, {} of them late, in {} updates; dropped {} messages", pushes, late, updates, dropped);
+  if (tables.rows_made > 0) {
+    context.control.tell(
+        fmt::format("tables on server {}", context.rank),
+        fmt::format("{} rows in {}, {} pulled, {} pushed", tables.rows_made,
+                    format_bytes(static_cast<double>(tables.table_bytes)), tables.rows_pulled, tables.rows_pushed));
+  }
   context.control.finished(updates, pushes, dropped);
   return Status();
 }

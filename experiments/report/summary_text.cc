@@ -168,8 +168,9 @@ std::string summary_text(const RunConfig& config, std::span<const RunReport> rep
     text += straggler_lines(report);
     text += learning_lines(config, report, facts.best_loss);
   }
-  if (const auto found = facts.of_workers.find("bucket size"); found != facts.of_workers.end()) {
-    text += line("bucket size", found->second);
+  for (const char* searched : {"bucket size", "sparse exchange"}) {
+    const auto found = facts.of_workers.find(searched);
+    if (found != facts.of_workers.end()) text += line(searched, found->second);
   }
   if (const auto found = facts.of_workers.find("rows kept"); found != facts.of_workers.end()) {
     text += line("rows kept", found->second);

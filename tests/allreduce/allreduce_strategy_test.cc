@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <functional>
+#include <limits>
 #include <set>
 
 #include "allreduce/bucket_search.h"
@@ -275,6 +276,20 @@ TEST(CommunicationThread, DoesAllWorkOnceAndInOrderWhicheverThreadDoesIt) {
   thread.wait_for(ticket);
   ASSERT_EQ(done.size(), static_cast<std::size_t>(kPieces));
   for (int i = 0; i < kPieces; ++i) ASSERT_EQ(done[static_cast<std::size_t>(i)], i);
+}
+
+// Whichever thread does it: here each has some of it, in no order.
+TEST(CommunicationThread, FlushesDenormalsInAllOfItsWork) {
+  CommunicationThread thread;
+  std::atomic<float> least = std::numeric_limits<float>::min();
+  int flushed = 0;
+  constexpr int kPieces = 2000;
+  for (int i = 0; i < kPieces; ++i) {
+    const std::uint64_t ticket = thread.submit([&] { flushed += least.load() * 0.5f == 0 ? 1 : 0; });
+    if (i % 2 == 1) thread.wait_for(ticket);
+  }
+  EXPECT_EQ(flushed, kPieces);
+  EXPECT_NE(least.load() * 0.5f, 0) << "the caller's own work is as it was";
 }
 
 TEST(CommunicationThread, EndsWithWorkLeftInItsQueue) {

@@ -28,9 +28,13 @@ std::vector<float> after(const OptimizerConfig& config, std::vector<float> weigh
 }
 
 const OptimizerConfig kAllRules[] = {
-    {.kind = OptimizerKind::kSgd, .weight_decay = 0.01f},   {.kind = OptimizerKind::kMomentum, .weight_decay = 0.01f},
-    {.kind = OptimizerKind::kMomentum, .nesterov = true},   {.kind = OptimizerKind::kAdam, .weight_decay = 0.01f},
+    {.kind = OptimizerKind::kSgd, .weight_decay = 0.01f},
+    {.kind = OptimizerKind::kMomentum, .weight_decay = 0.01f},
+    {.kind = OptimizerKind::kMomentum, .nesterov = true},
+    {.kind = OptimizerKind::kAdam, .weight_decay = 0.01f},
     {.kind = OptimizerKind::kAdamW, .weight_decay = 0.01f},
+    {.kind = OptimizerKind::kAdagrad, .weight_decay = 0.01f, .initial_accumulator = 0.1f},
+    {.kind = OptimizerKind::kFtrl, .l1 = 0.01f, .l2 = 0.1f},
 };
 
 TEST(Optimizer, SgdStepsAgainstTheScaledGradient) {
@@ -82,6 +86,57 @@ TEST(Optimizer, AdamAndAdamWFollowThePapersInDoublePrecision) {
   }
 }
 
+TEST(Optimizer, AdagradDividesByTheRootOfTheSumOfSquares) {
+  const OptimizerConfig config{.kind = OptimizerKind::kAdagrad, .epsilon = 1};
+  // Sums: 9, 25. Weights: 10 - 2 · 3 / (3 + 1), then less 2 · 4 / (5 + 1).
+  std::vector<float> weights{10};
+  OptimizerState state(config.kind, 1);
+  Optimizer(config).apply(weights, std::vector{3.0f}, state, 0, {.learning_rate = 2});
+  EXPECT_EQ(weights[0], 8.5f);
+  Optimizer(config).apply(weights, std::vector{8.0f}, state, 0, {.learning_rate = 2, .gradient_scale = 0.5f});
+  EXPECT_FLOAT_EQ(weights[0], 8.5f - 8.0f / 6);
+}
+
+TEST(Optimizer, AdagradsSumBeginsWithTheInitialAccumulator) {
+  const OptimizerConfig config{.kind = OptimizerKind::kAdagrad, .epsilon = 1, .initial_accumulator = 16};
+  EXPECT_THAT(after(config, {1}, {{2, 1, 1}}, {3}), ElementsAre(1 - 2.0f * 3 / (5 + 1)));
+}
+
+// Algorithm 1 of the paper, in double precision, from zero.
+TEST(Optimizer, FtrlFollowsThePaperInDoublePrecision) {
+  const double alpha = 0.5, beta = 2, l1 = 0.3, l2 = 0.7;
+  const OptimizerConfig config{.kind = OptimizerKind::kFtrl, .beta = 2, .l1 = 0.3f, .l2 = 0.7f};
+  std::vector<float> weights(8);
+  OptimizerState state(config.kind, weights.size());
+  std::vector<double> z(8), n(8);
+  int zeros = 0;
+  for (int t = 1; t <= 50; ++t) {
+    const std::vector<float> gradient = random_values(8, static_cast<std::uint64_t>(t));
+    for (std::size_t i = 0; i < 8; ++i) {
+      const double sign = z[i] < 0 ? -1 : 1;
+      const double w = std::fabs(z[i]) <= l1 ? 0 : -(z[i] - sign * l1) / ((beta + std::sqrt(n[i])) / alpha + l2);
+      EXPECT_NEAR(weights[i], w, 1e-5);
+      zeros += t > 1 && weights[i] == 0;
+      const double g = 0.5 * gradient[i];
+      const double sigma = (std::sqrt(n[i] + g * g) - std::sqrt(n[i])) / alpha;
+      z[i] += g - sigma * w;
+      n[i] += g * g;
+    }
+    Optimizer(config).apply(weights, gradient, state, 0, {0.5f, 0.5f, t});
+  }
+  EXPECT_GT(zeros, 0) << "l1 must have been of effect";
+}
+
+TEST(Optimizer, FtrlGoesOnFromTheWeightsThatItIsGiven) {
+  // Without a gradient nothing changes; the first one, of 3, moves a weight by 3 / ((1 + 3) / 0.5 + 1), whatever l1.
+  const OptimizerConfig config{.kind = OptimizerKind::kFtrl, .beta = 1, .l1 = 0.25f, .l2 = 1};
+  EXPECT_THAT(after(config, {0.1f, -7}, {{0.5f, 1, 1}, {0.5f, 1, 2}}, {0, 0}), ElementsAre(0.1f, -7));
+  const std::vector<float> moved = after(config, {4, -7}, {{0.5f, 1, 1}}, {3, 3});
+  // sigma · w = 6 w, and (beta / alpha + l2) w = 3 w: the weight is kept, as 9 w / 9.
+  EXPECT_NEAR(moved[0], 4 - 3.0 / 9, 1e-6);
+  EXPECT_NEAR(moved[1], -7 - 3.0 / 9, 1e-6);
+}
+
 TEST(Optimizer, UpdatesOfPartsInAnyOrderGiveTheSameBitsAsTheWhole) {
   constexpr std::size_t kSize = 1003;  // ends inside a vector register
   for (const OptimizerConfig& config : kAllRules) {
@@ -120,6 +175,8 @@ TEST(Optimizer, RemembersNoMoreThanItsRuleNeeds) {
   EXPECT_EQ(OptimizerState(OptimizerKind::kMomentum, 100).bytes(), 400u);
   EXPECT_EQ(OptimizerState(OptimizerKind::kAdam, 100).bytes(), 800u);
   EXPECT_EQ(OptimizerState(OptimizerKind::kAdamW, 100).bytes(), 800u);
+  EXPECT_EQ(OptimizerState(OptimizerKind::kAdagrad, 100).bytes(), 400u);
+  EXPECT_EQ(OptimizerState(OptimizerKind::kFtrl, 100).bytes(), 800u);
 }
 
 TEST(Optimizer, LeavesZeroPaddingZero) {

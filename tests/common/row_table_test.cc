@@ -19,9 +19,13 @@ using testing::ElementsAreArray;
 constexpr std::size_t kWidth = 5;  // ends inside a vector register
 
 const OptimizerConfig kAllRules[] = {
-    {.kind = OptimizerKind::kSgd, .weight_decay = 0.01f},   {.kind = OptimizerKind::kMomentum, .weight_decay = 0.01f},
-    {.kind = OptimizerKind::kMomentum, .nesterov = true},   {.kind = OptimizerKind::kAdam, .weight_decay = 0.01f},
+    {.kind = OptimizerKind::kSgd, .weight_decay = 0.01f},
+    {.kind = OptimizerKind::kMomentum, .weight_decay = 0.01f},
+    {.kind = OptimizerKind::kMomentum, .nesterov = true},
+    {.kind = OptimizerKind::kAdam, .weight_decay = 0.01f},
     {.kind = OptimizerKind::kAdamW, .weight_decay = 0.01f},
+    {.kind = OptimizerKind::kAdagrad, .weight_decay = 0.01f, .initial_accumulator = 0.1f},
+    {.kind = OptimizerKind::kFtrl, .l1 = 0.01f, .l2 = 0.1f},
 };
 
 RowTableOptions options_with(const OptimizerConfig& rule) {
@@ -52,6 +56,16 @@ TEST(RowTable, MakesARowWhenItIsFirstTouched) {
   EXPECT_THAT(table.keys(), ElementsAre(3u, 4'000'000'000u));
   EXPECT_TRUE(table.update(std::vector<RowKey>{9}, std::vector<float>(kWidth), {.learning_rate = 0.1f}).ok());
   EXPECT_THAT(table.keys(), ElementsAre(3u, 9u, 4'000'000'000u));
+}
+
+TEST(RowTable, PeeksAtRowsWithoutMakingThem) {
+  RowTable table(options_with({}));
+  const std::vector<RowKey> made{5}, both{5, 6};
+  ASSERT_TRUE(table.update(made, random_values(kWidth, 1), {.learning_rate = 0.1f}).ok());
+  std::vector<float> peeked(2 * kWidth);
+  table.peek(both, peeked);
+  EXPECT_EQ(table.created(), 1u);
+  EXPECT_THAT(peeked, ElementsAreArray(rows_of(table, both)));
 }
 
 TEST(RowTable, AnUpdateOfEveryRowGivesTheBitsOfTheDenseUpdate) {

@@ -156,6 +156,47 @@ TEST_P(CompressedJob, DropsAndCountsWildPushes) {
   EXPECT_EQ(job.total().dropped, kWild);
 }
 
+// Worker 1 pushes each chunk twice: the second push, of another gradient, comes while the first waits for worker 0.
+TEST(CompressedJobs, KeepAHeldGradientFromPushesThatCannotBeRight) {
+  PsJobOptions options = job_options("fp16", "sync");
+  options.group = {.workers = 2};
+  PsJob job(options);
+  std::promise<void> sent;
+  std::shared_future<void> all_sent = sent.get_future().share();
+  job.run([&](int rank, PsStrategy& strategy) {
+    const ParamArenas arenas = *strategy.allocate(small_layout());
+    const Result<std::vector<Range>> buckets = strategy.join();
+    ASSERT_TRUE(buckets.ok());
+    const Codec codec(options.compression.codec);
+    std::ranges::fill(arenas.gradients, 1.0f);
+    if (rank == 0) {
+      all_sent.wait();
+      ASSERT_TRUE(step(strategy, 0, buckets->size(), 1.0).ok());
+    } else {
+      strategy.begin_step({.learning_rate = 1.0});
+      for (std::size_t bucket = 0; bucket < buckets->size(); ++bucket) strategy.gradient_ready(bucket);
+      const std::span<std::byte> zeros = *job.endpoint(1).allocate(4096);
+      PendingSends pending;
+      for (std::size_t chunk = 0; chunk < buckets->size(); ++chunk) {
+        const Range range = (*buckets)[buckets->size() - 1 - chunk];  // in the order of the arena
+        wire::Header push;
+        push.mutable_push()->set_chunk(chunk);
+        push.mutable_push()->set_clock(2);
+        ASSERT_TRUE(job.endpoint(1)
+                        .send(2, push.SerializeAsString(), zeros.first(codec.encoded_size(range.size())), &pending,
+                              testing_support::soon())
+                        .ok());
+      }
+      ASSERT_TRUE(job.endpoint(1).wait(pending, testing_support::soon()).ok());
+      sent.set_value();
+      ASSERT_TRUE(strategy.finish_step().ok());
+    }
+    EXPECT_TRUE(strategy.leave().ok());
+    EXPECT_THAT(arenas.weights, testing::Each(-1.0f));
+  });
+  EXPECT_GT(job.total().dropped, 0);
+}
+
 TEST(CompressedJobs, AreWithoutACodecWhatTheyWere) {
   PsJobOptions none = job_options("none", "sync");
   PsJobOptions plain = none;

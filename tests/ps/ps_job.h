@@ -28,6 +28,7 @@ struct PsJobOptions {
   Compression compression;
   PushScheduler::Order push_order = PushScheduler::Order::kFifo;
   Duration worker_timeout = std::chrono::seconds(60);
+  std::uint64_t seed = 1;  // of tables' rows
 };
 
 class PsJob {
@@ -41,6 +42,7 @@ class PsJob {
                                                            .optimizer = options.optimizer,
                                                            .staleness = options.staleness,
                                                            .compression = options.compression,
+                                                           .seed = options.seed,
                                                            .timeout = std::chrono::seconds(60)},
                                         endpoint(options.group.rank_of_shard(shard)), clock_));
       outcomes_.push_back(std::make_unique<std::promise<Status>>());
@@ -87,6 +89,9 @@ class PsJob {
       total.shard.updates += counters.shard.updates;
       total.shard.staleness_sum += counters.shard.staleness_sum;
       total.shard.copies += counters.shard.copies;
+      total.shard.workers_lost += counters.shard.workers_lost;
+      total.shard.rows_pulled += counters.shard.rows_pulled;
+      total.shard.rows_pushed += counters.shard.rows_pushed;
       total.dropped += counters.dropped;
     }
     return total;

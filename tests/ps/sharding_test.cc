@@ -36,12 +36,17 @@ ParamLayout vgg16() {
 }
 constexpr std::size_t kFc6 = 26;  // its index
 
-// Tensors of all sizes, from one element to some hundred thousand; many small ones, as models have.
+// Tensors of all sizes, from one element to some hundred thousand; many small ones, as models have. And tables, whose
+// room is nobody's chunk.
 ParamLayout drawn_layout(Random& random) {
-  std::vector<std::int64_t> sizes(random.below(30));
-  for (std::int64_t& size : sizes)
-    size = 1 + static_cast<std::int64_t>(random.below(std::uint64_t{1} << random.below(19)));
-  return layout_of(sizes);
+  ParamLayout layout;
+  const std::size_t tables = random.below(3), tensors = random.below(30);
+  for (std::size_t i = 0; i < tables; ++i) layout.add_table(fmt::format("table{}", i), 100, 7, {.rows_a_step = 9});
+  for (std::size_t i = 0; i < tensors; ++i) {
+    layout.add(fmt::format("t{}", i),
+               {1 + static_cast<std::int64_t>(random.below(std::uint64_t{1} << random.below(19)))});
+  }
+  return layout;
 }
 
 std::vector<Range> all_chunks(const ShardMap& map) {
@@ -53,7 +58,7 @@ std::vector<Range> all_chunks(const ShardMap& map) {
 
 // What ShardMap promises of every policy.
 void expect_sound(const ParamLayout& layout, const ShardMap& map, std::size_t chunk_bytes) {
-  std::size_t covered = 0;
+  std::size_t covered = layout.dense().begin;
   for (const Range& chunk : all_chunks(map)) {
     ASSERT_EQ(chunk.begin, covered) << "a gap or an overlap";
     EXPECT_GT(chunk.size(), 0u);

@@ -14,6 +14,8 @@ void shadow_update(const OptimizerConfig& rule, std::span<float> weights, std::s
   const FlushDenormals flush;
   const update_rule::MomentumConstants plain = update_rule::momentum_constants(rule, step);
   const update_rule::AdamConstants adam = update_rule::adam_constants(rule, step);
+  const update_rule::AdagradConstants adagrad = update_rule::adagrad_constants(rule, step);
+  const update_rule::FtrlConstants ftrl = update_rule::ftrl_constants(rule, step);
   for (std::size_t i = 0; i < weights.size(); ++i) {
     switch (rule.kind) {
       case OptimizerKind::kSgd:
@@ -29,6 +31,12 @@ void shadow_update(const OptimizerConfig& rule, std::span<float> weights, std::s
       case OptimizerKind::kAdam:
       case OptimizerKind::kAdamW:
         update_rule::adam(weights[i], gradient[i], state.first[i], state.second[i], adam);
+        break;
+      case OptimizerKind::kAdagrad:
+        update_rule::adagrad(weights[i], gradient[i], state.first[i], adagrad);
+        break;
+      case OptimizerKind::kFtrl:
+        update_rule::ftrl(weights[i], gradient[i], state.first[i], state.second[i], ftrl);
         break;
     }
   }

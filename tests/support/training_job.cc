@@ -115,9 +115,13 @@ std::vector<float> train_allreduce(const TrainingJob& job) {
   std::vector<std::vector<float>> weights(collectives.size());
   run_ranks(job.workers, [&](int rank) {
     const auto at = static_cast<std::size_t>(rank);
-    const auto strategy = allreduce::make_allreduce_strategy(
-        *collectives[at],
-        {.optimizer = job.optimizer, .bucket_bytes = kBucketBytes, .overlap = job.overlap, .timeout = kTimeout}, clock);
+    const auto strategy = allreduce::make_allreduce_strategy(*collectives[at],
+                                                             {.optimizer = job.optimizer,
+                                                              .bucket_bytes = kBucketBytes,
+                                                              .overlap = job.overlap,
+                                                              .codec = job.codec,
+                                                              .timeout = kTimeout},
+                                                             clock);
     weights[at] = train_worker(job, rank, *strategy);
   });
   return first_of_equals(weights, job.workers);

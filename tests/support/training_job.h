@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "allreduce/schedule.h"
+#include "common/codec/codec_config.h"
 #include "common/optimizer.h"
 #include "worker/data/dataset.h"
 
@@ -24,6 +25,7 @@ struct TrainingJob {
   // Allreduce only:
   allreduce::ScheduleKind schedule = allreduce::ScheduleKind::kRing;  // kDirect over shm: the direct collective
   bool overlap = true;
+  CodecConfig codec;
 };
 
 // The final weights of worker 0; the others' are expected to be the same, bit by bit.

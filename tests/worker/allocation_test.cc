@@ -66,10 +66,10 @@ TEST(SteadyState, OfPlainLoopsAllocatesNothing) {
 
 TEST(SteadyState, OfOneDnnAllocatesNothingButTheLibrarysOwnLists) {
   const auto backend = make_onednn_backend();
-  for (const char* spec : {"mlp", "lenet", "gpt:2-2-16"}) {
+  for (const auto& [spec, most] : {std::pair("mlp", 300), {"lenet", 300}, {"gpt:2-2-16", 300}, {"resnet20", 3000}}) {
     const Allocations step = of_one_step(spec, *backend);
     EXPECT_LE(step.largest, 512u) << spec;
-    EXPECT_LE(step.count, 300) << spec;
+    EXPECT_LE(step.count, most) << spec;
     RecordProperty(spec, step.count);
   }
 }

@@ -12,20 +12,21 @@ Out GradientScratch::buffer(std::size_t number, std::size_t count) {
   return memory.size() < count ? Out() : memory.first(count);  // the backend keeps why it had no more
 }
 
-Chain::Chain(ComputeBackend& backend, Layers layers, int batch_size, GradientScratch& scratch)
+Chain::Chain(ComputeBackend& backend, Layers layers, int batch_size, GradientScratch& scratch, Pass pass)
     : layers_(std::move(layers)), last_(layers_.size() - 1) {
   assert(!layers_.front()->in_place());
   while (layers_[last_]->in_place()) --last_;
   std::size_t turn = 0;
   for (std::size_t i = 0; i < last_; ++i) {
     const std::size_t values = layers_[i]->output_values() * static_cast<std::size_t>(batch_size);
-    if (layers_[i]->in_place()) {
-      outputs_.push_back(outputs_.back());
+    const bool in_place = layers_[i]->in_place();
+    if (!in_place) turn = 1 - turn;
+    if (pass == Pass::kEvaluation) {
+      outputs_.push_back(in_place ? outputs_.back() : scratch.buffer(turn, values));
     } else {
-      outputs_.push_back(backend.allocate_floats(values));
-      turn = 1 - turn;
+      outputs_.push_back(in_place ? outputs_.back() : backend.allocate_floats(values));
+      gradients_.push_back(scratch.buffer(turn, values));
     }
-    gradients_.push_back(scratch.buffer(turn, values));
   }
 }
 

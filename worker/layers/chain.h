@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "worker/layers/layer.h"
+#include "worker/pass.h"
 
 namespace syncopate::worker {
 
@@ -13,7 +14,8 @@ using Layers = std::vector<std::unique_ptr<Layer>>;
 
 // Memory for the gradients between layers. A layer's backward reads the gradient of its output and writes that of its
 // input: two buffers in turn will do, and chains that run one after another share them. A chain inside a layer of
-// another chain runs while that one's are in use, and needs a pair of its own.
+// another chain runs while that one's are in use, and needs a pair of its own. In evaluation, where nothing is kept for
+// backward, the same holds for the outputs.
 class GradientScratch {
  public:
   // The backend must outlive it.
@@ -31,8 +33,8 @@ class GradientScratch {
 class Chain final : public Layer {
  public:
   // Layers in forward order, at least one; the first must not work in place, since its input is not the chain's to
-  // write. All outputs but the last are allocated here.
-  Chain(ComputeBackend& backend, Layers layers, int batch_size, GradientScratch& scratch);
+  // write. All outputs but the last are allocated here. A chain for evaluation has no backward.
+  Chain(ComputeBackend& backend, Layers layers, int batch_size, GradientScratch& scratch, Pass pass = Pass::kTraining);
 
   // From now on forward calls `before` with the part of the arena that a layer reads, before the layer does.
   void before_reading(std::function<void(Range)> before) { before_reading_ = std::move(before); }
@@ -59,7 +61,7 @@ class Chain final : public Layer {
   std::function<void(Range)> before_reading_;
   // Of the layers before that.
   std::vector<Out> outputs_;
-  std::vector<Out> gradients_;
+  std::vector<Out> gradients_;  // in training
 };
 
 }  // namespace syncopate::worker

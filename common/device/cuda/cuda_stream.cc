@@ -4,7 +4,6 @@
 
 #include "common/device/cuda/cuda_handles.h"
 #include "common/device/cuda/update_kernels.h"
-#include "common/update_rule.h"
 
 namespace syncopate {
 
@@ -29,8 +28,8 @@ void CudaStream::copy_to_device(std::span<const std::byte> host, std::span<std::
 void CudaStream::update(const OptimizerConfig& rule, std::span<float> weights, std::span<const float> gradient,
                         const DeviceOptimizerState& state, const UpdateStep& step) {
   assert(gradient.size() == weights.size());
-  assert(rule.kind == OptimizerKind::kSgd || state.first.size() >= weights.size());
-  assert(!update_rule::is_adam(rule.kind) || state.second.size() >= weights.size());
+  assert(state_floats(rule.kind) < 1 || state.first.size() >= weights.size());
+  assert(state_floats(rule.kind) < 2 || state.second.size() >= weights.size());
   if (!failure_.none() || weights.empty()) return;
   // A kernel is launched on the current GPU, which must be the stream's.
   if (!failure_.keep(cudaSetDevice(gpu_), "cudaSetDevice")) return;

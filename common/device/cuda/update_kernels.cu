@@ -8,7 +8,9 @@
 namespace syncopate {
 namespace {
 
+using update_rule::AdagradConstants;
 using update_rule::AdamConstants;
+using update_rule::FtrlConstants;
 using update_rule::MomentumConstants;
 
 constexpr unsigned kThreads = 256;  // a block
@@ -40,6 +42,18 @@ __global__ void __launch_bounds__(kThreads)
   for_each_element(count, [=](std::size_t i) { update_rule::adam(w[i], g[i], m[i], v[i], c); });
 }
 
+__global__ void __launch_bounds__(kThreads)
+    adagrad_kernel(float* __restrict__ w, const float* __restrict__ g, float* __restrict__ squares, std::size_t count,
+                   AdagradConstants c) {
+  for_each_element(count, [=](std::size_t i) { update_rule::adagrad(w[i], g[i], squares[i], c); });
+}
+
+__global__ void __launch_bounds__(kThreads)
+    ftrl_kernel(float* __restrict__ w, const float* __restrict__ g, float* __restrict__ z, float* __restrict__ squares,
+                std::size_t count, FtrlConstants c) {
+  for_each_element(count, [=](std::size_t i) { update_rule::ftrl(w[i], g[i], z[i], squares[i], c); });
+}
+
 template <typename... Parameters, typename... Arguments>
 cudaError_t launch(void (*kernel)(Parameters...), std::size_t count, cudaStream_t stream, Arguments... arguments) {
   const std::size_t blocks = std::min((count + kThreads - 1) / kThreads, kMostBlocks);
@@ -65,14 +79,21 @@ cudaError_t launch_update(const OptimizerConfig& rule, const UpdateStep& step, c
     case OptimizerKind::kAdam:
     case OptimizerKind::kAdamW:
       return launch(adam_kernel, n, stream, w, g, first, second, n, update_rule::adam_constants(rule, step));
+    case OptimizerKind::kAdagrad:
+      return launch(adagrad_kernel, n, stream, w, g, first, n, update_rule::adagrad_constants(rule, step));
+    case OptimizerKind::kFtrl:
+      return launch(ftrl_kernel, n, stream, w, g, first, second, n, update_rule::ftrl_constants(rule, step));
   }
   return cudaErrorInvalidValue;
 }
 
 cudaError_t load_update_kernels() {
-  const void* const kernels[] = {
-      reinterpret_cast<const void*>(sgd_kernel), reinterpret_cast<const void*>(momentum_kernel<false>),
-      reinterpret_cast<const void*>(momentum_kernel<true>), reinterpret_cast<const void*>(adam_kernel)};
+  const void* const kernels[] = {reinterpret_cast<const void*>(sgd_kernel),
+                                 reinterpret_cast<const void*>(momentum_kernel<false>),
+                                 reinterpret_cast<const void*>(momentum_kernel<true>),
+                                 reinterpret_cast<const void*>(adam_kernel),
+                                 reinterpret_cast<const void*>(adagrad_kernel),
+                                 reinterpret_cast<const void*>(ftrl_kernel)};
   for (const void* kernel : kernels) {
     cudaFuncAttributes attributes;
     if (const cudaError_t result = cudaFuncGetAttributes(&attributes, kernel); result != cudaSuccess) return result;

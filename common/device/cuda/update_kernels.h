@@ -15,8 +15,8 @@ namespace syncopate {
 struct UpdateOperands {
   float* weights = nullptr;
   const float* gradient = nullptr;
-  float* first = nullptr;   // momentum's velocity, adam's m
-  float* second = nullptr;  // adam's v
+  float* first = nullptr;   // momentum's velocity, adam's m, adagrad's sum of squares, ftrl's z
+  float* second = nullptr;  // adam's v, ftrl's n
   std::size_t count = 0;    // elements of each; at least 1
 };
 

@@ -22,6 +22,8 @@ const Rule kRules[] = {
     {"nesterov with decay", {.kind = OptimizerKind::kMomentum, .nesterov = true, .weight_decay = 0.013f}},
     {"adam", {.kind = OptimizerKind::kAdam}},
     {"adam with decay", {.kind = OptimizerKind::kAdam, .beta1 = 0.8f, .beta2 = 0.97f, .weight_decay = 0.013f}},
+    {"adagrad", {.kind = OptimizerKind::kAdagrad, .weight_decay = 0.013f, .initial_accumulator = 0.1f}},
+    {"ftrl", {.kind = OptimizerKind::kFtrl, .l1 = 0.01f, .l2 = 0.1f}},
     {"adamw", {.kind = OptimizerKind::kAdamW}},
     {"adamw with decay", {.kind = OptimizerKind::kAdamW, .epsilon = 1e-6f, .weight_decay = 0.013f}},
 };

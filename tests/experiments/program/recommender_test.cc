@@ -3,7 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <fstream>
 #include <map>
 
@@ -16,11 +15,9 @@ namespace {
 
 using testing::AllOf;
 using testing::HasSubstr;
-using testing_support::lines_of;
 using testing_support::Program;
 using testing_support::ProgramEnd;
 using testing_support::TemporaryFolder;
-using testing_support::text_of;
 
 using Flags = std::vector<std::string>;
 
@@ -71,8 +68,12 @@ TEST_P(RecommenderRun, ComesNearTheBestLossThatCanBeReached) {
 
 INSTANTIATE_TEST_SUITE_P(
     , RecommenderRun,
-    testing::Values(ModeCase{"Local", {"--mode=local", "--epochs=3", "--batch-size=128"}},
-                    ModeCase{"Dense", {"--mode=local", "--epochs=3", "--batch-size=128", "--embeddings=dense"}}),
+    testing::Values(
+        ModeCase{"Local", {"--mode=local", "--epochs=3", "--batch-size=128"}},
+        ModeCase{"Dense", {"--mode=local", "--epochs=3", "--batch-size=128", "--embeddings=dense"}},
+        ModeCase{"Allreduce", {"--mode=allreduce", "--workers=2", "--epochs=3", "--batch-size=64"}},
+        ModeCase{"PsSync", {"--mode=ps", "--consistency=sync", "--workers=2", "--epochs=3", "--batch-size=64"}},
+        ModeCase{"PsAsync", {"--mode=ps", "--consistency=async", "--servers=2", "--epochs=3", "--batch-size=128"}}),
     [](const auto& info) { return std::string(info.param.name); });
 
 // 90 users in six circles, of 30 items each; everybody has rated twelve of the own circle's.
@@ -151,7 +152,7 @@ Weights weights_of(const Program& program) {
     if (!tensor.whole_numbers.empty()) keys[tensor.name] = tensor.whole_numbers;
   }
   for (const SafetensorsFile::Tensor& tensor : file->tensors) {
-    const bool is_table = tensor.name == "user" || tensor.name == "item";
+    const bool is_table = tensor.name == "user" || tensor.name == "item" || tensor.name == "category";
     if (!is_table && tensor.whole_numbers.empty()) weights.dense[tensor.name] = tensor.values;
     if (!is_table) continue;
     const auto width = static_cast<std::ptrdiff_t>(tensor.shape[1]);
@@ -183,8 +184,24 @@ TEST_P(SparseAndDense, ComeToTheSameWeightsWithSgd) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(, SparseAndDense, testing::Values(ModeCase{"Local", {"--mode=local"}}),
-                         [](const auto& info) { return std::string(info.param.name); });
+INSTANTIATE_TEST_SUITE_P(
+    , SparseAndDense,
+    testing::Values(ModeCase{"Local", {"--mode=local"}}, ModeCase{"Allreduce", {"--mode=allreduce", "--workers=3"}},
+                    ModeCase{"Ps", {"--mode=ps", "--consistency=sync", "--workers=3", "--servers=2"}}),
+    [](const auto& info) { return std::string(info.param.name); });
+
+TEST(SynchronousModes, ComeToTheSameWeightsOfTables) {
+  const Flags job{"--dataset=zipf-clicks", "--model=wide-deep:3", "--table-rows=2000", "--train-samples=4096",
+                  "--test-samples=200",    "--batch-size=16",     "--steps=30",        "--workers=3"};
+  Program allreduce(job + Flags{"--mode=allreduce"}),
+      servers(job + Flags{"--mode=ps", "--consistency=sync", "--servers=2"});
+  ASSERT_EQ(allreduce.wait().exit_code, 0) << allreduce.errors();
+  ASSERT_EQ(servers.wait().exit_code, 0) << servers.errors();
+  const Weights one = weights_of(allreduce), other = weights_of(servers);
+  EXPECT_EQ(one.dense, other.dense);
+  ASSERT_FALSE(one.rows.at("category").empty());
+  EXPECT_EQ(one.rows, other.rows);
+}
 
 }  // namespace
 }  // namespace syncopate::experiments

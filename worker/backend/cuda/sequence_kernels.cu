@@ -1,22 +1,11 @@
-#include <algorithm>
-
+#include "worker/backend/cuda/kernel_grid.h"
 #include "worker/backend/cuda/sequence_kernels.h"
 #include "worker/backend/cuda/warp.h"
 
 namespace syncopate::worker {
 namespace {
 
-constexpr unsigned kThreads = 256;
-constexpr std::size_t kMostBlocks = 8192;
 constexpr unsigned kRowsABlock = 4;  // one warp a row
-
-// A block of the sums over rows: neighbours in a warp are neighbours in a row.
-constexpr unsigned kBlockColumns = 32;
-constexpr unsigned kBlockRows = 8;
-
-unsigned blocks_for(std::size_t count, std::size_t a_block) {
-  return static_cast<unsigned>(std::min((count + a_block - 1) / a_block, kMostBlocks));
-}
 
 __global__ void embedding_forward(EmbeddingShape s, const int* __restrict__ ids, const float* __restrict__ tokens,
                                   const float* __restrict__ positions, float* __restrict__ y) {
@@ -153,10 +142,8 @@ cudaError_t launch_embedding_forward(const EmbeddingShape& shape, const int* ids
 
 cudaError_t launch_embedding_backward(const EmbeddingShape& shape, const int* ids, const float* dy, float* dtokens,
                                       cudaStream_t stream) {
-  constexpr unsigned kColumns = 64;
-  const dim3 grid(static_cast<unsigned>(shape.vocabulary),
-                  (static_cast<unsigned>(shape.width) + kColumns - 1) / kColumns);
-  embedding_backward<<<grid, kColumns, 0, stream>>>(shape, ids, dy, dtokens);
+  const dim3 grid(static_cast<unsigned>(shape.vocabulary), column_blocks(shape.width));
+  embedding_backward<<<grid, kBlockColumns, 0, stream>>>(shape, ids, dy, dtokens);
   return cudaGetLastError();
 }
 
@@ -170,9 +157,8 @@ cudaError_t launch_layer_norm_forward(const LayerNormShape& shape, const float* 
 cudaError_t launch_layer_norm_backward(const LayerNormShape& shape, const float* x, const float* gamma,
                                        const float* moments, const float* dy, float* dgamma, float* dbeta, float* dx,
                                        cudaStream_t stream) {
-  const unsigned columns = (static_cast<unsigned>(shape.width) + kBlockColumns - 1) / kBlockColumns;
-  layer_norm_parameter_gradients<<<columns, dim3(kBlockColumns, kBlockRows), 0, stream>>>(shape, x, moments, dy, dgamma,
-                                                                                          dbeta);
+  layer_norm_parameter_gradients<<<column_blocks(shape.width), dim3(kBlockColumns, kBlockRows), 0, stream>>>(
+      shape, x, moments, dy, dgamma, dbeta);
   const cudaError_t first = cudaGetLastError();
   if (first != cudaSuccess || dx == nullptr) return first;
   layer_norm_input_gradient<<<row_blocks(shape.rows), dim3(kWarp, kRowsABlock), 0, stream>>>(shape, x, gamma, moments,

@@ -1,0 +1,129 @@
+// TableClient: the worker's side of row-sparse tables: asks the shards for the rows of a step, puts them into the
+// table's room in the arena, and sends their gradients. Part of a PsStrategy, which receives, waits, and counts what is
+// due.
+//
+//   begin_step   one Pull a shard and table ───────▶   the list of keys is kept in a slot
+//   rows scattered to their places         ◀───────   Rows, when the consistency allows
+//   push         one PushRows a shard ─────────────▶   for the same list; its answer are the next step's Rows
+//
+// The compute thread's, as all of a strategy.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "common/clock.h"
+#include "common/status.h"
+#include "common/sync_strategy.h"
+#include "common/transport/transport.h"
+#include "ps/group.h"
+#include "ps/key_lists.h"
+#include "ps/row_partition.h"
+#include "ps/wire.pb.h"
+
+namespace syncopate::ps {
+
+class TableClient {
+ public:
+  // `transport` and `clock` outlive this object. `timeout` is of each send.
+  TableClient(const PsGroup& group, Transport& transport, const Clock& clock, Duration timeout);
+
+  // Takes memory for what is sent: as much as each table's room, and a key for each of its rows. Fails with invalid
+  // argument where a table cannot be served, and with resource exhausted.
+  Status allocate(const ParamLayout& layout, const ParamArenas& arenas);
+  std::size_t tables() const { return tables_.size(); }
+  // The whole room of a table, with the padding behind it.
+  Range room_of(std::size_t table) const { return tables_[table].room; }
+
+  // Tells `shard` what the tables are like: the chief, behind its join.
+  Status describe_to(int shard);
+
+  // Asks for the rows of a step: tables() answers of each shard are due from then on.
+  Status begin_step(const StepContext& step);
+  // Whether rows of `range` are still due.
+  bool awaits(Range range) const;
+  bool awaits(int shard) const;
+  // Sends the gradients in a table's room. Fails with internal if the step's rows have not come before.
+  Status push(std::size_t table, double learning_rate);
+  // Whether `message`, which carries `rows`, is an answer that is due: the rows are then in the arena.
+  bool accept(const wire::Rows& rows, const Message& message, int shard);
+
+  // Reading. Each asks all shards; the answers are due until reads_due() is false.
+  std::size_t rows_a_step(std::size_t table) const { return tables_[table].rows_a_step; }
+  std::size_t width(std::size_t table) const { return tables_[table].width; }
+  // Rows, at most rows_a_step, into `values`, which stays until they are there.
+  Status ask_rows(std::size_t table, RowKeys keys, std::span<float> values);
+  // Keys of all rows that there are; ascending in listed() once they are there.
+  Status ask_keys(std::size_t table);
+  std::vector<RowKey> listed();
+  bool reads_due() const;
+  bool accept(const wire::RowsRead& read, const Message& message, int shard);
+  // Asks for the next page where there is one.
+  Result<bool> accept(const wire::RowsListed& listed, const Message& message, int shard);
+
+  // Nothing more will be read.
+  Status say_goodbye();
+
+  // What has gone and come since it was taken last, of steps.
+  struct Traffic {
+    std::int64_t bytes_out = 0;  // keys and gradients
+    std::int64_t bytes_in = 0;
+    std::int64_t answers = 0;  // to pushes
+    std::int64_t staleness_sum = 0;
+    std::int64_t staleness_max = 0;
+  };
+  Traffic take_traffic();
+
+ private:
+  struct Table {
+    std::size_t rows = 0;
+    std::size_t rows_a_step = 0;
+    std::size_t width = 0;
+    float limit = 0;
+    Range room;
+    RowPartition partition;      // of the step's rows
+    KeyLists lists = {};         // that the shards hold
+    std::int64_t pushes = 0;     // steps
+    std::vector<bool> due = {};  // by shard: rows
+    std::size_t shards_due = 0;
+    std::span<RowKey> keys = {};      // as they are sent, shard by shard
+    std::span<float> gradients = {};  // the same
+    PendingSends keys_pending = {};
+    PendingSends gradients_pending = {};
+  };
+
+  // What is read now.
+  struct Reading {
+    std::size_t table = 0;
+    bool of_keys = false;
+    RowPartition partition;
+    std::span<float> values;
+    std::vector<bool> due;            // by shard
+    std::vector<std::size_t> listed;  // by shard: keys that have come
+    std::vector<RowKey> keys;
+  };
+
+  Status pull(std::size_t table, RowKeys keys);
+  Status ask_page(int shard, std::size_t offset);
+  bool is_read_due(std::size_t table, int shard, bool of_keys) const;
+  // Sends outgoing_ and the payload to `shard`.
+  Status send(int shard, std::span<const std::byte> payload, PendingSends* pending);
+  TimePoint timeout_from_now() const { return clock_.now() + timeout_; }
+
+  PsGroup group_;
+  Transport& transport_;
+  const Clock& clock_;
+  Duration timeout_;
+  ParamArenas arenas_;
+  std::deque<Table> tables_;
+  std::optional<Reading> reading_;
+  Traffic traffic_;
+  wire::Header outgoing_;  // reused, as is the next
+  std::string outgoing_bytes_;
+};
+
+}  // namespace syncopate::ps

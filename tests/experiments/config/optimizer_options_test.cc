@@ -1,0 +1,73 @@
+// The options of the update rules, and of how gradients of tables go round.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "experiments/config/command_line.h"
+#include "experiments/config/toml.h"
+
+namespace syncopate::experiments {
+namespace {
+
+using testing::HasSubstr;
+using testing::StartsWith;
+
+Result<CommandLine> parse(std::vector<const char*> flags) {
+  flags.insert(flags.begin(), "run_experiment");
+  return parse_command_line(static_cast<int>(flags.size()), flags.data());
+}
+std::string refusal(std::vector<const char*> flags) {
+  const Result<CommandLine> line = parse(std::move(flags));
+  return line.ok() ? "accepted" : line.status().message();
+}
+OptimizerConfig rule_of(std::vector<const char*> flags) {
+  const Result<CommandLine> line = parse(std::move(flags));
+  EXPECT_TRUE(line.ok()) << line.status().message();
+  EXPECT_EQ(to_toml(*from_toml_text(to_toml(line->config))), to_toml(line->config));
+  return optimizer_of(line->config);
+}
+
+TEST(OptimizerOptions, GiveAdagradItsFigures) {
+  const OptimizerConfig rule =
+      rule_of({"--optimizer=adagrad", "--initial-accumulator=0.1", "--epsilon=1e-10", "--weight-decay=0.5"});
+  EXPECT_EQ(rule.kind, OptimizerKind::kAdagrad);
+  EXPECT_EQ(rule.initial_accumulator, 0.1f);
+  EXPECT_EQ(rule.epsilon, 1e-10f);
+  EXPECT_EQ(rule.weight_decay, 0.5f);
+  EXPECT_EQ(usual_learning_rate("adagrad"), 0.01);
+  EXPECT_THAT(refusal({"--optimizer=adam", "--initial-accumulator=0.1"}), HasSubstr("only with --optimizer=adagrad"));
+}
+
+TEST(OptimizerOptions, GiveFtrlItsFigures) {
+  const OptimizerConfig rule = rule_of({"--optimizer=ftrl", "--l1=0.5", "--l2=0.25", "--ftrl-beta=2"});
+  EXPECT_EQ(rule.kind, OptimizerKind::kFtrl);
+  EXPECT_EQ(rule.l1, 0.5f);
+  EXPECT_EQ(rule.l2, 0.25f);
+  EXPECT_EQ(rule.beta, 2.0f);
+  EXPECT_EQ(usual_learning_rate("ftrl"), 0.1);
+  EXPECT_THAT(refusal({"--optimizer=sgd", "--l1=0.1"}), HasSubstr("only with --optimizer=ftrl"));
+  EXPECT_THAT(refusal({"--optimizer=ftrl", "--weight-decay=0.1"}), HasSubstr("any --optimizer but ftrl"));
+}
+
+TEST(OptimizerOptions, RefuseFtrlARateThatChanges) {
+  EXPECT_EQ(refusal({"--optimizer=ftrl", "--lr-schedule=constant,linear"}), "accepted");
+  EXPECT_EQ(refusal({"--optimizer=ftrl", "--lr-schedule=cosine"}),
+            "--lr-schedule=cosine: must be constant, or constant,linear, with --optimizer=ftrl");
+  EXPECT_THAT(refusal({"--optimizer=ftrl", "--lr-schedule=warmup:2"}), StartsWith("--lr-schedule=warmup:2: must be"));
+  EXPECT_THAT(refusal({"--mode=ps", "--consistency=async", "--optimizer=ftrl", "--staleness-lr=divide"}),
+              StartsWith("--staleness-lr=divide: must be keep"));
+}
+
+TEST(SparseExchangeOption, IsOfAllreduceAlone) {
+  const Result<CommandLine> line =
+      parse({"--mode=allreduce", "--model=ncf", "--dataset=ratings", "--sparse-exchange=dense"});
+  ASSERT_TRUE(line.ok()) << line.status().message();
+  EXPECT_EQ(line->config.sparse_exchange, allreduce::SparseExchange::kDense);
+  EXPECT_THAT(to_toml(line->config), HasSubstr("sparse-exchange = \"dense\""));
+  EXPECT_EQ(refusal({"--mode=allreduce", "--sparse-exchange=none"}),
+            "--sparse-exchange=none: exchange must be auto, rows or dense");
+  EXPECT_THAT(refusal({"--mode=ps", "--sparse-exchange=rows"}), HasSubstr("only with --mode=allreduce"));
+  EXPECT_THAT(refusal({"--mode=allreduce", "--sparse-exchange=rows"}), HasSubstr("only with"));
+}
+
+}  // namespace
+}  // namespace syncopate::experiments

@@ -1,0 +1,77 @@
+#include "worker/local_strategy.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "common/initial_row.h"
+
+namespace syncopate::worker {
+namespace {
+
+using testing::ElementsAre;
+using testing::ElementsAreArray;
+
+// A table of 1000 rows of two, of which a step touches four at most, and a tensor of three.
+class LocalTables : public testing::Test {
+ protected:
+  LocalTables() {
+    layout_.add_table("embedding", 1000, 2, {.rows_a_step = 4, .limit = 0.5f});
+    layout_.add("weight", {3});
+    arenas_ = *strategy_.allocate(layout_);
+    EXPECT_TRUE(strategy_.join().ok());
+  }
+
+  std::vector<float> rows_of(std::vector<RowKey> keys) {
+    std::vector<float> values(2 * keys.size());
+    EXPECT_TRUE(strategy_.read_rows(0, keys, values).ok());
+    return values;
+  }
+  // One step, in which the gradient of every element that it touches is `gradient`.
+  void step(std::vector<RowKey> keys, float gradient) {
+    const std::vector<RowKeys> rows{keys};
+    strategy_.begin_step({.step = step_++, .learning_rate = 0.5, .rows = rows});
+    ASSERT_TRUE(strategy_.weights_needed(layout_.tables()[0].range).ok());
+    const std::span<float> room = slice(arenas_.weights, layout_.tables()[0].room_of(keys.size()));
+    EXPECT_THAT(room, ElementsAreArray(rows_of(keys)));
+    std::ranges::fill(arenas_.gradients, gradient);
+    strategy_.gradient_ready(0);
+    ASSERT_TRUE(strategy_.finish_step().ok());
+  }
+
+  const SteadyClock clock_;
+  LocalStrategy strategy_{{.kind = OptimizerKind::kMomentum, .momentum = 0.5f}, clock_, 9};
+  ParamLayout layout_;
+  ParamArenas arenas_;
+  std::int64_t step_ = 0;
+};
+
+TEST_F(LocalTables, UpdatesTheRowsThatAStepTouchesAndNoOthers) {
+  std::vector<float> expected(4);
+  initial_row(9, 0, 3, 0.5f, std::span(expected).first(2));
+  initial_row(9, 0, 900, 0.5f, std::span(expected).last(2));
+  step({3, 900}, 1);
+  for (float& value : expected) value -= 0.5f;
+  EXPECT_THAT(rows_of({3, 900}), ElementsAreArray(expected));
+  step({3}, 1);  // velocity: 0.5 · 1 + 1
+  for (std::size_t i : {0, 1}) expected[i] -= 0.5f * 1.5f;
+  EXPECT_THAT(rows_of({3, 900}), ElementsAreArray(expected));
+  step({900}, 1);
+  for (std::size_t i : {2, 3}) expected[i] -= 0.5f * 1.5f;
+  EXPECT_THAT(rows_of({3, 900}), ElementsAreArray(expected));
+  EXPECT_THAT(slice(arenas_.weights, layout_.tensors()[1].range), ElementsAre(-2.125f, -2.125f, -2.125f));
+}
+
+TEST_F(LocalTables, AStepMayTouchNoRow) {
+  step({}, 1);
+  EXPECT_THAT(*strategy_.touched_rows(0), ElementsAre());
+}
+
+TEST_F(LocalTables, CountsRowsThatStepsHaveTouchedNotThoseThatWereLookedAt) {
+  step({900, 901}, 1);
+  step({3}, 1);
+  rows_of({5, 6});
+  EXPECT_THAT(*strategy_.touched_rows(0), ElementsAre(3u, 900u, 901u));
+}
+
+}  // namespace
+}  // namespace syncopate::worker
