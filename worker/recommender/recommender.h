@@ -1,12 +1,6 @@
 // Recommender: what models over tables share. A sample's ids take rows from tables, what is made of them is a logit,
 // and the loss is sigmoid and cross-entropy. It computes in the host's memory.
-//
-//   ncf        neural matrix factorisation (He et al. 2017, "Neural Collaborative Filtering", section 3.4, figure 3):
-//   of
-//              a user and an item; a row is the half that is multiplied, and the half that goes through the tower
-//   wide-deep  (Cheng et al. 2016, "Wide & Deep Learning for Recommender Systems"): a row is one weight, which is
-//   summed
-//              over the sample's ids (wide), and an embedding, which goes through the tower with the values (deep)
+// `Ncf` (ncf.h) and `WideDeep` (wide_deep.h) say what is made of the rows.
 #pragma once
 
 #include <functional>
