@@ -6,6 +6,9 @@
 #include <algorithm>
 #include <cassert>
 
+#include "experiments/config/table_rules.h"
+#include "worker/recommender/make_recommender.h"
+
 namespace syncopate::experiments {
 namespace {
 
@@ -261,6 +264,10 @@ const char* name_of(TransportKind value) {
 const char* name_of(LauncherKind value) { return value == LauncherKind::kLocal ? "local" : "mpirun"; }
 const char* name_of(BackendKind value) { return value == BackendKind::kOneDnn ? "onednn" : "reference"; }
 
+const char* name_of(worker::EmbeddingKind value) {
+  return value == worker::EmbeddingKind::kSparse ? "sparse" : "dense";
+}
+
 const char* name_of(StalenessRate value) { return value == StalenessRate::kKeep ? "keep" : "divide"; }
 
 double usual_learning_rate(const std::string& optimizer) {
@@ -326,6 +333,7 @@ Status validate(const RunConfig& config) {
   SYNCOPATE_RETURN_IF_ERROR(validate_consistency(config));
   SYNCOPATE_RETURN_IF_ERROR(validate_compression(config));
   SYNCOPATE_RETURN_IF_ERROR(validate_batches(config));
+  SYNCOPATE_RETURN_IF_ERROR(validate_tables(config));
   SYNCOPATE_RETURN_IF_ERROR(validate_stragglers(config));
   SYNCOPATE_RETURN_IF_ERROR(validate_stall_warning(config));
   SYNCOPATE_RETURN_IF_ERROR(validate_schedule(config));
@@ -362,7 +370,10 @@ const char* transport_that_runs(const RunConfig& config) {
   return name_of(config.transport);
 }
 
-bool generates_data(const RunConfig& config) { return config.dataset == "digits" || config.dataset == "grammar"; }
+bool generates_data(const RunConfig& config) {
+  return config.dataset == "digits" || config.dataset == "grammar" || config.dataset == "zipf-ratings" ||
+         config.dataset == "zipf-clicks";
+}
 
 bool learns_text(const RunConfig& config) { return config.dataset == "text" || config.dataset == "grammar"; }
 
@@ -370,7 +381,13 @@ std::string dataset_spec(const RunConfig& config) {
   std::vector<std::int64_t> numbers;
   if (generates_data(config)) numbers = {config.train_samples, config.test_samples};
   if (learns_text(config)) numbers.push_back(config.context);
+  if (sizes_tables(config)) numbers.push_back(config.table_rows);
   return config.dataset + (numbers.empty() ? "" : fmt::format(":{}", fmt::join(numbers, "-")));
+}
+
+std::string model_spec(const RunConfig& config) {
+  const bool is_dense = is_recommender(config) && config.embeddings == worker::EmbeddingKind::kDense;
+  return is_dense ? config.model + std::string(worker::kDenseSuffix) : config.model;
 }
 
 OptimizerConfig optimizer_of(const RunConfig& config) {
