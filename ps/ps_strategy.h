@@ -132,7 +132,7 @@ class PsStrategy final : public SyncStrategy {
   PushName push_name(const ChunkLink& chunk, std::int64_t clock) const;
   // So many messages more are due.
   void expect(std::size_t messages);
-  // Waits for the answers to what the chief wants to read.
+  // Waits for the answers to what is read.
   Status finish_reading();
   Status check_reads(std::size_t table) const;
   std::size_t table_of(std::size_t bucket) const { return chunks_.size() + tables_.tables() - 1 - bucket; }
