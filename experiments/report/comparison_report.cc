@@ -1,6 +1,7 @@
 #include "experiments/report/comparison_report.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -34,41 +35,69 @@ double megabytes_a_step(const RunReport& report) {
 
 double megabytes_of_memory(const RunReport& report) { return static_cast<double>(report.memory.all) / 1e6; }
 
-// samples/s, ratio, ms/step, wait %, MB/step, staleness
-Row measured_cells(std::span<const RunReport> reports, double first, bool is_first, double floor) {
+// What all rows are shown beside.
+struct Columns {
+  double first = 0;  // throughput of the first row
+  double floor = 0;
+  bool codec = false;  // whether any run has compressed
+  std::string quality = "accuracy";
+};
+
+Columns columns_of(std::span<const ComparedResult> results, double floor) {
+  Columns columns{.first = results.empty() ? 0 : median(throughputs(results.front().reports)), .floor = floor};
+  for (const ComparedResult& result : results) {
+    for (const RunReport& report : result.reports) {
+      columns.codec |= report.codec_ms > 0;
+      if (report.final_test_accuracy) columns.quality = headline_name(report.final_figures);
+    }
+  }
+  return columns;
+}
+
+std::optional<double> quality_of(const RunReport& report) {
+  if (!report.final_test_accuracy) return std::nullopt;
+  return headline_of(*report.final_test_accuracy, report.final_figures);
+}
+
+// samples/s, ratio, ms/step, wait %, MB/step, codec ms, staleness
+Row measured_cells(std::span<const RunReport> reports, bool is_first, const Columns& columns) {
   const std::vector<double> values = throughputs(reports);
-  if (values.empty()) return Row(6, "-");
+  if (values.empty()) return Row(columns.codec ? 7 : 6, "-");
   const Spread spread = spread_of(values);
   const RunReport& report = middle_report(reports);
   const StepSplit& split = report.split_ms;
-  return {throughput_cell(spread, values.size()),
-          is_first    ? "1"
-          : first > 0 ? ratio_text(spread.median / first, floor)
-                      : "-",
-          format_ms(report.step_ms_median),
-          fmt::format("{:.1f}", split.step > 0 ? 100 * split.exposed_wait / split.step : 0.0),
-          fmt::format("{:.3f}", megabytes_a_step(report)),
-          fmt::format("{:.2f}", report.staleness_mean)};
+  Row row = {throughput_cell(spread, values.size()),
+             is_first            ? "1"
+             : columns.first > 0 ? ratio_text(spread.median / columns.first, columns.floor)
+                                 : "-",
+             format_ms(report.step_ms_median),
+             fmt::format("{:.1f}", split.step > 0 ? 100 * split.exposed_wait / split.step : 0.0),
+             fmt::format("{:.3f}", megabytes_a_step(report))};
+  if (columns.codec) row.push_back(format_ms(report.codec_ms));
+  row.push_back(fmt::format("{:.2f}", report.staleness_mean));
+  return row;
 }
 
-Row comparison_row(const ComparedResult& result, double first, bool is_first, double floor) {
+Row comparison_row(const ComparedResult& result, bool is_first, const Columns& columns) {
   Row row = {result.label};
-  for (std::string& cell : measured_cells(result.reports, first, is_first, floor)) row.push_back(std::move(cell));
+  for (std::string& cell : measured_cells(result.reports, is_first, columns)) row.push_back(std::move(cell));
   const RunReport* report = result.reports.empty() ? nullptr : &middle_report(result.reports);
-  const bool evaluated = report != nullptr && report->final_test_accuracy.has_value();
+  const std::optional<double> quality = report != nullptr ? quality_of(*report) : std::nullopt;
   const bool reached = report != nullptr && report->seconds_to_target.has_value();
   row.push_back(report != nullptr ? fmt::format("{:.0f}", megabytes_of_memory(*report)) : "-");
-  row.push_back(evaluated ? fmt::format("{:.4f}", *report->final_test_accuracy) : "-");
+  row.push_back(quality ? fmt::format("{:.4f}", *quality) : "-");
   row.push_back(reached ? format_duration(*report->seconds_to_target) : "-");
   return row;
 }
 
 std::vector<Row> comparison_rows(std::span<const ComparedResult> results, double floor) {
-  std::vector<Row> rows = {{"mode", "samples/s", "ratio", "ms/step", "wait %", "MB/step", "staleness", "MB memory",
-                            "accuracy", "to target"}};
-  const double first = results.empty() ? 0 : median(throughputs(results.front().reports));
+  const Columns columns = columns_of(results, floor);
+  Row head = {"mode", "samples/s", "ratio", "ms/step", "wait %", "MB/step"};
+  if (columns.codec) head.emplace_back("codec ms");
+  head.insert(head.end(), {"staleness", "MB memory", columns.quality, "to target"});
+  std::vector<Row> rows = {std::move(head)};
   for (const ComparedResult& result : results) {
-    rows.push_back(comparison_row(result, first, &result == &results.front(), floor));
+    rows.push_back(comparison_row(result, &result == &results.front(), columns));
   }
   return rows;
 }
@@ -88,15 +117,33 @@ std::string csv_row(const ComparedResult& result, std::size_t repeat) {
   const auto bits = [&](double bytes) {
     return result.parameters > 0 ? 8 * bytes / static_cast<double>(result.parameters) : 0.0;
   };
-  return fmt::format(
-      "\"{}\",\"{}\",\"{}\",{},{},{:.6g},{:.6g},{:.6g},{:.0f},{:.0f},{:.6g},{:.6g},{:.6g},{},{},{},{},{},"
-      "{},{:.6g},{},{}\n",
-      result.label, result.mode, result.value, repeat, cell(report.samples_per_second), report.step_ms_median,
-      report.split_ms.exposed_wait, report.communication_ms, report.bytes_out_per_step, report.bytes_in_per_step,
-      bits(report.bytes_out_per_step), bits(report.bytes_in_per_step), report.staleness_mean, report.memory.worker,
-      report.memory.server, report.memory.all, cell(report.final_test_accuracy), cell(report.final_test_loss),
-      cell(report.final_train_loss), report.training_seconds, cell(report.seconds_to_target),
-      report.samples_to_target ? std::to_string(*report.samples_to_target) : "");
+  const auto number = [](double value) { return fmt::format("{:.6g}", value); };
+  const auto text = [](const std::string& value) { return fmt::format("\"{}\"", value); };
+  const std::string cells[] = {text(result.label),
+                               text(result.mode),
+                               text(result.value),
+                               std::to_string(repeat),
+                               cell(report.samples_per_second),
+                               number(report.step_ms_median),
+                               number(report.split_ms.exposed_wait),
+                               number(report.communication_ms),
+                               number(report.codec_ms),
+                               fmt::format("{:.0f}", report.bytes_out_per_step),
+                               fmt::format("{:.0f}", report.bytes_in_per_step),
+                               number(bits(report.bytes_out_per_step)),
+                               number(bits(report.bytes_in_per_step)),
+                               number(report.staleness_mean),
+                               std::to_string(report.memory.worker),
+                               std::to_string(report.memory.server),
+                               std::to_string(report.memory.all),
+                               cell(report.final_test_accuracy),
+                               cell(quality_of(report)),
+                               cell(report.final_test_loss),
+                               cell(report.final_train_loss),
+                               number(report.training_seconds),
+                               cell(report.seconds_to_target),
+                               report.samples_to_target ? std::to_string(*report.samples_to_target) : ""};
+  return fmt::format("{}\n", fmt::join(cells, ","));
 }
 
 // The repeat that stands for all.
@@ -104,14 +151,16 @@ std::size_t middle_of(const ComparedResult& result) {
   return static_cast<std::size_t>(&middle_report(result.reports) - result.reports.data());
 }
 
-Chart accuracy_over_time(std::span<const ComparedResult> results) {
-  Chart chart{
-      .title = "Test accuracy over training time", .x = {"seconds of training"}, .y = {"test accuracy"}, .series = {}};
+Chart quality_over_time(std::span<const ComparedResult> results) {
+  Chart chart{.title = "Quality on the test set over training time",
+              .x = {"seconds of training"},
+              .y = {"test " + columns_of(results, 0).quality},
+              .series = {}};
   for (const ComparedResult& result : results) {
     ChartSeries series{result.label, {}};
     if (!result.reports.empty() && middle_of(result) < result.evals.size()) {
       for (const EvalRecord& eval : result.evals[middle_of(result)]) {
-        series.points.push_back({eval.training_seconds, eval.accuracy});
+        series.points.push_back({eval.training_seconds, headline_of(eval.accuracy, eval.figures)});
       }
     }
     chart.series.push_back(std::move(series));
@@ -161,13 +210,13 @@ Chart over_option(std::span<const ComparedResult> results, const std::string& op
 
 std::vector<Chart> charts_of(std::span<const ComparedResult> results, const std::string& option) {
   const Figure throughput = [](const RunReport& report) { return report.samples_per_second; };
-  std::vector<Chart> charts = {accuracy_over_time(results)};
+  std::vector<Chart> charts = {quality_over_time(results)};
   const Chart to_target =
       against_bytes(results, "What travels, and when the target is reached", "seconds to the target",
                     [](const RunReport& report) { return report.seconds_to_target; });
   if (!to_target.series.empty()) charts.push_back(to_target);
-  charts.push_back(against_bytes(results, "What travels, and what is learnt", "final test accuracy",
-                                 [](const RunReport& report) { return report.final_test_accuracy; }));
+  charts.push_back(against_bytes(results, "What travels, and what is learnt",
+                                 "final test " + columns_of(results, 0).quality, quality_of));
   charts.push_back(against_bytes(results, "What travels, and how fast", "samples/s", throughput));
   for (const auto& [axis, figure] :
        std::vector<std::pair<ChartAxis, Figure>>{{{"samples/s"}, throughput},
@@ -195,9 +244,11 @@ std::string comparison_text(std::span<const ComparedResult> results, double nois
 
 std::string comparison_csv(std::span<const ComparedResult> results) {
   std::string csv =
-      "label,mode,value,repeat,samples_per_second,step_ms_median,exposed_wait_ms,communication_ms,bytes_out_per_step,"
+      "label,mode,value,repeat,samples_per_second,step_ms_median,exposed_wait_ms,communication_ms,codec_ms,bytes_out_"
+      "per_step,"
       "bytes_in_per_step,bits_per_parameter_out,bits_per_parameter_in,staleness_mean,worker_memory_bytes,"
-      "server_memory_bytes,memory_bytes,final_test_accuracy,final_test_loss,final_train_loss,training_seconds,"
+      "server_memory_bytes,memory_bytes,final_test_accuracy,final_test_headline,final_test_loss,final_train_loss,"
+      "training_seconds,"
       "seconds_to_target,samples_to_target\n";
   for (const ComparedResult& result : results) {
     for (std::size_t repeat = 0; repeat < result.reports.size(); ++repeat) csv += csv_row(result, repeat);

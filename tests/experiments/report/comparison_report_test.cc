@@ -73,9 +73,19 @@ TEST(Comparison, HasARowForEachRepeatAndNothingForWhatIsNotKnown) {
   // 1,080,000 bytes are 32 bits for each of 270,000 parameters.
   EXPECT_THAT(csv,
               AllOf(HasSubstr("label,mode,value,repeat,samples_per_second,"),
-                    HasSubstr("\n\"ps:sync servers=2\",\"ps:sync\",\"2\",0,1000,1.9,0.5,1.2,1080000,1080000,32,32,"
-                              "2.5,50000000,0,100000000,0.9731,,,12,5.5,60000\n"),
-                    HasSubstr("\",1,1020,1.9,0.5,1.2,1080000,1080000,32,32,2.5,50000000,0,100000000,,,,12,5.5,\n")));
+                    HasSubstr("\n\"ps:sync servers=2\",\"ps:sync\",\"2\",0,1000,1.9,0.5,1.2,0,1080000,1080000,32,32,"
+                              "2.5,50000000,0,100000000,0.9731,0.9731,,,12,5.5,60000\n"),
+                    HasSubstr("\",1,1020,1.9,0.5,1.2,0,1080000,1080000,32,32,2.5,50000000,0,100000000,,,,,12,5.5,\n")));
+}
+
+TEST(Comparison, ShowsTheTimeOfACodecAndTheFigureThatADataSetIsJudgedBy) {
+  RunReport report = report_of(1000);
+  report.codec_ms = 0.25;
+  report.final_figures.auc = 0.8125;
+  const std::array results = {result_of("ps:sync", "", {report})};
+  const std::string text = comparison_text(results, 0);
+  EXPECT_THAT(text, AllOf(HasSubstr("codec ms"), HasSubstr("AUC"), HasSubstr("0.250"), HasSubstr("0.8125")));
+  EXPECT_THAT(text, Not(HasSubstr("accuracy")));
 }
 
 TEST(Comparison, ShowsTableAndChartsInAPageThatNeedsNothingElse) {
