@@ -1,6 +1,6 @@
 // CommunicationThread: carries out work in the order in which it was handed over, beside the thread that hands it over.
-// Denormals are flushed meanwhile, on whichever of the two threads: sums that every rank makes for itself must not differ
-// by who was at hand.
+// Denormals are flushed meanwhile, on whichever of the two threads: sums that every rank makes for itself must not
+// differ by who was at hand.
 #pragma once
 
 #include <condition_variable>
