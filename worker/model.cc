@@ -9,6 +9,7 @@
 #include "worker/chain_builder.h"
 #include "worker/data/text_form.h"
 #include "worker/gpt.h"
+#include "worker/recommender/make_recommender.h"
 #include "worker/resnet.h"
 #include "worker/sequential.h"
 
@@ -80,6 +81,7 @@ Result<Layers> layers_of(const std::string& spec, const SampleForm& form, ModelD
   if (is_text(form)) {
     return invalid(spec, "is no model of texts, which the samples of this data set are; use gpt:LAYERS-HEADS-WIDTH");
   }
+  if (!form.ids.empty()) return invalid(spec, "learns from values alone, and the data has ids; use ncf or wide-deep");
   ChainBuilder chain(draft, image);
   if (spec == "softmax") {
     add_mlp(chain, {image.values(), classes});
@@ -98,8 +100,8 @@ Result<Layers> layers_of(const std::string& spec, const SampleForm& form, ModelD
     add_resnet(chain, *blocks, classes);
   } else {
     return invalid(spec,
-                   "unknown model; must be softmax, mlp, mlp:WIDTH-...-WIDTH, lenet, resnet20, resnet32, "
-                   "resnet56 or gpt:LAYERS-HEADS-WIDTH");
+                   "unknown model; must be softmax, mlp, mlp:WIDTH-...-WIDTH, lenet, resnet20, resnet32, resnet56, "
+                   "gpt:LAYERS-HEADS-WIDTH, ncf or wide-deep");
   }
   return chain.take();
 }
@@ -118,6 +120,7 @@ Result<std::unique_ptr<Model>> make_model(const std::string& spec, const SampleF
                                           ComputeBackend& backend, Pass pass) {
   if (batch_size < 1)
     return Status(Code::kInvalidArgument, fmt::format("--batch-size={}: must be 1 or more", batch_size));
+  if (is_recommender(spec)) return make_recommender(spec, form, batch_size, backend);
   ModelDraft draft{.backend = backend, .batch_size = batch_size, .labels = form.labels, .pass = pass};
   Result<Layers> layers = layers_of(spec, form, draft);
   if (!layers.ok()) return layers.status();
@@ -126,8 +129,13 @@ Result<std::unique_ptr<Model>> make_model(const std::string& spec, const SampleF
   return model;
 }
 
-Result<ParamLayout> model_layout(const std::string& spec, const SampleForm& form) {
+Result<ParamLayout> model_layout(const std::string& spec, const SampleForm& form, int batch_size) {
   const std::unique_ptr<ComputeBackend> none = make_reference_backend();  // layers want one, though none computes
+  if (is_recommender(spec)) {
+    const Result<std::unique_ptr<Model>> model = make_recommender(spec, form, batch_size, *none);
+    if (!model.ok()) return model.status();
+    return (*model)->layout();
+  }
   const Result<ModelDraft> draft = draft_of(spec, form, *none);
   if (!draft.ok()) return draft.status();
   return draft->layout;
@@ -135,6 +143,11 @@ Result<ParamLayout> model_layout(const std::string& spec, const SampleForm& form
 
 Result<ParamLayout> local_state_layout(const std::string& spec, const SampleForm& form) {
   const std::unique_ptr<ComputeBackend> none = make_reference_backend();
+  if (is_recommender(spec)) {
+    const Result<std::unique_ptr<Model>> model = make_recommender(spec, form, 1, *none);
+    if (!model.ok()) return model.status();
+    return (*model)->local_layout();
+  }
   const Result<ModelDraft> draft = draft_of(spec, form, *none);
   if (!draft.ok()) return draft.status();
   return draft->local_layout;

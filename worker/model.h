@@ -57,18 +57,22 @@ class Model {
                         const std::function<void(std::size_t)>& tensor_ready) = 0;
   // Of the last forward. On a device it waits.
   virtual LossAndCorrect loss() = 0;
+  // Of the last forward, by sample: the higher, the likelier label 1 is. Of models that tell two classes apart by one
+  // logit; empty otherwise.
+  virtual std::span<const float> scores() { return {}; }
 };
 
-// `spec` is "softmax", "mlp", "mlp:784-1024-1024-10", "lenet", "resnet20", "resnet32", "resnet56", "gpt" or
-// "gpt:4-4-128". Fails, saying what would be right, on an unknown name and where the model does not fit the samples
-// (mlp: first width = values of an image; last = classes; lenet: at least 16x16; a resnet: at least 8x8; gpt: texts). A
-// model for evaluation has no backward pass. All activations are allocated here, by the backend. The backend must
-// outlive the model.
+// `spec` is "softmax", "mlp", "mlp:784-1024-1024-10", "lenet", "resnet20", "resnet32", "resnet56", "gpt", "gpt:4-4-128"
+// or a recommender's (recommender/make_recommender.h). Fails, saying what would be right, on an unknown name and where
+// the model does not fit the samples (mlp: first width = values of an image; last = classes; lenet: at least 16x16; a
+// resnet: at least 8x8; gpt: texts). A model for evaluation has no backward pass. All activations are allocated here,
+// by the backend. The backend must outlive the model.
 Result<std::unique_ptr<Model>> make_model(const std::string& spec, const SampleForm& form, int batch_size,
                                           ComputeBackend& backend, Pass pass = Pass::kTraining);
 
-// The layout that such a model has, without activations and with nothing computed. Fails as make_model does.
-Result<ParamLayout> model_layout(const std::string& spec, const SampleForm& form);
+// The layout that such a model has, with nothing computed; the room for rows of tables is that of the batch size. Fails
+// as make_model does.
+Result<ParamLayout> model_layout(const std::string& spec, const SampleForm& form, int batch_size = 1);
 // The same of its local state.
 Result<ParamLayout> local_state_layout(const std::string& spec, const SampleForm& form);
 

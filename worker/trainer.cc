@@ -64,7 +64,7 @@ class Training {
       if (!hooks.snapshot) continue;
       const std::span<const float> weights = parts_.backend.host_view(arenas_.weights);
       SYNCOPATE_RETURN_IF_ERROR(parts_.backend.status());
-      hooks.snapshot(epoch, step_, weights);
+      SYNCOPATE_RETURN_IF_ERROR(hooks.snapshot(epoch, step_, weights));
     }
     return {};
   }
@@ -164,7 +164,7 @@ class Training {
 }  // namespace
 
 Status train(const TrainerOptions& options, const TrainerHooks& hooks, const TrainerParts& parts,
-             const std::function<void(std::span<const float>)>& final_weights) {
+             const std::function<Status(std::span<const float>)>& final_weights) {
   const FlushDenormals flush;
   parts.activity.set("joining", 0);
   const Result<ParamArenas> arenas = parts.strategy.allocate(parts.model.layout());
@@ -184,8 +184,7 @@ Status train(const TrainerOptions& options, const TrainerHooks& hooks, const Tra
   SYNCOPATE_RETURN_IF_ERROR(parts.strategy.leave());
   const std::span<const float> weights = parts.backend.host_view(arenas->weights);
   SYNCOPATE_RETURN_IF_ERROR(parts.backend.status());
-  if (final_weights) final_weights(weights);
-  return {};
+  return final_weights ? final_weights(weights) : Status();
 }
 
 }  // namespace syncopate::worker

@@ -26,7 +26,7 @@ struct TrainerOptions {
   int workers = 1;
 };
 
-// What the loop asks and tells between epochs; a null function is not called.
+// What the loop asks and tells between epochs; a null function is not called, and a failure ends the training.
 struct TrainerHooks {
   // Before epoch `epoch` (the first included): false ends the training, on every worker after the same epoch.
   std::function<Result<bool>(std::int64_t epoch)> next_epoch;
@@ -34,7 +34,8 @@ struct TrainerHooks {
   // now, in the host's memory.
   std::function<void(std::int64_t epoch, std::span<const float> state)> local_state;
   // After each epoch, and after the last step: the weights as they are now, in the host's memory.
-  std::function<void(std::int64_t epoch, std::int64_t steps_done, std::span<const float> weights)> snapshot;
+  // It may read rows of the strategy's tables.
+  std::function<Status(std::int64_t epoch, std::int64_t steps_done, std::span<const float> weights)> snapshot;
 };
 
 struct TrainerParts {
@@ -52,6 +53,6 @@ struct TrainerParts {
 // `final_weights`, unless null, is called with the weights (in the host's memory) after leave(). The first failure ends
 // it; leave() is then not called.
 Status train(const TrainerOptions& options, const TrainerHooks& hooks, const TrainerParts& parts,
-             const std::function<void(std::span<const float>)>& final_weights);
+             const std::function<Status(std::span<const float>)>& final_weights);
 
 }  // namespace syncopate::worker

@@ -1,5 +1,6 @@
 #include "experiments/config/option_groups.h"
 #include "experiments/config/option_kinds.h"
+#include "experiments/config/table_rules.h"
 
 namespace syncopate::experiments {
 namespace {
@@ -21,9 +22,7 @@ bool has_segments(const RunConfig& config) {
 }
 bool is_allreduce(const RunConfig& config) { return config.mode == Mode::kAllreduce; }
 bool sums_gradients(const RunConfig& config) { return is_allreduce(config) && !averages_weights(config); }
-bool sums_gradients_on_cpu(const RunConfig& config) {
-  return sums_gradients(config) && config.device != DeviceKind::kCuda;
-}
+bool sums_rows(const RunConfig& config) { return sums_gradients(config) && has_tables(config); }
 
 OptionSpec bucket_bytes() {
   OptionSpec option =
@@ -78,7 +77,7 @@ void add_allreduce_options(std::vector<OptionSpec>& table) {
                           "(dense), or what is found to be faster in the first steps (auto)."},
              &C::sparse_exchange, "exchange",
              {allreduce::SparseExchange::kAuto, allreduce::SparseExchange::kRows, allreduce::SparseExchange::kDense}),
-      std::string(kSumsGradients) + ", on the CPU", sums_gradients_on_cpu));
+      std::string(kSumsGradients) + ", and --model=ncf or wide-deep with --embeddings=sparse", sums_rows));
   table.push_back(
       only(number({.group = group,
                    .name = "sync-every",

@@ -111,16 +111,21 @@ void add_model_and_data(std::vector<OptionSpec>& table) {
             .name = "model",
             .placeholder = "NAME",
             .sentence = "What learns; mlp:784-1024-10 gives an mlp's widths from pixels to classes, gpt:4-4-128 "
-                        "a transformer's layers, heads and width, for texts.",
-            .range = "softmax, mlp, mlp:WIDTHS, lenet, resnet20, resnet32, resnet56, gpt or "
-                     "gpt:LAYERS-HEADS-WIDTH"},
+                        "a transformer's layers, heads and width, for texts, ncf:16 and wide-deep:16 the width of a "
+                        "recommender's embeddings.",
+            .range = "softmax, mlp, mlp:WIDTHS, lenet, resnet20, resnet32, resnet56, gpt, gpt:LAYERS-HEADS-WIDTH, "
+                     "ncf, ncf:WIDTH, wide-deep or wide-deep:WIDTH"},
            &C::model, "model"));
-  table.push_back(text({.group = group,
-                        .name = "dataset",
-                        .placeholder = "NAME",
-                        .sentence = "What is learnt; digits and grammar are generated, the others are read from "
-                                    "--data-dir: text is its *.txt files, byte by byte."},
-                       &C::dataset, "data set", {"digits", "mnist", "fashion-mnist", "cifar10", "text", "grammar"}));
+  table.push_back(
+      text({.group = group,
+            .name = "dataset",
+            .placeholder = "NAME",
+            .sentence = "What is learnt; digits, grammar, zipf-ratings and zipf-clicks are generated, the others are "
+                        "read from --data-dir: text is its *.txt files, byte by byte, ratings are MovieLens's files, "
+                        "clicks Criteo's train.txt."},
+           &C::dataset, "data set",
+           {"digits", "mnist", "fashion-mnist", "cifar10", "text", "grammar", "ratings", "clicks", "zipf-ratings",
+            "zipf-clicks"}));
   table.push_back(text({.group = group,
                         .name = "data-dir",
                         .placeholder = "DIR",
@@ -133,14 +138,14 @@ void add_model_and_data(std::vector<OptionSpec>& table) {
                                .sentence = "Size of the generated training set.",
                                .unit = "samples"},
                               &C::train_samples, "training samples", std::int64_t{1}, std::int64_t{10000000}),
-                       "--dataset=digits or grammar", generates_data));
+                       "--dataset=digits, grammar, zipf-ratings or zipf-clicks", generates_data));
   table.push_back(only(number({.group = group,
                                .name = "test-samples",
                                .placeholder = "N",
                                .sentence = "Size of the generated test set.",
                                .unit = "samples"},
                               &C::test_samples, "test samples", std::int64_t{1}, std::int64_t{10000000}),
-                       "--dataset=digits or grammar", generates_data));
+                       "--dataset=digits, grammar, zipf-ratings or zipf-clicks", generates_data));
   table.push_back(only(number({.group = group,
                                .name = "context",
                                .placeholder = "N",
@@ -163,6 +168,7 @@ void add_model_and_data(std::vector<OptionSpec>& table) {
              &C::precision, "precision",
              {worker::Precision::kFp32, worker::Precision::kTf32, worker::Precision::kBf16}),
       "--device=cuda", is_on_gpu));
+  add_recommender_options(table);
 }
 
 void add_update_rule(std::vector<OptionSpec>& table) {
@@ -269,12 +275,14 @@ void add_amount(std::vector<OptionSpec>& table) {
                                       .usual = "none",
                                       .excludes = "epochs"},
                                      &C::steps, "steps", std::int64_t{1}, std::int64_t{1000000000})));
-  table.push_back(number({.group = group,
-                          .name = "target-accuracy",
-                          .placeholder = "X",
-                          .sentence = "Test accuracy whose first reach is reported; 0 asks for none.",
-                          .unit = "fraction"},
-                         &C::target_accuracy, "target accuracy", 0.0, 1.0));
+  table.push_back(
+      number({.group = group,
+              .name = "target-accuracy",
+              .placeholder = "X",
+              .sentence = "Test accuracy whose first reach is reported, of ratings HR@10, of clicks the AUC; 0 asks "
+                          "for none.",
+              .unit = "fraction"},
+             &C::target_accuracy, "target accuracy", 0.0, 1.0));
   table.push_back(
       number({.group = group,
               .name = "seed",

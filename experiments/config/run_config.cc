@@ -6,6 +6,9 @@
 #include <algorithm>
 #include <cassert>
 
+#include "experiments/config/table_rules.h"
+#include "worker/recommender/make_recommender.h"
+
 namespace syncopate::experiments {
 namespace {
 
@@ -118,6 +121,23 @@ Status validate_consistency(const RunConfig& config) {
   if (consistency.kind() == ps::Consistency::Kind::kSoftSync && consistency.bound() > workers) {
     return wrong(fmt::format("--consistency={}: n must be 1 to {}, the workers; with as many it is async",
                              consistency.to_string(), workers));
+  }
+  return {};
+}
+
+Status validate_compression(const RunConfig& config) {
+  const ps::Compression compression = compression_of(config);
+  if (compression.codec.kind == CodecKind::kPowerSgd) {
+    return wrong(
+        fmt::format("--compress={}: works by sums over all workers, which parameter servers have no rounds for; "
+                    "use --mode=allreduce, or another codec",
+                    to_string(config.compress)));
+  }
+  if (compression.of_answers() && staleness_of(config).compensation.enabled()) {
+    return wrong(
+        fmt::format("--delay-compensation={}: needs to know the weights that a worker has, of which it is sent "
+                    "compressed differences; add --compress-answers=off",
+                    config.delay_compensation.to_string()));
   }
   return {};
 }
@@ -244,6 +264,10 @@ const char* name_of(TransportKind value) {
 const char* name_of(LauncherKind value) { return value == LauncherKind::kLocal ? "local" : "mpirun"; }
 const char* name_of(BackendKind value) { return value == BackendKind::kOneDnn ? "onednn" : "reference"; }
 
+const char* name_of(worker::EmbeddingKind value) {
+  return value == worker::EmbeddingKind::kSparse ? "sparse" : "dense";
+}
+
 const char* name_of(StalenessRate value) { return value == StalenessRate::kKeep ? "keep" : "divide"; }
 
 double usual_learning_rate(const std::string& optimizer) {
@@ -307,7 +331,9 @@ Status validate(const RunConfig& config) {
   SYNCOPATE_RETURN_IF_ERROR(validate_hosts(config));
   SYNCOPATE_RETURN_IF_ERROR(validate_shape(config));
   SYNCOPATE_RETURN_IF_ERROR(validate_consistency(config));
+  SYNCOPATE_RETURN_IF_ERROR(validate_compression(config));
   SYNCOPATE_RETURN_IF_ERROR(validate_batches(config));
+  SYNCOPATE_RETURN_IF_ERROR(validate_tables(config));
   SYNCOPATE_RETURN_IF_ERROR(validate_stragglers(config));
   SYNCOPATE_RETURN_IF_ERROR(validate_stall_warning(config));
   SYNCOPATE_RETURN_IF_ERROR(validate_schedule(config));
@@ -344,7 +370,10 @@ const char* transport_that_runs(const RunConfig& config) {
   return name_of(config.transport);
 }
 
-bool generates_data(const RunConfig& config) { return config.dataset == "digits" || config.dataset == "grammar"; }
+bool generates_data(const RunConfig& config) {
+  return config.dataset == "digits" || config.dataset == "grammar" || config.dataset == "zipf-ratings" ||
+         config.dataset == "zipf-clicks";
+}
 
 bool learns_text(const RunConfig& config) { return config.dataset == "text" || config.dataset == "grammar"; }
 
@@ -352,7 +381,13 @@ std::string dataset_spec(const RunConfig& config) {
   std::vector<std::int64_t> numbers;
   if (generates_data(config)) numbers = {config.train_samples, config.test_samples};
   if (learns_text(config)) numbers.push_back(config.context);
+  if (sizes_tables(config)) numbers.push_back(config.table_rows);
   return config.dataset + (numbers.empty() ? "" : fmt::format(":{}", fmt::join(numbers, "-")));
+}
+
+std::string model_spec(const RunConfig& config) {
+  const bool is_dense = is_recommender(config) && config.embeddings == worker::EmbeddingKind::kDense;
+  return is_dense ? config.model + std::string(worker::kDenseSuffix) : config.model;
 }
 
 OptimizerConfig optimizer_of(const RunConfig& config) {
@@ -399,7 +434,13 @@ bool averages_weights(const RunConfig& config) {
 bool compresses(const RunConfig& config) { return config.compress.kind != CodecKind::kNone; }
 
 bool may_compress(const RunConfig& config) {
+  if (config.mode == Mode::kPs) return !config.consistency.pushes_weights();
   return config.mode == Mode::kAllreduce && !averages_weights(config) && config.collective != CollectiveKind::kNccl;
+}
+
+ps::Compression compression_of(const RunConfig& config) {
+  if (config.mode != Mode::kPs || !may_compress(config)) return {};
+  return {.codec = config.compress, .answers = config.compress_answers, .seed = config.seed};
 }
 
 worker::StragglingOptions straggling_of(const RunConfig& config, int rank) {

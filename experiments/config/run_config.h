@@ -17,11 +17,13 @@
 #include "common/status.h"
 #include "common/transport/link_shape.h"
 #include "experiments/config/host_list.h"
+#include "ps/compression.h"
 #include "ps/consistency.h"
 #include "ps/push_scheduler.h"
 #include "ps/sharding.h"
 #include "ps/staleness.h"
 #include "worker/backend/precision.h"
+#include "worker/recommender/embedding_kind.h"
 #include "worker/straggling.h"
 
 namespace syncopate::experiments {
@@ -56,6 +58,7 @@ const char* name_of(TransportKind value);
 const char* name_of(LauncherKind value);
 const char* name_of(BackendKind value);
 const char* name_of(StalenessRate value);
+const char* name_of(worker::EmbeddingKind value);
 
 // Zero (or an empty text) where it says so means "not given"; resolve() then puts in what will run.
 struct RunConfig {
@@ -91,6 +94,7 @@ struct RunConfig {
   int pipeline_depth = 0;
   bool overlap_forward = false;
   ps::PushOrder push_order = ps::PushOrder::kFifo;
+  bool compress_answers = true;  // where gradients are compressed
 
   // Allreduce
   CollectiveKind collective = CollectiveKind::kAuto;
@@ -105,11 +109,13 @@ struct RunConfig {
   std::string model = "mlp";
   std::string dataset = "digits";
   std::string data_dir = "data";
-  std::int64_t train_samples = 60000;                      // generated data only
-  std::int64_t test_samples = 10000;                       // generated data only
-  int context = 64;                                        // texts only
-  BackendKind backend = BackendKind::kOneDnn;              // on the CPU
-  worker::Precision precision = worker::Precision::kFp32;  // on a GPU
+  std::int64_t train_samples = 60000;                                 // generated data only
+  std::int64_t test_samples = 10000;                                  // generated data only
+  int context = 64;                                                   // texts only
+  std::int64_t table_rows = 100000;                                   // of recommenders, where the data does not say
+  worker::EmbeddingKind embeddings = worker::EmbeddingKind::kSparse;  // of recommenders
+  BackendKind backend = BackendKind::kOneDnn;                         // on the CPU
+  worker::Precision precision = worker::Precision::kFp32;             // on a GPU
 
   // Training
   std::string optimizer = "adam";  // sgd, momentum, nesterov, adam, adamw, adagrad, ftrl
@@ -179,18 +185,22 @@ const char* transport_that_runs(const RunConfig& config);
 bool generates_data(const RunConfig& config);
 // Whether its samples are texts.
 bool learns_text(const RunConfig& config);
-// The name that worker::open_dataset takes: "digits:60000-10000", "mnist", "text:64".
+// The name that worker::open_dataset takes: "digits:60000-10000", "mnist", "text:64", "clicks:100000".
 std::string dataset_spec(const RunConfig& config);
+// The name that worker::make_model takes: "mlp", "ncf:16:dense".
+std::string model_spec(const RunConfig& config);
 OptimizerConfig optimizer_of(const RunConfig& config);
 // Over how many shards, and how, the weights are laid under ps.
 std::size_t shards_of(const RunConfig& config);
 ps::Sharding sharding_of(const RunConfig& config);
 // Whether workers make updates of their own under allreduce, and average weights instead of gradients.
 bool averages_weights(const RunConfig& config);
-// Whether gradients are compressed, and whether they can be: they are not sent where weights are averaged, and NCCL
-// sums them in the memory of GPUs.
+// Whether gradients are compressed, and whether they can be: they are not sent where weights are averaged, or workers
+// make steps of their own, and NCCL sums them in the memory of GPUs.
 bool compresses(const RunConfig& config);
 bool may_compress(const RunConfig& config);
+// What workers and shards compress.
+ps::Compression compression_of(const RunConfig& config);
 // How worker `rank` is slowed: half of the timeout is the longest, since others wait for it meanwhile.
 worker::StragglingOptions straggling_of(const RunConfig& config, int rank);
 // After which time a collective operation that not all ranks have come to is reported; zero: never.

@@ -141,12 +141,20 @@ class Client final : public ControlClient {
     return snapshot;
   }
 
-  void send_evaluation(const WeightsSnapshot& stamp, double accuracy, double loss) override {
+  void send_evaluation(const WeightsSnapshot& stamp, double accuracy, double loss,
+                       const TestFigures& figures) override {
     ToCoordinator message;
     control::Evaluation& evaluation = *message.mutable_evaluation();
-    *evaluation.mutable_snapshot() = to_wire(stamp);
+    *evaluation.mutable_snapshot() = to_wire({.epoch = stamp.epoch,
+                                              .steps_done = stamp.steps_done,
+                                              .taken = stamp.taken,
+                                              .final = stamp.final,
+                                              .weights = {}});
     evaluation.set_accuracy(accuracy);
     evaluation.set_loss(loss);
+    if (figures.auc) evaluation.set_auc(*figures.auc);
+    if (figures.hit_rate) evaluation.set_hit_rate(*figures.hit_rate);
+    if (figures.ndcg) evaluation.set_ndcg(*figures.ndcg);
     line_.post(message);
   }
 

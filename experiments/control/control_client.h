@@ -17,7 +17,9 @@
 #include "common/rendezvous.h"
 #include "common/step_record.h"
 #include "common/transport/run_keys.h"
+#include "experiments/control/snapshot_layout.h"
 #include "experiments/plan/job_plan.h"
+#include "experiments/report/test_figures.h"
 
 namespace syncopate::experiments {
 
@@ -34,7 +36,8 @@ struct ControlOptions {
 // With a `stall_warning` of more than zero also every fifth of that, so that a stall is not found much later.
 Duration heartbeat_interval(Duration timeout, Duration stall_warning = {});
 
-// A stamped copy of the weights, and, on its way to the evaluator, the mean of the workers' local states.
+// A stamped copy of the weights, laid out as snapshot_layout says, and, on its way to the evaluator, the mean of the
+// workers' local states.
 struct WeightsSnapshot {
   std::int64_t epoch = 0;
   std::int64_t steps_done = 0;
@@ -42,6 +45,7 @@ struct WeightsSnapshot {
   bool final = false;
   std::vector<float> weights;
   std::vector<float> local_state = {};
+  TableKeys rows = {};  // of row-sparse tables
 };
 
 class ControlClient : public Rendezvous, public RecordSink {
@@ -82,7 +86,8 @@ class ControlClient : public Rendezvous, public RecordSink {
   virtual void send_snapshot(const WeightsSnapshot& stamp, std::span<const float> weights) = 0;
   // The next snapshot to evaluate; cancelled once there will be no more.
   virtual Result<WeightsSnapshot> next_snapshot() = 0;
-  virtual void send_evaluation(const WeightsSnapshot& stamp, double accuracy, double loss) = 0;
+  virtual void send_evaluation(const WeightsSnapshot& stamp, double accuracy, double loss,
+                               const TestFigures& figures) = 0;
 
   // Something about this process that the record of the run is to show, as in ("collective", "NCCL 2.28.9, Ring").
   virtual void tell(const std::string& name, const std::string& value) = 0;

@@ -100,7 +100,23 @@ control::Snapshot to_wire(const WeightsSnapshot& snapshot) {
   stamp.set_steps_done(snapshot.steps_done);
   stamp.set_taken(snapshot.taken.time_since_epoch().count());
   stamp.set_final(snapshot.final);
+  for (const std::vector<RowKey>& keys : snapshot.rows)
+    stamp.add_tables()->mutable_keys()->Add(keys.begin(), keys.end());
   return stamp;
+}
+
+TestFigures figures_of(const control::Evaluation& evaluation) {
+  TestFigures figures;
+  if (evaluation.has_auc()) figures.auc = evaluation.auc();
+  if (evaluation.has_hit_rate()) figures.hit_rate = evaluation.hit_rate();
+  if (evaluation.has_ndcg()) figures.ndcg = evaluation.ndcg();
+  return figures;
+}
+
+TableKeys rows_of(const control::Snapshot& snapshot) {
+  TableKeys rows;
+  for (const control::TableRows& table : snapshot.tables()) rows.emplace_back(table.keys().begin(), table.keys().end());
+  return rows;
 }
 
 WeightsSnapshot from_wire(const control::Snapshot& stamp) {
@@ -109,7 +125,8 @@ WeightsSnapshot from_wire(const control::Snapshot& stamp) {
           .taken = TimePoint(Duration(stamp.taken())),
           .final = stamp.final(),
           .weights = {},
-          .local_state = {stamp.local_state().begin(), stamp.local_state().end()}};
+          .local_state = {stamp.local_state().begin(), stamp.local_state().end()},
+          .rows = rows_of(stamp)};
 }
 
 }  // namespace syncopate::experiments

@@ -15,7 +15,10 @@ StepRecord from_wire(const control::Step& step);
 control::Collective to_wire(const allreduce::CollectiveState& state);
 CollectiveReport from_wire(const control::Collective& collective);
 
-// The stamp alone; the weights travel in a frame of their own.
+TestFigures figures_of(const control::Evaluation& evaluation);
+TableKeys rows_of(const control::Snapshot& snapshot);
+
+// The stamp and which rows there are; the weights travel in a frame of their own.
 control::Snapshot to_wire(const WeightsSnapshot& snapshot);
 WeightsSnapshot from_wire(const control::Snapshot& snapshot);
 

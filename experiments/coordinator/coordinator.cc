@@ -238,7 +238,8 @@ class Coordinator {
       const std::optional<std::vector<float>> state = local_states_.mean(next.stamp.epoch(), workers);
       if (!state) return;
       if (next.stamp.final()) {
-        observer_.on_final_weights({next.weights.data<float>(), next.weights.size() / sizeof(float)}, *state);
+        observer_.on_final_weights({next.weights.data<float>(), next.weights.size() / sizeof(float)}, *state,
+                                   rows_of(next.stamp));
       }
       FromCoordinator message;
       *message.mutable_snapshot() = next.stamp;
@@ -275,8 +276,10 @@ class Coordinator {
                              .taken = TimePoint(Duration(stamp.taken())),
                              .final = stamp.final(),
                              .accuracy = evaluation.accuracy(),
-                             .loss = evaluation.loss()});
-    if (config_.target_accuracy > 0 && evaluation.accuracy() >= config_.target_accuracy) outcome_.target_reached = true;
+                             .loss = evaluation.loss(),
+                             .figures = figures_of(evaluation)});
+    const double headline = headline_of(evaluation.accuracy(), figures_of(evaluation));
+    if (config_.target_accuracy > 0 && headline >= config_.target_accuracy) outcome_.target_reached = true;
     monitor_.on_evaluation(now);
   }
 

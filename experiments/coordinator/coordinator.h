@@ -10,9 +10,11 @@
 #include "common/step_record.h"
 #include "experiments/config/run_config.h"
 #include "experiments/control/control_server.h"
+#include "experiments/control/snapshot_layout.h"
 #include "experiments/coordinator/interrupts.h"
 #include "experiments/coordinator/run_monitor.h"
 #include "experiments/launcher/launcher.h"
+#include "experiments/report/test_figures.h"
 
 namespace syncopate::experiments {
 
@@ -23,6 +25,7 @@ struct EvaluationResult {
   bool final = false;
   double accuracy = 0;
   double loss = 0;
+  TestFigures figures = {};
 };
 
 // Takes what a run yields, on the coordinator's thread, while it goes on.
@@ -33,7 +36,9 @@ class RunObserver {
   virtual void on_steps(int worker, std::span<const StepRecord> steps) = 0;
   virtual void on_evaluation(const EvaluationResult& result) = 0;
   // `local_state` is the mean over the workers of what their models keep beside the weights; empty for most models.
-  virtual void on_final_weights(std::span<const float> weights, std::span<const float> local_state) = 0;
+  // Of row-sparse tables, `weights` has `rows`, laid out as snapshot_layout says.
+  virtual void on_final_weights(std::span<const float> weights, std::span<const float> local_state,
+                                const TableKeys& rows) = 0;
   // A worker is gone, and the others go on without it.
   virtual void on_worker_lost(int rank) = 0;
   // What a process says of itself.

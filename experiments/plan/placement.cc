@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "experiments/config/table_rules.h"
+
 namespace syncopate::experiments {
 namespace {
 
@@ -84,7 +86,7 @@ Result<RunConfig> place(RunConfig config, const Machines& machines) {
     return config;
   }
   // Plain loops, collectives of the CPU, and what only workers on the CPU do, are asked for by name.
-  const bool for_cpu = config.backend == BackendKind::kReference || config.overlap_forward ||
+  const bool for_cpu = config.backend == BackendKind::kReference || config.overlap_forward || is_recommender(config) ||
                        schedule_kind_of(config).has_value() || config.collective == CollectiveKind::kMpi;
   const bool for_gpu = config.mode == Mode::kAllreduce && config.collective == CollectiveKind::kNccl;
   if (for_gpu && for_cpu) {

@@ -11,13 +11,13 @@ Result<worker::DatasetPair> open_data_of(const RunConfig& config) {
 Result<ParamLayout> layout_of(const RunConfig& config) {
   const Result<worker::SampleForm> form = worker::sample_form(dataset_spec(config), config.data_dir);
   if (!form.ok()) return form.status();
-  return worker::model_layout(config.model, *form);
+  return worker::model_layout(model_spec(config), *form, config.batch_size);
 }
 
 Result<ParamLayout> local_state_layout_of(const RunConfig& config) {
   const Result<worker::SampleForm> form = worker::sample_form(dataset_spec(config), config.data_dir);
   if (!form.ok()) return form.status();
-  return worker::local_state_layout(config.model, *form);
+  return worker::local_state_layout(model_spec(config), *form);
 }
 
 std::unique_ptr<worker::ComputeBackend> backend_of(const RunConfig& config) {

@@ -11,7 +11,8 @@
 namespace syncopate::experiments {
 
 Result<worker::DatasetPair> open_data_of(const RunConfig& config);
-// Of the model for that data set: opens no data and builds no model, and is there before anything runs.
+// Of the model for that data set, with room for the rows of a batch: opens no data and builds no model, and is there
+// before anything runs.
 Result<ParamLayout> layout_of(const RunConfig& config);
 // The same of what its training keeps beside the weights: empty for most models.
 Result<ParamLayout> local_state_layout_of(const RunConfig& config);

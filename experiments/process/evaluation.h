@@ -9,6 +9,9 @@
 #include <vector>
 
 #include "common/status.h"
+#include "experiments/control/control_client.h"
+#include "experiments/process/test_rows.h"
+#include "experiments/report/test_figures.h"
 #include "worker/backend/compute_backend.h"
 #include "worker/data/dataset.h"
 #include "worker/model.h"
@@ -20,6 +23,7 @@ class Evaluation {
   struct Score {
     double accuracy = 0;  // share of the labels
     double loss = 0;      // mean over the labels; no number where a weight is none
+    TestFigures figures;  // as far as the data set is judged by them
   };
 
   // Of models of the kind `model` on `data`, which holds a sample at least, `batch` samples at a time. `data` and
@@ -27,19 +31,24 @@ class Evaluation {
   static Result<Evaluation> create(const std::string& model, const worker::Dataset& data,
                                    worker::ComputeBackend& backend, std::int64_t batch);
 
-  std::size_t weights_expected() const { return models_.front()->layout().size(); }
+  const ParamLayout& layout() const { return models_.front()->layout(); }
+  const ParamLayout& local_layout() const { return models_.front()->local_layout(); }
 
-  // Of what training keeps beside the weights.
-  std::size_t local_state_expected() const { return models_.front()->local_layout().size(); }
+  // Whether a snapshot can be of this model, and has the rows that the data touches. Data loss says what is wrong.
+  Status check(const WeightsSnapshot& snapshot) const;
 
-  // `weights` is an arena of weights_expected() floats, `local_state` one of local_state_expected().
-  Score run(std::span<const float> weights, std::span<const float> local_state = {});
+  // Of a snapshot that check accepts: `weights` is laid out as snapshot_layout says.
+  Score run(std::span<const float> weights, std::span<const float> local_state = {}, const TableKeys& rows = {});
 
  private:
   Evaluation(const worker::Dataset& data, worker::ComputeBackend& backend, std::int64_t batch)
       : data_(&data), backend_(&backend), batch_(batch) {}
 
   worker::BatchView read(std::int64_t begin, std::int64_t size);
+  // Of a model with tables, its arena with the dense weights and the rows of this batch.
+  std::span<const float> arena_with_rows(std::size_t model, std::span<const float> weights, const TableKeys& rows,
+                                         const worker::BatchView& batch);
+  TestFigures figures_of(std::span<const float> scores, std::span<const int> labels) const;
 
   const worker::Dataset* data_;
   worker::ComputeBackend* backend_;
@@ -48,6 +57,8 @@ class Evaluation {
   std::vector<std::int64_t> indices_;
   std::vector<float> values_;
   std::vector<int> ids_, labels_;
+  TableKeys rows_;                          // that the data touches
+  std::vector<std::vector<float>> arenas_;  // by model, where there are tables
 };
 
 }  // namespace syncopate::experiments

@@ -30,7 +30,7 @@ Status run_evaluator(const RoleContext& context) {
   if (!data.ok()) return data.status();
   const std::unique_ptr<worker::ComputeBackend> backend = backend_of(context.config);
   const std::int64_t batch = std::clamp<std::int64_t>(kMostLabels / data->test->form().labels, 1, kBatch);
-  Result<Evaluation> evaluation = Evaluation::create(context.config.model, *data->test, *backend, batch);
+  Result<Evaluation> evaluation = Evaluation::create(model_spec(context.config), *data->test, *backend, batch);
   if (!evaluation.ok()) return evaluation.status();
 
   bool diverged = false;
@@ -39,23 +39,16 @@ Status run_evaluator(const RoleContext& context) {
     const Result<WeightsSnapshot> snapshot = context.control.next_snapshot();
     if (snapshot.status().code() == Code::kCancelled) return Status();
     if (!snapshot.ok()) return snapshot.status();
-    if (snapshot->weights.size() != evaluation->weights_expected()) {
-      return Status(Code::kDataLoss, fmt::format("a snapshot of {} weights where the model has {}",
-                                                 snapshot->weights.size(), evaluation->weights_expected()));
-    }
-    if (snapshot->local_state.size() != evaluation->local_state_expected()) {
-      return Status(Code::kDataLoss, fmt::format("a snapshot with a local state of {} values where the model's has {}",
-                                                 snapshot->local_state.size(), evaluation->local_state_expected()));
-    }
+    SYNCOPATE_RETURN_IF_ERROR(evaluation->check(*snapshot));
     context.activity.rest("evaluating", snapshot->steps_done);
-    const Evaluation::Score score = evaluation->run(snapshot->weights, snapshot->local_state);
-    spdlog::info("epoch {}, step {}: accuracy {:.4f}, loss {:.4f}", snapshot->epoch, snapshot->steps_done,
-                 score.accuracy, score.loss);
+    const Evaluation::Score score = evaluation->run(snapshot->weights, snapshot->local_state, snapshot->rows);
+    spdlog::info("epoch {}, step {}: {}, loss {:.4f}", snapshot->epoch, snapshot->steps_done,
+                 to_text(score.accuracy, score.figures), score.loss);
     if (std::isnan(score.loss) && !std::exchange(diverged, true)) {
       context.control.tell("diverged",
                            fmt::format("at step {} or before it: weights are no numbers", snapshot->steps_done));
     }
-    context.control.send_evaluation(*snapshot, score.accuracy, score.loss);
+    context.control.send_evaluation(*snapshot, score.accuracy, score.loss, score.figures);
   }
 }
 

@@ -8,6 +8,7 @@
 #include "experiments/process/data_of.h"
 #include "experiments/process/replica_group.h"
 #include "experiments/process/roles.h"
+#include "experiments/process/snapshot_sender.h"
 #include "worker/data/batch_loader.h"
 #include "worker/staged_batches.h"
 #include "worker/trainer.h"
@@ -68,7 +69,7 @@ Status run_worker(const RoleContext& context) {
   if (!place.ok()) return place.status();
   worker::ComputeBackend& backend = *place->backend;
   Result<std::unique_ptr<worker::Model>> model =
-      worker::make_model(config.model, data->train->form(), config.batch_size, backend);
+      worker::make_model(model_spec(config), data->train->form(), config.batch_size, backend);
   if (!model.ok()) return model.status();
 
   worker::BatchLoader loader(*data->train, order);
@@ -108,6 +109,8 @@ Status run_worker(const RoleContext& context) {
                                        .schedule = schedule_of(config),
                                        .base_learning_rate = config.learning_rate,
                                        .workers = config.workers};
+  SnapshotSender sender(**model, *data->test, (*replicas)->strategy(), context.control);
+  if (options.chief) SYNCOPATE_RETURN_IF_ERROR(sender.prepare());  // while others still load, too
   bool wants_snapshot = false;
   WeightsSnapshot stamp;
   worker::TrainerHooks hooks;
@@ -124,14 +127,15 @@ Status run_worker(const RoleContext& context) {
   hooks.snapshot = [&](std::int64_t epoch, std::int64_t steps_done, std::span<const float> weights) {
     stamp = {.epoch = epoch, .steps_done = steps_done, .taken = clock.now(), .final = false, .weights = {}};
     // Those of the last step follow as the final weights.
-    if (wants_snapshot && steps_done < options.total_steps) context.control.send_snapshot(stamp, weights);
+    const bool wanted = wants_snapshot && steps_done < options.total_steps;
+    return wanted ? sender.send(stamp, weights) : Status();
   };
   const auto hand_in = [&](std::span<const float> weights) {
     context.activity.set("handing in", stamp.steps_done);
     stamp.final = true;
     stamp.taken = clock.now();
     const Result<bool> wanted = context.control.ask_finish(deadline());
-    if (wanted.ok() && *wanted) context.control.send_snapshot(stamp, weights);
+    return wanted.ok() && *wanted ? sender.send(stamp, weights) : Status();
   };
 
   const worker::TrainerParts parts{backend,         **model, *batches,         (*replicas)->strategy(),

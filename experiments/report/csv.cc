@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <optional>
+
 namespace syncopate::experiments {
 
 std::string steps_csv_header() {
@@ -11,7 +13,7 @@ std::string steps_csv_header() {
          "samples,loss\n";
 }
 
-std::string evals_csv_header() { return "repeat,epoch,step,samples_seen,training_s,accuracy,loss\n"; }
+std::string evals_csv_header() { return "repeat,epoch,step,samples_seen,training_s,accuracy,loss,auc,hr10,ndcg10\n"; }
 
 std::string steps_csv_row(int repeat, int worker, TimePoint origin, const StepRecord& step) {
   const auto us = [](Duration duration) { return microseconds(duration); };
@@ -27,8 +29,10 @@ std::string steps_csv_row(int repeat, int worker, TimePoint origin, const StepRe
 }
 
 std::string evals_csv_row(int repeat, const EvalRecord& eval) {
-  return fmt::format("{},{},{},{},{:.6f},{:.6g},{:.6g}\n", repeat, eval.epoch, eval.step, eval.samples_seen,
-                     eval.training_seconds, eval.accuracy, eval.loss);
+  const auto cell = [](const std::optional<double>& value) { return value ? fmt::format("{:.6g}", *value) : ""; };
+  return fmt::format("{},{},{},{},{:.6f},{:.6g},{:.6g},{},{},{}\n", repeat, eval.epoch, eval.step, eval.samples_seen,
+                     eval.training_seconds, eval.accuracy, eval.loss, cell(eval.figures.auc),
+                     cell(eval.figures.hit_rate), cell(eval.figures.ndcg));
 }
 
 }  // namespace syncopate::experiments

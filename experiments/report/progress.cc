@@ -20,7 +20,7 @@ std::string to_text(const Progress& progress) {
       fmt::format("epoch {}/{}  step {}/{}  {} samples/s  {} ms/step  loss {:.4f}",
                   std::min(progress.epoch + 1, progress.epochs), progress.epochs, progress.step, progress.steps,
                   format_count(progress.samples_per_second), format_ms(progress.step_ms), progress.loss);
-  if (progress.accuracy) text += fmt::format("  accuracy {:.4f}", *progress.accuracy);
+  if (progress.accuracy) text += "  " + to_text(*progress.accuracy, progress.figures);
   if (progress.step < progress.steps) text += "  ETA " + format_duration(progress.seconds_left);
   return text;
 }
@@ -54,6 +54,7 @@ Progress ProgressTracker::progress() const {
   progress.epoch = progress.step == 0 ? 0 : (progress.step - 1) / steps_per_epoch_;
   progress.epochs = (total_steps_ + steps_per_epoch_ - 1) / steps_per_epoch_;
   progress.accuracy = accuracy_;
+  progress.figures = figures_;
   if (recent_.empty()) return progress;
   TimePoint begin = TimePoint::max();
   Duration total{};

@@ -22,7 +22,8 @@ struct Progress {
   double samples_per_second = 0;
   double step_ms = 0;
   double loss = 0;
-  std::optional<double> accuracy;  // of the newest evaluation
+  std::optional<double> accuracy;  // of the newest evaluation; as are these
+  TestFigures figures = {};
   double seconds_left = 0;
 };
 
@@ -35,7 +36,10 @@ class ProgressTracker {
   ProgressTracker(int workers, std::int64_t steps_per_epoch, std::int64_t total_steps);
 
   void add(int worker, const StepRecord& step);
-  void add(const EvalRecord& eval) { accuracy_ = eval.accuracy; }
+  void add(const EvalRecord& eval) {
+    accuracy_ = eval.accuracy;
+    figures_ = eval.figures;
+  }
   // The others are what counts from here on.
   void worker_lost(int worker) { lost_[static_cast<std::size_t>(worker)] = true; }
 
@@ -60,6 +64,7 @@ class ProgressTracker {
   std::deque<Sample> recent_;  // by time of arrival
   TimePoint newest_ = TimePoint::min();
   std::optional<double> accuracy_;
+  TestFigures figures_;
 };
 
 // Decides what to print of it, and when. On a terminal, one line that is written over, at most ten times a second, and

@@ -89,8 +89,9 @@ Status ResultsWriter::write_summary(std::span<const RunReport> reports, const Ru
 }
 
 Status ResultsWriter::write_model(const ParamLayout& layout, std::span<const float> weights,
+                                  std::span<const WholeNumbers> whole_numbers,
                                   const std::map<std::string, std::string>& metadata) {
-  return write_safetensors(model_path(), layout, weights, metadata);
+  return write_safetensors(model_path(), layout, weights, metadata, whole_numbers);
 }
 
 }  // namespace syncopate::experiments

@@ -17,6 +17,7 @@
 #include "experiments/report/append_file.h"
 #include "experiments/report/environment.h"
 #include "experiments/report/run_report.h"
+#include "experiments/report/safetensors.h"
 #include "experiments/report/summary_json.h"
 
 namespace syncopate::experiments {
@@ -42,8 +43,9 @@ class ResultsWriter {
 
   // One report for each repeat, in order; may be fewer than were asked for, even none, if the run ended early.
   Status write_summary(std::span<const RunReport> reports, const RunFacts& facts);
+  // Safetensors, as safetensors.h says.
   Status write_model(const ParamLayout& layout, std::span<const float> weights,
-                     const std::map<std::string, std::string>& metadata);
+                     std::span<const WholeNumbers> whole_numbers, const std::map<std::string, std::string>& metadata);
 
  private:
   ResultsWriter(std::string directory, AppendFile steps, AppendFile evals)

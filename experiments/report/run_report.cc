@@ -134,8 +134,10 @@ void report_evals(std::span<const EvalRecord> evals, double target_accuracy, Run
   if (evals.empty()) return;
   report.final_test_accuracy = evals.back().accuracy;
   report.final_test_loss = evals.back().loss;
+  report.final_figures = evals.back().figures;
   if (target_accuracy <= 0) return;
-  const auto reached = std::ranges::find_if(evals, [&](const auto& eval) { return eval.accuracy >= target_accuracy; });
+  const auto reached = std::ranges::find_if(
+      evals, [&](const EvalRecord& eval) { return headline_of(eval.accuracy, eval.figures) >= target_accuracy; });
   if (reached == evals.end()) return;
   report.seconds_to_target = reached->training_seconds;
   report.samples_to_target = reached->samples_seen;

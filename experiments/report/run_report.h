@@ -14,6 +14,7 @@
 
 #include "common/step_record.h"
 #include "experiments/report/staleness_histogram.h"
+#include "experiments/report/test_figures.h"
 
 namespace syncopate::experiments {
 
@@ -25,6 +26,7 @@ struct EvalRecord {
   double training_seconds = 0;    // since training began
   double accuracy = 0;            // of the test set
   double loss = 0;                // mean over the test set
+  TestFigures figures = {};
 };
 
 struct WorkerSteps {
@@ -94,6 +96,7 @@ struct RunReport {
   std::optional<double> final_train_loss;  // mean over the workers' last batches
   std::optional<double> final_test_accuracy;
   std::optional<double> final_test_loss;
+  TestFigures final_figures;
   // Of the first evaluation that reached the target; empty where none did or none was asked for.
   std::optional<double> seconds_to_target;
   std::optional<std::int64_t> samples_to_target;
@@ -104,7 +107,7 @@ MemoryFigures memory_figures(const std::map<std::string, std::int64_t>& peaks);
 
 struct ReportOptions {
   int warmup_steps = 0;
-  double target_accuracy = 0;  // 0: none
+  double target_accuracy = 0;  // of the headline figure (test_figures.h); 0: none
 };
 
 RunReport make_report(std::span<const WorkerSteps> workers, std::span<const EvalRecord> evals,

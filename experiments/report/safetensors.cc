@@ -26,10 +26,16 @@ constexpr std::uint64_t kMaxHeaderBytes = 100'000'000;  // the format's own limi
 
 Status corrupt(std::string message) { return Status(Code::kDataLoss, std::move(message)); }
 
-std::string header_of(const ParamLayout& layout, const std::map<std::string, std::string>& metadata) {
+std::string header_of(const ParamLayout& layout, std::span<const WholeNumbers> whole_numbers,
+                      const std::map<std::string, std::string>& metadata) {
   Json header = Json::object();
   if (!metadata.empty()) header["__metadata__"] = metadata;
   std::size_t offset = 0;
+  for (const WholeNumbers& numbers : whole_numbers) {
+    const std::size_t end = offset + numbers.values.size() * sizeof(std::int64_t);
+    header[numbers.name] = {{"dtype", "I64"}, {"shape", {numbers.values.size()}}, {"data_offsets", {offset, end}}};
+    offset = end;
+  }
   for (const TensorSpec& tensor : layout.tensors()) {
     const std::size_t end = offset + tensor.range.size() * sizeof(float);
     header[tensor.name] = {{"dtype", "F32"}, {"shape", tensor.shape}, {"data_offsets", {offset, end}}};
@@ -41,9 +47,9 @@ std::string header_of(const ParamLayout& layout, const std::map<std::string, std
 }
 
 // The product of the dimensions in bytes; nothing if it is no product of at most `limit`.
-bool bytes_of_shape(const Json& shape, std::uint64_t limit, std::vector<std::int64_t>& dimensions,
-                    std::uint64_t& bytes) {
-  bytes = sizeof(float);
+bool bytes_of_shape(const Json& shape, std::size_t element_bytes, std::uint64_t limit,
+                    std::vector<std::int64_t>& dimensions, std::uint64_t& bytes) {
+  bytes = element_bytes;
   if (!shape.is_array()) return false;
   for (const Json& dimension : shape) {
     if (!dimension.is_number_unsigned()) return false;
@@ -57,6 +63,7 @@ bool bytes_of_shape(const Json& shape, std::uint64_t limit, std::vector<std::int
 
 struct Placed {
   Tensor tensor;
+  bool is_whole = false;
   std::uint64_t begin = 0;
   std::uint64_t end = 0;
 };
@@ -66,16 +73,19 @@ Result<Placed> place(const std::string& name, const Json& entry, std::uint64_t d
   if (!entry.is_object() || !entry.contains("dtype") || !entry.contains("shape") || !entry.contains("data_offsets")) {
     return wrong("must have dtype, shape and data_offsets");
   }
-  if (entry["dtype"] != "F32") return wrong("dtype must be F32");
+  const bool is_whole = entry["dtype"] == "I64";
+  if (!is_whole && entry["dtype"] != "F32") return wrong("dtype must be F32 or I64");
   const Json& offsets = entry["data_offsets"];
   if (!offsets.is_array() || offsets.size() != 2 || !offsets[0].is_number_unsigned() ||
       !offsets[1].is_number_unsigned()) {
     return wrong("data_offsets must be two numbers");
   }
-  Placed placed{{name, {}, {}}, offsets[0].get<std::uint64_t>(), offsets[1].get<std::uint64_t>()};
+  Placed placed{{name, {}, {}, {}}, is_whole, offsets[0].get<std::uint64_t>(), offsets[1].get<std::uint64_t>()};
   if (placed.begin > placed.end || placed.end > data_bytes) return wrong("data_offsets lie outside the file");
   std::uint64_t bytes = 0;
-  if (!bytes_of_shape(entry["shape"], data_bytes, placed.tensor.shape, bytes) || bytes != placed.end - placed.begin) {
+  if (!bytes_of_shape(entry["shape"], is_whole ? sizeof(std::int64_t) : sizeof(float), data_bytes, placed.tensor.shape,
+                      bytes) ||
+      bytes != placed.end - placed.begin) {
     return wrong("shape and data_offsets differ in size");
   }
   return placed;
@@ -90,6 +100,12 @@ Status read_metadata(const Json& entry, std::map<std::string, std::string>& meta
   return {};
 }
 
+template <typename T>
+void copy_into(std::vector<T>& values, std::string_view bytes) {
+  values.resize(bytes.size() / sizeof(T));
+  if (!bytes.empty()) std::memcpy(values.data(), bytes.data(), bytes.size());
+}
+
 // The values of all tensors, once it is known that they cover the data without holes or overlap.
 Result<std::vector<Tensor>> load(std::vector<Placed> placed, std::string_view data) {
   std::ranges::stable_sort(placed, {}, [](const Placed& tensor) { return std::pair(tensor.begin, tensor.end); });
@@ -99,8 +115,8 @@ Result<std::vector<Tensor>> load(std::vector<Placed> placed, std::string_view da
     if (next.begin != expected)
       return corrupt(fmt::format("tensor '{}': overlaps another, or leaves a hole", next.tensor.name));
     expected = next.end;
-    next.tensor.values.resize((next.end - next.begin) / sizeof(float));
-    if (next.end > next.begin) std::memcpy(next.tensor.values.data(), data.data() + next.begin, next.end - next.begin);
+    const std::string_view bytes = data.substr(next.begin, next.end - next.begin);
+    next.is_whole ? copy_into(next.tensor.whole_numbers, bytes) : copy_into(next.tensor.values, bytes);
     tensors.push_back(std::move(next.tensor));
   }
   if (expected != data.size()) return corrupt(fmt::format("{} bytes belong to no tensor", data.size() - expected));
@@ -110,14 +126,18 @@ Result<std::vector<Tensor>> load(std::vector<Placed> placed, std::string_view da
 }  // namespace
 
 std::string to_safetensors(const ParamLayout& layout, std::span<const float> weights,
-                           const std::map<std::string, std::string>& metadata) {
+                           const std::map<std::string, std::string>& metadata,
+                           std::span<const WholeNumbers> whole_numbers) {
   assert(weights.size() == layout.size());
-  const std::string header = header_of(layout, metadata);
+  const std::string header = header_of(layout, whole_numbers, metadata);
   const std::uint64_t length = header.size();
   std::string bytes(kLengthBytes, '\0');
   std::memcpy(bytes.data(), &length, kLengthBytes);
   bytes.reserve(kLengthBytes + header.size() + weights.size_bytes());
   bytes += header;
+  for (const WholeNumbers& numbers : whole_numbers) {
+    bytes.append(reinterpret_cast<const char*>(numbers.values.data()), numbers.values.size() * sizeof(std::int64_t));
+  }
   for (const TensorSpec& tensor : layout.tensors()) {
     const std::span<const float> values = slice(weights, tensor.range);
     bytes.append(reinterpret_cast<const char*>(values.data()), values.size_bytes());
@@ -153,8 +173,9 @@ Result<SafetensorsFile> from_safetensors(std::string_view bytes) {
 }
 
 Status write_safetensors(const std::string& path, const ParamLayout& layout, std::span<const float> weights,
-                         const std::map<std::string, std::string>& metadata) {
-  return write_whole_file(path, to_safetensors(layout, weights, metadata));
+                         const std::map<std::string, std::string>& metadata,
+                         std::span<const WholeNumbers> whole_numbers) {
+  return write_whole_file(path, to_safetensors(layout, weights, metadata, whole_numbers));
 }
 
 Result<SafetensorsFile> read_safetensors(const std::string& path) {

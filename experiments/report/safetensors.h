@@ -24,23 +24,32 @@ struct SafetensorsFile {
   struct Tensor {
     std::string name;
     std::vector<std::int64_t> shape;
-    std::vector<float> values;
+    std::vector<float> values;                // of F32
+    std::vector<std::int64_t> whole_numbers;  // of I64
   };
   std::vector<Tensor> tensors;  // in the order of their values
   std::map<std::string, std::string> metadata;
 };
 
-// The file's bytes: the layout's tensors in its order, without the padding between them. `weights` is an arena of
-// layout.size() floats.
-std::string to_safetensors(const ParamLayout& layout, std::span<const float> weights,
-                           const std::map<std::string, std::string>& metadata);
+// A tensor of one dimension.
+struct WholeNumbers {
+  std::string name;
+  std::vector<std::int64_t> values;
+};
 
-// Checks every length, type and offset before it uses it. Reads F32 alone. Fails with data loss.
+// The file's bytes: whole numbers (I64); then the layout's tensors in its order, without the padding between them.
+// `weights` is an arena of layout.size() floats.
+std::string to_safetensors(const ParamLayout& layout, std::span<const float> weights,
+                           const std::map<std::string, std::string>& metadata,
+                           std::span<const WholeNumbers> whole_numbers = {});
+
+// Checks every length, type and offset before it uses it. Reads F32 and I64 alone. Fails with data loss.
 Result<SafetensorsFile> from_safetensors(std::string_view bytes);
 
 // The same to and from a file, which is written whole. Messages begin with the path.
 Status write_safetensors(const std::string& path, const ParamLayout& layout, std::span<const float> weights,
-                         const std::map<std::string, std::string>& metadata);
+                         const std::map<std::string, std::string>& metadata,
+                         std::span<const WholeNumbers> whole_numbers = {});
 Result<SafetensorsFile> read_safetensors(const std::string& path);
 
 }  // namespace syncopate::experiments

@@ -106,6 +106,9 @@ std::string learning_lines(const RunConfig& config, const RunReport& report, std
   if (report.final_test_accuracy) {
     text += line("test accuracy", fmt::format("{:.2f} %", 100 * *report.final_test_accuracy));
   }
+  if (report.final_figures != TestFigures()) {
+    text += line("test", to_text(*report.final_test_accuracy, report.final_figures));
+  }
   text += line("training time", format_duration(report.training_seconds));
   if (config.target_accuracy > 0) {
     text += line(fmt::format("time to {:.4g} %", 100 * config.target_accuracy),
@@ -130,7 +133,9 @@ std::string describe(const RunConfig& config) {
   if (averages_weights(config)) {
     text += fmt::format(" {}:{}", config.gossip ? "gossip" : "sync-every", config.sync_every);
   }
-  if (may_compress(config) && compresses(config)) text += " " + to_string(config.compress);
+  if (may_compress(config) && compresses(config)) {
+    text += " " + to_string(config.compress) + (ps && !config.compress_answers ? " (answers in full)" : "");
+  }
   text += fmt::format(", {} worker{}", config.workers, config.workers == 1 ? "" : "s");
   if (const int backups = consistency_of(config).backup_workers(); ps && backups > 0) {
     text += fmt::format(", {} of them backup", backups);
@@ -168,6 +173,9 @@ std::string summary_text(const RunConfig& config, std::span<const RunReport> rep
   for (const char* searched : {"bucket size", "sparse exchange"}) {
     const auto found = facts.of_workers.find(searched);
     if (found != facts.of_workers.end()) text += line(searched, found->second);
+  }
+  if (const auto found = facts.of_workers.find("rows kept"); found != facts.of_workers.end()) {
+    text += line("rows kept", found->second);
   }
   if (facts.sharding && matters(*facts.sharding)) text += line("sharding", hottest(*facts.sharding));
   if (!facts.clock_uncertainty.empty()) {

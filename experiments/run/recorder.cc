@@ -39,17 +39,23 @@ void Recorder::on_steps(int worker, std::span<const StepRecord> steps) {
 
 void Recorder::on_evaluation(const EvaluationResult& result) { waiting_.push_back(result); }
 
-void Recorder::on_final_weights(std::span<const float> weights, std::span<const float> local_state) {
+void Recorder::on_final_weights(std::span<const float> weights, std::span<const float> local_state,
+                                const TableKeys& rows) {
+  // The evaluator fails the run for what cannot be this model's.
+  if (rows.size() != job_.layout.tables().size() || std::ranges::any_of(rows, &std::vector<RowKey>::empty)) return;
+  ParamLayout layout = snapshot_layout(job_.layout, rows);
+  if (weights.size() != layout.size() || local_state.size() != job_.local_layout.size()) return;
   final_weights_.assign(weights.begin(), weights.end());
-  // The evaluator fails the run for it.
-  if (weights.size() != job_.layout.size() || local_state.size() != job_.local_layout.size()) return;
   // One arena behind the other is the arena of all tensors.
-  ParamLayout layout = job_.layout;
   for (const TensorSpec& tensor : job_.local_layout.tensors()) layout.add(tensor.name, tensor.shape);
   std::vector<float> values = final_weights_;
   values.insert(values.end(), local_state.begin(), local_state.end());
+  std::vector<WholeNumbers> keys;
+  for (std::size_t table = 0; table < rows.size(); ++table) {
+    keys.push_back({job_.layout.tensors()[table].name + ".rows", {rows[table].begin(), rows[table].end()}});
+  }
   const Status status = results_.write_model(
-      layout, values, {{"model", config_.model}, {"dataset", config_.dataset}, {"mode", name_of(config_.mode)}});
+      layout, values, keys, {{"model", config_.model}, {"dataset", config_.dataset}, {"mode", name_of(config_.mode)}});
   if (failure_.ok()) failure_ = status;
 }
 
@@ -89,7 +95,8 @@ void Recorder::record_evaluations(TimePoint taken_before) {
                             .samples_seen = samples_until(result.taken),
                             .training_seconds = seconds(result.taken - origin_),
                             .accuracy = result.accuracy,
-                            .loss = result.loss};
+                            .loss = result.loss,
+                            .figures = result.figures};
     evals_.push_back(record);
     results_.add(record);
     tracker_.add(record);

@@ -31,7 +31,8 @@ class Recorder final : public RunObserver {
   void on_training_begins(TimePoint now) override;
   void on_steps(int worker, std::span<const StepRecord> steps) override;
   void on_evaluation(const EvaluationResult& result) override;
-  void on_final_weights(std::span<const float> weights, std::span<const float> local_state) override;
+  void on_final_weights(std::span<const float> weights, std::span<const float> local_state,
+                        const TableKeys& rows) override;
   void on_worker_lost(int rank) override;
   void on_fact(const std::string& name, const std::string& value) override { facts_[name] = value; }
   void on_report(const std::string& line) override;
@@ -42,6 +43,7 @@ class Recorder final : public RunObserver {
   // After finish().
   RunReport report() const;
   const std::vector<EvalRecord>& evals() const { return evals_; }
+  // Laid out as snapshot_layout says; empty where none came that fit the model.
   const std::vector<float>& final_weights() const { return final_weights_; }
   const std::map<std::string, std::string>& facts() const { return facts_; }
 

@@ -55,9 +55,11 @@ std::vector<float> train_worker(const TrainingJob& job, int rank, SyncStrategy& 
                                        .base_learning_rate = job.learning_rate,
                                        .workers = job.workers};
   std::vector<float> weights;
-  const Status status =
-      worker::train(options, {}, {*backend, *model, batches, strategy, records, clock, activity},
-                    [&](std::span<const float> final) { weights.assign(final.begin(), final.end()); });
+  const Status status = worker::train(options, {}, {*backend, *model, batches, strategy, records, clock, activity},
+                                      [&](std::span<const float> final) {
+                                        weights.assign(final.begin(), final.end());
+                                        return Status();
+                                      });
   EXPECT_TRUE(status.ok()) << "worker " << rank << ": " << status.message();
   return weights;
 }

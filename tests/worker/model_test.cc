@@ -201,7 +201,7 @@ TEST_F(ModelTest, MakeModelSaysWhatIsWrongAndWhatWouldBeRight) {
   const Case cases[] = {
       {"resnet", kDigit,
        "--model=resnet: unknown model; must be softmax, mlp, mlp:WIDTH-...-WIDTH, "
-       "lenet, resnet20, resnet32, resnet56 or gpt:LAYERS-HEADS-WIDTH"},
+       "lenet, resnet20, resnet32, resnet56, gpt:LAYERS-HEADS-WIDTH, ncf or wide-deep"},
       {"", kDigit, "unknown model"},
       {"mlp:", kDigit, "as in 784-1024-1024-10"},
       {"mlp:784-x-10", kDigit, "as in 784-1024-1024-10"},

@@ -107,7 +107,10 @@ class TrainerTest : public testing::Test {
 
   Status run(SyncStrategy& strategy, Straggling* straggling = nullptr) {
     return train(options_, hooks_, {*backend_, *model_, batches_, strategy, records_, clock_, activity_, straggling},
-                 [this](std::span<const float>) { calls_.push_back("final_weights"); });
+                 [this](std::span<const float>) {
+                   calls_.push_back("final_weights");
+                   return Status();
+                 });
   }
 
   Random random_{2};
@@ -181,6 +184,7 @@ TEST_F(TrainerTest, TakesASnapshotAfterEachEpochAndAfterTheLastStep) {
   hooks_.snapshot = [&](std::int64_t epoch, std::int64_t steps_done, std::span<const float> weights) {
     snapshots.emplace_back(epoch, steps_done);
     EXPECT_EQ(weights.size(), model_->layout().size());
+    return Status();
   };
   ASSERT_TRUE(run(strategy_).ok());
   EXPECT_THAT(snapshots, ElementsAre(std::pair(0, 2), std::pair(1, 4), std::pair(2, 5)));
@@ -196,6 +200,7 @@ TEST_F(TrainerTest, HandsOverTheLocalStateOfAModelThatHasAnyBeforeEachSnapshot) 
   };
   hooks_.snapshot = [&](std::int64_t epoch, std::int64_t /*steps_done*/, std::span<const float> /*weights*/) {
     calls.push_back("snapshot " + std::to_string(epoch));
+    return Status();
   };
   ASSERT_TRUE(run(strategy_).ok());
   EXPECT_THAT(std::exchange(calls, {}), ElementsAre("snapshot 0", "snapshot 1"));  // an mlp has none

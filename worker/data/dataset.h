@@ -43,6 +43,14 @@ struct SampleForm {
   bool operator==(const SampleForm&) const = default;
 };
 
+// How what is learnt is judged on a test set (worker/metrics.h).
+enum class Judgement {
+  kAccuracy,  // the share of labels that were told right
+  kRanking,   // the place of a positive among kRankedItems samples: the first of each so many is it
+  kClicks,    // how well the positives (label 1) are told from the negatives
+};
+inline constexpr int kRankedItems = 100;  // one and 99, as in He et al. 2017, section 4.1
+
 // Room for one sample or for several, one behind the other.
 struct SampleRoom {
   std::span<float> values;
@@ -56,6 +64,7 @@ class Dataset {
 
   virtual std::int64_t size() const = 0;  // samples
   virtual const SampleForm& form() const = 0;
+  virtual Judgement judgement() const { return Judgement::kAccuracy; }
 
   // Writes sample `index` as it is in epoch `epoch`: the same for the same arguments, and, where samples are drawn
   // (negatives of a recommender), different from epoch to epoch. A test set is read as of epoch 0. Thread-safe.

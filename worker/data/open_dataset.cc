@@ -18,6 +18,7 @@
 #include "worker/data/grammar.h"
 #include "worker/data/idx_format.h"
 #include "worker/data/idx_reader.h"
+#include "worker/data/recommender_sets.h"
 #include "worker/data/text_files.h"
 #include "worker/data/text_form.h"
 
@@ -186,6 +187,7 @@ Result<DatasetPair> make_grammar(const std::string& name, std::uint64_t seed) {
 
 Status check_dataset_name(const std::string& name) {
   if (is_digits(name)) return parse_digits(name).status();
+  if (is_recommender_set(name)) return check_recommender_set(name);
   if (is_text(name)) return parse_text(name).status();
   if (is_grammar(name)) return parse_grammar(name).status();
   if (name == "mnist" || name == "fashion-mnist" || name == "cifar10") return Status();
@@ -195,6 +197,7 @@ Status check_dataset_name(const std::string& name) {
 Result<DatasetPair> open_dataset(const std::string& name, const std::string& data_dir, std::uint64_t seed) {
   SYNCOPATE_RETURN_IF_ERROR(check_dataset_name(name));
   if (is_digits(name)) return open_digits(name, data_dir, seed);
+  if (is_recommender_set(name)) return open_recommender_set(name, data_dir, seed);
   if (is_text(name)) return open_text_set(name, data_dir);
   if (is_grammar(name)) return make_grammar(name, seed);
   if (name == "cifar10") return open_cifar_set(name, below(data_dir, {"cifar10", "cifar-10-batches-bin"}));
@@ -204,6 +207,7 @@ Result<DatasetPair> open_dataset(const std::string& name, const std::string& dat
 Result<SampleForm> sample_form(const std::string& name, const std::string& data_dir) {
   SYNCOPATE_RETURN_IF_ERROR(check_dataset_name(name));
   if (is_digits(name)) return form_of_images(kDigitShape, kIdxClasses);
+  if (is_recommender_set(name)) return recommender_form(name, data_dir);
   if (is_text(name)) return form_of_text(*parse_text(name), kTextCharacters);
   if (is_grammar(name)) return form_of_grammar(parse_grammar(name)->context);
   if (name == "cifar10") return form_of_images(kCifarShape, kCifarClasses);

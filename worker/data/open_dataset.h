@@ -21,9 +21,10 @@ struct DatasetPair {
 //   cifar10                     binary files in data_dir/cifar10, data_dir/cifar-10-batches-bin or data_dir
 //   text, text:CONTEXT          *.txt in data_dir/text or data_dir; a context of 64 characters unless given
 //   grammar, grammar:TRAIN-TEST-CONTEXT   generated from `seed` as it is read; 60000-10000-64 unless given
+//   ratings, clicks:ROWS, zipf-ratings:TRAIN-TEST-ROWS, zipf-clicks:TRAIN-TEST-ROWS   see recommender_sets.h
 inline constexpr const char* kDatasetNames =
     "digits, digits:TRAIN-TEST, mnist, fashion-mnist, cifar10, text, text:CONTEXT, grammar, "
-    "grammar:TRAIN-TEST-CONTEXT";
+    "grammar:TRAIN-TEST-CONTEXT, ratings, clicks:ROWS, zipf-ratings:TRAIN-TEST-ROWS, zipf-clicks:TRAIN-TEST-ROWS";
 
 // Whether there is such a name, without touching a file. kInvalidArgument says what would be right.
 Status check_dataset_name(const std::string& name);

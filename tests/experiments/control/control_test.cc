@@ -242,7 +242,12 @@ TEST_F(Control, HandsOverStepRecordsAsTheyAre) {
 }
 
 TEST_F(Control, CarriesSnapshotsBothWays) {
-  const WeightsSnapshot stamp{.epoch = 2, .steps_done = 300, .taken = TimePoint(77ns), .final = true, .weights = {}};
+  const WeightsSnapshot stamp{.epoch = 2,
+                              .steps_done = 300,
+                              .taken = TimePoint(77ns),
+                              .final = true,
+                              .weights = {},
+                              .rows = {{1, 5}, {4000000000}}};
   client_->send_snapshot(stamp, std::vector<float>{1, 2, 3});
   const std::optional<Received> sent = coordinator_.next(ToCoordinator::kSnapshot);
   ASSERT_TRUE(sent);
@@ -256,7 +261,17 @@ TEST_F(Control, CarriesSnapshotsBothWays) {
   EXPECT_EQ(got->steps_done, 300);
   EXPECT_EQ(got->taken, stamp.taken);
   EXPECT_TRUE(got->final);
+  EXPECT_EQ(got->rows, stamp.rows);
   EXPECT_THAT(got->weights, ElementsAre(1, 2, 3));
+}
+
+TEST_F(Control, SendsOfAnEvaluationTheFiguresThatThereAre) {
+  client_->send_evaluation({}, 0.5, 0.25, {.auc = {}, .hit_rate = 0.75, .ndcg = 0.375});
+  const std::optional<Received> sent = coordinator_.next(ToCoordinator::kEvaluation);
+  ASSERT_TRUE(sent);
+  EXPECT_EQ(sent->message.evaluation().accuracy(), 0.5);
+  EXPECT_EQ(sent->message.evaluation().loss(), 0.25);
+  EXPECT_EQ(figures_of(sent->message.evaluation()), (TestFigures{.auc = {}, .hit_rate = 0.75, .ndcg = 0.375}));
 }
 
 TEST_F(Control, CarriesLocalStatesToTheCoordinatorAndTheirMeanBack) {

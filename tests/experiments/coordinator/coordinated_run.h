@@ -35,9 +35,11 @@ struct NotingObserver final : RunObserver {
     }
   }
   void on_evaluation(const EvaluationResult& result) override { accuracies.push_back(result.accuracy); }
-  void on_final_weights(std::span<const float> weights, std::span<const float> local_state) override {
+  void on_final_weights(std::span<const float> weights, std::span<const float> local_state,
+                        const TableKeys& rows) override {
     final_weights.assign(weights.begin(), weights.end());
     final_local_state.assign(local_state.begin(), local_state.end());
+    final_rows = rows;
   }
   void on_worker_lost(int rank) override { lost.push_back(rank); }
   void on_fact(const std::string& name, const std::string& value) override { facts.emplace_back(name, value); }
@@ -50,6 +52,7 @@ struct NotingObserver final : RunObserver {
   std::vector<double> accuracies;
   std::vector<float> final_weights;
   std::vector<float> final_local_state;
+  TableKeys final_rows;
   std::vector<int> lost;
   std::vector<std::pair<std::string, std::string>> facts;
   std::vector<std::string> reports;

@@ -89,7 +89,7 @@ TEST_F(EvaluationTest, OfAModelWithBatchNormTakesTheGivenMomentsHoweverTheDataIs
   const auto evaluate = [&](std::int64_t batch, float mean, float variance) {
     Result<Evaluation> evaluation = Evaluation::create("resnet20", data, *backend_, batch);
     EXPECT_TRUE(evaluation.ok()) << evaluation.status().message();
-    std::vector<float> weights(evaluation->weights_expected()), state(evaluation->local_state_expected());
+    std::vector<float> weights(evaluation->layout().size()), state(evaluation->local_layout().size());
     const worker::SampleForm& form = data.form();
     (*worker::make_model("resnet20", form, 1, *backend_))->initialize(3, weights);
     const ParamLayout layout = *worker::local_state_layout("resnet20", form);
@@ -107,7 +107,7 @@ TEST_F(EvaluationTest, OfAModelWithBatchNormTakesTheGivenMomentsHoweverTheDataIs
 }
 
 TEST_F(EvaluationTest, ExpectsAsManyWeightsAsTheModelHas) {
-  EXPECT_EQ(in_batches_of(5).weights_expected(), weights(3).size());
+  EXPECT_EQ(in_batches_of(5).layout().size(), weights(3).size());
 }
 
 TEST_F(EvaluationTest, SaysWhichModelDoesNotFitTheData) {

@@ -76,7 +76,9 @@ TEST(Csv, HasAValueForEachColumn) {
   EXPECT_EQ(std::ranges::count(row, ','), std::ranges::count(steps_csv_header(), ','));
   const std::string eval = evals_csv_row(
       1, {.epoch = 2, .step = 30, .samples_seen = 400, .training_seconds = 0.5, .accuracy = 0.975, .loss = 0.125});
-  EXPECT_EQ(eval, "1,2,30,400,0.500000,0.975,0.125\n");
+  EXPECT_EQ(eval, "1,2,30,400,0.500000,0.975,0.125,,,\n");
+  const std::string ranked = evals_csv_row(0, {.figures = {.auc = {}, .hit_rate = 0.625, .ndcg = 0.375}});
+  EXPECT_THAT(ranked, testing::EndsWith(",0,0,,0.625,0.375\n"));
   EXPECT_EQ(std::ranges::count(eval, ','), std::ranges::count(evals_csv_header(), ','));
 }
 

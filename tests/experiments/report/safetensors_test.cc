@@ -35,6 +35,20 @@ std::string with_header(const std::string& header, std::size_t data_bytes) {
   return bytes + header + std::string(data_bytes, '\0');
 }
 
+TEST(Safetensors, HasWholeNumbersInFrontOfTheTensors) {
+  const Sample sample;
+  const std::vector<WholeNumbers> rows = {{"user.rows", {3, 1LL << 40, -1}}, {"item.rows", {7}}};
+  const Result<SafetensorsFile> file = from_safetensors(to_safetensors(sample.layout, sample.weights, {}, rows));
+  ASSERT_TRUE(file.ok()) << file.status().message();
+  ASSERT_EQ(file->tensors.size(), 4u);
+  EXPECT_EQ(file->tensors[0].name, "user.rows");
+  EXPECT_THAT(file->tensors[0].shape, ElementsAre(3));
+  EXPECT_THAT(file->tensors[0].whole_numbers, ElementsAre(3, 1LL << 40, -1));
+  EXPECT_TRUE(file->tensors[0].values.empty());
+  EXPECT_THAT(file->tensors[1].whole_numbers, ElementsAre(7));
+  EXPECT_THAT(file->tensors[2].values, ElementsAre(0, 1, 2, 3, 4, 5));
+}
+
 TEST(Safetensors, ComesBackAsItWasWithoutThePadding) {
   const Result<SafetensorsFile> file = from_safetensors(Sample().bytes());
   ASSERT_TRUE(file.ok()) << file.status().message();

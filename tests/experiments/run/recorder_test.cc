@@ -112,7 +112,7 @@ TEST_F(RecorderTest, GoesOnMeasuringWithoutALostWorker) {
 TEST_F(RecorderTest, KeepsTheFinalWeightsAndWritesThem) {
   Recorder& recorder = begin();
   const std::vector<float> weights(16, 0.5f);
-  recorder.on_final_weights(weights, {});
+  recorder.on_final_weights(weights, {}, {});
   EXPECT_TRUE(recorder.on_tick(kBegin + 1s).ok());
   EXPECT_TRUE(recorder.finish().ok());
   EXPECT_EQ(recorder.final_weights(), weights);
@@ -121,8 +121,8 @@ TEST_F(RecorderTest, KeepsTheFinalWeightsAndWritesThem) {
 
 TEST_F(RecorderTest, WritesNoModelOfWeightsThatCannotBeIts) {
   Recorder& recorder = begin();
-  recorder.on_final_weights(std::vector<float>(15), {});
-  recorder.on_final_weights(std::vector<float>(16), std::vector<float>(1));
+  recorder.on_final_weights(std::vector<float>(15), {}, {});
+  recorder.on_final_weights(std::vector<float>(16), std::vector<float>(1), {});
   EXPECT_TRUE(recorder.finish().ok());
   EXPECT_FALSE(std::filesystem::exists(model_file()));
 }
@@ -135,7 +135,7 @@ TEST_F(RecorderTest, WritesWhatAModelKeepsBesideItsWeightsBehindThem) {
   weights[18] = 5;
   state[1] = 6, state[kAlignment] = 7;
   Recorder& recorder = begin();
-  recorder.on_final_weights(weights, state);
+  recorder.on_final_weights(weights, state, {});
   EXPECT_TRUE(recorder.finish().ok());
   EXPECT_EQ(recorder.final_weights(), weights);
   const Result<SafetensorsFile> file = read_safetensors(model_file());
@@ -148,11 +148,34 @@ TEST_F(RecorderTest, WritesWhatAModelKeepsBesideItsWeightsBehindThem) {
   EXPECT_THAT(file->tensors[3].values, ElementsAre(7, 0));
 }
 
+TEST_F(RecorderTest, WritesTheRowsOfTablesThatItIsGivenAndWhichTheyAre) {
+  job_.layout = ParamLayout();
+  job_.layout.add_table("user", 1000, 2, {.rows_a_step = 5, .limit = 0.1f});
+  job_.layout.add("bias", {3});
+  Recorder& recorder = begin();
+  std::vector<float> weights(32);
+  weights[2] = 5;  // the last bias; rows begin on the next cache line
+  weights[16] = 6, weights[19] = 7;
+  recorder.on_final_weights(weights, {}, {});
+  EXPECT_TRUE(recorder.final_weights().empty()) << "a snapshot without rows is no snapshot of this model";
+  recorder.on_final_weights(weights, {}, {{17, 900}});
+  EXPECT_TRUE(recorder.finish().ok());
+  const Result<SafetensorsFile> file = read_safetensors(model_file());
+  ASSERT_TRUE(file.ok()) << file.status().message();
+  ASSERT_EQ(file->tensors.size(), 3u);
+  EXPECT_EQ(file->tensors[0].name, "user.rows");
+  EXPECT_THAT(file->tensors[0].whole_numbers, ElementsAre(17, 900));
+  EXPECT_THAT(file->tensors[1].values, ElementsAre(0, 0, 5));
+  EXPECT_EQ(file->tensors[2].name, "user");
+  EXPECT_THAT(file->tensors[2].shape, ElementsAre(2, 2));
+  EXPECT_THAT(file->tensors[2].values, ElementsAre(6, 0, 0, 7));
+}
+
 TEST_F(RecorderTest, FailsFromThenOnWhereTheModelCannotBeWritten) {
   Recorder& recorder = begin();
   std::filesystem::create_directory(model_file());
   EXPECT_TRUE(recorder.on_tick(kBegin + 1s).ok());
-  recorder.on_final_weights(std::vector<float>(16), {});
+  recorder.on_final_weights(std::vector<float>(16), {}, {});
   for (const Status& status : {recorder.on_tick(kBegin + 2s), recorder.on_tick(kBegin + 4s), recorder.finish()}) {
     EXPECT_EQ(status.code(), Code::kResourceExhausted);
     EXPECT_THAT(status.message(), HasSubstr(model_file().string()));

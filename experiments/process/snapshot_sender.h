@@ -1,0 +1,32 @@
+// SnapshotSender: a worker's weights on their way to the coordinator; of row-sparse tables some rows (test_rows.h).
+#pragma once
+
+#include <optional>
+#include <span>
+
+#include "common/sync_strategy.h"
+#include "experiments/control/control_client.h"
+#include "experiments/process/test_rows.h"
+
+namespace syncopate::experiments {
+
+class SnapshotSender {
+ public:
+  // All outlive the sender.
+  SnapshotSender(worker::Model& model, const worker::Dataset& test, SyncStrategy& strategy, ControlClient& control)
+      : model_(model), test_(test), strategy_(strategy), control_(control) {}
+
+  // Finds out which rows the test set touches, which the first send would do otherwise. Fails as test_rows does.
+  Status prepare();
+  // `weights` is the model's arena. Between steps, and, if the stamp says final, after leave.
+  Status send(WeightsSnapshot stamp, std::span<const float> weights);
+
+ private:
+  worker::Model& model_;
+  const worker::Dataset& test_;
+  SyncStrategy& strategy_;
+  ControlClient& control_;
+  std::optional<TableKeys> test_rows_;
+};
+
+}  // namespace syncopate::experiments

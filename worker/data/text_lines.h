@@ -1,0 +1,64 @@
+// TextLines: the lines of a text in memory, one by one and numbered, for readers of tables that say where they stopped.
+#pragma once
+
+#include <charconv>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+
+namespace syncopate::worker {
+
+inline std::string_view text_of(std::span<const std::uint8_t> bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+class TextLines {
+ public:
+  // The text must outlive this.
+  explicit TextLines(std::string_view text) : text_(text) {}
+
+  // False at the end. A line ends with "\n" or "\r\n"; the last one may end with the text.
+  bool next() {
+    begin_ = end_;
+    if (begin_ >= text_.size()) return false;
+    const std::size_t newline = text_.find('\n', begin_);
+    end_ = newline == std::string_view::npos ? text_.size() : newline + 1;
+    line_ = text_.substr(begin_, (newline == std::string_view::npos ? end_ : newline) - begin_);
+    if (line_.ends_with('\r')) line_.remove_suffix(1);
+    ++number_;
+    return true;
+  }
+
+  std::string_view line() const { return line_; }
+  std::int64_t number() const { return number_; }  // of the line, from 1
+  std::size_t position() const { return begin_; }  // where it begins in the text
+
+ private:
+  std::string_view text_, line_;
+  std::size_t begin_ = 0, end_ = 0;
+  std::int64_t number_ = 0;
+};
+
+// Cuts `line` at each `separator` into `columns`. Returns how many columns it has, which may be more than were written.
+inline std::size_t split(std::string_view line, std::string_view separator, std::span<std::string_view> columns) {
+  for (std::size_t count = 0;; ++count) {
+    const std::size_t end = line.find(separator);
+    if (count < columns.size()) columns[count] = line.substr(0, end);
+    if (end == std::string_view::npos) return count + 1;
+    line.remove_prefix(end + separator.size());
+  }
+}
+
+// The whole of `text` as a number, to the base 10 unless told; nothing where it is none.
+template <typename Number, typename... Base>
+std::optional<Number> parse_number(std::string_view text, Base... base) {
+  Number number{};
+  const char* const end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data(), end, number, base...);
+  if (error != std::errc() || rest != end) return {};
+  return number;
+}
+
+}  // namespace syncopate::worker

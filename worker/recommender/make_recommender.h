@@ -1,0 +1,27 @@
+// Recommenders by name.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "common/status.h"
+#include "worker/model.h"
+
+namespace syncopate::worker {
+
+// The most values that dense embeddings may have, all tables together: each has a gradient and an optimizer's memory.
+inline constexpr std::int64_t kMostDenseEmbeddings = std::int64_t{1} << 27;
+
+// Behind a name: its embeddings are dense.
+inline constexpr std::string_view kDenseSuffix = ":dense";
+
+bool is_recommender(const std::string& spec);
+
+// `spec` is "ncf", "ncf:DIM", "wide-deep" or "wide-deep:DIM", DIM the width of an embedding; with ":dense" behind, its
+// tables are ordinary tensors (row_embedding.h). Samples have two classes and one label; ncf's have two ids, a user and
+// an item. Fails with invalid argument, saying what would be right.
+Result<std::unique_ptr<Model>> make_recommender(const std::string& spec, const SampleForm& form, int batch_size,
+                                                ComputeBackend& backend);
+
+}  // namespace syncopate::worker

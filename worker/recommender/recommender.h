@@ -1,0 +1,92 @@
+// Recommender: what models over tables share. A sample's ids take rows from tables, what is made of them is a logit,
+// and the loss is sigmoid and cross-entropy. It computes in the host's memory.
+// `Ncf` (ncf.h) and `WideDeep` (wide_deep.h) say what is made of the rows.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "worker/layers/chain.h"
+#include "worker/layers/dense.h"
+#include "worker/model.h"
+#include "worker/recommender/row_embedding.h"
+#include "worker/recommender/sigmoid_loss.h"
+
+namespace syncopate::worker {
+
+struct RecommenderShape {
+  std::string name;  // as it was asked for
+  int dimensions = 16;
+  EmbeddingKind kind = EmbeddingKind::kSparse;
+  int batch_size = 1;
+};
+
+class Recommender : public Model {
+ public:
+  const std::string& name() const override { return shape_.name; }
+  const ParamLayout& layout() const override { return layout_; }
+  const ParamLayout& local_layout() const override { return local_layout_; }
+  std::span<float> local_state() override { return {}; }
+  int batch_size() const override { return shape_.batch_size; }
+  double flops_per_sample() const override { return tower_->flops_per_sample() + head_->flops_per_sample(); }
+
+  void initialize(std::uint64_t seed, std::span<float> weights) const override;
+  // Empty where the embeddings are dense.
+  std::span<const RowKeys> touched_rows(const BatchView& batch) override;
+  void forward(std::span<const float> weights, const BatchView& batch) override;
+  void before_reading(std::function<void(Range)> before) override;
+  void backward(std::span<const float> weights, std::span<float> gradients,
+                const std::function<void(std::size_t)>& tensor_ready) override;
+  LossAndCorrect loss() override { return loss_; }
+  std::span<const float> scores() override { return logit_.values; }
+
+ protected:
+  // Of one sample: its values; its rows, one behind the other; what goes into the tower; what stands beside the tower's
+  // output before the head; and what is added to the logit.
+  struct Widths {
+    int row = 1;
+    int tower_input = 1;
+    std::vector<int> tower;
+    int beside_tower = 0;
+  };
+  struct Parts {
+    Out tower_input;
+    Out beside_tower;
+    float& logit;
+  };
+  Recommender(const RecommenderShape& shape, const SampleForm& form, const Widths& widths, ComputeBackend& backend);
+
+  // What a model decides, for one sample: what is made of its rows, and what the gradients of that make the rows'. Both
+  // write all of `to`.
+  virtual void combine(In values, In rows, const Parts& to) const = 0;
+  virtual void separate(In rows, const Parts& gradients, Out to) const = 0;
+
+ private:
+  // A number of values for each sample of a batch, and the gradient of the loss with respect to them.
+  struct Activation {
+    std::size_t each = 0;
+    Out values, gradients;
+  };
+  Activation activation(int each);
+  void combine_all(In values);
+  void separate_all();
+
+  const RecommenderShape shape_;
+  const std::size_t values_, beside_;  // of a sample
+  ComputeBackend& backend_;
+  ParamLayout layout_;
+  ParamLayout local_layout_;
+  std::vector<RowEmbedding> tables_;
+  std::vector<RowKeys> touched_;  // by table
+  GradientScratch scratch_;       // of the tower
+  std::optional<Chain> tower_;    // dense layers under ReLU; this and the next from the constructor on
+  std::optional<Dense> head_;
+  std::function<void(Range)> before_reading_;
+  Activation rows_, tower_input_, tower_output_, head_input_, extra_logit_, logit_;
+  LossAndCorrect loss_;
+};
+
+}  // namespace syncopate::worker
