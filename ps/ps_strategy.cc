@@ -57,13 +57,13 @@ Result<ParamArenas> PsStrategy::allocate(const ParamLayout& layout) {
   }
   map_chunks(layout);
   if (codec_) {
-    SYNCOPATE_RETURN_IF_ERROR(codec_->allocate(transport_, bucket_ranges(), layout.size(), slots()));
+    SYNCOPATE_RETURN_IF_ERROR(codec_->allocate(transport_, chunk_ranges(), layout.size(), slots()));
   }
   SYNCOPATE_RETURN_IF_ERROR(tables_.allocate(layout, arenas_));
   return arenas_;
 }
 
-std::vector<Range> PsStrategy::bucket_ranges() const {
+std::vector<Range> PsStrategy::chunk_ranges() const {
   std::vector<Range> ranges;
   for (const ChunkLink& chunk : chunks_) ranges.push_back(chunk.range);
   return ranges;
@@ -116,7 +116,7 @@ Result<std::vector<Range>> PsStrategy::join() {
   phase_ = Phase::kTraining;
   communication_ = {};
   traffic_ = {};
-  std::vector<Range> buckets = bucket_ranges();
+  std::vector<Range> buckets = chunk_ranges();
   for (std::size_t table = tables_.tables(); table-- > 0;) buckets.push_back(tables_.room_of(table));
   return buckets;
 }

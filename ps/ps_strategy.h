@@ -121,7 +121,7 @@ class PsStrategy final : public SyncStrategy {
   };
 
   void map_chunks(const ParamLayout& layout);
-  std::vector<Range> bucket_ranges() const;
+  std::vector<Range> chunk_ranges() const;
   std::size_t slots() const { return static_cast<std::size_t>(options_.pipeline_depth) + 1; }
   std::size_t slot_of(std::int64_t step) const { return static_cast<std::size_t>(step) % slots(); }
   TimePoint timeout_from_now() const { return clock_.now() + options_.timeout; }
@@ -132,7 +132,7 @@ class PsStrategy final : public SyncStrategy {
   PushName push_name(const ChunkLink& chunk, std::int64_t clock) const;
   // So many messages more are due.
   void expect(std::size_t messages);
-  // Waits for the answers to what the chief wants to read.
+  // Waits for the answers to what is read.
   Status finish_reading();
   Status check_reads(std::size_t table) const;
   std::size_t table_of(std::size_t bucket) const { return chunks_.size() + tables_.tables() - 1 - bucket; }

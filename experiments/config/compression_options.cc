@@ -20,9 +20,19 @@ void add_compression_options(std::vector<OptionSpec>& table) {
     return {};
   };
   option.get = [](const RunConfig& config) { return to_string(config.compress); };
+  table.push_back(option_kinds::only(option,
+                                     "--mode=allreduce, without --sync-every and --gossip and with another collective "
+                                     "than nccl, or with --mode=ps and "
+                                     "a consistency other than local-sgd and easgd",
+                                     may_compress));
   table.push_back(option_kinds::only(
-      option, "--mode=allreduce, without --sync-every and --gossip, and with another collective than nccl",
-      may_compress));
+      option_kinds::on_or_off(
+          {.group = "Parameter servers",
+           .name = "compress-answers",
+           .placeholder = "HOW",
+           .sentence = "Weights, too, travel compressed, as differences; a server keeps a shard more for each worker."},
+          &RunConfig::compress_answers, "compressed answers"),
+      "--mode=ps and --compress", [](const RunConfig& config) { return compression_of(config).of_pushes(); }));
 }
 
 }  // namespace syncopate::experiments

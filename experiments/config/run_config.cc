@@ -125,6 +125,23 @@ Status validate_consistency(const RunConfig& config) {
   return {};
 }
 
+Status validate_compression(const RunConfig& config) {
+  const ps::Compression compression = compression_of(config);
+  if (compression.codec.kind == CodecKind::kPowerSgd) {
+    return wrong(
+        fmt::format("--compress={}: works by sums over all workers, which parameter servers have no rounds for; "
+                    "use --mode=allreduce, or another codec",
+                    to_string(config.compress)));
+  }
+  if (compression.of_answers() && staleness_of(config).compensation.enabled()) {
+    return wrong(
+        fmt::format("--delay-compensation={}: needs to know the weights that a worker has, of which it is sent "
+                    "compressed differences; add --compress-answers=off",
+                    config.delay_compensation.to_string()));
+  }
+  return {};
+}
+
 Status validate_batches(const RunConfig& config) {
   const std::int64_t workers = workers_of(config);
   if (config.global_batch_size % workers != 0) {
@@ -314,6 +331,7 @@ Status validate(const RunConfig& config) {
   SYNCOPATE_RETURN_IF_ERROR(validate_hosts(config));
   SYNCOPATE_RETURN_IF_ERROR(validate_shape(config));
   SYNCOPATE_RETURN_IF_ERROR(validate_consistency(config));
+  SYNCOPATE_RETURN_IF_ERROR(validate_compression(config));
   SYNCOPATE_RETURN_IF_ERROR(validate_batches(config));
   SYNCOPATE_RETURN_IF_ERROR(validate_tables(config));
   SYNCOPATE_RETURN_IF_ERROR(validate_stragglers(config));
@@ -416,7 +434,13 @@ bool averages_weights(const RunConfig& config) {
 bool compresses(const RunConfig& config) { return config.compress.kind != CodecKind::kNone; }
 
 bool may_compress(const RunConfig& config) {
+  if (config.mode == Mode::kPs) return !config.consistency.pushes_weights();
   return config.mode == Mode::kAllreduce && !averages_weights(config) && config.collective != CollectiveKind::kNccl;
+}
+
+ps::Compression compression_of(const RunConfig& config) {
+  if (config.mode != Mode::kPs || !may_compress(config)) return {};
+  return {.codec = config.compress, .answers = config.compress_answers, .seed = config.seed};
 }
 
 worker::StragglingOptions straggling_of(const RunConfig& config, int rank) {

@@ -17,6 +17,7 @@
 #include "common/status.h"
 #include "common/transport/link_shape.h"
 #include "experiments/config/host_list.h"
+#include "ps/compression.h"
 #include "ps/consistency.h"
 #include "ps/push_scheduler.h"
 #include "ps/sharding.h"
@@ -93,6 +94,7 @@ struct RunConfig {
   int pipeline_depth = 0;
   bool overlap_forward = false;
   ps::PushOrder push_order = ps::PushOrder::kFifo;
+  bool compress_answers = true;  // where gradients are compressed
 
   // Allreduce
   CollectiveKind collective = CollectiveKind::kAuto;
@@ -193,10 +195,12 @@ std::size_t shards_of(const RunConfig& config);
 ps::Sharding sharding_of(const RunConfig& config);
 // Whether workers make updates of their own under allreduce, and average weights instead of gradients.
 bool averages_weights(const RunConfig& config);
-// Whether gradients are compressed, and whether they can be: they are not sent where weights are averaged, and NCCL
-// sums them in the memory of GPUs.
+// Whether gradients are compressed, and whether they can be: they are not sent where weights are averaged, or workers
+// make steps of their own, and NCCL sums them in the memory of GPUs.
 bool compresses(const RunConfig& config);
 bool may_compress(const RunConfig& config);
+// What workers and shards compress.
+ps::Compression compression_of(const RunConfig& config);
 // How worker `rank` is slowed: half of the timeout is the longest, since others wait for it meanwhile.
 worker::StragglingOptions straggling_of(const RunConfig& config, int rank);
 // After which time a collective operation that not all ranks have come to is reported; zero: never.

@@ -36,7 +36,7 @@ Result<Evaluation> Evaluation::create(const std::string& model, const worker::Da
   if (!rows.ok()) return rows.status();
   evaluation.rows_ = std::move(*rows);
   if (evaluation.rows_.empty()) return evaluation;
-  for (const auto& each : models) evaluation.arenas_.emplace_back(each->layout().size());
+  for (const auto& made : models) evaluation.arenas_.emplace_back(made->layout().size());
   return evaluation;
 }
 

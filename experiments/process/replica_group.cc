@@ -65,6 +65,7 @@ Status ReplicaGroup::connect_ps(const RoleContext& context, const Clock& clock) 
                                       .push_order = may_order_pushes(config) ? config.push_order : ps::PushOrder::kFifo,
                                       .pipeline_depth = may_run_ahead(config) ? config.pipeline_depth : 0,
                                       .overlap_forward = may_overlap_forward(config) && config.overlap_forward,
+                                      .compression = compression_of(config),
                                       .timeout = timeout_of(config)};
   strategy_ = std::make_unique<ps::PsStrategy>(options, *transport_, clock, &context.activity);
   if (config.consistency.pushes_weights()) {

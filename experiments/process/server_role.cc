@@ -49,6 +49,7 @@ Status run_server(const RoleContext& context) {
                                          .consistency = consistency_of(config),
                                          .optimizer = optimizer_of(config),
                                          .staleness = staleness_of(config),
+                                         .compression = compression_of(config),
                                          .seed = config.seed,
                                          .timeout = from_seconds(config.timeout_seconds)};
     place.server = std::make_unique<ps::ShardServer>(options, *place.transport, clock);

@@ -133,7 +133,9 @@ std::string describe(const RunConfig& config) {
   if (averages_weights(config)) {
     text += fmt::format(" {}:{}", config.gossip ? "gossip" : "sync-every", config.sync_every);
   }
-  if (may_compress(config) && compresses(config)) text += " " + to_string(config.compress);
+  if (may_compress(config) && compresses(config)) {
+    text += " " + to_string(config.compress) + (ps && !config.compress_answers ? " (answers in full)" : "");
+  }
   text += fmt::format(", {} worker{}", config.workers, config.workers == 1 ? "" : "s");
   if (const int backups = consistency_of(config).backup_workers(); ps && backups > 0) {
     text += fmt::format(", {} of them backup", backups);

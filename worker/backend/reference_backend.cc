@@ -4,6 +4,7 @@
 #include <cstddef>
 
 #include "worker/backend/host_backend.h"
+#include "worker/backend/reference_image.h"
 #include "worker/backend/reference_sequence.h"
 
 namespace syncopate::worker {
@@ -121,90 +122,21 @@ class ReferenceBackend final : public HostBackend {
 
   void batch_norm_forward(const BatchNormShape& s, In x, In scale, In shift, const BatchMoments& batch,
                           const RunningMoments& running, Out y) override {
-    for (int c = 0; c < s.channels; ++c) {
-      double mean = 0, variance = 0;
-      for (int r = 0; r < s.rows; ++r) mean += static_cast<double>(x[at(r, c, s.channels)]) / s.rows;
-      for (int r = 0; r < s.rows; ++r) variance += std::pow(x[at(r, c, s.channels)] - mean, 2) / s.rows;
-      batch.mean[c] = static_cast<float>(mean);
-      batch.inverse_deviation[c] = static_cast<float>(1 / std::sqrt(variance + kBatchNormEpsilon));
-      const double unbiased = variance * s.rows / std::max(s.rows - 1, 1);
-      running.mean[c] += kBatchNormMomentum * (static_cast<float>(mean) - running.mean[c]);
-      running.variance[c] += kBatchNormMomentum * (static_cast<float>(unbiased) - running.variance[c]);
-      for (int r = 0; r < s.rows; ++r) {
-        y[at(r, c, s.channels)] =
-            normalised(s, x[at(r, c, s.channels)], scale[c], shift[c], batch.mean[c], batch.inverse_deviation[c]);
-      }
-    }
+    reference::batch_norm_forward(s, x, scale, shift, batch, running, y);
   }
-
   void batch_norm_backward(const BatchNormShape& s, In x, In scale, In shift, const BatchMoments& batch, In dy,
                            Out dscale, Out dshift, Out dx) override {
-    for (int c = 0; c < s.channels; ++c) {
-      const double mean = batch.mean[c], inverse = batch.inverse_deviation[c];
-      const auto gradient = [&](int r) {
-        const float y =
-            normalised(s, x[at(r, c, s.channels)], scale[c], shift[c], batch.mean[c], batch.inverse_deviation[c]);
-        return s.relu && y == 0 ? 0.0 : dy[at(r, c, s.channels)];
-      };
-      const auto unit = [&](int r) { return (x[at(r, c, s.channels)] - mean) * inverse; };
-      double sum = 0, along_unit = 0;
-      for (int r = 0; r < s.rows; ++r) {
-        sum += gradient(r);
-        along_unit += gradient(r) * unit(r);
-      }
-      dshift[c] = static_cast<float>(sum);
-      dscale[c] = static_cast<float>(along_unit);
-      if (dx.empty()) continue;
-      for (int r = 0; r < s.rows; ++r) {
-        dx[at(r, c, s.channels)] =
-            static_cast<float>(scale[c] * inverse * (gradient(r) - (sum + unit(r) * along_unit) / s.rows));
-      }
-    }
+    reference::batch_norm_backward(s, x, scale, shift, batch, dy, dscale, dshift, dx);
   }
-
   void batch_norm_inference(const BatchNormShape& s, In x, In scale, In shift, const RunningMoments& running,
                             Out y) override {
-    for (int r = 0; r < s.rows; ++r) {
-      for (int c = 0; c < s.channels; ++c) {
-        const auto inverse =
-            static_cast<float>(1 / std::sqrt(static_cast<double>(running.variance[c]) + kBatchNormEpsilon));
-        y[at(r, c, s.channels)] = normalised(s, x[at(r, c, s.channels)], scale[c], shift[c], running.mean[c], inverse);
-      }
-    }
+    reference::batch_norm_inference(s, x, scale, shift, running, y);
   }
 
-  void mean_pool_forward(const MeanPoolShape& s, In x, Out y) override {
-    for (int n = 0; n < s.batch; ++n) {
-      for (int c = 0; c < s.channels; ++c) {
-        double sum = 0;
-        for (int p = 0; p < s.pixels; ++p) sum += x[at(at(n, p, s.pixels), c, s.channels)];
-        y[at(n, c, s.channels)] = static_cast<float>(sum / s.pixels);
-      }
-    }
-  }
-
-  void mean_pool_backward(const MeanPoolShape& s, In dy, Out dx) override {
-    for (int n = 0; n < s.batch; ++n) {
-      for (int p = 0; p < s.pixels; ++p) {
-        for (int c = 0; c < s.channels; ++c) {
-          dx[at(at(n, p, s.pixels), c, s.channels)] = dy[at(n, c, s.channels)] / static_cast<float>(s.pixels);
-        }
-      }
-    }
-  }
-
-  void subsample_forward(const SubsampleShape& s, In x, Out y) override {
-    each_kept_pixel(s, [&](std::size_t from, std::size_t to) {
-      for (int c = 0; c < s.out; ++c) y[to * s.out + c] = c < s.in ? x[from * s.in + c] : 0.0f;
-    });
-  }
-
-  void subsample_backward(const SubsampleShape& s, In dy, Out dx) override {
-    std::fill(dx.begin(), dx.end(), 0.0f);
-    each_kept_pixel(s, [&](std::size_t from, std::size_t to) {
-      for (int c = 0; c < std::min(s.in, s.out); ++c) dx[from * s.in + c] = dy[to * s.out + c];
-    });
-  }
+  void mean_pool_forward(const MeanPoolShape& s, In x, Out y) override { reference::mean_pool_forward(s, x, y); }
+  void mean_pool_backward(const MeanPoolShape& s, In dy, Out dx) override { reference::mean_pool_backward(s, dy, dx); }
+  void subsample_forward(const SubsampleShape& s, In x, Out y) override { reference::subsample_forward(s, x, y); }
+  void subsample_backward(const SubsampleShape& s, In dy, Out dx) override { reference::subsample_backward(s, dy, dx); }
 
   void embedding_forward(const EmbeddingShape& shape, std::span<const int> ids, In tokens, In positions,
                          Out y) override {
@@ -249,25 +181,6 @@ class ReferenceBackend final : public HostBackend {
 
  private:
   static double product(float a, float b) { return static_cast<double>(a) * b; }
-
-  static float normalised(const BatchNormShape& s, float x, float scale, float shift, float mean,
-                          float inverse_deviation) {
-    const double y = product(scale, inverse_deviation) * (static_cast<double>(x) - mean) + shift;
-    return static_cast<float>(s.relu ? std::max(y, 0.0) : y);
-  }
-
-  // Calls visit(pixel of x, pixel of y), each counted over all images.
-  template <typename Visit>
-  static void each_kept_pixel(const SubsampleShape& s, Visit visit) {
-    for (int n = 0; n < s.batch; ++n) {
-      for (int row = 0; row < s.out_height(); ++row) {
-        for (int column = 0; column < s.out_width(); ++column) {
-          visit(at(n, row * s.stride, column * s.stride, 0, s.height, s.width, 1),
-                at(n, row, column, 0, s.out_height(), s.out_width(), 1));
-        }
-      }
-    }
-  }
 
   template <typename Visit>
   static void each_tap(const ConvShape& s, Visit visit) {

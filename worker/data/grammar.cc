@@ -62,9 +62,8 @@ class Grammar final : public Dataset {
 }  // namespace
 
 int BracketString::next() {
-  if (random_.uniform() < probability_to_open(depth_)) {
-    return open_[depth_++] = static_cast<int>(random_.below(kBracketKinds));
-  }
+  const bool opens = depth_ == 0 || (depth_ < kDeepest && random_.uniform() < kOpen);
+  if (opens) return open_[depth_++] = static_cast<int>(random_.below(kBracketKinds));
   return kBracketKinds + open_[--depth_];
 }
 

@@ -241,13 +241,31 @@ TEST(CommandLine, CompressesGradientsWhereTheHostSumsThem) {
               StartsWith("--compress=int4: codec must be none, fp16"));
   for (std::vector<const char*> flags :
        std::vector<std::vector<const char*>>{{"--mode=local"},
-                                             {"--mode=ps"},
+                                             {"--mode=ps", "--consistency=easgd:4"},
                                              {"--mode=allreduce", "--sync-every=4"},
                                              {"--mode=allreduce", "--gossip"},
                                              {"--mode=allreduce", "--device=cuda", "--collective=nccl"}}) {
     flags.push_back("--compress=int8");
     EXPECT_THAT(refusal(flags), HasSubstr("--compress=int8: has an effect only with --mode=allreduce"));
   }
+}
+
+TEST(CommandLine, CompressesWhatWorkersAndShardsSend) {
+  const Result<CommandLine> line = parse({"--mode=ps", "--compress=int8", "--compress-answers=off", "--seed=9"});
+  ASSERT_TRUE(line.ok()) << line.status().message();
+  EXPECT_TRUE(compression_of(line->config).of_pushes());
+  EXPECT_FALSE(compression_of(line->config).of_answers());
+  EXPECT_EQ(compression_of(line->config).seed, 9u);
+  EXPECT_THAT(to_toml(line->config), HasSubstr("compress-answers = \"off\""));
+  EXPECT_TRUE(compression_of(parse({"--mode=ps", "--compress=int8"})->config).of_answers());
+  EXPECT_THAT(refusal({"--mode=ps", "--compress-answers=off"}), HasSubstr("only with --mode=ps and --compress"));
+  EXPECT_THAT(refusal({"--mode=allreduce", "--compress=int8", "--compress-answers=off"}),
+              HasSubstr("only with --mode=ps and --compress"));
+  EXPECT_THAT(refusal({"--mode=ps", "--compress=powersgd:2"}), StartsWith("--compress=powersgd:2: works by sums"));
+  EXPECT_THAT(refusal({"--mode=ps", "--compress=int8", "--delay-compensation=0.04"}),
+              StartsWith("--delay-compensation=0.04: needs to know the weights that a worker has"));
+  EXPECT_EQ(refusal({"--mode=ps", "--compress=int8", "--delay-compensation=0.04", "--compress-answers=off"}),
+            "accepted");
 }
 
 TEST(CommandLine, CompressesGradientsOfGpusInTheMemoryOfTheHost) {

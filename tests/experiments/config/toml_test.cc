@@ -44,6 +44,7 @@ RunConfig unusual(Mode mode) {
   config.transport = TransportKind::kTcp;
   config.stragglers = *worker::Stragglers::parse("0:p0.5:1.25x,all:exp:0.5");
   config.compress = *parse_codec("topk:0.015");
+  config.compress_answers = false;
   config.bucket_bytes = 4096;
   config.overlap = false;
   config.sync_every = 2;

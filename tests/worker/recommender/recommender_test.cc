@@ -243,7 +243,7 @@ TEST_P(RecommenderTest, ScoresSamplesByTheirLogits) {
   ASSERT_EQ(model->scores().size(), static_cast<std::size_t>(kBatch));
   double loss = 0;
   for (std::size_t i = 0; i < kBatch; ++i) {
-    loss += std::log1p(std::exp(model->scores()[i])) - batch.labels[i] * model->scores()[i];
+    loss += std::log1p(std::exp(model->scores()[i])) - static_cast<float>(batch.labels[i]) * model->scores()[i];
   }
   EXPECT_NEAR(model->loss().loss, loss / kBatch, 1e-6);
 }
@@ -251,7 +251,7 @@ TEST_P(RecommenderTest, ScoresSamplesByTheirLogits) {
 INSTANTIATE_TEST_SUITE_P(Models, RecommenderTest,
                          testing::Values(Case{"ncf", &kPairs}, Case{"ncf:3", &kPairs}, Case{"wide-deep:2", &kClicks},
                                          Case{"wide-deep", &kPairs}),
-                         [](const auto& info) { return fmt::format("case{}", info.index); });
+                         [](const auto& one) { return fmt::format("case{}", one.index); });
 
 TEST(MakeRecommender, HasAsManyParametersAsItsFormulaSays) {
   EXPECT_EQ(model_layout("ncf", kPairs)->parameter_count(),
