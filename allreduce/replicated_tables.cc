@@ -22,7 +22,10 @@ Status ReplicatedTables::prepare(const ParamLayout& layout) {
     if (ways.size() > 1) ++searching_;
     steps_ = std::max(steps_, table.search.steps());
   }
-  if (searching_ == 0) return Status();
+  if (searching_ == 0) {
+    tell_untried();
+    return Status();
+  }
   const Result<std::span<float>> times = collective_.allocate(2 * searching_);
   if (times.ok()) times_ = *times;
   return times.status();
@@ -104,6 +107,16 @@ Status ReplicatedTables::settle(TimePoint deadline) {
   searching_ = 0;
   tell(finding);
   return Status();
+}
+
+// There is nothing to be found: rows are what auto has come to.
+void ReplicatedTables::tell_untried() const {
+  if (options_.exchange != SparseExchange::kAuto || tables_.empty() || collective_.size() == 1) return;
+  std::string finding;
+  for (const Table& table : tables_) {
+    finding += fmt::format("{}{} rows, too large for dense", finding.empty() ? "" : "; ", table.spec.name);
+  }
+  tell(finding);
 }
 
 void ReplicatedTables::leave() const {

@@ -27,7 +27,8 @@ struct ReplicatedTablesOptions {
   OptimizerConfig optimizer;
   std::uint64_t seed = 1;  // what rows begin with
   SparseExchange exchange = SparseExchange::kAuto;
-  // Told which way each table goes, or that the run was too short to find out; may be null. From the compute thread.
+  // Told which way each table goes, once that is known, or that the run was too short to find out; may be null. From
+  // the compute thread.
   std::function<void(const std::string& finding)> on_found = nullptr;
 };
 
@@ -70,6 +71,7 @@ class ReplicatedTables {
 
   std::vector<TableWay> ways_for(const TensorSpec& table) const;
   Status settle(TimePoint deadline);
+  void tell_untried() const;
   void tell(const std::string& finding) const;
 
   Collective& collective_;

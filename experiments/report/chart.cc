@@ -7,6 +7,7 @@
 #include <cmath>
 #include <limits>
 
+#include "experiments/report/format.h"
 #include "experiments/report/html_text.h"
 
 namespace syncopate::experiments {
@@ -54,6 +55,10 @@ struct Frame {
   double top(double value) const { return kTop + (1 - y.fraction(value)) * kPlotHeight; }
 };
 
+std::string tick_text(double value) {
+  return std::abs(value) < 1e4 ? fmt::format("{:.4g}", value) : format_count(value);
+}
+
 std::string text_at(double x, double y, const char* anchor, const std::string& text, const char* more = "") {
   return fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"{}\"{}>{}</text>\n", x, y, anchor, more,
                      html_text(text));
@@ -65,13 +70,13 @@ std::string grid(const Chart& chart, const Frame& frame) {
   for (const double value : frame.x.tick_values()) {
     const double x = frame.left(value);
     svg += fmt::format("<line x1=\"{0:.1f}\" x2=\"{0:.1f}\" y1=\"{1}\" y2=\"{2}\" class=\"grid\"/>\n", x, kTop, kBase);
-    svg += text_at(x, kBase + 16, "middle", fmt::format("{:.4g}", value));
+    svg += text_at(x, kBase + 16, "middle", tick_text(value));
   }
   for (const double value : frame.y.tick_values()) {
     const double y = frame.top(value);
     svg += fmt::format("<line x1=\"{1}\" x2=\"{2}\" y1=\"{0:.1f}\" y2=\"{0:.1f}\" class=\"grid\"/>\n", y, kLeft,
                        kRightEdge);
-    svg += text_at(kLeft - 6, y + 4, "end", fmt::format("{:.4g}", value));
+    svg += text_at(kLeft - 6, y + 4, "end", tick_text(value));
   }
   svg += text_at((kLeft + kRightEdge) / 2, kBase + 36, "middle", chart.x.label);
   const double middle = kTop + kPlotHeight / 2;
@@ -86,11 +91,15 @@ std::string series_of(const ChartSeries& series, std::size_t index, const Frame&
   for (const ChartPoint& point : series.points) {
     if (!frame.x.shows(point.x) || !frame.y.shows(point.y)) continue;
     const double x = frame.left(point.x), y = frame.top(point.y);
-    path += fmt::format("{}{:.1f} {:.1f}", path.empty() ? "M" : " L", x, y);
+    if (series.joined) path += fmt::format("{}{:.1f} {:.1f}", path.empty() ? "M" : " L", x, y);
     marks += fmt::format(
         "<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"3\" fill=\"{}\"><title>{}: {:.6g}, {:.6g}</title>"
         "</circle>\n",
         x, y, colour, html_text(series.name), point.x, point.y);
+    // To the side where there is room for it.
+    const bool at_the_left = x > 0.8 * kWidth;
+    const double beside = at_the_left ? x - 6 : x + 6;
+    if (!point.label.empty()) marks += text_at(beside, y - 5, at_the_left ? "end" : "start", point.label);
   }
   const double legend = kTop + kPlotHeight + kBottom + kLegendLine * (static_cast<double>(index) + 0.5);
   return fmt::format("<path d=\"{}\" fill=\"none\" stroke=\"{}\" stroke-width=\"1.6\"{}/>\n", path, colour, dashes) +

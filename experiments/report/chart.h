@@ -9,11 +9,13 @@ namespace syncopate::experiments {
 struct ChartPoint {
   double x = 0;
   double y = 0;
+  std::string label = {};  // that stands beside it
 };
 
 struct ChartSeries {
   std::string name;
-  std::vector<ChartPoint> points;  // joined in this order; a single one is a mark alone
+  std::vector<ChartPoint> points;
+  bool joined = true;  // by a line, in this order
 };
 
 struct ChartAxis {

@@ -170,16 +170,19 @@ Chart quality_over_time(std::span<const ComparedResult> results) {
 
 using Figure = std::function<std::optional<double>(const RunReport&)>;
 
-// What travelled against `figure`, a mark for each result that has it.
+// What travelled against `figure`, a mark for each result that has it, labelled with its value of the option.
 Chart against_bytes(std::span<const ComparedResult> results, const std::string& title, const std::string& label,
                     const Figure& figure) {
   Chart chart{.title = title, .x = {"MB a step and worker, out and in", true}, .y = {label}, .series = {}};
   for (const ComparedResult& result : results) {
     if (result.reports.empty()) continue;
     const RunReport& report = middle_report(result.reports);
-    if (const std::optional<double> value = figure(report)) {
-      chart.series.push_back({result.label, {{megabytes_a_step(report), *value}}});
+    const std::optional<double> value = figure(report);
+    if (!value) continue;
+    if (chart.series.empty() || chart.series.back().name != result.mode) {
+      chart.series.push_back({.name = result.mode, .points = {}, .joined = false});
     }
+    chart.series.back().points.push_back({megabytes_a_step(report), *value, result.value});
   }
   return chart;
 }

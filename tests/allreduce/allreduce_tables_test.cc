@@ -207,10 +207,14 @@ TEST(SparseExchangeSearch, NeverTriesATableDenselyThatIsFarTooLarge) {
   constexpr std::int64_t kRows = std::int64_t{1} << 32;  // dense, 100 GB
   with_collective("direct", kRanks, [&](Collective& collective) {
     const SteadyClock clock;
-    const auto strategy = make_allreduce_strategy(collective, {.optimizer = rule, .seed = kSeed}, clock);
+    std::string told;
+    AllReduceOptions options{.optimizer = rule, .seed = kSeed};
+    options.on_exchange_found = [&](const std::string& finding) { told = finding; };
+    const auto strategy = make_allreduce_strategy(collective, options, clock);
     Tables tables(*strategy, collective.rank(), kRows);
     for (int step = 0; step < 50; ++step) tables.step(step);
     tables.expect_rows(kRanks, 50, rule);
+    EXPECT_EQ(told, "users rows, too large for dense; items rows, too large for dense");
   });
 }
 

@@ -39,6 +39,16 @@ TEST(Chart, LeavesOutWhatIsNoNumberOrHasNoLogarithm) {
                          Not(HasSubstr("nan")), Not(HasSubstr("inf")), HasSubstr(">empty</text>")));
 }
 
+TEST(Chart, ShowsMarksWithLabelsAndNoLineWhereTheyAreNotJoined) {
+  const std::string svg =
+      svg_of({.title = "t",
+              .x = {"bytes"},
+              .y = {"samples/s"},
+              .series = {{.name = "a", .points = {{1, 20'000, "fp16"}, {2, 40'000}}, .joined = false}}});
+  EXPECT_THAT(svg,
+              AllOf(HasSubstr(">fp16</text>"), HasSubstr(">30,000</text>"), HasSubstr("d=\"\""), Not(HasSubstr(" L"))));
+}
+
 TEST(Chart, EscapesWhatItIsGiven) {
   EXPECT_THAT(svg_of({.title = "a < b & \"c\"", .x = {""}, .y = {""}, .series = {}}),
               HasSubstr("a &lt; b &amp; &quot;c&quot;"));
