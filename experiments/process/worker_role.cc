@@ -86,6 +86,8 @@ Status run_worker(const RoleContext& context) {
   context.activity.set("connecting", 0);
   Result<std::unique_ptr<ReplicaGroup>> replicas = ReplicaGroup::connect(context, place->device.get(), clock);
   if (!replicas.ok()) return replicas.status();
+  SnapshotSender sender(**model, *data->test, (*replicas)->strategy(), context.control);
+  if (context.rank == 0) SYNCOPATE_RETURN_IF_ERROR(sender.prepare());  // while others still load, too
   Pause pause;
   std::optional<worker::Straggling> straggling;
   if (config.stragglers.slows(context.rank)) {
@@ -109,8 +111,6 @@ Status run_worker(const RoleContext& context) {
                                        .schedule = schedule_of(config),
                                        .base_learning_rate = config.learning_rate,
                                        .workers = config.workers};
-  SnapshotSender sender(**model, *data->test, (*replicas)->strategy(), context.control);
-  if (options.chief) SYNCOPATE_RETURN_IF_ERROR(sender.prepare());  // while others still load, too
   bool wants_snapshot = false;
   WeightsSnapshot stamp;
   worker::TrainerHooks hooks;
