@@ -8,6 +8,7 @@
 
 #include "experiments/config/option_table.h"
 #include "experiments/config/toml.h"
+#include "tests/experiments/config/typed_line.h"
 
 namespace syncopate::experiments {
 namespace {
@@ -15,19 +16,6 @@ namespace {
 using testing::HasSubstr;
 using testing::Not;
 using testing::StartsWith;
-
-Result<CommandLine> parse(std::vector<const char*> flags) {
-  flags.insert(flags.begin(), "run_experiment");
-  return parse_command_line(static_cast<int>(flags.size()), flags.data());
-}
-
-std::string refusal(std::vector<const char*> flags) {
-  const Result<CommandLine> line = parse(std::move(flags));
-  if (line.ok()) return "accepted";
-  EXPECT_EQ(line.status().code(), Code::kInvalidArgument);
-  EXPECT_THAT(line.status().message(), Not(HasSubstr("\n"))) << "one line";
-  return line.status().message();
-}
 
 TEST(CommandLine, WithoutFlagsRunsTheDefaults) {
   const Result<CommandLine> line = parse({});

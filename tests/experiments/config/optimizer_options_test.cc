@@ -4,6 +4,7 @@
 
 #include "experiments/config/command_line.h"
 #include "experiments/config/toml.h"
+#include "tests/experiments/config/typed_line.h"
 
 namespace syncopate::experiments {
 namespace {
@@ -11,14 +12,6 @@ namespace {
 using testing::HasSubstr;
 using testing::StartsWith;
 
-Result<CommandLine> parse(std::vector<const char*> flags) {
-  flags.insert(flags.begin(), "run_experiment");
-  return parse_command_line(static_cast<int>(flags.size()), flags.data());
-}
-std::string refusal(std::vector<const char*> flags) {
-  const Result<CommandLine> line = parse(std::move(flags));
-  return line.ok() ? "accepted" : line.status().message();
-}
 OptimizerConfig rule_of(std::vector<const char*> flags) {
   const Result<CommandLine> line = parse(std::move(flags));
   EXPECT_TRUE(line.ok()) << line.status().message();

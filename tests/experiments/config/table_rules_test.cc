@@ -4,22 +4,13 @@
 #include <gtest/gtest.h>
 
 #include "experiments/config/command_line.h"
+#include "tests/experiments/config/typed_line.h"
 
 namespace syncopate::experiments {
 namespace {
 
 using testing::AllOf;
 using testing::HasSubstr;
-
-Result<CommandLine> parse(std::vector<const char*> flags) {
-  flags.insert(flags.begin(), "run_experiment");
-  return parse_command_line(static_cast<int>(flags.size()), flags.data());
-}
-
-std::string refusal(std::vector<const char*> flags) {
-  const Result<CommandLine> line = parse(std::move(flags));
-  return line.ok() ? "accepted" : line.status().message();
-}
 
 std::string refusal_with_tables(std::vector<const char*> flags) {
   for (const char* flag : {"--model=ncf", "--dataset=zipf-ratings", "--workers=4"}) flags.push_back(flag);
