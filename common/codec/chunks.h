@@ -11,6 +11,7 @@
 #include <limits>
 #include <span>
 
+#include "common/codec/decode_into.h"
 #include "common/codec/unaligned.h"
 #include "common/status.h"
 
@@ -47,6 +48,27 @@ Status check_scales(std::span<const std::byte> encoded, std::size_t elements, Pa
     good = good && !(scale < 0) && !std::isinf(scale);
   });
   return good ? Status() : Status(Code::kDataLoss, "a scale must be finite and not negative, or NaN");
+}
+
+// encode(values of a chunk, their number, where its scale goes), chunk by chunk.
+template <typename PayloadBytes, typename Encode>
+void encode_chunks(std::span<const float> values, PayloadBytes payload_bytes, Encode encode, std::span<std::byte> out) {
+  each_chunk(values.size(), payload_bytes, [&](std::size_t begin, std::size_t count, std::size_t offset) {
+    encode(values.data() + begin, count, out.data() + offset);
+  });
+}
+
+// decode(into as a constant, a chunk's scale, elements, where they go), chunk by chunk. Fails as check_scales does.
+template <typename PayloadBytes, typename Decode>
+Status decode_chunks(std::span<const std::byte> encoded, Into into, PayloadBytes payload_bytes, Decode decode,
+                     std::span<float> out) {
+  SYNCOPATE_RETURN_IF_ERROR(check_scales(encoded, out.size(), payload_bytes));
+  with_constant(into, [&](auto constant) {
+    each_chunk(out.size(), payload_bytes, [&](std::size_t begin, std::size_t count, std::size_t offset) {
+      decode(constant, encoded.data() + offset, count, out.data() + begin);
+    });
+  });
+  return {};
 }
 
 }  // namespace syncopate::codec

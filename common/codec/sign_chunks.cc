@@ -73,19 +73,14 @@ void decode_chunk(const std::byte* encoded, std::size_t count, float* out) {
 std::size_t sign_size(std::size_t elements) { return chunked_size(elements, payload_bytes); }
 
 void encode_sign(std::span<const float> values, std::span<std::byte> out) {
-  each_chunk(values.size(), payload_bytes, [&](std::size_t begin, std::size_t count, std::size_t offset) {
-    encode_chunk(values.data() + begin, count, out.data() + offset);
-  });
+  encode_chunks(values, payload_bytes, encode_chunk, out);
 }
 
 Status decode_sign(std::span<const std::byte> encoded, Into into, std::span<float> out) {
-  SYNCOPATE_RETURN_IF_ERROR(check_scales(encoded, out.size(), payload_bytes));
-  with_constant(into, [&](auto constant) {
-    each_chunk(out.size(), payload_bytes, [&](std::size_t begin, std::size_t count, std::size_t offset) {
-      decode_chunk<constant()>(encoded.data() + offset, count, out.data() + begin);
-    });
-  });
-  return {};
+  const auto decode = [](auto constant, const std::byte* chunk, std::size_t count, float* values) {
+    decode_chunk<constant()>(chunk, count, values);
+  };
+  return decode_chunks(encoded, into, payload_bytes, decode, out);
 }
 
 }  // namespace syncopate::codec
