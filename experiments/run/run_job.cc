@@ -10,6 +10,7 @@
 #include "experiments/plan/placement.h"
 #include "experiments/process/data_of.h"
 #include "experiments/report/environment.h"
+#include "experiments/report/format.h"
 #include "experiments/report/results_writer.h"
 #include "experiments/report/sharding_report.h"
 #include "experiments/report/summary_text.h"
@@ -26,6 +27,19 @@ std::string run_id_of(const RunConfig& config, int repeat) {
 
 // Opens the data (digits are generated here, once for all processes) and lays out the model, so that what cannot work
 // fails here rather than in every process.
+// Whether the initial weights can pass an emulated link at all before those who wait for them give up.
+Status check_link(const RunConfig& config, const ParamLayout& layout) {
+  if (!config.shape || config.workers == 1) return {};
+  const std::size_t bytes = layout.dense().size() * sizeof(float);
+  const double least = seconds(config.shape->time_of(bytes));
+  if (least < config.timeout_seconds) return {};
+  return {Code::kInvalidArgument,
+          fmt::format("--shape={}: the {} of initial weights alone take {} on this link, and --timeout={:g} ends every "
+                      "wait; use a larger --timeout, a faster link or a smaller model",
+                      config.shape->to_string(), format_bytes(static_cast<double>(bytes)), format_duration(least),
+                      config.timeout_seconds)};
+}
+
 Result<JobFacts> prepare(const RunConfig& config) {
   const Result<worker::DatasetPair> data = open_data_of(config);
   if (!data.ok()) return data.status();
@@ -39,6 +53,7 @@ Result<JobFacts> prepare(const RunConfig& config) {
   }
   const Result<ParamLayout> layout = layout_of(config);
   if (!layout.ok()) return layout.status();
+  SYNCOPATE_RETURN_IF_ERROR(check_link(config, *layout));
   const Result<ParamLayout> local_layout = local_state_layout_of(config);
   if (!local_layout.ok()) return local_layout.status();
   return JobFacts{.layout = *layout,

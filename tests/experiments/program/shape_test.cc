@@ -95,5 +95,16 @@ TEST(Shape, LeavesWhatIsKnownOfTheRealWireAlone) {
   unsetenv("XDG_CACHE_HOME");
 }
 
+// 102 kB take 15 s, and frames some more.
+TEST(Shape, OfALinkTooSlowForTheTimeoutIsRefusedBeforeAnythingIsStarted) {
+  for (const char* mode : {"--mode=ps", "--mode=allreduce"}) {
+    Program program(job({mode}, {"--shape=54kbit", "--timeout=15"}));
+    const ProgramEnd end = program.wait();
+    EXPECT_EQ(end.exit_code, 2) << end.out;
+    EXPECT_THAT(end.err, HasSubstr("--shape=54kbit: the 101.82 kB of initial weights alone take 16 s on this link, and "
+                                   "--timeout=15 ends every wait; use a larger --timeout"));
+  }
+}
+
 }  // namespace
 }  // namespace syncopate::experiments
