@@ -95,6 +95,24 @@ std::size_t state_floats(OptimizerKind kind) {
 OptimizerState::OptimizerState(OptimizerKind kind, std::size_t elements)
     : first_(state_floats(kind) > 0 ? elements : 0), second_(state_floats(kind) > 1 ? elements : 0) {}
 
+void OptimizerState::save(Range range, std::size_t offset, TrainingState& state) const {
+  const AlignedBuffer* const memories[] = {&first_, &second_};
+  for (std::size_t i = 0; i < std::size(memories); ++i) {
+    if (memories[i]->size() == 0) continue;
+    state.put(state_part::kOptimizer[i], offset + range.begin, slice(memories[i]->span(), range));
+  }
+}
+
+Status OptimizerState::restore(Range range, std::size_t offset, const TrainingState& state) {
+  AlignedBuffer* const memories[] = {&first_, &second_};
+  for (std::size_t i = 0; i < std::size(memories); ++i) {
+    if (memories[i]->size() == 0) continue;
+    SYNCOPATE_RETURN_IF_ERROR(state.read(state_part::kOptimizer[i], {offset + range.begin, offset + range.end},
+                                         slice(memories[i]->span(), range)));
+  }
+  return Status();
+}
+
 void Optimizer::apply(std::span<float> weights, std::span<const float> gradient, OptimizerState& state,
                       std::size_t offset, const UpdateStep& step) const {
   assert(gradient.size() == weights.size());

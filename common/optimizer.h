@@ -10,6 +10,7 @@
 #include "common/aligned_buffer.h"
 #include "common/param_layout.h"
 #include "common/status.h"
+#include "common/training_state.h"
 
 namespace syncopate {
 
@@ -49,6 +50,11 @@ class OptimizerState {
   OptimizerState(OptimizerKind kind, std::size_t elements);
 
   std::size_t bytes() const { return (first_.size() + second_.size()) * sizeof(float); }
+
+  // Adds what is remembered of `range` to `state`, whose arena's element `offset` is this one's first; and the other
+  // way round, which fails with data loss where something is missing.
+  void save(Range range, std::size_t offset, TrainingState& state) const;
+  Status restore(Range range, std::size_t offset, const TrainingState& state);
 
  private:
   friend class Optimizer;

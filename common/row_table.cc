@@ -58,6 +58,28 @@ Status RowTable::update(RowKeys keys, std::span<const float> gradients, const Up
   return Status();
 }
 
+void RowTable::save(RowsState& state) const {
+  state.row_floats = row_floats_;
+  state.keys = keys();
+  state.values.resize(state.keys.size() * row_floats_);
+  for (std::size_t i = 0; i < state.keys.size(); ++i) {
+    std::copy_n(row_at(index_.find(state.keys[i])), row_floats_, state.values.data() + i * row_floats_);
+  }
+}
+
+Status RowTable::restore(const RowsState& state) {
+  assert(created() == 0);
+  if (state.row_floats != row_floats_ || state.values.size() != state.keys.size() * row_floats_) {
+    return Status(Code::kDataLoss, fmt::format("{} floats for {} rows of {}, where a row has {}", state.values.size(),
+                                               state.keys.size(), state.row_floats, row_floats_));
+  }
+  SYNCOPATE_RETURN_IF_ERROR(find(state.keys));
+  for (std::size_t i = 0; i < found_.size(); ++i) {
+    std::copy_n(state.values.data() + i * row_floats_, row_floats_, found_[i]);
+  }
+  return Status();
+}
+
 std::size_t RowTable::bytes() const {
   return (slabs_.size() << slab_shift_) * row_floats_ * sizeof(float) + slabs_.capacity() * sizeof(AlignedBuffer) +
          index_.bytes() + found_.capacity() * sizeof(float*);

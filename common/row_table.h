@@ -13,6 +13,7 @@
 #include "common/param_layout.h"
 #include "common/row_index.h"
 #include "common/status.h"
+#include "common/training_state.h"
 
 namespace syncopate {
 
@@ -36,6 +37,11 @@ class RowTable {
   // One update of the rows `keys`, each named once, with `gradients` (keys, width). Those that were not there are made
   // first: resource exhausted where memory ends, and then no row has been updated.
   Status update(RowKeys keys, std::span<const float> gradients, const UpdateStep& step);
+
+  // All rows that have been made, ascending, with what is remembered of them; and the other way round, before any row
+  // has been made: data loss where `state` is not of such rows, resource exhausted where memory ends.
+  void save(RowsState& state) const;
+  Status restore(const RowsState& state);
 
   // Of the rows that have been made, ascending.
   std::vector<RowKey> keys() const { return index_.keys(); }

@@ -2,6 +2,7 @@
 // enough for an optimizer that lives on a server.
 //
 //   allocate(layout) -> arenas           once; the strategy owns them: it alone knows what its wire reads in place
+//   restore(state)                       where training goes on rather than begins
 //   join()                               every replica proves the same layout and leaves with the same weights
 //   repeat:
 //     begin_step(step)
@@ -14,7 +15,8 @@
 // room. Their weights are there once weights_needed has returned for that room; the gradients of that many rows are
 // pushed with the table's bucket, and a row that is not touched is not changed, whatever the update rule.
 //
-// All calls come from the worker's compute thread. After any call has failed, only the destructor may follow.
+// All calls come from the worker's compute thread. After any call has failed, only save() and the destructor may
+// follow.
 #pragma once
 
 #include <cstdint>
@@ -26,6 +28,7 @@
 #include "common/clock.h"
 #include "common/param_layout.h"
 #include "common/status.h"
+#include "common/training_state.h"
 
 namespace syncopate {
 
@@ -67,10 +70,17 @@ class SyncStrategy {
 
   virtual Result<ParamArenas> allocate(const ParamLayout& layout) = 0;
 
+  // Between allocate and join: this replica goes on from `state`, which its save() or a checkpoint has made. Fails with
+  // data loss where something is missing, with invalid argument where a strategy cannot go on.
+  virtual Status restore(const TrainingState& state);
+
   // Before join, the chief has put the initial weights into its arena; after it, every replica holds them. Returns the
   // buckets by which gradient_ready counts: ranges in backward order that cover the arena; they may split tensors, but
   // for tables, each of which is one.
   virtual Result<std::vector<Range>> join() = 0;
+
+  // After join: the step that this replica goes on with, 0 in a new job.
+  virtual std::int64_t first_step() const { return 0; }
 
   virtual void begin_step(const StepContext& step) = 0;
 
@@ -92,6 +102,12 @@ class SyncStrategy {
   virtual Status read_rows(std::size_t table, RowKeys keys, std::span<float> values);
   // The rows that any replica has ever touched. At the same times.
   virtual Result<std::vector<RowKey>> touched_rows(std::size_t table);
+
+  // Adds to `state` what this replica alone must remember to go on after the last step that it has finished: all there
+  // is where replicas hold everything themselves, less where servers do. Between steps, once weights_needed has
+  // returned for all weights; and after a failure, if the strategy can undo the step that failed, else it fails with
+  // invalid argument.
+  virtual Status save(TrainingState& state) const;
 
   // From now on `ready` is called inside finish_step, weights_needed and leave for each range of the arena as soon as
   // it holds its new weights, so that they can be taken elsewhere while others are still on their way.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 
 #include "worker/model.h"
@@ -14,6 +15,9 @@ class BatchSource {
 
   // The next batch, epoch after epoch without end; it may wait. Valid until the next call.
   virtual BatchView next() = 0;
+
+  // next() goes on with the batch of step `step`, counted from 0 through all epochs: at first it is at 0.
+  virtual void seek(std::int64_t step) = 0;
 
   // Why next() has no more batches, if so.
   virtual Status status() const { return {}; }

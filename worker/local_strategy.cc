@@ -13,6 +13,26 @@ Result<ParamArenas> LocalStrategy::allocate(const ParamLayout& layout) {
   return ParamArenas{weights_.span(), gradients_.span()};
 }
 
+Status LocalStrategy::restore(const TrainingState& state) {
+  const Range dense = layout_.dense();
+  SYNCOPATE_RETURN_IF_ERROR(state.read(state_part::kWeights, dense, slice(weights_.span(), dense)));
+  SYNCOPATE_RETURN_IF_ERROR(state_->restore({0, dense.size()}, dense.begin, state));
+  for (const auto& [table, rows] : state.rows) {
+    if (table < tables_.size()) SYNCOPATE_RETURN_IF_ERROR(tables_[table].restore(rows));
+  }
+  first_step_ = steps_done_ = state.step;
+  return Status();
+}
+
+Status LocalStrategy::save(TrainingState& state) const {
+  const Range dense = layout_.dense();
+  state.step = steps_done_;
+  state.put(state_part::kWeights, dense.begin, slice(weights_.span(), dense));
+  state_->save({0, dense.size()}, dense.begin, state);
+  for (std::size_t table = 0; table < tables_.size(); ++table) tables_[table].save(state.rows[table]);
+  return Status();
+}
+
 Result<std::vector<Range>> LocalStrategy::join() { return std::vector<Range>{{0, weights_.size()}}; }
 
 void LocalStrategy::begin_step(const StepContext& step) {
@@ -37,6 +57,7 @@ Result<SyncStats> LocalStrategy::finish_step() {
   }
   SyncStats stats;
   stats.optimizer = clock_.now() - begin;
+  steps_done_ = step_.step + 1;
   report_weights(dense);
   return stats;
 }

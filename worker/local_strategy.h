@@ -20,12 +20,15 @@ class LocalStrategy final : public SyncStrategy {
       : optimizer_(optimizer), clock_(clock), seed_(seed) {}
 
   Result<ParamArenas> allocate(const ParamLayout& layout) override;
+  Status restore(const TrainingState& state) override;
   Result<std::vector<Range>> join() override;
+  std::int64_t first_step() const override { return first_step_; }
   void begin_step(const StepContext& step) override;
   void gradient_ready(std::size_t /*bucket*/) override {}
   Result<SyncStats> finish_step() override;
   Status weights_needed(Range /*range*/) override { return rows_; }
   Status leave() override { return {}; }
+  Status save(TrainingState& state) const override;
   Status read_rows(std::size_t table, RowKeys keys, std::span<float> values) override;
   Result<std::vector<RowKey>> touched_rows(std::size_t table) override { return tables_[table].keys(); }
 
@@ -40,6 +43,8 @@ class LocalStrategy final : public SyncStrategy {
   std::vector<RowTable> tables_;
   Status rows_;  // how reading them has gone
   StepContext step_;
+  std::int64_t first_step_ = 0;
+  std::int64_t steps_done_ = 0;
 };
 
 }  // namespace syncopate::worker

@@ -44,6 +44,7 @@ BatchView StagedBatches::next() {
   Slot& slot = slots_[taken_ % 2];
   Slot& other = slots_[(taken_ + 1) % 2];
   ++taken_;
+  ++step_;
   // The source's next batch may take the memory of the one whose copy was begun by the last call.
   if (status_.ok()) status_ = device_.wait(*slot.copied, clock_.now() + timeout_).in("a batch to the device");
   if (status_.ok()) {
@@ -57,6 +58,16 @@ BatchView StagedBatches::next() {
   return {{reinterpret_cast<const float*>(slot.values.data()), slot.values.size() / sizeof(float)},
           whole_numbers(slot.labels),
           whole_numbers(slot.ids)};
+}
+
+// The batch whose copy was begun is not wanted: another takes its place, behind it on the copy stream.
+void StagedBatches::seek(std::int64_t step) {
+  if (step == step_) return;
+  step_ = step;
+  if (status_.ok()) status_ = device_.wait(*slots_[taken_ % 2].copied, clock_.now() + timeout_).in("seek");
+  if (!status_.ok()) return;
+  source_.seek(step);
+  begin_copy(slots_[taken_ % 2], source_.next());
 }
 
 void StagedBatches::begin_copy(Slot& slot, const BatchView& batch) {

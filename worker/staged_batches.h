@@ -21,6 +21,7 @@ class StagedBatches final : public BatchSource {
   // In the device's memory, for work of its compute stream that is given from now on. The caller has given all work
   // that reads the batch before.
   BatchView next() override;
+  void seek(std::int64_t step) override;
   Status status() const override { return status_; }
 
  private:
@@ -45,6 +46,7 @@ class StagedBatches final : public BatchSource {
   std::unique_ptr<Stream> copies_;
   std::array<Slot, 2> slots_;  // in turns
   std::size_t taken_ = 0;      // batches
+  std::int64_t step_ = 0;      // that next() goes on with
   Status status_;              // the first failure; after it, no more batches
 };
 

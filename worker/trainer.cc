@@ -41,20 +41,25 @@ class Training {
             parts_.strategy.gradient_ready(bucket);
           });
         }),
+        step_(parts.strategy.first_step()),
         step_end_(parts.clock.now()) {
     parts.model.before_reading([this](Range range) { wait_for_weights(range); });
   }
   ~Training() { parts_.model.before_reading(nullptr); }
 
   Status run_epochs(const TrainerHooks& hooks) {
-    for (std::int64_t epoch = 0; step_ < options_.total_steps; ++epoch) {
+    for (std::int64_t epoch = step_ / options_.steps_per_epoch; step_ < options_.total_steps; ++epoch) {
       if (hooks.next_epoch) {
         const Result<bool> wanted = hooks.next_epoch(epoch);
         if (!wanted.ok()) return wanted.status();
         if (!*wanted) return {};
       }
-      const std::int64_t epoch_end = std::min(options_.total_steps, step_ + options_.steps_per_epoch);
-      for (; step_ < epoch_end; ++step_) SYNCOPATE_RETURN_IF_ERROR(run_step(epoch));
+      const std::int64_t epoch_end = std::min(options_.total_steps, (epoch + 1) * options_.steps_per_epoch);
+      while (step_ < epoch_end) {
+        SYNCOPATE_RETURN_IF_ERROR(run_step(epoch));
+        ++step_;
+        if (hooks.step_done) SYNCOPATE_RETURN_IF_ERROR(hooks.step_done(step_));
+      }
       SYNCOPATE_RETURN_IF_ERROR(parts_.strategy.weights_needed({0, arenas_.weights.size()}));
       if (hooks.local_state && !parts_.model.local_state().empty()) {
         const std::span<const float> state = parts_.backend.host_view(parts_.model.local_state());
@@ -156,7 +161,7 @@ class Training {
   ParamArenas arenas_;
   BackwardProgress progress_;
   std::function<void(std::size_t)> tensor_ready_;
-  std::int64_t step_ = 0;
+  std::int64_t step_;
   TimePoint step_end_;  // of the last step
   Status weights_;      // of those that forward has asked for
 };
@@ -169,13 +174,17 @@ Status train(const TrainerOptions& options, const TrainerHooks& hooks, const Tra
   parts.activity.set("joining", 0);
   const Result<ParamArenas> arenas = parts.strategy.allocate(parts.model.layout());
   if (!arenas.ok()) return arenas.status();
-  if (options.chief) {
+  if (options.restored != nullptr) {
+    SYNCOPATE_RETURN_IF_ERROR(parts.strategy.restore(*options.restored));
+  } else if (options.chief) {
     AlignedBuffer initial(arenas->weights.size());
     parts.model.initialize(options.seed, initial.span());
     parts.backend.upload(initial.span(), arenas->weights);
   }
   const Result<std::vector<Range>> buckets = parts.strategy.join();
   if (!buckets.ok()) return buckets.status();
+  parts.batches.seek(parts.strategy.first_step());
+  if (hooks.joined) hooks.joined(parts.strategy.first_step());
 
   Training training(options, parts, *arenas, *buckets);
   SYNCOPATE_RETURN_IF_ERROR(training.run_epochs(hooks));

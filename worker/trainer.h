@@ -17,19 +17,25 @@
 namespace syncopate::worker {
 
 struct TrainerOptions {
-  bool chief = false;      // initialises the weights
+  bool chief = false;      // initialises the weights, unless they are restored
   std::uint64_t seed = 1;  // of the initial weights
   std::int64_t total_steps = 0;
   std::int64_t steps_per_epoch = 1;
   LearningRateSchedule schedule;
   double base_learning_rate = 0;
   int workers = 1;
+  const TrainingState* restored = nullptr;  // what to go on from; null: a new job, or others have it
 };
 
 // What the loop asks and tells between epochs; a null function is not called, and a failure ends the training.
 struct TrainerHooks {
-  // Before epoch `epoch` (the first included): false ends the training, on every worker after the same epoch.
+  // After join, before the first step: the step that training begins with.
+  std::function<void(std::int64_t first_step)> joined;
+  // Before epoch `epoch` (the first included, be it begun in its midst): false ends the training, on every worker after
+  // the same epoch.
   std::function<Result<bool>(std::int64_t epoch)> next_epoch;
+  // After each step; `steps_done` counts it.
+  std::function<Status(std::int64_t steps_done)> step_done;
   // After each epoch, and after the last step, before its snapshot, of a model that has any: its local state as it is
   // now, in the host's memory.
   std::function<void(std::int64_t epoch, std::span<const float> state)> local_state;
@@ -49,9 +55,9 @@ struct TrainerParts {
   Straggling* straggling = nullptr;  // of a worker that is to be slow
 };
 
-// Allocates, joins, runs all steps, leaves, all on the calling thread, on which denormals are flushed meanwhile.
-// `final_weights`, unless null, is called with the weights (in the host's memory) after leave(). The first failure ends
-// it; leave() is then not called.
+// Allocates, joins, runs all steps from the strategy's first on, leaves, all on the calling thread, on which denormals
+// are flushed meanwhile. `final_weights`, unless null, is called with the weights (in the host's memory) after leave().
+// The first failure ends it; leave() is then not called.
 Status train(const TrainerOptions& options, const TrainerHooks& hooks, const TrainerParts& parts,
              const std::function<Status(std::span<const float>)>& final_weights);
 

@@ -52,6 +52,15 @@ Status StagedStrategy::prepare(const std::vector<Range>& buckets) {
   return {};
 }
 
+Status StagedStrategy::restore(const TrainingState& state) {
+  SYNCOPATE_RETURN_IF_ERROR(inner_.restore(state));
+  const Result<std::unique_ptr<Event>> there = device_.make_event();
+  if (!there.ok()) return there.status();
+  device_.compute().copy_to_device(bytes_of(host_.weights), bytes_of(arenas_.weights));
+  device_.compute().record(**there);
+  return device_.wait(**there, deadline()).in("restore: weights to the device");
+}
+
 Result<std::vector<Range>> StagedStrategy::join() {
   // The chief's initial weights.
   const Result<std::unique_ptr<Event>> there = device_.make_event();

@@ -22,7 +22,10 @@ class StagedStrategy final : public SyncStrategy {
   ~StagedStrategy() override { inner_.on_weights(nullptr); }
 
   Result<ParamArenas> allocate(const ParamLayout& layout) override;
+  Status restore(const TrainingState& state) override;
   Result<std::vector<Range>> join() override;
+  std::int64_t first_step() const override { return inner_.first_step(); }
+  Status save(TrainingState& state) const override { return inner_.save(state); }
   void begin_step(const StepContext& step) override;
   void gradient_ready(std::size_t bucket) override;
   // The inner strategy's figures, with the time of the copies; the wait is from the end of backward on the device to

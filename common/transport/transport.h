@@ -53,6 +53,11 @@ class Message {
       : from_(from), header_(std::move(header)), payload_(payload), lease_(std::move(lease)) {}
 
   int from() const { return from_; }
+  // The same message, whose sender has another number with the receiver.
+  Message renumbered(int from) && {
+    from_ = from;
+    return std::move(*this);
+  }
   const std::string& header() const { return header_; }
   std::span<const std::byte> payload() const { return payload_; }
   // The payload as floats. Its size must be a multiple of four (drivers check it against the layout first).

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "common/initial_row.h"
 
 namespace syncopate::worker {
@@ -71,6 +73,44 @@ TEST_F(LocalTables, CountsRowsThatStepsHaveTouchedNotThoseThatWereLookedAt) {
   step({3}, 1);
   rows_of({5, 6});
   EXPECT_THAT(*strategy_.touched_rows(0), ElementsAre(3u, 900u, 901u));
+}
+
+// After the same further steps, one that was saved and restored has the same bits as one that went on.
+TEST(LocalStrategy, GoesOnFromWhatItHasSaved) {
+  ParamLayout layout;
+  layout.add_table("embedding", 1000, 2, {.rows_a_step = 4, .limit = 0.5f});
+  layout.add("weight", {37});
+  const OptimizerConfig adam{.kind = OptimizerKind::kAdam};
+  const SteadyClock clock;
+  const auto train = [&](SyncStrategy& strategy, const ParamArenas& arenas, std::int64_t begin, std::int64_t end) {
+    for (std::int64_t step = begin; step < end; ++step) {
+      const std::vector<RowKey> keys{1, static_cast<RowKey>(10 + step)};
+      const std::vector<RowKeys> rows{keys};
+      strategy.begin_step({.step = step, .learning_rate = 0.1, .rows = rows});
+      for (std::size_t i = 0; i < arenas.gradients.size(); ++i) {
+        arenas.gradients[i] = std::sin(static_cast<float>(i + 7 * static_cast<std::size_t>(step)));
+      }
+      ASSERT_TRUE(strategy.finish_step().ok());
+    }
+  };
+  LocalStrategy unbroken(adam, clock), broken(adam, clock), resumed(adam, clock);
+  const ParamArenas expected = *unbroken.allocate(layout), before = *broken.allocate(layout);
+  const ParamArenas after = *resumed.allocate(layout);
+  train(unbroken, expected, 0, 8);
+  train(broken, before, 0, 5);
+  TrainingState state;
+  ASSERT_TRUE(broken.save(state).ok());
+  ASSERT_TRUE(resumed.restore(state).ok());
+  ASSERT_TRUE(resumed.join().ok());
+  EXPECT_EQ(resumed.first_step(), 5);
+  train(resumed, after, 5, 8);
+  EXPECT_THAT(slice(after.weights, layout.dense()), ElementsAreArray(slice(expected.weights, layout.dense())));
+  const std::vector<RowKey> keys = *unbroken.touched_rows(0);
+  EXPECT_EQ(*resumed.touched_rows(0), keys);
+  std::vector<float> rows(2 * keys.size()), resumed_rows(rows.size());
+  ASSERT_TRUE(unbroken.read_rows(0, keys, rows).ok());
+  ASSERT_TRUE(resumed.read_rows(0, keys, resumed_rows).ok());
+  EXPECT_EQ(resumed_rows, rows);
 }
 
 }  // namespace

@@ -27,6 +27,7 @@ class CountingSource final : public BatchSource {
     ++count_;
     return {images, labels};
   }
+  void seek(std::int64_t step) override { count_ = static_cast<std::size_t>(step); }
   std::span<std::byte> memory() override { return std::as_writable_bytes(memory_.span()); }
 
  private:

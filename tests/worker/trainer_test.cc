@@ -81,6 +81,9 @@ class OneBatch final : public BatchSource {
     clock_.advance(std::chrono::milliseconds(3));
     return {images_, labels_};
   }
+  void seek(std::int64_t step) override { sought = step; }
+
+  std::int64_t sought = -1;
 
  private:
   Tensor images_;

@@ -45,7 +45,7 @@ void read_batch(const Dataset& dataset, std::span<const std::int64_t> indices, s
   }
 }
 
-// Batches live in a ring of depth + 1 slots, of which one is the caller's. Both threads count batches from the start;
+// Batches live in a ring of depth + 1 slots, of which one is the caller's. Both threads count batches from step 0;
 // batch n is in slot n % slots.
 class BatchLoader::Prefetcher {
  public:
@@ -70,7 +70,15 @@ class BatchLoader::Prefetcher {
       slots_.push_back(
           {.values = {begin, values}, .ids = {whole_numbers, ids}, .labels = {whole_numbers + padded(ids), labels}});
     }
-    thread_ = std::jthread([this](std::stop_token stop) { run(stop); });
+    start();
+  }
+
+  void seek(std::int64_t step) {
+    if (step == taken_) return;
+    thread_ = {};  // it has ended when that returns
+    prepared_ = taken_ = step;
+    shuffled_ = -1;
+    start();
   }
 
   BatchView next() {
@@ -94,8 +102,12 @@ class BatchLoader::Prefetcher {
   }
   bool half_empty() const { return prepared_ - taken_ <= depth_ / 2; }
 
+  void start() {
+    thread_ = std::jthread([this](std::stop_token stop) { run(stop); });
+  }
+
   void run(const std::stop_token& stop) {
-    for (std::int64_t batch = 0; wait_for_room(stop); ++batch) {
+    for (std::int64_t batch = prepared_; wait_for_room(stop); ++batch) {
       prepare(batch);
       const std::lock_guard lock(mutex_);
       ++prepared_;
@@ -116,17 +128,23 @@ class BatchLoader::Prefetcher {
 
   void prepare(std::int64_t batch) {
     const std::int64_t step = batch % order_.steps_per_epoch(), epoch = batch / order_.steps_per_epoch();
-    if (step == 0) epoch_permutation(order_.seed, epoch, permutation_);
+    if (shuffled_ != epoch) shuffle(epoch);
     batch_indices(order_, permutation_, step, indices_);
     read_batch(dataset_, indices_, epoch, slot_of(batch));
+  }
+
+  void shuffle(std::int64_t epoch) {
+    epoch_permutation(order_.seed, epoch, permutation_);
+    shuffled_ = epoch;
   }
 
   const Dataset& dataset_;
   const BatchOrder order_;
   const std::int64_t depth_;
 
-  // The prefetch thread's own.
+  // The prefetch thread's own, while there is one.
   std::vector<std::int64_t> permutation_, indices_;
+  std::int64_t shuffled_ = -1;  // the epoch that the permutation is of
 
   AlignedBuffer memory_;
   std::vector<SampleRoom>
@@ -145,6 +163,8 @@ BatchLoader::BatchLoader(const Dataset& dataset, const BatchOrder& order, int de
 BatchLoader::~BatchLoader() = default;
 
 BatchView BatchLoader::next() { return prefetcher_->next(); }
+
+void BatchLoader::seek(std::int64_t step) { prefetcher_->seek(step); }
 
 std::span<std::byte> BatchLoader::memory() { return prefetcher_->memory(); }
 

@@ -48,6 +48,7 @@ class BatchLoader final : public BatchSource {
   // The next batch, epoch after epoch without end. Valid until the next call. Waits for the prefetch thread. One thread
   // calls.
   BatchView next() override;
+  void seek(std::int64_t step) override;
   std::span<std::byte> memory() override;
 
  private:

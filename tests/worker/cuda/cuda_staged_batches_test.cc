@@ -23,6 +23,7 @@ class NumberedBatches final : public BatchSource {
     std::ranges::fill(labels, taken_++);
     return {images, labels};
   }
+  void seek(std::int64_t step) override { taken_ = static_cast<int>(step); }
   std::span<std::byte> memory() override { return std::as_writable_bytes(memory_.span()); }
 
  private:

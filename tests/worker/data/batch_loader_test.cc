@@ -152,5 +152,22 @@ TEST(BatchLoader, EndsAtOnceWhetherItsThreadSleepsOrWorks) {
   }
 }
 
+TEST(BatchLoader, GoesOnWithAnyStep) {
+  const CountingDataset dataset(50);
+  const BatchOrder order{.seed = 3, .dataset_size = 50, .batch_size = 4, .rank = 1, .workers = 2};
+  BatchLoader straight(dataset, order), sought(dataset, order);
+  std::vector<std::vector<float>> batches;
+  for (int step = 0; step < 20; ++step) {
+    const std::span<const float> values = straight.next().values;
+    batches.emplace_back(values.begin(), values.end());
+  }
+  for (const std::int64_t step : {0, 13, 13, 6, 5, 18, 0}) {
+    sought.seek(step);
+    for (std::int64_t i = step; i < std::min<std::int64_t>(step + 2, 20); ++i) {
+      EXPECT_THAT(sought.next().values, testing::ElementsAreArray(batches[static_cast<std::size_t>(i)])) << i;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace syncopate::worker
