@@ -115,10 +115,6 @@ Status Worker::prepare() {
 
 Status Worker::run() {
   const Recovery recovery = recovery_of(config_);
-  const auto may_go_on = [&](Code code) {
-    return recovery.regroups() &&
-           (code == Code::kCancelled || code == Code::kPeerLost || code == Code::kDeadlineExceeded);
-  };
   Status status;
   std::int64_t last = -1;
   while (true) {
@@ -129,7 +125,7 @@ Status Worker::run() {
     }
     last = generation->number;
     status = train_in(*generation);
-    if (!may_go_on(status.code())) return status;
+    if (!recovery.may_go_on_after(status.code())) return status;
     spdlog::info("generation {} is over: {}", last, status.message());
     if (status.code() != Code::kCancelled) context_.control.report_trouble(status);
   }
