@@ -47,7 +47,9 @@ int owner_of(const std::string& part) {
 
 std::string worker_name(int rank) { return fmt::format("worker-{}", rank); }
 
-bool is_for(const StoredPart& part, int worker) { return !part.own || part.writer == worker_name(worker); }
+bool is_for(const StoredPart& part, const Wanted& wanted) {
+  return part.writer == worker_name(wanted.worker) || (!part.own && !wanted.alone);
+}
 
 bool have_common(Range one, Range other) { return one.begin < other.end && other.begin < one.end; }
 
@@ -145,7 +147,7 @@ Result<std::string> Checkpoint::read_whole(const StoredFile& stored) const {
 Status Checkpoint::read(const StateForms& forms, const Wanted& wanted, TrainingState& state) const {
   read_counts(wanted, state);
   for (const StoredPart& part : manifest_.parts) {
-    if (!is_for(part, wanted.worker)) continue;
+    if (!is_for(part, wanted)) continue;
     for (const StoredFile& file : part.files) {
       if (const int owner = owner_of(file.part); owner >= 0 && owner != wanted.worker) continue;
       if (file.kind == StoredKind::kPieces) SYNCOPATE_RETURN_IF_ERROR(read_pieces(file, state));
@@ -225,14 +227,14 @@ Status Checkpoint::read_rows(const StoredFile& stored, const Wanted& wanted, Tra
 
 // A worker goes on from what it has written itself, else from the chief's; a server from all servers'.
 void Checkpoint::read_counts(const Wanted& wanted, TrainingState& state) const {
-  const auto is_server = [](const StoredPart& part) { return !part.writer.starts_with("worker-"); };
+  const auto is_shard = [](const StoredPart& part) { return !part.writer.starts_with("worker-"); };
   const auto own = std::ranges::find(manifest_.parts, worker_name(wanted.worker), &StoredPart::writer);
   bool is_first = true;
   state.step = manifest_.step;
   for (const StoredPart& part : manifest_.parts) {
     const bool is_own = own != manifest_.parts.end() && part.writer == own->writer;
-    const bool is_chief = own == manifest_.parts.end() && part.writer == worker_name(0) && !part.own;
-    if (wanted.worker >= 0 ? !is_own && !is_chief : !is_server(part)) continue;
+    const bool is_chief = own == manifest_.parts.end() && !is_shard(part) && !part.own && !wanted.alone;
+    if (wanted.worker >= 0 ? !is_own && !is_chief : !is_shard(part)) continue;
     for (const auto& [name, values] : part.counts) state.counts[name] = values;
     state.step = is_first ? part.step : std::min(state.step, part.step);
     is_first = false;

@@ -16,7 +16,8 @@ namespace syncopate::experiments {
 // What a reader wants of it.
 struct Wanted {
   std::optional<std::vector<Range>> ranges = {};  // of the arena; none: all of it
-  int worker = -1;                                // the rank whose own parts are wanted, too; -1: nobody's
+  int worker = -1;     // the rank whose own parts are wanted, too; -1: nobody's, but those of shards
+  bool alone = false;  // nothing but what that worker has written: under ps the rest is the shards'
   // Of tables; null: all rows.
   std::function<bool(std::size_t table, RowKey key)> row = nullptr;
 };

@@ -49,7 +49,7 @@ struct StoredFile {
 };
 
 struct StoredPart {
-  std::string writer;     // "worker-0", "server-1"
+  std::string writer;     // "worker-0", "shard-1"
   bool own = false;       // nobody but this writer may go on from it: replicas whose weights differ
   std::int64_t step = 0;  // steps that are in it
   std::map<std::string, std::vector<std::int64_t>> counts;

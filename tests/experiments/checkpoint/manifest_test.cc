@@ -23,13 +23,13 @@ Manifest manifest() {
   other.pieces = {{300000, 300016}};
   other.blocks = {{{300000, 300016}, 3}};
   const StoredFile rows{
-      .name = "rows.t.server-0.safetensors", .kind = StoredKind::kRows, .part = "0", .bytes = 10, .checksum = 9};
+      .name = "rows.t.shard-0.safetensors", .kind = StoredKind::kRows, .part = "0", .bytes = 10, .checksum = 9};
   return {
       .run = "a \"run\"",
       .step = 400,
       .facts = {{"model", "mlp"}, {"seed", "1"}},
       .parts = {
-          {.writer = "server-0", .step = 400, .counts = {{"chunk@0", {1, -2}}, {"none", {}}}, .files = {weights, rows}},
+          {.writer = "shard-0", .step = 400, .counts = {{"chunk@0", {1, -2}}, {"none", {}}}, .files = {weights, rows}},
           {.writer = "worker-1", .own = true, .step = 401, .files = {other}}}};
 }
 

@@ -83,7 +83,7 @@ inline Manifest write_small_checkpoint(CheckpointStore& store, std::int64_t step
   EXPECT_TRUE(make_folder(folder).ok());
   Manifest manifest{.run = "a-run", .step = step, .facts = {{"model", "small"}}};
   for (int i = 0; i < 2; ++i) {
-    manifest.parts.push_back(written({folder, "server-" + std::to_string(i)}, small_shard(i)));
+    manifest.parts.push_back(written({folder, "shard-" + std::to_string(i)}, small_shard(i)));
   }
   for (int i = 0; i < 2; ++i) {
     manifest.parts.push_back(
