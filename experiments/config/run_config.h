@@ -143,6 +143,11 @@ struct RunConfig {
   int keep = 2;                                        // of them, the newest
   std::string resume;                                  // where they lie that a run goes on from; empty: from none
 
+  // Survival
+  bool elastic = false;         // allreduce only
+  int replicas = 0;             // of each server
+  double respawn_seconds = -1;  // below 0: never
+
   // The run
   int repeat = 1;
   int warmup_steps = 10;

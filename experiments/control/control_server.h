@@ -46,6 +46,9 @@ class ControlServer {
   // The first answer to a process, once it has said hello. One on another host is to compare its clock with ours.
   void welcome(std::size_t process, const std::string& config_toml);
 
+  // The process is started again: what was meant for the one that is gone is not sent to it.
+  void forget(std::size_t process);
+
  private:
   struct Outgoing {
     zmq::message_t head;
