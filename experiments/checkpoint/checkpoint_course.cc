@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 namespace syncopate::experiments {
 namespace {
@@ -16,37 +17,35 @@ constexpr std::int64_t kLeastAhead = 2;
 
 }  // namespace
 
-void CheckpointCourse::on_generation(std::int64_t generation, std::int64_t first_step, std::vector<std::string> writers,
-                                     TimePoint now) {
+void CheckpointCourse::on_generation(std::int64_t generation, std::vector<std::string> writers, TimePoint now) {
   give_up_all("the run goes on with other members");
   given_up_.clear();
   generation_ = generation;
   writers_ = std::move(writers);
-  heard_ = first_step;
+  heard_.reset();
+  next_step_.reset();
   pace_since_.reset();
-  if (interval_.steps > 0) {
-    next_step_ = (first_step / interval_.steps + 1) * interval_.steps;
-  } else if (!next_) {
-    next_ = now + from_seconds(interval_.seconds);
-  }
+  if (interval_.steps == 0 && !next_) next_ = now + from_seconds(interval_.seconds);
 }
 
 void CheckpointCourse::on_steps(std::int64_t steps_done, TimePoint now) {
-  heard_ = std::max(heard_, steps_done);
+  heard_ = std::max(heard_.value_or(0), steps_done);
+  // The first that is heard may be some steps beyond the first of the generation, but hardly beyond what is due.
+  if (interval_.steps > 0 && !next_step_) next_step_ = ((steps_done - 1) / interval_.steps + 1) * interval_.steps;
   if (!pace_since_) {
     pace_since_ = now;
-    pace_from_ = heard_;
+    pace_from_ = *heard_;
   } else if (now - *pace_since_ >= kPaceOver) {
-    steps_a_second_ = static_cast<double>(heard_ - pace_from_) / seconds(now - *pace_since_);
+    steps_a_second_ = static_cast<double>(*heard_ - pace_from_) / seconds(now - *pace_since_);
     pace_since_ = now;
-    pace_from_ = heard_;
+    pace_from_ = *heard_;
   }
 }
 
 bool CheckpointCourse::is_due(TimePoint now) const {
-  if (ordered_ || writers_.empty()) return false;
-  if (interval_.steps > 0) return !together_ && heard_ >= next_step_;
-  return next_ && now >= *next_ && pace_since_;
+  if (ordered_ || writers_.empty() || !heard_) return false;
+  if (interval_.steps > 0) return !together_ && *heard_ >= *next_step_;
+  return next_ && now >= *next_;
 }
 
 std::int64_t CheckpointCourse::steps_within(Duration duration) const {
@@ -54,9 +53,9 @@ std::int64_t CheckpointCourse::steps_within(Duration duration) const {
 }
 
 void CheckpointCourse::order(TimePoint now) {
-  const std::int64_t step = together_ ? heard_ + steps_within(ahead_) : heard_;
+  const std::int64_t step = together_ ? *heard_ + steps_within(ahead_) : *heard_;
   if (interval_.steps > 0) {
-    next_step_ = (heard_ / interval_.steps + 1) * interval_.steps;
+    next_step_ = (*heard_ / interval_.steps + 1) * interval_.steps;
   } else {
     next_ = std::max(*next_ + from_seconds(interval_.seconds), now);
   }

@@ -63,9 +63,9 @@ class CheckpointCourse {
   // `together`: workers move together.
   CheckpointCourse(const CheckpointInterval& interval, bool together) : interval_(interval), together_(together) {}
 
-  // Training goes on in a new generation, from `first_step`, with these writers: "worker-0", "shard-1". What was under
-  // way is given up.
-  void on_generation(std::int64_t generation, std::int64_t first_step, std::vector<std::string> writers, TimePoint now);
+  // Training goes on in a new generation, with these writers: "worker-0", "shard-1". From where is not known until
+  // steps are heard of. What was under way is given up.
+  void on_generation(std::int64_t generation, std::vector<std::string> writers, TimePoint now);
   // A worker has been heard to have finished so many steps.
   void on_steps(std::int64_t steps_done, TimePoint now);
   void on_report(const std::string& writer, const CheckpointReport& report);
@@ -96,10 +96,10 @@ class CheckpointCourse {
   std::vector<std::string> writers_;
   std::map<std::int64_t, Attempt> attempts_;  // by step, of this generation
   std::set<std::int64_t> given_up_;           // of this generation: what still comes of them is not wanted
-  std::int64_t heard_ = 0;                    // the furthest step
+  std::optional<std::int64_t> heard_;         // the furthest step of this generation
   std::optional<std::int64_t> ordered_;       // and not over yet
   std::optional<TimePoint> next_;             // by time
-  std::int64_t next_step_ = 0;                // by steps, where they are ordered
+  std::optional<std::int64_t> next_step_;     // by steps, where they are ordered
   Duration ahead_ = std::chrono::milliseconds(300);
   // For the pace: since when, from which step.
   std::optional<TimePoint> pace_since_;

@@ -9,9 +9,9 @@ namespace syncopate::experiments {
 
 CheckpointCutter::CheckpointCutter(CutterOptions options, const StateForms& forms, const Clock& clock,
                                    std::function<void(const CheckpointReport&)> report)
-    : options_(std::move(options)), forms_(forms), clock_(clock), report_(std::move(report)), share_(options_.share) {}
+    : options_(std::move(options)), forms_(forms), clock_(clock), report_(std::move(report)) {}
 
-void CheckpointCutter::begin(std::int64_t generation, std::int64_t first_step, Share share) {
+void CheckpointCutter::begin(std::int64_t generation, std::int64_t first_step, std::optional<Share> share) {
   const std::lock_guard lock(mutex_);
   generation_ = generation;
   steps_done_ = first_step;
@@ -23,7 +23,7 @@ void CheckpointCutter::on_order(std::int64_t generation, std::int64_t step) {
   CheckpointReport passed{.kind = CheckpointReport::Kind::kPassed, .generation = generation, .step = step};
   {
     const std::lock_guard lock(mutex_);
-    if (generation != generation_) return;
+    if (generation != generation_ || !share_) return;
     if (!options_.together || step > steps_done_) {
       ordered_ = step;
       return;
@@ -35,6 +35,7 @@ void CheckpointCutter::on_order(std::int64_t generation, std::int64_t step) {
 std::optional<std::int64_t> CheckpointCutter::due(std::int64_t steps_done) {
   const std::lock_guard lock(mutex_);
   steps_done_ = steps_done;
+  if (!share_) return std::nullopt;
   const bool counts = options_.interval.steps > 0 && options_.together;
   if (counts) return steps_done % options_.interval.steps == 0 ? std::optional(steps_done) : std::nullopt;
   if (!ordered_ || (options_.together && *ordered_ != steps_done)) return std::nullopt;
@@ -55,7 +56,7 @@ void CheckpointCutter::cut(CheckpointReport report, const std::function<Status(T
   }
   if (const Status taken = take(*state); !taken.ok()) return fail(std::move(report), taken);
   report.stall = clock_.now() - begin;
-  writer_.submit([this, report = std::move(report), share = share_](
+  writer_.submit([this, report = std::move(report), share = *share_](
                      const TrainingState& taken, const std::stop_token& stop) { write(report, share, taken, stop); });
 }
 
@@ -66,6 +67,7 @@ void CheckpointCutter::write(CheckpointReport report, Share share, const Trainin
                             .share = share};
   if (const Status made = make_folder(options.folder); !made.ok()) return fail(std::move(report), made);
   Result<StoredPart> part = write_part(options, forms_, state, stop);
+  if (part.status().code() == Code::kCancelled) return;  // the run is over
   if (!part.ok()) return fail(std::move(report), part.status());
   report.part = std::move(*part);
   report_(report);

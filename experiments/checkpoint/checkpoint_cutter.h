@@ -18,7 +18,6 @@ namespace syncopate::experiments {
 struct CutterOptions {
   std::string folder;  // of the run's checkpoints
   std::string writer;
-  Share share = Share::kAll;
   CheckpointInterval interval;
   bool together = true;  // as CheckpointCourse has it
 };
@@ -29,8 +28,9 @@ class CheckpointCutter {
   CheckpointCutter(CutterOptions options, const StateForms& forms, const Clock& clock,
                    std::function<void(const CheckpointReport&)> report);
 
-  // From now on steps are those of this generation, `first_step` the next; `share`: what is written of them.
-  void begin(std::int64_t generation, std::int64_t first_step, Share share);
+  // From now on steps are those of this generation, `first_step` the next; `share`: what is written of them, if
+  // anything.
+  void begin(std::int64_t generation, std::int64_t first_step, std::optional<Share> share);
   // Any thread: cut at `step`, or, where workers do not move together, after the next.
   void on_order(std::int64_t generation, std::int64_t step);
   // So many steps are done. Where a checkpoint is due, `take` fills the state; its failure is reported, and no matter
@@ -54,7 +54,7 @@ class CheckpointCutter {
   std::mutex mutex_;  // of what follows
   std::int64_t generation_ = 0;
   std::int64_t steps_done_ = 0;
-  Share share_;
+  std::optional<Share> share_;
   std::optional<std::int64_t> ordered_;
 
   BackgroundWriter writer_;  // last: its thread uses the above

@@ -63,7 +63,10 @@ void CheckpointKeeper::hear_of_completed() {
     const std::lock_guard lock(mutex_);
     done.swap(done_);
   }
-  for (const Done& one : done) course_.on_complete(one.step, one.status);
+  for (const Done& one : done) {
+    course_.on_complete(one.step, one.status);
+    if (one.status.ok() && callbacks_.completed) callbacks_.completed(store_.path_of(one.step));
+  }
 }
 
 CheckpointFigures CheckpointKeeper::finish(TimePoint now) {

@@ -34,6 +34,8 @@ class CheckpointKeeper {
     // Tells all writers to cut at `step`, or, where they do not move together, at once.
     std::function<void(std::int64_t generation, std::int64_t step)> order;
     std::function<void(const std::string& line)> report;
+    // One is complete, in this folder; null: nobody wants to know.
+    std::function<void(const std::string& folder)> completed = nullptr;
   };
 
   // Fails with resource exhausted where the folder cannot be made.

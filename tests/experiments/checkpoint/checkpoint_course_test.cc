@@ -36,14 +36,14 @@ void report(CheckpointCourse& course, const std::string& writer, std::int64_t st
 
 CheckpointCourse by_steps() {
   CheckpointCourse course({.steps = 100}, true);
-  course.on_generation(0, 0, {"worker-0", "worker-1"}, at(0));
+  course.on_generation(0, {"worker-0", "worker-1"}, at(0));
   return course;
 }
 
 // Of 100 steps a second.
 CheckpointCourse by_seconds(bool together = true) {
   CheckpointCourse course({.seconds = 2}, together);
-  course.on_generation(0, 0, {"worker-0", "worker-1"}, at(0));
+  course.on_generation(0, {"worker-0", "worker-1"}, at(0));
   for (int i = 0; i <= 15; ++i) course.on_steps(i * 10, at(0.1 * i));
   return course;
 }
@@ -140,7 +140,7 @@ TEST(CheckpointCourse, WhereWorkersGoAtTheirOwnPaceOrdersAtOnce) {
   EXPECT_THAT(actions(course), ElementsAre("order 150"));
 
   CheckpointCourse steps({.steps = 100}, false);
-  steps.on_generation(0, 0, {"shard-0"}, at(0));
+  steps.on_generation(0, {"shard-0"}, at(0));
   steps.on_steps(99, at(1));
   steps.on_tick(at(1));
   EXPECT_THAT(actions(steps), IsEmpty());
@@ -164,7 +164,7 @@ TEST(CheckpointCourse, GivesUpWhatIsUnderWayWhenAWriterIsLost) {
 TEST(CheckpointCourse, ForgetsTheGenerationBefore) {
   CheckpointCourse course = by_steps();
   report(course, "worker-0", 100);
-  course.on_generation(1, 90, {"worker-0", "worker-1"}, at(3));
+  course.on_generation(1, {"worker-0", "worker-1"}, at(3));
   EXPECT_EQ(actions(course).size(), 2u);
   report(course, "worker-1", 100);
   EXPECT_THAT(actions(course), IsEmpty());

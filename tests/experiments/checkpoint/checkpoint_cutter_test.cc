@@ -117,7 +117,7 @@ class AKeeper : public ACutter {
 
 TEST_F(AKeeper, MakesCheckpointsOfWhatWritersDeliver) {
   const auto keeper = this->keeper({.steps = 3});
-  keeper->course().on_generation(0, 0, {"worker-0"}, TimePoint());
+  keeper->course().on_generation(0, {"worker-0"}, TimePoint());
   const auto cutter = this->cutter({.steps = 3});
   cutter->begin(0, 0, Share::kAll);
   for (int step = 1; step <= 9; ++step) {
@@ -134,7 +134,7 @@ TEST_F(AKeeper, MakesCheckpointsOfWhatWritersDeliver) {
 
 TEST_F(AKeeper, RemovesWhatCannotBeCompleted) {
   const auto keeper = this->keeper({.steps = 3});
-  keeper->course().on_generation(0, 0, {"worker-0", "worker-1"}, TimePoint());
+  keeper->course().on_generation(0, {"worker-0", "worker-1"}, TimePoint());
   ASSERT_TRUE(make_folder((folder_.path() / attempt_name(3, 0)).string()).ok());
   keeper->course().on_report("worker-1", {.kind = Kind::kFailed, .step = 3, .reason = "disk full"});
   EXPECT_EQ(keeper->finish(TimePoint()).left_out, 1);
