@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "common/step_record.h"
+#include "experiments/checkpoint/checkpoint_keeper.h"
 #include "experiments/config/run_config.h"
 #include "experiments/control/control_server.h"
 #include "experiments/control/snapshot_layout.h"
@@ -61,6 +62,7 @@ struct RunOutcome {
   std::map<std::string, std::int64_t> peak_memory;
   // By how much the clock of each process on another host may be wrong after correction, by its name.
   std::map<std::string, Duration> clock_uncertainty;
+  std::optional<CheckpointFigures> checkpoints;  // where any were to be written
 };
 
 struct CoordinatorOptions {
@@ -70,6 +72,8 @@ struct CoordinatorOptions {
   Duration last_words_time = std::chrono::milliseconds(500);
   ListenOptions listen = {};
   std::size_t local_state_size = 0;  // of the model: values that each worker sends at the end of each epoch
+  std::optional<CheckpointKeeperOptions> checkpoints = {};  // that the run writes
+  std::string resume = {};                                  // a checkpoint that it goes on from
 };
 
 // Returns when every process of the run has ended. `config` has been through resolve().
