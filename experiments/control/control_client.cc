@@ -114,6 +114,17 @@ class Client final : public ControlClient {
     return answer->finish_answer().send_weights();
   }
 
+  const std::vector<std::int64_t>& announced_steps() const override { return announced_steps_; }
+
+  Status announce_step(std::int64_t step, TimePoint deadline) override {
+    ToCoordinator message;
+    message.mutable_step_announcement()->set_step(step);
+    post_records();  // of a process that is killed now, all steps are known
+    return ask(message, fmt::format("step {}", step), deadline).status();
+  }
+
+  std::shared_ptr<const LinkCut> link_cut() const override { return link_cut_; }
+
   void add(const StepRecord& record) override {
     const std::lock_guard lock(mutex_);
     *records_.mutable_steps()->add_steps() = to_wire(record);
@@ -275,6 +286,7 @@ class Client final : public ControlClient {
         if (compares_clocks_) ask_time();
         const std::lock_guard lock(mutex_);
         config_toml_ = message.welcome().config_toml();
+        announced_steps_.assign(message.welcome().announced_steps().begin(), message.welcome().announced_steps().end());
         clocks_compared_ = !compares_clocks_;
         welcomed_ = true;
         break;
@@ -286,6 +298,11 @@ class Client final : public ControlClient {
         return keep("group " + message.members().group(), message);
       case FromCoordinator::kEpochAnswer:
         return keep(fmt::format("epoch {}", message.epoch_answer().epoch()), message);
+      case FromCoordinator::kStepAnswer:
+        return keep(fmt::format("step {}", message.step_answer().step()), message);
+      case FromCoordinator::kCutLinks:
+        spdlog::info("links are cut for {:.3g} s", seconds(Duration(message.cut_links().length())));
+        return link_cut_->cut_until(clock_.now() + Duration(message.cut_links().length()));
       case FromCoordinator::kFinishAnswer:
         return keep("finish", message);
       case FromCoordinator::kWorkerLost: {
@@ -362,6 +379,7 @@ class Client final : public ControlClient {
 
   Activity& activity_;
   SteadyClock clock_;
+  const std::shared_ptr<LinkCut> link_cut_ = std::make_shared<LinkCut>();
 
   std::mutex mutex_;  // of what follows
   std::condition_variable answered_;
@@ -369,6 +387,7 @@ class Client final : public ControlClient {
   std::map<std::string, FromCoordinator> answers_;
   std::deque<WeightsSnapshot> snapshots_;
   std::string config_toml_;
+  std::vector<std::int64_t> announced_steps_;
   Duration timeout_ = std::chrono::seconds(30);
   Duration stall_warning_{};
   bool welcomed_ = false;

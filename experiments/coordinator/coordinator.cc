@@ -15,6 +15,7 @@
 #include "experiments/control/control_client.h"
 #include "experiments/control/control_server.h"
 #include "experiments/control/wire_records.h"
+#include "experiments/coordinator/fault_injector.h"
 #include "experiments/coordinator/local_states.h"
 #include "experiments/coordinator/process_table.h"
 
@@ -55,7 +56,8 @@ class Coordinator {
                  clock_.now()),
         control_(plan, options.listen),
         clock_offsets_(plan.processes.size()),
-        local_states_(options.local_state_size) {}
+        local_states_(options.local_state_size),
+        faults_(config, options.total_steps, plan, hands()) {}
 
   Result<RunOutcome> run(Launcher& launcher) {
     Result<std::vector<StartedChild>> children =
@@ -73,11 +75,15 @@ class Coordinator {
       const TimePoint now = clock_.now();
       if (Status status = observer_.on_tick(now); !status.ok()) monitor_.on_output_failure(status, now);
       monitor_.on_tick(now);
+      if (monitor_.stopping()) faults_.end();
+      faults_.act(now);
       for (const MonitorAction& action : monitor_.take_actions()) act(action);
       pass_on_snapshots();
       end_carriers(now);
     }
     outcome_.verdict = monitor_.verdict();
+    faults_.end();
+    outcome_.faults = faults_.records();
     return outcome_;
   }
 
@@ -85,7 +91,21 @@ class Coordinator {
   void wait() {
     std::vector<zmq::pollitem_t> items{control_.incoming(), {nullptr, interrupts_.handle(), ZMQ_POLLIN, 0}};
     for (int handle : processes_->handles()) items.push_back({nullptr, handle, ZMQ_POLLIN, 0});
-    zmq::poll(items.data(), items.size(), kTick);
+    const Duration until_fault = std::max(Duration::zero(), faults_.next() - clock_.now());
+    zmq::poll(items.data(), items.size(), std::min(kTick, std::chrono::ceil<std::chrono::milliseconds>(until_fault)));
+  }
+
+  // How faults reach the processes.
+  FaultInjector::Hands hands() {
+    return {.still_there = [this](std::size_t process) { return monitor_.still_there(process); },
+            .signal = [this](std::size_t process, int signal) { return processes_->signal_process(process, signal); },
+            .cut =
+                [this](std::size_t process, Duration length) {
+                  FromCoordinator message;
+                  message.mutable_cut_links()->set_length(length.count());
+                  control_.send(process, message);
+                },
+            .report = [this](const std::string& line) { observer_.on_report(line); }};
   }
 
   // Messages.
@@ -137,6 +157,12 @@ class Coordinator {
         clock_offsets_[process] = Duration(message.clock_report().offset());
         outcome_.clock_uncertainty[plan_.processes[process].name()] = Duration(message.clock_report().uncertainty());
         return;
+      case ToCoordinator::kStepAnnouncement: {
+        faults_.on_step_begins(process, message.step_announcement().step(), now);
+        FromCoordinator answer;
+        answer.mutable_step_answer()->set_step(message.step_announcement().step());
+        return control_.send(process, answer);
+      }
       case ToCoordinator::kFinishQuestion:
         waiting_to_finish_.push_back(process);
         return settle_final_weights();
@@ -162,7 +188,7 @@ class Coordinator {
     if (processes_->is_carried(process) && !spec.remote) {
       processes_->watch_carried(process, static_cast<pid_t>(hello.pid()));
     }
-    control_.welcome(process, to_toml(config_));
+    control_.welcome(process, to_toml(config_), faults_.announced_steps(process));
   }
 
   void tell_time(std::size_t process, const control::ClockQuestion& question, TimePoint received) {
@@ -305,6 +331,7 @@ class Coordinator {
       case MonitorAction::Kind::kReleaseTraining: {
         training_begun_ = true;
         observer_.on_training_begins(clock_.now());
+        faults_.on_training_begins(clock_.now());
         for (std::size_t process : waiting_to_train_) answer_epoch(process, 0);
         return;
       }
@@ -372,6 +399,7 @@ class Coordinator {
   bool final_received_ = false;
   LocalStates local_states_;
   std::deque<HeldSnapshot> snapshots_;  // that wait for them
+  FaultInjector faults_;
   RunOutcome outcome_;
 };
 

@@ -2,7 +2,9 @@
 #include <spdlog/spdlog.h>
 #include <sys/prctl.h>
 
+#include <algorithm>
 #include <optional>
+#include <utility>
 
 #include "common/pause.h"
 #include "experiments/process/data_of.h"
@@ -111,14 +113,26 @@ Status run_worker(const RoleContext& context) {
                                        .schedule = schedule_of(config),
                                        .base_learning_rate = config.learning_rate,
                                        .workers = config.workers};
+  // Where a fault is due at the step that is about to begin, it is carried out first.
+  const auto announce = [&](std::int64_t step) -> Status {
+    if (!std::ranges::binary_search(context.control.announced_steps(), step)) return {};
+    context.activity.set("announcing a step", step);
+    return context.control.announce_step(step, deadline());
+  };
+  std::optional<std::int64_t> first_step;  // until it has been announced
   bool wants_snapshot = false;
   WeightsSnapshot stamp;
   worker::TrainerHooks hooks;
+  hooks.joined = [&](std::int64_t step) { first_step = step; };
+  hooks.step_done = announce;
   hooks.next_epoch = [&](std::int64_t epoch) -> Result<bool> {
     context.activity.set("waiting for the next epoch", stamp.steps_done);
     const Result<ControlClient::EpochDecision> decision = context.control.ask_epoch(epoch, deadline());
     if (!decision.ok()) return decision.status();
     wants_snapshot = decision->snapshot;
+    if (const auto first = std::exchange(first_step, {}); first && decision->go_on) {
+      SYNCOPATE_RETURN_IF_ERROR(announce(*first));
+    }
     return decision->go_on;
   };
   hooks.local_state = [&](std::int64_t epoch, std::span<const float> state) {
