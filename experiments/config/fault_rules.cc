@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "experiments/config/survival_rules.h"
+
 namespace syncopate::experiments {
 namespace {
 
@@ -26,7 +28,7 @@ FaultScene fault_scene_of(const RunConfig& config, std::int64_t total_steps) {
   const RunConfig resolved = resolve(config, "");
   return {.workers = resolved.workers,
           .servers = resolved.mode == Mode::kPs ? resolved.servers : 0,
-          .standbys = 0,
+          .standbys = may_have_replicas(resolved) ? resolved.servers * resolved.replicas : 0,
           .no_cut = why_no_cut(resolved),
           .total_steps = total_steps,
           .timeout = from_seconds(resolved.timeout_seconds)};

@@ -7,6 +7,7 @@
 #include <cassert>
 
 #include "experiments/config/fault_rules.h"
+#include "experiments/config/survival_rules.h"
 #include "experiments/config/table_rules.h"
 #include "worker/recommender/make_recommender.h"
 
@@ -335,6 +336,7 @@ Status validate(const RunConfig& config) {
   SYNCOPATE_RETURN_IF_ERROR(validate_compression(config));
   SYNCOPATE_RETURN_IF_ERROR(validate_batches(config));
   SYNCOPATE_RETURN_IF_ERROR(validate_tables(config));
+  SYNCOPATE_RETURN_IF_ERROR(validate_survival(config));
   SYNCOPATE_RETURN_IF_ERROR(validate_stragglers(config));
   SYNCOPATE_RETURN_IF_ERROR(validate_stall_warning(config));
   SYNCOPATE_RETURN_IF_ERROR(validate_schedule(config));

@@ -139,6 +139,11 @@ struct RunConfig {
   double target_accuracy = 0;  // 0: none
   std::uint64_t seed = 1;
 
+  // Survival
+  bool elastic = false;         // allreduce only
+  int replicas = 0;             // of each server
+  double respawn_seconds = -1;  // below 0: never
+
   // The run
   int repeat = 1;
   int warmup_steps = 10;

@@ -34,7 +34,10 @@ constexpr Duration kWatchdogMargin = std::chrono::seconds(2);
 class Client final : public ControlClient {
  public:
   Client(const ControlOptions& options, Activity& activity)
-      : activity_(activity), line_(options.address, control_identity(options.role, options.rank), options.keys) {
+      : activity_(activity),
+        role_(options.role),
+        rank_(options.rank),
+        line_(options.address, control_identity(options.role, options.rank), options.keys) {
     ToCoordinator hello;
     hello.mutable_hello()->set_run_id(options.run_id);
     hello.mutable_hello()->set_pid(getpid());
@@ -80,6 +83,36 @@ class Client final : public ControlClient {
     for (int rank : lost_workers_) worker_lost_callback_(rank);
   }
 
+  Result<Generation> join_generation(std::int64_t after, TimePoint deadline) override {
+    ToCoordinator request;
+    request.mutable_join_request()->set_after(after);
+    std::unique_lock lock(mutex_);
+    const auto is_there = [&] { return newest_ && newest_->number > after && takes_part(*newest_, role_, rank_); };
+    if (!is_there()) line_.post(request);
+    answered_.wait_until(lock, deadline, [&] { return stopped_ || is_there(); });
+    if (stopped_) return Status(Code::kCancelled, "told to stop");
+    if (!is_there()) return Status(Code::kDeadlineExceeded, fmt::format("no generation after {}", after));
+    joined_ = newest_->number;
+    return *newest_;
+  }
+
+  void on_regroup(std::function<void()> callback) override {
+    const std::lock_guard callbacks(callback_mutex_);
+    regroup_callback_ = std::move(callback);
+    if (regroup_callback_ && superseded()) regroup_callback_();
+  }
+
+  void report_trouble(const Status& status) override {
+    ToCoordinator message;
+    control::Trouble& trouble = *message.mutable_trouble();
+    {
+      const std::lock_guard lock(mutex_);
+      trouble.set_generation(joined_);
+    }
+    *trouble.mutable_failure() = failure_of(status);
+    line_.post(message);
+  }
+
   void on_heartbeat(std::function<allreduce::CollectiveState()> state) override {
     const std::lock_guard callbacks(callback_mutex_);
     collective_state_ = std::move(state);
@@ -93,7 +126,7 @@ class Client final : public ControlClient {
     publish.set_rank(rank);
     publish.set_size(size);
     publish.set_value(value);
-    Result<FromCoordinator> answer = ask(message, "group " + group, deadline);
+    Result<FromCoordinator> answer = ask(message, "group " + group, deadline, Scope::kGeneration);
     if (!answer.ok()) return answer.status();
     return std::vector<std::string>(answer->members().values().begin(), answer->members().values().end());
   }
@@ -101,7 +134,7 @@ class Client final : public ControlClient {
   Result<EpochDecision> ask_epoch(std::int64_t epoch, TimePoint deadline) override {
     ToCoordinator message;
     message.mutable_epoch_question()->set_epoch(epoch);
-    Result<FromCoordinator> answer = ask(message, fmt::format("epoch {}", epoch), deadline);
+    Result<FromCoordinator> answer = ask(message, epoch_key(epoch), deadline, Scope::kGeneration);
     if (!answer.ok()) return answer.status();
     return EpochDecision{answer->epoch_answer().go_on(), answer->epoch_answer().snapshot()};
   }
@@ -109,7 +142,7 @@ class Client final : public ControlClient {
   Result<bool> ask_finish(TimePoint deadline) override {
     ToCoordinator message;
     message.mutable_finish_question();
-    Result<FromCoordinator> answer = ask(message, "finish", deadline);
+    Result<FromCoordinator> answer = ask(message, "finish", deadline, Scope::kRun);
     if (!answer.ok()) return answer.status();
     return answer->finish_answer().send_weights();
   }
@@ -190,16 +223,33 @@ class Client final : public ControlClient {
   void failed(const Status& status) override {
     if (failed_.exchange(true)) return;
     ToCoordinator message;
-    control::Failure& failure = *message.mutable_failure();
-    failure.set_code(static_cast<int>(status.code()));
-    failure.set_message(status.message());
-    failure.set_operation(activity_.operation());
-    failure.set_step(activity_.step());
+    *message.mutable_failure() = failure_of(status);
     post_records();
     line_.post(message);
   }
 
  private:
+  // How long an answer is waited for: as long as this generation, or as the run.
+  enum class Scope { kGeneration, kRun };
+
+  static std::string epoch_key(std::int64_t epoch) { return fmt::format("epoch {}", epoch); }
+
+  control::Failure failure_of(const Status& status) const {
+    control::Failure failure;
+    failure.set_code(static_cast<int>(status.code()));
+    failure.set_message(status.message());
+    failure.set_operation(activity_.operation());
+    failure.set_step(activity_.step());
+    return failure;
+  }
+
+  bool superseded() {
+    const std::lock_guard lock(mutex_);
+    return is_superseded();
+  }
+  // With mutex_.
+  bool is_superseded() const { return newest_ && newest_->number > joined_; }
+
   static std::string host_name() {
     char name[256] = {};
     gethostname(name, sizeof(name) - 1);
@@ -215,13 +265,14 @@ class Client final : public ControlClient {
     if (records.steps().steps_size() > 0) line_.post(records);
   }
 
-  Result<FromCoordinator> ask(const ToCoordinator& question, const std::string& key, TimePoint deadline) {
+  Result<FromCoordinator> ask(const ToCoordinator& question, const std::string& key, TimePoint deadline, Scope scope) {
     line_.post(question);
     std::unique_lock lock(mutex_);
-    answered_.wait_until(lock, deadline, [&] { return stopped_ || answers_.contains(key); });
+    const auto is_over = [&] { return stopped_ || (scope == Scope::kGeneration && is_superseded()); };
+    answered_.wait_until(lock, deadline, [&] { return is_over() || answers_.contains(key); });
     const auto found = answers_.find(key);
     if (found != answers_.end()) return found->second;  // and kept: several threads may ask for one group
-    if (stopped_) return Status(Code::kCancelled, "told to stop");
+    if (is_over()) return Status(Code::kCancelled, stopped_ ? "told to stop" : "the run goes on in a new generation");
     return Status(Code::kDeadlineExceeded, fmt::format("waiting for {}: not everybody is there", key));
   }
 
@@ -297,7 +348,9 @@ class Client final : public ControlClient {
       case FromCoordinator::kMembers:
         return keep("group " + message.members().group(), message);
       case FromCoordinator::kEpochAnswer:
-        return keep(fmt::format("epoch {}", message.epoch_answer().epoch()), message);
+        return keep(epoch_key(message.epoch_answer().epoch()), message);
+      case FromCoordinator::kGeneration:
+        return take_generation(from_wire(message.generation()));
       case FromCoordinator::kStepAnswer:
         return keep(fmt::format("step {}", message.step_answer().step()), message);
       case FromCoordinator::kCutLinks:
@@ -329,6 +382,20 @@ class Client final : public ControlClient {
         return;
     }
     answered_.notify_all();
+  }
+
+  // What was lost and answered before it belongs to an earlier one.
+  void take_generation(const Generation& generation) {
+    {
+      const std::lock_guard lock(mutex_);
+      if (newest_ && newest_->number >= generation.number) return;
+      newest_ = generation;
+      answers_.clear();
+    }
+    answered_.notify_all();
+    const std::lock_guard callbacks(callback_mutex_);
+    lost_workers_.clear();
+    if (regroup_callback_ && superseded()) regroup_callback_();
   }
 
   void keep(const std::string& key, FromCoordinator& message) {
@@ -378,6 +445,8 @@ class Client final : public ControlClient {
   }
 
   Activity& activity_;
+  const Role role_;
+  const int rank_;
   SteadyClock clock_;
   const std::shared_ptr<LinkCut> link_cut_ = std::make_shared<LinkCut>();
 
@@ -386,6 +455,8 @@ class Client final : public ControlClient {
   ToCoordinator records_;
   std::map<std::string, FromCoordinator> answers_;
   std::deque<WeightsSnapshot> snapshots_;
+  std::optional<Generation> newest_;  // that is known
+  std::int64_t joined_ = -1;
   std::string config_toml_;
   std::vector<std::int64_t> announced_steps_;
   Duration timeout_ = std::chrono::seconds(30);
@@ -397,6 +468,7 @@ class Client final : public ControlClient {
   std::mutex callback_mutex_;  // of what follows; held while a callback runs
   std::function<void()> stop_callback_;
   std::function<void(int)> worker_lost_callback_;
+  std::function<void()> regroup_callback_;
   std::function<allreduce::CollectiveState()> collective_state_;
   std::vector<int> lost_workers_;
   bool stop_called_ = false;

@@ -18,6 +18,7 @@
 #include "common/step_record.h"
 #include "common/transport/link_cut.h"
 #include "common/transport/run_keys.h"
+#include "experiments/control/generation.h"
 #include "experiments/control/snapshot_layout.h"
 #include "experiments/plan/job_plan.h"
 #include "experiments/report/test_figures.h"
@@ -68,10 +69,22 @@ class ControlClient : public Rendezvous, public RecordSink {
   // on, and heartbeats come as often as it asks for.
   virtual void set_timeout(Duration timeout, Duration stall_warning = {}) = 0;
 
-  // Called on the control thread, once each, when the process is to stop and for every worker that is lost; at once
-  // where that was before. A null function takes the callback back: it does not run any more when the call returns.
+  // Called on the control thread, once each, when the process is to stop and for every worker that is lost in this
+  // generation; at once where that was before. A null function takes the callback back: it does not run any more when
+  // the call returns.
   virtual void on_stop(std::function<void()> callback) = 0;
   virtual void on_worker_lost(std::function<void(int rank)> callback) = 0;
+
+  // The newest generation with a number above `after` that this process takes part in; waits until there is one, which
+  // the coordinator is asked for. From then on this process is in it: what is asked for all its members (epochs,
+  // exchanges) fails with cancelled once a newer one is known.
+  virtual Result<Generation> join_generation(std::int64_t after, TimePoint deadline) = 0;
+  // Called on the control thread once a generation is known that is newer than the one joined; at once where that is so
+  // now. A null function takes it back, as above.
+  virtual void on_regroup(std::function<void()> callback) = 0;
+  // This process has lost touch with others, for this reason, and could go on in a new generation. It stays to be seen
+  // whether there will be one: whoever waits for it in vain fails with `status`.
+  virtual void report_trouble(const Status& status) = 0;
 
   // Asked on the control thread before each heartbeat, which then says it, too: which collective operation this process
   // is in. A null function takes it back: it does not run any more when the call returns.

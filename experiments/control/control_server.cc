@@ -16,6 +16,8 @@ constexpr int kLingerMilliseconds = 500;
 ControlServer::ControlServer(const JobPlan& plan, const ListenOptions& options)
     : context_(1), socket_(context_, zmq::socket_type::router) {
   socket_.set(zmq::sockopt::linger, kLingerMilliseconds);
+  // A process that was started again has the name of the one before.
+  socket_.set(zmq::sockopt::router_handover, true);
   if (options.keys) {
     doorkeeper_.emplace(context_, *options.keys);
     secure_listener(socket_, *options.keys);
@@ -66,6 +68,11 @@ void ControlServer::welcome(std::size_t process, const std::string& config_toml,
   message.mutable_welcome()->mutable_announced_steps()->Add(announced_steps.begin(), announced_steps.end());
   send(process, message);
   for (Outgoing& held : std::exchange(line.held, {})) transmit(line, std::move(held));
+}
+
+void ControlServer::forget(std::size_t process) {
+  lines_[process].welcomed = false;
+  lines_[process].held.clear();
 }
 
 void ControlServer::transmit(const Line& line, Outgoing message) {

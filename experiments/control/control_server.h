@@ -48,6 +48,9 @@ class ControlServer {
   // is to announce these steps.
   void welcome(std::size_t process, const std::string& config_toml, std::span<const std::int64_t> announced_steps = {});
 
+  // The process is started again: what was meant for the one that is gone is not sent to it.
+  void forget(std::size_t process);
+
  private:
   struct Outgoing {
     zmq::message_t head;

@@ -94,6 +94,34 @@ CollectiveReport from_wire(const control::Collective& collective) {
           .waits_for = collective.waits_for()};
 }
 
+control::Generation to_wire(const Generation& generation) {
+  control::Generation wire;
+  wire.set_number(generation.number);
+  wire.set_begins(generation.begins);
+  wire.mutable_workers()->Add(generation.workers.begin(), generation.workers.end());
+  for (const ServerSeats& seats : generation.servers) {
+    control::Seats& to = *wire.add_servers();
+    to.set_has_server(seats.has_server);
+    to.set_has_standby(seats.has_standby);
+    to.set_standby_leads(seats.standby_leads);
+  }
+  wire.set_restore(generation.restore);
+  return wire;
+}
+
+Generation from_wire(const control::Generation& wire) {
+  Generation generation{.number = wire.number(),
+                        .begins = wire.begins(),
+                        .workers = {wire.workers().begin(), wire.workers().end()},
+                        .servers = {},
+                        .restore = wire.restore()};
+  for (const control::Seats& seats : wire.servers()) {
+    generation.servers.push_back(
+        {.has_server = seats.has_server(), .has_standby = seats.has_standby(), .standby_leads = seats.standby_leads()});
+  }
+  return generation;
+}
+
 control::Snapshot to_wire(const WeightsSnapshot& snapshot) {
   control::Snapshot stamp;
   stamp.set_epoch(snapshot.epoch);

@@ -48,7 +48,7 @@ class Coordinator {
         observer_(observer),
         interrupts_(interrupts),
         monitor_(plan,
-                 {.worker_losses_survived = worker_losses_survived(config),
+                 {.recovery = recovery_of(config),
                   .timeout = from_seconds(config.timeout_seconds),
                   .stalls = {.warning = stall_warning_of(config),
                              .heartbeat =
@@ -60,11 +60,8 @@ class Coordinator {
         faults_(config, options.total_steps, plan, hands()) {}
 
   Result<RunOutcome> run(Launcher& launcher) {
-    Result<std::vector<StartedChild>> children =
-        launcher.start(plan_, {.program = options_.program,
-                               .rendezvous = control_.address(),
-                               .log_directory = options_.log_directory,
-                               .secret = options_.listen.keys ? options_.listen.keys->to_text() + "\n" : ""});
+    launcher_ = &launcher;
+    Result<std::vector<StartedChild>> children = launcher.start(plan_, launch_options());
     if (!children.ok()) return children.status();
     processes_.emplace(plan_.processes.size(), std::move(*children));
     while (!monitor_.over() || !processes_->empty()) {
@@ -108,6 +105,13 @@ class Coordinator {
             .report = [this](const std::string& line) { observer_.on_report(line); }};
   }
 
+  LaunchOptions launch_options() {
+    return {.program = options_.program,
+            .rendezvous = control_.address(),
+            .log_directory = options_.log_directory,
+            .secret = options_.listen.keys ? options_.listen.keys->to_text() + "\n" : ""};
+  }
+
   // Messages.
 
   void receive_all() {
@@ -143,6 +147,14 @@ class Coordinator {
       }
       case ToCoordinator::kEpochQuestion:
         return on_epoch_question(process, message.epoch_question().epoch(), now);
+      case ToCoordinator::kJoinRequest:
+        return on_join_request(process, message.join_request().after(), now);
+      case ToCoordinator::kTrouble: {
+        const control::Failure& failure = message.trouble().failure();
+        return monitor_.on_trouble(process, message.trouble().generation(),
+                                   Status(static_cast<Code>(failure.code()), failure.message()), failure.operation(),
+                                   failure.step(), now);
+      }
       case ToCoordinator::kLocalState:
         return on_local_state(process, message.local_state());
       case ToCoordinator::kSnapshot:
@@ -158,13 +170,16 @@ class Coordinator {
         outcome_.clock_uncertainty[plan_.processes[process].name()] = Duration(message.clock_report().uncertainty());
         return;
       case ToCoordinator::kStepAnnouncement: {
-        faults_.on_step_begins(process, message.step_announcement().step(), now);
+        const std::int64_t step = message.step_announcement().step();
+        monitor_.on_heartbeat(process, "beginning a step", step, std::nullopt, now);
+        faults_.on_step_begins(process, step, now);
         FromCoordinator answer;
-        answer.mutable_step_answer()->set_step(message.step_announcement().step());
+        answer.mutable_step_answer()->set_step(step);
         return control_.send(process, answer);
       }
       case ToCoordinator::kFinishQuestion:
         waiting_to_finish_.push_back(process);
+        monitor_.on_training_over();
         return settle_final_weights();
       case ToCoordinator::kFinished:
         outcome_.server_updates += message.finished().server().updates();
@@ -210,6 +225,36 @@ class Coordinator {
     for (const auto& [rank, value] : group.members) answer.mutable_members()->add_values(value);
     // A process with several members in the group gets an answer for each.
     for (std::size_t asker : std::exchange(group.askers, {})) control_.send(asker, answer);
+  }
+
+  void on_join_request(std::size_t process, std::int64_t after, TimePoint now) {
+    if (monitor_.is_member(process) && monitor_.still_there(process) && monitor_.generation().number > after) {
+      return send_generation(process);
+    }
+    monitor_.on_join_request(process, after, now);
+  }
+
+  void send_generation(std::size_t process) {
+    FromCoordinator message;
+    *message.mutable_generation() = to_wire(monitor_.generation());
+    control_.send(process, message);
+  }
+
+  // What was asked for the generation before is not answered any more: who is still there asks again.
+  void proclaim() {
+    groups_.clear();
+    waiting_to_train_.clear();
+    for (std::size_t i = 0; i < plan_.processes.size(); ++i) {
+      if (monitor_.is_member(i) && monitor_.still_there(i)) send_generation(i);
+    }
+  }
+
+  void start_again(std::size_t process) {
+    control_.forget(process);
+    Result<StartedChild> child = launcher_->start_again(plan_, launch_options(), process);
+    if (child.ok()) return processes_->add(std::move(*child));
+    observer_.on_report(
+        fmt::format("{} cannot be started again: {}", plan_.processes[process].name(), child.status().message()));
   }
 
   void on_epoch_question(std::size_t process, std::int64_t epoch, TimePoint now) {
@@ -324,7 +369,7 @@ class Coordinator {
         FromCoordinator message;
         message.mutable_worker_lost()->set_rank(action.rank);
         for (std::size_t i = 0; i < plan_.processes.size(); ++i) {
-          if (plan_.processes[i].role == Role::kServer) control_.send(i, message);
+          if (serves(plan_.processes[i].role)) control_.send(i, message);
         }
         return settle_final_weights();
       }
@@ -335,6 +380,12 @@ class Coordinator {
         for (std::size_t process : waiting_to_train_) answer_epoch(process, 0);
         return;
       }
+      case MonitorAction::Kind::kStart:
+        return start_again(action.process);
+      case MonitorAction::Kind::kProclaim:
+        return proclaim();
+      case MonitorAction::Kind::kWorkerJoined:
+        return observer_.on_worker_joined(action.rank);
       case MonitorAction::Kind::kReport:
         outcome_.reports.push_back(action.text);
         return observer_.on_report(action.text);
@@ -387,6 +438,7 @@ class Coordinator {
   SteadyClock clock_;
   RunMonitor monitor_;
   ControlServer control_;
+  Launcher* launcher_ = nullptr;           // of the run under way
   std::vector<Duration> clock_offsets_;    // by process: what is to be added to its stamps to make them ours
   std::optional<ProcessTable> processes_;  // once they have been started
   std::map<std::string, Group> groups_;
@@ -404,12 +456,6 @@ class Coordinator {
 };
 
 }  // namespace
-
-int worker_losses_survived(const RunConfig& config) {
-  if (config.mode != Mode::kPs || config.launcher == LauncherKind::kMpirun) return 0;
-  const ps::Consistency consistency = consistency_of(config);
-  return consistency.updates_together() ? consistency.backup_workers() : std::numeric_limits<int>::max();
-}
 
 Result<RunOutcome> coordinate(const RunConfig& config, const JobPlan& plan, const CoordinatorOptions& options,
                               Launcher& launcher, RunObserver& observer, Interrupts& interrupts) {

@@ -42,6 +42,8 @@ class RunObserver {
                                 const TableKeys& rows) = 0;
   // A worker is gone, and the others go on without it.
   virtual void on_worker_lost(int rank) = 0;
+  // It takes part again.
+  virtual void on_worker_joined(int rank) = 0;
   // What a process says of itself.
   virtual void on_fact(const std::string& name, const std::string& value) = 0;
   // Something a person should know: a lost worker, say.
@@ -72,10 +74,6 @@ struct CoordinatorOptions {
   std::int64_t total_steps = 0;      // of one worker; needed where faults are drawn
   std::size_t local_state_size = 0;  // of the model: values that each worker sends at the end of each epoch
 };
-
-// How many workers a run may lose and go on: under ps any, unless an update needs them; then as many as there are
-// backup workers. mpirun ends all that it carries as soon as one of them dies.
-int worker_losses_survived(const RunConfig& config);
 
 // Returns when every process of the run has ended. `config` has been through resolve().
 Result<RunOutcome> coordinate(const RunConfig& config, const JobPlan& plan, const CoordinatorOptions& options,

@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "common/file_descriptor.h"
@@ -39,6 +40,9 @@ class ProcessTable {
   bool is_carried(std::size_t process) const;
   // A carried process of this host has said who it is.
   void watch_carried(std::size_t process, pid_t pid);
+
+  // Owns one more, which was started in the place of one that has ended.
+  void add(StartedChild child) { children_.push_back(std::move(child)); }
 
   bool empty() const { return children_.empty(); }
   // One of them is readable once something has ended.

@@ -66,6 +66,11 @@ void Recorder::on_worker_lost(int rank) {
   tracker_.worker_lost(rank);
 }
 
+void Recorder::on_worker_joined(int rank) {
+  workers_[static_cast<std::size_t>(rank)].lost = false;
+  tracker_.worker_joined(rank);
+}
+
 Status Recorder::on_tick(TimePoint now) {
   record_evaluations(now - kRecordsAreIn);
   if (training_) {
@@ -79,7 +84,7 @@ Status Recorder::on_tick(TimePoint now) {
 }
 
 void Recorder::show_finished_epoch() {
-  if (tracker_.epochs_finished() == epochs_shown_) return;
+  if (tracker_.epochs_finished() <= epochs_shown_) return;
   epochs_shown_ = tracker_.epochs_finished();
   Progress progress = tracker_.progress();
   progress.epoch = epochs_shown_ - 1;  // the slowest worker may already be in the next

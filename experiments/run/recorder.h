@@ -34,6 +34,7 @@ class Recorder final : public RunObserver {
   void on_final_weights(std::span<const float> weights, std::span<const float> local_state,
                         const TableKeys& rows) override;
   void on_worker_lost(int rank) override;
+  void on_worker_joined(int rank) override;
   void on_fact(const std::string& name, const std::string& value) override { facts_[name] = value; }
   void on_report(const std::string& line) override;
   Status on_tick(TimePoint now) override;

@@ -71,32 +71,6 @@ void lose_worker(CoordinatedRun& run, int rank) {
   EXPECT_EQ(run.server(0).hear().first.worker_lost().rank(), rank);
 }
 
-TEST(WorkerLossesSurvived, AreAnyUnderPsWithoutCommonUpdatesUnlessMpirunCarriesTheWorkers) {
-  for (const Mode mode : {Mode::kLocal, Mode::kPs, Mode::kAllreduce}) {
-    for (const std::string consistency :
-         {"sync", "bounded:0", "bounded:4", "softsync:2", "async", "local-sgd:3", "easgd:3"}) {
-      for (const LauncherKind launcher : {LauncherKind::kLocal, LauncherKind::kMpirun}) {
-        RunConfig config;
-        config.mode = mode;
-        config.consistency = *ps::Consistency::parse(consistency);
-        config.launcher = launcher;
-        const bool any = mode == Mode::kPs && consistency != "sync" && consistency != "local-sgd:3" &&
-                         launcher == LauncherKind::kLocal;
-        EXPECT_EQ(worker_losses_survived(config), any ? std::numeric_limits<int>::max() : 0)
-            << name_of(mode) << " " << consistency << " " << name_of(launcher);
-      }
-    }
-  }
-}
-
-TEST(WorkerLossesSurvived, AreTheBackupWorkersUnderSync) {
-  RunConfig config;
-  config.mode = Mode::kPs;
-  config.consistency = *ps::Consistency::parse("sync");
-  config.backup_workers = 2;
-  EXPECT_EQ(worker_losses_survived(config), 2);
-}
-
 TEST(Coordinator, WelcomesProcessesOfItsOwnRunAlone) {
   CoordinatedRun run(ps_async(2));
   const auto worker = run.connect(Role::kWorker, 0);
