@@ -2,7 +2,9 @@
 #include <spdlog/spdlog.h>
 #include <sys/prctl.h>
 
+#include <algorithm>
 #include <optional>
+#include <utility>
 
 #include "common/pause.h"
 #include "experiments/checkpoint/checkpoint.h"
@@ -69,6 +71,8 @@ class Worker {
   Status restore(const std::string& checkpoint);
   // Adds what this worker writes of a checkpoint; between steps.
   Status take(SyncStrategy& strategy, Share share, TrainingState& state);
+  // Where a fault is due at the step that is about to begin, it is carried out first.
+  Status announce(std::int64_t step);
   Status hand_in(SyncStrategy& strategy, std::span<const float> weights);
   // What the next generation is to go on from, as far as this worker has it.
   void carry_on(const SyncStrategy& strategy);
@@ -88,6 +92,7 @@ class Worker {
   std::optional<TrainingState> carried_;
   std::optional<StateForms> forms_;         // of checkpoints
   std::optional<CheckpointCutter> cutter_;  // where the run writes any
+  std::optional<std::int64_t> first_step_;  // of this generation, until it has been announced
   bool wants_snapshot_ = false;
   WeightsSnapshot stamp_;
 };
@@ -278,8 +283,13 @@ worker::TrainerHooks Worker::hooks(ReplicaGroup& replicas, const Generation& gen
     const Result<ControlClient::EpochDecision> decision = context_.control.ask_epoch(epoch, deadline());
     if (!decision.ok()) return decision.status();
     wants_snapshot_ = decision->snapshot;
+    if (const auto first = std::exchange(first_step_, {}); first && decision->go_on) {
+      SYNCOPATE_RETURN_IF_ERROR(announce(*first));
+    }
     return decision->go_on;
   };
+  hooks.joined = [this](std::int64_t first_step) { first_step_ = first_step; };
+  hooks.step_done = [this](std::int64_t steps_done) { return announce(steps_done); };
   hooks.local_state = [this](std::int64_t epoch, std::span<const float> state) {
     context_.control.send_local_state(epoch, state);
   };
@@ -291,6 +301,12 @@ worker::TrainerHooks Worker::hooks(ReplicaGroup& replicas, const Generation& gen
     return wanted ? sender_->send(stamp_, weights, strategy) : Status();
   };
   return hooks;
+}
+
+Status Worker::announce(std::int64_t step) {
+  if (!std::ranges::binary_search(context_.control.announced_steps(), step)) return {};
+  context_.activity.set("beginning a step", step);
+  return context_.control.announce_step(step, deadline());
 }
 
 Status Worker::hand_in(SyncStrategy& strategy, std::span<const float> weights) {
