@@ -268,16 +268,19 @@ worker::TrainerHooks Worker::hooks(ReplicaGroup& replicas, const Generation& gen
   worker::TrainerHooks hooks;
   const std::optional<Share> share =
       share_of_worker(config_, !model_->local_layout().tensors().empty(), context_.rank == generation.workers.front());
-  if (cutter_ && share) {
-    hooks.joined = [this, number = generation.number, share](std::int64_t first_step) {
-      cutter_->begin(number, first_step, share);
-      context_.control.on_checkpoint_order([this](std::int64_t of, std::int64_t step) { cutter_->on_order(of, step); });
-    };
-    hooks.step_done = [this, &strategy = replicas.strategy(), share](std::int64_t steps_done) -> Status {
+  const bool takes_checkpoints = cutter_ && share;
+  hooks.joined = [this, number = generation.number, share, takes_checkpoints](std::int64_t first_step) {
+    first_step_ = first_step;
+    if (!takes_checkpoints) return;
+    cutter_->begin(number, first_step, share);
+    context_.control.on_checkpoint_order([this](std::int64_t of, std::int64_t step) { cutter_->on_order(of, step); });
+  };
+  hooks.step_done = [this, &strategy = replicas.strategy(), share, takes_checkpoints](std::int64_t steps_done) {
+    if (takes_checkpoints) {
       cutter_->step_done(steps_done, [&](TrainingState& state) { return take(strategy, *share, state); });
-      return {};
-    };
-  }
+    }
+    return announce(steps_done);
+  };
   hooks.next_epoch = [this](std::int64_t epoch) -> Result<bool> {
     context_.activity.set("waiting for the next epoch", stamp_.steps_done);
     const Result<ControlClient::EpochDecision> decision = context_.control.ask_epoch(epoch, deadline());
@@ -288,8 +291,6 @@ worker::TrainerHooks Worker::hooks(ReplicaGroup& replicas, const Generation& gen
     }
     return decision->go_on;
   };
-  hooks.joined = [this](std::int64_t first_step) { first_step_ = first_step; };
-  hooks.step_done = [this](std::int64_t steps_done) { return announce(steps_done); };
   hooks.local_state = [this](std::int64_t epoch, std::span<const float> state) {
     context_.control.send_local_state(epoch, state);
   };
