@@ -99,6 +99,7 @@ void add_job(std::vector<OptionSpec>& table) {
                             &C::share_gpu),
                        "--device=cuda", is_on_gpu));
   table.push_back(straggler());
+  add_fault_options(table);
   add_compression_options(table);
   add_ps_options(table);
   add_allreduce_options(table);

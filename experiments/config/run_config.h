@@ -18,6 +18,7 @@
 #include "common/transport/link_shape.h"
 #include "experiments/checkpoint/checkpoint_interval.h"
 #include "experiments/config/host_list.h"
+#include "experiments/faults/fault_schedule.h"
 #include "ps/compression.h"
 #include "ps/consistency.h"
 #include "ps/push_scheduler.h"
@@ -73,6 +74,7 @@ struct RunConfig {
   DeviceKind device = DeviceKind::kAuto;  // settled by place() before anything runs
   bool share_gpu = false;
   worker::Stragglers stragglers;
+  FaultSchedule faults;
   CodecConfig compress;  // of gradients on their way
 
   // Several hosts

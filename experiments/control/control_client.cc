@@ -159,6 +159,17 @@ class Client final : public ControlClient {
     return answer->finish_answer().send_weights();
   }
 
+  const std::vector<std::int64_t>& announced_steps() const override { return announced_steps_; }
+
+  Status announce_step(std::int64_t step, TimePoint deadline) override {
+    ToCoordinator message;
+    message.mutable_step_announcement()->set_step(step);
+    post_records();  // of a process that is killed now, all steps are known
+    return ask(message, fmt::format("step {}", step), deadline, Scope::kGeneration).status();
+  }
+
+  std::shared_ptr<const LinkCut> link_cut() const override { return link_cut_; }
+
   void add(const StepRecord& record) override {
     const std::lock_guard lock(mutex_);
     *records_.mutable_steps()->add_steps() = to_wire(record);
@@ -339,6 +350,7 @@ class Client final : public ControlClient {
         const std::lock_guard lock(mutex_);
         config_toml_ = message.welcome().config_toml();
         checkpoints_ = message.welcome().checkpoints();
+        announced_steps_.assign(message.welcome().announced_steps().begin(), message.welcome().announced_steps().end());
         clocks_compared_ = !compares_clocks_;
         welcomed_ = true;
         break;
@@ -352,6 +364,11 @@ class Client final : public ControlClient {
         return keep(epoch_key(message.epoch_answer().epoch()), message);
       case FromCoordinator::kGeneration:
         return take_generation(from_wire(message.generation()));
+      case FromCoordinator::kStepAnswer:
+        return keep(fmt::format("step {}", message.step_answer().step()), message);
+      case FromCoordinator::kCutLinks:
+        spdlog::info("links are cut for {:.3g} s", seconds(Duration(message.cut_links().length())));
+        return link_cut_->cut_until(clock_.now() + Duration(message.cut_links().length()));
       case FromCoordinator::kFinishAnswer:
         return keep("finish", message);
       case FromCoordinator::kWorkerLost: {
@@ -450,6 +467,7 @@ class Client final : public ControlClient {
   const Role role_;
   const int rank_;
   SteadyClock clock_;
+  const std::shared_ptr<LinkCut> link_cut_ = std::make_shared<LinkCut>();
 
   std::mutex mutex_;  // of what follows
   std::condition_variable answered_;
@@ -460,6 +478,7 @@ class Client final : public ControlClient {
   std::int64_t joined_ = -1;
   std::string config_toml_;
   std::string checkpoints_;
+  std::vector<std::int64_t> announced_steps_;
   Duration timeout_ = std::chrono::seconds(30);
   Duration stall_warning_{};
   bool welcomed_ = false;

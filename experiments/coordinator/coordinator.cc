@@ -16,6 +16,7 @@
 #include "experiments/control/control_client.h"
 #include "experiments/control/control_server.h"
 #include "experiments/control/wire_records.h"
+#include "experiments/coordinator/fault_injector.h"
 #include "experiments/coordinator/local_states.h"
 #include "experiments/coordinator/process_table.h"
 
@@ -57,7 +58,8 @@ class Coordinator {
                  clock_.now()),
         control_(plan, options.listen),
         clock_offsets_(plan.processes.size()),
-        local_states_(options.local_state_size) {}
+        local_states_(options.local_state_size),
+        faults_(config, options.total_steps, plan, hands()) {}
 
   Result<RunOutcome> run(Launcher& launcher) {
     launcher_ = &launcher;
@@ -73,6 +75,8 @@ class Coordinator {
       const TimePoint now = clock_.now();
       if (Status status = observer_.on_tick(now); !status.ok()) monitor_.on_output_failure(status, now);
       monitor_.on_tick(now);
+      if (monitor_.stopping()) faults_.end();
+      faults_.act(now);
       for (const MonitorAction& action : monitor_.take_actions()) act(action);
       if (checkpoints_) checkpoints_->act(now);
       pass_on_snapshots();
@@ -80,6 +84,8 @@ class Coordinator {
     }
     if (checkpoints_) outcome_.checkpoints = checkpoints_->finish(clock_.now());
     outcome_.verdict = monitor_.verdict();
+    faults_.end();
+    outcome_.faults = faults_.records();
     return outcome_;
   }
 
@@ -87,7 +93,21 @@ class Coordinator {
   void wait() {
     std::vector<zmq::pollitem_t> items{control_.incoming(), {nullptr, interrupts_.handle(), ZMQ_POLLIN, 0}};
     for (int handle : processes_->handles()) items.push_back({nullptr, handle, ZMQ_POLLIN, 0});
-    zmq::poll(items.data(), items.size(), kTick);
+    const Duration until_fault = std::max(Duration::zero(), faults_.next() - clock_.now());
+    zmq::poll(items.data(), items.size(), std::min(kTick, std::chrono::ceil<std::chrono::milliseconds>(until_fault)));
+  }
+
+  // How faults reach the processes.
+  FaultInjector::Hands hands() {
+    return {.still_there = [this](std::size_t process) { return monitor_.still_there(process); },
+            .signal = [this](std::size_t process, int signal) { return processes_->signal_process(process, signal); },
+            .cut =
+                [this](std::size_t process, Duration length) {
+                  FromCoordinator message;
+                  message.mutable_cut_links()->set_length(length.count());
+                  control_.send(process, message);
+                },
+            .report = [this](const std::string& line) { observer_.on_report(line); }};
   }
 
   LaunchOptions launch_options() {
@@ -163,6 +183,14 @@ class Coordinator {
         clock_offsets_[process] = Duration(message.clock_report().offset());
         outcome_.clock_uncertainty[plan_.processes[process].name()] = Duration(message.clock_report().uncertainty());
         return;
+      case ToCoordinator::kStepAnnouncement: {
+        const std::int64_t step = message.step_announcement().step();
+        monitor_.on_heartbeat(process, "beginning a step", step, std::nullopt, now);
+        faults_.on_step_begins(process, step, now);
+        FromCoordinator answer;
+        answer.mutable_step_answer()->set_step(step);
+        return control_.send(process, answer);
+      }
       case ToCoordinator::kFinishQuestion:
         waiting_to_finish_.push_back(process);
         monitor_.on_training_over();
@@ -189,7 +217,12 @@ class Coordinator {
     if (processes_->is_carried(process) && !spec.remote) {
       processes_->watch_carried(process, static_cast<pid_t>(hello.pid()));
     }
-    control_.welcome(process, to_toml(config_), options_.checkpoints ? options_.checkpoints->folder : "");
+    control::Welcome welcome;
+    welcome.set_config_toml(to_toml(config_));
+    if (options_.checkpoints) welcome.set_checkpoints(options_.checkpoints->folder);
+    const std::vector<std::int64_t> announced = faults_.announced_steps(process);
+    welcome.mutable_announced_steps()->Add(announced.begin(), announced.end());
+    control_.welcome(process, std::move(welcome));
   }
 
   void tell_time(std::size_t process, const control::ClockQuestion& question, TimePoint received) {
@@ -365,6 +398,7 @@ class Coordinator {
         training_begun_ = true;
         observer_.on_training_begins(clock_.now());
         begin_checkpoints();
+        faults_.on_training_begins(clock_.now());
         for (const auto& [process, epoch] : waiting_to_train_) answer_epoch(process, epoch);
         return;
       }
@@ -475,6 +509,7 @@ class Coordinator {
   LocalStates local_states_;
   std::deque<HeldSnapshot> snapshots_;             // that wait for them
   std::unique_ptr<CheckpointKeeper> checkpoints_;  // where the run writes any
+  FaultInjector faults_;
   RunOutcome outcome_;
 };
 

@@ -14,6 +14,7 @@
 #include "experiments/control/snapshot_layout.h"
 #include "experiments/coordinator/interrupts.h"
 #include "experiments/coordinator/run_monitor.h"
+#include "experiments/faults/fault_record.h"
 #include "experiments/launcher/launcher.h"
 #include "experiments/report/test_figures.h"
 
@@ -63,6 +64,7 @@ struct RunOutcome {
   // By how much the clock of each process on another host may be wrong after correction, by its name.
   std::map<std::string, Duration> clock_uncertainty;
   std::optional<CheckpointFigures> checkpoints;  // where any were to be written
+  std::vector<FaultRecord> faults;               // what became of each
 };
 
 struct CoordinatorOptions {
@@ -71,6 +73,7 @@ struct CoordinatorOptions {
   // A process's last words may take so long from its end of the connection to ours once it has ended.
   Duration last_words_time = std::chrono::milliseconds(500);
   ListenOptions listen = {};
+  std::int64_t total_steps = 0;      // of one worker; needed where faults are drawn
   std::size_t local_state_size = 0;  // of the model: values that each worker sends at the end of each epoch
   std::optional<CheckpointKeeperOptions> checkpoints = {};  // that the run writes
   std::string resume = {};                                  // a checkpoint that it goes on from

@@ -2,7 +2,9 @@
 #include <spdlog/spdlog.h>
 #include <sys/prctl.h>
 
+#include <algorithm>
 #include <optional>
+#include <utility>
 
 #include "common/pause.h"
 #include "experiments/checkpoint/checkpoint.h"
@@ -69,6 +71,8 @@ class Worker {
   Status restore(const std::string& checkpoint);
   // Adds what this worker writes of a checkpoint; between steps.
   Status take(SyncStrategy& strategy, Share share, TrainingState& state);
+  // Where a fault is due at the step that is about to begin, it is carried out first.
+  Status announce(std::int64_t step);
   Status hand_in(SyncStrategy& strategy, std::span<const float> weights);
   // What the next generation is to go on from, as far as this worker has it.
   void carry_on(const SyncStrategy& strategy);
@@ -88,6 +92,7 @@ class Worker {
   std::optional<TrainingState> carried_;
   std::optional<StateForms> forms_;         // of checkpoints
   std::optional<CheckpointCutter> cutter_;  // where the run writes any
+  std::optional<std::int64_t> first_step_;  // of this generation, until it has been announced
   bool wants_snapshot_ = false;
   WeightsSnapshot stamp_;
 };
@@ -263,21 +268,27 @@ worker::TrainerHooks Worker::hooks(ReplicaGroup& replicas, const Generation& gen
   worker::TrainerHooks hooks;
   const std::optional<Share> share =
       share_of_worker(config_, !model_->local_layout().tensors().empty(), context_.rank == generation.workers.front());
-  if (cutter_ && share) {
-    hooks.joined = [this, number = generation.number, share](std::int64_t first_step) {
-      cutter_->begin(number, first_step, share);
-      context_.control.on_checkpoint_order([this](std::int64_t of, std::int64_t step) { cutter_->on_order(of, step); });
-    };
-    hooks.step_done = [this, &strategy = replicas.strategy(), share](std::int64_t steps_done) -> Status {
+  const bool takes_checkpoints = cutter_ && share;
+  hooks.joined = [this, number = generation.number, share, takes_checkpoints](std::int64_t first_step) {
+    first_step_ = first_step;
+    if (!takes_checkpoints) return;
+    cutter_->begin(number, first_step, share);
+    context_.control.on_checkpoint_order([this](std::int64_t of, std::int64_t step) { cutter_->on_order(of, step); });
+  };
+  hooks.step_done = [this, &strategy = replicas.strategy(), share, takes_checkpoints](std::int64_t steps_done) {
+    if (takes_checkpoints) {
       cutter_->step_done(steps_done, [&](TrainingState& state) { return take(strategy, *share, state); });
-      return {};
-    };
-  }
+    }
+    return announce(steps_done);
+  };
   hooks.next_epoch = [this](std::int64_t epoch) -> Result<bool> {
     context_.activity.set("waiting for the next epoch", stamp_.steps_done);
     const Result<ControlClient::EpochDecision> decision = context_.control.ask_epoch(epoch, deadline());
     if (!decision.ok()) return decision.status();
     wants_snapshot_ = decision->snapshot;
+    if (const auto first = std::exchange(first_step_, {}); first && decision->go_on) {
+      SYNCOPATE_RETURN_IF_ERROR(announce(*first));
+    }
     return decision->go_on;
   };
   hooks.local_state = [this](std::int64_t epoch, std::span<const float> state) {
@@ -291,6 +302,12 @@ worker::TrainerHooks Worker::hooks(ReplicaGroup& replicas, const Generation& gen
     return wanted ? sender_->send(stamp_, weights, strategy) : Status();
   };
   return hooks;
+}
+
+Status Worker::announce(std::int64_t step) {
+  if (!std::ranges::binary_search(context_.control.announced_steps(), step)) return {};
+  context_.activity.set("beginning a step", step);
+  return context_.control.announce_step(step, deadline());
 }
 
 Status Worker::hand_in(SyncStrategy& strategy, std::span<const float> weights) {

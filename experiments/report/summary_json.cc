@@ -99,6 +99,25 @@ Json checkpoints_json(const CheckpointFigures& figures) {
           {"stall_seconds", seconds(figures.stall)}};
 }
 
+std::optional<double> seconds_of(const std::optional<Duration>& duration) {
+  return duration ? std::optional(seconds(*duration)) : std::nullopt;
+}
+
+Json faults_json(std::span<const FaultRecord> faults) {
+  Json all = Json::array();
+  for (const FaultRecord& fault : faults) {
+    all.push_back({{"fault", fault.fault},
+                   {"outcome", fault.outcome},
+                   {"done", fault.at.has_value()},
+                   {"repeat", fault.repeat},
+                   {"step", or_null(fault.step)},
+                   {"training_seconds", fault.at ? Json(fault.training_seconds) : Json(nullptr)},
+                   {"seconds_to_first_step", or_null(seconds_of(fault.recovery.first))},
+                   {"seconds_to_all_steps", or_null(seconds_of(fault.recovery.all))}});
+  }
+  return all;
+}
+
 Json json_of(const HostEnvironment& host) {
   return {{"name", host.name},         {"workers", host.workers},       {"servers", host.servers},
           {"own_name", host.own_name}, {"kernel", host.kernel},         {"cpu_model", host.cpu_model},
@@ -112,6 +131,7 @@ std::string summary_json(std::span<const RunReport> reports, const RunFacts& fac
   Json summary = {
       {"run", facts.run_id}, {"outcome", facts.outcome}, {"events", facts.events}, {"facts", facts.of_workers}};
   if (!facts.straggler.empty()) summary["straggler"] = facts.straggler;
+  if (!facts.faults.empty()) summary["faults"] = faults_json(facts.faults);
   if (facts.best_loss) summary["best_reachable_loss"] = *facts.best_loss;
   if (!facts.link.empty()) summary["link"] = facts.link;
   summary["parameters"] = facts.parameters;

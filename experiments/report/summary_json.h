@@ -10,6 +10,7 @@
 #include "common/clock.h"
 #include "experiments/checkpoint/checkpoint_course.h"
 #include "experiments/config/run_config.h"
+#include "experiments/faults/fault_record.h"
 #include "experiments/report/environment.h"
 #include "experiments/report/run_report.h"
 #include "experiments/report/sharding_report.h"
@@ -31,6 +32,7 @@ struct RunFacts {
   std::optional<CheckpointFigures> checkpoints;     // that the run has written, if it was to
   std::string resumed_from;                         // the checkpoint that it went on from; empty for none
   std::int64_t resumed_at = 0;                      // its step
+  std::vector<FaultRecord> faults;                  // what --fault asked for, and what became of each
   // By how much the stamps of each process on another host may be wrong; empty where all share a clock.
   std::map<std::string, Duration> clock_uncertainty;
 };

@@ -200,6 +200,7 @@ std::string summary_text(const RunConfig& config, std::span<const RunReport> rep
     text += line("clocks", fmt::format("of other hosts known within {} ms", format_ms(seconds(most) * 1000)));
   }
   text += checkpoint_lines(facts, reports.empty() ? 0 : middle_report(reports).training_seconds);
+  for (const FaultRecord& fault : facts.faults) text += line("fault", to_text(fault));
   for (const std::string& event : facts.events) text += line("event", event);
   if (facts.outcome != "completed") text += line("outcome", facts.outcome);
   return text + line("results", config.output);

@@ -45,6 +45,7 @@ class Recorder final : public RunObserver {
   // After finish().
   RunReport report() const;
   const std::vector<EvalRecord>& evals() const { return evals_; }
+  const std::vector<WorkerSteps>& workers() const { return workers_; }
   // Laid out as snapshot_layout says; empty where none came that fit the model.
   const std::vector<float>& final_weights() const { return final_weights_; }
   const std::map<std::string, std::string>& facts() const { return facts_; }

@@ -8,6 +8,7 @@
 
 #include "experiments/checkpoint/checkpoint_store.h"
 #include "experiments/checkpoint/run_facts.h"
+#include "experiments/config/fault_rules.h"
 #include "experiments/coordinator/coordinator.h"
 #include "experiments/plan/placement.h"
 #include "experiments/process/data_of.h"
@@ -58,10 +59,12 @@ Result<JobFacts> prepare(const RunConfig& config) {
   SYNCOPATE_RETURN_IF_ERROR(check_link(config, *layout));
   const Result<ParamLayout> local_layout = local_state_layout_of(config);
   if (!local_layout.ok()) return local_layout.status();
+  const std::int64_t total_steps = config.steps > 0 ? config.steps : config.epochs * order.steps_per_epoch();
+  SYNCOPATE_RETURN_IF_ERROR(validate_faults(config, total_steps));
   return JobFacts{.layout = *layout,
                   .local_layout = *local_layout,
                   .steps_per_epoch = order.steps_per_epoch(),
-                  .total_steps = config.steps > 0 ? config.steps : config.epochs * order.steps_per_epoch(),
+                  .total_steps = total_steps,
                   .best_loss = data->test->best_loss()};
 }
 
@@ -160,6 +163,7 @@ void run_repeat(const JobFacts& job, const Survey& survey, int repeat, ResultsWr
   const CoordinatorOptions options{.program = own_program(),
                                    .log_directory = results.directory() + "/logs",
                                    .listen = std::move(*listen),
+                                   .total_steps = job.total_steps,
                                    .local_state_size = job.local_layout.size(),
                                    .checkpoints = checkpoints_of(config, job, plan.run_id),
                                    .resume = result.facts.resumed_from};
@@ -168,6 +172,11 @@ void run_repeat(const JobFacts& job, const Survey& survey, int repeat, ResultsWr
   if (!outcome.ok()) return fail(result, exit_code_of(outcome.status()), outcome.status().message());
   result.facts.checkpoints = outcome->checkpoints;
   result.facts.events.insert(result.facts.events.end(), outcome->reports.begin(), outcome->reports.end());
+  for (FaultRecord fault : outcome->faults) {
+    if (fault.at) fault.recovery = recovery_after(*fault.at, recorder.workers());
+    fault.repeat = repeat;
+    result.facts.faults.push_back(std::move(fault));
+  }
   result.facts.of_workers = recorder.facts();
   result.facts.clock_uncertainty = outcome->clock_uncertainty;
   result.facts.peak_memory = outcome->peak_memory;
