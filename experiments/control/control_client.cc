@@ -153,7 +153,7 @@ class Client final : public ControlClient {
     ToCoordinator message;
     message.mutable_step_announcement()->set_step(step);
     post_records();  // of a process that is killed now, all steps are known
-    return ask(message, fmt::format("step {}", step), deadline).status();
+    return ask(message, fmt::format("step {}", step), deadline, Scope::kGeneration).status();
   }
 
   std::shared_ptr<const LinkCut> link_cut() const override { return link_cut_; }
