@@ -352,6 +352,7 @@ std::vector<OptionSpec> option_table() {
   add_model_and_data(table);
   add_update_rule(table);
   add_amount(table);
+  add_checkpoint_options(table);
   add_survival_options(table);
   add_run(table);
   return table;

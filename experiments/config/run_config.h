@@ -16,6 +16,7 @@
 #include "common/optimizer.h"
 #include "common/status.h"
 #include "common/transport/link_shape.h"
+#include "experiments/checkpoint/checkpoint_interval.h"
 #include "experiments/config/host_list.h"
 #include "experiments/faults/fault_schedule.h"
 #include "ps/compression.h"
@@ -138,6 +139,11 @@ struct RunConfig {
   std::int64_t steps = 0;      // of one worker; 0: epochs decides
   double target_accuracy = 0;  // 0: none
   std::uint64_t seed = 1;
+
+  // Checkpoints
+  std::optional<CheckpointInterval> checkpoint_every;  // none: never
+  int keep = 2;                                        // of them, the newest
+  std::string resume;                                  // where they lie that a run goes on from; empty: from none
 
   // Survival
   bool elastic = false;         // allreduce only

@@ -60,6 +60,7 @@ class Client final : public ControlClient {
   }
 
   const std::string& config_toml() const override { return config_toml_; }
+  const std::string& checkpoints() const override { return checkpoints_; }
 
   void set_timeout(Duration timeout, Duration stall_warning) override {
     {
@@ -110,6 +111,17 @@ class Client final : public ControlClient {
       trouble.set_generation(joined_);
     }
     *trouble.mutable_failure() = failure_of(status);
+    line_.post(message);
+  }
+
+  void on_checkpoint_order(std::function<void(std::int64_t, std::int64_t)> callback) override {
+    const std::lock_guard callbacks(callback_mutex_);
+    checkpoint_callback_ = std::move(callback);
+  }
+
+  void report_checkpoint(const std::string& writer, const CheckpointReport& report) override {
+    ToCoordinator message;
+    *message.mutable_checkpoint_report() = to_wire(writer, report);
     line_.post(message);
   }
 
@@ -338,6 +350,7 @@ class Client final : public ControlClient {
         const std::lock_guard lock(mutex_);
         config_toml_ = message.welcome().config_toml();
         announced_steps_.assign(message.welcome().announced_steps().begin(), message.welcome().announced_steps().end());
+        checkpoints_ = message.welcome().checkpoints();
         clocks_compared_ = !compares_clocks_;
         welcomed_ = true;
         break;
@@ -373,6 +386,12 @@ class Client final : public ControlClient {
         const std::lock_guard lock(mutex_);
         snapshots_.push_back(std::move(snapshot));
         break;
+      }
+      case FromCoordinator::kCheckpointOrder: {
+        const control::CheckpointOrder& order = message.checkpoint_order();
+        const std::lock_guard callbacks(callback_mutex_);
+        if (checkpoint_callback_) checkpoint_callback_(order.generation(), order.step());
+        return;
       }
       case FromCoordinator::kStop:
         if (!message.stop().reason().empty()) spdlog::info("told to stop: {}", message.stop().reason());
@@ -459,6 +478,7 @@ class Client final : public ControlClient {
   std::int64_t joined_ = -1;
   std::string config_toml_;
   std::vector<std::int64_t> announced_steps_;
+  std::string checkpoints_;
   Duration timeout_ = std::chrono::seconds(30);
   Duration stall_warning_{};
   bool welcomed_ = false;
@@ -469,6 +489,7 @@ class Client final : public ControlClient {
   std::function<void()> stop_callback_;
   std::function<void(int)> worker_lost_callback_;
   std::function<void()> regroup_callback_;
+  std::function<void(std::int64_t, std::int64_t)> checkpoint_callback_;
   std::function<allreduce::CollectiveState()> collective_state_;
   std::vector<int> lost_workers_;
   bool stop_called_ = false;

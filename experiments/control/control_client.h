@@ -18,6 +18,7 @@
 #include "common/step_record.h"
 #include "common/transport/link_cut.h"
 #include "common/transport/run_keys.h"
+#include "experiments/checkpoint/checkpoint_course.h"
 #include "experiments/control/generation.h"
 #include "experiments/control/snapshot_layout.h"
 #include "experiments/plan/job_plan.h"
@@ -64,6 +65,8 @@ class ControlClient : public Rendezvous, public RecordSink {
 
   // The run's configuration, as the coordinator sent it.
   virtual const std::string& config_toml() const = 0;
+  // The folder of its checkpoints; empty where it writes none.
+  virtual const std::string& checkpoints() const = 0;
 
   // The deadline of every wait: silence of the coordinator, and of this process's own work, is judged by it, from now
   // on, and heartbeats come as often as it asks for.
@@ -85,6 +88,11 @@ class ControlClient : public Rendezvous, public RecordSink {
   // This process has lost touch with others, for this reason, and could go on in a new generation. It stays to be seen
   // whether there will be one: whoever waits for it in vain fails with `status`.
   virtual void report_trouble(const Status& status) = 0;
+
+  // Called on the control thread for each checkpoint that is ordered. A null function takes it back, as above.
+  virtual void on_checkpoint_order(std::function<void(std::int64_t generation, std::int64_t step)> callback) = 0;
+  // What became of `writer`'s part of a checkpoint.
+  virtual void report_checkpoint(const std::string& writer, const CheckpointReport& report) = 0;
 
   // Asked on the control thread before each heartbeat, which then says it, too: which collective operation this process
   // is in. A null function takes it back: it does not run any more when the call returns.

@@ -11,6 +11,7 @@
 #include <utility>
 #include <zmq.hpp>
 
+#include "experiments/checkpoint/run_facts.h"
 #include "experiments/config/toml.h"
 #include "experiments/control/control_client.h"
 #include "experiments/control/control_server.h"
@@ -52,7 +53,8 @@ class Coordinator {
                   .timeout = from_seconds(config.timeout_seconds),
                   .stalls = {.warning = stall_warning_of(config),
                              .heartbeat =
-                                 heartbeat_interval(from_seconds(config.timeout_seconds), stall_warning_of(config))}},
+                                 heartbeat_interval(from_seconds(config.timeout_seconds), stall_warning_of(config))},
+                  .resume = options.resume},
                  clock_.now()),
         control_(plan, options.listen),
         clock_offsets_(plan.processes.size()),
@@ -61,6 +63,7 @@ class Coordinator {
 
   Result<RunOutcome> run(Launcher& launcher) {
     launcher_ = &launcher;
+    SYNCOPATE_RETURN_IF_ERROR(prepare_checkpoints());
     Result<std::vector<StartedChild>> children = launcher.start(plan_, launch_options());
     if (!children.ok()) return children.status();
     processes_.emplace(plan_.processes.size(), std::move(*children));
@@ -75,9 +78,11 @@ class Coordinator {
       if (monitor_.stopping()) faults_.end();
       faults_.act(now);
       for (const MonitorAction& action : monitor_.take_actions()) act(action);
+      if (checkpoints_) checkpoints_->act(now);
       pass_on_snapshots();
       end_carriers(now);
     }
+    if (checkpoints_) outcome_.checkpoints = checkpoints_->finish(clock_.now());
     outcome_.verdict = monitor_.verdict();
     faults_.end();
     outcome_.faults = faults_.records();
@@ -143,6 +148,9 @@ class Coordinator {
           records.push_back(from_wire(step));
           records.back().end += clock_offsets_[process];
         }
+        if (checkpoints_ && !records.empty()) {
+          checkpoints_->course().on_steps(records.back().step + 1, clock_.now());
+        }
         return observer_.on_steps(plan_.processes[process].rank, records);
       }
       case ToCoordinator::kEpochQuestion:
@@ -155,6 +163,12 @@ class Coordinator {
                                    Status(static_cast<Code>(failure.code()), failure.message()), failure.operation(),
                                    failure.step(), now);
       }
+      case ToCoordinator::kCheckpointReport:
+        if (checkpoints_) {
+          checkpoints_->course().on_report(message.checkpoint_report().writer(),
+                                           from_wire(message.checkpoint_report()));
+        }
+        return;
       case ToCoordinator::kLocalState:
         return on_local_state(process, message.local_state());
       case ToCoordinator::kSnapshot:
@@ -203,7 +217,8 @@ class Coordinator {
     if (processes_->is_carried(process) && !spec.remote) {
       processes_->watch_carried(process, static_cast<pid_t>(hello.pid()));
     }
-    control_.welcome(process, to_toml(config_), faults_.announced_steps(process));
+    control_.welcome(process, to_toml(config_), options_.checkpoints ? options_.checkpoints->folder : "",
+                     faults_.announced_steps(process));
   }
 
   void tell_time(std::size_t process, const control::ClockQuestion& question, TimePoint received) {
@@ -244,6 +259,7 @@ class Coordinator {
   void proclaim() {
     groups_.clear();
     waiting_to_train_.clear();
+    if (training_begun_) begin_checkpoints();
     for (std::size_t i = 0; i < plan_.processes.size(); ++i) {
       if (monitor_.is_member(i) && monitor_.still_there(i)) send_generation(i);
     }
@@ -258,8 +274,8 @@ class Coordinator {
   }
 
   void on_epoch_question(std::size_t process, std::int64_t epoch, TimePoint now) {
-    if (epoch == 0 && !training_begun_) {
-      waiting_to_train_.push_back(process);
+    if (!training_begun_) {
+      waiting_to_train_.push_back({process, epoch});
       return monitor_.on_ready_to_train(process, now);
     }
     answer_epoch(process, epoch);
@@ -366,6 +382,7 @@ class Coordinator {
         return processes_->kill_process(action.process);
       case MonitorAction::Kind::kWorkerLost: {
         observer_.on_worker_lost(action.rank);
+        if (checkpoints_) checkpoints_->course().on_lost(worker_writer(action.rank));
         FromCoordinator message;
         message.mutable_worker_lost()->set_rank(action.rank);
         for (std::size_t i = 0; i < plan_.processes.size(); ++i) {
@@ -377,7 +394,8 @@ class Coordinator {
         training_begun_ = true;
         observer_.on_training_begins(clock_.now());
         faults_.on_training_begins(clock_.now());
-        for (std::size_t process : waiting_to_train_) answer_epoch(process, 0);
+        begin_checkpoints();
+        for (const auto& [process, epoch] : waiting_to_train_) answer_epoch(process, epoch);
         return;
       }
       case MonitorAction::Kind::kStart:
@@ -387,8 +405,43 @@ class Coordinator {
       case MonitorAction::Kind::kWorkerJoined:
         return observer_.on_worker_joined(action.rank);
       case MonitorAction::Kind::kReport:
-        outcome_.reports.push_back(action.text);
-        return observer_.on_report(action.text);
+        return report(action.text);
+    }
+  }
+
+  void report(const std::string& line) {
+    outcome_.reports.push_back(line);
+    observer_.on_report(line);
+  }
+
+  // Checkpoints.
+
+  Status prepare_checkpoints() {
+    if (!options_.checkpoints) return {};
+    Result<std::unique_ptr<CheckpointKeeper>> keeper = CheckpointKeeper::create(
+        *options_.checkpoints,
+        {.order = [this](std::int64_t generation, std::int64_t step) { order_checkpoint(generation, step); },
+         .report = [this](const std::string& line) { report(line); },
+         .completed = [this](const std::string& folder) { monitor_.on_checkpoint(folder); }});
+    if (!keeper.ok()) return keeper.status();
+    checkpoints_ = std::move(*keeper);
+    return {};
+  }
+
+  void begin_checkpoints() {
+    if (!checkpoints_) return;
+    const Generation& generation = monitor_.generation();
+    checkpoints_->course().on_generation(generation.number,
+                                         checkpoint_writers(config_, options_.local_state_size > 0, generation.workers),
+                                         clock_.now());
+  }
+
+  void order_checkpoint(std::int64_t generation, std::int64_t step) {
+    FromCoordinator message;
+    message.mutable_checkpoint_order()->set_generation(generation);
+    message.mutable_checkpoint_order()->set_step(step);
+    for (std::size_t i = 0; i < plan_.processes.size(); ++i) {
+      if (monitor_.is_member(i) && monitor_.still_there(i)) control_.send(i, message);
     }
   }
 
@@ -442,15 +495,16 @@ class Coordinator {
   std::vector<Duration> clock_offsets_;    // by process: what is to be added to its stamps to make them ours
   std::optional<ProcessTable> processes_;  // once they have been started
   std::map<std::string, Group> groups_;
-  std::map<std::int64_t, bool> epochs_;  // whether to train it, once decided
-  std::vector<std::size_t> waiting_to_train_;
+  std::map<std::int64_t, bool> epochs_;                                 // whether to train it, once decided
+  std::vector<std::pair<std::size_t, std::int64_t>> waiting_to_train_;  // who, and for which epoch
   std::optional<TimePoint> all_ended_;
   bool training_begun_ = false;
   std::vector<std::size_t> waiting_to_finish_;
   std::optional<std::size_t> hands_in_;  // who was asked for the final weights
   bool final_received_ = false;
   LocalStates local_states_;
-  std::deque<HeldSnapshot> snapshots_;  // that wait for them
+  std::deque<HeldSnapshot> snapshots_;             // that wait for them
+  std::unique_ptr<CheckpointKeeper> checkpoints_;  // where the run writes any
   FaultInjector faults_;
   RunOutcome outcome_;
 };

@@ -111,6 +111,13 @@ Json faults_json(std::span<const FaultRecord> faults) {
   return all;
 }
 
+Json checkpoints_json(const CheckpointFigures& figures) {
+  return {{"completed", figures.completed},
+          {"left_out", figures.left_out},
+          {"last_step", or_null(figures.last_step)},
+          {"stall_seconds", seconds(figures.stall)}};
+}
+
 Json json_of(const HostEnvironment& host) {
   return {{"name", host.name},         {"workers", host.workers},       {"servers", host.servers},
           {"own_name", host.own_name}, {"kernel", host.kernel},         {"cpu_model", host.cpu_model},
@@ -130,6 +137,10 @@ std::string summary_json(std::span<const RunReport> reports, const RunFacts& fac
   summary["parameters"] = facts.parameters;
   summary["peak_memory_bytes"] = facts.peak_memory;
   if (facts.sharding) summary["sharding"] = sharding_json(*facts.sharding);
+  if (facts.checkpoints) summary["checkpoints"] = checkpoints_json(*facts.checkpoints);
+  if (!facts.resumed_from.empty()) {
+    summary["resumed_from"] = {{"checkpoint", facts.resumed_from}, {"step", facts.resumed_at}};
+  }
   Json uncertainty = Json::object();
   for (const auto& [process, duration] : facts.clock_uncertainty) uncertainty[process] = microseconds(duration);
   summary["clock_uncertainty_us"] = uncertainty;

@@ -21,6 +21,7 @@ struct JobFacts {
   std::int64_t steps_per_epoch = 1;
   std::int64_t total_steps = 1;     // of one worker
   std::optional<double> best_loss;  // of the test set, where it is known
+  std::int64_t first_step = 0;      // more than 0 in a run that goes on from a checkpoint
 };
 
 class Recorder final : public RunObserver {
