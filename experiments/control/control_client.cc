@@ -349,8 +349,8 @@ class Client final : public ControlClient {
         if (compares_clocks_) ask_time();
         const std::lock_guard lock(mutex_);
         config_toml_ = message.welcome().config_toml();
-        announced_steps_.assign(message.welcome().announced_steps().begin(), message.welcome().announced_steps().end());
         checkpoints_ = message.welcome().checkpoints();
+        announced_steps_.assign(message.welcome().announced_steps().begin(), message.welcome().announced_steps().end());
         clocks_compared_ = !compares_clocks_;
         welcomed_ = true;
         break;
@@ -477,8 +477,8 @@ class Client final : public ControlClient {
   std::optional<Generation> newest_;  // that is known
   std::int64_t joined_ = -1;
   std::string config_toml_;
-  std::vector<std::int64_t> announced_steps_;
   std::string checkpoints_;
+  std::vector<std::int64_t> announced_steps_;
   Duration timeout_ = std::chrono::seconds(30);
   Duration stall_warning_{};
   bool welcomed_ = false;

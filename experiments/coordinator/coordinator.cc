@@ -217,8 +217,12 @@ class Coordinator {
     if (processes_->is_carried(process) && !spec.remote) {
       processes_->watch_carried(process, static_cast<pid_t>(hello.pid()));
     }
-    control_.welcome(process, to_toml(config_), options_.checkpoints ? options_.checkpoints->folder : "",
-                     faults_.announced_steps(process));
+    control::Welcome welcome;
+    welcome.set_config_toml(to_toml(config_));
+    if (options_.checkpoints) welcome.set_checkpoints(options_.checkpoints->folder);
+    const std::vector<std::int64_t> announced = faults_.announced_steps(process);
+    welcome.mutable_announced_steps()->Add(announced.begin(), announced.end());
+    control_.welcome(process, std::move(welcome));
   }
 
   void tell_time(std::size_t process, const control::ClockQuestion& question, TimePoint received) {
@@ -393,8 +397,8 @@ class Coordinator {
       case MonitorAction::Kind::kReleaseTraining: {
         training_begun_ = true;
         observer_.on_training_begins(clock_.now());
-        faults_.on_training_begins(clock_.now());
         begin_checkpoints();
+        faults_.on_training_begins(clock_.now());
         for (const auto& [process, epoch] : waiting_to_train_) answer_epoch(process, epoch);
         return;
       }

@@ -63,8 +63,8 @@ struct RunOutcome {
   std::map<std::string, std::int64_t> peak_memory;
   // By how much the clock of each process on another host may be wrong after correction, by its name.
   std::map<std::string, Duration> clock_uncertainty;
-  std::vector<FaultRecord> faults;               // what became of each
   std::optional<CheckpointFigures> checkpoints;  // where any were to be written
+  std::vector<FaultRecord> faults;               // what became of each
 };
 
 struct CoordinatorOptions {

@@ -66,13 +66,13 @@ class Worker {
   Status train_in(const Generation& generation);
   Status train_with(ReplicaGroup& replicas, const Generation& generation);
   worker::TrainerHooks hooks(ReplicaGroup& replicas, const Generation& generation);
-  // Where a fault is due at the step that is about to begin, it is carried out first.
-  Status announce(std::int64_t step);
   Status prepare_checkpoints();
   // Goes back to what a checkpoint has of this worker.
   Status restore(const std::string& checkpoint);
   // Adds what this worker writes of a checkpoint; between steps.
   Status take(SyncStrategy& strategy, Share share, TrainingState& state);
+  // Where a fault is due at the step that is about to begin, it is carried out first.
+  Status announce(std::int64_t step);
   Status hand_in(SyncStrategy& strategy, std::span<const float> weights);
   // What the next generation is to go on from, as far as this worker has it.
   void carry_on(const SyncStrategy& strategy);
@@ -90,9 +90,9 @@ class Worker {
   std::unique_ptr<worker::StagedBatches> staged_;  // on a device
   std::optional<SnapshotSender> sender_;
   std::optional<TrainingState> carried_;
-  std::optional<std::int64_t> first_step_;  // of this generation, until it has been announced
   std::optional<StateForms> forms_;         // of checkpoints
   std::optional<CheckpointCutter> cutter_;  // where the run writes any
+  std::optional<std::int64_t> first_step_;  // of this generation, until it has been announced
   bool wants_snapshot_ = false;
   WeightsSnapshot stamp_;
 };
@@ -268,15 +268,17 @@ worker::TrainerHooks Worker::hooks(ReplicaGroup& replicas, const Generation& gen
   worker::TrainerHooks hooks;
   const std::optional<Share> share =
       share_of_worker(config_, !model_->local_layout().tensors().empty(), context_.rank == generation.workers.front());
-  const bool cuts = cutter_ && share;
-  hooks.joined = [this, number = generation.number, share, cuts](std::int64_t first_step) {
+  const bool takes_checkpoints = cutter_ && share;
+  hooks.joined = [this, number = generation.number, share, takes_checkpoints](std::int64_t first_step) {
     first_step_ = first_step;
-    if (!cuts) return;
+    if (!takes_checkpoints) return;
     cutter_->begin(number, first_step, share);
     context_.control.on_checkpoint_order([this](std::int64_t of, std::int64_t step) { cutter_->on_order(of, step); });
   };
-  hooks.step_done = [this, &strategy = replicas.strategy(), share, cuts](std::int64_t steps_done) -> Status {
-    if (cuts) cutter_->step_done(steps_done, [&](TrainingState& state) { return take(strategy, *share, state); });
+  hooks.step_done = [this, &strategy = replicas.strategy(), share, takes_checkpoints](std::int64_t steps_done) {
+    if (takes_checkpoints) {
+      cutter_->step_done(steps_done, [&](TrainingState& state) { return take(strategy, *share, state); });
+    }
     return announce(steps_done);
   };
   hooks.next_epoch = [this](std::int64_t epoch) -> Result<bool> {

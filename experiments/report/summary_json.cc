@@ -92,6 +92,13 @@ Json report_json(const RunReport& report) {
           {"dropped", report.dropped}};
 }
 
+Json checkpoints_json(const CheckpointFigures& figures) {
+  return {{"completed", figures.completed},
+          {"left_out", figures.left_out},
+          {"last_step", or_null(figures.last_step)},
+          {"stall_seconds", seconds(figures.stall)}};
+}
+
 std::optional<double> seconds_of(const std::optional<Duration>& duration) {
   return duration ? std::optional(seconds(*duration)) : std::nullopt;
 }
@@ -109,13 +116,6 @@ Json faults_json(std::span<const FaultRecord> faults) {
                    {"seconds_to_all_steps", or_null(seconds_of(fault.recovery.all))}});
   }
   return all;
-}
-
-Json checkpoints_json(const CheckpointFigures& figures) {
-  return {{"completed", figures.completed},
-          {"left_out", figures.left_out},
-          {"last_step", or_null(figures.last_step)},
-          {"stall_seconds", seconds(figures.stall)}};
 }
 
 Json json_of(const HostEnvironment& host) {

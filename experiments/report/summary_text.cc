@@ -199,8 +199,8 @@ std::string summary_text(const RunConfig& config, std::span<const RunReport> rep
     const Duration most = std::ranges::max_element(facts.clock_uncertainty, by_time)->second;
     text += line("clocks", fmt::format("of other hosts known within {} ms", format_ms(seconds(most) * 1000)));
   }
-  for (const FaultRecord& fault : facts.faults) text += line("fault", to_text(fault));
   text += checkpoint_lines(facts, reports.empty() ? 0 : middle_report(reports).training_seconds);
+  for (const FaultRecord& fault : facts.faults) text += line("fault", to_text(fault));
   for (const std::string& event : facts.events) text += line("event", event);
   if (facts.outcome != "completed") text += line("outcome", facts.outcome);
   return text + line("results", config.output);

@@ -1,7 +1,7 @@
 // Runs of each mode under a few random faults each. fault_table.py does the same with many.
 #include <fmt/format.h>
 
-#include "tests/faults/hurt_run.h"
+#include "tests/support/hurt_run.h"
 
 namespace syncopate::faults {
 namespace {

@@ -2,7 +2,7 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
-#include "tests/faults/hurt_run.h"
+#include "tests/support/hurt_run.h"
 
 namespace syncopate::faults {
 namespace {

@@ -1,6 +1,7 @@
-#include "tests/faults/hurt_run.h"
+#include "tests/support/hurt_run.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <gmock/gmock.h>
 #include <poll.h>
 #include <unistd.h>
