@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "common/clock.h"
+#include "common/status.h"
 #include "experiments/config/run_config.h"
 
 namespace syncopate::experiments {
@@ -22,6 +23,10 @@ struct Recovery {
 
   // Whether generations may follow each other at all.
   bool regroups() const { return regroups_without_worker || has_standbys || goes_back || respawn_after.has_value(); }
+  // Whether a process whose part in one generation has ended so may take part in the next.
+  bool may_go_on_after(Code code) const {
+    return regroups() && (code == Code::kCancelled || code == Code::kPeerLost || code == Code::kDeadlineExceeded);
+  }
 };
 
 Recovery recovery_of(const RunConfig& config);

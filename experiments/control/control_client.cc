@@ -60,6 +60,7 @@ class Client final : public ControlClient {
   }
 
   const std::string& config_toml() const override { return config_toml_; }
+  const std::string& checkpoints() const override { return checkpoints_; }
 
   void set_timeout(Duration timeout, Duration stall_warning) override {
     {
@@ -113,6 +114,17 @@ class Client final : public ControlClient {
     line_.post(message);
   }
 
+  void on_checkpoint_order(std::function<void(std::int64_t, std::int64_t)> callback) override {
+    const std::lock_guard callbacks(callback_mutex_);
+    checkpoint_callback_ = std::move(callback);
+  }
+
+  void report_checkpoint(const std::string& writer, const CheckpointReport& report) override {
+    ToCoordinator message;
+    *message.mutable_checkpoint_report() = to_wire(writer, report);
+    line_.post(message);
+  }
+
   void on_heartbeat(std::function<allreduce::CollectiveState()> state) override {
     const std::lock_guard callbacks(callback_mutex_);
     collective_state_ = std::move(state);
@@ -146,6 +158,17 @@ class Client final : public ControlClient {
     if (!answer.ok()) return answer.status();
     return answer->finish_answer().send_weights();
   }
+
+  const std::vector<std::int64_t>& announced_steps() const override { return announced_steps_; }
+
+  Status announce_step(std::int64_t step, TimePoint deadline) override {
+    ToCoordinator message;
+    message.mutable_step_announcement()->set_step(step);
+    post_records();  // of a process that is killed now, all steps are known
+    return ask(message, fmt::format("step {}", step), deadline, Scope::kGeneration).status();
+  }
+
+  std::shared_ptr<const LinkCut> link_cut() const override { return link_cut_; }
 
   void add(const StepRecord& record) override {
     const std::lock_guard lock(mutex_);
@@ -326,6 +349,8 @@ class Client final : public ControlClient {
         if (compares_clocks_) ask_time();
         const std::lock_guard lock(mutex_);
         config_toml_ = message.welcome().config_toml();
+        checkpoints_ = message.welcome().checkpoints();
+        announced_steps_.assign(message.welcome().announced_steps().begin(), message.welcome().announced_steps().end());
         clocks_compared_ = !compares_clocks_;
         welcomed_ = true;
         break;
@@ -339,6 +364,11 @@ class Client final : public ControlClient {
         return keep(epoch_key(message.epoch_answer().epoch()), message);
       case FromCoordinator::kGeneration:
         return take_generation(from_wire(message.generation()));
+      case FromCoordinator::kStepAnswer:
+        return keep(fmt::format("step {}", message.step_answer().step()), message);
+      case FromCoordinator::kCutLinks:
+        spdlog::info("links are cut for {:.3g} s", seconds(Duration(message.cut_links().length())));
+        return link_cut_->cut_until(clock_.now() + Duration(message.cut_links().length()));
       case FromCoordinator::kFinishAnswer:
         return keep("finish", message);
       case FromCoordinator::kWorkerLost: {
@@ -356,6 +386,12 @@ class Client final : public ControlClient {
         const std::lock_guard lock(mutex_);
         snapshots_.push_back(std::move(snapshot));
         break;
+      }
+      case FromCoordinator::kCheckpointOrder: {
+        const control::CheckpointOrder& order = message.checkpoint_order();
+        const std::lock_guard callbacks(callback_mutex_);
+        if (checkpoint_callback_) checkpoint_callback_(order.generation(), order.step());
+        return;
       }
       case FromCoordinator::kStop:
         if (!message.stop().reason().empty()) spdlog::info("told to stop: {}", message.stop().reason());
@@ -431,6 +467,7 @@ class Client final : public ControlClient {
   const Role role_;
   const int rank_;
   SteadyClock clock_;
+  const std::shared_ptr<LinkCut> link_cut_ = std::make_shared<LinkCut>();
 
   std::mutex mutex_;  // of what follows
   std::condition_variable answered_;
@@ -440,6 +477,8 @@ class Client final : public ControlClient {
   std::optional<Generation> newest_;  // that is known
   std::int64_t joined_ = -1;
   std::string config_toml_;
+  std::string checkpoints_;
+  std::vector<std::int64_t> announced_steps_;
   Duration timeout_ = std::chrono::seconds(30);
   Duration stall_warning_{};
   bool welcomed_ = false;
@@ -450,6 +489,7 @@ class Client final : public ControlClient {
   std::function<void()> stop_callback_;
   std::function<void(int)> worker_lost_callback_;
   std::function<void()> regroup_callback_;
+  std::function<void(std::int64_t, std::int64_t)> checkpoint_callback_;
   std::function<allreduce::CollectiveState()> collective_state_;
   std::vector<int> lost_workers_;
   bool stop_called_ = false;

@@ -58,11 +58,11 @@ void ControlServer::send(std::size_t process, const control::FromCoordinator& me
   }
 }
 
-void ControlServer::welcome(std::size_t process, const std::string& config_toml) {
+void ControlServer::welcome(std::size_t process, control::Welcome welcome) {
   Line& line = lines_[process];
   line.welcomed = true;
   control::FromCoordinator message;
-  message.mutable_welcome()->set_config_toml(config_toml);
+  *message.mutable_welcome() = std::move(welcome);
   message.mutable_welcome()->set_compare_clocks(line.has_clock_of_its_own);
   send(process, message);
   for (Outgoing& held : std::exchange(line.held, {})) transmit(line, std::move(held));

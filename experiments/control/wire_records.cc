@@ -133,6 +133,37 @@ control::Snapshot to_wire(const WeightsSnapshot& snapshot) {
   return stamp;
 }
 
+control::CheckpointReport to_wire(const std::string& writer, const CheckpointReport& report) {
+  control::CheckpointReport wire;
+  wire.set_writer(writer);
+  wire.set_generation(report.generation);
+  wire.set_step(report.step);
+  wire.set_kind(static_cast<int>(report.kind));
+  if (report.kind == CheckpointReport::Kind::kWritten) wire.set_part(to_text(report.part));
+  wire.set_reason(report.reason);
+  wire.set_stall(report.stall.count());
+  return wire;
+}
+
+CheckpointReport from_wire(const control::CheckpointReport& wire) {
+  using Kind = CheckpointReport::Kind;
+  CheckpointReport report{.kind = Kind::kFailed,
+                          .generation = wire.generation(),
+                          .step = wire.step(),
+                          .reason = wire.reason(),
+                          .stall = Duration(wire.stall())};
+  if (wire.kind() >= 0 && wire.kind() <= static_cast<int>(Kind::kFailed)) report.kind = static_cast<Kind>(wire.kind());
+  if (report.kind != Kind::kWritten) return report;
+  Result<StoredPart> part = parse_part(wire.part());
+  if (part.ok() && part->writer == wire.writer()) {
+    report.part = std::move(*part);
+  } else {
+    report.kind = Kind::kFailed;
+    report.reason = part.ok() ? wire.writer() + " sent a part of " + part->writer : part.status().message();
+  }
+  return report;
+}
+
 TestFigures figures_of(const control::Evaluation& evaluation) {
   TestFigures figures;
   if (evaluation.has_auc()) figures.auc = evaluation.auc();

@@ -16,6 +16,10 @@ StepRecord from_wire(const control::Step& step);
 control::Collective to_wire(const allreduce::CollectiveState& state);
 CollectiveReport from_wire(const control::Collective& collective);
 
+control::CheckpointReport to_wire(const std::string& writer, const CheckpointReport& report);
+// A part that does not parse makes it one of kFailed.
+CheckpointReport from_wire(const control::CheckpointReport& report);
+
 TestFigures figures_of(const control::Evaluation& evaluation);
 TableKeys rows_of(const control::Snapshot& snapshot);
 

@@ -8,11 +8,13 @@
 #include <vector>
 
 #include "common/step_record.h"
+#include "experiments/checkpoint/checkpoint_keeper.h"
 #include "experiments/config/run_config.h"
 #include "experiments/control/control_server.h"
 #include "experiments/control/snapshot_layout.h"
 #include "experiments/coordinator/interrupts.h"
 #include "experiments/coordinator/run_monitor.h"
+#include "experiments/faults/fault_record.h"
 #include "experiments/launcher/launcher.h"
 #include "experiments/report/test_figures.h"
 
@@ -61,6 +63,8 @@ struct RunOutcome {
   std::map<std::string, std::int64_t> peak_memory;
   // By how much the clock of each process on another host may be wrong after correction, by its name.
   std::map<std::string, Duration> clock_uncertainty;
+  std::optional<CheckpointFigures> checkpoints;  // where any were to be written
+  std::vector<FaultRecord> faults;               // what became of each
 };
 
 struct CoordinatorOptions {
@@ -69,7 +73,10 @@ struct CoordinatorOptions {
   // A process's last words may take so long from its end of the connection to ours once it has ended.
   Duration last_words_time = std::chrono::milliseconds(500);
   ListenOptions listen = {};
+  std::int64_t total_steps = 0;      // of one worker; needed where faults are drawn
   std::size_t local_state_size = 0;  // of the model: values that each worker sends at the end of each epoch
+  std::optional<CheckpointKeeperOptions> checkpoints = {};  // that the run writes
+  std::string resume = {};                                  // a checkpoint that it goes on from
 };
 
 // Returns when every process of the run has ended. `config` has been through resolve().

@@ -1,10 +1,13 @@
 #include "experiments/coordinator/generation_course.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace syncopate::experiments {
 
-GenerationCourse::GenerationCourse(const JobPlan& plan, const Recovery& recovery) : plan_(plan), recovery_(recovery) {
+GenerationCourse::GenerationCourse(const JobPlan& plan, const Recovery& recovery, std::string resume)
+    : plan_(plan), recovery_(recovery), resume_(std::move(resume)) {
+  next_.restore = resume_;
   next_.servers.resize(static_cast<std::size_t>(count_of(plan, Role::kServer)));
   for (const ProcessSpec& process : plan.processes) {
     if (process.role == Role::kWorker) next_.workers.push_back(process.rank);
@@ -70,7 +73,7 @@ const Generation& GenerationCourse::proclaim(bool begins, const std::string& res
   for (ServerSeats& seats : next_.servers) seats.standby_leads &= seats.has_standby;
   next_.number = current_.number + 1;
   next_.begins = begins;
-  next_.restore = restore;
+  next_.restore = begins ? resume_ : restore;
   current_ = next_;
   return current_;
 }

@@ -13,8 +13,9 @@ namespace syncopate::experiments {
 
 class GenerationCourse {
  public:
-  // The first generation has all workers, servers and standbys of the plan, which outlives the course.
-  GenerationCourse(const JobPlan& plan, const Recovery& recovery);
+  // The first generation has all workers, servers and standbys of the plan, which outlives the course. Until something
+  // has been trained all go on from the checkpoint `resume`; empty: from the initial weights.
+  GenerationCourse(const JobPlan& plan, const Recovery& recovery, std::string resume = {});
 
   const Generation& current() const { return current_; }
   bool is_member(std::size_t process) const;
@@ -41,6 +42,7 @@ class GenerationCourse {
 
   const JobPlan& plan_;
   const Recovery recovery_;
+  const std::string resume_;
   Generation current_;
   Generation next_;  // as it would be now
 };

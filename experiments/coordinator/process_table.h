@@ -52,12 +52,16 @@ class ProcessTable {
   std::vector<Ended> take_ended();
 
   void kill_process(std::size_t process);
+  // Sends any signal to a process of this host. Its pid; none where there is none, or where it has not said hello to be
+  // known.
+  std::optional<pid_t> signal_process(std::size_t process, int signal);
   void kill_children();
 
  private:
   std::vector<StartedChild> children_;  // still running
   std::vector<std::size_t> carried_;
   std::vector<FileDescriptor> carried_handles_;  // pidfds, by process; open while one is watched
+  std::vector<pid_t> carried_pids_;              // of those
 };
 
 }  // namespace syncopate::experiments

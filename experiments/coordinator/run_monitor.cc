@@ -35,7 +35,7 @@ bool is_carried(const ProcessEnd& end) { return !end.exit_code && !end.signal; }
 RunMonitor::RunMonitor(const JobPlan& plan, const Options& options, TimePoint now)
     : plan_(plan),
       options_(options),
-      course_(plan, options.recovery),
+      course_(plan, options.recovery, options.resume),
       processes_(plan.processes.size()),
       stalls_(count_of(plan, Role::kWorker), options.stalls) {
   for (std::size_t i = 0; i < processes_.size(); ++i) {

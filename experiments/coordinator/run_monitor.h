@@ -59,6 +59,7 @@ class RunMonitor {
     Duration timeout = std::chrono::seconds(30);
     // Of workers that wait for others in a collective operation; its warning is reported.
     StallInspector::Options stalls = {};
+    std::string resume = {};  // a checkpoint that the run goes on from
     // Weights that may wait to be evaluated, in bytes: beyond that snapshots are left out. Two may wait in any case.
     std::size_t evaluation_backlog = std::size_t{256} << 20;
   };

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "common/transport/cuttable_transport.h"
+
 namespace syncopate::experiments {
 
 TransportOptions endpoint_options(const RoleContext& context, const Seat& seat) {
@@ -25,8 +27,12 @@ Result<std::unique_ptr<Transport>> connect_endpoint(const RoleContext& context, 
   Result<std::unique_ptr<Transport>> transport =
       make_transport(*kind, endpoint_options(context, seat), context.control,
                      clock.now() + from_seconds(context.config.timeout_seconds));
-  if (!transport.ok() || link == nullptr) return transport;
-  return std::unique_ptr<Transport>(std::make_unique<ShapedTransport>(std::move(*transport), link));
+  if (!transport.ok()) return transport;
+  if (link != nullptr) *transport = std::make_unique<ShapedTransport>(std::move(*transport), link);
+  if (context.config.faults.may_cut()) {
+    *transport = std::make_unique<CuttableTransport>(std::move(*transport), context.control.link_cut());
+  }
+  return transport;
 }
 
 }  // namespace syncopate::experiments

@@ -80,7 +80,8 @@ Status run_process(const ControlOptions& options, const Accelerator* accelerator
                                      .activity = activity,
                                      .sockets = *sockets,
                                      .accelerator = accelerator,
-                                     .gpu = gpu});
+                                     .gpu = gpu,
+                                     .role = options.role});
   }
   if (status.ok()) {
     if (options.role != Role::kServer) (*control)->finished(0, 0, 0);

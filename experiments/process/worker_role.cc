@@ -2,9 +2,15 @@
 #include <spdlog/spdlog.h>
 #include <sys/prctl.h>
 
+#include <algorithm>
 #include <optional>
+#include <utility>
 
 #include "common/pause.h"
+#include "experiments/checkpoint/checkpoint.h"
+#include "experiments/checkpoint/checkpoint_cutter.h"
+#include "experiments/checkpoint/checkpoint_keeper.h"
+#include "experiments/checkpoint/run_facts.h"
 #include "experiments/config/survival_rules.h"
 #include "experiments/process/data_of.h"
 #include "experiments/process/replica_group.h"
@@ -59,7 +65,14 @@ class Worker {
  private:
   Status train_in(const Generation& generation);
   Status train_with(ReplicaGroup& replicas, const Generation& generation);
-  worker::TrainerHooks hooks(ReplicaGroup& replicas);
+  worker::TrainerHooks hooks(ReplicaGroup& replicas, const Generation& generation);
+  Status prepare_checkpoints();
+  // Goes back to what a checkpoint has of this worker.
+  Status restore(const std::string& checkpoint);
+  // Adds what this worker writes of a checkpoint; between steps.
+  Status take(SyncStrategy& strategy, Share share, TrainingState& state);
+  // Where a fault is due at the step that is about to begin, it is carried out first.
+  Status announce(std::int64_t step);
   Status hand_in(SyncStrategy& strategy, std::span<const float> weights);
   // What the next generation is to go on from, as far as this worker has it.
   void carry_on(const SyncStrategy& strategy);
@@ -77,6 +90,9 @@ class Worker {
   std::unique_ptr<worker::StagedBatches> staged_;  // on a device
   std::optional<SnapshotSender> sender_;
   std::optional<TrainingState> carried_;
+  std::optional<StateForms> forms_;         // of checkpoints
+  std::optional<CheckpointCutter> cutter_;  // where the run writes any
+  std::optional<std::int64_t> first_step_;  // of this generation, until it has been announced
   bool wants_snapshot_ = false;
   WeightsSnapshot stamp_;
 };
@@ -105,6 +121,7 @@ Status Worker::prepare() {
   model_ = std::move(*model);
   loader_ = std::make_unique<worker::BatchLoader>(*data_->train, order_);
   sender_.emplace(*model_, *data_->test, context_.control);
+  SYNCOPATE_RETURN_IF_ERROR(prepare_checkpoints());
   if (!place_.device) return Status();
   Result<std::unique_ptr<worker::StagedBatches>> staged =
       worker::StagedBatches::create(*loader_, *place_.device, clock_, from_seconds(config_.timeout_seconds));
@@ -113,12 +130,52 @@ Status Worker::prepare() {
   return Status();
 }
 
+Status Worker::prepare_checkpoints() {
+  forms_.emplace(model_->layout(), model_->local_layout());
+  const std::string& folder = context_.control.checkpoints();
+  if (folder.empty()) return Status();
+  SYNCOPATE_RETURN_IF_ERROR(check_shared(folder, context_.run_id));
+  const std::string writer = worker_writer(context_.rank);
+  cutter_.emplace(CutterOptions{.folder = folder,
+                                .writer = writer,
+                                .interval = *config_.checkpoint_every,
+                                .together = moves_together(config_)},
+                  *forms_, clock_, [this, writer](const CheckpointReport& report) {
+                    context_.control.report_checkpoint(writer, report);
+                  });
+  return Status();
+}
+
+Status Worker::restore(const std::string& folder) {
+  context_.activity.set("reading a checkpoint", stamp_.steps_done);
+  const Result<Checkpoint> checkpoint = Checkpoint::open(folder);
+  if (!checkpoint.ok()) return checkpoint.status();
+  carried_.emplace();
+  SYNCOPATE_RETURN_IF_ERROR(
+      checkpoint->read(*forms_, {.worker = context_.rank, .alone = config_.mode == Mode::kPs}, *carried_));
+  const std::string name = state_part::local_state_of(context_.rank);
+  const std::span<float> local_state = model_->local_state();
+  if (local_state.empty() || carried_->pieces(name).empty()) return Status();
+  std::vector<float> values(local_state.size());
+  SYNCOPATE_RETURN_IF_ERROR(carried_->read(name, {0, values.size()}, values));
+  place_.backend->upload(values, local_state);
+  return place_.backend->status();
+}
+
+Status Worker::take(SyncStrategy& strategy, Share share, TrainingState& state) {
+  if (share != Share::kOfOne || compresses(config_)) {
+    SYNCOPATE_RETURN_IF_ERROR(strategy.weights_needed({0, model_->layout().size()}));
+    SYNCOPATE_RETURN_IF_ERROR(strategy.save(state));
+  }
+  if (model_->local_state().empty()) return Status();
+  const std::span<const float> local_state = place_.backend->host_view(model_->local_state());
+  SYNCOPATE_RETURN_IF_ERROR(place_.backend->status());
+  state.put(state_part::local_state_of(context_.rank), 0, local_state);
+  return Status();
+}
+
 Status Worker::run() {
   const Recovery recovery = recovery_of(config_);
-  const auto may_go_on = [&](Code code) {
-    return recovery.regroups() &&
-           (code == Code::kCancelled || code == Code::kPeerLost || code == Code::kDeadlineExceeded);
-  };
   Status status;
   std::int64_t last = -1;
   while (true) {
@@ -129,7 +186,7 @@ Status Worker::run() {
     }
     last = generation->number;
     status = train_in(*generation);
-    if (!may_go_on(status.code())) return status;
+    if (!recovery.may_go_on_after(status.code())) return status;
     spdlog::info("generation {} is over: {}", last, status.message());
     if (status.code() != Code::kCancelled) context_.control.report_trouble(status);
   }
@@ -141,6 +198,7 @@ Status Worker::train_in(const Generation& generation) {
       ReplicaGroup::connect(context_, generation, place_.device.get(), clock_);
   if (!connected.ok()) return connected.status();
   ReplicaGroup& replicas = **connected;
+  if (!generation.restore.empty()) SYNCOPATE_RETURN_IF_ERROR(restore(generation.restore));
   // While others still load, too.
   if (context_.rank == 0) SYNCOPATE_RETURN_IF_ERROR(sender_->prepare());
   const Status status = train_with(replicas, generation);
@@ -174,6 +232,7 @@ Status Worker::train_with(ReplicaGroup& replicas, const Generation& generation) 
   };
   context_.control.on_stop(interrupt);
   context_.control.on_regroup(interrupt);
+  const bool goes_on = carried_ && (!generation.begins || !generation.restore.empty());
   const worker::TrainerOptions options{.chief = generation.begins && context_.rank == generation.workers.front(),
                                        .seed = config_.seed,
                                        .total_steps = total_steps_of(config_, order_.steps_per_epoch()),
@@ -181,7 +240,7 @@ Status Worker::train_with(ReplicaGroup& replicas, const Generation& generation) 
                                        .schedule = schedule_of(config_),
                                        .base_learning_rate = config_.learning_rate,
                                        .workers = config_.workers,
-                                       .restored = carried_ && !generation.begins ? &*carried_ : nullptr};
+                                       .restored = goes_on ? &*carried_ : nullptr};
   worker::BatchSource& batches = staged_ ? static_cast<worker::BatchSource&>(*staged_) : *loader_;
   const worker::TrainerParts parts{*place_.backend,  *model_, batches,           replicas.strategy(),
                                    context_.control, clock_,  context_.activity, straggling ? &*straggling : nullptr};
@@ -191,22 +250,45 @@ Status Worker::train_with(ReplicaGroup& replicas, const Generation& generation) 
     tell(generation, "device", place_.device->description());
     tell(generation, "libraries", context_.accelerator->libraries());
   }
-  const Status status = worker::train(options, hooks(replicas), parts, [&](std::span<const float> weights) {
+  const Status status = worker::train(options, hooks(replicas, generation), parts, [&](std::span<const float> weights) {
     return hand_in(replicas.strategy(), weights);
   });
   context_.control.on_stop(nullptr);
   context_.control.on_regroup(nullptr);
   context_.control.on_heartbeat(nullptr);
+  context_.control.on_checkpoint_order(nullptr);
+  if (cutter_ && status.ok()) {
+    context_.activity.rest("finishing a checkpoint", options.total_steps);
+    cutter_->finish();
+  }
   return status;
 }
 
-worker::TrainerHooks Worker::hooks(ReplicaGroup& replicas) {
+worker::TrainerHooks Worker::hooks(ReplicaGroup& replicas, const Generation& generation) {
   worker::TrainerHooks hooks;
+  const std::optional<Share> share =
+      share_of_worker(config_, !model_->local_layout().tensors().empty(), context_.rank == generation.workers.front());
+  const bool takes_checkpoints = cutter_ && share;
+  hooks.joined = [this, number = generation.number, share, takes_checkpoints](std::int64_t first_step) {
+    first_step_ = first_step;
+    if (!takes_checkpoints) return;
+    cutter_->begin(number, first_step, share);
+    context_.control.on_checkpoint_order([this](std::int64_t of, std::int64_t step) { cutter_->on_order(of, step); });
+  };
+  hooks.step_done = [this, &strategy = replicas.strategy(), share, takes_checkpoints](std::int64_t steps_done) {
+    if (takes_checkpoints) {
+      cutter_->step_done(steps_done, [&](TrainingState& state) { return take(strategy, *share, state); });
+    }
+    return announce(steps_done);
+  };
   hooks.next_epoch = [this](std::int64_t epoch) -> Result<bool> {
     context_.activity.set("waiting for the next epoch", stamp_.steps_done);
     const Result<ControlClient::EpochDecision> decision = context_.control.ask_epoch(epoch, deadline());
     if (!decision.ok()) return decision.status();
     wants_snapshot_ = decision->snapshot;
+    if (const auto first = std::exchange(first_step_, {}); first && decision->go_on) {
+      SYNCOPATE_RETURN_IF_ERROR(announce(*first));
+    }
     return decision->go_on;
   };
   hooks.local_state = [this](std::int64_t epoch, std::span<const float> state) {
@@ -220,6 +302,12 @@ worker::TrainerHooks Worker::hooks(ReplicaGroup& replicas) {
     return wanted ? sender_->send(stamp_, weights, strategy) : Status();
   };
   return hooks;
+}
+
+Status Worker::announce(std::int64_t step) {
+  if (!std::ranges::binary_search(context_.control.announced_steps(), step)) return {};
+  context_.activity.set("beginning a step", step);
+  return context_.control.announce_step(step, deadline());
 }
 
 Status Worker::hand_in(SyncStrategy& strategy, std::span<const float> weights) {

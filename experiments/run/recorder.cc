@@ -18,7 +18,8 @@ Recorder::Recorder(const RunConfig& config, const JobFacts& job, ResultsWriter& 
       results_(results),
       console_(console),
       tracker_(config.workers, job.steps_per_epoch, job.total_steps),
-      workers_(static_cast<std::size_t>(config.workers)) {
+      workers_(static_cast<std::size_t>(config.workers)),
+      epochs_shown_(job.first_step / job.steps_per_epoch) {
   for (std::size_t rank = 0; rank < workers_.size(); ++rank) workers_[rank].rank = static_cast<int>(rank);
 }
 
@@ -128,8 +129,9 @@ Status Recorder::finish() {
 }
 
 RunReport Recorder::report() const {
-  return make_report(workers_, evals_,
-                     {.warmup_steps = config_.warmup_steps, .target_accuracy = config_.target_accuracy});
+  return make_report(
+      workers_, evals_,
+      {.warmup_steps = job_.first_step + config_.warmup_steps, .target_accuracy = config_.target_accuracy});
 }
 
 }  // namespace syncopate::experiments

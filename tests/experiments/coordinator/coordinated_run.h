@@ -73,8 +73,12 @@ class SleepingProcesses final : public Launcher {
   // The child has the name of the one before.
   Result<StartedChild> start_again(const JobPlan& plan, const LaunchOptions& options, std::size_t process) override {
     unlink((options.log_directory + "/" + log_name_of(plan.processes[process]) + ".pipe").c_str());
-    return start_one(plan, options.log_directory, process);
+    Result<StartedChild> child = start_one(plan, options.log_directory, process);
+    started_again_.set_value(name_of(plan.processes[process].role) + std::to_string(plan.processes[process].rank));
+    return child;
   }
+  // What has been started again, "worker1": once a run.
+  std::string started_again() { return started_again_.get_future().get(); }
 
   // Once all have been started.
   std::string address() { return address_.get_future().get(); }
@@ -126,7 +130,7 @@ class SleepingProcesses final : public Launcher {
     return syscall(SYS_pidfd_send_signal, children_[name].handle.get(), signal, nullptr, 0) == 0;
   }
 
-  std::promise<std::string> address_;
+  std::promise<std::string> address_, started_again_;
   std::mutex mutex_;
   std::map<std::string, Child> children_;  // by name; under mutex_
 };

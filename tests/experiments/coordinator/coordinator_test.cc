@@ -163,6 +163,30 @@ TEST(Coordinator, TellsEveryServerOfALostWorkerAndNobodyElse) {
   EXPECT_EQ(run.observer().lost.front(), 1);
 }
 
+TEST(Coordinator, StartsALostWorkerAgainAndTellsEverybodyOfTheGenerationThatItIsIn) {
+  RunConfig config = ps_async(2);
+  config.respawn_seconds = 0;
+  CoordinatedRun run(config);
+  for (int rank : {0, 1}) ask_epoch(run.worker(rank), 0);
+  for (int rank : {0, 1}) epoch_heard_by(run.worker(rank));
+  lose_worker(run, 1);
+  EXPECT_EQ(run.processes().started_again(), "worker1");
+  const std::unique_ptr<Peer> again = run.connect(Role::kWorker, 1);
+  again->say_hello("run-7");
+  ASSERT_TRUE(again->hear().first.has_welcome());
+  ToCoordinator request;
+  request.mutable_join_request()->set_after(-1);
+  again->say(request);
+  for (Peer* peer : {again.get(), &run.worker(0), &run.server(0)}) {
+    const control::Generation generation = peer->hear().first.generation();
+    EXPECT_EQ(generation.number(), 1);
+    EXPECT_FALSE(generation.begins());
+    EXPECT_THAT(generation.workers(), ElementsAre(0, 1));
+  }
+  run.end();
+  EXPECT_THAT(run.observer().joined, ElementsAre(1));
+}
+
 TEST(Coordinator, AsksAnotherWorkerForTheFinalWeightsWhereTheOneThatWasAskedIsLost) {
   CoordinatedRun run(ps_async(4));
   ask_finish(run.worker(0));
