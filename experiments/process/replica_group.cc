@@ -100,6 +100,8 @@ Status ReplicaGroup::connect_allreduce(const RoleContext& context, const Generat
                                       .seed = config.seed,
                                       .sparse_exchange = config.sparse_exchange,
                                       .timeout = timeout_of(config),
+                                      .workers = generation.workers,
+                                      .elastic = config.elastic,
                                       .activity = &activity_};
   if (collective_->rank() == 0) {
     options.on_exchange_found = [&control = context.control](const std::string& finding) {
