@@ -1,5 +1,7 @@
 #include "experiments/checkpoint/shard_cutter.h"
 
+#include <deque>
+
 #include "tests/experiments/checkpoint/small_checkpoint.h"
 
 namespace syncopate::experiments {
