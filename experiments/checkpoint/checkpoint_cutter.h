@@ -11,7 +11,7 @@
 #include "common/clock.h"
 #include "experiments/checkpoint/background_writer.h"
 #include "experiments/checkpoint/checkpoint_course.h"
-#include "experiments/checkpoint/part_writer.h"
+#include "experiments/checkpoint/part_delivery.h"
 
 namespace syncopate::experiments {
 
@@ -25,8 +25,7 @@ struct CutterOptions {
 class CheckpointCutter {
  public:
   // `forms` and `clock` outlive this; `report` may be called from any thread, until this ends.
-  CheckpointCutter(CutterOptions options, const StateForms& forms, const Clock& clock,
-                   std::function<void(const CheckpointReport&)> report);
+  CheckpointCutter(CutterOptions options, const StateForms& forms, const Clock& clock, ReportCheckpoint report);
 
   // From now on steps are those of this generation, `first_step` the next; `share`: what is written of them, if
   // anything.
@@ -43,13 +42,11 @@ class CheckpointCutter {
   // The step by which a checkpoint that is due now goes.
   std::optional<std::int64_t> due(std::int64_t steps_done);
   void cut(CheckpointReport report, const std::function<Status(TrainingState&)>& take);
-  void write(CheckpointReport report, Share share, const TrainingState& state, const std::stop_token& stop) const;
-  void fail(CheckpointReport report, const Status& status) const;
 
   const CutterOptions options_;
   const StateForms& forms_;
   const Clock& clock_;
-  const std::function<void(const CheckpointReport&)> report_;
+  const ReportCheckpoint report_;
 
   std::mutex mutex_;  // of what follows
   std::int64_t generation_ = 0;

@@ -1,5 +1,7 @@
 #include "experiments/process/replica_group.h"
 
+#include <spdlog/spdlog.h>
+
 #include <algorithm>
 
 #include "allreduce/allreduce_strategy.h"
@@ -7,6 +9,7 @@
 #include "allreduce/model_averaging_strategy.h"
 #include "common/device/staged_strategy.h"
 #include "common/transport/members_transport.h"
+#include "experiments/config/survival_rules.h"
 #include "experiments/process/data_endpoint.h"
 #include "experiments/process/host_collective.h"
 #include "ps/local_steps_strategy.h"
@@ -100,7 +103,10 @@ Status ReplicaGroup::connect_allreduce(const RoleContext& context, const Generat
                                       .seed = config.seed,
                                       .sparse_exchange = config.sparse_exchange,
                                       .timeout = timeout_of(config),
+                                      .workers = generation.workers,
+                                      .elastic = config.elastic,
                                       .activity = &activity_};
+  options.on_going_on = [](const std::string& finding) { spdlog::info("{}", finding); };
   if (collective_->rank() == 0) {
     options.on_exchange_found = [&control = context.control](const std::string& finding) {
       control.tell("sparse exchange", finding);

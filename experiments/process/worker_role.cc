@@ -163,7 +163,7 @@ Status Worker::restore(const std::string& folder) {
 }
 
 Status Worker::take(SyncStrategy& strategy, Share share, TrainingState& state) {
-  if (share != Share::kOfOne || compresses(config_)) {
+  if (share == Share::kAll || has_state_of_its_own(config_)) {
     SYNCOPATE_RETURN_IF_ERROR(strategy.weights_needed({0, model_->layout().size()}));
     SYNCOPATE_RETURN_IF_ERROR(strategy.save(state));
   }
