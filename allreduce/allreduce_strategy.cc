@@ -6,10 +6,13 @@
 #include <vector>
 
 #include "allreduce/agreement.h"
-#include "allreduce/bucket_search.h"
+#include "allreduce/bucket_choice.h"
 #include "allreduce/communication_thread.h"
 #include "allreduce/compression/compressed_reduction.h"
+#include "allreduce/compression/reduction_history.h"
+#include "allreduce/replica_state.h"
 #include "allreduce/replicated_tables.h"
+#include "allreduce/state_agreement.h"
 
 namespace syncopate::allreduce {
 namespace {
@@ -27,13 +30,15 @@ class AllReduceStrategy final : public SyncStrategy {
   AllReduceStrategy(Collective& collective, const AllReduceOptions& options, const Clock& clock)
       : collective_(collective),
         options_(options),
-        optimizer_(options.optimizer),
         clock_(clock),
         tables_(collective, clock,
                 {.optimizer = options.optimizer,
                  .seed = options.seed,
                  .exchange = options.sparse_exchange,
-                 .on_found = options.on_exchange_found}) {}
+                 .on_found = options.on_exchange_found,
+                 .undoable = options.elastic}),
+        replica_(options.optimizer, tables_),
+        choice_(collective, options.bucket_bytes, options.on_search_end) {}
 
   Result<ParamArenas> allocate(const ParamLayout& layout) override {
     layout_ = layout;
@@ -42,55 +47,63 @@ class AllReduceStrategy final : public SyncStrategy {
       if (!memory.ok()) return memory.status();
       *arena = *memory;
     }
-    state_.emplace(options_.optimizer.kind, layout.dense().size());
-    return arenas_;
-  }
-
-  Result<std::vector<Range>> join() override {
-    if (options_.bucket_bytes > 0) {
-      grains_ = buckets_in_backward_order(layout_, options_.bucket_bytes);
-      candidates_ = {{options_.bucket_bytes, grains_}};
-    } else {
-      grains_ = buckets_in_backward_order(layout_, 0);  // one a tensor
-      candidates_ = bucket_candidates(layout_);
-    }
-    std::vector<Range> in_order;
-    for (const BucketCandidate& candidate : candidates_) {
-      in_order.insert(in_order.end(), candidate.buckets.begin(), candidate.buckets.end());
-    }
-    SYNCOPATE_RETURN_IF_ERROR(watched({.name = "all_reduce", .stage = Stage::kJoining}, [&] {
-      return prove_agreement(collective_, common_ground_of(layout_, in_order, collective_, options_.codec), deadline());
-    }));
-    const std::span<float> dense = slice(arenas_.weights, layout_.dense());
-    SYNCOPATE_RETURN_IF_ERROR(watched({.name = "broadcast", .stage = Stage::kJoining, .bytes = bytes_of(dense)},
-                                      [&] { return collective_.broadcast(dense, 0, deadline()); }));
-    SYNCOPATE_RETURN_IF_ERROR(tables_.prepare(layout_));
+    replica_.allocate(layout, arenas_.weights);
     if (options_.codec.kind != CodecKind::kNone) {
       Result<std::unique_ptr<CompressedReduction>> made =
           make_compressed_reduction(options_.codec, layout_, options_.seed, collective_, clock_);
       if (!made.ok()) return made.status();
       compressed_ = std::move(*made);
+      history_ = ReductionHistory(compressed_->memories(), worker_of(collective_.rank()));
     }
-    const Result<std::span<float>> times = collective_.allocate(candidates_.size());
-    if (!times.ok()) return times.status();
-    times_ = *times;
-    search_ = BucketSearch(candidates_.size());
-    buckets_ = candidates_.front().buckets;
-    work_.resize(grains_.size());
-    return grains_;
+    found_.resize(1 + layout.tables().size());
+    return arenas_;
   }
+
+  Status restore(const TrainingState& state) override {
+    SYNCOPATE_RETURN_IF_ERROR(replica_.restore(state));
+    history_.restore(state);
+    const auto found = state.counts.find(kFound);
+    if (found != state.counts.end() && found->second.size() == found_.size()) {
+      found_.assign(found->second.begin(), found->second.end());
+    }
+    restored_ = true;
+    steps_done_ = state.step;
+    return Status();
+  }
+
+  Result<std::vector<Range>> join() override {
+    choice_.cut(layout_);
+    Result<StatePlan> plan = StatePlan();
+    SYNCOPATE_RETURN_IF_ERROR(watched({.name = "all_reduce", .stage = Stage::kJoining}, [&] {
+      plan = agree();
+      return plan.status();
+    }));
+    const std::int64_t bytes = plan->giver < 0 ? bytes_of(slice(arenas_.weights, layout_.dense())) : 0;
+    SYNCOPATE_RETURN_IF_ERROR(
+        watched({.name = "broadcast", .stage = Stage::kJoining, .bytes = bytes}, [&] { return spread(*plan); }));
+    SYNCOPATE_RETURN_IF_ERROR(tables_.prepare(std::span(plan->found).subspan(1)));
+    SYNCOPATE_RETURN_IF_ERROR(choice_.prepare(plan->found.front()));
+    buckets_ = choice_.buckets();
+    work_.resize(choice_.grains().size());
+    joined_ = true;
+    return choice_.grains();
+  }
+
+  std::int64_t first_step() const override { return first_step_; }
 
   void begin_step(const StepContext& step) override {
     step_ = step;
+    in_step_ = true;
     before_ = collective_.counters();
     begin_ = clock_.now();
     submitted_ = 0;
-    if (!search_.ended()) buckets_ = candidates_[search_.candidate()].buckets;
+    buckets_ = choice_.buckets();
     if (rows_.ok()) rows_ = tables_.begin_step(step.rows, arenas_.weights);
+    if (options_.elastic && !history_.empty()) last_ticket_ = thread_.submit([this] { history_.keep(); });
   }
 
   void gradient_ready(std::size_t grain) override {
-    if (options_.overlap) submit_from(grains_[grain].begin);
+    if (options_.overlap) submit_from(choice_.grains()[grain].begin);
   }
 
   Status weights_needed(Range /*range*/) override { return rows_; }
@@ -104,29 +117,26 @@ class AllReduceStrategy final : public SyncStrategy {
                             .number = step_.step + 1};
     const std::uint64_t first_ticket = last_ticket_ + 1 - buckets_.size();
     for (std::size_t bucket = 0; bucket < buckets_.size(); ++bucket) {
-      const TimePoint begin = clock_.now();
-      thread_.wait_for(first_ticket + bucket);
-      const BucketWork& work = work_[bucket];
-      if (!work.status.ok()) return work.status.in(fmt::format("step {}, bucket {}", step_.step, bucket));
-      const TimePoint reduced = clock_.now();
-      SYNCOPATE_RETURN_IF_ERROR(apply(bucket, update));
-      stats.exposed_wait += reduced - begin;
-      stats.communication += work.end - work.begin;
-      stats.codec += work.codec;
-      stats.optimizer += clock_.now() - reduced;
-      if (!table_of(bucket)) report_weights(buckets_[bucket]);
+      SYNCOPATE_RETURN_IF_ERROR(await(bucket, first_ticket + bucket, stats));
+      if (!options_.elastic) SYNCOPATE_RETURN_IF_ERROR(apply(bucket, update, stats));
     }
+    for (std::size_t bucket = 0; options_.elastic && bucket < buckets_.size(); ++bucket) {
+      SYNCOPATE_RETURN_IF_ERROR(apply(bucket, update, stats));
+    }
+    in_step_ = applies_ = false;
+    steps_done_ = step_.step + 1;
     const TransportCounters after = collective_.counters();
     stats.bytes_out = after.payload_bytes_out - before_.payload_bytes_out;
     stats.bytes_in = after.payload_bytes_in - before_.payload_bytes_in;
-    if (!search_.ended()) SYNCOPATE_RETURN_IF_ERROR(search().in(fmt::format("step {}, bucket search", step_.step)));
+    SYNCOPATE_RETURN_IF_ERROR(
+        choice_.step_took(clock_.now() - begin_, deadline()).in(fmt::format("step {}, bucket search", step_.step)));
     SYNCOPATE_RETURN_IF_ERROR(tables_.end_step(deadline()).in(fmt::format("step {}, tables", step_.step)));
     return stats;
   }
 
   // All workers have made the same updates; nobody leaves while another may still need an answer.
   Status leave() override {
-    if (!search_.ended()) tell(fmt::format("not found: a search takes {} steps", search_.steps()));
+    choice_.leave();
     tables_.leave();
     return watched({.name = "barrier", .stage = Stage::kLeaving}, [&] { return collective_.barrier(deadline()); });
   }
@@ -137,7 +147,27 @@ class AllReduceStrategy final : public SyncStrategy {
   }
   Result<std::vector<RowKey>> touched_rows(std::size_t table) override { return tables_.rows(table).keys(); }
 
+  Status save(TrainingState& state) const override {
+    thread_.wait_for(last_ticket_);
+    if (!joined_) return Status(Code::kInvalidArgument, "nothing to save before join");
+    if (in_step_ && (applies_ || !options_.elastic)) {
+      return Status(Code::kInvalidArgument,
+                    fmt::format("step {} has failed in the midst of its update{}", step_.step,
+                                options_.elastic ? "" : ": only elastic allreduce can undo a step"));
+    }
+    state.step = steps_done_;
+    replica_.save(state);
+    history_.save(state, in_step_);
+    std::vector<std::int64_t>& found = state.counts[kFound];
+    found.assign(1, static_cast<std::int64_t>(choice_.found()));
+    for (const std::uint64_t way : tables_.found()) found.push_back(static_cast<std::int64_t>(way));
+    return Status();
+  }
+
  private:
+  // In TrainingState::counts: the bucket size that was found, and the way of each table.
+  static constexpr const char* kFound = "allreduce.found";
+
   using Stage = CollectiveOperation::Stage;
 
   TimePoint deadline() const { return clock_.now() + options_.timeout; }
@@ -154,11 +184,63 @@ class AllReduceStrategy final : public SyncStrategy {
     return from_the_last < tables_.size() ? std::optional(from_the_last) : std::nullopt;
   }
 
-  Status apply(std::size_t bucket, const UpdateStep& update) {
-    if (const std::optional<std::size_t> table = table_of(bucket)) return tables_.update(*table, update);
+  int worker_of(int rank) const {
+    return options_.workers.empty() ? rank : options_.workers[static_cast<std::size_t>(rank)];
+  }
+
+  // That all train the same, and where they stand.
+  Result<StatePlan> agree() {
+    SYNCOPATE_RETURN_IF_ERROR(prove_agreement(
+        collective_, common_ground_of(layout_, choice_.all_buckets(), collective_, options_.codec), deadline()));
+    const Result<std::vector<Standing>> members = share_standings(collective_,
+                                                                  {.worker = worker_of(collective_.rank()),
+                                                                   .has_state = restored_,
+                                                                   .steps = steps_done_,
+                                                                   .content = restored_ ? replica_.content() : 0,
+                                                                   .found = found_},
+                                                                  deadline());
+    if (!members.ok()) return members.status();
+    Result<StatePlan> plan = plan_state(*members);
+    if (plan.ok() && plan->giver >= 0 && options_.on_going_on) options_.on_going_on(describe(*plan, *members));
+    return plan;
+  }
+
+  // The chief's weights where a job begins, else the state after the last step to those that lack it.
+  Status spread(const StatePlan& plan) {
+    if (plan.giver < 0) return collective_.broadcast(slice(arenas_.weights, layout_.dense()), 0, deadline());
+    if (restored_ && plan.first_step > steps_done_) history_.count_failed_step();
+    first_step_ = steps_done_ = plan.first_step;
+    if (!plan.anybody_takes()) return Status();
+    const bool takes = plan.takes[static_cast<std::size_t>(collective_.rank())];
+    Result<StateTransfer> transfer =
+        StateTransfer::begin(collective_, plan.giver, takes, [this] { return deadline(); });
+    if (!transfer.ok()) return transfer.status();
+    SYNCOPATE_RETURN_IF_ERROR(replica_.transfer(*transfer));
+    return history_.transfer(*transfer);
+  }
+
+  Status await(std::size_t bucket, std::uint64_t ticket, SyncStats& stats) {
+    const TimePoint begin = clock_.now();
+    thread_.wait_for(ticket);
+    const BucketWork& work = work_[bucket];
+    if (!work.status.ok()) return work.status.in(fmt::format("step {}, bucket {}", step_.step, bucket));
+    stats.exposed_wait += clock_.now() - begin;
+    stats.communication += work.end - work.begin;
+    stats.codec += work.codec;
+    return Status();
+  }
+
+  Status apply(std::size_t bucket, const UpdateStep& update, SyncStats& stats) {
+    const TimePoint begin = clock_.now();
+    applies_ = true;
     const Range range = buckets_[bucket];
-    optimizer_.apply(slice(arenas_.weights, range), slice(arenas_.gradients, range), *state_,
-                     range.begin - layout_.dense().begin, update);
+    if (const std::optional<std::size_t> table = table_of(bucket)) {
+      SYNCOPATE_RETURN_IF_ERROR(tables_.update(*table, update));
+    } else {
+      replica_.apply(range, slice(arenas_.gradients, range), update);
+    }
+    stats.optimizer += clock_.now() - begin;
+    if (!table_of(bucket)) report_weights(range);
     return Status();
   }
 
@@ -197,36 +279,24 @@ class AllReduceStrategy final : public SyncStrategy {
     return spent.status();
   }
 
-  // Notes how long this step has taken. After the last one the ranks agree on the sum of their times.
-  Status search() {
-    search_.step_took(clock_.now() - begin_);
-    if (!search_.ended()) return {};
-    const std::vector<Duration> medians = search_.medians();
-    for (std::size_t i = 0; i < medians.size(); ++i) times_[i] = static_cast<float>(1e3 * seconds(medians[i]));
-    SYNCOPATE_RETURN_IF_ERROR(collective_.all_reduce(times_, deadline()));
-    buckets_ = candidates_[fastest(times_)].buckets;
-    tell(describe_search(candidates_, times_, collective_.size()));
-    return {};
-  }
-  void tell(const std::string& finding) const {
-    if (options_.on_search_end) options_.on_search_end(finding);
-  }
-
   Collective& collective_;
   const AllReduceOptions options_;
-  const Optimizer optimizer_;
   const Clock& clock_;
   ParamLayout layout_;
   ParamArenas arenas_;
-  std::optional<OptimizerState> state_;  // of what is no table
   ReplicatedTables tables_;
-  Status rows_;                // how reading a step's rows has gone
-  std::vector<Range> grains_;  // what backward reports, in its order
-  std::vector<BucketCandidate> candidates_;
-  BucketSearch search_{1};
-  std::span<float> times_;  // by candidate, in the collective's memory
-  // One of the candidates': each bucket is one grain or several neighbours.
-  std::span<const Range> buckets_;
+  ReplicaState replica_;
+  ReductionHistory history_;
+  bool restored_ = false;
+  bool joined_ = false;
+  std::int64_t first_step_ = 0;
+  std::int64_t steps_done_ = 0;
+  bool in_step_ = false;              // between its begin and the end of its update
+  bool applies_ = false;              // the update has begun
+  std::vector<std::uint64_t> found_;  // that was restored: a bucket size, and a way for each table
+  Status rows_;                       // how reading a step's rows has gone
+  BucketChoice choice_;
+  std::span<const Range> buckets_;                   // of this step
   std::unique_ptr<CompressedReduction> compressed_;  // null: gradients go as they are
   std::vector<BucketWork> work_;                     // by bucket
   std::size_t submitted_ = 0;                        // buckets of this step
@@ -235,7 +305,7 @@ class AllReduceStrategy final : public SyncStrategy {
   TimePoint begin_;           // of this step
   TransportCounters before_;  // at the step's beginning
   std::uint64_t last_ticket_ = 0;
-  CommunicationThread thread_;  // last: it works on all of the above
+  mutable CommunicationThread thread_;  // last: it works on all of the above
 };
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "allreduce/collective.h"
 #include "allreduce/collective_activity.h"
@@ -30,9 +31,28 @@ struct AllReduceOptions {
   SparseExchange sparse_exchange = SparseExchange::kAuto;
   std::function<void(const std::string& finding)> on_exchange_found = nullptr;  // as ReplicatedTablesOptions::on_found
   Duration timeout = std::chrono::seconds(30);                                  // of every wait
+  // The ranks in the job of the collective's ranks, ascending; empty: the same. What is a worker's own is kept under
+  // them.
+  std::vector<int> workers = {};
+  // Updates are made only once all gradients of a step have been summed: a step that fails has changed nothing, and
+  // save() gives the state after the last one that has not failed.
+  bool elastic = false;
+  // Told where training goes on rather than begins: with which step, and who was given the state by whom. From the
+  // compute thread; may be null.
+  std::function<void(const std::string& finding)> on_going_on = nullptr;
   CollectiveActivity* activity = nullptr;  // is told of every operation; outlives the strategy
 };
 
+// What is to be said of its restore, join and save beyond sync_strategy.h:
+// - join agrees on the furthest step that any member has finished, and gives the state after it to members that have
+//   nothing, or lack that step (state_agreement.h). Invalid argument where the members' states are not of one job.
+//   Until it has succeeded there is nothing to be saved: what was restored still holds.
+// - save after a failure needs `elastic`, and a state that is empty or was cleared. The collective has been interrupted
+//   before, since work that is queued is waited for. Invalid argument where a step's update has failed in its midst,
+//   as it does where there is no memory for rows.
+// - What error feedback keeps back is each worker's own: who begins anew begins with none, and that of a lost worker is
+//   lost with it.
+//
 // `collective` and `clock` must outlive the strategy.
 std::unique_ptr<SyncStrategy> make_allreduce_strategy(Collective& collective, const AllReduceOptions& options,
                                                       const Clock& clock);

@@ -2,13 +2,18 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cassert>
 
 #include "allreduce/agreement.h"
 #include "allreduce/gossip_pairs.h"
+#include "allreduce/shared_words.h"
 
 namespace syncopate::allreduce {
 namespace {
+
+// In TrainingState::counts: workers, steps since the last meeting, meetings.
+constexpr const char* kCounts = "averaging";
 
 void divide(std::span<float> sum, int count) {
   const auto divisor = static_cast<float>(count);
@@ -34,11 +39,70 @@ Result<ParamArenas> ModelAveragingStrategy::allocate(const ParamLayout& layout) 
   return ParamArenas{weights_, gradients_.span()};
 }
 
+std::string ModelAveragingStrategy::own(const char* name) const {
+  return collective_.rank() == 0 ? name : fmt::format("{}.worker{}", name, collective_.rank());
+}
+
+Status ModelAveragingStrategy::restore(const TrainingState& state) {
+  const auto counts = state.counts.find(kCounts);
+  const std::int64_t workers = counts == state.counts.end() || counts->second.size() != 3 ? 0 : counts->second[0];
+  if (workers != collective_.size()) {
+    return Status(
+        Code::kInvalidArgument,
+        fmt::format("{} workers cannot go on from the state of {} that average their weights: each has its own",
+                    collective_.size(), workers));
+  }
+  const Range all{0, weights_.size()};
+  SYNCOPATE_RETURN_IF_ERROR(state.read(own(state_part::kWeights), all, weights_));
+  for (std::size_t i = 0; i < std::size(state_part::kOptimizer); ++i) {
+    const std::span<float> memory = state_->memories()[i];
+    if (!memory.empty()) SYNCOPATE_RETURN_IF_ERROR(state.read(own(state_part::kOptimizer[i]), all, memory));
+  }
+  steps_alone_ = counts->second[1];
+  meetings_ = counts->second[2];
+  restored_ = true;
+  first_step_ = steps_done_ = state.step;
+  return Status();
+}
+
+Status ModelAveragingStrategy::save(TrainingState& state) const {
+  if (!whole_) {
+    return Status(Code::kInvalidArgument,
+                  fmt::format("step {} has failed, and averaged weights cannot be told apart again", step_.step));
+  }
+  state.step = steps_done_;
+  state.put(own(state_part::kWeights), 0, weights_);
+  TrainingState remembered;
+  state_->save({0, weights_.size()}, 0, remembered);
+  for (const std::string& name : remembered.names()) {
+    state.put(own(name.c_str()), 0, remembered.values(name, {0, weights_.size()}));
+  }
+  state.counts[kCounts] = {collective_.size(), steps_alone_, meetings_};
+  return Status();
+}
+
+Status ModelAveragingStrategy::agree() {
+  SYNCOPATE_RETURN_IF_ERROR(prove_agreement(collective_, common_ground_of(layout_, {}, collective_), deadline()));
+  const std::uint64_t words[] = {restored_ ? 1u : 0u, static_cast<std::uint64_t>(first_step_)};
+  const Result<std::vector<std::vector<std::uint64_t>>> all = share_words(collective_, words, deadline());
+  if (!all.ok()) return all.status();
+  for (std::size_t rank = 0; rank < all->size(); ++rank) {
+    if (std::ranges::equal((*all)[rank], words)) continue;
+    const auto stands = [](std::uint64_t restored, std::uint64_t step) {
+      return restored != 0 ? fmt::format("goes on from step {}", step) : "begins anew";
+    };
+    return Status(Code::kInvalidArgument, fmt::format("rank {} {}, rank {} {}: all must go on from the same step", rank,
+                                                      stands((*all)[rank][0], (*all)[rank][1]), collective_.rank(),
+                                                      stands(words[0], words[1])));
+  }
+  return Status();
+}
+
 Result<std::vector<Range>> ModelAveragingStrategy::join() {
   const auto bytes = static_cast<std::int64_t>(weights_.size_bytes());
-  SYNCOPATE_RETURN_IF_ERROR(watched(options_.activity, clock_, {.name = "all_reduce", .stage = Stage::kJoining}, [&] {
-    return prove_agreement(collective_, common_ground_of(layout_, {}, collective_), deadline());
-  }));
+  SYNCOPATE_RETURN_IF_ERROR(
+      watched(options_.activity, clock_, {.name = "all_reduce", .stage = Stage::kJoining}, [&] { return agree(); }));
+  if (restored_) return std::vector<Range>{{0, layout_.size()}};
   SYNCOPATE_RETURN_IF_ERROR(watched(options_.activity, clock_,
                                     {.name = "broadcast", .stage = Stage::kJoining, .bytes = bytes},
                                     [&] { return collective_.broadcast(weights_, 0, deadline()); }));
@@ -60,13 +124,17 @@ Result<SyncStats> ModelAveragingStrategy::finish_step() {
     stats.bytes_out = after.payload_bytes_out - before.payload_bytes_out;
     stats.bytes_in = after.payload_bytes_in - before.payload_bytes_in;
   }
+  whole_ = true;
+  steps_done_ = step_.step + 1;
   report_weights({0, weights_.size()});
   return stats;
 }
 
 Status ModelAveragingStrategy::leave() {
   if (steps_alone_ > 0 || options_.gossip_seed) {
+    whole_ = false;
     SYNCOPATE_RETURN_IF_ERROR(average_with_all(Stage::kLeaving).in("leave"));
+    whole_ = true;
     report_weights({0, weights_.size()});
   }
   return watched(options_.activity, clock_, {.name = "barrier", .stage = Stage::kLeaving},

@@ -7,12 +7,15 @@
 // two (gossip_pairs.h). It moves less and waits for one worker alone; the mean of all weights is kept, and what they
 // are apart shrinks by a factor from meeting to meeting.
 //
-// What an optimizer remembers stays with its worker. leave() is the last meeting, of all (Zinkevich et al. 2010,
+// What an optimizer remembers stays with its worker, and between meetings the weights do: a worker saves and restores
+// its own, and a job goes on with as many workers as it was saved with, all of them from the same step. Rank 0's
+// weights are the ones that bear the plain name. leave() is the last meeting, of all (Zinkevich et al. 2010,
 // "Parallelized stochastic gradient descent", is that one alone); after it all hold the same weights, bit by bit.
 #pragma once
 
 #include <cstdint>
 #include <optional>
+#include <string>
 
 #include "allreduce/collective.h"
 #include "allreduce/collective_activity.h"
@@ -36,9 +39,18 @@ class ModelAveragingStrategy final : public SyncStrategy {
   ModelAveragingStrategy(Collective& collective, const ModelAveragingOptions& options, const Clock& clock);
 
   Result<ParamArenas> allocate(const ParamLayout& layout) override;
-  // Invalid argument, saying whose layout differs, if they are not the same. One bucket: nothing is sent meanwhile.
+  // A step that has failed cannot be undone: save then fails with invalid argument, as does restore with the state of
+  // another number of workers.
+  Status restore(const TrainingState& state) override;
+  Status save(TrainingState& state) const override;
+  std::int64_t first_step() const override { return first_step_; }
+  // Invalid argument, saying whose layout differs, if they are not the same, and where not all go on from one step. One
+  // bucket: nothing is sent meanwhile.
   Result<std::vector<Range>> join() override;
-  void begin_step(const StepContext& step) override { step_ = step; }
+  void begin_step(const StepContext& step) override {
+    step_ = step;
+    whole_ = false;
+  }
   void gradient_ready(std::size_t /*bucket*/) override {}
   // Of a step with a meeting, all communication is exposed.
   Result<SyncStats> finish_step() override;
@@ -48,6 +60,10 @@ class ModelAveragingStrategy final : public SyncStrategy {
   using Stage = CollectiveOperation::Stage;
 
   TimePoint deadline() const { return clock_.now() + options_.timeout; }
+  // Under which names this rank's own parts are kept.
+  std::string own(const char* name) const;
+  // That all train the same, and go on from the same step.
+  Status agree();
   Status meet();
   Status average_with_all(Stage stage);
 
@@ -62,6 +78,10 @@ class ModelAveragingStrategy final : public SyncStrategy {
   StepContext step_;
   std::int64_t steps_alone_ = 0;  // since the last meeting
   std::int64_t meetings_ = 0;
+  bool restored_ = false;
+  bool whole_ = true;  // no step is under way, nor has one failed
+  std::int64_t first_step_ = 0;
+  std::int64_t steps_done_ = 0;
 };
 
 }  // namespace syncopate::allreduce

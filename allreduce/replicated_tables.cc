@@ -11,13 +11,51 @@ const char* name_of(TableWay way) { return way == TableWay::kRows ? "rows" : "de
 
 }  // namespace
 
-Status ReplicatedTables::prepare(const ParamLayout& layout) {
-  rows_ = row_tables_of(layout, options_.seed, options_.optimizer);
-  tables_.reserve(layout.tables().size());
-  for (const TensorSpec& spec : layout.tables()) {
-    const std::vector<TableWay> ways = ways_for(spec);
+void ReplicatedTables::allocate(const ParamLayout& layout) {
+  layout_ = layout;
+  make_rows();
+}
+
+void ReplicatedTables::save(TrainingState& state) const {
+  for (std::size_t table = 0; table < size(); ++table) rows_[table].save(state.rows[table]);
+}
+
+Status ReplicatedTables::restore(const TrainingState& state) {
+  make_rows();
+  for (const auto& [table, rows] : state.rows) {
+    if (table < size()) SYNCOPATE_RETURN_IF_ERROR(rows_[table].restore(rows).in(layout_.tables()[table].name));
+  }
+  return Status();
+}
+
+Status ReplicatedTables::transfer(StateTransfer& transfer) {
+  TrainingState state;
+  if (transfer.takes()) make_rows();
+  if (transfer.takes() || transfer.gives()) save(state);
+  for (std::size_t table = 0; table < size(); ++table) {
+    SYNCOPATE_RETURN_IF_ERROR(transfer.give(layout_.tables()[table], state.rows[table]));
+  }
+  return transfer.takes() ? restore(state) : Status();
+}
+
+std::vector<std::uint64_t> ReplicatedTables::found() const {
+  std::vector<std::uint64_t> found(size());
+  for (std::size_t table = 0; table < tables_.size() && searching_ == 0; ++table) {
+    if (tables_[table].is_found) found[table] = 1 + static_cast<std::uint64_t>(tables_[table].settled);
+  }
+  return found;
+}
+
+Status ReplicatedTables::prepare(std::span<const std::uint64_t> found) {
+  tables_.reserve(size());
+  for (const TensorSpec& spec : layout_.tables()) {
+    std::vector<TableWay> ways = ways_for(spec);
+    const bool is_found = ways.size() > 1;
+    if (const std::uint64_t known = found[tables_.size()]; is_found && known > 0) {
+      ways = {known == 1 ? TableWay::kRows : TableWay::kDense};
+    }
     Table& table = tables_.emplace_back(
-        Table{spec, TableExchange(collective_, spec), BucketSearch(ways.size()), ways, ways.front()});
+        Table{spec, TableExchange(collective_, spec), BucketSearch(ways.size()), ways, ways.front(), is_found});
     for (const TableWay way : ways) SYNCOPATE_RETURN_IF_ERROR(table.exchange.prepare(way).in(spec.name));
     if (ways.size() > 1) ++searching_;
     steps_ = std::max(steps_, table.search.steps());
@@ -45,7 +83,11 @@ Status ReplicatedTables::begin_step(std::span<const RowKeys> keys, std::span<flo
   assert(keys.size() == tables_.size());
   for (std::size_t table = 0; table < keys.size(); ++table) {
     const std::span<float> room = slice(weights, tables_[table].spec.room_of(keys[table].size()));
-    SYNCOPATE_RETURN_IF_ERROR(rows_[table].read(keys[table], room).in(tables_[table].spec.name));
+    if (options_.undoable) {
+      rows_[table].peek(keys[table], room);
+    } else {
+      SYNCOPATE_RETURN_IF_ERROR(rows_[table].read(keys[table], room).in(tables_[table].spec.name));
+    }
   }
   return Status();
 }
@@ -109,12 +151,14 @@ Status ReplicatedTables::settle(TimePoint deadline) {
   return Status();
 }
 
-// There is nothing to be found: rows are what auto has come to.
+// There is nothing to be searched for: a restored run has found it, or rows are what auto has come to.
 void ReplicatedTables::tell_untried() const {
   if (options_.exchange != SparseExchange::kAuto || tables_.empty() || collective_.size() == 1) return;
   std::string finding;
   for (const Table& table : tables_) {
-    finding += fmt::format("{}{} rows, too large for dense", finding.empty() ? "" : "; ", table.spec.name);
+    finding += fmt::format(
+        "{}{} {}", finding.empty() ? "" : "; ", table.spec.name,
+        table.is_found ? fmt::format("{}, as found before", name_of(table.settled)) : "rows, too large for dense");
   }
   tell(finding);
 }

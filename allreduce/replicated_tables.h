@@ -16,6 +16,7 @@
 #include "allreduce/bucket_search.h"
 #include "allreduce/collective.h"
 #include "allreduce/sparse_exchange.h"
+#include "allreduce/state_transfer.h"
 #include "allreduce/table_exchange.h"
 #include "common/clock.h"
 #include "common/optimizer.h"
@@ -30,6 +31,8 @@ struct ReplicatedTablesOptions {
   // Told which way each table goes, once that is known, or that the run was too short to find out; may be null. From
   // the compute thread.
   std::function<void(const std::string& finding)> on_found = nullptr;
+  // A step changes nothing before its updates: rows that it reads are not made then, as they are else.
+  bool undoable = false;
 };
 
 class ReplicatedTables {
@@ -40,10 +43,22 @@ class ReplicatedTables {
   ReplicatedTables(Collective& collective, const Clock& clock, ReplicatedTablesOptions options)
       : collective_(collective), clock_(clock), options_(std::move(options)) {}
 
-  // Gets memory: an operation of all ranks, as Collective::allocate is.
-  Status prepare(const ParamLayout& layout);
+  // First: rows, of which none has been made.
+  void allocate(const ParamLayout& layout);
+  // All rows as they are, and the other way round: data loss where they cannot be this table's.
+  void save(TrainingState& state) const;
+  Status restore(const TrainingState& state);
+  // Those of the giver, to ranks that take them.
+  Status transfer(StateTransfer& transfer);
 
-  std::size_t size() const { return tables_.size(); }
+  // What a search has found, by table, to be given to prepare; 0 where there was none, or it has not ended.
+  std::vector<std::uint64_t> found() const;
+
+  // Gets memory: an operation of all ranks, as Collective::allocate is. What `found` says of a table that may be
+  // searched for is not searched for again.
+  Status prepare(std::span<const std::uint64_t> found);
+
+  std::size_t size() const { return rows_.size(); }
   const RowTable& rows(std::size_t table) const { return rows_[table]; }
 
   // Of each step, on the compute thread: puts the rows that it touches into the tables' rooms of the arena.
@@ -65,10 +80,12 @@ class ReplicatedTables {
     TableExchange exchange;
     BucketSearch search;  // among the ways below: one, or both
     std::vector<TableWay> ways;
-    TableWay settled{};  // once the search has ended
-    Duration took{};     // the last exchange
+    TableWay settled{};     // once the search has ended
+    bool is_found = false;  // rather than given, or the only one
+    Duration took{};        // the last exchange
   };
 
+  void make_rows() { rows_ = row_tables_of(layout_, options_.seed, options_.optimizer); }
   std::vector<TableWay> ways_for(const TensorSpec& table) const;
   Status settle(TimePoint deadline);
   void tell_untried() const;
@@ -77,8 +94,9 @@ class ReplicatedTables {
   Collective& collective_;
   const Clock& clock_;
   const ReplicatedTablesOptions options_;
+  ParamLayout layout_;
   std::vector<RowTable> rows_;
-  std::vector<Table> tables_;
+  std::vector<Table> tables_;  // from prepare on
   std::size_t searching_ = 0;  // tables
   int steps_ = 0;              // of their search
   std::span<float> times_;     // by table that is searched for, both ways; in the collective's memory

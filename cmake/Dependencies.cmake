@@ -5,6 +5,7 @@ find_package(Threads REQUIRED)
 pkg_check_modules(ZeroMQ REQUIRED IMPORTED_TARGET libzmq>=4.3)  # messages between processes, through cppzmq
 find_path(CPPZMQ_INCLUDE_DIR zmq.hpp REQUIRED)
 pkg_check_modules(Sodium REQUIRED IMPORTED_TARGET libsodium>=1.0.18)  # encryption of plain sockets between hosts
+pkg_check_modules(XxHash REQUIRED IMPORTED_TARGET libxxhash>=0.8)  # checksums of checkpoints: XXH3
 find_package(Protobuf 3.21 REQUIRED)       # headers, control messages
 find_package(fmt 9 REQUIRED)               # formatting
 find_package(spdlog 1.10 REQUIRED)         # logs

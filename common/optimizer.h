@@ -2,6 +2,7 @@
 // between modes.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -55,6 +56,9 @@ class OptimizerState {
   // way round, which fails with data loss where something is missing.
   void save(Range range, std::size_t offset, TrainingState& state) const;
   Status restore(Range range, std::size_t offset, const TrainingState& state);
+
+  // What is remembered of all weights: empty where nothing is. To be read and set between updates.
+  std::array<std::span<float>, 2> memories() { return {first_.span(), second_.span()}; }
 
  private:
   friend class Optimizer;

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <vector>
 
 #include "allreduce/collective.h"
 #include "common/clock.h"
@@ -14,6 +15,15 @@
 
 namespace syncopate::allreduce {
 
+// What a reduction remembers from one step to the next.
+struct ReductionMemory {
+  const char* name = "";  // a string literal
+  bool alike = false;     // the same bits on every rank; else each rank has its own
+  // By which its first element is kept in a TrainingState: where it lies in the arena, if it has a place there.
+  std::size_t begin = 0;
+  std::span<float> values;  // the reduction's; zeros at first
+};
+
 class CompressedReduction {
  public:
   virtual ~CompressedReduction() = default;
@@ -22,6 +32,9 @@ class CompressedReduction {
   // each; the layout's padding in it stays zero. All ranks reduce the same buckets of the same steps in the same order,
   // each of whole tensors. Returns the time that went into encoding, decoding and summing. One thread at a time.
   virtual Result<Duration> reduce(Range bucket, std::span<float> gradients, std::int64_t step, TimePoint deadline) = 0;
+
+  // All that it remembers; to be read and set between steps.
+  virtual std::vector<ReductionMemory> memories() { return {}; }
 };
 
 // Any codec but none. An operation of all ranks, with the same layout, codec and seed, which random-k and PowerSGD draw

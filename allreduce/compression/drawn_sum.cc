@@ -13,6 +13,7 @@ class DrawnSum final : public CompressedReduction {
       : collective_(parts.collective),
         clock_(parts.clock),
         seed_(parts.seed),
+        layout_(parts.layout),
         feedback_(parts.codec, parts.layout.size()),
         values_(values) {}
 
@@ -28,6 +29,10 @@ class DrawnSum final : public CompressedReduction {
     return stopwatch.total();
   }
 
+  std::vector<ReductionMemory> memories() override {
+    return {residual_memory("residual", layout_, feedback_.residual())};
+  }
+
  private:
   std::uint64_t key_of(Range bucket, std::int64_t step) const {
     Fnv key;
@@ -40,6 +45,7 @@ class DrawnSum final : public CompressedReduction {
   Collective& collective_;
   const Clock& clock_;
   const std::uint64_t seed_;
+  const ParamLayout layout_;
   ErrorFeedback feedback_;
   std::span<float> values_;  // in the collective's memory
 };

@@ -18,6 +18,7 @@ class GatheredSum final : public CompressedReduction {
   GatheredSum(const ReductionParts& parts, const std::array<std::span<std::byte>, 2>& memory)
       : collective_(parts.collective),
         clock_(parts.clock),
+        layout_(parts.layout),
         feedback_(parts.codec, parts.layout.size()),
         memory_(memory),
         given_(static_cast<std::size_t>(parts.collective.size())),
@@ -37,6 +38,10 @@ class GatheredSum final : public CompressedReduction {
     return stopwatch.total();
   }
 
+  std::vector<ReductionMemory> memories() override {
+    return {residual_memory("residual", layout_, feedback_.residual())};
+  }
+
  private:
   Status sum_taken(std::span<float> gradients) const {
     const Codec& codec = feedback_.codec();
@@ -50,6 +55,7 @@ class GatheredSum final : public CompressedReduction {
 
   Collective& collective_;
   const Clock& clock_;
+  const ParamLayout layout_;
   ErrorFeedback feedback_;
   // In the collective's memory, by turns: others may read one until the next operation begins.
   std::array<std::span<std::byte>, 2> memory_;

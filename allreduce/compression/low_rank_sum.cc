@@ -60,6 +60,7 @@ class LowRankSum final : public CompressedReduction {
       : collective_(parts.collective),
         clock_(parts.clock),
         seed_(parts.seed),
+        layout_(parts.layout),
         tensors_(std::move(tensors)),
         warm_(sum_of(tensors_, &Tensor::second)),
         residual_(parts.layout.size()),
@@ -94,6 +95,11 @@ class LowRankSum final : public CompressedReduction {
       }
     });
     return stopwatch.total();
+  }
+
+  std::vector<ReductionMemory> memories() override {
+    return {residual_memory("residual", layout_, residual_.span()),
+            {.name = "powersgd.right_factors", .alike = true, .values = warm_.span()}};
   }
 
  private:
@@ -146,6 +152,7 @@ class LowRankSum final : public CompressedReduction {
   Collective& collective_;
   const Clock& clock_;
   const std::uint64_t seed_;
+  const ParamLayout layout_;
   const std::vector<Tensor> tensors_;  // in the order of the arena
   AlignedBuffer warm_;                 // Q of the last step, by tensor
   AlignedBuffer residual_;             // of matrices

@@ -32,6 +32,7 @@ class OwnerSum final : public CompressedReduction {
   OwnerSum(const ReductionParts& parts, std::span<std::byte> parts_memory, std::span<std::byte> sum_memory)
       : collective_(parts.collective),
         clock_(parts.clock),
+        layout_(parts.layout),
         codec_(parts.codec),
         padding_(padding_of(parts.layout)),
         parts_memory_(parts_memory),
@@ -63,6 +64,12 @@ class OwnerSum final : public CompressedReduction {
     if (!status.ok()) return status;
     clear_padding(bucket, gradients);
     return stopwatch.total();
+  }
+
+  std::vector<ReductionMemory> memories() override {
+    if (!lost_of_gradients_) return {};
+    return {residual_memory("residual", layout_, lost_of_gradients_->residual()),
+            residual_memory("residual_of_sums", layout_, lost_of_sums_->residual())};
   }
 
  private:
@@ -116,6 +123,7 @@ class OwnerSum final : public CompressedReduction {
 
   Collective& collective_;
   const Clock& clock_;
+  const ParamLayout layout_;
   Codec codec_;
   std::optional<ErrorFeedback> lost_of_gradients_;
   std::optional<ErrorFeedback> lost_of_sums_;  // of the parts that this rank owns

@@ -17,6 +17,11 @@ struct ReductionParts {
   const Clock& clock;
 };
 
+// What error feedback has kept back of an arena, as all of them remember it: a table's rows are never compressed.
+inline ReductionMemory residual_memory(const char* name, const ParamLayout& layout, std::span<float> residual) {
+  return {.name = name, .begin = layout.dense().begin, .values = slice(residual, layout.dense())};
+}
+
 using MadeReduction = Result<std::unique_ptr<CompressedReduction>>;
 
 // fp16, bf16, int8, sign. A bucket is cut into a part for each rank, its owner:

@@ -8,20 +8,31 @@ Status FaultyTransport::send(int peer, std::string_view header, std::span<const 
                              PendingSends* pending, TimePoint deadline) {
   release_held();
   if (cut_.contains(peer) || random_.uniform() < plan_.drop) return Status();
-  if (random_.uniform() < plan_.delay) {
-    Held held{
-        .peer = peer, .header = std::string(header), .payload = payload, .until = clock_.now() + plan_.delayed_by};
-    if (pending != nullptr) {
-      held.pending = pending->counter();
-      held.pending->fetch_add(1);
-    }
-    held_.push_back(std::move(held));
-    return Status();
-  }
   if (random_.uniform() < plan_.duplicate) {
-    SYNCOPATE_RETURN_IF_ERROR(inner_->send(peer, header, payload, pending, deadline));
+    SYNCOPATE_RETURN_IF_ERROR(send_once(peer, header, payload, pending, deadline));
   }
-  return inner_->send(peer, header, payload, pending, deadline);
+  return send_once(peer, header, payload, pending, deadline);
+}
+
+Status FaultyTransport::send_once(int peer, std::string_view header, std::span<const std::byte> payload,
+                                  PendingSends* pending, TimePoint deadline) {
+  const std::optional<TimePoint> until = hold_until(peer);
+  if (!until) return inner_->send(peer, header, payload, pending, deadline);
+  Held held{.peer = peer, .header = std::string(header), .payload = payload, .until = *until};
+  if (pending != nullptr) {
+    held.pending = pending->counter();
+    held.pending->fetch_add(1);
+  }
+  held_.push_back(std::move(held));
+  return Status();
+}
+
+std::optional<TimePoint> FaultyTransport::hold_until(int peer) {
+  if (random_.uniform() < plan_.delay) return clock_.now() + plan_.delayed_by;
+  if (plan_.overtakes) return std::nullopt;
+  const auto is_before = [&](const Held& held) { return held.peer == peer && !held.sent; };
+  const auto last = std::find_if(held_.rbegin(), held_.rend(), is_before);
+  return last == held_.rend() ? std::nullopt : std::optional(last->until);
 }
 
 Result<Message> FaultyTransport::receive(TimePoint deadline) {

@@ -4,6 +4,7 @@
 
 #include <deque>
 #include <memory>
+#include <optional>
 #include <set>
 
 #include "common/random.h"
@@ -14,9 +15,12 @@ namespace syncopate {
 struct FaultPlan {
   std::uint64_t seed = 1;
   double drop = 0;       // probability that a message is never delivered
-  double duplicate = 0;  // probability that it is delivered twice
+  double duplicate = 0;  // probability that it is delivered twice; the second one may come as late as any
   double delay = 0;      // probability that it is held back until `delayed_by` later
   Duration delayed_by = std::chrono::milliseconds(5);
+  // What follows a delayed message to the same peer: waits behind it, so that only messages to different peers change
+  // their order; or overtakes it, which no wire of ours does.
+  bool overtakes = false;
 };
 
 class FaultyTransport final : public Transport {
@@ -52,6 +56,10 @@ class FaultyTransport final : public Transport {
     bool sent = false;
   };
 
+  Status send_once(int peer, std::string_view header, std::span<const std::byte> payload, PendingSends* pending,
+                   TimePoint deadline);
+  // Until when a message to `peer` must be held that is sent now; none: it need not be.
+  std::optional<TimePoint> hold_until(int peer);
   // Sends what was held back long enough. Returns when the next one is due.
   TimePoint release_held();
 

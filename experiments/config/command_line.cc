@@ -1,8 +1,10 @@
 #include "experiments/config/command_line.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <fstream>
@@ -60,7 +62,8 @@ Result<GivenOptions> given_on_line(const CLI::App& app, const std::vector<Option
   for (const OptionSpec& option : table) {
     const CLI::Option* flag = app.get_option("--" + option.name);
     if (flag->count() == 0) continue;
-    const Result<std::string> value = single_value(*flag);
+    const Result<std::string> value =
+        option.is_list ? fmt::format("{}", fmt::join(flag->results(), ",")) : single_value(*flag);
     if (!value.ok()) return value.status();
     given[option.name] = *value;
   }
@@ -134,6 +137,11 @@ Result<CommandLine> request_of(const GivenOptions& given, const CLI::App& compar
   }
   std::vector<RunConfig> configs;
   for (const ComparedRun& run : line.runs) configs.push_back(run.config);
+  if (const auto hurt = std::ranges::find_if_not(configs, [](const RunConfig& c) { return c.faults.empty(); });
+      hurt != configs.end()) {
+    return wrong(fmt::format("--fault={}: compare measures runs that nobody disturbs; give it to one run",
+                             hurt->faults.to_string()));
+  }
   SYNCOPATE_RETURN_IF_ERROR(check_effect(given, configs));
   return line;
 }

@@ -99,6 +99,7 @@ void add_job(std::vector<OptionSpec>& table) {
                             &C::share_gpu),
                        "--device=cuda", is_on_gpu));
   table.push_back(straggler());
+  add_fault_options(table);
   add_compression_options(table);
   add_ps_options(table);
   add_allreduce_options(table);
@@ -351,6 +352,8 @@ std::vector<OptionSpec> option_table() {
   add_model_and_data(table);
   add_update_rule(table);
   add_amount(table);
+  add_checkpoint_options(table);
+  add_survival_options(table);
   add_run(table);
   return table;
 }

@@ -20,6 +20,7 @@ struct OptionSpec {
   std::string usual = {};        // the default, as people read it
   bool is_text = false;          // quoted in a file
   bool in_file = true;           // may stand in a config file
+  bool is_list = false;          // given several times, it is as if all stood in one, between commas
   std::string only_with = {};    // when it has an effect, as in "--mode=ps"; empty: always
   std::string excludes = {};     // the option that may not be given beside it
 

@@ -6,6 +6,9 @@
 #include <algorithm>
 #include <cassert>
 
+#include "experiments/config/checkpoint_rules.h"
+#include "experiments/config/fault_rules.h"
+#include "experiments/config/survival_rules.h"
 #include "experiments/config/table_rules.h"
 #include "worker/recommender/make_recommender.h"
 
@@ -334,10 +337,13 @@ Status validate(const RunConfig& config) {
   SYNCOPATE_RETURN_IF_ERROR(validate_compression(config));
   SYNCOPATE_RETURN_IF_ERROR(validate_batches(config));
   SYNCOPATE_RETURN_IF_ERROR(validate_tables(config));
+  SYNCOPATE_RETURN_IF_ERROR(validate_checkpoints(config));
+  SYNCOPATE_RETURN_IF_ERROR(validate_survival(config));
   SYNCOPATE_RETURN_IF_ERROR(validate_stragglers(config));
   SYNCOPATE_RETURN_IF_ERROR(validate_stall_warning(config));
   SYNCOPATE_RETURN_IF_ERROR(validate_schedule(config));
-  return validate_ftrl(config);
+  SYNCOPATE_RETURN_IF_ERROR(validate_ftrl(config));
+  return validate_faults(config, config.steps);
 }
 
 bool spans_hosts(const RunConfig& config) {

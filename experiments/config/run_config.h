@@ -16,7 +16,9 @@
 #include "common/optimizer.h"
 #include "common/status.h"
 #include "common/transport/link_shape.h"
+#include "experiments/checkpoint/checkpoint_interval.h"
 #include "experiments/config/host_list.h"
+#include "experiments/faults/fault_schedule.h"
 #include "ps/compression.h"
 #include "ps/consistency.h"
 #include "ps/push_scheduler.h"
@@ -72,6 +74,7 @@ struct RunConfig {
   DeviceKind device = DeviceKind::kAuto;  // settled by place() before anything runs
   bool share_gpu = false;
   worker::Stragglers stragglers;
+  FaultSchedule faults;
   CodecConfig compress;  // of gradients on their way
 
   // Several hosts
@@ -136,6 +139,16 @@ struct RunConfig {
   std::int64_t steps = 0;      // of one worker; 0: epochs decides
   double target_accuracy = 0;  // 0: none
   std::uint64_t seed = 1;
+
+  // Checkpoints
+  std::optional<CheckpointInterval> checkpoint_every;  // none: never
+  int keep = 2;                                        // of them, the newest
+  std::string resume;                                  // where they lie that a run goes on from; empty: from none
+
+  // Survival
+  bool elastic = false;         // allreduce only
+  int replicas = 0;             // of each server
+  double respawn_seconds = -1;  // below 0: never
 
   // The run
   int repeat = 1;

@@ -34,7 +34,10 @@ constexpr Duration kWatchdogMargin = std::chrono::seconds(2);
 class Client final : public ControlClient {
  public:
   Client(const ControlOptions& options, Activity& activity)
-      : activity_(activity), line_(options.address, control_identity(options.role, options.rank), options.keys) {
+      : activity_(activity),
+        role_(options.role),
+        rank_(options.rank),
+        line_(options.address, control_identity(options.role, options.rank), options.keys) {
     ToCoordinator hello;
     hello.mutable_hello()->set_run_id(options.run_id);
     hello.mutable_hello()->set_pid(getpid());
@@ -57,6 +60,7 @@ class Client final : public ControlClient {
   }
 
   const std::string& config_toml() const override { return config_toml_; }
+  const std::string& checkpoints() const override { return checkpoints_; }
 
   void set_timeout(Duration timeout, Duration stall_warning) override {
     {
@@ -80,6 +84,47 @@ class Client final : public ControlClient {
     for (int rank : lost_workers_) worker_lost_callback_(rank);
   }
 
+  Result<Generation> join_generation(std::int64_t after, TimePoint deadline) override {
+    ToCoordinator request;
+    request.mutable_join_request()->set_after(after);
+    std::unique_lock lock(mutex_);
+    const auto is_there = [&] { return newest_ && newest_->number > after && takes_part(*newest_, role_, rank_); };
+    if (!is_there()) line_.post(request);
+    answered_.wait_until(lock, deadline, [&] { return stopped_ || is_there(); });
+    if (stopped_) return Status(Code::kCancelled, "told to stop");
+    if (!is_there()) return Status(Code::kDeadlineExceeded, fmt::format("no generation after {}", after));
+    joined_ = newest_->number;
+    return *newest_;
+  }
+
+  void on_regroup(std::function<void()> callback) override {
+    const std::lock_guard callbacks(callback_mutex_);
+    regroup_callback_ = std::move(callback);
+    if (regroup_callback_ && superseded()) regroup_callback_();
+  }
+
+  void report_trouble(const Status& status) override {
+    ToCoordinator message;
+    control::Trouble& trouble = *message.mutable_trouble();
+    {
+      const std::lock_guard lock(mutex_);
+      trouble.set_generation(joined_);
+    }
+    *trouble.mutable_failure() = failure_of(status);
+    line_.post(message);
+  }
+
+  void on_checkpoint_order(std::function<void(std::int64_t, std::int64_t)> callback) override {
+    const std::lock_guard callbacks(callback_mutex_);
+    checkpoint_callback_ = std::move(callback);
+  }
+
+  void report_checkpoint(const std::string& writer, const CheckpointReport& report) override {
+    ToCoordinator message;
+    *message.mutable_checkpoint_report() = to_wire(writer, report);
+    line_.post(message);
+  }
+
   void on_heartbeat(std::function<allreduce::CollectiveState()> state) override {
     const std::lock_guard callbacks(callback_mutex_);
     collective_state_ = std::move(state);
@@ -93,7 +138,7 @@ class Client final : public ControlClient {
     publish.set_rank(rank);
     publish.set_size(size);
     publish.set_value(value);
-    Result<FromCoordinator> answer = ask(message, "group " + group, deadline);
+    Result<FromCoordinator> answer = ask(message, "group " + group, deadline, Scope::kGeneration);
     if (!answer.ok()) return answer.status();
     return std::vector<std::string>(answer->members().values().begin(), answer->members().values().end());
   }
@@ -101,7 +146,7 @@ class Client final : public ControlClient {
   Result<EpochDecision> ask_epoch(std::int64_t epoch, TimePoint deadline) override {
     ToCoordinator message;
     message.mutable_epoch_question()->set_epoch(epoch);
-    Result<FromCoordinator> answer = ask(message, fmt::format("epoch {}", epoch), deadline);
+    Result<FromCoordinator> answer = ask(message, epoch_key(epoch), deadline, Scope::kGeneration);
     if (!answer.ok()) return answer.status();
     return EpochDecision{answer->epoch_answer().go_on(), answer->epoch_answer().snapshot()};
   }
@@ -109,10 +154,21 @@ class Client final : public ControlClient {
   Result<bool> ask_finish(TimePoint deadline) override {
     ToCoordinator message;
     message.mutable_finish_question();
-    Result<FromCoordinator> answer = ask(message, "finish", deadline);
+    Result<FromCoordinator> answer = ask(message, "finish", deadline, Scope::kRun);
     if (!answer.ok()) return answer.status();
     return answer->finish_answer().send_weights();
   }
+
+  const std::vector<std::int64_t>& announced_steps() const override { return announced_steps_; }
+
+  Status announce_step(std::int64_t step, TimePoint deadline) override {
+    ToCoordinator message;
+    message.mutable_step_announcement()->set_step(step);
+    post_records();  // of a process that is killed now, all steps are known
+    return ask(message, fmt::format("step {}", step), deadline, Scope::kGeneration).status();
+  }
+
+  std::shared_ptr<const LinkCut> link_cut() const override { return link_cut_; }
 
   void add(const StepRecord& record) override {
     const std::lock_guard lock(mutex_);
@@ -179,16 +235,33 @@ class Client final : public ControlClient {
   void failed(const Status& status) override {
     if (failed_.exchange(true)) return;
     ToCoordinator message;
-    control::Failure& failure = *message.mutable_failure();
-    failure.set_code(static_cast<int>(status.code()));
-    failure.set_message(status.message());
-    failure.set_operation(activity_.operation());
-    failure.set_step(activity_.step());
+    *message.mutable_failure() = failure_of(status);
     post_records();
     line_.post(message);
   }
 
  private:
+  // How long an answer is waited for: as long as this generation, or as the run.
+  enum class Scope { kGeneration, kRun };
+
+  static std::string epoch_key(std::int64_t epoch) { return fmt::format("epoch {}", epoch); }
+
+  control::Failure failure_of(const Status& status) const {
+    control::Failure failure;
+    failure.set_code(static_cast<int>(status.code()));
+    failure.set_message(status.message());
+    failure.set_operation(activity_.operation());
+    failure.set_step(activity_.step());
+    return failure;
+  }
+
+  bool superseded() {
+    const std::lock_guard lock(mutex_);
+    return is_superseded();
+  }
+  // With mutex_.
+  bool is_superseded() const { return newest_ && newest_->number > joined_; }
+
   static std::string host_name() {
     char name[256] = {};
     gethostname(name, sizeof(name) - 1);
@@ -204,13 +277,14 @@ class Client final : public ControlClient {
     if (records.steps().steps_size() > 0) line_.post(records);
   }
 
-  Result<FromCoordinator> ask(const ToCoordinator& question, const std::string& key, TimePoint deadline) {
+  Result<FromCoordinator> ask(const ToCoordinator& question, const std::string& key, TimePoint deadline, Scope scope) {
     line_.post(question);
     std::unique_lock lock(mutex_);
-    answered_.wait_until(lock, deadline, [&] { return stopped_ || answers_.contains(key); });
+    const auto is_over = [&] { return stopped_ || (scope == Scope::kGeneration && is_superseded()); };
+    answered_.wait_until(lock, deadline, [&] { return is_over() || answers_.contains(key); });
     const auto found = answers_.find(key);
     if (found != answers_.end()) return found->second;  // and kept: several threads may ask for one group
-    if (stopped_) return Status(Code::kCancelled, "told to stop");
+    if (is_over()) return Status(Code::kCancelled, stopped_ ? "told to stop" : "the run goes on in a new generation");
     return Status(Code::kDeadlineExceeded, fmt::format("waiting for {}: not everybody is there", key));
   }
 
@@ -275,6 +349,8 @@ class Client final : public ControlClient {
         if (compares_clocks_) ask_time();
         const std::lock_guard lock(mutex_);
         config_toml_ = message.welcome().config_toml();
+        checkpoints_ = message.welcome().checkpoints();
+        announced_steps_.assign(message.welcome().announced_steps().begin(), message.welcome().announced_steps().end());
         clocks_compared_ = !compares_clocks_;
         welcomed_ = true;
         break;
@@ -285,7 +361,14 @@ class Client final : public ControlClient {
       case FromCoordinator::kMembers:
         return keep("group " + message.members().group(), message);
       case FromCoordinator::kEpochAnswer:
-        return keep(fmt::format("epoch {}", message.epoch_answer().epoch()), message);
+        return keep(epoch_key(message.epoch_answer().epoch()), message);
+      case FromCoordinator::kGeneration:
+        return take_generation(from_wire(message.generation()));
+      case FromCoordinator::kStepAnswer:
+        return keep(fmt::format("step {}", message.step_answer().step()), message);
+      case FromCoordinator::kCutLinks:
+        spdlog::info("links are cut for {:.3g} s", seconds(Duration(message.cut_links().length())));
+        return link_cut_->cut_until(clock_.now() + Duration(message.cut_links().length()));
       case FromCoordinator::kFinishAnswer:
         return keep("finish", message);
       case FromCoordinator::kWorkerLost: {
@@ -304,6 +387,12 @@ class Client final : public ControlClient {
         snapshots_.push_back(std::move(snapshot));
         break;
       }
+      case FromCoordinator::kCheckpointOrder: {
+        const control::CheckpointOrder& order = message.checkpoint_order();
+        const std::lock_guard callbacks(callback_mutex_);
+        if (checkpoint_callback_) checkpoint_callback_(order.generation(), order.step());
+        return;
+      }
       case FromCoordinator::kStop:
         if (!message.stop().reason().empty()) spdlog::info("told to stop: {}", message.stop().reason());
         return stop_work();
@@ -312,6 +401,20 @@ class Client final : public ControlClient {
         return;
     }
     answered_.notify_all();
+  }
+
+  // What was lost and answered before it belongs to an earlier one.
+  void take_generation(const Generation& generation) {
+    {
+      const std::lock_guard lock(mutex_);
+      if (newest_ && newest_->number >= generation.number) return;
+      newest_ = generation;
+      answers_.clear();
+    }
+    answered_.notify_all();
+    const std::lock_guard callbacks(callback_mutex_);
+    lost_workers_.clear();
+    if (regroup_callback_ && superseded()) regroup_callback_();
   }
 
   void keep(const std::string& key, FromCoordinator& message) {
@@ -361,14 +464,21 @@ class Client final : public ControlClient {
   }
 
   Activity& activity_;
+  const Role role_;
+  const int rank_;
   SteadyClock clock_;
+  const std::shared_ptr<LinkCut> link_cut_ = std::make_shared<LinkCut>();
 
   std::mutex mutex_;  // of what follows
   std::condition_variable answered_;
   ToCoordinator records_;
   std::map<std::string, FromCoordinator> answers_;
   std::deque<WeightsSnapshot> snapshots_;
+  std::optional<Generation> newest_;  // that is known
+  std::int64_t joined_ = -1;
   std::string config_toml_;
+  std::string checkpoints_;
+  std::vector<std::int64_t> announced_steps_;
   Duration timeout_ = std::chrono::seconds(30);
   Duration stall_warning_{};
   bool welcomed_ = false;
@@ -378,6 +488,8 @@ class Client final : public ControlClient {
   std::mutex callback_mutex_;  // of what follows; held while a callback runs
   std::function<void()> stop_callback_;
   std::function<void(int)> worker_lost_callback_;
+  std::function<void()> regroup_callback_;
+  std::function<void(std::int64_t, std::int64_t)> checkpoint_callback_;
   std::function<allreduce::CollectiveState()> collective_state_;
   std::vector<int> lost_workers_;
   bool stop_called_ = false;

@@ -16,7 +16,10 @@
 #include "common/activity.h"
 #include "common/rendezvous.h"
 #include "common/step_record.h"
+#include "common/transport/link_cut.h"
 #include "common/transport/run_keys.h"
+#include "experiments/checkpoint/checkpoint_course.h"
+#include "experiments/control/generation.h"
 #include "experiments/control/snapshot_layout.h"
 #include "experiments/plan/job_plan.h"
 #include "experiments/report/test_figures.h"
@@ -62,15 +65,34 @@ class ControlClient : public Rendezvous, public RecordSink {
 
   // The run's configuration, as the coordinator sent it.
   virtual const std::string& config_toml() const = 0;
+  // The folder of its checkpoints; empty where it writes none.
+  virtual const std::string& checkpoints() const = 0;
 
   // The deadline of every wait: silence of the coordinator, and of this process's own work, is judged by it, from now
   // on, and heartbeats come as often as it asks for.
   virtual void set_timeout(Duration timeout, Duration stall_warning = {}) = 0;
 
-  // Called on the control thread, once each, when the process is to stop and for every worker that is lost; at once
-  // where that was before. A null function takes the callback back: it does not run any more when the call returns.
+  // Called on the control thread, once each, when the process is to stop and for every worker that is lost in this
+  // generation; at once where that was before. A null function takes the callback back: it does not run any more when
+  // the call returns.
   virtual void on_stop(std::function<void()> callback) = 0;
   virtual void on_worker_lost(std::function<void(int rank)> callback) = 0;
+
+  // The newest generation with a number above `after` that this process takes part in; waits until there is one, which
+  // the coordinator is asked for. From then on this process is in it: what is asked for all its members (epochs,
+  // exchanges) fails with cancelled once a newer one is known.
+  virtual Result<Generation> join_generation(std::int64_t after, TimePoint deadline) = 0;
+  // Called on the control thread once a generation is known that is newer than the one joined; at once where that is so
+  // now. A null function takes it back, as above.
+  virtual void on_regroup(std::function<void()> callback) = 0;
+  // This process has lost touch with others, for this reason, and could go on in a new generation. It stays to be seen
+  // whether there will be one: whoever waits for it in vain fails with `status`.
+  virtual void report_trouble(const Status& status) = 0;
+
+  // Called on the control thread for each checkpoint that is ordered. A null function takes it back, as above.
+  virtual void on_checkpoint_order(std::function<void(std::int64_t generation, std::int64_t step)> callback) = 0;
+  // What became of `writer`'s part of a checkpoint.
+  virtual void report_checkpoint(const std::string& writer, const CheckpointReport& report) = 0;
 
   // Asked on the control thread before each heartbeat, which then says it, too: which collective operation this process
   // is in. A null function takes it back: it does not run any more when the call returns.
@@ -80,6 +102,13 @@ class ControlClient : public Rendezvous, public RecordSink {
   virtual Result<EpochDecision> ask_epoch(std::int64_t epoch, TimePoint deadline) = 0;
   // Training is over here: does the coordinator want the final weights from this worker?
   virtual Result<bool> ask_finish(TimePoint deadline) = 0;
+
+  // Which steps are to be announced: faults are due at them.
+  virtual const std::vector<std::int64_t>& announced_steps() const = 0;
+  // Step `step` is about to begin. Returns when what is to go wrong then has been done.
+  virtual Status announce_step(std::int64_t step, TimePoint deadline) = 0;
+  // Whether this process's data links are cut, as the coordinator says.
+  virtual std::shared_ptr<const LinkCut> link_cut() const = 0;
 
   // What this worker's model keeps beside the weights, at the end of epoch `epoch`.
   virtual void send_local_state(std::int64_t epoch, std::span<const float> state) = 0;

@@ -16,6 +16,8 @@ constexpr int kLingerMilliseconds = 500;
 ControlServer::ControlServer(const JobPlan& plan, const ListenOptions& options)
     : context_(1), socket_(context_, zmq::socket_type::router) {
   socket_.set(zmq::sockopt::linger, kLingerMilliseconds);
+  // A process that was started again has the name of the one before.
+  socket_.set(zmq::sockopt::router_handover, true);
   if (options.keys) {
     doorkeeper_.emplace(context_, *options.keys);
     secure_listener(socket_, *options.keys);
@@ -56,14 +58,19 @@ void ControlServer::send(std::size_t process, const control::FromCoordinator& me
   }
 }
 
-void ControlServer::welcome(std::size_t process, const std::string& config_toml) {
+void ControlServer::welcome(std::size_t process, control::Welcome welcome) {
   Line& line = lines_[process];
   line.welcomed = true;
   control::FromCoordinator message;
-  message.mutable_welcome()->set_config_toml(config_toml);
+  *message.mutable_welcome() = std::move(welcome);
   message.mutable_welcome()->set_compare_clocks(line.has_clock_of_its_own);
   send(process, message);
   for (Outgoing& held : std::exchange(line.held, {})) transmit(line, std::move(held));
+}
+
+void ControlServer::forget(std::size_t process) {
+  lines_[process].welcomed = false;
+  lines_[process].held.clear();
 }
 
 void ControlServer::transmit(const Line& line, Outgoing message) {

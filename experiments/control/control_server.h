@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 #include <zmq.hpp>
@@ -43,8 +44,12 @@ class ControlServer {
 
   // A process that has not been welcomed yet gets the message right after its welcome; one that is gone, never.
   void send(std::size_t process, const control::FromCoordinator& message, zmq::message_t weights = {});
-  // The first answer to a process, once it has said hello. One on another host is to compare its clock with ours.
-  void welcome(std::size_t process, const std::string& config_toml);
+  // The first answer to a process, once it has said hello. One on another host is to compare its clock with ours, which
+  // is added.
+  void welcome(std::size_t process, control::Welcome welcome);
+
+  // The process is started again: what was meant for the one that is gone is not sent to it.
+  void forget(std::size_t process);
 
  private:
   struct Outgoing {

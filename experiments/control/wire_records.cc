@@ -94,6 +94,34 @@ CollectiveReport from_wire(const control::Collective& collective) {
           .waits_for = collective.waits_for()};
 }
 
+control::Generation to_wire(const Generation& generation) {
+  control::Generation wire;
+  wire.set_number(generation.number);
+  wire.set_begins(generation.begins);
+  wire.mutable_workers()->Add(generation.workers.begin(), generation.workers.end());
+  for (const ServerSeats& seats : generation.servers) {
+    control::Seats& to = *wire.add_servers();
+    to.set_has_server(seats.has_server);
+    to.set_has_standby(seats.has_standby);
+    to.set_standby_leads(seats.standby_leads);
+  }
+  wire.set_restore(generation.restore);
+  return wire;
+}
+
+Generation from_wire(const control::Generation& wire) {
+  Generation generation{.number = wire.number(),
+                        .begins = wire.begins(),
+                        .workers = {wire.workers().begin(), wire.workers().end()},
+                        .servers = {},
+                        .restore = wire.restore()};
+  for (const control::Seats& seats : wire.servers()) {
+    generation.servers.push_back(
+        {.has_server = seats.has_server(), .has_standby = seats.has_standby(), .standby_leads = seats.standby_leads()});
+  }
+  return generation;
+}
+
 control::Snapshot to_wire(const WeightsSnapshot& snapshot) {
   control::Snapshot stamp;
   stamp.set_epoch(snapshot.epoch);
@@ -103,6 +131,37 @@ control::Snapshot to_wire(const WeightsSnapshot& snapshot) {
   for (const std::vector<RowKey>& keys : snapshot.rows)
     stamp.add_tables()->mutable_keys()->Add(keys.begin(), keys.end());
   return stamp;
+}
+
+control::CheckpointReport to_wire(const std::string& writer, const CheckpointReport& report) {
+  control::CheckpointReport wire;
+  wire.set_writer(writer);
+  wire.set_generation(report.generation);
+  wire.set_step(report.step);
+  wire.set_kind(static_cast<int>(report.kind));
+  if (report.kind == CheckpointReport::Kind::kWritten) wire.set_part(to_text(report.part));
+  wire.set_reason(report.reason);
+  wire.set_stall(report.stall.count());
+  return wire;
+}
+
+CheckpointReport from_wire(const control::CheckpointReport& wire) {
+  using Kind = CheckpointReport::Kind;
+  CheckpointReport report{.kind = Kind::kFailed,
+                          .generation = wire.generation(),
+                          .step = wire.step(),
+                          .reason = wire.reason(),
+                          .stall = Duration(wire.stall())};
+  if (wire.kind() >= 0 && wire.kind() <= static_cast<int>(Kind::kFailed)) report.kind = static_cast<Kind>(wire.kind());
+  if (report.kind != Kind::kWritten) return report;
+  Result<StoredPart> part = parse_part(wire.part());
+  if (part.ok() && part->writer == wire.writer()) {
+    report.part = std::move(*part);
+  } else {
+    report.kind = Kind::kFailed;
+    report.reason = part.ok() ? wire.writer() + " sent a part of " + part->writer : part.status().message();
+  }
+  return report;
 }
 
 TestFigures figures_of(const control::Evaluation& evaluation) {

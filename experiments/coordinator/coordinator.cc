@@ -11,10 +11,12 @@
 #include <utility>
 #include <zmq.hpp>
 
+#include "experiments/checkpoint/run_facts.h"
 #include "experiments/config/toml.h"
 #include "experiments/control/control_client.h"
 #include "experiments/control/control_server.h"
 #include "experiments/control/wire_records.h"
+#include "experiments/coordinator/fault_injector.h"
 #include "experiments/coordinator/local_states.h"
 #include "experiments/coordinator/process_table.h"
 
@@ -47,22 +49,22 @@ class Coordinator {
         observer_(observer),
         interrupts_(interrupts),
         monitor_(plan,
-                 {.worker_losses_survived = worker_losses_survived(config),
+                 {.recovery = recovery_of(config),
                   .timeout = from_seconds(config.timeout_seconds),
                   .stalls = {.warning = stall_warning_of(config),
                              .heartbeat =
-                                 heartbeat_interval(from_seconds(config.timeout_seconds), stall_warning_of(config))}},
+                                 heartbeat_interval(from_seconds(config.timeout_seconds), stall_warning_of(config))},
+                  .resume = options.resume},
                  clock_.now()),
         control_(plan, options.listen),
         clock_offsets_(plan.processes.size()),
-        local_states_(options.local_state_size) {}
+        local_states_(options.local_state_size),
+        faults_(config, options.total_steps, plan, hands()) {}
 
   Result<RunOutcome> run(Launcher& launcher) {
-    Result<std::vector<StartedChild>> children =
-        launcher.start(plan_, {.program = options_.program,
-                               .rendezvous = control_.address(),
-                               .log_directory = options_.log_directory,
-                               .secret = options_.listen.keys ? options_.listen.keys->to_text() + "\n" : ""});
+    launcher_ = &launcher;
+    SYNCOPATE_RETURN_IF_ERROR(prepare_checkpoints());
+    Result<std::vector<StartedChild>> children = launcher.start(plan_, launch_options());
     if (!children.ok()) return children.status();
     processes_.emplace(plan_.processes.size(), std::move(*children));
     while (!monitor_.over() || !processes_->empty()) {
@@ -73,11 +75,17 @@ class Coordinator {
       const TimePoint now = clock_.now();
       if (Status status = observer_.on_tick(now); !status.ok()) monitor_.on_output_failure(status, now);
       monitor_.on_tick(now);
+      if (monitor_.stopping()) faults_.end();
+      faults_.act(now);
       for (const MonitorAction& action : monitor_.take_actions()) act(action);
+      if (checkpoints_) checkpoints_->act(now);
       pass_on_snapshots();
       end_carriers(now);
     }
+    if (checkpoints_) outcome_.checkpoints = checkpoints_->finish(clock_.now());
     outcome_.verdict = monitor_.verdict();
+    faults_.end();
+    outcome_.faults = faults_.records();
     return outcome_;
   }
 
@@ -85,7 +93,28 @@ class Coordinator {
   void wait() {
     std::vector<zmq::pollitem_t> items{control_.incoming(), {nullptr, interrupts_.handle(), ZMQ_POLLIN, 0}};
     for (int handle : processes_->handles()) items.push_back({nullptr, handle, ZMQ_POLLIN, 0});
-    zmq::poll(items.data(), items.size(), kTick);
+    const Duration until_fault = std::max(Duration::zero(), faults_.next() - clock_.now());
+    zmq::poll(items.data(), items.size(), std::min(kTick, std::chrono::ceil<std::chrono::milliseconds>(until_fault)));
+  }
+
+  // How faults reach the processes.
+  FaultInjector::Hands hands() {
+    return {.still_there = [this](std::size_t process) { return monitor_.still_there(process); },
+            .signal = [this](std::size_t process, int signal) { return processes_->signal_process(process, signal); },
+            .cut =
+                [this](std::size_t process, Duration length) {
+                  FromCoordinator message;
+                  message.mutable_cut_links()->set_length(length.count());
+                  control_.send(process, message);
+                },
+            .report = [this](const std::string& line) { observer_.on_report(line); }};
+  }
+
+  LaunchOptions launch_options() {
+    return {.program = options_.program,
+            .rendezvous = control_.address(),
+            .log_directory = options_.log_directory,
+            .secret = options_.listen.keys ? options_.listen.keys->to_text() + "\n" : ""};
   }
 
   // Messages.
@@ -119,10 +148,27 @@ class Coordinator {
           records.push_back(from_wire(step));
           records.back().end += clock_offsets_[process];
         }
+        if (checkpoints_ && !records.empty()) {
+          checkpoints_->course().on_steps(records.back().step + 1, clock_.now());
+        }
         return observer_.on_steps(plan_.processes[process].rank, records);
       }
       case ToCoordinator::kEpochQuestion:
         return on_epoch_question(process, message.epoch_question().epoch(), now);
+      case ToCoordinator::kJoinRequest:
+        return on_join_request(process, message.join_request().after(), now);
+      case ToCoordinator::kTrouble: {
+        const control::Failure& failure = message.trouble().failure();
+        return monitor_.on_trouble(process, message.trouble().generation(),
+                                   Status(static_cast<Code>(failure.code()), failure.message()), failure.operation(),
+                                   failure.step(), now);
+      }
+      case ToCoordinator::kCheckpointReport:
+        if (checkpoints_) {
+          checkpoints_->course().on_report(message.checkpoint_report().writer(),
+                                           from_wire(message.checkpoint_report()));
+        }
+        return;
       case ToCoordinator::kLocalState:
         return on_local_state(process, message.local_state());
       case ToCoordinator::kSnapshot:
@@ -137,8 +183,17 @@ class Coordinator {
         clock_offsets_[process] = Duration(message.clock_report().offset());
         outcome_.clock_uncertainty[plan_.processes[process].name()] = Duration(message.clock_report().uncertainty());
         return;
+      case ToCoordinator::kStepAnnouncement: {
+        const std::int64_t step = message.step_announcement().step();
+        monitor_.on_heartbeat(process, "beginning a step", step, std::nullopt, now);
+        faults_.on_step_begins(process, step, now);
+        FromCoordinator answer;
+        answer.mutable_step_answer()->set_step(step);
+        return control_.send(process, answer);
+      }
       case ToCoordinator::kFinishQuestion:
         waiting_to_finish_.push_back(process);
+        monitor_.on_training_over();
         return settle_final_weights();
       case ToCoordinator::kFinished:
         outcome_.server_updates += message.finished().server().updates();
@@ -162,7 +217,12 @@ class Coordinator {
     if (processes_->is_carried(process) && !spec.remote) {
       processes_->watch_carried(process, static_cast<pid_t>(hello.pid()));
     }
-    control_.welcome(process, to_toml(config_));
+    control::Welcome welcome;
+    welcome.set_config_toml(to_toml(config_));
+    if (options_.checkpoints) welcome.set_checkpoints(options_.checkpoints->folder);
+    const std::vector<std::int64_t> announced = faults_.announced_steps(process);
+    welcome.mutable_announced_steps()->Add(announced.begin(), announced.end());
+    control_.welcome(process, std::move(welcome));
   }
 
   void tell_time(std::size_t process, const control::ClockQuestion& question, TimePoint received) {
@@ -186,9 +246,40 @@ class Coordinator {
     for (std::size_t asker : std::exchange(group.askers, {})) control_.send(asker, answer);
   }
 
+  void on_join_request(std::size_t process, std::int64_t after, TimePoint now) {
+    if (monitor_.is_member(process) && monitor_.still_there(process) && monitor_.generation().number > after) {
+      return send_generation(process);
+    }
+    monitor_.on_join_request(process, after, now);
+  }
+
+  void send_generation(std::size_t process) {
+    FromCoordinator message;
+    *message.mutable_generation() = to_wire(monitor_.generation());
+    control_.send(process, message);
+  }
+
+  // What was asked for the generation before is not answered any more: who is still there asks again.
+  void proclaim() {
+    groups_.clear();
+    waiting_to_train_.clear();
+    if (training_begun_) begin_checkpoints();
+    for (std::size_t i = 0; i < plan_.processes.size(); ++i) {
+      if (monitor_.is_member(i) && monitor_.still_there(i)) send_generation(i);
+    }
+  }
+
+  void start_again(std::size_t process) {
+    control_.forget(process);
+    Result<StartedChild> child = launcher_->start_again(plan_, launch_options(), process);
+    if (child.ok()) return processes_->add(std::move(*child));
+    observer_.on_report(
+        fmt::format("{} cannot be started again: {}", plan_.processes[process].name(), child.status().message()));
+  }
+
   void on_epoch_question(std::size_t process, std::int64_t epoch, TimePoint now) {
-    if (epoch == 0 && !training_begun_) {
-      waiting_to_train_.push_back(process);
+    if (!training_begun_) {
+      waiting_to_train_.push_back({process, epoch});
       return monitor_.on_ready_to_train(process, now);
     }
     answer_epoch(process, epoch);
@@ -295,22 +386,66 @@ class Coordinator {
         return processes_->kill_process(action.process);
       case MonitorAction::Kind::kWorkerLost: {
         observer_.on_worker_lost(action.rank);
+        if (checkpoints_) checkpoints_->course().on_lost(worker_writer(action.rank));
         FromCoordinator message;
         message.mutable_worker_lost()->set_rank(action.rank);
         for (std::size_t i = 0; i < plan_.processes.size(); ++i) {
-          if (plan_.processes[i].role == Role::kServer) control_.send(i, message);
+          if (serves(plan_.processes[i].role)) control_.send(i, message);
         }
         return settle_final_weights();
       }
       case MonitorAction::Kind::kReleaseTraining: {
         training_begun_ = true;
         observer_.on_training_begins(clock_.now());
-        for (std::size_t process : waiting_to_train_) answer_epoch(process, 0);
+        begin_checkpoints();
+        faults_.on_training_begins(clock_.now());
+        for (const auto& [process, epoch] : waiting_to_train_) answer_epoch(process, epoch);
         return;
       }
+      case MonitorAction::Kind::kStart:
+        return start_again(action.process);
+      case MonitorAction::Kind::kProclaim:
+        return proclaim();
+      case MonitorAction::Kind::kWorkerJoined:
+        return observer_.on_worker_joined(action.rank);
       case MonitorAction::Kind::kReport:
-        outcome_.reports.push_back(action.text);
-        return observer_.on_report(action.text);
+        return report(action.text);
+    }
+  }
+
+  void report(const std::string& line) {
+    outcome_.reports.push_back(line);
+    observer_.on_report(line);
+  }
+
+  // Checkpoints.
+
+  Status prepare_checkpoints() {
+    if (!options_.checkpoints) return {};
+    Result<std::unique_ptr<CheckpointKeeper>> keeper = CheckpointKeeper::create(
+        *options_.checkpoints,
+        {.order = [this](std::int64_t generation, std::int64_t step) { order_checkpoint(generation, step); },
+         .report = [this](const std::string& line) { report(line); },
+         .completed = [this](const std::string& folder) { monitor_.on_checkpoint(folder); }});
+    if (!keeper.ok()) return keeper.status();
+    checkpoints_ = std::move(*keeper);
+    return {};
+  }
+
+  void begin_checkpoints() {
+    if (!checkpoints_) return;
+    const Generation& generation = monitor_.generation();
+    checkpoints_->course().on_generation(generation.number,
+                                         checkpoint_writers(config_, options_.local_state_size > 0, generation.workers),
+                                         clock_.now());
+  }
+
+  void order_checkpoint(std::int64_t generation, std::int64_t step) {
+    FromCoordinator message;
+    message.mutable_checkpoint_order()->set_generation(generation);
+    message.mutable_checkpoint_order()->set_step(step);
+    for (std::size_t i = 0; i < plan_.processes.size(); ++i) {
+      if (monitor_.is_member(i) && monitor_.still_there(i)) control_.send(i, message);
     }
   }
 
@@ -360,28 +495,25 @@ class Coordinator {
   SteadyClock clock_;
   RunMonitor monitor_;
   ControlServer control_;
+  Launcher* launcher_ = nullptr;           // of the run under way
   std::vector<Duration> clock_offsets_;    // by process: what is to be added to its stamps to make them ours
   std::optional<ProcessTable> processes_;  // once they have been started
   std::map<std::string, Group> groups_;
-  std::map<std::int64_t, bool> epochs_;  // whether to train it, once decided
-  std::vector<std::size_t> waiting_to_train_;
+  std::map<std::int64_t, bool> epochs_;                                 // whether to train it, once decided
+  std::vector<std::pair<std::size_t, std::int64_t>> waiting_to_train_;  // who, and for which epoch
   std::optional<TimePoint> all_ended_;
   bool training_begun_ = false;
   std::vector<std::size_t> waiting_to_finish_;
   std::optional<std::size_t> hands_in_;  // who was asked for the final weights
   bool final_received_ = false;
   LocalStates local_states_;
-  std::deque<HeldSnapshot> snapshots_;  // that wait for them
+  std::deque<HeldSnapshot> snapshots_;             // that wait for them
+  std::unique_ptr<CheckpointKeeper> checkpoints_;  // where the run writes any
+  FaultInjector faults_;
   RunOutcome outcome_;
 };
 
 }  // namespace
-
-int worker_losses_survived(const RunConfig& config) {
-  if (config.mode != Mode::kPs || config.launcher == LauncherKind::kMpirun) return 0;
-  const ps::Consistency consistency = consistency_of(config);
-  return consistency.updates_together() ? consistency.backup_workers() : std::numeric_limits<int>::max();
-}
 
 Result<RunOutcome> coordinate(const RunConfig& config, const JobPlan& plan, const CoordinatorOptions& options,
                               Launcher& launcher, RunObserver& observer, Interrupts& interrupts) {

@@ -8,11 +8,13 @@
 #include <vector>
 
 #include "common/step_record.h"
+#include "experiments/checkpoint/checkpoint_keeper.h"
 #include "experiments/config/run_config.h"
 #include "experiments/control/control_server.h"
 #include "experiments/control/snapshot_layout.h"
 #include "experiments/coordinator/interrupts.h"
 #include "experiments/coordinator/run_monitor.h"
+#include "experiments/faults/fault_record.h"
 #include "experiments/launcher/launcher.h"
 #include "experiments/report/test_figures.h"
 
@@ -41,6 +43,8 @@ class RunObserver {
                                 const TableKeys& rows) = 0;
   // A worker is gone, and the others go on without it.
   virtual void on_worker_lost(int rank) = 0;
+  // It takes part again.
+  virtual void on_worker_joined(int rank) = 0;
   // What a process says of itself.
   virtual void on_fact(const std::string& name, const std::string& value) = 0;
   // Something a person should know: a lost worker, say.
@@ -59,6 +63,8 @@ struct RunOutcome {
   std::map<std::string, std::int64_t> peak_memory;
   // By how much the clock of each process on another host may be wrong after correction, by its name.
   std::map<std::string, Duration> clock_uncertainty;
+  std::optional<CheckpointFigures> checkpoints;  // where any were to be written
+  std::vector<FaultRecord> faults;               // what became of each
 };
 
 struct CoordinatorOptions {
@@ -67,12 +73,11 @@ struct CoordinatorOptions {
   // A process's last words may take so long from its end of the connection to ours once it has ended.
   Duration last_words_time = std::chrono::milliseconds(500);
   ListenOptions listen = {};
+  std::int64_t total_steps = 0;      // of one worker; needed where faults are drawn
   std::size_t local_state_size = 0;  // of the model: values that each worker sends at the end of each epoch
+  std::optional<CheckpointKeeperOptions> checkpoints = {};  // that the run writes
+  std::string resume = {};                                  // a checkpoint that it goes on from
 };
-
-// How many workers a run may lose and go on: under ps any, unless an update needs them; then as many as there are
-// backup workers. mpirun ends all that it carries as soon as one of them dies.
-int worker_losses_survived(const RunConfig& config);
 
 // Returns when every process of the run has ended. `config` has been through resolve().
 Result<RunOutcome> coordinate(const RunConfig& config, const JobPlan& plan, const CoordinatorOptions& options,

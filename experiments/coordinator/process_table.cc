@@ -40,7 +40,7 @@ void kill_child(StartedChild& child) {
 }  // namespace
 
 ProcessTable::ProcessTable(std::size_t processes, std::vector<StartedChild> children)
-    : children_(std::move(children)), carried_handles_(processes) {
+    : children_(std::move(children)), carried_handles_(processes), carried_pids_(processes) {
   for (std::size_t i = 0; i < processes; ++i) {
     if (std::ranges::find(children_, i, &StartedChild::process) == children_.end()) carried_.push_back(i);
   }
@@ -56,6 +56,7 @@ bool ProcessTable::is_carried(std::size_t process) const {
 }
 
 void ProcessTable::watch_carried(std::size_t process, pid_t pid) {
+  carried_pids_[process] = pid;
   carried_handles_[process] = FileDescriptor(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
 }
 
@@ -95,6 +96,16 @@ void ProcessTable::kill_process(std::size_t process) {
   for (StartedChild& child : children_) {
     if (child.process == process || (!child.process && is_carried(process))) kill_child(child);
   }
+}
+
+std::optional<pid_t> ProcessTable::signal_process(std::size_t process, int signal) {
+  if (carried_handles_[process].open()) {
+    const bool sent = syscall(SYS_pidfd_send_signal, carried_handles_[process].get(), signal, nullptr, 0) == 0;
+    return sent ? std::optional(carried_pids_[process]) : std::nullopt;
+  }
+  const auto child = std::ranges::find(children_, process, &StartedChild::process);
+  if (child == children_.end() || child->is_remote_shell || kill(child->pid, signal) != 0) return std::nullopt;
+  return child->pid;
 }
 
 void ProcessTable::kill_children() {

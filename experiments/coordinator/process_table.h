@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "common/file_descriptor.h"
@@ -40,6 +41,9 @@ class ProcessTable {
   // A carried process of this host has said who it is.
   void watch_carried(std::size_t process, pid_t pid);
 
+  // Owns one more, which was started in the place of one that has ended.
+  void add(StartedChild child) { children_.push_back(std::move(child)); }
+
   bool empty() const { return children_.empty(); }
   // One of them is readable once something has ended.
   std::vector<int> handles() const;
@@ -48,12 +52,16 @@ class ProcessTable {
   std::vector<Ended> take_ended();
 
   void kill_process(std::size_t process);
+  // Sends any signal to a process of this host. Its pid; none where there is none, or where it has not said hello to be
+  // known.
+  std::optional<pid_t> signal_process(std::size_t process, int signal);
   void kill_children();
 
  private:
   std::vector<StartedChild> children_;  // still running
   std::vector<std::size_t> carried_;
   std::vector<FileDescriptor> carried_handles_;  // pidfds, by process; open while one is watched
+  std::vector<pid_t> carried_pids_;              // of those
 };
 
 }  // namespace syncopate::experiments

@@ -13,6 +13,8 @@ namespace {
 constexpr Duration kExplanationTime = std::chrono::milliseconds(1500);
 // mpirun ends about three seconds after it has begun to end its processes, and then says why.
 constexpr Duration kCarrierExplanationTime = std::chrono::seconds(6);
+// So many generations may follow each other without a step that anybody has finished.
+constexpr int kMostRegroupsInVain = 8;
 // Processes that were asked to stop have so long before they are killed.
 constexpr Duration kStopPatience = std::chrono::seconds(5);
 
@@ -33,6 +35,7 @@ bool is_carried(const ProcessEnd& end) { return !end.exit_code && !end.signal; }
 RunMonitor::RunMonitor(const JobPlan& plan, const Options& options, TimePoint now)
     : plan_(plan),
       options_(options),
+      course_(plan, options.recovery, options.resume),
       processes_(plan.processes.size()),
       stalls_(count_of(plan, Role::kWorker), options.stalls) {
   for (std::size_t i = 0; i < processes_.size(); ++i) {
@@ -67,6 +70,58 @@ void RunMonitor::on_ready_to_train(std::size_t process, TimePoint now) {
   processes_[process].ready_to_train = true;
   on_heard(process, now);
   release_training_if_all_ready();
+}
+
+void RunMonitor::on_join_request(std::size_t process, std::int64_t after, TimePoint now) {
+  on_heard(process, now);
+  Process& self = processes_[process];
+  if (stopping_ || training_over_ || self.state != State::kRunning) return;
+  if (!self.lost && course_.is_member(process) && generation().number > after) return;  // which the caller tells it
+  if (!self.lost) return;  // it will hear of the next generation, if there is one
+  self.lost = false;
+  course_.on_ready(process);
+  actions_.push_back({MonitorAction::Kind::kReport, process, 0,
+                      fmt::format("{} is back (pid {})", plan_.processes[process].name(), self.pid)});
+  if (is_worker(process)) {
+    actions_.push_back({MonitorAction::Kind::kWorkerJoined, process, plan_.processes[process].rank, {}});
+    stalls_.forget(plan_.processes[process].rank);
+  }
+  regroup(std::exchange(goes_back_, false) ? checkpoint_ : "", now);
+}
+
+void RunMonitor::on_trouble(std::size_t process, std::int64_t number, const Status& status,
+                            const std::string& operation, std::int64_t step, TimePoint now) {
+  note(process, operation, step, now);
+  if (stopping_ || number != generation().number || processes_[process].lost) return;
+  Verdict verdict{exit_code_of(status), fmt::format("{}: {}", describe(process, now), status.message())};
+  suspicions_.push_back(
+      {.process = process, .verdict = std::move(verdict), .until = now + kExplanationTime, .is_trouble = true});
+}
+
+void RunMonitor::regroup(const std::string& restore, TimePoint now) {
+  const std::int64_t step = furthest_step();
+  regroups_in_vain_ = step > regrouped_at_step_ ? 0 : regroups_in_vain_ + 1;
+  regrouped_at_step_ = step;
+  if (regroups_in_vain_ > kMostRegroupsInVain) {
+    return conclude({ExitCode::kTimeout,
+                     fmt::format("no step was finished in {} generations, at step {}", regroups_in_vain_, step)},
+                    now);
+  }
+  course_.proclaim(!training_released_, restore);
+  std::erase_if(suspicions_, [](const Suspicion& suspicion) { return suspicion.is_trouble; });
+  // Before training all ask anew for the first epoch.
+  if (!training_released_) {
+    for (Process& process : processes_) process.ready_to_train = false;
+  }
+  actions_.push_back({MonitorAction::Kind::kProclaim});
+}
+
+std::int64_t RunMonitor::furthest_step() const {
+  std::int64_t step = 0;
+  for (std::size_t i = 0; i < processes_.size(); ++i) {
+    if (is_worker(i)) step = std::max(step, processes_[i].step);
+  }
+  return step;
 }
 
 void RunMonitor::release_training_if_all_ready() {
@@ -113,7 +168,7 @@ void RunMonitor::stop_if_all_done(TimePoint now) {
     const State state = processes_[i].state;
     const bool done = state == State::kFinished || state == State::kEnded || processes_[i].lost;
     if (plan_.processes[i].role == Role::kWorker) workers_done &= done;
-    if (plan_.processes[i].role == Role::kServer) servers_done &= done;
+    if (serves(plan_.processes[i].role)) servers_done &= done;
   }
   if (!workers_done) return;
   if (!end_by_) end_by_ = now + options_.timeout;
@@ -136,6 +191,7 @@ void RunMonitor::on_failure(std::size_t process, const Status& status, const std
 void RunMonitor::on_end(std::size_t process, const ProcessEnd& end, TimePoint now) {
   Process& self = processes_[process];
   const State before = std::exchange(self.state, State::kEnded);
+  if (self.lost && !stopping_) start_again_later(process, now);
   if (stopping_ || self.lost) return;
   const bool in_order = before == State::kFinished && end.exit_code.value_or(0) == 0 && !end.signal;
   // A process that has reported its failure ends for that reason: the report speaks for it.
@@ -182,17 +238,15 @@ void RunMonitor::on_interrupt(TimePoint now) {
     kill_at_ = now;  // asked twice
     return;
   }
-  std::int64_t step = 0;
-  for (std::size_t i = 0; i < processes_.size(); ++i) {
-    if (is_worker(i)) step = std::max(step, processes_[i].step);
-  }
-  conclude({ExitCode::kInterrupted, fmt::format("interrupted at step {}; what was recorded is kept", step)}, now);
+  conclude({ExitCode::kInterrupted, fmt::format("interrupted at step {}; what was recorded is kept", furthest_step())},
+           now);
 }
 
 void RunMonitor::on_tick(TimePoint now) {
   if (!stopping_) judge_silence(now);
   if (!stopping_) judge_suspicions(now);
   if (!stopping_) judge_stragglers(now);
+  if (!stopping_) start_what_is_due(now);
   if (!stopping_) {
     for (std::string& line : stalls_.take_lines(now)) {
       actions_.push_back({MonitorAction::Kind::kReport, 0, 0, std::move(line)});
@@ -219,7 +273,13 @@ void RunMonitor::judge_suspicions(TimePoint now) {
   while (!stopping_ && !suspicions_.empty() && now >= suspicions_.front().until) {
     Suspicion due = std::move(suspicions_.front());
     suspicions_.erase(suspicions_.begin());
-    if (!due.process || lost_workers() >= options_.worker_losses_survived) return conclude(std::move(due.verdict), now);
+    if (due.is_trouble && !goes_back_) {
+      actions_.push_back(
+          {MonitorAction::Kind::kReport, *due.process, 0, fmt::format("{}; all connect anew", due.verdict.line)});
+      regroup("", now);
+      continue;
+    }
+    if (!due.process || !options_.recovery.survives_workers) return conclude(std::move(due.verdict), now);
     // It has given up, whether or not it manages to end.
     if (processes_[*due.process].state != State::kEnded) {
       actions_.push_back({MonitorAction::Kind::kKill, *due.process});
@@ -250,19 +310,53 @@ void RunMonitor::kill_all() {
 }
 
 void RunMonitor::lose(std::size_t process, Verdict verdict, TimePoint now) {
+  using Loss = GenerationCourse::Loss;
   processes_[process].lost = true;
-  const int others = is_worker(process) ? live_workers() : 0;
-  if (others == 0) return conclude(std::move(verdict), now);
-  if (lost_workers() > options_.worker_losses_survived) {
-    verdict.line += options_.worker_losses_survived == 0 ? "; this mode needs every worker"
-                                                         : "; this mode needs every worker that is left";
+  const bool can_go_back = !checkpoint_.empty() && !training_over_;
+  const Loss loss = course_.on_lost(process, !training_released_, can_go_back);
+  // Others may have failed, too, and not be lost yet.
+  const bool nobody_trains = is_worker(process) && live_workers() == 0;
+  if (loss == Loss::kEndsRun || nobody_trains) {
+    if (is_worker(process) && !nobody_trains) verdict.line += "; this mode needs every worker";
     return conclude(std::move(verdict), now);
   }
   actions_.push_back(
-      {MonitorAction::Kind::kReport, process, 0, fmt::format("{}; {} on", verdict.line, describe_workers(others))});
-  actions_.push_back({MonitorAction::Kind::kWorkerLost, process, plan_.processes[process].rank, {}});
+      {MonitorAction::Kind::kReport, process, 0, fmt::format("{}; {}", verdict.line, consequence(process, loss))});
+  if (is_worker(process)) {
+    actions_.push_back({MonitorAction::Kind::kWorkerLost, process, plan_.processes[process].rank, {}});
+    stalls_.forget(plan_.processes[process].rank);
+  }
+  goes_back_ = goes_back_ || loss == Loss::kGoBack;
+  if (processes_[process].state == State::kEnded) start_again_later(process, now);
+  if (loss == Loss::kRegroup && !training_over_) regroup("", now);
   release_training_if_all_ready();
   stop_if_all_done(now);
+}
+
+std::string RunMonitor::consequence(std::size_t process, GenerationCourse::Loss loss) const {
+  const ProcessSpec& spec = plan_.processes[process];
+  if (spec.role == Role::kWorker) return fmt::format("{} on", describe_workers(live_workers()));
+  if (loss == GenerationCourse::Loss::kGoBack) return "it is started again, and all go back to " + checkpoint_;
+  const char* const other = spec.role == Role::kServer ? "standby" : "server";
+  return fmt::format("{} {} {}", other, spec.rank,
+                     spec.role == Role::kServer ? "takes its place" : "goes on without it");
+}
+
+// Once it has ended: there is only one of each.
+void RunMonitor::start_again_later(std::size_t process, TimePoint now) {
+  const bool is_needed = goes_back_ && plan_.processes[process].role == Role::kServer;
+  if (training_over_ || (!options_.recovery.respawn_after && !is_needed)) return;
+  restarts_.push_back({process, now + (is_needed ? Duration{} : *options_.recovery.respawn_after)});
+}
+
+void RunMonitor::start_what_is_due(TimePoint now) {
+  std::erase_if(restarts_, [&](const Restart& restart) {
+    if (now < restart.at) return false;
+    Process& process = processes_[restart.process];
+    process = {.state = State::kExpected, .lost = true, .host = process.host, .last_heard = now};
+    actions_.push_back({MonitorAction::Kind::kStart, restart.process});
+    return true;
+  });
 }
 
 void RunMonitor::conclude(Verdict verdict, TimePoint now) {
@@ -300,12 +394,6 @@ int RunMonitor::live_workers() const {
     const Process& self = processes_[i];
     if (is_worker(i) && !self.lost && self.state != State::kFailed && self.state != State::kEnded) ++count;
   }
-  return count;
-}
-
-int RunMonitor::lost_workers() const {
-  int count = 0;
-  for (std::size_t i = 0; i < processes_.size(); ++i) count += is_worker(i) && processes_[i].lost ? 1 : 0;
   return count;
 }
 

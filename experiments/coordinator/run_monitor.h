@@ -1,8 +1,9 @@
 // RunMonitor: decides what becomes of a run. Pure: it is told what happened and when, and says what is to be done.
 //
-// A run ends in success, in one verdict, or, where its consistency does not need every worker, goes on without a lost
-// one: one that was killed, has fallen silent, or has lost touch with the others. A worker that finds its data or its
-// program wrong ends the run in every mode, since the others have the same.
+// A run ends in success, in one verdict, or, where it can recover (config/survival_rules.h), goes on without a lost
+// process: one that was killed, has fallen silent, or has lost touch with the others. Whoever stays then may have to
+// form a group anew, a generation (generation_course.h), which is also how a process that was started again comes in. A
+// worker that finds its data or its program wrong ends the run in every mode, since the others have the same.
 //
 // A verdict names the process at the root of the failure: one that was killed or has fallen silent rather than those
 // that noticed it, which is why reports of lost peers and passed deadlines are given a moment to be explained.
@@ -15,6 +16,7 @@
 
 #include "common/clock.h"
 #include "common/status.h"
+#include "experiments/coordinator/generation_course.h"
 #include "experiments/coordinator/stall_inspector.h"
 #include "experiments/exit_code.h"
 #include "experiments/plan/job_plan.h"
@@ -39,6 +41,9 @@ struct MonitorAction {
     kKill,             // SIGKILL to process `process`
     kWorkerLost,       // tell all servers that worker `rank` is lost
     kReleaseTraining,  // answer everybody who has asked for the first epoch
+    kStart,            // start process `process` again
+    kProclaim,         // tell all that generation() is now
+    kWorkerJoined,     // worker `rank`, which was lost, takes part again
     kReport,           // show `text` to the person: the run goes on
   };
   Kind kind;
@@ -50,10 +55,11 @@ struct MonitorAction {
 class RunMonitor {
  public:
   struct Options {
-    int worker_losses_survived = 0;  // so many workers may be lost
+    Recovery recovery = {};
     Duration timeout = std::chrono::seconds(30);
     // Of workers that wait for others in a collective operation; its warning is reported.
     StallInspector::Options stalls = {};
+    std::string resume = {};  // a checkpoint that the run goes on from
     // Weights that may wait to be evaluated, in bytes: beyond that snapshots are left out. Two may wait in any case.
     std::size_t evaluation_backlog = std::size_t{256} << 20;
   };
@@ -66,7 +72,16 @@ class RunMonitor {
   void on_heard(std::size_t process, TimePoint now);
   void on_heartbeat(std::size_t process, const std::string& operation, std::int64_t step,
                     const std::optional<CollectiveReport>& collective, TimePoint now);
+  // It wants to take part in a generation after number `after`, for the first time or again.
+  void on_join_request(std::size_t process, std::int64_t after, TimePoint now);
+  // It has lost touch with others in generation `generation`, and would go on in another.
+  void on_trouble(std::size_t process, std::int64_t generation, const Status& status, const std::string& operation,
+                  std::int64_t step, TimePoint now);
   void on_ready_to_train(std::size_t process, TimePoint now);
+  // A worker has the final weights: nobody comes in any more.
+  void on_training_over() { training_over_ = true; }
+  // A checkpoint is complete, to which all could go back.
+  void on_checkpoint(const std::string& folder) { checkpoint_ = folder; }
   // One has come that is to be evaluated.
   void on_snapshot(std::size_t bytes);
   void on_evaluation(TimePoint now);
@@ -88,6 +103,8 @@ class RunMonitor {
 
   bool over() const;  // every process has ended
   bool stopping() const { return stopping_; }
+  const Generation& generation() const { return course_.current(); }
+  bool is_member(std::size_t process) const { return course_.is_member(process); }
   const std::optional<Verdict>& verdict() const { return verdict_; }
   // The worker that takes snapshots: the lowest rank still there, if any.
   std::optional<std::size_t> chief() const;
@@ -114,6 +131,11 @@ class RunMonitor {
     Verdict verdict;
     TimePoint until{};               // when it is acted on, unless something explains it
     bool may_be_of_carrier = false;  // its carrier may have ended it because of another one
+    bool is_trouble = false;         // the process lives, and a new generation would help it
+  };
+  struct Restart {
+    std::size_t process = 0;
+    TimePoint at{};
   };
 
   void note(std::size_t process, const std::string& operation, std::int64_t step, TimePoint now);
@@ -121,10 +143,16 @@ class RunMonitor {
   // "; stalled for ...", where that explains a deadline.
   std::string stall_text(TimePoint now) const;
   int live_workers() const;
-  int lost_workers() const;
   bool is_worker(std::size_t process) const { return plan_.processes[process].role == Role::kWorker; }
   // A process is of no more use to the run: either the run goes on without it, or this is the verdict.
   void lose(std::size_t process, Verdict verdict, TimePoint now);
+  // What is said of a loss that the run goes on after.
+  std::string consequence(std::size_t process, GenerationCourse::Loss loss) const;
+  void start_again_later(std::size_t process, TimePoint now);
+  void start_what_is_due(TimePoint now);
+  // The members as they are now make a new generation, unless there have been too many in vain.
+  void regroup(const std::string& restore, TimePoint now);
+  std::int64_t furthest_step() const;
   void judge_silence(TimePoint now);
   void judge_suspicions(TimePoint now);
   void judge_stragglers(TimePoint now);
@@ -138,11 +166,18 @@ class RunMonitor {
 
   const JobPlan& plan_;
   const Options options_;
+  GenerationCourse course_;
   std::vector<Process> processes_;
   StallInspector stalls_;
   std::vector<MonitorAction> actions_;
   std::optional<Verdict> verdict_;
   std::vector<Suspicion> suspicions_;  // in the order in which they arose
+  std::vector<Restart> restarts_;
+  std::string checkpoint_;  // the newest that is complete
+  bool goes_back_ = false;  // all wait for a server that was started again
+  std::int64_t regrouped_at_step_ = 0;
+  int regroups_in_vain_ = 0;  // since anybody has finished a step
+  bool training_over_ = false;
   bool training_released_ = false;
   bool stopping_ = false;
   bool killed_all_ = false;

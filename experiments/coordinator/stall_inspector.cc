@@ -29,6 +29,7 @@ StallInspector::StallInspector(int workers, const Options& options)
 void StallInspector::on_heartbeat(int rank, const std::string& operation, std::int64_t step,
                                   const std::optional<CollectiveReport>& report, TimePoint now) {
   Worker& worker = workers_[static_cast<std::size_t>(rank)];
+  worker.is_there = true;
   worker.heard = now;
   worker.operation = operation;
   worker.step = step;
@@ -76,7 +77,7 @@ std::string StallInspector::describe(const Stall& stall, TimePoint now) const {
       if (report.waits_for >= 0) chain += fmt::format("; rank {} waits for rank {}", i, report.waits_for);
       continue;
     }
-    if (is_through(report, stall.number)) continue;
+    if (!worker.is_there || is_through(report, stall.number)) continue;
     missing += missing.empty() ? "" : ", ";
     missing += worker.heard ? fmt::format("rank {} ({} at step {}, last heard {:.1f} s ago)", i, worker.operation,
                                           worker.step, seconds(now - *worker.heard))

@@ -28,6 +28,9 @@ class StallInspector {
   void on_heartbeat(int rank, const std::string& operation, std::int64_t step,
                     const std::optional<CollectiveReport>& report, TimePoint now);
 
+  // Worker `rank` is lost, or comes back: nothing is known of it.
+  void forget(int rank) { workers_[static_cast<std::size_t>(rank)] = {.is_there = false}; }
+
   // To be shown: a stall, once it lasts for the warning, and its end, once each.
   std::vector<std::string> take_lines(TimePoint now);
 
@@ -38,6 +41,7 @@ class StallInspector {
 
  private:
   struct Worker {
+    bool is_there = true;
     std::optional<TimePoint> heard;
     std::string operation;
     std::int64_t step = 0;

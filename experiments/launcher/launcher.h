@@ -39,6 +39,9 @@ class Launcher {
 
   // Starts everything, or nothing that lives on: on failure, what was started is killed.
   virtual Result<std::vector<StartedChild>> start(const JobPlan& plan, const LaunchOptions& options) = 0;
+  // Starts one process of the plan again, which has ended. Fails with invalid argument where what carries the processes
+  // cannot do that.
+  virtual Result<StartedChild> start_again(const JobPlan& plan, const LaunchOptions& options, std::size_t process) = 0;
 };
 
 // One child process for each process of the plan, in a process group of its own: Ctrl-C reaches the coordinator alone.

@@ -61,20 +61,26 @@ class LocalLauncher final : public Launcher {
   Result<std::vector<StartedChild>> start(const JobPlan& plan, const LaunchOptions& options) override {
     std::vector<StartedChild> children;
     for (std::size_t i = 0; i < plan.processes.size(); ++i) {
-      const ProcessSpec& process = plan.processes[i];
-      Result<StartedChild> child =
-          start_child(command_line_of(plan, process, options.program, {"--rendezvous=" + options.rendezvous}),
-                      process.remote ? Environment() : process.environment, process.name(),
-                      options.log_directory + "/" + log_name_of(process), options.secret);
+      Result<StartedChild> child = start_again(plan, options, i);
       if (!child.ok()) {
         kill_and_reap(children);
         return child.status();
       }
-      child->process = i;
-      child->is_remote_shell = process.remote;
       children.push_back(std::move(*child));
     }
     return children;
+  }
+
+  Result<StartedChild> start_again(const JobPlan& plan, const LaunchOptions& options, std::size_t i) override {
+    const ProcessSpec& process = plan.processes[i];
+    Result<StartedChild> child =
+        start_child(command_line_of(plan, process, options.program, {"--rendezvous=" + options.rendezvous}),
+                    process.remote ? Environment() : process.environment, process.name(),
+                    options.log_directory + "/" + log_name_of(process), options.secret);
+    if (!child.ok()) return child;
+    child->process = i;
+    child->is_remote_shell = process.remote;
+    return child;
   }
 };
 

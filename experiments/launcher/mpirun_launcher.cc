@@ -26,6 +26,10 @@ class MpirunLauncher final : public Launcher {
     return children;
   }
 
+  Result<StartedChild> start_again(const JobPlan& plan, const LaunchOptions&, std::size_t process) override {
+    return Status(Code::kInvalidArgument, fmt::format("mpirun cannot start {} again", plan.processes[process].name()));
+  }
+
  private:
   static Result<std::vector<StartedChild>> start_evaluator(const JobPlan& plan, const LaunchOptions& options) {
     JobPlan beside = plan;

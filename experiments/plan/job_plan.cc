@@ -54,6 +54,8 @@ const char* name_of(Role role) {
       return "worker";
     case Role::kServer:
       return "server";
+    case Role::kStandby:
+      return "standby";
     case Role::kEvaluator:
       return "evaluator";
   }
@@ -76,6 +78,10 @@ JobPlan make_plan(const RunConfig& config, const std::string& run_id, const Clus
   for (int rank = 0; rank < servers; ++rank) {
     const PlanHost& host = cluster.hosts[static_cast<std::size_t>(rank) % cluster.hosts.size()];
     plan.processes.push_back(process(Role::kServer, rank, run_id, host));
+  }
+  for (int rank = 0; rank < servers && config.replicas > 0; ++rank) {
+    const PlanHost& host = cluster.hosts[static_cast<std::size_t>(rank + 1) % cluster.hosts.size()];
+    plan.processes.push_back(process(Role::kStandby, rank, run_id, host));
   }
   int rank = 0;
   for (const PlanHost& host : cluster.hosts) {

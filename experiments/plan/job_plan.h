@@ -11,14 +11,17 @@
 
 namespace syncopate::experiments {
 
-enum class Role { kWorker, kServer, kEvaluator };
+enum class Role { kWorker, kServer, kStandby, kEvaluator };
 
-// "worker", "server", "evaluator"
+// "worker", "server", "standby", "evaluator"
 const char* name_of(Role role);
+
+// Whether it has shards of a server.
+inline bool serves(Role role) { return role == Role::kServer || role == Role::kStandby; }
 
 struct ProcessSpec {
   Role role = Role::kWorker;
-  int rank = 0;  // within its role, from 0; worker 0 is the chief
+  int rank = 0;  // within its role, from 0; worker 0 is the chief; a standby has its server's
   std::string host;
   std::vector<std::string> arguments;                            // without the program; the launcher adds --rendezvous
   std::vector<std::pair<std::string, std::string>> environment;  // beside the inherited one
@@ -51,7 +54,8 @@ struct Cluster {
 };
 
 // The processes that `config` (which has been through resolve()) asks for. Workers fill the hosts' slots in order; the
-// i-th of a host computes on its GPU i modulo their number. Servers go to the hosts in turn. The arguments show role,
+// i-th of a host computes on its GPU i modulo their number. Servers go to the hosts in turn, each
+// standby to the host behind its server's. The arguments show role,
 // rank and run in a process list: "--role=worker --rank=1 --run=20261120-135501-ps-async".
 JobPlan make_plan(const RunConfig& config, const std::string& run_id, const Cluster& cluster);
 // All on the coordinator's host, which has `gpus` GPUs.

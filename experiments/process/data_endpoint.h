@@ -10,14 +10,21 @@
 
 namespace syncopate::experiments {
 
-// Of endpoint `rank` of `size` in the run's data group, of the process that `context` is of.
-TransportOptions endpoint_options(const RoleContext& context, int rank, int size);
+// A member of a generation's data group.
+struct Seat {
+  std::int64_t generation = 0;
+  int rank = 0;  // among those that take part
+  int size = 1;
+};
+
+// Of the endpoint of that member, which the process that `context` is of has.
+TransportOptions endpoint_options(const RoleContext& context, const Seat& seat);
 
 // The emulated link of this process, for all of its endpoints; null where the run has none.
 std::shared_ptr<ProcessLink> make_link(const RunConfig& config);
 
 // Connects that endpoint by the run's transport, behind `link` unless that is null, within the run's timeout.
-Result<std::unique_ptr<Transport>> connect_endpoint(const RoleContext& context, int rank, int size,
+Result<std::unique_ptr<Transport>> connect_endpoint(const RoleContext& context, const Seat& seat,
                                                     const std::shared_ptr<ProcessLink>& link, const Clock& clock);
 
 }  // namespace syncopate::experiments

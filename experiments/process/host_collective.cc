@@ -4,6 +4,8 @@
 #include <spdlog/spdlog.h>
 #include <unistd.h>
 
+#include <algorithm>
+
 #include "allreduce/direct_collective.h"
 #include "allreduce/link_measurement.h"
 #include "allreduce/mpi_collective.h"
@@ -14,22 +16,24 @@
 namespace syncopate::experiments {
 namespace {
 
-// By host, the workers that the plan puts there.
-allreduce::RanksByHost ranks_by_host(const RunConfig& config) {
+// By host, the workers of the generation that the plan puts there.
+allreduce::RanksByHost ranks_by_host(const RunConfig& config, const std::vector<int>& workers) {
   const std::vector<HostSlots> hosts = hosts_of(config);
   const std::vector<std::size_t> host_of = hosts_of_workers(hosts, config.workers);
   allreduce::RanksByHost ranks(hosts.size());
-  for (int rank = 0; rank < config.workers; ++rank) ranks[host_of[static_cast<std::size_t>(rank)]].push_back(rank);
+  for (std::size_t rank = 0; rank < workers.size(); ++rank) {
+    ranks[host_of[static_cast<std::size_t>(workers[rank])]].push_back(static_cast<int>(rank));
+  }
   std::erase_if(ranks, [](const std::vector<int>& of_host) { return of_host.empty(); });
   return ranks;
 }
 
 // All that the speed of a run's wire depends on.
-std::string wire_of(const RunConfig& config) {
+std::string wire_of(const RunConfig& config, int ranks) {
   char name[256] = "";
   gethostname(name, sizeof(name) - 1);
   const std::string shaped = config.shape ? " shaped to " + config.shape->to_string() : "";
-  return fmt::format("{}{}, {} ranks, from {} on {}", name_of(config.transport), shaped, config.workers, name,
+  return fmt::format("{}{}, {} ranks, from {} on {}", name_of(config.transport), shaped, ranks, name,
                      to_text(hosts_of(config)));
 }
 
@@ -51,14 +55,14 @@ std::string describe_choices(int ranks, const allreduce::LinkModel& link, std::s
 // By the wire's speed: kept from an earlier run, or measured now, and kept. Says what was found, on rank 0.
 Result<std::string> choose_by_size(const RoleContext& context, allreduce::ScheduleCollective& collective,
                                    const Clock& clock) {
-  const std::string wire = wire_of(context.config);
+  const std::string wire = wire_of(context.config, collective.size());
   const LinkStore store = LinkStore::of_user();
-  const std::optional<allreduce::LinkModel> known = context.rank == 0 ? store.find(wire) : std::nullopt;
+  const std::optional<allreduce::LinkModel> known = collective.rank() == 0 ? store.find(wire) : std::nullopt;
   const Result<allreduce::LinkModel> link =
       allreduce::agree_on_link(collective, known, clock, clock.now() + from_seconds(context.config.timeout_seconds));
   if (!link.ok()) return link.status().in("measuring the wire's speed");
   collective.choose_by(*link);
-  if (context.rank != 0) return std::string();
+  if (collective.rank() != 0) return std::string();
   if (!known) {
     const Status kept = store.keep(wire, *link);
     if (!kept.ok()) spdlog::warn("the wire's speed cannot be kept and will be measured again: {}", kept.message());
@@ -66,7 +70,7 @@ Result<std::string> choose_by_size(const RoleContext& context, allreduce::Schedu
   return fmt::format(
       "{:.1f} us a message and {:.3g} GB/s ({}): {}", link->latency * 1e6, 1e-9 / link->seconds_per_byte,
       known ? "measured in an earlier run" : "measured now",
-      describe_choices(context.config.workers, *link, static_cast<std::size_t>(context.config.segment_bytes)));
+      describe_choices(collective.size(), *link, static_cast<std::size_t>(context.config.segment_bytes)));
 }
 
 template <typename Made>
@@ -77,22 +81,25 @@ Result<HostCollective> without_transport(Result<std::unique_ptr<Made>> collectiv
 
 }  // namespace
 
-Result<HostCollective> connect_host_collective(const RoleContext& context, const Clock& clock) {
+Result<HostCollective> connect_host_collective(const RoleContext& context, const Generation& generation,
+                                               const Clock& clock) {
   const RunConfig& config = context.config;
+  const std::vector<int>& workers = generation.workers;
+  const Seat seat{.generation = generation.number,
+                  .rank = static_cast<int>(std::ranges::find(workers, context.rank) - workers.begin()),
+                  .size = static_cast<int>(workers.size())};
   if (config.collective == CollectiveKind::kMpi) {
     return without_transport(allreduce::make_mpi_collective(context.rank, config.workers));
   }
   if (config.collective == CollectiveKind::kDirect && config.transport == TransportKind::kShm) {
-    return without_transport(allreduce::make_direct_collective(endpoint_options(context, context.rank, config.workers),
-                                                               context.control,
+    return without_transport(allreduce::make_direct_collective(endpoint_options(context, seat), context.control,
                                                                clock.now() + from_seconds(config.timeout_seconds)));
   }
-  Result<std::unique_ptr<Transport>> transport =
-      connect_endpoint(context, context.rank, config.workers, make_link(config), clock);
+  Result<std::unique_ptr<Transport>> transport = connect_endpoint(context, seat, make_link(config), clock);
   if (!transport.ok()) return transport.status();
   const allreduce::ScheduleOptions options{.kind = schedule_kind_of(config).value_or(allreduce::ScheduleKind::kRing),
                                            .segment_bytes = static_cast<std::size_t>(config.segment_bytes),
-                                           .ranks_by_host = ranks_by_host(config)};
+                                           .ranks_by_host = ranks_by_host(config, workers)};
   std::unique_ptr<allreduce::ScheduleCollective> collective = allreduce::make_schedule_collective(**transport, options);
   HostCollective connected{std::move(*transport), nullptr, {}};
   if (config.collective == CollectiveKind::kAuto) {

@@ -17,7 +17,9 @@ struct HostCollective {
   std::string description;  // what was found out, for the record; empty where there is nothing to say
 };
 
-// Connects a worker with all others within the run's timeout.
-Result<HostCollective> connect_host_collective(const RoleContext& context, const Clock& clock);
+// Connects a worker with all others of the generation, within the run's timeout. Its ranks are places in
+// generation.workers.
+Result<HostCollective> connect_host_collective(const RoleContext& context, const Generation& generation,
+                                               const Clock& clock);
 
 }  // namespace syncopate::experiments

@@ -30,6 +30,7 @@ Status run_role(Role role, const RoleContext& context) {
     case Role::kWorker:
       return run_worker(context);
     case Role::kServer:
+    case Role::kStandby:
       return run_server(context);
     case Role::kEvaluator:
       return run_evaluator(context);
@@ -79,7 +80,8 @@ Status run_process(const ControlOptions& options, const Accelerator* accelerator
                                      .activity = activity,
                                      .sockets = *sockets,
                                      .accelerator = accelerator,
-                                     .gpu = gpu});
+                                     .gpu = gpu,
+                                     .role = options.role});
   }
   if (status.ok()) {
     if (options.role != Role::kServer) (*control)->finished(0, 0, 0);
@@ -105,7 +107,7 @@ int process_main(int argc, const char* const* argv, const Accelerator* accelerat
   ControlOptions options;
   std::string role;
   int gpu = 0;
-  app.add_option("--role", role)->required()->check(CLI::IsMember({"worker", "server", "evaluator"}));
+  app.add_option("--role", role)->required()->check(CLI::IsMember({"worker", "server", "standby", "evaluator"}));
   app.add_option("--rank", options.rank)->required();
   app.add_option("--run", options.run_id)->required();
   app.add_option("--rendezvous", options.address)->required();
@@ -120,7 +122,7 @@ int process_main(int argc, const char* const* argv, const Accelerator* accelerat
     fmt::print(stderr, "{}\n", error.what());
     return static_cast<int>(ExitCode::kUsage);
   }
-  for (Role known : {Role::kWorker, Role::kServer, Role::kEvaluator}) {
+  for (Role known : {Role::kWorker, Role::kServer, Role::kStandby, Role::kEvaluator}) {
     if (role == name_of(known)) options.role = known;
   }
   spdlog::set_default_logger(spdlog::stderr_logger_mt(fmt::format("{} {}", role, options.rank)));

@@ -1,9 +1,15 @@
 #include "experiments/process/replica_group.h"
 
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+
 #include "allreduce/allreduce_strategy.h"
 #include "allreduce/device_allreduce_strategy.h"
 #include "allreduce/model_averaging_strategy.h"
 #include "common/device/staged_strategy.h"
+#include "common/transport/members_transport.h"
+#include "experiments/config/survival_rules.h"
 #include "experiments/process/data_endpoint.h"
 #include "experiments/process/host_collective.h"
 #include "ps/local_steps_strategy.h"
@@ -27,11 +33,12 @@ ps::LocalStepsOptions local_steps_of(const RunConfig& config) {
 
 }  // namespace
 
-Result<std::unique_ptr<ReplicaGroup>> ReplicaGroup::connect(const RoleContext& context, Device* device,
-                                                            const Clock& clock) {
+Result<std::unique_ptr<ReplicaGroup>> ReplicaGroup::connect(const RoleContext& context, const Generation& generation,
+                                                            Device* device, const Clock& clock) {
   const RunConfig& config = context.config;
   const Duration timeout = timeout_of(config);
   auto group = std::make_unique<ReplicaGroup>();
+  group->workers_ = generation.workers;
   if (config.mode == Mode::kLocal && device != nullptr) {
     group->strategy_ = std::make_unique<worker::DeviceLocalStrategy>(optimizer_of(config), *device, clock, timeout);
     return group;
@@ -44,8 +51,8 @@ Result<std::unique_ptr<ReplicaGroup>> ReplicaGroup::connect(const RoleContext& c
     SYNCOPATE_RETURN_IF_ERROR(group->connect_nccl(context, *device, clock));
     return group;
   }
-  SYNCOPATE_RETURN_IF_ERROR(config.mode == Mode::kPs ? group->connect_ps(context, clock)
-                                                     : group->connect_allreduce(context, clock));
+  SYNCOPATE_RETURN_IF_ERROR(config.mode == Mode::kPs ? group->connect_ps(context, generation, clock)
+                                                     : group->connect_allreduce(context, generation, clock));
   if (device != nullptr) {
     group->host_strategy_ = std::move(group->strategy_);
     group->strategy_ = std::make_unique<StagedStrategy>(*group->host_strategy_, *device, clock, timeout);
@@ -53,10 +60,10 @@ Result<std::unique_ptr<ReplicaGroup>> ReplicaGroup::connect(const RoleContext& c
   return group;
 }
 
-Status ReplicaGroup::connect_ps(const RoleContext& context, const Clock& clock) {
+Status ReplicaGroup::connect_ps(const RoleContext& context, const Generation& generation, const Clock& clock) {
   const ps::PsGroup members = ps_group_of(context.config);
   Result<std::unique_ptr<Transport>> transport =
-      connect_endpoint(context, context.rank, members.size(), make_link(context.config), clock);
+      connect_member(context, generation, context.rank, make_link(context.config), clock);
   if (!transport.ok()) return transport.status();
   transport_ = std::move(*transport);
   const RunConfig& config = context.config;
@@ -77,9 +84,9 @@ Status ReplicaGroup::connect_ps(const RoleContext& context, const Clock& clock) 
   return {};
 }
 
-Status ReplicaGroup::connect_allreduce(const RoleContext& context, const Clock& clock) {
+Status ReplicaGroup::connect_allreduce(const RoleContext& context, const Generation& generation, const Clock& clock) {
   const RunConfig& config = context.config;
-  Result<HostCollective> connected = connect_host_collective(context, clock);
+  Result<HostCollective> connected = connect_host_collective(context, generation, clock);
   if (!connected.ok()) return connected.status();
   transport_ = std::move(connected->transport);
   collective_ = std::move(connected->collective);
@@ -99,8 +106,11 @@ Status ReplicaGroup::connect_allreduce(const RoleContext& context, const Clock& 
                                       .seed = config.seed,
                                       .sparse_exchange = config.sparse_exchange,
                                       .timeout = timeout_of(config),
+                                      .workers = generation.workers,
+                                      .elastic = config.elastic,
                                       .activity = &activity_};
-  if (context.rank == 0) {
+  options.on_going_on = [](const std::string& finding) { spdlog::info("{}", finding); };
+  if (collective_->rank() == 0) {
     options.on_exchange_found = [&control = context.control](const std::string& finding) {
       control.tell("sparse exchange", finding);
     };
@@ -129,7 +139,8 @@ Status ReplicaGroup::connect_nccl(const RoleContext& context, Device& device, co
 
 allreduce::CollectiveState ReplicaGroup::collective_state() const {
   allreduce::CollectiveState state = activity_.state(SteadyClock().now());
-  if (collective_) state.waits_for = collective_->waiting_for();
+  const int waits_for = collective_ ? collective_->waiting_for() : -1;
+  state.waits_for = waits_for < 0 ? -1 : workers_[static_cast<std::size_t>(waits_for)];
   return state;
 }
 
@@ -141,6 +152,25 @@ void ReplicaGroup::interrupt() {
 
 ps::PsGroup ps_group_of(const RunConfig& config) {
   return {.workers = config.workers, .servers = config.servers, .shards_per_server = config.shards_per_server};
+}
+
+std::vector<int> members_of(const ps::PsGroup& group, const Generation& generation) {
+  std::vector<int> members = generation.workers;
+  for (int shard = 0; shard < group.shards(); ++shard) members.push_back(group.rank_of_shard(shard));
+  return members;
+}
+
+Result<std::unique_ptr<Transport>> connect_member(const RoleContext& context, const Generation& generation, int rank,
+                                                  const std::shared_ptr<ProcessLink>& link, const Clock& clock) {
+  const ps::PsGroup group = ps_group_of(context.config);
+  std::vector<int> members = members_of(group, generation);
+  const Seat seat{.generation = generation.number,
+                  .rank = static_cast<int>(std::ranges::find(members, rank) - members.begin()),
+                  .size = static_cast<int>(members.size())};
+  Result<std::unique_ptr<Transport>> transport = connect_endpoint(context, seat, link, clock);
+  if (!transport.ok() || seat.size == group.size()) return transport;
+  return std::unique_ptr<Transport>(
+      std::make_unique<MembersTransport>(std::move(*transport), std::move(members), group.size()));
 }
 
 }  // namespace syncopate::experiments

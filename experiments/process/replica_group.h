@@ -10,6 +10,7 @@
 #include "common/device/device.h"
 #include "common/rendezvous.h"
 #include "common/sync_strategy.h"
+#include "common/transport/shaped_transport.h"
 #include "common/transport/transport.h"
 #include "experiments/process/roles.h"
 #include "ps/group.h"
@@ -18,9 +19,10 @@ namespace syncopate::experiments {
 
 class ReplicaGroup {
  public:
-  // Connects a worker, which computes on `device` unless that is null. All that the context refers to, the device and
-  // the clock outlive the group.
-  static Result<std::unique_ptr<ReplicaGroup>> connect(const RoleContext& context, Device* device, const Clock& clock);
+  // Connects a worker, which computes on `device` unless that is null, with all others of the generation. All that the
+  // context refers to, the device and the clock outlive the group.
+  static Result<std::unique_ptr<ReplicaGroup>> connect(const RoleContext& context, const Generation& generation,
+                                                       Device* device, const Clock& clock);
 
   SyncStrategy& strategy() { return *strategy_; }
   // Makes all waits end. Any thread.
@@ -32,10 +34,11 @@ class ReplicaGroup {
   std::string description() const { return device_collective_ ? device_collective_->description() : description_; }
 
  private:
-  Status connect_ps(const RoleContext& context, const Clock& clock);
-  Status connect_allreduce(const RoleContext& context, const Clock& clock);
+  Status connect_ps(const RoleContext& context, const Generation& generation, const Clock& clock);
+  Status connect_allreduce(const RoleContext& context, const Generation& generation, const Clock& clock);
   Status connect_nccl(const RoleContext& context, Device& device, const Clock& clock);
 
+  std::vector<int> workers_;  // of the generation
   // In the order in which they stand on each other.
   allreduce::CollectiveActivity activity_;
   std::unique_ptr<Transport> transport_;
@@ -46,7 +49,11 @@ class ReplicaGroup {
   std::unique_ptr<SyncStrategy> strategy_;
 };
 
-// The members of a ps run.
+// The members of a ps run, and those of them that take part in a generation: ranks of the group, ascending.
 ps::PsGroup ps_group_of(const RunConfig& config);
+std::vector<int> members_of(const ps::PsGroup& group, const Generation& generation);
+// The endpoint of member `rank` of the group, by which all that take part are connected.
+Result<std::unique_ptr<Transport>> connect_member(const RoleContext& context, const Generation& generation, int rank,
+                                                  const std::shared_ptr<ProcessLink>& link, const Clock& clock);
 
 }  // namespace syncopate::experiments

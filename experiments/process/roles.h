@@ -24,6 +24,7 @@ struct RoleContext {
   DataSockets sockets = {};
   const Accelerator* accelerator = nullptr;
   int gpu = 0;  // that a worker computes on, with an accelerator
+  Role role = Role::kWorker;
 };
 
 // Trains. Worker 0 begins with the initial weights.

@@ -37,9 +37,12 @@ Status run_server(const RoleContext& context) {
     }
   };
   context.activity.set("connecting", 0);
+  const Result<Generation> generation =
+      context.control.join_generation(-1, clock.now() + from_seconds(config.timeout_seconds));
+  if (!generation.ok()) return generation.status();
   for_each_place([&](ShardPlace& place, int i) {
     const int rank = group.rank_of_shard(context.rank * config.shards_per_server + i);
-    Result<std::unique_ptr<Transport>> transport = connect_endpoint(context, rank, group.size(), link, clock);
+    Result<std::unique_ptr<Transport>> transport = connect_member(context, *generation, rank, link, clock);
     if (!transport.ok()) {
       place.status = transport.status();
       return;

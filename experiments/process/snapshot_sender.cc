@@ -12,7 +12,7 @@ Status SnapshotSender::prepare() {
   return {};
 }
 
-Status SnapshotSender::send(WeightsSnapshot stamp, std::span<const float> weights) {
+Status SnapshotSender::send(WeightsSnapshot stamp, std::span<const float> weights, SyncStrategy& strategy) {
   const ParamLayout& layout = model_.layout();
   if (layout.tables().empty()) {
     control_.send_snapshot(stamp, weights);
@@ -21,12 +21,12 @@ Status SnapshotSender::send(WeightsSnapshot stamp, std::span<const float> weight
   SYNCOPATE_RETURN_IF_ERROR(prepare());
   stamp.rows = *test_rows_;
   if (stamp.final) {
-    Result<RowsToKeep> kept = rows_to_keep(layout, *test_rows_, strategy_);
+    Result<RowsToKeep> kept = rows_to_keep(layout, *test_rows_, strategy);
     if (!kept.ok()) return kept.status();
     if (!kept->note.empty()) control_.tell("rows kept", kept->note);
     stamp.rows = std::move(kept->rows);
   }
-  const Result<std::vector<float>> values = snapshot_values(layout, stamp.rows, weights, strategy_);
+  const Result<std::vector<float>> values = snapshot_values(layout, stamp.rows, weights, strategy);
   if (!values.ok()) return values.status();
   control_.send_snapshot(stamp, *values);
   return {};

@@ -13,18 +13,17 @@ namespace syncopate::experiments {
 class SnapshotSender {
  public:
   // All outlive the sender.
-  SnapshotSender(worker::Model& model, const worker::Dataset& test, SyncStrategy& strategy, ControlClient& control)
-      : model_(model), test_(test), strategy_(strategy), control_(control) {}
+  SnapshotSender(worker::Model& model, const worker::Dataset& test, ControlClient& control)
+      : model_(model), test_(test), control_(control) {}
 
   // Finds out which rows the test set touches, which the first send would do otherwise. Fails as test_rows does.
   Status prepare();
-  // `weights` is the model's arena. Between steps, and, if the stamp says final, after leave.
-  Status send(WeightsSnapshot stamp, std::span<const float> weights);
+  // `weights` is the model's arena, `strategy` has its rows. Between steps, and, if the stamp says final, after leave.
+  Status send(WeightsSnapshot stamp, std::span<const float> weights, SyncStrategy& strategy);
 
  private:
   worker::Model& model_;
   const worker::Dataset& test_;
-  SyncStrategy& strategy_;
   ControlClient& control_;
   std::optional<TableKeys> test_rows_;
 };

@@ -2,9 +2,16 @@
 #include <spdlog/spdlog.h>
 #include <sys/prctl.h>
 
+#include <algorithm>
 #include <optional>
+#include <utility>
 
 #include "common/pause.h"
+#include "experiments/checkpoint/checkpoint.h"
+#include "experiments/checkpoint/checkpoint_cutter.h"
+#include "experiments/checkpoint/checkpoint_keeper.h"
+#include "experiments/checkpoint/run_facts.h"
+#include "experiments/config/survival_rules.h"
 #include "experiments/process/data_of.h"
 #include "experiments/process/replica_group.h"
 #include "experiments/process/roles.h"
@@ -45,119 +52,293 @@ Result<Place> place_of(const RoleContext& context) {
   return place;
 }
 
+// A worker through all generations of a run: data, model and device stay, what binds it to others is made anew.
+class Worker {
+ public:
+  explicit Worker(const RoleContext& context) : context_(context), config_(context.config) {}
+
+  // Reads the data and builds the model, so that a worker that joins others keeps them waiting no longer than it must.
+  Status prepare();
+  // Trains, from generation to generation, until training is over or there is none to come.
+  Status run();
+
+ private:
+  Status train_in(const Generation& generation);
+  Status train_with(ReplicaGroup& replicas, const Generation& generation);
+  worker::TrainerHooks hooks(ReplicaGroup& replicas, const Generation& generation);
+  Status prepare_checkpoints();
+  // Goes back to what a checkpoint has of this worker.
+  Status restore(const std::string& checkpoint);
+  // Adds what this worker writes of a checkpoint; between steps.
+  Status take(SyncStrategy& strategy, Share share, TrainingState& state);
+  // Where a fault is due at the step that is about to begin, it is carried out first.
+  Status announce(std::int64_t step);
+  Status hand_in(SyncStrategy& strategy, std::span<const float> weights);
+  // What the next generation is to go on from, as far as this worker has it.
+  void carry_on(const SyncStrategy& strategy);
+  TimePoint deadline() const { return clock_.now() + from_seconds(config_.timeout_seconds); }
+  void tell(const Generation& generation, const char* name, const std::string& value);
+
+  const RoleContext& context_;
+  const RunConfig& config_;
+  const SteadyClock clock_;
+  std::optional<worker::DatasetPair> data_;
+  worker::BatchOrder order_;
+  Place place_;
+  std::unique_ptr<worker::Model> model_;
+  std::unique_ptr<worker::BatchLoader> loader_;
+  std::unique_ptr<worker::StagedBatches> staged_;  // on a device
+  std::optional<SnapshotSender> sender_;
+  std::optional<TrainingState> carried_;
+  std::optional<StateForms> forms_;         // of checkpoints
+  std::optional<CheckpointCutter> cutter_;  // where the run writes any
+  std::optional<std::int64_t> first_step_;  // of this generation, until it has been announced
+  bool wants_snapshot_ = false;
+  WeightsSnapshot stamp_;
+};
+
+Status Worker::prepare() {
+  Result<worker::DatasetPair> data = open_data_of(config_);
+  if (!data.ok()) return data.status();
+  data_ = std::move(*data);
+  order_ = {.seed = config_.seed,
+            .dataset_size = data_->train->size(),
+            .batch_size = config_.batch_size,
+            .rank = context_.rank,
+            .workers = config_.workers};
+  if (order_.steps_per_epoch() == 0) {
+    return Status(Code::kInvalidArgument,
+                  fmt::format("{} training samples do not fill one batch of {} on each of {} workers",
+                              order_.dataset_size, order_.batch_size, order_.workers));
+  }
+  context_.activity.set("opening the device", 0);
+  Result<Place> place = place_of(context_);
+  if (!place.ok()) return place.status();
+  place_ = std::move(*place);
+  Result<std::unique_ptr<worker::Model>> model =
+      worker::make_model(model_spec(config_), data_->train->form(), config_.batch_size, *place_.backend);
+  if (!model.ok()) return model.status();
+  model_ = std::move(*model);
+  loader_ = std::make_unique<worker::BatchLoader>(*data_->train, order_);
+  sender_.emplace(*model_, *data_->test, context_.control);
+  SYNCOPATE_RETURN_IF_ERROR(prepare_checkpoints());
+  if (!place_.device) return Status();
+  Result<std::unique_ptr<worker::StagedBatches>> staged =
+      worker::StagedBatches::create(*loader_, *place_.device, clock_, from_seconds(config_.timeout_seconds));
+  if (!staged.ok()) return staged.status();
+  staged_ = std::move(*staged);
+  return Status();
+}
+
+Status Worker::prepare_checkpoints() {
+  forms_.emplace(model_->layout(), model_->local_layout());
+  const std::string& folder = context_.control.checkpoints();
+  if (folder.empty()) return Status();
+  SYNCOPATE_RETURN_IF_ERROR(check_shared(folder, context_.run_id));
+  const std::string writer = worker_writer(context_.rank);
+  cutter_.emplace(CutterOptions{.folder = folder,
+                                .writer = writer,
+                                .interval = *config_.checkpoint_every,
+                                .together = moves_together(config_)},
+                  *forms_, clock_, [this, writer](const CheckpointReport& report) {
+                    context_.control.report_checkpoint(writer, report);
+                  });
+  return Status();
+}
+
+Status Worker::restore(const std::string& folder) {
+  context_.activity.set("reading a checkpoint", stamp_.steps_done);
+  const Result<Checkpoint> checkpoint = Checkpoint::open(folder);
+  if (!checkpoint.ok()) return checkpoint.status();
+  carried_.emplace();
+  SYNCOPATE_RETURN_IF_ERROR(
+      checkpoint->read(*forms_, {.worker = context_.rank, .alone = config_.mode == Mode::kPs}, *carried_));
+  const std::string name = state_part::local_state_of(context_.rank);
+  const std::span<float> local_state = model_->local_state();
+  if (local_state.empty() || carried_->pieces(name).empty()) return Status();
+  std::vector<float> values(local_state.size());
+  SYNCOPATE_RETURN_IF_ERROR(carried_->read(name, {0, values.size()}, values));
+  place_.backend->upload(values, local_state);
+  return place_.backend->status();
+}
+
+Status Worker::take(SyncStrategy& strategy, Share share, TrainingState& state) {
+  if (share == Share::kAll || has_state_of_its_own(config_)) {
+    SYNCOPATE_RETURN_IF_ERROR(strategy.weights_needed({0, model_->layout().size()}));
+    SYNCOPATE_RETURN_IF_ERROR(strategy.save(state));
+  }
+  if (model_->local_state().empty()) return Status();
+  const std::span<const float> local_state = place_.backend->host_view(model_->local_state());
+  SYNCOPATE_RETURN_IF_ERROR(place_.backend->status());
+  state.put(state_part::local_state_of(context_.rank), 0, local_state);
+  return Status();
+}
+
+Status Worker::run() {
+  const Recovery recovery = recovery_of(config_);
+  Status status;
+  std::int64_t last = -1;
+  while (true) {
+    context_.activity.set("waiting for the others", stamp_.steps_done);
+    const Result<Generation> generation = context_.control.join_generation(last, deadline());
+    if (!generation.ok()) {
+      return status.ok() || status.code() == Code::kCancelled ? generation.status() : status;
+    }
+    last = generation->number;
+    status = train_in(*generation);
+    if (!recovery.may_go_on_after(status.code())) return status;
+    spdlog::info("generation {} is over: {}", last, status.message());
+    if (status.code() != Code::kCancelled) context_.control.report_trouble(status);
+  }
+}
+
+Status Worker::train_in(const Generation& generation) {
+  context_.activity.set("connecting", stamp_.steps_done);
+  Result<std::unique_ptr<ReplicaGroup>> connected =
+      ReplicaGroup::connect(context_, generation, place_.device.get(), clock_);
+  if (!connected.ok()) return connected.status();
+  ReplicaGroup& replicas = **connected;
+  if (!generation.restore.empty()) SYNCOPATE_RETURN_IF_ERROR(restore(generation.restore));
+  // While others still load, too.
+  if (context_.rank == 0) SYNCOPATE_RETURN_IF_ERROR(sender_->prepare());
+  const Status status = train_with(replicas, generation);
+  if (!status.ok()) carry_on(replicas.strategy());
+  // By now the library has said what it took.
+  if (const std::string collective = replicas.description(); !collective.empty()) {
+    tell(generation, "collective", collective);
+  }
+  // A device or a library that hangs may keep us in its destructor: the reason is said before.
+  if (!status.ok() && status.code() != Code::kCancelled && !recovery_of(config_).regroups()) {
+    context_.control.failed(status);
+  }
+  return status;
+}
+
+Status Worker::train_with(ReplicaGroup& replicas, const Generation& generation) {
+  Pause pause;
+  std::optional<worker::Straggling> straggling;
+  if (config_.stragglers.slows(context_.rank)) {
+    // The kernel would let each wait last up to 50 microseconds longer.
+    prctl(PR_SET_TIMERSLACK, 1000);
+    straggling.emplace(straggling_of(config_, context_.rank), clock_,
+                       [&](Duration duration) { return pause.wait(duration); });
+  }
+  if (config_.mode == Mode::kAllreduce) {
+    context_.control.on_heartbeat([&] { return replicas.collective_state(); });
+  }
+  const auto interrupt = [&] {
+    replicas.interrupt();
+    pause.interrupt();
+  };
+  context_.control.on_stop(interrupt);
+  context_.control.on_regroup(interrupt);
+  const bool goes_on = carried_ && (!generation.begins || !generation.restore.empty());
+  const worker::TrainerOptions options{.chief = generation.begins && context_.rank == generation.workers.front(),
+                                       .seed = config_.seed,
+                                       .total_steps = total_steps_of(config_, order_.steps_per_epoch()),
+                                       .steps_per_epoch = order_.steps_per_epoch(),
+                                       .schedule = schedule_of(config_),
+                                       .base_learning_rate = config_.learning_rate,
+                                       .workers = config_.workers,
+                                       .restored = goes_on ? &*carried_ : nullptr};
+  worker::BatchSource& batches = staged_ ? static_cast<worker::BatchSource&>(*staged_) : *loader_;
+  const worker::TrainerParts parts{*place_.backend,  *model_, batches,           replicas.strategy(),
+                                   context_.control, clock_,  context_.activity, straggling ? &*straggling : nullptr};
+  spdlog::info("generation {}: training {} with {} parameters for {} steps of {} samples", generation.number,
+               model_->name(), model_->layout().parameter_count(), options.total_steps, config_.batch_size);
+  if (place_.device) {
+    tell(generation, "device", place_.device->description());
+    tell(generation, "libraries", context_.accelerator->libraries());
+  }
+  const Status status = worker::train(options, hooks(replicas, generation), parts, [&](std::span<const float> weights) {
+    return hand_in(replicas.strategy(), weights);
+  });
+  context_.control.on_stop(nullptr);
+  context_.control.on_regroup(nullptr);
+  context_.control.on_heartbeat(nullptr);
+  context_.control.on_checkpoint_order(nullptr);
+  if (cutter_ && status.ok()) {
+    context_.activity.rest("finishing a checkpoint", options.total_steps);
+    cutter_->finish();
+  }
+  return status;
+}
+
+worker::TrainerHooks Worker::hooks(ReplicaGroup& replicas, const Generation& generation) {
+  worker::TrainerHooks hooks;
+  const std::optional<Share> share =
+      share_of_worker(config_, !model_->local_layout().tensors().empty(), context_.rank == generation.workers.front());
+  const bool takes_checkpoints = cutter_ && share;
+  hooks.joined = [this, number = generation.number, share, takes_checkpoints](std::int64_t first_step) {
+    first_step_ = first_step;
+    if (!takes_checkpoints) return;
+    cutter_->begin(number, first_step, share);
+    context_.control.on_checkpoint_order([this](std::int64_t of, std::int64_t step) { cutter_->on_order(of, step); });
+  };
+  hooks.step_done = [this, &strategy = replicas.strategy(), share, takes_checkpoints](std::int64_t steps_done) {
+    if (takes_checkpoints) {
+      cutter_->step_done(steps_done, [&](TrainingState& state) { return take(strategy, *share, state); });
+    }
+    return announce(steps_done);
+  };
+  hooks.next_epoch = [this](std::int64_t epoch) -> Result<bool> {
+    context_.activity.set("waiting for the next epoch", stamp_.steps_done);
+    const Result<ControlClient::EpochDecision> decision = context_.control.ask_epoch(epoch, deadline());
+    if (!decision.ok()) return decision.status();
+    wants_snapshot_ = decision->snapshot;
+    if (const auto first = std::exchange(first_step_, {}); first && decision->go_on) {
+      SYNCOPATE_RETURN_IF_ERROR(announce(*first));
+    }
+    return decision->go_on;
+  };
+  hooks.local_state = [this](std::int64_t epoch, std::span<const float> state) {
+    context_.control.send_local_state(epoch, state);
+  };
+  hooks.snapshot = [this, &strategy = replicas.strategy()](std::int64_t epoch, std::int64_t steps_done,
+                                                           std::span<const float> weights) {
+    stamp_ = {.epoch = epoch, .steps_done = steps_done, .taken = clock_.now(), .final = false, .weights = {}};
+    // Those of the last step follow as the final weights.
+    const bool wanted = wants_snapshot_ && steps_done < total_steps_of(config_, order_.steps_per_epoch());
+    return wanted ? sender_->send(stamp_, weights, strategy) : Status();
+  };
+  return hooks;
+}
+
+Status Worker::announce(std::int64_t step) {
+  if (!std::ranges::binary_search(context_.control.announced_steps(), step)) return {};
+  context_.activity.set("beginning a step", step);
+  return context_.control.announce_step(step, deadline());
+}
+
+Status Worker::hand_in(SyncStrategy& strategy, std::span<const float> weights) {
+  context_.activity.set("handing in", stamp_.steps_done);
+  stamp_.final = true;
+  stamp_.taken = clock_.now();
+  const Result<bool> wanted = context_.control.ask_finish(deadline());
+  return wanted.ok() && *wanted ? sender_->send(stamp_, weights, strategy) : Status();
+}
+
+void Worker::carry_on(const SyncStrategy& strategy) {
+  TrainingState state;
+  const Status saved = strategy.save(state);
+  if (saved.ok()) {
+    carried_ = std::move(state);
+  } else {
+    spdlog::debug("nothing is carried on: {}", saved.message());
+  }
+}
+
+void Worker::tell(const Generation& generation, const char* name, const std::string& value) {
+  spdlog::info("{}: {}", name, value);
+  if (context_.rank == generation.workers.front()) context_.control.tell(name, value);
+}
+
 }  // namespace
 
 Status run_worker(const RoleContext& context) {
-  const RunConfig& config = context.config;
-  const SteadyClock clock;
-  const auto deadline = [&] { return clock.now() + from_seconds(config.timeout_seconds); };
-
-  Result<worker::DatasetPair> data = open_data_of(config);
-  if (!data.ok()) return data.status();
-  const worker::BatchOrder order{.seed = config.seed,
-                                 .dataset_size = data->train->size(),
-                                 .batch_size = config.batch_size,
-                                 .rank = context.rank,
-                                 .workers = config.workers};
-  if (order.steps_per_epoch() == 0) {
-    return Status(Code::kInvalidArgument,
-                  fmt::format("{} training samples do not fill one batch of {} on each of {} workers",
-                              order.dataset_size, order.batch_size, order.workers));
-  }
-  context.activity.set("opening the device", 0);
-  Result<Place> place = place_of(context);
-  if (!place.ok()) return place.status();
-  worker::ComputeBackend& backend = *place->backend;
-  Result<std::unique_ptr<worker::Model>> model =
-      worker::make_model(model_spec(config), data->train->form(), config.batch_size, backend);
-  if (!model.ok()) return model.status();
-
-  worker::BatchLoader loader(*data->train, order);
-  worker::BatchSource* batches = &loader;
-  std::unique_ptr<worker::StagedBatches> staged;
-  if (place->device) {
-    Result<std::unique_ptr<worker::StagedBatches>> on_device =
-        worker::StagedBatches::create(loader, *place->device, clock, from_seconds(config.timeout_seconds));
-    if (!on_device.ok()) return on_device.status();
-    staged = std::move(*on_device);
-    batches = staged.get();
-  }
-
-  context.activity.set("connecting", 0);
-  Result<std::unique_ptr<ReplicaGroup>> replicas = ReplicaGroup::connect(context, place->device.get(), clock);
-  if (!replicas.ok()) return replicas.status();
-  SnapshotSender sender(**model, *data->test, (*replicas)->strategy(), context.control);
-  if (context.rank == 0) SYNCOPATE_RETURN_IF_ERROR(sender.prepare());  // while others still load, too
-  Pause pause;
-  std::optional<worker::Straggling> straggling;
-  if (config.stragglers.slows(context.rank)) {
-    // The kernel would let each wait last up to 50 microseconds longer.
-    prctl(PR_SET_TIMERSLACK, 1000);
-    straggling.emplace(straggling_of(config, context.rank), clock,
-                       [&](Duration duration) { return pause.wait(duration); });
-  }
-  if (config.mode == Mode::kAllreduce) {
-    context.control.on_heartbeat([&] { return (*replicas)->collective_state(); });
-  }
-  context.control.on_stop([&] {
-    (*replicas)->interrupt();
-    pause.interrupt();
-  });
-
-  const worker::TrainerOptions options{.chief = context.rank == 0,
-                                       .seed = config.seed,
-                                       .total_steps = total_steps_of(config, order.steps_per_epoch()),
-                                       .steps_per_epoch = order.steps_per_epoch(),
-                                       .schedule = schedule_of(config),
-                                       .base_learning_rate = config.learning_rate,
-                                       .workers = config.workers};
-  bool wants_snapshot = false;
-  WeightsSnapshot stamp;
-  worker::TrainerHooks hooks;
-  hooks.next_epoch = [&](std::int64_t epoch) -> Result<bool> {
-    context.activity.set("waiting for the next epoch", stamp.steps_done);
-    const Result<ControlClient::EpochDecision> decision = context.control.ask_epoch(epoch, deadline());
-    if (!decision.ok()) return decision.status();
-    wants_snapshot = decision->snapshot;
-    return decision->go_on;
-  };
-  hooks.local_state = [&](std::int64_t epoch, std::span<const float> state) {
-    context.control.send_local_state(epoch, state);
-  };
-  hooks.snapshot = [&](std::int64_t epoch, std::int64_t steps_done, std::span<const float> weights) {
-    stamp = {.epoch = epoch, .steps_done = steps_done, .taken = clock.now(), .final = false, .weights = {}};
-    // Those of the last step follow as the final weights.
-    const bool wanted = wants_snapshot && steps_done < options.total_steps;
-    return wanted ? sender.send(stamp, weights) : Status();
-  };
-  const auto hand_in = [&](std::span<const float> weights) {
-    context.activity.set("handing in", stamp.steps_done);
-    stamp.final = true;
-    stamp.taken = clock.now();
-    const Result<bool> wanted = context.control.ask_finish(deadline());
-    return wanted.ok() && *wanted ? sender.send(stamp, weights) : Status();
-  };
-
-  const worker::TrainerParts parts{backend,         **model, *batches,         (*replicas)->strategy(),
-                                   context.control, clock,   context.activity, straggling ? &*straggling : nullptr};
-  spdlog::info("training {} with {} parameters for {} steps of {} samples", (*model)->name(),
-               (*model)->layout().parameter_count(), options.total_steps, config.batch_size);
-  const auto tell = [&](const char* name, const std::string& value) {
-    spdlog::info("{}: {}", name, value);
-    if (context.rank == 0) context.control.tell(name, value);
-  };
-  if (place->device) {
-    tell("device", place->device->description());
-    tell("libraries", context.accelerator->libraries());
-  }
-  const Status status = worker::train(options, hooks, parts, hand_in);
-  // By now the library has said what it took.
-  if (const std::string collective = (*replicas)->description(); !collective.empty()) tell("collective", collective);
-  context.control.on_stop(nullptr);
-  context.control.on_heartbeat(nullptr);
-  // A device or a library that hangs may keep us in its destructor: the reason is said before.
-  if (!status.ok() && status.code() != Code::kCancelled) context.control.failed(status);
-  return status;
+  Worker worker(context);
+  SYNCOPATE_RETURN_IF_ERROR(worker.prepare());
+  return worker.run();
 }
 
 }  // namespace syncopate::experiments

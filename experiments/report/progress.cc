@@ -38,6 +38,11 @@ void ProgressTracker::add(int worker, const StepRecord& step) {
   while (recent_.front().end < newest_ - kRecent) recent_.pop_front();
 }
 
+void ProgressTracker::worker_joined(int worker) {
+  finished_[static_cast<std::size_t>(worker)] = steps_finished();
+  lost_[static_cast<std::size_t>(worker)] = false;
+}
+
 std::int64_t ProgressTracker::steps_finished() const {
   std::int64_t least = total_steps_;
   for (std::size_t worker = 0; worker < finished_.size(); ++worker) {

@@ -43,6 +43,9 @@ class ProgressTracker {
   // The others are what counts from here on.
   void worker_lost(int worker) { lost_[static_cast<std::size_t>(worker)] = true; }
 
+  // It counts again, from where the slowest of the others is.
+  void worker_joined(int worker);
+
   // Epochs that all workers have finished.
   std::int64_t epochs_finished() const { return steps_finished() / steps_per_epoch_; }
   Progress progress() const;

@@ -16,7 +16,7 @@ struct Window {
 double milliseconds(Duration duration) { return seconds(duration) * 1e3; }
 
 // Nothing unless every worker (a lost one may be missing) has steps beyond its warm-up, and these overlap.
-std::optional<Window> common_window(std::span<const WorkerSteps> workers, int warmup_steps) {
+std::optional<Window> common_window(std::span<const WorkerSteps> workers, std::int64_t warmup_steps) {
   Window window;
   bool any = false;
   for (const WorkerSteps& worker : workers) {
@@ -34,7 +34,8 @@ std::optional<Window> common_window(std::span<const WorkerSteps> workers, int wa
   return window;
 }
 
-std::vector<StepRecord> steps_within(std::span<const WorkerSteps> workers, const Window& window, int warmup_steps) {
+std::vector<StepRecord> steps_within(std::span<const WorkerSteps> workers, const Window& window,
+                                     std::int64_t warmup_steps) {
   std::vector<StepRecord> inside;
   for (const WorkerSteps& worker : workers) {
     for (const StepRecord& step : worker.steps) {
@@ -99,7 +100,7 @@ void report_window(std::span<const StepRecord> steps, const Window& window, RunR
   report.dropped = mean(each(steps, [](const StepRecord& s) { return s.sync.dropped; }));
 }
 
-void report_stragglers(std::span<const WorkerSteps> workers, int warmup_steps, RunReport& report) {
+void report_stragglers(std::span<const WorkerSteps> workers, std::int64_t warmup_steps, RunReport& report) {
   for (const WorkerSteps& worker : workers) {
     std::vector<StepRecord> steps = worker.steps;
     std::erase_if(steps, [&](const StepRecord& step) { return step.step < warmup_steps; });

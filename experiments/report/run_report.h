@@ -106,8 +106,8 @@ struct RunReport {
 MemoryFigures memory_figures(const std::map<std::string, std::int64_t>& peaks);
 
 struct ReportOptions {
-  int warmup_steps = 0;
-  double target_accuracy = 0;  // of the headline figure (test_figures.h); 0: none
+  std::int64_t warmup_steps = 0;  // steps before this one count in no figure
+  double target_accuracy = 0;     // of the headline figure (test_figures.h); 0: none
 };
 
 RunReport make_report(std::span<const WorkerSteps> workers, std::span<const EvalRecord> evals,

@@ -26,24 +26,13 @@ constexpr std::uint64_t kMaxHeaderBytes = 100'000'000;  // the format's own limi
 
 Status corrupt(std::string message) { return Status(Code::kDataLoss, std::move(message)); }
 
-std::string header_of(const ParamLayout& layout, std::span<const WholeNumbers> whole_numbers,
-                      const std::map<std::string, std::string>& metadata) {
-  Json header = Json::object();
-  if (!metadata.empty()) header["__metadata__"] = metadata;
-  std::size_t offset = 0;
+std::vector<TensorForm> forms_of(const ParamLayout& layout, std::span<const WholeNumbers> whole_numbers) {
+  std::vector<TensorForm> forms;
   for (const WholeNumbers& numbers : whole_numbers) {
-    const std::size_t end = offset + numbers.values.size() * sizeof(std::int64_t);
-    header[numbers.name] = {{"dtype", "I64"}, {"shape", {numbers.values.size()}}, {"data_offsets", {offset, end}}};
-    offset = end;
+    forms.push_back({numbers.name, {static_cast<std::int64_t>(numbers.values.size())}, true});
   }
-  for (const TensorSpec& tensor : layout.tensors()) {
-    const std::size_t end = offset + tensor.range.size() * sizeof(float);
-    header[tensor.name] = {{"dtype", "F32"}, {"shape", tensor.shape}, {"data_offsets", {offset, end}}};
-    offset = end;
-  }
-  std::string text = header.dump();
-  text.resize((text.size() + kLengthBytes - 1) / kLengthBytes * kLengthBytes, ' ');
-  return text;
+  for (const TensorSpec& tensor : layout.tensors()) forms.push_back({tensor.name, tensor.shape});
+  return forms;
 }
 
 // The product of the dimensions in bytes; nothing if it is no product of at most `limit`.
@@ -125,16 +114,37 @@ Result<std::vector<Tensor>> load(std::vector<Placed> placed, std::string_view da
 
 }  // namespace
 
+std::size_t TensorForm::bytes() const {
+  std::size_t bytes = is_whole ? sizeof(std::int64_t) : sizeof(float);
+  for (const std::int64_t length : shape) bytes *= static_cast<std::size_t>(length);
+  return bytes;
+}
+
+std::string safetensors_header(std::span<const TensorForm> tensors,
+                               const std::map<std::string, std::string>& metadata) {
+  Json header = Json::object();
+  if (!metadata.empty()) header["__metadata__"] = metadata;
+  std::size_t offset = 0;
+  for (const TensorForm& tensor : tensors) {
+    const std::size_t end = offset + tensor.bytes();
+    header[tensor.name] = {
+        {"dtype", tensor.is_whole ? "I64" : "F32"}, {"shape", tensor.shape}, {"data_offsets", {offset, end}}};
+    offset = end;
+  }
+  std::string text = header.dump();
+  text.resize((text.size() + kLengthBytes - 1) / kLengthBytes * kLengthBytes, ' ');
+  const std::uint64_t length = text.size();
+  std::string bytes(kLengthBytes, '\0');
+  std::memcpy(bytes.data(), &length, kLengthBytes);
+  return bytes + text;
+}
+
 std::string to_safetensors(const ParamLayout& layout, std::span<const float> weights,
                            const std::map<std::string, std::string>& metadata,
                            std::span<const WholeNumbers> whole_numbers) {
   assert(weights.size() == layout.size());
-  const std::string header = header_of(layout, whole_numbers, metadata);
-  const std::uint64_t length = header.size();
-  std::string bytes(kLengthBytes, '\0');
-  std::memcpy(bytes.data(), &length, kLengthBytes);
-  bytes.reserve(kLengthBytes + header.size() + weights.size_bytes());
-  bytes += header;
+  std::string bytes = safetensors_header(forms_of(layout, whole_numbers), metadata);
+  bytes.reserve(bytes.size() + weights.size_bytes());
   for (const WholeNumbers& numbers : whole_numbers) {
     bytes.append(reinterpret_cast<const char*>(numbers.values.data()), numbers.values.size() * sizeof(std::int64_t));
   }

@@ -31,6 +31,18 @@ struct SafetensorsFile {
   std::map<std::string, std::string> metadata;
 };
 
+// What the header says of a tensor: its type is F32, or I64 where it holds whole numbers.
+struct TensorForm {
+  std::string name;
+  std::vector<std::int64_t> shape;
+  bool is_whole = false;
+
+  std::size_t bytes() const;
+};
+
+// The bytes in front of the values, which follow in the order of `tensors`, without holes.
+std::string safetensors_header(std::span<const TensorForm> tensors, const std::map<std::string, std::string>& metadata);
+
 // A tensor of one dimension.
 struct WholeNumbers {
   std::string name;

@@ -92,6 +92,32 @@ Json report_json(const RunReport& report) {
           {"dropped", report.dropped}};
 }
 
+Json checkpoints_json(const CheckpointFigures& figures) {
+  return {{"completed", figures.completed},
+          {"left_out", figures.left_out},
+          {"last_step", or_null(figures.last_step)},
+          {"stall_seconds", seconds(figures.stall)}};
+}
+
+std::optional<double> seconds_of(const std::optional<Duration>& duration) {
+  return duration ? std::optional(seconds(*duration)) : std::nullopt;
+}
+
+Json faults_json(std::span<const FaultRecord> faults) {
+  Json all = Json::array();
+  for (const FaultRecord& fault : faults) {
+    all.push_back({{"fault", fault.fault},
+                   {"outcome", fault.outcome},
+                   {"done", fault.at.has_value()},
+                   {"repeat", fault.repeat},
+                   {"step", or_null(fault.step)},
+                   {"training_seconds", fault.at ? Json(fault.training_seconds) : Json(nullptr)},
+                   {"seconds_to_first_step", or_null(seconds_of(fault.recovery.first))},
+                   {"seconds_to_all_steps", or_null(seconds_of(fault.recovery.all))}});
+  }
+  return all;
+}
+
 Json json_of(const HostEnvironment& host) {
   return {{"name", host.name},         {"workers", host.workers},       {"servers", host.servers},
           {"own_name", host.own_name}, {"kernel", host.kernel},         {"cpu_model", host.cpu_model},
@@ -105,11 +131,16 @@ std::string summary_json(std::span<const RunReport> reports, const RunFacts& fac
   Json summary = {
       {"run", facts.run_id}, {"outcome", facts.outcome}, {"events", facts.events}, {"facts", facts.of_workers}};
   if (!facts.straggler.empty()) summary["straggler"] = facts.straggler;
+  if (!facts.faults.empty()) summary["faults"] = faults_json(facts.faults);
   if (facts.best_loss) summary["best_reachable_loss"] = *facts.best_loss;
   if (!facts.link.empty()) summary["link"] = facts.link;
   summary["parameters"] = facts.parameters;
   summary["peak_memory_bytes"] = facts.peak_memory;
   if (facts.sharding) summary["sharding"] = sharding_json(*facts.sharding);
+  if (facts.checkpoints) summary["checkpoints"] = checkpoints_json(*facts.checkpoints);
+  if (!facts.resumed_from.empty()) {
+    summary["resumed_from"] = {{"checkpoint", facts.resumed_from}, {"step", facts.resumed_at}};
+  }
   Json uncertainty = Json::object();
   for (const auto& [process, duration] : facts.clock_uncertainty) uncertainty[process] = microseconds(duration);
   summary["clock_uncertainty_us"] = uncertainty;

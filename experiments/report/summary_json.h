@@ -8,7 +8,9 @@
 #include <vector>
 
 #include "common/clock.h"
+#include "experiments/checkpoint/checkpoint_course.h"
 #include "experiments/config/run_config.h"
+#include "experiments/faults/fault_record.h"
 #include "experiments/report/environment.h"
 #include "experiments/report/run_report.h"
 #include "experiments/report/sharding_report.h"
@@ -27,6 +29,10 @@ struct RunFacts {
   std::string straggler;                            // what --straggler asked for; empty for none
   std::string link;                                 // "emulated, 1 Gb/s each way a process"; empty where it is real
   std::optional<double> best_loss;                  // that any model can reach on the test set, where it is known
+  std::optional<CheckpointFigures> checkpoints;     // that the run has written, if it was to
+  std::string resumed_from;                         // the checkpoint that it went on from; empty for none
+  std::int64_t resumed_at = 0;                      // its step
+  std::vector<FaultRecord> faults;                  // what --fault asked for, and what became of each
   // By how much the stamps of each process on another host may be wrong; empty where all share a clock.
   std::map<std::string, Duration> clock_uncertainty;
 };

@@ -72,6 +72,22 @@ std::string memory_line(const RunReport& report) {
   return line("memory", text + " at most");
 }
 
+std::string checkpoint_lines(const RunFacts& facts, double training_seconds) {
+  std::string text;
+  if (!facts.resumed_from.empty()) {
+    text += line("resumed", fmt::format("from {}, at step {}", facts.resumed_from, facts.resumed_at));
+  }
+  if (!facts.checkpoints) return text;
+  const CheckpointFigures& figures = *facts.checkpoints;
+  std::string written = fmt::format("{}", figures.completed);
+  if (figures.last_step) written += fmt::format(", last at step {}", *figures.last_step);
+  if (figures.left_out > 0) written += fmt::format(", {} left out", figures.left_out);
+  if (training_seconds > 0) {
+    written += fmt::format(", stall {:.2f} % of training", 100 * seconds(figures.stall) / training_seconds);
+  }
+  return text + line("checkpoints", written);
+}
+
 std::string straggler_lines(const RunReport& report) {
   std::string text;
   for (const StragglerFigures& straggler : report.stragglers) {
@@ -183,6 +199,8 @@ std::string summary_text(const RunConfig& config, std::span<const RunReport> rep
     const Duration most = std::ranges::max_element(facts.clock_uncertainty, by_time)->second;
     text += line("clocks", fmt::format("of other hosts known within {} ms", format_ms(seconds(most) * 1000)));
   }
+  text += checkpoint_lines(facts, reports.empty() ? 0 : middle_report(reports).training_seconds);
+  for (const FaultRecord& fault : facts.faults) text += line("fault", to_text(fault));
   for (const std::string& event : facts.events) text += line("event", event);
   if (facts.outcome != "completed") text += line("outcome", facts.outcome);
   return text + line("results", config.output);

@@ -18,7 +18,8 @@ Recorder::Recorder(const RunConfig& config, const JobFacts& job, ResultsWriter& 
       results_(results),
       console_(console),
       tracker_(config.workers, job.steps_per_epoch, job.total_steps),
-      workers_(static_cast<std::size_t>(config.workers)) {
+      workers_(static_cast<std::size_t>(config.workers)),
+      epochs_shown_(job.first_step / job.steps_per_epoch) {
   for (std::size_t rank = 0; rank < workers_.size(); ++rank) workers_[rank].rank = static_cast<int>(rank);
 }
 
@@ -66,6 +67,11 @@ void Recorder::on_worker_lost(int rank) {
   tracker_.worker_lost(rank);
 }
 
+void Recorder::on_worker_joined(int rank) {
+  workers_[static_cast<std::size_t>(rank)].lost = false;
+  tracker_.worker_joined(rank);
+}
+
 Status Recorder::on_tick(TimePoint now) {
   record_evaluations(now - kRecordsAreIn);
   if (training_) {
@@ -79,7 +85,7 @@ Status Recorder::on_tick(TimePoint now) {
 }
 
 void Recorder::show_finished_epoch() {
-  if (tracker_.epochs_finished() == epochs_shown_) return;
+  if (tracker_.epochs_finished() <= epochs_shown_) return;
   epochs_shown_ = tracker_.epochs_finished();
   Progress progress = tracker_.progress();
   progress.epoch = epochs_shown_ - 1;  // the slowest worker may already be in the next
@@ -123,8 +129,9 @@ Status Recorder::finish() {
 }
 
 RunReport Recorder::report() const {
-  return make_report(workers_, evals_,
-                     {.warmup_steps = config_.warmup_steps, .target_accuracy = config_.target_accuracy});
+  return make_report(
+      workers_, evals_,
+      {.warmup_steps = job_.first_step + config_.warmup_steps, .target_accuracy = config_.target_accuracy});
 }
 
 }  // namespace syncopate::experiments

@@ -21,6 +21,7 @@ struct JobFacts {
   std::int64_t steps_per_epoch = 1;
   std::int64_t total_steps = 1;     // of one worker
   std::optional<double> best_loss;  // of the test set, where it is known
+  std::int64_t first_step = 0;      // more than 0 in a run that goes on from a checkpoint
 };
 
 class Recorder final : public RunObserver {
@@ -34,6 +35,7 @@ class Recorder final : public RunObserver {
   void on_final_weights(std::span<const float> weights, std::span<const float> local_state,
                         const TableKeys& rows) override;
   void on_worker_lost(int rank) override;
+  void on_worker_joined(int rank) override;
   void on_fact(const std::string& name, const std::string& value) override { facts_[name] = value; }
   void on_report(const std::string& line) override;
   Status on_tick(TimePoint now) override;
@@ -43,6 +45,7 @@ class Recorder final : public RunObserver {
   // After finish().
   RunReport report() const;
   const std::vector<EvalRecord>& evals() const { return evals_; }
+  const std::vector<WorkerSteps>& workers() const { return workers_; }
   // Laid out as snapshot_layout says; empty where none came that fit the model.
   const std::vector<float>& final_weights() const { return final_weights_; }
   const std::map<std::string, std::string>& facts() const { return facts_; }

@@ -6,6 +6,9 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "experiments/checkpoint/checkpoint_store.h"
+#include "experiments/checkpoint/run_facts.h"
+#include "experiments/config/fault_rules.h"
 #include "experiments/coordinator/coordinator.h"
 #include "experiments/plan/placement.h"
 #include "experiments/process/data_of.h"
@@ -56,10 +59,12 @@ Result<JobFacts> prepare(const RunConfig& config) {
   SYNCOPATE_RETURN_IF_ERROR(check_link(config, *layout));
   const Result<ParamLayout> local_layout = local_state_layout_of(config);
   if (!local_layout.ok()) return local_layout.status();
+  const std::int64_t total_steps = config.steps > 0 ? config.steps : config.epochs * order.steps_per_epoch();
+  SYNCOPATE_RETURN_IF_ERROR(validate_faults(config, total_steps));
   return JobFacts{.layout = *layout,
                   .local_layout = *local_layout,
                   .steps_per_epoch = order.steps_per_epoch(),
-                  .total_steps = config.steps > 0 ? config.steps : config.epochs * order.steps_per_epoch(),
+                  .total_steps = total_steps,
                   .best_loss = data->test->best_loss()};
 }
 
@@ -120,6 +125,34 @@ Result<ListenOptions> listen_options_of(const RunConfig& config) {
   return ListenOptions{.address = config.listen_address, .keys = std::move(*keys)};
 }
 
+std::optional<CheckpointKeeperOptions> checkpoints_of(const RunConfig& config, const JobFacts& job,
+                                                      const std::string& run_id) {
+  if (!config.checkpoint_every) return std::nullopt;
+  return CheckpointKeeperOptions{.folder = config.output + "/checkpoints",
+                                 .interval = *config.checkpoint_every,
+                                 .together = moves_together(config),
+                                 .keep = config.keep,
+                                 .run_id = run_id,
+                                 .facts = facts_of(config, job.layout, job.steps_per_epoch)};
+}
+
+// Finds the checkpoint that the run is to go on from, if any, and says which ones could not be used.
+Status find_resumed(JobFacts& job, Console& console, JobResult& result) {
+  const RunConfig& config = result.config;
+  if (config.resume.empty()) return {};
+  const StateForms forms(job.layout, job.local_layout);
+  const Result<FoundCheckpoint> found = newest_checkpoint(config.resume, forms, [&](const Manifest& manifest) {
+    return check_resume(manifest, facts_of(config, job.layout, job.steps_per_epoch), job.total_steps);
+  });
+  if (!found.ok()) return found.status().in("--resume=" + config.resume);
+  for (const std::string& line : found->passed_over) console.warn(line);
+  result.facts.events.insert(result.facts.events.end(), found->passed_over.begin(), found->passed_over.end());
+  job.first_step = found->checkpoint.manifest().step;
+  result.facts.resumed_at = job.first_step;
+  result.facts.resumed_from = found->checkpoint.folder();
+  return {};
+}
+
 void run_repeat(const JobFacts& job, const Survey& survey, int repeat, ResultsWriter& results, Interrupts& interrupts,
                 Console& console, JobResult& result) {
   const RunConfig& config = result.config;
@@ -130,11 +163,20 @@ void run_repeat(const JobFacts& job, const Survey& survey, int repeat, ResultsWr
   const CoordinatorOptions options{.program = own_program(),
                                    .log_directory = results.directory() + "/logs",
                                    .listen = std::move(*listen),
-                                   .local_state_size = job.local_layout.size()};
+                                   .total_steps = job.total_steps,
+                                   .local_state_size = job.local_layout.size(),
+                                   .checkpoints = checkpoints_of(config, job, plan.run_id),
+                                   .resume = result.facts.resumed_from};
   const Result<RunOutcome> outcome = coordinate(config, plan, options, *launcher_of(config), recorder, interrupts);
   const Status finished = recorder.finish();
-  if (!outcome.ok()) return fail(result, ExitCode::kInternal, outcome.status().message());
+  if (!outcome.ok()) return fail(result, exit_code_of(outcome.status()), outcome.status().message());
+  result.facts.checkpoints = outcome->checkpoints;
   result.facts.events.insert(result.facts.events.end(), outcome->reports.begin(), outcome->reports.end());
+  for (FaultRecord fault : outcome->faults) {
+    if (fault.at) fault.recovery = recovery_after(*fault.at, recorder.workers());
+    fault.repeat = repeat;
+    result.facts.faults.push_back(std::move(fault));
+  }
   result.facts.of_workers = recorder.facts();
   result.facts.clock_uncertainty = outcome->clock_uncertainty;
   result.facts.peak_memory = outcome->peak_memory;
@@ -159,9 +201,9 @@ JobResult run_job(const RunConfig& config, const Survey& survey, Interrupts& int
   result.config = resolve(*placed, calendar_stamp());
   if (spans_hosts(result.config)) result.config.listen_address = survey.listen_address;
   result.facts.run_id = std::filesystem::path(result.config.output).filename().string();
-  const Result<JobFacts> job = prepare(result.config);
-  if (!job.ok()) {
-    fail(result, exit_code_of(job.status()), job.status().message());
+  Result<JobFacts> job = prepare(result.config);
+  if (const Status status = job.ok() ? find_resumed(*job, console, result) : job.status(); !status.ok()) {
+    fail(result, exit_code_of(status), status.message());
     return result;
   }
   const Cluster cluster = cluster_of(result.config, survey);

@@ -42,7 +42,8 @@ TEST(ReplicatedTables, AllocateNothingOnceTheirRowsAreThere) {
     const SteadyClock clock;
     ReplicatedTables tables(*group[static_cast<std::size_t>(rank)], clock,
                             {.optimizer = {.kind = OptimizerKind::kAdam}, .exchange = SparseExchange::kRows});
-    ASSERT_TRUE(tables.prepare(layout).ok());
+    tables.allocate(layout);
+    ASSERT_TRUE(tables.prepare(std::vector<std::uint64_t>(1)).ok());
     std::vector<RowKey> keys(200);
     std::iota(keys.begin(), keys.end(), static_cast<RowKey>(100 * rank));
     const std::vector<RowKeys> rows{keys};

@@ -210,5 +210,85 @@ TEST(ModelAveraging, NamesTheStepAndTheRankThatItWaitedForInVain) {
   });
 }
 
+// Trains the steps [begin, end) on every rank, from `state` on if there is one, and saves.
+std::vector<TrainingState> train_on(const ModelAveragingOptions& options, int size, std::int64_t begin,
+                                    std::int64_t end, const TrainingState* state) {
+  const auto endpoints = connect_group("inproc", size);
+  const SteadyClock clock;
+  std::vector<TrainingState> saved(endpoints.size());
+  run_ranks(size, [&](int rank) {
+    const auto ring = make_schedule_collective(*endpoints[static_cast<std::size_t>(rank)]);
+    ModelAveragingStrategy strategy(*ring, options, clock);
+    const Result<ParamArenas> arenas = strategy.allocate(layout_with(9));
+    ASSERT_TRUE(arenas.ok());
+    for (std::size_t i = 0; i < arenas->weights.size(); ++i) arenas->weights[i] = initial_weight(i);
+    if (state != nullptr) {
+      ASSERT_TRUE(strategy.restore(*state).ok());
+    }
+    const auto buckets = strategy.join();
+    ASSERT_TRUE(buckets.ok()) << buckets.status().message();
+    EXPECT_EQ(strategy.first_step(), begin);
+    for (std::int64_t step = begin; step < end; ++step) {
+      strategy.begin_step({step, kRate});
+      for (std::size_t i = 0; i < arenas->gradients.size(); ++i) arenas->gradients[i] = gradient(rank, step, i);
+      ASSERT_TRUE(strategy.finish_step().ok());
+    }
+    ASSERT_TRUE(strategy.save(saved[static_cast<std::size_t>(rank)]).ok());
+  });
+  return saved;
+}
+
+TEST(ModelAveraging, GoesOnFromWhatAllHaveSavedTogetherAlsoBetweenMeetings) {
+  for (const bool gossip : {false, true}) {
+    ModelAveragingOptions options{.optimizer = kMomentum, .period = 3, .timeout = kTimeout};
+    if (gossip) options.gossip_seed = 5;
+    const std::vector<TrainingState> unbroken = train_on(options, 4, 0, 11, nullptr);
+    const std::vector<TrainingState> broken = train_on(options, 4, 0, 5, nullptr);
+    TrainingState checkpoint;  // of all
+    for (const TrainingState& state : broken) checkpoint.merge(state);
+    const std::vector<TrainingState> resumed = train_on(options, 4, 5, 11, &checkpoint);
+    for (std::size_t rank = 0; rank < unbroken.size(); ++rank) {
+      EXPECT_EQ(resumed[rank].names(), unbroken[rank].names());
+      for (const std::string& name : unbroken[rank].names()) {
+        const Range all{0, layout_with(9).size()};
+        Weights expected(all.size()), actual(all.size());
+        ASSERT_TRUE(unbroken[rank].read(name, all, expected).ok());
+        ASSERT_TRUE(resumed[rank].read(name, all, actual).ok());
+        EXPECT_EQ(actual, expected) << name << " of rank " << rank;
+      }
+    }
+  }
+}
+
+TEST(ModelAveraging, RefusesTheStateOfAnotherNumberOfWorkersAndOfOtherSteps) {
+  const ModelAveragingOptions options{.optimizer = kMomentum, .period = 3, .timeout = kTimeout};
+  const std::vector<TrainingState> states = train_on(options, 2, 0, 4, nullptr);
+  const auto endpoints = connect_group("inproc", 3);
+  const SteadyClock clock;
+  run_ranks(3, [&](int rank) {
+    const auto ring = make_schedule_collective(*endpoints[static_cast<std::size_t>(rank)]);
+    ModelAveragingStrategy strategy(*ring, options, clock);
+    ASSERT_TRUE(strategy.allocate(layout_with(9)).ok());
+    const Status status = strategy.restore(states[0]);
+    EXPECT_EQ(status.code(), Code::kInvalidArgument);
+    EXPECT_NE(status.message().find("3 workers cannot go on from the state of 2"), std::string::npos);
+  });
+  const auto pair = connect_group("inproc", 2);
+  run_ranks(2, [&](int rank) {
+    const auto ring = make_schedule_collective(*pair[static_cast<std::size_t>(rank)]);
+    ModelAveragingStrategy strategy(*ring, options, clock);
+    ASSERT_TRUE(strategy.allocate(layout_with(9)).ok());
+    if (rank == 1) {
+      ASSERT_TRUE(strategy.restore(states[1]).ok());
+    }
+    const Status status = strategy.join().status();
+    EXPECT_EQ(status.code(), Code::kInvalidArgument);
+    EXPECT_NE(status.message().find(rank == 0 ? "rank 1 goes on from step 4, rank 0 begins anew"
+                                              : "rank 0 begins anew, rank 1 goes on from step 4"),
+              std::string::npos)
+        << status.message();
+  });
+}
+
 }  // namespace
 }  // namespace syncopate::allreduce

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "tests/support/cluster.h"
 
 namespace syncopate {
@@ -42,6 +44,39 @@ TEST(FaultyTransport, DeliversDuplicatesTwice) {
 TEST(FaultyTransport, DeliversDelayedMessagesOnceAndLater) {
   const std::vector<int> times = arrivals({.delay = 0.5}, 50);
   EXPECT_EQ(times, std::vector<int>(50, 1));
+}
+
+// In which order `count` messages arrive, sent through a faulty endpoint to two peers in turns.
+std::vector<std::vector<int>> orders(FaultPlan plan, int count) {
+  auto group = connect_group("inproc", 3);
+  FaultyTransport sender(std::move(group[0]), plan);
+  for (int i = 0; i < count; ++i) EXPECT_TRUE(sender.send(1 + i % 2, std::to_string(i), {}, nullptr, soon()).ok());
+  const TimePoint end = SteadyClock().now() + 2 * plan.delayed_by;
+  while (SteadyClock().now() < end) (void)sender.receive(end);
+  std::vector<std::vector<int>> orders(2);
+  for (std::size_t peer : {0u, 1u}) {
+    for (int i = 0; i < count / 2; ++i) {
+      Result<Message> message = group[peer + 1]->receive(soon());
+      if (!message.ok()) return orders;
+      orders[peer].push_back(std::stoi(message->header()));
+    }
+  }
+  return orders;
+}
+
+TEST(FaultyTransport, KeepsTheOrderOfMessagesToOnePeerUnlessTold) {
+  for (const std::vector<int>& order : orders({.delay = 0.3}, 100)) {
+    EXPECT_EQ(order.size(), 50u);
+    EXPECT_TRUE(std::ranges::is_sorted(order));
+  }
+  for (const std::vector<int>& order : orders({.delay = 0.3, .overtakes = true}, 100)) {
+    EXPECT_EQ(order.size(), 50u);
+    EXPECT_FALSE(std::ranges::is_sorted(order));
+  }
+}
+
+TEST(FaultyTransport, DeliversTheSecondOfTwoLate) {
+  EXPECT_EQ(arrivals({.duplicate = 1.0, .delay = 0.5, .overtakes = true}, 50), std::vector<int>(50, 2));
 }
 
 TEST(FaultyTransport, CountsADelayedPayloadAsPendingUntilItIsReceived) {

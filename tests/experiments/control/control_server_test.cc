@@ -9,6 +9,12 @@
 namespace syncopate::experiments {
 namespace {
 
+control::Welcome welcome_with(const std::string& config_toml) {
+  control::Welcome welcome;
+  welcome.set_config_toml(config_toml);
+  return welcome;
+}
+
 using control::FromCoordinator;
 
 JobPlan plan_of_two_workers() {
@@ -69,7 +75,7 @@ TEST_F(ControlServerTest, HoldsWhatIsSentBeforeTheWelcome) {
   Peer worker(server_.address(), control_identity(Role::kWorker, 0));
   worker.say_step(0);
   ASSERT_TRUE(next());
-  server_.welcome(0, "mode = \"ps\"\n");
+  server_.welcome(0, welcome_with("mode = \"ps\"\n"));
   EXPECT_EQ(worker.hear().first.welcome().config_toml(), "mode = \"ps\"\n");
   const auto [held, size] = worker.hear();
   EXPECT_EQ(held.stop().reason(), "early");
@@ -96,7 +102,7 @@ TEST(SecuredControlServer, HearsThoseWhoHaveTheRunsKeysAlone) {
   }
   ASSERT_TRUE(received);
   EXPECT_EQ(received->message.heartbeat().step(), 3);
-  server.welcome(received->process, "mode = \"ps\"\n");
+  server.welcome(received->process, welcome_with("mode = \"ps\"\n"));
   EXPECT_EQ(ours.hear().first.welcome().config_toml(), "mode = \"ps\"\n");
   EXPECT_FALSE(server.receive());
 }
@@ -106,7 +112,7 @@ TEST_F(ControlServerTest, IsNotHeldUpByAProcessThatIsGone) {
     Peer worker(server_.address(), control_identity(Role::kWorker, 0));
     worker.say_step(0);
     ASSERT_TRUE(next());
-    server_.welcome(0, "");
+    server_.welcome(0, {});
   }
   FromCoordinator alive;
   alive.mutable_alive();

@@ -14,6 +14,7 @@
 #include <future>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <thread>
 #include <vector>
@@ -42,6 +43,7 @@ struct NotingObserver final : RunObserver {
     final_rows = rows;
   }
   void on_worker_lost(int rank) override { lost.push_back(rank); }
+  void on_worker_joined(int rank) override { joined.push_back(rank); }
   void on_fact(const std::string& name, const std::string& value) override { facts.emplace_back(name, value); }
   void on_report(const std::string& line) override { reports.push_back(line); }
   Status on_tick(TimePoint) override { return Status(); }
@@ -54,6 +56,7 @@ struct NotingObserver final : RunObserver {
   std::vector<float> final_local_state;
   TableKeys final_rows;
   std::vector<int> lost;
+  std::vector<int> joined;
   std::vector<std::pair<std::string, std::string>> facts;
   std::vector<std::string> reports;
 };
@@ -66,6 +69,16 @@ class SleepingProcesses final : public Launcher {
     address_.set_value(options.rendezvous);
     return children;
   }
+
+  // The child has the name of the one before.
+  Result<StartedChild> start_again(const JobPlan& plan, const LaunchOptions& options, std::size_t process) override {
+    unlink((options.log_directory + "/" + log_name_of(plan.processes[process]) + ".pipe").c_str());
+    Result<StartedChild> child = start_one(plan, options.log_directory, process);
+    started_again_.set_value(name_of(plan.processes[process].role) + std::to_string(plan.processes[process].rank));
+    return child;
+  }
+  // What has been started again, "worker1": once a run.
+  std::string started_again() { return started_again_.get_future().get(); }
 
   // Once all have been started.
   std::string address() { return address_.get_future().get(); }
@@ -92,26 +105,34 @@ class SleepingProcesses final : public Launcher {
   Result<std::vector<StartedChild>> start_all(const JobPlan& plan, const std::string& folder) {
     std::vector<StartedChild> children;
     for (std::size_t i = 0; i < plan.processes.size(); ++i) {
-      const std::string name = plan.processes[i].name(), log = folder + "/" + log_name_of(plan.processes[i]);
-      const std::string pipe =
-          log + ".pipe";  // it reads until somebody has opened that for writing and closed it again
-      if (mkfifo(pipe.c_str(), 0600) != 0) return Status(Code::kInternal, "mkfifo " + pipe);
-      Result<StartedChild> child = start_child({"cat", pipe}, {}, name, log);
+      Result<StartedChild> child = start_one(plan, folder, i);
       if (!child.ok()) return child.status();
-      child->process = i;
-      children_[name] = {FileDescriptor(fcntl(child->handle.get(), F_DUPFD_CLOEXEC, 0)), pipe};
       children.push_back(std::move(*child));
     }
     return children;
   }
 
+  Result<StartedChild> start_one(const JobPlan& plan, const std::string& folder, std::size_t i) {
+    const std::string name = plan.processes[i].name(), log = folder + "/" + log_name_of(plan.processes[i]);
+    const std::string pipe = log + ".pipe";  // it reads until somebody has opened that for writing and closed it again
+    if (mkfifo(pipe.c_str(), 0600) != 0) return Status(Code::kInternal, "mkfifo " + pipe);
+    Result<StartedChild> child = start_child({"cat", pipe}, {}, name, log);
+    if (!child.ok()) return child;
+    child->process = i;
+    const std::lock_guard lock(mutex_);
+    children_[name] = {FileDescriptor(fcntl(child->handle.get(), F_DUPFD_CLOEXEC, 0)), pipe};
+    return child;
+  }
+
   // False once there is no such process.
   bool send(const std::string& name, int signal) {
+    const std::lock_guard lock(mutex_);
     return syscall(SYS_pidfd_send_signal, children_[name].handle.get(), signal, nullptr, 0) == 0;
   }
 
-  std::promise<std::string> address_;
-  std::map<std::string, Child> children_;  // by name
+  std::promise<std::string> address_, started_again_;
+  std::mutex mutex_;
+  std::map<std::string, Child> children_;  // by name; under mutex_
 };
 
 class CoordinatedRun {

@@ -71,32 +71,6 @@ void lose_worker(CoordinatedRun& run, int rank) {
   EXPECT_EQ(run.server(0).hear().first.worker_lost().rank(), rank);
 }
 
-TEST(WorkerLossesSurvived, AreAnyUnderPsWithoutCommonUpdatesUnlessMpirunCarriesTheWorkers) {
-  for (const Mode mode : {Mode::kLocal, Mode::kPs, Mode::kAllreduce}) {
-    for (const std::string consistency :
-         {"sync", "bounded:0", "bounded:4", "softsync:2", "async", "local-sgd:3", "easgd:3"}) {
-      for (const LauncherKind launcher : {LauncherKind::kLocal, LauncherKind::kMpirun}) {
-        RunConfig config;
-        config.mode = mode;
-        config.consistency = *ps::Consistency::parse(consistency);
-        config.launcher = launcher;
-        const bool any = mode == Mode::kPs && consistency != "sync" && consistency != "local-sgd:3" &&
-                         launcher == LauncherKind::kLocal;
-        EXPECT_EQ(worker_losses_survived(config), any ? std::numeric_limits<int>::max() : 0)
-            << name_of(mode) << " " << consistency << " " << name_of(launcher);
-      }
-    }
-  }
-}
-
-TEST(WorkerLossesSurvived, AreTheBackupWorkersUnderSync) {
-  RunConfig config;
-  config.mode = Mode::kPs;
-  config.consistency = *ps::Consistency::parse("sync");
-  config.backup_workers = 2;
-  EXPECT_EQ(worker_losses_survived(config), 2);
-}
-
 TEST(Coordinator, WelcomesProcessesOfItsOwnRunAlone) {
   CoordinatedRun run(ps_async(2));
   const auto worker = run.connect(Role::kWorker, 0);
@@ -187,6 +161,30 @@ TEST(Coordinator, TellsEveryServerOfALostWorkerAndNobodyElse) {
   EXPECT_TRUE(hears_nothing(run.evaluator()));
   run.end();
   EXPECT_EQ(run.observer().lost.front(), 1);
+}
+
+TEST(Coordinator, StartsALostWorkerAgainAndTellsEverybodyOfTheGenerationThatItIsIn) {
+  RunConfig config = ps_async(2);
+  config.respawn_seconds = 0;
+  CoordinatedRun run(config);
+  for (int rank : {0, 1}) ask_epoch(run.worker(rank), 0);
+  for (int rank : {0, 1}) epoch_heard_by(run.worker(rank));
+  lose_worker(run, 1);
+  EXPECT_EQ(run.processes().started_again(), "worker1");
+  const std::unique_ptr<Peer> again = run.connect(Role::kWorker, 1);
+  again->say_hello("run-7");
+  ASSERT_TRUE(again->hear().first.has_welcome());
+  ToCoordinator request;
+  request.mutable_join_request()->set_after(-1);
+  again->say(request);
+  for (Peer* peer : {again.get(), &run.worker(0), &run.server(0)}) {
+    const control::Generation generation = peer->hear().first.generation();
+    EXPECT_EQ(generation.number(), 1);
+    EXPECT_FALSE(generation.begins());
+    EXPECT_THAT(generation.workers(), ElementsAre(0, 1));
+  }
+  run.end();
+  EXPECT_THAT(run.observer().joined, ElementsAre(1));
 }
 
 TEST(Coordinator, AsksAnotherWorkerForTheFinalWeightsWhereTheOneThatWasAskedIsLost) {

@@ -149,16 +149,6 @@ TEST(RunMonitor, GivesAProcessTheWholeTimeoutToSayHello) {
   EXPECT_EQ(run.line(), "worker 1 (host box) has not said hello for 10 s; this mode needs every worker");
 }
 
-TEST(RunMonitor, GoesOnWithoutAsManyWorkersAsThereAreBackupsAndNoMore) {
-  BackedUpRun run;
-  run.end(run.worker(1), kKilled);
-  EXPECT_EQ(run.verdict(), std::nullopt);
-  run.end(run.worker(0), kKilled);
-  EXPECT_EQ(run.verdict(), ExitCode::kProcessLost);
-  EXPECT_THAT(run.line(), StartsWith("worker 0 "));
-  EXPECT_THAT(run.line(), EndsWith("; this mode needs every worker that is left"));
-}
-
 // Reports of failures.
 
 TEST(RunMonitor, JudgesAReportThatNeedsNoExplanationAtOnce) {

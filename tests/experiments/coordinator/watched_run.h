@@ -17,8 +17,9 @@ inline const ProcessEnd kKilled{.exit_code = {}, .signal = SIGKILL};
 inline const Status kPeerIsLost(Code::kPeerLost, "rank 1 is gone");
 inline const Status kNobodyAnswers(Code::kDeadlineExceeded, "no answer from shard 0 (server 0) for 10 s");
 
-inline JobPlan plan_of(Mode mode, int workers, int servers) {
+inline JobPlan plan_of(Mode mode, int workers, int servers, int replicas = 0) {
   RunConfig config;
+  config.replicas = replicas;
   config.mode = mode;
   config.workers = workers;
   config.servers = servers;
@@ -26,7 +27,7 @@ inline JobPlan plan_of(Mode mode, int workers, int servers) {
 }
 
 // A run that a test tells what happens, and whose actions it reads as text: "stop: REASON", "kill worker 0",
-// "lost 1", "release", "report: TEXT".
+// "lost 1", "joined 1", "start worker 1", "generation 2", "release", "report: TEXT".
 class WatchedRun {
  public:
   explicit WatchedRun(JobPlan plan, const RunMonitor::Options& options = {.timeout = kTimeout})
@@ -37,6 +38,7 @@ class WatchedRun {
   std::size_t evaluator() const { return plan_.processes.size() - 1; }
   std::size_t worker(int rank) const { return index_of(Role::kWorker, rank); }
   std::size_t server(int rank) const { return index_of(Role::kServer, rank); }
+  std::size_t standby(int rank) const { return index_of(Role::kStandby, rank); }
 
   void hello(std::size_t process) { monitor_.on_hello(process, 100 + static_cast<int>(process), "box", now()); }
   void everybody_says_hello() {
@@ -48,6 +50,10 @@ class WatchedRun {
     }
   }
   void ready(std::size_t process) { monitor_.on_ready_to_train(process, now()); }
+  void join(std::size_t process, std::int64_t after = -1) { monitor_.on_join_request(process, after, now()); }
+  void trouble(std::size_t process, std::int64_t generation) {
+    monitor_.on_trouble(process, generation, kNobodyAnswers, "training", 7, now());
+  }
   void finish(std::size_t process) { monitor_.on_finished(process, now()); }
   void fail(std::size_t process, const Status& status) { monitor_.on_failure(process, status, "training", 7, now()); }
   void end(std::size_t process, const ProcessEnd& how) { monitor_.on_end(process, how, now()); }
@@ -96,6 +102,12 @@ class WatchedRun {
         return fmt::format("lost {}", action.rank);
       case MonitorAction::Kind::kReleaseTraining:
         return "release";
+      case MonitorAction::Kind::kStart:
+        return "start " + plan_.processes[action.process].name();
+      case MonitorAction::Kind::kProclaim:
+        return fmt::format("generation {}", monitor_.generation().number);
+      case MonitorAction::Kind::kWorkerJoined:
+        return fmt::format("joined {}", action.rank);
       case MonitorAction::Kind::kReport:
         return "report: " + action.text;
     }
@@ -111,17 +123,34 @@ class WatchedRun {
 class PsRun : public WatchedRun {
  public:
   explicit PsRun(bool survives, int workers = 2)
-      : WatchedRun(plan_of(Mode::kPs, workers, 2),
-                   {.worker_losses_survived = survives ? workers : 0, .timeout = kTimeout}) {
+      : WatchedRun(plan_of(Mode::kPs, workers, 2), {.recovery = {.survives_workers = survives}, .timeout = kTimeout}) {
     everybody_says_hello();
   }
 };
 
-// With one backup worker among its three.
-class BackedUpRun : public WatchedRun {
+// Whoever is left forms a group anew; and what is lost comes back after two seconds, if `respawns`.
+class ElasticRun : public WatchedRun {
  public:
-  BackedUpRun() : WatchedRun(plan_of(Mode::kPs, 3, 2), {.worker_losses_survived = 1, .timeout = kTimeout}) {
+  explicit ElasticRun(bool respawns = false)
+      : WatchedRun(
+            plan_of(Mode::kAllreduce, 3, 0),
+            {.recovery = {.survives_workers = true,
+                          .regroups_without_worker = true,
+                          .respawn_after = respawns ? std::optional<Duration>(std::chrono::seconds(2)) : std::nullopt},
+             .timeout = kTimeout}) {
     everybody_says_hello();
+  }
+};
+
+// Two workers, one server and its standby.
+class ReplicatedRun : public WatchedRun {
+ public:
+  ReplicatedRun()
+      : WatchedRun(plan_of(Mode::kPs, 2, 1, 1),
+                   {.recovery = {.survives_workers = true, .has_standbys = true}, .timeout = kTimeout}) {
+    everybody_says_hello();
+    for (const int rank : {0, 1}) ready(worker(rank));
+    (void)actions();
   }
 };
 

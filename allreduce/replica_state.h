@@ -1,0 +1,47 @@
+// ReplicaState: what all replicas of a job hold alike: the dense weights, what the optimizer remembers of them, and the
+// rows of tables. One thread.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+
+#include "allreduce/replicated_tables.h"
+#include "allreduce/state_transfer.h"
+#include "common/optimizer.h"
+#include "common/param_layout.h"
+#include "common/training_state.h"
+
+namespace syncopate::allreduce {
+
+class ReplicaState {
+ public:
+  // The tables outlive it.
+  ReplicaState(const OptimizerConfig& optimizer, ReplicatedTables& tables) : optimizer_(optimizer), tables_(tables) {}
+
+  // `weights` is the arena, which outlives it.
+  void allocate(const ParamLayout& layout, std::span<float> weights);
+
+  // The update of a part of what is no table.
+  void apply(Range range, std::span<const float> gradients, const UpdateStep& update);
+
+  void save(TrainingState& state) const;
+  // Data loss where something is missing, or cannot be of this layout.
+  Status restore(const TrainingState& state);
+  // The giver's, to ranks that take it.
+  Status transfer(StateTransfer& transfer);
+
+  // A hash of all weights and rows.
+  std::uint64_t content() const;
+
+ private:
+  std::span<float> dense() const { return slice(weights_, layout_.dense()); }
+
+  const Optimizer optimizer_;
+  ReplicatedTables& tables_;
+  ParamLayout layout_;
+  std::span<float> weights_;
+  std::optional<OptimizerState> remembered_;  // of what is no table; from allocate on
+};
+
+}  // namespace syncopate::allreduce

@@ -1,0 +1,135 @@
+#include "experiments/checkpoint/checkpoint_course.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+namespace syncopate::experiments {
+namespace {
+
+// The pace is measured over this time.
+constexpr Duration kPaceOver = std::chrono::milliseconds(300);
+// No order is given further ahead.
+constexpr Duration kFurthestAhead = std::chrono::seconds(2);
+constexpr std::int64_t kLeastAhead = 2;
+
+}  // namespace
+
+void CheckpointCourse::on_generation(std::int64_t generation, std::vector<std::string> writers, TimePoint now) {
+  give_up_all("the run goes on with other members");
+  given_up_.clear();
+  generation_ = generation;
+  writers_ = std::move(writers);
+  heard_.reset();
+  next_step_.reset();
+  pace_since_.reset();
+  if (interval_.steps == 0 && !next_) next_ = now + from_seconds(interval_.seconds);
+}
+
+void CheckpointCourse::on_steps(std::int64_t steps_done, TimePoint now) {
+  heard_ = std::max(heard_.value_or(0), steps_done);
+  // The first that is heard may be some steps beyond the first of the generation, but hardly beyond what is due.
+  if (interval_.steps > 0 && !next_step_) next_step_ = ((steps_done - 1) / interval_.steps + 1) * interval_.steps;
+  if (!pace_since_) {
+    pace_since_ = now;
+    pace_from_ = *heard_;
+  } else if (now - *pace_since_ >= kPaceOver) {
+    steps_a_second_ = static_cast<double>(*heard_ - pace_from_) / seconds(now - *pace_since_);
+    pace_since_ = now;
+    pace_from_ = *heard_;
+  }
+}
+
+bool CheckpointCourse::is_due(TimePoint now) const {
+  if (ordered_ || writers_.empty() || !heard_) return false;
+  if (interval_.steps > 0) return !together_ && *heard_ >= *next_step_;
+  return next_ && now >= *next_ && (!together_ || steps_a_second_ > 0);
+}
+
+std::int64_t CheckpointCourse::steps_within(Duration duration) const {
+  return std::max(kLeastAhead, static_cast<std::int64_t>(std::ceil(steps_a_second_ * seconds(duration))));
+}
+
+void CheckpointCourse::order(TimePoint now) {
+  const std::int64_t step = together_ ? *heard_ + steps_within(ahead_) : *heard_;
+  if (interval_.steps > 0) {
+    next_step_ = (*heard_ / interval_.steps + 1) * interval_.steps;
+  } else {
+    next_ = std::max(*next_ + from_seconds(interval_.seconds), now);
+  }
+  if (last_step_ == step || given_up_.contains(step)) return;  // nothing has moved since
+  ordered_ = step;
+  attempts_.try_emplace(step);
+  actions_.push_back({.kind = CheckpointAction::Kind::kOrder, .generation = generation_, .step = step});
+}
+
+void CheckpointCourse::on_tick(TimePoint now) {
+  if (is_due(now)) order(now);
+}
+
+void CheckpointCourse::on_report(const std::string& writer, const CheckpointReport& report) {
+  stalls_[writer] += report.stall;
+  if (report.generation != generation_ || given_up_.contains(report.step)) return;
+  if (std::ranges::find(writers_, writer) == writers_.end()) return;
+  switch (report.kind) {
+    case CheckpointReport::Kind::kBusy:
+      return give_up(report.step, fmt::format("{} was still writing the one before", writer));
+    case CheckpointReport::Kind::kPassed:
+      ahead_ = std::min(ahead_ * 2, kFurthestAhead);
+      return give_up(report.step, "");
+    case CheckpointReport::Kind::kFailed:
+      return give_up(report.step, report.reason);
+    case CheckpointReport::Kind::kWritten:
+      break;
+  }
+  Attempt& attempt = attempts_[report.step];
+  attempt.parts[writer] = report.part;
+  if (attempt.parts.size() < writers_.size()) return;
+  CheckpointAction action{.kind = CheckpointAction::Kind::kComplete, .generation = generation_, .step = report.step};
+  for (auto& [name, part] : attempt.parts) action.parts.push_back(std::move(part));
+  actions_.push_back(std::move(action));
+  attempts_.erase(report.step);
+  if (ordered_ == report.step) ordered_.reset();
+}
+
+void CheckpointCourse::on_lost(const std::string& writer) {
+  if (std::erase(writers_, writer) > 0) give_up_all(fmt::format("{} is lost", writer));
+}
+
+void CheckpointCourse::on_complete(std::int64_t step, const Status& status) {
+  if (!status.ok()) return give_up(step, status.message());
+  ++completed_;
+  last_step_ = std::max(last_step_.value_or(step), step);
+  reported_ = false;
+}
+
+// Without a reason nothing is shown. What is left out again and again is shown once.
+void CheckpointCourse::give_up(std::int64_t step, const std::string& reason) {
+  ++left_out_;
+  attempts_.erase(step);
+  given_up_.insert(step);
+  if (ordered_ == step) ordered_.reset();
+  actions_.push_back({.kind = CheckpointAction::Kind::kGiveUp, .generation = generation_, .step = step});
+  if (reason.empty() || std::exchange(reported_, true)) return;
+  const std::string before =
+      last_step_ ? fmt::format("that of step {} is kept", *last_step_) : "there is none before it";
+  actions_.push_back({.kind = CheckpointAction::Kind::kReport,
+                      .step = step,
+                      .text = fmt::format("no checkpoint of step {}: {}; {}", step, reason, before)});
+}
+
+void CheckpointCourse::give_up_all(const std::string& reason) {
+  while (!attempts_.empty()) give_up(attempts_.begin()->first, reason);
+}
+
+std::vector<CheckpointAction> CheckpointCourse::take_actions() { return std::exchange(actions_, {}); }
+
+CheckpointFigures CheckpointCourse::figures() const {
+  CheckpointFigures figures{.completed = completed_, .left_out = left_out_, .last_step = last_step_};
+  for (const auto& [writer, stall] : stalls_) figures.stall = std::max(figures.stall, stall);
+  return figures;
+}
+
+}  // namespace syncopate::experiments

@@ -1,0 +1,123 @@
+#include "experiments/checkpoint/checkpoint_keeper.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <utility>
+
+#include "common/whole_file.h"
+
+namespace syncopate::experiments {
+namespace {
+
+// Says whose folder it is.
+std::string mark_of(const std::string& folder) { return folder + "/.run"; }
+
+}  // namespace
+
+Result<std::unique_ptr<CheckpointKeeper>> CheckpointKeeper::create(CheckpointKeeperOptions options,
+                                                                   Callbacks callbacks) {
+  SYNCOPATE_RETURN_IF_ERROR(make_folder(options.folder));
+  SYNCOPATE_RETURN_IF_ERROR(write_whole_file(mark_of(options.folder), options.run_id));
+  return std::unique_ptr<CheckpointKeeper>(new CheckpointKeeper(std::move(options), std::move(callbacks)));
+}
+
+CheckpointKeeper::CheckpointKeeper(CheckpointKeeperOptions options, Callbacks callbacks)
+    : options_(std::move(options)),
+      callbacks_(std::move(callbacks)),
+      course_(options_.interval, options_.together),
+      store_(options_.folder),
+      thread_([this](const std::stop_token& stop) { run(stop); }) {}
+
+CheckpointKeeper::~CheckpointKeeper() = default;
+
+void CheckpointKeeper::act(TimePoint now) {
+  hear_of_completed();
+  course_.on_tick(now);
+  for (CheckpointAction& action : course_.take_actions()) carry_out(std::move(action));
+}
+
+void CheckpointKeeper::carry_out(CheckpointAction action) {
+  switch (action.kind) {
+    case CheckpointAction::Kind::kOrder:
+      return callbacks_.order(action.generation, action.step);
+    case CheckpointAction::Kind::kReport:
+      return callbacks_.report(action.text);
+    case CheckpointAction::Kind::kGiveUp:
+      return post([this, step = action.step, generation = action.generation] { store_.give_up(step, generation); });
+    case CheckpointAction::Kind::kComplete:
+      return post([this, done = std::move(action)] {
+        const Manifest manifest{
+            .run = options_.run_id, .step = done.step, .facts = options_.facts, .parts = done.parts};
+        const Status status = store_.complete(manifest, done.generation, options_.keep);
+        const std::lock_guard lock(mutex_);
+        done_.push_back({done.step, status});
+      });
+  }
+}
+
+void CheckpointKeeper::hear_of_completed() {
+  std::vector<Done> done;
+  {
+    const std::lock_guard lock(mutex_);
+    done.swap(done_);
+  }
+  for (const Done& one : done) {
+    course_.on_complete(one.step, one.status);
+    if (one.status.ok() && callbacks_.completed) callbacks_.completed(store_.path_of(one.step));
+  }
+}
+
+CheckpointFigures CheckpointKeeper::finish(TimePoint now) {
+  act(now);
+  wait_until_idle();
+  act(now);
+  wait_until_idle();
+  return course_.figures();
+}
+
+Result<FoundCheckpoint> CheckpointKeeper::newest(const StateForms& forms) {
+  wait_until_idle();
+  return newest_checkpoint(options_.folder, forms, nullptr);
+}
+
+void CheckpointKeeper::post(std::function<void()> task) {
+  {
+    const std::lock_guard lock(mutex_);
+    tasks_.push_back(std::move(task));
+  }
+  changed_.notify_all();
+}
+
+void CheckpointKeeper::wait_until_idle() {
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [&] { return tasks_.empty() && !busy_; });
+}
+
+void CheckpointKeeper::run(const std::stop_token& stop) {
+  std::unique_lock lock(mutex_);
+  while (changed_.wait(lock, stop, [&] { return !tasks_.empty(); })) {
+    const std::function<void()> task = std::move(tasks_.front());
+    tasks_.pop_front();
+    busy_ = true;
+    lock.unlock();
+    task();
+    lock.lock();
+    busy_ = false;
+    changed_.notify_all();
+  }
+}
+
+Status check_shared(const std::string& folder, const std::string& run_id) {
+  std::string owner;
+  if (std::getline(std::ifstream(mark_of(folder)), owner) && owner == run_id) return {};
+  char host[256] = {};
+  ::gethostname(host, sizeof(host) - 1);
+  return {Code::kInvalidArgument,
+          fmt::format("{}: is not on host {} what it is where run_experiment runs; checkpoints need a folder that all "
+                      "hosts share: name one by --output, or leave --checkpoint-every out",
+                      folder, host)};
+}
+
+}  // namespace syncopate::experiments

@@ -1,0 +1,59 @@
+// CheckpointStore: the checkpoints of one run, in the folder "checkpoints" of its results.
+//
+//   step-000400/               complete: renamed to that once its manifest was there
+//   step-000600.0.part/        being written, in generation 0 of the run; or left by somebody who died
+//
+// One thread.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "experiments/checkpoint/checkpoint.h"
+
+namespace syncopate::experiments {
+
+class CheckpointStore {
+ public:
+  explicit CheckpointStore(std::string folder) : folder_(std::move(folder)) {}
+
+  const std::string& folder() const { return folder_; }
+
+  // Steps of complete checkpoints, as far as names tell, newest first.
+  std::vector<std::int64_t> steps() const;
+  std::string path_of(std::int64_t step) const { return folder_ + "/" + checkpoint_name(step); }
+
+  // Makes an attempt whose parts are all written, by `manifest`, a checkpoint; then removes all but the newest `keep`,
+  // and what attempts of steps up to this one have left. Fails with resource exhausted; what was there before is then
+  // still there.
+  Status complete(const Manifest& manifest, std::int64_t generation, int keep);
+  // An attempt that will not be completed.
+  void give_up(std::int64_t step, std::int64_t generation);
+
+ private:
+  void remove_old(int keep);
+  void remove_attempts(std::int64_t up_to_step);
+
+  std::string folder_;
+};
+
+// Where the parts of an attempt are written, below the run's folder of checkpoints. Each writer makes it unless it is
+// there.
+std::string attempt_name(std::int64_t step, std::int64_t generation);
+
+// A checkpoint that has been found whole, and what was passed over on the way to it: a line each, for a person.
+struct FoundCheckpoint {
+  Checkpoint checkpoint;
+  std::vector<std::string> passed_over;
+};
+
+// The newest whole checkpoint in `folder`: a run's results, its folder of checkpoints, or one checkpoint. `check` sees
+// each manifest before the rest is read: its failure is the answer. Not found where there is none; data loss, with all
+// that was passed over, where none is whole.
+Result<FoundCheckpoint> newest_checkpoint(const std::string& folder, const StateForms& forms,
+                                          const std::function<Status(const Manifest&)>& check);
+
+}  // namespace syncopate::experiments

@@ -1,0 +1,42 @@
+// A file of a checkpoint, read and written at any place. Failures name the path and the system's reason: resource
+// exhausted where it cannot be written, data loss where it is not there or ends too early.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "common/file_descriptor.h"
+#include "common/status.h"
+
+namespace syncopate::experiments {
+
+class DataFile {
+ public:
+  // Makes it unless it is there, and gives it `bytes` bytes, zeros where nothing is written: several processes may do
+  // so.
+  static Result<DataFile> make(std::string path, std::uint64_t bytes);
+  static Result<DataFile> open(std::string path);
+
+  Status write(std::span<const std::byte> bytes, std::uint64_t offset);
+  Status read(std::span<std::byte> bytes, std::uint64_t offset) const;
+  // What has been written is on the disk.
+  Status sync();
+  Result<std::uint64_t> bytes() const;
+  const std::string& path() const { return path_; }
+
+ private:
+  DataFile(std::string path, FileDescriptor descriptor) : path_(std::move(path)), descriptor_(std::move(descriptor)) {}
+
+  std::string path_;
+  FileDescriptor descriptor_;
+};
+
+// What is new in a folder, or has gone from it, is so on the disk.
+Status sync_folder(const std::string& path);
+// Fails with resource exhausted unless the disk of this folder has room for `bytes`, and a reserve beside them for what
+// a run must go on to write.
+Status check_room(const std::string& folder, std::uint64_t bytes);
+
+}  // namespace syncopate::experiments

@@ -1,0 +1,243 @@
+#include "experiments/checkpoint/manifest.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "experiments/checkpoint/arena_form.h"
+#include "experiments/checkpoint/checksum.h"
+
+namespace syncopate::experiments {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::string_view kBeforeChecksum = "{\"checksum\": \"";
+constexpr std::string_view kBeforeBody = "\",\n\"manifest\": ";
+constexpr std::string_view kAfterBody = "}\n";
+constexpr std::array<const char*, 3> kKinds{"arena", "pieces", "rows"};
+constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 50;  // no file has more; sums of such do not overflow
+constexpr std::size_t kMostName = 128;
+
+// To text.
+
+Json json_of(const StoredFile& file) {
+  Json json = {{"name", file.name},
+               {"kind", kKinds[static_cast<std::size_t>(file.kind)]},
+               {"part", file.part},
+               {"bytes", file.bytes},
+               {"checksum", checksum_text(file.checksum)}};
+  if (file.kind != StoredKind::kArena) return json;
+  Json pieces = Json::array(), checksums = Json::array();
+  for (const Range& piece : file.pieces) pieces.push_back({piece.begin, piece.end});
+  for (const StoredBlock& block : file.blocks) checksums.push_back(checksum_text(block.checksum));
+  json["pieces"] = pieces;
+  json["checksums"] = checksums;
+  return json;
+}
+
+Json json_of(const StoredPart& part) {
+  Json files = Json::array();
+  for (const StoredFile& file : part.files) files.push_back(json_of(file));
+  return {{"writer", part.writer}, {"step", part.step}, {"counts", part.counts}, {"files", files}};
+}
+
+std::string dump(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
+
+// From text: what is wrong is thrown as a Status, and caught where parsing begins.
+
+Status wrong(const std::string& what) { return {Code::kDataLoss, what}; }
+
+const Json& field(const Json& object, const char* name) {
+  if (!object.is_object() || !object.contains(name)) throw wrong(fmt::format("'{}' is missing", name));
+  return object.at(name);
+}
+
+std::string text_field(const Json& object, const char* name) {
+  const Json& value = field(object, name);
+  if (!value.is_string()) throw wrong(fmt::format("'{}' must be a text", name));
+  return value.get<std::string>();
+}
+
+std::int64_t whole_number(const Json& value, const char* name) {
+  if (!value.is_number_integer() || (value.is_number_unsigned() && value.get<std::uint64_t>() > INT64_MAX)) {
+    throw wrong(fmt::format("'{}' must be a whole number", name));
+  }
+  return value.get<std::int64_t>();
+}
+
+std::uint64_t amount(const Json& value, const char* name) {
+  const std::int64_t number = whole_number(value, name);
+  if (number < 0 || static_cast<std::uint64_t>(number) > kMostBytes) {
+    throw wrong(fmt::format("'{}' must be 0 to {}, and is {}", name, kMostBytes, number));
+  }
+  return static_cast<std::uint64_t>(number);
+}
+
+std::uint64_t checksum_value(const Json& value) {
+  const auto checksum = value.is_string() ? parse_checksum(value.get<std::string>()) : std::nullopt;
+  if (!checksum) throw wrong("a checksum must be 16 hexadecimal digits");
+  return *checksum;
+}
+
+const Json& list_field(const Json& object, const char* name) {
+  const Json& list = field(object, name);
+  if (!list.is_array()) throw wrong(fmt::format("'{}' must be a list", name));
+  return list;
+}
+
+// Fit for a file in the checkpoint's own folder, and for nowhere else.
+std::string plain_name(const std::string& name) {
+  const auto is_plain = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '-' ||
+           c == '_';
+  };
+  if (name.empty() || name.size() > kMostName || name.front() == '.' || !std::ranges::all_of(name, is_plain)) {
+    throw wrong(fmt::format("'{}' is no name of a file or a writer", name.substr(0, kMostName)));
+  }
+  return name;
+}
+
+Range range_of(const Json& entry) {
+  if (!entry.is_array() || entry.size() != 2) throw wrong("a range must be [begin, end]");
+  const Range range{amount(entry[0], "begin"), amount(entry[1], "end")};
+  if (range.begin >= range.end) throw wrong(fmt::format("range {} to {} is empty", range.begin, range.end));
+  return range;
+}
+
+void check_ascending(const std::vector<Range>& ranges, const std::string& of) {
+  for (std::size_t i = 1; i < ranges.size(); ++i) {
+    if (ranges[i].begin < ranges[i - 1].end) throw wrong(of + ": pieces overlap or do not ascend");
+  }
+}
+
+// A checksum for each block that the pieces are cut into.
+void read_blocks(const Json& json, StoredFile& file) {
+  for (const Json& entry : list_field(json, "pieces")) file.pieces.push_back(range_of(entry));
+  check_ascending(file.pieces, file.name);
+  const Json& checksums = list_field(json, "checksums");
+  // So that the next lines take no more memory than the text did.
+  if (!file.pieces.empty() && file.pieces.back().end > file.bytes) throw wrong(file.name + ": pieces exceed the file");
+  for (const Range& piece : file.pieces) {
+    for (const Range& block : blocks_of(piece)) {
+      if (file.blocks.size() >= checksums.size()) throw wrong(file.name + ": has fewer checksums than blocks");
+      file.blocks.push_back({block, checksum_value(checksums[file.blocks.size()])});
+    }
+  }
+  if (file.blocks.size() != checksums.size()) throw wrong(file.name + ": has more checksums than blocks");
+}
+
+StoredFile file_of(const Json& json) {
+  StoredFile file{.name = plain_name(text_field(json, "name")),
+                  .part = text_field(json, "part"),
+                  .bytes = amount(field(json, "bytes"), "bytes"),
+                  .checksum = checksum_value(field(json, "checksum"))};
+  const std::string kind = text_field(json, "kind");
+  const auto found = std::ranges::find(kKinds, kind);
+  if (found == kKinds.end()) throw wrong(fmt::format("'{}' is no kind of file", kind));
+  file.kind = static_cast<StoredKind>(found - kKinds.begin());
+  if (file.kind == StoredKind::kArena) read_blocks(json, file);
+  return file;
+}
+
+StoredPart part_of(const Json& json) {
+  StoredPart part{.writer = plain_name(text_field(json, "writer")),
+                  .step = static_cast<std::int64_t>(amount(field(json, "step"), "step"))};
+  const Json& counts = field(json, "counts");
+  if (!counts.is_object()) throw wrong("'counts' must map names to lists");
+  for (const auto& [name, values] : counts.items()) {
+    if (!values.is_array()) throw wrong("'counts' must map names to lists");
+    for (const Json& value : values) part.counts[name].push_back(whole_number(value, "counts"));
+    part.counts.try_emplace(name);
+  }
+  for (const Json& file : list_field(json, "files")) part.files.push_back(file_of(file));
+  return part;
+}
+
+// Parts that share a file must agree about it, and no element may be there twice.
+void check_files(const std::vector<StoredPart>& parts) {
+  std::map<std::string, StoredFile> files;
+  for (const StoredPart& part : parts) {
+    for (const StoredFile& file : part.files) {
+      const auto [known, is_new] = files.try_emplace(file.name, file);
+      if (is_new) continue;
+      StoredFile& shared = known->second;
+      if (file.kind != StoredKind::kArena || shared.kind != file.kind || shared.part != file.part ||
+          shared.bytes != file.bytes || shared.checksum != file.checksum) {
+        throw wrong(fmt::format("{}: two parts say different things of it", file.name));
+      }
+      shared.pieces.insert(shared.pieces.end(), file.pieces.begin(), file.pieces.end());
+    }
+  }
+  for (auto& [name, file] : files) {
+    std::ranges::sort(file.pieces, {}, &Range::begin);
+    check_ascending(file.pieces, name);
+  }
+}
+
+Manifest manifest_of(const Json& json) {
+  const std::int64_t version = whole_number(field(json, "version"), "version");
+  if (version != kManifestVersion) {
+    throw wrong(fmt::format("is of version {}, and this program reads version {}", version, kManifestVersion));
+  }
+  Manifest manifest{.run = text_field(json, "run"),
+                    .step = static_cast<std::int64_t>(amount(field(json, "step"), "step"))};
+  const Json& facts = field(json, "facts");
+  if (!facts.is_object()) throw wrong("'facts' must map names to texts");
+  for (const auto& [name, value] : facts.items()) {
+    if (!value.is_string()) throw wrong("'facts' must map names to texts");
+    manifest.facts[name] = value.get<std::string>();
+  }
+  for (const Json& part : list_field(json, "parts")) manifest.parts.push_back(part_of(part));
+  check_files(manifest.parts);
+  return manifest;
+}
+
+template <typename T>
+Result<T> parse(std::string_view text, T (*from_json)(const Json&)) {
+  const Json json = Json::parse(text, nullptr, false);
+  if (json.is_discarded()) return wrong("is not JSON");
+  try {
+    return from_json(json);
+  } catch (const Status& status) {
+    return status;
+  }
+}
+
+}  // namespace
+
+std::string to_text(const Manifest& manifest) {
+  Json parts = Json::array();
+  for (const StoredPart& part : manifest.parts) parts.push_back(json_of(part));
+  const std::string body = dump({{"version", kManifestVersion},
+                                 {"run", manifest.run},
+                                 {"step", manifest.step},
+                                 {"facts", manifest.facts},
+                                 {"parts", parts}});
+  return fmt::format("{}{}{}{}{}", kBeforeChecksum, checksum_text(checksum_of(body)), kBeforeBody, body, kAfterBody);
+}
+
+Result<Manifest> parse_manifest(std::string_view text) {
+  const std::size_t body_at = kBeforeChecksum.size() + checksum_text(0).size() + kBeforeBody.size();
+  if (text.size() < body_at + kAfterBody.size() || !text.starts_with(kBeforeChecksum) || !text.ends_with(kAfterBody) ||
+      text.substr(body_at - kBeforeBody.size(), kBeforeBody.size()) != kBeforeBody) {
+    return wrong(fmt::format("{} bytes that are no whole manifest", text.size()));
+  }
+  const std::string_view body = text.substr(body_at, text.size() - body_at - kAfterBody.size());
+  const auto checksum = parse_checksum(text.substr(kBeforeChecksum.size(), checksum_text(0).size()));
+  if (!checksum || *checksum != checksum_of(body)) {
+    return wrong(fmt::format("has the checksum {}, and says otherwise", checksum_text(checksum_of(body))));
+  }
+  return parse<Manifest>(body, manifest_of);
+}
+
+std::string to_text(const StoredPart& part) { return dump(json_of(part)); }
+
+Result<StoredPart> parse_part(std::string_view text) { return parse<StoredPart>(text, part_of); }
+
+std::string checkpoint_name(std::int64_t step) { return fmt::format("step-{:06}", step); }
+
+}  // namespace syncopate::experiments

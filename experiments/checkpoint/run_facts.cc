@@ -1,0 +1,122 @@
+#include "experiments/checkpoint/run_facts.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "experiments/checkpoint/checksum.h"
+#include "experiments/config/option_table.h"
+
+namespace syncopate::experiments {
+namespace {
+
+constexpr std::array kDeciding{"mode",
+                               "workers",
+                               "consistency",
+                               "backup-workers",
+                               "elastic-alpha",
+                               "staleness-lr",
+                               "delay-compensation",
+                               "momentum-correction",
+                               "compress",
+                               "compress-answers",
+                               "sync-every",
+                               "gossip",
+                               "model",
+                               "dataset",
+                               "train-samples",
+                               "context",
+                               "table-rows",
+                               "embeddings",
+                               "optimizer",
+                               "learning-rate",
+                               "lr-schedule",
+                               "momentum",
+                               "beta1",
+                               "beta2",
+                               "epsilon",
+                               "weight-decay",
+                               "initial-accumulator",
+                               "l1",
+                               "l2",
+                               "ftrl-beta",
+                               "seed"};
+
+std::string value_in(const std::map<std::string, std::string>& facts, const std::string& name) {
+  const auto found = facts.find(name);
+  return found == facts.end() || found->second.empty() ? "none" : found->second;
+}
+
+}  // namespace
+
+std::map<std::string, std::string> facts_of(const RunConfig& config, const ParamLayout& layout,
+                                            std::int64_t steps_per_epoch) {
+  std::map<std::string, std::string> facts;
+  for (const OptionSpec& option : option_table()) {
+    if (std::ranges::find(kDeciding, option.name) == kDeciding.end() || !option.has_effect(config)) continue;
+    if (const std::string value = option.get(config); !value.empty()) facts["--" + option.name] = value;
+  }
+  facts["--workers"] = fmt::format("{}", config.workers);
+  facts["--batch-size"] = fmt::format("{}", config.batch_size);
+  facts["layout"] = checksum_text(layout.hash());
+  // Others go on the same way, however long the run is to be.
+  if (schedule_of(config).shape == LearningRateSchedule::Shape::kCosine) {
+    const std::int64_t total = config.steps > 0 ? config.steps : config.epochs * steps_per_epoch;
+    facts["steps in all, which --lr-schedule goes by"] = fmt::format("{}", total);
+  }
+  return facts;
+}
+
+Status check_resume(const Manifest& manifest, const std::map<std::string, std::string>& facts,
+                    std::int64_t total_steps) {
+  std::map<std::string, std::string> all = manifest.facts;
+  all.insert(facts.begin(), facts.end());
+  std::string differing;
+  for (const auto& [name, value] : all) {
+    const std::string there = value_in(manifest.facts, name), here = value_in(facts, name);
+    if (there == here) continue;
+    differing += fmt::format("{}{} is {} there and {} here", differing.empty() ? "" : ", ", name, there, here);
+  }
+  if (!differing.empty()) {
+    return {Code::kInvalidArgument,
+            fmt::format("is of another run: {}; give the run the options that it had, as its config.toml has them",
+                        differing)};
+  }
+  if (manifest.step < total_steps) return {};
+  return {Code::kInvalidArgument,
+          fmt::format("is of step {}, and the run has {} steps: nothing is left to train", manifest.step, total_steps)};
+}
+
+bool has_state_of_its_own(const RunConfig& config) {
+  const bool has_weights =
+      averages_weights(config) || (config.mode == Mode::kPs && config.consistency.pushes_weights());
+  return has_weights || (may_compress(config) && compresses(config));
+}
+
+std::optional<Share> share_of_worker(const RunConfig& config, bool has_local_state, bool is_chief) {
+  const bool is_ps = config.mode == Mode::kPs;
+  if (is_chief && !is_ps) return Share::kAll;
+  if (has_local_state || has_state_of_its_own(config)) return Share::kOfOne;
+  return std::nullopt;
+}
+
+bool moves_together(const RunConfig& config) {
+  return config.mode != Mode::kPs || config.consistency.updates_together();
+}
+
+std::vector<std::string> checkpoint_writers(const RunConfig& config, bool has_local_state,
+                                            const std::vector<int>& workers) {
+  std::vector<std::string> writers;
+  for (const int worker : workers) {
+    if (share_of_worker(config, has_local_state, worker == workers.front())) writers.push_back(worker_writer(worker));
+  }
+  const int shards = config.mode == Mode::kPs ? config.servers * config.shards_per_server : 0;
+  for (int shard = 0; shard < shards; ++shard) writers.push_back(shard_writer(shard));
+  return writers;
+}
+
+std::string worker_writer(int rank) { return fmt::format("worker-{}", rank); }
+std::string shard_writer(int shard) { return fmt::format("shard-{}", shard); }
+
+}  // namespace syncopate::experiments

@@ -1,0 +1,33 @@
+#include "experiments/config/checkpoint_rules.h"
+
+#include <fmt/format.h>
+
+namespace syncopate::experiments {
+namespace {
+
+Status wrong(std::string message) { return {Code::kInvalidArgument, std::move(message)}; }
+
+// Of the options, as it was given.
+std::string option_of(const RunConfig& config) {
+  return config.checkpoint_every ? "--checkpoint-every=" + config.checkpoint_every->to_string()
+                                 : "--resume=" + config.resume;
+}
+
+}  // namespace
+
+Status validate_checkpoints(const RunConfig& config) {
+  if (!config.checkpoint_every && config.resume.empty()) return {};
+  const std::string option = option_of(config);
+  if (config.repeat > 1) {
+    return wrong(
+        fmt::format("{}: is of one run, and --repeat={} asks for several; leave --repeat out", option, config.repeat));
+  }
+  if (config.mode == Mode::kPs && config.consistency.kind() == ps::Consistency::Kind::kLocalSgd &&
+      config.checkpoint_every && config.checkpoint_every->steps % config.consistency.period() != 0) {
+    return wrong(fmt::format("{}: must be a multiple of {}, the steps from one meeting of --consistency={} to the next",
+                             option, config.consistency.period(), config.consistency.to_string()));
+  }
+  return {};
+}
+
+}  // namespace syncopate::experiments

@@ -1,0 +1,44 @@
+#include "experiments/config/option_groups.h"
+#include "experiments/config/option_kinds.h"
+#include "experiments/config/survival_rules.h"
+
+namespace syncopate::experiments {
+
+using option_kinds::flag;
+using option_kinds::number;
+using option_kinds::only;
+
+using C = RunConfig;
+
+void add_survival_options(std::vector<OptionSpec>& table) {
+  const std::string group = "Survival";
+  table.push_back(only(flag({.group = group,
+                             .name = "elastic",
+                             .sentence = "When a worker is lost, the others go on from the last step that all have "
+                                         "finished, as a smaller group; without it, a lost worker ends the run."},
+                            &C::elastic),
+                       "--mode=allreduce, by a collective of our own", may_be_elastic));
+  table.push_back(only(number({.group = group,
+                               .name = "replicas",
+                               .placeholder = "N",
+                               .sentence = "Standbys of each server, which hold every update that a worker has had an "
+                                           "answer to; one takes over when its server is lost.",
+                               .unit = "processes"},
+                              &C::replicas, "replicas", 0, 1),
+                       "--mode=ps and --launcher=local", may_have_replicas));
+  OptionSpec respawn = only(number({.group = group,
+                                    .name = "respawn",
+                                    .placeholder = "SECONDS",
+                                    .sentence = "A worker, server or standby that is lost is started again after so "
+                                                "long, and joins the others.",
+                                    .unit = "seconds",
+                                    .usual = "never"},
+                                   &C::respawn_seconds, "time", 0.0, 3600.0),
+                            "--mode=ps and --launcher=local, or --elastic", may_respawn);
+  respawn.get = [get = respawn.get](const RunConfig& config) {
+    return config.respawn_seconds < 0 ? std::string() : get(config);  // not given
+  };
+  table.push_back(respawn);
+}
+
+}  // namespace syncopate::experiments

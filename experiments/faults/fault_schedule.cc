@@ -1,0 +1,227 @@
+#include "experiments/faults/fault_schedule.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cassert>
+#include <charconv>
+#include <utility>
+
+#include "common/hash.h"
+#include "common/random.h"
+#include "experiments/faults/fault_text.h"
+
+namespace syncopate::experiments {
+namespace {
+
+constexpr FaultKind kKinds[] = {FaultKind::kKill, FaultKind::kStop, FaultKind::kCut};
+constexpr std::uint64_t kMostDrawn = 3;
+
+Status wrong(std::string message) { return Status(Code::kInvalidArgument, std::move(message)); }
+
+int count_of(const FaultScene& scene, FaultRole role) {
+  switch (role) {
+    case FaultRole::kWorker:
+      return scene.workers;
+    case FaultRole::kServer:
+      return scene.servers;
+    case FaultRole::kStandby:
+      return scene.standbys;
+    case FaultRole::kEvaluator:
+      return 1;
+  }
+  return 0;
+}
+
+// "workers 0 to 3", "worker 0 alone", "no servers"
+std::string those_there(FaultRole role, int count) {
+  if (count == 0) return fmt::format("there are no {}s", name_of(role));
+  if (count == 1) return fmt::format("there is {} 0 alone", name_of(role));
+  return fmt::format("there are {}s 0 to {}", name_of(role), count - 1);
+}
+
+Status check_fault(const Fault& fault, const FaultScene& scene) {
+  const int count = count_of(scene, fault.target.role);
+  if (count == 0 || fault.target.rank.value_or(0) >= count) return wrong(those_there(fault.target.role, count));
+  if (fault.step && scene.total_steps > 0 && *fault.step >= scene.total_steps) {
+    return wrong(fmt::format("a worker's steps are 0 to {}", scene.total_steps - 1));
+  }
+  if (fault.kind != FaultKind::kCut) return {};
+  if (fault.target.role == FaultRole::kEvaluator) {
+    return wrong("the evaluator has no data links; it can be killed or stopped");
+  }
+  return scene.no_cut.empty() ? Status() : wrong("no link can be cut: " + scene.no_cut);
+}
+
+int drawn_rank(Random& random, int count) { return static_cast<int>(random.below(static_cast<std::uint64_t>(count))); }
+
+// Anybody of the scene, all with the same chance.
+FaultTarget draw_target(Random& random, const FaultScene& scene) {
+  std::vector<FaultTarget> targets;
+  for (const FaultRole role : {FaultRole::kWorker, FaultRole::kServer, FaultRole::kStandby, FaultRole::kEvaluator}) {
+    for (int rank = 0; rank < count_of(scene, role); ++rank) targets.push_back({role, rank});
+  }
+  return targets[random.below(targets.size())];
+}
+
+// In the middle four fifths of the run. Stops and cuts last from a twentieth of the timeout to nearly all of it: some
+// are sat out, others pass for a silence or end a wait.
+Fault draw_fault(Random& random, const FaultScene& scene) {
+  Fault fault;
+  fault.target = draw_target(random, scene);
+  const bool may_be_cut = fault.target.role != FaultRole::kEvaluator && scene.no_cut.empty();
+  fault.kind = kKinds[random.below(may_be_cut ? 3 : 2)];
+  fault.step = scene.total_steps / 10 +
+               static_cast<std::int64_t>(random.uniform() * 0.8 * static_cast<double>(scene.total_steps));
+  // Whole milliseconds, as they are written.
+  const double milliseconds = seconds(scene.timeout) * 1e3 * random.uniform(0.05, 0.9);
+  if (fault.kind != FaultKind::kKill) {
+    fault.length = std::chrono::milliseconds(std::max<std::int64_t>(1, static_cast<std::int64_t>(milliseconds)));
+  }
+  return fault;
+}
+
+std::uint64_t stream_of(std::string_view what, std::uint64_t number) {
+  Fnv stream;
+  stream.add(what);
+  stream.add(number);
+  return stream.value();
+}
+
+}  // namespace
+
+const char* name_of(FaultKind kind) {
+  switch (kind) {
+    case FaultKind::kKill:
+      return "kill";
+    case FaultKind::kStop:
+      return "stop";
+    case FaultKind::kCut:
+      return "cut";
+  }
+  return "";
+}
+
+const char* name_of(FaultRole role) {
+  switch (role) {
+    case FaultRole::kWorker:
+      return "worker";
+    case FaultRole::kServer:
+      return "server";
+    case FaultRole::kStandby:
+      return "standby";
+    case FaultRole::kEvaluator:
+      return "evaluator";
+  }
+  return "";
+}
+
+std::string FaultTarget::name() const {
+  if (role == FaultRole::kEvaluator) return name_of(role);
+  return rank ? fmt::format("{} {}", name_of(role), *rank) : fmt::format("any {}", name_of(role));
+}
+
+std::string Fault::to_string() const {
+  std::string text = fmt::format("{}:{}@", name_of(kind), fault_target_text(target));
+  text += step ? fmt::format("step{}", *step) : fault_time_text(time);
+  return kind == FaultKind::kKill ? text : text + "+" + fault_time_text(length);
+}
+
+std::string FaultSchedule::Entry::to_string() const {
+  switch (kind) {
+    case Kind::kFault:
+      return fault.to_string();
+    case Kind::kRandom:
+      return fmt::format("random:{}", seed);
+    case Kind::kChurn:
+      return "churn:" + fault_time_text(mean);
+  }
+  return {};
+}
+
+Result<FaultSchedule::Entry> FaultSchedule::parse_entry(std::string_view text) {
+  const std::size_t colon = text.find(':');
+  const std::string_view kind = text.substr(0, colon);
+  const std::string_view rest = colon == std::string_view::npos ? std::string_view() : text.substr(colon + 1);
+  Entry entry;
+  if (kind == "random") {
+    entry.kind = Entry::Kind::kRandom;
+    const auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), entry.seed);
+    if (error == std::errc() && end == rest.data() + rest.size() && !rest.empty()) return entry;
+    return wrong(fmt::format("'{}' must be a whole number from 0, as in random:7", rest));
+  }
+  if (kind == "churn") {
+    entry.kind = Entry::Kind::kChurn;
+    const Result<Duration> mean = parse_fault_time(rest);
+    if (!mean.ok()) return mean.status();
+    entry.mean = *mean;
+    return entry;
+  }
+  const auto* const known = std::ranges::find(kKinds, kind, [](FaultKind k) { return std::string_view(name_of(k)); });
+  if (known == std::end(kKinds)) return wrong("must begin with kill:, stop:, cut:, random: or churn:");
+  const Result<Fault> fault = parse_fault(*known, rest);
+  if (!fault.ok()) return fault.status();
+  entry.fault = *fault;
+  return entry;
+}
+
+Result<FaultSchedule> FaultSchedule::parse(std::string_view text) {
+  FaultSchedule schedule;
+  for (std::size_t begin = 0; !text.empty() && begin <= text.size();) {
+    const std::size_t end = std::min(text.find(',', begin), text.size());
+    const std::string_view item = text.substr(begin, end - begin);
+    Result<Entry> entry = parse_entry(item);
+    if (!entry.ok()) return entry.status().in(fmt::format("'{}'", item));
+    schedule.entries_.push_back(*entry);
+    begin = end + 1;
+  }
+  return schedule;
+}
+
+std::string FaultSchedule::to_string() const {
+  std::string text;
+  for (const Entry& entry : entries_) text += (text.empty() ? "" : ",") + entry.to_string();
+  return text;
+}
+
+bool FaultSchedule::may_cut() const {
+  return std::ranges::any_of(entries_, [](const Entry& entry) {
+    return entry.kind == Entry::Kind::kRandom ||
+           (entry.kind == Entry::Kind::kFault && entry.fault.kind == FaultKind::kCut);
+  });
+}
+
+Status FaultSchedule::check(const FaultScene& scene) const {
+  for (const Entry& entry : entries_) {
+    if (entry.kind == Entry::Kind::kChurn && scene.workers < 2) {
+      return wrong("needs two workers or more, since it never takes the last; there is worker 0 alone")
+          .in(entry.to_string());
+    }
+    if (entry.kind != Entry::Kind::kFault) continue;
+    SYNCOPATE_RETURN_IF_ERROR(check_fault(entry.fault, scene).in(entry.to_string()));
+  }
+  return {};
+}
+
+DrawnFaults FaultSchedule::draw(std::uint64_t seed, const FaultScene& scene) const {
+  assert(scene.total_steps > 0);
+  DrawnFaults drawn;
+  for (std::size_t i = 0; i < entries_.size(); ++i) {
+    const Entry& entry = entries_[i];
+    if (entry.kind == Entry::Kind::kChurn) {
+      drawn.churns.push_back(entry.mean);
+    } else if (entry.kind == Entry::Kind::kRandom) {
+      Random random(entry.seed, stream_of("random faults", 0));
+      const std::uint64_t count = 1 + random.below(kMostDrawn);
+      for (std::uint64_t k = 0; k < count; ++k) drawn.faults.push_back(draw_fault(random, scene));
+    } else {
+      Random random(seed, stream_of("any target", i));
+      drawn.faults.push_back(entry.fault);
+      FaultTarget& target = drawn.faults.back().target;
+      if (!target.rank) target.rank = drawn_rank(random, count_of(scene, target.role));
+    }
+  }
+  return drawn;
+}
+
+}  // namespace syncopate::experiments

@@ -1,0 +1,106 @@
+// Options of checkpoints, and what a run must share with the one that it goes on from.
+#include "experiments/checkpoint/run_facts.h"
+#include "experiments/config/toml.h"
+#include "tests/experiments/config/typed_line.h"
+
+namespace syncopate::experiments {
+namespace {
+
+using testing::HasSubstr;
+
+RunConfig config_of(std::vector<const char*> flags) {
+  const Result<CommandLine> line = parse(std::move(flags));
+  EXPECT_TRUE(line.ok()) << line.status().message();
+  return line.ok() ? resolve(line->config, "") : RunConfig();
+}
+
+TEST(CheckpointOptions, TakeStepsOrSeconds) {
+  EXPECT_EQ(config_of({"--checkpoint-every=200"}).checkpoint_every, (CheckpointInterval{.steps = 200}));
+  EXPECT_EQ(config_of({"--checkpoint-every=0.5s", "--keep=3"}).checkpoint_every, (CheckpointInterval{.seconds = 0.5}));
+  EXPECT_FALSE(config_of({}).checkpoint_every);
+  for (const char* wrong : {"--checkpoint-every=0", "--checkpoint-every=s", "--checkpoint-every=0s",
+                            "--checkpoint-every=-1s", "--checkpoint-every=1m", "--checkpoint-every=nans"}) {
+    EXPECT_THAT(refusal({wrong}), HasSubstr("interval must be STEPS")) << wrong;
+  }
+}
+
+TEST(CheckpointOptions, StandInTheRecordButForWhatWasResumed) {
+  const std::string record = to_toml(config_of({"--checkpoint-every=30s", "--resume=somewhere"}));
+  EXPECT_THAT(record, HasSubstr("checkpoint-every = \"30s\""));
+  EXPECT_THAT(record, HasSubstr("keep = 2"));
+  EXPECT_THAT(record, testing::Not(HasSubstr("somewhere")));
+}
+
+TEST(CheckpointOptions, AreOfOneRun) {
+  EXPECT_THAT(refusal({"--checkpoint-every=5", "--repeat=3"}), HasSubstr("leave --repeat out"));
+  EXPECT_THAT(refusal({"--resume=there", "--repeat=3"}), HasSubstr("--resume=there"));
+}
+
+TEST(CheckpointOptions, MeetWhereLocalStepsDo) {
+  EXPECT_THAT(refusal({"--mode=ps", "--consistency=local-sgd:8", "--checkpoint-every=12"}), HasSubstr("multiple of 8"));
+}
+
+ParamLayout layout() {
+  ParamLayout layout;
+  layout.add("weight", {3});
+  return layout;
+}
+
+Status resumed(const RunConfig& before, const RunConfig& now) {
+  const Manifest manifest{.step = 40, .facts = facts_of(before, layout(), 100)};
+  return check_resume(manifest, facts_of(now, layout(), 100), now.epochs * 100);
+}
+
+TEST(ResumeRules, TakesWhatDoesNotDecideWhatIsLearned) {
+  EXPECT_TRUE(resumed(config_of({"--mode=ps", "--consistency=sync", "--servers=1"}),
+                      config_of({"--mode=ps", "--consistency=sync", "--servers=3", "--sharding=tensor", "--epochs=9",
+                                 "--transport=tcp", "--timeout=9", "--checkpoint-every=3"}))
+                  .ok());
+}
+
+TEST(ResumeRules, RefusesAnotherRunAndSaysWhatDiffers) {
+  const Status status = resumed(config_of({"--seed=1"}), config_of({"--seed=2", "--optimizer=sgd", "--batch-size=32"}));
+  EXPECT_EQ(status.code(), Code::kInvalidArgument);
+  EXPECT_THAT(status.message(), HasSubstr("--seed is 1 there and 2 here"));
+  EXPECT_THAT(status.message(), HasSubstr("--optimizer is adam there and sgd here"));
+  EXPECT_THAT(status.message(), HasSubstr("--batch-size is 64 there and 32 here"));
+  EXPECT_THAT(status.message(), HasSubstr("--beta1 is 0.9 there and none here"));
+}
+
+TEST(ResumeRules, RefusesAnotherLayout) {
+  ParamLayout other = layout();
+  other.add("bias", {1});
+  const RunConfig config = config_of({});
+  const Manifest manifest{.step = 40, .facts = facts_of(config, layout(), 100)};
+  EXPECT_THAT(check_resume(manifest, facts_of(config, other, 100), 300).message(), HasSubstr("layout is "));
+}
+
+TEST(ResumeRules, RefusesAnotherLengthWhereTheScheduleGoesByIt) {
+  const RunConfig before = config_of({"--lr-schedule=cosine", "--epochs=2"});
+  EXPECT_THAT(resumed(before, config_of({"--lr-schedule=cosine", "--epochs=3"})).message(),
+              HasSubstr("200 there and 300 here"));
+  EXPECT_TRUE(resumed(before, before).ok());
+}
+
+TEST(ResumeRules, RefusesARunThatHasCometoItsEnd) {
+  const RunConfig config = config_of({});
+  const Manifest manifest{.step = 40, .facts = facts_of(config, layout(), 100)};
+  EXPECT_THAT(check_resume(manifest, facts_of(config, layout(), 100), 40).message(), HasSubstr("nothing is left"));
+}
+
+TEST(Writers, AreThoseWhoHaveWhatOthersHaveNot) {
+  using testing::ElementsAre;
+  const auto writers = [](std::vector<const char*> flags, bool has_local_state = false) {
+    return checkpoint_writers(config_of(std::move(flags)), has_local_state, {0, 1});
+  };
+  EXPECT_THAT(writers({"--mode=allreduce"}), ElementsAre("worker-0"));
+  EXPECT_THAT(writers({"--mode=allreduce"}, true), ElementsAre("worker-0", "worker-1"));
+  EXPECT_THAT(writers({"--mode=allreduce", "--compress=int8"}), ElementsAre("worker-0", "worker-1"));
+  EXPECT_THAT(writers({"--mode=allreduce", "--sync-every=8"}), ElementsAre("worker-0", "worker-1"));
+  EXPECT_THAT(writers({"--mode=ps", "--servers=2", "--shards-per-server=2"}),
+              ElementsAre("shard-0", "shard-1", "shard-2", "shard-3"));
+  EXPECT_THAT(writers({"--mode=ps", "--consistency=easgd:4"}), ElementsAre("worker-0", "worker-1", "shard-0"));
+}
+
+}  // namespace
+}  // namespace syncopate::experiments

@@ -1,0 +1,148 @@
+// What RunMonitor makes of losses that a run recovers from.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/experiments/coordinator/watched_run.h"
+
+namespace syncopate::experiments {
+namespace {
+
+using testing::ElementsAre;
+using testing::EndsWith;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::StartsWith;
+
+TEST(RunMonitorRegroups, SurvivorsMakeANewGeneration) {
+  ElasticRun run;
+  run.end(run.worker(1), kKilled);
+  EXPECT_EQ(run.verdict(), std::nullopt);
+  EXPECT_THAT(run.actions(), ElementsAre(EndsWith("(Killed); 2 workers go on"), "lost 1", "generation 1"));
+  EXPECT_THAT(run.monitor().generation().workers, ElementsAre(0, 2));
+  run.end(run.worker(0), kKilled);
+  run.end(run.worker(2), kKilled);
+  EXPECT_EQ(run.verdict(), ExitCode::kProcessLost);
+  EXPECT_THAT(run.line(), StartsWith("worker 2 "));
+}
+
+TEST(RunMonitorRegroups, BeforeTrainingTheNewGenerationBegins) {
+  ElasticRun run;
+  run.ready(run.worker(0));
+  run.end(run.worker(1), kKilled);
+  EXPECT_TRUE(run.monitor().generation().begins);
+  run.ready(run.worker(2));
+  EXPECT_THAT(run.actions(), testing::Not(testing::Contains("release")));  // worker 0 has to ask anew
+  run.ready(run.worker(0));
+  EXPECT_THAT(run.actions(), ElementsAre("release"));
+  run.end(run.worker(2), kKilled);
+  EXPECT_FALSE(run.monitor().generation().begins);
+}
+
+TEST(RunMonitorRegroups, WhatIsLostIsStartedAgainAndJoins) {
+  ElasticRun run(true);
+  for (const int rank : {0, 1, 2}) run.ready(run.worker(rank));
+  run.end(run.worker(1), kKilled);
+  (void)run.actions();
+  run.pass(std::chrono::milliseconds(1900));
+  EXPECT_THAT(run.actions(), IsEmpty());
+  run.pass(std::chrono::milliseconds(200));
+  EXPECT_THAT(run.actions(), ElementsAre("start worker 1"));
+  run.hello(run.worker(1));
+  EXPECT_THAT(run.actions(), IsEmpty());  // it reads its data first
+  run.join(run.worker(1));
+  EXPECT_THAT(run.actions(), ElementsAre("report: worker 1 is back (pid 101)", "joined 1", "generation 2"));
+  EXPECT_THAT(run.monitor().generation().workers, ElementsAre(0, 1, 2));
+}
+
+TEST(RunMonitorRegroups, WhatDiesBeforeItJoinsIsStartedOnceMore) {
+  ElasticRun run(true);
+  for (const int rank : {0, 1, 2}) run.ready(run.worker(rank));
+  run.end(run.worker(1), kKilled);
+  run.pass(std::chrono::seconds(3));
+  run.end(run.worker(1), kKilled);
+  (void)run.actions();
+  run.pass(std::chrono::seconds(3));
+  EXPECT_THAT(run.actions(), ElementsAre("start worker 1"));
+  EXPECT_EQ(run.verdict(), std::nullopt);
+}
+
+TEST(RunMonitorRegroups, NobodyIsStartedOrLetInOnceTrainingIsOver) {
+  ElasticRun run(true);
+  for (const int rank : {0, 1, 2}) run.ready(run.worker(rank));
+  run.end(run.worker(1), kKilled);
+  run.pass(std::chrono::seconds(3));
+  run.hello(run.worker(1));
+  (void)run.actions();
+  run.monitor().on_training_over();
+  run.join(run.worker(1));
+  run.end(run.worker(2), kKilled);
+  EXPECT_THAT(run.actions(), ElementsAre(HasSubstr("1 worker goes on"), "lost 2"));
+  run.finish(run.worker(0));
+  EXPECT_THAT(run.actions(), ElementsAre("stop: "));
+}
+
+TEST(RunMonitorRegroups, WhoHasLostTouchIsHelpedByANewGenerationOfAll) {
+  ElasticRun run;
+  run.trouble(run.worker(0), 0);
+  run.trouble(run.worker(2), 0);
+  EXPECT_THAT(run.actions(), IsEmpty());  // somebody may be dead
+  run.pass(std::chrono::seconds(2));
+  EXPECT_THAT(run.actions(), ElementsAre(EndsWith("for 10 s; all connect anew"), "generation 1"));
+  run.trouble(run.worker(1), 0);  // told before it heard
+  run.pass(std::chrono::seconds(2));
+  EXPECT_THAT(run.actions(), IsEmpty());
+}
+
+TEST(RunMonitorRegroups, ALossExplainsWhoHasLostTouch) {
+  ElasticRun run;
+  run.trouble(run.worker(0), 0);
+  run.end(run.worker(1), kKilled);
+  run.pass(std::chrono::seconds(2));
+  EXPECT_THAT(run.actions(), ElementsAre(HasSubstr("worker 1 "), "lost 1", "generation 1"));
+}
+
+TEST(RunMonitorRegroups, GivesUpWhereGenerationsAreInVain) {
+  ElasticRun run;
+  for (std::int64_t generation = 0; generation < 20 && !run.verdict(); ++generation) {
+    run.trouble(run.worker(0), generation);
+    run.pass(std::chrono::seconds(2));
+  }
+  EXPECT_EQ(run.verdict(), ExitCode::kTimeout);
+  EXPECT_THAT(run.line(), HasSubstr("no step was finished in"));
+}
+
+TEST(RunMonitorRegroups, AStandbyTakesItsServersPlace) {
+  ReplicatedRun run;
+  run.end(run.server(0), kKilled);
+  EXPECT_THAT(run.actions(), ElementsAre(EndsWith("(Killed); standby 0 takes its place"), "generation 1"));
+  EXPECT_TRUE(run.monitor().generation().servers[0].standby_leads);
+  run.end(run.standby(0), kKilled);
+  EXPECT_EQ(run.verdict(), ExitCode::kProcessLost);
+}
+
+TEST(RunMonitorRegroups, AServerGoesOnWithoutItsStandby) {
+  ReplicatedRun run;
+  run.end(run.standby(0), kKilled);
+  EXPECT_THAT(run.actions(), ElementsAre(EndsWith("(Killed); server 0 goes on without it"), "generation 1"));
+  EXPECT_FALSE(run.monitor().generation().servers[0].has_standby);
+}
+
+TEST(RunMonitorRegroups, ALostServerIsStartedAgainAndAllGoBack) {
+  WatchedRun run(plan_of(Mode::kPs, 2, 1),
+                 {.recovery = {.survives_workers = true, .goes_back = true}, .timeout = kTimeout});
+  run.everybody_says_hello();
+  for (const int rank : {0, 1}) run.ready(run.worker(rank));
+  run.monitor().on_checkpoint("checkpoints/step-000100");
+  (void)run.actions();
+  run.end(run.server(0), kKilled);
+  EXPECT_THAT(run.actions(), ElementsAre(EndsWith("all go back to checkpoints/step-000100")));
+  run.pass(kTick);
+  EXPECT_THAT(run.actions(), ElementsAre("start server 0"));
+  run.hello(run.server(0));
+  run.join(run.server(0));
+  EXPECT_THAT(run.actions(), ElementsAre(HasSubstr("server 0 is back"), "generation 1"));
+  EXPECT_EQ(run.monitor().generation().restore, "checkpoints/step-000100");
+}
+
+}  // namespace
+}  // namespace syncopate::experiments

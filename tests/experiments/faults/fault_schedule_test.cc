@@ -1,0 +1,164 @@
+#include "experiments/faults/fault_schedule.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <set>
+
+namespace syncopate::experiments {
+namespace {
+
+using std::chrono::milliseconds;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::SizeIs;
+
+const FaultScene kScene{.workers = 4, .servers = 2, .total_steps = 1000, .timeout = std::chrono::seconds(2)};
+
+FaultSchedule parsed(const std::string& text) {
+  const Result<FaultSchedule> schedule = FaultSchedule::parse(text);
+  EXPECT_TRUE(schedule.ok()) << schedule.status().message();
+  return schedule.ok() ? *schedule : FaultSchedule();
+}
+
+std::string refusal(const std::string& text) {
+  const Status status = FaultSchedule::parse(text).status();
+  EXPECT_EQ(status.code(), Code::kInvalidArgument) << text;
+  return status.message();
+}
+
+TEST(FaultSchedule, IsWrittenBackAsItWasRead) {
+  for (const char* text :
+       {"", "kill:server0@step200", "stop:worker1@10s+3s", "cut:worker2@5s+2s", "kill:evaluator@250ms",
+        "kill:any-worker@step0", "stop:any-server@1.5s+500ms", "kill:standby1@step7", "random:7", "churn:4s",
+        "kill:worker0@step1,stop:server1@2s+1s,random:18446744073709551615,churn:1.5s"}) {
+    EXPECT_EQ(parsed(text).to_string(), text);
+  }
+}
+
+TEST(FaultSchedule, SaysWhatIsWrongWithAnEntryAndWhatWouldBeRight) {
+  EXPECT_EQ(refusal("pause:worker1@5s"), "'pause:worker1@5s': must begin with kill:, stop:, cut:, random: or churn:");
+  EXPECT_EQ(refusal("kill:server0"), "'kill:server0': when is missing, as in server0@step200 or server0@10s");
+  EXPECT_EQ(refusal("kill:"), "'kill:': when is missing, as in worker1@step200 or worker1@10s");
+  EXPECT_EQ(refusal("kill:wrker1@5s"),
+            "'kill:wrker1@5s': 'wrker1' must be worker, server or standby and a rank, as in worker1, or evaluator, "
+            "any-worker or any-server");
+  EXPECT_EQ(refusal("kill:worker1@200"),
+            "'kill:worker1@200': '200' must be a step, as in step200, or a time since training began, as in 10s or "
+            "500ms");
+  EXPECT_EQ(refusal("kill:worker1@step"),
+            "'kill:worker1@step': 'step' must be step and a number from 0, as in step200");
+  EXPECT_EQ(refusal("kill:worker1@10s+3s"), "'kill:worker1@10s+3s': a kill does not last; leave out +3s");
+  EXPECT_EQ(refusal("stop:worker1@10s"), "'stop:worker1@10s': how long is missing, as in 10s+3s");
+  EXPECT_EQ(refusal("cut:worker1@step5+3"),
+            "'cut:worker1@step5+3': '3' must be a time of 1ms to 86400s, as in 10s, 1.5s or 200ms");
+  EXPECT_EQ(refusal("random:x"), "'random:x': 'x' must be a whole number from 0, as in random:7");
+  EXPECT_THAT(refusal("churn:0s"), HasSubstr("'0s' must be a time"));
+  for (const char* text : {",",
+                           "kill:worker1@5s,",
+                           ",kill:worker1@5s",
+                           "kill",
+                           "kill:worker@5s",
+                           "kill:worker-1@5s",
+                           "kill:worker1x@5s",
+                           "kill:evaluator0@5s",
+                           "kill:any-standby@5s",
+                           "kill:@5s",
+                           "kill:worker1@",
+                           "kill:worker1@step-1",
+                           "kill:worker1@step1.5",
+                           "kill:worker1@nans",
+                           "kill:worker1@-1s",
+                           "kill:worker1@1e99s",
+                           "kill:worker1@0s",
+                           "kill:worker1@5 s",
+                           "stop:worker1@5s+",
+                           "random:",
+                           "random:-1",
+                           "churn:",
+                           "churn:4",
+                           "Kill:worker1@5s"}) {
+    EXPECT_THAT(refusal(text), testing::StartsWith("'")) << text;
+  }
+}
+
+TEST(FaultSchedule, IsCheckedAgainstThoseThatAreThere) {
+  EXPECT_TRUE(parsed("kill:worker3@step999,cut:server1@1s+1s,kill:evaluator@1s,random:1").check(kScene).ok());
+  EXPECT_EQ(parsed("kill:worker4@1s").check(kScene).message(), "kill:worker4@1s: there are workers 0 to 3");
+  EXPECT_EQ(parsed("kill:server0@1s").check({}).message(), "kill:server0@1s: there are no servers");
+  EXPECT_EQ(parsed("kill:any-server@1s").check({}).message(), "kill:any-server@1s: there are no servers");
+  EXPECT_EQ(parsed("stop:worker1@1s+1s").check({}).message(), "stop:worker1@1s+1s: there is worker 0 alone");
+  EXPECT_EQ(parsed("kill:standby0@1s").check(kScene).message(), "kill:standby0@1s: there are no standbys");
+  EXPECT_EQ(parsed("kill:worker0@step1000").check(kScene).message(),
+            "kill:worker0@step1000: a worker's steps are 0 to 999");
+  EXPECT_EQ(parsed("cut:evaluator@1s+1s").check(kScene).message(),
+            "cut:evaluator@1s+1s: the evaluator has no data links; it can be killed or stopped");
+  EXPECT_THAT(parsed("churn:1s").check({}).message(), testing::StartsWith("churn:1s: needs two workers or more"));
+  FaultScene scene = kScene;
+  scene.no_cut = "MPI has wires of its own";
+  EXPECT_EQ(parsed("cut:worker0@1s+1s").check(scene).message(),
+            "cut:worker0@1s+1s: no link can be cut: MPI has wires of its own");
+}
+
+TEST(FaultSchedule, DrawsAnybodyFromTheRunsSeed) {
+  const FaultSchedule schedule = parsed("kill:any-worker@step5,kill:any-server@1s,stop:worker2@1s+1s");
+  std::set<int> workers;
+  for (std::uint64_t seed = 1; seed < 50; ++seed) {
+    const std::vector<Fault> faults = schedule.draw(seed, kScene).faults;
+    ASSERT_THAT(faults, SizeIs(3));
+    workers.insert(faults[0].target.rank.value());
+    EXPECT_LT(faults[1].target.rank.value(), 2);
+    EXPECT_EQ(faults[2].to_string(), "stop:worker2@1s+1s");
+    EXPECT_EQ(schedule.draw(seed, kScene).faults, faults);
+  }
+  EXPECT_THAT(workers, ElementsAre(0, 1, 2, 3));
+}
+
+TEST(FaultSchedule, DrawsRandomFaultsThatTheSceneAllows) {
+  std::set<FaultKind> kinds;
+  std::set<FaultRole> roles;
+  std::set<std::size_t> counts;
+  for (std::uint64_t seed = 0; seed < 200; ++seed) {
+    const std::string text = "random:" + std::to_string(seed);
+    const std::vector<Fault> faults = parsed(text).draw(1, kScene).faults;
+    counts.insert(faults.size());
+    for (const Fault& fault : faults) {
+      kinds.insert(fault.kind);
+      roles.insert(fault.target.role);
+      EXPECT_TRUE(parsed(fault.to_string()).check(kScene).ok()) << fault.to_string();
+      EXPECT_GE(*fault.step, 100);
+      EXPECT_LT(*fault.step, 900);
+      EXPECT_LE(fault.length, milliseconds(1800));
+    }
+    EXPECT_EQ(parsed(text).draw(2, kScene).faults, faults) << "they depend on their own seed alone";
+  }
+  EXPECT_THAT(kinds, SizeIs(3));
+  EXPECT_THAT(roles, SizeIs(3)) << "there are no standbys";
+  EXPECT_THAT(counts, ElementsAre(1, 2, 3));
+}
+
+TEST(FaultSchedule, CutsNoLinkThatCannotBe) {
+  FaultScene scene = kScene;
+  scene.no_cut = "there are none";
+  for (std::uint64_t seed = 0; seed < 100; ++seed) {
+    for (const Fault& fault : parsed("random:" + std::to_string(seed)).draw(1, scene).faults) {
+      EXPECT_NE(fault.kind, FaultKind::kCut);
+    }
+  }
+}
+
+TEST(FaultSchedule, SaysWhetherLinksMayBeCut) {
+  EXPECT_TRUE(parsed("kill:worker0@1s,cut:worker0@1s+1s").may_cut());
+  EXPECT_TRUE(parsed("random:1").may_cut());
+  EXPECT_FALSE(parsed("kill:worker0@1s,stop:worker0@1s+1s,churn:1s").may_cut());
+  EXPECT_FALSE(FaultSchedule().may_cut());
+}
+
+TEST(FaultSchedule, LeavesChurnToTheCourse) {
+  const DrawnFaults drawn = parsed("churn:4s,kill:worker0@1s").draw(1, kScene);
+  EXPECT_THAT(drawn.churns, ElementsAre(std::chrono::seconds(4)));
+  EXPECT_THAT(drawn.faults, SizeIs(1));
+}
+
+}  // namespace
+}  // namespace syncopate::experiments
