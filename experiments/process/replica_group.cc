@@ -74,9 +74,12 @@ Status ReplicaGroup::connect_ps(const RoleContext& context, const Generation& ge
                                       .overlap_forward = may_overlap_forward(config) && config.overlap_forward,
                                       .compression = compression_of(config),
                                       .timeout = timeout_of(config)};
-  strategy_ = std::make_unique<ps::PsStrategy>(options, *transport_, clock, &context.activity);
+  auto servers = std::make_unique<ps::PsStrategy>(options, *transport_, clock, &context.activity);
   if (config.consistency.pushes_weights()) {
-    strategy_ = std::make_unique<ps::LocalStepsStrategy>(local_steps_of(config), std::move(strategy_), clock);
+    strategy_ =
+        std::make_unique<ps::LocalStepsStrategy>(local_steps_of(config), std::move(servers), clock, context.rank);
+  } else {
+    strategy_ = std::move(servers);
   }
   return {};
 }
