@@ -73,9 +73,10 @@ void FaultInjector::carry_out(const FaultAction& action, TimePoint now) {
   if (done) record.at = now;
   if (begun_) record.training_seconds = seconds(now - *begun_);
   records_.push_back(record);
-  const std::string when = action.step ? fmt::format("at step {}", *action.step)
-                                       : fmt::format("{:.2f} s after training began", records_.back().training_seconds);
-  hands_.report(fmt::format("fault: {} {}", record.outcome, when));
+  const std::string when = action.step
+                               ? fmt::format(" at step {}", *action.step)
+                               : fmt::format(", {:.2f} s after training began", records_.back().training_seconds);
+  hands_.report(fmt::format("fault: {}{}", record.outcome, when));
 }
 
 void FaultInjector::let_go(const FaultAction& action) {

@@ -1,5 +1,7 @@
 #include "experiments/process/replica_group.h"
 
+#include <spdlog/spdlog.h>
+
 #include <algorithm>
 
 #include "allreduce/allreduce_strategy.h"
@@ -7,6 +9,7 @@
 #include "allreduce/model_averaging_strategy.h"
 #include "common/device/staged_strategy.h"
 #include "common/transport/members_transport.h"
+#include "experiments/config/survival_rules.h"
 #include "experiments/process/data_endpoint.h"
 #include "experiments/process/host_collective.h"
 #include "ps/local_steps_strategy.h"
@@ -71,9 +74,12 @@ Status ReplicaGroup::connect_ps(const RoleContext& context, const Generation& ge
                                       .overlap_forward = may_overlap_forward(config) && config.overlap_forward,
                                       .compression = compression_of(config),
                                       .timeout = timeout_of(config)};
-  strategy_ = std::make_unique<ps::PsStrategy>(options, *transport_, clock, &context.activity);
+  auto servers = std::make_unique<ps::PsStrategy>(options, *transport_, clock, &context.activity);
   if (config.consistency.pushes_weights()) {
-    strategy_ = std::make_unique<ps::LocalStepsStrategy>(local_steps_of(config), std::move(strategy_), clock);
+    strategy_ =
+        std::make_unique<ps::LocalStepsStrategy>(local_steps_of(config), std::move(servers), clock, context.rank);
+  } else {
+    strategy_ = std::move(servers);
   }
   return {};
 }
@@ -103,6 +109,7 @@ Status ReplicaGroup::connect_allreduce(const RoleContext& context, const Generat
                                       .workers = generation.workers,
                                       .elastic = config.elastic,
                                       .activity = &activity_};
+  options.on_going_on = [](const std::string& finding) { spdlog::info("{}", finding); };
   if (collective_->rank() == 0) {
     options.on_exchange_found = [&control = context.control](const std::string& finding) {
       control.tell("sparse exchange", finding);
