@@ -89,13 +89,13 @@ std::optional<std::string> FaultInjector::hurt(const FaultAction& action) {
   const std::string name = action.target.name();
   if (action.kind == FaultAction::Kind::kCut) {
     hands_.cut(*process, action.length);
-    return fmt::format("cut the links of {} for {:.3g} s", name, seconds(action.length));
+    return fmt::format("cut the links of {} for {:.6g} s", name, seconds(action.length));
   }
   const bool kills = action.kind == FaultAction::Kind::kKill;
   const std::optional<pid_t> pid = hands_.signal(*process, kills ? SIGKILL : SIGSTOP);
   if (!pid) return std::nullopt;
   return kills ? fmt::format("killed {} (pid {})", name, *pid)
-               : fmt::format("stopped {} (pid {}) for {:.3g} s", name, *pid, seconds(action.length));
+               : fmt::format("stopped {} (pid {}) for {:.6g} s", name, *pid, seconds(action.length));
 }
 
 }  // namespace syncopate::experiments

@@ -196,7 +196,7 @@ def main():
     parser.add_argument("--first-seed", type=int, default=0)
     parser.add_argument("--only", default="", help="modes whose name this matches")
     parser.add_argument("--steps", type=int, default=500)
-    parser.add_argument("--timeout", type=float, default=2)
+    parser.add_argument("--timeout", type=float, default=4)
     parser.add_argument("--csv", help="a row for each fault")
     parser.add_argument("--markdown", help="the sums, else printed")
     parser.add_argument("--list", action="store_true", help="the modes, and nothing else")

@@ -27,12 +27,13 @@ class LossOfTheProgram : public testing::TestWithParam<Mode> {
   }
 
   // Starts the run, and kills the program once `moment` has come.
-  void kill_when(const std::function<bool(Program&)>& moment, int steps = 1'000'000) {
+  void kill_when(const std::function<bool(Program&)>& moment, int steps = 1'000'000, bool may_be_over = false) {
     const Remains remains;
     Program program(small_run(GetParam().flags, steps));
     ASSERT_TRUE(moment(program));
     program.signal(SIGKILL);
-    EXPECT_EQ(program.wait().exit_code, 128 + SIGKILL);
+    const int code = program.wait().exit_code;
+    EXPECT_TRUE(code == 128 + SIGKILL || (code == 0 && may_be_over)) << code;
     EXPECT_THAT(remains.after(program, kDeadline), IsEmpty());
   }
 };
@@ -58,11 +59,11 @@ TEST_P(LossOfTheProgram, WhileTheyTrainLeavesNothing) {
 }
 
 TEST_P(LossOfTheProgram, WhileTheyFinishLeavesNothing) {
-  const auto has_weights = [](Program& program) {
+  const auto finishes = [](Program& program) {
     return program.wait_until("the last step is recorded",
                               [&] { return program.steps_csv().find("\n0,0,199,") != std::string::npos; });
   };
-  kill_when(has_weights, 200);
+  kill_when(finishes, 200, true);
 }
 
 // Who hears nothing from the program for the timeout ends by itself; the program, when it goes on, finds all of them

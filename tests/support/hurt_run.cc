@@ -33,7 +33,7 @@ std::set<std::string> shared_memory_in_use() {
 
 void PrintTo(const Mode& mode, std::ostream* out) { *out << mode.name; }
 
-Flags small_run(const Flags& mode, int steps) {
+Flags small_run(const Flags& mode, int steps, int timeout_seconds) {
   Flags flags{"--model=mlp:784-32-10",
               "--batch-size=16",
               "--train-samples=4000",
@@ -41,7 +41,7 @@ Flags small_run(const Flags& mode, int steps) {
               "--straggler=all:+2",
               "--warmup-steps=0",
               fmt::format("--steps={}", steps),
-              fmt::format("--timeout={}", kTimeoutSeconds)};
+              fmt::format("--timeout={}", timeout_seconds)};
   flags.insert(flags.end(), mode.begin(), mode.end());
   return flags;
 }
@@ -88,6 +88,7 @@ void expect_orderly_end(Program& program, const ProgramEnd& end, const Remains& 
       << end.err;
   EXPECT_THAT(remains.after(program, kDeadline), testing::IsEmpty());
   const nlohmann::json summary = program.summary();
+  ASSERT_TRUE(summary.is_object()) << end.err;
   const std::string outcome = summary.value("outcome", "");
   if (code == ExitCode::kSuccess) {
     EXPECT_EQ(outcome, "completed");

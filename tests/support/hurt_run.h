@@ -17,11 +17,14 @@ using Flags = std::vector<std::string>;
 using testing_support::Program;
 using testing_support::ProgramEnd;
 
-// Of a run: half of it notices a silence.
-inline constexpr int kTimeoutSeconds = 2 * testing_support::kSlowness;
+// Of a run that is to end for its faults: half of it notices a silence. Its processes must have started by then, too,
+// on a machine that does much else.
+inline constexpr int kTimeoutSeconds = 6 * testing_support::kSlowness;
+// Of one that is to live through them.
+inline constexpr int kLongTimeoutSeconds = 20 * testing_support::kSlowness;
 // From the last fault to the end of the program, its processes included: some wait passes its deadline, the run is told
 // to stop, and what does not is killed.
-inline constexpr Duration kDeadline = 3 * std::chrono::seconds(kTimeoutSeconds);
+inline constexpr Duration kDeadline = 2 * std::chrono::seconds(kTimeoutSeconds);
 
 // A mode of the table of faults.
 struct Mode {
@@ -32,7 +35,7 @@ void PrintTo(const Mode& mode, std::ostream* out);
 inline const auto kNameOfMode = [](const auto& info) { return std::string(info.param.name); };
 
 // A small model for so many steps, of two milliseconds and more each: long enough for a fault to fall within it.
-Flags small_run(const Flags& mode, int steps);
+Flags small_run(const Flags& mode, int steps, int timeout_seconds = kTimeoutSeconds);
 
 // What is left of a run, each as a line for a person: processes, sockets, shared memory that nobody uses any more,
 // temporary files.
