@@ -226,19 +226,26 @@ Status Checkpoint::read_rows(const StoredFile& stored, const Wanted& wanted, Tra
   return {};
 }
 
-// A worker goes on from what it has written itself, else from the chief's; a server from all servers'.
+// A worker goes on from what it has written itself, and, unless that is all it wants, from what the chief has written
+// for all; shards from what all of them have.
 void Checkpoint::read_counts(const Wanted& wanted, TrainingState& state) const {
-  const auto is_shard = [](const StoredPart& part) { return !part.writer.starts_with("worker-"); };
-  const auto own = std::ranges::find(manifest_.parts, worker_name(wanted.worker), &StoredPart::writer);
+  const bool of_worker = wanted.worker >= 0;
+  const auto is_wanted = [&](const StoredPart& part) {
+    const bool by_worker = part.writer.starts_with("worker-");
+    if (!of_worker) return !by_worker;
+    if (part.writer == worker_name(wanted.worker)) return true;
+    return by_worker && !wanted.alone && std::ranges::count(part.files, state_part::kWeights, &StoredFile::part) > 0;
+  };
   bool is_first = true;
   state.step = manifest_.step;
   for (const StoredPart& part : manifest_.parts) {
-    const bool is_own = own != manifest_.parts.end() && part.writer == own->writer;
-    const bool is_chief = own == manifest_.parts.end() && !is_shard(part) && !wanted.alone;
-    if (wanted.worker >= 0 ? !is_own && !is_chief : !is_shard(part)) continue;
-    for (const auto& [name, values] : part.counts) state.counts[name] = values;
+    if (!is_wanted(part)) continue;
     state.step = is_first ? part.step : std::min(state.step, part.step);
     is_first = false;
+    const bool is_own = of_worker && part.writer == worker_name(wanted.worker);
+    for (const auto& [name, values] : part.counts) {
+      if (is_own || !state.counts.contains(name)) state.counts[name] = values;
+    }
   }
 }
 

@@ -41,16 +41,18 @@ std::optional<std::int64_t> CheckpointCutter::due(std::int64_t steps_done) {
 
 void CheckpointCutter::step_done(std::int64_t steps_done, const std::function<Status(TrainingState&)>& take) {
   const std::optional<std::int64_t> step = due(steps_done);
-  if (step) cut({.generation = generation_, .step = *step}, take);
+  if (step) cut({.generation = generation_, .step = *step}, steps_done, take);
 }
 
-void CheckpointCutter::cut(CheckpointReport report, const std::function<Status(TrainingState&)>& take) {
+void CheckpointCutter::cut(CheckpointReport report, std::int64_t steps_done,
+                           const std::function<Status(TrainingState&)>& take) {
   const TimePoint begin = clock_.now();
   TrainingState* const state = writer_.begin();
   if (state == nullptr) {
     report.kind = CheckpointReport::Kind::kBusy;
     return report_(report);
   }
+  state->step = steps_done;
   if (const Status taken = take(*state); !taken.ok()) return tell_failure(std::move(report), taken, report_);
   report.stall = clock_.now() - begin;
   writer_.submit(

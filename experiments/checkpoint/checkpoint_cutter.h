@@ -32,8 +32,8 @@ class CheckpointCutter {
   void begin(std::int64_t generation, std::int64_t first_step, std::optional<Share> share);
   // Any thread: cut at `step`, or, where workers do not move together, after the next.
   void on_order(std::int64_t generation, std::int64_t step);
-  // So many steps are done. Where a checkpoint is due, `take` fills the state; its failure is reported, and no matter
-  // of training's.
+  // So many steps are done. Where a checkpoint is due, `take` fills the state, whose step is set; its failure is
+  // reported, and no matter of training's.
   void step_done(std::int64_t steps_done, const std::function<Status(TrainingState&)>& take);
   // Until what is being written is written.
   void finish() { writer_.finish(); }
@@ -41,7 +41,7 @@ class CheckpointCutter {
  private:
   // The step by which a checkpoint that is due now goes.
   std::optional<std::int64_t> due(std::int64_t steps_done);
-  void cut(CheckpointReport report, const std::function<Status(TrainingState&)>& take);
+  void cut(CheckpointReport report, std::int64_t steps_done, const std::function<Status(TrainingState&)>& take);
 
   const CutterOptions options_;
   const StateForms& forms_;

@@ -110,6 +110,35 @@ TEST(Resume, OfARunWithStragglersAndBySecondsEqualsAnUnbrokenRun) {
   EXPECT_EQ(resumed(flags + Flags{total}, broken.output()), unbroken(flags + Flags{total}));
 }
 
+const Flags kAllreduce{"--mode=allreduce", "--workers=2"};
+
+TEST(Resume, OfAnAllreduceEqualsAnUnbrokenRun) {
+  for (const char* collective : {"direct", "ring"}) {
+    expect_equal_to_unbroken(kSmall + kAllreduce + Flags{std::string("--collective=") + collective}, 30, 25);
+  }
+}
+
+// What a codec has kept back and what it draws next, also in padding, which sign leaves values in.
+TEST(Resume, OfACompressedAllreduceEqualsAnUnbrokenRun) {
+  for (const char* codec : {"int8", "topk:0.05", "randomk:0.1", "sign", "powersgd:2"}) {
+    expect_equal_to_unbroken(kSmall + kAllreduce + Flags{std::string("--compress=") + codec}, 20, 15);
+  }
+}
+
+TEST(Resume, OfWorkersThatAverageTheirWeightsEqualsAnUnbrokenRun) {
+  for (const char* how : {"--sync-every=8", "--gossip"}) {
+    expect_equal_to_unbroken(kSmall + kAllreduce + Flags{how}, 30, 25);
+  }
+}
+
+TEST(Resume, OfAnAllreduceWithTablesAndOneWithBatchNormEqualsAnUnbrokenRun) {
+  expect_equal_to_unbroken({"--model=ncf", "--dataset=zipf-ratings", "--table-rows=2000", "--batch-size=32",
+                            "--train-samples=4000", "--test-samples=200", "--mode=allreduce"},
+                           30, 20);
+  expect_equal_to_unbroken(
+      {"--model=resnet20", "--batch-size=4", "--train-samples=200", "--test-samples=100", "--mode=allreduce"}, 8, 4);
+}
+
 // Whatever was under way when it was killed: what is there is whole, and leads to the same.
 TEST(Resume, AfterKillsAtAnyMomentEqualsAnUnbrokenRun) {
   const Flags flags = kData + Flags{"--model=mlp:784-512-10"};
