@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "common/device/device_state.h"
+
 namespace syncopate::allreduce {
 
 Result<ParamArenas> DeviceAllReduceStrategy::allocate(const ParamLayout& layout) {
@@ -16,6 +18,16 @@ Result<ParamArenas> DeviceAllReduceStrategy::allocate(const ParamLayout& layout)
   if (!state.ok()) return state.status();
   state_ = *state;
   return arenas_;
+}
+
+Status DeviceAllReduceStrategy::restore(const TrainingState& state) {
+  first_step_ = steps_done_ = state.step;
+  return restore_to_device(device_, state, arenas_.weights, state_, deadline());
+}
+
+Status DeviceAllReduceStrategy::save(TrainingState& state) const {
+  state.step = steps_done_;
+  return save_from_device(device_, arenas_.weights, state_, deadline(), state);
 }
 
 Result<std::vector<Range>> DeviceAllReduceStrategy::join() {
@@ -95,6 +107,7 @@ Result<SyncStats> DeviceAllReduceStrategy::finish_step() {
   }
   SYNCOPATE_RETURN_IF_ERROR(
       collective_.wait(*buckets_.back().update_end, deadline()).in(fmt::format("step {}", step_.step)));
+  steps_done_ = step_.step + 1;
   return stats();
 }
 

@@ -30,14 +30,18 @@ class DeviceAllReduceStrategy final : public SyncStrategy {
       : collective_(collective), device_(device), rendezvous_(rendezvous), options_(options), clock_(clock) {}
 
   Result<ParamArenas> allocate(const ParamLayout& layout) override;
+  // All ranks go on from the same state.
+  Status restore(const TrainingState& state) override;
   // Invalid argument, saying whose layout differs, if they are not the same.
   Result<std::vector<Range>> join() override;
+  std::int64_t first_step() const override { return first_step_; }
   void begin_step(const StepContext& step) override { step_ = step; }
   void gradient_ready(std::size_t bucket) override;
   // Times are the device's. Bytes are those of a ring (2·(n-1)/n of the gradients, each way): the library tells none.
   Result<SyncStats> finish_step() override;
   // All have made the same updates.
   Status leave() override { return {}; }
+  Status save(TrainingState& state) const override;
 
  private:
   struct Bucket {
@@ -67,6 +71,8 @@ class DeviceAllReduceStrategy final : public SyncStrategy {
   std::unique_ptr<Stream> communication_;
   std::vector<Bucket> buckets_;
   StepContext step_;
+  std::int64_t first_step_ = 0;
+  std::int64_t steps_done_ = 0;
   Status failure_;  // the first of this step
 };
 

@@ -8,6 +8,8 @@
 #include <limits>
 #include <utility>
 
+#include "ps/shard_state.h"
+
 namespace syncopate::ps {
 namespace {
 
@@ -27,6 +29,37 @@ Chunk::Chunk(const ChunkOptions& options, const Membership& members, WeightsPool
       workers_(static_cast<std::size_t>(members.workers())) {
   assert(options.consistency.applies_stale_gradients() || !options.staleness.compensation.enabled());
   gradients_.reserve(workers_.size());
+}
+
+Status Chunk::restore(Range range, const TrainingState& state) {
+  const ChunkCounts counts = chunk_counts(range, members_.workers(), options_.consistency.period(), state);
+  const std::vector<std::int64_t> clocks = clocks_to_go_on_with(counts.clocks, members_);
+  for (std::size_t worker = 0; worker < workers_.size(); ++worker) workers_[worker].clock = clocks[worker];
+  mean_staleness_.restore(counts.staleness_count, counts.staleness);
+  const bool sums = options_.consistency.kind() == Consistency::Kind::kSoftSync;
+  if (sums) {
+    summed_ = static_cast<int>(counts.summed);
+    summed_weight_ = counts.summed_weight;
+    summed_rate_ = counts.summed_rate;
+  }
+  return weights_.restore(range, state, counts.version, sums ? counts.summed_weight : 0);
+}
+
+void Chunk::save(std::size_t begin, TrainingState& state) const {
+  ChunkCounts counts{.version = weights_.version(),
+                     .summed = summed_,
+                     .summed_weight = summed_weight_,
+                     .summed_rate = summed_rate_,
+                     .staleness_count = mean_staleness_.count(),
+                     .staleness = mean_staleness_.value(),
+                     .clocks = Clocks(members_.workers())};
+  for (int i = 0; i < members_.workers(); ++i) {
+    const auto worker = static_cast<std::size_t>(i);
+    counts.clocks.pushes[worker] = of(i).clock - (holds_gradient(i) ? 1 : 0);
+    counts.clocks.away[worker] = members_.is_lost(i);
+  }
+  put_chunk_counts(begin, counts, state);
+  weights_.save(begin, state);
 }
 
 Status Chunk::push(const PushRequest& request) {
@@ -82,6 +115,7 @@ Status Chunk::update_from_sum() {
 }
 
 void Chunk::lose(int worker) {
+  if (holds_gradient(worker)) --of(worker).clock;
   of(worker).owed = false;
   of(worker).gradient = {};
   weights_.release(worker);

@@ -63,7 +63,13 @@ class Chunk {
 
   // The chief's weights; they are copied.
   Status create(std::span<const float> initial) { return weights_.create(initial); }
+  // Or, instead, what save() or a checkpoint has told of `range` of the arena, with a clock for each worker
+  // (clocks_to_go_on_with). Fails with data loss where something is missing.
+  Status restore(Range range, const TrainingState& state);
   bool created() const { return weights_.created(); }
+  // Adds to `state` all that this chunk, which begins at `begin` of the arena, must remember. A push that is held is no
+  // part of it: it has not been pushed.
+  void save(std::size_t begin, TrainingState& state) const;
 
   // Fails with invalid argument, and changes nothing, if the push cannot be right; any other failure is of memory.
   // The gradient is used within the call, or is held: it must stay as it is while holds_gradient(worker).
@@ -75,6 +81,8 @@ class Chunk {
   // The last update, of what has been pushed and not been applied: nobody will push any more.
   Status finish();
 
+  // Pushes of the worker so far.
+  std::int64_t clock(int worker) const { return of(worker).clock; }
   bool holds_gradient(int worker) const { return !of(worker).gradient.empty(); }
   // Whether the worker has pushed and is not answered yet; and whether its answer is due.
   bool owes(int worker) const { return of(worker).owed; }

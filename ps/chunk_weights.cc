@@ -7,6 +7,7 @@
 
 #include "common/flush_denormals.h"
 #include "common/param_layout.h"
+#include "ps/shard_state.h"
 
 namespace syncopate::ps {
 namespace {
@@ -42,16 +43,42 @@ ChunkWeights::ChunkWeights(int workers, OptimizerConfig optimizer, DelayCompensa
       reads_current_(static_cast<std::size_t>(workers), false),
       kept_(compensation.enabled() ? static_cast<std::size_t>(workers) : 0) {}
 
-Status ChunkWeights::create(std::span<const float> initial) {
+Status ChunkWeights::take_memory(std::size_t size) {
   assert(!created());
-  Result<WeightsPool::Buffer*> buffer = pool_.acquire(initial.size());
+  Result<WeightsPool::Buffer*> buffer = pool_.acquire(size);
   if (!buffer.ok()) return buffer.status();
   current_ = *buffer;
-  size_ = initial.size();
-  std::copy(initial.begin(), initial.end(), current_->memory.begin());
+  size_ = size;
   state_ = OptimizerState(optimizer_.config().kind, size_);
   if (compensation_.enabled() && compensation_.adaptive) mean_square_ = AlignedBuffer(size_);
   return Status();
+}
+
+Status ChunkWeights::create(std::span<const float> initial) {
+  SYNCOPATE_RETURN_IF_ERROR(take_memory(initial.size()));
+  std::copy(initial.begin(), initial.end(), current_->memory.begin());
+  return Status();
+}
+
+Status ChunkWeights::restore(Range range, const TrainingState& state, std::int64_t version, float summed_weight) {
+  SYNCOPATE_RETURN_IF_ERROR(take_memory(range.size()));
+  version_ = version;
+  SYNCOPATE_RETURN_IF_ERROR(state.read(state_part::kWeights, range, current_->memory.first(size_)));
+  SYNCOPATE_RETURN_IF_ERROR(state_.restore({0, size_}, range.begin, state));
+  // A job that has not kept it until now begins with none.
+  if (mean_square_.size() > 0 && state.covers(shard_part::kMeanSquare, range)) {
+    SYNCOPATE_RETURN_IF_ERROR(state.read(shard_part::kMeanSquare, range, mean_square_.span()));
+  }
+  if (summed_weight == 0) return Status();
+  sum_ = AlignedBuffer(size_);
+  return read_sum(range, summed_weight, sum_.span(), state);
+}
+
+void ChunkWeights::save(std::size_t begin, TrainingState& state) const {
+  state.put(state_part::kWeights, begin, current());
+  state_.save({0, size_}, begin, state);
+  if (mean_square_.size() > 0) state.put(shard_part::kMeanSquare, begin, mean_square_.span());
+  if (sum_.size() > 0) state.put(shard_part::kSum, begin, sum_.span());
 }
 
 Status ChunkWeights::update(std::span<const std::span<const float>> gradients, float learning_rate) {

@@ -11,7 +11,9 @@
 
 #include "common/aligned_buffer.h"
 #include "common/optimizer.h"
+#include "common/param_layout.h"
 #include "common/status.h"
+#include "common/training_state.h"
 #include "ps/staleness.h"
 #include "ps/weights_pool.h"
 
@@ -25,7 +27,12 @@ class ChunkWeights {
 
   // Copies the initial weights. Once, before all that follows. Fails as WeightsPool::acquire does.
   Status create(std::span<const float> initial);
+  // Or, instead, the weights and all that is kept beside them, of `range` of the arena, from what save() or a
+  // checkpoint has told, with so many updates and `summed_weight` of accumulate() in them. Fails with data loss, too.
+  Status restore(Range range, const TrainingState& state, std::int64_t version, float summed_weight);
   bool created() const { return current_ != nullptr; }
+  // Adds to `state` what restore() needs, for the range that begins at `begin`.
+  void save(std::size_t begin, TrainingState& state) const;
 
   // All of the following values are as long as the weights. What makes an update fails as WeightsPool::acquire and
   // settle do.
@@ -75,6 +82,8 @@ class ChunkWeights {
     std::int64_t version = 0;
   };
 
+  // Takes memory for so many weights, and for what is kept beside them.
+  Status take_memory(std::size_t size);
   // Makes a buffer current that nobody reads or keeps. What was current before keeps its contents until the next call.
   Status make_writable();
   // One update: `change` is called with each block and its weights as they were.

@@ -1,16 +1,27 @@
 #include "ps/local_steps_strategy.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cassert>
 
 namespace syncopate::ps {
+namespace {
 
-LocalStepsStrategy::LocalStepsStrategy(const LocalStepsOptions& options, std::unique_ptr<SyncStrategy> servers,
-                                       const Clock& clock)
+// Where the worker is, in the counts of a state: meetings, steps since, whether one is under way, and how many of the
+// pushes to each bucket have been answered.
+constexpr const char* kPlace = "place";
+constexpr std::size_t kPlaceCounts = 3;
+
+}  // namespace
+
+LocalStepsStrategy::LocalStepsStrategy(const LocalStepsOptions& options, std::unique_ptr<PsStrategy> servers,
+                                       const Clock& clock, int worker)
     : options_(options),
       optimizer_(options.optimizer),
       servers_(std::move(servers)),
       clock_(clock),
+      worker_(worker),
       state_(options.optimizer.kind, 0) {
   assert(options.period >= 1);
   assert(!options.elastic_rate || (*options.elastic_rate > 0 && *options.elastic_rate < 1));
@@ -28,14 +39,92 @@ Result<ParamArenas> LocalStepsStrategy::allocate(const ParamLayout& layout) {
   return ParamArenas{weights_.span(), link_.gradients};
 }
 
+Status LocalStepsStrategy::restore(const TrainingState& state) {
+  const auto place = state.counts.find(name_of(kPlace));
+  // A worker that was not there goes on from the servers' weights.
+  if (place == state.counts.end()) return servers_->restore(state);
+  if (place->second.size() < kPlaceCounts) {
+    return Status(Code::kDataLoss, fmt::format("{} numbers where worker {} was", place->second.size(), worker_));
+  }
+  const std::vector<std::int64_t>& counts = place->second;
+  carried_ = {.meetings = counts[0],
+              .steps_alone = counts[1],
+              .is_meeting = counts[2] != 0,
+              .answered = {counts.begin() + std::ptrdiff_t{kPlaceCounts}, counts.end()}};
+  const Range all{0, weights_.size()};
+  SYNCOPATE_RETURN_IF_ERROR(state.read(name_of(state_part::kWeights), all, weights_.span()));
+  TrainingState own;
+  for (const char* const part : state_part::kOptimizer) {
+    if (!state.covers(name_of(part), all)) continue;
+    SYNCOPATE_RETURN_IF_ERROR(state.read(name_of(part), all, own.piece(part, all)));
+  }
+  SYNCOPATE_RETURN_IF_ERROR(state_.restore(all, 0, own));
+  return servers_->restore(state);
+}
+
+Status LocalStepsStrategy::save(TrainingState& state) const {
+  SYNCOPATE_RETURN_IF_ERROR(servers_->save(state));
+  const std::optional<Place> place = has_joined_ ? place_now() : carried_;
+  if (!place) return Status();  // nothing of its own yet
+  state.step = place->meetings * options_.period + place->steps_alone;
+  std::vector<std::int64_t>& counts = state.counts[name_of(kPlace)];
+  counts = {place->meetings, place->steps_alone, place->is_meeting ? 1 : 0};
+  counts.insert(counts.end(), place->answered.begin(), place->answered.end());
+  state.put(name_of(state_part::kWeights), 0, weights_.span());
+  TrainingState own;
+  state_.save({0, weights_.size()}, 0, own);
+  for (const std::string& part : own.names()) {
+    state.put(name_of(part), 0, own.values(part, {0, weights_.size()}));
+  }
+  return Status();
+}
+
+LocalStepsStrategy::Place LocalStepsStrategy::place_now() const {
+  Place place{.meetings = meetings_, .steps_alone = steps_alone_, .is_meeting = is_meeting_, .answered = {}};
+  for (std::size_t bucket = 0; bucket < buckets_.size(); ++bucket) {
+    place.answered.push_back(servers_->answered(bucket));
+  }
+  return place;
+}
+
+std::string LocalStepsStrategy::name_of(std::string_view part) const {
+  return fmt::format("own_{}.worker{}", part, worker_);
+}
+
 Result<std::vector<Range>> LocalStepsStrategy::join() {
   std::copy_n(weights_.data(), weights_.size(), link_.weights.begin());
   Result<std::vector<Range>> buckets = servers_->join();
   if (!buckets.ok()) return buckets;
-  std::copy(link_.weights.begin(), link_.weights.end(), weights_.data());
   buckets_ = *buckets;
   servers_->on_weights([this](Range range) { take(range); });
+  take_up();
+  has_joined_ = true;
+  if (is_meeting_) SYNCOPATE_RETURN_IF_ERROR(meet().status());
   return buckets;
+}
+
+bool LocalStepsStrategy::is_current(const Place& carried) const {
+  if (carried.answered.size() != buckets_.size()) return false;
+  for (std::size_t bucket = 0; bucket < buckets_.size(); ++bucket) {
+    const std::int64_t applied = servers_->answered(bucket);
+    const std::int64_t furthest = carried.meetings + (carried.is_meeting ? 1 : 0);
+    if (applied < carried.answered[bucket] || applied > furthest) return false;
+  }
+  return true;
+}
+
+void LocalStepsStrategy::take_up() {
+  meetings_ = servers_->first_step();
+  if (!carried_ || !is_current(*carried_)) {
+    std::copy(link_.weights.begin(), link_.weights.end(), weights_.data());
+    return;
+  }
+  for (std::size_t bucket = 0; bucket < buckets_.size(); ++bucket) {
+    if (servers_->answered(bucket) > carried_->answered[bucket]) take(buckets_[bucket]);
+  }
+  const bool has_met = meetings_ > carried_->meetings;
+  steps_alone_ = has_met ? 0 : carried_->steps_alone;
+  is_meeting_ = carried_->is_meeting && !has_met;
 }
 
 Result<SyncStats> LocalStepsStrategy::finish_step() {
@@ -44,7 +133,8 @@ Result<SyncStats> LocalStepsStrategy::finish_step() {
   optimizer_.apply(weights_.span(), link_.gradients, state_, 0, update);
   const Duration optimizer = clock_.now() - begin;
   Result<SyncStats> stats = SyncStats();
-  if (++steps_alone_ == options_.period) {
+  ++steps_alone_;
+  if (steps_alone_ == options_.period) {
     stats = meet();
   } else {
     report_weights({0, weights_.size()});
@@ -60,13 +150,18 @@ Status LocalStepsStrategy::leave() {
 }
 
 Result<SyncStats> LocalStepsStrategy::meet() {
-  steps_alone_ = 0;
+  is_meeting_ = true;
   servers_->begin_step({step_.step, options_.elastic_rate.value_or(1.0f)});
   for (std::size_t bucket = 0; bucket < buckets_.size(); ++bucket) {
     prepare(buckets_[bucket]);
     servers_->gradient_ready(bucket);
   }
-  return servers_->finish_step();
+  Result<SyncStats> stats = servers_->finish_step();
+  if (!stats.ok()) return stats;
+  is_meeting_ = false;
+  ++meetings_;
+  steps_alone_ = 0;
+  return stats;
 }
 
 void LocalStepsStrategy::prepare(Range range) {

@@ -10,14 +10,23 @@
 //
 // What an optimizer remembers stays with the worker from one meeting to the next. leave() is the last meeting, if steps
 // have been made since the last one; after it all hold the servers' weights: the mean, or the center.
+//
+// A worker that goes on in another generation keeps its own weights, and what its optimizer remembers, if the servers
+// are where it has met them last. A meeting that was broken off is finished in join(), chunk by chunk: what a shard has
+// applied is not pushed again. If the servers are elsewhere (they went back to a checkpoint, say), it goes on from
+// theirs.
 #pragma once
 
 #include <memory>
 #include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include "common/aligned_buffer.h"
 #include "common/optimizer.h"
 #include "common/sync_strategy.h"
+#include "ps/ps_strategy.h"
 
 namespace syncopate::ps {
 
@@ -29,18 +38,37 @@ struct LocalStepsOptions {
 
 class LocalStepsStrategy final : public SyncStrategy {
  public:
-  // `servers` pushes and pulls, with no step under way when its finish_step returns. `clock` outlives this object.
-  LocalStepsStrategy(const LocalStepsOptions& options, std::unique_ptr<SyncStrategy> servers, const Clock& clock);
+  // `servers` pushes and pulls, with no step under way when its finish_step returns. `worker` is whose own this is in a
+  // state. `clock` outlives this object.
+  LocalStepsStrategy(const LocalStepsOptions& options, std::unique_ptr<PsStrategy> servers, const Clock& clock,
+                     int worker = 0);
 
   // The gradients are also what is sent: one more arena than the servers' strategy has, and the optimizer's memory.
   Result<ParamArenas> allocate(const ParamLayout& layout) override;
+  Status restore(const TrainingState& state) override;
   Result<std::vector<Range>> join() override;
+  std::int64_t first_step() const override { return meetings_ * options_.period + steps_alone_; }
   void begin_step(const StepContext& step) override { step_ = step; }
   void gradient_ready(std::size_t /*bucket*/) override {}
   Result<SyncStats> finish_step() override;
   Status leave() override;
+  Status save(TrainingState& state) const override;
 
  private:
+  // Where this worker is.
+  struct Place {
+    std::int64_t meetings = 0;
+    std::int64_t steps_alone = 0;
+    bool is_meeting = false;
+    std::vector<std::int64_t> answered;  // by bucket
+  };
+
+  Place place_now() const;
+  // Whether the servers are where the worker was, but for the meeting that was broken off.
+  bool is_current(const Place& carried) const;
+  // Takes what the servers have told in their welcome.
+  void take_up();
+  std::string name_of(std::string_view part) const;
   // Pushes what this worker has come to, and goes on from what the servers answer.
   Result<SyncStats> meet();
   void prepare(Range range);
@@ -48,14 +76,19 @@ class LocalStepsStrategy final : public SyncStrategy {
 
   LocalStepsOptions options_;
   Optimizer optimizer_;
-  std::unique_ptr<SyncStrategy> servers_;
+  std::unique_ptr<PsStrategy> servers_;
   const Clock& clock_;
+  int worker_;
   ParamArenas link_;       // the weights that were answered last, and what is pushed
   AlignedBuffer weights_;  // of this worker
   OptimizerState state_;
   std::vector<Range> buckets_;
   StepContext step_;
-  std::int64_t steps_alone_ = 0;  // since the last meeting
+  std::int64_t meetings_ = 0;
+  std::int64_t steps_alone_ = 0;  // since the last of them
+  bool is_meeting_ = false;       // or was, when it failed
+  bool has_joined_ = false;
+  std::optional<Place> carried_;  // from an earlier generation
   bool leaving_ = false;
 };
 

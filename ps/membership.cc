@@ -20,6 +20,16 @@ std::string text_of(const ArenaClaim& claim) {
 
 }  // namespace
 
+Membership::Membership(int workers, const std::vector<bool>& there, bool goes_on)
+    : members_(static_cast<std::size_t>(workers)), goes_on_(goes_on) {
+  for (std::size_t i = 0; i < there.size(); ++i) {
+    if (!there[i]) members_[i].state = State::kLost;
+  }
+  const auto is_there = [](const Member& member) { return member.state == State::kExpected; };
+  const auto first = std::ranges::find_if(members_, is_there);
+  if (first != members_.end()) chief_ = static_cast<int>(first - members_.begin());
+}
+
 Status Membership::join(int worker, const ArenaClaim& claim) {
   if (of(worker).state != State::kExpected) {
     return Status(Code::kInvalidArgument, fmt::format("worker {} has joined before or is lost", worker));
@@ -56,11 +66,18 @@ bool Membership::start_if_all_joined(bool weights_complete) {
   if (started_ || !refusal_.empty()) return false;
   const auto is_expected = [](const Member& member) { return member.state == State::kExpected; };
   if (std::any_of(members_.begin(), members_.end(), is_expected)) return false;
-  // The weights of a chief that has joined may still be on their way.
-  if (!weights_complete && is_joined(kChief)) return false;
+  // What a worker that has joined sends behind that may still be on its way.
+  if (!weights_complete && any_describes()) return false;
   refusal_ = find_refusal(weights_complete);
   started_ = refusal_.empty();
   return true;
+}
+
+bool Membership::any_describes() const {
+  for (int worker = 0; worker < workers(); ++worker) {
+    if (describes(worker)) return true;
+  }
+  return false;
 }
 
 bool Membership::any_live() const {
@@ -79,10 +96,14 @@ bool Membership::done() const {
 std::string Membership::find_refusal(bool weights_complete) const {
   if (!objection_.empty()) return objection_;
   if (!weights_complete) return "the chief was lost before it had sent the initial weights";
-  const ArenaClaim& chief = of(kChief).claim;
+  int first = chief_;
+  // One of those that are there has described what there is.
+  while (goes_on_ && !is_joined(first) && first + 1 < workers()) ++first;
+  const ArenaClaim& claim = of(first).claim;
   for (int worker = 0; worker < workers(); ++worker) {
-    if (is_joined(worker) && of(worker).claim != chief) {
-      return fmt::format("worker {} has {}, the chief {}", worker, text_of(of(worker).claim), text_of(chief));
+    if (is_joined(worker) && of(worker).claim != claim) {
+      return fmt::format("worker {} has {}, {} {}", worker, text_of(of(worker).claim),
+                         first == chief_ ? "the chief" : fmt::format("worker {}", first), text_of(claim));
     }
   }
   return {};

@@ -26,8 +26,12 @@ struct ArenaClaim {
 
 class Membership {
  public:
-  explicit Membership(int workers) : members_(static_cast<std::size_t>(workers)) {}
+  // `there`: by worker, whether it is in the job; all are where it is empty. `goes_on`: the shard has what it needs of
+  // an earlier job; else the chief, the lowest worker there, brings the initial weights.
+  explicit Membership(int workers, const std::vector<bool>& there = {}, bool goes_on = false);
 
+  int chief() const { return chief_; }
+  bool goes_on() const { return goes_on_; }
   int workers() const { return static_cast<int>(members_.size()); }
 
   // Fails with invalid argument if the worker has joined before or is lost.
@@ -40,15 +44,19 @@ class Membership {
   // The job cannot be done, whatever the workers say: it is refused with this reason once they are there.
   void object(std::string reason) { objection_ = std::move(reason); }
 
-  // Once everybody has joined or is lost: starts the job, or says why it cannot start. `weights_complete`: the chief's
-  // initial weights are all there. True if this call started it or refused it.
+  // Once everybody has joined or is lost: starts the job, or says why it cannot start. `weights_complete`: all chunks
+  // and tables have been described. True if this call started it or refused it.
   bool start_if_all_joined(bool weights_complete);
   bool started() const { return started_; }
   // Why the job could not start; empty if it has, or still may.
   const std::string& refusal() const { return refusal_; }
 
   bool is_joined(int worker) const { return of(worker).state == State::kJoined; }
+  bool is_lost(int worker) const { return of(worker).state == State::kLost; }
   bool is_leaving(int worker) const { return of(worker).state == State::kLeaving; }
+  // May say which chunks and tables there are: the chief with the initial weights, or whoever is there if the job goes
+  // on.
+  bool describes(int worker) const { return is_joined(worker) && (goes_on_ || worker == chief_); }
   // May still push: the others wait for it.
   bool is_live(int worker) const { return of(worker).state == State::kExpected || is_joined(worker); }
   bool any_live() const;
@@ -69,7 +77,11 @@ class Membership {
   const Member& of(int worker) const { return members_[static_cast<std::size_t>(worker)]; }
   std::string find_refusal(bool weights_complete) const;
 
+  bool any_describes() const;
+
   std::vector<Member> members_;
+  int chief_ = 0;
+  bool goes_on_ = false;
   bool started_ = false;
   std::string objection_;
   std::string refusal_;

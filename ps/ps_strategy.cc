@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cassert>
 
-#include "common/hash.h"
 #include "ps/transport_memory.h"
 
 namespace syncopate::ps {
@@ -19,17 +18,25 @@ constexpr Duration kSlice = std::chrono::milliseconds(500);
 // The most chunks that may be unanswered on a link, however small they are: fewer than a wire's inbox holds messages.
 constexpr std::size_t kMostUnanswered = 32;
 
+PsStrategyOptions with_heads(PsStrategyOptions options) {
+  for (int shard = 0;
+       shard < options.group.shards() && options.heads.size() < static_cast<std::size_t>(options.group.shards());
+       ++shard) {
+    options.heads.push_back(options.group.rank_of_shard(shard));
+  }
+  return options;
+}
+
 }  // namespace
 
 PsStrategy::PsStrategy(PsStrategyOptions options, Transport& transport, const Clock& clock, Activity* activity)
-    : options_(options),
+    : options_(with_heads(std::move(options))),
       transport_(transport),
       clock_(clock),
       activity_(activity),
-      shards_(static_cast<std::size_t>(options.group.shards())),
       pending_(slots()),
-      scheduler_(options.push_order, shards_.size(), options.window_bytes),
-      tables_(options.group, transport, clock, options.timeout) {
+      scheduler_(options_.push_order, static_cast<std::size_t>(options_.group.shards()), options_.window_bytes),
+      tables_(options_.group, options_.heads, transport, clock, options_.timeout) {
   assert(transport.size() == options_.group.size() && options_.group.is_worker(transport.rank()));
   if (options_.compression.of_pushes()) codec_.emplace(options_.compression, clock_);
 }
@@ -55,70 +62,82 @@ Result<ParamArenas> PsStrategy::allocate(const ParamLayout& layout) {
   if (options_.pipeline_depth > 0 && !codec_) {
     for (std::span<float>& arena : sent_arenas_) SYNCOPATE_RETURN_IF_ERROR(allocate_arena(arena));
   }
-  map_chunks(layout);
+  links_ = arena_links(layout, static_cast<std::size_t>(options_.group.shards()), options_.sharding);
+  outgoing_pushes_.resize(links_.chunks.size() * slots());
   if (codec_) {
-    SYNCOPATE_RETURN_IF_ERROR(codec_->allocate(transport_, chunk_ranges(), layout.size(), slots()));
+    SYNCOPATE_RETURN_IF_ERROR(
+        codec_->allocate(transport_, links_.ranges(), layout.size(), slots(), options_.undoes_pushes));
   }
   SYNCOPATE_RETURN_IF_ERROR(tables_.allocate(layout, arenas_));
   return arenas_;
 }
 
-std::vector<Range> PsStrategy::chunk_ranges() const {
-  std::vector<Range> ranges;
-  for (const ChunkLink& chunk : chunks_) ranges.push_back(chunk.range);
-  return ranges;
+Status PsStrategy::restore(const TrainingState& state) {
+  return codec_ ? codec_->restore(transport_.rank(), state) : Status();
 }
 
-void PsStrategy::map_chunks(const ParamLayout& layout) {
-  const ShardMap map = shard_map(layout, shards_.size(), options_.sharding);
-  Fnv hash;
-  hash.add(layout.hash());
-  hash.add(map.hash());
-  arena_hash_ = hash.value();
-  for (std::size_t shard = 0; shard < shards_.size(); ++shard) {
-    for (std::size_t number = 0; number < map.chunks[shard].size(); ++number) {
-      chunks_.push_back({.shard = static_cast<int>(shard), .number = number, .range = map.chunks[shard][number]});
-    }
-    shards_[shard].buckets.resize(map.chunks[shard].size());
-  }
-  std::ranges::sort(chunks_, std::greater(), [](const ChunkLink& chunk) { return chunk.range.begin; });
-  for (std::size_t bucket = 0; bucket < chunks_.size(); ++bucket) {
-    shards_[static_cast<std::size_t>(chunks_[bucket].shard)].buckets[chunks_[bucket].number] = bucket;
-  }
-  outgoing_pushes_.resize(chunks_.size() * slots());
+Status PsStrategy::save(TrainingState& state) const {
+  state.step = round_;
+  if (codec_) codec_->save(transport_.rank(), state);
+  return Status();
 }
 
 Result<std::vector<Range>> PsStrategy::join() {
   set_activity("join");
   const TimePoint deadline = timeout_from_now();
-  const bool chief = transport_.rank() == kChief;
   for (int shard = 0; shard < options_.group.shards(); ++shard) {
-    const ShardLink& link = shards_[static_cast<std::size_t>(shard)];
-    std::size_t shard_size = 0;
-    for (const std::size_t bucket : link.buckets) shard_size += chunks_[bucket].range.size();
-    wire::Join& join = *outgoing_.mutable_join();
-    join.set_layout_hash(arena_hash_);
-    join.set_arena_size(arenas_.weights.size());
-    join.set_shard_size(shard_size);
-    join.set_chunks(link.buckets.size());
-    join.set_tables(tables_.tables());
-    SYNCOPATE_RETURN_IF_ERROR(send(shard, {}, pending_[0]).in("join"));
-    if (chief) SYNCOPATE_RETURN_IF_ERROR(tables_.describe_to(shard).in("join"));
-    for (std::size_t number = 0; number < link.buckets.size() && chief; ++number) {
-      outgoing_.mutable_initial()->set_chunk(number);
-      const std::span<const float> initial = slice(arenas_.weights, chunks_[link.buckets[number]].range);
-      SYNCOPATE_RETURN_IF_ERROR(send(shard, std::as_bytes(initial), pending_[0]).in("join"));
-    }
+    SYNCOPATE_RETURN_IF_ERROR(introduce_to(shard).in("join"));
   }
   // The answers are written to where the initial weights are sent from.
   SYNCOPATE_RETURN_IF_ERROR(transport_.wait(pending_[0], deadline).in("join: the initial weights"));
   SYNCOPATE_RETURN_IF_ERROR(receive_all_weights(deadline).in("join"));
+  take_up();
   phase_ = Phase::kTraining;
   communication_ = {};
   traffic_ = {};
-  std::vector<Range> buckets = chunk_ranges();
+  std::vector<Range> buckets = links_.ranges();
   for (std::size_t table = tables_.tables(); table-- > 0;) buckets.push_back(tables_.room_of(table));
   return buckets;
+}
+
+Status PsStrategy::introduce_to(int shard) {
+  const ShardLink& link = links_.shards[static_cast<std::size_t>(shard)];
+  wire::Join& join = *outgoing_.mutable_join();
+  join.set_layout_hash(links_.hash);
+  join.set_arena_size(arenas_.weights.size());
+  join.set_shard_size(links_.size_of(link));
+  join.set_chunks(link.buckets.size());
+  join.set_tables(tables_.tables());
+  SYNCOPATE_RETURN_IF_ERROR(send(shard, {}, pending_[0]));
+  return options_.goes_on || transport_.rank() == options_.chief ? describe_to(shard) : Status();
+}
+
+Status PsStrategy::describe_to(int shard) {
+  SYNCOPATE_RETURN_IF_ERROR(tables_.describe_to(shard));
+  const ShardLink& link = links_.shards[static_cast<std::size_t>(shard)];
+  for (std::size_t number = 0; number < link.buckets.size(); ++number) {
+    const Range range = links_.chunks[link.buckets[number]].range;
+    wire::Initial& initial = *outgoing_.mutable_initial();
+    initial.set_chunk(number);
+    initial.set_begin(range.begin);
+    initial.set_end(range.end);
+    const std::span<const float> weights = slice(arenas_.weights, range);
+    SYNCOPATE_RETURN_IF_ERROR(
+        send(shard, options_.goes_on ? std::span<const std::byte>() : std::as_bytes(weights), pending_[0]));
+  }
+  return Status();
+}
+
+void PsStrategy::take_up() {
+  round_ = tables_.tables() > 0 ? tables_.least_pushed() : links_.least_answered();
+  if (tables_.tables() > 0 && !links_.chunks.empty()) round_ = std::min(round_, links_.least_answered());
+  first_round_ = round_;
+  tables_.take_up(round_);
+  for (std::size_t bucket = 0; bucket < links_.chunks.size(); ++bucket) {
+    ChunkLink& chunk = links_.chunks[bucket];
+    chunk.ready = chunk.pushed = chunk.answered;
+    if (codec_) codec_->take_up(bucket, chunk.answered);
+  }
 }
 
 void PsStrategy::begin_step(const StepContext& step) {
@@ -126,18 +145,19 @@ void PsStrategy::begin_step(const StepContext& step) {
   failure_ = Status();
   forward_wait_ = {};
   if (tables_.tables() == 0) return;
-  expect(tables_.tables() * shards_.size());
+  expect(tables_.tables() * links_.shards.size());
   failure_ = tables_.begin_step(step);
 }
 
 void PsStrategy::gradient_ready(std::size_t bucket) {
   if (!failure_.ok()) return;
   in_backward_ = true;
-  if (bucket >= chunks_.size()) {
+  if (bucket >= links_.chunks.size()) {
     failure_ = tables_.push(table_of(bucket), step_.learning_rate);
     return;
   }
-  ChunkLink& chunk = chunks_[bucket];
+  ChunkLink& chunk = links_.chunks[bucket];
+  if (chunk.ready > round_) return;  // pushed before the shard was lost, and applied
   if (++chunk.ready - chunk.answered == options_.pipeline_depth + 1) ++behind_;
   const std::size_t slot = slot_of(step_.step);
   outgoing_pushes_[bucket * slots() + slot] = {to_be_sent(bucket, slot), chunk.version, step_.learning_rate};
@@ -151,7 +171,7 @@ void PsStrategy::gradient_ready(std::size_t bucket) {
 }
 
 std::span<const std::byte> PsStrategy::to_be_sent(std::size_t bucket, std::size_t slot) {
-  const ChunkLink& chunk = chunks_[bucket];
+  const ChunkLink& chunk = links_.chunks[bucket];
   const std::span<const float> gradient = slice(arenas_.gradients, chunk.range);
   if (codec_) return codec_->encode(push_name(chunk, chunk.ready), bucket, slot, gradient);
   const std::span<float> sent = slice(sent_arenas_[slot], chunk.range);
@@ -176,6 +196,7 @@ Result<SyncStats> PsStrategy::finish_step() {
   // The next step writes to where these gradients were sent from.
   if (status.ok() && behind_ == 0) status = transport_.wait(pending_[slot_of(step_.step + 1)], deadline);
   if (!status.ok()) return status.in(fmt::format("step {}", step_.step));
+  ++round_;
   return take_stats(wait_begin);
 }
 
@@ -185,7 +206,7 @@ Status PsStrategy::weights_needed(Range range) {
   set_activity("wait for weights");
   const TimePoint wait_begin = clock_.now();
   const auto are_here = [&] {
-    return !tables_.awaits(range) && std::ranges::none_of(chunks_, [&](const ChunkLink& chunk) {
+    return !tables_.awaits(range) && std::ranges::none_of(links_.chunks, [&](const ChunkLink& chunk) {
       return chunk.range.begin < range.end && range.begin < chunk.range.end && chunk.ready > chunk.answered;
     });
   };
@@ -256,8 +277,8 @@ void PsStrategy::set_activity(const char* operation) {
 
 Status PsStrategy::send(int shard, std::span<const std::byte> payload, PendingSends& pending) {
   outgoing_.SerializeToString(&outgoing_bytes_);
-  const Status status =
-      transport_.send(options_.group.rank_of_shard(shard), outgoing_bytes_, payload, &pending, timeout_from_now());
+  const Status status = transport_.send(options_.heads[static_cast<std::size_t>(shard)], outgoing_bytes_, payload,
+                                        &pending, timeout_from_now());
   if (!status.ok())
     return status.in(fmt::format("to shard {} (server {})", shard, options_.group.server_of_shard(shard)));
   traffic_.bytes_out += static_cast<std::int64_t>(payload.size());
@@ -272,7 +293,7 @@ Status PsStrategy::push_ready_chunks() {
 }
 
 Status PsStrategy::push(std::size_t bucket, std::size_t slot) {
-  ChunkLink& chunk = chunks_[bucket];
+  ChunkLink& chunk = links_.chunks[bucket];
   const Outgoing& what = outgoing_pushes_[bucket * slots() + slot];
   wire::Push& push = *outgoing_.mutable_push();
   push.set_chunk(chunk.number);
@@ -315,9 +336,9 @@ Status PsStrategy::exchange_until(Complete&& complete, std::optional<TimePoint> 
 }
 
 Status PsStrategy::receive_all_weights(std::optional<TimePoint> deadline) {
-  for (ShardLink& shard : shards_) shard.greeting_due = true;
-  for (ChunkLink& chunk : chunks_) chunk.weights_due = true;
-  unanswered_ = static_cast<std::int64_t>(shards_.size() + chunks_.size());
+  for (ShardLink& shard : links_.shards) shard.greeting_due = true;
+  for (ChunkLink& chunk : links_.chunks) chunk.weights_due = true;
+  unanswered_ = static_cast<std::int64_t>(links_.shards.size() + links_.chunks.size());
   under_way_since_ = clock_.now();
   return exchange_until([&] { return unanswered_ == 0; }, deadline);
 }
@@ -328,7 +349,7 @@ Status PsStrategy::accept(const Message& message) {
     drop(message);
     return Status();
   }
-  ShardLink& from = shards_[static_cast<std::size_t>(shard)];
+  ShardLink& from = links_.shards[static_cast<std::size_t>(shard)];
   if (incoming_.has_reject() && from.greeting_due && phase_ == Phase::kJoining) {
     return Status(Code::kInvalidArgument, incoming_.reject().reason());
   }
@@ -341,7 +362,7 @@ Status PsStrategy::accept(const Message& message) {
   }
   const bool accepted = incoming_.has_weights() ? accept_weights(message, shard)
                         : incoming_.has_rows()  ? accept_rows(message, shard)
-                                                : accept_greeting(from);
+                                                : accept_greeting(shard);
   if (!accepted) {
     drop(message);
     return Status();
@@ -351,21 +372,25 @@ Status PsStrategy::accept(const Message& message) {
 }
 
 // Whether the message, whose header is in incoming_, is a greeting that is due.
-bool PsStrategy::accept_greeting(ShardLink& from) {
+bool PsStrategy::accept_greeting(int shard) {
   const bool expected = phase_ == Phase::kJoining   ? incoming_.has_welcome()
                         : phase_ == Phase::kLeaving ? incoming_.has_farewell()
                                                     : false;
-  return expected && std::exchange(from.greeting_due, false);
+  if (!expected || (incoming_.has_welcome() && !tables_.accept(incoming_.welcome(), shard))) return false;
+  return std::exchange(links_.shards[static_cast<std::size_t>(shard)].greeting_due, false);
 }
 
 // Whether `message`, whose header is in incoming_, carries weights that are due; they are then in the arena.
 bool PsStrategy::accept_weights(const Message& message, int shard) {
   const wire::Weights& weights = incoming_.weights();
-  const ShardLink& from = shards_[static_cast<std::size_t>(shard)];
+  const ShardLink& from = links_.shards[static_cast<std::size_t>(shard)];
   if (weights.chunk() >= from.buckets.size() || from.greeting_due) return false;
-  ChunkLink& chunk = chunks_[from.buckets[weights.chunk()]];
-  const std::int64_t clock = chunk.weights_due ? chunk.answered : chunk.answered + 1;
-  if (!is_awaited(chunk) || weights.clock() != clock || weights.staleness() < 0 || weights.version() < chunk.version ||
+  ChunkLink& chunk = links_.chunks[from.buckets[weights.chunk()]];
+  // A welcome says how many pushes of this worker the shard has applied.
+  const std::int64_t clock = phase_ == Phase::kJoining ? std::max<std::int64_t>(weights.clock(), 0)
+                             : chunk.weights_due       ? chunk.answered
+                                                       : chunk.answered + 1;
+  if (!chunk.is_awaited() || weights.clock() != clock || weights.staleness() < 0 || weights.version() < chunk.version ||
       !take_weights(chunk, message.payload())) {
     return false;
   }
@@ -419,10 +444,10 @@ void PsStrategy::drop(const Message& message) {
 std::string PsStrategy::silent_shards() const {
   std::string names;
   for (int shard = 0; shard < options_.group.shards(); ++shard) {
-    const ShardLink& link = shards_[static_cast<std::size_t>(shard)];
+    const ShardLink& link = links_.shards[static_cast<std::size_t>(shard)];
     const bool is_silent =
         link.greeting_due ||
-        std::ranges::any_of(link.buckets, [&](std::size_t bucket) { return is_awaited(chunks_[bucket]); }) ||
+        std::ranges::any_of(link.buckets, [&](std::size_t bucket) { return links_.chunks[bucket].is_awaited(); }) ||
         tables_.awaits(shard);
     if (!is_silent) continue;
     if (!names.empty()) names += ", ";

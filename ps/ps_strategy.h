@@ -22,6 +22,7 @@
 #include "common/clock.h"
 #include "common/sync_strategy.h"
 #include "common/transport/transport.h"
+#include "ps/arena_links.h"
 #include "ps/compression.h"
 #include "ps/group.h"
 #include "ps/push_scheduler.h"
@@ -45,6 +46,15 @@ struct PsStrategyOptions {
   bool overlap_forward = false;
   Compression compression;
   Duration timeout = std::chrono::seconds(30);  // of join and of finish_step
+  // Of one generation of a job (which begins with none of these).
+  int chief = kChief;  // the lowest worker there, who brings the initial weights
+  // The job goes on: shards have their weights, and say how far this worker had come.
+  bool goes_on = false;
+  // By shard, the member that takes what workers send; empty: rank_of_shard, as without standbys.
+  std::vector<int> heads = {};
+  // Keeps what it takes to make a push again that a lost server has not applied: one more arena where the codec keeps
+  // residuals.
+  bool undoes_pushes = false;
 };
 
 class PsStrategy final : public SyncStrategy {
@@ -58,9 +68,19 @@ class PsStrategy final : public SyncStrategy {
   // backward's.
   Result<ParamArenas> allocate(const ParamLayout& layout) override;
 
+  // What error feedback has kept back. All else the shards tell.
+  Status restore(const TrainingState& state) override;
+  Status save(TrainingState& state) const override;
+
   // Fails with invalid argument, saying whose layout differs, if the workers' layouts or shardings are not the same,
   // and with deadline exceeded, saying which shards are silent, if not all workers and shards have joined in time.
   Result<std::vector<Range>> join() override;
+
+  // The first of which a shard lacks a push of this worker. In the steps that are gone through again, what has been
+  // applied is not pushed again: each push is applied once, and a chunk's weights stay those of the welcome meanwhile.
+  std::int64_t first_step() const override { return first_round_; }
+  // Pushes of this worker to a bucket of a chunk that have been answered, or of which the welcome has told.
+  std::int64_t answered(std::size_t bucket) const { return links_.chunks[bucket].answered; }
 
   void begin_step(const StepContext& step) override;
   void gradient_ready(std::size_t bucket) override;
@@ -87,22 +107,6 @@ class PsStrategy final : public SyncStrategy {
  private:
   enum class Phase { kJoining, kTraining, kLeaving, kLeft };
 
-  struct ChunkLink {
-    int shard = 0;
-    std::size_t number = 0;  // of the chunk in its shard
-    Range range;
-    std::int64_t ready = 0;     // gradients
-    std::int64_t pushed = 0;    // of these
-    std::int64_t answered = 0;  // of these
-    bool weights_due = false;   // behind a welcome or a farewell
-    std::int64_t version = 0;   // of the weights in the arena
-  };
-
-  struct ShardLink {
-    std::vector<std::size_t> buckets;  // by the chunk's number in the shard
-    bool greeting_due = false;         // a welcome or a farewell
-  };
-
   // A gradient that lies ready to be pushed, or is under way.
   struct Outgoing {
     std::span<const std::byte> gradient;  // as it is sent
@@ -120,13 +124,16 @@ class PsStrategy final : public SyncStrategy {
     std::int64_t staleness_max = 0;
   };
 
-  void map_chunks(const ParamLayout& layout);
-  std::vector<Range> chunk_ranges() const;
   std::size_t slots() const { return static_cast<std::size_t>(options_.pipeline_depth) + 1; }
   std::size_t slot_of(std::int64_t step) const { return static_cast<std::size_t>(step) % slots(); }
   TimePoint timeout_from_now() const { return clock_.now() + options_.timeout; }
   void set_activity(const char* operation);
 
+  // Tells `shard` who this is and, if it has to, what there is.
+  Status introduce_to(int shard);
+  Status describe_to(int shard);
+  // Goes on from where the shards have said that this worker is.
+  void take_up();
   // The gradient in the arena, as it is to be sent: where it lies, a copy, or compressed.
   std::span<const std::byte> to_be_sent(std::size_t bucket, std::size_t slot);
   PushName push_name(const ChunkLink& chunk, std::int64_t clock) const;
@@ -135,7 +142,7 @@ class PsStrategy final : public SyncStrategy {
   // Waits for the answers to what is read.
   Status finish_reading();
   Status check_reads(std::size_t table) const;
-  std::size_t table_of(std::size_t bucket) const { return chunks_.size() + tables_.tables() - 1 - bucket; }
+  std::size_t table_of(std::size_t bucket) const { return links_.chunks.size() + tables_.tables() - 1 - bucket; }
 
   // Sends outgoing_ and the payload to `shard`.
   Status send(int shard, std::span<const std::byte> payload, PendingSends& pending);
@@ -151,7 +158,7 @@ class PsStrategy final : public SyncStrategy {
   // Until the weights of all chunks have come behind a welcome or a farewell.
   Status receive_all_weights(std::optional<TimePoint> deadline);
   Status accept(const Message& message);
-  bool accept_greeting(ShardLink& from);
+  bool accept_greeting(int shard);
   bool accept_weights(const Message& message, int shard);
   // Whether `payload` is what an answer to the chunk's next push, or a greeting, carries; it is then in the arena.
   bool take_weights(const ChunkLink& chunk, std::span<const std::byte> payload);
@@ -160,7 +167,6 @@ class PsStrategy final : public SyncStrategy {
 
   // Of the window.
   std::size_t credit_of(const ChunkLink& chunk) const;
-  bool is_awaited(const ChunkLink& chunk) const { return chunk.weights_due || chunk.pushed > chunk.answered; }
   std::string silent_shards() const;
   SyncStats take_stats(TimePoint wait_begin);
 
@@ -169,10 +175,8 @@ class PsStrategy final : public SyncStrategy {
   const Clock& clock_;
   Activity* activity_;
 
-  std::uint64_t arena_hash_ = 0;
   ParamArenas arenas_;
-  std::vector<ChunkLink> chunks_;              // by bucket
-  std::vector<ShardLink> shards_;              // by shard
+  ArenaLinks links_;
   std::vector<std::span<float>> sent_arenas_;  // by slot: gradients as they are sent
   std::vector<PendingSends> pending_;          // by slot
   std::vector<Outgoing> outgoing_pushes_;      // by bucket, then slot
@@ -181,6 +185,8 @@ class PsStrategy final : public SyncStrategy {
   TableClient tables_;
 
   Phase phase_ = Phase::kJoining;
+  std::int64_t first_round_ = 0;
+  std::int64_t round_ = 0;  // rounds of pushes that are finished, in the whole job
   StepContext step_;
   bool in_backward_ = false;
   Status failure_;                 // the first of this step's pushes

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "ps/group.h"
@@ -28,40 +29,71 @@ std::string objection_to_tables(const ShardOptions& options) {
 }  // namespace
 
 Shard::Shard(ShardOptions options, WeightsPool::Allocate allocate, WeightsPool::Settle settle)
-    : options_(options), pool_(std::move(allocate), std::move(settle)), members_(options.workers) {
-  due_.reserve(static_cast<std::size_t>(options.workers));
+    : options_(std::move(options)),
+      pool_(std::move(allocate), std::move(settle)),
+      members_(options_.workers, options_.there, options_.restored != nullptr) {
+  due_.reserve(static_cast<std::size_t>(options_.workers));
+  described_.resize(static_cast<std::size_t>(options_.workers));
 }
 
 Shard::Answers Shard::on_join(int worker, const ArenaClaim& claim) {
   due_.clear();
   SYNCOPATE_RETURN_IF_ERROR(members_.join(worker, claim));
-  if (worker == kChief) {
-    chief_has_joined_ = true;
-    if (claim.tables > 0) members_.object(objection_to_tables(options_));
-    SYNCOPATE_RETURN_IF_ERROR(pool_.reserve(claim.shard_size));
-    for (std::uint64_t i = 0; i < claim.chunks; ++i) {
-      chunks_.emplace_back(ChunkOptions{options_.consistency, options_.optimizer, options_.staleness}, members_, pool_);
-    }
-  }
+  if (!laid_out_ && members_.describes(worker)) SYNCOPATE_RETURN_IF_ERROR(lay_out(claim));
   start_if_all_joined();
   return std::span<const Answer>(due_);
 }
 
-Shard::Answers Shard::on_initial(int worker, std::size_t chunk, std::span<const float> weights) {
+Status Shard::lay_out(const ArenaClaim& claim) {
+  laid_out_ = true;
+  claim_ = claim;
+  if (claim.tables > 0) members_.object(objection_to_tables(options_));
+  for (std::uint64_t i = 0; i < claim.chunks; ++i) {
+    chunks_.emplace_back(ChunkOptions{options_.consistency, options_.optimizer, options_.staleness}, members_, pool_);
+  }
+  return pool_.reserve(claim.shard_size);
+}
+
+Shard::Answers Shard::on_initial(int worker, std::size_t chunk, Range range, std::span<const float> weights) {
   due_.clear();
-  SYNCOPATE_RETURN_IF_ERROR(check_initial(worker, chunk, weights));
-  SYNCOPATE_RETURN_IF_ERROR(chunks_[chunk].create(weights));
-  ++created_;
-  created_size_ += weights.size();
+  SYNCOPATE_RETURN_IF_ERROR(check_describes(worker, "initial weights"));
+  // Of a job that goes on each worker tells it; the first has said it for all.
+  if (!members_.goes_on() || chunk >= created_ || range != ranges_[chunk]) {
+    SYNCOPATE_RETURN_IF_ERROR(check_range(chunk, range));
+    SYNCOPATE_RETURN_IF_ERROR(create(chunk, range, weights));
+  }
+  ++described_[static_cast<std::size_t>(worker)];
   start_if_all_joined();
   return std::span<const Answer>(due_);
+}
+
+Status Shard::create(std::size_t chunk, Range range, std::span<const float> weights) {
+  if (options_.restored != nullptr) {
+    SYNCOPATE_RETURN_IF_ERROR(chunks_[chunk].restore(range, *options_.restored));
+  } else {
+    if (weights.size() != range.size()) {
+      return refuse(fmt::format("{} initial weights of chunk {} of {}", weights.size(), chunk, range.size()));
+    }
+    SYNCOPATE_RETURN_IF_ERROR(chunks_[chunk].create(weights));
+  }
+  ranges_.push_back(range);
+  ++created_;
+  created_size_ += range.size();
+  return Status();
 }
 
 Shard::Answers Shard::on_table(int worker, std::size_t table, const TableClaim& claim) {
   due_.clear();
-  if (worker != kChief || !members_.is_joined(worker) || table != tables_.size() ||
-      table >= members_.claim_of(worker).tables) {
-    return refuse(fmt::format("table {} from worker {}; {} are there", table, worker, tables_.size()));
+  SYNCOPATE_RETURN_IF_ERROR(check_describes(worker, "a table"));
+  if (!members_.goes_on() || table >= tables_.size()) SYNCOPATE_RETURN_IF_ERROR(create(table, claim));
+  ++described_[static_cast<std::size_t>(worker)];
+  start_if_all_joined();
+  return std::span<const Answer>(due_);
+}
+
+Status Shard::create(std::size_t table, const TableClaim& claim) {
+  if (table != tables_.size() || table >= claim_.tables) {
+    return refuse(fmt::format("table {}; {} of {} are there", table, tables_.size(), claim_.tables));
   }
   SYNCOPATE_RETURN_IF_ERROR(check(claim));
   tables_.emplace_back(TableShardOptions{.table = table,
@@ -72,8 +104,7 @@ Shard::Answers Shard::on_table(int worker, std::size_t table, const TableClaim& 
                                          .optimizer = options_.optimizer,
                                          .seed = options_.seed},
                        members_);
-  start_if_all_joined();
-  return std::span<const Answer>(due_);
+  return options_.restored != nullptr ? tables_.back().restore(*options_.restored) : Status();
 }
 
 Shard::Answers Shard::on_push(const PushRequest& request) {
@@ -170,17 +201,27 @@ ShardCounters Shard::counters() const {
   return total;
 }
 
-Status Shard::check_initial(int worker, std::size_t chunk, std::span<const float> weights) const {
-  if (worker != kChief || !members_.is_joined(worker)) {
-    return refuse(fmt::format("initial weights from worker {}, which is not the chief of the job", worker));
+Status Shard::check_describes(int worker, std::string_view what) const {
+  if (!members_.describes(worker)) {
+    return refuse(fmt::format("{} from worker {}, which is not the chief of the job", what, worker));
   }
+  if (members_.claim_of(worker) != claim_) {
+    return refuse(fmt::format("{} from worker {}, whose arena is another one", what, worker));
+  }
+  return Status();
+}
+
+Status Shard::check_range(std::size_t chunk, Range range) const {
   if (chunk >= chunks_.size() || chunk != created_) {
     return refuse(fmt::format("initial weights of chunk {}; {} of {} are there", chunk, created_, chunks_.size()));
   }
-  const std::uint64_t left = members_.claim_of(worker).shard_size - created_size_;
+  const std::uint64_t left = claim_.shard_size - created_size_;
   const bool is_last = chunk + 1 == chunks_.size();
-  if (weights.empty() || weights.size() > left || (is_last && weights.size() < left)) {
-    return refuse(fmt::format("{} initial weights of chunk {}, where {} are left", weights.size(), chunk, left));
+  const bool fits = range.begin < range.end && range.end <= claim_.arena_size &&
+                    (ranges_.empty() || range.begin >= ranges_.back().end);
+  if (!fits || range.size() > left || (is_last && range.size() < left)) {
+    return refuse(fmt::format("initial weights {} to {} of the arena in chunk {}, where {} are left", range.begin,
+                              range.end, chunk, left));
   }
   return Status();
 }
@@ -196,8 +237,34 @@ Status Shard::check_reads(int worker, std::size_t table) const {
   return refuse(fmt::format("worker {} wants to read table {} of {}", worker, table, tables_.size()));
 }
 
-bool Shard::has_all_weights() const {
-  return chief_has_joined_ && created_ == chunks_.size() && tables_.size() == members_.claim_of(kChief).tables;
+void Shard::save(TrainingState& state) const {
+  for (std::size_t chunk = 0; chunk < chunks_.size(); ++chunk) save_chunk(chunk, state);
+  for (std::size_t table = 0; table < tables_.size(); ++table) save_table(table, state);
+  state.step = slowest_step();
+}
+
+// Of the workers that are not lost: a held push has not been made.
+std::int64_t Shard::slowest_step() const {
+  std::optional<std::int64_t> slowest;
+  const auto look_at = [&](const auto& part) {
+    for (int worker = 0; worker < options_.workers; ++worker) {
+      if (members_.is_lost(worker)) continue;
+      const std::int64_t clock = part.clock(worker) - (part.holds_gradient(worker) ? 1 : 0);
+      slowest = std::min(slowest.value_or(clock), clock);
+    }
+  };
+  for (const Chunk& chunk : chunks_) look_at(chunk);
+  for (const TableShard& table : tables_) look_at(table);
+  return slowest.value_or(0) * options_.consistency.period();
+}
+
+// A worker that still describes does not read: what it is sent then might fill its inbox, and what it sends this one's.
+bool Shard::all_have_described() const {
+  for (int worker = 0; worker < options_.workers; ++worker) {
+    const bool is_awaited = members_.describes(worker) && members_.claim_of(worker) == claim_;
+    if (is_awaited && described_[static_cast<std::size_t>(worker)] < chunks_.size() + claim_.tables) return false;
+  }
+  return complete();
 }
 
 bool Shard::owes_any(int worker) const {
@@ -206,7 +273,7 @@ bool Shard::owes_any(int worker) const {
 }
 
 void Shard::start_if_all_joined() {
-  if (!members_.start_if_all_joined(has_all_weights())) return;
+  if (!members_.start_if_all_joined(all_have_described())) return;
   for (int worker = 0; worker < options_.workers; ++worker) {
     if (!members_.is_joined(worker)) continue;
     due_.push_back({.kind = members_.started() ? Answer::Kind::kWelcome : Answer::Kind::kReject, .worker = worker});

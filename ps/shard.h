@@ -9,10 +9,13 @@
 #include <deque>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "common/optimizer.h"
+#include "common/param_layout.h"
 #include "common/status.h"
+#include "common/training_state.h"
 #include "ps/chunk.h"
 #include "ps/consistency.h"
 #include "ps/membership.h"
@@ -30,6 +33,11 @@ struct ShardOptions {
   std::size_t shard = 0;  // which this is, of
   std::size_t shards = 1;
   std::uint64_t seed = 1;  // of rows' first values
+  // By worker, whether it is in the job; empty: all are. Who is not counts as lost.
+  std::vector<bool> there = {};
+  // What the shard goes on from, in one piece or of several shards; it outlives the start of the job. None: the chief,
+  // the lowest worker there, brings the initial weights.
+  const TrainingState* restored = nullptr;
 };
 
 struct Answer {
@@ -72,17 +80,19 @@ class Shard {
   // The answers that a call has made due, valid until the next call. Send each from its weights in place.
   using Answers = Result<std::span<const Answer>>;
 
-  // All are answered once every live worker has joined and the chief's weights are there: with a welcome, or with a
-  // rejection if they claim different arenas or the chief is lost.
+  // All are answered once every live worker has joined and the weights are there: with a welcome, or with a rejection
+  // if they claim different arenas or the chief is lost.
   Answers on_join(int worker, const ArenaClaim& claim);
 
-  // The chief's weights of one chunk, in the order of chunks, once it has joined. They are copied.
-  Answers on_initial(int worker, std::size_t chunk, std::span<const float> weights);
+  // The chief's weights of one chunk, `range` of the arena, in the order of chunks, once it has joined. They are
+  // copied. In a job that goes on every worker says which chunks there are, the first for all, and `weights` are not
+  // looked at.
+  Answers on_initial(int worker, std::size_t chunk, Range range, std::span<const float> weights);
 
   // See Chunk::push.
   Answers on_push(const PushRequest& request);
 
-  // The chief's account of one table, in their order, once it has joined.
+  // The account of one table, in their order, by who describes chunks.
   Answers on_table(int worker, std::size_t table, const TableClaim& claim);
 
   // See TableShard.
@@ -109,16 +119,32 @@ class Shard {
   // Why the job could not start; empty if it has started, or still may.
   const std::string& refusal() const { return members_.refusal(); }
 
-  // Known once the chief has joined.
+  // Whether all chunks and tables are there, so that there is something to save.
+  bool complete() const { return laid_out_ && created_ == chunks_.size() && tables_.size() == claim_.tables; }
+  // Adds to `state` all that the shard must remember to go on, and as its step the one that the slowest worker goes on
+  // with. Pushes that are held are no part of it. To be called when complete().
+  void save(TrainingState& state) const;
+  // The same for one chunk, or for one table.
+  void save_chunk(std::size_t chunk, TrainingState& state) const { chunks_[chunk].save(ranges_[chunk].begin, state); }
+  void save_table(std::size_t table, TrainingState& state) const { tables_[table].save(state); }
+  const Consistency& consistency() const { return options_.consistency; }
+
+  // Known once a worker that describes them has joined.
   std::size_t chunks() const { return chunks_.size(); }
   const Chunk& chunk(std::size_t index) const { return chunks_[index]; }
   std::size_t tables() const { return tables_.size(); }
   TableShard& table(std::size_t index) { return tables_[index]; }
+  const TableShard& table(std::size_t index) const { return tables_[index]; }
   ShardCounters counters() const;
 
  private:
-  Status check_initial(int worker, std::size_t chunk, std::span<const float> weights) const;
-  bool has_all_weights() const;
+  Status lay_out(const ArenaClaim& claim);
+  Status check_describes(int worker, std::string_view what) const;
+  Status check_range(std::size_t chunk, Range range) const;
+  Status create(std::size_t chunk, Range range, std::span<const float> weights);
+  Status create(std::size_t table, const TableClaim& claim);
+  bool all_have_described() const;
+  std::int64_t slowest_step() const;
   Status check_trains(int worker, std::size_t table) const;
   Status check_reads(int worker, std::size_t table) const;
   bool owes_any(int worker) const;
@@ -134,10 +160,13 @@ class Shard {
   ShardOptions options_;
   WeightsPool pool_;
   Membership members_;
-  bool chief_has_joined_ = false;
+  bool laid_out_ = false;  // from a worker's claim
+  ArenaClaim claim_;
   std::deque<Chunk> chunks_;
-  std::size_t created_ = 0;         // of chunks_, in order
-  std::uint64_t created_size_ = 0;  // floats of these
+  std::vector<Range> ranges_;           // of the arena, of those that are created
+  std::vector<std::size_t> described_;  // by worker: chunks and tables that it has told of
+  std::size_t created_ = 0;             // of chunks_, in order
+  std::uint64_t created_size_ = 0;      // floats of these
   std::deque<TableShard> tables_;
   bool ended_ = false;  // farewells have been said
   std::vector<Answer> due_;

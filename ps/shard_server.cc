@@ -14,8 +14,6 @@ namespace {
 
 // How long a lost worker may stay unnoticed while nothing arrives.
 constexpr Duration kPollInterval = std::chrono::milliseconds(50);
-// A reason that fits in a header with what is around it.
-constexpr std::size_t kLongestReason = kMaxHeaderBytes - 16;
 // Of dropped messages only the first few are logged; all are counted.
 constexpr std::int64_t kLoggedDrops = 10;
 
@@ -26,61 +24,101 @@ ShardServer::ShardServer(ShardServerOptions options, Transport& transport, const
       transport_(transport),
       clock_(clock),
       number_(options_.group.shard_of_rank(transport.rank())),
-      shard_(
-          {.workers = options_.group.workers,
-           .consistency = options_.consistency,
-           .optimizer = options_.optimizer,
-           .staleness = options_.staleness,
-           .shard = static_cast<std::size_t>(number_),
-           .shards = static_cast<std::size_t>(options_.group.shards()),
-           .seed = options_.seed},
-          [&transport](std::size_t elements) { return allocate_floats(transport, elements); },
-          [this](const PendingSends& pending) { return transport_.wait(pending, clock_.now() + options_.timeout); }),
-      rooms_(transport) {
+      held_(options_.group.workers) {
   assert(transport.size() == options_.group.size() && number_ >= 0);
-  if (!options_.compression.of_pushes()) return;
-  codec_.emplace(ShardCodec::Options{.compression = options_.compression,
-                                     .workers = options_.group.workers,
-                                     .shard = number_,
-                                     .holds_gradients = options_.consistency.updates_together()},
-                 [&transport](std::size_t elements) { return allocate_floats(transport, elements); });
+  if (options_.role == HomeRole::kHead) {
+    to_tail_.emplace(transport, clock, options_.group.other_home_of(transport.rank()), options_.timeout);
+  }
+  if (options_.compression.of_pushes()) {
+    codec_.emplace(ShardCodec::Options{.compression = options_.compression,
+                                       .workers = options_.group.workers,
+                                       .shard = number_,
+                                       .holds_gradients = options_.consistency.updates_together()},
+                   [&transport](std::size_t elements) { return allocate_floats(transport, elements); });
+  }
+  if (options_.role != HomeRole::kTail) make_shard(options_.restored);
+}
+
+void ShardServer::make_shard(const TrainingState* restored) {
+  shard_.emplace(
+      ShardOptions{.workers = options_.group.workers,
+                   .consistency = options_.consistency,
+                   .optimizer = options_.optimizer,
+                   .staleness = options_.staleness,
+                   .shard = static_cast<std::size_t>(number_),
+                   .shards = static_cast<std::size_t>(options_.group.shards()),
+                   .seed = options_.seed,
+                   .there = options_.there,
+                   .restored = restored},
+      [this](std::size_t elements) { return allocate_floats(transport_, elements); },
+      [this](const PendingSends& pending) { return transport_.wait(pending, clock_.now() + options_.timeout); });
+  const bool is_head = options_.role == HomeRole::kHead;
+  sender_.emplace(
+      AnswerSenderOptions{
+          .shard = number_, .compression = options_.compression, .timeout = options_.timeout, .is_silent = is_head},
+      *shard_, codec_ ? &*codec_ : nullptr, transport_, clock_, [this](int worker) {
+        // Of a tail's shard the head says who is lost; the control plane tells it.
+        if (options_.role == HomeRole::kAlone) worker_lost(worker);
+      });
 }
 
 Status ShardServer::serve() {
-  const Status status = serve_until_done();
+  Status status = begin();
+  if (status.ok()) status = serve_until_done();
   held_.clear();
-  held_rows_.clear();
+  end_cuts();
   return status.in(fmt::format("shard {}", number_));
+}
+
+Status ShardServer::begin() {
+  if (options_.role == HomeRole::kTail) return receive_state();
+  if (to_tail_ && !to_tail_->send(options_.restored).ok()) is_cut_off_ = true;
+  return Status();
+}
+
+Status ShardServer::receive_state() {
+  const int head = options_.group.other_home_of(transport_.rank());
+  while (!received_.complete()) {
+    const Result<std::optional<Message>> message = receive();
+    if (!message.ok()) return message.status();
+    if (!message->has_value()) continue;
+    const bool is_state =
+        (*message)->from() == head && incoming_.ParseFromString((*message)->header()) && incoming_.has_state();
+    if (!is_state) {
+      drop((*message)->from(), "no piece of a state");
+      continue;
+    }
+    SYNCOPATE_RETURN_IF_ERROR(received_.accept(incoming_.state(), **message));
+  }
+  make_shard(received_.state());
+  return Status();
 }
 
 Status ShardServer::serve_until_done() {
   while (true) {
     SYNCOPATE_RETURN_IF_ERROR(take_lost_workers());
-    if (shard_.done()) break;
-    Result<Message> message = transport_.receive(clock_.now() + kPollInterval);
-    if (message.ok()) {
-      SYNCOPATE_RETURN_IF_ERROR(handle(std::move(*message)));
-    } else if (message.status().code() == Code::kPeerLost) {
-      // Whether that peer was a worker which had not left yet is the control plane's to say, through worker_lost.
-      spdlog::debug("shard {}: {}", number_, message.status().message());
-    } else if (message.status().code() != Code::kDeadlineExceeded) {
-      return message.status();
-    }
+    take_requests();
+    advance_cuts();
+    if (shard_->done()) break;
+    if (shard_->complete()) received_.clear();
+    Result<std::optional<Message>> message = receive();
+    if (!message.ok()) return message.status();
+    if (message->has_value() && !is_cut_off_) SYNCOPATE_RETURN_IF_ERROR(handle(std::move(**message)));
   }
-  SYNCOPATE_RETURN_IF_ERROR(wait_for_last_sends());
-  return shard_.refusal().empty() ? Status() : Status(Code::kInvalidArgument, shard_.refusal());
+  SYNCOPATE_RETURN_IF_ERROR(sender_->wait_for_last_sends());
+  if (to_tail_ && !is_cut_off_) SYNCOPATE_RETURN_IF_ERROR(to_tail_->wait_for_last_sends());
+  return shard_->refusal().empty() ? Status() : Status(Code::kInvalidArgument, shard_->refusal());
 }
 
-Status ShardServer::wait_for_last_sends() {
-  const TimePoint deadline = clock_.now() + options_.timeout;
-  for (const PendingSends* sends : final_sends_) {
-    const Status status = transport_.wait(*sends, deadline);
-    if (status.ok()) continue;
-    if (status.code() != Code::kDeadlineExceeded) return status;
-    spdlog::warn("shard {}: a worker has not read the final weights for {:.3g} s", number_, seconds(options_.timeout));
-    break;
-  }
-  return Status();
+Result<std::optional<Message>> ShardServer::receive() {
+  Result<Message> message = transport_.receive(clock_.now() + kPollInterval);
+  if (message.ok()) return std::optional<Message>(std::move(*message));
+  // Whether a peer that is gone was a worker which had not left yet is the control plane's to say, through worker_lost.
+  if (message.status().code() == Code::kPeerLost) spdlog::debug("shard {}: {}", number_, message.status().message());
+  const bool is_nothing =
+      message.status().code() == Code::kPeerLost || message.status().code() == Code::kDeadlineExceeded;
+  if (!is_nothing) return message.status();
+  return std::optional<Message>();
 }
 
 void ShardServer::worker_lost(int rank) {
@@ -95,91 +133,153 @@ Status ShardServer::take_lost_workers() {
     const std::lock_guard lock(mutex_);
     lost.swap(lost_);
   }
+  if (options_.role == HomeRole::kTail) return Status();
   for (const int worker : lost) {
-    spdlog::warn("shard {}: goes on without worker {}", number_, worker);
-    const Shard::Answers answers = shard_.on_worker_lost(worker);
-    let_go_of_gradients();
-    let_go_of_rows();
-    SYNCOPATE_RETURN_IF_ERROR(finish(worker, answers));
+    if (to_tail_ && !is_cut_off_) is_cut_off_ = !to_tail_->worker_lost(worker).ok();
+    SYNCOPATE_RETURN_IF_ERROR(lose(worker));
   }
   return Status();
 }
 
-Status ShardServer::handle(Message message) {
-  const int from = message.from();
-  if (!options_.group.is_worker(from)) {
-    drop(from, "not a worker");
-    return Status();
+Status ShardServer::lose(int worker) {
+  spdlog::warn("shard {}: goes on without worker {}", number_, worker);
+  const Shard::Answers answers = shard_->on_worker_lost(worker);
+  held_.let_go_of_pushes(*shard_);
+  held_.let_go_of_rows(*shard_);
+  return finish(worker, answers);
+}
+
+void ShardServer::save_when(std::int64_t version, TrainingState memory, StateDone done) {
+  const std::lock_guard lock(mutex_);
+  requests_.push_back({ShardCut(version, std::move(memory)), std::move(done)});
+}
+
+void ShardServer::take_requests() {
+  const std::lock_guard lock(mutex_);
+  std::ranges::move(requests_, std::back_inserter(cuts_));
+  requests_.clear();
+}
+
+void ShardServer::advance_cuts() {
+  std::erase_if(cuts_, [&](Request& request) {
+    const Result<bool> is_whole = request.cut.advance(*shard_);
+    if (is_whole.ok() && !*is_whole) return false;
+    request.done(is_whole.ok() ? Result<TrainingState>(request.cut.take()) : is_whole.status());
+    return true;
+  });
+}
+
+void ShardServer::end_cuts() {
+  take_requests();
+  for (Request& request : cuts_) {
+    request.done(Status(Code::kCancelled, fmt::format("shard {} ended before it came to be saved", number_)));
   }
+  cuts_.clear();
+}
+
+bool ShardServer::take_header(Message& message) {
+  const bool is_tail = options_.role == HomeRole::kTail;
+  const auto workers = static_cast<std::uint32_t>(options_.group.workers);
+  if (!incoming_.ParseFromString(message.header())) {
+    drop(message.from(), "its bytes are not a message to a shard");
+  } else if (is_tail && (message.from() != options_.group.other_home_of(transport_.rank()) || incoming_.origin() < 1 ||
+                         incoming_.origin() > workers)) {
+    drop(message.from(), "nothing that the head hands on");
+  } else if (!is_tail && (!options_.group.is_worker(message.from()) || incoming_.origin() != 0)) {
+    drop(message.from(), "not a worker");
+  } else {
+    if (is_tail) message = std::move(message).renumbered(static_cast<int>(incoming_.origin()) - 1);
+    return true;
+  }
+  return false;
+}
+
+Status ShardServer::forward(const Message& message) {
+  if (!to_tail_) return Status();
+  const Status status = to_tail_->forward(message.from(), incoming_, message.payload());
+  if (status.ok() || status.code() == Code::kCancelled || status.code() == Code::kResourceExhausted) return status;
+  spdlog::warn("shard {}: the tail cannot be reached: {}", number_, status.message());
+  is_cut_off_ = true;
+  return Status();
+}
+
+Status ShardServer::handle(Message message) {
+  if (!take_header(message)) return Status();
+  const int from = message.from();
+  if (options_.role == HomeRole::kTail && incoming_.has_lost()) return lose(from);
+  SYNCOPATE_RETURN_IF_ERROR(forward(message));
+  if (is_cut_off_) return Status();
   const Shard::Answers answers = dispatch(message);
   const bool is_push = answers.ok() && incoming_.has_push();
   const bool is_rows_push = answers.ok() && incoming_.has_push_rows();
   const std::size_t chunk = is_push ? incoming_.push().chunk() : 0;
-  if (is_push && !codec_ && shard_.holds_gradient(from, chunk)) {
-    held(from, chunk) = std::move(message);
-  } else if (is_rows_push && shard_.holds_rows(from, incoming_.push_rows().table())) {
-    held_rows(from, incoming_.push_rows().table()) = std::move(message);
+  const std::size_t table = is_rows_push ? incoming_.push_rows().table() : 0;
+  if (is_push && !codec_ && shard_->holds_gradient(from, chunk)) {
+    held_.keep_push(chunk, std::move(message));
+  } else if (is_rows_push && shard_->holds_rows(from, table)) {
+    held_.keep_rows(table, std::move(message));
   } else {
     message = Message();  // its sender gets its memory back before its answer
   }
   // They may have waited for a worker that leaves, alone.
   const bool is_leave = answers.ok() && incoming_.has_leave();
-  if (is_push) let_go_of_gradients(chunk);
-  if (is_leave) let_go_of_gradients();
-  if (is_rows_push || is_leave) let_go_of_rows();
+  if (is_push) held_.let_go_of_pushes(*shard_, chunk);
+  if (is_leave) held_.let_go_of_pushes(*shard_);
+  if (is_rows_push || is_leave) held_.let_go_of_rows(*shard_);
   return finish(from, answers);
 }
 
 Shard::Answers ShardServer::dispatch(const Message& message) {
   const int from = message.from();
-  if (!incoming_.ParseFromString(message.header())) {
-    return Status(Code::kInvalidArgument, "its bytes are not a message to a shard");
-  }
   const Result<std::span<const float>> floats = floats_in(message);
   if (!floats.ok()) return floats.status();
   switch (incoming_.kind_case()) {
     case wire::Header::kJoin:
-      return shard_.on_join(from, {.layout_hash = incoming_.join().layout_hash(),
-                                   .arena_size = incoming_.join().arena_size(),
-                                   .shard_size = incoming_.join().shard_size(),
-                                   .chunks = incoming_.join().chunks(),
-                                   .tables = incoming_.join().tables()});
+      return shard_->on_join(from, {.layout_hash = incoming_.join().layout_hash(),
+                                    .arena_size = incoming_.join().arena_size(),
+                                    .shard_size = incoming_.join().shard_size(),
+                                    .chunks = incoming_.join().chunks(),
+                                    .tables = incoming_.join().tables()});
     case wire::Header::kTable:
-      return shard_.on_table(from, incoming_.table().table(),
-                             {.rows = incoming_.table().rows(),
-                              .width = incoming_.table().width(),
-                              .rows_a_step = incoming_.table().rows_a_step(),
-                              .limit = incoming_.table().limit()});
+      return shard_->on_table(from, incoming_.table().table(),
+                              {.rows = incoming_.table().rows(),
+                               .width = incoming_.table().width(),
+                               .rows_a_step = incoming_.table().rows_a_step(),
+                               .limit = incoming_.table().limit()});
     case wire::Header::kInitial:
-      return shard_.on_initial(from, incoming_.initial().chunk(), *floats);
+      return shard_->on_initial(from, incoming_.initial().chunk(),
+                                {incoming_.initial().begin(), incoming_.initial().end()}, *floats);
     case wire::Header::kPush:
-      return shard_.on_push({.worker = from,
-                             .chunk = incoming_.push().chunk(),
-                             .clock = incoming_.push().clock(),
-                             .version = incoming_.push().version(),
-                             .learning_rate = static_cast<float>(incoming_.push().learning_rate()),
-                             .gradient = *floats});
+      return shard_->on_push({.worker = from,
+                              .chunk = incoming_.push().chunk(),
+                              .clock = incoming_.push().clock(),
+                              .version = incoming_.push().version(),
+                              .learning_rate = static_cast<float>(incoming_.push().learning_rate()),
+                              .gradient = *floats});
     case wire::Header::kPull:
-      return shard_.on_pull({.worker = from,
-                             .table = incoming_.pull().table(),
-                             .clock = incoming_.pull().clock(),
-                             .slot = incoming_.pull().slot(),
-                             .known = incoming_.pull().known(),
-                             .keys = keys_in(message.payload())});
+      return shard_->on_pull({.worker = from,
+                              .table = incoming_.pull().table(),
+                              .clock = incoming_.pull().clock(),
+                              .slot = incoming_.pull().slot(),
+                              .known = incoming_.pull().known(),
+                              .keys = keys_in(message.payload())});
     case wire::Header::kPushRows:
-      return shard_.on_rows_push({.worker = from,
-                                  .table = incoming_.push_rows().table(),
-                                  .clock = incoming_.push_rows().clock(),
-                                  .learning_rate = static_cast<float>(incoming_.push_rows().learning_rate()),
-                                  .gradients = *floats});
+      return shard_->on_rows_push({.worker = from,
+                                   .table = incoming_.push_rows().table(),
+                                   .clock = incoming_.push_rows().clock(),
+                                   .learning_rate = static_cast<float>(incoming_.push_rows().learning_rate()),
+                                   .gradients = *floats});
     case wire::Header::kReadRows:
-      return shard_.on_read_rows(from, incoming_.read_rows().table(), keys_in(message.payload()));
-    case wire::Header::kListRows:
-      return list_rows(from, incoming_.list_rows().table(), incoming_.list_rows().offset());
+      return shard_->on_read_rows(from, incoming_.read_rows().table(), keys_in(message.payload()));
+    case wire::Header::kListRows: {
+      const Status listed = sender_->list_rows(from, incoming_.list_rows().table(), incoming_.list_rows().offset());
+      if (!listed.ok()) return listed;
+      return std::span<const Answer>();
+    }
     case wire::Header::kLeave:
-      return shard_.on_leave(from);
+      return shard_->on_leave(from);
     case wire::Header::kGoodbye:
-      return shard_.on_goodbye(from);
+      return shard_->on_goodbye(from);
     default:
       return Status(Code::kInvalidArgument, "no message that a worker sends to a shard");
   }
@@ -192,146 +292,33 @@ Result<std::span<const float>> ShardServer::floats_in(const Message& message) {
   }
   const std::size_t chunk = incoming_.push().chunk();
   // Of these the shard says itself what is wrong; a gradient that it holds stays where it is.
-  if (chunk >= shard_.chunks() || shard_.holds_gradient(message.from(), chunk)) return std::span<const float>();
+  if (chunk >= shard_->chunks() || shard_->holds_gradient(message.from(), chunk)) return std::span<const float>();
   return codec_->decode({message.from(), number_, chunk, incoming_.push().clock()}, message.payload(),
-                        shard_.chunk(chunk).weights().size());
-}
-
-Message& ShardServer::held(int worker, std::size_t chunk) {
-  const auto workers = static_cast<std::size_t>(options_.group.workers);
-  held_.resize(std::max(held_.size(), shard_.chunks() * workers));
-  return held_[chunk * workers + static_cast<std::size_t>(worker)];
-}
-
-// Of those that the shard has used, or will not use any more.
-void ShardServer::let_go_of_gradients(std::size_t chunk) {
-  if (held_.empty()) return;
-  for (int worker = 0; worker < options_.group.workers; ++worker) {
-    if (!shard_.holds_gradient(worker, chunk)) held(worker, chunk) = Message();
-  }
-}
-
-void ShardServer::let_go_of_gradients() {
-  for (std::size_t chunk = 0; chunk < shard_.chunks(); ++chunk) let_go_of_gradients(chunk);
-}
-
-Message& ShardServer::held_rows(int worker, std::size_t table) {
-  const auto workers = static_cast<std::size_t>(options_.group.workers);
-  held_rows_.resize(shard_.tables() * workers);
-  return held_rows_[table * workers + static_cast<std::size_t>(worker)];
-}
-
-void ShardServer::let_go_of_rows() {
-  for (std::size_t table = 0; table < shard_.tables(); ++table) {
-    for (int worker = 0; worker < options_.group.workers; ++worker) {
-      if (!shard_.holds_rows(worker, table)) held_rows(worker, table) = Message();
-    }
-  }
+                        shard_->chunk(chunk).weights().size());
 }
 
 Status ShardServer::finish(int from, const Shard::Answers& answers) {
-  if (!answers.ok()) {
-    if (answers.status().code() != Code::kInvalidArgument) return answers.status();
-    drop(from, answers.status().message());
-    return Status();
-  }
-  bool is_final = false;
-  for (const Answer& answer : *answers) {
-    is_final = is_final || answer.kind == Answer::Kind::kFarewell;
-    if (is_final && answer.kind == Answer::Kind::kWeights) final_sends_.push_back(answer.weights.pending);
-    SYNCOPATE_RETURN_IF_ERROR(send(answer));
-  }
+  if (answers.ok()) return sender_->send(*answers);
+  if (answers.status().code() != Code::kInvalidArgument) return answers.status();
+  drop(from, answers.status().message());
   return Status();
 }
 
-Status ShardServer::send(const Answer& answer) {
-  switch (answer.kind) {
-    case Answer::Kind::kWelcome:
-      outgoing_.mutable_welcome();
-      break;
-    case Answer::Kind::kFarewell:
-      outgoing_.mutable_farewell();
-      break;
-    case Answer::Kind::kReject:
-      outgoing_.mutable_reject()->set_reason(shard_.refusal().substr(0, kLongestReason));
-      break;
-    case Answer::Kind::kWeights: {
-      wire::Weights& weights = *outgoing_.mutable_weights();
-      weights.set_chunk(answer.chunk);
-      weights.set_clock(answer.weights.clock);
-      weights.set_version(answer.weights.version);
-      weights.set_staleness(answer.weights.staleness);
-      weights.set_late(answer.weights.late);
-      break;
-    }
-    case Answer::Kind::kRows: {
-      wire::Rows& rows = *outgoing_.mutable_rows();
-      rows.set_table(answer.table);
-      rows.set_clock(answer.rows.clock);
-      rows.set_staleness(answer.rows.staleness);
-      return send_rows(answer);
-    }
-    case Answer::Kind::kRowsRead:
-      outgoing_.mutable_rows_read()->set_table(answer.table);
-      return send_rows(answer);
+bool ShardServer::save(TrainingState& state) const {
+  if (shard_ && shard_->complete()) {
+    state.clear();
+    shard_->save(state);
+    return true;
   }
-  const Result<ShardCodec::Answer> body = payload_of(answer);
-  if (!body.ok()) return body.status();
-  return send(answer.worker, body->payload, body->pending);
+  const TrainingState* const restored = received_.complete() ? received_.state() : options_.restored;
+  if (restored == nullptr) return false;
+  if (restored == &state) return true;
+  state.clear();
+  state.merge(*restored);
+  return true;
 }
 
-Status ShardServer::send_rows(const Answer& answer) {
-  TableShard& table = shard_.table(answer.table);
-  const std::size_t floats = answer.rows.keys.size() * table.width();
-  const Result<std::span<std::byte>> room =
-      rooms_.take(answer.worker, answer.table, floats * sizeof(float), timeout_from_now());
-  if (!room.ok()) return not_answered(answer.worker, room.status());
-  SYNCOPATE_RETURN_IF_ERROR(table.read(answer.rows.keys, {reinterpret_cast<float*>(room->data()), floats}));
-  return send(answer.worker, *room, &rooms_.pending(answer.worker, answer.table));
-}
-
-Shard::Answers ShardServer::list_rows(int worker, std::size_t table, std::size_t offset) {
-  const Result<TableShard::Page> page = shard_.on_list_rows(worker, table, offset);
-  if (!page.ok()) return page.status();
-  const std::span<const std::byte> keys = std::as_bytes(page->keys);
-  const Result<std::span<std::byte>> room = rooms_.take(worker, table, keys.size(), timeout_from_now());
-  Status status = room.status();
-  if (room.ok()) {
-    std::ranges::copy(keys, room->begin());
-    wire::RowsListed& listed = *outgoing_.mutable_rows_listed();
-    listed.set_table(table);
-    listed.set_offset(offset);
-    listed.set_total(page->total);
-    status = send(worker, *room, &rooms_.pending(worker, table));
-  } else {
-    status = not_answered(worker, status);
-  }
-  if (!status.ok()) return status;
-  return std::span<const Answer>();
-}
-
-Status ShardServer::send(int worker, std::span<const std::byte> payload, PendingSends* pending) {
-  outgoing_.SerializeToString(&outgoing_bytes_);
-  const Status status = transport_.send(worker, outgoing_bytes_, payload, pending, timeout_from_now());
-  return status.ok() ? status : not_answered(worker, status);
-}
-
-Status ShardServer::not_answered(int worker, const Status& status) {
-  if (status.code() == Code::kCancelled || status.code() == Code::kResourceExhausted) return status;
-  spdlog::warn("shard {}: worker {} cannot be answered: {}", number_, worker, status.message());
-  worker_lost(worker);
-  return Status();
-}
-
-Result<ShardCodec::Answer> ShardServer::payload_of(const Answer& answer) {
-  const std::span<const float> weights = answer.weights.weights;
-  const bool is_compressed = options_.compression.of_answers() && answer.kind == Answer::Kind::kWeights;
-  if (is_compressed && !answer.greets) {
-    return codec_->encode({answer.worker, number_, answer.chunk, answer.weights.clock}, weights);
-  }
-  if (is_compressed) codec_->sent_in_full(answer.worker, answer.chunk, weights);
-  return ShardCodec::Answer{std::as_bytes(weights), answer.weights.pending};
-}
+ShardServerCounters ShardServer::counters() const { return {shard_ ? shard_->counters() : ShardCounters(), dropped_}; }
 
 void ShardServer::drop(int from, const std::string& reason) {
   if (++dropped_ <= kLoggedDrops) spdlog::warn("shard {}: dropped a message from {}: {}", number_, from, reason);

@@ -1,8 +1,13 @@
 // ShardServer: the driver of one Shard: takes messages from its endpoint, asks the core, sends what is due. It holds no
 // decision, and is the only one that touches its shard: there is no lock on the data path.
+//
+// With standbys a shard has two homes, each with a server. The head takes what workers send, hands it on to the tail in
+// the order in which it takes it, and answers nothing; the tail feeds its own shard with that, and answers. So an
+// answer means that both have, or will have made, what is answered (README.md, "Replication").
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -10,15 +15,22 @@
 
 #include "common/clock.h"
 #include "common/status.h"
+#include "common/training_state.h"
 #include "common/transport/transport.h"
-#include "ps/answer_rooms.h"
+#include "ps/answer_sender.h"
 #include "ps/compression.h"
+#include "ps/forwarder.h"
 #include "ps/group.h"
+#include "ps/held_messages.h"
 #include "ps/shard.h"
 #include "ps/shard_codec.h"
+#include "ps/shard_cut.h"
+#include "ps/state_receiver.h"
 #include "ps/wire.pb.h"
 
 namespace syncopate::ps {
+
+enum class HomeRole { kAlone, kHead, kTail };
 
 struct ShardServerOptions {
   PsGroup group;
@@ -28,6 +40,12 @@ struct ShardServerOptions {
   Compression compression;
   std::uint64_t seed = 1;                       // of the first values of tables' rows
   Duration timeout = std::chrono::seconds(30);  // of handing an answer to the transport, and of the last ones' delivery
+  // Of one generation of a job (which begins with none of these).
+  std::vector<bool> there = {};  // by worker; empty: all. Who is not there counts as lost
+  // What save() of the last generation, or a checkpoint, has given; it outlives this object, and only save() may change
+  // it. None: the job begins. What the tail goes on from comes from the head.
+  const TrainingState* restored = nullptr;
+  HomeRole role = HomeRole::kAlone;
 };
 
 struct ShardServerCounters {
@@ -37,63 +55,81 @@ struct ShardServerCounters {
 
 class ShardServer {
  public:
-  // `transport` is the endpoint of a shard of the group; it and `clock` outlive this object.
+  // `transport` is the endpoint of a shard's home in the group; it and `clock` outlive this object.
   ShardServer(ShardServerOptions options, Transport& transport, const Clock& clock);
 
   // Serves until every worker has left or is lost; where there are tables, until all have said goodbye. Waits for
-  // workers as long as they take: that they are alive is the control plane's to watch. Fails with invalid argument if
-  // the job could not start (the workers' layouts differ), with cancelled after transport.interrupt(), and with what
-  // the transport or memory fails with. Once, on the endpoint's thread; no message of the endpoint is alive afterwards.
+  // workers as long as they take, and for the shard's other home: that they are alive is the control plane's to watch.
+  // Fails with invalid argument if the job could not start (the workers' layouts differ), with data loss if `restored`
+  // lacks something, with cancelled after transport.interrupt(), and with what the transport or memory fails with.
+  // Once, on the endpoint's thread; no message of the endpoint is alive afterwards.
   Status serve();
 
-  // Tells that worker `rank` is gone, as the control plane has found out. Any thread; heeded within 50 ms.
+  // Tells that worker `rank` is gone, as the control plane has found out. Any thread; heeded within 50 ms. A tail hears
+  // it from its head instead, in the order of what that worker has sent.
   void worker_lost(int rank);
 
+  // Asks for the shard's state, for a checkpoint: of the moment at which `version` updates have been made, chunk by
+  // chunk, where they are made together, and else of now. `memory` is used again. `done` is called on the endpoint's
+  // thread, once: with the state, with invalid argument if that version has been passed, or with cancelled if serve()
+  // ends before. Any thread; heeded within 50 ms; until serve() has returned.
+  using StateDone = std::function<void(Result<TrainingState>)>;
+  void save_when(std::int64_t version, TrainingState memory, StateDone done);
+
+  // When serve() has returned: what the shard goes on from in the next generation, as options.restored; `state` may be
+  // that of this one. False, and nothing is changed, if there is nothing: the job has not begun, or a tail has not got
+  // its state yet.
+  bool save(TrainingState& state) const;
+
   // To be read when serve() has returned.
-  ShardServerCounters counters() const { return {shard_.counters(), dropped_}; }
+  ShardServerCounters counters() const;
 
  private:
+  struct Request {
+    ShardCut cut;
+    StateDone done;
+  };
+
+  Status begin();
+  Status receive_state();
+  void make_shard(const TrainingState* restored);
   Status serve_until_done();
-  Status wait_for_last_sends();
+  // The next message, or none within the time after which other matters are looked at.
+  Result<std::optional<Message>> receive();
   Status take_lost_workers();
+  Status lose(int worker);
+  void take_requests();
+  void advance_cuts();
+  void end_cuts();
+  // Whether the message, whose header is then in incoming_, is one that a worker sends to this shard, by whatever way;
+  // it is then from that worker.
+  bool take_header(Message& message);
+  Status forward(const Message& message);
   Status handle(Message message);
   Shard::Answers dispatch(const Message& message);
   // What the message, whose header is in incoming_, carries; fails with invalid argument if that cannot be read.
   Result<std::span<const float>> floats_in(const Message& message);
   Status finish(int from, const Shard::Answers& answers);
-  Message& held(int worker, std::size_t chunk);
-  void let_go_of_gradients(std::size_t chunk);
-  void let_go_of_gradients();
-  Message& held_rows(int worker, std::size_t table);
-  void let_go_of_rows();
-  Status send(const Answer& answer);
-  // What of the answer's weights goes on the wire, and from where.
-  Result<ShardCodec::Answer> payload_of(const Answer& answer);
-  Status send_rows(const Answer& answer);
-  Shard::Answers list_rows(int worker, std::size_t table, std::size_t offset);
-  // Sends outgoing_ and the payload.
-  Status send(int worker, std::span<const std::byte> payload, PendingSends* pending);
-  // What a failure to answer `worker` means: it is lost, unless the failure is the shard's own.
-  Status not_answered(int worker, const Status& status);
-  TimePoint timeout_from_now() const { return clock_.now() + options_.timeout; }
   void drop(int from, const std::string& reason);
 
   ShardServerOptions options_;
   Transport& transport_;
   const Clock& clock_;
-  int number_;  // of the shard
-  Shard shard_;
-  std::optional<ShardCodec> codec_;               // where anything is compressed
-  std::vector<Message> held_;                     // by chunk, then worker: pushes whose gradients the shard still needs
-  std::vector<Message> held_rows_;                // by table, then worker: the same
-  std::vector<const PendingSends*> final_sends_;  // of weights behind a farewell
-  AnswerRooms rooms_;
-  wire::Header incoming_, outgoing_;  // reused, as is the next
-  std::string outgoing_bytes_;
+  int number_;                          // of the shard
+  std::optional<Forwarder> to_tail_;    // a head's
+  bool is_cut_off_ = false;             // a head, whose tail is out of reach
+  StateReceiver received_;              // a tail's
+  std::optional<Shard> shard_;          // a tail's from when it has its state
+  std::optional<ShardCodec> codec_;     // where anything is compressed
+  std::optional<AnswerSender> sender_;  // with the shard
+  HeldMessages held_;
+  std::vector<Request> cuts_;
+  wire::Header incoming_;  // reused
   std::int64_t dropped_ = 0;
 
   std::mutex mutex_;
-  std::vector<int> lost_;  // guarded by mutex_
+  std::vector<int> lost_;          // guarded by mutex_
+  std::vector<Request> requests_;  // guarded by mutex_
 };
 
 }  // namespace syncopate::ps

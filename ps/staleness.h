@@ -50,6 +50,12 @@ class MeanStaleness {
  public:
   void add(std::int64_t staleness);
   double value() const { return value_; }
+  // How many of them, a hundred at most, it is the mean of.
+  std::int64_t count() const { return count_; }
+  void restore(std::int64_t count, double value) {
+    count_ = count;
+    value_ = value;
+  }
 
  private:
   std::int64_t count_ = 0;

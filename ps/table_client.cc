@@ -30,8 +30,9 @@ std::span<const RowKey> pick(RowKeys keys, std::span<const std::uint32_t> places
 
 }  // namespace
 
-TableClient::TableClient(const PsGroup& group, Transport& transport, const Clock& clock, Duration timeout)
-    : group_(group), transport_(transport), clock_(clock), timeout_(timeout) {}
+TableClient::TableClient(const PsGroup& group, std::vector<int> heads, Transport& transport, const Clock& clock,
+                         Duration timeout)
+    : group_(group), heads_(std::move(heads)), transport_(transport), clock_(clock), timeout_(timeout) {}
 
 Status TableClient::allocate(const ParamLayout& layout, const ParamArenas& arenas) {
   arenas_ = arenas;
@@ -55,6 +56,8 @@ Status TableClient::allocate(const ParamLayout& layout, const ParamArenas& arena
                                               .room = {spec.range.begin, end},
                                               .partition = RowPartition(i, shards)});
     table.due.resize(shards);
+    table.pushes.resize(shards);
+    table.begun.resize(shards);
     const Result<std::span<RowKey>> keys = allocate_keys(transport_, rows_a_step);
     if (!keys.ok()) return keys.status();
     table.keys = *keys;
@@ -76,6 +79,27 @@ Status TableClient::describe_to(int shard) {
     SYNCOPATE_RETURN_IF_ERROR(send(shard, {}, nullptr));
   }
   return Status();
+}
+
+bool TableClient::accept(const wire::Welcome& welcome, int shard) {
+  const auto number = static_cast<std::size_t>(shard);
+  if (static_cast<std::size_t>(welcome.table_clocks_size()) != tables_.size()) return false;
+  for (std::size_t i = 0; i < tables_.size(); ++i) {
+    const std::int64_t pushes = welcome.table_clocks(static_cast<int>(i));
+    if (pushes < 0) return false;
+    tables_[i].pushes[number] = tables_[i].begun[number] = pushes;
+  }
+  return true;
+}
+
+std::int64_t TableClient::least_pushed() const {
+  std::int64_t least = tables_[0].pushes[0];
+  for (const Table& table : tables_) least = std::min(least, std::ranges::min(table.pushes));
+  return least;
+}
+
+void TableClient::take_up(std::int64_t rounds) {
+  for (Table& table : tables_) table.rounds = rounds;
 }
 
 Status TableClient::begin_step(const StepContext& step) {
@@ -103,7 +127,7 @@ Status TableClient::pull(std::size_t index, RowKeys keys) {
   for (int shard = 0; shard < group_.shards(); ++shard) {
     wire::Pull& pull = *outgoing_.mutable_pull();
     pull.set_table(index);
-    pull.set_clock(table.pushes);
+    pull.set_clock(table.pushes[static_cast<std::size_t>(shard)]);
     pull.set_slot(place.slot);
     pull.set_known(place.known);
     std::span<const RowKey> sent;
@@ -136,16 +160,18 @@ Status TableClient::push(std::size_t index, double learning_rate) {
   if (table.shards_due > 0) return Status(Code::kInternal, "gradients of rows that have not come yet");
   // This step's rows came from who had read the last step's gradients: so this returns at once.
   SYNCOPATE_RETURN_IF_ERROR(transport_.wait(table.gradients_pending, timeout_from_now()));
-  ++table.pushes;
   std::span<float> free = table.gradients;
+  const std::int64_t round = table.rounds++;
   for (int shard = 0; shard < group_.shards(); ++shard) {
+    std::int64_t& pushes = table.pushes[static_cast<std::size_t>(shard)];
+    if (pushes > round) continue;  // made before the shard was lost, and applied
     const std::span<const std::uint32_t> places = table.partition.places_of(static_cast<std::size_t>(shard));
     const std::span<float> sent = free.first(places.size() * table.width);
     free = free.subspan(sent.size());
     gather(slice(arenas_.gradients, table.room), places, table.width, sent.data());
     wire::PushRows& push = *outgoing_.mutable_push_rows();
     push.set_table(index);
-    push.set_clock(table.pushes);
+    push.set_clock(++pushes);
     push.set_learning_rate(learning_rate);
     SYNCOPATE_RETURN_IF_ERROR(send(shard, std::as_bytes(sent), &table.gradients_pending));
     traffic_.bytes_out += static_cast<std::int64_t>(sent.size_bytes());
@@ -158,7 +184,7 @@ bool TableClient::accept(const wire::Rows& rows, const Message& message, int sha
   if (rows.table() >= tables_.size() || !tables_[rows.table()].due[number]) return false;
   Table& table = tables_[rows.table()];
   const std::span<const std::uint32_t> places = table.partition.places_of(number);
-  if (rows.clock() != table.pushes || rows.staleness() < 0 ||
+  if (rows.clock() != table.pushes[number] || rows.staleness() < 0 ||
       message.payload().size() != places.size() * table.width * sizeof(float)) {
     return false;
   }
@@ -166,7 +192,7 @@ bool TableClient::accept(const wire::Rows& rows, const Message& message, int sha
   table.due[number] = false;
   --table.shards_due;
   traffic_.bytes_in += static_cast<std::int64_t>(message.payload().size());
-  if (table.pushes == 0) return true;
+  if (table.pushes[number] == table.begun[number]) return true;
   ++traffic_.answers;
   traffic_.staleness_sum += rows.staleness();
   traffic_.staleness_max = std::max(traffic_.staleness_max, rows.staleness());
@@ -264,7 +290,7 @@ TableClient::Traffic TableClient::take_traffic() { return std::exchange(traffic_
 Status TableClient::send(int shard, std::span<const std::byte> payload, PendingSends* pending) {
   outgoing_.SerializeToString(&outgoing_bytes_);
   const Status status =
-      transport_.send(group_.rank_of_shard(shard), outgoing_bytes_, payload, pending, timeout_from_now());
+      transport_.send(heads_[static_cast<std::size_t>(shard)], outgoing_bytes_, payload, pending, timeout_from_now());
   return status.in(fmt::format("to shard {} (server {})", shard, group_.server_of_shard(shard)));
 }
 

@@ -29,8 +29,9 @@ namespace syncopate::ps {
 
 class TableClient {
  public:
-  // `transport` and `clock` outlive this object. `timeout` is of each send.
-  TableClient(const PsGroup& group, Transport& transport, const Clock& clock, Duration timeout);
+  // `heads`: by shard, the member that takes what workers send. `transport` and `clock` outlive this object. `timeout`
+  // is of each send.
+  TableClient(const PsGroup& group, std::vector<int> heads, Transport& transport, const Clock& clock, Duration timeout);
 
   // Takes memory for what is sent: as much as each table's room, and a key for each of its rows. Fails with invalid
   // argument where a table cannot be served, and with resource exhausted.
@@ -39,8 +40,14 @@ class TableClient {
   // The whole room of a table, with the padding behind it.
   Range room_of(std::size_t table) const { return tables_[table].room; }
 
-  // Tells `shard` what the tables are like: the chief, behind its join.
+  // Tells `shard` what the tables are like: behind the join of who describes chunks.
   Status describe_to(int shard);
+  // Whether a welcome of `shard` says of each table how many pushes of this worker have been applied.
+  bool accept(const wire::Welcome& welcome, int shard);
+  // The pushes that all shards' parts of all tables have had; at least one table.
+  std::int64_t least_pushed() const;
+  // Goes on behind `rounds` pushes; those that a shard has had beyond them are not made again.
+  void take_up(std::int64_t rounds);
 
   // Asks for the rows of a step: tables() answers of each shard are due from then on.
   Status begin_step(const StepContext& step);
@@ -85,10 +92,12 @@ class TableClient {
     std::size_t width = 0;
     float limit = 0;
     Range room;
-    RowPartition partition;      // of the step's rows
-    KeyLists lists = {};         // that the shards hold
-    std::int64_t pushes = 0;     // steps
-    std::vector<bool> due = {};  // by shard: rows
+    RowPartition partition;                 // of the step's rows
+    KeyLists lists = {};                    // that the shards hold
+    std::int64_t rounds = 0;                // of pushes, to all shards
+    std::vector<std::int64_t> pushes = {};  // by shard
+    std::vector<std::int64_t> begun = {};   // by shard: pushes of earlier generations
+    std::vector<bool> due = {};             // by shard: rows
     std::size_t shards_due = 0;
     std::span<RowKey> keys = {};      // as they are sent, shard by shard
     std::span<float> gradients = {};  // the same
@@ -115,6 +124,7 @@ class TableClient {
   TimePoint timeout_from_now() const { return clock_.now() + timeout_; }
 
   PsGroup group_;
+  std::vector<int> heads_;
   Transport& transport_;
   const Clock& clock_;
   Duration timeout_;

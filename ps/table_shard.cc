@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "ps/row_partition.h"
+#include "ps/shard_state.h"
 
 namespace syncopate::ps {
 namespace {
@@ -47,6 +48,39 @@ TableShard::TableShard(const TableShardOptions& options, const Membership& membe
   by_rank_.reserve(workers_.size());
 }
 
+Status TableShard::restore(const TrainingState& state) {
+  const TableCounts counts = table_counts(options_.table, options_.shard, options_.shards, members_.workers(), state);
+  version_ = counts.version;
+  const std::vector<std::int64_t> clocks = clocks_to_go_on_with(counts.clocks, members_);
+  for (std::size_t worker = 0; worker < workers_.size(); ++worker) {
+    workers_[worker].clock = clocks[worker];
+    workers_[worker].may_skip = true;
+  }
+  const auto rows = state.rows.find(options_.table);
+  if (rows == state.rows.end()) return Status();
+  const RowsState& all = rows->second;
+  if (all.values.size() != all.keys.size() * all.row_floats) return rows_.restore(all);  // which says what is wrong
+  RowsState own{.row_floats = all.row_floats, .keys = {}, .values = {}};
+  for (std::size_t i = 0; i < all.keys.size(); ++i) {
+    if (shard_of_row(options_.table, all.keys[i], options_.shards) != options_.shard) continue;
+    own.keys.push_back(all.keys[i]);
+    const auto values = all.values.begin() + static_cast<std::ptrdiff_t>(i * all.row_floats);
+    own.values.insert(own.values.end(), values, values + static_cast<std::ptrdiff_t>(all.row_floats));
+  }
+  return rows_.restore(own);
+}
+
+void TableShard::save(TrainingState& state) const {
+  TableCounts counts{.version = version_, .clocks = Clocks(members_.workers())};
+  for (int i = 0; i < members_.workers(); ++i) {
+    const auto worker = static_cast<std::size_t>(i);
+    counts.clocks.pushes[worker] = of(i).clock - (holds_gradient(i) ? 1 : 0);
+    counts.clocks.away[worker] = members_.is_lost(i);
+  }
+  put_table_counts(options_.table, options_.shard, options_.shards, counts, state);
+  rows_.save(state.rows[options_.table]);
+}
+
 Status TableShard::pull(const PullRequest& request) {
   SYNCOPATE_RETURN_IF_ERROR(check_pull(request));
   Worker& worker = of(request.worker);
@@ -62,6 +96,7 @@ Status TableShard::push(const RowsPush& request) {
   SYNCOPATE_RETURN_IF_ERROR(check_push(request));
   Worker& worker = of(request.worker);
   worker.phase = Phase::kIdle;
+  worker.may_skip = false;
   worker.clock = request.clock;
   worker.staleness = version_ - worker.version;
   ++counters_.pushes;
@@ -78,7 +113,11 @@ Status TableShard::push(const RowsPush& request) {
   return update_if_all_pushed();
 }
 
-void TableShard::lose(int worker) { of(worker) = Worker(); }
+void TableShard::lose(int worker) {
+  const std::int64_t clock = of(worker).clock - (holds_gradient(worker) ? 1 : 0);
+  of(worker) = Worker();
+  of(worker).clock = clock;
+}
 
 // Of those who have left, too: they leave without an answer to their last push.
 Status TableShard::update_if_all_pushed() {
@@ -141,10 +180,11 @@ Status TableShard::update(RowKeys keys, std::span<const float> gradients, float 
 
 Status TableShard::check_pull(const PullRequest& request) const {
   const Worker& worker = of(request.worker);
-  if (worker.phase != Phase::kIdle || request.clock != worker.clock) {
+  const bool is_its_turn = worker.phase == Phase::kIdle || (worker.phase == Phase::kHasRows && worker.may_skip);
+  if (!is_its_turn || request.clock != worker.clock) {
     return refuse(fmt::format("a pull behind push {} from worker {}, which has pushed {} times and {}", request.clock,
                               request.worker, worker.clock,
-                              worker.phase == Phase::kIdle      ? "may pull"
+                              is_its_turn                       ? "may pull"
                               : worker.phase == Phase::kPulling ? "waits for its rows"
                                                                 : "has not used its rows"));
   }
@@ -156,7 +196,9 @@ Status TableShard::check_pull(const PullRequest& request) const {
         fmt::format("{} keys with slot {}, of which the list is said to be known", request.keys.size(), request.slot));
   }
   if (request.known) return Status();
-  if (request.slot == worker.slot && worker.clock > 0) {
+  const bool is_in_use = worker.holds ? request.slot == worker.pushed_slot || request.slot == worker.slot
+                                      : request.slot == worker.slot && worker.stored[request.slot];
+  if (is_in_use && worker.clock > 0) {
     return refuse(fmt::format("new keys for slot {}, which the last push refers to", request.slot));
   }
   return check_keys(request.keys);

@@ -2,7 +2,8 @@
 // No I/O, no threads, no time.
 //
 // A worker pulls the rows of its next step, is answered, pushes their gradients, and so on: each time one pull and one
-// push, also if none of the rows lies here, so that its clock counts. What `Consistency` says, as for chunks:
+// push, also if none of the rows lies here, so that its clock counts. One that goes through a step again whose push has
+// been applied here pulls for the next one without pushing. What `Consistency` says, as for chunks:
 //   sync       gradients are held until all live workers have pushed theirs, then make one update of all rows that any
 //              of them touched: the sum, in rank order, over the number of workers. A pull waits for the update of its
 //              worker's last push.
@@ -23,6 +24,7 @@
 #include "common/row_sum.h"
 #include "common/row_table.h"
 #include "common/status.h"
+#include "common/training_state.h"
 #include "ps/consistency.h"
 #include "ps/key_lists.h"
 #include "ps/membership.h"
@@ -80,6 +82,12 @@ class TableShard {
   // `members` outlives this object. `options.claim` has been checked.
   TableShard(const TableShardOptions& options, const Membership& members);
 
+  // Before anything else: goes on from what save() or a checkpoint has told, of which it takes the rows that lie here.
+  // Fails as RowTable::restore does.
+  Status restore(const TrainingState& state);
+  // Adds to `state` all that this part of the table must remember. A push that is held is no part of it.
+  void save(TrainingState& state) const;
+
   // Both fail with invalid argument, and change nothing, if the request cannot be right; any other failure is of
   // memory. The keys are copied. Gradients are used within the call, or held: they must stay while
   // holds_gradient(worker).
@@ -90,6 +98,8 @@ class TableShard {
   // The update that is due now that fewer workers are waited for.
   Status update_if_all_pushed();
 
+  // Pushes of the worker so far.
+  std::int64_t clock(int worker) const { return of(worker).clock; }
   bool holds_gradient(int worker) const { return of(worker).holds; }
   // Whether the worker has pulled and is not answered yet; and whether its answer is due.
   bool owes(int worker) const { return of(worker).phase == Phase::kPulling; }
@@ -134,7 +144,8 @@ class TableShard {
     std::size_t slot = 0;      // of the last pull's list
     std::int64_t version = 0;  // of its last answer
     std::int64_t staleness = 0;
-    bool holds = false;  // the next three, where updates are made together
+    bool may_skip = false;  // pushes: none has come since the job went on
+    bool holds = false;     // the next three, where updates are made together
     std::size_t pushed_slot = 0;
     std::span<const float> gradients;
     float learning_rate = 0;

@@ -42,6 +42,12 @@ class WeightsPool {
   // Gives a buffer up; it is handed out again once nobody reads or keeps it.
   void give_up(Buffer* buffer) { given_up_.push_back(buffer); }
 
+  // Calls `wait` for each that was given up and is not used again, until it fails.
+  Status wait_for_given_up(const Settle& wait) const {
+    for (const Buffer* buffer : given_up_) SYNCOPATE_RETURN_IF_ERROR(wait(buffer->pending));
+    return Status();
+  }
+
   Status settle(const PendingSends& pending) { return settle_(pending); }
 
   std::size_t buffers() const { return buffers_.size(); }

@@ -7,10 +7,12 @@
 #include <span>
 #include <vector>
 
+#include "common/aligned_buffer.h"
 #include "common/clock.h"
 #include "common/codec/codec.h"
 #include "common/codec/error_feedback.h"
 #include "common/param_layout.h"
+#include "common/training_state.h"
 #include "common/transport/transport.h"
 #include "ps/compression.h"
 
@@ -23,7 +25,16 @@ class WorkerCodec {
 
   // Takes the memory from which gradients of `buckets`, ranges of an arena of `arena_size` floats, are sent: `slots`
   // encodings of each may be on their way. Once, first. Fails as Transport::allocate does.
-  Status allocate(Transport& transport, std::span<const Range> buckets, std::size_t arena_size, std::size_t slots);
+  // With `undoes_pushes`, what was kept back before the last push of each bucket is remembered until the next.
+  Status allocate(Transport& transport, std::span<const Range> buckets, std::size_t arena_size, std::size_t slots,
+                  bool undoes_pushes = false);
+
+  // What was kept back, in the name of `worker`: as restored it is that behind the last push, until take_up.
+  void save(int worker, TrainingState& state) const;
+  Status restore(int worker, const TrainingState& state);
+  // The shard has applied so many pushes of the bucket: if the last was not among them, it is as if it had not been
+  // made.
+  void take_up(std::size_t bucket, std::int64_t applied);
 
   // The encoding of the bucket's gradient, in the transport's memory. It stays until the next of this bucket and slot,
   // which may come once that memory is no longer sent from.
@@ -42,6 +53,8 @@ class WorkerCodec {
   const Clock& clock_;
   Codec codec_;
   std::optional<ErrorFeedback> feedback_;
+  AlignedBuffer before_;              // what was kept back before the last push of each bucket; may be empty
+  std::vector<std::int64_t> clocks_;  // by bucket: of its last push; 0: none
   std::vector<Range> buckets_;
   std::size_t slots_ = 1;
   std::vector<std::span<std::byte>> rooms_;  // by bucket, then slot

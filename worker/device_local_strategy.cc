@@ -1,5 +1,7 @@
 #include "worker/device_local_strategy.h"
 
+#include "common/device/device_state.h"
+
 namespace syncopate::worker {
 
 Result<ParamArenas> DeviceLocalStrategy::allocate(const ParamLayout& layout) {
@@ -20,6 +22,16 @@ Result<ParamArenas> DeviceLocalStrategy::allocate(const ParamLayout& layout) {
   return arenas_;
 }
 
+Status DeviceLocalStrategy::restore(const TrainingState& state) {
+  first_step_ = steps_done_ = state.step;
+  return restore_to_device(device_, state, arenas_.weights, state_, clock_.now() + timeout_);
+}
+
+Status DeviceLocalStrategy::save(TrainingState& state) const {
+  state.step = steps_done_;
+  return save_from_device(device_, arenas_.weights, state_, clock_.now() + timeout_, state);
+}
+
 Result<std::vector<Range>> DeviceLocalStrategy::join() { return std::vector<Range>{{0, arenas_.weights.size()}}; }
 
 Result<SyncStats> DeviceLocalStrategy::finish_step() {
@@ -28,6 +40,7 @@ Result<SyncStats> DeviceLocalStrategy::finish_step() {
   device_.compute().update(optimizer_, arenas_.weights, arenas_.gradients, state_, update);
   device_.compute().record(*end_);
   SYNCOPATE_RETURN_IF_ERROR(device_.wait(*end_, clock_.now() + timeout_));
+  steps_done_ = step_.step + 1;
   SyncStats stats;
   stats.optimizer = device_.between(*begin_, *end_);
   return stats;

@@ -15,12 +15,15 @@ class DeviceLocalStrategy final : public SyncStrategy {
       : optimizer_(optimizer), device_(device), clock_(clock), timeout_(timeout) {}
 
   Result<ParamArenas> allocate(const ParamLayout& layout) override;
+  Status restore(const TrainingState& state) override;
   Result<std::vector<Range>> join() override;
+  std::int64_t first_step() const override { return first_step_; }
   void begin_step(const StepContext& step) override { step_ = step; }
   void gradient_ready(std::size_t /*bucket*/) override {}
   // Times are the device's.
   Result<SyncStats> finish_step() override;
   Status leave() override { return {}; }
+  Status save(TrainingState& state) const override;
 
  private:
   const OptimizerConfig optimizer_;
@@ -32,6 +35,8 @@ class DeviceLocalStrategy final : public SyncStrategy {
   std::unique_ptr<Event> begin_;  // of the update
   std::unique_ptr<Event> end_;
   StepContext step_;
+  std::int64_t first_step_ = 0;
+  std::int64_t steps_done_ = 0;
 };
 
 }  // namespace syncopate::worker

@@ -28,6 +28,7 @@ class ErrorFeedback {
 
   // An element for each of the arena's, zeros at first. May be read and set between calls: a checkpoint holds it.
   std::span<float> residual() { return residual_.span(); }
+  std::span<const float> residual() const { return residual_.span(); }
 
  private:
   Codec codec_;

@@ -1,6 +1,8 @@
 #include "experiments/checkpoint/arena_form.h"
 
 #include <algorithm>
+#include <charconv>
+#include <string_view>
 
 #include "common/training_state.h"
 #include "experiments/report/safetensors.h"
@@ -38,6 +40,17 @@ std::vector<ArenaForm::Stretch> ArenaForm::stretches(Range range) const {
   return found;
 }
 
+std::vector<Range> ArenaForm::gaps(Range range) const {
+  std::vector<Range> gaps;
+  std::size_t reached = range.begin;
+  for (const Stretch& stretch : stretches(range)) {
+    if (stretch.range.begin > reached) gaps.push_back({reached, stretch.range.begin});
+    reached = stretch.range.end;
+  }
+  if (reached < range.end) gaps.push_back({reached, range.end});
+  return gaps;
+}
+
 std::vector<Range> blocks_of(Range range) {
   std::vector<Range> blocks;
   for (std::size_t begin = range.begin; begin < range.end;) {
@@ -48,12 +61,22 @@ std::vector<Range> blocks_of(Range range) {
   return blocks;
 }
 
+int owner_of(const std::string& part) {
+  constexpr std::string_view kWorker = ".worker";
+  const std::size_t at = part.rfind(kWorker);
+  if (at == std::string::npos) return -1;
+  int rank = -1;
+  const char* const end = part.data() + part.size();
+  const auto [rest, error] = std::from_chars(part.data() + at + kWorker.size(), end, rank);
+  return error == std::errc() && rest == end ? rank : -1;
+}
+
 StateForms::StateForms(const ParamLayout& layout, const ParamLayout& local_layout)
     : layout_(layout), weights_(layout), local_(local_layout) {}
 
 const ArenaForm* StateForms::form_of(const std::string& part) const {
   const bool is_optimizer = std::ranges::find(state_part::kOptimizer, part) != std::end(state_part::kOptimizer);
-  if (part == state_part::kWeights || is_optimizer || part.starts_with("residual.")) return &weights_;
+  if (part == state_part::kWeights || is_optimizer) return &weights_;
   return part.starts_with("local_state.") ? &local_ : nullptr;
 }
 

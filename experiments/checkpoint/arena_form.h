@@ -26,6 +26,8 @@ class ArenaForm {
   std::uint64_t file_bytes() const { return file_bytes_; }
   Range arena() const { return arena_; }  // without tables
   std::vector<Stretch> stretches(Range range) const;
+  // What of `range` is not in the file.
+  std::vector<Range> gaps(Range range) const;
 
  private:
   std::string header_;
@@ -37,6 +39,9 @@ class ArenaForm {
 // `range` cut where checksums are: blocks begin at multiples of a mebibyte of the arena, so that who wants a part of it
 // reads and checks little more than that.
 std::vector<Range> blocks_of(Range range);
+
+// The worker to whom a part of that name alone belongs, as "residual.worker1" does to 1; -1: everybody's.
+int owner_of(const std::string& part);
 
 // The forms of what a TrainingState may have.
 class StateForms {

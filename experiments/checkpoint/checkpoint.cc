@@ -35,23 +35,21 @@ Status read_block(const DataFile& file, const ArenaForm& form, const StoredBlock
                  fmt::format("elements {} to {} are not what was written", block.range.begin, block.range.end));
 }
 
-// The worker whose own part has this name ("residual.worker1"); -1: everybody's.
-int owner_of(const std::string& part) {
-  constexpr std::string_view kWorker = ".worker";
-  const std::size_t at = part.rfind(kWorker);
-  if (at == std::string::npos) return -1;
-  int rank = -1;
-  std::from_chars(part.data() + at + kWorker.size(), part.data() + part.size(), rank);
-  return rank;
-}
-
 std::string worker_name(int rank) { return fmt::format("worker-{}", rank); }
 
 bool is_for(const StoredPart& part, const Wanted& wanted) {
-  return part.writer == worker_name(wanted.worker) || (!part.own && !wanted.alone);
+  return part.writer == worker_name(wanted.worker) || !wanted.alone;
 }
 
 bool have_common(Range one, Range other) { return one.begin < other.end && other.begin < one.end; }
+
+// Padding is part of a piece that has been read before it, if it is of one that was wanted.
+void patch(const std::string& name, Range padding, std::span<const float> values, TrainingState& state) {
+  for (const Range& piece : state.pieces(name)) {
+    if (piece.begin > padding.begin || piece.end < padding.end) continue;
+    std::ranges::copy(values, state.piece(name, piece).subspan(padding.begin - piece.begin).begin());
+  }
+}
 
 // By key, each once: parts of a table come from several files.
 void sort_rows(RowsState& rows) {
@@ -86,12 +84,10 @@ Result<Checkpoint> Checkpoint::open(std::string folder) {
 
 Status Checkpoint::verify(const StateForms& forms) const {
   std::vector<StoredBlock> weights;
-  bool own = false;
   for (const StoredPart& part : manifest_.parts) {
     for (const StoredFile& file : part.files) {
       SYNCOPATE_RETURN_IF_ERROR(verify_file(forms, file));
       if (file.part != state_part::kWeights) continue;
-      own = own || part.own;
       weights.insert(weights.end(), file.blocks.begin(), file.blocks.end());
     }
   }
@@ -150,10 +146,10 @@ Status Checkpoint::read(const StateForms& forms, const Wanted& wanted, TrainingS
     if (!is_for(part, wanted)) continue;
     for (const StoredFile& file : part.files) {
       if (const int owner = owner_of(file.part); owner >= 0 && owner != wanted.worker) continue;
-      if (file.kind == StoredKind::kPieces) SYNCOPATE_RETURN_IF_ERROR(read_pieces(file, state));
+      const ArenaForm* form = forms.form_of(file.part);
+      if (file.kind == StoredKind::kPieces) SYNCOPATE_RETURN_IF_ERROR(read_pieces(file, form != nullptr, state));
       if (file.kind == StoredKind::kRows) SYNCOPATE_RETURN_IF_ERROR(read_rows(file, wanted, state));
       if (file.kind != StoredKind::kArena) continue;
-      const ArenaForm* form = forms.form_of(file.part);
       if (form == nullptr) return corrupt(file.name, fmt::format("'{}' has no layout", file.part));
       const bool is_local = form != forms.form_of(state_part::kWeights);
       SYNCOPATE_RETURN_IF_ERROR(read_arena(file, *form, is_local || !wanted.ranges ? nullptr : &*wanted.ranges, state));
@@ -182,7 +178,7 @@ Status Checkpoint::read_arena(const StoredFile& stored, const ArenaForm& form, c
   return {};
 }
 
-Status Checkpoint::read_pieces(const StoredFile& stored, TrainingState& state) const {
+Status Checkpoint::read_pieces(const StoredFile& stored, bool is_padding, TrainingState& state) const {
   const Result<std::string> content = read_whole(stored);
   if (!content.ok()) return content.status();
   const Result<SafetensorsFile> file = from_safetensors(*content);
@@ -193,7 +189,12 @@ Status Checkpoint::read_pieces(const StoredFile& stored, TrainingState& state) c
     if (std::from_chars(tensor.name.data(), end, begin).ptr != end) {
       return corrupt(folder_ + "/" + stored.name, fmt::format("'{}' must be a number", tensor.name));
     }
-    state.put(stored.part, begin, tensor.values);
+    const Range range{begin, begin + tensor.values.size()};
+    if (is_padding) {
+      patch(stored.part, range, tensor.values, state);
+    } else {
+      state.put(stored.part, begin, tensor.values);
+    }
   }
   return {};
 }
@@ -225,19 +226,26 @@ Status Checkpoint::read_rows(const StoredFile& stored, const Wanted& wanted, Tra
   return {};
 }
 
-// A worker goes on from what it has written itself, else from the chief's; a server from all servers'.
+// A worker goes on from what it has written itself, and, unless that is all it wants, from what the chief has written
+// for all; shards from what all of them have.
 void Checkpoint::read_counts(const Wanted& wanted, TrainingState& state) const {
-  const auto is_shard = [](const StoredPart& part) { return !part.writer.starts_with("worker-"); };
-  const auto own = std::ranges::find(manifest_.parts, worker_name(wanted.worker), &StoredPart::writer);
+  const bool of_worker = wanted.worker >= 0;
+  const auto is_wanted = [&](const StoredPart& part) {
+    const bool by_worker = part.writer.starts_with("worker-");
+    if (!of_worker) return !by_worker;
+    if (part.writer == worker_name(wanted.worker)) return true;
+    return by_worker && !wanted.alone && std::ranges::count(part.files, state_part::kWeights, &StoredFile::part) > 0;
+  };
   bool is_first = true;
   state.step = manifest_.step;
   for (const StoredPart& part : manifest_.parts) {
-    const bool is_own = own != manifest_.parts.end() && part.writer == own->writer;
-    const bool is_chief = own == manifest_.parts.end() && !is_shard(part) && !part.own && !wanted.alone;
-    if (wanted.worker >= 0 ? !is_own && !is_chief : !is_shard(part)) continue;
-    for (const auto& [name, values] : part.counts) state.counts[name] = values;
+    if (!is_wanted(part)) continue;
     state.step = is_first ? part.step : std::min(state.step, part.step);
     is_first = false;
+    const bool is_own = of_worker && part.writer == worker_name(wanted.worker);
+    for (const auto& [name, values] : part.counts) {
+      if (is_own || !state.counts.contains(name)) state.counts[name] = values;
+    }
   }
 }
 

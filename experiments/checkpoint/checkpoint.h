@@ -47,7 +47,8 @@ class Checkpoint {
   // `ranges`: null for all.
   Status read_arena(const StoredFile& stored, const ArenaForm& form, const std::vector<Range>* ranges,
                     TrainingState& state) const;
-  Status read_pieces(const StoredFile& file, TrainingState& state) const;
+  // `is_padding`: of a part that has a layout, whose pieces are read already.
+  Status read_pieces(const StoredFile& file, bool is_padding, TrainingState& state) const;
   Status read_rows(const StoredFile& file, const Wanted& wanted, TrainingState& state) const;
   void read_counts(const Wanted& wanted, TrainingState& state) const;
 

@@ -10,9 +10,9 @@ namespace syncopate::experiments {
 namespace {
 
 // The pace is measured over this time.
-constexpr Duration kPaceOver = std::chrono::milliseconds(500);
+constexpr Duration kPaceOver = std::chrono::milliseconds(300);
 // No order is given further ahead.
-constexpr Duration kFurthestAhead = std::chrono::seconds(5);
+constexpr Duration kFurthestAhead = std::chrono::seconds(2);
 constexpr std::int64_t kLeastAhead = 2;
 
 }  // namespace
@@ -45,7 +45,7 @@ void CheckpointCourse::on_steps(std::int64_t steps_done, TimePoint now) {
 bool CheckpointCourse::is_due(TimePoint now) const {
   if (ordered_ || writers_.empty() || !heard_) return false;
   if (interval_.steps > 0) return !together_ && *heard_ >= *next_step_;
-  return next_ && now >= *next_;
+  return next_ && now >= *next_ && (!together_ || steps_a_second_ > 0);
 }
 
 std::int64_t CheckpointCourse::steps_within(Duration duration) const {

@@ -100,7 +100,8 @@ class CheckpointCourse {
   std::optional<std::int64_t> ordered_;       // and not over yet
   std::optional<TimePoint> next_;             // by time
   std::optional<std::int64_t> next_step_;     // by steps, where they are ordered
-  Duration ahead_ = std::chrono::milliseconds(300);
+  // Records come every 200 ms, and orders are given every 100 ms: so old is what has been heard.
+  Duration ahead_ = std::chrono::milliseconds(500);
   // For the pace: since when, from which step.
   std::optional<TimePoint> pace_since_;
   std::int64_t pace_from_ = 0;

@@ -2,13 +2,10 @@
 
 #include <utility>
 
-#include "common/whole_file.h"
-#include "experiments/checkpoint/checkpoint_store.h"
-
 namespace syncopate::experiments {
 
 CheckpointCutter::CheckpointCutter(CutterOptions options, const StateForms& forms, const Clock& clock,
-                                   std::function<void(const CheckpointReport&)> report)
+                                   ReportCheckpoint report)
     : options_(std::move(options)), forms_(forms), clock_(clock), report_(std::move(report)) {}
 
 void CheckpointCutter::begin(std::int64_t generation, std::int64_t first_step, std::optional<Share> share) {
@@ -44,39 +41,25 @@ std::optional<std::int64_t> CheckpointCutter::due(std::int64_t steps_done) {
 
 void CheckpointCutter::step_done(std::int64_t steps_done, const std::function<Status(TrainingState&)>& take) {
   const std::optional<std::int64_t> step = due(steps_done);
-  if (step) cut({.generation = generation_, .step = *step}, take);
+  if (step) cut({.generation = generation_, .step = *step}, steps_done, take);
 }
 
-void CheckpointCutter::cut(CheckpointReport report, const std::function<Status(TrainingState&)>& take) {
+void CheckpointCutter::cut(CheckpointReport report, std::int64_t steps_done,
+                           const std::function<Status(TrainingState&)>& take) {
   const TimePoint begin = clock_.now();
   TrainingState* const state = writer_.begin();
   if (state == nullptr) {
     report.kind = CheckpointReport::Kind::kBusy;
     return report_(report);
   }
-  if (const Status taken = take(*state); !taken.ok()) return fail(std::move(report), taken);
+  state->step = steps_done;
+  if (const Status taken = take(*state); !taken.ok()) return tell_failure(std::move(report), taken, report_);
   report.stall = clock_.now() - begin;
-  writer_.submit([this, report = std::move(report), share = *share_](
-                     const TrainingState& taken, const std::stop_token& stop) { write(report, share, taken, stop); });
-}
-
-void CheckpointCutter::write(CheckpointReport report, Share share, const TrainingState& state,
-                             const std::stop_token& stop) const {
-  const PartOptions options{.folder = options_.folder + "/" + attempt_name(report.step, report.generation),
-                            .writer = options_.writer,
-                            .share = share};
-  if (const Status made = make_folder(options.folder); !made.ok()) return fail(std::move(report), made);
-  Result<StoredPart> part = write_part(options, forms_, state, stop);
-  if (part.status().code() == Code::kCancelled) return;  // the run is over
-  if (!part.ok()) return fail(std::move(report), part.status());
-  report.part = std::move(*part);
-  report_(report);
-}
-
-void CheckpointCutter::fail(CheckpointReport report, const Status& status) const {
-  report.kind = CheckpointReport::Kind::kFailed;
-  report.reason = status.message();
-  report_(report);
+  writer_.submit(
+      [this, report = std::move(report), share = *share_](const TrainingState& taken, const std::stop_token& stop) {
+        deliver_part({.folder = options_.folder, .writer = options_.writer, .share = share}, forms_, taken, stop,
+                     report, report_);
+      });
 }
 
 }  // namespace syncopate::experiments

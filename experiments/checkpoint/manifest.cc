@@ -42,7 +42,7 @@ Json json_of(const StoredFile& file) {
 Json json_of(const StoredPart& part) {
   Json files = Json::array();
   for (const StoredFile& file : part.files) files.push_back(json_of(file));
-  return {{"writer", part.writer}, {"own", part.own}, {"step", part.step}, {"counts", part.counts}, {"files", files}};
+  return {{"writer", part.writer}, {"step", part.step}, {"counts", part.counts}, {"files", files}};
 }
 
 std::string dump(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
@@ -146,9 +146,6 @@ StoredFile file_of(const Json& json) {
 StoredPart part_of(const Json& json) {
   StoredPart part{.writer = plain_name(text_field(json, "writer")),
                   .step = static_cast<std::int64_t>(amount(field(json, "step"), "step"))};
-  const Json& own = field(json, "own");
-  if (!own.is_boolean()) throw wrong("'own' must be true or false");
-  part.own = own.get<bool>();
   const Json& counts = field(json, "counts");
   if (!counts.is_object()) throw wrong("'counts' must map names to lists");
   for (const auto& [name, values] : counts.items()) {

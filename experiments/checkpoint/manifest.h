@@ -31,7 +31,7 @@ struct StoredBlock {
 // What a file holds of a TrainingState.
 enum class StoredKind {
   kArena,   // values by the names of the layout's tensors, as far as there are blocks; several parts may share the file
-  kPieces,  // values of a name that has no layout: a tensor for each piece, named for its first element
+  kPieces,  // values without a layout, or in its padding: a tensor for each piece, named for its first element
   kRows,    // of one row-sparse table: keys, and what is remembered of each
 };
 
@@ -50,7 +50,6 @@ struct StoredFile {
 
 struct StoredPart {
   std::string writer;     // "worker-0", "shard-1"
-  bool own = false;       // nobody but this writer may go on from it: replicas whose weights differ
   std::int64_t step = 0;  // steps that are in it
   std::map<std::string, std::vector<std::int64_t>> counts;
   std::vector<StoredFile> files;

@@ -11,13 +11,11 @@
 namespace syncopate::experiments {
 namespace {
 
-bool is_of_one(const std::string& name) { return name.starts_with("residual.") || name.starts_with("local_state."); }
-
 bool is_written(const PartOptions& options, const std::string& name) {
-  return options.share != Share::kOfOne || is_of_one(name);
+  return options.share == Share::kAll || owner_of(name) >= 0;
 }
 
-bool writes_rows(const PartOptions& options) { return options.share != Share::kOfOne; }
+bool writes_rows(const PartOptions& options) { return options.share == Share::kAll; }
 
 class PartWriter {
  public:
@@ -27,7 +25,6 @@ class PartWriter {
   Result<StoredPart> write() {
     SYNCOPATE_RETURN_IF_ERROR(check_room(options_.folder, part_bytes(options_, state_)));
     part_.writer = options_.writer;
-    part_.own = options_.share == Share::kReplica;
     part_.step = state_.step;
     part_.counts = {state_.counts.begin(), state_.counts.end()};
     for (const std::string& name : state_.names()) {
@@ -41,12 +38,12 @@ class PartWriter {
   }
 
  private:
-  std::string file_name(const std::string& name, bool shared) const {
-    return shared ? name + ".safetensors" : fmt::format("{}.{}.safetensors", name, options_.writer);
+  std::string own_file(const std::string& name) const {
+    return owner_of(name) >= 0 ? name + ".safetensors" : fmt::format("{}.{}.safetensors", name, options_.writer);
   }
 
   Status write_arena(const std::string& name, const ArenaForm& form) {
-    StoredFile stored{.name = file_name(name, options_.share != Share::kReplica || is_of_one(name)),
+    StoredFile stored{.name = name + ".safetensors",
                       .kind = StoredKind::kArena,
                       .part = name,
                       .bytes = form.file_bytes(),
@@ -69,17 +66,39 @@ class PartWriter {
       }
     }
     part_.files.push_back(std::move(stored));
-    return file->sync();
+    SYNCOPATE_RETURN_IF_ERROR(file->sync());
+    return write_padding(name, form);
+  }
+
+  Status write_padding(const std::string& name, const ArenaForm& form) {
+    std::vector<TensorForm> tensors;
+    std::vector<std::span<const std::byte>> values;
+    for (const Range& piece : state_.pieces(name)) {
+      const std::span<const float> all = state_.values(name, piece);
+      for (const Range& gap : form.gaps(piece)) {
+        const std::span<const float> padding = all.subspan(gap.begin - piece.begin, gap.size());
+        if (std::ranges::all_of(padding, [](float value) { return value == 0; })) continue;
+        tensors.push_back(form_of(gap));
+        values.push_back(std::as_bytes(padding));
+      }
+    }
+    if (tensors.empty()) return {};
+    return write_whole({.name = own_file(name + ".padding"), .kind = StoredKind::kPieces, .part = name}, tensors,
+                       values);
   }
 
   Status write_pieces(const std::string& name) {
     std::vector<TensorForm> tensors;
     std::vector<std::span<const std::byte>> values;
     for (const Range& piece : state_.pieces(name)) {
-      tensors.push_back({fmt::format("{}", piece.begin), {static_cast<std::int64_t>(piece.size())}});
+      tensors.push_back(form_of(piece));
       values.push_back(std::as_bytes(state_.values(name, piece)));
     }
-    return write_whole({.name = file_name(name, false), .kind = StoredKind::kPieces, .part = name}, tensors, values);
+    return write_whole({.name = own_file(name), .kind = StoredKind::kPieces, .part = name}, tensors, values);
+  }
+
+  static TensorForm form_of(Range piece) {
+    return {fmt::format("{}", piece.begin), {static_cast<std::int64_t>(piece.size())}};
   }
 
   Status write_rows(std::size_t table, const RowsState& rows) {
@@ -87,10 +106,9 @@ class PartWriter {
     const std::string& name = forms_.layout().tensors()[table].name;
     const auto count = static_cast<std::int64_t>(rows.keys.size());
     const std::vector<std::int64_t> keys(rows.keys.begin(), rows.keys.end());
-    return write_whole(
-        {.name = file_name("rows." + name, false), .kind = StoredKind::kRows, .part = fmt::format("{}", table)},
-        {{name + ".rows", {count}, true}, {name, {count, static_cast<std::int64_t>(rows.row_floats)}}},
-        {std::as_bytes(std::span(keys)), std::as_bytes(std::span(rows.values))});
+    return write_whole({.name = own_file("rows." + name), .kind = StoredKind::kRows, .part = fmt::format("{}", table)},
+                       {{name + ".rows", {count}, true}, {name, {count, static_cast<std::int64_t>(rows.row_floats)}}},
+                       {std::as_bytes(std::span(keys)), std::as_bytes(std::span(rows.values))});
   }
 
   Status write_whole(StoredFile stored, const std::vector<TensorForm>& tensors,

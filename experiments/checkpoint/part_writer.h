@@ -2,7 +2,8 @@
 //
 // Values that have a layout go into one file a name, weights.safetensors and so on, which all processes share: each
 // writes its own ranges at their places, so that no process must hold all, and the file is plain safetensors in the
-// end, however many shards there were. Rows and values without a layout go into files of the process's own.
+// end, however many shards there were. Rows and values without a layout go into files of the process's own, as do
+// values in padding, should there be any: compressed gradients may leave some.
 #pragma once
 
 #include <stop_token>
@@ -14,11 +15,10 @@
 
 namespace syncopate::experiments {
 
-// Which of a state is written, and for whom.
+// Which of a state is written.
 enum class Share {
-  kAll,      // by the one process that has it
-  kOfOne,    // what this worker alone has (residuals, local state): others write the rest
-  kReplica,  // all, into files of its own: replicas differ, and each goes on from its own
+  kAll,    // all, by the one process that has it, or writes it for all
+  kOfOne,  // what this worker alone has, whose names end with ".worker3": others write the rest
 };
 
 struct PartOptions {

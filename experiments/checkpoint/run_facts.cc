@@ -88,12 +88,16 @@ Status check_resume(const Manifest& manifest, const std::map<std::string, std::s
           fmt::format("is of step {}, and the run has {} steps: nothing is left to train", manifest.step, total_steps)};
 }
 
+bool has_state_of_its_own(const RunConfig& config) {
+  const bool has_weights =
+      averages_weights(config) || (config.mode == Mode::kPs && config.consistency.pushes_weights());
+  return has_weights || (may_compress(config) && compresses(config));
+}
+
 std::optional<Share> share_of_worker(const RunConfig& config, bool has_local_state, bool is_chief) {
   const bool is_ps = config.mode == Mode::kPs;
-  if (averages_weights(config) || (is_ps && config.consistency.pushes_weights())) return Share::kReplica;
   if (is_chief && !is_ps) return Share::kAll;
-  const bool has_residual = may_compress(config) && compresses(config);
-  if (has_local_state || has_residual) return Share::kOfOne;
+  if (has_local_state || has_state_of_its_own(config)) return Share::kOfOne;
   return std::nullopt;
 }
 

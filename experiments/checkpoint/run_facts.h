@@ -23,6 +23,8 @@ std::map<std::string, std::string> facts_of(const RunConfig& config, const Param
 Status check_resume(const Manifest& manifest, const std::map<std::string, std::string>& facts,
                     std::int64_t total_steps);
 
+// Whether each worker's strategy has something that nobody else has: what a codec has kept back, weights of its own.
+bool has_state_of_its_own(const RunConfig& config);
 // What a worker writes of each checkpoint; none: nothing, others have it. `has_local_state`: its model keeps something
 // beside its weights.
 std::optional<Share> share_of_worker(const RunConfig& config, bool has_local_state, bool is_chief);

@@ -18,6 +18,7 @@ Recovery recovery_of(const RunConfig& config) {
   recovery.regroups_without_worker = may_be_elastic(config) && config.elastic;
   recovery.survives_workers = is_ps || recovery.regroups_without_worker;
   recovery.has_standbys = is_ps && config.replicas > 0;
+  recovery.goes_back = is_ps && config.checkpoint_every.has_value();
   if (may_respawn(config) && config.respawn_seconds >= 0) recovery.respawn_after = from_seconds(config.respawn_seconds);
   return recovery;
 }

@@ -30,6 +30,9 @@ struct Generation {
   bool operator==(const Generation&) const = default;
 };
 
+// Whether anybody has anything to go on from.
+inline bool goes_on(const Generation& generation) { return !generation.begins || !generation.restore.empty(); }
+
 bool takes_part(const Generation& generation, Role role, int rank);
 
 }  // namespace syncopate::experiments

@@ -3,9 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <deque>
 #include <fstream>
-#include <limits>
 #include <map>
 #include <optional>
 #include <utility>
@@ -17,8 +15,8 @@
 #include "experiments/control/control_server.h"
 #include "experiments/control/wire_records.h"
 #include "experiments/coordinator/fault_injector.h"
-#include "experiments/coordinator/local_states.h"
 #include "experiments/coordinator/process_table.h"
+#include "experiments/coordinator/snapshot_relay.h"
 
 namespace syncopate::experiments {
 namespace {
@@ -58,7 +56,7 @@ class Coordinator {
                  clock_.now()),
         control_(plan, options.listen),
         clock_offsets_(plan.processes.size()),
-        local_states_(options.local_state_size),
+        snapshots_(options.local_state_size, evaluation()),
         faults_(config, options.total_steps, plan, hands()) {}
 
   Result<RunOutcome> run(Launcher& launcher) {
@@ -301,15 +299,15 @@ class Coordinator {
       settle_final_weights();
     }
     monitor_.on_snapshot(weights.size());
-    snapshots_.push_back({stamp, std::move(weights)});
-    snapshots_.back().stamp.set_taken(stamp.taken() + clock_offsets_[process].count());
+    control::Snapshot stamped = stamp;
+    stamped.set_taken(stamp.taken() + clock_offsets_[process].count());
+    snapshots_.add(std::move(stamped), std::move(weights));
     pass_on_snapshots();
   }
 
   void on_local_state(std::size_t process, const control::LocalState& state) {
     if (plan_.processes[process].role != Role::kWorker) return;
-    if (!local_states_.add(plan_.processes[process].rank, state.epoch(),
-                           {state.values().data(), static_cast<std::size_t>(state.values().size())})) {
+    if (!snapshots_.add_local_state(plan_.processes[process].rank, state)) {
       observer_.on_report(fmt::format("a local state of {} values from {}, where the model's has {}, is left out",
                                       state.values().size(), plan_.processes[process].name(),
                                       options_.local_state_size));
@@ -317,28 +315,25 @@ class Coordinator {
     pass_on_snapshots();
   }
 
-  // To the evaluator, in the order in which they came, each once the local states of its epoch are there.
   void pass_on_snapshots() {
     std::vector<int> workers;
     for (std::size_t i = 0; i < plan_.processes.size(); ++i) {
       if (plan_.processes[i].role == Role::kWorker && monitor_.still_there(i))
         workers.push_back(plan_.processes[i].rank);
     }
-    while (!snapshots_.empty()) {
-      HeldSnapshot& next = snapshots_.front();
-      const std::optional<std::vector<float>> state = local_states_.mean(next.stamp.epoch(), workers);
-      if (!state) return;
-      if (next.stamp.final()) {
-        observer_.on_final_weights({next.weights.data<float>(), next.weights.size() / sizeof(float)}, *state,
-                                   rows_of(next.stamp));
-      }
-      FromCoordinator message;
-      *message.mutable_snapshot() = next.stamp;
-      message.mutable_snapshot()->mutable_local_state()->Assign(state->begin(), state->end());
-      const auto evaluator = std::ranges::find(plan_.processes, Role::kEvaluator, &ProcessSpec::role);
-      control_.send(static_cast<std::size_t>(evaluator - plan_.processes.begin()), message, std::move(next.weights));
-      snapshots_.pop_front();
-    }
+    snapshots_.pass_on(workers);
+  }
+
+  // Where snapshots go.
+  SnapshotRelay::Hands evaluation() {
+    const auto evaluator = std::ranges::find(plan_.processes, Role::kEvaluator, &ProcessSpec::role);
+    const auto process = static_cast<std::size_t>(evaluator - plan_.processes.begin());
+    return {.send = [this, process](const FromCoordinator& message,
+                                    zmq::message_t weights) { control_.send(process, message, std::move(weights)); },
+            .on_final =
+                [this](const control::Snapshot& stamp, std::span<const float> weights, std::span<const float> state) {
+                  observer_.on_final_weights(weights, state, rows_of(stamp));
+                }};
   }
 
   // Every worker holds the final weights. The first that asks hands them in; the others stay until they have arrived,
@@ -478,10 +473,6 @@ class Coordinator {
     if (now - *all_ended_ >= kCarrierPatience) processes_->kill_children();
   }
 
-  struct HeldSnapshot {
-    control::Snapshot stamp;
-    zmq::message_t weights;
-  };
   struct Group {
     std::map<int, std::string> members;
     std::vector<std::size_t> askers;
@@ -506,8 +497,7 @@ class Coordinator {
   std::vector<std::size_t> waiting_to_finish_;
   std::optional<std::size_t> hands_in_;  // who was asked for the final weights
   bool final_received_ = false;
-  LocalStates local_states_;
-  std::deque<HeldSnapshot> snapshots_;             // that wait for them
+  SnapshotRelay snapshots_;
   std::unique_ptr<CheckpointKeeper> checkpoints_;  // where the run writes any
   FaultInjector faults_;
   RunOutcome outcome_;

@@ -73,9 +73,10 @@ void FaultInjector::carry_out(const FaultAction& action, TimePoint now) {
   if (done) record.at = now;
   if (begun_) record.training_seconds = seconds(now - *begun_);
   records_.push_back(record);
-  const std::string when = action.step ? fmt::format("at step {}", *action.step)
-                                       : fmt::format("{:.2f} s after training began", records_.back().training_seconds);
-  hands_.report(fmt::format("fault: {} {}", record.outcome, when));
+  const std::string when = action.step
+                               ? fmt::format(" at step {}", *action.step)
+                               : fmt::format(", {:.2f} s after training began", records_.back().training_seconds);
+  hands_.report(fmt::format("fault: {}{}", record.outcome, when));
 }
 
 void FaultInjector::let_go(const FaultAction& action) {
@@ -88,13 +89,13 @@ std::optional<std::string> FaultInjector::hurt(const FaultAction& action) {
   const std::string name = action.target.name();
   if (action.kind == FaultAction::Kind::kCut) {
     hands_.cut(*process, action.length);
-    return fmt::format("cut the links of {} for {:.3g} s", name, seconds(action.length));
+    return fmt::format("cut the links of {} for {:.6g} s", name, seconds(action.length));
   }
   const bool kills = action.kind == FaultAction::Kind::kKill;
   const std::optional<pid_t> pid = hands_.signal(*process, kills ? SIGKILL : SIGSTOP);
   if (!pid) return std::nullopt;
   return kills ? fmt::format("killed {} (pid {})", name, *pid)
-               : fmt::format("stopped {} (pid {}) for {:.3g} s", name, *pid, seconds(action.length));
+               : fmt::format("stopped {} (pid {}) for {:.6g} s", name, *pid, seconds(action.length));
 }
 
 }  // namespace syncopate::experiments

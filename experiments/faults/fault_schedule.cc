@@ -193,6 +193,10 @@ bool FaultSchedule::may_cut() const {
 
 Status FaultSchedule::check(const FaultScene& scene) const {
   for (const Entry& entry : entries_) {
+    if (entry.kind == Entry::Kind::kChurn && scene.workers < 2) {
+      return wrong("needs two workers or more, since it never takes the last; there is worker 0 alone")
+          .in(entry.to_string());
+    }
     if (entry.kind != Entry::Kind::kFault) continue;
     SYNCOPATE_RETURN_IF_ERROR(check_fault(entry.fault, scene).in(entry.to_string()));
   }

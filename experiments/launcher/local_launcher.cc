@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "experiments/launcher/launcher.h"
+#include "experiments/process/starter.h"
 
 extern char** environ;
 
@@ -90,7 +91,9 @@ Result<StartedChild> start_child(const std::vector<std::string>& command,
                                  const std::vector<std::pair<std::string, std::string>>& environment,
                                  const std::string& name, const std::string& log_file, const std::string& text) {
   std::vector<std::string> arguments = command;
-  std::vector<std::string> variables = environment_with(environment);
+  Environment with_starter = environment;
+  with_starter.push_back(named_starter(getpid()));
+  std::vector<std::string> variables = environment_with(with_starter);
   Input input;
   if (!text.empty()) {
     Result<Input> made = input_of(text);

@@ -1,8 +1,6 @@
 #include "experiments/process/mpirun_agent.h"
 
 #include <fmt/format.h>
-#include <signal.h>
-#include <sys/prctl.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -12,6 +10,7 @@
 #include <string_view>
 
 #include "experiments/process/lent_keys.h"
+#include "experiments/process/starter.h"
 
 namespace syncopate::experiments {
 namespace {
@@ -63,7 +62,7 @@ bool is_die_with_parent_command_line(int argc, const char* const* argv) {
 }
 
 int die_with_parent_main(int argc, char** argv) {
-  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  die_with_parent();
   return become({argv + 2, argv + argc});
 }
 
@@ -74,7 +73,7 @@ std::vector<std::pair<std::string, std::string>> environment_of_agent(const Remo
 }
 
 int mpirun_agent_main(int argc, char** argv) {
-  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  die_with_parent();
   const Result<std::vector<std::string>> words = split_words(variable(kWords));
   if (!words.ok() || words->empty()) return fail("an agent of mpirun without a remote shell");
   const RemoteShell shell{.words = *words, .program = variable(kProgram), .directory = variable(kDirectory)};

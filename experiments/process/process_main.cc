@@ -4,7 +4,6 @@
 #include <signal.h>
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
-#include <sys/prctl.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -18,6 +17,7 @@
 #include "experiments/exit_code.h"
 #include "experiments/process/lent_keys.h"
 #include "experiments/process/roles.h"
+#include "experiments/process/starter.h"
 
 namespace syncopate::experiments {
 namespace {
@@ -99,7 +99,7 @@ bool is_process_command_line(int argc, const char* const* argv) {
 
 int process_main(int argc, const char* const* argv, const Accelerator* accelerator) {
   // A process must not outlive the one that started it, and Ctrl-C is the coordinator's to handle.
-  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  die_with_parent();
   signal(SIGINT, SIG_IGN);
   keep_large_blocks();
 

@@ -1,5 +1,7 @@
 #include "experiments/process/replica_group.h"
 
+#include <spdlog/spdlog.h>
+
 #include <algorithm>
 
 #include "allreduce/allreduce_strategy.h"
@@ -7,6 +9,7 @@
 #include "allreduce/model_averaging_strategy.h"
 #include "common/device/staged_strategy.h"
 #include "common/transport/members_transport.h"
+#include "experiments/config/survival_rules.h"
 #include "experiments/process/data_endpoint.h"
 #include "experiments/process/host_collective.h"
 #include "ps/local_steps_strategy.h"
@@ -70,10 +73,17 @@ Status ReplicaGroup::connect_ps(const RoleContext& context, const Generation& ge
                                       .pipeline_depth = may_run_ahead(config) ? config.pipeline_depth : 0,
                                       .overlap_forward = may_overlap_forward(config) && config.overlap_forward,
                                       .compression = compression_of(config),
-                                      .timeout = timeout_of(config)};
-  strategy_ = std::make_unique<ps::PsStrategy>(options, *transport_, clock, &context.activity);
+                                      .timeout = timeout_of(config),
+                                      .chief = generation.workers.front(),
+                                      .goes_on = goes_on(generation),
+                                      .heads = heads_of(members, generation),
+                                      .undoes_pushes = recovery_of(config).regroups()};
+  auto servers = std::make_unique<ps::PsStrategy>(options, *transport_, clock, &context.activity);
   if (config.consistency.pushes_weights()) {
-    strategy_ = std::make_unique<ps::LocalStepsStrategy>(local_steps_of(config), std::move(strategy_), clock);
+    strategy_ =
+        std::make_unique<ps::LocalStepsStrategy>(local_steps_of(config), std::move(servers), clock, context.rank);
+  } else {
+    strategy_ = std::move(servers);
   }
   return {};
 }
@@ -103,6 +113,7 @@ Status ReplicaGroup::connect_allreduce(const RoleContext& context, const Generat
                                       .workers = generation.workers,
                                       .elastic = config.elastic,
                                       .activity = &activity_};
+  options.on_going_on = [](const std::string& finding) { spdlog::info("{}", finding); };
   if (collective_->rank() == 0) {
     options.on_exchange_found = [&control = context.control](const std::string& finding) {
       control.tell("sparse exchange", finding);
@@ -144,13 +155,33 @@ void ReplicaGroup::interrupt() {
 }
 
 ps::PsGroup ps_group_of(const RunConfig& config) {
-  return {.workers = config.workers, .servers = config.servers, .shards_per_server = config.shards_per_server};
+  return {.workers = config.workers,
+          .servers = config.servers,
+          .shards_per_server = config.shards_per_server,
+          .replicas = config.replicas};
 }
 
 std::vector<int> members_of(const ps::PsGroup& group, const Generation& generation) {
+  const auto seats_of = [&](int shard) {
+    return generation.servers[static_cast<std::size_t>(group.server_of_shard(shard))];
+  };
   std::vector<int> members = generation.workers;
-  for (int shard = 0; shard < group.shards(); ++shard) members.push_back(group.rank_of_shard(shard));
+  for (int shard = 0; shard < group.shards(); ++shard) {
+    if (seats_of(shard).has_server) members.push_back(group.rank_of_shard(shard));
+  }
+  for (int shard = 0; shard < group.shards(); ++shard) {
+    if (seats_of(shard).has_standby) members.push_back(group.rank_of_standby(shard));
+  }
   return members;
+}
+
+std::vector<int> heads_of(const ps::PsGroup& group, const Generation& generation) {
+  std::vector<int> heads;
+  for (int shard = 0; shard < group.shards(); ++shard) {
+    const ServerSeats& seats = generation.servers[static_cast<std::size_t>(group.server_of_shard(shard))];
+    heads.push_back(seats.standby_leads ? group.rank_of_standby(shard) : group.rank_of_shard(shard));
+  }
+  return heads;
 }
 
 Result<std::unique_ptr<Transport>> connect_member(const RoleContext& context, const Generation& generation, int rank,

@@ -52,6 +52,8 @@ class ReplicaGroup {
 // The members of a ps run, and those of them that take part in a generation: ranks of the group, ascending.
 ps::PsGroup ps_group_of(const RunConfig& config);
 std::vector<int> members_of(const ps::PsGroup& group, const Generation& generation);
+// By shard, the member that takes what workers send.
+std::vector<int> heads_of(const ps::PsGroup& group, const Generation& generation);
 // The endpoint of member `rank` of the group, by which all that take part are connected.
 Result<std::unique_ptr<Transport>> connect_member(const RoleContext& context, const Generation& generation, int rank,
                                                   const std::shared_ptr<ProcessLink>& link, const Clock& clock);

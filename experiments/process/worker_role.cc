@@ -163,7 +163,7 @@ Status Worker::restore(const std::string& folder) {
 }
 
 Status Worker::take(SyncStrategy& strategy, Share share, TrainingState& state) {
-  if (share != Share::kOfOne || compresses(config_)) {
+  if (share == Share::kAll || has_state_of_its_own(config_)) {
     SYNCOPATE_RETURN_IF_ERROR(strategy.weights_needed({0, model_->layout().size()}));
     SYNCOPATE_RETURN_IF_ERROR(strategy.save(state));
   }
@@ -232,7 +232,6 @@ Status Worker::train_with(ReplicaGroup& replicas, const Generation& generation) 
   };
   context_.control.on_stop(interrupt);
   context_.control.on_regroup(interrupt);
-  const bool goes_on = carried_ && (!generation.begins || !generation.restore.empty());
   const worker::TrainerOptions options{.chief = generation.begins && context_.rank == generation.workers.front(),
                                        .seed = config_.seed,
                                        .total_steps = total_steps_of(config_, order_.steps_per_epoch()),
@@ -240,7 +239,7 @@ Status Worker::train_with(ReplicaGroup& replicas, const Generation& generation) 
                                        .schedule = schedule_of(config_),
                                        .base_learning_rate = config_.learning_rate,
                                        .workers = config_.workers,
-                                       .restored = goes_on ? &*carried_ : nullptr};
+                                       .restored = carried_ && goes_on(generation) ? &*carried_ : nullptr};
   worker::BatchSource& batches = staged_ ? static_cast<worker::BatchSource&>(*staged_) : *loader_;
   const worker::TrainerParts parts{*place_.backend,  *model_, batches,           replicas.strategy(),
                                    context_.control, clock_,  context_.activity, straggling ? &*straggling : nullptr};

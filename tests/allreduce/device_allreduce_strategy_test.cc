@@ -95,6 +95,23 @@ TEST_F(DeviceAllReduceTest, UpdatesWithTheMeanInWhateverOrderTheDeviceWorks) {
   }
 }
 
+TEST_F(DeviceAllReduceTest, GoesOnFromWhatAnotherHasSaved) {
+  ShadowDevice whole(1), device(2), other(3);
+  const auto unbroken = make(whole, 128);
+  const std::vector<float> expected = train_on_device(*unbroken, whole, 5);
+  const auto before = make(device, 128);
+  train_on_device(*before, device, 3);
+  TrainingState state;
+  ASSERT_TRUE(before->save(state).ok());
+  const auto after = make(other, 4096);
+  const std::vector<float> weights = train_on_device(*after, other, 5, &state);
+  ASSERT_EQ(weights.size(), expected.size());
+  const ParamLayout layout = small_layout();
+  for (const TensorSpec& tensor : layout.tensors()) {  // the peer's padding is no zero
+    for (std::size_t i = tensor.range.begin; i < tensor.range.end; ++i) ASSERT_EQ(weights[i], expected[i]) << i;
+  }
+}
+
 TEST_F(DeviceAllReduceTest, TellsTheTimesOfTheDeviceAndTheBytesOfARing) {
   ShadowDevice device;
   const auto strategy = make(device, 1);

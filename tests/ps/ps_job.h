@@ -29,12 +29,18 @@ struct PsJobOptions {
   PushScheduler::Order push_order = PushScheduler::Order::kFifo;
   Duration worker_timeout = std::chrono::seconds(60);
   std::uint64_t seed = 1;  // of tables' rows
+  // Puts something between an endpoint and who uses it; null: nothing.
+  std::function<std::unique_ptr<Transport>(int rank, std::unique_ptr<Transport>)> wrap;
 };
 
 class PsJob {
  public:
   explicit PsJob(const PsJobOptions& options)
       : options_(options), endpoints_(testing_support::connect_group(options.wire, options.group.size())) {
+    for (int rank = 0; options_.wrap && rank < options_.group.size(); ++rank) {
+      std::unique_ptr<Transport>& endpoint = endpoints_[static_cast<std::size_t>(rank)];
+      endpoint = options_.wrap(rank, std::move(endpoint));
+    }
     for (int shard = 0; shard < options.group.shards(); ++shard) {
       servers_.push_back(
           std::make_unique<ShardServer>(ShardServerOptions{.group = options.group,

@@ -56,7 +56,7 @@ class ShardHarness {
   void join(int rank, std::uint64_t hash = kHash) {
     worker(rank).joined = worker(rank).waiting = true;
     take(shard.on_join(rank, claim(hash)));
-    if (rank == kChief) take(shard.on_initial(rank, 0, std::vector<float>(elements_, 0.0f)));
+    if (rank == kChief) take(shard.on_initial(rank, 0, {0, elements_}, std::vector<float>(elements_, 0.0f)));
   }
 
   void join_all() {

@@ -175,9 +175,9 @@ TEST(Shard, ChunksHaveClocksAndVersionsOfTheirOwn) {
       [](const PendingSends&) { return Status(); });
   const ArenaClaim claim{.layout_hash = 1, .arena_size = 64, .shard_size = 48, .chunks = 2};
   ASSERT_TRUE(shard.on_join(0, claim).ok());
-  ASSERT_TRUE(shard.on_initial(0, 0, std::vector<float>(32, 1.0f)).ok());
+  ASSERT_TRUE(shard.on_initial(0, 0, {0, 32}, std::vector<float>(32, 1.0f)).ok());
   ASSERT_TRUE(shard.on_join(1, claim)->empty());
-  const Shard::Answers welcome = shard.on_initial(0, 1, std::vector<float>(16, 2.0f));
+  const Shard::Answers welcome = shard.on_initial(0, 1, {32, 48}, std::vector<float>(16, 2.0f));
   ASSERT_EQ(welcome->size(), 6u);  // for each worker a greeting and two chunks
   EXPECT_EQ((*welcome)[3].kind, Answer::Kind::kWelcome);
   EXPECT_THAT((*welcome)[4].weights.weights, Each(1.0f));
@@ -303,16 +303,16 @@ TEST(Shard, RefusesWhatCannotBeRightAndChangesNothing) {
   expect_refused(with_claim([](ArenaClaim& c) { c.arena_size = ~std::uint64_t{0}; }));
   expect_refused(with_claim([](ArenaClaim& c) { c.shard_size = c.arena_size + 1; }));
   expect_refused(with_claim([](ArenaClaim& c) { c.chunks = c.shard_size + 1; }));
-  expect_refused(job.shard.on_initial(0, 0, gradient));  // before it has joined
+  expect_refused(job.shard.on_initial(0, 0, {0, 8}, gradient));  // before it has joined
   ASSERT_TRUE(job.shard.on_join(0, job.claim()).ok());
-  expect_refused(job.shard.on_initial(0, 0, longer));
-  expect_refused(job.shard.on_initial(0, 0, std::span(gradient).first(7)));
-  expect_refused(job.shard.on_initial(0, 0, {}));
-  expect_refused(job.shard.on_initial(0, 1, gradient));
-  expect_refused(job.shard.on_initial(1, 0, gradient));
+  expect_refused(job.shard.on_initial(0, 0, {0, longer.size()}, longer));
+  expect_refused(job.shard.on_initial(0, 0, {0, 7}, std::span(gradient).first(7)));
+  expect_refused(job.shard.on_initial(0, 0, {}, {}));
+  expect_refused(job.shard.on_initial(0, 1, {0, 8}, gradient));
+  expect_refused(job.shard.on_initial(1, 0, {0, 8}, gradient));
   expect_refused(job.shard.on_push(good));  // before it has started
-  ASSERT_TRUE(job.shard.on_initial(0, 0, std::vector<float>(8, 0.0f)).ok());
-  expect_refused(job.shard.on_initial(0, 0, gradient));
+  ASSERT_TRUE(job.shard.on_initial(0, 0, {0, 8}, std::vector<float>(8, 0.0f)).ok());
+  expect_refused(job.shard.on_initial(0, 0, {0, 8}, gradient));
   job.worker(0).joined = job.worker(0).waiting = true;
   job.join(1);
   expect_refused(job.shard.on_join(0, job.claim()));

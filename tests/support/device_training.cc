@@ -29,19 +29,25 @@ std::vector<float> initial_weights(const ParamLayout& layout) {
   return weights;
 }
 
-std::vector<float> train_on_device(SyncStrategy& strategy, ShadowDevice& device, int steps) {
+std::vector<float> train_on_device(SyncStrategy& strategy, ShadowDevice& device, int steps,
+                                   const TrainingState* restored) {
   const ParamLayout layout = small_layout();
   const Result<ParamArenas> arenas = strategy.allocate(layout);
   EXPECT_TRUE(arenas.ok()) << arenas.status().message();
   if (!arenas.ok()) return {};
   std::vector<float> weights = initial_weights(layout);
-  device.give(device.compute(), [&] { std::ranges::copy(weights, arenas->weights.begin()); });
+  if (restored != nullptr) {
+    const Status status = strategy.restore(*restored);
+    EXPECT_TRUE(status.ok()) << status.message();
+  } else {
+    device.give(device.compute(), [&] { std::ranges::copy(weights, arenas->weights.begin()); });
+  }
   const Result<std::vector<Range>> buckets = strategy.join();
   EXPECT_TRUE(buckets.ok()) << buckets.status().message();
   if (!buckets.ok()) return {};
 
   BackwardProgress progress(layout, *buckets);
-  for (int step = 0; step < steps; ++step) {
+  for (int step = static_cast<int>(strategy.first_step()); step < steps; ++step) {
     strategy.begin_step({step, kRate});
     progress.begin();
     for (std::size_t tensor = layout.tensors().size(); tensor-- > 0;) {

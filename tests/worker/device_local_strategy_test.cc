@@ -24,6 +24,31 @@ TEST(DeviceLocalStrategy, MakesTheUpdatesOfEveryRule) {
   }
 }
 
+TEST(DeviceLocalStrategy, GoesOnFromWhatAnotherHasSaved) {
+  const SteadyClock clock;
+  for (OptimizerKind kind : {OptimizerKind::kSgd, OptimizerKind::kMomentum, OptimizerKind::kAdam}) {
+    const OptimizerConfig optimizer{.kind = kind};
+    ShadowDevice device(3), other(3);
+    DeviceLocalStrategy before(optimizer, device, clock, kTimeout), after(optimizer, other, clock, kTimeout);
+    train_on_device(before, device, 3);
+    TrainingState state;
+    ASSERT_TRUE(before.save(state).ok());
+    EXPECT_EQ(state.step, 3);
+    EXPECT_EQ(train_on_device(after, other, 5, &state), train_in_plain_loops(optimizer, 5));
+  }
+}
+
+TEST(DeviceLocalStrategy, RefusesAStateThatLacksSomething) {
+  const SteadyClock clock;
+  ShadowDevice device;
+  DeviceLocalStrategy strategy({.kind = OptimizerKind::kAdam}, device, clock, kTimeout);
+  const ParamLayout layout = testing_support::small_layout();
+  ASSERT_TRUE(strategy.allocate(layout).ok());
+  TrainingState state;
+  state.put(state_part::kWeights, 0, std::vector<float>(layout.size()));
+  EXPECT_EQ(strategy.restore(state).code(), Code::kDataLoss);
+}
+
 TEST(DeviceLocalStrategy, EndsInTimeWhereTheDeviceHangs) {
   const SteadyClock clock;
   ShadowDevice device;

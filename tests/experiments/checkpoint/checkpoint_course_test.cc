@@ -113,11 +113,11 @@ TEST(CheckpointCourse, BySecondsOrdersAStepAheadOfAll) {
   course.on_tick(at(1.9));
   EXPECT_THAT(actions(course), IsEmpty());
   course.on_tick(at(2));
-  EXPECT_THAT(actions(course), ElementsAre("order 180")) << "0.3 s at 100 steps a second ahead of 150";
+  EXPECT_THAT(actions(course), ElementsAre("order 200")) << "0.5 s at 100 steps a second ahead of 150";
   course.on_tick(at(4.1));
   EXPECT_THAT(actions(course), IsEmpty()) << "one at a time";
-  for (const char* writer : {"worker-0", "worker-1"}) report(course, writer, 180);
-  EXPECT_THAT(actions(course), ElementsAre("complete 180"));
+  for (const char* writer : {"worker-0", "worker-1"}) report(course, writer, 200);
+  EXPECT_THAT(actions(course), ElementsAre("complete 200"));
   course.on_steps(400, at(4.1));
   course.on_tick(at(4.2));
   EXPECT_EQ(actions(course).size(), 1u);
@@ -127,11 +127,11 @@ TEST(CheckpointCourse, OrdersFurtherAheadOnceSomebodyHasPassed) {
   CheckpointCourse course = by_seconds();
   course.on_tick(at(2));
   actions(course);
-  report(course, "worker-0", 180, Kind::kPassed);
-  report(course, "worker-1", 180);
-  EXPECT_THAT(actions(course), ElementsAre("give up 180")) << "no matter for a person";
+  report(course, "worker-0", 200, Kind::kPassed);
+  report(course, "worker-1", 200);
+  EXPECT_THAT(actions(course), ElementsAre("give up 200")) << "no matter for a person";
   course.on_tick(at(4));
-  EXPECT_THAT(actions(course), ElementsAre("order 210"));
+  EXPECT_THAT(actions(course), ElementsAre("order 250"));
 }
 
 TEST(CheckpointCourse, WhereWorkersGoAtTheirOwnPaceOrdersAtOnce) {

@@ -116,25 +116,29 @@ TEST_F(ACheckpoint, OfAnotherModelIsRecognised) {
   EXPECT_EQ(opened().verify({other, small_local_layout()}).code(), Code::kDataLoss);
 }
 
-TEST(PartWriter, OfReplicasThatDifferKeepsEachOnesOwn) {
+TEST(PartWriter, KeepsWhatLiesInPadding) {
   const TemporaryFolder folder;
   CheckpointStore store(folder.path());
   const std::string attempt = store.folder() + "/" + attempt_name(8, 0);
   ASSERT_TRUE(make_folder(attempt).ok());
-  Manifest manifest{.run = "a-run", .step = 8};
-  for (int i = 0; i < 2; ++i) {
-    TrainingState state;
-    state.step = 8;
-    put(state, state_part::kWeights, kDense, static_cast<float>(i + 1));
-    manifest.parts.push_back(written({attempt, "worker-" + std::to_string(i), Share::kReplica}, state));
-  }
-  ASSERT_TRUE(store.complete(manifest, 0, 2).ok());
+  TrainingState state;
+  const Range first{kDense.begin, kDense.begin + 32}, second{kDense.begin + 32, kDense.end};
+  put(state, state_part::kWeights, first, 1);
+  put(state, state_part::kWeights, second, 1);
+  state.piece(state_part::kWeights, second).back() = 7;
+  const StoredPart part = written({attempt, "worker-0"}, state);
+  EXPECT_THAT(part.files, testing::SizeIs(2));
+  ASSERT_TRUE(store.complete({.run = "a-run", .step = 8, .parts = {part}}, 0, 2).ok());
   const Result<Checkpoint> checkpoint = Checkpoint::open(store.path_of(8));
   ASSERT_TRUE(checkpoint.ok()) << checkpoint.status().message();
   EXPECT_TRUE(checkpoint->verify(small_forms()).ok());
-  TrainingState state;
-  ASSERT_TRUE(checkpoint->read(small_forms(), {.worker = 1}, state).ok());
-  EXPECT_EQ(all_of(state, state_part::kWeights, kDense), small_values(kDense, 2));
+  TrainingState read;
+  ASSERT_TRUE(checkpoint->read(small_forms(), {.worker = 0}, read).ok());
+  EXPECT_THAT(read.pieces(state_part::kWeights), ElementsAre(first, second));
+  EXPECT_EQ(all_of(read, state_part::kWeights, kDense), all_of(state, state_part::kWeights, kDense));
+  TrainingState of_first;
+  ASSERT_TRUE(checkpoint->read(small_forms(), {.ranges = std::vector<Range>{first}}, of_first).ok());
+  EXPECT_THAT(of_first.pieces(state_part::kWeights), ElementsAre(first));
 }
 
 TEST(PartWriter, ThatMayNotWriteSaysWhereAndWhy) {

@@ -30,7 +30,7 @@ Manifest manifest() {
       .facts = {{"model", "mlp"}, {"seed", "1"}},
       .parts = {
           {.writer = "shard-0", .step = 400, .counts = {{"chunk@0", {1, -2}}, {"none", {}}}, .files = {weights, rows}},
-          {.writer = "worker-1", .own = true, .step = 401, .files = {other}}}};
+          {.writer = "worker-1", .step = 401, .files = {other}}}};
 }
 
 // As whoever writes manifests by hand would.
@@ -100,7 +100,6 @@ TEST(Manifest, WithFieldsThatCannotBeIsRefusedEvenWithTheRightChecksum) {
   EXPECT_THAT(refusal("[0,262149]", "[0,262144]"), HasSubstr("more checksums"));
   EXPECT_THAT(refusal("[0,262149]", "[0,1262144]"), HasSubstr("fewer checksums"));
   EXPECT_THAT(refusal("0123456789abcdef", "0123456789ABCDEF"), HasSubstr("hexadecimal"));
-  EXPECT_THAT(refusal("\"own\":false", "\"own\":0"), HasSubstr("own"));
   EXPECT_THAT(refusal("\"kind\":\"rows\"", "\"kind\":\"cols\""), HasSubstr("cols"));
   EXPECT_THAT(refusal("[1,-2]", "\"text\""), HasSubstr("counts"));
   EXPECT_THAT(refusal("\"seed\":\"1\"", "\"seed\":1"), HasSubstr("facts"));

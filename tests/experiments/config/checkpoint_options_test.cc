@@ -51,14 +51,14 @@ Status resumed(const RunConfig& before, const RunConfig& now) {
   return check_resume(manifest, facts_of(now, layout(), 100), now.epochs * 100);
 }
 
-TEST(Resume, TakesWhatDoesNotDecideWhatIsLearned) {
+TEST(ResumeRules, TakesWhatDoesNotDecideWhatIsLearned) {
   EXPECT_TRUE(resumed(config_of({"--mode=ps", "--consistency=sync", "--servers=1"}),
                       config_of({"--mode=ps", "--consistency=sync", "--servers=3", "--sharding=tensor", "--epochs=9",
                                  "--transport=tcp", "--timeout=9", "--checkpoint-every=3"}))
                   .ok());
 }
 
-TEST(Resume, RefusesAnotherRunAndSaysWhatDiffers) {
+TEST(ResumeRules, RefusesAnotherRunAndSaysWhatDiffers) {
   const Status status = resumed(config_of({"--seed=1"}), config_of({"--seed=2", "--optimizer=sgd", "--batch-size=32"}));
   EXPECT_EQ(status.code(), Code::kInvalidArgument);
   EXPECT_THAT(status.message(), HasSubstr("--seed is 1 there and 2 here"));
@@ -67,7 +67,7 @@ TEST(Resume, RefusesAnotherRunAndSaysWhatDiffers) {
   EXPECT_THAT(status.message(), HasSubstr("--beta1 is 0.9 there and none here"));
 }
 
-TEST(Resume, RefusesAnotherLayout) {
+TEST(ResumeRules, RefusesAnotherLayout) {
   ParamLayout other = layout();
   other.add("bias", {1});
   const RunConfig config = config_of({});
@@ -75,14 +75,14 @@ TEST(Resume, RefusesAnotherLayout) {
   EXPECT_THAT(check_resume(manifest, facts_of(config, other, 100), 300).message(), HasSubstr("layout is "));
 }
 
-TEST(Resume, RefusesAnotherLengthWhereTheScheduleGoesByIt) {
+TEST(ResumeRules, RefusesAnotherLengthWhereTheScheduleGoesByIt) {
   const RunConfig before = config_of({"--lr-schedule=cosine", "--epochs=2"});
   EXPECT_THAT(resumed(before, config_of({"--lr-schedule=cosine", "--epochs=3"})).message(),
               HasSubstr("200 there and 300 here"));
   EXPECT_TRUE(resumed(before, before).ok());
 }
 
-TEST(Resume, RefusesARunThatHasCometoItsEnd) {
+TEST(ResumeRules, RefusesARunThatHasCometoItsEnd) {
   const RunConfig config = config_of({});
   const Manifest manifest{.step = 40, .facts = facts_of(config, layout(), 100)};
   EXPECT_THAT(check_resume(manifest, facts_of(config, layout(), 100), 40).message(), HasSubstr("nothing is left"));

@@ -93,6 +93,7 @@ TEST(FaultSchedule, IsCheckedAgainstThoseThatAreThere) {
             "kill:worker0@step1000: a worker's steps are 0 to 999");
   EXPECT_EQ(parsed("cut:evaluator@1s+1s").check(kScene).message(),
             "cut:evaluator@1s+1s: the evaluator has no data links; it can be killed or stopped");
+  EXPECT_THAT(parsed("churn:1s").check({}).message(), testing::StartsWith("churn:1s: needs two workers or more"));
   FaultScene scene = kScene;
   scene.no_cut = "MPI has wires of its own";
   EXPECT_EQ(parsed("cut:worker0@1s+1s").check(scene).message(),

@@ -1,0 +1,65 @@
+#include "experiments/checkpoint/shard_cutter.h"
+
+#include <utility>
+
+namespace syncopate::experiments {
+
+ShardCutter::ShardCutter(ShardCutterOptions options, const StateForms& forms, ReportCheckpoint report)
+    : options_(std::move(options)), forms_(forms), report_(std::move(report)) {}
+
+void ShardCutter::begin(std::int64_t generation, std::int64_t first_step, SaveWhen save_when) {
+  {
+    const std::lock_guard lock(mutex_);
+    generation_ = generation;
+    save_when_ = std::move(save_when);
+  }
+  if (counts()) ask(generation, next_after(first_step));
+}
+
+void ShardCutter::end() {
+  const std::lock_guard lock(mutex_);
+  save_when_ = nullptr;
+}
+
+void ShardCutter::on_order(std::int64_t generation, std::int64_t step) {
+  if (!counts()) ask(generation, step);
+}
+
+std::int64_t ShardCutter::next_after(std::int64_t step) const {
+  return (step / options_.interval.steps + 1) * options_.interval.steps;
+}
+
+void ShardCutter::ask(std::int64_t generation, std::int64_t step) {
+  const std::lock_guard lock(mutex_);
+  if (generation != generation_ || !save_when_) return;
+  TrainingState memory;
+  if (TrainingState* idle = writer_.begin()) memory = std::move(*idle);
+  save_when_(options_.together ? step / options_.period : 0, std::move(memory),
+             [this, generation, step](Result<TrainingState> state) {
+               const bool is_over = state.status().code() == Code::kCancelled;
+               on_state({.generation = generation, .step = step}, std::move(state));
+               if (counts() && !is_over) ask(generation, next_after(step));
+             });
+}
+
+void ShardCutter::on_state(CheckpointReport report, Result<TrainingState> state) {
+  if (state.status().code() == Code::kCancelled) return;  // the generation is over
+  if (!state.ok()) {
+    report.kind = CheckpointReport::Kind::kPassed;
+    return report_(report);
+  }
+  {
+    const std::lock_guard lock(mutex_);
+    if (TrainingState* idle = writer_.begin()) {
+      *idle = std::move(*state);
+      return writer_.submit(
+          [this, report = std::move(report)](const TrainingState& taken, const std::stop_token& stop) {
+            deliver_part({.folder = options_.folder, .writer = options_.writer}, forms_, taken, stop, report, report_);
+          });
+    }
+  }
+  report.kind = CheckpointReport::Kind::kBusy;
+  report_(report);
+}
+
+}  // namespace syncopate::experiments

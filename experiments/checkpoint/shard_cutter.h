@@ -1,0 +1,62 @@
+// ShardCutter: takes one shard's parts of checkpoints. It asks the shard for its state at the right moment, which the
+// shard copies while it serves, and writes it on a thread of its own.
+#pragma once
+
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include "experiments/checkpoint/background_writer.h"
+#include "experiments/checkpoint/checkpoint_course.h"
+#include "experiments/checkpoint/part_delivery.h"
+
+namespace syncopate::experiments {
+
+struct ShardCutterOptions {
+  std::string folder;  // of the run's checkpoints
+  std::string writer;  // "shard-3"
+  CheckpointInterval interval;
+  bool together = true;     // as CheckpointCourse has it: updates count steps
+  std::int64_t period = 1;  // of a worker, steps from one update to the next
+};
+
+class ShardCutter {
+ public:
+  using StateDone = std::function<void(Result<TrainingState>)>;
+  // Asks for the state when `version` updates have been made, or, where they are not made together, for that of now;
+  // `done` is called once, later, on any thread. As ps::ShardServer::save_when.
+  using SaveWhen = std::function<void(std::int64_t version, TrainingState memory, StateDone done)>;
+
+  // `forms` outlives this; `report` may be called from any thread, until this ends.
+  ShardCutter(ShardCutterOptions options, const StateForms& forms, ReportCheckpoint report);
+
+  // From now on the shard is served in this generation, and goes on after `first_step` steps; `save_when` is called
+  // until end().
+  void begin(std::int64_t generation, std::int64_t first_step, SaveWhen save_when);
+  // Any thread: take part in the checkpoint of this step.
+  void on_order(std::int64_t generation, std::int64_t step);
+  // To be called before what save_when refers to is gone, and once it has called back for all that it was asked.
+  void end();
+  // Until what is being written is written.
+  void finish() { writer_.finish(); }
+
+ private:
+  std::int64_t next_after(std::int64_t step) const;
+  void ask(std::int64_t generation, std::int64_t step);
+  void on_state(CheckpointReport report, Result<TrainingState> state);
+  // Whether checkpoints are due by the count of updates, and nobody orders them.
+  bool counts() const { return options_.interval.steps > 0 && options_.together; }
+
+  const ShardCutterOptions options_;
+  const StateForms& forms_;
+  const ReportCheckpoint report_;
+
+  std::mutex mutex_;  // of what follows
+  std::int64_t generation_ = 0;
+  SaveWhen save_when_;
+
+  BackgroundWriter writer_;  // last: its thread uses the above
+};
+
+}  // namespace syncopate::experiments

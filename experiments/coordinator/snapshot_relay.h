@@ -1,0 +1,49 @@
+// SnapshotRelay: weights on their way from workers to the evaluator, each with the mean of the workers' local states of
+// its epoch, which it waits for. One thread.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <span>
+#include <vector>
+#include <zmq.hpp>
+
+#include "experiments/control/control.pb.h"
+#include "experiments/coordinator/local_states.h"
+
+namespace syncopate::experiments {
+
+class SnapshotRelay {
+ public:
+  struct Hands {
+    // To the evaluator.
+    std::function<void(const control::FromCoordinator& message, zmq::message_t weights)> send;
+    // Of the final ones: the snapshot, its weights, and the mean of the local states.
+    std::function<void(const control::Snapshot& stamp, std::span<const float> weights, std::span<const float> state)>
+        on_final;
+  };
+
+  // Local states have `local_state_size` values: none for most models.
+  SnapshotRelay(std::size_t local_state_size, Hands hands)
+      : local_states_(local_state_size), hands_(std::move(hands)) {}
+
+  void add(control::Snapshot stamp, zmq::message_t weights) { held_.push_back({std::move(stamp), std::move(weights)}); }
+  // False, and nothing is kept, if it has another size than this model's.
+  bool add_local_state(int worker, const control::LocalState& state);
+
+  // Sends what can be sent, in the order in which it came; `workers` are those that are still there: of others nothing
+  // is waited for.
+  void pass_on(const std::vector<int>& workers);
+
+ private:
+  struct Held {
+    control::Snapshot stamp;
+    zmq::message_t weights;
+  };
+
+  LocalStates local_states_;
+  const Hands hands_;
+  std::deque<Held> held_;
+};
+
+}  // namespace syncopate::experiments

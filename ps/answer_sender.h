@@ -1,0 +1,68 @@
+// AnswerSender: puts a shard's answers on the wire: weights from where they lie or compressed, rows from rooms of their
+// own. The head of a shard's two homes has a silent one, which does to the shard what sending would, and sends nothing.
+// One thread.
+#pragma once
+
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "common/clock.h"
+#include "common/status.h"
+#include "common/transport/transport.h"
+#include "ps/answer_rooms.h"
+#include "ps/compression.h"
+#include "ps/shard.h"
+#include "ps/shard_codec.h"
+#include "ps/wire.pb.h"
+
+namespace syncopate::ps {
+
+struct AnswerSenderOptions {
+  int shard = 0;  // its number
+  Compression compression;
+  Duration timeout{};  // of handing an answer to the transport, and of the last ones' delivery
+  bool is_silent = false;
+};
+
+class AnswerSender {
+ public:
+  // `codec` is needed where answers are compressed. `on_unreachable` is called for a worker that cannot be answered.
+  // All outlive this object.
+  AnswerSender(const AnswerSenderOptions& options, Shard& shard, ShardCodec* codec, Transport& transport,
+               const Clock& clock, std::function<void(int)> on_unreachable);
+
+  // Fails where the shard cannot go on; a worker that cannot be answered is not such a failure.
+  Status send(std::span<const Answer> answers);
+  // Answers the wish for a page of keys. Fails as Shard::on_list_rows and send do.
+  Status list_rows(int worker, std::size_t table, std::size_t offset);
+  // Until the last weights, behind farewells, have been read, or their readers have been silent for the timeout.
+  Status wait_for_last_sends();
+
+ private:
+  Status send(const Answer& answer);
+  // What of the answer's weights goes on the wire, and from where.
+  Result<ShardCodec::Answer> payload_of(const Answer& answer);
+  Status send_rows(const Answer& answer);
+  void welcome(int worker);
+  // Sends outgoing_ and the payload.
+  Status send(int worker, std::span<const std::byte> payload, PendingSends* pending);
+  // What a failure to answer `worker` means: it is out of reach, unless the failure is the shard's own.
+  Status not_answered(int worker, const Status& status);
+  TimePoint timeout_from_now() const { return clock_.now() + options_.timeout; }
+
+  const AnswerSenderOptions options_;
+  Shard& shard_;
+  ShardCodec* const codec_;
+  Transport& transport_;
+  const Clock& clock_;
+  std::function<void(int)> on_unreachable_;
+  AnswerRooms rooms_;
+  std::vector<float> made_;                       // rows that a silent one does not send
+  std::vector<const PendingSends*> final_sends_;  // of weights behind a farewell
+  wire::Header outgoing_;                         // reused, as is the next
+  std::string outgoing_bytes_;
+};
+
+}  // namespace syncopate::ps

@@ -1,0 +1,28 @@
+// StateReceiver: puts together the state that the head of a shard's two homes sends to the tail. Pure. One thread.
+#pragma once
+
+#include "common/status.h"
+#include "common/training_state.h"
+#include "common/transport/transport.h"
+#include "ps/wire.pb.h"
+
+namespace syncopate::ps {
+
+class StateReceiver {
+ public:
+  // `message` carries `piece`. Fails with invalid argument if that cannot be.
+  Status accept(const wire::State& piece, const Message& message);
+
+  bool complete() const { return complete_; }
+  // Once complete: what the shard goes on from; null: the job begins.
+  const TrainingState* state() const { return goes_on_ ? &state_ : nullptr; }
+  // Gives its memory back: the shard has taken what it needs.
+  void clear() { state_ = TrainingState(); }
+
+ private:
+  bool complete_ = false;
+  bool goes_on_ = false;
+  TrainingState state_;
+};
+
+}  // namespace syncopate::ps

@@ -1,0 +1,134 @@
+// Processes that are killed in runs that recover: who is left goes on, what was lost comes back, and the run ends well.
+#include <algorithm>
+#include <charconv>
+
+#include "tests/experiments/failure/failing_run.h"
+
+namespace syncopate::experiments {
+namespace {
+
+using testing::ContainsRegex;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+// Long enough for what happens to fall within it.
+constexpr const char* kSomeSeconds = testing_support::kSanitized ? "--steps=3000" : "--steps=12000";
+
+// The steps that worker `rank` has recorded so far, in the order in which they were heard of.
+std::vector<std::int64_t> steps_of(const Program& program, int rank) {
+  std::vector<std::int64_t> steps;
+  const std::string prefix = fmt::format("0,{},", rank);  // of the first repeat
+  for (const std::string& line : testing_support::lines_of(program.steps_csv())) {
+    std::int64_t step = 0;
+    if (!line.starts_with(prefix)) continue;
+    std::from_chars(line.data() + prefix.size(), line.data() + line.size(), step);
+    steps.push_back(step);
+  }
+  return steps;
+}
+
+struct Loss {
+  const char* name;
+  Flags mode;
+  int workers;
+  std::vector<std::pair<const char*, int>> victims;  // role and rank, one after another
+};
+
+void PrintTo(const Loss& loss, std::ostream* out) { *out << loss.name; }
+const auto kNameOfLoss = [](const auto& loss) { return loss.param.name; };
+
+const Flags kElastic{"--mode=allreduce", "--workers=3", "--elastic"};
+const Flags kElasticRing{"--mode=allreduce", "--workers=4", "--elastic", "--collective=ring"};
+const Flags kElasticTree{"--mode=allreduce", "--workers=4", "--elastic", "--collective=tree", "--transport=sockets"};
+const Flags kReplicated{"--mode=ps", "--workers=2", "--servers=2", "--replicas=1"};
+const Flags kReplicatedSync{"--mode=ps", "--workers=2", "--servers=1", "--replicas=1", "--consistency=sync"};
+const Flags kReplicatedTcp{"--mode=ps", "--workers=2", "--servers=1", "--replicas=1", "--transport=tcp"};
+
+class RecoveredLoss : public testing::TestWithParam<Loss> {
+ protected:
+  // Kills the victims in turn by `signal`, each once the workers have gone on after the one before.
+  void lose_by(Program& program, int signal) {
+    ASSERT_TRUE(program.wait_until_training(GetParam().workers));
+    for (const auto& [role, rank] : GetParam().victims) {
+      const pid_t victim = program.process(role, rank);
+      ASSERT_NE(victim, 0);
+      kill(victim, signal);
+      const auto is_reported = [&] {
+        return program.errors().find(fmt::format("{} {} (", role, rank)) != std::string::npos;
+      };
+      ASSERT_TRUE(program.wait_until("the loss is reported", is_reported));
+    }
+  }
+
+  void expect_success(Program& program) {
+    const ProgramEnd end = program.wait();
+    EXPECT_EQ(end.exit_code, 0) << end.err;
+    EXPECT_THAT(program.processes(), IsEmpty());
+    EXPECT_EQ(program.summary()["outcome"], "completed");
+    EXPECT_THAT(program.weights(), SizeIs(kParameters));
+    EXPECT_GT(program.summary()["final_test_accuracy"], 0.5);
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(
+    Of, RecoveredLoss,
+    testing::Values(Loss{"AWorkerOfDirect", kElastic, 3, {{"worker", 1}}},
+                    Loss{"TheChiefOfDirect", kElastic, 3, {{"worker", 0}}},
+                    Loss{"AllButOneOfTheRing", kElasticRing, 4, {{"worker", 2}, {"worker", 0}, {"worker", 3}}},
+                    Loss{"TwoOfTheTree", kElasticTree, 4, {{"worker", 3}, {"worker", 1}}},
+                    Loss{"AServerWithAStandby", kReplicated, 2, {{"server", 0}}},
+                    Loss{"AStandbyAndAnotherServer", kReplicated, 2, {{"standby", 0}, {"server", 1}}},
+                    Loss{"AServerInStep", kReplicatedSync, 2, {{"server", 0}}},
+                    Loss{"AServerOverTcp", kReplicatedTcp, 2, {{"server", 0}}}),
+    kNameOfLoss);
+
+TEST_P(RecoveredLoss, ByKillIsReportedAndTheOthersFinish) {
+  Program program(training(GetParam().mode, kSomeSeconds));
+  ASSERT_NO_FATAL_FAILURE(lose_by(program, SIGKILL));
+  expect_success(program);
+}
+
+TEST(RecoveredSilence, OfAWorkerIsReportedAndTheOthersFinish) {
+  Program program(training(kElastic, kSomeSeconds));
+  ASSERT_TRUE(program.wait_until_training(3));
+  const pid_t victim = program.process("worker", 1);
+  kill(victim, SIGSTOP);
+  const ProgramEnd end = program.wait();
+  EXPECT_EQ(end.exit_code, 0) << end.err;
+  EXPECT_THAT(end.err, ContainsRegex(naming("worker 1", victim) + "has stopped answering; 2 workers go on"));
+  EXPECT_THAT(program.processes(), IsEmpty());
+}
+
+class ComingBack : public testing::TestWithParam<Loss> {};
+
+INSTANTIATE_TEST_SUITE_P(
+    Of, ComingBack,
+    testing::Values(Loss{"ToARing", {"--mode=allreduce", "--workers=3", "--elastic", "--collective=ring"}, 3, {}},
+                    Loss{"ToDirect", {"--mode=allreduce", "--workers=2", "--elastic"}, 2, {}},
+                    Loss{"ToPsAsync", {"--mode=ps", "--workers=2", "--servers=2"}, 2, {}},
+                    Loss{"ToPsBounded", {"--mode=ps", "--workers=3", "--consistency=bounded:2"}, 3, {}},
+                    Loss{"ToPsSync", {"--mode=ps", "--workers=2", "--consistency=sync"}, 2, {}}),
+    kNameOfLoss);
+
+// It takes up where the others are: none of its steps comes twice, and all end with the last.
+TEST_P(ComingBack, AWorkerTakesPartAgain) {
+  Flags flags = training(GetParam().mode, testing_support::kSanitized ? "--steps=6000" : "--steps=24000");
+  flags.push_back("--respawn=0");
+  Program program(flags);
+  ASSERT_TRUE(program.wait_until_training(GetParam().workers));
+  kill(program.process("worker", 1), SIGKILL);
+  ASSERT_TRUE(program.wait_until("worker 1 is back",
+                                 [&] { return program.errors().find("worker 1 is back") != std::string::npos; }));
+  const std::size_t before = steps_of(program, 1).size();
+  ASSERT_TRUE(program.wait_until("worker 1 trains", [&] { return steps_of(program, 1).size() > before; }));
+  const ProgramEnd end = program.wait();
+  EXPECT_EQ(end.exit_code, 0) << end.err;
+  EXPECT_THAT(program.processes(), IsEmpty());
+  std::vector<std::int64_t> steps = steps_of(program, 1);
+  EXPECT_TRUE(std::ranges::is_sorted(steps));
+  EXPECT_EQ(std::ranges::adjacent_find(steps), steps.end()) << "a step was recorded twice";
+  EXPECT_EQ(steps.back(), steps_of(program, 0).back());
+}
+
+}  // namespace
+}  // namespace syncopate::experiments

@@ -1,0 +1,238 @@
+// Runs that write checkpoints, end before their time, and are taken up again: they come to what an unbroken run does.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/mount.h>
+
+#include <fstream>
+
+#include "common/random.h"
+#include "experiments/checkpoint/checkpoint_store.h"
+#include "experiments/exit_code.h"
+#include "tests/support/run_program.h"
+
+namespace syncopate::experiments {
+namespace {
+
+namespace fs = std::filesystem;
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+using testing_support::Program;
+using testing_support::ProgramEnd;
+using testing_support::TemporaryFolder;
+
+using Flags = std::vector<std::string>;
+
+Flags operator+(Flags flags, const Flags& more) {
+  flags.insert(flags.end(), more.begin(), more.end());
+  return flags;
+}
+
+// Of 62 steps an epoch.
+const Flags kData{"--batch-size=32", "--train-samples=2000", "--test-samples=200"};
+const Flags kSmall = kData + Flags{"--model=mlp:784-64-10"};
+
+std::string checkpoints_of(const Program& program) { return program.output() / "checkpoints"; }
+
+// The weights that an unbroken run comes to.
+std::vector<float> unbroken(const Flags& flags) {
+  Program program(flags);
+  const ProgramEnd end = program.wait();
+  EXPECT_EQ(end.exit_code, 0) << end.err;
+  return program.weights();
+}
+
+// The run goes on from what lies at `from`.
+std::vector<float> resumed(const Flags& flags, const std::string& from, nlohmann::json* summary = nullptr) {
+  Program program(flags + Flags{"--resume=" + from});
+  const ProgramEnd end = program.wait();
+  EXPECT_EQ(end.exit_code, 0) << end.err;
+  if (summary != nullptr) *summary = program.summary();
+  return program.weights();
+}
+
+bool has_checkpoint_of(const Program& program, std::int64_t at_least) {
+  const std::vector<std::int64_t> steps = CheckpointStore(checkpoints_of(program)).steps();
+  return !steps.empty() && steps.front() >= at_least;
+}
+
+// Until a checkpoint of step `at_least` is there; then all of it is killed.
+void break_off(Program& program, std::int64_t at_least) {
+  ASSERT_TRUE(program.wait_until("a checkpoint is there", [&] { return has_checkpoint_of(program, at_least); }));
+  program.signal(SIGKILL);
+  program.wait();
+  EXPECT_TRUE(program.all_gone_within(std::chrono::seconds(10)));
+}
+
+// `flags` and a number of steps: one run is broken off and taken up again, and comes to what another comes to.
+void expect_equal_to_unbroken(const Flags& flags, std::int64_t steps, std::int64_t every) {
+  Program broken(flags + Flags{"--steps=1000000", fmt::format("--checkpoint-every={}", every)});
+  break_off(broken, every);
+  const std::vector<std::int64_t> there = CheckpointStore(checkpoints_of(broken)).steps();
+  ASSERT_FALSE(there.empty());
+  const std::string total = fmt::format("--steps={}", there.front() + steps);
+  nlohmann::json summary;
+  const std::vector<float> weights = resumed(flags + Flags{total}, broken.output(), &summary);
+  EXPECT_EQ(summary["resumed_from"]["step"], there.front());
+  EXPECT_GT(weights.size(), 0u);
+  EXPECT_EQ(weights, unbroken(flags + Flags{total}));
+}
+
+TEST(Resume, InTheMidstOfAnEpochEqualsAnUnbrokenRun) { expect_equal_to_unbroken(kSmall, 100, 25); }
+
+TEST(Resume, OfEachOptimizerEqualsAnUnbrokenRun) {
+  for (const char* optimizer : {"sgd", "momentum", "adagrad"}) {
+    expect_equal_to_unbroken(kSmall + Flags{std::string("--optimizer=") + optimizer}, 30, 25);
+  }
+}
+
+TEST(Resume, WithBatchNormEqualsAnUnbrokenRunInWhatItEvaluatesToo) {
+  expect_equal_to_unbroken({"--model=resnet20", "--batch-size=4", "--train-samples=200", "--test-samples=100"}, 12, 5);
+}
+
+TEST(Resume, WithTablesEqualsAnUnbrokenRun) {
+  expect_equal_to_unbroken({"--model=ncf", "--dataset=zipf-ratings", "--table-rows=2000", "--batch-size=32",
+                            "--train-samples=4000", "--test-samples=200"},
+                           40, 20);
+}
+
+TEST(Resume, OfARunWithStragglersAndBySecondsEqualsAnUnbrokenRun) {
+  const Flags flags = kSmall + Flags{"--straggler=0:exp:3", "--lr-schedule=warmup:2,step:3:0.5"};
+  Program broken(flags + Flags{"--steps=1000000", "--checkpoint-every=0.2s"});
+  break_off(broken, 1);
+  const std::int64_t step = CheckpointStore(checkpoints_of(broken)).steps().front();
+  const std::string total = fmt::format("--steps={}", step + 30);
+  EXPECT_EQ(resumed(flags + Flags{total}, broken.output()), unbroken(flags + Flags{total}));
+}
+
+const Flags kAllreduce{"--mode=allreduce", "--workers=2"};
+
+TEST(Resume, OfAnAllreduceEqualsAnUnbrokenRun) {
+  for (const char* collective : {"direct", "ring"}) {
+    expect_equal_to_unbroken(kSmall + kAllreduce + Flags{std::string("--collective=") + collective}, 30, 25);
+  }
+}
+
+// What a codec has kept back and what it draws next, also in padding, which sign leaves values in.
+TEST(Resume, OfACompressedAllreduceEqualsAnUnbrokenRun) {
+  for (const char* codec : {"int8", "topk:0.05", "randomk:0.1", "sign", "powersgd:2"}) {
+    expect_equal_to_unbroken(kSmall + kAllreduce + Flags{std::string("--compress=") + codec}, 20, 15);
+  }
+}
+
+TEST(Resume, OfWorkersThatAverageTheirWeightsEqualsAnUnbrokenRun) {
+  for (const char* how : {"--sync-every=8", "--gossip"}) {
+    expect_equal_to_unbroken(kSmall + kAllreduce + Flags{how}, 30, 25);
+  }
+}
+
+TEST(Resume, OfAnAllreduceWithTablesAndOneWithBatchNormEqualsAnUnbrokenRun) {
+  expect_equal_to_unbroken({"--model=ncf", "--dataset=zipf-ratings", "--table-rows=2000", "--batch-size=32",
+                            "--train-samples=4000", "--test-samples=200", "--mode=allreduce"},
+                           30, 20);
+  expect_equal_to_unbroken(
+      {"--model=resnet20", "--batch-size=4", "--train-samples=200", "--test-samples=100", "--mode=allreduce"}, 8, 4);
+}
+
+// Whatever was under way when it was killed: what is there is whole, and leads to the same.
+TEST(Resume, AfterKillsAtAnyMomentEqualsAnUnbrokenRun) {
+  const Flags flags = kData + Flags{"--model=mlp:784-512-10"};
+  const TemporaryFolder copies;
+  Random random(7);
+  const std::vector<float> expected = unbroken(flags + Flags{"--steps=600"});
+  for (int i = 0; i < 4; ++i) {
+    Program broken(flags + Flags{"--steps=600", "--checkpoint-every=3", "--straggler=0:+2"});
+    const auto at_least = static_cast<std::int64_t>(3 + random.below(60));
+    ASSERT_TRUE(broken.wait_until("steps are done", [&] { return has_checkpoint_of(broken, at_least); }));
+    kill(broken.process("worker", 0), SIGKILL);
+    broken.wait();
+    EXPECT_EQ(resumed(flags + Flags{"--steps=600"}, broken.output()), expected);
+  }
+}
+
+class AFinishedRun : public testing::Test {
+ protected:
+  AFinishedRun() : program_(kSmall + Flags{"--steps=80", "--checkpoint-every=20", "--straggler=0:+3", "--keep=3"}) {
+    const ProgramEnd end = program_.wait();
+    EXPECT_EQ(end.exit_code, 0) << end.err;
+    EXPECT_THAT(end.out, HasSubstr("checkpoints       "));
+  }
+  ProgramEnd resume(const Flags& flags) {
+    Program program(flags + Flags{"--resume=" + program_.output().string()});
+    ProgramEnd end = program.wait();
+    EXPECT_THAT(program.processes(), IsEmpty());
+    return end;
+  }
+
+  Program program_;
+};
+
+TEST_F(AFinishedRun, HasKeptTheNewestAndSaysSo) {
+  EXPECT_THAT(CheckpointStore(checkpoints_of(program_)).steps(), ElementsAre(80, 60, 40));
+  const nlohmann::json figures = program_.summary()["checkpoints"];
+  EXPECT_EQ(figures["completed"], 4);
+  EXPECT_EQ(figures["last_step"], 80);
+  EXPECT_GT(figures["stall_seconds"], 0);
+}
+
+TEST_F(AFinishedRun, IsTakenUpFromTheOneBeforeWhereTheNewestIsDamagedAndSaysSo) {
+  fs::resize_file(fs::path(checkpoints_of(program_)) / "step-000080" / "weights.safetensors", 1000);
+  const ProgramEnd end = resume(kSmall + Flags{"--steps=100"});
+  EXPECT_EQ(end.exit_code, 0) << end.err;
+  EXPECT_THAT(end.err, HasSubstr("step-000080 is passed over: "));
+  EXPECT_THAT(end.out, HasSubstr("step-000060, at step 60"));
+}
+
+TEST_F(AFinishedRun, IsNotTakenUpByAnotherRun) {
+  const ProgramEnd end = resume(kSmall + Flags{"--steps=100", "--seed=9", "--optimizer=sgd"});
+  EXPECT_EQ(end.exit_code, static_cast<int>(ExitCode::kUsage));
+  EXPECT_THAT(end.err, HasSubstr("--seed is 1 there and 9 here"));
+  EXPECT_THAT(end.err, HasSubstr("--optimizer is adam there and sgd here"));
+  EXPECT_THAT(end.out, IsEmpty());
+}
+
+TEST_F(AFinishedRun, HasNothingLeftToTrain) {
+  const ProgramEnd end = resume(kSmall + Flags{"--steps=80"});
+  EXPECT_EQ(end.exit_code, static_cast<int>(ExitCode::kUsage));
+  EXPECT_THAT(end.err, HasSubstr("nothing is left to train"));
+}
+
+TEST(Resume, OfWhatIsNotThereSaysSo) {
+  Program program(kSmall + Flags{"--resume=/nowhere"});
+  const ProgramEnd end = program.wait();
+  EXPECT_EQ(end.exit_code, static_cast<int>(ExitCode::kData));
+  EXPECT_THAT(end.err, HasSubstr("--resume=/nowhere: /nowhere: holds no checkpoint"));
+}
+
+// A small disk of the test's own, in a mount namespace of its own: it goes when the test goes.
+bool mount_small_disk(const fs::path& folder) {
+  return unshare(CLONE_NEWNS) == 0 && mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
+         mount("none", folder.c_str(), "tmpfs", 0, "size=24m") == 0;
+}
+
+TEST(Checkpoints, ThatFindNoRoomOnTheDiskDoNotEndTheRun) {
+  const TemporaryFolder disk;
+  if (!mount_small_disk(disk.path())) GTEST_SKIP() << "no small disk can be mounted here";
+  const fs::path filler = disk.path() / "filler";
+  Program program(kData + Flags{"--model=mlp:784-256-10", "--steps=400", "--straggler=0:+5", "--checkpoint-every=20",
+                                "--output=" + (disk.path() / "run").string()});
+  ASSERT_TRUE(program.wait_until("a checkpoint is there", [&] { return has_checkpoint_of(program, 20); }));
+  std::ofstream(filler) << std::string(11 << 20, ' ') << std::flush;
+  const ProgramEnd end = program.wait();
+  EXPECT_EQ(end.exit_code, 0) << end.err;
+  EXPECT_THAT(end.err,
+              testing::ContainsRegex("no checkpoint of step [0-9]+: .*are free, and .*; that of step [0-9]+ is "
+                                     "kept\n"));
+  EXPECT_THAT(CheckpointStore(checkpoints_of(program)).steps(), Not(IsEmpty()));
+  EXPECT_GT(program.summary()["checkpoints"]["left_out"], 0);
+  EXPECT_GT(resumed(kData + Flags{"--model=mlp:784-256-10", "--steps=500"}, program.output()).size(), 0u);
+  umount2(disk.path().c_str(), MNT_DETACH);
+}
+
+}  // namespace
+}  // namespace syncopate::experiments

@@ -1,0 +1,103 @@
+// The program itself is lost, at any moment of a run: its processes end, and nothing is left. And the folder that it
+// writes to.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <signal.h>
+
+#include "tests/support/hurt_run.h"
+
+namespace syncopate::faults {
+namespace {
+
+using experiments::ExitCode;
+using testing::IsEmpty;
+
+const std::vector<Mode> kModes{
+    {"Ps", {"--mode=ps", "--workers=2", "--servers=1"}},
+    {"Ring", {"--mode=allreduce", "--workers=2", "--collective=ring"}},
+    {"RingUnderMpirun", {"--mode=allreduce", "--workers=2", "--collective=ring", "--launcher=mpirun"}},
+    {"Mpi", {"--mode=allreduce", "--workers=2", "--collective=mpi", "--launcher=mpirun"}}};
+
+class LossOfTheProgram : public testing::TestWithParam<Mode> {
+ protected:
+  void SetUp() override {
+    if (testing_support::kSanitized && std::ranges::count(GetParam().flags, "--collective=mpi") > 0) {
+      GTEST_SKIP() << testing_support::kWhyNoMpi;
+    }
+  }
+
+  // Starts the run, and kills the program once `moment` has come.
+  void kill_when(const std::function<bool(Program&)>& moment, int steps = 1'000'000, bool may_be_over = false) {
+    const Remains remains;
+    Program program(small_run(GetParam().flags, steps));
+    ASSERT_TRUE(moment(program));
+    program.signal(SIGKILL);
+    const int code = program.wait().exit_code;
+    EXPECT_TRUE(code == 128 + SIGKILL || (code == 0 && may_be_over)) << code;
+    EXPECT_THAT(remains.after(program, kDeadline), IsEmpty());
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(Of, LossOfTheProgram, testing::ValuesIn(kModes), kNameOfMode);
+
+TEST_P(LossOfTheProgram, AtItsVeryStartLeavesNothing) {
+  kill_when([](Program&) { return true; });
+}
+
+TEST_P(LossOfTheProgram, WhileItStartsItsProcessesLeavesNothing) {
+  kill_when([](Program& program) {
+    return program.wait_until("a process is there", [&] { return !program.processes().empty(); });
+  });
+}
+
+TEST_P(LossOfTheProgram, WhileTheyJoinLeavesNothing) {
+  kill_when([](Program& program) { return program.process("worker", 1) != 0; });
+}
+
+TEST_P(LossOfTheProgram, WhileTheyTrainLeavesNothing) {
+  kill_when([](Program& program) { return program.wait_until_training(2); });
+}
+
+TEST_P(LossOfTheProgram, WhileTheyFinishLeavesNothing) {
+  const auto finishes = [](Program& program) {
+    return program.wait_until("the last step is recorded",
+                              [&] { return program.steps_csv().find("\n0,0,199,") != std::string::npos; });
+  };
+  kill_when(finishes, 200, true);
+}
+
+// Who hears nothing from the program for the timeout ends by itself; the program, when it goes on, finds all of them
+// gone.
+TEST_P(LossOfTheProgram, ForLongerThanTheTimeoutEndsItsProcesses) {
+  const Remains remains;
+  Program program(small_run(GetParam().flags, 1'000'000));
+  ASSERT_TRUE(program.wait_until_training(2));
+  const std::vector<testing_support::RunningProcess> started = program.processes();
+  program.signal(SIGSTOP);
+  const auto has_ended = [](const testing_support::RunningProcess& process) {
+    // mpirun and its like are not processes of the run.
+    const bool is_ours = process.arguments.size() > 1 && process.arguments[1].starts_with("--role=");
+    return !is_ours || testing_support::text_of(fmt::format("/proc/{}/cmdline", process.pid)).empty();
+  };
+  EXPECT_TRUE(program.wait_until("all processes have ended", [&] { return std::ranges::all_of(started, has_ended); }));
+  program.signal(SIGCONT);
+  const ProgramEnd end = program.wait(kDeadline);
+  EXPECT_NE(end.exit_code, 0);
+  EXPECT_THAT(end.err, testing::HasSubstr("run_experiment: "));
+  EXPECT_THAT(remains.after(program, kDeadline), IsEmpty());
+}
+
+// What is written goes to a folder that is not there any more: the run ends, and says so.
+TEST_P(LossOfTheProgram, MayNotFollowThatOfItsFolder) {
+  const Remains remains;
+  Program program(small_run(GetParam().flags, 600));
+  ASSERT_TRUE(program.wait_until_training(2));
+  std::filesystem::remove_all(program.output());
+  const ProgramEnd end = program.wait(kDeadline + std::chrono::seconds(10));
+  EXPECT_EQ(end.exit_code, static_cast<int>(ExitCode::kOutput)) << end.err;
+  EXPECT_THAT(end.err, testing::MatchesRegex("(.*\n)*run_experiment: [^\n]*cannot be written[^\n]*\n"));
+  EXPECT_THAT(remains.after(program, kDeadline), IsEmpty());
+}
+
+}  // namespace
+}  // namespace syncopate::faults
