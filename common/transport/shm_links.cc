@@ -61,7 +61,9 @@ std::optional<ShmLinks::Received> receive_parcel(int link, int flags) {
   message.msg_iovlen = 1;
   message.msg_control = control;
   message.msg_controllen = sizeof(control);
-  const ssize_t bytes = recvmsg(link, &message, flags | MSG_CMSG_CLOEXEC);
+  ssize_t bytes = recvmsg(link, &message, flags | MSG_CMSG_CLOEXEC);
+  // Of a peer that has died and had not read all that we sent, the kernel says so once, before it gives what came.
+  if (bytes < 0 && errno == ECONNRESET) bytes = recvmsg(link, &message, flags | MSG_CMSG_CLOEXEC);
   if (bytes <= 0) return std::nullopt;
   const cmsghdr* header = CMSG_FIRSTHDR(&message);
   if (header != nullptr && header->cmsg_type == SCM_RIGHTS) {
