@@ -78,6 +78,7 @@ class Coordinator {
       end_carriers(now);
     }
     outcome_.verdict = monitor_.verdict();
+    outcome_.strangers += control_.dropped();
     return outcome_;
   }
 
@@ -142,7 +143,7 @@ class Coordinator {
         return settle_final_weights();
       case ToCoordinator::kFinished:
         outcome_.server_updates += message.finished().server().updates();
-        outcome_.server_dropped += message.finished().server().dropped();
+        outcome_.strangers += message.finished().server().dropped();
         outcome_.peak_memory[plan_.processes[process].name()] = message.finished().peak_memory();
         return monitor_.on_finished(process, now);
       case ToCoordinator::kFailure:

@@ -67,7 +67,9 @@ Status ReplicaGroup::connect_ps(const RoleContext& context, const Clock& clock) 
                                       .overlap_forward = may_overlap_forward(config) && config.overlap_forward,
                                       .compression = compression_of(config),
                                       .timeout = timeout_of(config)};
-  strategy_ = std::make_unique<ps::PsStrategy>(options, *transport_, clock, &context.activity);
+  auto servers = std::make_unique<ps::PsStrategy>(options, *transport_, clock, &context.activity);
+  servers_ = servers.get();
+  strategy_ = std::move(servers);
   if (config.consistency.pushes_weights()) {
     strategy_ = std::make_unique<ps::LocalStepsStrategy>(local_steps_of(config), std::move(strategy_), clock);
   }
@@ -134,6 +136,14 @@ void ReplicaGroup::interrupt() {
   if (transport_) transport_->interrupt();
   if (collective_) collective_->interrupt();
   if (device_collective_) device_collective_->interrupt();
+}
+
+std::int64_t ReplicaGroup::dropped() const {
+  // A collective that stands on a transport counts what that does.
+  const TransportCounters counters = collective_  ? collective_->counters()
+                                     : transport_ ? transport_->counters()
+                                                  : TransportCounters();
+  return not_let_through(counters) + (servers_ != nullptr ? servers_->dropped() : 0);
 }
 
 ps::PsGroup ps_group_of(const RunConfig& config) {

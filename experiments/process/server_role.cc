@@ -75,7 +75,7 @@ Status run_server(const RoleContext& context) {
     updates += counters.shard.updates;
     pushes += counters.shard.pushes;
     late += counters.shard.late;
-    dropped += counters.dropped;
+    dropped += counters.dropped + not_let_through(place.transport->counters());
     tables.rows_pulled += counters.shard.rows_pulled;
     tables.rows_pushed += counters.shard.rows_pushed;
     tables.rows_made += counters.shard.rows_made;

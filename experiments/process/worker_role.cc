@@ -155,6 +155,7 @@ Status run_worker(const RoleContext& context) {
   if (const std::string collective = (*replicas)->description(); !collective.empty()) tell("collective", collective);
   context.control.on_stop(nullptr);
   context.control.on_heartbeat(nullptr);
+  context.control.count_dropped((*replicas)->dropped());
   // A device or a library that hangs may keep us in its destructor: the reason is said before.
   if (!status.ok() && status.code() != Code::kCancelled) context.control.failed(status);
   return status;

@@ -183,6 +183,10 @@ std::string summary_text(const RunConfig& config, std::span<const RunReport> rep
     const Duration most = std::ranges::max_element(facts.clock_uncertainty, by_time)->second;
     text += line("clocks", fmt::format("of other hosts known within {} ms", format_ms(seconds(most) * 1000)));
   }
+  if (facts.strangers > 0) {
+    text += line("strangers", fmt::format("{} messages or connections that were not of this run, dropped",
+                                          format_count(static_cast<double>(facts.strangers))));
+  }
   for (const std::string& event : facts.events) text += line("event", event);
   if (facts.outcome != "completed") text += line("outcome", facts.outcome);
   return text + line("results", config.output);
