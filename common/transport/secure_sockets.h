@@ -23,8 +23,8 @@ void admit_own_user(zmq::socket_t& socket);
 // rfc.zeromq.org/spec/27). A thread of its own.
 class Doorkeeper {
  public:
-  // Secures `listener`, which is to be bound afterwards. One a context. The context outlives the doorkeeper; the
-  // listener need not.
+  // Secures `listener`, which is to be bound afterwards. One a context. The context outlives the doorkeeper, and
+  // the doorkeeper the listener.
   Doorkeeper(zmq::context_t& context, const RunKeys& keys, zmq::socket_t& listener);
   ~Doorkeeper();
   Doorkeeper(const Doorkeeper&) = delete;
