@@ -39,10 +39,6 @@ Result<ParamArenas> ModelAveragingStrategy::allocate(const ParamLayout& layout) 
   return ParamArenas{weights_, gradients_.span()};
 }
 
-std::string ModelAveragingStrategy::own(const char* name) const {
-  return collective_.rank() == 0 ? name : fmt::format("{}.worker{}", name, collective_.rank());
-}
-
 Status ModelAveragingStrategy::restore(const TrainingState& state) {
   const auto counts = state.counts.find(kCounts);
   const std::int64_t workers = counts == state.counts.end() || counts->second.size() != 3 ? 0 : counts->second[0];
@@ -53,11 +49,8 @@ Status ModelAveragingStrategy::restore(const TrainingState& state) {
                     collective_.size(), workers));
   }
   const Range all{0, weights_.size()};
-  SYNCOPATE_RETURN_IF_ERROR(state.read(own(state_part::kWeights), all, weights_));
-  for (std::size_t i = 0; i < std::size(state_part::kOptimizer); ++i) {
-    const std::span<float> memory = state_->memories()[i];
-    if (!memory.empty()) SYNCOPATE_RETURN_IF_ERROR(state.read(own(state_part::kOptimizer[i]), all, memory));
-  }
+  SYNCOPATE_RETURN_IF_ERROR(state.read(state_part::kWeights, all, weights_));
+  SYNCOPATE_RETURN_IF_ERROR(state_->restore(all, 0, state));
   steps_alone_ = counts->second[1];
   meetings_ = counts->second[2];
   restored_ = true;
@@ -71,12 +64,8 @@ Status ModelAveragingStrategy::save(TrainingState& state) const {
                   fmt::format("step {} has failed, and averaged weights cannot be told apart again", step_.step));
   }
   state.step = steps_done_;
-  state.put(own(state_part::kWeights), 0, weights_);
-  TrainingState remembered;
-  state_->save({0, weights_.size()}, 0, remembered);
-  for (const std::string& name : remembered.names()) {
-    state.put(own(name.c_str()), 0, remembered.values(name, {0, weights_.size()}));
-  }
+  state.put(state_part::kWeights, 0, weights_);
+  state_->save({0, weights_.size()}, 0, state);
   state.counts[kCounts] = {collective_.size(), steps_alone_, meetings_};
   return Status();
 }

@@ -7,15 +7,14 @@
 // two (gossip_pairs.h). It moves less and waits for one worker alone; the mean of all weights is kept, and what they
 // are apart shrinks by a factor from meeting to meeting.
 //
-// What an optimizer remembers stays with its worker, and between meetings the weights do: a worker saves and restores
-// its own, and a job goes on with as many workers as it was saved with, all of them from the same step. Rank 0's
-// weights are the ones that bear the plain name. leave() is the last meeting, of all (Zinkevich et al. 2010,
-// "Parallelized stochastic gradient descent", is that one alone); after it all hold the same weights, bit by bit.
+// What an optimizer remembers stays with its worker, and between meetings the weights do: each worker saves and
+// restores its own, and a job goes on with as many workers as it was saved with, all of them from the same step.
+// leave() is the last meeting, of all (Zinkevich et al. 2010, "Parallelized stochastic gradient descent", is that one
+// alone); after it all hold the same weights, bit by bit.
 #pragma once
 
 #include <cstdint>
 #include <optional>
-#include <string>
 
 #include "allreduce/collective.h"
 #include "allreduce/collective_activity.h"
@@ -60,8 +59,6 @@ class ModelAveragingStrategy final : public SyncStrategy {
   using Stage = CollectiveOperation::Stage;
 
   TimePoint deadline() const { return clock_.now() + options_.timeout; }
-  // Under which names this rank's own parts are kept.
-  std::string own(const char* name) const;
   // That all train the same, and go on from the same step.
   Status agree();
   Status meet();

@@ -7,6 +7,10 @@ target_compile_options(syncopate_options INTERFACE
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   target_compile_options(syncopate_options INTERFACE $<${cxx}:-Wno-restrict>)
 endif()
+# Clang needs no ivdep: it looks at run time whether buffers overlap.
+if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+  target_compile_options(syncopate_options INTERFACE $<${cxx}:-Wno-unknown-pragmas>)
+endif()
 # The compiler must be free to vectorise sums of products; NaN and infinity keep their meaning.
 target_compile_options(syncopate_options INTERFACE "$<${cxx}:-fno-math-errno;-fno-trapping-math>")
 if(SYNCOPATE_NATIVE)

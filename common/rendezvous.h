@@ -17,6 +17,10 @@ class Rendezvous {
   // returns them by rank. Once a group and member. Fails with deadline exceeded (naming who is missing) or cancelled.
   virtual Result<std::vector<std::string>> exchange(const std::string& group, int rank, int size,
                                                     const std::string& value, TimePoint deadline) = 0;
+
+  // Whether the members that were exchanged will not all come any more, so that whoever still waits for them is to give
+  // up. Any thread.
+  virtual bool is_off() const { return false; }
 };
 
 }  // namespace syncopate

@@ -69,7 +69,7 @@ class OwnerSum final : public CompressedReduction {
   std::vector<ReductionMemory> memories() override {
     if (!lost_of_gradients_) return {};
     return {residual_memory("residual", layout_, lost_of_gradients_->residual()),
-            residual_memory("residual_of_sums", layout_, lost_of_sums_->residual())};
+            residual_memory("residual.of_sums", layout_, lost_of_sums_->residual())};
   }
 
  private:
@@ -79,6 +79,7 @@ class OwnerSum final : public CompressedReduction {
               std::span<std::byte> out) {
     if (lost) {
       lost->encode(range, values, 0, out);
+      clear_padding(range, slice(lost->residual(), range));
     } else {
       codec_.encode(values, 0, out);
     }
@@ -113,11 +114,11 @@ class OwnerSum final : public CompressedReduction {
     return {};
   }
 
-  // Codecs without a zero leave something there.
-  void clear_padding(Range bucket, std::span<float> gradients) const {
+  // Codecs without a zero leave something there, in residuals as well.
+  void clear_padding(Range range, std::span<float> values) const {
     for (const Range& gap : padding_) {
-      if (gap.begin < bucket.begin || gap.end > bucket.end) continue;
-      std::ranges::fill(gradients.subspan(gap.begin - bucket.begin, gap.size()), 0.0f);
+      if (gap.begin < range.begin || gap.end > range.end) continue;
+      std::ranges::fill(values.subspan(gap.begin - range.begin, gap.size()), 0.0f);
     }
   }
 

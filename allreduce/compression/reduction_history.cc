@@ -58,7 +58,7 @@ Status ReductionHistory::transfer(StateTransfer& transfer) {
 
 std::string ReductionHistory::name_of(const ReductionMemory& memory, bool of_failed_step) const {
   if (memory.alike) return memory.name;
-  return fmt::format("{}{}.worker{}", of_failed_step ? "of_failed_step." : "", memory.name, worker_);
+  return fmt::format("{}{}.worker{}", memory.name, of_failed_step ? ".of_failed_step" : "", worker_);
 }
 
 }  // namespace syncopate::allreduce

@@ -11,8 +11,14 @@
 namespace syncopate {
 namespace {
 
+// How often somebody who waits for peers asks whether they still are to come.
+constexpr std::chrono::milliseconds kGlance{50};
+
 Status refusal(const char* what) {
-  return Status(Code::kInternal, fmt::format("{} a local socket: {}", what, strerror(errno)));
+  // Its listener, or its end of a connection, has gone with it.
+  const bool is_gone = errno == EPIPE || errno == ECONNRESET || errno == ECONNREFUSED;
+  return Status(is_gone ? Code::kPeerLost : Code::kInternal,
+                fmt::format("{} a local socket: {}", what, strerror(errno)));
 }
 
 // Names in the abstract namespace begin with a zero byte and have no end mark.
@@ -55,7 +61,9 @@ std::optional<ShmLinks::Received> receive_parcel(int link, int flags) {
   message.msg_iovlen = 1;
   message.msg_control = control;
   message.msg_controllen = sizeof(control);
-  const ssize_t bytes = recvmsg(link, &message, flags | MSG_CMSG_CLOEXEC);
+  ssize_t bytes = recvmsg(link, &message, flags | MSG_CMSG_CLOEXEC);
+  // Of a peer that has died and had not read all that we sent, the kernel says so once, before it gives what came.
+  if (bytes < 0 && errno == ECONNRESET) bytes = recvmsg(link, &message, flags | MSG_CMSG_CLOEXEC);
   if (bytes <= 0) return std::nullopt;
   const cmsghdr* header = CMSG_FIRSTHDR(&message);
   if (header != nullptr && header->cmsg_type == SCM_RIGHTS) {
@@ -67,15 +75,17 @@ std::optional<ShmLinks::Received> receive_parcel(int link, int flags) {
   return received;
 }
 
-// Waits until `socket` can be read.
-bool readable(int socket, TimePoint deadline) {
+// Waits until `socket` can be read. Fails with deadline exceeded, saying `missing`, and with cancelled where there is
+// nobody to wait for any more.
+Status wait_readable(int socket, const std::string& missing, const Rendezvous& rendezvous, TimePoint deadline) {
   while (true) {
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - SteadyClock().now());
-    if (left.count() <= 0) return false;
+    if (rendezvous.is_off()) return Status(Code::kCancelled, missing);
+    if (left.count() <= 0) return Status(Code::kDeadlineExceeded, missing);
     pollfd item{socket, POLLIN, 0};
-    const int ready = poll(&item, 1, static_cast<int>(std::min<std::int64_t>(left.count(), 1000)));
-    if (ready > 0) return true;
-    if (ready < 0 && errno != EINTR) return false;
+    const int ready = poll(&item, 1, static_cast<int>(std::min(left, kGlance).count()));
+    if (ready > 0) return Status();
+    if (ready < 0 && errno != EINTR) return refusal("waiting for");
   }
 }
 
@@ -116,11 +126,10 @@ Result<ShmLinks> ShmLinks::connect(const TransportOptions& options, std::uint64_
     links.link(peer) = std::move(*link);
   }
   for (int missing = options.size - 1 - options.rank; missing > 0;) {
-    if (!readable(listener->get(), deadline)) {
-      return Status(Code::kDeadlineExceeded, fmt::format("{} peers have not connected", missing));
-    }
+    SYNCOPATE_RETURN_IF_ERROR(
+        wait_readable(listener->get(), fmt::format("{} peers have not connected", missing), rendezvous, deadline));
     FileDescriptor link(accept4(listener->get(), nullptr, nullptr, SOCK_CLOEXEC));
-    if (!link.open() || !readable(link.get(), deadline)) continue;
+    if (!link.open() || !wait_readable(link.get(), "a peer says nothing", rendezvous, deadline).ok()) continue;
     std::optional<Received> received = receive_parcel(link.get(), 0);
     // A stranger is turned away.
     if (!received || received->parcel.kind != Kind::kHello || received->parcel.run != run) continue;
@@ -132,9 +141,8 @@ Result<ShmLinks> ShmLinks::connect(const TransportOptions& options, std::uint64_
     --missing;
   }
   for (int peer = 0; peer < options.rank; ++peer) {
-    if (!readable(links.link(peer).get(), deadline)) {
-      return Status(Code::kDeadlineExceeded, fmt::format("peer {} has not answered", peer));
-    }
+    SYNCOPATE_RETURN_IF_ERROR(
+        wait_readable(links.link(peer).get(), fmt::format("peer {} has not answered", peer), rendezvous, deadline));
     std::optional<Received> received = receive_parcel(links.link(peer).get(), 0);
     if (!received || received->parcel.kind != Kind::kHello || received->parcel.run != run) {
       return Status(Code::kPeerLost, fmt::format("peer {} is gone", peer));

@@ -25,8 +25,14 @@ constexpr std::size_t kMostSilent = 256;
 // larger ones what is on its way between four members no longer fits into a cache.
 constexpr int kKernelBuffer = 1 << 20;
 
+// How often somebody who waits for peers asks whether they still are to come.
+constexpr std::chrono::milliseconds kGlance{50};
+
 Status refusal(const char* what) {
-  return Status(Code::kInternal, fmt::format("{} a tcp socket: {}", what, std::strerror(errno)));
+  // Its listener, or its end of a connection, has gone with it.
+  const bool is_gone = errno == EPIPE || errno == ECONNRESET || errno == ECONNREFUSED;
+  return Status(is_gone ? Code::kPeerLost : Code::kInternal,
+                fmt::format("{} a tcp socket: {}", what, std::strerror(errno)));
 }
 
 bool has_buffer(int socket, int option) {
@@ -122,15 +128,16 @@ class Meeting {
     return {};
   }
 
-  Result<SocketLinks> complete(TimePoint deadline) {
+  Result<SocketLinks> complete(const Rendezvous& rendezvous, TimePoint deadline) {
     while (true) {
       SYNCOPATE_RETURN_IF_ERROR(advance());
       if (missing_ == 0) return std::move(links_);
+      if (rendezvous.is_off()) return Status(Code::kCancelled, who_is_missing());
       const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - SteadyClock().now());
       if (left.count() <= 0) return Status(Code::kDeadlineExceeded, who_is_missing());
       std::vector<pollfd> items{{listener_.get(), POLLIN, 0}};
       for (const SocketHandshake& handshake : begun_) items.push_back({handshake.descriptor(), handshake.events(), 0});
-      poll(items.data(), items.size(), static_cast<int>(std::min<std::int64_t>(left.count(), 1000)));
+      poll(items.data(), items.size(), static_cast<int>(std::min(left, kGlance).count()));
       accept_all();
     }
   }
@@ -209,7 +216,7 @@ Result<SocketLinks> connect_sockets(const TransportOptions& options, std::uint64
     SYNCOPATE_RETURN_IF_ERROR(
         meeting.connect_to(peer, (*addresses)[static_cast<std::size_t>(peer)]).in(fmt::format("peer {}", peer)));
   }
-  return meeting.complete(deadline);
+  return meeting.complete(rendezvous, deadline);
 }
 
 }  // namespace syncopate

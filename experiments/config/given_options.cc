@@ -33,9 +33,10 @@ Result<GivenOptions> given_in_file(std::string_view toml) {
   if (!entries.ok()) return entries.status();
   const std::vector<OptionSpec> table = option_table();
   GivenOptions given;
-  for (const auto& [name, value] : *entries) {
-    const bool known =
-        std::ranges::any_of(table, [&](const OptionSpec& option) { return option.in_file && option.name == name; });
+  for (const auto& entry : *entries) {
+    const auto& [name, value] = entry;
+    const bool known = std::ranges::any_of(
+        table, [&](const OptionSpec& option) { return option.in_file && option.name == entry.first; });
     if (!known) return unknown_in_file(name, table);
     if (!given.emplace(name, value).second) return wrong(fmt::format("{}: given twice; once is enough", name));
   }

@@ -143,6 +143,11 @@ class Client final : public ControlClient {
     return std::vector<std::string>(answer->members().values().begin(), answer->members().values().end());
   }
 
+  bool is_off() const override {
+    const std::lock_guard lock(mutex_);
+    return stopped_ || is_superseded();
+  }
+
   Result<EpochDecision> ask_epoch(std::int64_t epoch, TimePoint deadline) override {
     ToCoordinator message;
     message.mutable_epoch_question()->set_epoch(epoch);
@@ -469,7 +474,7 @@ class Client final : public ControlClient {
   SteadyClock clock_;
   const std::shared_ptr<LinkCut> link_cut_ = std::make_shared<LinkCut>();
 
-  std::mutex mutex_;  // of what follows
+  mutable std::mutex mutex_;  // of what follows
   std::condition_variable answered_;
   ToCoordinator records_;
   std::map<std::string, FromCoordinator> answers_;

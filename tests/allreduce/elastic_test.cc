@@ -98,9 +98,10 @@ void expect_same_bits(const ElasticJob& job, const States& states, const std::ve
 // before `end` has failed, though others have finished it, after that.
 void add_what_counts(const ParamLayout& layout, const TrainingState& state, int worker, std::int64_t end,
                      std::vector<float>& sum) {
-  const std::string own = state_part::residual_of(worker);
   std::vector<float> residual(layout.size());
-  const Status read = state.read(state.step < end ? "of_failed_step." + own : own, layout.dense(), residual);
+  const std::string name =
+      state.step < end ? fmt::format("residual.of_failed_step.worker{}", worker) : state_part::residual_of(worker);
+  const Status read = state.read(name, layout.dense(), residual);
   ASSERT_TRUE(read.ok()) << read.message();
   for (std::size_t i = 0; i < sum.size(); ++i) {
     for (std::int64_t step = 0; step < end; ++step) sum[i] += elastic_gradient(layout, worker, step, i);

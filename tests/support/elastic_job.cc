@@ -104,35 +104,43 @@ float elastic_gradient(const ParamLayout& layout, int worker, std::int64_t step,
   return static_cast<float>((11 * worker + 5 * static_cast<int>(step) + 3 * static_cast<int>(element)) % 17 - 8);
 }
 
+std::optional<TrainingState> train_member(const ElasticJob& job, const std::vector<int>& workers,
+                                          allreduce::Collective& collective, bool begins, const TrainingState* restored,
+                                          std::int64_t steps) {
+  const SteadyClock clock;
+  const allreduce::AllReduceOptions options{.optimizer = job.optimizer,
+                                            .bucket_bytes = 64,
+                                            .codec = job.codec,
+                                            .seed = kSeed,
+                                            .sparse_exchange = job.exchange,
+                                            .timeout = std::chrono::seconds(60),
+                                            .workers = workers,
+                                            .elastic = true};
+  const auto strategy = allreduce::make_allreduce_strategy(collective, options, clock);
+  const int worker = workers[static_cast<std::size_t>(collective.rank())];
+  const Status status = Trainee(job, workers, worker, *strategy).train(begins, restored, steps);
+  EXPECT_TRUE(status.ok() || status.code() == Code::kCancelled || status.code() == Code::kPeerLost) << status.message();
+  TrainingState state;
+  if (!strategy->save(state).ok()) return std::nullopt;
+  return state;
+}
+
 bool train_generation(const ElasticJob& job, const std::vector<int>& workers, std::int64_t steps,
                       const std::optional<Death>& death, States& states) {
   const auto size = static_cast<int>(workers.size());
   QuietWire wire(size);
   std::vector<std::optional<TrainingState>> saved(workers.size());
   const bool begins = states.empty();
-  const SteadyClock clock;
   std::atomic<bool> died = false;
   run_ranks(size, [&](int rank) {
-    const int worker = workers[static_cast<std::size_t>(rank)];
+    const auto at = static_cast<std::size_t>(rank);
     const std::size_t messages = death && death->rank == rank ? death->messages : std::size_t{1} << 60;
     MortalTransport transport(wire.endpoint(rank), messages);
     {
       const auto collective = allreduce::make_schedule_collective(transport, {.kind = job.kind});
-      const allreduce::AllReduceOptions options{.optimizer = job.optimizer,
-                                                .bucket_bytes = 64,
-                                                .codec = job.codec,
-                                                .seed = kSeed,
-                                                .sparse_exchange = job.exchange,
-                                                .timeout = std::chrono::seconds(60),
-                                                .workers = workers,
-                                                .elastic = true};
-      const auto strategy = allreduce::make_allreduce_strategy(*collective, options, clock);
-      const TrainingState* restored = states.contains(worker) ? &states.at(worker) : nullptr;
-      const Status status = Trainee(job, workers, worker, *strategy).train(begins && rank == 0, restored, steps);
-      EXPECT_TRUE(status.ok() || status.code() == Code::kCancelled) << status.message();
-      EXPECT_TRUE(status.ok() || death) << status.message();
-      TrainingState state;
-      if (strategy->save(state).ok()) saved[static_cast<std::size_t>(rank)] = std::move(state);
+      const TrainingState* restored = states.contains(workers[at]) ? &states.at(workers[at]) : nullptr;
+      saved[at] = train_member(job, workers, *collective, begins && rank == 0, restored, steps);
+      EXPECT_TRUE(death || saved[at]->step == steps);
     }
     if (transport.died()) died = true;
     wire.stop(rank);

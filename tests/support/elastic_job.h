@@ -42,6 +42,12 @@ float elastic_gradient(const ParamLayout& layout, int worker, std::int64_t step,
 bool train_generation(const ElasticJob& job, const std::vector<int>& workers, std::int64_t steps,
                       const std::optional<Death>& death, States& states);
 
+// One worker's part in a generation, over a collective that is there: trains until `steps` are done or it fails. What
+// it has come to, if it could save.
+std::optional<TrainingState> train_member(const ElasticJob& job, const std::vector<int>& workers,
+                                          allreduce::Collective& collective, bool begins, const TrainingState* restored,
+                                          std::int64_t steps);
+
 // What each of a job's replicas is, by plain loops: for each step the mean over those that took part in it.
 class ElasticReference {
  public:

@@ -4,10 +4,10 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <filesystem>
 #include <optional>
-#include <ranges>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -21,6 +21,7 @@
 #include "worker/data/recommender_sets.h"
 #include "worker/data/text_files.h"
 #include "worker/data/text_form.h"
+#include "worker/data/text_lines.h"
 
 namespace syncopate::worker {
 namespace {
@@ -73,11 +74,11 @@ struct GrammarName {
 
 Result<GrammarName> parse_grammar(std::string_view name) {
   if (name == "grammar") return GrammarName();
-  std::vector<std::int64_t> numbers;
-  for (const auto part : std::views::split(name.substr(kGrammarPrefix.size()), '-')) {
-    numbers.push_back(parse_count(std::string_view(part.begin(), part.end())).value_or(0));
-  }
-  if (numbers.size() != 3 || std::ranges::min(numbers) == 0 || numbers[2] > kLongestContext) {
+  std::array<std::string_view, 3> parts;
+  std::array<std::int64_t, 3> numbers{};
+  const bool complete = split(name.substr(kGrammarPrefix.size()), "-", parts) == parts.size();
+  std::ranges::transform(parts, numbers.begin(), [](std::string_view part) { return parse_count(part).value_or(0); });
+  if (!complete || std::ranges::min(numbers) == 0 || numbers[2] > kLongestContext) {
     return Status(Code::kInvalidArgument,
                   fmt::format("dataset '{}': must be grammar:TRAIN-TEST-CONTEXT, two counts of 1 to {} and 1 to {} "
                               "characters, as in grammar:60000-10000-64",

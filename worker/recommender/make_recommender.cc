@@ -11,15 +11,11 @@
 namespace syncopate::worker {
 namespace {
 
-constexpr std::string_view kNcf = "ncf", kWideDeep = "wide-deep";
 constexpr int kMostDimensions = 1024;
 
 Status invalid(const std::string& spec, const std::string& message) {
   return {Code::kInvalidArgument, fmt::format("--model={}: {}", spec, message)};
 }
-
-// The name before a colon, if any.
-std::string_view family_of(std::string_view spec) { return spec.substr(0, spec.find(':')); }
 
 Result<RecommenderShape> parse(const std::string& spec, int batch_size) {
   RecommenderShape shape{.name = spec, .batch_size = batch_size};
@@ -61,8 +57,6 @@ Status check_size(const RecommenderShape& shape, const SampleForm& form, int row
 }
 
 }  // namespace
-
-bool is_recommender(const std::string& spec) { return family_of(spec) == kNcf || family_of(spec) == kWideDeep; }
 
 Result<std::unique_ptr<Model>> make_recommender(const std::string& spec, const SampleForm& form, int batch_size,
                                                 ComputeBackend& backend) {

@@ -16,7 +16,12 @@ inline constexpr std::int64_t kMostDenseEmbeddings = std::int64_t{1} << 27;
 // Behind a name: its embeddings are dense.
 inline constexpr std::string_view kDenseSuffix = ":dense";
 
-bool is_recommender(const std::string& spec);
+inline constexpr std::string_view kNcf = "ncf", kWideDeep = "wide-deep";
+
+// Of a model's spec, what stands before a colon, if there is one.
+inline std::string_view family_of(std::string_view spec) { return spec.substr(0, spec.find(':')); }
+
+inline bool is_recommender(std::string_view spec) { return family_of(spec) == kNcf || family_of(spec) == kWideDeep; }
 
 // `spec` is "ncf", "ncf:DIM", "wide-deep" or "wide-deep:DIM", DIM the width of an embedding; with ":dense" behind, its
 // tables are ordinary tensors (row_embedding.h). Samples have two classes and one label; ncf's have two ids, a user and

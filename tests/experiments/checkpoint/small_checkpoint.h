@@ -34,7 +34,8 @@ inline StateForms small_forms() { return {small_layout(), small_local_layout()};
 
 // Zero in padding, as arenas are.
 inline float small_value(std::size_t element, float scale) {
-  for (const TensorSpec& tensor : small_layout().tensors()) {
+  const ParamLayout layout = small_layout();
+  for (const TensorSpec& tensor : layout.tensors()) {
     if (element >= tensor.range.begin && element < tensor.range.end) return scale * static_cast<float>(element + 1);
   }
   return 0;
@@ -56,7 +57,7 @@ inline TrainingState small_shard(int shard) {
   put(state, state_part::kWeights, range, 1);
   put(state, state_part::kOptimizer[0], range, -1);
   const RowKey key = static_cast<RowKey>(shard);
-  state.rows[0] = {.row_floats = 2, .keys = {key + 4, key + 6}, .values = {1.0f + key, 2, 3, 4}};
+  state.rows[0] = {.row_floats = 2, .keys = {key + 4, key + 6}, .values = {1.0f + static_cast<float>(key), 2, 3, 4}};
   state.counts["chunk@" + std::to_string(range.begin)] = {shard, -7};
   return state;
 }
