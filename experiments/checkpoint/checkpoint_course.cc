@@ -22,29 +22,35 @@ void CheckpointCourse::on_generation(std::int64_t generation, std::vector<std::s
   given_up_.clear();
   generation_ = generation;
   writers_ = std::move(writers);
-  heard_.reset();
+  heard_.clear();
   next_step_.reset();
   pace_since_.reset();
   if (interval_.steps == 0 && !next_) next_ = now + from_seconds(interval_.seconds);
 }
 
-void CheckpointCourse::on_steps(std::int64_t steps_done, TimePoint now) {
-  heard_ = std::max(heard_.value_or(0), steps_done);
+void CheckpointCourse::on_steps(const std::string& worker, std::int64_t steps_done, TimePoint now) {
+  heard_[worker] = std::max(heard_[worker], steps_done);
   // The first that is heard may be some steps beyond the first of the generation, but hardly beyond what is due.
   if (interval_.steps > 0 && !next_step_) next_step_ = ((steps_done - 1) / interval_.steps + 1) * interval_.steps;
   if (!pace_since_) {
     pace_since_ = now;
-    pace_from_ = *heard_;
+    pace_from_ = heard();
   } else if (now - *pace_since_ >= kPaceOver) {
-    steps_a_second_ = static_cast<double>(*heard_ - pace_from_) / seconds(now - *pace_since_);
+    steps_a_second_ = static_cast<double>(heard() - pace_from_) / seconds(now - *pace_since_);
     pace_since_ = now;
-    pace_from_ = *heard_;
+    pace_from_ = heard();
   }
 }
 
+std::int64_t CheckpointCourse::heard() const {
+  const auto by_steps = [](const auto& entry) { return entry.second; };
+  return together_ ? std::ranges::max_element(heard_, {}, by_steps)->second
+                   : std::ranges::min_element(heard_, {}, by_steps)->second;
+}
+
 bool CheckpointCourse::is_due(TimePoint now) const {
-  if (ordered_ || writers_.empty() || !heard_) return false;
-  if (interval_.steps > 0) return !together_ && *heard_ >= *next_step_;
+  if (ordered_ || writers_.empty() || heard_.empty()) return false;
+  if (interval_.steps > 0) return !together_ && heard() >= *next_step_;
   return next_ && now >= *next_ && (!together_ || steps_a_second_ > 0);
 }
 
@@ -53,9 +59,9 @@ std::int64_t CheckpointCourse::steps_within(Duration duration) const {
 }
 
 void CheckpointCourse::order(TimePoint now) {
-  const std::int64_t step = together_ ? *heard_ + steps_within(ahead_) : *heard_;
+  const std::int64_t step = together_ ? heard() + steps_within(ahead_) : heard();
   if (interval_.steps > 0) {
-    next_step_ = (*heard_ / interval_.steps + 1) * interval_.steps;
+    next_step_ = (heard() / interval_.steps + 1) * interval_.steps;
   } else {
     next_ = std::max(*next_ + from_seconds(interval_.seconds), now);
   }
@@ -95,6 +101,7 @@ void CheckpointCourse::on_report(const std::string& writer, const CheckpointRepo
 }
 
 void CheckpointCourse::on_lost(const std::string& writer) {
+  heard_.erase(writer);
   if (std::erase(writers_, writer) > 0) give_up_all(fmt::format("{} is lost", writer));
 }
 

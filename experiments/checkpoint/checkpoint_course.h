@@ -67,9 +67,10 @@ class CheckpointCourse {
   // steps are heard of. What was under way is given up.
   void on_generation(std::int64_t generation, std::vector<std::string> writers, TimePoint now);
   // A worker has been heard to have finished so many steps.
-  void on_steps(std::int64_t steps_done, TimePoint now);
+  void on_steps(const std::string& worker, std::int64_t steps_done, TimePoint now);
   void on_report(const std::string& writer, const CheckpointReport& report);
-  // A writer is gone; others may go on in this generation. What was under way is given up, and it is awaited no more.
+  // A worker, be it a writer or not, is gone; others may go on in this generation. If it was to write, what was under
+  // way is given up, and it is awaited no more.
   void on_lost(const std::string& writer);
   // How writing the manifest went.
   void on_complete(std::int64_t step, const Status& status);
@@ -84,6 +85,9 @@ class CheckpointCourse {
     std::map<std::string, StoredPart> parts;  // by writer
   };
 
+  // Of all workers that have been heard: where they move together the furthest, ahead of whom a step must be; else the
+  // slowest, by whom a checkpoint goes.
+  std::int64_t heard() const;
   bool is_due(TimePoint now) const;
   void order(TimePoint now);
   void give_up(std::int64_t step, const std::string& reason);
@@ -94,12 +98,12 @@ class CheckpointCourse {
   const bool together_;
   std::int64_t generation_ = 0;
   std::vector<std::string> writers_;
-  std::map<std::int64_t, Attempt> attempts_;  // by step, of this generation
-  std::set<std::int64_t> given_up_;           // of this generation: what still comes of them is not wanted
-  std::optional<std::int64_t> heard_;         // the furthest step of this generation
-  std::optional<std::int64_t> ordered_;       // and not over yet
-  std::optional<TimePoint> next_;             // by time
-  std::optional<std::int64_t> next_step_;     // by steps, where they are ordered
+  std::map<std::int64_t, Attempt> attempts_;   // by step, of this generation
+  std::set<std::int64_t> given_up_;            // of this generation: what still comes of them is not wanted
+  std::map<std::string, std::int64_t> heard_;  // by worker, steps done in this generation
+  std::optional<std::int64_t> ordered_;        // and not over yet
+  std::optional<TimePoint> next_;              // by time
+  std::optional<std::int64_t> next_step_;      // by steps, where they are ordered
   // Records come every 200 ms, and orders are given every 100 ms: so old is what has been heard.
   Duration ahead_ = std::chrono::milliseconds(500);
   // For the pace: since when, from which step.

@@ -124,6 +124,11 @@ Result<CommandLine> request_of(const GivenOptions& given, const CLI::App& compar
                              kUsualModes));
   }
   if (given.contains("dry-run")) return wrong("--dry-run: compare has many runs; give it to one of them");
+  for (const char* name : {"checkpoint-every", "resume"}) {
+    if (!given.contains(name)) continue;
+    return wrong(fmt::format("--{}={}: compare measures runs from their beginning to their end; give it to one run",
+                             name, given.at(name)));
+  }
   const CLI::Option* modes = compare.get_option("--modes");
   const Result<std::string> list = modes->count() == 0 ? std::string(kUsualModes) : single_value(*modes);
   if (!list.ok()) return list.status();

@@ -148,7 +148,8 @@ class Coordinator {
           records.back().end += clock_offsets_[process];
         }
         if (checkpoints_ && !records.empty()) {
-          checkpoints_->course().on_steps(records.back().step + 1, clock_.now());
+          checkpoints_->course().on_steps(worker_writer(plan_.processes[process].rank), records.back().step + 1,
+                                          clock_.now());
         }
         return observer_.on_steps(plan_.processes[process].rank, records);
       }

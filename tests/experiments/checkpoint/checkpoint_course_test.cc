@@ -44,13 +44,13 @@ CheckpointCourse by_steps() {
 CheckpointCourse by_seconds(bool together = true) {
   CheckpointCourse course({.seconds = 2}, together);
   course.on_generation(0, {"worker-0", "worker-1"}, at(0));
-  for (int i = 0; i <= 15; ++i) course.on_steps(i * 10, at(0.1 * i));
+  for (int i = 0; i <= 15; ++i) course.on_steps("worker-0", i * 10, at(0.1 * i));
   return course;
 }
 
 TEST(CheckpointCourse, ByStepsNeedsNoOrderWhereAllMoveTogether) {
   CheckpointCourse course = by_steps();
-  course.on_steps(150, at(1));
+  course.on_steps("worker-0", 150, at(1));
   course.on_tick(at(1));
   EXPECT_THAT(actions(course), IsEmpty());
 }
@@ -118,7 +118,7 @@ TEST(CheckpointCourse, BySecondsOrdersAStepAheadOfAll) {
   EXPECT_THAT(actions(course), IsEmpty()) << "one at a time";
   for (const char* writer : {"worker-0", "worker-1"}) report(course, writer, 200);
   EXPECT_THAT(actions(course), ElementsAre("complete 200"));
-  course.on_steps(400, at(4.1));
+  course.on_steps("worker-0", 400, at(4.1));
   course.on_tick(at(4.2));
   EXPECT_EQ(actions(course).size(), 1u);
 }
@@ -141,15 +141,27 @@ TEST(CheckpointCourse, WhereWorkersGoAtTheirOwnPaceOrdersAtOnce) {
 
   CheckpointCourse steps({.steps = 100}, false);
   steps.on_generation(0, {"shard-0"}, at(0));
-  steps.on_steps(99, at(1));
+  steps.on_steps("worker-0", 99, at(1));
   steps.on_tick(at(1));
   EXPECT_THAT(actions(steps), IsEmpty());
-  steps.on_steps(203, at(2));
+  steps.on_steps("worker-0", 203, at(2));
   steps.on_tick(at(2));
   EXPECT_THAT(actions(steps), ElementsAre("order 203"));
   report(steps, "shard-0", 203);
   steps.on_tick(at(2));
   EXPECT_THAT(actions(steps), ElementsAre("complete 203")) << "the next is due at 300";
+}
+
+TEST(CheckpointCourse, WhereWorkersGoAtTheirOwnPaceGoesByTheSlowest) {
+  CheckpointCourse course({.steps = 100}, false);
+  course.on_generation(0, {"shard-0"}, at(0));
+  course.on_steps("worker-0", 40, at(1));
+  course.on_steps("worker-1", 900, at(1));
+  course.on_tick(at(1));
+  EXPECT_THAT(actions(course), IsEmpty());
+  course.on_lost("worker-0");
+  course.on_tick(at(1));
+  EXPECT_THAT(actions(course), ElementsAre("order 900")) << "nobody else is left";
 }
 
 TEST(CheckpointCourse, GivesUpWhatIsUnderWayWhenAWriterIsLost) {

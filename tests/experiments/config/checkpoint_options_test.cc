@@ -36,6 +36,11 @@ TEST(CheckpointOptions, AreOfOneRun) {
   EXPECT_THAT(refusal({"--resume=there", "--repeat=3"}), HasSubstr("--resume=there"));
 }
 
+TEST(CheckpointOptions, AreNotForComparisons) {
+  EXPECT_THAT(refusal({"compare", "--checkpoint-every=5"}), HasSubstr("give it to one run"));
+  EXPECT_THAT(refusal({"compare", "--resume=there"}), HasSubstr("give it to one run"));
+}
+
 TEST(CheckpointOptions, MeetWhereLocalStepsDo) {
   EXPECT_THAT(refusal({"--mode=ps", "--consistency=local-sgd:8", "--checkpoint-every=12"}), HasSubstr("multiple of 8"));
 }

@@ -139,6 +139,46 @@ TEST(Resume, OfAnAllreduceWithTablesAndOneWithBatchNormEqualsAnUnbrokenRun) {
       {"--model=resnet20", "--batch-size=4", "--train-samples=200", "--test-samples=100", "--mode=allreduce"}, 8, 4);
 }
 
+const Flags kPs{"--mode=ps", "--workers=2", "--servers=2"};
+
+TEST(Resume, OfSynchronousServersEqualsAnUnbrokenRun) {
+  expect_equal_to_unbroken(kSmall + kPs + Flags{"--consistency=sync"}, 30, 25);
+  expect_equal_to_unbroken(kSmall + kPs + Flags{"--consistency=local-sgd:5"}, 30, 25);
+  expect_equal_to_unbroken(kSmall + kPs + Flags{"--consistency=sync", "--compress=int8", "--compress-answers=off"}, 30,
+                           25);
+}
+
+TEST(Resume, OfServersWithTablesEqualsAnUnbrokenRun) {
+  expect_equal_to_unbroken(
+      {"--model=ncf", "--dataset=zipf-ratings", "--table-rows=2000", "--batch-size=32", "--train-samples=4000",
+       "--test-samples=200", "--mode=ps", "--consistency=sync", "--servers=2"},
+      30, 20);
+}
+
+TEST(Resume, WithAnotherNumberOfServersEqualsAnUnbrokenRun) {
+  const Flags sync = kSmall + Flags{"--mode=ps", "--workers=2", "--consistency=sync", "--steps=120"};
+  Program broken(sync + Flags{"--servers=2", "--checkpoint-every=20", "--straggler=all:+3"});
+  break_off(broken, 40);
+  const std::vector<float> expected = unbroken(sync + Flags{"--servers=1"});
+  for (const Flags& servers : {Flags{"--servers=1"}, Flags{"--servers=3", "--sharding=tensor"},
+                               Flags{"--servers=2", "--shards-per-server=2", "--chunk-bytes=4096"}}) {
+    EXPECT_EQ(resumed(sync + servers, broken.output()), expected) << servers[0];
+  }
+}
+
+// There is no unbroken run to compare with.
+TEST(Resume, OfServersWhoseWorkersGoAtTheirOwnPaceGoesOn) {
+  for (const char* consistency : {"async", "bounded:2", "softsync:2", "easgd:4"}) {
+    const Flags flags = kSmall + kPs + Flags{std::string("--consistency=") + consistency};
+    Program broken(flags + Flags{"--steps=1000000", "--checkpoint-every=100", "--straggler=all:+2"});
+    break_off(broken, 100);
+    const std::int64_t step = CheckpointStore(checkpoints_of(broken)).steps().front();
+    nlohmann::json summary;
+    EXPECT_FALSE(resumed(flags + Flags{fmt::format("--steps={}", step + 200)}, broken.output(), &summary).empty());
+    EXPECT_LT(summary.value("total_steps", 1000000), 2 * (step + 200)) << consistency;
+  }
+}
+
 // Whatever was under way when it was killed: what is there is whole, and leads to the same.
 TEST(Resume, AfterKillsAtAnyMomentEqualsAnUnbrokenRun) {
   const Flags flags = kData + Flags{"--model=mlp:784-512-10"};
