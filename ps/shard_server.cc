@@ -150,8 +150,18 @@ Status ShardServer::lose(int worker) {
 }
 
 void ShardServer::save_when(std::int64_t version, TrainingState memory, StateDone done) {
-  const std::lock_guard lock(mutex_);
-  requests_.push_back({ShardCut(version, std::move(memory)), std::move(done)});
+  {
+    const std::lock_guard lock(mutex_);
+    if (!has_ended_) {
+      requests_.push_back({ShardCut(version, std::move(memory)), std::move(done)});
+      return;
+    }
+  }
+  done(ended());
+}
+
+Status ShardServer::ended() const {
+  return Status(Code::kCancelled, fmt::format("shard {} ended before it came to be saved", number_));
 }
 
 void ShardServer::take_requests() {
@@ -170,10 +180,12 @@ void ShardServer::advance_cuts() {
 }
 
 void ShardServer::end_cuts() {
-  take_requests();
-  for (Request& request : cuts_) {
-    request.done(Status(Code::kCancelled, fmt::format("shard {} ended before it came to be saved", number_)));
+  {
+    const std::lock_guard lock(mutex_);
+    has_ended_ = true;
   }
+  take_requests();
+  for (Request& request : cuts_) request.done(ended());
   cuts_.clear();
 }
 

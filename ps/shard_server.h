@@ -72,7 +72,7 @@ class ShardServer {
   // Asks for the shard's state, for a checkpoint: of the moment at which `version` updates have been made, chunk by
   // chunk, where they are made together, and else of now. `memory` is used again. `done` is called on the endpoint's
   // thread, once: with the state, with invalid argument if that version has been passed, or with cancelled if serve()
-  // ends before. Any thread; heeded within 50 ms; until serve() has returned.
+  // ends before, or, then on this thread, has. Any thread, also from within `done`; heeded within 50 ms.
   using StateDone = std::function<void(Result<TrainingState>)>;
   void save_when(std::int64_t version, TrainingState memory, StateDone done);
 
@@ -101,6 +101,7 @@ class ShardServer {
   void take_requests();
   void advance_cuts();
   void end_cuts();
+  Status ended() const;
   // Whether the message, whose header is then in incoming_, is one that a worker sends to this shard, by whatever way;
   // it is then from that worker.
   bool take_header(Message& message);
@@ -130,6 +131,7 @@ class ShardServer {
   std::mutex mutex_;
   std::vector<int> lost_;          // guarded by mutex_
   std::vector<Request> requests_;  // guarded by mutex_
+  bool has_ended_ = false;         // guarded by mutex_: serve() has returned, or is about to
 };
 
 }  // namespace syncopate::ps

@@ -1,5 +1,7 @@
 #include "ps/worker_codec.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <string>
 #include <utility>
@@ -14,8 +16,8 @@ constexpr std::size_t kRoomAlignment = 64;
 
 std::size_t room_for(std::size_t bytes) { return (bytes + kRoomAlignment - 1) / kRoomAlignment * kRoomAlignment; }
 
-std::string before_name(int worker) { return state_part::residual_of(worker) + ".before"; }
-std::string clocks_name(int worker) { return state_part::residual_of(worker) + ".clocks"; }
+std::string before_name(int worker) { return fmt::format("residual_before.worker{}", worker); }
+std::string clocks_name(int worker) { return fmt::format("residual_clocks.worker{}", worker); }
 
 }  // namespace
 

@@ -20,14 +20,17 @@ class ShardHarness {
   static constexpr std::uint64_t kHash = 0xC0FFEE;
 
   ShardHarness(int workers, const std::string& consistency, std::size_t elements,
-               OptimizerConfig optimizer = {.kind = OptimizerKind::kSgd}, StalenessOptions staleness = {})
+               OptimizerConfig optimizer = {.kind = OptimizerKind::kSgd}, StalenessOptions staleness = {},
+               const TrainingState* restored = nullptr)
       : workers_(static_cast<std::size_t>(workers)),
         elements_(elements),
+        goes_on_(restored != nullptr),
         shard(
             {.workers = workers,
              .consistency = consistency_of(consistency),
              .optimizer = optimizer,
-             .staleness = staleness},
+             .staleness = staleness,
+             .restored = restored},
             [this](std::size_t size) { return Result<std::span<float>>(memory_.emplace_back(size).span()); },
             [](const PendingSends&) { return Status(Code::kInternal, "waited for a reader"); }) {}
 
@@ -56,7 +59,11 @@ class ShardHarness {
   void join(int rank, std::uint64_t hash = kHash) {
     worker(rank).joined = worker(rank).waiting = true;
     take(shard.on_join(rank, claim(hash)));
-    if (rank == kChief) take(shard.on_initial(rank, 0, {0, elements_}, std::vector<float>(elements_, 0.0f)));
+    if (goes_on_) {
+      take(shard.on_initial(rank, 0, {0, elements_}, {}));
+    } else if (rank == kChief) {
+      take(shard.on_initial(rank, 0, {0, elements_}, std::vector<float>(elements_, 0.0f)));
+    }
   }
 
   void join_all() {
@@ -121,6 +128,7 @@ class ShardHarness {
         to.waiting = answer.kind != Answer::Kind::kReject;
         continue;
       }
+      if (goes_on_ && to.answers.empty()) to.clock = answer.weights.clock;  // of the welcome
       EXPECT_EQ(answer.weights.clock, to.clock);
       to.waiting = false;
       to.version = answer.weights.version;
@@ -143,6 +151,7 @@ class ShardHarness {
   std::deque<AlignedBuffer> memory_;
   std::vector<Worker> workers_;
   std::size_t elements_;
+  bool goes_on_;
 
  public:
   Shard shard;
