@@ -7,6 +7,7 @@
 #include <limits>
 #include <vector>
 
+#include "allreduce/mpi_names.h"
 #include "allreduce/receive_buffers.h"
 #include "common/aligned_buffer.h"
 #include "common/pause.h"
@@ -213,6 +214,21 @@ class MpiCollective final : public Collective {
 
 }  // namespace
 
+namespace {
+
+// Each rank hears from each other one: all have mapped each other's memory when all are through.
+Status meet_everybody(int rank, int size) {
+  for (int step = 1; step < size; ++step) {
+    const int to = (rank + step) % size, from = (rank + size - step) % size;
+    char sent = 0, heard = 0;
+    SYNCOPATE_RETURN_IF_ERROR(check(
+        MPI_Sendrecv(&sent, 1, MPI_CHAR, to, 0, &heard, 1, MPI_CHAR, from, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE)));
+  }
+  return check(MPI_Barrier(MPI_COMM_WORLD));
+}
+
+}  // namespace
+
 Result<std::unique_ptr<Collective>> make_mpi_collective(int rank, int size) {
   int provided = MPI_THREAD_SINGLE;
   // The communication thread and the compute thread both make calls, never two at once.
@@ -229,6 +245,8 @@ Result<std::unique_ptr<Collective>> make_mpi_collective(int rank, int size) {
     return Status(Code::kInvalidArgument, fmt::format("MPI says rank {} of {}, the plan says rank {} of {}", world_rank,
                                                       world_size, rank, size));
   }
+  SYNCOPATE_RETURN_IF_ERROR(meet_everybody(rank, size).in("meeting the other ranks"));
+  forget_shared_memory_names();
   return std::unique_ptr<Collective>(std::move(collective));
 }
 

@@ -4,13 +4,14 @@ root=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.." && pwd)
 
 say() { printf '%s\n' "$*" >&2; }
 
+#   install_packages NAME      those that setup/NAME.txt lists.
 # Installs missing packages, or says how and stops with 2. A copy of the list in build/ remembers that all were there,
 # so that later calls need not ask the package manager.
 install_packages() {
-  local list=$root/setup/packages.txt stamp=$root/build/.packages wanted missing=() package install as_root
+  local list=$root/setup/$1.txt stamp=$root/build/.$1 wanted missing=() package install as_root
   cmp -s "$list" "$stamp" && return
   if ! command -v dpkg-query >/dev/null; then
-    say "This is no Debian; install what setup/packages.txt names, then: cp setup/packages.txt build/.packages"
+    say "This is no Debian; install what setup/$1.txt names, then: cp setup/$1.txt build/.$1"
     exit 2
   fi
   mapfile -t wanted < <(sed -E '/^(#|$)/d; s/[[:space:]].*//' "$list")
@@ -61,7 +62,7 @@ announce() {
 
 build() {
   local preset=$1 folder=$root/build/$1 targets=("${@:2}")
-  install_packages
+  install_packages packages
   if [[ ! -f $folder/build.ninja ]]; then
     say "Configuring $preset"
     (cd "$root" && quietly "$folder/configure.log" cmake --preset "$preset") || exit 1

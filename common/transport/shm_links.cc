@@ -2,9 +2,12 @@
 
 #include <fmt/format.h>
 #include <poll.h>
+#include <spdlog/spdlog.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
@@ -13,6 +16,8 @@ namespace {
 
 // How often somebody who waits for peers asks whether they still are to come.
 constexpr std::chrono::milliseconds kGlance{50};
+// Connections that have not said hello yet. Of more, the one that has been silent for longest is turned away.
+constexpr std::size_t kMostSilent = 256;
 
 Status refusal(const char* what) {
   // Its listener, or its end of a connection, has gone with it.
@@ -75,18 +80,25 @@ std::optional<ShmLinks::Received> receive_parcel(int link, int flags) {
   return received;
 }
 
-// Waits until `socket` can be read. Fails with deadline exceeded, saying `missing`, and with cancelled where there is
-// nobody to wait for any more.
-Status wait_readable(int socket, const std::string& missing, const Rendezvous& rendezvous, TimePoint deadline) {
+// Waits until one of them can be read. Fails with deadline exceeded, saying `missing`, and with cancelled where there
+// is nobody to wait for any more.
+Status wait_for_any(std::vector<pollfd>& items, const std::string& missing, const Rendezvous& rendezvous,
+                    TimePoint deadline) {
   while (true) {
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - SteadyClock().now());
     if (rendezvous.is_off()) return Status(Code::kCancelled, missing);
     if (left.count() <= 0) return Status(Code::kDeadlineExceeded, missing);
-    pollfd item{socket, POLLIN, 0};
-    const int ready = poll(&item, 1, static_cast<int>(std::min(left, kGlance).count()));
+    const int ready = poll(items.data(), items.size(), static_cast<int>(std::min(left, kGlance).count()));
     if (ready > 0) return Status();
     if (ready < 0 && errno != EINTR) return refusal("waiting for");
   }
+}
+
+// Abstract names have no permissions: the kernel's word for who is at the other end stands in for them.
+bool is_of_own_user(int connection) {
+  ucred other{};
+  socklen_t size = sizeof(other);
+  return getsockopt(connection, SOL_SOCKET, SO_PEERCRED, &other, &size) == 0 && other.uid == geteuid();
 }
 
 }  // namespace
@@ -107,49 +119,91 @@ Result<ShmLinks> ShmLinks::connect(const TransportOptions& options, std::uint64_
   sockaddr_un address;
   const socklen_t length = fill_abstract(address, name);
   if (bind(listener->get(), reinterpret_cast<sockaddr*>(&address), length) != 0) return refusal("binding");
-  if (listen(listener->get(), options.size) != 0) return refusal("listening on");
+  if (listen(listener->get(), SOMAXCONN) != 0) return refusal("listening on");
 
   Result<std::vector<std::string>> names =
       rendezvous.exchange(options.group, options.rank, options.size, name, deadline);
   if (!names.ok()) return names.status();
 
   // To those below, we connect; those above connect to us. Connecting does not wait for the other to accept.
-  const Parcel hello{Kind::kHello, links.rank_, run, 0};
-  for (int peer = 0; peer < options.rank; ++peer) {
-    Result<FileDescriptor> link = new_socket();
-    if (!link.ok()) return link.status();
-    const socklen_t peer_length = fill_abstract(address, (*names)[static_cast<std::size_t>(peer)]);
-    if (::connect(link->get(), reinterpret_cast<sockaddr*>(&address), peer_length) != 0 ||
-        !send_parcel(link->get(), hello, inbox.file().get())) {
-      return refusal("connecting").in(fmt::format("peer {}", peer));
-    }
-    links.link(peer) = std::move(*link);
-  }
-  for (int missing = options.size - 1 - options.rank; missing > 0;) {
-    SYNCOPATE_RETURN_IF_ERROR(
-        wait_readable(listener->get(), fmt::format("{} peers have not connected", missing), rendezvous, deadline));
-    FileDescriptor link(accept4(listener->get(), nullptr, nullptr, SOCK_CLOEXEC));
-    if (!link.open() || !wait_readable(link.get(), "a peer says nothing", rendezvous, deadline).ok()) continue;
-    std::optional<Received> received = receive_parcel(link.get(), 0);
-    // A stranger is turned away.
-    if (!received || received->parcel.kind != Kind::kHello || received->parcel.run != run) continue;
-    const std::uint32_t peer = received->parcel.sender;
-    if (peer <= links.rank_ || peer >= links.links_.size() || links.links_[peer].open()) continue;
-    if (!send_parcel(link.get(), hello, inbox.file().get())) return refusal("answering");
-    links.links_[peer] = std::move(link);
-    links.inboxes_[peer] = std::move(received->file);
-    --missing;
-  }
   for (int peer = 0; peer < options.rank; ++peer) {
     SYNCOPATE_RETURN_IF_ERROR(
-        wait_readable(links.link(peer).get(), fmt::format("peer {} has not answered", peer), rendezvous, deadline));
-    std::optional<Received> received = receive_parcel(links.link(peer).get(), 0);
-    if (!received || received->parcel.kind != Kind::kHello || received->parcel.run != run) {
-      return Status(Code::kPeerLost, fmt::format("peer {} is gone", peer));
-    }
-    links.inboxes_[static_cast<std::size_t>(peer)] = std::move(received->file);
+        links.connect_to(peer, (*names)[static_cast<std::size_t>(peer)], inbox).in(fmt::format("peer {}", peer)));
   }
+  SYNCOPATE_RETURN_IF_ERROR(links.accept_missing(listener->get(), inbox, rendezvous, deadline));
+  for (int peer = 0; peer < options.rank; ++peer)
+    SYNCOPATE_RETURN_IF_ERROR(links.take_answer_of(peer, rendezvous, deadline));
   return links;
+}
+
+Status ShmLinks::connect_to(int peer, const std::string& name, const SharedMemory& inbox) {
+  Result<FileDescriptor> connection = new_socket();
+  if (!connection.ok()) return connection.status();
+  sockaddr_un address;
+  const socklen_t length = fill_abstract(address, name);
+  if (::connect(connection->get(), reinterpret_cast<sockaddr*>(&address), length) != 0) return refusal("connecting");
+  if (!is_of_own_user(connection->get())) return Status(Code::kPeerLost, "another user listens in its name");
+  if (!send_parcel(connection->get(), {Kind::kHello, rank_, run_, 0}, inbox.file().get())) return refusal("connecting");
+  link(peer) = std::move(*connection);
+  return Status();
+}
+
+Status ShmLinks::accept_missing(int listener, const SharedMemory& inbox, const Rendezvous& rendezvous,
+                                TimePoint deadline) {
+  std::vector<FileDescriptor> silent;  // connections that have said nothing yet
+  for (std::size_t missing = links_.size() - 1 - rank_; missing > 0;) {
+    std::vector<pollfd> items{{listener, POLLIN, 0}};
+    for (const FileDescriptor& connection : silent) items.push_back({connection.get(), POLLIN, 0});
+    SYNCOPATE_RETURN_IF_ERROR(
+        wait_for_any(items, fmt::format("{} peers have not connected", missing), rendezvous, deadline));
+    for (std::size_t i = silent.size(); i > 0; --i) {
+      if (items[i].revents == 0) continue;
+      if (admit(std::move(silent[i - 1]), inbox)) --missing;
+      silent.erase(silent.begin() + static_cast<std::ptrdiff_t>(i - 1));
+    }
+    if (items[0].revents == 0) continue;
+    FileDescriptor connection(accept4(listener, nullptr, nullptr, SOCK_CLOEXEC));
+    if (!connection.open()) continue;
+    if (is_of_own_user(connection.get())) {
+      silent.push_back(std::move(connection));
+    } else {
+      turn_away();
+    }
+    if (silent.size() > kMostSilent) {
+      silent.erase(silent.begin());
+      turn_away();
+    }
+  }
+  return Status();
+}
+
+bool ShmLinks::admit(FileDescriptor connection, const SharedMemory& inbox) {
+  std::optional<Received> received = receive_parcel(connection.get(), MSG_DONTWAIT);
+  const std::uint32_t peer = received ? received->parcel.sender : 0;
+  const bool is_due = received && received->parcel.kind == Kind::kHello && received->parcel.run == run_ &&
+                      peer > rank_ && peer < links_.size() && !links_[peer].open();
+  if (!is_due || !send_parcel(connection.get(), {Kind::kHello, rank_, run_, 0}, inbox.file().get())) {
+    turn_away();
+    return false;
+  }
+  links_[peer] = std::move(connection);
+  inboxes_[peer] = std::move(received->file);
+  return true;
+}
+
+Status ShmLinks::take_answer_of(int peer, const Rendezvous& rendezvous, TimePoint deadline) {
+  std::vector<pollfd> items{{link(peer).get(), POLLIN, 0}};
+  SYNCOPATE_RETURN_IF_ERROR(wait_for_any(items, fmt::format("peer {} has not answered", peer), rendezvous, deadline));
+  std::optional<Received> received = receive_parcel(link(peer).get(), 0);
+  if (!received || received->parcel.kind != Kind::kHello || received->parcel.run != run_) {
+    return Status(Code::kPeerLost, fmt::format("peer {} is gone", peer));
+  }
+  inboxes_[static_cast<std::size_t>(peer)] = std::move(received->file);
+  return Status();
+}
+
+void ShmLinks::turn_away() {
+  if (turned_away_++ == 0) spdlog::warn("shm endpoint {}: turned away a connection that is no peer's", rank_);
 }
 
 Status ShmLinks::announce_arena(std::uint64_t number, const SharedMemory& memory) {

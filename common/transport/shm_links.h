@@ -1,7 +1,10 @@
 // Links: a unix socket between every two members of a group on one host. They pass the file descriptors of shared
-// memory, and tell when a peer is gone. They listen at abstract names, so that no socket file is left behind.
+// memory, and tell when a peer is gone. They listen at abstract names, so that no socket file is left behind; every
+// user of the host can connect there, so that who is of another user is turned away, and who says nothing holds up
+// nobody.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -47,8 +50,17 @@ class ShmLinks {
   // Peers, not reported before, whose end of the link is closed.
   std::vector<int> newly_lost();
 
+  // Connections that were not begun as a peer begins one.
+  std::int64_t turned_away() const { return turned_away_; }
+
  private:
   ShmLinks(int rank, int size, std::uint64_t run);
+  Status connect_to(int peer, const std::string& name, const SharedMemory& inbox);
+  Status accept_missing(int listener, const SharedMemory& inbox, const Rendezvous& rendezvous, TimePoint deadline);
+  // Whether the connection, which has said something, is a peer's who was missing; it is then a link.
+  bool admit(FileDescriptor connection, const SharedMemory& inbox);
+  Status take_answer_of(int peer, const Rendezvous& rendezvous, TimePoint deadline);
+  void turn_away();
   FileDescriptor& link(int peer) { return links_[static_cast<std::size_t>(peer)]; }
 
   std::uint32_t rank_;
@@ -56,6 +68,7 @@ class ShmLinks {
   std::vector<FileDescriptor> links_;    // by peer; none to oneself
   std::vector<FileDescriptor> inboxes_;  // by peer
   std::vector<bool> lost_;               // by peer
+  std::int64_t turned_away_ = 0;
 };
 
 }  // namespace syncopate

@@ -44,7 +44,4 @@ struct FrameHead {
   std::uint64_t payload_bytes = 0;
 };
 
-// No payload is larger. What is announced as larger ends the connection before any memory is taken for it.
-inline constexpr std::uint64_t kMaxSocketPayload = std::uint64_t{1} << 30;
-
 }  // namespace syncopate

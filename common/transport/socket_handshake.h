@@ -38,6 +38,8 @@ class SocketHandshake {
   // What to poll for until advance() can do more.
   int descriptor() const { return socket_.get(); }
   short events() const;
+  // Whether the other end began it.
+  bool was_accepted() const { return !connects_; }
   // Who the other end is; -1 while that is not known.
   int peer() const { return peer_; }
   // The connection, once done.

@@ -28,9 +28,9 @@ bool is_goodbye(const FrameHead& head) {
   return head.kind == FrameHead::Kind::kGoodbye && head.header_bytes == 0 && head.payload_bytes == 0;
 }
 
-bool is_message(const FrameHead& head) {
+bool is_message(const FrameHead& head, std::uint64_t largest) {
   return head.kind == FrameHead::Kind::kMessage && head.header_bytes <= kMaxWireHeaderBytes &&
-         head.payload_bytes <= kMaxSocketPayload;
+         head.payload_bytes <= largest;
 }
 
 // Cuts the list where it passes kMostAtOnce.
@@ -54,8 +54,8 @@ std::size_t SocketLink::Outgoing::parts(iovec* to) const {
   return count;
 }
 
-SocketLink::SocketLink(int peer, std::unique_ptr<SocketStream> stream, BufferPool& pool)
-    : peer_(peer), stream_(std::move(stream)), pool_(pool) {}
+SocketLink::SocketLink(int peer, std::unique_ptr<SocketStream> stream, BufferPool& pool, std::uint64_t largest)
+    : peer_(peer), stream_(std::move(stream)), pool_(pool), largest_(largest) {}
 
 SocketLink::~SocketLink() { stop_sending(); }
 
@@ -180,7 +180,7 @@ bool SocketLink::begin_message(std::deque<Message>& inbox) {
   if (there < sizeof(head)) return false;
   std::memcpy(&head, ahead_.data() + ahead_begin_, sizeof(head));
   goodbye_ = is_goodbye(head);
-  corrupt_ = !goodbye_ && !is_message(head);
+  corrupt_ = !goodbye_ && !is_message(head, largest_);
   if (goodbye_ || corrupt_) {
     ended_ = true;
     stop_sending();

@@ -17,8 +17,9 @@ namespace syncopate {
 
 class SocketLink {
  public:
-  // Messages are `peer`'s. The pool outlives the link.
-  SocketLink(int peer, std::unique_ptr<SocketStream> stream, BufferPool& pool);
+  // Messages are `peer`'s, and no payload is larger than `largest`. The pool outlives the link.
+  SocketLink(int peer, std::unique_ptr<SocketStream> stream, BufferPool& pool,
+             std::uint64_t largest = kMaxPayloadBytes);
   ~SocketLink();
   SocketLink(const SocketLink&) = delete;
   SocketLink& operator=(const SocketLink&) = delete;
@@ -87,6 +88,7 @@ class SocketLink {
   const int peer_;
   const std::unique_ptr<SocketStream> stream_;
   BufferPool& pool_;
+  const std::uint64_t largest_;
 
   std::deque<Outgoing> queue_;
   bool deaf_ = false;

@@ -18,8 +18,8 @@
 namespace syncopate {
 namespace {
 
-// Connections that have not said hello yet. Of more, the one that has been silent for longest is turned away.
-constexpr std::size_t kMostSilent = 256;
+// Connections of others that are not through their handshake yet. Of more, the oldest is turned away.
+constexpr std::size_t kMostBegun = 256;
 // What the kernel may hold of a connection, each way: what a member reduces a segment with in its hands, this keeps
 // moving. Fixed buffers of this size carry half as much again over loopback as those that the kernel sizes itself; with
 // larger ones what is on its way between four members no longer fits into a cache.
@@ -148,9 +148,9 @@ class Meeting {
       FileDescriptor socket(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
       if (!socket.open()) return;
       begun_.push_back(SocketHandshake::accepted(std::move(socket), self_));
-      const auto is_silent = [](const SocketHandshake& handshake) { return handshake.peer() < 0; };
-      if (static_cast<std::size_t>(std::ranges::count_if(begun_, is_silent)) <= kMostSilent) continue;
-      begun_.erase(std::ranges::find_if(begun_, is_silent));
+      const auto was_accepted = [](const SocketHandshake& handshake) { return handshake.was_accepted(); };
+      if (static_cast<std::size_t>(std::ranges::count_if(begun_, was_accepted)) <= kMostBegun) continue;
+      begun_.erase(std::ranges::find_if(begun_, was_accepted));
       turn_away();
     }
   }

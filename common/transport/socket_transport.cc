@@ -45,7 +45,7 @@ class SocketTransport final : public Transport {
         link(peer) = std::make_unique<SocketLink>(peer, std::move(stream), pool_);
       }
     }
-    counters_.dropped = links.turned_away;
+    counters_.turned_away = links.turned_away;
   }
 
   ~SocketTransport() override {
@@ -63,10 +63,7 @@ class SocketTransport final : public Transport {
 
   Status send(int peer, std::string_view header, std::span<const std::byte> payload, PendingSends* pending,
               TimePoint deadline) override {
-    if (payload.size() > kMaxSocketPayload) {
-      return Status(Code::kInvalidArgument,
-                    fmt::format("a payload of {} bytes: must be at most {}", payload.size(), kMaxSocketPayload));
-    }
+    SYNCOPATE_RETURN_IF_ERROR(check_payload(payload));
     SocketLink& to = *link(peer);
     to.flush();
     if (to.queued() >= kMostQueued) {

@@ -22,6 +22,11 @@ inline constexpr std::size_t kMaxHeaderBytes = 192;
 // What a transport that wraps another may put before a header: wires carry headers that are so much longer.
 inline constexpr std::size_t kMaxEnvelopeBytes = 8;
 inline constexpr std::size_t kMaxWireHeaderBytes = kMaxHeaderBytes + kMaxEnvelopeBytes;
+// No payload is larger over a wire that carries bytes. What is announced as larger is dropped before memory is taken
+// for it.
+inline constexpr std::uint64_t kMaxPayloadBytes = std::uint64_t{1} << 30;
+// Invalid argument if it is larger.
+Status check_payload(std::span<const std::byte> payload);
 
 // Counts sends whose payload is still being read. A payload may be changed once its counter is back at zero.
 // Updated inside the calls of the transport that it was given to, and possibly by that transport's threads; the count
@@ -75,8 +80,14 @@ class Message {
 struct TransportCounters {
   std::int64_t payload_bytes_out = 0;
   std::int64_t payload_bytes_in = 0;
-  std::int64_t dropped = 0;  // messages that did not check out: wrong run, unknown sender, impossible sizes
+  std::int64_t dropped = 0;      // messages that did not check out: wrong run, unknown sender, impossible sizes
+  std::int64_t turned_away = 0;  // connections that came to no message: not of this run, of another user
 };
+
+// All that strangers have tried.
+inline std::int64_t not_let_through(const TransportCounters& counters) {
+  return counters.dropped + counters.turned_away;
+}
 
 class Transport {
  public:

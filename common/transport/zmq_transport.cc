@@ -1,8 +1,6 @@
 // Messages over ZeroMQ: every endpoint binds one PULL socket, from which it receives whatever the others send, and
 // connects PUSH sockets, one for each connection, to each peer that it sends to. A payload leaves from the caller's
 // memory and is received into memory of ZeroMQ's own, where the receiver uses it; ZeroMQ's I/O thread moves the bytes.
-//
-// On the wire: frame 1 is a Preamble and the header; frame 2, if there is one, is the payload.
 #include <fmt/format.h>
 #include <sched.h>
 #include <spdlog/spdlog.h>
@@ -21,11 +19,13 @@
 #include "common/transport/make_transport.h"
 #include "common/transport/message_order.h"
 #include "common/transport/secure_sockets.h"
+#include "common/transport/zmq_frame.h"
 
 namespace syncopate {
 namespace {
 
-constexpr std::uint32_t kMagic = 0x324E5953;  // "SYN2"
+// What CURVE may add to a frame, with room to spare.
+constexpr std::size_t kSealing = 4096;
 // A wait looks up this often whether it was interrupted.
 constexpr Duration kSlice = std::chrono::milliseconds(50);
 // Below this a copy is cheaper than the bookkeeping of a borrowed payload.
@@ -42,14 +42,6 @@ constexpr std::size_t kShortPayloadOverTcp = 128 * 1024;
 constexpr std::size_t kShortPayloadOverIpc = 32 * 1024;  // 64 KB there and back: 95 us, and 155 us with the spin
 // Sends that the network has not taken when an endpoint is destroyed may still go out for so long.
 constexpr std::chrono::milliseconds kLinger{2000};
-
-struct Preamble {
-  std::uint32_t magic = kMagic;
-  std::uint32_t from = 0;
-  std::uint64_t run = 0;
-  std::uint64_t number = 0;  // of the message, among those from this sender to this receiver
-  std::uint64_t payload_bytes = 0;
-};
 
 class PayloadLease final : public Message::Lease {
  public:
@@ -126,9 +118,10 @@ class ZmqTransport final : public Transport {
         order_(options.size) {
     inbox_.set(zmq::sockopt::linger, 0);
     inbox_.set(zmq::sockopt::rcvhwm, 0);
+    inbox_.set(zmq::sockopt::maxmsgsize, static_cast<std::int64_t>(kMaxPayloadBytes + kSealing));
+    if (!over_tcp) admit_own_user(inbox_);
     if (!keys_) return;
-    doorkeeper_.emplace(context_, *keys_);
-    secure_listener(inbox_, *keys_);
+    doorkeeper_.emplace(context_, *keys_, inbox_);
   }
 
   ~ZmqTransport() override {
@@ -157,8 +150,9 @@ class ZmqTransport final : public Transport {
 
   Status send(int peer, std::string_view header, std::span<const std::byte> payload, PendingSends* pending,
               TimePoint deadline) override {
+    SYNCOPATE_RETURN_IF_ERROR(check_payload(payload));
     Outbox& outbox = outboxes_[static_cast<std::size_t>(peer)];
-    const Preamble preamble{
+    const ZmqPreamble preamble{
         .from = static_cast<std::uint32_t>(rank_), .run = run_, .number = outbox.sent, .payload_bytes = payload.size()};
     zmq::message_t head(sizeof(preamble) + header.size());
     std::memcpy(head.data(), &preamble, sizeof(preamble));
@@ -212,7 +206,11 @@ class ZmqTransport final : public Transport {
 
   void progress() override {}
   void interrupt() override { interrupted_.store(true); }
-  TransportCounters counters() const override { return counters_; }
+  TransportCounters counters() const override {
+    TransportCounters counters = counters_;
+    if (doorkeeper_) counters.turned_away = doorkeeper_->turned_away();
+    return counters;
+  }
 
  private:
   struct Outbox {
@@ -278,21 +276,8 @@ class ZmqTransport final : public Transport {
 
   // Nothing if the message does not check out; else also which of its sender's messages it is.
   std::optional<Message> check(const zmq::message_t& head, zmq::message_t& body, std::uint64_t& number) {
-    Preamble preamble;
-    const char* reason = nullptr;
-    if (head.size() < sizeof(preamble) || head.size() > sizeof(preamble) + kMaxWireHeaderBytes) {
-      reason = "a header of impossible size";
-    } else {
-      std::memcpy(&preamble, head.data(), sizeof(preamble));
-      if (preamble.magic != kMagic)
-        reason = "not a message of ours";
-      else if (preamble.run != run_)
-        reason = "a message of another run";
-      else if (preamble.from >= static_cast<std::uint32_t>(size_))
-        reason = "an unknown sender";
-      else if (preamble.payload_bytes != body.size())
-        reason = "a payload of another size than announced";
-    }
+    ZmqPreamble preamble;
+    const char* reason = objection_to({head.data<std::byte>(), head.size()}, body.size(), run_, size_, preamble);
     if (body.more()) {
       reason = "more frames than a message has";
       zmq::message_t rest;

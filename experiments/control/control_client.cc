@@ -226,12 +226,14 @@ class Client final : public ControlClient {
     line_.post(message);
   }
 
+  void count_dropped(std::int64_t messages) override { dropped_.fetch_add(messages); }
+
   void finished(std::int64_t updates, std::int64_t pushes, std::int64_t dropped) override {
     ToCoordinator message;
     control::ServerFacts& server = *message.mutable_finished()->mutable_server();
     server.set_updates(updates);
     server.set_pushes(pushes);
-    server.set_dropped(dropped);
+    server.set_dropped(dropped + dropped_.load());
     message.mutable_finished()->set_peak_memory(peak_memory_bytes());
     post_records();
     line_.post(message);
@@ -510,6 +512,7 @@ class Client final : public ControlClient {
   ProgressWatch progress_{kWatchdogMargin, clock_.now()};
 
   std::atomic<bool> failed_ = false;
+  std::atomic<std::int64_t> dropped_ = 0;
 
   ControlLine line_;  // last: its thread uses all of the above, and ends first
 };

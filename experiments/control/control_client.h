@@ -121,6 +121,8 @@ class ControlClient : public Rendezvous, public RecordSink {
   // Something about this process that the record of the run is to show, as in ("collective", "NCCL 2.28.9, Ring").
   virtual void tell(const std::string& name, const std::string& value) = 0;
 
+  // So many messages and connections did not check out here: told with what follows. Any number of times, before it.
+  virtual void count_dropped(std::int64_t messages) = 0;
   // The last word of a process. What is queued is sent before the client is destroyed.
   virtual void finished(std::int64_t updates, std::int64_t pushes, std::int64_t dropped) = 0;
   virtual void failed(const Status& status) = 0;  // the first one counts

@@ -91,9 +91,14 @@ void ControlLine::receive_all() {
   zmq::message_t head;
   while (socket_.recv(head, zmq::recv_flags::dontwait)) {
     zmq::message_t weights;
-    if (head.more()) (void)socket_.recv(weights, zmq::recv_flags::none);
+    bool has_more = head.more() && socket_.recv(weights, zmq::recv_flags::none) && weights.more();
+    const bool fits = !has_more && std::in_range<int>(head.size());
+    // What is left of a message would be taken for the next.
+    for (zmq::message_t rest; has_more;) has_more = socket_.recv(rest, zmq::recv_flags::none) && rest.more();
     control::FromCoordinator message;
-    if (message.ParseFromArray(head.data(), static_cast<int>(head.size()))) handlers_.on_message(message, weights);
+    if (fits && message.ParseFromArray(head.data(), static_cast<int>(head.size()))) {
+      handlers_.on_message(message, weights);
+    }
   }
 }
 

@@ -14,14 +14,12 @@ constexpr int kLingerMilliseconds = 500;
 }  // namespace
 
 ControlServer::ControlServer(const JobPlan& plan, const ListenOptions& options)
-    : context_(1), socket_(context_, zmq::socket_type::router) {
+    : run_id_(plan.run_id), context_(1), socket_(context_, zmq::socket_type::router) {
   socket_.set(zmq::sockopt::linger, kLingerMilliseconds);
   // A process that was started again has the name of the one before.
   socket_.set(zmq::sockopt::router_handover, true);
-  if (options.keys) {
-    doorkeeper_.emplace(context_, *options.keys);
-    secure_listener(socket_, *options.keys);
-  }
+  socket_.set(zmq::sockopt::maxmsgsize, options.largest_frame);
+  if (options.keys) doorkeeper_.emplace(context_, *options.keys, socket_);
   socket_.bind("tcp://" + options.address + ":*");
   for (const ProcessSpec& process : plan.processes) {
     by_identity_[control_identity(process.role, process.rank)] = lines_.size();
@@ -31,20 +29,35 @@ ControlServer::ControlServer(const JobPlan& plan, const ListenOptions& options)
 }
 
 std::optional<ControlServer::Received> ControlServer::receive() {
-  zmq::message_t identity, head;
+  zmq::message_t identity;
   while (socket_.recv(identity, zmq::recv_flags::dontwait)) {
-    Received received;
-    const bool has_head = identity.more() && socket_.recv(head, zmq::recv_flags::none);
-    if (has_head && head.more()) (void)socket_.recv(received.weights, zmq::recv_flags::none);
-    const auto sender = by_identity_.find(identity.to_string());
-    if (has_head && sender != by_identity_.end() &&
-        received.message.ParseFromArray(head.data(), static_cast<int>(head.size()))) {
-      received.process = sender->second;
-      return received;
-    }
-    if (!std::exchange(warned_, true)) spdlog::warn("a stranger's message was dropped");
+    if (std::optional<Received> received = take(identity)) return received;
+    if (dropped_++ == 0) spdlog::warn("a message that is not of this run was dropped");
   }
   return std::nullopt;
+}
+
+std::optional<ControlServer::Received> ControlServer::take(const zmq::message_t& identity) {
+  Received received;
+  zmq::message_t head, rest;
+  const bool has_head = identity.more() && socket_.recv(head, zmq::recv_flags::none);
+  bool has_more = has_head && head.more() && socket_.recv(received.weights, zmq::recv_flags::none);
+  has_more = has_more && received.weights.more();
+  const bool fits = has_head && !has_more && std::in_range<int>(head.size());
+  // What is left of a message would be taken for the next.
+  while (has_more) has_more = socket_.recv(rest, zmq::recv_flags::none) && rest.more();
+  const auto sender = by_identity_.find(identity.to_string());
+  if (!fits || sender == by_identity_.end() ||
+      !received.message.ParseFromArray(head.data(), static_cast<int>(head.size()))) {
+    return std::nullopt;
+  }
+  Line& line = lines_[sender->second];
+  const bool is_hello = received.message.has_hello();
+  const bool is_of_this_run = is_hello ? received.message.hello().run_id() == run_id_ : line.known;
+  if (!is_of_this_run) return std::nullopt;
+  line.known = true;
+  received.process = sender->second;
+  return received;
 }
 
 void ControlServer::send(std::size_t process, const control::FromCoordinator& message, zmq::message_t weights) {

@@ -84,6 +84,7 @@ class Coordinator {
     outcome_.verdict = monitor_.verdict();
     faults_.end();
     outcome_.faults = faults_.records();
+    outcome_.strangers += control_.dropped();
     return outcome_;
   }
 
@@ -196,7 +197,7 @@ class Coordinator {
         return settle_final_weights();
       case ToCoordinator::kFinished:
         outcome_.server_updates += message.finished().server().updates();
-        outcome_.server_dropped += message.finished().server().dropped();
+        outcome_.strangers += message.finished().server().dropped();
         outcome_.peak_memory[plan_.processes[process].name()] = message.finished().peak_memory();
         return monitor_.on_finished(process, now);
       case ToCoordinator::kFailure:

@@ -79,6 +79,7 @@ Status ReplicaGroup::connect_ps(const RoleContext& context, const Generation& ge
                                       .heads = heads_of(members, generation),
                                       .undoes_pushes = recovery_of(config).regroups()};
   auto servers = std::make_unique<ps::PsStrategy>(options, *transport_, clock, &context.activity);
+  servers_ = servers.get();
   if (config.consistency.pushes_weights()) {
     strategy_ =
         std::make_unique<ps::LocalStepsStrategy>(local_steps_of(config), std::move(servers), clock, context.rank);
@@ -152,6 +153,14 @@ void ReplicaGroup::interrupt() {
   if (transport_) transport_->interrupt();
   if (collective_) collective_->interrupt();
   if (device_collective_) device_collective_->interrupt();
+}
+
+std::int64_t ReplicaGroup::dropped() const {
+  // A collective that stands on a transport counts what that does.
+  const TransportCounters counters = collective_  ? collective_->counters()
+                                     : transport_ ? transport_->counters()
+                                                  : TransportCounters();
+  return not_let_through(counters) + (servers_ != nullptr ? servers_->dropped() : 0);
 }
 
 ps::PsGroup ps_group_of(const RunConfig& config) {

@@ -14,6 +14,7 @@
 #include "common/transport/transport.h"
 #include "experiments/process/roles.h"
 #include "ps/group.h"
+#include "ps/ps_strategy.h"
 
 namespace syncopate::experiments {
 
@@ -29,6 +30,8 @@ class ReplicaGroup {
   void interrupt();
   // Which collective operation this worker is in. Any thread.
   allreduce::CollectiveState collective_state() const;
+  // Messages and connections so far that did not check out.
+  std::int64_t dropped() const;
   // What carries the gradients, as its library describes it, or as it was found out; empty where there is nothing to
   // say.
   std::string description() const { return device_collective_ ? device_collective_->description() : description_; }
@@ -47,6 +50,7 @@ class ReplicaGroup {
   std::unique_ptr<allreduce::DeviceCollective> device_collective_;
   std::unique_ptr<SyncStrategy> host_strategy_;  // under a staged one
   std::unique_ptr<SyncStrategy> strategy_;
+  const ps::PsStrategy* servers_ = nullptr;  // under ps: below strategy_, or itself
 };
 
 // The members of a ps run, and those of them that take part in a generation: ranks of the group, ascending.

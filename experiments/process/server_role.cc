@@ -30,23 +30,42 @@ struct CarriedShard {
   TrainingState state;
 };
 
-// What servers have counted in all generations.
-struct ServerTotals {
-  std::int64_t updates = 0, pushes = 0, late = 0, dropped = 0;
-  ps::ShardCounters tables = {};  // of these figures alone
+// What the shards of one process have counted: in all generations, or, of what goes over from one to the next, in the
+// last.
+class ServerTotals {
+ public:
+  void begin_generation() { updates_ = rows_made_ = table_bytes_ = 0; }
+  void add(const ShardPlace& place);
 
-  void add(const ps::ShardServerCounters& counters);
+  std::int64_t updates() const { return updates_; }
+  std::int64_t pushes() const { return pushes_; }
+  std::int64_t dropped() const { return dropped_; }
+  std::string to_text() const {
+    return fmt::format("served {} pushes, {} of them late, in {} updates; dropped {} messages", pushes_, late_,
+                       updates_, dropped_);
+  }
+  // Empty where there are no tables.
+  std::string tables_text() const {
+    if (rows_made_ == 0) return {};
+    return fmt::format("{} rows in {}, {} pulled, {} pushed", rows_made_,
+                       format_bytes(static_cast<double>(table_bytes_)), rows_pulled_, rows_pushed_);
+  }
+
+ private:
+  std::int64_t pushes_ = 0, late_ = 0, dropped_ = 0, rows_pulled_ = 0, rows_pushed_ = 0;
+  std::int64_t updates_ = 0, rows_made_ = 0, table_bytes_ = 0;
 };
 
-void ServerTotals::add(const ps::ShardServerCounters& counters) {
-  updates += counters.shard.updates;
-  pushes += counters.shard.pushes;
-  late += counters.shard.late;
-  dropped += counters.dropped;
-  tables.rows_pulled += counters.shard.rows_pulled;
-  tables.rows_pushed += counters.shard.rows_pushed;
-  tables.rows_made += counters.shard.rows_made;
-  tables.table_bytes += counters.shard.table_bytes;
+void ServerTotals::add(const ShardPlace& place) {
+  const ps::ShardServerCounters counters = place.server->counters();
+  pushes_ += counters.shard.pushes;
+  late_ += counters.shard.late;
+  dropped_ += counters.dropped + not_let_through(place.transport->counters());
+  rows_pulled_ += counters.shard.rows_pulled;
+  rows_pushed_ += counters.shard.rows_pushed;
+  updates_ += counters.shard.updates;
+  rows_made_ += counters.shard.rows_made;
+  table_bytes_ += counters.shard.table_bytes;
 }
 
 // A server or a standby through all generations of a run: what its shards hold stays.
@@ -71,7 +90,7 @@ class Server {
   int rank_of(std::size_t place) const;
   ps::HomeRole role_in(const Generation& generation) const;
   void carry_on(const std::vector<ShardPlace>& places);
-  void say_what_was_served(const std::vector<ShardPlace>& places);
+  void say_what_was_served(ps::HomeRole role);
   TimePoint deadline() const { return clock_.now() + from_seconds(config_.timeout_seconds); }
 
   // Runs `body` for each shard on a thread of its own.
@@ -92,6 +111,7 @@ class Server {
   const std::shared_ptr<ProcessLink> link_;
   std::vector<CarriedShard> carried_;
   std::unique_ptr<ShardCheckpoints> checkpoints_;
+  ServerTotals totals_;
 };
 
 Status Server::run() {
@@ -132,10 +152,12 @@ Status Server::serve_in(const Generation& generation) {
   context_.control.on_stop(nullptr);
   context_.control.on_regroup(nullptr);
   context_.control.on_worker_lost(nullptr);
+  totals_.begin_generation();
+  for (const ShardPlace& place : places) totals_.add(place);
   const Status status = first_failure(places);
   if (status.ok()) {
     checkpoints_->finish();
-    say_what_was_served(places);
+    say_what_was_served(role_in(generation));
   } else {
     carry_on(places);
   }
@@ -217,18 +239,14 @@ void Server::carry_on(const std::vector<ShardPlace>& places) {
   }
 }
 
-void Server::say_what_was_served(const std::vector<ShardPlace>& places) {
-  ServerTotals totals;
-  for (const ShardPlace& place : places) totals.add(place.server->counters());
-  spdlog::info("served {} pushes, {} of them late, in {} updates; dropped {} messages", totals.pushes, totals.late,
-               totals.updates, totals.dropped);
-  if (totals.tables.rows_made > 0) {
-    context_.control.tell(fmt::format("tables on {} {}", name_of(context_.role), context_.rank),
-                          fmt::format("{} rows in {}, {} pulled, {} pushed", totals.tables.rows_made,
-                                      format_bytes(static_cast<double>(totals.tables.table_bytes)),
-                                      totals.tables.rows_pulled, totals.tables.rows_pushed));
+// Of a shard with two homes, the head speaks for both.
+void Server::say_what_was_served(ps::HomeRole role) {
+  spdlog::info("{}", totals_.to_text());
+  if (role == ps::HomeRole::kTail) return context_.control.finished(0, 0, totals_.dropped());
+  if (const std::string tables = totals_.tables_text(); !tables.empty()) {
+    context_.control.tell(fmt::format("tables on server {}", context_.rank), tables);
   }
-  context_.control.finished(totals.updates, totals.pushes, totals.dropped);
+  context_.control.finished(totals_.updates(), totals_.pushes(), totals_.dropped());
 }
 
 }  // namespace

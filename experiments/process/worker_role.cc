@@ -208,6 +208,7 @@ Status Worker::train_in(const Generation& generation) {
   if (const std::string collective = replicas.description(); !collective.empty()) {
     tell(generation, "collective", collective);
   }
+  context_.control.count_dropped(replicas.dropped());
   // A device or a library that hangs may keep us in its destructor: the reason is said before.
   if (!status.ok() && status.code() != Code::kCancelled && !recovery_of(config_).regroups()) {
     context_.control.failed(status);

@@ -136,6 +136,7 @@ std::string summary_json(std::span<const RunReport> reports, const RunFacts& fac
   if (!facts.link.empty()) summary["link"] = facts.link;
   summary["parameters"] = facts.parameters;
   summary["peak_memory_bytes"] = facts.peak_memory;
+  summary["strangers"] = facts.strangers;
   if (facts.sharding) summary["sharding"] = sharding_json(*facts.sharding);
   if (facts.checkpoints) summary["checkpoints"] = checkpoints_json(*facts.checkpoints);
   if (!facts.resumed_from.empty()) {

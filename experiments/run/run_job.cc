@@ -117,12 +117,21 @@ void fail(JobResult& result, ExitCode exit, const std::string& verdict) {
   result.facts.outcome = verdict;
 }
 
+// The longest that a process says: all weights, and the numbers of all rows.
+std::int64_t largest_frame_of(const ParamLayout& layout) {
+  constexpr std::size_t kBesides = std::size_t{64} << 20;
+  return static_cast<std::int64_t>(kBesides + 2 * sizeof(float) * layout.parameter_count());
+}
+
 // Everybody of this host may listen on the loopback interface; between hosts, only who has the run's keys.
-Result<ListenOptions> listen_options_of(const RunConfig& config) {
-  if (!spans_hosts(config)) return ListenOptions();
+Result<ListenOptions> listen_options_of(const RunConfig& config, const ParamLayout& layout) {
+  ListenOptions options{.largest_frame = largest_frame_of(layout)};
+  if (!spans_hosts(config)) return options;
   Result<RunKeys> keys = RunKeys::make();
   if (!keys.ok()) return keys.status();
-  return ListenOptions{.address = config.listen_address, .keys = std::move(*keys)};
+  options.address = config.listen_address;
+  options.keys = std::move(*keys);
+  return options;
 }
 
 std::optional<CheckpointKeeperOptions> checkpoints_of(const RunConfig& config, const JobFacts& job,
@@ -158,7 +167,7 @@ void run_repeat(const JobFacts& job, const Survey& survey, int repeat, ResultsWr
   const RunConfig& config = result.config;
   const JobPlan plan = make_plan(config, run_id_of(config, repeat), cluster_of(config, survey));
   Recorder recorder(config, job, results, console);
-  Result<ListenOptions> listen = listen_options_of(config);
+  Result<ListenOptions> listen = listen_options_of(config, job.layout);
   if (!listen.ok()) return fail(result, ExitCode::kInternal, listen.status().message());
   const CoordinatorOptions options{.program = own_program(),
                                    .log_directory = results.directory() + "/logs",
@@ -178,6 +187,7 @@ void run_repeat(const JobFacts& job, const Survey& survey, int repeat, ResultsWr
     result.facts.faults.push_back(std::move(fault));
   }
   result.facts.of_workers = recorder.facts();
+  result.facts.strangers += outcome->strangers;
   result.facts.clock_uncertainty = outcome->clock_uncertainty;
   result.facts.peak_memory = outcome->peak_memory;
   result.reports.push_back(recorder.report());

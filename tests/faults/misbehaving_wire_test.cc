@@ -126,8 +126,12 @@ TEST_P(PsOverABadWire, EndsRightOrWithAStatus) {
   const PsOutcome undisturbed = run_ps("sync", {});
   const PsOutcome outcome = run_ps("sync", GetParam().plan);
   for (std::size_t worker = 0; worker < kWorkers; ++worker) {
-    if (all_ok(outcome)) EXPECT_EQ(outcome.weights[worker], undisturbed.weights[0]);
-    if (!outcome.workers[worker].ok()) EXPECT_NE(outcome.workers[worker].message(), "");
+    if (all_ok(outcome)) {
+      EXPECT_EQ(outcome.weights[worker], undisturbed.weights[0]);
+    }
+    if (!outcome.workers[worker].ok()) {
+      EXPECT_NE(outcome.workers[worker].message(), "");
+    }
   }
   EXPECT_LE(outcome.counters.shard.pushes, undisturbed.counters.shard.pushes) << "no push counts twice";
 }
@@ -176,9 +180,13 @@ TEST_P(AllReduceOverAWire, SumsRightOrEndsWithAStatusOnEverySchedule) {
     const Sums sums = sum_over(GetParam().plan, kind);
     EXPECT_THAT(sums.wrong, testing::Each(0));
     const bool only_late = GetParam().plan.duplicate == 0 && GetParam().plan.drop == 0;
-    if (only_late) EXPECT_THAT(sums.right, testing::Each(kSteps));
+    if (only_late) {
+      EXPECT_THAT(sums.right, testing::Each(kSteps));
+    }
     for (const Status& status : sums.status) {
-      if (!status.ok()) EXPECT_NE(status.message(), "");
+      if (!status.ok()) {
+        EXPECT_NE(status.message(), "");
+      }
     }
   }
 }

@@ -48,7 +48,7 @@ Flags small_run(const Flags& mode, int steps, int timeout_seconds) {
 
 Remains::Remains() : begun_(fs::file_time_type::clock::now()) {}
 
-std::vector<std::string> Remains::now(const Program& program) const {
+std::vector<std::string> Remains::now(const Program& program, Of what) const {
   std::vector<std::string> left;
   for (const testing_support::RunningProcess& process : program.processes()) {
     left.push_back(fmt::format("process {}: {}", process.pid, fmt::join(process.arguments, " ")));
@@ -65,18 +65,19 @@ std::vector<std::string> Remains::now(const Program& program) const {
     const bool is_new = fs::last_write_time(file, ignored) >= begun_ && !ignored;
     if (is_new && !in_use.contains(file.path())) left.push_back("shared memory " + file.path().string());
   }
+  if (what == Of::kProcesses) return left;
   for (const auto& file : fs::recursive_directory_iterator(program.output(), ignored)) {
     if (file.path().string().find(".tmp-") != std::string::npos) left.push_back(file.path());
   }
   return left;
 }
 
-std::vector<std::string> Remains::after(const Program& program, Duration limit) const {
+std::vector<std::string> Remains::after(const Program& program, Duration limit, Of what) const {
   const TimePoint deadline = SteadyClock().now() + limit;
-  std::vector<std::string> left = now(program);
+  std::vector<std::string> left = now(program, what);
   while (!left.empty() && SteadyClock().now() < deadline) {
     poll(nullptr, 0, 20);
-    left = now(program);
+    left = now(program, what);
   }
   return left;
 }

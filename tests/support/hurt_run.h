@@ -41,13 +41,16 @@ Flags small_run(const Flags& mode, int steps, int timeout_seconds = kTimeoutSeco
 // temporary files.
 class Remains {
  public:
+  // Of what: processes, with all that is theirs; or files, too.
+  enum class Of { kProcesses, kAll };
+
   // Before the run is started.
   Remains();
   // Waits until nothing is left, for `limit` at most.
-  std::vector<std::string> after(const Program& program, Duration limit) const;
+  std::vector<std::string> after(const Program& program, Duration limit, Of what = Of::kAll) const;
 
  private:
-  std::vector<std::string> now(const Program& program) const;
+  std::vector<std::string> now(const Program& program, Of what) const;
 
   std::filesystem::file_time_type begun_;
 };

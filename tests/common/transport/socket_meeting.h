@@ -116,7 +116,8 @@ class SocketMeeting {
     const Result<Message> message = endpoint->receive(soon());
     ASSERT_TRUE(message.ok()) << message.status().message();
     EXPECT_EQ(message->header(), "of this run");
-    EXPECT_EQ(endpoint->counters().dropped, turned_away);
+    EXPECT_EQ(endpoint->counters().turned_away, turned_away);
+    EXPECT_EQ(endpoint->counters().dropped, 0);
   }
 
   void expect_turned_away(const std::string& first_words) {

@@ -103,7 +103,7 @@ TEST_F(PlainSockets, TakesAMessageThatComesByteByByte) {
 }
 
 TEST_F(PlainSockets, EndsAConnectionThatAnnouncesAHugePayload) {
-  expect_connection_ends(bytes_of(FrameHead{.payload_bytes = kMaxSocketPayload + 1}));
+  expect_connection_ends(bytes_of(FrameHead{.payload_bytes = kMaxPayloadBytes + 1}));
 }
 
 TEST_F(PlainSockets, EndsAConnectionThatAnnouncesALongHeader) {
@@ -191,7 +191,7 @@ TEST(SocketTransport, HasOneConnectionToEachPeer) {
 
 TEST(SocketTransport, RefusesAPayloadThatNoPeerWouldTake) {
   auto group = connect_group("sockets", 2);
-  const std::span<const std::byte> payload(static_cast<const std::byte*>(nullptr), kMaxSocketPayload + 1);
+  const std::span<const std::byte> payload(static_cast<const std::byte*>(nullptr), kMaxPayloadBytes + 1);
   EXPECT_EQ(group[0]->send(1, "x", payload, nullptr, soon()).code(), Code::kInvalidArgument);
 }
 

@@ -59,6 +59,7 @@ class Stranger : public testing::Test {
     stranger.send(zmq::str_buffer("from a stranger"), zmq::send_flags::dontwait);
     EXPECT_TRUE(is_turned_away(events));
     expect_first_message_is_endpoint_ones();
+    EXPECT_TRUE(counts_a_stranger()) << "they are counted at the door";
   }
 
   void expect_first_message_is_endpoint_ones() {
@@ -67,6 +68,15 @@ class Stranger : public testing::Test {
     ASSERT_TRUE(message.ok()) << message.status().message();
     EXPECT_EQ(message->header(), "of this run");
     EXPECT_EQ(group_[0]->counters().dropped, 0) << "strangers' bytes do not even reach the endpoint";
+  }
+
+  // The door has a thread of its own.
+  bool counts_a_stranger() {
+    const TimePoint deadline = soon();
+    while (group_[0]->counters().turned_away == 0 && SteadyClock().now() < deadline) {
+      (void)group_[0]->receive(SteadyClock().now() + std::chrono::milliseconds(10));
+    }
+    return group_[0]->counters().turned_away > 0;
   }
 
   zmq::context_t context_;

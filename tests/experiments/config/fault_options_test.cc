@@ -25,7 +25,6 @@ TEST(FaultOption, IsRecordedAndReadFromAFile) {
 }
 
 TEST(FaultOption, SaysWhatIsWrongWithAFault) {
-  EXPECT_EQ(refusal({"--mode=ps", "--fault="}), "--fault=: names no fault; leave it out");
   EXPECT_EQ(refusal({"--mode=ps", "--fault=kill:server0"}),
             "--fault=kill:server0: 'kill:server0': when is missing, as in server0@step200 or server0@10s");
   EXPECT_EQ(refusal({"--mode=ps", "--servers=2", "--fault=kill:server2@1s"}),

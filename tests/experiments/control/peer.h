@@ -37,6 +37,13 @@ class Peer {
     socket_.send(zmq::buffer(message.SerializeAsString()), zmq::send_flags::sndmore);
     socket_.send(zmq::buffer(weights), zmq::send_flags::none);
   }
+  // As one message.
+  void say_frames(const std::vector<std::string>& frames) {
+    for (std::size_t i = 0; i < frames.size(); ++i) {
+      const bool last = i + 1 == frames.size();
+      socket_.send(zmq::buffer(frames[i]), last ? zmq::send_flags::none : zmq::send_flags::sndmore);
+    }
+  }
   void say_hello(const std::string& run_id) {
     control::ToCoordinator message;
     message.mutable_hello()->set_run_id(run_id);

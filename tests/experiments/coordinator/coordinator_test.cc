@@ -75,10 +75,12 @@ TEST(Coordinator, WelcomesProcessesOfItsOwnRunAlone) {
   CoordinatedRun run(ps_async(2));
   const auto worker = run.connect(Role::kWorker, 0);
   worker->say_hello("run-6");
+  worker->say_step(0);  // of run-6, for all that is known
   worker->say_hello("run-7");
   worker->say_step(0);
   EXPECT_NE(worker->hear().first.welcome().config_toml(), "");
   EXPECT_TRUE(worker->hear().first.has_alive());
+  EXPECT_EQ(run.end().strangers, 2);
 }
 
 TEST(Coordinator, TellsAGroupOfItsMembersOnceAllHavePublished) {
@@ -243,6 +245,7 @@ TEST(Coordinator, HearsWhatAProcessSaidBeforeItEndedInOrder) {
   finish(run.worker(1));
   ToCoordinator message;
   message.mutable_finished()->mutable_server()->set_updates(12);
+  message.mutable_finished()->mutable_server()->set_dropped(3);
   message.mutable_finished()->set_peak_memory(1000);
   run.server(0).say(message);
   EXPECT_TRUE(run.server(0).hear().first.has_stop());  // all is done
@@ -250,6 +253,7 @@ TEST(Coordinator, HearsWhatAProcessSaidBeforeItEndedInOrder) {
   EXPECT_EQ(outcome.verdict ? outcome.verdict->line : "success", "success");
   EXPECT_THAT(outcome.reports, IsEmpty());
   EXPECT_EQ(outcome.server_updates, 12);
+  EXPECT_EQ(outcome.strangers, 3);
   EXPECT_EQ(outcome.peak_memory.at("server 0"), 1000);
 }
 

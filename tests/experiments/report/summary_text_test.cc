@@ -5,6 +5,8 @@
 
 #include <array>
 
+#include "experiments/report/summary_json.h"
+
 namespace syncopate::experiments {
 namespace {
 
@@ -56,6 +58,16 @@ TEST(Summary, TellsHowStaleStepsWereAndWhatBackupWorkersDropped) {
   const std::string text = summary_text(config, {&report, 1}, {});
   EXPECT_THAT(text, HasSubstr("\n  dropped           12.5 % of the gradients, which came too late\n"));
   EXPECT_THAT(text, StartsWith("ps sync, 4 workers, 1 of them backup, 2 servers, shm"));
+}
+
+TEST(Summary, TellsOfStrangersWhereThereWereAny) {
+  const RunReport report = sample_report(41000);
+  EXPECT_THAT(summary_text(ps_config(), {&report, 1}, {}), Not(HasSubstr("strangers")));
+  RunFacts facts;
+  facts.strangers = 1234;
+  EXPECT_THAT(summary_text(ps_config(), {&report, 1}, facts),
+              HasSubstr("  strangers         1,234 messages or connections that were not of this run, dropped\n"));
+  EXPECT_THAT(summary_json({&report, 1}, facts), HasSubstr("\"strangers\": 1234"));
 }
 
 TEST(Summary, ShowsEveryFigureOfAParameterServerRun) {

@@ -1,0 +1,43 @@
+// What processes and the coordinator say to each other: what can be read is turned into the program's own records.
+#include "common/step_record.h"
+#include "experiments/control/wire_records.h"
+#include "tests/fuzz/harness.h"
+#include "tests/fuzz/input.h"
+
+namespace syncopate::fuzz {
+namespace {
+
+using namespace experiments;
+
+void take_steps(const control::Steps& steps) {
+  for (const control::Step& step : steps.steps()) {
+    const StepRecord record = from_wire(step);
+    require(to_wire(record).SerializeAsString() == to_wire(from_wire(to_wire(record))).SerializeAsString(),
+            "a record is read back as it was written");
+  }
+}
+
+void take_snapshot(const control::Snapshot& stamp) {
+  const WeightsSnapshot snapshot = from_wire(stamp);
+  require(rows_of(stamp) == snapshot.rows, "the rows of a snapshot are its rows");
+}
+
+const Harness control_messages("control_messages", [](Bytes bytes) {
+  Input input(bytes);
+  if (input.coin()) {
+    control::FromCoordinator message;
+    if (message.ParseFromString(string_of(input.rest())) && message.has_snapshot()) take_snapshot(message.snapshot());
+    return;
+  }
+  control::ToCoordinator message;
+  if (!message.ParseFromString(string_of(input.rest()))) return;
+  if (message.has_steps()) take_steps(message.steps());
+  if (message.has_snapshot()) take_snapshot(message.snapshot());
+  if (message.has_evaluation()) (void)figures_of(message.evaluation());
+  if (message.has_heartbeat() && message.heartbeat().has_collective()) {
+    (void)from_wire(message.heartbeat().collective());
+  }
+});
+
+}  // namespace
+}  // namespace syncopate::fuzz
