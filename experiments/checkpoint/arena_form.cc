@@ -1,5 +1,7 @@
 #include "experiments/checkpoint/arena_form.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <charconv>
 #include <string_view>
@@ -61,14 +63,28 @@ std::vector<Range> blocks_of(Range range) {
   return blocks;
 }
 
-int owner_of(const std::string& part) {
-  constexpr std::string_view kWorker = ".worker";
-  const std::size_t at = part.rfind(kWorker);
+namespace {
+
+constexpr std::string_view kWorker = ".worker", kReplica = ".replica";
+
+// The number behind the last `mark`, with which the text ends; -1 where it does not.
+int number_behind(std::string_view mark, const std::string& part) {
+  const std::size_t at = part.rfind(mark);
   if (at == std::string::npos) return -1;
-  int rank = -1;
+  int number = -1;
   const char* const end = part.data() + part.size();
-  const auto [rest, error] = std::from_chars(part.data() + at + kWorker.size(), end, rank);
-  return error == std::errc() && rest == end ? rank : -1;
+  const auto [rest, error] = std::from_chars(part.data() + at + mark.size(), end, number);
+  return error == std::errc() && rest == end ? number : -1;
+}
+
+}  // namespace
+
+int owner_of(const std::string& part) { return std::max(number_behind(kWorker, part), number_behind(kReplica, part)); }
+
+std::string replica_part(const std::string& part, int worker) { return fmt::format("{}{}{}", part, kReplica, worker); }
+
+std::string name_to_owner(const std::string& part) {
+  return number_behind(kReplica, part) < 0 ? part : part.substr(0, part.rfind(kReplica));
 }
 
 StateForms::StateForms(const ParamLayout& layout, const ParamLayout& local_layout)

@@ -42,6 +42,10 @@ std::vector<Range> blocks_of(Range range);
 
 // The worker to whom a part of that name alone belongs, as "residual.worker1" does to 1; -1: everybody's.
 int owner_of(const std::string& part);
+// How a part that is everybody's is called where each worker has its own: "weights.replica1". And the other way round:
+// what the owner knows a part as.
+std::string replica_part(const std::string& part, int worker);
+std::string name_to_owner(const std::string& part);
 
 // The forms of what a TrainingState may have.
 class StateForms {

@@ -193,7 +193,7 @@ Status Checkpoint::read_pieces(const StoredFile& stored, bool is_padding, Traini
     if (is_padding) {
       patch(stored.part, range, tensor.values, state);
     } else {
-      state.put(stored.part, begin, tensor.values);
+      state.put(name_to_owner(stored.part), begin, tensor.values);
     }
   }
   return {};

@@ -17,7 +17,7 @@ namespace syncopate::experiments {
 struct Wanted {
   std::optional<std::vector<Range>> ranges = {};  // of the arena; none: all of it
   int worker = -1;     // the rank whose own parts are wanted, too; -1: nobody's, but those of shards
-  bool alone = false;  // nothing but what that worker has written: under ps the rest is the shards'
+  bool alone = false;  // nothing but what that worker has written: the rest is the shards', or other replicas'
   // Of tables; null: all rows.
   std::function<bool(std::size_t table, RowKey key)> row = nullptr;
 };

@@ -57,8 +57,8 @@ void CheckpointCutter::cut(CheckpointReport report, std::int64_t steps_done,
   report.stall = clock_.now() - begin;
   writer_.submit(
       [this, report = std::move(report), share = *share_](const TrainingState& taken, const std::stop_token& stop) {
-        deliver_part({.folder = options_.folder, .writer = options_.writer, .share = share}, forms_, taken, stop,
-                     report, report_);
+        deliver_part({.folder = options_.folder, .writer = options_.writer, .share = share, .worker = options_.worker},
+                     forms_, taken, stop, report, report_);
       });
 }
 

@@ -18,6 +18,7 @@ namespace syncopate::experiments {
 struct CutterOptions {
   std::string folder;  // of the run's checkpoints
   std::string writer;
+  int worker = 0;  // the rank
   CheckpointInterval interval;
   bool together = true;  // as CheckpointCourse has it
 };

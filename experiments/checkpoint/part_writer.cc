@@ -12,10 +12,10 @@ namespace syncopate::experiments {
 namespace {
 
 bool is_written(const PartOptions& options, const std::string& name) {
-  return options.share == Share::kAll || owner_of(name) >= 0;
+  return options.share != Share::kOfOne || owner_of(name) >= 0;
 }
 
-bool writes_rows(const PartOptions& options) { return options.share == Share::kAll; }
+bool writes_rows(const PartOptions& options) { return options.share != Share::kOfOne; }
 
 class PartWriter {
  public:
@@ -29,8 +29,12 @@ class PartWriter {
     part_.counts = {state_.counts.begin(), state_.counts.end()};
     for (const std::string& name : state_.names()) {
       if (!is_written(options_, name)) continue;
+      if (options_.share == Share::kReplica && owner_of(name) < 0) {
+        SYNCOPATE_RETURN_IF_ERROR(write_pieces(name, replica_part(name, options_.worker)));
+        continue;
+      }
       const ArenaForm* form = forms_.form_of(name);
-      SYNCOPATE_RETURN_IF_ERROR(form != nullptr ? write_arena(name, *form) : write_pieces(name));
+      SYNCOPATE_RETURN_IF_ERROR(form != nullptr ? write_arena(name, *form) : write_pieces(name, name));
     }
     if (!writes_rows(options_)) return part_;
     for (const auto& [table, rows] : state_.rows) SYNCOPATE_RETURN_IF_ERROR(write_rows(table, rows));
@@ -87,14 +91,14 @@ class PartWriter {
                        values);
   }
 
-  Status write_pieces(const std::string& name) {
+  Status write_pieces(const std::string& name, const std::string& part) {
     std::vector<TensorForm> tensors;
     std::vector<std::span<const std::byte>> values;
     for (const Range& piece : state_.pieces(name)) {
       tensors.push_back(form_of(piece));
       values.push_back(std::as_bytes(state_.values(name, piece)));
     }
-    return write_whole({.name = own_file(name), .kind = StoredKind::kPieces, .part = name}, tensors, values);
+    return write_whole({.name = own_file(part), .kind = StoredKind::kPieces, .part = part}, tensors, values);
   }
 
   static TensorForm form_of(Range piece) {

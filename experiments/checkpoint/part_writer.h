@@ -17,14 +17,16 @@ namespace syncopate::experiments {
 
 // Which of a state is written.
 enum class Share {
-  kAll,    // all, by the one process that has it, or writes it for all
-  kOfOne,  // what this worker alone has, whose names end with ".worker3": others write the rest
+  kAll,      // all, by the one process that has it, or writes it for all
+  kOfOne,    // what this worker alone has, whose names end with ".worker3": others write the rest
+  kReplica,  // all, as this worker's alone: replicas differ, and the chief's are those that others read
 };
 
 struct PartOptions {
   std::string folder;  // is there
   std::string writer;  // "worker-0"
   Share share = Share::kAll;
+  int worker = -1;  // of kReplica: its rank
 };
 
 // Has returned, once all is on the disk, what a manifest says of it. Resource exhausted where the disk is full or may

@@ -97,6 +97,7 @@ bool has_state_of_its_own(const RunConfig& config) {
 std::optional<Share> share_of_worker(const RunConfig& config, bool has_local_state, bool is_chief) {
   const bool is_ps = config.mode == Mode::kPs;
   if (is_chief && !is_ps) return Share::kAll;
+  if (averages_weights(config)) return Share::kReplica;
   if (has_local_state || has_state_of_its_own(config)) return Share::kOfOne;
   return std::nullopt;
 }

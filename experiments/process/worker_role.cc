@@ -138,6 +138,7 @@ Status Worker::prepare_checkpoints() {
   const std::string writer = worker_writer(context_.rank);
   cutter_.emplace(CutterOptions{.folder = folder,
                                 .writer = writer,
+                                .worker = context_.rank,
                                 .interval = *config_.checkpoint_every,
                                 .together = moves_together(config_)},
                   *forms_, clock_, [this, writer](const CheckpointReport& report) {
@@ -151,8 +152,8 @@ Status Worker::restore(const std::string& folder) {
   const Result<Checkpoint> checkpoint = Checkpoint::open(folder);
   if (!checkpoint.ok()) return checkpoint.status();
   carried_.emplace();
-  SYNCOPATE_RETURN_IF_ERROR(
-      checkpoint->read(*forms_, {.worker = context_.rank, .alone = config_.mode == Mode::kPs}, *carried_));
+  SYNCOPATE_RETURN_IF_ERROR(checkpoint->read(
+      *forms_, {.worker = context_.rank, .alone = config_.mode == Mode::kPs || averages_weights(config_)}, *carried_));
   const std::string name = state_part::local_state_of(context_.rank);
   const std::span<float> local_state = model_->local_state();
   if (local_state.empty() || carried_->pieces(name).empty()) return Status();
@@ -163,7 +164,7 @@ Status Worker::restore(const std::string& folder) {
 }
 
 Status Worker::take(SyncStrategy& strategy, Share share, TrainingState& state) {
-  if (share == Share::kAll || has_state_of_its_own(config_)) {
+  if (share != Share::kOfOne || has_state_of_its_own(config_)) {
     SYNCOPATE_RETURN_IF_ERROR(strategy.weights_needed({0, model_->layout().size()}));
     SYNCOPATE_RETURN_IF_ERROR(strategy.save(state));
   }

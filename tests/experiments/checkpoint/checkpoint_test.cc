@@ -141,6 +141,32 @@ TEST(PartWriter, KeepsWhatLiesInPadding) {
   EXPECT_THAT(of_first.pieces(state_part::kWeights), ElementsAre(first));
 }
 
+TEST(PartWriter, OfReplicasThatDifferKeepsEachOnesOwn) {
+  const TemporaryFolder folder;
+  CheckpointStore store(folder.path());
+  const std::string attempt = store.folder() + "/" + attempt_name(8, 0);
+  ASSERT_TRUE(make_folder(attempt).ok());
+  Manifest manifest{.run = "a-run", .step = 8};
+  for (int i = 0; i < 2; ++i) {
+    TrainingState state;
+    state.step = 8;
+    put(state, state_part::kWeights, kDense, static_cast<float>(i + 1));
+    state.put(state_part::local_state_of(i), 0, std::vector<float>(5));
+    manifest.parts.push_back(
+        written({attempt, "worker-" + std::to_string(i), i == 0 ? Share::kAll : Share::kReplica, i}, state));
+  }
+  ASSERT_TRUE(store.complete(manifest, 0, 2).ok());
+  const Result<Checkpoint> checkpoint = Checkpoint::open(store.path_of(8));
+  ASSERT_TRUE(checkpoint.ok()) << checkpoint.status().message();
+  EXPECT_TRUE(checkpoint->verify(small_forms()).ok());
+  for (int i = 0; i < 2; ++i) {
+    TrainingState state;
+    ASSERT_TRUE(checkpoint->read(small_forms(), {.worker = i, .alone = true}, state).ok());
+    EXPECT_EQ(all_of(state, state_part::kWeights, kDense), small_values(kDense, static_cast<float>(i + 1)));
+    EXPECT_THAT(state.names(), ElementsAre(state_part::local_state_of(i), state_part::kWeights));
+  }
+}
+
 TEST(PartWriter, ThatMayNotWriteSaysWhereAndWhy) {
   const Result<StoredPart> part = write_part({"/nowhere/at/all", "worker-0"}, small_forms(), small_worker(0));
   EXPECT_EQ(part.status().code(), Code::kResourceExhausted);
