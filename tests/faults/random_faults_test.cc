@@ -46,7 +46,7 @@ class RandomFaults : public testing::TestWithParam<Hurt> {
 };
 
 INSTANTIATE_TEST_SUITE_P(Of, RandomFaults, testing::ValuesIn(all_hurt()),
-                         [](const auto& info) { return fmt::format("{}{}", info.param.mode.name, info.param.seed); });
+                         [](const auto& hurt) { return fmt::format("{}{}", hurt.param.mode.name, hurt.param.seed); });
 
 TEST_P(RandomFaults, EndInSuccessOrInOneVerdictInTimeAndLeaveNothing) {
   Flags flags = small_run(GetParam().mode.flags, kSteps);
