@@ -410,8 +410,11 @@ class Client final : public ControlClient {
     answered_.notify_all();
   }
 
-  // What was lost and answered before it belongs to an earlier one.
+  // What was lost and answered before it belongs to an earlier one; whoever sees the new one must not see that any
+  // more.
   void take_generation(const Generation& generation) {
+    const std::lock_guard callbacks(callback_mutex_);
+    lost_workers_.clear();
     {
       const std::lock_guard lock(mutex_);
       if (newest_ && newest_->number >= generation.number) return;
@@ -419,8 +422,6 @@ class Client final : public ControlClient {
       answers_.clear();
     }
     answered_.notify_all();
-    const std::lock_guard callbacks(callback_mutex_);
-    lost_workers_.clear();
     if (regroup_callback_ && superseded()) regroup_callback_();
   }
 

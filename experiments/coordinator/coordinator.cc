@@ -99,6 +99,7 @@ class Coordinator {
   // How faults reach the processes.
   FaultInjector::Hands hands() {
     return {.still_there = [this](std::size_t process) { return monitor_.still_there(process); },
+            .trains = [this](std::size_t process) { return monitor_.trains(process); },
             .signal = [this](std::size_t process, int signal) { return processes_->signal_process(process, signal); },
             .cut =
                 [this](std::size_t process, Duration length) {
@@ -151,6 +152,7 @@ class Coordinator {
           checkpoints_->course().on_steps(worker_writer(plan_.processes[process].rank), records.back().step + 1,
                                           clock_.now());
         }
+        if (!records.empty()) monitor_.on_step_finished(process);
         return observer_.on_steps(plan_.processes[process].rank, records);
       }
       case ToCoordinator::kEpochQuestion:

@@ -36,7 +36,7 @@ void FaultInjector::on_step_begins(std::size_t process, std::int64_t step, TimeP
 
 void FaultInjector::act(TimePoint now) {
   if (ended_) return;
-  for (const FaultAction& action : course_.take_due(now, workers_there())) carry_out(action, now);
+  for (const FaultAction& action : course_.take_due(now, workers_training())) carry_out(action, now);
 }
 
 void FaultInjector::end() {
@@ -57,10 +57,10 @@ std::optional<std::size_t> FaultInjector::process_of(const FaultTarget& target) 
   return std::nullopt;
 }
 
-std::vector<int> FaultInjector::workers_there() const {
+std::vector<int> FaultInjector::workers_training() const {
   std::vector<int> ranks;
   for (std::size_t i = 0; i < plan_.processes.size(); ++i) {
-    if (plan_.processes[i].role == Role::kWorker && hands_.still_there(i)) ranks.push_back(plan_.processes[i].rank);
+    if (plan_.processes[i].role == Role::kWorker && hands_.trains(i)) ranks.push_back(plan_.processes[i].rank);
   }
   return ranks;
 }

@@ -24,6 +24,8 @@ class FaultInjector {
   // How processes of the plan, by index, are hurt.
   struct Hands {
     std::function<bool(std::size_t process)> still_there;
+    // It is, and holds all that the others hold, so that one of these may be lost.
+    std::function<bool(std::size_t process)> trains;
     // Sends a signal. Its pid; none where there is no such process (any more).
     std::function<std::optional<pid_t>(std::size_t process, int signal)> signal;
     // Tells it to cut its links.
@@ -53,7 +55,7 @@ class FaultInjector {
 
  private:
   std::optional<std::size_t> process_of(const FaultTarget& target) const;
-  std::vector<int> workers_there() const;
+  std::vector<int> workers_training() const;
   void carry_out(const FaultAction& action, TimePoint now);
   void let_go(const FaultAction& action);
   // What was done, for a person; none: the process is not there.

@@ -130,6 +130,7 @@ void RunMonitor::release_training_if_all_ready() {
     if (is_worker(i) && still_there(i) && !processes_[i].ready_to_train) return;
   }
   training_released_ = true;
+  for (Process& process : processes_) process.trains = process.ready_to_train;
   actions_.push_back({MonitorAction::Kind::kReleaseTraining});
 }
 
@@ -314,10 +315,13 @@ void RunMonitor::lose(std::size_t process, Verdict verdict, TimePoint now) {
   processes_[process].lost = true;
   const bool can_go_back = !checkpoint_.empty() && !training_over_;
   const Loss loss = course_.on_lost(process, !training_released_, can_go_back);
-  // Others may have failed, too, and not be lost yet.
-  const bool nobody_trains = is_worker(process) && live_workers() == 0;
-  if (loss == Loss::kEndsRun || nobody_trains) {
-    if (is_worker(process) && !nobody_trains) verdict.line += "; this mode needs every worker";
+  // Others may have failed, too, and not be lost yet; or they have only just come, and hold nothing.
+  const bool nobody_goes_on = is_worker(process) && (live_workers() == 0 || nobody_holds_weights());
+  if (loss == Loss::kEndsRun || nobody_goes_on) {
+    if (is_worker(process) && live_workers() > 0) {
+      verdict.line +=
+          nobody_holds_weights() ? "; nobody who is left holds the weights" : "; this mode needs every worker";
+    }
     return conclude(std::move(verdict), now);
   }
   actions_.push_back(
@@ -331,6 +335,14 @@ void RunMonitor::lose(std::size_t process, Verdict verdict, TimePoint now) {
   if (loss == Loss::kRegroup && !training_over_) regroup("", now);
   release_training_if_all_ready();
   stop_if_all_done(now);
+}
+
+bool RunMonitor::nobody_holds_weights() const {
+  if (!options_.recovery.regroups_without_worker || !training_released_) return false;
+  for (std::size_t i = 0; i < processes_.size(); ++i) {
+    if (is_worker(i) && trains(i)) return false;
+  }
+  return true;
 }
 
 std::string RunMonitor::consequence(std::size_t process, GenerationCourse::Loss loss) const {

@@ -78,6 +78,8 @@ class RunMonitor {
   void on_trouble(std::size_t process, std::int64_t generation, const Status& status, const std::string& operation,
                   std::int64_t step, TimePoint now);
   void on_ready_to_train(std::size_t process, TimePoint now);
+  // It has finished a step: it has all that the others have.
+  void on_step_finished(std::size_t process) { processes_[process].trains = true; }
   // A worker has the final weights: nobody comes in any more.
   void on_training_over() { training_over_ = true; }
   // A checkpoint is complete, to which all could go back.
@@ -113,6 +115,8 @@ class RunMonitor {
   bool evaluator_keeps_up();
   // It has neither finished nor failed, and has not been given up.
   bool still_there(std::size_t process) const;
+  // It is, and was there when training began, or has finished a step since it was started.
+  bool trains(std::size_t process) const { return still_there(process) && processes_[process].trains; }
 
  private:
   enum class State { kExpected, kRunning, kFinished, kFailed, kEnded };
@@ -120,6 +124,7 @@ class RunMonitor {
     State state = State::kExpected;
     bool lost = false;  // given up; the run goes on without it
     bool ready_to_train = false;
+    bool trains = false;  // was there when training began, or has finished a step
     std::int64_t pid = 0;
     std::string host;
     std::string operation = "starting";
@@ -146,6 +151,8 @@ class RunMonitor {
   bool is_worker(std::size_t process) const { return plan_.processes[process].role == Role::kWorker; }
   // A process is of no more use to the run: either the run goes on without it, or this is the verdict.
   void lose(std::size_t process, Verdict verdict, TimePoint now);
+  // Where workers hold the weights themselves: all that are left have come since training began, and finished no step.
+  bool nobody_holds_weights() const;
   // What is said of a loss that the run goes on after.
   std::string consequence(std::size_t process, GenerationCourse::Loss loss) const;
   void start_again_later(std::size_t process, TimePoint now);

@@ -39,7 +39,7 @@ class FaultCourse {
   // Worker `worker` is about to begin `step`.
   void on_step_begins(int worker, std::int64_t step);
 
-  // What has become due, in order, each once. `workers` are those that are there: churn takes one of them, but never
+  // What has become due, in order, each once. `workers` are those that train: churn takes one of them, but never
   // the last, without whom there is no run.
   std::vector<FaultAction> take_due(TimePoint now, std::span<const int> workers);
   // When something will be due by itself; never: the end of time.

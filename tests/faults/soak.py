@@ -15,7 +15,7 @@ to the run. Each second memory (RSS), file descriptors and threads of every proc
 
 Judged are: the run has succeeded; the memory of each process that has lived for a minute has not grown since its first
 twenty seconds, by a line fitted to it, by more than 2 % and 2 MB (the program itself keeps a record of each step: of that
-it may grow by 600 bytes a step); descriptors and threads are as many at the end of a life as after its beginning; under
+it may grow by 600 bytes a step); descriptors and threads are at most as many in the second half of a life as in the first; under
 ps, each push was applied once: as many as the steps that are recorded times the chunks, but for what workers had under
 way when they were killed; and the accuracy is 0.9 or more. The exit code is 1 if one of these is not so.
 """
@@ -121,11 +121,12 @@ def judge_lives(samples, steps):
         yield (risen <= allowed, f"memory of {process} (pid {pid}, {life[-1].second - life[0].second:.0f} s)",
                f"{settled[0].rss / 1e6:.1f} MB, {risen / 1e6:+.2f} MB since, {allowed / 1e6:.2f} MB at most")
         # The last samples of a life may be of its end.
-        middle = settled[: max(1, len(settled) - 3)]
+        middle = settled[: max(2, len(settled) - 3)]
+        half = len(middle) // 2
         for what in ("descriptors", "threads"):
-            first, last = getattr(middle[0], what), getattr(middle[-1], what)
-            grown = last - first
-            yield grown <= 2, f"{what} of {process} (pid {pid})", f"{first}, then {last}"
+            first = max(getattr(one, what) for one in middle[:half])
+            last = max(getattr(one, what) for one in middle[half:])
+            yield last - first <= 2, f"{what} of {process} (pid {pid})", f"{first} at most in the first half, then {last}"
 
 
 def judge_pushes(folder, summary):

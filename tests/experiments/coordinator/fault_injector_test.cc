@@ -31,6 +31,7 @@ class FaultInjectorTest : public testing::Test {
             1000,
             plan_,
             {.still_there = [this](std::size_t process) { return !gone_.contains(plan_.processes[process].name()); },
+             .trains = [this](std::size_t process) { return !gone_.contains(plan_.processes[process].name()); },
              .signal =
                  [this](std::size_t process, int signal) {
                    done_.push_back(fmt::format("{} to {}", signal, plan_.processes[process].name()));

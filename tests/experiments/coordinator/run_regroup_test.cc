@@ -54,6 +54,23 @@ TEST(RunMonitorRegroups, WhatIsLostIsStartedAgainAndJoins) {
   EXPECT_THAT(run.monitor().generation().workers, ElementsAre(0, 1, 2));
 }
 
+TEST(RunMonitorRegroups, WhoHasJustComeHoldsNothingThatOthersCouldGoOnFrom) {
+  for (const bool has_trained : {false, true}) {
+    ElasticRun run(true);
+    for (const int rank : {0, 1, 2}) run.ready(run.worker(rank));
+    run.end(run.worker(1), kKilled);
+    run.pass(std::chrono::milliseconds(2100));
+    run.hello(run.worker(1));
+    run.join(run.worker(1));
+    if (has_trained) run.monitor().on_step_finished(run.worker(1));
+    run.end(run.worker(0), kKilled);
+    EXPECT_EQ(run.verdict(), std::nullopt);
+    run.end(run.worker(2), kKilled);
+    EXPECT_EQ(run.verdict(), has_trained ? std::nullopt : std::optional(ExitCode::kProcessLost));
+    EXPECT_EQ(run.line().ends_with("; nobody who is left holds the weights"), !has_trained);
+  }
+}
+
 TEST(RunMonitorRegroups, WhatDiesBeforeItJoinsIsStartedOnceMore) {
   ElasticRun run(true);
   for (const int rank : {0, 1, 2}) run.ready(run.worker(rank));
