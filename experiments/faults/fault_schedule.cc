@@ -55,10 +55,10 @@ Status check_fault(const Fault& fault, const FaultScene& scene) {
 
 int drawn_rank(Random& random, int count) { return static_cast<int>(random.below(static_cast<std::uint64_t>(count))); }
 
-// Anybody of the scene, all with the same chance.
+// Anybody who trains or serves, all with the same chance: the loss of the evaluator ends every run.
 FaultTarget draw_target(Random& random, const FaultScene& scene) {
   std::vector<FaultTarget> targets;
-  for (const FaultRole role : {FaultRole::kWorker, FaultRole::kServer, FaultRole::kStandby, FaultRole::kEvaluator}) {
+  for (const FaultRole role : {FaultRole::kWorker, FaultRole::kServer, FaultRole::kStandby}) {
     for (int rank = 0; rank < count_of(scene, role); ++rank) targets.push_back({role, rank});
   }
   return targets[random.below(targets.size())];
@@ -69,8 +69,7 @@ FaultTarget draw_target(Random& random, const FaultScene& scene) {
 Fault draw_fault(Random& random, const FaultScene& scene) {
   Fault fault;
   fault.target = draw_target(random, scene);
-  const bool may_be_cut = fault.target.role != FaultRole::kEvaluator && scene.no_cut.empty();
-  fault.kind = kKinds[random.below(may_be_cut ? 3 : 2)];
+  fault.kind = kKinds[random.below(scene.no_cut.empty() ? 3 : 2)];
   fault.step = scene.total_steps / 10 +
                static_cast<std::int64_t>(random.uniform() * 0.8 * static_cast<double>(scene.total_steps));
   // Whole milliseconds, as they are written.

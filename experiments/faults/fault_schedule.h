@@ -6,8 +6,9 @@
 //   kill:TARGET@WHEN         SIGKILL                                             kill:server0@step200
 //   stop:TARGET@WHEN+TIME    SIGSTOP, and SIGCONT after TIME                     stop:worker1@10s+3s
 //   cut:TARGET@WHEN+TIME     its data links carry nothing for TIME, then again   cut:worker2@5s+2s
-//   random:SEED              one to three of these, drawn for the run            random:7
-//   churn:TIME               every TIME in the mean (exponentially distributed), a worker that is there is killed
+//   random:SEED              one to three of these, drawn for the run, none of   random:7
+//                            which hurts the evaluator
+//   churn:TIME               every TIME in the mean (exponentially distributed), a worker that trains is killed
 //
 // TARGET is worker, server or standby with its rank, evaluator, any-worker or any-server (drawn). WHEN is a step, as in
 // step200, or a time since training began. A worker is hurt when it itself begins the step, another process when the
