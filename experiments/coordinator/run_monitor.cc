@@ -99,13 +99,10 @@ void RunMonitor::on_trouble(std::size_t process, std::int64_t number, const Stat
 }
 
 void RunMonitor::regroup(const std::string& restore, TimePoint now) {
-  const std::int64_t step = furthest_step();
-  regroups_in_vain_ = step > regrouped_at_step_ ? 0 : regroups_in_vain_ + 1;
-  regrouped_at_step_ = step;
-  if (regroups_in_vain_ > kMostRegroupsInVain) {
-    return conclude({ExitCode::kTimeout,
-                     fmt::format("no step was finished in {} generations, at step {}", regroups_in_vain_, step)},
-                    now);
+  if (++regroups_in_vain_ > kMostRegroupsInVain) {
+    const std::string why =
+        fmt::format("no step was finished in {} generations, at step {}", kMostRegroupsInVain, furthest_step());
+    return conclude({ExitCode::kTimeout, why}, now);
   }
   course_.proclaim(!training_released_, restore);
   std::erase_if(suspicions_, [](const Suspicion& suspicion) { return suspicion.is_trouble; });

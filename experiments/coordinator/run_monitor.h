@@ -79,7 +79,10 @@ class RunMonitor {
                   std::int64_t step, TimePoint now);
   void on_ready_to_train(std::size_t process, TimePoint now);
   // It has finished a step: it has all that the others have.
-  void on_step_finished(std::size_t process) { processes_[process].trains = true; }
+  void on_step_finished(std::size_t process) {
+    processes_[process].trains = true;
+    regroups_in_vain_ = 0;
+  }
   // A worker has the final weights: nobody comes in any more.
   void on_training_over() { training_over_ = true; }
   // A checkpoint is complete, to which all could go back.
@@ -180,9 +183,8 @@ class RunMonitor {
   std::optional<Verdict> verdict_;
   std::vector<Suspicion> suspicions_;  // in the order in which they arose
   std::vector<Restart> restarts_;
-  std::string checkpoint_;  // the newest that is complete
-  bool goes_back_ = false;  // all wait for a server that was started again
-  std::int64_t regrouped_at_step_ = 0;
+  std::string checkpoint_;    // the newest that is complete
+  bool goes_back_ = false;    // all wait for a server that was started again
   int regroups_in_vain_ = 0;  // since anybody has finished a step
   bool training_over_ = false;
   bool training_released_ = false;

@@ -128,6 +128,16 @@ TEST(RunMonitorRegroups, GivesUpWhereGenerationsAreInVain) {
   EXPECT_THAT(run.line(), HasSubstr("no step was finished in"));
 }
 
+TEST(RunMonitorRegroups, AreNotInVainWhereAnybodyFinishesAStep) {
+  ElasticRun run;
+  for (std::int64_t generation = 0; generation < 20; ++generation) {
+    run.trouble(run.worker(0), generation);
+    run.pass(std::chrono::seconds(2));
+    run.monitor().on_step_finished(run.worker(2));  // however far others had come before
+  }
+  EXPECT_EQ(run.verdict(), std::nullopt);
+}
+
 TEST(RunMonitorRegroups, AStandbyTakesItsServersPlace) {
   ReplicatedRun run;
   run.end(run.server(0), kKilled);
