@@ -28,8 +28,8 @@ struct AnswerSenderOptions {
 
 class AnswerSender {
  public:
-  // `codec` is needed where answers are compressed. `on_unreachable` is called for a worker that cannot be answered.
-  // All outlive this object.
+  // `codec` is needed where answers are compressed. `on_unreachable` is called for a worker that has taken no answer
+  // for the timeout. All outlive this object.
   AnswerSender(const AnswerSenderOptions& options, Shard& shard, ShardCodec* codec, Transport& transport,
                const Clock& clock, std::function<void(int)> on_unreachable);
 
@@ -48,7 +48,7 @@ class AnswerSender {
   void welcome(int worker);
   // Sends outgoing_ and the payload.
   Status send(int worker, std::span<const std::byte> payload, PendingSends* pending);
-  // What a failure to answer `worker` means: it is out of reach, unless the failure is the shard's own.
+  // What a failure to answer `worker` means: something for others to judge, unless the failure is the shard's own.
   Status not_answered(int worker, const Status& status);
   TimePoint timeout_from_now() const { return clock_.now() + options_.timeout; }
 
