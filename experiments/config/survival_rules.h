@@ -31,6 +31,8 @@ struct Recovery {
 
 Recovery recovery_of(const RunConfig& config);
 
+// Whether --elastic has a meaning; validate_survival says where it cannot work.
+inline bool sums_among_workers(const RunConfig& config) { return config.mode == Mode::kAllreduce; }
 // Whether these options have an effect.
 bool may_be_elastic(const RunConfig& config);
 bool may_have_replicas(const RunConfig& config);
