@@ -261,9 +261,11 @@ class Coordinator {
     control_.send(process, message);
   }
 
-  // What was asked for the generation before is not answered any more: who is still there asks again.
+  // What was asked for a generation before is not answered any more: who is still there asks again. Somebody may have
+  // asked for this one already, and have heard of it so.
   void proclaim() {
-    groups_.clear();
+    const std::string of_this = fmt::format("@{}", monitor_.generation().number);
+    std::erase_if(groups_, [&](const auto& group) { return !group.first.ends_with(of_this); });
     waiting_to_train_.clear();
     if (training_begun_) begin_checkpoints();
     for (std::size_t i = 0; i < plan_.processes.size(); ++i) {

@@ -189,6 +189,33 @@ TEST(Coordinator, StartsALostWorkerAgainAndTellsEverybodyOfTheGenerationThatItIs
   EXPECT_THAT(run.observer().joined, ElementsAre(1));
 }
 
+// It hears of the generation by its own question, before the others are told, and what it publishes then counts.
+TEST(Coordinator, KeepsWhatIsPublishedForAGenerationBeforeAllHaveHeardOfIt) {
+  RunConfig config = ps_async(2);
+  config.respawn_seconds = 0;
+  CoordinatedRun run(config);
+  for (int rank : {0, 1}) ask_epoch(run.worker(rank), 0);
+  for (int rank : {0, 1}) epoch_heard_by(run.worker(rank));
+  lose_worker(run, 1);
+  run.processes().started_again();
+  const std::unique_ptr<Peer> again = run.connect(Role::kWorker, 1);
+  again->say_hello("run-7");
+  ASSERT_TRUE(again->hear().first.has_welcome());
+  // All in one go, so that they are handled together.
+  ToCoordinator request, publish;
+  request.mutable_join_request()->set_after(-1);
+  publish.mutable_publish()->set_group("data@1");
+  publish.mutable_publish()->set_size(2);
+  publish.mutable_publish()->set_value("here");
+  again->say(request);
+  again->say(request);
+  again->say(publish);
+  EXPECT_EQ(run.worker(0).hear().first.generation().number(), 1);
+  publish.mutable_publish()->set_rank(1);
+  run.worker(0).say(publish);
+  EXPECT_EQ(run.worker(0).hear().first.members().values_size(), 2);
+}
+
 TEST(Coordinator, AsksAnotherWorkerForTheFinalWeightsWhereTheOneThatWasAskedIsLost) {
   CoordinatedRun run(ps_async(4));
   ask_finish(run.worker(0));
