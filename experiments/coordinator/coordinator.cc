@@ -195,7 +195,7 @@ class Coordinator {
       }
       case ToCoordinator::kFinishQuestion:
         waiting_to_finish_.push_back(process);
-        monitor_.on_training_over();
+        monitor_.on_training_over(process, now);
         return settle_final_weights();
       case ToCoordinator::kFinished:
         outcome_.server_updates += message.finished().server().updates();

@@ -89,6 +89,18 @@ void RunMonitor::on_join_request(std::size_t process, std::int64_t after, TimePo
   regroup(std::exchange(goes_back_, false) ? checkpoint_ : "", now);
 }
 
+void RunMonitor::on_training_over(std::size_t process, TimePoint now) {
+  processes_[process].trains = true;  // it may have come for the last words alone
+  if (std::exchange(training_over_, true)) return;
+  for (std::size_t i = 0; i < processes_.size(); ++i) {
+    if (!is_worker(i) || !still_there(i) || !training_released_ || trains(i)) continue;
+    processes_[i].lost = true;
+    actions_.push_back({MonitorAction::Kind::kKill, i});
+    actions_.push_back({MonitorAction::Kind::kWorkerLost, i, plan_.processes[i].rank, {}});
+  }
+  stop_if_all_done(now);
+}
+
 void RunMonitor::on_trouble(std::size_t process, std::int64_t number, const Status& status,
                             const std::string& operation, std::int64_t step, TimePoint now) {
   note(process, operation, step, now);
@@ -271,7 +283,7 @@ void RunMonitor::judge_suspicions(TimePoint now) {
   while (!stopping_ && !suspicions_.empty() && now >= suspicions_.front().until) {
     Suspicion due = std::move(suspicions_.front());
     suspicions_.erase(suspicions_.begin());
-    if (due.is_trouble && !goes_back_) {
+    if (due.is_trouble && !goes_back_ && !training_over_) {
       actions_.push_back(
           {MonitorAction::Kind::kReport, *due.process, 0, fmt::format("{}; all connect anew", due.verdict.line)});
       regroup("", now);
@@ -313,7 +325,7 @@ void RunMonitor::lose(std::size_t process, Verdict verdict, TimePoint now) {
   const bool can_go_back = !checkpoint_.empty() && !training_over_;
   const Loss loss = course_.on_lost(process, !training_released_, can_go_back);
   // Others may have failed, too, and not be lost yet; or they have only just come, and hold nothing.
-  const bool nobody_goes_on = is_worker(process) && (live_workers() == 0 || nobody_holds_weights());
+  const bool nobody_goes_on = is_worker(process) && !training_over_ && (live_workers() == 0 || nobody_holds_weights());
   if (loss == Loss::kEndsRun || nobody_goes_on) {
     if (is_worker(process) && live_workers() > 0) {
       verdict.line +=

@@ -83,8 +83,8 @@ class RunMonitor {
     processes_[process].trains = true;
     regroups_in_vain_ = 0;
   }
-  // A worker has the final weights: nobody comes in any more.
-  void on_training_over() { training_over_ = true; }
+  // Worker `process` has the final weights: nobody comes in any more, and who has just come is not needed.
+  void on_training_over(std::size_t process, TimePoint now);
   // A checkpoint is complete, to which all could go back.
   void on_checkpoint(const std::string& folder) { checkpoint_ = folder; }
   // One has come that is to be evaluated.

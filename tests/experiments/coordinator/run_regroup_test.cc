@@ -90,12 +90,28 @@ TEST(RunMonitorRegroups, NobodyIsStartedOrLetInOnceTrainingIsOver) {
   run.pass(std::chrono::seconds(3));
   run.hello(run.worker(1));
   (void)run.actions();
-  run.monitor().on_training_over();
+  run.monitor().on_training_over(run.worker(0), run.now());
   run.join(run.worker(1));
   run.end(run.worker(2), kKilled);
   EXPECT_THAT(run.actions(), ElementsAre(HasSubstr("1 worker goes on"), "lost 2"));
   run.finish(run.worker(0));
   EXPECT_THAT(run.actions(), ElementsAre("stop: "));
+}
+
+TEST(RunMonitorRegroups, WhoHasJustComeIsNotNeededOnceTrainingIsOver) {
+  ElasticRun run(true);
+  for (const int rank : {0, 1, 2}) run.ready(run.worker(rank));
+  run.end(run.worker(1), kKilled);
+  run.pass(std::chrono::seconds(3));
+  run.hello(run.worker(1));
+  run.join(run.worker(1));
+  (void)run.actions();
+  run.monitor().on_training_over(run.worker(0), run.now());
+  EXPECT_THAT(run.actions(), ElementsAre("kill worker 1", "lost 1"));
+  run.finish(run.worker(0));
+  run.finish(run.worker(2));
+  EXPECT_THAT(run.actions(), ElementsAre("stop: "));
+  EXPECT_EQ(run.verdict(), std::nullopt);
 }
 
 TEST(RunMonitorRegroups, WhoHasLostTouchIsHelpedByANewGenerationOfAll) {
