@@ -190,6 +190,7 @@ Status train(const TrainerOptions& options, const TrainerHooks& hooks, const Tra
   SYNCOPATE_RETURN_IF_ERROR(training.run_epochs(hooks));
 
   parts.activity.set("leaving", training.step());
+  if (hooks.leaving) SYNCOPATE_RETURN_IF_ERROR(hooks.leaving());
   SYNCOPATE_RETURN_IF_ERROR(parts.strategy.leave());
   const std::span<const float> weights = parts.backend.host_view(arenas->weights);
   SYNCOPATE_RETURN_IF_ERROR(parts.backend.status());

@@ -39,6 +39,8 @@ struct TrainerHooks {
   // After each epoch, and after the last step, before its snapshot, of a model that has any: its local state as it is
   // now, in the host's memory.
   std::function<void(std::int64_t epoch, std::span<const float> state)> local_state;
+  // After the last step, before this worker leaves the others.
+  std::function<Status()> leaving;
   // After each epoch, and after the last step: the weights as they are now, in the host's memory.
   // It may read rows of the strategy's tables.
   std::function<Status(std::int64_t epoch, std::int64_t steps_done, std::span<const float> weights)> snapshot;

@@ -156,6 +156,12 @@ class Client final : public ControlClient {
     return EpochDecision{answer->epoch_answer().go_on(), answer->epoch_answer().snapshot()};
   }
 
+  Status ask_leave(TimePoint deadline) override {
+    ToCoordinator message;
+    message.mutable_leave_question();
+    return ask(message, "leave", deadline, Scope::kGeneration).status();
+  }
+
   Result<bool> ask_finish(TimePoint deadline) override {
     ToCoordinator message;
     message.mutable_finish_question();
@@ -376,6 +382,8 @@ class Client final : public ControlClient {
       case FromCoordinator::kCutLinks:
         spdlog::info("links are cut for {:.3g} s", seconds(Duration(message.cut_links().length())));
         return link_cut_->cut_until(clock_.now() + Duration(message.cut_links().length()));
+      case FromCoordinator::kLeaveAnswer:
+        return keep("leave", message);
       case FromCoordinator::kFinishAnswer:
         return keep("finish", message);
       case FromCoordinator::kWorkerLost: {

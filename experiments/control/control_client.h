@@ -100,6 +100,9 @@ class ControlClient : public Rendezvous, public RecordSink {
 
   // Shall epoch `epoch` be trained? The same answer for all workers; the first one comes when all have asked.
   virtual Result<EpochDecision> ask_epoch(std::int64_t epoch, TimePoint deadline) = 0;
+  // This worker has made its last step, and is about to leave the others: from the answer on nobody comes in, so that
+  // none of them is gone when somebody connects.
+  virtual Status ask_leave(TimePoint deadline) = 0;
   // Training is over here: does the coordinator want the final weights from this worker?
   virtual Result<bool> ask_finish(TimePoint deadline) = 0;
 

@@ -193,6 +193,12 @@ class Coordinator {
         answer.mutable_step_answer()->set_step(step);
         return control_.send(process, answer);
       }
+      case ToCoordinator::kLeaveQuestion: {
+        monitor_.on_leaving();
+        FromCoordinator answer;
+        answer.mutable_leave_answer();
+        return control_.send(process, answer);
+      }
       case ToCoordinator::kFinishQuestion:
         waiting_to_finish_.push_back(process);
         monitor_.on_training_over(process, now);

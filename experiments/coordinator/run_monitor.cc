@@ -75,7 +75,7 @@ void RunMonitor::on_ready_to_train(std::size_t process, TimePoint now) {
 void RunMonitor::on_join_request(std::size_t process, std::int64_t after, TimePoint now) {
   on_heard(process, now);
   Process& self = processes_[process];
-  if (stopping_ || training_over_ || self.state != State::kRunning) return;
+  if (stopping_ || (is_closed_ && !goes_back_) || self.state != State::kRunning) return;
   if (!self.lost && course_.is_member(process) && generation().number > after) return;  // which the caller tells it
   if (!self.lost) return;  // it will hear of the next generation, if there is one
   self.lost = false;
@@ -366,7 +366,7 @@ std::string RunMonitor::consequence(std::size_t process, GenerationCourse::Loss 
 // Once it has ended: there is only one of each.
 void RunMonitor::start_again_later(std::size_t process, TimePoint now) {
   const bool is_needed = goes_back_ && plan_.processes[process].role == Role::kServer;
-  if (training_over_ || (!options_.recovery.respawn_after && !is_needed)) return;
+  if (training_over_ || (!is_needed && (is_closed_ || !options_.recovery.respawn_after))) return;
   restarts_.push_back({process, now + (is_needed ? Duration{} : *options_.recovery.respawn_after)});
 }
 

@@ -83,7 +83,9 @@ class RunMonitor {
     processes_[process].trains = true;
     regroups_in_vain_ = 0;
   }
-  // Worker `process` has the final weights: nobody comes in any more, and who has just come is not needed.
+  // A worker has made its last step: nobody comes in any more, lest the others have left when it connects.
+  void on_leaving() { is_closed_ = true; }
+  // Worker `process` has the final weights: there are no more generations, and who has just come is not needed.
   void on_training_over(std::size_t process, TimePoint now);
   // A checkpoint is complete, to which all could go back.
   void on_checkpoint(const std::string& folder) { checkpoint_ = folder; }
@@ -186,6 +188,7 @@ class RunMonitor {
   std::string checkpoint_;    // the newest that is complete
   bool goes_back_ = false;    // all wait for a server that was started again
   int regroups_in_vain_ = 0;  // since anybody has finished a step
+  bool is_closed_ = false;    // to who comes
   bool training_over_ = false;
   bool training_released_ = false;
   bool stopping_ = false;

@@ -292,6 +292,7 @@ worker::TrainerHooks Worker::hooks(ReplicaGroup& replicas, const Generation& gen
     }
     return decision->go_on;
   };
+  hooks.leaving = [this] { return context_.control.ask_leave(deadline()); };
   hooks.local_state = [this](std::int64_t epoch, std::span<const float> state) {
     context_.control.send_local_state(epoch, state);
   };

@@ -90,8 +90,10 @@ TEST(RunMonitorRegroups, NobodyIsStartedOrLetInOnceTrainingIsOver) {
   run.pass(std::chrono::seconds(3));
   run.hello(run.worker(1));
   (void)run.actions();
-  run.monitor().on_training_over(run.worker(0), run.now());
+  run.monitor().on_leaving();
   run.join(run.worker(1));
+  EXPECT_THAT(run.actions(), IsEmpty());
+  run.monitor().on_training_over(run.worker(0), run.now());
   run.end(run.worker(2), kKilled);
   EXPECT_THAT(run.actions(), ElementsAre(HasSubstr("1 worker goes on"), "lost 2"));
   run.finish(run.worker(0));
