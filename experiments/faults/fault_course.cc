@@ -22,8 +22,7 @@ std::vector<std::int64_t> FaultCourse::announced_steps(int worker) const {
     if (due.fault.step && !due.done && !is_others) steps.push_back(*due.fault.step);
   }
   std::ranges::sort(steps);
-  const auto repeated = std::ranges::unique(steps);
-  steps.erase(repeated.begin(), repeated.end());
+  steps.erase(std::unique(steps.begin(), steps.end()), steps.end());
   return steps;
 }
 
