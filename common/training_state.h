@@ -27,9 +27,6 @@ inline constexpr const char* kOptimizer[] = {"optimizer.first", "optimizer.secon
 // What error feedback has kept back, by worker; and what a worker's model keeps beside its weights.
 inline std::string residual_of(int worker) { return "residual.worker" + std::to_string(worker); }
 inline std::string local_state_of(int worker) { return "local_state.worker" + std::to_string(worker); }
-// In `counts`: pushes that a server has applied, by worker; updates made, by piece of kWeights in ascending order.
-inline constexpr const char* kClocks = "clocks";
-inline constexpr const char* kVersions = "versions";
 }  // namespace state_part
 
 // Rows of one table, in the order of `keys`: `row_floats` of each, the weights and behind them what the optimizer
@@ -47,7 +44,7 @@ class TrainingState {
   // Steps that are in it: training goes on with this one.
   std::int64_t step = 0;
   std::map<std::size_t, RowsState> rows;  // by table
-  // Whole numbers, by name.
+  // Whole numbers, by name: those of shards are ps/shard_state's, those of an allreduce its own.
   std::map<std::string, std::vector<std::int64_t>, std::less<>> counts;
 
   // Memory for the values of `range`, to be filled: what it holds is anything. Pieces of one name must not overlap; the

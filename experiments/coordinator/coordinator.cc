@@ -152,7 +152,7 @@ class Coordinator {
           checkpoints_->course().on_steps(worker_writer(plan_.processes[process].rank), records.back().step + 1,
                                           clock_.now());
         }
-        if (!records.empty()) monitor_.on_step_finished(process);
+        if (!records.empty()) monitor_.on_step_finished(process, records.back().end);
         return observer_.on_steps(plan_.processes[process].rank, records);
       }
       case ToCoordinator::kEpochQuestion:

@@ -89,6 +89,15 @@ void RunMonitor::on_join_request(std::size_t process, std::int64_t after, TimePo
   regroup(std::exchange(goes_back_, false) ? checkpoint_ : "", now);
 }
 
+void RunMonitor::on_step_finished(std::size_t process, TimePoint end) {
+  if (end < proclaimed_at_) return;
+  regroups_in_vain_ = 0;
+  processes_[process].trains = true;
+  for (std::size_t i = 0; i < processes_.size(); ++i) {
+    if (serves(plan_.processes[i].role) && still_there(i)) processes_[i].trains = true;
+  }
+}
+
 void RunMonitor::on_training_over(std::size_t process, TimePoint now) {
   processes_[process].trains = true;  // it may have come for the last words alone
   if (std::exchange(training_over_, true)) return;
@@ -117,6 +126,7 @@ void RunMonitor::regroup(const std::string& restore, TimePoint now) {
     return conclude({ExitCode::kTimeout, why}, now);
   }
   course_.proclaim(!training_released_, restore);
+  proclaimed_at_ = now;
   std::erase_if(suspicions_, [](const Suspicion& suspicion) { return suspicion.is_trouble; });
   // Before training all ask anew for the first epoch.
   if (!training_released_) {
@@ -139,7 +149,9 @@ void RunMonitor::release_training_if_all_ready() {
     if (is_worker(i) && still_there(i) && !processes_[i].ready_to_train) return;
   }
   training_released_ = true;
-  for (Process& process : processes_) process.trains = process.ready_to_train;
+  for (std::size_t i = 0; i < processes_.size(); ++i) {
+    processes_[i].trains = processes_[i].ready_to_train || serves(plan_.processes[i].role);
+  }
   actions_.push_back({MonitorAction::Kind::kReleaseTraining});
 }
 
@@ -322,6 +334,10 @@ void RunMonitor::kill_all() {
 void RunMonitor::lose(std::size_t process, Verdict verdict, TimePoint now) {
   using Loss = GenerationCourse::Loss;
   processes_[process].lost = true;
+  if (other_home_is_empty(process)) {
+    verdict.line += "; what was to stand in for it has only just come, and may hold nothing yet";
+    return conclude(std::move(verdict), now);
+  }
   const bool can_go_back = !checkpoint_.empty() && !training_over_;
   const Loss loss = course_.on_lost(process, !training_released_, can_go_back);
   // Others may have failed, too, and not be lost yet; or they have only just come, and hold nothing.
@@ -344,6 +360,16 @@ void RunMonitor::lose(std::size_t process, Verdict verdict, TimePoint now) {
   if (loss == Loss::kRegroup && !training_over_) regroup("", now);
   release_training_if_all_ready();
   stop_if_all_done(now);
+}
+
+bool RunMonitor::other_home_is_empty(std::size_t process) const {
+  const ProcessSpec& spec = plan_.processes[process];
+  if (!serves(spec.role) || !training_released_) return false;
+  for (std::size_t i = 0; i < processes_.size(); ++i) {
+    const ProcessSpec& other = plan_.processes[i];
+    if (i != process && serves(other.role) && other.rank == spec.rank && still_there(i)) return !trains(i);
+  }
+  return false;
 }
 
 bool RunMonitor::nobody_holds_weights() const {

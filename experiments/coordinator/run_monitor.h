@@ -78,11 +78,9 @@ class RunMonitor {
   void on_trouble(std::size_t process, std::int64_t generation, const Status& status, const std::string& operation,
                   std::int64_t step, TimePoint now);
   void on_ready_to_train(std::size_t process, TimePoint now);
-  // It has finished a step: it has all that the others have.
-  void on_step_finished(std::size_t process) {
-    processes_[process].trains = true;
-    regroups_in_vain_ = 0;
-  }
+  // A worker has finished a step at `end`. If that was in this generation, it has all that the others have, and so has
+  // each home of each shard, since the step has gone through all of them.
+  void on_step_finished(std::size_t process, TimePoint end);
   // A worker has made its last step: nobody comes in any more, lest the others have left when it connects.
   void on_leaving() { is_closed_ = true; }
   // Worker `process` has the final weights: there are no more generations, and who has just come is not needed.
@@ -156,6 +154,8 @@ class RunMonitor {
   bool is_worker(std::size_t process) const { return plan_.processes[process].role == Role::kWorker; }
   // A process is of no more use to the run: either the run goes on without it, or this is the verdict.
   void lose(std::size_t process, Verdict verdict, TimePoint now);
+  // The other home of a server's or a standby's shards has only just come, and may not have been given anything yet.
+  bool other_home_is_empty(std::size_t process) const;
   // Where workers hold the weights themselves: all that are left have come since training began, and finished no step.
   bool nobody_holds_weights() const;
   // What is said of a loss that the run goes on after.
@@ -185,10 +185,11 @@ class RunMonitor {
   std::optional<Verdict> verdict_;
   std::vector<Suspicion> suspicions_;  // in the order in which they arose
   std::vector<Restart> restarts_;
-  std::string checkpoint_;    // the newest that is complete
-  bool goes_back_ = false;    // all wait for a server that was started again
-  int regroups_in_vain_ = 0;  // since anybody has finished a step
-  bool is_closed_ = false;    // to who comes
+  std::string checkpoint_;     // the newest that is complete
+  bool goes_back_ = false;     // all wait for a server that was started again
+  TimePoint proclaimed_at_{};  // the generation
+  int regroups_in_vain_ = 0;   // since anybody has finished a step
+  bool is_closed_ = false;     // to who comes
   bool training_over_ = false;
   bool training_released_ = false;
   bool stopping_ = false;

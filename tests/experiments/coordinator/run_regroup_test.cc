@@ -62,7 +62,7 @@ TEST(RunMonitorRegroups, WhoHasJustComeHoldsNothingThatOthersCouldGoOnFrom) {
     run.pass(std::chrono::milliseconds(2100));
     run.hello(run.worker(1));
     run.join(run.worker(1));
-    if (has_trained) run.monitor().on_step_finished(run.worker(1));
+    if (has_trained) run.monitor().on_step_finished(run.worker(1), run.now());
     run.end(run.worker(0), kKilled);
     EXPECT_EQ(run.verdict(), std::nullopt);
     run.end(run.worker(2), kKilled);
@@ -151,7 +151,7 @@ TEST(RunMonitorRegroups, AreNotInVainWhereAnybodyFinishesAStep) {
   for (std::int64_t generation = 0; generation < 20; ++generation) {
     run.trouble(run.worker(0), generation);
     run.pass(std::chrono::seconds(2));
-    run.monitor().on_step_finished(run.worker(2));  // however far others had come before
+    run.monitor().on_step_finished(run.worker(2), run.now());  // however far others had come before
   }
   EXPECT_EQ(run.verdict(), std::nullopt);
 }
@@ -163,6 +163,21 @@ TEST(RunMonitorRegroups, AStandbyTakesItsServersPlace) {
   EXPECT_TRUE(run.monitor().generation().servers[0].standby_leads);
   run.end(run.standby(0), kKilled);
   EXPECT_EQ(run.verdict(), ExitCode::kProcessLost);
+}
+
+TEST(RunMonitorRegroups, AStandbyThatHasJustComeStandsInForNobody) {
+  for (const bool has_a_state : {false, true}) {
+    ReplicatedRun run(Duration{});
+    run.end(run.standby(0), kKilled);
+    run.pass(kTick);
+    run.hello(run.standby(0));
+    run.join(run.standby(0));
+    // A step from before tells nothing.
+    run.monitor().on_step_finished(run.worker(0), run.now() - std::chrono::milliseconds(1));
+    if (has_a_state) run.monitor().on_step_finished(run.worker(0), run.now());
+    run.end(run.server(0), kKilled);
+    EXPECT_EQ(run.verdict(), has_a_state ? std::nullopt : std::optional(ExitCode::kProcessLost));
+  }
 }
 
 TEST(RunMonitorRegroups, AServerGoesOnWithoutItsStandby) {

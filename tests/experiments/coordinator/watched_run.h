@@ -145,9 +145,10 @@ class ElasticRun : public WatchedRun {
 // Two workers, one server and its standby.
 class ReplicatedRun : public WatchedRun {
  public:
-  ReplicatedRun()
+  explicit ReplicatedRun(std::optional<Duration> respawn_after = std::nullopt)
       : WatchedRun(plan_of(Mode::kPs, 2, 1, 1),
-                   {.recovery = {.survives_workers = true, .has_standbys = true}, .timeout = kTimeout}) {
+                   {.recovery = {.survives_workers = true, .has_standbys = true, .respawn_after = respawn_after},
+                    .timeout = kTimeout}) {
     everybody_says_hello();
     for (const int rank : {0, 1}) ready(worker(rank));
     (void)actions();
