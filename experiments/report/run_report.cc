@@ -34,26 +34,36 @@ std::optional<Window> common_window(std::span<const WorkerSteps> workers, std::i
   return window;
 }
 
-std::vector<StepRecord> steps_within(std::span<const WorkerSteps> workers, const Window& window,
-                                     std::int64_t warmup_steps) {
-  std::vector<StepRecord> inside;
+// Pointers, since a long run has more records than should be copied.
+using Steps = std::vector<const StepRecord*>;
+
+template <typename Predicate>
+void append_if(std::span<const StepRecord> steps, Predicate&& is_meant, Steps& chosen) {
+  for (const StepRecord& step : steps) {
+    if (is_meant(step)) chosen.push_back(&step);
+  }
+}
+
+Steps steps_within(std::span<const WorkerSteps> workers, const Window& window, std::int64_t warmup_steps) {
+  Steps inside;
   for (const WorkerSteps& worker : workers) {
-    for (const StepRecord& step : worker.steps) {
-      if (step.step >= warmup_steps && step.end > window.begin && step.end <= window.end) inside.push_back(step);
-    }
+    append_if(
+        worker.steps,
+        [&](const StepRecord& s) { return s.step >= warmup_steps && s.end > window.begin && s.end <= window.end; },
+        inside);
   }
   return inside;
 }
 
 template <typename Value>
-std::vector<double> each(std::span<const StepRecord> steps, Value&& value) {
+std::vector<double> each(const Steps& steps, Value&& value) {
   std::vector<double> values;
   values.reserve(steps.size());
-  for (const StepRecord& step : steps) values.push_back(static_cast<double>(value(step)));
+  for (const StepRecord* step : steps) values.push_back(static_cast<double>(value(*step)));
   return values;
 }
 
-StepSplit split_of(std::span<const StepRecord> steps) {
+StepSplit split_of(const Steps& steps) {
   const auto mean_ms = [&](auto part) {
     return mean(each(steps, [&](const StepRecord& step) { return milliseconds(part(step)); }));
   };
@@ -70,13 +80,13 @@ StepSplit split_of(std::span<const StepRecord> steps) {
   return split;
 }
 
-void report_window(std::span<const StepRecord> steps, const Window& window, RunReport& report) {
+void report_window(const Steps& steps, const Window& window, RunReport& report) {
   report.window_seconds = seconds(window.end - window.begin);
   report.window_steps = static_cast<std::int64_t>(steps.size());
   std::int64_t samples = 0;
-  for (const StepRecord& step : steps) {
-    samples += step.samples;
-    report.staleness_max = std::max(report.staleness_max, step.sync.staleness_max);
+  for (const StepRecord* step : steps) {
+    samples += step->samples;
+    report.staleness_max = std::max(report.staleness_max, step->sync.staleness_max);
   }
   report.samples_per_second = static_cast<double>(samples) / report.window_seconds;
 
@@ -102,8 +112,9 @@ void report_window(std::span<const StepRecord> steps, const Window& window, RunR
 
 void report_stragglers(std::span<const WorkerSteps> workers, std::int64_t warmup_steps, RunReport& report) {
   for (const WorkerSteps& worker : workers) {
-    std::vector<StepRecord> steps = worker.steps;
-    std::erase_if(steps, [&](const StepRecord& step) { return step.step < warmup_steps; });
+    Steps steps;
+    append_if(
+        worker.steps, [&](const StepRecord& step) { return step.step >= warmup_steps; }, steps);
     const std::vector<double> delays = each(steps, [](const StepRecord& s) { return milliseconds(s.straggle); });
     if (std::ranges::all_of(delays, [](double delay) { return delay == 0; })) continue;
     const double compute = mean(each(steps, [](const auto& s) { return milliseconds(s.forward + s.backward); }));

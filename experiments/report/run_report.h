@@ -31,8 +31,8 @@ struct EvalRecord {
 
 struct WorkerSteps {
   int rank = 0;
-  bool lost = false;              // ended before its time: its samples count, but it does not end the window
-  std::vector<StepRecord> steps;  // in order
+  bool lost = false;                  // ended before its time: its samples count, but it does not end the window
+  std::span<const StepRecord> steps;  // in order
 };
 
 // Means over the window's steps, of one worker, in milliseconds. The seven parts sum to `step`.

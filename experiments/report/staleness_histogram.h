@@ -20,7 +20,7 @@ struct StalenessBin {
 };
 
 // One bin for each staleness that occurs, from the least to the largest.
-std::vector<StalenessBin> staleness_histogram(std::span<const StepRecord> steps);
+std::vector<StalenessBin> staleness_histogram(std::span<const StepRecord* const> steps);
 
 // As in "0: 12.0 % loss 0.31, 1: 80.5 % loss 0.25, 2 to 9: 7.5 % loss 0.27": the first bins, then the rest as one.
 // Empty if no step was stale.

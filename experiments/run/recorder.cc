@@ -21,6 +21,16 @@ Recorder::Recorder(const RunConfig& config, const JobFacts& job, ResultsWriter& 
       workers_(static_cast<std::size_t>(config.workers)),
       epochs_shown_(job.first_step / job.steps_per_epoch) {
   for (std::size_t rank = 0; rank < workers_.size(); ++rank) workers_[rank].rank = static_cast<int>(rank);
+  note(make_logs());
+}
+
+Status Recorder::make_logs() {
+  while (logs_.size() < workers_.size()) {
+    Result<StepLog> log = StepLog::create(results_.directory());
+    if (!log.ok()) return log.status();
+    logs_.push_back({std::move(*log)});
+  }
+  return {};
 }
 
 void Recorder::on_training_begins(TimePoint now) {
@@ -30,9 +40,9 @@ void Recorder::on_training_begins(TimePoint now) {
 }
 
 void Recorder::on_steps(int worker, std::span<const StepRecord> steps) {
-  std::vector<StepRecord>& kept = workers_[static_cast<std::size_t>(worker)].steps;
   for (const StepRecord& step : steps) {
-    kept.push_back(step);
+    if (!failure_.ok()) return;
+    note(logs_[static_cast<std::size_t>(worker)].log.add(step));
     results_.add(worker, step);
     tracker_.add(worker, step);
   }
@@ -55,9 +65,8 @@ void Recorder::on_final_weights(std::span<const float> weights, std::span<const 
   for (std::size_t table = 0; table < rows.size(); ++table) {
     keys.push_back({job_.layout.tensors()[table].name + ".rows", {rows[table].begin(), rows[table].end()}});
   }
-  const Status status = results_.write_model(
-      layout, values, keys, {{"model", config_.model}, {"dataset", config_.dataset}, {"mode", name_of(config_.mode)}});
-  if (failure_.ok()) failure_ = status;
+  note(results_.write_model(layout, values, keys,
+                            {{"model", config_.model}, {"dataset", config_.dataset}, {"mode", name_of(config_.mode)}}));
 }
 
 void Recorder::on_report(const std::string& line) { console_.warn(line); }
@@ -78,8 +87,7 @@ Status Recorder::on_tick(TimePoint now) {
     const Progress progress = tracker_.progress();
     console_.progress(progress, now);
     show_finished_epoch();
-    const Status flushed = results_.flush_if_due(now);
-    if (failure_.ok()) failure_ = flushed;
+    note(results_.flush_if_due(now));
   }
   return failure_;
 }
@@ -110,22 +118,33 @@ void Recorder::record_evaluations(TimePoint taken_before) {
   std::erase_if(waiting_, due);
 }
 
-std::int64_t Recorder::samples_until(TimePoint time) const {
-  std::int64_t samples = 0;
-  for (const WorkerSteps& worker : workers_) {
-    for (const StepRecord& step : worker.steps) {
-      if (step.end > time) break;  // in order
-      samples += step.samples;
+std::int64_t Recorder::samples_until(TimePoint time) {
+  for (Worker& worker : logs_) {
+    const Result<StepLog::View> view = worker.log.all();
+    if (!view.ok()) {
+      note(view.status());
+      continue;
+    }
+    const std::span<const StepRecord> steps = view->steps();
+    for (; worker.counted < steps.size() && steps[worker.counted].end <= time; ++worker.counted) {
+      samples_ += steps[worker.counted].samples;
     }
   }
-  return samples;
+  return samples_;
 }
 
 Status Recorder::finish() {
   record_evaluations(TimePoint::max());
   if (training_) show_finished_epoch();
-  const Status flushed = results_.flush();
-  return failure_.ok() ? flushed : failure_;
+  note(results_.flush());
+  for (std::size_t rank = 0; rank < logs_.size(); ++rank) {
+    Result<StepLog::View> view = logs_[rank].log.all();
+    note(view.status());
+    if (!view.ok()) continue;
+    logs_[rank].steps = std::move(*view);
+    workers_[rank].steps = logs_[rank].steps.steps();
+  }
+  return failure_;
 }
 
 RunReport Recorder::report() const {

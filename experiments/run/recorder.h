@@ -10,6 +10,7 @@
 #include "experiments/coordinator/coordinator.h"
 #include "experiments/report/progress.h"
 #include "experiments/report/results_writer.h"
+#include "experiments/report/step_log.h"
 #include "experiments/run/console.h"
 
 namespace syncopate::experiments {
@@ -42,7 +43,7 @@ class Recorder final : public RunObserver {
 
   // Writes what is left. Call once, when the run is over.
   Status finish();
-  // After finish().
+  // After finish(). The steps of workers() live as long as the recorder.
   RunReport report() const;
   const std::vector<EvalRecord>& evals() const { return evals_; }
   const std::vector<WorkerSteps>& workers() const { return workers_; }
@@ -51,10 +52,16 @@ class Recorder final : public RunObserver {
   const std::map<std::string, std::string>& facts() const { return facts_; }
 
  private:
+  Status make_logs();
   void show_finished_epoch();
   // Evaluations are recorded when all steps that were finished before their snapshot have been heard of.
   void record_evaluations(TimePoint taken_before);
-  std::int64_t samples_until(TimePoint time) const;
+  // By all workers. Times come in ascending order, so that what has been counted need not be read again.
+  std::int64_t samples_until(TimePoint time);
+  // What could not be written ends the run.
+  void note(const Status& status) {
+    if (failure_.ok()) failure_ = status;
+  }
 
   const RunConfig& config_;
   const JobFacts& job_;
@@ -63,7 +70,14 @@ class Recorder final : public RunObserver {
   ProgressTracker tracker_;
   TimePoint origin_{};
   bool training_ = false;
+  struct Worker {
+    StepLog log;
+    std::size_t counted = 0;   // steps that are in samples_
+    StepLog::View steps = {};  // of all, once the run is over
+  };
+  std::vector<Worker> logs_;  // by rank; none where their files could not be made
   std::vector<WorkerSteps> workers_;
+  std::int64_t samples_ = 0;
   std::vector<EvaluationResult> waiting_;  // evaluations not recorded yet
   std::vector<EvalRecord> evals_;
   std::vector<float> final_weights_;

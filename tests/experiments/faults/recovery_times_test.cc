@@ -9,35 +9,40 @@ using std::chrono::milliseconds;
 
 TimePoint at(int ms) { return TimePoint(milliseconds(ms)); }
 
-// A worker whose steps end at these times, each begun where the last one ended.
-WorkerSteps worker(const std::vector<int>& ends) {
-  WorkerSteps steps;
+// Steps that end at these times, each begun where the last one ended.
+std::vector<StepRecord> steps(const std::vector<int>& ends) {
+  std::vector<StepRecord> steps;
   int begin = 0;
   for (const int end : ends) {
     StepRecord step;
     step.end = at(end);
     step.total = milliseconds(end - begin);
-    steps.steps.push_back(step);
+    steps.push_back(step);
     begin = end;
   }
   return steps;
 }
 
+RecoveryTimes recovery(TimePoint fault, const std::vector<std::vector<StepRecord>>& workers) {
+  std::vector<WorkerSteps> of_workers;
+  for (const std::vector<StepRecord>& steps : workers) of_workers.push_back({.steps = steps});
+  return recovery_after(fault, of_workers);
+}
+
 TEST(RecoveryTimes, AreThoseOfTheFirstStepsThatWereBegunAfterTheFault) {
-  const std::vector<WorkerSteps> workers{worker({10, 20, 30}), worker({12, 300, 330}), worker({10})};
-  const RecoveryTimes times = recovery_after(at(15), workers);
+  const RecoveryTimes times = recovery(at(15), {steps({10, 20, 30}), steps({12, 300, 330}), steps({10})});
   EXPECT_EQ(times.first, milliseconds(15)) << "the step to 20 was under way";
   EXPECT_EQ(times.all, milliseconds(315)) << "the last worker is lost";
 }
 
 TEST(RecoveryTimes, AreNoneWhereNobodyGoesOn) {
-  const RecoveryTimes times = recovery_after(at(25), std::vector<WorkerSteps>{worker({10, 20, 30}), worker({})});
+  const RecoveryTimes times = recovery(at(25), {steps({10, 20, 30}), {}});
   EXPECT_FALSE(times.first);
   EXPECT_FALSE(times.all);
 }
 
 TEST(RecoveryTimes, CountAStepThatIsBegunWithTheFault) {
-  EXPECT_EQ(recovery_after(at(20), std::vector<WorkerSteps>{worker({10, 20, 30})}).first, milliseconds(10));
+  EXPECT_EQ(recovery(at(20), {steps({10, 20, 30})}).first, milliseconds(10));
 }
 
 }  // namespace

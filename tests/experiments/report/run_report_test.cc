@@ -11,9 +11,15 @@ namespace {
 
 using std::chrono::milliseconds;
 
+struct Worker {
+  int rank = 0;
+  bool lost = false;
+  std::vector<StepRecord> steps = {};
+};
+
 // `count` steps of `step` each, beginning at `begin`, of `samples` samples.
-WorkerSteps steady(int rank, milliseconds begin, milliseconds step, int count, std::int64_t samples) {
-  WorkerSteps worker{.rank = rank, .lost = false, .steps = {}};
+Worker steady(int rank, milliseconds begin, milliseconds step, int count, std::int64_t samples) {
+  Worker worker{.rank = rank};
   for (int i = 0; i < count; ++i) {
     StepRecord record;
     record.step = i;
@@ -23,6 +29,12 @@ WorkerSteps steady(int rank, milliseconds begin, milliseconds step, int count, s
     worker.steps.push_back(record);
   }
   return worker;
+}
+
+RunReport report_of(std::span<const Worker> workers, const ReportOptions& options = {}) {
+  std::vector<WorkerSteps> steps;
+  for (const Worker& worker : workers) steps.push_back({worker.rank, worker.lost, worker.steps});
+  return make_report(steps, {}, options);
 }
 
 TEST(Statistics, AreExactOnSmallSets) {
@@ -45,7 +57,7 @@ TEST(RunReport, CountsAllWorkersOverOneCommonWindow) {
   // steps of worker 0 that end at 50, 60, 70, 80, 90, 100; of worker 1 at 65, 85. A sum of rates would say 1500.
   const std::array workers = {steady(0, milliseconds(0), milliseconds(10), 10, 10),
                               steady(1, milliseconds(5), milliseconds(20), 7, 10)};
-  const RunReport report = make_report(workers, {}, {.warmup_steps = 2, .target_accuracy = 0});
+  const RunReport report = report_of(workers, {.warmup_steps = 2, .target_accuracy = 0});
   EXPECT_EQ(report.window_seconds, 0.055);
   EXPECT_EQ(report.window_steps, 8);
   EXPECT_EQ(*report.samples_per_second, 80 / 0.055);
@@ -60,14 +72,14 @@ TEST(RunReport, LeavesOutAStepThatEndsAsTheWindowBegins) {
   // Window (40, 100] ms: worker 0's step that ends at 40 was made before it.
   const std::array workers = {steady(0, milliseconds(0), milliseconds(10), 10, 10),
                               steady(1, milliseconds(0), milliseconds(20), 5, 10)};
-  const RunReport report = make_report(workers, {}, {.warmup_steps = 2, .target_accuracy = 0});
+  const RunReport report = report_of(workers, {.warmup_steps = 2, .target_accuracy = 0});
   EXPECT_EQ(report.window_steps, 6 + 3);
   EXPECT_EQ(*report.samples_per_second, 90 / 0.06);
 }
 
 TEST(RunReport, BeginsWithTheFirstStepWhereNothingIsWarmUp) {
   const std::array workers = {steady(0, milliseconds(100), milliseconds(10), 5, 8)};
-  const RunReport report = make_report(workers, {}, {});
+  const RunReport report = report_of(workers);
   EXPECT_EQ(report.window_seconds, 0.05);
   EXPECT_EQ(*report.samples_per_second, 800);
 }
@@ -75,22 +87,22 @@ TEST(RunReport, BeginsWithTheFirstStepWhereNothingIsWarmUp) {
 TEST(RunReport, HasNoThroughputWhereWorkersShareNoWindow) {
   const std::array apart = {steady(0, milliseconds(0), milliseconds(10), 5, 8),
                             steady(1, milliseconds(60), milliseconds(10), 5, 8)};
-  EXPECT_FALSE(make_report(apart, {}, {}).samples_per_second.has_value());
+  EXPECT_FALSE(report_of(apart).samples_per_second.has_value());
   const std::array brief = {steady(0, milliseconds(0), milliseconds(10), 3, 8)};
-  EXPECT_FALSE(make_report(brief, {}, {.warmup_steps = 3, .target_accuracy = 0}).samples_per_second.has_value());
+  EXPECT_FALSE(report_of(brief, {.warmup_steps = 3, .target_accuracy = 0}).samples_per_second.has_value());
   EXPECT_FALSE(make_report({}, {}, {}).samples_per_second.has_value());
 }
 
 TEST(RunReport, ALostWorkerCountsButDoesNotEndTheWindow) {
   std::array workers = {steady(0, milliseconds(0), milliseconds(10), 10, 10),
                         steady(1, milliseconds(0), milliseconds(10), 4, 10)};
-  EXPECT_EQ(make_report(workers, {}, {}).window_seconds, 0.04);
+  EXPECT_EQ(report_of(workers).window_seconds, 0.04);
   workers[1].lost = true;
-  const RunReport report = make_report(workers, {}, {});
+  const RunReport report = report_of(workers);
   EXPECT_EQ(report.window_seconds, 0.1);
   EXPECT_EQ(*report.samples_per_second, 1400);
   workers[1].steps.clear();
-  EXPECT_EQ(*make_report(workers, {}, {}).samples_per_second, 1000);
+  EXPECT_EQ(*report_of(workers).samples_per_second, 1000);
 }
 
 TEST(RunReport, SaysWhoWasMadeSlowAndByHowMuch) {
@@ -102,7 +114,7 @@ TEST(RunReport, SaysWhoWasMadeSlowAndByHowMuch) {
     step.straggle = milliseconds(8);
   }
   workers[1].steps[0].straggle = milliseconds(16);
-  const RunReport report = make_report(workers, {}, {.warmup_steps = 1});
+  const RunReport report = report_of(workers, {.warmup_steps = 1});
   ASSERT_EQ(report.stragglers.size(), 1u);
   EXPECT_EQ(report.stragglers[0].worker, 1);
   EXPECT_EQ(report.stragglers[0].delay_ms_mean, 8);
@@ -124,7 +136,7 @@ TEST(RunReport, SplitsTheStepIntoPartsThatSumToIt) {
   workers[0].steps[1].sync.exposed_wait = milliseconds(5);
   workers[0].steps[0].sync.communication = milliseconds(7);  // 4 hidden
   workers[0].steps[1].sync.communication = milliseconds(1);  // none hidden, though the wait was longer
-  const RunReport report = make_report(workers, {}, {});
+  const RunReport report = report_of(workers);
   EXPECT_EQ(report.split_ms.step, 16);
   EXPECT_EQ(report.split_ms.exposed_wait, 4);
   EXPECT_EQ(report.split_ms.other, 16 - 1 - 2 - 4 - 4 - 1);
@@ -139,9 +151,9 @@ TEST(RunReport, HidesNoCommunicationThatTheComputeThreadStoodWaitingFor) {
     step.sync.communication = milliseconds(5);
     step.sync.exposed_wait = milliseconds(5 + step.step);
   }
-  EXPECT_EQ(hidden_part(make_report(workers, {}, {})), 0);
+  EXPECT_EQ(hidden_part(report_of(workers)), 0);
   for (StepRecord& step : workers[0].steps) step.sync.communication = {};
-  EXPECT_EQ(hidden_part(make_report(workers, {}, {})), std::nullopt);
+  EXPECT_EQ(hidden_part(report_of(workers)), std::nullopt);
 }
 
 TEST(RunReport, LeavesWarmUpOutOfBytesAndStaleness) {
@@ -153,7 +165,7 @@ TEST(RunReport, LeavesWarmUpOutOfBytesAndStaleness) {
     step.sync.staleness_mean = n == 0 ? 99 : static_cast<double>(n);
     step.sync.staleness_max = n == 0 ? 99 : n + 1;
   }
-  const RunReport report = make_report(workers, {}, {.warmup_steps = 1, .target_accuracy = 0});
+  const RunReport report = report_of(workers, {.warmup_steps = 1, .target_accuracy = 0});
   EXPECT_EQ(report.bytes_out_per_step, 250);
   EXPECT_EQ(report.bytes_in_per_step, 2500);
   EXPECT_EQ(report.staleness_mean, 2.5);

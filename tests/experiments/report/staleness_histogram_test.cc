@@ -13,10 +13,16 @@ StepRecord stale_step(std::int64_t epoch, double staleness, double loss) {
   return step;
 }
 
+std::vector<StalenessBin> bins_of(std::span<const StepRecord> steps) {
+  std::vector<const StepRecord*> pointers;
+  for (const StepRecord& step : steps) pointers.push_back(&step);
+  return staleness_histogram(pointers);
+}
+
 TEST(StalenessHistogram, CountsStepsByTheirRoundedStaleness) {
   const std::vector<StepRecord> steps = {stale_step(0, 0, 1), stale_step(0, 1.4, 2), stale_step(0, 0.5, 4),
                                          stale_step(0, 7, 1)};
-  const std::vector<StalenessBin> bins = staleness_histogram(steps);
+  const std::vector<StalenessBin> bins = bins_of(steps);
   ASSERT_EQ(bins.size(), 3u);
   EXPECT_EQ(bins[0].staleness, 0);
   EXPECT_EQ(bins[0].steps, 1);
@@ -31,7 +37,7 @@ TEST(StalenessHistogram, ComparesLossesWithThoseOfTheSameEpoch) {
   const std::vector<StepRecord> steps = {stale_step(0, 0, 9), stale_step(0, 0, 9), stale_step(0, 2, 12),
                                          stale_step(1, 0, 1), stale_step(1, 2, 3), stale_step(1, 2, 3),
                                          stale_step(1, 2, 3)};
-  const std::vector<StalenessBin> bins = staleness_histogram(steps);
+  const std::vector<StalenessBin> bins = bins_of(steps);
   ASSERT_EQ(bins.size(), 2u);
   EXPECT_GT(bins[0].loss, bins[1].loss);
   EXPECT_NEAR(bins[0].excess_loss, (-1 - 1 - 1.5) / 3, 1e-12);
@@ -48,8 +54,8 @@ TEST(StalenessHistogram, IsToldInOneLineWithItsTailAsOne) {
 
 TEST(StalenessHistogram, SaysNothingWhereNothingWasStale) {
   EXPECT_EQ(staleness_text({}), "");
-  EXPECT_EQ(staleness_text(staleness_histogram(std::vector{stale_step(0, 0, 1)})), "");
-  EXPECT_TRUE(staleness_histogram({}).empty());
+  EXPECT_EQ(staleness_text(bins_of(std::vector{stale_step(0, 0, 1)})), "");
+  EXPECT_TRUE(bins_of({}).empty());
 }
 
 }  // namespace

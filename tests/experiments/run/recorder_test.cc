@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <optional>
 
@@ -80,6 +81,21 @@ TEST_F(RecorderTest, CountsTheSamplesOfAllWorkersUntilASnapshotAlsoThoseThatAreH
   const RunReport report = this->report();
   EXPECT_EQ(report.samples_to_target, 4 * kSamples);
   EXPECT_DOUBLE_EQ(report.seconds_to_target.value_or(0), 2.6);
+}
+
+TEST_F(RecorderTest, CountsEachSampleOnceHoweverOftenItEvaluates) {
+  Recorder& recorder = begin();
+  for (int i = 1; i <= 2000; ++i) {
+    for (const int worker : {0, 1}) step(worker, i * 1ms, 1ms);
+    if (i % 500 == 0) recorder.on_evaluation({.taken = kBegin + i * 1ms, .accuracy = 0.5});
+    EXPECT_TRUE(recorder.on_tick(kBegin + i * 1ms).ok());
+  }
+  EXPECT_EQ(report().total_samples, 4000 * kSamples);
+  std::vector<std::int64_t> seen;
+  for (const EvalRecord& eval : recorder.evals()) seen.push_back(eval.samples_seen);
+  EXPECT_THAT(seen, ElementsAre(1000 * kSamples, 2000 * kSamples, 3000 * kSamples, 4000 * kSamples));
+  const auto is_last_step = [](const WorkerSteps& worker) { return worker.steps.back().step == 1999; };
+  EXPECT_TRUE(std::ranges::all_of(recorder.workers(), is_last_step));
 }
 
 TEST_F(RecorderTest, LeavesWarmUpOutOfTheReport) {
