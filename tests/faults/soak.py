@@ -14,10 +14,10 @@ to the run. Each second memory (RSS), file descriptors and threads of every proc
   run/          the run's own results
 
 Judged are: the run has succeeded; the memory of each process that has lived for a minute has not grown since its first
-twenty seconds, by a line fitted to it, by more than 2 % and 2 MB (the program itself keeps a record of each step: of that
-it may grow by 600 bytes a step); descriptors and threads are at most as many in the second half of a life as in the first; under
-ps, each push was applied once: as many as the steps that are recorded times the chunks, but for what workers had under
-way when they were killed; and the accuracy is 0.9 or more. The exit code is 1 if one of these is not so.
+twenty seconds, by a line fitted to it, by more than 2 % and 2 MB; it has as many descriptors and threads in the second half
+of its life as in the first, by their medians; under ps, each push was applied once: as many as the steps that are recorded
+times the chunks, but for what workers had under way when they were killed; and the accuracy is 0.9 or more. The exit code
+is 1 if one of these is not so.
 """
 import argparse
 import collections
@@ -25,6 +25,7 @@ import csv
 import json
 import pathlib
 import re
+import statistics
 import subprocess
 import sys
 import time
@@ -109,24 +110,24 @@ def growth(points):
     return slope * (points[-1][0] - points[0][0])
 
 
-def judge_lives(samples, steps):
+def judge_lives(samples):
     for (process, pid), life in sorted(lives_of(samples).items()):
         settled = [one for one in life if one.second >= life[0].second + SETTLED]
         if life[-1].second - life[0].second < LONG_LIFE or len(settled) < 10:
             continue
         risen = growth([(one.second, one.rss) for one in settled])
         allowed = 0.02 * settled[0].rss + 2e6
-        if process == "run_experiment":
-            allowed += 600 * steps
         yield (risen <= allowed, f"memory of {process} (pid {pid}, {life[-1].second - life[0].second:.0f} s)",
                f"{settled[0].rss / 1e6:.1f} MB, {risen / 1e6:+.2f} MB since, {allowed / 1e6:.2f} MB at most")
         # The last samples of a life may be of its end.
         middle = settled[: max(2, len(settled) - 3)]
         half = len(middle) // 2
         for what in ("descriptors", "threads"):
-            first = max(getattr(one, what) for one in middle[:half])
-            last = max(getattr(one, what) for one in middle[half:])
-            yield last - first <= 2, f"{what} of {process} (pid {pid})", f"{first} at most in the first half, then {last}"
+            first = statistics.median(getattr(one, what) for one in middle[:half])
+            last = statistics.median(getattr(one, what) for one in middle[half:])
+            most = max(getattr(one, what) for one in middle)
+            yield (last - first <= 1, f"{what} of {process} (pid {pid})",
+                   f"{first:g} in the first half, then {last:g} (median); {most} at most")
 
 
 def judge_pushes(folder, summary):
@@ -151,7 +152,7 @@ def judge(samples, ended, exit_code, folder):
         summary = json.loads((folder / "summary.json").read_text())
     except (OSError, ValueError):
         return
-    yield from judge_lives(samples, summary.get("total_steps", 0))
+    yield from judge_lives(samples)
     if summary.get("sharding"):
         yield judge_pushes(folder, summary)
     accuracy = summary.get("final_test_accuracy") or 0
