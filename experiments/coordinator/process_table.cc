@@ -31,12 +31,6 @@ ProcessEnd end_of(int status, bool is_remote_shell) {
   return end;
 }
 
-// What a remote shell has started ends with its input, also where others hold the shell's own end open.
-void kill_child(StartedChild& child) {
-  child.input = FileDescriptor();
-  kill(child.pid, SIGKILL);
-}
-
 }  // namespace
 
 ProcessTable::ProcessTable(std::size_t processes, std::vector<StartedChild> children)
@@ -46,10 +40,7 @@ ProcessTable::ProcessTable(std::size_t processes, std::vector<StartedChild> chil
   }
 }
 
-ProcessTable::~ProcessTable() {
-  kill_children();
-  for (const StartedChild& child : children_) waitpid(child.pid, nullptr, 0);
-}
+ProcessTable::~ProcessTable() { kill_and_reap(children_); }
 
 bool ProcessTable::is_carried(std::size_t process) const {
   return std::ranges::find(carried_, process) != carried_.end();
@@ -94,7 +85,7 @@ void ProcessTable::kill_process(std::size_t process) {
     return;
   }
   for (StartedChild& child : children_) {
-    if (child.process == process || (!child.process && is_carried(process))) kill_child(child);
+    if (child.process == process || (!child.process && is_carried(process))) end_child(child);
   }
 }
 
@@ -109,7 +100,7 @@ std::optional<pid_t> ProcessTable::signal_process(std::size_t process, int signa
 }
 
 void ProcessTable::kill_children() {
-  for (StartedChild& child : children_) kill_child(child);
+  for (StartedChild& child : children_) end_child(child);
 }
 
 }  // namespace syncopate::experiments

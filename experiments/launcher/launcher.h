@@ -31,6 +31,7 @@ struct StartedChild {
   FileDescriptor input = {};     // of one with an input: its standard input stays open as long as this does
   FileDescriptor lent = {};      // of one that carries others: the secret, which they can read as long as this is open
   bool is_remote_shell = false;  // it stands for a process on another host, which ends when its input does
+  bool is_guard = false;         // it ends what it guards, and then itself, when its input ends (process/guard.h)
 };
 
 class Launcher {
@@ -59,14 +60,19 @@ std::unique_ptr<Launcher> make_mpirun_launcher();
 std::vector<std::string> mpirun_command(const JobPlan& plan, const LaunchOptions& options);
 
 // Starts one child with the given command line (its first element is the program, looked up in PATH) and environment
-// additions; standard output and error go to `log_file`. It has no input, or `input` (less than 4 KiB), which then goes
-// on until StartedChild::input is closed. Shared by the launchers.
+// additions; standard output and error go to `log_file`. It has no input, or `input` (less than 4 KiB, perhaps none),
+// which then goes on until StartedChild::input is closed. Shared by the launchers.
 Result<StartedChild> start_child(const std::vector<std::string>& command,
                                  const std::vector<std::pair<std::string, std::string>>& environment,
-                                 const std::string& name, const std::string& log_file, const std::string& input = {});
+                                 const std::string& name, const std::string& log_file,
+                                 const std::optional<std::string>& input = {});
 
-// Kills children and waits until they are gone.
-void kill_and_reap(const std::vector<StartedChild>& children);
+// Ends what is running: kills it, or lets a guard do so.
+void end_child(StartedChild& child);
+// Waits until it is gone, for some seconds at most where it is a guard, which is killed then.
+void reap(const StartedChild& child);
+// Ends children and waits until they are gone.
+void kill_and_reap(std::vector<StartedChild>& children);
 
 // "worker-1.log" for the process named "worker 1".
 std::string log_name_of(const ProcessSpec& process);

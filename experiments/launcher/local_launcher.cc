@@ -1,5 +1,6 @@
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <poll.h>
 #include <signal.h>
 #include <spawn.h>
 #include <sys/syscall.h>
@@ -15,6 +16,8 @@ extern char** environ;
 
 namespace syncopate::experiments {
 namespace {
+
+constexpr int kGuardEndsWithinMs = 10'000;
 
 // C's way to pass texts: pointers into `texts`, and a null at the end.
 std::vector<char*> pointers_to(std::vector<std::string>& texts) {
@@ -77,7 +80,8 @@ class LocalLauncher final : public Launcher {
     Result<StartedChild> child =
         start_child(command_line_of(plan, process, options.program, {"--rendezvous=" + options.rendezvous}),
                     process.remote ? Environment() : process.environment, process.name(),
-                    options.log_directory + "/" + log_name_of(process), options.secret);
+                    options.log_directory + "/" + log_name_of(process),
+                    options.secret.empty() ? std::nullopt : std::optional(options.secret));
     if (!child.ok()) return child;
     child->process = i;
     child->is_remote_shell = process.remote;
@@ -89,21 +93,22 @@ class LocalLauncher final : public Launcher {
 
 Result<StartedChild> start_child(const std::vector<std::string>& command,
                                  const std::vector<std::pair<std::string, std::string>>& environment,
-                                 const std::string& name, const std::string& log_file, const std::string& text) {
+                                 const std::string& name, const std::string& log_file,
+                                 const std::optional<std::string>& text) {
   std::vector<std::string> arguments = command;
   Environment with_starter = environment;
   with_starter.push_back(named_starter(getpid()));
   std::vector<std::string> variables = environment_with(with_starter);
   Input input;
-  if (!text.empty()) {
-    Result<Input> made = input_of(text);
+  if (text) {
+    Result<Input> made = input_of(*text);
     if (!made.ok()) return made.status().in(name);
     input = std::move(*made);
   }
 
   posix_spawn_file_actions_t files;
   posix_spawn_file_actions_init(&files);
-  if (text.empty()) {
+  if (!text) {
     posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
   } else {
     posix_spawn_file_actions_adddup2(&files, input.read_end.get(), STDIN_FILENO);
@@ -139,11 +144,21 @@ Result<StartedChild> start_child(const std::vector<std::string>& command,
   return child;
 }
 
-void kill_and_reap(const std::vector<StartedChild>& children) {
-  for (const StartedChild& child : children) {
-    kill(child.pid, SIGKILL);
-    waitpid(child.pid, nullptr, 0);
-  }
+// What a remote shell has started ends with its input, also where others hold the shell's own end open.
+void end_child(StartedChild& child) {
+  child.input = FileDescriptor();
+  if (!child.is_guard) kill(child.pid, SIGKILL);
+}
+
+void reap(const StartedChild& child) {
+  pollfd item{.fd = child.handle.get(), .events = POLLIN, .revents = 0};
+  if (child.is_guard && poll(&item, 1, kGuardEndsWithinMs) <= 0) kill(child.pid, SIGKILL);
+  waitpid(child.pid, nullptr, 0);
+}
+
+void kill_and_reap(std::vector<StartedChild>& children) {
+  for (StartedChild& child : children) end_child(child);
+  for (const StartedChild& child : children) reap(child);
 }
 
 std::string log_name_of(const ProcessSpec& process) {

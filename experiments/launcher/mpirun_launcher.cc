@@ -63,9 +63,12 @@ class MpirunLauncher final : public Launcher {
       environment.emplace_back(kLentKeys, path_of(lent));
     }
     std::vector<std::string> command = mpirun_command(plan, options);
-    command.insert(command.begin(), {options.program, "--die-with-parent"});
-    Result<StartedChild> mpirun = start_child(command, environment, "mpirun", options.log_directory + "/mpirun.log");
-    if (mpirun.ok()) mpirun->lent = std::move(lent);
+    command.insert(command.begin(), {options.program, "--local-guard"});
+    Result<StartedChild> mpirun =
+        start_child(command, environment, "mpirun", options.log_directory + "/mpirun.log", "");
+    if (!mpirun.ok()) return mpirun;
+    mpirun->lent = std::move(lent);
+    mpirun->is_guard = true;
     return mpirun;
   }
 };

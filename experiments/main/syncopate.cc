@@ -97,7 +97,6 @@ int main(int argc, char** argv) {
   using namespace syncopate::experiments;
   if (is_guard_command_line(argc, argv)) return guard_main(argc, argv);
   if (is_mpirun_agent_command_line(argc, argv)) return mpirun_agent_main(argc, argv);
-  if (is_die_with_parent_command_line(argc, argv)) return die_with_parent_main(argc, argv);
   if (is_lend_keys_command_line(argc, argv)) return lend_keys_main(argc, argv);
   if (is_probe_command_line(argc, argv)) return probe_main(argc, argv);
   if (is_process_command_line(argc, argv)) return process_main(argc, argv, nullptr);

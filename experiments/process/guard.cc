@@ -19,6 +19,8 @@ namespace syncopate::experiments {
 namespace {
 
 constexpr int kNotStarted = 127;  // as a shell says it
+constexpr int kGraceMs = 5'000;   // mpirun takes 1.5 s to end its processes and itself
+constexpr const char* kLocal = "--local-guard";
 
 [[noreturn]] void become(char** command, int input, pid_t guard) {
   signal(SIGPIPE, SIG_DFL);
@@ -28,6 +30,12 @@ constexpr int kNotStarted = 127;  // as a shell says it
   execvp(command[0], command);
   std::fprintf(stderr, "cannot start %s: %s\n", command[0], std::strerror(errno));
   _exit(kNotStarted);
+}
+
+// Waits for the end of the process for so long at most; a negative time is for ever.
+bool ends_within(const FileDescriptor& ended, int limit_ms) {
+  pollfd item{.fd = ended.get(), .events = POLLIN, .revents = 0};
+  return poll(&item, 1, limit_ms) > 0;
 }
 
 // What has come on standard input goes on to `output`; false at its end. The process may have closed its own.
@@ -44,7 +52,7 @@ bool pass_on(FileDescriptor& output) {
 }  // namespace
 
 bool is_guard_command_line(int argc, const char* const* argv) {
-  return argc > 2 && std::string_view(argv[1]) == "--guard";
+  return argc > 2 && (std::string_view(argv[1]) == "--guard" || std::string_view(argv[1]) == kLocal);
 }
 
 int guard_main(int, char** argv) {
@@ -63,11 +71,13 @@ int guard_main(int, char** argv) {
   while (items[0].revents == 0) {
     if (poll(items, 2, -1) < 0) continue;
     if (items[1].revents == 0 || pass_on(output)) continue;
-    kill(process, SIGKILL);
+    kill(process, SIGTERM);
+    if (!ends_within(ended, kGraceMs)) kill(process, SIGKILL);
     break;
   }
   int status = 0;
   waitpid(process, &status, 0);
+  if (WIFSIGNALED(status) && std::string_view(argv[1]) == kLocal) raise(WTERMSIG(status));
   return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 

@@ -1,8 +1,11 @@
-// Guard: the parent of a process on another host, in the coordinator's place. The kernel ends a local process with its
-// parent; here the guard does so when its own standard input ends, which the remote shell keeps open as long as the
-// coordinator lives and wants the process. It also ends one that is stopped or hangs, which could not end itself.
+// Guard: the parent of a process that must not outlive the coordinator, and that the kernel cannot end with it: one on
+// another host, and mpirun, which is to remove what it keeps in files. The guard ends it when its own standard input
+// ends, which the coordinator, or the remote shell in its place, keeps open as long as it lives and wants the process:
+// with SIGTERM, and with SIGKILL where that does not end it soon, since it is stopped or hangs.
 //
-// A program of one thread, so that it can fork: syncopate --guard PROGRAM ARGUMENTS...
+// A program of one thread, so that it can fork:
+//   syncopate --guard PROGRAM ARGUMENTS...        on another host
+//   syncopate --local-guard PROGRAM ARGUMENTS...  on this one
 #pragma once
 
 namespace syncopate::experiments {
@@ -10,8 +13,8 @@ namespace syncopate::experiments {
 // Whether this command line is a guard's.
 bool is_guard_command_line(int argc, const char* const* argv);
 
-// Starts the process, passes on to it what comes on standard input, and waits. Returns the process's exit code, or 128
-// and the signal that killed it, as a shell says it. Kills it when standard input ends.
+// Starts the process, passes on to it what comes on standard input, and waits. Returns the process's exit code. Where a
+// signal has killed it, a local guard dies of that, too; else that is 128 and the signal, as a shell says it.
 int guard_main(int argc, char** argv);
 
 }  // namespace syncopate::experiments

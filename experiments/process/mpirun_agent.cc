@@ -57,15 +57,6 @@ bool is_lend_keys_command_line(int argc, const char* const* argv) {
   return argc > 2 && std::string_view(argv[1]) == "--lend-keys";
 }
 
-bool is_die_with_parent_command_line(int argc, const char* const* argv) {
-  return argc > 2 && std::string_view(argv[1]) == "--die-with-parent";
-}
-
-int die_with_parent_main(int argc, char** argv) {
-  die_with_parent();
-  return become({argv + 2, argv + argc});
-}
-
 std::vector<std::pair<std::string, std::string>> environment_of_agent(const RemoteShell& shell) {
   std::string words;
   for (const std::string& word : shell.words) words += (words.empty() ? "" : " ") + quoted(word);

@@ -4,8 +4,8 @@
 //   mpirun ─► syncopate --mpirun-agent HOST orted ... ─► becomes: SHELL HOST "syncopate --guard
 //     syncopate --lend-keys sh -c 'exec orted ...'" ─► orted ─► syncopate --role=worker ... --keys-lent
 //
-// mpirun dies with run_experiment. Its end is the shell's, the shell's end is that of its input on the other host, and
-// with that the guard's and the daemon's; the ranks die with their parent, the daemon.
+// mpirun ends with run_experiment (guard.h). Its end is the shell's, the shell's end is that of its input on the other
+// host, and with that the guard's and the daemon's; the ranks die with their parent, the daemon.
 #pragma once
 
 #include <string>
@@ -23,10 +23,6 @@ int mpirun_agent_main(int argc, char** argv);
 bool is_lend_keys_command_line(int argc, const char* const* argv);
 // Lends the keys that stand on standard input to the command behind it, which takes this process's place.
 int lend_keys_main(int argc, char** argv);
-
-bool is_die_with_parent_command_line(int argc, const char* const* argv);
-// Becomes the command behind it, mpirun, which the kernel then kills when who has started it dies.
-int die_with_parent_main(int argc, char** argv);
 
 // What tells an agent, in mpirun's environment, which shell to use.
 std::vector<std::pair<std::string, std::string>> environment_of_agent(const RemoteShell& shell);

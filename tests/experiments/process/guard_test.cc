@@ -88,12 +88,31 @@ TEST_F(GuardTest, SaysThatAProgramCannotBeStarted) {
   EXPECT_THAT(testing_support::text_of(log()), testing::HasSubstr("cannot start /no/such/program: No such file"));
 }
 
-TEST_F(GuardTest, KillsTheProcessWhenItsInputEnds) {
+TEST_F(GuardTest, TerminatesTheProcessWhenItsInputEnds) {
   start("echo $$; exec sleep 60");
   const pid_t below = process();
   guard_.input = FileDescriptor();
-  EXPECT_EQ(end(), 128 + SIGKILL);
+  EXPECT_EQ(end(), 128 + SIGTERM);
   EXPECT_TRUE(ends(below));
+}
+
+TEST_F(GuardTest, LetsTheProcessCleanUp) {
+  start("trap 'echo clean; exit 9' TERM; echo $$; while :; do sleep 0.01; done");
+  process();
+  guard_.input = FileDescriptor();
+  EXPECT_EQ(end(), 9);
+  EXPECT_THAT(testing_support::text_of(log()), testing::HasSubstr("clean"));
+}
+
+// Its parent is to hear what has become of the process.
+TEST_F(GuardTest, DiesOfWhatKilledTheProcessWhereItIsLocal) {
+  Result<StartedChild> guard =
+      start_child({SYNCOPATE_PROGRAM, "--local-guard", "sh", "-c", "kill -9 $$"}, {}, "guard", log(), "");
+  ASSERT_TRUE(guard.ok()) << guard.status().message();
+  int status = 0;
+  ASSERT_EQ(waitpid(guard->pid, &status, 0), guard->pid);
+  ASSERT_TRUE(WIFSIGNALED(status));
+  EXPECT_EQ(WTERMSIG(status), SIGKILL);
 }
 
 // Which could not end itself.
