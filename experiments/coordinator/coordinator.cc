@@ -11,8 +11,8 @@
 
 #include "experiments/checkpoint/run_facts.h"
 #include "experiments/config/toml.h"
-#include "experiments/control/control_client.h"
 #include "experiments/control/control_server.h"
+#include "experiments/control/heartbeat_interval.h"
 #include "experiments/control/wire_records.h"
 #include "experiments/coordinator/fault_injector.h"
 #include "experiments/coordinator/process_table.h"
