@@ -20,7 +20,7 @@
 #include "common/transport/run_keys.h"
 #include "experiments/checkpoint/checkpoint_course.h"
 #include "experiments/control/generation.h"
-#include "experiments/control/snapshot_layout.h"
+#include "experiments/control/weights_snapshot.h"
 #include "experiments/plan/job_plan.h"
 #include "experiments/report/test_figures.h"
 
@@ -32,23 +32,6 @@ struct ControlOptions {
   Role role = Role::kWorker;
   int rank = 0;
   std::optional<RunKeys> keys = {};  // of a run on several hosts
-};
-
-// How often a process says what it is doing: every tenth of the timeout, so that its silence is told from a late word,
-// and at least every second.
-// With a `stall_warning` of more than zero also every fifth of that, so that a stall is not found much later.
-Duration heartbeat_interval(Duration timeout, Duration stall_warning = {});
-
-// A stamped copy of the weights, laid out as snapshot_layout says, and, on its way to the evaluator, the mean of the
-// workers' local states.
-struct WeightsSnapshot {
-  std::int64_t epoch = 0;
-  std::int64_t steps_done = 0;
-  TimePoint taken{};
-  bool final = false;
-  std::vector<float> weights;
-  std::vector<float> local_state = {};
-  TableKeys rows = {};  // of row-sparse tables
 };
 
 class ControlClient : public Rendezvous, public RecordSink {

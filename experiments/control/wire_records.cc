@@ -2,6 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <cstring>
+#include <utility>
+#include <vector>
+
 #include "experiments/report/format.h"
 
 namespace syncopate::experiments {
@@ -94,6 +98,50 @@ CollectiveReport from_wire(const control::Collective& collective) {
           .waits_for = collective.waits_for()};
 }
 
+control::Failure to_wire(const Status& status, const Activity& activity) {
+  control::Failure failure;
+  failure.set_code(static_cast<int>(status.code()));
+  failure.set_message(status.message());
+  failure.set_operation(activity.operation());
+  failure.set_step(activity.step());
+  return failure;
+}
+
+Status from_wire(const control::Failure& failure) {
+  return Status(static_cast<Code>(failure.code()), failure.message());
+}
+
+control::CheckpointReport to_wire(const std::string& writer, const CheckpointReport& report) {
+  control::CheckpointReport wire;
+  wire.set_writer(writer);
+  wire.set_generation(report.generation);
+  wire.set_step(report.step);
+  wire.set_kind(static_cast<int>(report.kind));
+  if (report.kind == CheckpointReport::Kind::kWritten) wire.set_part(to_text(report.part));
+  wire.set_reason(report.reason);
+  wire.set_stall(report.stall.count());
+  return wire;
+}
+
+CheckpointReport from_wire(const control::CheckpointReport& wire) {
+  using Kind = CheckpointReport::Kind;
+  CheckpointReport report{.kind = Kind::kFailed,
+                          .generation = wire.generation(),
+                          .step = wire.step(),
+                          .reason = wire.reason(),
+                          .stall = Duration(wire.stall())};
+  if (wire.kind() >= 0 && wire.kind() <= static_cast<int>(Kind::kFailed)) report.kind = static_cast<Kind>(wire.kind());
+  if (report.kind != Kind::kWritten) return report;
+  Result<StoredPart> part = parse_part(wire.part());
+  if (part.ok() && part->writer == wire.writer()) {
+    report.part = std::move(*part);
+  } else {
+    report.kind = Kind::kFailed;
+    report.reason = part.ok() ? wire.writer() + " sent a part of " + part->writer : part.status().message();
+  }
+  return report;
+}
+
 control::Generation to_wire(const Generation& generation) {
   control::Generation wire;
   wire.set_number(generation.number);
@@ -133,35 +181,40 @@ control::Snapshot to_wire(const WeightsSnapshot& snapshot) {
   return stamp;
 }
 
-control::CheckpointReport to_wire(const std::string& writer, const CheckpointReport& report) {
-  control::CheckpointReport wire;
-  wire.set_writer(writer);
-  wire.set_generation(report.generation);
-  wire.set_step(report.step);
-  wire.set_kind(static_cast<int>(report.kind));
-  if (report.kind == CheckpointReport::Kind::kWritten) wire.set_part(to_text(report.part));
-  wire.set_reason(report.reason);
-  wire.set_stall(report.stall.count());
-  return wire;
+TableKeys rows_of(const control::Snapshot& snapshot) {
+  TableKeys rows;
+  for (const control::TableRows& table : snapshot.tables()) rows.emplace_back(table.keys().begin(), table.keys().end());
+  return rows;
 }
 
-CheckpointReport from_wire(const control::CheckpointReport& wire) {
-  using Kind = CheckpointReport::Kind;
-  CheckpointReport report{.kind = Kind::kFailed,
-                          .generation = wire.generation(),
-                          .step = wire.step(),
-                          .reason = wire.reason(),
-                          .stall = Duration(wire.stall())};
-  if (wire.kind() >= 0 && wire.kind() <= static_cast<int>(Kind::kFailed)) report.kind = static_cast<Kind>(wire.kind());
-  if (report.kind != Kind::kWritten) return report;
-  Result<StoredPart> part = parse_part(wire.part());
-  if (part.ok() && part->writer == wire.writer()) {
-    report.part = std::move(*part);
-  } else {
-    report.kind = Kind::kFailed;
-    report.reason = part.ok() ? wire.writer() + " sent a part of " + part->writer : part.status().message();
+WeightsSnapshot from_wire(const control::Snapshot& stamp, std::span<const std::byte> weights) {
+  WeightsSnapshot snapshot{.epoch = stamp.epoch(),
+                           .steps_done = stamp.steps_done(),
+                           .taken = TimePoint(Duration(stamp.taken())),
+                           .final = stamp.final(),
+                           .weights = std::vector<float>(weights.size() / sizeof(float)),
+                           .local_state = {stamp.local_state().begin(), stamp.local_state().end()},
+                           .rows = rows_of(stamp)};
+  if (!snapshot.weights.empty()) {
+    std::memcpy(snapshot.weights.data(), weights.data(), snapshot.weights.size() * sizeof(float));
   }
-  return report;
+  return snapshot;
+}
+
+control::Evaluation to_wire(const WeightsSnapshot& evaluated, double accuracy, double loss,
+                            const TestFigures& figures) {
+  control::Evaluation evaluation;
+  *evaluation.mutable_snapshot() = to_wire({.epoch = evaluated.epoch,
+                                            .steps_done = evaluated.steps_done,
+                                            .taken = evaluated.taken,
+                                            .final = evaluated.final,
+                                            .weights = {}});
+  evaluation.set_accuracy(accuracy);
+  evaluation.set_loss(loss);
+  if (figures.auc) evaluation.set_auc(*figures.auc);
+  if (figures.hit_rate) evaluation.set_hit_rate(*figures.hit_rate);
+  if (figures.ndcg) evaluation.set_ndcg(*figures.ndcg);
+  return evaluation;
 }
 
 TestFigures figures_of(const control::Evaluation& evaluation) {
@@ -170,22 +223,6 @@ TestFigures figures_of(const control::Evaluation& evaluation) {
   if (evaluation.has_hit_rate()) figures.hit_rate = evaluation.hit_rate();
   if (evaluation.has_ndcg()) figures.ndcg = evaluation.ndcg();
   return figures;
-}
-
-TableKeys rows_of(const control::Snapshot& snapshot) {
-  TableKeys rows;
-  for (const control::TableRows& table : snapshot.tables()) rows.emplace_back(table.keys().begin(), table.keys().end());
-  return rows;
-}
-
-WeightsSnapshot from_wire(const control::Snapshot& stamp) {
-  return {.epoch = stamp.epoch(),
-          .steps_done = stamp.steps_done(),
-          .taken = TimePoint(Duration(stamp.taken())),
-          .final = stamp.final(),
-          .weights = {},
-          .local_state = {stamp.local_state().begin(), stamp.local_state().end()},
-          .rows = rows_of(stamp)};
 }
 
 }  // namespace syncopate::experiments

@@ -4,19 +4,20 @@
 
 #include <algorithm>
 #include <fstream>
-#include <map>
 #include <optional>
 #include <utility>
 #include <zmq.hpp>
 
-#include "experiments/checkpoint/run_facts.h"
 #include "experiments/config/toml.h"
-#include "experiments/control/control_client.h"
 #include "experiments/control/control_server.h"
+#include "experiments/control/heartbeat_interval.h"
 #include "experiments/control/wire_records.h"
+#include "experiments/coordinator/epoch_course.h"
 #include "experiments/coordinator/fault_injector.h"
 #include "experiments/coordinator/process_table.h"
-#include "experiments/coordinator/snapshot_relay.h"
+#include "experiments/coordinator/rendezvous_groups.h"
+#include "experiments/coordinator/run_checkpoints.h"
+#include "experiments/coordinator/worker_weights.h"
 
 namespace syncopate::experiments {
 namespace {
@@ -56,12 +57,14 @@ class Coordinator {
                  clock_.now()),
         control_(plan, options.listen),
         clock_offsets_(plan.processes.size()),
-        snapshots_(options.local_state_size, evaluation()),
+        epochs_(config.target_accuracy),
+        weights_(plan, options.local_state_size, monitor_, control_, observer),
+        checkpoints_(config, options.local_state_size > 0),
         faults_(config, options.total_steps, plan, hands()) {}
 
   Result<RunOutcome> run(Launcher& launcher) {
     launcher_ = &launcher;
-    SYNCOPATE_RETURN_IF_ERROR(prepare_checkpoints());
+    SYNCOPATE_RETURN_IF_ERROR(checkpoints_.open(options_.checkpoints, checkpoint_callbacks()));
     Result<std::vector<StartedChild>> children = launcher.start(plan_, launch_options());
     if (!children.ok()) return children.status();
     processes_.emplace(plan_.processes.size(), std::move(*children));
@@ -76,12 +79,13 @@ class Coordinator {
       if (monitor_.stopping()) faults_.end();
       faults_.act(now);
       for (const MonitorAction& action : monitor_.take_actions()) act(action);
-      if (checkpoints_) checkpoints_->act(now);
-      pass_on_snapshots();
+      checkpoints_.act(now);
+      weights_.pass_on();
       end_carriers(now);
     }
-    if (checkpoints_) outcome_.checkpoints = checkpoints_->finish(clock_.now());
+    outcome_.checkpoints = checkpoints_.finish(clock_.now());
     outcome_.verdict = monitor_.verdict();
+    outcome_.target_reached = epochs_.target_reached();
     faults_.end();
     outcome_.faults = faults_.records();
     outcome_.strangers += control_.dropped();
@@ -133,48 +137,25 @@ class Coordinator {
         return welcome(process, message.hello(), now);
       case ToCoordinator::kPublish:
         return publish(process, message.publish());
-      case ToCoordinator::kHeartbeat: {
-        const control::Heartbeat& beat = message.heartbeat();
-        monitor_.on_heartbeat(process, beat.operation(), beat.step(),
-                              beat.has_collective() ? std::optional(from_wire(beat.collective())) : std::nullopt, now);
-        FromCoordinator answer;
-        answer.mutable_alive();
-        return control_.send(process, answer);
-      }
-      case ToCoordinator::kSteps: {
-        if (plan_.processes[process].role != Role::kWorker) return;
-        std::vector<StepRecord> records;
-        for (const control::Step& step : message.steps().steps()) {
-          records.push_back(from_wire(step));
-          records.back().end += clock_offsets_[process];
-        }
-        if (checkpoints_ && !records.empty()) {
-          checkpoints_->course().on_steps(worker_writer(plan_.processes[process].rank), records.back().step + 1,
-                                          clock_.now());
-        }
-        if (!records.empty()) monitor_.on_step_finished(process, records.back().end);
-        return observer_.on_steps(plan_.processes[process].rank, records);
-      }
+      case ToCoordinator::kHeartbeat:
+        return on_heartbeat(process, message.heartbeat(), now);
+      case ToCoordinator::kSteps:
+        return on_steps(process, message.steps(), now);
       case ToCoordinator::kEpochQuestion:
         return on_epoch_question(process, message.epoch_question().epoch(), now);
       case ToCoordinator::kJoinRequest:
         return on_join_request(process, message.join_request().after(), now);
       case ToCoordinator::kTrouble: {
         const control::Failure& failure = message.trouble().failure();
-        return monitor_.on_trouble(process, message.trouble().generation(),
-                                   Status(static_cast<Code>(failure.code()), failure.message()), failure.operation(),
+        return monitor_.on_trouble(process, message.trouble().generation(), from_wire(failure), failure.operation(),
                                    failure.step(), now);
       }
       case ToCoordinator::kCheckpointReport:
-        if (checkpoints_) {
-          checkpoints_->course().on_report(message.checkpoint_report().writer(),
-                                           from_wire(message.checkpoint_report()));
-        }
-        return;
+        return checkpoints_.on_report(message.checkpoint_report().writer(), from_wire(message.checkpoint_report()));
       case ToCoordinator::kLocalState:
-        return on_local_state(process, message.local_state());
+        return weights_.on_local_state(process, message.local_state());
       case ToCoordinator::kSnapshot:
-        return on_snapshot(process, message.snapshot(), weights);
+        return weights_.on_snapshot(message.snapshot(), std::move(weights), clock_offsets_[process]);
       case ToCoordinator::kEvaluation:
         return on_evaluation(message.evaluation(), now);
       case ToCoordinator::kFact:
@@ -185,14 +166,8 @@ class Coordinator {
         clock_offsets_[process] = Duration(message.clock_report().offset());
         outcome_.clock_uncertainty[plan_.processes[process].name()] = Duration(message.clock_report().uncertainty());
         return;
-      case ToCoordinator::kStepAnnouncement: {
-        const std::int64_t step = message.step_announcement().step();
-        monitor_.on_heartbeat(process, "beginning a step", step, std::nullopt, now);
-        faults_.on_step_begins(process, step, now);
-        FromCoordinator answer;
-        answer.mutable_step_answer()->set_step(step);
-        return control_.send(process, answer);
-      }
+      case ToCoordinator::kStepAnnouncement:
+        return on_step_announcement(process, message.step_announcement().step(), now);
       case ToCoordinator::kLeaveQuestion: {
         monitor_.on_leaving();
         FromCoordinator answer;
@@ -200,18 +175,13 @@ class Coordinator {
         return control_.send(process, answer);
       }
       case ToCoordinator::kFinishQuestion:
-        waiting_to_finish_.push_back(process);
         monitor_.on_training_over(process, now);
-        return settle_final_weights();
+        return weights_.on_finish_question(process);
       case ToCoordinator::kFinished:
-        outcome_.server_updates += message.finished().server().updates();
-        outcome_.strangers += message.finished().server().dropped();
-        outcome_.peak_memory[plan_.processes[process].name()] = message.finished().peak_memory();
-        return monitor_.on_finished(process, now);
+        return on_finished(process, message.finished(), now);
       case ToCoordinator::kFailure:
-        return monitor_.on_failure(process,
-                                   Status(static_cast<Code>(message.failure().code()), message.failure().message()),
-                                   message.failure().operation(), message.failure().step(), now);
+        return monitor_.on_failure(process, from_wire(message.failure()), message.failure().operation(),
+                                   message.failure().step(), now);
       case ToCoordinator::KIND_NOT_SET:
         return;
     }
@@ -233,6 +203,44 @@ class Coordinator {
     control_.welcome(process, std::move(welcome));
   }
 
+  void on_heartbeat(std::size_t process, const control::Heartbeat& beat, TimePoint now) {
+    monitor_.on_heartbeat(process, beat.operation(), beat.step(),
+                          beat.has_collective() ? std::optional(from_wire(beat.collective())) : std::nullopt, now);
+    FromCoordinator answer;
+    answer.mutable_alive();
+    control_.send(process, answer);
+  }
+
+  void on_steps(std::size_t process, const control::Steps& steps, TimePoint now) {
+    const ProcessSpec& spec = plan_.processes[process];
+    if (spec.role != Role::kWorker) return;
+    std::vector<StepRecord> records;
+    for (const control::Step& step : steps.steps()) {
+      records.push_back(from_wire(step));
+      records.back().end += clock_offsets_[process];
+    }
+    if (!records.empty()) {
+      checkpoints_.on_steps(spec.rank, records.back().step + 1, now);
+      monitor_.on_step_finished(process, records.back().end);
+    }
+    observer_.on_steps(spec.rank, records);
+  }
+
+  void on_step_announcement(std::size_t process, std::int64_t step, TimePoint now) {
+    monitor_.on_heartbeat(process, "beginning a step", step, std::nullopt, now);
+    faults_.on_step_begins(process, step, now);
+    FromCoordinator answer;
+    answer.mutable_step_answer()->set_step(step);
+    control_.send(process, answer);
+  }
+
+  void on_finished(std::size_t process, const control::Finished& finished, TimePoint now) {
+    outcome_.server_updates += finished.server().updates();
+    outcome_.strangers += finished.server().dropped();
+    outcome_.peak_memory[plan_.processes[process].name()] = finished.peak_memory();
+    monitor_.on_finished(process, now);
+  }
+
   void tell_time(std::size_t process, const control::ClockQuestion& question, TimePoint received) {
     FromCoordinator answer;
     answer.mutable_clock_answer()->set_sent(question.sent());
@@ -242,16 +250,11 @@ class Coordinator {
   }
 
   void publish(std::size_t process, const control::Publish& publish) {
-    if (publish.size() < 1 || publish.rank() < 0 || publish.rank() >= publish.size()) return;
-    Group& group = groups_[publish.group()];
-    group.members[publish.rank()] = publish.value();
-    group.askers.push_back(process);
-    if (static_cast<int>(group.members.size()) < publish.size()) return;
+    std::optional<RendezvousGroups::Answer> complete = groups_.publish(process, publish);
+    if (!complete) return;
     FromCoordinator answer;
-    answer.mutable_members()->set_group(publish.group());
-    for (const auto& [rank, value] : group.members) answer.mutable_members()->add_values(value);
-    // A process with several members in the group gets an answer for each.
-    for (std::size_t asker : std::exchange(group.askers, {})) control_.send(asker, answer);
+    *answer.mutable_members() = std::move(complete->members);
+    for (std::size_t asker : complete->askers) control_.send(asker, answer);
   }
 
   void on_join_request(std::size_t process, std::int64_t after, TimePoint now) {
@@ -267,13 +270,11 @@ class Coordinator {
     control_.send(process, message);
   }
 
-  // What was asked for a generation before is not answered any more: who is still there asks again. Somebody may have
-  // asked for this one already, and have heard of it so.
+  // What was asked for a generation before is not answered any more: who is still there asks again.
   void proclaim() {
-    const std::string of_this = fmt::format("@{}", monitor_.generation().number);
-    std::erase_if(groups_, [&](const auto& group) { return !group.first.ends_with(of_this); });
-    waiting_to_train_.clear();
-    if (training_begun_) begin_checkpoints();
+    groups_.begin_generation(monitor_.generation().number);
+    epochs_.begin_generation();
+    if (epochs_.has_begun()) checkpoints_.begin(monitor_.generation(), clock_.now());
     for (std::size_t i = 0; i < plan_.processes.size(); ++i) {
       if (monitor_.is_member(i) && monitor_.still_there(i)) send_generation(i);
     }
@@ -288,83 +289,18 @@ class Coordinator {
   }
 
   void on_epoch_question(std::size_t process, std::int64_t epoch, TimePoint now) {
-    if (!training_begun_) {
-      waiting_to_train_.push_back({process, epoch});
-      return monitor_.on_ready_to_train(process, now);
-    }
-    answer_epoch(process, epoch);
+    if (epochs_.has_begun()) return answer_epoch({process, epoch});
+    epochs_.hold({process, epoch});
+    monitor_.on_ready_to_train(process, now);
   }
 
-  void answer_epoch(std::size_t process, std::int64_t epoch) {
-    // Decided once, when the first worker asks.
-    const auto [decision, is_new] = epochs_.try_emplace(epoch, !outcome_.target_reached);
+  void answer_epoch(const EpochCourse::Question& question) {
+    const auto [process, epoch] = question;
     FromCoordinator answer;
     answer.mutable_epoch_answer()->set_epoch(epoch);
-    answer.mutable_epoch_answer()->set_go_on(decision->second);
+    answer.mutable_epoch_answer()->set_go_on(epochs_.go_on(epoch));
     answer.mutable_epoch_answer()->set_snapshot(monitor_.chief() == process && monitor_.evaluator_keeps_up());
     control_.send(process, answer);
-  }
-
-  void on_snapshot(std::size_t process, const control::Snapshot& stamp, zmq::message_t& weights) {
-    if (stamp.final()) {
-      final_received_ = true;
-      settle_final_weights();
-    }
-    monitor_.on_snapshot(weights.size());
-    control::Snapshot stamped = stamp;
-    stamped.set_taken(stamp.taken() + clock_offsets_[process].count());
-    snapshots_.add(std::move(stamped), std::move(weights));
-    pass_on_snapshots();
-  }
-
-  void on_local_state(std::size_t process, const control::LocalState& state) {
-    if (plan_.processes[process].role != Role::kWorker) return;
-    if (!snapshots_.add_local_state(plan_.processes[process].rank, state)) {
-      observer_.on_report(fmt::format("a local state of {} values from {}, where the model's has {}, is left out",
-                                      state.values().size(), plan_.processes[process].name(),
-                                      options_.local_state_size));
-    }
-    pass_on_snapshots();
-  }
-
-  void pass_on_snapshots() {
-    std::vector<int> workers;
-    for (std::size_t i = 0; i < plan_.processes.size(); ++i) {
-      if (plan_.processes[i].role == Role::kWorker && monitor_.still_there(i))
-        workers.push_back(plan_.processes[i].rank);
-    }
-    snapshots_.pass_on(workers);
-  }
-
-  // Where snapshots go.
-  SnapshotRelay::Hands evaluation() {
-    const auto evaluator = std::ranges::find(plan_.processes, Role::kEvaluator, &ProcessSpec::role);
-    const auto process = static_cast<std::size_t>(evaluator - plan_.processes.begin());
-    return {.send = [this, process](const FromCoordinator& message,
-                                    zmq::message_t weights) { control_.send(process, message, std::move(weights)); },
-            .on_final =
-                [this](const control::Snapshot& stamp, std::span<const float> weights, std::span<const float> state) {
-                  observer_.on_final_weights(weights, state, rows_of(stamp));
-                }};
-  }
-
-  // Every worker holds the final weights. The first that asks hands them in; the others stay until they have arrived,
-  // so that another can take over should that one be lost.
-  void settle_final_weights() {
-    const auto answer = [&](std::size_t process, bool send_weights) {
-      FromCoordinator message;
-      message.mutable_finish_answer()->set_send_weights(send_weights);
-      control_.send(process, message);
-    };
-    if (final_received_) {
-      for (std::size_t process : std::exchange(waiting_to_finish_, {})) answer(process, false);
-      return;
-    }
-    std::erase_if(waiting_to_finish_, [&](std::size_t process) { return !monitor_.still_there(process); });
-    if (waiting_to_finish_.empty() || (hands_in_ && monitor_.still_there(*hands_in_))) return;
-    hands_in_ = waiting_to_finish_.front();
-    waiting_to_finish_.erase(waiting_to_finish_.begin());
-    answer(*hands_in_, true);
   }
 
   void on_evaluation(const control::Evaluation& evaluation, TimePoint now) {
@@ -376,8 +312,7 @@ class Coordinator {
                              .accuracy = evaluation.accuracy(),
                              .loss = evaluation.loss(),
                              .figures = figures_of(evaluation)});
-    const double headline = headline_of(evaluation.accuracy(), figures_of(evaluation));
-    if (config_.target_accuracy > 0 && headline >= config_.target_accuracy) outcome_.target_reached = true;
+    epochs_.on_evaluation(headline_of(evaluation.accuracy(), figures_of(evaluation)));
     monitor_.on_evaluation(now);
   }
 
@@ -393,22 +328,16 @@ class Coordinator {
         return processes_->kill_process(action.process);
       case MonitorAction::Kind::kWorkerLost: {
         observer_.on_worker_lost(action.rank);
-        if (checkpoints_) checkpoints_->course().on_lost(worker_writer(action.rank));
+        checkpoints_.on_worker_lost(action.rank);
         FromCoordinator message;
         message.mutable_worker_lost()->set_rank(action.rank);
         for (std::size_t i = 0; i < plan_.processes.size(); ++i) {
           if (serves(plan_.processes[i].role)) control_.send(i, message);
         }
-        return settle_final_weights();
+        return weights_.on_worker_lost();
       }
-      case MonitorAction::Kind::kReleaseTraining: {
-        training_begun_ = true;
-        observer_.on_training_begins(clock_.now());
-        begin_checkpoints();
-        faults_.on_training_begins(clock_.now());
-        for (const auto& [process, epoch] : waiting_to_train_) answer_epoch(process, epoch);
-        return;
-      }
+      case MonitorAction::Kind::kReleaseTraining:
+        return begin_training();
       case MonitorAction::Kind::kStart:
         return start_again(action.process);
       case MonitorAction::Kind::kProclaim:
@@ -420,31 +349,22 @@ class Coordinator {
     }
   }
 
+  void begin_training() {
+    observer_.on_training_begins(clock_.now());
+    checkpoints_.begin(monitor_.generation(), clock_.now());
+    faults_.on_training_begins(clock_.now());
+    for (const EpochCourse::Question& question : epochs_.begin()) answer_epoch(question);
+  }
+
   void report(const std::string& line) {
     outcome_.reports.push_back(line);
     observer_.on_report(line);
   }
 
-  // Checkpoints.
-
-  Status prepare_checkpoints() {
-    if (!options_.checkpoints) return {};
-    Result<std::unique_ptr<CheckpointKeeper>> keeper = CheckpointKeeper::create(
-        *options_.checkpoints,
-        {.order = [this](std::int64_t generation, std::int64_t step) { order_checkpoint(generation, step); },
-         .report = [this](const std::string& line) { report(line); },
-         .completed = [this](const std::string& folder) { monitor_.on_checkpoint(folder); }});
-    if (!keeper.ok()) return keeper.status();
-    checkpoints_ = std::move(*keeper);
-    return {};
-  }
-
-  void begin_checkpoints() {
-    if (!checkpoints_) return;
-    const Generation& generation = monitor_.generation();
-    checkpoints_->course().on_generation(generation.number,
-                                         checkpoint_writers(config_, options_.local_state_size > 0, generation.workers),
-                                         clock_.now());
+  CheckpointKeeper::Callbacks checkpoint_callbacks() {
+    return {.order = [this](std::int64_t generation, std::int64_t step) { order_checkpoint(generation, step); },
+            .report = [this](const std::string& line) { report(line); },
+            .completed = [this](const std::string& folder) { monitor_.on_checkpoint(folder); }};
   }
 
   void order_checkpoint(std::int64_t generation, std::int64_t step) {
@@ -485,11 +405,6 @@ class Coordinator {
     if (now - *all_ended_ >= kCarrierPatience) processes_->kill_children();
   }
 
-  struct Group {
-    std::map<int, std::string> members;
-    std::vector<std::size_t> askers;
-  };
-
   const RunConfig& config_;
   const JobPlan& plan_;
   const CoordinatorOptions& options_;
@@ -501,16 +416,11 @@ class Coordinator {
   Launcher* launcher_ = nullptr;           // of the run under way
   std::vector<Duration> clock_offsets_;    // by process: what is to be added to its stamps to make them ours
   std::optional<ProcessTable> processes_;  // once they have been started
-  std::map<std::string, Group> groups_;
-  std::map<std::int64_t, bool> epochs_;                                 // whether to train it, once decided
-  std::vector<std::pair<std::size_t, std::int64_t>> waiting_to_train_;  // who, and for which epoch
   std::optional<TimePoint> all_ended_;
-  bool training_begun_ = false;
-  std::vector<std::size_t> waiting_to_finish_;
-  std::optional<std::size_t> hands_in_;  // who was asked for the final weights
-  bool final_received_ = false;
-  SnapshotRelay snapshots_;
-  std::unique_ptr<CheckpointKeeper> checkpoints_;  // where the run writes any
+  RendezvousGroups groups_;
+  EpochCourse epochs_;
+  WorkerWeights weights_;
+  RunCheckpoints checkpoints_;
   FaultInjector faults_;
   RunOutcome outcome_;
 };

@@ -6,6 +6,7 @@
 
 #include <map>
 
+#include "experiments/control/heartbeat_interval.h"
 #include "experiments/control/wire_records.h"
 #include "tests/experiments/control/fake_coordinator.h"
 

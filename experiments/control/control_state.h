@@ -1,0 +1,28 @@
+// ControlState: what a process's control thread shares with its other threads. Each part has a mutex of its own, and
+// says when it is held.
+#pragma once
+
+#include <memory>
+
+#include "common/transport/link_cut.h"
+#include "experiments/control/admission.h"
+#include "experiments/control/answer_board.h"
+#include "experiments/control/control_callbacks.h"
+#include "experiments/control/snapshot_queue.h"
+#include "experiments/control/step_batch.h"
+
+namespace syncopate::experiments {
+
+struct ControlState {
+  // Of the process that has this role and rank.
+  ControlState(Role role, int rank) : board(role, rank) {}
+
+  Admission admission;
+  AnswerBoard board;
+  ControlCallbacks callbacks{board};
+  SnapshotQueue snapshots;  // to evaluate
+  StepBatch steps;          // to be sent
+  const std::shared_ptr<LinkCut> link_cut = std::make_shared<LinkCut>();
+};
+
+}  // namespace syncopate::experiments

@@ -1,0 +1,175 @@
+#include "experiments/control/control_thread.h"
+
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "experiments/control/heartbeat_interval.h"
+#include "experiments/control/wire_records.h"
+#include "experiments/exit_code.h"
+
+namespace syncopate::experiments {
+namespace {
+
+using control::FromCoordinator;
+using control::ToCoordinator;
+
+constexpr Duration kRecordsEvery = std::chrono::milliseconds(200);
+constexpr Duration kWatchdogMargin = std::chrono::seconds(2);
+
+}  // namespace
+
+ControlThread::ControlThread(const std::string& address, const std::string& identity,
+                             const std::optional<RunKeys>& keys, const ToCoordinator& hello, Activity& activity,
+                             ControlState& state)
+    : activity_(activity), state_(state), progress_(kWatchdogMargin, clock_.now()), line_(address, identity, keys) {
+  line_.post(hello);
+  line_.open(
+      {.on_message = [this](FromCoordinator& message, const zmq::message_t& weights) { handle(message, weights); },
+       .on_tick = [this](TimePoint now) { return tick(now); }});
+}
+
+void ControlThread::set_timeout(Duration timeout, Duration stall_warning) {
+  {
+    const std::lock_guard lock(mutex_);
+    limits_ = {timeout, stall_warning};
+  }
+  line_.wake();
+}
+
+ControlThread::Limits ControlThread::limits() {
+  const std::lock_guard lock(mutex_);
+  return limits_;
+}
+
+void ControlThread::post(const ToCoordinator& message, std::optional<zmq::message_t> weights) {
+  line_.post(message, std::move(weights));
+}
+
+void ControlThread::post_records() {
+  if (const std::optional<ToCoordinator> steps = state_.steps.take()) line_.post(*steps);
+}
+
+void ControlThread::fail(const Status& status) {
+  if (failed_.exchange(true)) return;
+  ToCoordinator message;
+  *message.mutable_failure() = to_wire(status, activity_);
+  post_records();
+  line_.post(message);
+}
+
+TimePoint ControlThread::tick(TimePoint now) {
+  const auto [timeout, stall_warning] = limits();
+  const Duration beat_every = heartbeat_interval(timeout, stall_warning);
+  if (!last_beat_ || now - *last_beat_ >= beat_every) {
+    beat();
+    last_beat_ = now;
+    if (compares_clocks_) ask_time();
+  }
+  if (now >= next_records_) {
+    post_records();
+    next_records_ = now + kRecordsEvery;
+  }
+  check_coordinator(timeout, now);
+  check_own_progress(timeout, now);
+  return std::min(*last_beat_ + beat_every, next_records_);
+}
+
+void ControlThread::beat() {
+  ToCoordinator message;
+  message.mutable_heartbeat()->set_operation(activity_.operation());
+  message.mutable_heartbeat()->set_step(activity_.step());
+  if (const auto collective = state_.callbacks.collective_state()) {
+    *message.mutable_heartbeat()->mutable_collective() = to_wire(*collective);
+  }
+  line_.post(message);
+}
+
+void ControlThread::ask_time() {
+  ToCoordinator message;
+  message.mutable_clock_question()->set_sent(clock_.now().time_since_epoch().count());
+  line_.post(message);
+}
+
+// The first questions are asked one upon another, then one with each heartbeat.
+void ControlThread::take_time(const control::ClockAnswer& answer) {
+  const auto time = [](std::int64_t nanoseconds) { return TimePoint(Duration(nanoseconds)); };
+  offset_.add({.sent = time(answer.sent()),
+               .received = time(answer.received()),
+               .answered = time(answer.answered()),
+               .heard = clock_.now()});
+  if (++clock_answers_ < ClockOffset::kExchanges) return ask_time();
+  if (const auto estimate = offset_.estimate()) {
+    ToCoordinator message;
+    message.mutable_clock_report()->set_offset(estimate->offset.count());
+    message.mutable_clock_report()->set_uncertainty(estimate->uncertainty.count());
+    line_.post(message);
+  }
+  state_.admission.on_clocks_compared();
+}
+
+void ControlThread::handle(FromCoordinator& message, const zmq::message_t& weights) {
+  coordinator_.on_heard(clock_.now());
+  switch (message.kind_case()) {
+    case FromCoordinator::kWelcome:
+      compares_clocks_ = message.welcome().compare_clocks();
+      if (compares_clocks_) ask_time();
+      return state_.admission.on_welcome(message.welcome());
+    case FromCoordinator::kClockAnswer:
+      return take_time(message.clock_answer());
+    case FromCoordinator::kMembers:
+    case FromCoordinator::kEpochAnswer:
+    case FromCoordinator::kStepAnswer:
+    case FromCoordinator::kLeaveAnswer:
+    case FromCoordinator::kFinishAnswer:
+      return state_.board.put(std::move(message));
+    case FromCoordinator::kGeneration:
+      return state_.callbacks.begin_generation(from_wire(message.generation()));
+    case FromCoordinator::kCutLinks:
+      spdlog::info("links are cut for {:.3g} s", seconds(Duration(message.cut_links().length())));
+      return state_.link_cut->cut_until(clock_.now() + Duration(message.cut_links().length()));
+    case FromCoordinator::kWorkerLost:
+      return state_.callbacks.lose_worker(message.worker_lost().rank());
+    case FromCoordinator::kSnapshot:
+      return state_.snapshots.push(
+          from_wire(message.snapshot(), {static_cast<const std::byte*>(weights.data()), weights.size()}));
+    case FromCoordinator::kCheckpointOrder:
+      return state_.callbacks.order_checkpoint(message.checkpoint_order().generation(),
+                                               message.checkpoint_order().step());
+    case FromCoordinator::kStop:
+      if (!message.stop().reason().empty()) spdlog::info("told to stop: {}", message.stop().reason());
+      return stop_work();
+    case FromCoordinator::kAlive:
+    case FromCoordinator::KIND_NOT_SET:
+      return;
+  }
+}
+
+void ControlThread::stop_work() {
+  if (!state_.board.stop()) return;
+  state_.admission.on_stop();
+  state_.snapshots.close();
+  state_.callbacks.stop();
+}
+
+void ControlThread::check_coordinator(Duration timeout, TimePoint now) {
+  const std::optional<Duration> silence = coordinator_.falls_silent(timeout, now);
+  if (!silence) return;
+  spdlog::error("nothing heard from the coordinator for {:.1f} s: stopping", seconds(*silence));
+  stop_work();
+}
+
+// Ends the process where a wait that cannot be interrupted (inside MPI, say) has passed its deadline.
+void ControlThread::check_own_progress(Duration timeout, TimePoint now) {
+  const std::optional<Duration> still =
+      progress_.stands_still_for(activity_.changes(), activity_.may_last(), timeout, now);
+  if (!still) return;
+  fail(Status(Code::kDeadlineExceeded, fmt::format("no progress for {:.0f} s", seconds(*still))));
+  line_.flush_and_close();
+  _exit(static_cast<int>(ExitCode::kTimeout));
+}
+
+}  // namespace syncopate::experiments

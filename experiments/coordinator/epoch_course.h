@@ -1,0 +1,47 @@
+// EpochCourse: whether each epoch is to be trained, the same for all workers. Pure.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <utility>
+#include <vector>
+
+namespace syncopate::experiments {
+
+class EpochCourse {
+ public:
+  struct Question {
+    std::size_t process = 0;
+    std::int64_t epoch = 0;
+  };
+
+  // Training ends with the epoch in which the figure that the test set is judged by reaches `target`; 0: there is none.
+  explicit EpochCourse(double target) : target_(target) {}
+
+  void on_evaluation(double figure) { target_reached_ = target_reached_ || (target_ > 0 && figure >= target_); }
+  bool target_reached() const { return target_reached_; }
+
+  // Decided once, when the first worker asks.
+  bool go_on(std::int64_t epoch) { return decisions_.try_emplace(epoch, !target_reached_).first->second; }
+
+  // Training begins for all together: who asks before waits.
+  bool has_begun() const { return begun_; }
+  void hold(const Question& question) { held_.push_back(question); }
+  // It begins. Who has waited, in the order in which they have asked.
+  std::vector<Question> begin() {
+    begun_ = true;
+    return std::exchange(held_, {});
+  }
+  // There is a new generation: who is still there asks again.
+  void begin_generation() { held_.clear(); }
+
+ private:
+  const double target_;
+  bool target_reached_ = false;
+  bool begun_ = false;
+  std::map<std::int64_t, bool> decisions_;  // by epoch
+  std::vector<Question> held_;
+};
+
+}  // namespace syncopate::experiments

@@ -1,0 +1,49 @@
+// WorkerWeights: what workers hand in of their weights: snapshots, which are passed on to the evaluator with the mean
+// of what the workers' models keep beside them, and the final ones, of which one worker's are enough.
+//
+// Used by the coordinator's thread.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+#include <zmq.hpp>
+
+#include "experiments/control/control_server.h"
+#include "experiments/coordinator/coordinator.h"
+#include "experiments/coordinator/final_weights.h"
+#include "experiments/coordinator/run_monitor.h"
+#include "experiments/coordinator/snapshot_relay.h"
+
+namespace syncopate::experiments {
+
+class WorkerWeights {
+ public:
+  // Local states have `local_state_size` values: none for most models. All others outlive this.
+  WorkerWeights(const JobPlan& plan, std::size_t local_state_size, RunMonitor& monitor, ControlServer& control,
+                RunObserver& observer);
+
+  // Its stamp is of a clock to which `clock_offset` is to be added to make it ours.
+  void on_snapshot(const control::Snapshot& stamp, zmq::message_t weights, Duration clock_offset);
+  // One that has another size than the model's is reported and left out.
+  void on_local_state(std::size_t process, const control::LocalState& state);
+  // Training is over at `process`, which asks whether its final weights are wanted.
+  void on_finish_question(std::size_t process);
+  // A worker is lost: another may have to hand in the final weights.
+  void on_worker_lost() { settle_final(); }
+  // Passes on what need not wait any more: for a worker that is gone nobody waits.
+  void pass_on();
+
+ private:
+  SnapshotRelay::Hands to_evaluator();
+  void settle_final();
+
+  const JobPlan& plan_;
+  const std::size_t local_state_size_;
+  RunMonitor& monitor_;
+  ControlServer& control_;
+  RunObserver& observer_;
+  SnapshotRelay snapshots_;
+  FinalWeights final_;
+};
+
+}  // namespace syncopate::experiments
