@@ -114,6 +114,18 @@ class Client final : public ControlClient {
     line_.post(message);
   }
 
+  void report_missing(int rank, Duration waited) override {
+    ToCoordinator message;
+    control::MissingWorker& missing = *message.mutable_missing_worker();
+    {
+      const std::lock_guard lock(mutex_);
+      missing.set_generation(joined_);
+    }
+    missing.set_rank(rank);
+    missing.set_waited(waited.count());
+    line_.post(message);
+  }
+
   void on_checkpoint_order(std::function<void(std::int64_t, std::int64_t)> callback) override {
     const std::lock_guard callbacks(callback_mutex_);
     checkpoint_callback_ = std::move(callback);

@@ -165,6 +165,9 @@ class Coordinator {
                                    Status(static_cast<Code>(failure.code()), failure.message()), failure.operation(),
                                    failure.step(), now);
       }
+      case ToCoordinator::kMissingWorker:
+        return monitor_.on_missing(process, message.missing_worker().generation(), message.missing_worker().rank(),
+                                   Duration(message.missing_worker().waited()), now);
       case ToCoordinator::kCheckpointReport:
         if (checkpoints_) {
           checkpoints_->course().on_report(message.checkpoint_report().writer(),
