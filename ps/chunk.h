@@ -84,8 +84,9 @@ class Chunk {
   // Pushes of the worker so far.
   std::int64_t clock(int worker) const { return of(worker).clock; }
   bool holds_gradient(int worker) const { return !of(worker).gradient.empty(); }
-  // Whether the worker has pushed and is not answered yet; and whether its answer is due.
+  // Whether the worker has pushed and is not answered yet (so that it waits); and whether its answer is due.
   bool owes(int worker) const { return of(worker).owed; }
+  bool waits(int worker) const { return owes(worker); }
   bool may_answer(int worker) const;
 
   // What an answer to `worker` now says and carries.

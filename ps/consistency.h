@@ -49,6 +49,9 @@ class Consistency {
   // Gradients are applied that were computed from older weights.
   bool applies_stale_gradients() const { return !updates_together() && !pushes_weights(); }
 
+  // What is asked may be answered only once others have pushed, too.
+  bool waits_for_others() const { return updates_together() || kind_ == Kind::kBounded; }
+
   // Pushes that make an update in a job of `workers`, `live` of whom (at least one) may still push. While fewer are
   // left than a synchronous update takes, all that are left make it.
   int pushes_an_update(int workers, int live) const;

@@ -128,6 +128,7 @@ class Shard {
   void save_chunk(std::size_t chunk, TrainingState& state) const { chunks_[chunk].save(ranges_[chunk].begin, state); }
   void save_table(std::size_t table, TrainingState& state) const { tables_[table].save(state); }
   const Consistency& consistency() const { return options_.consistency; }
+  const Membership& members() const { return members_; }
 
   // Known once a worker that describes them has joined.
   std::size_t chunks() const { return chunks_.size(); }

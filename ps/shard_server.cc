@@ -99,6 +99,7 @@ Status ShardServer::serve_until_done() {
     SYNCOPATE_RETURN_IF_ERROR(take_lost_workers());
     take_requests();
     advance_cuts();
+    look_for_missing();
     if (shard_->done()) break;
     if (shard_->complete()) received_.clear();
     Result<std::optional<Message>> message = receive();
@@ -147,6 +148,19 @@ Status ShardServer::lose(int worker) {
   held_.let_go_of_pushes(*shard_);
   held_.let_go_of_rows(*shard_);
   return finish(worker, answers);
+}
+
+void ShardServer::on_missing(Duration patience, std::function<void(int)> report) {
+  if (options_.role == HomeRole::kTail || !options_.consistency.waits_for_others()) return;
+  missing_.emplace(patience);
+  report_missing_ = std::move(report);
+}
+
+void ShardServer::look_for_missing() {
+  if (!missing_) return;
+  const TimePoint now = clock_.now();
+  if (!missing_->is_due(now)) return;
+  for (const int worker : missing_->look(awaited_at(*shard_), now)) report_missing_(worker);
 }
 
 void ShardServer::save_when(std::int64_t version, TrainingState memory, StateDone done) {

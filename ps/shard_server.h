@@ -22,6 +22,7 @@
 #include "ps/forwarder.h"
 #include "ps/group.h"
 #include "ps/held_messages.h"
+#include "ps/missing_workers.h"
 #include "ps/shard.h"
 #include "ps/shard_codec.h"
 #include "ps/shard_cut.h"
@@ -69,6 +70,11 @@ class ShardServer {
   // it from its head instead, in the order of what that worker has sent.
   void worker_lost(int rank);
 
+  // Calls `report` for each worker that others have waited for here so long, with nothing pushed by it meanwhile: it is
+  // gone, or its link is. On the endpoint's thread; before serve(). A tail, which sees what its head lets it see, calls
+  // nothing.
+  void on_missing(Duration patience, std::function<void(int worker)> report);
+
   // Asks for the shard's state, for a checkpoint: of the moment at which `version` updates have been made, chunk by
   // chunk, where they are made together, and else of now. `memory` is used again. `done` is called on the endpoint's
   // thread, once: with the state, with invalid argument if that version has been passed, or with cancelled if serve()
@@ -98,6 +104,7 @@ class ShardServer {
   Result<std::optional<Message>> receive();
   Status take_lost_workers();
   Status lose(int worker);
+  void look_for_missing();
   void take_requests();
   void advance_cuts();
   void end_cuts();
@@ -124,6 +131,8 @@ class ShardServer {
   std::optional<ShardCodec> codec_;     // where anything is compressed
   std::optional<AnswerSender> sender_;  // with the shard
   HeldMessages held_;
+  std::optional<MissingWorkers> missing_;  // where answers may wait for others, and somebody wants to know
+  std::function<void(int worker)> report_missing_;
   std::vector<Request> cuts_;
   wire::Header incoming_;  // reused
   std::int64_t dropped_ = 0;

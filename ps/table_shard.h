@@ -103,6 +103,8 @@ class TableShard {
   bool holds_gradient(int worker) const { return of(worker).holds; }
   // Whether the worker has pulled and is not answered yet; and whether its answer is due.
   bool owes(int worker) const { return of(worker).phase == Phase::kPulling; }
+  // It is, or has asked for rows and is not answered yet.
+  bool waits(int worker) const { return owes(worker) || of(worker).asks; }
   bool may_answer(int worker) const;
 
   // What an answer to `worker` now says. It carries read(keys), and is on its way with this call.

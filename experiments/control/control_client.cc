@@ -125,6 +125,15 @@ class Client final : public ControlClient {
     thread_.post(message);
   }
 
+  void report_missing(int rank, Duration waited) override {
+    ToCoordinator message;
+    control::MissingWorker& missing = *message.mutable_missing_worker();
+    missing.set_generation(state_.board.joined());
+    missing.set_rank(rank);
+    missing.set_waited(waited.count());
+    thread_.post(message);
+  }
+
   void report_checkpoint(const std::string& writer, const CheckpointReport& report) override {
     ToCoordinator message;
     *message.mutable_checkpoint_report() = to_wire(writer, report);

@@ -72,6 +72,9 @@ class ControlClient : public Rendezvous, public RecordSink {
   // whether there will be one: whoever waits for it in vain fails with `status`.
   virtual void report_trouble(const Status& status) = 0;
 
+  // Others have waited here for the pushes of worker `rank` so long, and would wait in vain.
+  virtual void report_missing(int rank, Duration waited) = 0;
+
   // Called on the control thread for each checkpoint that is ordered. A null function takes it back, as above.
   virtual void on_checkpoint_order(std::function<void(std::int64_t generation, std::int64_t step)> callback) = 0;
   // What became of `writer`'s part of a checkpoint.

@@ -150,6 +150,9 @@ class Coordinator {
         return monitor_.on_trouble(process, message.trouble().generation(), from_wire(failure), failure.operation(),
                                    failure.step(), now);
       }
+      case ToCoordinator::kMissingWorker:
+        return monitor_.on_missing(process, message.missing_worker().generation(), message.missing_worker().rank(),
+                                   Duration(message.missing_worker().waited()), now);
       case ToCoordinator::kCheckpointReport:
         return checkpoints_.on_report(message.checkpoint_report().writer(), from_wire(message.checkpoint_report()));
       case ToCoordinator::kLocalState:

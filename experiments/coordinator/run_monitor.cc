@@ -119,6 +119,18 @@ void RunMonitor::on_trouble(std::size_t process, std::int64_t number, const Stat
       {.process = process, .verdict = std::move(verdict), .until = now + kExplanationTime, .is_trouble = true});
 }
 
+// It may well be heard here: what is gone is its link to the server, and it waits as the others do.
+void RunMonitor::on_missing(std::size_t process, std::int64_t number, int rank, Duration waited, TimePoint now) {
+  if (stopping_ || number != generation().number) return;
+  for (std::size_t i = 0; i < processes_.size(); ++i) {
+    if (!is_worker(i) || plan_.processes[i].rank != rank || !still_there(i)) continue;
+    actions_.push_back({MonitorAction::Kind::kKill, i});
+    const std::string line = fmt::format("{} has pushed nothing to {} for {:.3g} s, where others wait for it",
+                                         describe(i, now), plan_.processes[process].name(), seconds(waited));
+    return lose(i, {ExitCode::kTimeout, line}, now);
+  }
+}
+
 void RunMonitor::regroup(const std::string& restore, TimePoint now) {
   if (++regroups_in_vain_ > kMostRegroupsInVain) {
     const std::string why =

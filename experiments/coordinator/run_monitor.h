@@ -77,6 +77,8 @@ class RunMonitor {
   // It has lost touch with others in generation `generation`, and would go on in another.
   void on_trouble(std::size_t process, std::int64_t generation, const Status& status, const std::string& operation,
                   std::int64_t step, TimePoint now);
+  // At server `process` others have waited for pushes of worker `rank` so long, in generation `generation`: it is lost.
+  void on_missing(std::size_t process, std::int64_t generation, int rank, Duration waited, TimePoint now);
   void on_ready_to_train(std::size_t process, TimePoint now);
   // A worker has finished a step at `end`. If that was in this generation, it has all that the others have, and so has
   // each home of each shard, since the step has gone through all of them.

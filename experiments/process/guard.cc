@@ -19,7 +19,7 @@ namespace syncopate::experiments {
 namespace {
 
 constexpr int kNotStarted = 127;  // as a shell says it
-constexpr int kGraceMs = 5'000;   // mpirun takes 1.5 s to end its processes and itself
+constexpr int kGraceMs = 3'000;   // mpirun takes 1.5 s to end its processes and itself
 constexpr const char* kLocal = "--local-guard";
 
 [[noreturn]] void become(char** command, int input, pid_t guard) {

@@ -17,6 +17,10 @@
 namespace syncopate::experiments {
 namespace {
 
+// The part of the timeout for which others may wait for a worker: so that it is named, and left out, before they pass
+// their own deadlines, and after it would have been noticed if it were silent.
+constexpr double kPatience = 0.75;
+
 // One shard with its endpoint. Built, used and destroyed by its own thread.
 struct ShardPlace {
   std::unique_ptr<Transport> transport;
@@ -201,6 +205,9 @@ Status Server::connect(const Generation& generation, std::vector<ShardPlace>& pl
     }
     place.transport = std::move(*transport);
     place.server = std::make_unique<ps::ShardServer>(options_in(generation, i), *place.transport, clock_);
+    const Duration patience = from_seconds(kPatience * config_.timeout_seconds);
+    place.server->on_missing(patience,
+                             [this, patience](int worker) { context_.control.report_missing(worker, patience); });
   });
   return first_failure(places);
 }

@@ -15,6 +15,7 @@ using testing::MatchesRegex;
 
 const Mode kPsAsync{"PsAsync", {"--mode=ps", "--workers=3", "--servers=2", "--consistency=async"}};
 const Mode kPsSync{"PsSync", {"--mode=ps", "--workers=3", "--servers=2", "--consistency=sync"}};
+const Mode kPsBounded{"PsBounded", {"--mode=ps", "--workers=3", "--servers=2", "--consistency=bounded:4"}};
 const Mode kRing{"Ring", {"--mode=allreduce", "--workers=3", "--collective=ring"}};
 const Mode kDirect{"Direct", {"--mode=allreduce", "--workers=3"}};
 
@@ -83,9 +84,12 @@ TEST_P(SingleFault, OfTheEvaluatorEndsTheRun) {
   EXPECT_THAT(end_.err, testing::HasSubstr("run_experiment: evaluator (host "));
 }
 
-class CutLink : public SingleFault {};
+class CutLink : public SingleFault {
+ protected:
+  bool is(const Mode& mode) const { return std::string_view(GetParam().name) == mode.name; }
+};
 
-INSTANTIATE_TEST_SUITE_P(Of, CutLink, testing::Values(kPsAsync, kPsSync, kRing), kNameOfMode);
+INSTANTIATE_TEST_SUITE_P(Of, CutLink, testing::Values(kPsAsync, kPsSync, kPsBounded, kRing), kNameOfMode);
 
 TEST_P(CutLink, ForLessThanTheTimeoutIsSatOutAndNothingIsLost) {
   const nlohmann::json fault = run_with("cut:worker1@step100+400ms", 400, kLongTimeoutSeconds);
@@ -93,7 +97,7 @@ TEST_P(CutLink, ForLessThanTheTimeoutIsSatOutAndNothingIsLost) {
   EXPECT_EQ(recorded_steps(*program_)[1], 400);
   EXPECT_GE(seconds_to_all_steps(fault), 0.4);
   // Synchronous runs come to the same weights as nobody disturbs them.
-  if (std::string(GetParam().name) == "PsAsync") return;
+  if (!is(kPsSync) && !is(kRing)) return;
   Program undisturbed(small_run(GetParam().flags, 400, kLongTimeoutSeconds));
   EXPECT_EQ(undisturbed.wait().exit_code, 0);
   EXPECT_TRUE(program_->weights() == undisturbed.weights());
@@ -101,9 +105,17 @@ TEST_P(CutLink, ForLessThanTheTimeoutIsSatOutAndNothingIsLost) {
 
 TEST_P(CutLink, ForGoodPassesADeadline) {
   run_with("cut:worker1@step100+3600s");
-  // Where nobody waits for it, the others go on without it; in step, all of them miss the same answers.
-  const bool goes_on = std::string(GetParam().name) == "PsAsync";
-  EXPECT_EQ(end_.exit_code, goes_on ? 0 : static_cast<int>(ExitCode::kTimeout)) << end_.err;
+  if (is(kRing)) {
+    EXPECT_EQ(end_.exit_code, static_cast<int>(ExitCode::kTimeout)) << end_.err;
+    return;
+  }
+  // Under parameter servers the others go on without it, also where they wait for it, since the servers say for whom.
+  EXPECT_EQ(end_.exit_code, 0) << end_.err;
+  EXPECT_THAT(end_.err, testing::HasSubstr("worker 1 (host "));
+  EXPECT_THAT(end_.err, testing::HasSubstr("; 2 workers go on"));
+  EXPECT_THAT(end_.err, testing::Not(testing::HasSubstr("worker 0 (host ")));
+  EXPECT_EQ(end_.err.find("where others wait for it") == std::string::npos, is(kPsAsync)) << end_.err;
+  for (const int rank : {0, 2}) EXPECT_EQ(recorded_steps(*program_)[rank], 400) << "worker " << rank;
 }
 
 }  // namespace

@@ -416,6 +416,33 @@ TEST(PsJob, TellsAWorkerHowStaleItsGradientWas) {
   });
 }
 
+// It stays connected, and computes for ever for all that the others can see.
+TEST(PsJob, AWorkerThatKeepsOthersWaitingIsReportedAndMayBeLeftOut) {
+  for (const char* consistency : {"sync", "bounded:0"}) {
+    PsJob job({.group = {.workers = 3, .servers = 2}, .consistency = consistency});
+    std::atomic<bool> is_missing = false;
+    for (int shard = 0; shard < 2; ++shard) {
+      job.server(shard).on_missing(std::chrono::milliseconds(300), [&](int worker) {
+        EXPECT_EQ(worker, 1);
+        if (is_missing.exchange(true)) return;
+        job.lose(worker);
+        is_missing.notify_all();
+      });
+    }
+    job.run([&](int rank, PsStrategy& strategy) {
+      const ParamArenas arenas = *strategy.allocate(small_layout());
+      const Result<std::vector<Range>> buckets = strategy.join();
+      ASSERT_TRUE(buckets.ok()) << buckets.status().message();
+      if (rank == 1) return is_missing.wait(false);
+      fill(arenas.gradients, 1.0f);
+      for (std::int64_t i = 0; i < 3; ++i) ASSERT_TRUE(step(strategy, i, buckets->size(), 1.0).ok());
+      ASSERT_TRUE(strategy.leave().ok());
+      EXPECT_THAT(arenas.weights, Each(std::string(consistency) == "sync" ? -3.0f : -6.0f));
+    });
+    EXPECT_EQ(job.total().shard.workers_lost, 2);  // one on each shard
+  }
+}
+
 // Waiting for the others to leave lasts as long as they train: that is no want of progress.
 TEST(PsJob, AWorkerThatLeavesRestsAndOneThatWaitsForWeightsDoesNot) {
   PsJob job({.group = {.workers = 1}});

@@ -95,6 +95,17 @@ TEST_F(ControlGenerations, TroubleNamesTheGenerationThatItIsOf) {
   EXPECT_EQ(report->message.trouble().failure().message(), "rank 1 is gone");
 }
 
+TEST_F(ControlGenerations, AMissingWorkerIsReportedOfTheGenerationThatItIsMissingIn) {
+  proclaim({.number = 4, .workers = {0}});
+  ASSERT_TRUE(client_->join_generation(-1, soon()).ok());
+  client_->report_missing(1, std::chrono::seconds(7));
+  const std::optional<Received> report = coordinator_.next(ToCoordinator::kMissingWorker);
+  ASSERT_TRUE(report);
+  EXPECT_EQ(report->message.missing_worker().generation(), 4);
+  EXPECT_EQ(report->message.missing_worker().rank(), 1);
+  EXPECT_EQ(Duration(report->message.missing_worker().waited()), std::chrono::seconds(7));
+}
+
 TEST_F(ControlGenerations, EndInTimeWhereThereIsNoneToCome) {
   const Result<Generation> none = client_->join_generation(-1, SteadyClock().now() + std::chrono::milliseconds(20));
   EXPECT_EQ(none.status().code(), Code::kDeadlineExceeded);

@@ -249,6 +249,39 @@ TEST(RunMonitor, IgnoresWhatALostWorkerStillReports) {
   EXPECT_EQ(run.verdict(), std::nullopt);
 }
 
+// Workers that keep others waiting at a server.
+
+TEST(RunMonitor, GoesOnWithoutAWorkerThatOthersWaitForInVainThoughItIsHeard) {
+  PsRun run(true, 3);
+  run.pass(8s);
+  run.miss(1);
+  EXPECT_THAT(run.actions(),
+              ElementsAre("kill worker 1",
+                          "report: worker 1 (host box, pid 103; training at step 7, last heard 0.0 s ago) has pushed "
+                          "nothing to server 0 for 7.5 s, where others wait for it; 2 workers go on",
+                          "lost 1"));
+  run.miss(1);  // another server has waited, too
+  run.end(run.worker(1), kKilled);
+  EXPECT_THAT(run.actions(), IsEmpty());
+  EXPECT_EQ(run.verdict(), std::nullopt);
+}
+
+TEST(RunMonitor, NamesAWorkerThatOthersWaitForInVainWhereEveryWorkerIsNeeded) {
+  PsRun run(false);
+  run.miss(1);
+  EXPECT_EQ(run.verdict(), ExitCode::kTimeout);
+  EXPECT_THAT(run.line(), StartsWith("worker 1 "));
+  EXPECT_THAT(run.line(), EndsWith("where others wait for it; this mode needs every worker"));
+}
+
+TEST(RunMonitor, TakesNobodyForMissingWhoWasSoInAnEarlierGenerationOrIsDone) {
+  PsRun run(true);
+  run.miss(1, -1);
+  run.finish(run.worker(0));
+  run.miss(0);
+  EXPECT_THAT(run.actions(), IsEmpty());
+}
+
 // What carries the processes.
 
 TEST(RunMonitor, LetsTheProcessExplainWhyItsCarrierHasFailed) {

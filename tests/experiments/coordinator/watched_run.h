@@ -54,6 +54,10 @@ class WatchedRun {
   void trouble(std::size_t process, std::int64_t generation) {
     monitor_.on_trouble(process, generation, kNobodyAnswers, "training", 7, now());
   }
+  // Others have waited at server 0 for that worker.
+  void miss(int rank, std::int64_t generation = 0) {
+    monitor_.on_missing(server(0), generation, rank, kTimeout * 3 / 4, now());
+  }
   void finish(std::size_t process) { monitor_.on_finished(process, now()); }
   void fail(std::size_t process, const Status& status) { monitor_.on_failure(process, status, "training", 7, now()); }
   void end(std::size_t process, const ProcessEnd& how) { monitor_.on_end(process, how, now()); }

@@ -117,7 +117,7 @@ TEST_F(GuardTest, DiesOfWhatKilledTheProcessWhereItIsLocal) {
 
 // Which could not end itself.
 TEST_F(GuardTest, KillsAProcessThatIsStopped) {
-  start("echo $$; exec sleep 60");
+  start("trap 'exit 9' TERM; echo $$; while :; do sleep 0.01; done");
   const pid_t below = process();
   kill(below, SIGSTOP);
   guard_.input = FileDescriptor();
