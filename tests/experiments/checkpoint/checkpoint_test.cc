@@ -72,7 +72,7 @@ TEST_F(ACheckpoint, HasItsWeightsInPlainSafetensorsByTheNamesOfTensors) {
   const Result<SafetensorsFile> file = read_safetensors(store_.path_of(40) + "/weights.safetensors");
   ASSERT_TRUE(file.ok()) << file.status().message();
   ASSERT_EQ(file->tensors.size(), 2u);
-  const TensorSpec& weight = small_layout().tensors()[1];
+  const TensorSpec weight = small_layout().tensors()[1];
   EXPECT_EQ(file->tensors[0].name, "dense.weight");
   EXPECT_EQ(file->tensors[0].values, small_values(weight.range, 1));
 }
