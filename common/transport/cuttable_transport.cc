@@ -9,7 +9,7 @@ Status CuttableTransport::send(int peer, std::string_view header, std::span<cons
                                PendingSends* pending, TimePoint deadline) {
   if (!is_cut()) {
     SYNCOPATE_RETURN_IF_ERROR(send_held(deadline));
-    if (held_.empty()) return inner_->send(peer, header, payload, pending, deadline);
+    if (held_.empty()) return wrapped().send(peer, header, payload, pending, deadline);
   }
   Held held{
       .peer = peer, .header = std::string(header), .payload = payload, .pending = {}, .counts = pending != nullptr};
@@ -30,7 +30,7 @@ Result<Message> CuttableTransport::receive(TimePoint deadline) {
       come_.pop_front();
       return next;
     }
-    Result<Message> received = inner_->receive(deadline);
+    Result<Message> received = wrapped().receive(deadline);
     const bool came = received.ok() || received.status().code() == Code::kPeerLost;
     if (!came || !is_cut()) return received;
     come_.push_back(std::move(received));  // the link was cut while it was waited for
@@ -39,7 +39,7 @@ Result<Message> CuttableTransport::receive(TimePoint deadline) {
 
 Status CuttableTransport::sit_out(TimePoint deadline) {
   while (is_cut()) {
-    Result<Message> received = inner_->receive(std::min(deadline, link_->until()));
+    Result<Message> received = wrapped().receive(std::min(deadline, link_->until()));
     if (received.ok() || received.status().code() == Code::kPeerLost) {
       come_.push_back(std::move(received));
     } else if (received.status().code() != Code::kDeadlineExceeded || clock_.now() >= deadline) {
@@ -53,7 +53,7 @@ Status CuttableTransport::send_held(TimePoint deadline) {
   while (!held_.empty() && !is_cut()) {
     Held& held = held_.front();
     PendingSends* const pending = held.counts ? &held.pending : nullptr;
-    const Status status = inner_->send(held.peer, held.header, held.payload, pending, deadline);
+    const Status status = wrapped().send(held.peer, held.header, held.payload, pending, deadline);
     if (status.code() == Code::kDeadlineExceeded) return status;  // it is still held
     if (held.counts) held.pending.counter()->fetch_sub(1);
     held_.pop_front();
@@ -66,8 +66,8 @@ Status CuttableTransport::send_held(TimePoint deadline) {
 Status CuttableTransport::wait(const PendingSends& pending, TimePoint deadline) {
   while (true) {
     SYNCOPATE_RETURN_IF_ERROR(send_held(deadline));
-    if (!is_cut() || pending.none()) return inner_->wait(pending, deadline);
-    const Status status = inner_->wait(pending, std::min(deadline, link_->until()));
+    if (!is_cut() || pending.none()) return wrapped().wait(pending, deadline);
+    const Status status = wrapped().wait(pending, std::min(deadline, link_->until()));
     if (status.ok() || status.code() != Code::kDeadlineExceeded || clock_.now() >= deadline) return status;
   }
 }
@@ -75,7 +75,7 @@ Status CuttableTransport::wait(const PendingSends& pending, TimePoint deadline) 
 void CuttableTransport::progress() {
   // What the peer's inbox has no room for stays here for the next call.
   (void)send_held(clock_.now());
-  inner_->progress();
+  wrapped().progress();
 }
 
 }  // namespace syncopate

@@ -9,27 +9,21 @@
 #include <memory>
 #include <string>
 
+#include "common/transport/forwarding_transport.h"
 #include "common/transport/link_cut.h"
-#include "common/transport/transport.h"
 
 namespace syncopate {
 
-class CuttableTransport final : public Transport {
+class CuttableTransport final : public ForwardingTransport {
  public:
   CuttableTransport(std::unique_ptr<Transport> inner, std::shared_ptr<const LinkCut> link)
-      : inner_(std::move(inner)), link_(std::move(link)) {}
+      : ForwardingTransport(std::move(inner)), link_(std::move(link)) {}
 
-  int rank() const override { return inner_->rank(); }
-  int size() const override { return inner_->size(); }
-  const char* name() const override { return inner_->name(); }
-  Result<std::span<std::byte>> allocate(std::size_t bytes) override { return inner_->allocate(bytes); }
   Status send(int peer, std::string_view header, std::span<const std::byte> payload, PendingSends* pending,
               TimePoint deadline) override;
   Result<Message> receive(TimePoint deadline) override;
   Status wait(const PendingSends& pending, TimePoint deadline) override;
   void progress() override;
-  void interrupt() override { inner_->interrupt(); }
-  TransportCounters counters() const override { return inner_->counters(); }
 
  private:
   struct Held {
@@ -47,7 +41,6 @@ class CuttableTransport final : public Transport {
   // whole again.
   Status sit_out(TimePoint deadline);
 
-  std::unique_ptr<Transport> inner_;  // outlives the messages that it has given
   std::shared_ptr<const LinkCut> link_;
   SteadyClock clock_;
   std::deque<Held> held_;

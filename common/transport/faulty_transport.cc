@@ -17,7 +17,7 @@ Status FaultyTransport::send(int peer, std::string_view header, std::span<const 
 Status FaultyTransport::send_once(int peer, std::string_view header, std::span<const std::byte> payload,
                                   PendingSends* pending, TimePoint deadline) {
   const std::optional<TimePoint> until = hold_until(peer);
-  if (!until) return inner_->send(peer, header, payload, pending, deadline);
+  if (!until) return wrapped().send(peer, header, payload, pending, deadline);
   Held held{.peer = peer, .header = std::string(header), .payload = payload, .until = *until};
   if (pending != nullptr) {
     held.pending = pending->counter();
@@ -38,7 +38,7 @@ std::optional<TimePoint> FaultyTransport::hold_until(int peer) {
 Result<Message> FaultyTransport::receive(TimePoint deadline) {
   while (true) {
     const TimePoint due = release_held();
-    Result<Message> received = inner_->receive(std::min(deadline, due));
+    Result<Message> received = wrapped().receive(std::min(deadline, due));
     if (received.ok() && cut_.contains(received->from())) continue;
     const bool early = !received.ok() && received.status().code() == Code::kDeadlineExceeded && due < deadline;
     if (!early) return received;
@@ -48,14 +48,14 @@ Result<Message> FaultyTransport::receive(TimePoint deadline) {
 Status FaultyTransport::wait(const PendingSends& pending, TimePoint deadline) {
   while (true) {
     const TimePoint due = release_held();
-    const Status status = inner_->wait(pending, std::min(deadline, due));
+    const Status status = wrapped().wait(pending, std::min(deadline, due));
     if (status.ok() || status.code() != Code::kDeadlineExceeded || due >= deadline) return status;
   }
 }
 
 void FaultyTransport::progress() {
   release_held();
-  inner_->progress();
+  wrapped().progress();
 }
 
 TimePoint FaultyTransport::release_held() {
@@ -64,12 +64,12 @@ TimePoint FaultyTransport::release_held() {
   for (Held& held : held_) {
     if (!held.sent && held.until <= now) {
       // A failure shows as what it looks like from outside: a message that never comes.
-      (void)inner_->send(held.peer, held.header, held.payload, &held.inner, now);
+      (void)wrapped().send(held.peer, held.header, held.payload, &held.inner, now);
       held.sent = true;
     }
     if (!held.sent) next = std::min(next, held.until);
   }
-  inner_->progress();
+  wrapped().progress();
   std::erase_if(held_, [](const Held& held) {
     const bool done = held.sent && held.inner.none();
     if (done && held.pending) held.pending->fetch_sub(1);

@@ -8,7 +8,7 @@
 #include <set>
 
 #include "common/random.h"
-#include "common/transport/transport.h"
+#include "common/transport/forwarding_transport.h"
 
 namespace syncopate {
 
@@ -23,27 +23,21 @@ struct FaultPlan {
   bool overtakes = false;
 };
 
-class FaultyTransport final : public Transport {
+class FaultyTransport final : public ForwardingTransport {
  public:
   FaultyTransport(std::unique_ptr<Transport> inner, FaultPlan plan)
-      : inner_(std::move(inner)), plan_(plan), random_(plan.seed) {}
+      : ForwardingTransport(std::move(inner)), plan_(plan), random_(plan.seed) {}
 
   // From now on nothing reaches `peer`, and nothing from it is received: both are dropped in silence, as by a cut
   // cable.
   void cut(int peer) { cut_.insert(peer); }
   void mend(int peer) { cut_.erase(peer); }
 
-  int rank() const override { return inner_->rank(); }
-  int size() const override { return inner_->size(); }
-  const char* name() const override { return inner_->name(); }
-  Result<std::span<std::byte>> allocate(std::size_t bytes) override { return inner_->allocate(bytes); }
   Status send(int peer, std::string_view header, std::span<const std::byte> payload, PendingSends* pending,
               TimePoint deadline) override;
   Result<Message> receive(TimePoint deadline) override;
   Status wait(const PendingSends& pending, TimePoint deadline) override;
   void progress() override;
-  void interrupt() override { inner_->interrupt(); }
-  TransportCounters counters() const override { return inner_->counters(); }
 
  private:
   struct Held {
@@ -63,7 +57,6 @@ class FaultyTransport final : public Transport {
   // Sends what was held back long enough. Returns when the next one is due.
   TimePoint release_held();
 
-  std::unique_ptr<Transport> inner_;
   const FaultPlan plan_;
   Random random_;
   SteadyClock clock_;

@@ -8,8 +8,8 @@
 namespace syncopate {
 
 MembersTransport::MembersTransport(std::unique_ptr<Transport> inner, std::vector<int> there, int size)
-    : inner_(std::move(inner)), there_(std::move(there)), inner_rank_(static_cast<std::size_t>(size), -1) {
-  assert(inner_->size() == static_cast<int>(there_.size()));
+    : ForwardingTransport(std::move(inner)), there_(std::move(there)), inner_rank_(static_cast<std::size_t>(size), -1) {
+  assert(wrapped().size() == static_cast<int>(there_.size()));
   for (std::size_t i = 0; i < there_.size(); ++i)
     inner_rank_[static_cast<std::size_t>(there_[i])] = static_cast<int>(i);
 }
@@ -18,11 +18,11 @@ Status MembersTransport::send(int peer, std::string_view header, std::span<const
                               PendingSends* pending, TimePoint deadline) {
   const int inner = inner_rank_[static_cast<std::size_t>(peer)];
   if (inner < 0) return Status(Code::kPeerLost, fmt::format("member {} is not there", peer));
-  return inner_->send(inner, header, payload, pending, deadline);
+  return wrapped().send(inner, header, payload, pending, deadline);
 }
 
 Result<Message> MembersTransport::receive(TimePoint deadline) {
-  Result<Message> message = inner_->receive(deadline);
+  Result<Message> message = wrapped().receive(deadline);
   if (!message.ok()) return message;
   const int from = there_[static_cast<std::size_t>(message->from())];
   return std::move(*message).renumbered(from);

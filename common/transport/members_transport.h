@@ -5,31 +5,24 @@
 #include <memory>
 #include <vector>
 
-#include "common/transport/transport.h"
+#include "common/transport/forwarding_transport.h"
 
 namespace syncopate {
 
-class MembersTransport final : public Transport {
+class MembersTransport final : public ForwardingTransport {
  public:
   // `inner` connects the members `there` of a group of `size`: ranks of the group, ascending, one for each of the inner
   // transport's, in its order.
   MembersTransport(std::unique_ptr<Transport> inner, std::vector<int> there, int size);
 
-  int rank() const override { return there_[static_cast<std::size_t>(inner_->rank())]; }
+  int rank() const override { return there_[static_cast<std::size_t>(wrapped().rank())]; }
   int size() const override { return static_cast<int>(inner_rank_.size()); }
-  const char* name() const override { return inner_->name(); }
-  Result<std::span<std::byte>> allocate(std::size_t bytes) override { return inner_->allocate(bytes); }
   // Fails with peer lost for who is not there.
   Status send(int peer, std::string_view header, std::span<const std::byte> payload, PendingSends* pending,
               TimePoint deadline) override;
   Result<Message> receive(TimePoint deadline) override;
-  Status wait(const PendingSends& pending, TimePoint deadline) override { return inner_->wait(pending, deadline); }
-  void progress() override { inner_->progress(); }
-  void interrupt() override { inner_->interrupt(); }
-  TransportCounters counters() const override { return inner_->counters(); }
 
  private:
-  std::unique_ptr<Transport> inner_;
   std::vector<int> there_;       // by the inner transport's rank
   std::vector<int> inner_rank_;  // by the group's; -1: not there
 };

@@ -53,13 +53,13 @@ Status ShapedTransport::send(int peer, std::string_view header, std::span<const 
   std::string stamped(sizeof(left) + header.size(), '\0');
   std::memcpy(stamped.data(), &left, sizeof(left));
   header.copy(stamped.data() + sizeof(left), header.size());
-  return inner_->send(peer, stamped, payload, pending, deadline);
+  return wrapped().send(peer, stamped, payload, pending, deadline);
 }
 
 Result<Message> ShapedTransport::receive(TimePoint deadline) {
   TimePoint until{};  // first all that is there
   while (true) {
-    Result<Message> received = inner_->receive(until);
+    Result<Message> received = wrapped().receive(until);
     if (received.ok()) {
       hold(std::move(*received));
     } else if (received.status().code() == Code::kPeerLost) {
@@ -86,7 +86,7 @@ Result<Message> ShapedTransport::receive(TimePoint deadline) {
 }
 
 TransportCounters ShapedTransport::counters() const {
-  TransportCounters counters = inner_->counters();
+  TransportCounters counters = wrapped().counters();
   counters.dropped += dropped_;
   return counters;
 }

@@ -22,9 +22,9 @@
 #include <vector>
 
 #include "common/clock.h"
+#include "common/transport/forwarding_transport.h"
 #include "common/transport/link_clock.h"
 #include "common/transport/link_shape.h"
-#include "common/transport/transport.h"
 
 namespace syncopate {
 
@@ -48,21 +48,14 @@ class ProcessLink {
 
 // wait() ends when the inner one does: over shared memory when the payload has been used, over the others as soon as it
 // has been taken over, as a kernel's buffers would.
-class ShapedTransport final : public Transport {
+class ShapedTransport final : public ForwardingTransport {
  public:
   ShapedTransport(std::unique_ptr<Transport> inner, std::shared_ptr<ProcessLink> link)
-      : inner_(std::move(inner)), link_(std::move(link)) {}
+      : ForwardingTransport(std::move(inner)), link_(std::move(link)) {}
 
-  int rank() const override { return inner_->rank(); }
-  int size() const override { return inner_->size(); }
-  const char* name() const override { return inner_->name(); }
-  Result<std::span<std::byte>> allocate(std::size_t bytes) override { return inner_->allocate(bytes); }
   Status send(int peer, std::string_view header, std::span<const std::byte> payload, PendingSends* pending,
               TimePoint deadline) override;
   Result<Message> receive(TimePoint deadline) override;
-  Status wait(const PendingSends& pending, TimePoint deadline) override { return inner_->wait(pending, deadline); }
-  void progress() override { inner_->progress(); }
-  void interrupt() override { inner_->interrupt(); }
   TransportCounters counters() const override;
 
  private:
@@ -86,7 +79,6 @@ class ShapedTransport final : public Transport {
   // When something is to be done next.
   TimePoint next_event() const;
 
-  std::unique_ptr<Transport> inner_;  // outlives the messages that it has given
   std::shared_ptr<ProcessLink> link_;
   SteadyClock clock_;
   std::multimap<TimePoint, Held> coming_;    // by when the first byte is here

@@ -137,4 +137,12 @@ inline OptionSpec unless_zero(OptionSpec option) {
   return option;
 }
 
+// The same of a number below zero, where zero means something.
+inline OptionSpec unless_negative(OptionSpec option, double RunConfig::*field) {
+  option.get = [get = option.get, field](const RunConfig& config) {
+    return config.*field < 0 ? std::string() : get(config);
+  };
+  return option;
+}
+
 }  // namespace syncopate::experiments::option_kinds

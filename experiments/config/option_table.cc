@@ -13,6 +13,7 @@ using option_kinds::flag;
 using option_kinds::number;
 using option_kinds::only;
 using option_kinds::text;
+using option_kinds::unless_negative;
 using option_kinds::unless_zero;
 using option_kinds::wrong;
 
@@ -313,20 +314,17 @@ void add_run(std::vector<OptionSpec>& table) {
               .sentence = "Deadline of everything that waits; past it the run ends and says who was missing.",
               .unit = "seconds"},
              &C::timeout_seconds, "timeout", 1.0, 3600.0));
-  OptionSpec stall_warning = only(
-      number({.group = group,
-              .name = "stall-warning",
-              .placeholder = "SECONDS",
-              .sentence = "Names the ranks that the others wait for in an allreduce, once they have waited so long; "
-                          "0 never does.",
-              .unit = "seconds",
-              .usual = "5, or a quarter of --timeout if that is less"},
-             &C::stall_warning_seconds, "stall warning", 0.0, 3600.0),
-      "--mode=allreduce and --collective=ring or mpi", may_report_stalls);
-  stall_warning.get = [get = stall_warning.get](const RunConfig& config) {
-    return config.stall_warning_seconds < 0 ? std::string() : get(config);  // not given
-  };
-  table.push_back(stall_warning);
+  table.push_back(only(
+      unless_negative(number({.group = group,
+                              .name = "stall-warning",
+                              .placeholder = "SECONDS",
+                              .sentence = "Names the ranks that the others wait for in an allreduce, once they have "
+                                          "waited so long; 0 never does.",
+                              .unit = "seconds",
+                              .usual = "5, or a quarter of --timeout if that is less"},
+                             &C::stall_warning_seconds, "stall warning", 0.0, 3600.0),
+                      &C::stall_warning_seconds),
+      "--mode=allreduce and --collective=ring or mpi", may_report_stalls));
   // A record that named its own directory could not be run again.
   table.push_back(text({.group = group,
                         .name = "output",

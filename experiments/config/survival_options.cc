@@ -7,6 +7,7 @@ namespace syncopate::experiments {
 using option_kinds::flag;
 using option_kinds::number;
 using option_kinds::only;
+using option_kinds::unless_negative;
 
 using C = RunConfig;
 
@@ -26,19 +27,17 @@ void add_survival_options(std::vector<OptionSpec>& table) {
                                .unit = "processes"},
                               &C::replicas, "replicas", 0, 1),
                        "--mode=ps and --launcher=local", may_have_replicas));
-  OptionSpec respawn = only(number({.group = group,
-                                    .name = "respawn",
-                                    .placeholder = "SECONDS",
-                                    .sentence = "A worker, server or standby that is lost is started again after so "
-                                                "long, and joins the others.",
-                                    .unit = "seconds",
-                                    .usual = "never"},
-                                   &C::respawn_seconds, "time", 0.0, 3600.0),
-                            "--mode=ps and --launcher=local, or --elastic", may_respawn);
-  respawn.get = [get = respawn.get](const RunConfig& config) {
-    return config.respawn_seconds < 0 ? std::string() : get(config);  // not given
-  };
-  table.push_back(respawn);
+  table.push_back(
+      only(unless_negative(number({.group = group,
+                                   .name = "respawn",
+                                   .placeholder = "SECONDS",
+                                   .sentence = "A worker, server or standby that is lost is started again after so "
+                                               "long, and joins the others.",
+                                   .unit = "seconds",
+                                   .usual = "never"},
+                                  &C::respawn_seconds, "time", 0.0, 3600.0),
+                           &C::respawn_seconds),
+           "--mode=ps and --launcher=local, or --elastic", may_respawn));
 }
 
 }  // namespace syncopate::experiments

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "common/file_descriptor.h"
-#include "experiments/coordinator/run_monitor.h"
+#include "experiments/coordinator/verdict.h"
 #include "experiments/launcher/launcher.h"
 
 namespace syncopate::experiments {

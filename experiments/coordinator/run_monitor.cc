@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstring>
 #include <utility>
 
 namespace syncopate::experiments {
@@ -20,61 +19,47 @@ constexpr Duration kStopPatience = std::chrono::seconds(5);
 
 std::string describe_workers(int count) { return count == 1 ? "1 worker goes" : fmt::format("{} workers go", count); }
 
-std::string describe_end(const ProcessEnd& end) {
-  if (end.of_remote_shell) return "lost its remote shell, which " + describe_end({end.exit_code, end.signal});
-  if (end.signal) return fmt::format("was killed by signal {} ({})", *end.signal, strsignal(*end.signal));
-  if (end.exit_code) return fmt::format("ended with exit code {}", *end.exit_code);
-  return "is gone";
-}
-
-// How it ended is known to its carrier alone.
-bool is_carried(const ProcessEnd& end) { return !end.exit_code && !end.signal; }
-
 }  // namespace
 
 RunMonitor::RunMonitor(const JobPlan& plan, const Options& options, TimePoint now)
     : plan_(plan),
       options_(options),
       course_(plan, options.recovery, options.resume),
-      processes_(plan.processes.size()),
-      stalls_(count_of(plan, Role::kWorker), options.stalls) {
-  for (std::size_t i = 0; i < processes_.size(); ++i) {
-    processes_[i].last_heard = now;
-    processes_[i].host = plan.processes[i].host;
-  }
-}
+      roster_(plan, now),
+      stalls_(count_of(plan, Role::kWorker), options.stalls),
+      backlog_(options.evaluation_backlog) {}
 
 void RunMonitor::on_hello(std::size_t process, std::int64_t pid, const std::string& host, TimePoint now) {
-  Process& self = processes_[process];
+  ProcessRoster::Entry& self = roster_[process];
   self.pid = pid;
   self.host = host;
   if (self.state == State::kExpected) self.state = State::kRunning;
   on_heard(process, now);
 }
 
-void RunMonitor::on_heard(std::size_t process, TimePoint now) { processes_[process].last_heard = now; }
+void RunMonitor::on_heard(std::size_t process, TimePoint now) { roster_[process].last_heard = now; }
 
 void RunMonitor::on_heartbeat(std::size_t process, const std::string& operation, std::int64_t step,
                               const std::optional<CollectiveReport>& collective, TimePoint now) {
   note(process, operation, step, now);
-  if (is_worker(process)) stalls_.on_heartbeat(plan_.processes[process].rank, operation, step, collective, now);
+  if (roster_.is_worker(process)) stalls_.on_heartbeat(plan_.processes[process].rank, operation, step, collective, now);
 }
 
 void RunMonitor::note(std::size_t process, const std::string& operation, std::int64_t step, TimePoint now) {
-  processes_[process].operation = operation;
-  processes_[process].step = step;
+  roster_[process].operation = operation;
+  roster_[process].step = step;
   on_heard(process, now);
 }
 
 void RunMonitor::on_ready_to_train(std::size_t process, TimePoint now) {
-  processes_[process].ready_to_train = true;
+  roster_[process].ready_to_train = true;
   on_heard(process, now);
   release_training_if_all_ready();
 }
 
 void RunMonitor::on_join_request(std::size_t process, std::int64_t after, TimePoint now) {
   on_heard(process, now);
-  Process& self = processes_[process];
+  ProcessRoster::Entry& self = roster_[process];
   if (stopping_ || (is_closed_ && !goes_back_) || self.state != State::kRunning) return;
   if (!self.lost && course_.is_member(process) && generation().number > after) return;  // which the caller tells it
   if (!self.lost) return;  // it will hear of the next generation, if there is one
@@ -82,7 +67,7 @@ void RunMonitor::on_join_request(std::size_t process, std::int64_t after, TimePo
   course_.on_ready(process);
   actions_.push_back({MonitorAction::Kind::kReport, process, 0,
                       fmt::format("{} is back (pid {})", plan_.processes[process].name(), self.pid)});
-  if (is_worker(process)) {
+  if (roster_.is_worker(process)) {
     actions_.push_back({MonitorAction::Kind::kWorkerJoined, process, plan_.processes[process].rank, {}});
     stalls_.forget(plan_.processes[process].rank);
   }
@@ -92,18 +77,16 @@ void RunMonitor::on_join_request(std::size_t process, std::int64_t after, TimePo
 void RunMonitor::on_step_finished(std::size_t process, TimePoint end) {
   if (end < proclaimed_at_) return;
   regroups_in_vain_ = 0;
-  processes_[process].trains = true;
-  for (std::size_t i = 0; i < processes_.size(); ++i) {
-    if (serves(plan_.processes[i].role) && still_there(i)) processes_[i].trains = true;
-  }
+  roster_[process].trains = true;
+  roster_.note_homes_train();
 }
 
 void RunMonitor::on_training_over(std::size_t process, TimePoint now) {
-  processes_[process].trains = true;  // it may have come for the last words alone
+  roster_[process].trains = true;  // it may have come for the last words alone
   if (std::exchange(training_over_, true)) return;
-  for (std::size_t i = 0; i < processes_.size(); ++i) {
-    if (!is_worker(i) || !still_there(i) || !training_released_ || trains(i)) continue;
-    processes_[i].lost = true;
+  for (std::size_t i = 0; i < roster_.size(); ++i) {
+    if (!roster_.is_worker(i) || !still_there(i) || !training_released_ || trains(i)) continue;
+    roster_[i].lost = true;
     actions_.push_back({MonitorAction::Kind::kKill, i});
     actions_.push_back({MonitorAction::Kind::kWorkerLost, i, plan_.processes[i].rank, {}});
   }
@@ -113,9 +96,9 @@ void RunMonitor::on_training_over(std::size_t process, TimePoint now) {
 void RunMonitor::on_trouble(std::size_t process, std::int64_t number, const Status& status,
                             const std::string& operation, std::int64_t step, TimePoint now) {
   note(process, operation, step, now);
-  if (stopping_ || number != generation().number || processes_[process].lost) return;
-  Verdict verdict{exit_code_of(status), fmt::format("{}: {}", describe(process, now), status.message())};
-  suspicions_.push_back(
+  if (stopping_ || number != generation().number || roster_[process].lost) return;
+  Verdict verdict{exit_code_of(status), fmt::format("{}: {}", roster_.describe(process, now), status.message())};
+  suspicions_.add(
       {.process = process, .verdict = std::move(verdict), .until = now + kExplanationTime, .is_trouble = true});
 }
 
@@ -134,133 +117,115 @@ void RunMonitor::on_missing(std::size_t process, std::int64_t number, int rank, 
 void RunMonitor::regroup(const std::string& restore, TimePoint now) {
   if (++regroups_in_vain_ > kMostRegroupsInVain) {
     const std::string why =
-        fmt::format("no step was finished in {} generations, at step {}", kMostRegroupsInVain, furthest_step());
+        fmt::format("no step was finished in {} generations, at step {}", kMostRegroupsInVain, roster_.furthest_step());
     return conclude({ExitCode::kTimeout, why}, now);
   }
   course_.proclaim(!training_released_, restore);
   proclaimed_at_ = now;
-  std::erase_if(suspicions_, [](const Suspicion& suspicion) { return suspicion.is_trouble; });
+  suspicions_.forget_troubles();
   // Before training all ask anew for the first epoch.
   if (!training_released_) {
-    for (Process& process : processes_) process.ready_to_train = false;
+    for (std::size_t i = 0; i < roster_.size(); ++i) roster_[i].ready_to_train = false;
   }
   actions_.push_back({MonitorAction::Kind::kProclaim});
 }
 
-std::int64_t RunMonitor::furthest_step() const {
-  std::int64_t step = 0;
-  for (std::size_t i = 0; i < processes_.size(); ++i) {
-    if (is_worker(i)) step = std::max(step, processes_[i].step);
-  }
-  return step;
-}
-
 void RunMonitor::release_training_if_all_ready() {
-  if (training_released_ || stopping_ || !chief()) return;
-  for (std::size_t i = 0; i < processes_.size(); ++i) {
-    if (is_worker(i) && still_there(i) && !processes_[i].ready_to_train) return;
-  }
+  if (training_released_ || stopping_ || !chief() || !roster_.all_are_ready_to_train()) return;
   training_released_ = true;
-  for (std::size_t i = 0; i < processes_.size(); ++i) {
-    processes_[i].trains = processes_[i].ready_to_train || serves(plan_.processes[i].role);
+  for (std::size_t i = 0; i < roster_.size(); ++i) {
+    roster_[i].trains = roster_[i].ready_to_train || serves(plan_.processes[i].role);
   }
   actions_.push_back({MonitorAction::Kind::kReleaseTraining});
 }
 
-void RunMonitor::on_snapshot(std::size_t bytes) {
-  ++evaluations_due_;
-  snapshot_bytes_ = bytes;
-}
-
 bool RunMonitor::evaluator_keeps_up() {
-  if (evaluations_due_ < 2 || (evaluations_due_ + 1) * snapshot_bytes_ <= options_.evaluation_backlog) return true;
+  if (backlog_.has_room()) return true;
   if (!std::exchange(reported_backlog_, true)) {
-    actions_.push_back(
-        {MonitorAction::Kind::kReport, 0, 0,
-         fmt::format("{} snapshots wait to be evaluated; until fewer do, epochs are not evaluated", evaluations_due_)});
+    actions_.push_back({MonitorAction::Kind::kReport, 0, 0,
+                        fmt::format("{} snapshots wait to be evaluated; until fewer do, epochs are not evaluated",
+                                    backlog_.waiting())});
   }
   return false;
 }
 
 void RunMonitor::on_evaluation(TimePoint now) {
-  if (evaluations_due_ > 0) --evaluations_due_;
+  backlog_.on_evaluation();
   if (end_by_) end_by_ = now + options_.timeout;
   stop_if_all_done(now);
 }
 
 void RunMonitor::on_finished(std::size_t process, TimePoint now) {
   on_heard(process, now);
-  if (processes_[process].state == State::kEnded) return;  // too late: its end has been judged
-  processes_[process].state = State::kFinished;
+  if (roster_[process].state == State::kEnded) return;  // too late: its end has been judged
+  roster_[process].state = State::kFinished;
   stop_if_all_done(now);
 }
 
 void RunMonitor::stop_if_all_done(TimePoint now) {
   if (stopping_ || !suspicions_.empty()) return;
   bool workers_done = true, servers_done = true;
-  for (std::size_t i = 0; i < processes_.size(); ++i) {
-    const State state = processes_[i].state;
-    const bool done = state == State::kFinished || state == State::kEnded || processes_[i].lost;
+  for (std::size_t i = 0; i < roster_.size(); ++i) {
+    const State state = roster_[i].state;
+    const bool done = state == State::kFinished || state == State::kEnded || roster_[i].lost;
     if (plan_.processes[i].role == Role::kWorker) workers_done &= done;
     if (serves(plan_.processes[i].role)) servers_done &= done;
   }
   if (!workers_done) return;
   if (!end_by_) end_by_ = now + options_.timeout;
-  if (servers_done && evaluations_due_ == 0) begin_stopping("", now);
+  if (servers_done && backlog_.waiting() == 0) begin_stopping("", now);
 }
 
 void RunMonitor::on_failure(std::size_t process, const Status& status, const std::string& operation, std::int64_t step,
                             TimePoint now) {
   note(process, operation, step, now);
-  if (processes_[process].state == State::kEnded) return;
-  processes_[process].state = State::kFailed;
-  if (stopping_ || processes_[process].lost) return;
-  Verdict verdict{exit_code_of(status), fmt::format("{}: {}", describe(process, now), status.message())};
+  if (roster_[process].state == State::kEnded) return;
+  roster_[process].state = State::kFailed;
+  if (stopping_ || roster_[process].lost) return;
+  Verdict verdict{exit_code_of(status), fmt::format("{}: {}", roster_.describe(process, now), status.message())};
   if (status.code() == Code::kDeadlineExceeded) verdict.line += stall_text(now);
   const bool may_have_a_cause = status.code() == Code::kPeerLost || status.code() == Code::kDeadlineExceeded;
   if (!may_have_a_cause) return conclude(std::move(verdict), now);
-  suspicions_.push_back({process, std::move(verdict), now + kExplanationTime});
+  suspicions_.add({process, std::move(verdict), now + kExplanationTime});
 }
 
 void RunMonitor::on_end(std::size_t process, const ProcessEnd& end, TimePoint now) {
-  Process& self = processes_[process];
+  ProcessRoster::Entry& self = roster_[process];
   const State before = std::exchange(self.state, State::kEnded);
   if (self.lost && !stopping_) start_again_later(process, now);
   if (stopping_ || self.lost) return;
   const bool in_order = before == State::kFinished && end.exit_code.value_or(0) == 0 && !end.signal;
   // A process that has reported its failure ends for that reason: the report speaks for it.
   if (in_order || before == State::kFailed || died_of_a_sibling(end)) return;
-  Verdict verdict{ExitCode::kProcessLost, fmt::format("{} {}", describe(process, now), describe_end(end))};
+  Verdict verdict{ExitCode::kProcessLost, fmt::format("{} {}", roster_.describe(process, now), describe(end))};
   // mpirun ends those on this host because of one on another, of whose end it will tell.
-  if (is_carried(end) && has_remote_processes(plan_)) {
-    suspicions_.push_back({process, std::move(verdict), now + kCarrierExplanationTime, true});
+  if (end.is_known_to_carrier_alone() && has_remote_processes(plan_)) {
+    suspicions_.add({process, std::move(verdict), now + kCarrierExplanationTime, true});
     return;
   }
   lose(process, std::move(verdict), now);
 }
 
 bool RunMonitor::died_of_a_sibling(const ProcessEnd& end) const {
-  return is_carried(end) && std::ranges::any_of(suspicions_, [](const Suspicion& suspicion) {
-           return suspicion.verdict.code == ExitCode::kTimeout;
-         });
+  return end.is_known_to_carrier_alone() && suspicions_.has_passed_deadline();
 }
 
 void RunMonitor::on_carrier_end(const std::vector<std::size_t>& carried, const ProcessEnd& end,
                                 const std::string& carrier, const std::string& last_words, TimePoint now) {
   bool all_lived = true;
   for (std::size_t process : carried) {
-    const State before = processes_[process].state;
+    const State before = roster_[process].state;
     // Of others here, the end is seen by itself.
     if (before == State::kEnded || (before != State::kExpected && !plan_.processes[process].remote)) continue;
-    processes_[process].state = State::kEnded;  // it has died with its carrier, or never lived
+    roster_[process].state = State::kEnded;  // it has died with its carrier, or never lived
     all_lived &= before == State::kFinished || before == State::kFailed;
   }
   if (stopping_ || (end.exit_code == 0 && all_lived)) return;
-  Verdict verdict{ExitCode::kProcessLost, fmt::format("{} {}: {}", carrier, describe_end(end), last_words)};
+  Verdict verdict{ExitCode::kProcessLost, fmt::format("{} {}: {}", carrier, describe(end), last_words)};
   // It ends by itself because a process has; but none of them kills it.
   if (end.signal) return conclude(std::move(verdict), now);
-  std::erase_if(suspicions_, [](const Suspicion& suspicion) { return suspicion.may_be_of_carrier; });
-  suspicions_.push_back({std::nullopt, std::move(verdict), now + kExplanationTime});
+  suspicions_.forget_of_carrier();
+  suspicions_.add({std::nullopt, std::move(verdict), now + kExplanationTime});
 }
 
 void RunMonitor::on_output_failure(const Status& status, TimePoint now) {
@@ -272,7 +237,8 @@ void RunMonitor::on_interrupt(TimePoint now) {
     kill_at_ = now;  // asked twice
     return;
   }
-  conclude({ExitCode::kInterrupted, fmt::format("interrupted at step {}; what was recorded is kept", furthest_step())},
+  conclude({ExitCode::kInterrupted,
+            fmt::format("interrupted at step {}; what was recorded is kept", roster_.furthest_step())},
            now);
 }
 
@@ -291,61 +257,61 @@ void RunMonitor::on_tick(TimePoint now) {
 
 // Silence is noticed well before those who wait for the silent one pass their own deadlines.
 void RunMonitor::judge_silence(TimePoint now) {
-  for (std::size_t i = 0; i < processes_.size() && !stopping_; ++i) {
-    const Process& self = processes_[i];
+  for (std::size_t i = 0; i < roster_.size() && !stopping_; ++i) {
+    const ProcessRoster::Entry& self = roster_[i];
     const bool starting = self.state == State::kExpected;
     if (self.lost || (!starting && self.state != State::kRunning)) continue;
     if (now - self.last_heard < (starting ? options_.timeout : options_.timeout / 2)) continue;
     const std::string how = starting ? fmt::format("has not said hello for {:.3g} s", seconds(now - self.last_heard))
                                      : "has stopped answering";
     actions_.push_back({MonitorAction::Kind::kKill, i});
-    lose(i, {ExitCode::kTimeout, fmt::format("{} {}{}", describe(i, now), how, stall_text(now))}, now);
+    lose(i, {ExitCode::kTimeout, fmt::format("{} {}{}", roster_.describe(i, now), how, stall_text(now))}, now);
   }
 }
 
 void RunMonitor::judge_suspicions(TimePoint now) {
-  while (!stopping_ && !suspicions_.empty() && now >= suspicions_.front().until) {
-    Suspicion due = std::move(suspicions_.front());
-    suspicions_.erase(suspicions_.begin());
-    if (due.is_trouble && !goes_back_ && !training_over_) {
+  while (!stopping_) {
+    std::optional<Suspicion> due = suspicions_.take_due(now);
+    if (!due) return;
+    if (due->is_trouble && !goes_back_ && !training_over_) {
       actions_.push_back(
-          {MonitorAction::Kind::kReport, *due.process, 0, fmt::format("{}; all connect anew", due.verdict.line)});
+          {MonitorAction::Kind::kReport, *due->process, 0, fmt::format("{}; all connect anew", due->verdict.line)});
       regroup("", now);
       continue;
     }
-    if (!due.process || !options_.recovery.survives_workers) return conclude(std::move(due.verdict), now);
+    if (!due->process || !options_.recovery.survives_workers) return conclude(std::move(due->verdict), now);
     // It has given up, whether or not it manages to end.
-    if (processes_[*due.process].state != State::kEnded) {
-      actions_.push_back({MonitorAction::Kind::kKill, *due.process});
+    if (roster_[*due->process].state != State::kEnded) {
+      actions_.push_back({MonitorAction::Kind::kKill, *due->process});
     }
-    lose(*due.process, std::move(due.verdict), now);
+    lose(*due->process, std::move(due->verdict), now);
   }
 }
 
 // Once the workers have finished, servers and evaluator are to finish within the timeout.
 void RunMonitor::judge_stragglers(TimePoint now) {
   if (!end_by_ || now < *end_by_) return;
-  for (std::size_t i = 0; i < processes_.size(); ++i) {
-    if (is_worker(i) || !still_there(i)) continue;
+  for (std::size_t i = 0; i < roster_.size(); ++i) {
+    if (roster_.is_worker(i) || !still_there(i)) continue;
     return conclude({ExitCode::kTimeout, fmt::format("{} has not finished, {:.3g} s after all workers",
-                                                     describe(i, now), seconds(options_.timeout))},
+                                                     roster_.describe(i, now), seconds(options_.timeout))},
                     now);
   }
   conclude({ExitCode::kTimeout, fmt::format("{} snapshots have not been evaluated, {:.3g} s after all workers",
-                                            evaluations_due_, seconds(options_.timeout))},
+                                            backlog_.waiting(), seconds(options_.timeout))},
            now);
 }
 
 void RunMonitor::kill_all() {
   if (std::exchange(killed_all_, true)) return;
-  for (std::size_t i = 0; i < processes_.size(); ++i) {
-    if (processes_[i].state != State::kEnded) actions_.push_back({MonitorAction::Kind::kKill, i});
+  for (std::size_t i = 0; i < roster_.size(); ++i) {
+    if (roster_[i].state != State::kEnded) actions_.push_back({MonitorAction::Kind::kKill, i});
   }
 }
 
 void RunMonitor::lose(std::size_t process, Verdict verdict, TimePoint now) {
   using Loss = GenerationCourse::Loss;
-  processes_[process].lost = true;
+  roster_[process].lost = true;
   if (other_home_is_empty(process)) {
     verdict.line += "; what was to stand in for it has only just come, and may hold nothing yet";
     return conclude(std::move(verdict), now);
@@ -353,9 +319,10 @@ void RunMonitor::lose(std::size_t process, Verdict verdict, TimePoint now) {
   const bool can_go_back = !checkpoint_.empty() && !training_over_;
   const Loss loss = course_.on_lost(process, !training_released_, can_go_back);
   // Others may have failed, too, and not be lost yet; or they have only just come, and hold nothing.
-  const bool nobody_goes_on = is_worker(process) && !training_over_ && (live_workers() == 0 || nobody_holds_weights());
+  const bool nobody_goes_on =
+      roster_.is_worker(process) && !training_over_ && (roster_.live_workers() == 0 || nobody_holds_weights());
   if (loss == Loss::kEndsRun || nobody_goes_on) {
-    if (is_worker(process) && live_workers() > 0) {
+    if (roster_.is_worker(process) && roster_.live_workers() > 0) {
       verdict.line +=
           nobody_holds_weights() ? "; nobody who is left holds the weights" : "; this mode needs every worker";
     }
@@ -363,38 +330,28 @@ void RunMonitor::lose(std::size_t process, Verdict verdict, TimePoint now) {
   }
   actions_.push_back(
       {MonitorAction::Kind::kReport, process, 0, fmt::format("{}; {}", verdict.line, consequence(process, loss))});
-  if (is_worker(process)) {
+  if (roster_.is_worker(process)) {
     actions_.push_back({MonitorAction::Kind::kWorkerLost, process, plan_.processes[process].rank, {}});
     stalls_.forget(plan_.processes[process].rank);
   }
   goes_back_ = goes_back_ || loss == Loss::kGoBack;
-  if (processes_[process].state == State::kEnded) start_again_later(process, now);
+  if (roster_[process].state == State::kEnded) start_again_later(process, now);
   if (loss == Loss::kRegroup && !training_over_) regroup("", now);
   release_training_if_all_ready();
   stop_if_all_done(now);
 }
 
 bool RunMonitor::other_home_is_empty(std::size_t process) const {
-  const ProcessSpec& spec = plan_.processes[process];
-  if (!serves(spec.role) || !training_released_) return false;
-  for (std::size_t i = 0; i < processes_.size(); ++i) {
-    const ProcessSpec& other = plan_.processes[i];
-    if (i != process && serves(other.role) && other.rank == spec.rank && still_there(i)) return !trains(i);
-  }
-  return false;
+  return training_released_ && roster_.other_home_is_empty(process);
 }
 
 bool RunMonitor::nobody_holds_weights() const {
-  if (!options_.recovery.regroups_without_worker || !training_released_) return false;
-  for (std::size_t i = 0; i < processes_.size(); ++i) {
-    if (is_worker(i) && trains(i)) return false;
-  }
-  return true;
+  return options_.recovery.regroups_without_worker && training_released_ && roster_.no_worker_trains();
 }
 
 std::string RunMonitor::consequence(std::size_t process, GenerationCourse::Loss loss) const {
   const ProcessSpec& spec = plan_.processes[process];
-  if (spec.role == Role::kWorker) return fmt::format("{} on", describe_workers(live_workers()));
+  if (spec.role == Role::kWorker) return fmt::format("{} on", describe_workers(roster_.live_workers()));
   if (loss == GenerationCourse::Loss::kGoBack) return "it is started again, and all go back to " + checkpoint_;
   const char* const other = spec.role == Role::kServer ? "standby" : "server";
   return fmt::format("{} {} {}", other, spec.rank,
@@ -411,8 +368,7 @@ void RunMonitor::start_again_later(std::size_t process, TimePoint now) {
 void RunMonitor::start_what_is_due(TimePoint now) {
   std::erase_if(restarts_, [&](const Restart& restart) {
     if (now < restart.at) return false;
-    Process& process = processes_[restart.process];
-    process = {.state = State::kExpected, .lost = true, .host = process.host, .last_heard = now};
+    roster_.expect_again(restart.process, now);
     actions_.push_back({MonitorAction::Kind::kStart, restart.process});
     return true;
   });
@@ -431,43 +387,10 @@ void RunMonitor::begin_stopping(const std::string& reason, TimePoint now) {
 
 std::vector<MonitorAction> RunMonitor::take_actions() { return std::exchange(actions_, {}); }
 
-bool RunMonitor::over() const {
-  return std::all_of(processes_.begin(), processes_.end(), [](const Process& p) { return p.state == State::kEnded; });
-}
-
-std::optional<std::size_t> RunMonitor::chief() const {
-  for (std::size_t i = 0; i < processes_.size(); ++i) {
-    if (is_worker(i) && still_there(i)) return i;  // workers stand in the plan by rank
-  }
-  return std::nullopt;
-}
-
-bool RunMonitor::still_there(std::size_t process) const {
-  const Process& self = processes_[process];
-  return !self.lost && self.state <= State::kRunning;
-}
-
-int RunMonitor::live_workers() const {
-  int count = 0;
-  for (std::size_t i = 0; i < processes_.size(); ++i) {
-    const Process& self = processes_[i];
-    if (is_worker(i) && !self.lost && self.state != State::kFailed && self.state != State::kEnded) ++count;
-  }
-  return count;
-}
-
 std::string RunMonitor::stall_text(TimePoint now) const {
   // Silence is judged after half of the timeout, and what was told then is younger than that.
   const std::optional<std::string> stall = stalls_.stall(options_.timeout / 4, now);
   return stall ? "; " + *stall : "";
-}
-
-std::string RunMonitor::describe(std::size_t process, TimePoint now) const {
-  const Process& self = processes_[process];
-  const std::string name = plan_.processes[process].name();
-  if (self.pid == 0) return fmt::format("{} (host {})", name, self.host);
-  return fmt::format("{} (host {}, pid {}; {} at step {}, last heard {:.1f} s ago)", name, self.host, self.pid,
-                     self.operation, self.step, seconds(now - self.last_heard));
 }
 
 }  // namespace syncopate::experiments

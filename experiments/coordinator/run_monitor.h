@@ -9,31 +9,21 @@
 // that noticed it, which is why reports of lost peers and passed deadlines are given a moment to be explained.
 #pragma once
 
-#include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "common/clock.h"
 #include "common/status.h"
+#include "experiments/coordinator/evaluation_backlog.h"
 #include "experiments/coordinator/generation_course.h"
+#include "experiments/coordinator/process_roster.h"
 #include "experiments/coordinator/stall_inspector.h"
-#include "experiments/exit_code.h"
+#include "experiments/coordinator/suspicions.h"
+#include "experiments/coordinator/verdict.h"
 #include "experiments/plan/job_plan.h"
 
 namespace syncopate::experiments {
-
-struct Verdict {
-  ExitCode code = ExitCode::kInternal;
-  std::string line;  // for a person
-};
-
-// How a process ended, as far as the coordinator can see.
-struct ProcessEnd {
-  std::optional<int> exit_code;  // neither: it is gone, and its status is its parent's
-  std::optional<int> signal;
-  bool of_remote_shell = false;  // not the process, as far as is known, but the remote shell that it hung on
-};
 
 struct MonitorAction {
   enum class Kind {
@@ -90,7 +80,7 @@ class RunMonitor {
   // A checkpoint is complete, to which all could go back.
   void on_checkpoint(const std::string& folder) { checkpoint_ = folder; }
   // One has come that is to be evaluated.
-  void on_snapshot(std::size_t bytes);
+  void on_snapshot(std::size_t bytes) { backlog_.on_snapshot(bytes); }
   void on_evaluation(TimePoint now);
   void on_finished(std::size_t process, TimePoint now);
   void on_failure(std::size_t process, const Status& status, const std::string& operation, std::int64_t step,
@@ -108,52 +98,31 @@ class RunMonitor {
   // What is to be done, in order. Empties the list.
   std::vector<MonitorAction> take_actions();
 
-  bool over() const;  // every process has ended
+  bool over() const { return roster_.all_have_ended(); }  // every process has ended
   bool stopping() const { return stopping_; }
   const Generation& generation() const { return course_.current(); }
   bool is_member(std::size_t process) const { return course_.is_member(process); }
   const std::optional<Verdict>& verdict() const { return verdict_; }
   // The worker that takes snapshots: the lowest rank still there, if any.
-  std::optional<std::size_t> chief() const;
+  std::optional<std::size_t> chief() const { return roster_.chief(); }
   // Whether a snapshot that is taken now will be evaluated before too many others wait. Reports the first time that
   // it will not.
   bool evaluator_keeps_up();
   // It has neither finished nor failed, and has not been given up.
-  bool still_there(std::size_t process) const;
+  bool still_there(std::size_t process) const { return roster_.still_there(process); }
   // It is, and was there when training began, or has finished a step since it was started.
-  bool trains(std::size_t process) const { return still_there(process) && processes_[process].trains; }
+  bool trains(std::size_t process) const { return roster_.trains(process); }
 
  private:
-  enum class State { kExpected, kRunning, kFinished, kFailed, kEnded };
-  struct Process {
-    State state = State::kExpected;
-    bool lost = false;  // given up; the run goes on without it
-    bool ready_to_train = false;
-    bool trains = false;  // was there when training began, or has finished a step
-    std::int64_t pid = 0;
-    std::string host;
-    std::string operation = "starting";
-    std::int64_t step = 0;
-    TimePoint last_heard{};
-  };
-  struct Suspicion {
-    std::optional<std::size_t> process;  // who reported it; none: what carries them
-    Verdict verdict;
-    TimePoint until{};               // when it is acted on, unless something explains it
-    bool may_be_of_carrier = false;  // its carrier may have ended it because of another one
-    bool is_trouble = false;         // the process lives, and a new generation would help it
-  };
+  using State = ProcessRoster::State;
   struct Restart {
     std::size_t process = 0;
     TimePoint at{};
   };
 
   void note(std::size_t process, const std::string& operation, std::int64_t step, TimePoint now);
-  std::string describe(std::size_t process, TimePoint now) const;
   // "; stalled for ...", where that explains a deadline.
   std::string stall_text(TimePoint now) const;
-  int live_workers() const;
-  bool is_worker(std::size_t process) const { return plan_.processes[process].role == Role::kWorker; }
   // A process is of no more use to the run: either the run goes on without it, or this is the verdict.
   void lose(std::size_t process, Verdict verdict, TimePoint now);
   // The other home of a server's or a standby's shards has only just come, and may not have been given anything yet.
@@ -166,7 +135,6 @@ class RunMonitor {
   void start_what_is_due(TimePoint now);
   // The members as they are now make a new generation, unless there have been too many in vain.
   void regroup(const std::string& restore, TimePoint now);
-  std::int64_t furthest_step() const;
   void judge_silence(TimePoint now);
   void judge_suspicions(TimePoint now);
   void judge_stragglers(TimePoint now);
@@ -181,11 +149,11 @@ class RunMonitor {
   const JobPlan& plan_;
   const Options options_;
   GenerationCourse course_;
-  std::vector<Process> processes_;
+  ProcessRoster roster_;
   StallInspector stalls_;
   std::vector<MonitorAction> actions_;
   std::optional<Verdict> verdict_;
-  std::vector<Suspicion> suspicions_;  // in the order in which they arose
+  Suspicions suspicions_;
   std::vector<Restart> restarts_;
   std::string checkpoint_;     // the newest that is complete
   bool goes_back_ = false;     // all wait for a server that was started again
@@ -198,8 +166,7 @@ class RunMonitor {
   bool killed_all_ = false;
   TimePoint kill_at_{};              // when stopping: patience ends
   std::optional<TimePoint> end_by_;  // once all workers have finished: when the rest must have, too
-  std::size_t evaluations_due_ = 0;
-  std::size_t snapshot_bytes_ = 0;  // of each
+  EvaluationBacklog backlog_;
   bool reported_backlog_ = false;
 };
 

@@ -4,6 +4,7 @@
 #include <optional>
 #include <utility>
 
+#include "common/transport/forwarding_transport.h"
 #include "common/transport/inproc_transport.h"
 
 namespace syncopate::testing_support {
@@ -13,18 +14,13 @@ Status nothing_comes() { return {Code::kCancelled, "nothing can happen any more"
 
 }  // namespace
 
-class QuietWire::Endpoint final : public Transport {
+class QuietWire::Endpoint final : public ForwardingTransport {
  public:
-  Endpoint(QuietWire& wire, std::unique_ptr<Transport> inner) : wire_(wire), inner_(std::move(inner)) {}
-
-  int rank() const override { return inner_->rank(); }
-  int size() const override { return inner_->size(); }
-  const char* name() const override { return inner_->name(); }
-  Result<std::span<std::byte>> allocate(std::size_t bytes) override { return inner_->allocate(bytes); }
+  Endpoint(QuietWire& wire, std::unique_ptr<Transport> inner) : ForwardingTransport(std::move(inner)), wire_(wire) {}
 
   Status send(int peer, std::string_view header, std::span<const std::byte> payload, PendingSends* pending,
               TimePoint deadline) override {
-    const Status sent = inner_->send(peer, header, payload, pending, deadline);
+    const Status sent = wrapped().send(peer, header, payload, pending, deadline);
     wire_.tell(peer);
     return sent;
   }
@@ -32,7 +28,7 @@ class QuietWire::Endpoint final : public Transport {
   Result<Message> receive(TimePoint /*deadline*/) override {
     while (true) {
       const std::uint64_t seen = wire_.news_of(rank());
-      Result<Message> message = inner_->receive(SteadyClock().now());
+      Result<Message> message = wrapped().receive(SteadyClock().now());
       if (message.ok()) return told_when_let_go(std::move(*message));
       if (message.status().code() != Code::kDeadlineExceeded) return message;
       if (!wire_.wait_for_news(rank(), seen)) return nothing_comes();
@@ -46,10 +42,6 @@ class QuietWire::Endpoint final : public Transport {
       if (!wire_.wait_for_news(rank(), seen)) return nothing_comes();
     }
   }
-
-  void progress() override { inner_->progress(); }
-  void interrupt() override { inner_->interrupt(); }
-  TransportCounters counters() const override { return inner_->counters(); }
 
  private:
   class Lease final : public Message::Lease {
@@ -74,7 +66,6 @@ class QuietWire::Endpoint final : public Transport {
   }
 
   QuietWire& wire_;
-  std::unique_ptr<Transport> inner_;
 };
 
 QuietWire::QuietWire(int size) : ranks_(static_cast<std::size_t>(size)) {

@@ -4,11 +4,9 @@
 #include <atomic>
 #include <functional>
 #include <memory>
-#include <span>
-#include <string_view>
 #include <utility>
 
-#include "common/transport/transport.h"
+#include "common/transport/forwarding_transport.h"
 
 namespace syncopate::testing_support {
 
@@ -18,34 +16,22 @@ struct Trip {
   std::function<void()> trip;         // any thread; once
 };
 
-class TrippingTransport final : public Transport {
+class TrippingTransport final : public ForwardingTransport {
  public:
   // `trip` may be null, and outlives this object.
-  TrippingTransport(std::unique_ptr<Transport> inner, Trip* trip) : inner_(std::move(inner)), trip_(trip) {}
+  TrippingTransport(std::unique_ptr<Transport> inner, Trip* trip)
+      : ForwardingTransport(std::move(inner)), trip_(trip) {}
 
-  int rank() const override { return inner_->rank(); }
-  int size() const override { return inner_->size(); }
-  const char* name() const override { return inner_->name(); }
-  Result<std::span<std::byte>> allocate(std::size_t bytes) override { return inner_->allocate(bytes); }
-  Status send(int peer, std::string_view header, std::span<const std::byte> payload, PendingSends* pending,
-              TimePoint deadline) override {
-    return inner_->send(peer, header, payload, pending, deadline);
-  }
   // The message at which the group is broken off is never seen.
   Result<Message> receive(TimePoint deadline) override {
-    Result<Message> message = inner_->receive(deadline);
+    Result<Message> message = wrapped().receive(deadline);
     if (!message.ok() || trip_ == nullptr || trip_->messages_left.load() == 0) return message;
     if (trip_->messages_left.fetch_sub(1) != 1) return message;
     trip_->trip();
     return Status(Code::kCancelled, "tripped");
   }
-  Status wait(const PendingSends& pending, TimePoint deadline) override { return inner_->wait(pending, deadline); }
-  void progress() override { inner_->progress(); }
-  void interrupt() override { inner_->interrupt(); }
-  TransportCounters counters() const override { return inner_->counters(); }
 
  private:
-  std::unique_ptr<Transport> inner_;
   Trip* trip_;
 };
 

@@ -1,0 +1,83 @@
+// What the choices of a RunConfig are called.
+#include "experiments/config/run_config.h"
+
+namespace syncopate::experiments {
+
+using allreduce::ScheduleKind;
+
+const char* name_of(Mode value) {
+  switch (value) {
+    case Mode::kLocal:
+      return "local";
+    case Mode::kPs:
+      return "ps";
+    case Mode::kAllreduce:
+      return "allreduce";
+  }
+  return "";
+}
+
+const char* name_of(DeviceKind value) {
+  switch (value) {
+    case DeviceKind::kAuto:
+      return "auto";
+    case DeviceKind::kCpu:
+      return "cpu";
+    case DeviceKind::kCuda:
+      return "cuda";
+  }
+  return "";
+}
+
+const char* name_of(CollectiveKind value) {
+  switch (value) {
+    case CollectiveKind::kAuto:
+      return "auto";
+    case CollectiveKind::kDirect:
+      return name_of(ScheduleKind::kDirect);
+    case CollectiveKind::kRing:
+      return name_of(ScheduleKind::kRing);
+    case CollectiveKind::kHalvingDoubling:
+      return name_of(ScheduleKind::kHalvingDoubling);
+    case CollectiveKind::kDoubling:
+      return name_of(ScheduleKind::kDoubling);
+    case CollectiveKind::kTree:
+      return name_of(ScheduleKind::kTree);
+    case CollectiveKind::kBinomialTree:
+      return name_of(ScheduleKind::kBinomialTree);
+    case CollectiveKind::kHierarchical:
+      return name_of(ScheduleKind::kHierarchical);
+    case CollectiveKind::kMpi:
+      return "mpi";
+    case CollectiveKind::kNccl:
+      return "nccl";
+  }
+  return "";
+}
+
+const char* name_of(TransportKind value) {
+  switch (value) {
+    case TransportKind::kAuto:
+      return "auto";
+    case TransportKind::kShm:
+      return "shm";
+    case TransportKind::kIpc:
+      return "ipc";
+    case TransportKind::kTcp:
+      return "tcp";
+    case TransportKind::kSockets:
+      return "sockets";
+  }
+  return "";
+}
+
+const char* name_of(LauncherKind value) { return value == LauncherKind::kLocal ? "local" : "mpirun"; }
+const char* name_of(BackendKind value) { return value == BackendKind::kOneDnn ? "onednn" : "reference"; }
+
+const char* name_of(worker::EmbeddingKind value) {
+  return value == worker::EmbeddingKind::kSparse ? "sparse" : "dense";
+}
+
+const char* name_of(StalenessRate value) { return value == StalenessRate::kKeep ? "keep" : "divide"; }
+
+}  // namespace syncopate::experiments
