@@ -50,9 +50,9 @@ void CheckpointKeeper::carry_out(CheckpointAction action) {
       return post([this, done = std::move(action)] {
         const Manifest manifest{
             .run = options_.run_id, .step = done.step, .facts = options_.facts, .parts = done.parts};
-        const Status status = store_.complete(manifest, done.generation, options_.keep);
+        const Status status = store_.complete(manifest, done.generation);
         const std::lock_guard lock(mutex_);
-        done_.push_back({done.step, status});
+        done_.push_back({done.step, done.generation, status});
       });
   }
 }
@@ -65,7 +65,10 @@ void CheckpointKeeper::hear_of_completed() {
   }
   for (const Done& one : done) {
     course_.on_complete(one.step, one.status);
-    if (one.status.ok() && callbacks_.completed) callbacks_.completed(store_.path_of(one.step));
+    if (!one.status.ok()) continue;
+    if (callbacks_.completed) callbacks_.completed(store_.path_of(one.step));
+    // Not before: until now others may have been told to go back to the one before.
+    post([this, one] { store_.tidy(one.step, one.generation, options_.keep); });
   }
 }
 
@@ -75,11 +78,6 @@ CheckpointFigures CheckpointKeeper::finish(TimePoint now) {
   act(now);
   wait_until_idle();
   return course_.figures();
-}
-
-Result<FoundCheckpoint> CheckpointKeeper::newest(const StateForms& forms) {
-  wait_until_idle();
-  return newest_checkpoint(options_.folder, forms, nullptr);
 }
 
 void CheckpointKeeper::post(std::function<void()> task) {

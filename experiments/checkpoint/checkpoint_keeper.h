@@ -49,12 +49,11 @@ class CheckpointKeeper {
   void act(TimePoint now);
   // Once training is over and all have said what they have: completes what can be, and removes what cannot.
   CheckpointFigures finish(TimePoint now);
-  // The newest checkpoint of this run that is whole, once what is being completed is: for who must go back to it.
-  Result<FoundCheckpoint> newest(const StateForms& forms);
 
  private:
   struct Done {
     std::int64_t step = 0;
+    std::int64_t generation = 0;
     Status status;
   };
 

@@ -1,10 +1,14 @@
 #include "experiments/checkpoint/checkpoint_store.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <charconv>
+#include <cstdio>
+#include <cstring>
 #include <filesystem>
 
 #include "common/whole_file.h"
@@ -21,6 +25,7 @@ constexpr const char* kFolder = "checkpoints";
 
 struct Found {
   std::int64_t step = 0;
+  std::int64_t generation = 0;  // of an attempt
   bool complete = false;
   std::string path;
 };
@@ -33,7 +38,9 @@ std::optional<Found> found_at(const fs::path& path) {
   const auto [rest, error] = std::from_chars(name.data() + kStep.size(), end, found.step);
   if (error != std::errc() || found.step < 0) return std::nullopt;
   found.complete = rest == end;
-  if (!found.complete && !name.ends_with(kAttempt)) return std::nullopt;
+  if (found.complete) return found;
+  if (!name.ends_with(kAttempt) || *rest != '.') return std::nullopt;
+  std::from_chars(rest + 1, end, found.generation);
   return found;
 }
 
@@ -57,6 +64,16 @@ void remove_checkpoint(const std::string& path) {
   std::error_code ignored;
   fs::remove(path + "/" + kManifestFile, ignored);
   remove_all(path);
+}
+
+// At once, where the file system can do that: there is a whole checkpoint at any moment.
+bool put_in_place(const std::string& attempt, const std::string& place) {
+  if (renameat2(AT_FDCWD, attempt.c_str(), AT_FDCWD, place.c_str(), RENAME_EXCHANGE) == 0) {
+    remove_checkpoint(attempt);
+    return true;
+  }
+  if (errno != ENOENT) remove_checkpoint(place);
+  return rename(attempt.c_str(), place.c_str()) == 0;
 }
 
 Result<Checkpoint> open_whole(const std::string& folder, const StateForms& forms,
@@ -97,36 +114,35 @@ std::vector<std::int64_t> CheckpointStore::steps() const {
   return steps;
 }
 
-Status CheckpointStore::complete(const Manifest& manifest, std::int64_t generation, int keep) {
+Status CheckpointStore::complete(const Manifest& manifest, std::int64_t generation) {
   const std::string attempt = folder_ + "/" + attempt_name(manifest.step, generation);
   SYNCOPATE_RETURN_IF_ERROR(sync_folder(attempt));
   SYNCOPATE_RETURN_IF_ERROR(write_whole_file(attempt + "/" + kManifestFile, to_text(manifest)));
   // An earlier generation may have come as far: what is written now is as good, and this run's.
-  remove_checkpoint(path_of(manifest.step));
-  std::error_code error;
-  fs::rename(attempt, path_of(manifest.step), error);
-  if (error) {
-    return {Code::kResourceExhausted, fmt::format("{}: cannot be renamed: {}", attempt, error.message())};
+  if (!put_in_place(attempt, path_of(manifest.step))) {
+    return {Code::kResourceExhausted, fmt::format("{}: cannot be renamed: {}", attempt, std::strerror(errno))};
   }
-  SYNCOPATE_RETURN_IF_ERROR(sync_folder(folder_));
-  remove_old(keep);
-  remove_attempts(manifest.step);
-  return {};
+  for (const std::int64_t step : steps()) {
+    if (step > manifest.step) abandoned_.insert(step);
+  }
+  abandoned_.erase(manifest.step);
+  return sync_folder(folder_);
 }
 
 void CheckpointStore::give_up(std::int64_t step, std::int64_t generation) {
   remove_all(folder_ + "/" + attempt_name(step, generation));
 }
 
-void CheckpointStore::remove_old(int keep) {
-  const std::vector<std::int64_t> there = steps();
-  for (std::size_t i = static_cast<std::size_t>(keep); i < there.size(); ++i) remove_checkpoint(path_of(there[i]));
-}
-
-void CheckpointStore::remove_attempts(std::int64_t up_to_step) {
+void CheckpointStore::tidy(std::int64_t step, std::int64_t generation, int keep) {
+  int kept = 0;
   for (const Found& found : all_in(folder_)) {
-    if (!found.complete && found.step <= up_to_step) remove_all(found.path);
+    if (!found.complete) {
+      if (found.step <= step && found.generation <= generation) remove_all(found.path);
+    } else if (abandoned_.contains(found.step) || ++kept > keep) {
+      remove_checkpoint(found.path);
+    }
   }
+  abandoned_.clear();
 }
 
 Result<FoundCheckpoint> newest_checkpoint(const std::string& folder, const StateForms& forms,

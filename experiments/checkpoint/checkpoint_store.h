@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -26,18 +27,19 @@ class CheckpointStore {
   std::vector<std::int64_t> steps() const;
   std::string path_of(std::int64_t step) const { return folder_ + "/" + checkpoint_name(step); }
 
-  // Makes an attempt whose parts are all written, by `manifest`, a checkpoint; then removes all but the newest `keep`,
-  // and what attempts of steps up to this one have left. Fails with resource exhausted; what was there before is then
-  // still there.
-  Status complete(const Manifest& manifest, std::int64_t generation, int keep);
+  // Makes an attempt whose parts are all written, by `manifest`, a checkpoint, in the place of one of the same step.
+  // Those of later steps are abandoned: all have gone back behind them. Fails with resource exhausted; what was there
+  // before is then still there.
+  Status complete(const Manifest& manifest, std::int64_t generation);
+  // Once all know of the one of `step`, which was cut in `generation`: removes what is abandoned, of the others all but
+  // the newest `keep`, and what earlier attempts have left.
+  void tidy(std::int64_t step, std::int64_t generation, int keep);
   // An attempt that will not be completed.
   void give_up(std::int64_t step, std::int64_t generation);
 
  private:
-  void remove_old(int keep);
-  void remove_attempts(std::int64_t up_to_step);
-
   std::string folder_;
+  std::set<std::int64_t> abandoned_;  // steps of complete ones
 };
 
 // Where the parts of an attempt are written, below the run's folder of checkpoints. Each writer makes it unless it is

@@ -34,6 +34,18 @@ TEST_F(AStore, KeepsTheNewest) {
   EXPECT_FALSE(fs::exists(store_.path_of(10)));
 }
 
+TEST_F(AStore, RemovesWhatAllHaveGoneBackBehind) {
+  for (const std::int64_t step : {10, 20, 30}) write_small_checkpoint(store_, step);
+  write_small_checkpoint(store_, 15, 2);
+  EXPECT_THAT(store_.steps(), ElementsAre(15, 10));
+}
+
+TEST_F(AStore, LeavesAttemptsOfLaterGenerations) {
+  ASSERT_TRUE(make_folder(store_.folder() + "/" + attempt_name(5, 2)).ok());
+  write_small_checkpoint(store_, 10);  // of generation 0
+  EXPECT_TRUE(fs::exists(store_.folder() + "/" + attempt_name(5, 2)));
+}
+
 TEST_F(AStore, RemovesWhatAttemptsUpToAStepHaveLeft) {
   ASSERT_TRUE(make_folder(store_.folder() + "/" + attempt_name(5, 0)).ok());
   ASSERT_TRUE(make_folder(store_.folder() + "/" + attempt_name(15, 1)).ok());
@@ -46,7 +58,7 @@ TEST_F(AStore, RemovesWhatAttemptsUpToAStepHaveLeft) {
 
 TEST_F(AStore, KeepsOlderOnesWhereANewerOneCannotBeCompleted) {
   write_small_checkpoint(store_, 10, 1);
-  EXPECT_EQ(store_.complete({.step = 20}, 0, 1).code(), Code::kResourceExhausted) << "nobody has written anything";
+  EXPECT_EQ(store_.complete({.step = 20}, 0).code(), Code::kResourceExhausted) << "nobody has written anything";
   EXPECT_THAT(store_.steps(), ElementsAre(10));
 }
 

@@ -128,7 +128,7 @@ TEST(PartWriter, KeepsWhatLiesInPadding) {
   state.piece(state_part::kWeights, second).back() = 7;
   const StoredPart part = written({attempt, "worker-0"}, state);
   EXPECT_THAT(part.files, testing::SizeIs(2));
-  ASSERT_TRUE(store.complete({.run = "a-run", .step = 8, .parts = {part}}, 0, 2).ok());
+  ASSERT_TRUE(store.complete({.run = "a-run", .step = 8, .parts = {part}}, 0).ok());
   const Result<Checkpoint> checkpoint = Checkpoint::open(store.path_of(8));
   ASSERT_TRUE(checkpoint.ok()) << checkpoint.status().message();
   EXPECT_TRUE(checkpoint->verify(small_forms()).ok());
@@ -155,7 +155,7 @@ TEST(PartWriter, OfReplicasThatDifferKeepsEachOnesOwn) {
     manifest.parts.push_back(
         written({attempt, "worker-" + std::to_string(i), i == 0 ? Share::kAll : Share::kReplica, i}, state));
   }
-  ASSERT_TRUE(store.complete(manifest, 0, 2).ok());
+  ASSERT_TRUE(store.complete(manifest, 0).ok());
   const Result<Checkpoint> checkpoint = Checkpoint::open(store.path_of(8));
   ASSERT_TRUE(checkpoint.ok()) << checkpoint.status().message();
   EXPECT_TRUE(checkpoint->verify(small_forms()).ok());
