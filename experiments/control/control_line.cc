@@ -13,7 +13,11 @@
 namespace syncopate::experiments {
 namespace {
 
-constexpr int kLingerMilliseconds = 1000;
+constexpr Duration kLastWords = std::chrono::seconds(1);
+
+int milliseconds(Duration duration) {
+  return static_cast<int>(std::chrono::ceil<std::chrono::milliseconds>(duration).count());
+}
 
 }  // namespace
 
@@ -24,7 +28,7 @@ ControlLine::ControlLine(const std::string& address, const std::string& identity
       socket_(context_, zmq::socket_type::dealer),
       wake_(FileDescriptor(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK))) {
   socket_.set(zmq::sockopt::routing_id, identity);
-  socket_.set(zmq::sockopt::linger, kLingerMilliseconds);
+  socket_.set(zmq::sockopt::linger, milliseconds(kLastWords));
   if (keys) secure_connector(socket_, *keys);
   socket_.connect(address);
 }
@@ -58,6 +62,7 @@ void ControlLine::loop(const std::stop_token& stop) {
     wait_until(next);
   }
   send_queued();
+  socket_.set(zmq::sockopt::linger, milliseconds(linger_.load()));
 }
 
 void ControlLine::wait_until(TimePoint time) {

@@ -1,6 +1,7 @@
 // ControlLine: moves messages between a process and the coordinator, on a thread of its own.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <deque>
 #include <functional>
@@ -34,7 +35,7 @@ class ControlLine {
   // Connects to the coordinator at `address` as `identity`, with the run's keys where it has some. Throws zmq::error_t
   // where that cannot be an address.
   ControlLine(const std::string& address, const std::string& identity, const std::optional<RunKeys>& keys = {});
-  // What is queued is sent first.
+  // What is queued is sent first, which may take as long as it may linger.
   ~ControlLine();
   ControlLine(const ControlLine&) = delete;
   ControlLine& operator=(const ControlLine&) = delete;
@@ -43,6 +44,8 @@ class ControlLine {
   void open(Handlers handlers);
   // Queues a message. Any thread.
   void post(const control::ToCoordinator& message, std::optional<zmq::message_t> weights = std::nullopt);
+  // For so long what was posted may take to leave at the end; a second, if nothing is said. Any thread.
+  void set_linger(Duration linger) { linger_ = linger; }
   // Has on_tick called now. Any thread.
   void wake();
   // Sends what is queued and waits, for a second at most, until it has left. For the line's thread, as the last that
@@ -65,6 +68,8 @@ class ControlLine {
   zmq::socket_t socket_;  // of the thread, once it runs
   FileDescriptor wake_;   // eventfd: something is queued
   Handlers handlers_;
+
+  std::atomic<Duration> linger_{std::chrono::seconds(1)};
 
   std::mutex mutex_;
   std::deque<Outgoing> queue_;

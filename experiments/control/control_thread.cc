@@ -37,6 +37,7 @@ void ControlThread::set_timeout(Duration timeout, Duration stall_warning) {
     const std::lock_guard lock(mutex_);
     limits_ = {timeout, stall_warning};
   }
+  line_.set_linger(timeout);
   line_.wake();
 }
 
