@@ -48,8 +48,8 @@ void ControlCallbacks::lose_worker(int rank) {
 // All under one lock: who registers for it meanwhile is called once, here or there.
 void ControlCallbacks::begin_generation(const Generation& generation) {
   const std::lock_guard lock(mutex_);
-  lost_workers_.clear();
   if (!board_.proclaim(generation)) return;
+  lost_workers_.clear();
   if (regroup_ && board_.is_superseded()) regroup_();
 }
 

@@ -116,7 +116,7 @@ class Client final : public ControlClient {
 
   // What is told.
 
-  void add(const StepRecord& record) override { state_.steps.add(record); }
+  void add(const StepRecord& record) override { state_.steps.add(record, state_.board.joined()); }
 
   void report_trouble(const Status& status) override {
     ToCoordinator message;

@@ -15,9 +15,12 @@ namespace syncopate::experiments {
 
 class StepBatch {
  public:
-  void add(const StepRecord& record) {
+  // A step that was finished in this generation.
+  void add(const StepRecord& record, std::int64_t generation) {
     const std::lock_guard lock(mutex_);
-    *message_.mutable_steps()->add_steps() = to_wire(record);
+    control::Step& step = *message_.mutable_steps()->add_steps();
+    step = to_wire(record);
+    step.set_generation(generation);
   }
 
   // All that were added since the last call, in order; none if there are none.

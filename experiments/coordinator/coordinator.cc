@@ -223,8 +223,9 @@ class Coordinator {
       records.back().end += clock_offsets_[process];
     }
     if (!records.empty()) {
-      checkpoints_.on_steps(spec.rank, records.back().step + 1, now);
-      monitor_.on_step_finished(process, records.back().end);
+      // What a lost worker has still said is no news.
+      if (monitor_.still_there(process)) checkpoints_.on_steps(spec.rank, records.back().step + 1, now);
+      monitor_.on_step_finished(process, steps.steps().rbegin()->generation());
     }
     observer_.on_steps(spec.rank, records);
   }
@@ -264,7 +265,7 @@ class Coordinator {
     if (monitor_.is_member(process) && monitor_.still_there(process) && monitor_.generation().number > after) {
       return send_generation(process);
     }
-    monitor_.on_join_request(process, after, now);
+    monitor_.on_join_request(process, now);
   }
 
   void send_generation(std::size_t process) {
@@ -289,6 +290,7 @@ class Coordinator {
     if (child.ok()) return processes_->add(std::move(*child));
     observer_.on_report(
         fmt::format("{} cannot be started again: {}", plan_.processes[process].name(), child.status().message()));
+    monitor_.on_end(process, {}, clock_.now());
   }
 
   void on_epoch_question(std::size_t process, std::int64_t epoch, TimePoint now) {

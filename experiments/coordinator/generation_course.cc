@@ -21,7 +21,7 @@ bool GenerationCourse::is_member(std::size_t process) const {
   return takes_part(current_, spec(process).role, spec(process).rank);
 }
 
-GenerationCourse::Loss GenerationCourse::on_lost(std::size_t process, bool begins, bool can_go_back) {
+GenerationCourse::Loss GenerationCourse::on_lost(std::size_t process, const Circumstances& circumstances) {
   const Role role = spec(process).role;
   const int rank = spec(process).rank;
   switch (role) {
@@ -30,8 +30,8 @@ GenerationCourse::Loss GenerationCourse::on_lost(std::size_t process, bool begin
     case Role::kServer:
     case Role::kStandby:
       // Before training there is nothing yet that a standby could hold.
-      if (begins) return Loss::kEndsRun;
-      return on_server_lost(next_.servers[static_cast<std::size_t>(rank)], role, can_go_back);
+      if (circumstances.begins) return Loss::kEndsRun;
+      return on_server_lost(next_.servers[static_cast<std::size_t>(rank)], role, circumstances);
     case Role::kWorker:
       break;
   }
@@ -40,15 +40,28 @@ GenerationCourse::Loss GenerationCourse::on_lost(std::size_t process, bool begin
   return recovery_.regroups_without_worker ? Loss::kRegroup : Loss::kOthersGoOn;
 }
 
-GenerationCourse::Loss GenerationCourse::on_server_lost(ServerSeats& seats, Role role, bool can_go_back) {
+GenerationCourse::Loss GenerationCourse::on_server_lost(ServerSeats& seats, Role role,
+                                                        const Circumstances& circumstances) {
   const bool was_server = role == Role::kServer;
   // Who comes back fresh, and is lost before it was given anything, is nobody's loss.
   (was_server ? seats.has_server : seats.has_standby) = false;
-  if (was_server ? seats.has_standby : seats.has_server) {
-    seats.standby_leads = was_server;
-    return Loss::kRegroup;
-  }
-  return recovery_.goes_back && can_go_back ? Loss::kGoBack : Loss::kEndsRun;
+  const bool has_other = was_server ? seats.has_standby : seats.has_server;
+  if (has_other) seats.standby_leads = was_server;
+  // Who goes back needs nothing from the lost one.
+  if (has_other && (goes_back_ || !circumstances.other_home_is_empty)) return Loss::kRegroup;
+  if (!recovery_.goes_back || !circumstances.can_go_back) return Loss::kEndsRun;
+  goes_back_ = true;
+  return Loss::kGoBack;
+}
+
+bool GenerationCourse::has_all_homes() const {
+  return std::ranges::all_of(next_.servers,
+                             [](const ServerSeats& seats) { return seats.has_server || seats.has_standby; });
+}
+
+bool GenerationCourse::has_home(std::size_t process) const {
+  const ServerSeats& seats = next_.servers[static_cast<std::size_t>(spec(process).rank)];
+  return seats.has_server || seats.has_standby;
 }
 
 void GenerationCourse::on_ready(std::size_t process) {
@@ -69,11 +82,11 @@ void GenerationCourse::on_ready(std::size_t process) {
   }
 }
 
-const Generation& GenerationCourse::proclaim(bool begins, const std::string& restore) {
+const Generation& GenerationCourse::proclaim(bool begins, const std::string& checkpoint) {
   for (ServerSeats& seats : next_.servers) seats.standby_leads &= seats.has_standby;
   next_.number = current_.number + 1;
   next_.begins = begins;
-  next_.restore = begins ? resume_ : restore;
+  next_.restore = begins ? resume_ : goes_back_ ? checkpoint : "";
   current_ = next_;
   return current_;
 }

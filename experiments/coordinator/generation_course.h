@@ -25,26 +25,40 @@ class GenerationCourse {
     kEndsRun,
     kOthersGoOn,  // as they are
     kRegroup,     // in a new generation, without it
-    kGoBack,      // to the last checkpoint, in a new generation, once it has been started again
+    kGoBack,      // to the last checkpoint, in a new generation, once all shards have a home again
   };
-  // `begins`: nothing has been trained yet. `can_go_back`: there is a checkpoint.
-  Loss on_lost(std::size_t process, bool begins, bool can_go_back);
+  struct Circumstances {
+    bool begins = false;               // nothing has been trained yet
+    bool can_go_back = false;          // there is a checkpoint
+    bool other_home_is_empty = false;  // of a server's or a standby's shards: it has only just come
+  };
+  Loss on_lost(std::size_t process, const Circumstances& circumstances);
 
   // A process that was lost is ready to take part again: in the next generation.
   void on_ready(std::size_t process);
 
-  // The next generation: those that are there now. What `restore` names is what they all go on from, if anything.
-  const Generation& proclaim(bool begins, const std::string& restore = {});
+  // All shards have a server or a standby that is ready.
+  bool has_all_homes() const;
+  bool has_home(std::size_t process) const;  // the shards of that server or standby
+  // All are to go back to a checkpoint: from the loss that made it so, until all have trained on from there. Each
+  // generation meanwhile restores it, since any of them may have missed the last.
+  bool goes_back() const { return goes_back_; }
+  void on_gone_back() { goes_back_ = false; }
+
+  // The next generation: those that are there now. If they are to go back, it is to `checkpoint`. Not while a shard has
+  // no home.
+  const Generation& proclaim(bool begins, const std::string& checkpoint = {});
 
  private:
   const ProcessSpec& spec(std::size_t process) const { return plan_.processes[process]; }
-  Loss on_server_lost(ServerSeats& seats, Role role, bool can_go_back);
+  Loss on_server_lost(ServerSeats& seats, Role role, const Circumstances& circumstances);
 
   const JobPlan& plan_;
   const Recovery recovery_;
   const std::string resume_;
   Generation current_;
   Generation next_;  // as it would be now
+  bool goes_back_ = false;
 };
 
 }  // namespace syncopate::experiments

@@ -15,7 +15,7 @@ ProcessRoster::ProcessRoster(const JobPlan& plan, TimePoint now) : plan_(plan), 
 
 void ProcessRoster::expect_again(std::size_t process, TimePoint now) {
   Entry& self = entries_[process];
-  self = {.state = State::kExpected, .lost = true, .host = self.host, .last_heard = now};
+  self = {.state = State::kExpected, .lost = true, .starts = self.starts + 1, .host = self.host, .last_heard = now};
 }
 
 void ProcessRoster::note_homes_train() {
@@ -69,6 +69,22 @@ bool ProcessRoster::no_worker_trains() const {
     if (is_worker(i) && trains(i)) return false;
   }
   return true;
+}
+
+bool ProcessRoster::all_have_stepped_in(std::int64_t generation) const {
+  for (std::size_t i = 0; i < entries_.size(); ++i) {
+    if (is_worker(i) && still_there(i) && entries_[i].stepped_in != generation) return false;
+  }
+  return true;
+}
+
+bool ProcessRoster::any_home_has_finished() const {
+  for (std::size_t i = 0; i < entries_.size(); ++i) {
+    const State state = entries_[i].state;
+    const bool is_done = state == State::kFinished || state == State::kEnded;
+    if (serves(plan_.processes[i].role) && is_done && !entries_[i].lost) return true;
+  }
+  return false;
 }
 
 bool ProcessRoster::other_home_is_empty(std::size_t process) const {

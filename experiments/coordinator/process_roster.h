@@ -20,7 +20,10 @@ class ProcessRoster {
     State state = State::kExpected;
     bool lost = false;  // given up; the run goes on without it
     bool ready_to_train = false;
-    bool trains = false;  // was there when training began, or has finished a step
+    bool trains = false;             // was there when training began, or has finished a step
+    bool has_final_weights = false;  // a worker with nothing left to hear from others
+    std::int64_t stepped_in = -1;    // the last generation in which it has finished a step
+    int starts = 0;                  // again, since it last took part
     std::int64_t pid = 0;
     std::string host;
     std::string operation = "starting";
@@ -57,6 +60,14 @@ class ProcessRoster {
   std::int64_t furthest_step() const;
   // No worker is left that was there when training began, or has finished a step since it came.
   bool no_worker_trains() const;
+  // Every worker that is there has finished a step in this generation.
+  bool all_have_stepped_in(std::int64_t generation) const;
+  // A server or a standby that was not lost is not there any more: its part is done.
+  bool any_home_has_finished() const;
+  // It was started again, and has not taken part since.
+  bool is_coming_back(std::size_t process) const {
+    return entries_[process].lost && entries_[process].starts > 0 && entries_[process].state <= State::kRunning;
+  }
   // The other home of a server's or a standby's shards is there, and does not train yet: it may hold nothing.
   bool other_home_is_empty(std::size_t process) const;
 

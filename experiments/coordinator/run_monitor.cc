@@ -14,6 +14,9 @@ constexpr Duration kExplanationTime = std::chrono::milliseconds(1500);
 constexpr Duration kCarrierExplanationTime = std::chrono::seconds(6);
 // So many generations may follow each other without a step that anybody has finished.
 constexpr int kMostRegroupsInVain = 8;
+// A server that is needed is started so often in a row; a pause before the second time, twice as long before each next.
+constexpr int kMostStartsInVain = 6;
+constexpr Duration kStartPause = std::chrono::milliseconds(100);
 // Processes that were asked to stop have so long before they are killed.
 constexpr Duration kStopPatience = std::chrono::seconds(5);
 
@@ -42,7 +45,8 @@ void RunMonitor::on_heard(std::size_t process, TimePoint now) { roster_[process]
 void RunMonitor::on_heartbeat(std::size_t process, const std::string& operation, std::int64_t step,
                               const std::optional<CollectiveReport>& collective, TimePoint now) {
   note(process, operation, step, now);
-  if (roster_.is_worker(process)) stalls_.on_heartbeat(plan_.processes[process].rank, operation, step, collective, now);
+  if (!roster_.is_worker(process) || !still_there(process)) return;
+  stalls_.on_heartbeat(plan_.processes[process].rank, operation, step, collective, now);
 }
 
 void RunMonitor::note(std::size_t process, const std::string& operation, std::int64_t step, TimePoint now) {
@@ -57,13 +61,13 @@ void RunMonitor::on_ready_to_train(std::size_t process, TimePoint now) {
   release_training_if_all_ready();
 }
 
-void RunMonitor::on_join_request(std::size_t process, std::int64_t after, TimePoint now) {
+void RunMonitor::on_join_request(std::size_t process, TimePoint now) {
   on_heard(process, now);
   ProcessRoster::Entry& self = roster_[process];
-  if (stopping_ || (is_closed_ && !goes_back_) || self.state != State::kRunning) return;
-  if (!self.lost && course_.is_member(process) && generation().number > after) return;  // which the caller tells it
-  if (!self.lost) return;  // it will hear of the next generation, if there is one
+  if (stopping_ || is_closed_ || self.state != State::kRunning) return;
+  if (!self.lost) return;  // it is told of its generation by the caller, or will be, if there is another
   self.lost = false;
+  self.starts = 0;
   course_.on_ready(process);
   actions_.push_back({MonitorAction::Kind::kReport, process, 0,
                       fmt::format("{} is back (pid {})", plan_.processes[process].name(), self.pid)});
@@ -71,26 +75,40 @@ void RunMonitor::on_join_request(std::size_t process, std::int64_t after, TimePo
     actions_.push_back({MonitorAction::Kind::kWorkerJoined, process, plan_.processes[process].rank, {}});
     stalls_.forget(plan_.processes[process].rank);
   }
-  regroup(std::exchange(goes_back_, false) ? checkpoint_ : "", now);
+  if (!waits_for_homes()) regroup(now);
 }
 
-void RunMonitor::on_step_finished(std::size_t process, TimePoint end) {
-  if (end < proclaimed_at_) return;
+void RunMonitor::on_step_finished(std::size_t process, std::int64_t number) {
+  if (number != generation().number) return;
   regroups_in_vain_ = 0;
   roster_[process].trains = true;
+  roster_[process].stepped_in = number;
   roster_.note_homes_train();
+  if (course_.goes_back() && roster_.all_have_stepped_in(number)) course_.on_gone_back();
 }
 
 void RunMonitor::on_training_over(std::size_t process, TimePoint now) {
   roster_[process].trains = true;  // it may have come for the last words alone
+  roster_[process].has_final_weights = true;
   if (std::exchange(training_over_, true)) return;
   for (std::size_t i = 0; i < roster_.size(); ++i) {
-    if (!roster_.is_worker(i) || !still_there(i) || !training_released_ || trains(i)) continue;
-    roster_[i].lost = true;
-    actions_.push_back({MonitorAction::Kind::kKill, i});
-    actions_.push_back({MonitorAction::Kind::kWorkerLost, i, plan_.processes[i].rank, {}});
+    if (roster_.is_worker(i) && still_there(i) && training_released_ && !trains(i)) give_up(i);
   }
+  if (waits_for_homes()) give_up_who_lacks_final_weights();
   stop_if_all_done(now);
+}
+
+void RunMonitor::give_up_who_lacks_final_weights() {
+  for (std::size_t i = 0; i < roster_.size(); ++i) {
+    if (roster_.is_worker(i) && still_there(i) && !roster_[i].has_final_weights) give_up(i);
+  }
+}
+
+void RunMonitor::give_up(std::size_t worker) {
+  roster_[worker].lost = true;
+  suspicions_.forget(worker);
+  actions_.push_back({MonitorAction::Kind::kKill, worker});
+  actions_.push_back({MonitorAction::Kind::kWorkerLost, worker, plan_.processes[worker].rank, {}});
 }
 
 void RunMonitor::on_trouble(std::size_t process, std::int64_t number, const Status& status,
@@ -105,23 +123,22 @@ void RunMonitor::on_trouble(std::size_t process, std::int64_t number, const Stat
 // It may well be heard here: what is gone is its link to the server, and it waits as the others do.
 void RunMonitor::on_missing(std::size_t process, std::int64_t number, int rank, Duration waited, TimePoint now) {
   if (stopping_ || number != generation().number) return;
-  for (std::size_t i = 0; i < processes_.size(); ++i) {
-    if (!is_worker(i) || plan_.processes[i].rank != rank || !still_there(i)) continue;
+  for (std::size_t i = 0; i < roster_.size(); ++i) {
+    if (!roster_.is_worker(i) || plan_.processes[i].rank != rank || !still_there(i)) continue;
     actions_.push_back({MonitorAction::Kind::kKill, i});
     const std::string line = fmt::format("{} has pushed nothing to {} for {:.3g} s, where others wait for it",
-                                         describe(i, now), plan_.processes[process].name(), seconds(waited));
+                                         roster_.describe(i, now), plan_.processes[process].name(), seconds(waited));
     return lose(i, {ExitCode::kTimeout, line}, now);
   }
 }
 
-void RunMonitor::regroup(const std::string& restore, TimePoint now) {
+void RunMonitor::regroup(TimePoint now) {
   if (++regroups_in_vain_ > kMostRegroupsInVain) {
     const std::string why =
         fmt::format("no step was finished in {} generations, at step {}", kMostRegroupsInVain, roster_.furthest_step());
     return conclude({ExitCode::kTimeout, why}, now);
   }
-  course_.proclaim(!training_released_, restore);
-  proclaimed_at_ = now;
+  course_.proclaim(!training_released_, checkpoint_);
   suspicions_.forget_troubles();
   // Before training all ask anew for the first epoch.
   if (!training_released_) {
@@ -258,13 +275,19 @@ void RunMonitor::on_tick(TimePoint now) {
 // Silence is noticed well before those who wait for the silent one pass their own deadlines.
 void RunMonitor::judge_silence(TimePoint now) {
   for (std::size_t i = 0; i < roster_.size() && !stopping_; ++i) {
-    const ProcessRoster::Entry& self = roster_[i];
+    ProcessRoster::Entry& self = roster_[i];
     const bool starting = self.state == State::kExpected;
-    if (self.lost || (!starting && self.state != State::kRunning)) continue;
+    const bool comes_back = roster_.is_coming_back(i);
+    if ((self.lost && !comes_back) || (!starting && self.state != State::kRunning)) continue;
     if (now - self.last_heard < (starting ? options_.timeout : options_.timeout / 2)) continue;
     const std::string how = starting ? fmt::format("has not said hello for {:.3g} s", seconds(now - self.last_heard))
                                      : "has stopped answering";
     actions_.push_back({MonitorAction::Kind::kKill, i});
+    if (comes_back) {  // it is started once more when it has ended
+      actions_.push_back({MonitorAction::Kind::kReport, i, 0, fmt::format("{} {}", roster_.describe(i, now), how)});
+      self.last_heard = now;
+      continue;
+    }
     lose(i, {ExitCode::kTimeout, fmt::format("{} {}{}", roster_.describe(i, now), how, stall_text(now))}, now);
   }
 }
@@ -273,10 +296,11 @@ void RunMonitor::judge_suspicions(TimePoint now) {
   while (!stopping_) {
     std::optional<Suspicion> due = suspicions_.take_due(now);
     if (!due) return;
-    if (due->is_trouble && !goes_back_ && !training_over_) {
+    if (due->is_trouble && waits_for_homes()) continue;  // for the generation that helps it
+    if (due->is_trouble && !training_over_) {
       actions_.push_back(
           {MonitorAction::Kind::kReport, *due->process, 0, fmt::format("{}; all connect anew", due->verdict.line)});
-      regroup("", now);
+      regroup(now);
       continue;
     }
     if (!due->process || !options_.recovery.survives_workers) return conclude(std::move(due->verdict), now);
@@ -312,12 +336,12 @@ void RunMonitor::kill_all() {
 void RunMonitor::lose(std::size_t process, Verdict verdict, TimePoint now) {
   using Loss = GenerationCourse::Loss;
   roster_[process].lost = true;
-  if (other_home_is_empty(process)) {
-    verdict.line += "; what was to stand in for it has only just come, and may hold nothing yet";
-    return conclude(std::move(verdict), now);
-  }
-  const bool can_go_back = !checkpoint_.empty() && !training_over_;
-  const Loss loss = course_.on_lost(process, !training_released_, can_go_back);
+  suspicions_.forget(process);
+  const bool is_home = serves(plan_.processes[process].role);
+  const bool other_is_empty = training_released_ && roster_.other_home_is_empty(process);
+  const Loss loss = course_.on_lost(process, {.begins = !training_released_,
+                                              .can_go_back = !checkpoint_.empty() && !training_over_,
+                                              .other_home_is_empty = other_is_empty});
   // Others may have failed, too, and not be lost yet; or they have only just come, and hold nothing.
   const bool nobody_goes_on =
       roster_.is_worker(process) && !training_over_ && (roster_.live_workers() == 0 || nobody_holds_weights());
@@ -326,6 +350,11 @@ void RunMonitor::lose(std::size_t process, Verdict verdict, TimePoint now) {
       verdict.line +=
           nobody_holds_weights() ? "; nobody who is left holds the weights" : "; this mode needs every worker";
     }
+    if (other_is_empty) verdict.line += "; what was to stand in for it has only just come, and may hold nothing yet";
+    return conclude(std::move(verdict), now);
+  }
+  if (is_home && !training_over_ && roster_.any_home_has_finished()) {
+    verdict.line += "; others that serve have finished, and cannot take part in another generation";
     return conclude(std::move(verdict), now);
   }
   actions_.push_back(
@@ -334,15 +363,16 @@ void RunMonitor::lose(std::size_t process, Verdict verdict, TimePoint now) {
     actions_.push_back({MonitorAction::Kind::kWorkerLost, process, plan_.processes[process].rank, {}});
     stalls_.forget(plan_.processes[process].rank);
   }
-  goes_back_ = goes_back_ || loss == Loss::kGoBack;
-  if (roster_[process].state == State::kEnded) start_again_later(process, now);
-  if (loss == Loss::kRegroup && !training_over_) regroup("", now);
+  if (loss == Loss::kGoBack) is_closed_ = false;
+  // Others were not needed when they ended, and are now.
+  for (std::size_t i = 0; i < roster_.size(); ++i) {
+    if (roster_[i].lost && roster_[i].state == State::kEnded) start_again_later(i, now);
+  }
+  if (stopping_) return;
+  if (is_home && training_over_) give_up_who_lacks_final_weights();
+  if (loss != Loss::kOthersGoOn && !training_over_ && !waits_for_homes()) regroup(now);
   release_training_if_all_ready();
   stop_if_all_done(now);
-}
-
-bool RunMonitor::other_home_is_empty(std::size_t process) const {
-  return training_released_ && roster_.other_home_is_empty(process);
 }
 
 bool RunMonitor::nobody_holds_weights() const {
@@ -352,17 +382,28 @@ bool RunMonitor::nobody_holds_weights() const {
 std::string RunMonitor::consequence(std::size_t process, GenerationCourse::Loss loss) const {
   const ProcessSpec& spec = plan_.processes[process];
   if (spec.role == Role::kWorker) return fmt::format("{} on", describe_workers(roster_.live_workers()));
-  if (loss == GenerationCourse::Loss::kGoBack) return "it is started again, and all go back to " + checkpoint_;
+  if (loss == GenerationCourse::Loss::kGoBack) {
+    return (waits_for_homes() ? "it is started again, and all go back to " : "all go back to ") + checkpoint_;
+  }
   const char* const other = spec.role == Role::kServer ? "standby" : "server";
   return fmt::format("{} {} {}", other, spec.rank,
                      spec.role == Role::kServer ? "takes its place" : "goes on without it");
 }
 
-// Once it has ended: there is only one of each.
+// Once it has ended: there is only one of each. What ends again and again is started ever more seldom.
 void RunMonitor::start_again_later(std::size_t process, TimePoint now) {
-  const bool is_needed = goes_back_ && plan_.processes[process].role == Role::kServer;
+  const bool is_needed =
+      course_.goes_back() && plan_.processes[process].role == Role::kServer && !course_.has_home(process);
   if (training_over_ || (!is_needed && (is_closed_ || !options_.recovery.respawn_after))) return;
-  restarts_.push_back({process, now + (is_needed ? Duration{} : *options_.recovery.respawn_after)});
+  if (std::ranges::count(restarts_, process, &Restart::process) > 0) return;
+  const int starts = roster_[process].starts;
+  if (is_needed && starts >= kMostStartsInVain) {
+    const std::string line = fmt::format("{} was started again {} times, and has not taken part since",
+                                         plan_.processes[process].name(), starts);
+    return conclude({ExitCode::kProcessLost, line}, now);
+  }
+  const Duration pause = starts == 0 ? Duration{} : kStartPause * (1 << std::min(starts, kMostStartsInVain));
+  restarts_.push_back({process, now + pause + (is_needed ? Duration{} : *options_.recovery.respawn_after)});
 }
 
 void RunMonitor::start_what_is_due(TimePoint now) {

@@ -62,19 +62,20 @@ class RunMonitor {
   void on_heard(std::size_t process, TimePoint now);
   void on_heartbeat(std::size_t process, const std::string& operation, std::int64_t step,
                     const std::optional<CollectiveReport>& collective, TimePoint now);
-  // It wants to take part in a generation after number `after`, for the first time or again.
-  void on_join_request(std::size_t process, std::int64_t after, TimePoint now);
+  // It wants to take part in another generation than it has been told of, for the first time or again.
+  void on_join_request(std::size_t process, TimePoint now);
   // It has lost touch with others in generation `generation`, and would go on in another.
   void on_trouble(std::size_t process, std::int64_t generation, const Status& status, const std::string& operation,
                   std::int64_t step, TimePoint now);
   // At server `process` others have waited for pushes of worker `rank` so long, in generation `generation`: it is lost.
   void on_missing(std::size_t process, std::int64_t generation, int rank, Duration waited, TimePoint now);
   void on_ready_to_train(std::size_t process, TimePoint now);
-  // A worker has finished a step at `end`. If that was in this generation, it has all that the others have, and so has
-  // each home of each shard, since the step has gone through all of them.
-  void on_step_finished(std::size_t process, TimePoint end);
-  // A worker has made its last step: nobody comes in any more, lest the others have left when it connects.
-  void on_leaving() { is_closed_ = true; }
+  // A worker has finished a step in generation `generation`. If that is this one, it has all that the others have, and
+  // so has each home of each shard, since the step has gone through all of them.
+  void on_step_finished(std::size_t process, std::int64_t generation);
+  // A worker has made its last step: nobody comes in any more, lest the others have left when it connects; unless all
+  // are to go back to before that.
+  void on_leaving() { is_closed_ = !waits_for_homes(); }
   // Worker `process` has the final weights: there are no more generations, and who has just come is not needed.
   void on_training_over(std::size_t process, TimePoint now);
   // A checkpoint is complete, to which all could go back.
@@ -125,8 +126,11 @@ class RunMonitor {
   std::string stall_text(TimePoint now) const;
   // A process is of no more use to the run: either the run goes on without it, or this is the verdict.
   void lose(std::size_t process, Verdict verdict, TimePoint now);
-  // The other home of a server's or a standby's shards has only just come, and may not have been given anything yet.
-  bool other_home_is_empty(std::size_t process) const;
+  // All go back, and cannot before each shard has a home again.
+  bool waits_for_homes() const { return course_.goes_back() && !course_.has_all_homes(); }
+  // A home of shards is lost once some worker has the final weights: who still waits for its own is not needed.
+  void give_up_who_lacks_final_weights();
+  void give_up(std::size_t worker);
   // Where workers hold the weights themselves: all that are left have come since training began, and finished no step.
   bool nobody_holds_weights() const;
   // What is said of a loss that the run goes on after.
@@ -134,7 +138,7 @@ class RunMonitor {
   void start_again_later(std::size_t process, TimePoint now);
   void start_what_is_due(TimePoint now);
   // The members as they are now make a new generation, unless there have been too many in vain.
-  void regroup(const std::string& restore, TimePoint now);
+  void regroup(TimePoint now);
   void judge_silence(TimePoint now);
   void judge_suspicions(TimePoint now);
   void judge_stragglers(TimePoint now);
@@ -155,11 +159,9 @@ class RunMonitor {
   std::optional<Verdict> verdict_;
   Suspicions suspicions_;
   std::vector<Restart> restarts_;
-  std::string checkpoint_;     // the newest that is complete
-  bool goes_back_ = false;     // all wait for a server that was started again
-  TimePoint proclaimed_at_{};  // the generation
-  int regroups_in_vain_ = 0;   // since anybody has finished a step
-  bool is_closed_ = false;     // to who comes
+  std::string checkpoint_;    // the newest that is complete
+  int regroups_in_vain_ = 0;  // since anybody has finished a step
+  bool is_closed_ = false;    // to who comes
   bool training_over_ = false;
   bool training_released_ = false;
   bool stopping_ = false;

@@ -44,6 +44,10 @@ class Suspicions {
   void forget_troubles() {
     std::erase_if(kept_, [](const Suspicion& suspicion) { return suspicion.is_trouble; });
   }
+  // It is lost: nothing more is to be said of it.
+  void forget(std::size_t process) {
+    std::erase_if(kept_, [&](const Suspicion& suspicion) { return suspicion.process == process; });
+  }
   // The carrier has said itself why.
   void forget_of_carrier() {
     std::erase_if(kept_, [](const Suspicion& suspicion) { return suspicion.may_be_of_carrier; });

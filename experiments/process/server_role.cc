@@ -88,6 +88,8 @@ class Server {
   Status serve_in(const Generation& generation);
   // Goes back to what a checkpoint has of its shards.
   Status restore(const std::string& folder);
+  // Who is to go on, and is given nothing by another home, must have what to go on from.
+  Status check_carried(const Generation& generation) const;
   void serve(const Generation& generation, std::vector<ShardPlace>& places);
   Status connect(const Generation& generation, std::vector<ShardPlace>& places);
   ps::ShardServerOptions options_in(const Generation& generation, std::size_t place) const;
@@ -142,6 +144,7 @@ Status Server::run() {
 
 Status Server::serve_in(const Generation& generation) {
   if (!generation.restore.empty()) SYNCOPATE_RETURN_IF_ERROR(restore(generation.restore));
+  SYNCOPATE_RETURN_IF_ERROR(check_carried(generation));
   std::vector<ShardPlace> places(carried_.size());
   SYNCOPATE_RETURN_IF_ERROR(connect(generation, places));
   const auto interrupt = [&] {
@@ -176,6 +179,13 @@ Status Server::restore(const std::string& folder) {
     carried_[i] = {.has_state = true, .state = std::move(*state)};
   }
   return Status();
+}
+
+Status Server::check_carried(const Generation& generation) const {
+  if (!goes_on(generation) || role_in(generation) == ps::HomeRole::kTail) return {};
+  if (std::ranges::all_of(carried_, &CarriedShard::has_state)) return {};
+  return {Code::kInternal,
+          fmt::format("generation {} is to go on, and this process holds no state of its shards", generation.number)};
 }
 
 // Of a shard with two homes, the head writes checkpoints.

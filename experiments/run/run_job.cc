@@ -28,8 +28,6 @@ std::string run_id_of(const RunConfig& config, int repeat) {
   return fmt::format("{}-{}-{}", std::filesystem::path(config.output).filename().string(), getpid(), repeat);
 }
 
-// Opens the data (digits are generated here, once for all processes) and lays out the model, so that what cannot work
-// fails here rather than in every process.
 // Whether the initial weights can pass an emulated link at all before those who wait for them give up.
 Status check_link(const RunConfig& config, const ParamLayout& layout) {
   if (!config.shape || config.workers == 1) return {};
@@ -43,6 +41,8 @@ Status check_link(const RunConfig& config, const ParamLayout& layout) {
                       config.timeout_seconds)};
 }
 
+// Opens the data (digits are generated here, once for all processes) and lays out the model, so that what cannot work
+// fails here rather than in every process.
 Result<JobFacts> prepare(const RunConfig& config) {
   const Result<worker::DatasetPair> data = open_data_of(config);
   if (!data.ok()) return data.status();

@@ -50,10 +50,12 @@ class WatchedRun {
     }
   }
   void ready(std::size_t process) { monitor_.on_ready_to_train(process, now()); }
-  void join(std::size_t process, std::int64_t after = -1) { monitor_.on_join_request(process, after, now()); }
+  void join(std::size_t process) { monitor_.on_join_request(process, now()); }
   void trouble(std::size_t process, std::int64_t generation) {
     monitor_.on_trouble(process, generation, kNobodyAnswers, "training", 7, now());
   }
+  // It has finished a step in this generation.
+  void step(std::size_t process) { monitor_.on_step_finished(process, monitor_.generation().number); }
   // Others have waited at server 0 for that worker.
   void miss(int rank, std::int64_t generation = 0) {
     monitor_.on_missing(server(0), generation, rank, kTimeout * 3 / 4, now());
@@ -157,6 +159,29 @@ class ReplicatedRun : public WatchedRun {
     for (const int rank : {0, 1}) ready(worker(rank));
     (void)actions();
   }
+};
+
+// Two workers and two servers, with standbys if there are `replicas`, that train and have written a checkpoint.
+class GoingBackRun : public WatchedRun {
+ public:
+  explicit GoingBackRun(int replicas = 0, std::optional<Duration> respawn_after = std::nullopt)
+      : WatchedRun(plan_of(Mode::kPs, 2, 2, replicas), {.recovery = {.survives_workers = true,
+                                                                     .has_standbys = replicas > 0,
+                                                                     .goes_back = true,
+                                                                     .respawn_after = respawn_after},
+                                                        .timeout = kTimeout}) {
+    everybody_says_hello();
+    for (const int rank : {0, 1}) ready(worker(rank));
+    monitor().on_checkpoint(kCheckpoint);
+    (void)actions();
+  }
+  // It was started again, and is ready.
+  void comes_back(std::size_t process) {
+    hello(process);
+    join(process);
+  }
+
+  static constexpr const char* kCheckpoint = "checkpoints/step-000100";
 };
 
 class AllreduceRun : public WatchedRun {
