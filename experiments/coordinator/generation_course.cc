@@ -51,6 +51,7 @@ GenerationCourse::Loss GenerationCourse::on_server_lost(ServerSeats& seats, Role
   if (has_other && (goes_back_ || !circumstances.other_home_is_empty)) return Loss::kRegroup;
   if (!recovery_.goes_back || !circumstances.can_go_back) return Loss::kEndsRun;
   goes_back_ = true;
+  goes_back_in_ = current_.number + 1;
   return Loss::kGoBack;
 }
 

@@ -43,7 +43,8 @@ class GenerationCourse {
   // All are to go back to a checkpoint: from the loss that made it so, until all have trained on from there. Each
   // generation meanwhile restores it, since any of them may have missed the last.
   bool goes_back() const { return goes_back_; }
-  void on_gone_back() { goes_back_ = false; }
+  // All that take part have trained in this generation.
+  void on_all_train() { goes_back_ = goes_back_ && current_.number < goes_back_in_; }
 
   // The next generation: those that are there now. If they are to go back, it is to `checkpoint`. Not while a shard has
   // no home.
@@ -59,6 +60,7 @@ class GenerationCourse {
   Generation current_;
   Generation next_;  // as it would be now
   bool goes_back_ = false;
+  std::int64_t goes_back_in_ = 0;  // the first generation that does, for the last loss that made it so
 };
 
 }  // namespace syncopate::experiments

@@ -84,7 +84,7 @@ void RunMonitor::on_step_finished(std::size_t process, std::int64_t number) {
   roster_[process].trains = true;
   roster_[process].stepped_in = number;
   roster_.note_homes_train();
-  if (course_.goes_back() && roster_.all_have_stepped_in(number)) course_.on_gone_back();
+  if (roster_.all_have_stepped_in(number)) course_.on_all_train();
 }
 
 void RunMonitor::on_training_over(std::size_t process, TimePoint now) {

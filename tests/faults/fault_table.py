@@ -51,6 +51,9 @@ MODES = {
     "ps async, tcp": [*PS, "--consistency=async", "--transport=tcp"],
     "ps async, respawn": [*PS, "--consistency=async", "--respawn=0.5"],
     "ps sync, replicas, respawn": [*PS, "--consistency=sync", "--replicas=1", "--respawn=0.5"],
+    "ps async, checkpoints": [*PS, "--consistency=async", "--checkpoint-every=50"],
+    "ps sync, checkpoints, respawn": [*PS, "--consistency=sync", "--checkpoint-every=50", "--respawn=0.5"],
+    "ps async, replicas, checkpoints": [*PS, "--consistency=async", "--replicas=1", "--checkpoint-every=50"],
     "ps async, replicas": [*PS, "--consistency=async", "--replicas=1"],
     "ps async, replicas, respawn": [*PS, "--consistency=async", "--replicas=1", "--respawn=0.5"],
 }

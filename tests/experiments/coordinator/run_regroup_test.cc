@@ -213,6 +213,7 @@ TEST(RunMonitorGoesBack, OnceAllLostServersAreThereAgain) {
   run.comes_back(run.server(0));
   EXPECT_THAT(run.actions(), ElementsAre(HasSubstr("server 0 is back")));
   EXPECT_EQ(run.monitor().generation().number, 0);
+  for (const int rank : {0, 1}) run.step(run.worker(rank));  // made before, and heard of only now
   run.comes_back(run.server(1));
   EXPECT_THAT(run.actions(), ElementsAre(HasSubstr("server 1 is back"), "generation 1"));
   EXPECT_EQ(run.monitor().generation().restore, GoingBackRun::kCheckpoint);

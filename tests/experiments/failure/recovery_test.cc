@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "experiments/checkpoint/checkpoint_store.h"
 #include "tests/experiments/failure/failing_run.h"
 
 namespace syncopate::experiments {
@@ -97,6 +98,61 @@ TEST(RecoveredSilence, OfAWorkerIsReportedAndTheOthersFinish) {
   EXPECT_EQ(end.exit_code, 0) << end.err;
   EXPECT_THAT(end.err, ContainsRegex(naming("worker 1", victim) + "has stopped answering.*; 2 workers go on"));
   EXPECT_THAT(program.processes(), IsEmpty());
+}
+
+class GoingBack : public RecoveredLoss {
+ protected:
+  // Kills all victims at once when there is a checkpoint and some steps have been made since.
+  void lose_after_a_checkpoint(Program& program) {
+    ASSERT_TRUE(program.wait_until_training(GetParam().workers));
+    std::vector<pid_t> victims;
+    for (const auto& [role, rank] : GetParam().victims) victims.push_back(program.process(role, rank));
+    const CheckpointStore store(program.output() / "checkpoints");
+    ASSERT_TRUE(program.wait_until("two checkpoints are there", [&] { return store.steps().size() > 1; }));
+    const std::size_t before = steps_of(program, 0).size();
+    ASSERT_TRUE(program.wait_until("training goes on", [&] { return steps_of(program, 0).size() > before; }));
+    for (const pid_t victim : victims) kill(victim, SIGKILL);
+    ASSERT_TRUE(program.wait_until("they go back",
+                                   [&] { return program.errors().find("all go back to ") != std::string::npos; }));
+  }
+};
+
+// Of 2500 steps of a millisecond and more.
+constexpr const char* kSlowSteps = "--steps=2500";
+const Flags kPsWithCheckpoints{"--mode=ps", "--workers=2", "--servers=2", "--straggler=all:+1",
+                               "--checkpoint-every=100"};
+const Flags kReplicatedWithCheckpoints{"--mode=ps", "--workers=2", "--replicas=1", "--straggler=all:+1",
+                                       "--checkpoint-every=100"};
+
+INSTANTIATE_TEST_SUITE_P(
+    Of, GoingBack,
+    testing::Values(Loss{"AServer", kPsWithCheckpoints, 2, {{"server", 1}}},
+                    Loss{"BothServers", kPsWithCheckpoints, 2, {{"server", 0}, {"server", 1}}},
+                    Loss{"AServerAndAWorker", kPsWithCheckpoints, 2, {{"worker", 1}, {"server", 0}}},
+                    Loss{"AServerAndItsStandby", kReplicatedWithCheckpoints, 2, {{"server", 0}, {"standby", 0}}},
+                    Loss{"AStandbyAndItsServer", kReplicatedWithCheckpoints, 2, {{"standby", 0}, {"server", 0}}}),
+    kNameOfLoss);
+
+TEST_P(GoingBack, LosesTheStepsSinceTheCheckpointAndNoMore) {
+  Program program(training(GetParam().mode, kSlowSteps));
+  ASSERT_NO_FATAL_FAILURE(lose_after_a_checkpoint(program));
+  expect_success(program);
+}
+
+// In step, with nobody left out, all comes as it would have.
+TEST(GoingBackInStep, ComesToTheSameWeights) {
+  Flags flags = kPsWithCheckpoints;
+  flags.push_back("--consistency=sync");
+  Program unbroken(training(flags, kSlowSteps));
+  ASSERT_EQ(unbroken.wait().exit_code, 0) << unbroken.errors();
+  Program program(training(flags, kSlowSteps));
+  const CheckpointStore store(program.output() / "checkpoints");
+  ASSERT_TRUE(program.wait_until("two checkpoints are there", [&] { return store.steps().size() > 1; }));
+  for (const int rank : {0, 1}) kill(program.process("server", rank), SIGKILL);
+  const ProgramEnd end = program.wait();
+  EXPECT_EQ(end.exit_code, 0) << end.err;
+  EXPECT_THAT(end.err, testing::HasSubstr("all go back to "));
+  EXPECT_EQ(program.weights(), unbroken.weights());
 }
 
 class ComingBack : public testing::TestWithParam<Loss> {};
