@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "ps/shard_state.h"
+
 namespace syncopate::ps {
 namespace {
 
@@ -24,10 +26,9 @@ AnswerSender::AnswerSender(const AnswerSenderOptions& options, Shard& shard, Sha
       rooms_(transport) {}
 
 Status AnswerSender::send(std::span<const Answer> answers) {
-  bool is_final = false;
   for (const Answer& answer : answers) {
-    is_final = is_final || answer.kind == Answer::Kind::kFarewell;
-    if (is_final && answer.kind == Answer::Kind::kWeights) final_sends_.push_back(answer.weights.pending);
+    is_final_ = is_final_ || answer.kind == Answer::Kind::kFarewell;
+    if (is_final_ && answer.kind == Answer::Kind::kWeights) final_sends_.push_back(answer.weights.pending);
     SYNCOPATE_RETURN_IF_ERROR(send(answer));
   }
   return Status();
@@ -64,9 +65,9 @@ Status AnswerSender::send(const Answer& answer) {
       outgoing_.mutable_rows_read()->set_table(answer.table);
       return send_rows(answer);
   }
-  if (options_.is_silent) return Status();
+  if (options_.is_silent && !options_.keeps_mirrors) return Status();
   const Result<ShardCodec::Answer> body = payload_of(answer);
-  if (!body.ok()) return body.status();
+  if (!body.ok() || options_.is_silent) return body.status();
   return send(answer.worker, body->payload, body->pending);
 }
 
@@ -141,8 +142,16 @@ Result<ShardCodec::Answer> AnswerSender::payload_of(const Answer& answer) {
   if (is_compressed && !answer.greets) {
     return codec_->encode({answer.worker, options_.shard, answer.chunk, answer.weights.clock}, weights);
   }
+  if (is_compressed && begins_with_mirror(answer.chunk)) {
+    return codec_->greet(answer.worker, answer.chunk, shard_.range(answer.chunk), *options_.restored);
+  }
   if (is_compressed) codec_->sent_in_full(answer.worker, answer.chunk, weights);
   return ShardCodec::Answer{std::as_bytes(weights), answer.weights.pending};
+}
+
+bool AnswerSender::begins_with_mirror(std::size_t chunk) const {
+  return !is_final_ && options_.restored != nullptr &&
+         options_.restored->covers(shard_part::kMirror, shard_.range(chunk));
 }
 
 }  // namespace syncopate::ps

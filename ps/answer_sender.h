@@ -10,6 +10,7 @@
 
 #include "common/clock.h"
 #include "common/status.h"
+#include "common/training_state.h"
 #include "common/transport/transport.h"
 #include "ps/answer_rooms.h"
 #include "ps/compression.h"
@@ -24,6 +25,10 @@ struct AnswerSenderOptions {
   Compression compression;
   Duration timeout{};  // of handing an answer to the transport, and of the last ones' delivery
   bool is_silent = false;
+  // Where answers are compressed and the codec is to know what all workers have: a silent one then compresses, too.
+  bool keeps_mirrors = false;
+  // What the job goes on from, which may tell what the workers had; null: none. It outlives the start of the job.
+  const TrainingState* restored = nullptr;
 };
 
 class AnswerSender {
@@ -46,6 +51,8 @@ class AnswerSender {
   Result<ShardCodec::Answer> payload_of(const Answer& answer);
   Status send_rows(const Answer& answer);
   void welcome(int worker);
+  // The worker goes on with what it had when the state was taken, rather than with the weights as they are.
+  bool begins_with_mirror(std::size_t chunk) const;
   // Sends outgoing_ and the payload.
   Status send(int worker, std::span<const std::byte> payload, PendingSends* pending);
   // What a failure to answer `worker` means: something for others to judge, unless the failure is the shard's own.
@@ -60,7 +67,8 @@ class AnswerSender {
   std::function<void(int)> on_unreachable_;
   AnswerRooms rooms_;
   std::vector<float> made_;                       // rows that a silent one does not send
-  std::vector<const PendingSends*> final_sends_;  // of weights behind a farewell
+  bool is_final_ = false;                         // farewells are being said
+  std::vector<const PendingSends*> final_sends_;  // of weights behind them
   wire::Header outgoing_;                         // reused, as is the next
   std::string outgoing_bytes_;
 };

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "common/param_layout.h"
+#include "ps/compression.h"
 #include "ps/sharding.h"
 
 namespace syncopate::ps {
@@ -22,6 +23,11 @@ struct ChunkLink {
 
   bool is_awaited() const { return weights_due || pushed > answered; }
 };
+
+// Push `clock` of worker `worker` to the chunk.
+inline PushName push_name(int worker, const ChunkLink& chunk, std::int64_t clock) {
+  return {.worker = worker, .shard = chunk.shard, .chunk = chunk.number, .clock = clock};
+}
 
 struct ShardLink {
   std::vector<std::size_t> buckets;  // by the chunk's number in the shard

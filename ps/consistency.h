@@ -44,6 +44,8 @@ class Consistency {
 
   // An update waits for the pushes of several workers, who wait for it.
   bool updates_together() const { return kind_ == Kind::kSync || kind_ == Kind::kLocalSgd; }
+  // Whoever is answered after an update is answered then, and with the same as all others.
+  bool answers_all_the_same() const { return updates_together() && backup_workers_ == 0; }
   // Workers make updates of their own, and push where these have led them.
   bool pushes_weights() const { return kind_ == Kind::kLocalSgd || kind_ == Kind::kEasgd; }
   // Gradients are applied that were computed from older weights.

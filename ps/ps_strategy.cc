@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cassert>
 
+#include "ps/introduction.h"
 #include "ps/transport_memory.h"
 
 namespace syncopate::ps {
@@ -15,28 +16,21 @@ namespace {
 constexpr std::int64_t kLoggedDrops = 10;
 // How long one receive of a wait without a deadline may take.
 constexpr Duration kSlice = std::chrono::milliseconds(500);
-// The most chunks that may be unanswered on a link, however small they are: fewer than a wire's inbox holds messages.
-constexpr std::size_t kMostUnanswered = 32;
-
-PsStrategyOptions with_heads(PsStrategyOptions options) {
-  for (int shard = 0;
-       shard < options.group.shards() && options.heads.size() < static_cast<std::size_t>(options.group.shards());
-       ++shard) {
-    options.heads.push_back(options.group.rank_of_shard(shard));
-  }
-  return options;
-}
 
 }  // namespace
 
 PsStrategy::PsStrategy(PsStrategyOptions options, Transport& transport, const Clock& clock, Activity* activity)
-    : options_(with_heads(std::move(options))),
+    : options_(std::move(options)),
       transport_(transport),
       clock_(clock),
       activity_(activity),
-      pending_(slots()),
-      scheduler_(options_.push_order, static_cast<std::size_t>(options_.group.shards()), options_.window_bytes),
-      tables_(options_.group, options_.heads, transport, clock, options_.timeout) {
+      sender_(options_.group, options_.heads, transport, clock, options_.timeout),
+      traffic_(clock),
+      pusher_({.order = options_.push_order,
+               .window_bytes = options_.window_bytes,
+               .pipeline_depth = options_.pipeline_depth},
+              transport.rank(), links_, sender_, traffic_),
+      tables_(sender_, traffic_) {
   assert(transport.size() == options_.group.size() && options_.group.is_worker(transport.rank()));
   if (options_.compression.of_pushes()) codec_.emplace(options_.compression, clock_);
 }
@@ -58,17 +52,13 @@ Result<ParamArenas> PsStrategy::allocate(const ParamLayout& layout) {
   };
   SYNCOPATE_RETURN_IF_ERROR(allocate_arena(arenas_.weights));
   SYNCOPATE_RETURN_IF_ERROR(allocate_arena(arenas_.gradients));
-  sent_arenas_.assign(slots(), arenas_.gradients);
-  if (options_.pipeline_depth > 0 && !codec_) {
-    for (std::span<float>& arena : sent_arenas_) SYNCOPATE_RETURN_IF_ERROR(allocate_arena(arena));
-  }
   links_ = arena_links(layout, static_cast<std::size_t>(options_.group.shards()), options_.sharding);
-  outgoing_pushes_.resize(links_.chunks.size() * slots());
   if (codec_) {
     SYNCOPATE_RETURN_IF_ERROR(
-        codec_->allocate(transport_, links_.ranges(), layout.size(), slots(), options_.undoes_pushes));
+        codec_->allocate(transport_, links_.ranges(), layout.size(), pusher_.slots(), options_.undoes_pushes));
   }
-  SYNCOPATE_RETURN_IF_ERROR(tables_.allocate(layout, arenas_));
+  SYNCOPATE_RETURN_IF_ERROR(pusher_.allocate(transport_, arenas_, codec_ ? &*codec_ : nullptr));
+  SYNCOPATE_RETURN_IF_ERROR(tables_.allocate(transport_, layout, arenas_));
   return arenas_;
 }
 
@@ -85,47 +75,20 @@ Status PsStrategy::save(TrainingState& state) const {
 Result<std::vector<Range>> PsStrategy::join() {
   set_activity("join");
   const TimePoint deadline = timeout_from_now();
-  for (int shard = 0; shard < options_.group.shards(); ++shard) {
-    SYNCOPATE_RETURN_IF_ERROR(introduce_to(shard).in("join"));
-  }
+  const Introduction introduction{.links = links_,
+                                  .weights = arenas_.weights,
+                                  .describes = options_.goes_on || transport_.rank() == options_.chief,
+                                  .brings_weights = !options_.goes_on};
+  SYNCOPATE_RETURN_IF_ERROR(introduce(introduction, tables_, sender_, pusher_.pending(0)).in("join"));
   // The answers are written to where the initial weights are sent from.
-  SYNCOPATE_RETURN_IF_ERROR(transport_.wait(pending_[0], deadline).in("join: the initial weights"));
+  SYNCOPATE_RETURN_IF_ERROR(transport_.wait(pusher_.pending(0), deadline).in("join: the initial weights"));
   SYNCOPATE_RETURN_IF_ERROR(receive_all_weights(deadline).in("join"));
   take_up();
   phase_ = Phase::kTraining;
-  communication_ = {};
-  traffic_ = {};
+  traffic_.begin();
   std::vector<Range> buckets = links_.ranges();
   for (std::size_t table = tables_.tables(); table-- > 0;) buckets.push_back(tables_.room_of(table));
   return buckets;
-}
-
-Status PsStrategy::introduce_to(int shard) {
-  const ShardLink& link = links_.shards[static_cast<std::size_t>(shard)];
-  wire::Join& join = *outgoing_.mutable_join();
-  join.set_layout_hash(links_.hash);
-  join.set_arena_size(arenas_.weights.size());
-  join.set_shard_size(links_.size_of(link));
-  join.set_chunks(link.buckets.size());
-  join.set_tables(tables_.tables());
-  SYNCOPATE_RETURN_IF_ERROR(send(shard, {}, pending_[0]));
-  return options_.goes_on || transport_.rank() == options_.chief ? describe_to(shard) : Status();
-}
-
-Status PsStrategy::describe_to(int shard) {
-  SYNCOPATE_RETURN_IF_ERROR(tables_.describe_to(shard));
-  const ShardLink& link = links_.shards[static_cast<std::size_t>(shard)];
-  for (std::size_t number = 0; number < link.buckets.size(); ++number) {
-    const Range range = links_.chunks[link.buckets[number]].range;
-    wire::Initial& initial = *outgoing_.mutable_initial();
-    initial.set_chunk(number);
-    initial.set_begin(range.begin);
-    initial.set_end(range.end);
-    const std::span<const float> weights = slice(arenas_.weights, range);
-    SYNCOPATE_RETURN_IF_ERROR(
-        send(shard, options_.goes_on ? std::span<const std::byte>() : std::as_bytes(weights), pending_[0]));
-  }
-  return Status();
 }
 
 void PsStrategy::take_up() {
@@ -145,7 +108,7 @@ void PsStrategy::begin_step(const StepContext& step) {
   failure_ = Status();
   forward_wait_ = {};
   if (tables_.tables() == 0) return;
-  expect(tables_.tables() * links_.shards.size());
+  traffic_.expect(tables_.tables() * links_.shards.size());
   failure_ = tables_.begin_step(step);
 }
 
@@ -156,31 +119,10 @@ void PsStrategy::gradient_ready(std::size_t bucket) {
     failure_ = tables_.push(table_of(bucket), step_.learning_rate);
     return;
   }
-  ChunkLink& chunk = links_.chunks[bucket];
-  if (chunk.ready > round_) return;  // pushed before the shard was lost, and applied
-  if (++chunk.ready - chunk.answered == options_.pipeline_depth + 1) ++behind_;
-  const std::size_t slot = slot_of(step_.step);
-  outgoing_pushes_[bucket * slots() + slot] = {to_be_sent(bucket, slot), chunk.version, step_.learning_rate};
-  scheduler_.ready({.link = static_cast<std::size_t>(chunk.shard),
-                    .bytes = credit_of(chunk),
-                    .priority = static_cast<std::int64_t>(chunk.range.begin),
-                    .index = bucket * slots() + slot});
-  failure_ = push_ready_chunks();
+  if (links_.chunks[bucket].ready > round_) return;  // pushed before the shard was lost, and applied
+  failure_ = pusher_.ready(bucket, step_);
   // A worker that runs ahead still computes with the weights that an answer would replace.
-  if (failure_.ok() && !scheduler_.empty() && options_.pipeline_depth == 0) failure_ = take_answers();
-}
-
-std::span<const std::byte> PsStrategy::to_be_sent(std::size_t bucket, std::size_t slot) {
-  const ChunkLink& chunk = links_.chunks[bucket];
-  const std::span<const float> gradient = slice(arenas_.gradients, chunk.range);
-  if (codec_) return codec_->encode(push_name(chunk, chunk.ready), bucket, slot, gradient);
-  const std::span<float> sent = slice(sent_arenas_[slot], chunk.range);
-  if (options_.pipeline_depth > 0) std::copy(gradient.begin(), gradient.end(), sent.begin());
-  return std::as_bytes(sent);
-}
-
-PushName PsStrategy::push_name(const ChunkLink& chunk, std::int64_t clock) const {
-  return {.worker = transport_.rank(), .shard = chunk.shard, .chunk = chunk.number, .clock = clock};
+  if (failure_.ok() && !pusher_.all_sent() && options_.pipeline_depth == 0) failure_ = take_answers();
 }
 
 Result<SyncStats> PsStrategy::finish_step() {
@@ -192,9 +134,9 @@ Result<SyncStats> PsStrategy::finish_step() {
   unreported_.clear();
   Status status = failure_;
   if (status.ok() && options_.overlap_forward) status = take_answers();
-  if (status.ok() && !options_.overlap_forward) status = exchange_until([&] { return behind_ == 0; }, deadline);
+  if (status.ok() && !options_.overlap_forward) status = exchange_until([&] { return pusher_.keeps_up(); }, deadline);
   // The next step writes to where these gradients were sent from.
-  if (status.ok() && behind_ == 0) status = transport_.wait(pending_[slot_of(step_.step + 1)], deadline);
+  if (status.ok() && pusher_.keeps_up()) status = transport_.wait(pusher_.pending(step_.step + 1), deadline);
   if (!status.ok()) return status.in(fmt::format("step {}", step_.step));
   ++round_;
   return take_stats(wait_begin);
@@ -202,7 +144,7 @@ Result<SyncStats> PsStrategy::finish_step() {
 
 Status PsStrategy::weights_needed(Range range) {
   if (!failure_.ok()) return failure_.in(fmt::format("step {}", step_.step));
-  if (behind_ == 0 && !tables_.awaits(range)) return Status();
+  if (pusher_.keeps_up() && !tables_.awaits(range)) return Status();
   set_activity("wait for weights");
   const TimePoint wait_begin = clock_.now();
   const auto are_here = [&] {
@@ -212,21 +154,21 @@ Status PsStrategy::weights_needed(Range range) {
   };
   Status status = exchange_until(are_here, wait_begin + options_.timeout);
   // Backward, which comes next, writes to where the gradients were sent from.
-  if (status.ok() && behind_ == 0) status = transport_.wait(pending_[0], wait_begin + options_.timeout);
+  if (status.ok() && pusher_.keeps_up()) status = transport_.wait(pusher_.pending(0), wait_begin + options_.timeout);
   forward_wait_ += clock_.now() - wait_begin;
   return status.in(fmt::format("step {}", step_.step));
 }
 
 Status PsStrategy::leave() {
   set_activity("wait for the last answers");
-  const auto nothing_due = [&] { return scheduler_.idle(); };
+  const auto nothing_due = [&] { return pusher_.all_answered(); };
   SYNCOPATE_RETURN_IF_ERROR(exchange_until(nothing_due, timeout_from_now()).in("leave"));
   // What follows lasts as long as the slowest worker trains.
   if (activity_ != nullptr) activity_->rest("leave", step_.step);
   phase_ = Phase::kLeaving;
   for (int shard = 0; shard < options_.group.shards(); ++shard) {
-    outgoing_.mutable_leave();
-    SYNCOPATE_RETURN_IF_ERROR(send(shard, {}, pending_[0]).in("leave"));
+    sender_.header().mutable_leave();
+    SYNCOPATE_RETURN_IF_ERROR(sender_.send(shard, {}, nullptr).in("leave"));
   }
   SYNCOPATE_RETURN_IF_ERROR(receive_all_weights(std::nullopt).in("leave"));
   phase_ = Phase::kLeft;
@@ -266,59 +208,25 @@ Status PsStrategy::finish_reading() {
   return exchange_until([&] { return !tables_.reads_due(); }, timeout_from_now()).in("read rows");
 }
 
-void PsStrategy::expect(std::size_t messages) {
-  if (unanswered_ == 0) under_way_since_ = clock_.now();
-  unanswered_ += static_cast<std::int64_t>(messages);
-}
-
 void PsStrategy::set_activity(const char* operation) {
   if (activity_ != nullptr) activity_->set(operation, step_.step);
 }
 
-Status PsStrategy::send(int shard, std::span<const std::byte> payload, PendingSends& pending) {
-  outgoing_.SerializeToString(&outgoing_bytes_);
-  const Status status = transport_.send(options_.heads[static_cast<std::size_t>(shard)], outgoing_bytes_, payload,
-                                        &pending, timeout_from_now());
-  if (!status.ok())
-    return status.in(fmt::format("to shard {} (server {})", shard, options_.group.server_of_shard(shard)));
-  traffic_.bytes_out += static_cast<std::int64_t>(payload.size());
-  return Status();
-}
-
-Status PsStrategy::push_ready_chunks() {
-  while (const std::optional<PushScheduler::Chunk> next = scheduler_.next()) {
-    SYNCOPATE_RETURN_IF_ERROR(push(next->index / slots(), next->index % slots()));
-  }
-  return Status();
-}
-
-Status PsStrategy::push(std::size_t bucket, std::size_t slot) {
-  ChunkLink& chunk = links_.chunks[bucket];
-  const Outgoing& what = outgoing_pushes_[bucket * slots() + slot];
-  wire::Push& push = *outgoing_.mutable_push();
-  push.set_chunk(chunk.number);
-  push.set_clock(++chunk.pushed);
-  push.set_version(what.version);
-  push.set_learning_rate(what.learning_rate);
-  expect(1);
-  return send(chunk.shard, what.gradient, pending_[slot]);
-}
-
 Status PsStrategy::take_answers() {
-  while (unanswered_ > 0) {
+  while (traffic_.any_due()) {
     const Result<Message> message = transport_.receive(TimePoint{});
     if (message.status().code() == Code::kDeadlineExceeded) break;
     if (message.status().code() == Code::kPeerLost) continue;
     if (!message.ok()) return message.status();
     SYNCOPATE_RETURN_IF_ERROR(accept(*message));
   }
-  return push_ready_chunks();
+  return pusher_.push_what_may_go();
 }
 
 template <typename Complete>
 Status PsStrategy::exchange_until(Complete&& complete, std::optional<TimePoint> deadline) {
   while (true) {
-    SYNCOPATE_RETURN_IF_ERROR(push_ready_chunks());
+    SYNCOPATE_RETURN_IF_ERROR(pusher_.push_what_may_go());
     if (complete()) return Status();
     const Result<Message> message = transport_.receive(deadline.value_or(clock_.now() + kSlice));
     if (message.ok()) {
@@ -338,9 +246,8 @@ Status PsStrategy::exchange_until(Complete&& complete, std::optional<TimePoint> 
 Status PsStrategy::receive_all_weights(std::optional<TimePoint> deadline) {
   for (ShardLink& shard : links_.shards) shard.greeting_due = true;
   for (ChunkLink& chunk : links_.chunks) chunk.weights_due = true;
-  unanswered_ = static_cast<std::int64_t>(links_.shards.size() + links_.chunks.size());
-  under_way_since_ = clock_.now();
-  return exchange_until([&] { return unanswered_ == 0; }, deadline);
+  traffic_.expect_only(links_.shards.size() + links_.chunks.size());
+  return exchange_until([&] { return !traffic_.any_due(); }, deadline);
 }
 
 Status PsStrategy::accept(const Message& message) {
@@ -367,7 +274,7 @@ Status PsStrategy::accept(const Message& message) {
     drop(message);
     return Status();
   }
-  if (--unanswered_ == 0) communication_ += clock_.now() - under_way_since_;
+  traffic_.come();
   return Status();
 }
 
@@ -395,17 +302,13 @@ bool PsStrategy::accept_weights(const Message& message, int shard) {
     return false;
   }
   if (!chunk.weights_due) {
-    scheduler_.done(static_cast<std::size_t>(shard), credit_of(chunk));
-    if (chunk.ready - chunk.answered == options_.pipeline_depth + 1) --behind_;
-    ++traffic_.answers;
-    traffic_.late += weights.late() ? 1 : 0;
-    traffic_.staleness_sum += weights.staleness();
-    traffic_.staleness_max = std::max(traffic_.staleness_max, weights.staleness());
+    pusher_.answered(chunk);
+    traffic_.answered(weights.staleness(), weights.late());
   }
   chunk.answered = clock;
   chunk.weights_due = false;
   chunk.version = weights.version();
-  traffic_.bytes_in += static_cast<std::int64_t>(message.payload().size());
+  traffic_.received(message.payload().size());
   if (in_backward_) {
     unreported_.push_back(chunk.range);
   } else {
@@ -417,7 +320,7 @@ bool PsStrategy::accept_weights(const Message& message, int shard) {
 bool PsStrategy::take_weights(const ChunkLink& chunk, std::span<const std::byte> payload) {
   const std::span<float> arena = slice(arenas_.weights, chunk.range);
   if (options_.compression.of_answers() && !chunk.weights_due) {
-    return codec_->apply_answer(push_name(chunk, chunk.answered + 1), payload, arena).ok();
+    return codec_->apply_answer(push_name(transport_.rank(), chunk, chunk.answered + 1), payload, arena).ok();
   }
   if (payload.size() != arena.size_bytes()) return false;
   std::ranges::copy(payload, std::as_writable_bytes(arena).begin());
@@ -429,10 +332,6 @@ bool PsStrategy::accept_rows(const Message& message, int shard) {
   const Range room = tables_.room_of(incoming_.rows().table());
   if (!tables_.awaits(room)) report_weights(room);
   return true;
-}
-
-std::size_t PsStrategy::credit_of(const ChunkLink& chunk) const {
-  return std::max(chunk.range.size() * sizeof(float), options_.window_bytes / kMostUnanswered);
 }
 
 void PsStrategy::drop(const Message& message) {
@@ -457,26 +356,10 @@ std::string PsStrategy::silent_shards() const {
 }
 
 SyncStats PsStrategy::take_stats(TimePoint wait_begin) {
-  SyncStats stats;
-  const TimePoint now = clock_.now();
+  SyncStats stats = traffic_.take();
   stats.forward_wait = forward_wait_;
-  stats.exposed_wait = forward_wait_ + (now - wait_begin);
-  if (unanswered_ > 0) communication_ += now - std::exchange(under_way_since_, now);
+  stats.exposed_wait = forward_wait_ + (clock_.now() - wait_begin);
   if (codec_) stats.codec = codec_->take_time();
-  stats.communication = std::exchange(communication_, Duration::zero());
-  Traffic traffic = std::exchange(traffic_, {});
-  const TableClient::Traffic rows = tables_.take_traffic();
-  traffic.bytes_out += rows.bytes_out;
-  traffic.bytes_in += rows.bytes_in;
-  traffic.answers += rows.answers;
-  traffic.staleness_sum += rows.staleness_sum;
-  traffic.staleness_max = std::max(traffic.staleness_max, rows.staleness_max);
-  stats.bytes_out = traffic.bytes_out;
-  stats.bytes_in = traffic.bytes_in;
-  stats.staleness_max = traffic.staleness_max;
-  if (traffic.answers == 0) return stats;
-  stats.staleness_mean = static_cast<double>(traffic.staleness_sum) / static_cast<double>(traffic.answers);
-  stats.dropped = static_cast<double>(traffic.late) / static_cast<double>(traffic.answers);
   return stats;
 }
 

@@ -24,9 +24,12 @@
 #include "common/transport/transport.h"
 #include "ps/arena_links.h"
 #include "ps/compression.h"
+#include "ps/gradient_pusher.h"
 #include "ps/group.h"
 #include "ps/push_scheduler.h"
+#include "ps/shard_sender.h"
 #include "ps/sharding.h"
+#include "ps/step_traffic.h"
 #include "ps/table_client.h"
 #include "ps/wire.pb.h"
 #include "ps/worker_codec.h"
@@ -107,48 +110,16 @@ class PsStrategy final : public SyncStrategy {
  private:
   enum class Phase { kJoining, kTraining, kLeaving, kLeft };
 
-  // A gradient that lies ready to be pushed, or is under way.
-  struct Outgoing {
-    std::span<const std::byte> gradient;  // as it is sent
-    std::int64_t version = 0;             // that it was computed from
-    double learning_rate = 0;
-  };
-
-  // What has gone and come since the figures were taken last: with overlap_forward, between two steps too.
-  struct Traffic {
-    std::int64_t bytes_out = 0;
-    std::int64_t bytes_in = 0;
-    std::int64_t answers = 0;  // to pushes
-    std::int64_t late = 0;     // of these
-    std::int64_t staleness_sum = 0;
-    std::int64_t staleness_max = 0;
-  };
-
-  std::size_t slots() const { return static_cast<std::size_t>(options_.pipeline_depth) + 1; }
-  std::size_t slot_of(std::int64_t step) const { return static_cast<std::size_t>(step) % slots(); }
   TimePoint timeout_from_now() const { return clock_.now() + options_.timeout; }
   void set_activity(const char* operation);
 
-  // Tells `shard` who this is and, if it has to, what there is.
-  Status introduce_to(int shard);
-  Status describe_to(int shard);
   // Goes on from where the shards have said that this worker is.
   void take_up();
-  // The gradient in the arena, as it is to be sent: where it lies, a copy, or compressed.
-  std::span<const std::byte> to_be_sent(std::size_t bucket, std::size_t slot);
-  PushName push_name(const ChunkLink& chunk, std::int64_t clock) const;
-  // So many messages more are due.
-  void expect(std::size_t messages);
   // Waits for the answers to what is read.
   Status finish_reading();
   Status check_reads(std::size_t table) const;
   std::size_t table_of(std::size_t bucket) const { return links_.chunks.size() + tables_.tables() - 1 - bucket; }
 
-  // Sends outgoing_ and the payload to `shard`.
-  Status send(int shard, std::span<const std::byte> payload, PendingSends& pending);
-  // Sends what may go now.
-  Status push_ready_chunks();
-  Status push(std::size_t bucket, std::size_t slot);
   // Takes answers that have come, without waiting.
   Status take_answers();
   // Receives, and sends what answers make room for, until `complete`. Without a deadline it ends with the transport's
@@ -165,8 +136,6 @@ class PsStrategy final : public SyncStrategy {
   bool accept_rows(const Message& message, int shard);
   void drop(const Message& message);
 
-  // Of the window.
-  std::size_t credit_of(const ChunkLink& chunk) const;
   std::string silent_shards() const;
   SyncStats take_stats(TimePoint wait_begin);
 
@@ -177,11 +146,10 @@ class PsStrategy final : public SyncStrategy {
 
   ParamArenas arenas_;
   ArenaLinks links_;
-  std::vector<std::span<float>> sent_arenas_;  // by slot: gradients as they are sent
-  std::vector<PendingSends> pending_;          // by slot
-  std::vector<Outgoing> outgoing_pushes_;      // by bucket, then slot
-  PushScheduler scheduler_;
+  ShardSender sender_;
+  StepTraffic traffic_;
   std::optional<WorkerCodec> codec_;  // where anything is compressed
+  GradientPusher pusher_;
   TableClient tables_;
 
   Phase phase_ = Phase::kJoining;
@@ -190,15 +158,9 @@ class PsStrategy final : public SyncStrategy {
   StepContext step_;
   bool in_backward_ = false;
   Status failure_;                 // the first of this step's pushes
-  std::int64_t unanswered_ = 0;    // messages that are due
-  std::int64_t behind_ = 0;        // chunks with more gradients unanswered than the pipeline is deep
   std::vector<Range> unreported_;  // ranges whose new weights came during backward
-  Duration forward_wait_{};        // of this step, as are the next
-  Duration communication_{};       // until under_way_since_
-  TimePoint under_way_since_{};    // while something is unanswered
-  Traffic traffic_;
-  wire::Header incoming_, outgoing_;  // reused, as is the next
-  std::string outgoing_bytes_;
+  Duration forward_wait_{};        // of this step
+  wire::Header incoming_;          // reused
   std::int64_t dropped_ = 0;
 };
 

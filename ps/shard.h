@@ -133,6 +133,7 @@ class Shard {
   // Known once a worker that describes them has joined.
   std::size_t chunks() const { return chunks_.size(); }
   const Chunk& chunk(std::size_t index) const { return chunks_[index]; }
+  Range range(std::size_t chunk) const { return ranges_[chunk]; }  // of the arena; once it has been described
   std::size_t tables() const { return tables_.size(); }
   TableShard& table(std::size_t index) { return tables_[index]; }
   const TableShard& table(std::size_t index) const { return tables_[index]; }

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "common/flush_denormals.h"
+#include "ps/shard_state.h"
 
 namespace syncopate::ps {
 
@@ -28,9 +29,30 @@ void ShardCodec::sent_in_full(int worker, std::size_t chunk, std::span<const flo
   std::ranges::copy(weights, mirror.data());
 }
 
+void ShardCodec::save(int worker, std::size_t chunk, std::size_t begin, TrainingState& state) const {
+  const std::size_t index = index_of(worker, chunk);
+  if (index < mirrors_.size()) state.put(shard_part::kMirror, begin, mirrors_[index].span());
+}
+
+Result<ShardCodec::Answer> ShardCodec::greet(int worker, std::size_t chunk, Range range, const TrainingState& state) {
+  if (greetings_.size() <= chunk) greetings_.resize(chunk + 1);
+  if (greetings_[chunk] == nullptr) {
+    const Result<WeightsPool::Buffer*> buffer = pool_.acquire(range.size());
+    if (!buffer.ok()) return buffer.status();
+    SYNCOPATE_RETURN_IF_ERROR(state.read(shard_part::kMirror, range, (*buffer)->memory.first(range.size())));
+    greetings_[chunk] = *buffer;
+  }
+  const std::span<const float> weights = greetings_[chunk]->memory.first(range.size());
+  sent_in_full(worker, chunk, weights);
+  return Answer{std::as_bytes(weights), &greetings_[chunk]->pending};
+}
+
 Result<ShardCodec::Answer> ShardCodec::encode(const PushName& push, std::span<const float> weights) {
   const std::span<float> mirror = room(mirrors_, push.worker, push.chunk).span();
   assert(mirror.size() == weights.size());
+  for (WeightsPool::Buffer* const greeting : std::exchange(greetings_, {})) {
+    if (greeting != nullptr) pool_.give_up(greeting);
+  }
   const std::size_t bytes = codec_.encoded_size(weights.size());
   Result<WeightsPool::Buffer*> buffer = pool_.acquire((bytes + sizeof(float) - 1) / sizeof(float));
   if (!buffer.ok()) return buffer.status();
@@ -49,7 +71,7 @@ Result<ShardCodec::Answer> ShardCodec::encode(const PushName& push, std::span<co
 }
 
 AlignedBuffer& ShardCodec::room(Rooms& rooms, int worker, std::size_t chunk) {
-  const std::size_t index = chunk * static_cast<std::size_t>(options_.workers) + static_cast<std::size_t>(worker);
+  const std::size_t index = index_of(worker, chunk);
   if (rooms.size() <= index) rooms.resize(index + 1);
   return rooms[index];
 }

@@ -13,7 +13,9 @@
 
 #include "common/aligned_buffer.h"
 #include "common/codec/codec.h"
+#include "common/param_layout.h"
 #include "common/status.h"
+#include "common/training_state.h"
 #include "ps/compression.h"
 #include "ps/weights_pool.h"
 
@@ -37,26 +39,35 @@ class ShardCodec {
   // The worker is sent these weights as they are.
   void sent_in_full(int worker, std::size_t chunk, std::span<const float> weights);
 
+  // Adds to `state` what `worker` has of the chunk, which begins at `begin` of the arena.
+  void save(int worker, std::size_t chunk, std::size_t begin, TrainingState& state) const;
+
   // What to answer to `push`, where `weights` are the chunk's: send `payload` in place, counted in `pending`.
   struct Answer {
     std::span<const std::byte> payload;
     PendingSends* pending = nullptr;
   };
   Result<Answer> encode(const PushName& push, std::span<const float> weights);
+  // What a worker begins with that goes on with `range` of the arena as save() has told of it: the same for all.
+  Result<Answer> greet(int worker, std::size_t chunk, Range range, const TrainingState& state);
 
   // What the worker's weights of the chunk are once it has taken its answers.
   std::span<const float> mirror(int worker, std::size_t chunk) { return room(mirrors_, worker, chunk).span(); }
 
  private:
   using Rooms = std::vector<AlignedBuffer>;  // by chunk, then worker
+  std::size_t index_of(int worker, std::size_t chunk) const {
+    return chunk * static_cast<std::size_t>(options_.workers) + static_cast<std::size_t>(worker);
+  }
   AlignedBuffer& room(Rooms& rooms, int worker, std::size_t chunk);
 
   const Options options_;
   Codec codec_;
   Rooms gradients_;  // one where none are held
   Rooms mirrors_;
-  AlignedBuffer difference_;  // as large as the largest chunk so far
-  WeightsPool pool_;          // of encoded answers
+  AlignedBuffer difference_;                     // as large as the largest chunk so far
+  WeightsPool pool_;                             // of encoded answers
+  std::vector<WeightsPool::Buffer*> greetings_;  // by chunk; until the first answer to a push
 };
 
 }  // namespace syncopate::ps

@@ -10,6 +10,7 @@
 #include "common/status.h"
 #include "common/training_state.h"
 #include "ps/shard.h"
+#include "ps/shard_codec.h"
 
 namespace syncopate::ps {
 
@@ -22,12 +23,13 @@ class ShardCut {
 
   // Copies what has come to its moment; to be called after each call of the shard's, since the next update may pass it.
   // True if all is there. Fails with invalid argument if the version has been passed.
-  Result<bool> advance(const Shard& shard);
+  // `codec`: where the state is to have, too, what workers have of each chunk; null: they have what the shard has.
+  Result<bool> advance(const Shard& shard, const ShardCodec* codec = nullptr);
 
   TrainingState take() { return std::move(state_); }
 
  private:
-  Result<bool> copy_those_at_version(const Shard& shard);
+  Result<bool> copy_those_at_version(const Shard& shard, const ShardCodec* codec);
 
   std::int64_t version_;
   TrainingState state_;

@@ -53,13 +53,16 @@ void ShardServer::make_shard(const TrainingState* restored) {
       [this](std::size_t elements) { return allocate_floats(transport_, elements); },
       [this](const PendingSends& pending) { return transport_.wait(pending, clock_.now() + options_.timeout); });
   const bool is_head = options_.role == HomeRole::kHead;
-  sender_.emplace(
-      AnswerSenderOptions{
-          .shard = number_, .compression = options_.compression, .timeout = options_.timeout, .is_silent = is_head},
-      *shard_, codec_ ? &*codec_ : nullptr, transport_, clock_, [this](int worker) {
-        // Of a tail's shard the head says who is lost; the control plane tells it.
-        if (options_.role == HomeRole::kAlone) worker_lost(worker);
-      });
+  sender_.emplace(AnswerSenderOptions{.shard = number_,
+                                      .compression = options_.compression,
+                                      .timeout = options_.timeout,
+                                      .is_silent = is_head,
+                                      .keeps_mirrors = keeps_mirrors(),
+                                      .restored = restored},
+                  *shard_, codec_ ? &*codec_ : nullptr, transport_, clock_, [this](int worker) {
+                    // Of a tail's shard the head says who is lost; the control plane tells it.
+                    if (options_.role == HomeRole::kAlone) worker_lost(worker);
+                  });
 }
 
 Status ShardServer::serve() {
@@ -101,7 +104,7 @@ Status ShardServer::serve_until_done() {
     advance_cuts();
     look_for_missing();
     if (shard_->done()) break;
-    if (shard_->complete()) received_.clear();
+    if (shard_->members().started()) received_.clear();
     Result<std::optional<Message>> message = receive();
     if (!message.ok()) return message.status();
     if (message->has_value() && !is_cut_off_) SYNCOPATE_RETURN_IF_ERROR(handle(std::move(**message)));
@@ -186,7 +189,7 @@ void ShardServer::take_requests() {
 
 void ShardServer::advance_cuts() {
   std::erase_if(cuts_, [&](Request& request) {
-    const Result<bool> is_whole = request.cut.advance(*shard_);
+    const Result<bool> is_whole = request.cut.advance(*shard_, keeps_mirrors() ? &*codec_ : nullptr);
     if (is_whole.ok() && !*is_whole) return false;
     request.done(is_whole.ok() ? Result<TrainingState>(request.cut.take()) : is_whole.status());
     return true;

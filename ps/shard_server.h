@@ -107,6 +107,10 @@ class ShardServer {
   void look_for_missing();
   void take_requests();
   void advance_cuts();
+  // Whether a cut tells what workers have: all the same, and not what the shard has.
+  bool keeps_mirrors() const {
+    return options_.compression.of_answers() && options_.consistency.answers_all_the_same();
+  }
   void end_cuts();
   Status ended() const;
   // Whether the message, whose header is then in incoming_, is one that a worker sends to this shard, by whatever way;

@@ -1,7 +1,7 @@
 // ShardState: how a shard keeps in a TrainingState what its chunks and tables count, and how it is found again, also by
 // shards that are cut in another way. Pure.
 //
-// Values lie in parts of the arena: state_part::kWeights and kOptimizer, and the two parts named here; rows of tables
+// Values lie in parts of the arena: state_part::kWeights and kOptimizer, and the parts named here; rows of tables
 // in `rows`. In `counts` there is an entry for each chunk, named for where it begins in the arena, and one for each
 // shard's part of a table: so the states of all shards are merged into one by merge_shard, which is what a checkpoint
 // holds.
@@ -25,6 +25,7 @@ namespace syncopate::ps {
 namespace shard_part {
 inline constexpr const char* kSum = "softsync.sum";          // of gradients that have not made an update yet
 inline constexpr const char* kMeanSquare = "mean_square";    // of gradients, for adaptive delay compensation
+inline constexpr const char* kMirror = "mirror";             // weights as all workers have them (shard_codec.h)
 std::string chunk_at(std::size_t begin);                     // in `counts`
 std::string table_on(std::size_t table, std::size_t shard);  // in `counts`
 }  // namespace shard_part

@@ -30,18 +30,14 @@ std::span<const RowKey> pick(RowKeys keys, std::span<const std::uint32_t> places
 
 }  // namespace
 
-TableClient::TableClient(const PsGroup& group, std::vector<int> heads, Transport& transport, const Clock& clock,
-                         Duration timeout)
-    : group_(group), heads_(std::move(heads)), transport_(transport), clock_(clock), timeout_(timeout) {}
-
-Status TableClient::allocate(const ParamLayout& layout, const ParamArenas& arenas) {
+Status TableClient::allocate(Transport& transport, const ParamLayout& layout, const ParamArenas& arenas) {
   arenas_ = arenas;
   const std::span<const TensorSpec> specs = layout.tables();
   if (specs.size() > kMostTables) {
     return Status(Code::kInvalidArgument,
                   fmt::format("{} row-sparse tables: parameter servers serve at most {}", specs.size(), kMostTables));
   }
-  const auto shards = static_cast<std::size_t>(group_.shards());
+  const auto shards = static_cast<std::size_t>(sender_.group().shards());
   for (std::size_t i = 0; i < specs.size(); ++i) {
     const TensorSpec& spec = specs[i];
     const auto rows_a_step = static_cast<std::size_t>(spec.table->rows_a_step);
@@ -58,10 +54,10 @@ Status TableClient::allocate(const ParamLayout& layout, const ParamArenas& arena
     table.due.resize(shards);
     table.pushes.resize(shards);
     table.begun.resize(shards);
-    const Result<std::span<RowKey>> keys = allocate_keys(transport_, rows_a_step);
+    const Result<std::span<RowKey>> keys = allocate_keys(transport, rows_a_step);
     if (!keys.ok()) return keys.status();
     table.keys = *keys;
-    const Result<std::span<float>> gradients = allocate_floats(transport_, spec.range.size());
+    const Result<std::span<float>> gradients = allocate_floats(transport, spec.range.size());
     if (!gradients.ok()) return gradients.status();
     table.gradients = *gradients;
   }
@@ -70,13 +66,13 @@ Status TableClient::allocate(const ParamLayout& layout, const ParamArenas& arena
 
 Status TableClient::describe_to(int shard) {
   for (std::size_t i = 0; i < tables_.size(); ++i) {
-    wire::Table& claim = *outgoing_.mutable_table();
+    wire::Table& claim = *sender_.header().mutable_table();
     claim.set_table(i);
     claim.set_rows(tables_[i].rows);
     claim.set_width(tables_[i].width);
     claim.set_rows_a_step(tables_[i].rows_a_step);
     claim.set_limit(tables_[i].limit);
-    SYNCOPATE_RETURN_IF_ERROR(send(shard, {}, nullptr));
+    SYNCOPATE_RETURN_IF_ERROR(sender_.send(shard, {}, nullptr));
   }
   return Status();
 }
@@ -120,12 +116,12 @@ Status TableClient::begin_step(const StepContext& step) {
 Status TableClient::pull(std::size_t index, RowKeys keys) {
   Table& table = tables_[index];
   // What they were sent for last has been answered: so this returns at once.
-  SYNCOPATE_RETURN_IF_ERROR(transport_.wait(table.keys_pending, timeout_from_now()));
+  SYNCOPATE_RETURN_IF_ERROR(sender_.wait(table.keys_pending));
   table.partition.split(keys);
   const KeyLists::Place place = table.lists.place(keys);
   std::span<RowKey> free = table.keys;
-  for (int shard = 0; shard < group_.shards(); ++shard) {
-    wire::Pull& pull = *outgoing_.mutable_pull();
+  for (int shard = 0; shard < sender_.group().shards(); ++shard) {
+    wire::Pull& pull = *sender_.header().mutable_pull();
     pull.set_table(index);
     pull.set_clock(table.pushes[static_cast<std::size_t>(shard)]);
     pull.set_slot(place.slot);
@@ -135,8 +131,8 @@ Status TableClient::pull(std::size_t index, RowKeys keys) {
       sent = pick(keys, table.partition.places_of(static_cast<std::size_t>(shard)), free);
       free = free.subspan(sent.size());
     }
-    SYNCOPATE_RETURN_IF_ERROR(send(shard, std::as_bytes(sent), &table.keys_pending));
-    traffic_.bytes_out += static_cast<std::int64_t>(sent.size_bytes());
+    SYNCOPATE_RETURN_IF_ERROR(sender_.send(shard, std::as_bytes(sent), &table.keys_pending));
+    traffic_.sent(sent.size_bytes());
     table.due[static_cast<std::size_t>(shard)] = true;
     ++table.shards_due;
   }
@@ -159,22 +155,22 @@ Status TableClient::push(std::size_t index, double learning_rate) {
   Table& table = tables_[index];
   if (table.shards_due > 0) return Status(Code::kInternal, "gradients of rows that have not come yet");
   // This step's rows came from who had read the last step's gradients: so this returns at once.
-  SYNCOPATE_RETURN_IF_ERROR(transport_.wait(table.gradients_pending, timeout_from_now()));
+  SYNCOPATE_RETURN_IF_ERROR(sender_.wait(table.gradients_pending));
   std::span<float> free = table.gradients;
   const std::int64_t round = table.rounds++;
-  for (int shard = 0; shard < group_.shards(); ++shard) {
+  for (int shard = 0; shard < sender_.group().shards(); ++shard) {
     std::int64_t& pushes = table.pushes[static_cast<std::size_t>(shard)];
     if (pushes > round) continue;  // made before the shard was lost, and applied
     const std::span<const std::uint32_t> places = table.partition.places_of(static_cast<std::size_t>(shard));
     const std::span<float> sent = free.first(places.size() * table.width);
     free = free.subspan(sent.size());
     gather(slice(arenas_.gradients, table.room), places, table.width, sent.data());
-    wire::PushRows& push = *outgoing_.mutable_push_rows();
+    wire::PushRows& push = *sender_.header().mutable_push_rows();
     push.set_table(index);
     push.set_clock(++pushes);
     push.set_learning_rate(learning_rate);
-    SYNCOPATE_RETURN_IF_ERROR(send(shard, std::as_bytes(sent), &table.gradients_pending));
-    traffic_.bytes_out += static_cast<std::int64_t>(sent.size_bytes());
+    SYNCOPATE_RETURN_IF_ERROR(sender_.send(shard, std::as_bytes(sent), &table.gradients_pending));
+    traffic_.sent(sent.size_bytes());
   }
   return Status();
 }
@@ -191,50 +187,47 @@ bool TableClient::accept(const wire::Rows& rows, const Message& message, int sha
   scatter(message.payload().data(), places, table.width, slice(arenas_.weights, table.room));
   table.due[number] = false;
   --table.shards_due;
-  traffic_.bytes_in += static_cast<std::int64_t>(message.payload().size());
-  if (table.pushes[number] == table.begun[number]) return true;
-  ++traffic_.answers;
-  traffic_.staleness_sum += rows.staleness();
-  traffic_.staleness_max = std::max(traffic_.staleness_max, rows.staleness());
+  traffic_.received(message.payload().size());
+  if (table.pushes[number] != table.begun[number]) traffic_.answered(rows.staleness(), false);
   return true;
 }
 
 Status TableClient::ask_rows(std::size_t index, RowKeys keys, std::span<float> values) {
-  const auto shards = static_cast<std::size_t>(group_.shards());
+  const auto shards = static_cast<std::size_t>(sender_.group().shards());
   reading_.emplace(Reading{
       .table = index, .partition = RowPartition(index, shards), .values = values, .due = std::vector<bool>(shards)});
   reading_->partition.split(keys);
   Table& table = tables_[index];
-  SYNCOPATE_RETURN_IF_ERROR(transport_.wait(table.keys_pending, timeout_from_now()));
+  SYNCOPATE_RETURN_IF_ERROR(sender_.wait(table.keys_pending));
   std::span<RowKey> free = table.keys;
-  for (int shard = 0; shard < group_.shards(); ++shard) {
+  for (int shard = 0; shard < sender_.group().shards(); ++shard) {
     const std::span<const RowKey> sent =
         pick(keys, reading_->partition.places_of(static_cast<std::size_t>(shard)), free);
     free = free.subspan(sent.size());
-    outgoing_.mutable_read_rows()->set_table(index);
-    SYNCOPATE_RETURN_IF_ERROR(send(shard, std::as_bytes(sent), &table.keys_pending));
+    sender_.header().mutable_read_rows()->set_table(index);
+    SYNCOPATE_RETURN_IF_ERROR(sender_.send(shard, std::as_bytes(sent), &table.keys_pending));
     reading_->due[static_cast<std::size_t>(shard)] = true;
   }
   return Status();
 }
 
 Status TableClient::ask_keys(std::size_t table) {
-  const auto shards = static_cast<std::size_t>(group_.shards());
+  const auto shards = static_cast<std::size_t>(sender_.group().shards());
   reading_.emplace(Reading{.table = table,
                            .of_keys = true,
                            .partition = RowPartition(table, shards),
                            .due = std::vector<bool>(shards),
                            .listed = std::vector<std::size_t>(shards)});
-  for (int shard = 0; shard < group_.shards(); ++shard) SYNCOPATE_RETURN_IF_ERROR(ask_page(shard, 0));
+  for (int shard = 0; shard < sender_.group().shards(); ++shard) SYNCOPATE_RETURN_IF_ERROR(ask_page(shard, 0));
   return Status();
 }
 
 Status TableClient::ask_page(int shard, std::size_t offset) {
-  wire::ListRows& list = *outgoing_.mutable_list_rows();
+  wire::ListRows& list = *sender_.header().mutable_list_rows();
   list.set_table(reading_->table);
   list.set_offset(offset);
   reading_->due[static_cast<std::size_t>(shard)] = true;
-  return send(shard, {}, nullptr);
+  return sender_.send(shard, {}, nullptr);
 }
 
 std::vector<RowKey> TableClient::listed() {
@@ -278,20 +271,11 @@ Result<bool> TableClient::accept(const wire::RowsListed& listed, const Message& 
 }
 
 Status TableClient::say_goodbye() {
-  for (int shard = 0; shard < group_.shards(); ++shard) {
-    outgoing_.mutable_goodbye();
-    SYNCOPATE_RETURN_IF_ERROR(send(shard, {}, nullptr));
+  for (int shard = 0; shard < sender_.group().shards(); ++shard) {
+    sender_.header().mutable_goodbye();
+    SYNCOPATE_RETURN_IF_ERROR(sender_.send(shard, {}, nullptr));
   }
   return Status();
-}
-
-TableClient::Traffic TableClient::take_traffic() { return std::exchange(traffic_, {}); }
-
-Status TableClient::send(int shard, std::span<const std::byte> payload, PendingSends* pending) {
-  outgoing_.SerializeToString(&outgoing_bytes_);
-  const Status status =
-      transport_.send(heads_[static_cast<std::size_t>(shard)], outgoing_bytes_, payload, pending, timeout_from_now());
-  return status.in(fmt::format("to shard {} (server {})", shard, group_.server_of_shard(shard)));
 }
 
 }  // namespace syncopate::ps

@@ -13,29 +13,27 @@
 #include <deque>
 #include <optional>
 #include <span>
-#include <string>
 #include <vector>
 
-#include "common/clock.h"
 #include "common/status.h"
 #include "common/sync_strategy.h"
 #include "common/transport/transport.h"
-#include "ps/group.h"
 #include "ps/key_lists.h"
 #include "ps/row_partition.h"
+#include "ps/shard_sender.h"
+#include "ps/step_traffic.h"
 #include "ps/wire.pb.h"
 
 namespace syncopate::ps {
 
 class TableClient {
  public:
-  // `heads`: by shard, the member that takes what workers send. `transport` and `clock` outlive this object. `timeout`
-  // is of each send.
-  TableClient(const PsGroup& group, std::vector<int> heads, Transport& transport, const Clock& clock, Duration timeout);
+  // `sender` and `traffic` outlive this object.
+  TableClient(ShardSender& sender, StepTraffic& traffic) : sender_(sender), traffic_(traffic) {}
 
   // Takes memory for what is sent: as much as each table's room, and a key for each of its rows. Fails with invalid
   // argument where a table cannot be served, and with resource exhausted.
-  Status allocate(const ParamLayout& layout, const ParamArenas& arenas);
+  Status allocate(Transport& transport, const ParamLayout& layout, const ParamArenas& arenas);
   std::size_t tables() const { return tables_.size(); }
   // The whole room of a table, with the padding behind it.
   Range room_of(std::size_t table) const { return tables_[table].room; }
@@ -75,16 +73,6 @@ class TableClient {
   // Nothing more will be read.
   Status say_goodbye();
 
-  // What has gone and come since it was taken last, of steps.
-  struct Traffic {
-    std::int64_t bytes_out = 0;  // keys and gradients
-    std::int64_t bytes_in = 0;
-    std::int64_t answers = 0;  // to pushes
-    std::int64_t staleness_sum = 0;
-    std::int64_t staleness_max = 0;
-  };
-  Traffic take_traffic();
-
  private:
   struct Table {
     std::size_t rows = 0;
@@ -119,21 +107,11 @@ class TableClient {
   Status pull(std::size_t table, RowKeys keys);
   Status ask_page(int shard, std::size_t offset);
   bool is_read_due(std::size_t table, int shard, bool of_keys) const;
-  // Sends outgoing_ and the payload to `shard`.
-  Status send(int shard, std::span<const std::byte> payload, PendingSends* pending);
-  TimePoint timeout_from_now() const { return clock_.now() + timeout_; }
-
-  PsGroup group_;
-  std::vector<int> heads_;
-  Transport& transport_;
-  const Clock& clock_;
-  Duration timeout_;
+  ShardSender& sender_;
+  StepTraffic& traffic_;
   ParamArenas arenas_;
   std::deque<Table> tables_;
   std::optional<Reading> reading_;
-  Traffic traffic_;
-  wire::Header outgoing_;  // reused, as is the next
-  std::string outgoing_bytes_;
 };
 
 }  // namespace syncopate::ps

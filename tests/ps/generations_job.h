@@ -50,6 +50,8 @@ class GenerationsJob {
 
   // Fills the gradients of worker `rank` in a step: by default nothing.
   std::function<void(int rank, std::int64_t step, std::span<float> gradients)> gradients;
+  // What is added of a worker's weights to its gradients: what it comes to then depends on what it is answered.
+  float decay = 0;
   // By table, the rows of a step; must stay as they are.
   std::function<std::vector<RowKeys>(int rank, std::int64_t step)> rows;
   // Behind the farewell.
@@ -204,6 +206,9 @@ class GenerationsJob {
       SYNCOPATE_RETURN_IF_ERROR(strategy.weights_needed({0, arenas.weights.size()}));
       std::ranges::fill(arenas.gradients, 0.0f);
       if (gradients) gradients(rank, step, arenas.gradients);
+      for (std::size_t i = 0; i < arenas.weights.size() && decay > 0; ++i) {
+        arenas.gradients[i] += decay * arenas.weights[i];
+      }
       for (std::size_t bucket = 0; bucket < buckets->size(); ++bucket) strategy.gradient_ready(bucket);
       SYNCOPATE_RETURN_IF_ERROR(strategy.finish_step().status());
       if (after_step) after_step(rank, step, servers_);

@@ -8,6 +8,7 @@
 
 #include "common/random.h"
 #include "ps/shard_state.h"
+#include "tests/ps/codec_names.h"
 #include "tests/ps/generations_job.h"
 
 namespace syncopate::ps {
@@ -288,22 +289,16 @@ TEST_F(TablesInGenerations, EachPushOfRowsIsAppliedOnce) {
   }
 }
 
-// A cut of a job that goes on is where another job begins, with another number of shards and other chunks.
-TEST(Generations, ACutOfSyncGoesOnWithOtherShardsBitByBit) {
-  constexpr std::int64_t kCut = 3;
-  GenerationsOptions options = options_of({.workers = 2, .servers = 2}, "sync");
-  options.optimizer = {.kind = OptimizerKind::kAdam};
-  options.learning_rate = 0.1;
-  GenerationsJob job(options);
-  job.gradients = make_gradient;
+// Runs the job to its end. What its shards had when they had made so many updates.
+TrainingState run_with_cut(GenerationsJob& job, int shards, std::int64_t cut) {
   TrainingState all;
   std::mutex mutex;
   int saved = 0;
   job.after_step = [&](int rank, std::int64_t step, const std::vector<std::unique_ptr<ShardServer>>& servers) {
     // Each shard heeds it behind one message more at most: before the third update, of which it is asked.
     if (rank != 0 || step != 0) return;
-    for (const std::unique_ptr<ShardServer>& server : servers) {
-      server->save_when(kCut, TrainingState(), [&](Result<TrainingState> state) {
+    for (const std::unique_ptr<ShardServer>& server : std::span(servers).first(static_cast<std::size_t>(shards))) {
+      server->save_when(cut, TrainingState(), [&](Result<TrainingState> state) {
         ASSERT_TRUE(state.ok()) << state.status().message();
         const std::lock_guard lock(mutex);
         merge_shard(*state, all);
@@ -314,9 +309,29 @@ TEST(Generations, ACutOfSyncGoesOnWithOtherShardsBitByBit) {
       });
     }
   };
-  ASSERT_TRUE(job.run({}));
-  ASSERT_EQ(saved, 2);
-  EXPECT_EQ(all.step, kCut);
+  EXPECT_TRUE(job.run({}));
+  EXPECT_EQ(saved, shards);
+  EXPECT_EQ(all.step, cut);
+  job.after_step = nullptr;
+  return all;
+}
+
+// Another job, which begins with what shards had.
+void run_from(GenerationsJob& job, const PsGroup& group, const TrainingState& all) {
+  for (int shard = 0; shard < group.shards(); ++shard) job.carried()[group.rank_of_shard(shard)].merge(all);
+  job.begin_from_carried();
+  EXPECT_TRUE(job.run({}));
+  EXPECT_EQ(job.first_steps()[0], std::vector<std::int64_t>{all.step});
+}
+
+// A cut of a job that goes on is where another job begins, with another number of shards and other chunks.
+TEST(Generations, ACutOfSyncGoesOnWithOtherShardsBitByBit) {
+  GenerationsOptions options = options_of({.workers = 2, .servers = 2}, "sync");
+  options.optimizer = {.kind = OptimizerKind::kAdam};
+  options.learning_rate = 0.1;
+  GenerationsJob job(options);
+  job.gradients = make_gradient;
+  const TrainingState all = run_with_cut(job, 2, 3);
   for (const PsGroup& group : {PsGroup{.workers = 2, .servers = 3}, PsGroup{.workers = 2, .servers = 1}}) {
     for (const std::size_t chunk_bytes : {256, 320, 64}) {
       GenerationsOptions other = options;
@@ -324,12 +339,32 @@ TEST(Generations, ACutOfSyncGoesOnWithOtherShardsBitByBit) {
       other.sharding.chunk_bytes = chunk_bytes;
       GenerationsJob resumed(other);
       resumed.gradients = make_gradient;
-      for (int shard = 0; shard < group.shards(); ++shard) resumed.carried()[group.rank_of_shard(shard)].merge(all);
-      resumed.begin_from_carried();
-      ASSERT_TRUE(resumed.run({}));
-      EXPECT_EQ(resumed.first_steps()[0], std::vector<std::int64_t>{kCut});
+      run_from(resumed, group, all);
       EXPECT_EQ(resumed.weights(), job.weights()) << group.servers << " servers, chunks of " << chunk_bytes;
     }
+  }
+}
+
+// What workers have is not what the shards have: they go on with that. (Of a codec that keeps nothing back of
+// gradients, a worker need remember nothing.)
+TEST(Generations, ACutOfSyncWithCompressedAnswersGoesOnBitByBit) {
+  for (const int replicas : {0, 1}) {
+    const PsGroup group{.workers = 2, .servers = 2, .replicas = replicas};
+    GenerationsOptions options = options_of(group, "sync");
+    options.optimizer = {.kind = OptimizerKind::kAdam};
+    options.learning_rate = 0.1;
+    options.compression = compression_of("int8");
+    GenerationsJob job(options), resumed(options);
+    job.gradients = resumed.gradients = make_gradient;
+    job.decay = resumed.decay = 0.5f;
+    const TrainingState all = run_with_cut(job, 2, 3);
+    const Range arena{0, options.layout.size()};
+    std::vector<float> weights(arena.size()), mirror(arena.size());
+    ASSERT_TRUE(all.read(state_part::kWeights, arena, weights).ok());
+    ASSERT_TRUE(all.read(shard_part::kMirror, arena, mirror).ok());
+    EXPECT_NE(mirror, weights);
+    run_from(resumed, group, all);
+    EXPECT_EQ(resumed.weights(), job.weights()) << replicas << " standbys";
   }
 }
 

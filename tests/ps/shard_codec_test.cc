@@ -74,6 +74,26 @@ TEST_P(ShardCodecTest, KeepsAMirrorThatIsTheWorkersWeightsBitByBit) {
   }
 }
 
+TEST_P(ShardCodecTest, GoesOnFromASavedMirrorAsIfNothingHadHappened) {
+  constexpr std::size_t kBegin = 64;  // of the arena
+  answer(drawn(1));
+  TrainingState state;
+  shard_.save(0, 0, kBegin, state);
+  ShardCodec other({.compression = compression_, .workers = 2, .shard = 1},
+                   [this](std::size_t elements) -> Result<std::span<float>> {
+                     return std::span<float>(memory_.emplace_back(elements));
+                   });
+  for (const int worker : {0, 1}) {
+    const auto greeting = other.greet(worker, 0, {kBegin, kBegin + kFloats}, state);
+    ASSERT_TRUE(greeting.ok()) << greeting.status().message();
+    EXPECT_TRUE(std::ranges::equal(greeting->payload, std::as_bytes(std::span(weights_))));
+  }
+  const PushName push = next();
+  const std::vector<float> weights = drawn(2);
+  EXPECT_TRUE(std::ranges::equal(other.encode(push, weights)->payload, shard_.encode(push, weights)->payload));
+  EXPECT_EQ(other.greet(0, 0, {0, kFloats}, state).status().code(), Code::kDataLoss);  // of which nothing was saved
+}
+
 TEST_P(ShardCodecTest, SendsWithTheNextAnswersWhatOneHasLost) {
   const std::vector<float> weights = drawn(1);
   answer(weights);

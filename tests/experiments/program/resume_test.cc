@@ -148,6 +148,16 @@ TEST(Resume, OfSynchronousServersEqualsAnUnbrokenRun) {
                            25);
 }
 
+// What workers have is not what the servers have, and lies in the checkpoint beside it.
+TEST(Resume, OfSynchronousServersWhoseAnswersAreCompressedEqualsAnUnbrokenRun) {
+  const Flags sync = kSmall + kPs + Flags{"--consistency=sync"};
+  for (const char* codec : {"int8", "topk:0.05", "randomk:0.1", "sign"}) {
+    expect_equal_to_unbroken(sync + Flags{std::string("--compress=") + codec}, 20, 15);
+  }
+  // The head writes the checkpoint, the tail has sent what the workers have.
+  expect_equal_to_unbroken(sync + Flags{"--compress=topk:0.05", "--replicas=1"}, 20, 15);
+}
+
 TEST(Resume, OfServersWithTablesEqualsAnUnbrokenRun) {
   expect_equal_to_unbroken(
       {"--model=ncf", "--dataset=zipf-ratings", "--table-rows=2000", "--batch-size=32", "--train-samples=4000",
