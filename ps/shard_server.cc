@@ -75,8 +75,7 @@ Status ShardServer::serve() {
 
 Status ShardServer::begin() {
   if (options_.role == HomeRole::kTail) return receive_state();
-  if (to_tail_ && !to_tail_->send(options_.restored).ok()) is_cut_off_ = true;
-  return Status();
+  return to_tail_ ? told_tail(to_tail_->send(options_.restored)) : Status();
 }
 
 Status ShardServer::receive_state() {
@@ -139,7 +138,7 @@ Status ShardServer::take_lost_workers() {
   }
   if (options_.role == HomeRole::kTail) return Status();
   for (const int worker : lost) {
-    if (to_tail_ && !is_cut_off_) is_cut_off_ = !to_tail_->worker_lost(worker).ok();
+    if (to_tail_ && !is_cut_off_) SYNCOPATE_RETURN_IF_ERROR(told_tail(to_tail_->worker_lost(worker)));
     SYNCOPATE_RETURN_IF_ERROR(lose(worker));
   }
   return Status();
@@ -224,8 +223,10 @@ bool ShardServer::take_header(Message& message) {
 }
 
 Status ShardServer::forward(const Message& message) {
-  if (!to_tail_) return Status();
-  const Status status = to_tail_->forward(message.from(), incoming_, message.payload());
+  return to_tail_ ? told_tail(to_tail_->forward(message.from(), incoming_, message.payload())) : Status();
+}
+
+Status ShardServer::told_tail(const Status& status) {
   if (status.ok() || status.code() == Code::kCancelled || status.code() == Code::kResourceExhausted) return status;
   spdlog::warn("shard {}: the tail cannot be reached: {}", number_, status.message());
   is_cut_off_ = true;

@@ -117,6 +117,8 @@ class ShardServer {
   // it is then from that worker.
   bool take_header(Message& message);
   Status forward(const Message& message);
+  // What came of telling the tail something: who cannot reach it serves nobody any more, until the next generation.
+  Status told_tail(const Status& status);
   Status handle(Message message);
   Shard::Answers dispatch(const Message& message);
   // What the message, whose header is in incoming_, carries; fails with invalid argument if that cannot be read.

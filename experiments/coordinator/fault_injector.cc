@@ -57,10 +57,12 @@ std::optional<std::size_t> FaultInjector::process_of(const FaultTarget& target) 
   return std::nullopt;
 }
 
-std::vector<int> FaultInjector::workers_training() const {
+std::vector<int> FaultInjector::workers_training() {
+  std::erase_if(killed_, [&](std::size_t process) { return !hands_.trains(process); });
   std::vector<int> ranks;
   for (std::size_t i = 0; i < plan_.processes.size(); ++i) {
-    if (plan_.processes[i].role == Role::kWorker && hands_.trains(i)) ranks.push_back(plan_.processes[i].rank);
+    const bool trains = plan_.processes[i].role == Role::kWorker && hands_.trains(i) && !killed_.contains(i);
+    if (trains) ranks.push_back(plan_.processes[i].rank);
   }
   return ranks;
 }
@@ -94,6 +96,7 @@ std::optional<std::string> FaultInjector::hurt(const FaultAction& action) {
   const bool kills = action.kind == FaultAction::Kind::kKill;
   const std::optional<pid_t> pid = hands_.signal(*process, kills ? SIGKILL : SIGSTOP);
   if (!pid) return std::nullopt;
+  if (kills) killed_.insert(*process);
   return kills ? fmt::format("killed {} (pid {})", name, *pid)
                : fmt::format("stopped {} (pid {}) for {:.6g} s", name, *pid, seconds(action.length));
 }

@@ -8,6 +8,7 @@
 
 #include <functional>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -55,7 +56,8 @@ class FaultInjector {
 
  private:
   std::optional<std::size_t> process_of(const FaultTarget& target) const;
-  std::vector<int> workers_training() const;
+  // But for those that have been killed, also while their end is yet to be noticed.
+  std::vector<int> workers_training();
   void carry_out(const FaultAction& action, TimePoint now);
   void let_go(const FaultAction& action);
   // What was done, for a person; none: the process is not there.
@@ -65,6 +67,7 @@ class FaultInjector {
   const Hands hands_;
   FaultCourse course_;
   std::vector<FaultRecord> records_;
+  std::set<std::size_t> killed_;    // not noticed yet
   std::optional<TimePoint> begun_;  // training
   bool ended_ = false;
 };

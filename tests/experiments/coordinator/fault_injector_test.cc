@@ -85,6 +85,21 @@ TEST_F(FaultInjectorTest, StopsContinuesAndCuts) {
                                   "fault: cut the links of worker 2 for 2 s, 2.00 s after training began"));
 }
 
+// Two in a row might be all that hold the weights.
+TEST_F(FaultInjectorTest, ChurnCountsNobodyWhoWasKilledAlsoBeforeThatIsNoticed) {
+  FaultInjector faults = injector("churn:1ms");
+  faults.on_training_begins(at(0));
+  for (int ms = 1; ms < 1000; ++ms) faults.act(at(ms));
+  EXPECT_THAT(done_, SizeIs(2));
+  gone_.insert("worker 0");
+  gone_.insert("worker 1");
+  gone_.insert("worker 2");
+  faults.act(at(1000));
+  gone_.clear();  // all were started again
+  for (int ms = 1001; ms < 2000; ++ms) faults.act(at(ms));
+  EXPECT_THAT(done_, SizeIs(4));
+}
+
 TEST_F(FaultInjectorTest, LeavesAloneWhoIsNotThere) {
   FaultInjector faults = injector("kill:worker1@1s");
   faults.on_training_begins(at(0));
