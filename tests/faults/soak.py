@@ -44,6 +44,7 @@ MODES = {
 STEP_SECONDS = 0.0215
 SETTLED = 20  # seconds of a life, after which nothing is to grow
 LONG_LIFE = 60
+GAP = 10  # without a sample: an id that comes again is of another process
 COLOURS = ["#1b6ca8", "#c8553d", "#4c956c", "#8f5fa5", "#b08900", "#5c6b73", "#d1495b", "#00798c"]
 
 Sample = collections.namedtuple("Sample", "second process pid rss descriptors threads")
@@ -95,9 +96,14 @@ def watch(program, samples, limit):
 
 
 def lives_of(samples):
-    lives = collections.defaultdict(list)
+    """By process and id; an id that comes again, long after, is of another."""
+    lives, newest = collections.defaultdict(list), {}
     for one in samples:
-        lives[(one.process, one.pid)].append(one)
+        key = (one.process, one.pid, newest.get((one.process, one.pid), 0))
+        if lives[key] and one.second - lives[key][-1].second > GAP:
+            key = (one.process, one.pid, key[2] + 1)
+            newest[key[:2]] = key[2]
+        lives[key].append(one)
     return lives
 
 
@@ -111,7 +117,7 @@ def growth(points):
 
 
 def judge_lives(samples):
-    for (process, pid), life in sorted(lives_of(samples).items()):
+    for (process, pid, _), life in sorted(lives_of(samples).items()):
         settled = [one for one in life if one.second >= life[0].second + SETTLED]
         if life[-1].second - life[0].second < LONG_LIFE or len(settled) < 10:
             continue
@@ -178,8 +184,9 @@ def panel(samples, what, title, scale, top, width=900, height=220):
                      f'<text x="{left - 6}" y="{y(value * scale) + 4:.1f}" text-anchor="end">{value:.4g}</text>'
                      f'<text x="{x(last * part / 4):.1f}" y="{bottom + 16}" text-anchor="middle">{last * part / 4:.0f} s</text>')
     names = sorted({one.process for one in samples})
-    for (process, _), life in lives_of(samples).items():
-        points = " ".join(f"{x(one.second):.1f},{y(getattr(one, what)):.1f}" for one in life)
+    for (process, *_), life in lives_of(samples).items():
+        shown = [*life[: -1 : max(1, round(last / 900))], life[-1]]  # no more than can be told apart
+        points = " ".join(f"{x(one.second):.0f},{y(getattr(one, what)):.1f}" for one in shown)
         colour = COLOURS[names.index(process) % len(COLOURS)]
         lines.append(f'<polyline points="{points}" fill="none" stroke="{colour}" stroke-width="1.3"/>')
     for place, name in enumerate(names):

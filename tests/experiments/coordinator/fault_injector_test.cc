@@ -130,8 +130,13 @@ TEST_F(FaultInjectorTest, LetsGoOfWhatIsStoppedAtTheEndAndHurtsNobodyAnyMore) {
 TEST_F(FaultInjectorTest, ChurnsWorkersThatAreThere) {
   FaultInjector faults = injector("churn:1s");
   faults.on_training_begins(at(0));
-  gone_ = {"worker 0"};
-  for (int i = 0; i < 20; ++i) faults.act(faults.next());
+  for (int i = 0; i < 20; ++i) {
+    gone_ = {"worker 0"};
+    const TimePoint next = faults.next();
+    faults.act(next);
+    gone_ = {"worker 0", "worker 1", "worker 2"};  // it ends, and is started again
+    faults.act(next);
+  }
   ASSERT_THAT(done_, SizeIs(20));
   EXPECT_THAT(done_, testing::Each(testing::Not(testing::HasSubstr("worker 0"))));
   EXPECT_THAT(lines_[0],
