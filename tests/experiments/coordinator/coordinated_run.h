@@ -70,11 +70,16 @@ class SleepingProcesses final : public Launcher {
     return children;
   }
 
-  // The child has the name of the one before.
+  // The child has the name of the one before. Once all have been killed it is, too: their run is to end.
   Result<StartedChild> start_again(const JobPlan& plan, const LaunchOptions& options, std::size_t process) override {
+    const std::lock_guard lock(mutex_);
     unlink((options.log_directory + "/" + log_name_of(plan.processes[process]) + ".pipe").c_str());
     Result<StartedChild> child = start_one(plan, options.log_directory, process);
-    started_again_.set_value(name_of(plan.processes[process].role) + std::to_string(plan.processes[process].rank));
+    if (all_killed_) {
+      send_to(children_[plan.processes[process].name()], SIGKILL);
+    } else {
+      started_again_.set_value(name_of(plan.processes[process].role) + std::to_string(plan.processes[process].rank));
+    }
     return child;
   }
   // What has been started again, "worker1": once a run.
@@ -84,7 +89,9 @@ class SleepingProcesses final : public Launcher {
   std::string address() { return address_.get_future().get(); }
   void kill(const std::string& name) { send(name, SIGKILL); }
   void kill_all() {
-    for (const auto& [name, child] : children_) kill(name);
+    const std::lock_guard lock(mutex_);
+    all_killed_ = true;
+    for (const auto& [name, child] : children_) send_to(child, SIGKILL);
   }
   // Makes it exit with 0, and returns when the coordinator knows: it has waited for it.
   void exit_and_wait(const std::string& name) {
@@ -103,6 +110,7 @@ class SleepingProcesses final : public Launcher {
   };
 
   Result<std::vector<StartedChild>> start_all(const JobPlan& plan, const std::string& folder) {
+    const std::lock_guard lock(mutex_);
     std::vector<StartedChild> children;
     for (std::size_t i = 0; i < plan.processes.size(); ++i) {
       Result<StartedChild> child = start_one(plan, folder, i);
@@ -112,6 +120,7 @@ class SleepingProcesses final : public Launcher {
     return children;
   }
 
+  // With mutex_.
   Result<StartedChild> start_one(const JobPlan& plan, const std::string& folder, std::size_t i) {
     const std::string name = plan.processes[i].name(), log = folder + "/" + log_name_of(plan.processes[i]);
     const std::string pipe = log + ".pipe";  // it reads until somebody has opened that for writing and closed it again
@@ -119,7 +128,6 @@ class SleepingProcesses final : public Launcher {
     Result<StartedChild> child = start_child({"cat", pipe}, {}, name, log);
     if (!child.ok()) return child;
     child->process = i;
-    const std::lock_guard lock(mutex_);
     children_[name] = {FileDescriptor(fcntl(child->handle.get(), F_DUPFD_CLOEXEC, 0)), pipe};
     return child;
   }
@@ -127,12 +135,16 @@ class SleepingProcesses final : public Launcher {
   // False once there is no such process.
   bool send(const std::string& name, int signal) {
     const std::lock_guard lock(mutex_);
-    return syscall(SYS_pidfd_send_signal, children_[name].handle.get(), signal, nullptr, 0) == 0;
+    return send_to(children_[name], signal);
+  }
+  static bool send_to(const Child& child, int signal) {
+    return syscall(SYS_pidfd_send_signal, child.handle.get(), signal, nullptr, 0) == 0;
   }
 
   std::promise<std::string> address_, started_again_;
-  std::mutex mutex_;
-  std::map<std::string, Child> children_;  // by name; under mutex_
+  std::mutex mutex_;                       // of what follows
+  std::map<std::string, Child> children_;  // by name
+  bool all_killed_ = false;
 };
 
 class CoordinatedRun {

@@ -71,6 +71,35 @@ void lose_worker(CoordinatedRun& run, int rank) {
   EXPECT_EQ(run.server(0).hear().first.worker_lost().rank(), rank);
 }
 
+// Workers 0 to `workers` - 1 ask for the first epoch, and hear that it begins.
+void begin_training(CoordinatedRun& run, int workers) {
+  for (int rank = 0; rank < workers; ++rank) ask_epoch(run.worker(rank), 0);
+  for (int rank = 0; rank < workers; ++rank) epoch_heard_by(run.worker(rank));
+}
+
+// A job whose lost processes are started again at once.
+RunConfig respawning(int workers) {
+  RunConfig config = ps_async(workers);
+  config.respawn_seconds = 0;
+  return config;
+}
+
+// Worker `rank` is lost while it trains, and started again: its new connection, once it has been welcomed.
+std::unique_ptr<Peer> lose_and_welcome_again(CoordinatedRun& run, int rank) {
+  lose_worker(run, rank);
+  EXPECT_EQ(run.processes().started_again(), fmt::format("worker{}", rank));
+  std::unique_ptr<Peer> again = run.connect(Role::kWorker, rank);
+  again->say_hello("run-7");
+  EXPECT_TRUE(again->hear().first.has_welcome());
+  return again;
+}
+
+ToCoordinator join_request() {
+  ToCoordinator request;
+  request.mutable_join_request()->set_after(-1);
+  return request;
+}
+
 TEST(Coordinator, WelcomesProcessesOfItsOwnRunAlone) {
   CoordinatedRun run(ps_async(2));
   const auto worker = run.connect(Role::kWorker, 0);
@@ -119,8 +148,7 @@ TEST(Coordinator, DecidesAboutAnEpochOnceForAllAlsoWhereTheTargetIsReachedBetwee
   RunConfig config = ps_async(2);
   config.target_accuracy = 0.95;
   CoordinatedRun run(config);
-  for (int rank : {0, 1}) ask_epoch(run.worker(rank), 0);
-  for (int rank : {0, 1}) epoch_heard_by(run.worker(rank));
+  begin_training(run, 2);
   const auto evaluate = [&](double accuracy) {
     ToCoordinator message;
     message.mutable_evaluation()->set_accuracy(accuracy);
@@ -142,8 +170,7 @@ TEST(Coordinator, DecidesAboutAnEpochOnceForAllAlsoWhereTheTargetIsReachedBetwee
 
 TEST(Coordinator, AsksTheLowestWorkerThatIsLeftForSnapshots) {
   CoordinatedRun run(ps_async(3));
-  for (int rank : {0, 1, 2}) ask_epoch(run.worker(rank), 0);
-  for (int rank : {0, 1, 2}) epoch_heard_by(run.worker(rank));
+  begin_training(run, 3);
   lose_worker(run, 0);
   for (int rank : {2, 1}) ask_epoch(run.worker(rank), 1);
   EXPECT_EQ(epoch_heard_by(run.worker(2)), "epoch 1: go on");
@@ -166,19 +193,10 @@ TEST(Coordinator, TellsEveryServerOfALostWorkerAndNobodyElse) {
 }
 
 TEST(Coordinator, StartsALostWorkerAgainAndTellsEverybodyOfTheGenerationThatItIsIn) {
-  RunConfig config = ps_async(2);
-  config.respawn_seconds = 0;
-  CoordinatedRun run(config);
-  for (int rank : {0, 1}) ask_epoch(run.worker(rank), 0);
-  for (int rank : {0, 1}) epoch_heard_by(run.worker(rank));
-  lose_worker(run, 1);
-  EXPECT_EQ(run.processes().started_again(), "worker1");
-  const std::unique_ptr<Peer> again = run.connect(Role::kWorker, 1);
-  again->say_hello("run-7");
-  ASSERT_TRUE(again->hear().first.has_welcome());
-  ToCoordinator request;
-  request.mutable_join_request()->set_after(-1);
-  again->say(request);
+  CoordinatedRun run(respawning(2));
+  begin_training(run, 2);
+  const std::unique_ptr<Peer> again = lose_and_welcome_again(run, 1);
+  again->say(join_request());
   for (Peer* peer : {again.get(), &run.worker(0), &run.server(0)}) {
     const control::Generation generation = peer->hear().first.generation();
     EXPECT_EQ(generation.number(), 1);
@@ -191,24 +209,16 @@ TEST(Coordinator, StartsALostWorkerAgainAndTellsEverybodyOfTheGenerationThatItIs
 
 // It hears of the generation by its own question, before the others are told, and what it publishes then counts.
 TEST(Coordinator, KeepsWhatIsPublishedForAGenerationBeforeAllHaveHeardOfIt) {
-  RunConfig config = ps_async(2);
-  config.respawn_seconds = 0;
-  CoordinatedRun run(config);
-  for (int rank : {0, 1}) ask_epoch(run.worker(rank), 0);
-  for (int rank : {0, 1}) epoch_heard_by(run.worker(rank));
-  lose_worker(run, 1);
-  run.processes().started_again();
-  const std::unique_ptr<Peer> again = run.connect(Role::kWorker, 1);
-  again->say_hello("run-7");
-  ASSERT_TRUE(again->hear().first.has_welcome());
+  CoordinatedRun run(respawning(2));
+  begin_training(run, 2);
+  const std::unique_ptr<Peer> again = lose_and_welcome_again(run, 1);
   // All in one go, so that they are handled together.
-  ToCoordinator request, publish;
-  request.mutable_join_request()->set_after(-1);
+  ToCoordinator publish;
   publish.mutable_publish()->set_group("data@1");
   publish.mutable_publish()->set_size(2);
   publish.mutable_publish()->set_value("here");
-  again->say(request);
-  again->say(request);
+  again->say(join_request());
+  again->say(join_request());
   again->say(publish);
   EXPECT_EQ(run.worker(0).hear().first.generation().number(), 1);
   publish.mutable_publish()->set_rank(1);
