@@ -108,7 +108,9 @@ ShmLinks::ShmLinks(int rank, int size, std::uint64_t run)
       run_(run),
       links_(static_cast<std::size_t>(size)),
       inboxes_(static_cast<std::size_t>(size)),
-      lost_(static_cast<std::size_t>(size), false) {}
+      lost_(static_cast<std::size_t>(size), false) {
+  polled_.reserve(lost_.size());
+}
 
 Result<ShmLinks> ShmLinks::connect(const TransportOptions& options, std::uint64_t run, const SharedMemory& inbox,
                                    Rendezvous& rendezvous, TimePoint deadline) {
@@ -222,14 +224,14 @@ std::optional<ShmLinks::Received> ShmLinks::next_from(int peer) {
 }
 
 std::vector<int> ShmLinks::newly_lost() {
-  std::vector<pollfd> items;
+  polled_.clear();
   for (std::size_t peer = 0; peer < links_.size(); ++peer) {
-    items.push_back({lost_[peer] ? -1 : links_[peer].get(), POLLRDHUP, 0});
+    polled_.push_back({lost_[peer] ? -1 : links_[peer].get(), POLLRDHUP, 0});
   }
   std::vector<int> peers;
-  if (poll(items.data(), items.size(), 0) <= 0) return peers;
-  for (std::size_t peer = 0; peer < items.size(); ++peer) {
-    if ((items[peer].revents & (POLLRDHUP | POLLHUP | POLLERR)) == 0) continue;
+  if (poll(polled_.data(), polled_.size(), 0) <= 0) return peers;
+  for (std::size_t peer = 0; peer < polled_.size(); ++peer) {
+    if ((polled_[peer].revents & (POLLRDHUP | POLLHUP | POLLERR)) == 0) continue;
     lost_[peer] = true;
     peers.push_back(static_cast<int>(peer));
   }

@@ -4,6 +4,8 @@
 // nobody.
 #pragma once
 
+#include <poll.h>
+
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -68,6 +70,7 @@ class ShmLinks {
   std::vector<FileDescriptor> links_;    // by peer; none to oneself
   std::vector<FileDescriptor> inboxes_;  // by peer
   std::vector<bool> lost_;               // by peer
+  std::vector<pollfd> polled_;           // what newly_lost looks at: who waits does so often, and allocates nothing
   std::int64_t turned_away_ = 0;
 };
 

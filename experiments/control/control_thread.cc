@@ -51,6 +51,8 @@ void ControlThread::post(const ToCoordinator& message, std::optional<zmq::messag
 }
 
 void ControlThread::post_records() {
+  // Whoever posts something else next has all records before it, also those that another thread has just taken.
+  const std::lock_guard lock(records_mutex_);
   if (const std::optional<ToCoordinator> steps = state_.steps.take()) line_.post(*steps);
 }
 

@@ -63,7 +63,8 @@ class ControlThread {
   SteadyClock clock_;
   std::atomic<bool> failed_ = false;
 
-  std::mutex mutex_;  // of limits_
+  std::mutex records_mutex_;  // held from taking records to posting them
+  std::mutex mutex_;          // of limits_
   Limits limits_;
 
   // Of the control thread alone.
