@@ -1,6 +1,7 @@
 #include "experiments/coordinator/local_states.h"
 
 #include <algorithm>
+#include <iterator>
 
 namespace syncopate::experiments {
 
@@ -23,6 +24,16 @@ std::optional<std::vector<float>> LocalStates::mean(std::int64_t epoch, std::spa
   std::vector<float> mean(size_);
   for (std::size_t i = 0; i < size_; ++i) mean[i] = static_cast<float>(sums[i] / static_cast<double>(states.size()));
   return mean;
+}
+
+void LocalStates::forget_what_is_behind(std::span<const int> awaited) {
+  std::vector<int> unseen(awaited.begin(), awaited.end());
+  for (auto epoch = states_.rbegin(); epoch != states_.rend(); ++epoch) {
+    std::erase_if(unseen, [&](int rank) { return epoch->second.contains(rank); });
+    if (!unseen.empty()) continue;
+    states_.erase(states_.begin(), std::prev(epoch.base()));
+    return;
+  }
 }
 
 }  // namespace syncopate::experiments

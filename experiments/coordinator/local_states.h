@@ -24,11 +24,13 @@ class LocalStates {
   // first. Empty for a model that keeps nothing.
   std::optional<std::vector<float>> mean(std::int64_t epoch, std::span<const int> awaited) const;
 
+  // Forgets the epochs that all of `awaited`, which are those that are still there, have left behind: until then the
+  // one that is behind may become the chief, whose epochs are evaluated.
+  void forget_what_is_behind(std::span<const int> awaited);
+
  private:
   std::size_t size_;
-  // By epoch and rank. Some kilobytes each, all kept: a worker that is far behind may become the chief, whose epochs
-  // are evaluated.
-  std::map<std::int64_t, std::map<int, std::vector<float>>> states_;
+  std::map<std::int64_t, std::map<int, std::vector<float>>> states_;  // by epoch and rank
 };
 
 }  // namespace syncopate::experiments

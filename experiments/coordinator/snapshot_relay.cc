@@ -24,6 +24,7 @@ void SnapshotRelay::pass_on(const std::vector<int>& workers) {
     hands_.send(message, std::move(next.weights));
     held_.pop_front();
   }
+  local_states_.forget_what_is_behind(workers);
 }
 
 }  // namespace syncopate::experiments

@@ -30,6 +30,18 @@ TEST(LocalStates, OfOneEpochAreNotTakenForThoseOfAnother) {
   EXPECT_EQ(states.mean(3, std::vector{0, 1}), std::nullopt);
 }
 
+TEST(LocalStates, AreForgottenOnceEverybodyWhoIsThereIsFurther) {
+  LocalStates states(1);
+  for (const int epoch : {0, 1, 2}) states.add(0, epoch, std::vector{1.0f});
+  for (const int epoch : {0, 1}) states.add(1, epoch, std::vector{1.0f});
+  states.forget_what_is_behind(std::vector{0, 1, 2});
+  EXPECT_THAT(states.mean(0, std::vector{0, 1}), Optional(ElementsAre(1.0f))) << "worker 2 may be as far behind";
+  states.forget_what_is_behind(std::vector{0, 1});
+  EXPECT_EQ(states.mean(0, std::vector{0, 1}), std::nullopt);
+  EXPECT_THAT(states.mean(1, std::vector{0, 1}), Optional(ElementsAre(1.0f)));
+  EXPECT_THAT(states.mean(2, std::vector{0}), Optional(ElementsAre(1.0f)));
+}
+
 TEST(LocalStates, DoNotWaitForALostWorkerButCountWhatItHasSent) {
   LocalStates states(1);
   states.add(0, 0, std::vector{1.0f});
