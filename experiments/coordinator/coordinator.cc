@@ -172,7 +172,7 @@ class Coordinator {
       case ToCoordinator::kStepAnnouncement:
         return on_step_announcement(process, message.step_announcement().step(), now);
       case ToCoordinator::kLeaveQuestion: {
-        monitor_.on_leaving();
+        monitor_.on_leaving(process);
         FromCoordinator answer;
         answer.mutable_leave_answer();
         return control_.send(process, answer);

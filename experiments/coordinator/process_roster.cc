@@ -40,6 +40,13 @@ bool ProcessRoster::all_are_ready_to_train() const {
   return true;
 }
 
+bool ProcessRoster::all_are_leaving() const {
+  for (std::size_t i = 0; i < entries_.size(); ++i) {
+    if (is_worker(i) && still_there(i) && !entries_[i].is_leaving) return false;
+  }
+  return chief().has_value();
+}
+
 int ProcessRoster::live_workers() const {
   int count = 0;
   for (std::size_t i = 0; i < entries_.size(); ++i) {

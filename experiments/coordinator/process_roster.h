@@ -21,7 +21,8 @@ class ProcessRoster {
     bool lost = false;  // given up; the run goes on without it
     bool ready_to_train = false;
     bool trains = false;             // was there when training began, or has finished a step
-    bool has_final_weights = false;  // a worker with nothing left to hear from others
+    bool is_leaving = false;         // a worker that has made its last step
+    bool has_final_weights = false;  // one with nothing left to hear from others
     std::int64_t stepped_in = -1;    // the last generation in which it has finished a step
     int starts = 0;                  // again, since it last took part
     std::int64_t pid = 0;
@@ -52,6 +53,8 @@ class ProcessRoster {
   bool all_have_ended() const;
   // Every worker that is still there has said that it is ready.
   bool all_are_ready_to_train() const;
+  // Every worker that is still there has made its last step, and there is one.
+  bool all_are_leaving() const;
   // Workers that have finished count, others that are not there any more do not.
   int live_workers() const;
   // The lowest worker that is still there, if any.

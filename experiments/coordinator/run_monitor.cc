@@ -17,6 +17,8 @@ constexpr int kMostRegroupsInVain = 8;
 // A server that is needed is started so often in a row; a pause before the second time, twice as long before each next.
 constexpr int kMostStartsInVain = 6;
 constexpr Duration kStartPause = std::chrono::milliseconds(100);
+// So many timeouts there are for the last answers, for the final weights to reach the workers, and from one of them us.
+constexpr int kLeaveTimeouts = 3;
 // Processes that were asked to stop have so long before they are killed.
 constexpr Duration kStopPatience = std::chrono::seconds(5);
 
@@ -87,6 +89,11 @@ void RunMonitor::on_step_finished(std::size_t process, std::int64_t number) {
   if (roster_.all_have_stepped_in(number)) course_.on_all_train();
 }
 
+void RunMonitor::on_leaving(std::size_t process) {
+  roster_[process].is_leaving = true;
+  is_closed_ = !waits_for_homes();
+}
+
 void RunMonitor::on_training_over(std::size_t process, TimePoint now) {
   roster_[process].trains = true;  // it may have come for the last words alone
   roster_[process].has_final_weights = true;
@@ -140,6 +147,8 @@ void RunMonitor::regroup(TimePoint now) {
   }
   course_.proclaim(!training_released_, checkpoint_);
   suspicions_.forget_troubles();
+  leave_by_.reset();
+  for (std::size_t i = 0; i < roster_.size(); ++i) roster_[i].is_leaving = false;
   // Before training all ask anew for the first epoch.
   if (!training_released_) {
     for (std::size_t i = 0; i < roster_.size(); ++i) roster_[i].ready_to_train = false;
@@ -262,6 +271,7 @@ void RunMonitor::on_interrupt(TimePoint now) {
 void RunMonitor::on_tick(TimePoint now) {
   if (!stopping_) judge_silence(now);
   if (!stopping_) judge_suspicions(now);
+  if (!stopping_) judge_leaving(now);
   if (!stopping_) judge_stragglers(now);
   if (!stopping_) start_what_is_due(now);
   if (!stopping_) {
@@ -312,6 +322,16 @@ void RunMonitor::judge_suspicions(TimePoint now) {
   }
 }
 
+// Leaving has no deadline of its own, since it lasts as long as the slowest worker trains.
+void RunMonitor::judge_leaving(TimePoint now) {
+  if (!leave_by_ && roster_.all_are_leaving()) leave_by_ = now + kLeaveTimeouts * options_.timeout;
+  if (!leave_by_ || now < *leave_by_ || !chief()) return;
+  conclude(
+      {ExitCode::kTimeout, fmt::format("{} has not finished, {:.3g} s after the last step of all workers",
+                                       roster_.describe(*chief(), now), seconds(kLeaveTimeouts * options_.timeout))},
+      now);
+}
+
 // Once the workers have finished, servers and evaluator are to finish within the timeout.
 void RunMonitor::judge_stragglers(TimePoint now) {
   if (!end_by_ || now < *end_by_) return;
@@ -334,31 +354,36 @@ void RunMonitor::kill_all() {
 }
 
 void RunMonitor::lose(std::size_t process, Verdict verdict, TimePoint now) {
-  using Loss = GenerationCourse::Loss;
   roster_[process].lost = true;
   suspicions_.forget(process);
-  const bool is_home = serves(plan_.processes[process].role);
   const bool other_is_empty = training_released_ && roster_.other_home_is_empty(process);
   const Loss loss = course_.on_lost(process, {.begins = !training_released_,
                                               .can_go_back = !checkpoint_.empty() && !training_over_,
                                               .other_home_is_empty = other_is_empty});
-  // Others may have failed, too, and not be lost yet; or they have only just come, and hold nothing.
-  const bool nobody_goes_on =
-      roster_.is_worker(process) && !training_over_ && (roster_.live_workers() == 0 || nobody_holds_weights());
-  if (loss == Loss::kEndsRun || nobody_goes_on) {
-    if (roster_.is_worker(process) && roster_.live_workers() > 0) {
-      verdict.line +=
-          nobody_holds_weights() ? "; nobody who is left holds the weights" : "; this mode needs every worker";
-    }
-    if (other_is_empty) verdict.line += "; what was to stand in for it has only just come, and may hold nothing yet";
-    return conclude(std::move(verdict), now);
-  }
-  if (is_home && !training_over_ && roster_.any_home_has_finished()) {
-    verdict.line += "; others that serve have finished, and cannot take part in another generation";
+  if (const std::optional<std::string> why = why_it_ends(process, loss, other_is_empty)) {
+    verdict.line += *why;
     return conclude(std::move(verdict), now);
   }
   actions_.push_back(
       {MonitorAction::Kind::kReport, process, 0, fmt::format("{}; {}", verdict.line, consequence(process, loss))});
+  go_on_without(process, loss, now);
+}
+
+std::optional<std::string> RunMonitor::why_it_ends(std::size_t process, Loss loss, bool other_is_empty) const {
+  const bool is_worker = roster_.is_worker(process);
+  // Others may have failed, too, and not be lost yet; or they have only just come, and hold nothing.
+  const bool nobody_goes_on = is_worker && !training_over_ && (roster_.live_workers() == 0 || nobody_holds_weights());
+  if (loss != Loss::kEndsRun && !nobody_goes_on) {
+    const bool others_are_done = !is_worker && !training_over_ && roster_.any_home_has_finished();
+    if (!others_are_done) return std::nullopt;
+    return "; others that serve have finished, and cannot take part in another generation";
+  }
+  if (other_is_empty) return "; what was to stand in for it has only just come, and may hold nothing yet";
+  if (!is_worker || roster_.live_workers() == 0) return "";
+  return nobody_holds_weights() ? "; nobody who is left holds the weights" : "; this mode needs every worker";
+}
+
+void RunMonitor::go_on_without(std::size_t process, Loss loss, TimePoint now) {
   if (roster_.is_worker(process)) {
     actions_.push_back({MonitorAction::Kind::kWorkerLost, process, plan_.processes[process].rank, {}});
     stalls_.forget(plan_.processes[process].rank);
@@ -369,7 +394,7 @@ void RunMonitor::lose(std::size_t process, Verdict verdict, TimePoint now) {
     if (roster_[i].lost && roster_[i].state == State::kEnded) start_again_later(i, now);
   }
   if (stopping_) return;
-  if (is_home && training_over_) give_up_who_lacks_final_weights();
+  if (!roster_.is_worker(process) && training_over_) give_up_who_lacks_final_weights();
   if (loss != Loss::kOthersGoOn && !training_over_ && !waits_for_homes()) regroup(now);
   release_training_if_all_ready();
   stop_if_all_done(now);
@@ -379,10 +404,10 @@ bool RunMonitor::nobody_holds_weights() const {
   return options_.recovery.regroups_without_worker && training_released_ && roster_.no_worker_trains();
 }
 
-std::string RunMonitor::consequence(std::size_t process, GenerationCourse::Loss loss) const {
+std::string RunMonitor::consequence(std::size_t process, Loss loss) const {
   const ProcessSpec& spec = plan_.processes[process];
   if (spec.role == Role::kWorker) return fmt::format("{} on", describe_workers(roster_.live_workers()));
-  if (loss == GenerationCourse::Loss::kGoBack) {
+  if (loss == Loss::kGoBack) {
     return (waits_for_homes() ? "it is started again, and all go back to " : "all go back to ") + checkpoint_;
   }
   const char* const other = spec.role == Role::kServer ? "standby" : "server";

@@ -73,9 +73,9 @@ class RunMonitor {
   // A worker has finished a step in generation `generation`. If that is this one, it has all that the others have, and
   // so has each home of each shard, since the step has gone through all of them.
   void on_step_finished(std::size_t process, std::int64_t generation);
-  // A worker has made its last step: nobody comes in any more, lest the others have left when it connects; unless all
-  // are to go back to before that.
-  void on_leaving() { is_closed_ = !waits_for_homes(); }
+  // Worker `process` has made its last step: nobody comes in any more, lest the others have left when it connects;
+  // unless all are to go back to before that.
+  void on_leaving(std::size_t process);
   // Worker `process` has the final weights: there are no more generations, and who has just come is not needed.
   void on_training_over(std::size_t process, TimePoint now);
   // A checkpoint is complete, to which all could go back.
@@ -116,6 +116,7 @@ class RunMonitor {
 
  private:
   using State = ProcessRoster::State;
+  using Loss = GenerationCourse::Loss;
   struct Restart {
     std::size_t process = 0;
     TimePoint at{};
@@ -126,6 +127,10 @@ class RunMonitor {
   std::string stall_text(TimePoint now) const;
   // A process is of no more use to the run: either the run goes on without it, or this is the verdict.
   void lose(std::size_t process, Verdict verdict, TimePoint now);
+  // None: the run goes on. Else what is to be said of that behind the verdict on the lost process, perhaps nothing.
+  // `other_is_empty`: of a server or a standby, the other one is there, and may hold nothing yet.
+  std::optional<std::string> why_it_ends(std::size_t process, Loss loss, bool other_is_empty) const;
+  void go_on_without(std::size_t process, Loss loss, TimePoint now);
   // All go back, and cannot before each shard has a home again.
   bool waits_for_homes() const { return course_.goes_back() && !course_.has_all_homes(); }
   // A home of shards is lost once some worker has the final weights: who still waits for its own is not needed.
@@ -134,13 +139,14 @@ class RunMonitor {
   // Where workers hold the weights themselves: all that are left have come since training began, and finished no step.
   bool nobody_holds_weights() const;
   // What is said of a loss that the run goes on after.
-  std::string consequence(std::size_t process, GenerationCourse::Loss loss) const;
+  std::string consequence(std::size_t process, Loss loss) const;
   void start_again_later(std::size_t process, TimePoint now);
   void start_what_is_due(TimePoint now);
   // The members as they are now make a new generation, unless there have been too many in vain.
   void regroup(TimePoint now);
   void judge_silence(TimePoint now);
   void judge_suspicions(TimePoint now);
+  void judge_leaving(TimePoint now);
   void judge_stragglers(TimePoint now);
   // Its carrier ends a process whose sibling has given up: that is no cause.
   bool died_of_a_sibling(const ProcessEnd& end) const;
@@ -166,8 +172,9 @@ class RunMonitor {
   bool training_released_ = false;
   bool stopping_ = false;
   bool killed_all_ = false;
-  TimePoint kill_at_{};              // when stopping: patience ends
-  std::optional<TimePoint> end_by_;  // once all workers have finished: when the rest must have, too
+  TimePoint kill_at_{};                // when stopping: patience ends
+  std::optional<TimePoint> leave_by_;  // once all workers have made their last step: when they must have finished
+  std::optional<TimePoint> end_by_;    // once they have: when the rest must have, too
   EvaluationBacklog backlog_;
   bool reported_backlog_ = false;
 };

@@ -34,6 +34,23 @@ TEST(RunMonitor, ReleasesTheOthersWhenTheWorkerThatTheyWaitForIsLost) {
   EXPECT_THAT(run.actions(), ElementsAre(StartsWith("report: "), "lost 1", "release"));
 }
 
+// Workers at their own pace leave one after another, however late the last; from its last step on it is their links.
+TEST(RunMonitor, WaitsForWorkersThatLeaveOnceTheLastHasMadeItsLastStep) {
+  PsRun run(true);
+  for (const int rank : {0, 1}) run.ready(run.worker(rank));
+  run.monitor().on_leaving(run.worker(0));
+  run.pass(10 * kTimeout);
+  EXPECT_EQ(run.verdict(), std::nullopt);
+  run.monitor().on_leaving(run.worker(1));
+  run.pass(2 * kTimeout);
+  run.finish(run.worker(0));
+  EXPECT_EQ(run.verdict(), std::nullopt);
+  run.pass(2 * kTimeout);
+  EXPECT_EQ(run.verdict(), ExitCode::kTimeout);
+  EXPECT_THAT(run.line(), StartsWith("worker 1 "));
+  EXPECT_THAT(run.line(), EndsWith("has not finished, 30 s after the last step of all workers"));
+}
+
 TEST(RunMonitor, ReleasesNobodyOnceItStops) {
   AllreduceRun run;
   run.ready(run.worker(0));

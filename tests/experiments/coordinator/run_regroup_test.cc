@@ -90,7 +90,7 @@ TEST(RunMonitorRegroups, NobodyIsStartedOrLetInOnceTrainingIsOver) {
   run.pass(std::chrono::seconds(3));
   run.hello(run.worker(1));
   (void)run.actions();
-  run.monitor().on_leaving();
+  run.monitor().on_leaving(run.worker(0));
   run.join(run.worker(1));
   EXPECT_THAT(run.actions(), IsEmpty());
   run.monitor().on_training_over(run.worker(0), run.now());
@@ -281,10 +281,10 @@ TEST(RunMonitorGoesBack, WithoutEndingWorkersThatCannotReachTheServerMeanwhile) 
 // A fast worker was about to leave; all come to that point once more.
 TEST(RunMonitorGoesBack, AndIsOpenToOthersAgain) {
   GoingBackRun run(0, Duration{});
-  run.monitor().on_leaving();
+  run.monitor().on_leaving(run.worker(0));
   run.end(run.server(0), kKilled);
   run.pass(kTick);
-  run.monitor().on_leaving();  // said before it heard
+  run.monitor().on_leaving(run.worker(0));  // said before it heard
   run.comes_back(run.server(0));
   EXPECT_EQ(run.monitor().generation().number, 1);
 }
