@@ -76,6 +76,9 @@ TimePoint ControlThread::tick(TimePoint now) {
     post_records();
     next_records_ = now + kRecordsEvery;
   }
+  const Duration absence = attention_.absence(now);
+  coordinator_.forgive(absence);
+  progress_.forgive(absence);
   check_coordinator(timeout, now);
   check_own_progress(timeout, now);
   return std::min(*last_beat_ + beat_every, next_records_);

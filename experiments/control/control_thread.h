@@ -14,6 +14,7 @@
 #include "common/clock.h"
 #include "common/status.h"
 #include "common/transport/run_keys.h"
+#include "experiments/control/attention.h"
 #include "experiments/control/clock_offset.h"
 #include "experiments/control/control.pb.h"
 #include "experiments/control/control_line.h"
@@ -73,6 +74,7 @@ class ControlThread {
   bool compares_clocks_ = false;
   ClockOffset offset_;  // of the coordinator's clock
   std::size_t clock_answers_ = 0;
+  Attention attention_{clock_.now()};
   CoordinatorWatch coordinator_{clock_.now()};
   ProgressWatch progress_;
 

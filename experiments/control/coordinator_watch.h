@@ -14,6 +14,8 @@ class CoordinatorWatch {
   explicit CoordinatorWatch(TimePoint now) : last_heard_(now) {}
 
   void on_heard(TimePoint now) { last_heard_ = now; }
+  // Nobody has listened for so long.
+  void forgive(Duration absence) { last_heard_ += absence; }
 
   // How long it has been silent, where that is as long as the timeout. Said once: whoever hears it stops.
   std::optional<Duration> falls_silent(Duration timeout, TimePoint now) {

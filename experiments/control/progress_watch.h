@@ -15,6 +15,9 @@ class ProgressWatch {
   // that passes them by that much cannot be helped. It begins `now`.
   ProgressWatch(Duration margin, TimePoint now) : margin_(margin), last_change_(now) {}
 
+  // Nobody has looked for so long: the process may not have run.
+  void forgive(Duration absence) { last_change_ += absence; }
+
   // What an Activity shows `now`: changes() and may_last(). How long the work has stood still, if that is too long
   // under `timeout`.
   std::optional<Duration> stands_still_for(std::uint64_t changes, bool may_last, Duration timeout, TimePoint now) {

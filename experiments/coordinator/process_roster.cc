@@ -18,6 +18,10 @@ void ProcessRoster::expect_again(std::size_t process, TimePoint now) {
   self = {.state = State::kExpected, .lost = true, .starts = self.starts + 1, .host = self.host, .last_heard = now};
 }
 
+void ProcessRoster::forgive(Duration absence, TimePoint now) {
+  for (Entry& entry : entries_) entry.last_heard = std::min(now, entry.last_heard + absence);
+}
+
 void ProcessRoster::note_homes_train() {
   for (std::size_t i = 0; i < entries_.size(); ++i) {
     if (serves(plan_.processes[i].role) && still_there(i)) entries_[i].trains = true;

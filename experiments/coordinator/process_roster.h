@@ -42,6 +42,8 @@ class ProcessRoster {
 
   // It is about to be started again, and is lost until it is ready.
   void expect_again(std::size_t process, TimePoint now);
+  // Nobody has listened for so long until `now`: the silence of all was that much shorter.
+  void forgive(Duration absence, TimePoint now);
   // A step has gone through all servers and standbys that are there: they hold what workers hold.
   void note_homes_train();
 

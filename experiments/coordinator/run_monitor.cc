@@ -32,6 +32,7 @@ RunMonitor::RunMonitor(const JobPlan& plan, const Options& options, TimePoint no
       course_(plan, options.recovery, options.resume),
       roster_(plan, now),
       stalls_(count_of(plan, Role::kWorker), options.stalls),
+      attention_(now),
       backlog_(options.evaluation_backlog) {}
 
 void RunMonitor::on_hello(std::size_t process, std::int64_t pid, const std::string& host, TimePoint now) {
@@ -269,6 +270,7 @@ void RunMonitor::on_interrupt(TimePoint now) {
 }
 
 void RunMonitor::on_tick(TimePoint now) {
+  roster_.forgive(attention_.absence(now), now);
   if (!stopping_) judge_silence(now);
   if (!stopping_) judge_suspicions(now);
   if (!stopping_) judge_leaving(now);

@@ -15,6 +15,7 @@
 
 #include "common/clock.h"
 #include "common/status.h"
+#include "experiments/control/attention.h"
 #include "experiments/coordinator/evaluation_backlog.h"
 #include "experiments/coordinator/generation_course.h"
 #include "experiments/coordinator/process_roster.h"
@@ -175,6 +176,7 @@ class RunMonitor {
   TimePoint kill_at_{};                // when stopping: patience ends
   std::optional<TimePoint> leave_by_;  // once all workers have made their last step: when they must have finished
   std::optional<TimePoint> end_by_;    // once they have: when the rest must have, too
+  Attention attention_;
   EvaluationBacklog backlog_;
   bool reported_backlog_ = false;
 };

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "experiments/control/attention.h"
+
 namespace syncopate::experiments {
 namespace {
 
@@ -23,6 +25,15 @@ TEST(CoordinatorWatch, CountsFromWhatWasHeardLast) {
   watch.on_heard(kBegin + 20s);
   EXPECT_EQ(watch.falls_silent(kTimeout, kBegin + 49s), std::nullopt);
   EXPECT_EQ(watch.falls_silent(kTimeout, kBegin + 52s), 32s);
+}
+
+TEST(CoordinatorWatch, ForgivesSilenceToWhichNobodyListened) {
+  CoordinatorWatch watch(kBegin);
+  Attention attention(kBegin);
+  watch.forgive(attention.absence(kBegin + 1s));
+  watch.forgive(attention.absence(kBegin + 61s));  // the machine stood still
+  EXPECT_EQ(watch.falls_silent(kTimeout, kBegin + 61s), std::nullopt);
+  EXPECT_EQ(watch.falls_silent(kTimeout, kBegin + 90s), 30s);
 }
 
 TEST(CoordinatorWatch, JudgesByTheTimeoutAsItIsNow) {

@@ -386,5 +386,16 @@ TEST(RunMonitor, TakesTheEndOfACarrierWhoseProcessesHaveFinishedAsItShould) {
   EXPECT_THAT(run.actions(), ElementsAre("stop: "));
 }
 
+// What they have said meanwhile is yet to be received.
+TEST(RunMonitor, ForgivesSilenceWhileItDidNotRunItself) {
+  PsRun run(false);
+  run.let_pass(3 * kTimeout);
+  run.monitor().on_tick(run.now());
+  EXPECT_EQ(run.verdict(), std::nullopt);
+  run.pass(kTimeout / 2 + kTick, run.worker(1));
+  EXPECT_EQ(run.verdict(), ExitCode::kTimeout);
+  EXPECT_THAT(run.line(), StartsWith("worker 1 "));
+}
+
 }  // namespace
 }  // namespace syncopate::experiments
