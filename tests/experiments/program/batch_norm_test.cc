@@ -22,15 +22,16 @@ using Flags = std::vector<std::string>;
 
 constexpr std::int64_t kTrainSamples = 128;
 constexpr std::int64_t kTestSamples = 32;
-constexpr int kEpochs = 4;
+constexpr int kEpochs = 8;
 
 Flags resnet(const Flags& mode) {
   Flags flags{"--model=resnet20",
               "--batch-size=8",
               fmt::format("--train-samples={}", kTrainSamples),
               fmt::format("--test-samples={}", kTestSamples),
-              "--optimizer=momentum",
-              "--learning-rate=0.02",
+              // Without momentum, which adds to what stale gradients do: under `async` the order of the pushes is not ours.
+              "--optimizer=sgd",
+              "--learning-rate=0.05",
               fmt::format("--epochs={}", kEpochs)};
   flags.insert(flags.end(), mode.begin(), mode.end());
   return flags;
@@ -70,7 +71,7 @@ TEST_P(BatchNormRun, LearnsAndIsEvaluatedWithTheMomentsThatItsWorkersHaveKept) {
   Program program(resnet(GetParam()));
   const ProgramEnd end = program.wait();
   ASSERT_EQ(end.exit_code, 0) << end.err;
-  EXPECT_LT(mean_loss(program.steps_csv(), kEpochs - 1), 0.9 * mean_loss(program.steps_csv(), 0));
+  EXPECT_LT(mean_loss(program.steps_csv(), kEpochs - 1), 0.6 * mean_loss(program.steps_csv(), 0));
 
   RunConfig config;
   config.model = "resnet20";
