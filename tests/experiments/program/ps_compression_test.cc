@@ -56,7 +56,7 @@ TEST_P(PsCompression, LearnsUnderSyncAndAsync) {
     const ProgramEnd end = program.wait();
     ASSERT_EQ(end.exit_code, 0) << end.err;
     const nlohmann::json summary = program.summary();
-    EXPECT_GT(summary["final_test_accuracy"], 0.6) << consistency;
+    EXPECT_GT(summary["final_test_accuracy"], 0.4) << consistency;  // guessing: 0.1
     EXPECT_LT(summary["bytes_out_per_step"], GetParam().part * kModelBytes);
     EXPECT_EQ(summary["bytes_in_per_step"], summary["bytes_out_per_step"]);
     EXPECT_GT(summary["step_split_ms"]["codec"], 0);
