@@ -63,6 +63,7 @@ Status AnswerSender::send(const Answer& answer) {
     }
     case Answer::Kind::kRowsRead:
       outgoing_.mutable_rows_read()->set_table(answer.table);
+      outgoing_.mutable_rows_read()->set_read(answer.read);
       return send_rows(answer);
   }
   if (options_.is_silent && !options_.keeps_mirrors) return Status();
@@ -93,8 +94,9 @@ Status AnswerSender::send_rows(const Answer& answer) {
   return send(answer.worker, *room, &rooms_.pending(answer.worker, answer.table));
 }
 
-Status AnswerSender::list_rows(int worker, std::size_t table, std::size_t offset) {
-  const Result<TableShard::Page> page = shard_.on_list_rows(worker, table, offset);
+Status AnswerSender::list_rows(int worker, const wire::ListRows& request) {
+  const std::size_t table = request.table();
+  const Result<TableShard::Page> page = shard_.on_list_rows(worker, table, request.offset());
   if (!page.ok() || options_.is_silent) return page.status();
   const std::span<const std::byte> keys = std::as_bytes(page->keys);
   const Result<std::span<std::byte>> room = rooms_.take(worker, table, keys.size(), timeout_from_now());
@@ -102,8 +104,9 @@ Status AnswerSender::list_rows(int worker, std::size_t table, std::size_t offset
   std::ranges::copy(keys, room->begin());
   wire::RowsListed& listed = *outgoing_.mutable_rows_listed();
   listed.set_table(table);
-  listed.set_offset(offset);
+  listed.set_offset(request.offset());
   listed.set_total(page->total);
+  listed.set_read(request.read());
   return send(worker, *room, &rooms_.pending(worker, table));
 }
 

@@ -41,7 +41,7 @@ class AnswerSender {
   // Fails where the shard cannot go on; a worker that cannot be answered is not such a failure.
   Status send(std::span<const Answer> answers);
   // Answers the wish for a page of keys. Fails as Shard::on_list_rows and send do.
-  Status list_rows(int worker, std::size_t table, std::size_t offset);
+  Status list_rows(int worker, const wire::ListRows& request);
   // Until the last weights, behind farewells, have been read, or their readers have been silent for the timeout.
   Status wait_for_last_sends();
 

@@ -136,11 +136,11 @@ Shard::Answers Shard::on_rows_push(const RowsPush& request) {
   return std::span<const Answer>(due_);
 }
 
-Shard::Answers Shard::on_read_rows(int worker, std::size_t table, RowKeys keys) {
+Shard::Answers Shard::on_read_rows(const ReadRequest& request) {
   due_.clear();
-  SYNCOPATE_RETURN_IF_ERROR(check_reads(worker, table));
-  SYNCOPATE_RETURN_IF_ERROR(tables_[table].ask(worker, keys));
-  answer_pulls(table);
+  SYNCOPATE_RETURN_IF_ERROR(check_reads(request.worker, request.table));
+  SYNCOPATE_RETURN_IF_ERROR(tables_[request.table].ask(request));
+  answer_pulls(request.table);
   return std::span<const Answer>(due_);
 }
 
@@ -295,8 +295,12 @@ void Shard::answer_pulls(std::size_t index) {
       due_.push_back({.kind = Answer::Kind::kRows, .worker = worker, .table = index, .rows = table.answer(worker)});
     }
     if (table.may_answer_ask(worker)) {
-      const TableShard::Answer rows{.keys = table.answer_ask(worker)};
-      due_.push_back({.kind = Answer::Kind::kRowsRead, .worker = worker, .table = index, .rows = rows});
+      const TableShard::Asked asked = table.answer_ask(worker);
+      due_.push_back({.kind = Answer::Kind::kRowsRead,
+                      .worker = worker,
+                      .table = index,
+                      .rows = {.keys = asked.keys},
+                      .read = asked.read});
     }
   }
 }

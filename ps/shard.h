@@ -56,6 +56,7 @@ struct Answer {
   bool greets = false;      // behind a welcome or a farewell
   std::size_t table = 0;    // of the last two kinds
   TableShard::Answer rows;  // of the last two kinds; to be read before the next call
+  std::uint64_t read = 0;   // of kRowsRead
 };
 
 struct ShardCounters {
@@ -99,7 +100,7 @@ class Shard {
   Answers on_pull(const PullRequest& request);
   Answers on_rows_push(const RowsPush& request);
   // Until the worker's goodbye. Rows are an answer, keys what is returned.
-  Answers on_read_rows(int worker, std::size_t table, RowKeys keys);
+  Answers on_read_rows(const ReadRequest& request);
   Result<TableShard::Page> on_list_rows(int worker, std::size_t table, std::size_t offset);
 
   // The worker will push no more; it is answered once no live worker is left. Where there are tables, it may then go on

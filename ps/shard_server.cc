@@ -300,9 +300,12 @@ Shard::Answers ShardServer::dispatch(const Message& message) {
                                    .learning_rate = static_cast<float>(incoming_.push_rows().learning_rate()),
                                    .gradients = *floats});
     case wire::Header::kReadRows:
-      return shard_->on_read_rows(from, incoming_.read_rows().table(), keys_in(message.payload()));
+      return shard_->on_read_rows({.worker = from,
+                                   .table = incoming_.read_rows().table(),
+                                   .read = incoming_.read_rows().read(),
+                                   .keys = keys_in(message.payload())});
     case wire::Header::kListRows: {
-      const Status listed = sender_->list_rows(from, incoming_.list_rows().table(), incoming_.list_rows().offset());
+      const Status listed = sender_->list_rows(from, incoming_.list_rows());
       if (!listed.ok()) return listed;
       return std::span<const Answer>();
     }

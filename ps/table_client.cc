@@ -194,7 +194,7 @@ bool TableClient::accept(const wire::Rows& rows, const Message& message, int sha
 
 Status TableClient::ask_rows(std::size_t index, RowKeys keys, std::span<float> values) {
   const auto shards = static_cast<std::size_t>(sender_.group().shards());
-  reading_.emplace(Reading{
+  reading_.emplace(Reading{.number = ++reads_,
       .table = index, .partition = RowPartition(index, shards), .values = values, .due = std::vector<bool>(shards)});
   reading_->partition.split(keys);
   Table& table = tables_[index];
@@ -204,7 +204,9 @@ Status TableClient::ask_rows(std::size_t index, RowKeys keys, std::span<float> v
     const std::span<const RowKey> sent =
         pick(keys, reading_->partition.places_of(static_cast<std::size_t>(shard)), free);
     free = free.subspan(sent.size());
-    sender_.header().mutable_read_rows()->set_table(index);
+    wire::ReadRows& read = *sender_.header().mutable_read_rows();
+    read.set_table(index);
+    read.set_read(reading_->number);
     SYNCOPATE_RETURN_IF_ERROR(sender_.send(shard, std::as_bytes(sent), &table.keys_pending));
     reading_->due[static_cast<std::size_t>(shard)] = true;
   }
@@ -213,7 +215,8 @@ Status TableClient::ask_rows(std::size_t index, RowKeys keys, std::span<float> v
 
 Status TableClient::ask_keys(std::size_t table) {
   const auto shards = static_cast<std::size_t>(sender_.group().shards());
-  reading_.emplace(Reading{.table = table,
+  reading_.emplace(Reading{.number = ++reads_,
+                           .table = table,
                            .of_keys = true,
                            .partition = RowPartition(table, shards),
                            .due = std::vector<bool>(shards),
@@ -226,6 +229,7 @@ Status TableClient::ask_page(int shard, std::size_t offset) {
   wire::ListRows& list = *sender_.header().mutable_list_rows();
   list.set_table(reading_->table);
   list.set_offset(offset);
+  list.set_read(reading_->number);
   reading_->due[static_cast<std::size_t>(shard)] = true;
   return sender_.send(shard, {}, nullptr);
 }
@@ -239,13 +243,13 @@ bool TableClient::reads_due() const {
   return reading_ && std::ranges::find(reading_->due, true) != reading_->due.end();
 }
 
-bool TableClient::is_read_due(std::size_t table, int shard, bool of_keys) const {
-  return reading_ && reading_->table == table && reading_->of_keys == of_keys &&
+bool TableClient::is_read_due(std::uint64_t number, std::size_t table, int shard, bool of_keys) const {
+  return reading_ && reading_->number == number && reading_->table == table && reading_->of_keys == of_keys &&
          reading_->due[static_cast<std::size_t>(shard)];
 }
 
 bool TableClient::accept(const wire::RowsRead& read, const Message& message, int shard) {
-  if (!is_read_due(read.table(), shard, false)) return false;
+  if (!is_read_due(read.read(), read.table(), shard, false)) return false;
   const std::size_t width = tables_[read.table()].width;
   const std::span<const std::uint32_t> places = reading_->partition.places_of(static_cast<std::size_t>(shard));
   if (message.payload().size() != places.size() * width * sizeof(float)) return false;
@@ -255,7 +259,7 @@ bool TableClient::accept(const wire::RowsRead& read, const Message& message, int
 }
 
 Result<bool> TableClient::accept(const wire::RowsListed& listed, const Message& message, int shard) {
-  if (!is_read_due(listed.table(), shard, true)) return false;
+  if (!is_read_due(listed.read(), listed.table(), shard, true)) return false;
   const RowKeys keys = keys_in(message.payload());
   std::size_t& have = reading_->listed[static_cast<std::size_t>(shard)];
   const bool is_whole = message.payload().size() % sizeof(RowKey) == 0;

@@ -95,6 +95,7 @@ class TableClient {
 
   // What is read now.
   struct Reading {
+    std::uint64_t number = 0;
     std::size_t table = 0;
     bool of_keys = false;
     RowPartition partition;
@@ -106,12 +107,14 @@ class TableClient {
 
   Status pull(std::size_t table, RowKeys keys);
   Status ask_page(int shard, std::size_t offset);
-  bool is_read_due(std::size_t table, int shard, bool of_keys) const;
+  bool is_read_due(std::uint64_t number, std::size_t table, int shard, bool of_keys) const;
+
   ShardSender& sender_;
   StepTraffic& traffic_;
   ParamArenas arenas_;
   std::deque<Table> tables_;
   std::optional<Reading> reading_;
+  std::uint64_t reads_ = 0;  // so far
 };
 
 }  // namespace syncopate::ps

@@ -150,18 +150,19 @@ TableShard::Answer TableShard::answer(int worker) {
   return {.clock = to.clock, .staleness = to.staleness, .keys = to.keys()};
 }
 
-Status TableShard::ask(int worker, RowKeys keys) {
-  Worker& from = of(worker);
-  if (from.asks) return refuse(fmt::format("worker {} asks for rows before it was answered", worker));
-  SYNCOPATE_RETURN_IF_ERROR(check_keys(keys));
+Status TableShard::ask(const ReadRequest& request) {
+  Worker& from = of(request.worker);
+  if (from.asks) return refuse(fmt::format("worker {} asks for rows before it was answered", request.worker));
+  SYNCOPATE_RETURN_IF_ERROR(check_keys(request.keys));
   from.asks = true;
-  from.asked.assign(keys.begin(), keys.end());
+  from.read = request.read;
+  from.asked.assign(request.keys.begin(), request.keys.end());
   return Status();
 }
 
-RowKeys TableShard::answer_ask(int worker) {
+TableShard::Asked TableShard::answer_ask(int worker) {
   of(worker).asks = false;
-  return of(worker).asked;
+  return {of(worker).read, of(worker).asked};
 }
 
 Result<TableShard::Page> TableShard::list(int worker, std::size_t offset) {

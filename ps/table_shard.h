@@ -69,6 +69,13 @@ struct RowsPush {
   std::span<const float> gradients;  // of the rows of its last pull
 };
 
+struct ReadRequest {
+  int worker = 0;
+  std::size_t table = 0;
+  std::uint64_t read = 0;  // what the worker calls it; so does the answer
+  RowKeys keys;
+};
+
 struct TableCounters {
   std::int64_t pushes = 0;         // accepted
   std::int64_t staleness_sum = 0;  // over pushes
@@ -115,10 +122,14 @@ class TableShard {
   };
   Answer answer(int worker);
 
-  // The worker asks for these rows, one list at a time. Fails as pull does.
-  Status ask(int worker, RowKeys keys);
+  // The worker asks for rows, one list at a time. Fails as pull does.
+  Status ask(const ReadRequest& request);
   bool may_answer_ask(int worker) const { return of(worker).asks && !holds_gradient(worker); }
-  RowKeys answer_ask(int worker);
+  struct Asked {
+    std::uint64_t read = 0;
+    RowKeys keys;
+  };
+  Asked answer_ask(int worker);
 
   // Keys of the rows that there are, from `offset` on, at most kKeysAPage: of the moment at which the worker asked for
   // offset 0. Fails with invalid argument if there are none there.
@@ -154,6 +165,7 @@ class TableShard {
     std::array<std::vector<RowKey>, kKeyListSlots> lists;
     std::bitset<kKeyListSlots> stored;
     bool asks = false;  // for
+    std::uint64_t read = 0;  // the number of what it asks for
     std::vector<RowKey> asked;
     std::vector<RowKey> listed;  // that pages are of
 

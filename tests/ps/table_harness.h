@@ -108,7 +108,7 @@ class TableHarness {
 
   void ask(int rank, const std::vector<RowKey>& keys) {
     worker(rank).read.reset();
-    take(shard.on_read_rows(rank, 0, keys));
+    take(shard.on_read_rows({.worker = rank, .keys = keys}));
   }
 
   // The rows as the shard has them. Makes them.

@@ -144,7 +144,7 @@ class Simulation {
     if (push.gradients.empty() && worker.keys.empty()) push.clock = -1;
     EXPECT_FALSE(harness_.shard.on_pull(pull).ok());
     EXPECT_FALSE(harness_.shard.on_rows_push(push).ok());
-    EXPECT_FALSE(harness_.shard.on_read_rows(rank, 0, keys).ok());
+    EXPECT_FALSE(harness_.shard.on_read_rows({.worker = rank, .keys = keys}).ok());
     EXPECT_FALSE(harness_.shard.on_list_rows(rank, 0, 1000 + keys.size()).ok());
     if (!worker.left) {
       EXPECT_FALSE(harness_.shard.on_goodbye(rank).ok());

@@ -173,7 +173,7 @@ TEST(TableShard, StaysUntilEachWorkerHasSaidGoodbye) {
   EXPECT_TRUE(job.worker(0).left && job.worker(1).left);
   ASSERT_TRUE(job.shard.on_goodbye(1).ok());
   EXPECT_FALSE(job.shard.on_goodbye(1).ok());
-  EXPECT_FALSE(job.shard.on_read_rows(1, 0, {}).ok());
+  EXPECT_FALSE(job.shard.on_read_rows({.worker = 1}).ok());
   EXPECT_FALSE(job.shard.done());
   job.ask(0, {6});
   EXPECT_THAT(job.worker(0).read.value(), ElementsAre(-1));
@@ -326,9 +326,9 @@ TEST(TableShard, DropsWhatCannotBeRightAndChangesNothing) {
     refused(job.shard.on_rows_push(bad));
   }
   for (const std::vector<RowKey>* keys : {&unordered, &twice, &strange, &beyond, &too_far, &many}) {
-    refused(job.shard.on_read_rows(0, 0, *keys));
+    refused(job.shard.on_read_rows({.keys = *keys}));
   }
-  refused(job.shard.on_read_rows(0, 1, some));
+  refused(job.shard.on_read_rows({.table = 1, .keys = some}));
   EXPECT_FALSE(job.shard.on_list_rows(0, 1, 0).ok());
   EXPECT_FALSE(job.shard.on_list_rows(0, 0, 1).ok());
   EXPECT_FALSE(job.shard.on_goodbye(0).ok());

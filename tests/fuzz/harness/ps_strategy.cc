@@ -59,12 +59,14 @@ void compose(Input& input, const Codec& codec, Line& line) {
       break;
     case 5:
       header.mutable_rows_read()->set_table(input.below(8) == 0 ? input.number() : 0);
+      header.mutable_rows_read()->set_read(2);  // as the first of the rows; the keys are read before
       line.payload = filled(input, input.below(7) * 4 * sizeof(float));
       break;
     case 6:
       header.mutable_rows_listed()->set_table(input.below(8) == 0 ? input.number() : 0);
       header.mutable_rows_listed()->set_offset(input.number());
       header.mutable_rows_listed()->set_total(input.number());
+      header.mutable_rows_listed()->set_read(1);
       line.payload = filled(input, input.below(7) * sizeof(RowKey));
       break;
     default:
