@@ -61,7 +61,7 @@ std::string said_of(std::vector<float> values, std::vector<RowKey> keys, std::si
       said = status.message();
     } else {
       std::ranges::copy(values, forged->begin());
-      std::memcpy(forged->data() + values.size(), keys.data(), keys.size() * sizeof(RowKey));
+      std::ranges::copy(std::as_bytes(std::span(keys)), std::as_writable_bytes(*forged).begin() + 4 * values.size());
       const std::vector<Bytes> given(2, std::as_bytes(*forged).first(bytes));
       std::vector<Bytes> taken(2);
       ASSERT_TRUE(collective.all_to_all(given, taken, soon()).ok());
