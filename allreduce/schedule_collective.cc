@@ -110,17 +110,29 @@ class TransportCollective final : public ScheduleCollective {
 
   void interrupt() override { transport_.interrupt(); }
   int waiting_for() const override { return waiting_for_.load(std::memory_order_relaxed); }
-  TransportCounters counters() const override { return transport_.counters(); }
+  TransportCounters counters() const override {
+    TransportCounters counters = transport_.counters();
+    counters.dropped += repeated_;
+    return counters;
+  }
 
  private:
   enum class Operation { kAllReduce, kBroadcast, kBarrier, kReducePair };
   using Key = std::tuple<Operation, int, std::size_t>;  // what, with root or partner, of how many elements
 
+  // Where a part stands among all that come from one rank to another.
+  struct Place {
+    std::uint64_t operation = 0;  // 0: before the first
+    std::uint32_t part = 0;
+    auto operator<=>(const Place&) const = default;
+  };
+
   // What this rank has to do with another.
   struct Link {
-    std::deque<Message> early;  // received, but not yet due
-    PendingSends pending;       // sent, and perhaps still being read
-    std::uint32_t sent = 0;     // parts of this operation
+    std::deque<Message> early;     // received, but not yet due
+    Place newest, newest_of_pair;  // of the parts that were taken
+    PendingSends pending;          // sent, and perhaps still being read
+    std::uint32_t sent = 0;        // parts of this operation
     std::uint32_t received = 0;
     std::uint64_t pair_operations = 0;
   };
@@ -234,31 +246,51 @@ class TransportCollective final : public ScheduleCollective {
   Result<Message> next_from(int peer, TimePoint deadline) {
     std::deque<Message>& early = link(peer).early;
     const Waiting waiting(waiting_for_, peer);
-    while (early.empty()) {
+    while (true) {
+      while (!early.empty()) {
+        Message message = std::move(early.front());
+        early.pop_front();
+        if (!is_repeated(message)) return message;
+      }
       Result<Message> message = transport_.receive(deadline);
       if (!message.ok()) return message.status();
-      if (message->from() == peer) return message;
-      link(message->from()).early.push_back(std::move(*message));
+      // What is repeated is let go of at once: its sender waits for that.
+      if (!is_repeated(*message)) link(message->from()).early.push_back(std::move(*message));
     }
-    Message message = std::move(early.front());
-    early.pop_front();
-    return message;
+  }
+
+  static std::optional<PartHeader> header_of(const Message& message) {
+    PartHeader header;
+    if (message.header().size() != sizeof(header)) return std::nullopt;
+    std::memcpy(&header, message.header().data(), sizeof(header));
+    return header;
+  }
+
+  Place& newest(const PartHeader& header, int from) {
+    return header.kind == PartHeader::kOfPair ? link(from).newest_of_pair : link(from).newest;
+  }
+  // And counts it. Parts come in order: what is not behind the newest that was taken has come before.
+  bool is_repeated(const Message& message) {
+    const std::optional<PartHeader> header = header_of(message);
+    const bool repeated = header && Place(header->operation, header->part) <= newest(*header, message.from());
+    repeated_ += repeated;
+    return repeated;
   }
 
   // `unit`: bytes of what the header counts.
-  static Status check(const Message& message, const PartHeader& expected, std::size_t unit) {
-    PartHeader header;
-    if (message.header().size() != sizeof(header)) {
+  Status check(const Message& message, const PartHeader& expected, std::size_t unit) {
+    const std::optional<PartHeader> header = header_of(message);
+    if (!header) {
       return Status(Code::kDataLoss, fmt::format("rank {} sent a header of {} bytes where {} were due", message.from(),
-                                                 message.header().size(), sizeof(header)));
+                                                 message.header().size(), sizeof(PartHeader)));
     }
-    std::memcpy(&header, message.header().data(), sizeof(header));
-    if (header == expected && message.payload().size() == (expected.end - expected.begin) * unit) {
+    if (*header == expected && message.payload().size() == (expected.end - expected.begin) * unit) {
+      newest(expected, message.from()) = {expected.operation, expected.part};
       return Status();
     }
     return Status(Code::kDataLoss,
                   fmt::format("rank {} sent {} in {} bytes where {} were due: ranks disagree on what they do",
-                              message.from(), describe(header), message.payload().size(), describe(expected)));
+                              message.from(), describe(*header), message.payload().size(), describe(expected)));
   }
 
   // All copies of one operation lie behind each other; the next operation begins when all have been read.
@@ -293,6 +325,7 @@ class TransportCollective final : public ScheduleCollective {
   std::span<float> copies_;
   std::size_t copied_ = 0;                         // of them, by this operation
   std::deque<std::span<const float>> kept_aside_;  // what this rank has sent to itself
+  std::int64_t repeated_ = 0;                      // parts that came again, and were dropped
   std::atomic<int> waiting_for_{-1};
 };
 

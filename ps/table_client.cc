@@ -195,7 +195,10 @@ bool TableClient::accept(const wire::Rows& rows, const Message& message, int sha
 Status TableClient::ask_rows(std::size_t index, RowKeys keys, std::span<float> values) {
   const auto shards = static_cast<std::size_t>(sender_.group().shards());
   reading_.emplace(Reading{.number = ++reads_,
-      .table = index, .partition = RowPartition(index, shards), .values = values, .due = std::vector<bool>(shards)});
+                           .table = index,
+                           .partition = RowPartition(index, shards),
+                           .values = values,
+                           .due = std::vector<bool>(shards)});
   reading_->partition.split(keys);
   Table& table = tables_[index];
   SYNCOPATE_RETURN_IF_ERROR(sender_.wait(table.keys_pending));

@@ -164,7 +164,7 @@ class TableShard {
     float learning_rate = 0;
     std::array<std::vector<RowKey>, kKeyListSlots> lists;
     std::bitset<kKeyListSlots> stored;
-    bool asks = false;  // for
+    bool asks = false;       // for
     std::uint64_t read = 0;  // the number of what it asks for
     std::vector<RowKey> asked;
     std::vector<RowKey> listed;  // that pages are of

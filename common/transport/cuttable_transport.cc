@@ -39,7 +39,7 @@ Result<Message> CuttableTransport::receive(TimePoint deadline) {
 
 Status CuttableTransport::sit_out(TimePoint deadline) {
   while (is_cut()) {
-    Result<Message> received = wrapped().receive(std::min(deadline, link_->until()));
+    Result<Message> received = wrapped().receive(std::min(deadline, cut_until()));
     if (received.ok() || received.status().code() == Code::kPeerLost) {
       come_.push_back(std::move(received));
     } else if (received.status().code() != Code::kDeadlineExceeded || clock_.now() >= deadline) {
@@ -67,7 +67,7 @@ Status CuttableTransport::wait(const PendingSends& pending, TimePoint deadline) 
   while (true) {
     SYNCOPATE_RETURN_IF_ERROR(send_held(deadline));
     if (!is_cut() || pending.none()) return wrapped().wait(pending, deadline);
-    const Status status = wrapped().wait(pending, std::min(deadline, link_->until()));
+    const Status status = wrapped().wait(pending, std::min(deadline, cut_until()));
     if (status.ok() || status.code() != Code::kDeadlineExceeded || clock_.now() >= deadline) return status;
   }
 }

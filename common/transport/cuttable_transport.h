@@ -10,14 +10,14 @@
 #include <string>
 
 #include "common/transport/forwarding_transport.h"
-#include "common/transport/link_cut.h"
+#include "common/transport/link_faults.h"
 
 namespace syncopate {
 
 class CuttableTransport final : public ForwardingTransport {
  public:
-  CuttableTransport(std::unique_ptr<Transport> inner, std::shared_ptr<const LinkCut> link)
-      : ForwardingTransport(std::move(inner)), link_(std::move(link)) {}
+  CuttableTransport(std::unique_ptr<Transport> inner, std::shared_ptr<const LinkFaults> faults)
+      : ForwardingTransport(std::move(inner)), faults_(std::move(faults)) {}
 
   Status send(int peer, std::string_view header, std::span<const std::byte> payload, PendingSends* pending,
               TimePoint deadline) override;
@@ -34,14 +34,15 @@ class CuttableTransport final : public ForwardingTransport {
     bool counts = false;   // whether it does
   };
 
-  bool is_cut() const { return clock_.now() < link_->until(); }
+  TimePoint cut_until() const { return faults_->until(LinkFault::kCut); }
+  bool is_cut() const { return clock_.now() < cut_until(); }
   // Sends what was kept back, unless the link is cut.
   Status send_held(TimePoint deadline);
   // While the link is cut, and until `deadline`: takes over what comes, without handing it out. Ok when the link is
   // whole again.
   Status sit_out(TimePoint deadline);
 
-  std::shared_ptr<const LinkCut> link_;
+  std::shared_ptr<const LinkFaults> faults_;
   SteadyClock clock_;
   std::deque<Held> held_;
   std::deque<Result<Message>> come_;  // messages and losses of peers

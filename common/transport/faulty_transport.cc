@@ -1,23 +1,72 @@
 #include "common/transport/faulty_transport.h"
 
 #include <algorithm>
+#include <bit>
 
 namespace syncopate {
 
+FaultPlan delays_and_duplicates(const LinkFaults& faults, TimePoint now) {
+  return {.duplicate = now < faults.until(LinkFault::kDuplicate) ? 1.0 : 0.0,
+          .delay = now < faults.until(LinkFault::kDelay) ? 0.2 : 0.0,
+          .delayed_by = std::chrono::milliseconds(20)};
+}
+
+FaultPlan reordering(const LinkFaults& faults, TimePoint now) {
+  const bool lasts = now < faults.until(LinkFault::kReorder);
+  return {.delay = lasts ? 0.2 : 0.0, .delayed_by = std::chrono::milliseconds(5), .overtakes = true};
+}
+
+FaultyTransport::~FaultyTransport() {
+  for (Held& held : held_) {
+    if (!held.sent) release(held);
+  }
+}
+
 Status FaultyTransport::send(int peer, std::string_view header, std::span<const std::byte> payload,
                              PendingSends* pending, TimePoint deadline) {
+  if (plan_now_) plan_ = plan_now_(clock_.now());
   release_held();
   if (cut_.contains(peer) || random_.uniform() < plan_.drop) return Status();
-  if (random_.uniform() < plan_.duplicate) {
-    SYNCOPATE_RETURN_IF_ERROR(send_once(peer, header, payload, pending, deadline));
+  const bool twice = random_.uniform() < plan_.duplicate;
+  const Status status = send_once(peer, header, payload, pending, deadline);
+  if (status.ok() && twice) repeat(peer, header, payload);
+  return status;
+}
+
+void FaultyTransport::repeat(int peer, std::string_view header, std::span<const std::byte> payload) {
+  const std::span<std::byte> copy = copy_of(payload);
+  if (copy.size() < payload.size()) return;  // there is no memory for it
+  held_.push_back({.peer = peer,
+                   .header = std::string(header),
+                   .payload = copy.first(payload.size()),
+                   .copy = copy,
+                   .until = hold_until(peer).value_or(clock_.now())});
+  release_held();
+}
+
+std::span<std::byte> FaultyTransport::copy_of(std::span<const std::byte> payload) {
+  if (payload.empty()) return {};
+  std::span<std::byte> copy;
+  const auto fits = std::ranges::find_if(spare_, [&](auto spare) { return spare.size() >= payload.size(); });
+  if (fits != spare_.end()) {
+    copy = *fits;
+    spare_.erase(fits);
+  } else if (const auto memory = wrapped().allocate(std::bit_ceil(payload.size())); memory.ok()) {
+    copy = *memory;
   }
-  return send_once(peer, header, payload, pending, deadline);
+  if (!copy.empty()) std::ranges::copy(payload, copy.begin());
+  return copy;
 }
 
 Status FaultyTransport::send_once(int peer, std::string_view header, std::span<const std::byte> payload,
                                   PendingSends* pending, TimePoint deadline) {
   const std::optional<TimePoint> until = hold_until(peer);
-  if (!until) return wrapped().send(peer, header, payload, pending, deadline);
+  if (!until) {
+    for (Held& held : held_) {
+      if (held.peer == peer && ++held.overtaken >= FaultPlan::kMostOvertaking) held.until = clock_.now();
+    }
+    return wrapped().send(peer, header, payload, pending, deadline);
+  }
   Held held{.peer = peer, .header = std::string(header), .payload = payload, .until = *until};
   if (pending != nullptr) {
     held.pending = pending->counter();
@@ -58,21 +107,30 @@ void FaultyTransport::progress() {
   wrapped().progress();
 }
 
+void FaultyTransport::release(Held& held) {
+  const Status status = wrapped().send(held.peer, held.header, held.payload, &held.inner, clock_.now());
+  // Another failure shows as what it looks like from outside: a message that never comes.
+  held.sent = status.code() != Code::kDeadlineExceeded;
+}
+
 TimePoint FaultyTransport::release_held() {
   const TimePoint now = clock_.now();
   TimePoint next = TimePoint::max();
+  std::set<int> full;  // peers whose inbox has no room now: what follows waits behind what came first
   for (Held& held : held_) {
-    if (!held.sent && held.until <= now) {
-      // A failure shows as what it looks like from outside: a message that never comes.
-      (void)wrapped().send(held.peer, held.header, held.payload, &held.inner, now);
-      held.sent = true;
+    if (!held.sent && held.until <= now && !full.contains(held.peer)) release(held);
+    if (held.sent) continue;
+    if (held.until <= now) {
+      full.insert(held.peer);
+    } else {
+      next = std::min(next, held.until);
     }
-    if (!held.sent) next = std::min(next, held.until);
   }
   wrapped().progress();
-  std::erase_if(held_, [](const Held& held) {
+  std::erase_if(held_, [&](const Held& held) {
     const bool done = held.sent && held.inner.none();
     if (done && held.pending) held.pending->fetch_sub(1);
+    if (done && !held.copy.empty()) spare_.push_back(held.copy);
     return done;
   });
   if (!held_.empty()) next = std::min(next, now + plan_.delayed_by);

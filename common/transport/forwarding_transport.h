@@ -2,12 +2,36 @@
 // passed on as it is; a wrapper overrides what it changes.
 #pragma once
 
+#include <cstring>
 #include <memory>
+#include <optional>
+#include <string>
+#include <type_traits>
 #include <utility>
 
 #include "common/transport/transport.h"
 
 namespace syncopate {
+
+// What a wrapper tells its like on the other side goes before the header, as bytes: all members are processes of the
+// same program on the same kind of machine. Envelopes together: at most kMaxEnvelopeBytes.
+template <typename Envelope>
+requires std::is_trivially_copyable_v<Envelope> std::string in_envelope(const Envelope& envelope,
+                                                                        std::string_view header) {
+  std::string bytes(sizeof(envelope) + header.size(), '\0');
+  std::memcpy(bytes.data(), &envelope, sizeof(envelope));
+  header.copy(bytes.data() + sizeof(envelope), header.size());
+  return bytes;
+}
+// Takes it off again; none, and the message stays as it is, if it is too short to have one.
+template <typename Envelope>
+requires std::is_trivially_copyable_v<Envelope> std::optional<Envelope> take_envelope(Message& message) {
+  Envelope envelope;
+  if (message.header().size() < sizeof(envelope)) return std::nullopt;
+  std::memcpy(&envelope, message.header().data(), sizeof(envelope));
+  message = std::move(message).without(sizeof(envelope));
+  return envelope;
+}
 
 class ForwardingTransport : public Transport {
  public:

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 #include <cassert>
-#include <cstring>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -13,25 +13,9 @@ namespace {
 
 // What goes before a header: when the message's first byte leaves, in the steady clock's nanoseconds.
 using Stamp = std::int64_t;
-static_assert(sizeof(Stamp) <= kMaxEnvelopeBytes);
 
 // No sender's link is busy further ahead than this.
 constexpr Duration kFurthest = std::chrono::hours(24);
-
-class InnerLease final : public Message::Lease {
- public:
-  explicit InnerLease(Message message) : message_(std::move(message)) {}
-
- private:
-  Message message_;
-};
-
-Message without_stamp(Message message) {
-  const int from = message.from();
-  std::string header = message.header().substr(sizeof(Stamp));
-  const std::span<const std::byte> payload = message.payload();
-  return Message(from, std::move(header), payload, std::make_unique<InnerLease>(std::move(message)));
-}
 
 std::size_t bytes_of(const Message& message) { return message.header().size() + message.payload().size(); }
 
@@ -50,10 +34,7 @@ TimePoint ProcessLink::receive(TimePoint left, std::size_t bytes) {
 Status ShapedTransport::send(int peer, std::string_view header, std::span<const std::byte> payload,
                              PendingSends* pending, TimePoint deadline) {
   const Stamp left = link_->send(clock_.now(), header.size() + payload.size()).time_since_epoch().count();
-  std::string stamped(sizeof(left) + header.size(), '\0');
-  std::memcpy(stamped.data(), &left, sizeof(left));
-  header.copy(stamped.data() + sizeof(left), header.size());
-  return wrapped().send(peer, stamped, payload, pending, deadline);
+  return wrapped().send(peer, in_envelope(left, header), payload, pending, deadline);
 }
 
 Result<Message> ShapedTransport::receive(TimePoint deadline) {
@@ -92,12 +73,11 @@ TransportCounters ShapedTransport::counters() const {
 }
 
 void ShapedTransport::hold(Message message) {
-  Stamp stamp = 0;
-  if (message.header().size() < sizeof(stamp)) return drop(message);
-  std::memcpy(&stamp, message.header().data(), sizeof(stamp));
-  const TimePoint left{Duration(stamp)};
+  const std::optional<Stamp> stamp = take_envelope<Stamp>(message);
+  if (!stamp) return drop(message);
+  const TimePoint left{Duration(*stamp)};
   if (left < TimePoint{} || left > clock_.now() + kFurthest) return drop(message);
-  coming_.emplace(link_->due(left), Held{taken_over_++, left, without_stamp(std::move(message))});
+  coming_.emplace(link_->due(left), Held{taken_over_++, left, std::move(message)});
 }
 
 void ShapedTransport::drop(const Message& message) {

@@ -19,8 +19,8 @@
 namespace syncopate {
 
 inline constexpr std::size_t kMaxHeaderBytes = 192;
-// What a transport that wraps another may put before a header: wires carry headers that are so much longer.
-inline constexpr std::size_t kMaxEnvelopeBytes = 8;
+// What transports that wrap others may put before a header, together: wires carry headers that are so much longer.
+inline constexpr std::size_t kMaxEnvelopeBytes = 16;
 inline constexpr std::size_t kMaxWireHeaderBytes = kMaxHeaderBytes + kMaxEnvelopeBytes;
 // No payload is larger over a wire that carries bytes. What is announced as larger is dropped before memory is taken
 // for it.
@@ -61,6 +61,11 @@ class Message {
   // The same message, whose sender has another number with the receiver.
   Message renumbered(int from) && {
     from_ = from;
+    return std::move(*this);
+  }
+  // The same message, without the first bytes of its header.
+  Message without(std::size_t header_bytes) && {
+    header_.erase(0, header_bytes);
     return std::move(*this);
   }
   const std::string& header() const { return header_; }

@@ -7,8 +7,8 @@
 namespace syncopate::experiments {
 namespace {
 
-// Of a config that has been through resolve(): why no link of it can be cut; empty if they can.
-std::string why_no_cut(const RunConfig& config) {
+// Of a config that has been through resolve(): why its links cannot be hurt; empty if they can.
+std::string why_no_links(const RunConfig& config) {
   if (config.mode == Mode::kLocal) return "--mode=local has none";
   if (config.mode == Mode::kPs) return {};
   if (config.collective == CollectiveKind::kMpi || config.collective == CollectiveKind::kNccl) {
@@ -29,7 +29,7 @@ FaultScene fault_scene_of(const RunConfig& config, std::int64_t total_steps) {
   return {.workers = resolved.workers,
           .servers = resolved.mode == Mode::kPs ? resolved.servers : 0,
           .standbys = may_have_replicas(resolved) ? resolved.servers * resolved.replicas : 0,
-          .no_cut = why_no_cut(resolved),
+          .no_links = why_no_links(resolved),
           .total_steps = total_steps,
           .timeout = from_seconds(resolved.timeout_seconds)};
 }

@@ -43,7 +43,7 @@ class Client final : public ControlClient {
   const std::string& config_toml() const override { return state_.admission.config_toml(); }
   const std::string& checkpoints() const override { return state_.admission.checkpoints(); }
   const std::vector<std::int64_t>& announced_steps() const override { return state_.admission.announced_steps(); }
-  std::shared_ptr<const LinkCut> link_cut() const override { return state_.link_cut; }
+  std::shared_ptr<const LinkFaults> link_faults() const override { return state_.link_faults; }
 
   void set_timeout(Duration timeout, Duration stall_warning) override { thread_.set_timeout(timeout, stall_warning); }
 

@@ -16,7 +16,7 @@
 #include "common/activity.h"
 #include "common/rendezvous.h"
 #include "common/step_record.h"
-#include "common/transport/link_cut.h"
+#include "common/transport/link_faults.h"
 #include "common/transport/run_keys.h"
 #include "experiments/checkpoint/checkpoint_course.h"
 #include "experiments/control/generation.h"
@@ -96,8 +96,8 @@ class ControlClient : public Rendezvous, public RecordSink {
   virtual const std::vector<std::int64_t>& announced_steps() const = 0;
   // Step `step` is about to begin. Returns when what is to go wrong then has been done.
   virtual Status announce_step(std::int64_t step, TimePoint deadline) = 0;
-  // Whether this process's data links are cut, as the coordinator says.
-  virtual std::shared_ptr<const LinkCut> link_cut() const = 0;
+  // What goes wrong on this process's data links, as the coordinator says.
+  virtual std::shared_ptr<const LinkFaults> link_faults() const = 0;
 
   // What this worker's model keeps beside the weights, at the end of epoch `epoch`.
   virtual void send_local_state(std::int64_t epoch, std::span<const float> state) = 0;

@@ -4,7 +4,7 @@
 
 #include <memory>
 
-#include "common/transport/link_cut.h"
+#include "common/transport/link_faults.h"
 #include "experiments/control/admission.h"
 #include "experiments/control/answer_board.h"
 #include "experiments/control/control_callbacks.h"
@@ -22,7 +22,7 @@ struct ControlState {
   ControlCallbacks callbacks{board};
   SnapshotQueue snapshots;  // to evaluate
   StepBatch steps;          // to be sent
-  const std::shared_ptr<LinkCut> link_cut = std::make_shared<LinkCut>();
+  const std::shared_ptr<LinkFaults> link_faults = std::make_shared<LinkFaults>();
 };
 
 }  // namespace syncopate::experiments

@@ -117,6 +117,13 @@ void ControlThread::take_time(const control::ClockAnswer& answer) {
   state_.admission.on_clocks_compared();
 }
 
+void ControlThread::hurt_links(const control::HurtLinks& order) {
+  if (!control::HurtLinks::Fault_IsValid(order.fault())) return;  // of a later version of this program
+  const Duration length(order.length());
+  spdlog::info("links are hurt ({}) for {:.3g} s", control::HurtLinks::Fault_Name(order.fault()), seconds(length));
+  state_.link_faults->begin(static_cast<LinkFault>(order.fault()), clock_.now() + length);
+}
+
 void ControlThread::handle(FromCoordinator& message, const zmq::message_t& weights) {
   coordinator_.on_heard(clock_.now());
   switch (message.kind_case()) {
@@ -134,9 +141,8 @@ void ControlThread::handle(FromCoordinator& message, const zmq::message_t& weigh
       return state_.board.put(std::move(message));
     case FromCoordinator::kGeneration:
       return state_.callbacks.begin_generation(from_wire(message.generation()));
-    case FromCoordinator::kCutLinks:
-      spdlog::info("links are cut for {:.3g} s", seconds(Duration(message.cut_links().length())));
-      return state_.link_cut->cut_until(clock_.now() + Duration(message.cut_links().length()));
+    case FromCoordinator::kHurtLinks:
+      return hurt_links(message.hurt_links());
     case FromCoordinator::kWorkerLost:
       return state_.callbacks.lose_worker(message.worker_lost().rank());
     case FromCoordinator::kSnapshot:

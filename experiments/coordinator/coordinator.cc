@@ -105,10 +105,11 @@ class Coordinator {
     return {.still_there = [this](std::size_t process) { return monitor_.still_there(process); },
             .trains = [this](std::size_t process) { return monitor_.trains(process); },
             .signal = [this](std::size_t process, int signal) { return processes_->signal_process(process, signal); },
-            .cut =
-                [this](std::size_t process, Duration length) {
+            .hurt_links =
+                [this](std::size_t process, LinkFault fault, Duration length) {
                   FromCoordinator message;
-                  message.mutable_cut_links()->set_length(length.count());
+                  message.mutable_hurt_links()->set_fault(static_cast<control::HurtLinks::Fault>(fault));
+                  message.mutable_hurt_links()->set_length(length.count());
                   control_.send(process, message);
                 },
             .report = [this](const std::string& line) { observer_.on_report(line); }};

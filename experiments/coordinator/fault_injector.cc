@@ -10,6 +10,24 @@
 #include "experiments/config/fault_rules.h"
 
 namespace syncopate::experiments {
+namespace {
+
+// With the name of the process behind it.
+const char* done_to_links(LinkFault fault) {
+  switch (fault) {
+    case LinkFault::kCut:
+      return "cut the links of";
+    case LinkFault::kDelay:
+      return "delayed messages from";
+    case LinkFault::kDuplicate:
+      return "duplicated the messages from";
+    case LinkFault::kReorder:
+      return "reordered messages from";
+  }
+  return "";
+}
+
+}  // namespace
 
 FaultInjector::FaultInjector(const RunConfig& config, std::int64_t total_steps, const JobPlan& plan, Hands hands)
     : plan_(plan),
@@ -89,9 +107,9 @@ std::optional<std::string> FaultInjector::hurt(const FaultAction& action) {
   const std::optional<std::size_t> process = process_of(action.target);
   if (!process || !hands_.still_there(*process)) return std::nullopt;
   const std::string name = action.target.name();
-  if (action.kind == FaultAction::Kind::kCut) {
-    hands_.cut(*process, action.length);
-    return fmt::format("cut the links of {} for {:.6g} s", name, seconds(action.length));
+  if (action.kind == FaultAction::Kind::kHurtLinks) {
+    hands_.hurt_links(*process, action.link_fault, action.length);
+    return fmt::format("{} {} for {:.6g} s", done_to_links(action.link_fault), name, seconds(action.length));
   }
   const bool kills = action.kind == FaultAction::Kind::kKill;
   const std::optional<pid_t> pid = hands_.signal(*process, kills ? SIGKILL : SIGSTOP);

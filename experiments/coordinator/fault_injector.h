@@ -29,8 +29,8 @@ class FaultInjector {
     std::function<bool(std::size_t process)> trains;
     // Sends a signal. Its pid; none where there is no such process (any more).
     std::function<std::optional<pid_t>(std::size_t process, int signal)> signal;
-    // Tells it to cut its links.
-    std::function<void(std::size_t process, Duration length)> cut;
+    // Tells it what is to go wrong on its links for so long.
+    std::function<void(std::size_t process, LinkFault fault, Duration length)> hurt_links;
     // Shows a line to the person.
     std::function<void(const std::string& line)> report;
   };

@@ -71,7 +71,10 @@ void FaultCourse::act(const Due& due, TimePoint now, std::vector<FaultAction>& a
                      .length = fault.length,
                      .fault = fault.to_string(),
                      .step = fault.step};
-  if (fault.kind == FaultKind::kCut) action.kind = FaultAction::Kind::kCut;
+  if (const std::optional<LinkFault> link_fault = link_fault_of(fault.kind)) {
+    action.kind = FaultAction::Kind::kHurtLinks;
+    action.link_fault = *link_fault;
+  }
   if (fault.kind == FaultKind::kStop) {
     action.kind = FaultAction::Kind::kContinue;
     stopped_.push_back({now + fault.length, action});

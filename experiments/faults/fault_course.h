@@ -17,14 +17,15 @@ struct FaultAction {
   enum class Kind {
     kKill,
     kStop,
-    kContinue,  // what was stopped
-    kCut,       // for `length`
+    kContinue,   // what was stopped
+    kHurtLinks,  // for `length`
   };
   Kind kind = Kind::kKill;
   FaultTarget target;
-  Duration length{};                      // of a stop or a cut
-  std::string fault;                      // as it was asked for: "kill:worker1@step200", "churn:4s"
-  std::optional<std::int64_t> step = {};  // that it was due at; none: it was due at a time
+  LinkFault link_fault = LinkFault::kCut;  // of kHurtLinks
+  Duration length{};                       // of all but a kill
+  std::string fault;                       // as it was asked for: "kill:worker1@step200", "churn:4s"
+  std::optional<std::int64_t> step = {};   // that it was due at; none: it was due at a time
 };
 
 class FaultCourse {

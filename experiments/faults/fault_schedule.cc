@@ -14,7 +14,8 @@
 namespace syncopate::experiments {
 namespace {
 
-constexpr FaultKind kKinds[] = {FaultKind::kKill, FaultKind::kStop, FaultKind::kCut};
+constexpr FaultKind kKinds[] = {FaultKind::kKill,  FaultKind::kStop,      FaultKind::kCut,
+                                FaultKind::kDelay, FaultKind::kDuplicate, FaultKind::kReorder};
 constexpr std::uint64_t kMostDrawn = 3;
 
 Status wrong(std::string message) { return Status(Code::kInvalidArgument, std::move(message)); }
@@ -46,11 +47,11 @@ Status check_fault(const Fault& fault, const FaultScene& scene) {
   if (fault.step && scene.total_steps > 0 && *fault.step >= scene.total_steps) {
     return wrong(fmt::format("a worker's steps are 0 to {}", scene.total_steps - 1));
   }
-  if (fault.kind != FaultKind::kCut) return {};
+  if (!link_fault_of(fault.kind)) return {};
   if (fault.target.role == FaultRole::kEvaluator) {
     return wrong("the evaluator has no data links; it can be killed or stopped");
   }
-  return scene.no_cut.empty() ? Status() : wrong("no link can be cut: " + scene.no_cut);
+  return scene.no_links.empty() ? Status() : wrong("there are no links to hurt: " + scene.no_links);
 }
 
 int drawn_rank(Random& random, int count) { return static_cast<int>(random.below(static_cast<std::uint64_t>(count))); }
@@ -69,7 +70,7 @@ FaultTarget draw_target(Random& random, const FaultScene& scene) {
 Fault draw_fault(Random& random, const FaultScene& scene) {
   Fault fault;
   fault.target = draw_target(random, scene);
-  fault.kind = kKinds[random.below(scene.no_cut.empty() ? 3 : 2)];
+  fault.kind = kKinds[random.below(scene.no_links.empty() ? 3 : 2)];  // a kill, a stop or a cut
   fault.step = scene.total_steps / 10 +
                static_cast<std::int64_t>(random.uniform() * 0.8 * static_cast<double>(scene.total_steps));
   // Whole milliseconds, as they are written.
@@ -97,8 +98,31 @@ const char* name_of(FaultKind kind) {
       return "stop";
     case FaultKind::kCut:
       return "cut";
+    case FaultKind::kDelay:
+      return "delay";
+    case FaultKind::kDuplicate:
+      return "duplicate";
+    case FaultKind::kReorder:
+      return "reorder";
   }
   return "";
+}
+
+std::optional<LinkFault> link_fault_of(FaultKind kind) {
+  switch (kind) {
+    case FaultKind::kKill:
+    case FaultKind::kStop:
+      return std::nullopt;
+    case FaultKind::kCut:
+      return LinkFault::kCut;
+    case FaultKind::kDelay:
+      return LinkFault::kDelay;
+    case FaultKind::kDuplicate:
+      return LinkFault::kDuplicate;
+    case FaultKind::kReorder:
+      return LinkFault::kReorder;
+  }
+  return std::nullopt;
 }
 
 const char* name_of(FaultRole role) {
@@ -157,7 +181,8 @@ Result<FaultSchedule::Entry> FaultSchedule::parse_entry(std::string_view text) {
     return entry;
   }
   const auto* const known = std::ranges::find(kKinds, kind, [](FaultKind k) { return std::string_view(name_of(k)); });
-  if (known == std::end(kKinds)) return wrong("must begin with kill:, stop:, cut:, random: or churn:");
+  if (known == std::end(kKinds))
+    return wrong("must begin with kill:, stop:, cut:, delay:, duplicate:, reorder:, random: or churn:");
   const Result<Fault> fault = parse_fault(*known, rest);
   if (!fault.ok()) return fault.status();
   entry.fault = *fault;
@@ -183,10 +208,10 @@ std::string FaultSchedule::to_string() const {
   return text;
 }
 
-bool FaultSchedule::may_cut() const {
-  return std::ranges::any_of(entries_, [](const Entry& entry) {
-    return entry.kind == Entry::Kind::kRandom ||
-           (entry.kind == Entry::Kind::kFault && entry.fault.kind == FaultKind::kCut);
+bool FaultSchedule::may(LinkFault fault) const {
+  return std::ranges::any_of(entries_, [&](const Entry& entry) {
+    if (entry.kind == Entry::Kind::kRandom) return fault == LinkFault::kCut;
+    return entry.kind == Entry::Kind::kFault && link_fault_of(entry.fault.kind) == fault;
   });
 }
 

@@ -6,8 +6,10 @@
 //   kill:TARGET@WHEN         SIGKILL                                             kill:server0@step200
 //   stop:TARGET@WHEN+TIME    SIGSTOP, and SIGCONT after TIME                     stop:worker1@10s+3s
 //   cut:TARGET@WHEN+TIME     its data links carry nothing for TIME, then again   cut:worker2@5s+2s
-//   random:SEED              one to three of these, drawn for the run, none of   random:7
-//                            which hurts the evaluator
+//   delay:, duplicate:, reorder:TARGET@WHEN+TIME                                 delay:server0@step50+2s
+//                            for TIME, some of the messages that it sends come late, all come twice, some are overtaken
+//   random:SEED              one to three kills, stops and cuts, drawn for the   random:7
+//                            run, none of which hurts the evaluator
 //   churn:TIME               every TIME in the mean (exponentially distributed), a worker that trains is killed
 //
 // TARGET is worker, server or standby with its rank, evaluator, any-worker or any-server (drawn). WHEN is a step, as in
@@ -23,14 +25,17 @@
 
 #include "common/clock.h"
 #include "common/status.h"
+#include "common/transport/link_faults.h"
 
 namespace syncopate::experiments {
 
-enum class FaultKind { kKill, kStop, kCut };
+enum class FaultKind { kKill, kStop, kCut, kDelay, kDuplicate, kReorder };
 enum class FaultRole { kWorker, kServer, kStandby, kEvaluator };
 
-// "kill", "stop", "cut"
+// "kill", "stop", "cut", "delay", "duplicate", "reorder"
 const char* name_of(FaultKind kind);
+// Of the kinds that hurt a process's links.
+std::optional<LinkFault> link_fault_of(FaultKind kind);
 // "worker", "server", "standby", "evaluator"
 const char* name_of(FaultRole role);
 
@@ -48,7 +53,7 @@ struct Fault {
   FaultTarget target;
   std::optional<std::int64_t> step;  // none: at `time`
   Duration time{};                   // since training began
-  Duration length{};                 // of a stop or a cut
+  Duration length{};                 // of all but a kill
 
   // As FaultSchedule::parse reads it.
   std::string to_string() const;
@@ -60,7 +65,7 @@ struct FaultScene {
   int workers = 1;
   int servers = 0;
   int standbys = 0;
-  std::string no_cut = {};       // why links cannot be cut; empty: they can
+  std::string no_links = {};     // why links cannot be hurt; empty: they can
   std::int64_t total_steps = 0;  // of one worker; 0: not known yet
   Duration timeout{};            // of every wait
 };
@@ -79,10 +84,10 @@ class FaultSchedule {
   std::string to_string() const;
 
   bool empty() const { return entries_.empty(); }
-  // Whether links may be cut: endpoints must then be able to be.
-  bool may_cut() const;
+  // Whether this may happen to links: endpoints must then be able to do it.
+  bool may(LinkFault fault) const;
 
-  // Whether all that are named are there, and links that are to be cut can be.
+  // Whether all that are named are there, and links that are to be hurt can be.
   Status check(const FaultScene& scene) const;
 
   // Draws what is random, within the steps of the scene, which are known and which check() has accepted.

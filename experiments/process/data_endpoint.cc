@@ -3,8 +3,33 @@
 #include <fmt/format.h>
 
 #include "common/transport/cuttable_transport.h"
+#include "common/transport/faulty_transport.h"
+#include "common/transport/numbered_transport.h"
 
 namespace syncopate::experiments {
+
+namespace {
+
+// Behind what can do to its messages what the run's faults may ask for.
+std::unique_ptr<Transport> open_to_faults(std::unique_ptr<Transport> transport, const RoleContext& context,
+                                          const Seat& seat) {
+  const FaultSchedule& schedule = context.config.faults;
+  const std::shared_ptr<const LinkFaults> faults = context.control.link_faults();
+  const std::uint64_t seed = context.config.seed + static_cast<std::uint64_t>(seat.rank);
+  if (schedule.may(LinkFault::kReorder)) {
+    const auto plan = [faults](TimePoint now) { return reordering(*faults, now); };
+    transport = std::make_unique<FaultyTransport>(std::move(transport), plan, seed);
+    transport = std::make_unique<NumberedTransport>(std::move(transport));
+  }
+  if (schedule.may(LinkFault::kDelay) || schedule.may(LinkFault::kDuplicate)) {
+    const auto plan = [faults](TimePoint now) { return delays_and_duplicates(*faults, now); };
+    transport = std::make_unique<FaultyTransport>(std::move(transport), plan, seed);
+  }
+  if (schedule.may(LinkFault::kCut)) transport = std::make_unique<CuttableTransport>(std::move(transport), faults);
+  return transport;
+}
+
+}  // namespace
 
 TransportOptions endpoint_options(const RoleContext& context, const Seat& seat) {
   return {.run_id = context.run_id,
@@ -29,10 +54,7 @@ Result<std::unique_ptr<Transport>> connect_endpoint(const RoleContext& context, 
                      clock.now() + from_seconds(context.config.timeout_seconds));
   if (!transport.ok()) return transport;
   if (link != nullptr) *transport = std::make_unique<ShapedTransport>(std::move(*transport), link);
-  if (context.config.faults.may_cut()) {
-    *transport = std::make_unique<CuttableTransport>(std::move(*transport), context.control.link_cut());
-  }
-  return transport;
+  return open_to_faults(std::move(*transport), context, seat);
 }
 
 }  // namespace syncopate::experiments

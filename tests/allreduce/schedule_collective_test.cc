@@ -191,6 +191,25 @@ TEST(ScheduleCollectiveChecks, RefusesAPairThatIsNone) {
   });
 }
 
+TEST(ScheduleCollectiveChecks, DropsPartsThatComeAgainAndCountsThem) {
+  auto group = connect_group("shm", 2);
+  run_ranks(2, [&](int rank) {
+    FaultyTransport wire(std::move(group[static_cast<std::size_t>(rank)]), FaultPlan{.duplicate = 1.0});
+    auto ring = make_schedule_collective(wire);
+    Result<std::span<float>> buffer = ring->allocate(64);
+    ASSERT_TRUE(buffer.ok());
+    for (int step = 0; step < 5; ++step) {
+      std::fill(buffer->begin(), buffer->end(), static_cast<float>(step));
+      ASSERT_TRUE(ring->all_reduce(*buffer, soon()).ok());
+      EXPECT_EQ((*buffer)[63], 2.0f * static_cast<float>(step));
+      ASSERT_TRUE(ring->reduce_pair(*buffer, 1 - rank, soon()).ok());
+      EXPECT_EQ((*buffer)[63], 4.0f * static_cast<float>(step));
+    }
+    EXPECT_GT(ring->counters().dropped, 5);
+    ASSERT_TRUE(ring->barrier(soon()).ok());
+  });
+}
+
 TEST(ScheduleCollectiveChecks, SurvivesDelayedMessagesAndEndsInTimeWhenOneIsLost) {
   auto group = connect_group("inproc", 2);
   std::vector<std::unique_ptr<FaultyTransport>> faulty;

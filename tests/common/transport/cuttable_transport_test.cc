@@ -20,11 +20,11 @@ class CuttableTransportTest : public testing::TestWithParam<std::string> {
  protected:
   CuttableTransportTest() {
     auto group = connect_group(GetParam(), 2);
-    end_ = std::make_unique<CuttableTransport>(std::move(group[0]), link_);
+    end_ = std::make_unique<CuttableTransport>(std::move(group[0]), faults_);
     peer_ = std::move(group[1]);
   }
 
-  std::shared_ptr<LinkCut> link_ = std::make_shared<LinkCut>();
+  std::shared_ptr<LinkFaults> faults_ = std::make_shared<LinkFaults>();
   std::unique_ptr<CuttableTransport> end_;
   std::unique_ptr<Transport> peer_;
 };
@@ -44,10 +44,10 @@ TEST_P(CuttableTransportTest, CarriesEverythingWhileItIsWhole) {
 }
 
 TEST_P(CuttableTransportTest, HandsOverNothingUntilTheCutIsOverAndThenAllInOrder) {
-  link_->cut_until(soon());
+  faults_->begin(LinkFault::kCut, soon());
   for (const char* text : {"one", "two", "three"}) ASSERT_TRUE(peer_->send(0, text, {}, nullptr, soon()).ok());
   EXPECT_EQ(end_->receive(in(milliseconds(5))).status().code(), Code::kDeadlineExceeded);
-  link_->cut_until({});
+  faults_->begin(LinkFault::kCut, {});
   for (const char* text : {"one", "two", "three"}) {
     Result<Message> message = end_->receive(soon());
     ASSERT_TRUE(message.ok());
@@ -58,13 +58,13 @@ TEST_P(CuttableTransportTest, HandsOverNothingUntilTheCutIsOverAndThenAllInOrder
 TEST_P(CuttableTransportTest, SendsWhatWasKeptBackInOrderOnceItIsWhole) {
   const Result<std::span<std::byte>> memory = end_->allocate(64);
   ASSERT_TRUE(memory.ok());
-  link_->cut_until(soon());
+  faults_->begin(LinkFault::kCut, soon());
   PendingSends pending;
   for (const char* text : {"one", "two"}) ASSERT_TRUE(end_->send(1, text, *memory, &pending, soon()).ok());
   EXPECT_EQ(end_->wait(pending, in(milliseconds(5))).code(), Code::kDeadlineExceeded);
   EXPECT_EQ(peer_->receive(in(milliseconds(5))).status().code(), Code::kDeadlineExceeded);
   EXPECT_FALSE(pending.none());
-  link_->cut_until({});
+  faults_->begin(LinkFault::kCut, {});
   std::jthread reader([&] {
     for (const char* text : {"one", "two"}) {
       Result<Message> message = peer_->receive(soon());
@@ -79,17 +79,17 @@ TEST_P(CuttableTransportTest, SendsWhatWasKeptBackInOrderOnceItIsWhole) {
 
 TEST_P(CuttableTransportTest, IsCutInTheMidstOfAWait) {
   std::jthread cutter([&] {
-    link_->cut_until(in(milliseconds(40)));
+    faults_->begin(LinkFault::kCut, in(milliseconds(40)));
     ASSERT_TRUE(peer_->send(0, "late", {}, nullptr, soon()).ok());
   });
   Result<Message> message = end_->receive(soon());
   ASSERT_TRUE(message.ok());
   EXPECT_EQ(message->header(), "late");
-  EXPECT_GE(SteadyClock().now(), link_->until());
+  EXPECT_GE(SteadyClock().now(), faults_->until(LinkFault::kCut));
 }
 
 TEST_P(CuttableTransportTest, EndsAWaitThatIsInterruptedWhileItIsCut) {
-  link_->cut_until(soon());
+  faults_->begin(LinkFault::kCut, soon());
   std::jthread interrupter([&] { end_->interrupt(); });
   EXPECT_EQ(end_->receive(soon()).status().code(), Code::kCancelled);
 }

@@ -92,6 +92,103 @@ TEST(FaultyTransport, CountsADelayedPayloadAsPendingUntilItIsReceived) {
   EXPECT_TRUE(sender.wait(pending, soon()).ok());
 }
 
+TEST(FaultyTransport, MakesOfARunsFaultsWhatLastsNow) {
+  const TimePoint now = SteadyClock().now(), later = now + std::chrono::seconds(1);
+  LinkFaults faults;
+  EXPECT_EQ(delays_and_duplicates(faults, now).delay + delays_and_duplicates(faults, now).duplicate, 0);
+  EXPECT_EQ(reordering(faults, now).delay, 0);
+  faults.begin(LinkFault::kDelay, later);
+  EXPECT_GT(delays_and_duplicates(faults, now).delay, 0);
+  EXPECT_EQ(delays_and_duplicates(faults, now).duplicate, 0);
+  EXPECT_EQ(reordering(faults, now).delay, 0);
+  faults.begin(LinkFault::kDuplicate, later);
+  faults.begin(LinkFault::kReorder, later);
+  EXPECT_EQ(delays_and_duplicates(faults, now).duplicate, 1);
+  EXPECT_FALSE(delays_and_duplicates(faults, now).overtakes);
+  EXPECT_GT(reordering(faults, now).delay, 0);
+  EXPECT_TRUE(reordering(faults, now).overtakes);
+  EXPECT_EQ(delays_and_duplicates(faults, later).delay + delays_and_duplicates(faults, later).duplicate, 0);
+  EXPECT_EQ(reordering(faults, later).delay, 0);
+}
+
+TEST(FaultyTransport, MisbehavesAsItsPlanSaysAtEachTime) {
+  auto group = connect_group("inproc", 2);
+  double duplicate = 1;
+  FaultyTransport sender(
+      std::move(group[0]), [&](TimePoint) { return FaultPlan{.duplicate = duplicate}; }, 1);
+  ASSERT_TRUE(sender.send(1, "twice", {}, nullptr, soon()).ok());
+  duplicate = 0;
+  ASSERT_TRUE(sender.send(1, "once", {}, nullptr, soon()).ok());
+  for (const char* text : {"twice", "twice", "once"}) {
+    Result<Message> message = group[1]->receive(soon());
+    ASSERT_TRUE(message.ok());
+    EXPECT_EQ(message->header(), text);
+  }
+}
+
+TEST(FaultyTransport, LetsNoMoreThanSoManyOvertake) {
+  auto group = connect_group("inproc", 2);
+  double delay = 1;
+  const auto plan = [&](TimePoint) {
+    return FaultPlan{.delay = delay, .delayed_by = std::chrono::hours(1), .overtakes = true};
+  };
+  FaultyTransport sender(std::move(group[0]), plan, 1);
+  ASSERT_TRUE(sender.send(1, "overtaken", {}, nullptr, soon()).ok());
+  delay = 0;
+  for (int i = 0; i <= FaultPlan::kMostOvertaking; ++i) ASSERT_TRUE(sender.send(1, "", {}, nullptr, soon()).ok());
+  for (int i = 0; i <= FaultPlan::kMostOvertaking; ++i) {
+    Result<Message> message = group[1]->receive(soon());
+    ASSERT_TRUE(message.ok());
+    EXPECT_EQ(message->header(), i == FaultPlan::kMostOvertaking ? "overtaken" : "");
+  }
+}
+
+// The second of two is a copy: a payload is let go of as soon as the first has been read.
+TEST(FaultyTransport, HasNobodyWaitForTheSecondOfTwo) {
+  auto group = connect_group("shm", 2);
+  FaultyTransport sender(std::move(group[0]), {.duplicate = 1.0});
+  const Result<std::span<std::byte>> memory = sender.allocate(64);
+  ASSERT_TRUE(memory.ok());
+  PendingSends pending;
+  ASSERT_TRUE(sender.send(1, "", *memory, &pending, soon()).ok());
+  ASSERT_TRUE(group[1]->receive(soon()).ok());
+  EXPECT_TRUE(sender.wait(pending, soon()).ok());
+  std::ranges::fill(*memory, std::byte{7});
+  Result<Message> second = group[1]->receive(soon());
+  ASSERT_TRUE(second.ok());
+  ASSERT_EQ(second->payload().size(), 64u);
+  EXPECT_EQ(second->payload()[0], std::byte{0});
+}
+
+TEST(FaultyTransport, SendsWhatIsHeldBackWhenItEnds) {
+  auto group = connect_group("inproc", 2);
+  auto sender = std::make_unique<FaultyTransport>(std::move(group[0]),
+                                                  FaultPlan{.delay = 1.0, .delayed_by = std::chrono::hours(1)});
+  ASSERT_TRUE(sender->send(1, "last words", {}, nullptr, soon()).ok());
+  sender.reset();
+  Result<Message> message = group[1]->receive(soon());
+  ASSERT_TRUE(message.ok());
+  EXPECT_EQ(message->header(), "last words");
+}
+
+// A peer that reads late has room for so many messages: what finds none stays held back, in its place.
+TEST(FaultyTransport, KeepsInOrderWhatFindsNoRoom) {
+  auto group = connect_group("shm", 2);
+  FaultyTransport sender(std::move(group[0]), {.delay = 1.0, .delayed_by = std::chrono::milliseconds(1)});
+  constexpr int kMessages = 300;
+  for (int i = 0; i < kMessages; ++i) ASSERT_TRUE(sender.send(1, std::to_string(i), {}, nullptr, soon()).ok());
+  for (int i = 0; i < kMessages; ++i) {
+    const TimePoint give_up = soon();
+    Result<Message> message = group[1]->receive(SteadyClock().now());
+    while (!message.ok() && SteadyClock().now() < give_up) {
+      sender.progress();
+      message = group[1]->receive(shortly());
+    }
+    ASSERT_TRUE(message.ok()) << i;
+    EXPECT_EQ(message->header(), std::to_string(i));
+  }
+}
+
 TEST(FaultyTransport, ACutLinkLosesMessagesInBothDirectionsUntilItIsMended) {
   auto group = connect_group("inproc", 2);
   FaultyTransport end(std::move(group[0]), {});

@@ -48,11 +48,12 @@ TEST(FaultOption, CutsLinksWhereMessagesGoOverATransport) {
   EXPECT_EQ(refusal({"--mode=allreduce", "--collective=ring", cut}), "accepted");
   EXPECT_EQ(refusal({"--mode=allreduce", "--transport=sockets", cut}), "accepted");
   EXPECT_EQ(refusal({"--mode=allreduce", "--shape=1gbit", cut}), "accepted");
-  EXPECT_THAT(refusal({"--mode=allreduce", cut}), HasSubstr("no link can be cut: --collective=direct sends nothing"));
+  EXPECT_THAT(refusal({"--mode=allreduce", cut}),
+              HasSubstr("there are no links to hurt: --collective=direct sends nothing"));
   EXPECT_THAT(refusal({"--mode=allreduce", "--collective=mpi", "--launcher=mpirun", cut}),
-              HasSubstr("no link can be cut: --collective=mpi has wires of its own; use ring"));
+              HasSubstr("there are no links to hurt: --collective=mpi has wires of its own; use ring"));
   EXPECT_EQ(refusal({"--fault=cut:worker0@1s+1s"}),
-            "--fault=cut:worker0@1s+1s: no link can be cut: --mode=local has none");
+            "--fault=cut:worker0@1s+1s: there are no links to hurt: --mode=local has none");
 }
 
 TEST(FaultOption, IsRefusedWhereProcessesAreOnOtherHosts) {

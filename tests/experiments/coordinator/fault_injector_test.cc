@@ -37,9 +37,10 @@ class FaultInjectorTest : public testing::Test {
                    done_.push_back(fmt::format("{} to {}", signal, plan_.processes[process].name()));
                    return std::optional<pid_t>(100 + static_cast<pid_t>(process));
                  },
-             .cut =
-                 [this](std::size_t process, Duration length) {
-                   done_.push_back(fmt::format("cut {} for {} s", plan_.processes[process].name(), seconds(length)));
+             .hurt_links =
+                 [this](std::size_t process, LinkFault fault, Duration length) {
+                   done_.push_back(fmt::format("link fault {} of {} for {} s", static_cast<int>(fault),
+                                               plan_.processes[process].name(), seconds(length)));
                  },
              .report = [this](const std::string& line) { lines_.push_back(line); }}};
   }
@@ -72,17 +73,22 @@ TEST_F(FaultInjectorTest, KillsAtAStepAndSaysSo) {
   EXPECT_EQ(record.training_seconds, 1.5);
 }
 
-TEST_F(FaultInjectorTest, StopsContinuesAndCuts) {
-  FaultInjector faults = injector("stop:server1@1s+500ms,cut:worker2@2s+2s");
+TEST_F(FaultInjectorTest, StopsContinuesAndHurtsLinks) {
+  FaultInjector faults = injector(
+      "stop:server1@1s+500ms,cut:worker2@2s+2s,delay:worker0@2s+1s,duplicate:server0@2s+1s,reorder:server1@2s+1s");
   faults.on_training_begins(at(0));
   faults.act(at(1000));
   EXPECT_EQ(faults.next(), at(1500));
   faults.act(at(1500));
   faults.act(at(2000));
   EXPECT_THAT(done_, ElementsAre(fmt::format("{} to server 1", SIGSTOP), fmt::format("{} to server 1", SIGCONT),
-                                 "cut worker 2 for 2 s"));
+                                 "link fault 0 of worker 2 for 2 s", "link fault 1 of worker 0 for 1 s",
+                                 "link fault 2 of server 0 for 1 s", "link fault 3 of server 1 for 1 s"));
   EXPECT_THAT(lines_, ElementsAre("fault: stopped server 1 (pid 101) for 0.5 s, 1.00 s after training began",
-                                  "fault: cut the links of worker 2 for 2 s, 2.00 s after training began"));
+                                  "fault: cut the links of worker 2 for 2 s, 2.00 s after training began",
+                                  "fault: delayed messages from worker 0 for 1 s, 2.00 s after training began",
+                                  "fault: duplicated the messages from server 0 for 1 s, 2.00 s after training began",
+                                  "fault: reordered messages from server 1 for 1 s, 2.00 s after training began"));
 }
 
 // Two in a row might be all that hold the weights.

@@ -27,7 +27,7 @@ FaultCourse course_of(const std::string& text, std::uint64_t seed = 1) {
 std::string text_of(const std::vector<FaultAction>& actions) {
   std::string text;
   for (const FaultAction& action : actions) {
-    constexpr const char* kNames[] = {"kill", "stop", "continue", "cut"};
+    constexpr const char* kNames[] = {"kill", "stop", "continue", "hurt links of"};
     text +=
         (text.empty() ? "" : ", ") + std::string(kNames[static_cast<int>(action.kind)]) + " " + action.target.name();
   }
@@ -87,12 +87,15 @@ TEST(FaultCourse, ContinuesAtTheEndWhatIsStillStopped) {
   EXPECT_THAT(course.end(), IsEmpty());
 }
 
-TEST(FaultCourse, SaysForHowLongLinksAreCut) {
-  FaultCourse course = course_of("cut:worker2@step1+2s");
+TEST(FaultCourse, SaysHowLinksAreHurtAndForHowLong) {
+  FaultCourse course = course_of("cut:worker2@step1+2s,delay:worker2@step1+3s");
   course.on_step_begins(2, 1);
   const std::vector<FaultAction> due = course.take_due(at(0), kWorkers);
-  ASSERT_EQ(text_of(due), "cut worker 2");
+  ASSERT_EQ(text_of(due), "hurt links of worker 2, hurt links of worker 2");
+  EXPECT_EQ(due[0].link_fault, LinkFault::kCut);
   EXPECT_EQ(due[0].length, std::chrono::seconds(2));
+  EXPECT_EQ(due[1].link_fault, LinkFault::kDelay);
+  EXPECT_EQ(due[1].length, std::chrono::seconds(3));
 }
 
 TEST(FaultCourse, HasWorkersAnnounceTheStepsThatConcernThem) {

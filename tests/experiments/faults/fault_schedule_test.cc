@@ -11,6 +11,7 @@ namespace {
 using std::chrono::milliseconds;
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::IsEmpty;
 using testing::SizeIs;
 
 const FaultScene kScene{.workers = 4, .servers = 2, .total_steps = 1000, .timeout = std::chrono::seconds(2)};
@@ -30,14 +31,17 @@ std::string refusal(const std::string& text) {
 TEST(FaultSchedule, IsWrittenBackAsItWasRead) {
   for (const char* text :
        {"", "kill:server0@step200", "stop:worker1@10s+3s", "cut:worker2@5s+2s", "kill:evaluator@250ms",
-        "kill:any-worker@step0", "stop:any-server@1.5s+500ms", "kill:standby1@step7", "random:7", "churn:4s",
+        "delay:worker0@step1+2s", "duplicate:server0@1s+250ms", "reorder:any-worker@1s+2s", "kill:any-worker@step0",
+        "stop:any-server@1.5s+500ms", "kill:standby1@step7", "random:7", "churn:4s",
         "kill:worker0@step1,stop:server1@2s+1s,random:18446744073709551615,churn:1.5s"}) {
     EXPECT_EQ(parsed(text).to_string(), text);
   }
 }
 
 TEST(FaultSchedule, SaysWhatIsWrongWithAnEntryAndWhatWouldBeRight) {
-  EXPECT_EQ(refusal("pause:worker1@5s"), "'pause:worker1@5s': must begin with kill:, stop:, cut:, random: or churn:");
+  EXPECT_EQ(refusal("pause:worker1@5s"),
+            "'pause:worker1@5s': must begin with kill:, stop:, cut:, delay:, duplicate:, "
+            "reorder:, random: or churn:");
   EXPECT_EQ(refusal("kill:server0"), "'kill:server0': when is missing, as in server0@step200 or server0@10s");
   EXPECT_EQ(refusal("kill:"), "'kill:': when is missing, as in worker1@step200 or worker1@10s");
   EXPECT_EQ(refusal("kill:wrker1@5s"),
@@ -93,11 +97,13 @@ TEST(FaultSchedule, IsCheckedAgainstThoseThatAreThere) {
             "kill:worker0@step1000: a worker's steps are 0 to 999");
   EXPECT_EQ(parsed("cut:evaluator@1s+1s").check(kScene).message(),
             "cut:evaluator@1s+1s: the evaluator has no data links; it can be killed or stopped");
+  EXPECT_EQ(parsed("reorder:evaluator@1s+1s").check(kScene).message(),
+            "reorder:evaluator@1s+1s: the evaluator has no data links; it can be killed or stopped");
   EXPECT_THAT(parsed("churn:1s").check({}).message(), testing::StartsWith("churn:1s: needs two workers or more"));
   FaultScene scene = kScene;
-  scene.no_cut = "MPI has wires of its own";
+  scene.no_links = "MPI has wires of its own";
   EXPECT_EQ(parsed("cut:worker0@1s+1s").check(scene).message(),
-            "cut:worker0@1s+1s: no link can be cut: MPI has wires of its own");
+            "cut:worker0@1s+1s: there are no links to hurt: MPI has wires of its own");
 }
 
 TEST(FaultSchedule, DrawsAnybodyFromTheRunsSeed) {
@@ -139,7 +145,7 @@ TEST(FaultSchedule, DrawsRandomFaultsThatTheSceneAllows) {
 
 TEST(FaultSchedule, CutsNoLinkThatCannotBe) {
   FaultScene scene = kScene;
-  scene.no_cut = "there are none";
+  scene.no_links = "there are none";
   for (std::uint64_t seed = 0; seed < 100; ++seed) {
     for (const Fault& fault : parsed("random:" + std::to_string(seed)).draw(1, scene).faults) {
       EXPECT_NE(fault.kind, FaultKind::kCut);
@@ -147,11 +153,20 @@ TEST(FaultSchedule, CutsNoLinkThatCannotBe) {
   }
 }
 
-TEST(FaultSchedule, SaysWhetherLinksMayBeCut) {
-  EXPECT_TRUE(parsed("kill:worker0@1s,cut:worker0@1s+1s").may_cut());
-  EXPECT_TRUE(parsed("random:1").may_cut());
-  EXPECT_FALSE(parsed("kill:worker0@1s,stop:worker0@1s+1s,churn:1s").may_cut());
-  EXPECT_FALSE(FaultSchedule().may_cut());
+TEST(FaultSchedule, SaysWhetherLinksMayBeHurt) {
+  const auto may = [](const FaultSchedule& schedule) {
+    std::vector<LinkFault> faults;
+    for (std::size_t i = 0; i < kLinkFaults; ++i) {
+      if (schedule.may(static_cast<LinkFault>(i))) faults.push_back(static_cast<LinkFault>(i));
+    }
+    return faults;
+  };
+  EXPECT_THAT(may(parsed("kill:worker0@1s,cut:worker0@1s+1s")), ElementsAre(LinkFault::kCut));
+  EXPECT_THAT(may(parsed("delay:worker0@1s+1s,duplicate:worker0@1s+1s,reorder:worker0@1s+1s")),
+              ElementsAre(LinkFault::kDelay, LinkFault::kDuplicate, LinkFault::kReorder));
+  EXPECT_THAT(may(parsed("random:1")), ElementsAre(LinkFault::kCut));
+  EXPECT_THAT(may(parsed("kill:worker0@1s,stop:worker0@1s+1s,churn:1s")), IsEmpty());
+  EXPECT_THAT(may(FaultSchedule()), IsEmpty());
 }
 
 TEST(FaultSchedule, LeavesChurnToTheCourse) {

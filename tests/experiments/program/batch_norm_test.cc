@@ -25,14 +25,11 @@ constexpr std::int64_t kTestSamples = 32;
 constexpr int kEpochs = 8;
 
 Flags resnet(const Flags& mode) {
-  Flags flags{"--model=resnet20",
-              "--batch-size=8",
-              fmt::format("--train-samples={}", kTrainSamples),
-              fmt::format("--test-samples={}", kTestSamples),
-              // Without momentum, which adds to what stale gradients do: under `async` the order of the pushes is not ours.
-              "--optimizer=sgd",
-              "--learning-rate=0.05",
-              fmt::format("--epochs={}", kEpochs)};
+  Flags flags{
+      "--model=resnet20", "--batch-size=8", fmt::format("--train-samples={}", kTrainSamples),
+      fmt::format("--test-samples={}", kTestSamples),
+      // Without momentum, which adds to what stale gradients do: under `async` the order of the pushes is not ours.
+      "--optimizer=sgd", "--learning-rate=0.05", fmt::format("--epochs={}", kEpochs)};
   flags.insert(flags.end(), mode.begin(), mode.end());
   return flags;
 }
