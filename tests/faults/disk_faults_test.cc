@@ -47,11 +47,11 @@ TEST_P(SlowDisk, DelaysCheckpointsAndNotTraining) {
   ASSERT_TRUE(program.wait_until_training(1));
   std::ofstream(busy).put('\n');
   const std::int64_t before = steps_of(program);
-  EXPECT_TRUE(program.wait_until("training has gone on", [&] { return steps_of(program) >= before + 500; }));
+  EXPECT_TRUE(program.wait_until("training has gone on", [&] { return steps_of(program) >= before + 800; }));
   fs::remove(busy);
   const ProgramEnd end = program.wait();
   EXPECT_EQ(end.exit_code, 0) << end.err;
-  // Of the ten that were due meanwhile, one was written at most.
+  // Sixteen were due meanwhile, or some fewer, since steps come on record in batches; of these one was written at most.
   const std::int64_t completed = program.summary()["checkpoints"]["completed"];
   EXPECT_GE(completed, 1);
   EXPECT_LE(completed, 2000 / 50 - 9);
