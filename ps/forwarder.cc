@@ -45,11 +45,13 @@ Status Forwarder::send_rows(std::size_t table, const RowsState& rows) {
   const std::span<const RowKey> keys(rows.keys);
   for (std::size_t begin = 0; begin < keys.size(); begin += kPage) {
     outgoing_.mutable_state()->set_keys(table);
+    outgoing_.mutable_state()->set_begin(begin);
     SYNCOPATE_RETURN_IF_ERROR(send_piece(std::as_bytes(keys.subspan(begin, std::min(kPage, keys.size() - begin)))));
   }
   const std::span<const float> values(rows.values);
   for (std::size_t begin = 0; begin < values.size(); begin += kPage) {
     outgoing_.mutable_state()->set_rows(table);
+    outgoing_.mutable_state()->set_begin(begin);
     outgoing_.mutable_state()->set_row_floats(rows.row_floats);
     SYNCOPATE_RETURN_IF_ERROR(send_piece(std::as_bytes(values.subspan(begin, std::min(kPage, values.size() - begin)))));
   }

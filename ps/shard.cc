@@ -56,7 +56,7 @@ Status Shard::lay_out(const ArenaClaim& claim) {
 
 Shard::Answers Shard::on_initial(int worker, std::size_t chunk, Range range, std::span<const float> weights) {
   due_.clear();
-  SYNCOPATE_RETURN_IF_ERROR(check_describes(worker, "initial weights"));
+  SYNCOPATE_RETURN_IF_ERROR(check_describes(worker, claim_.tables + chunk, "initial weights"));
   // Of a job that goes on each worker tells it; the first has said it for all.
   if (!members_.goes_on() || chunk >= created_ || range != ranges_[chunk]) {
     SYNCOPATE_RETURN_IF_ERROR(check_range(chunk, range));
@@ -84,7 +84,7 @@ Status Shard::create(std::size_t chunk, Range range, std::span<const float> weig
 
 Shard::Answers Shard::on_table(int worker, std::size_t table, const TableClaim& claim) {
   due_.clear();
-  SYNCOPATE_RETURN_IF_ERROR(check_describes(worker, "a table"));
+  SYNCOPATE_RETURN_IF_ERROR(check_describes(worker, table, "a table"));
   if (!members_.goes_on() || table >= tables_.size()) SYNCOPATE_RETURN_IF_ERROR(create(table, claim));
   ++described_[static_cast<std::size_t>(worker)];
   start_if_all_joined();
@@ -201,12 +201,15 @@ ShardCounters Shard::counters() const {
   return total;
 }
 
-Status Shard::check_describes(int worker, std::string_view what) const {
+Status Shard::check_describes(int worker, std::uint64_t number, std::string_view what) const {
   if (!members_.describes(worker)) {
     return refuse(fmt::format("{} from worker {}, which is not the chief of the job", what, worker));
   }
   if (members_.claim_of(worker) != claim_) {
     return refuse(fmt::format("{} from worker {}, whose arena is another one", what, worker));
+  }
+  if (number < described_[static_cast<std::size_t>(worker)]) {
+    return refuse(fmt::format("{} from worker {}, which has come before", what, worker));
   }
   return Status();
 }

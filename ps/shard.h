@@ -142,7 +142,7 @@ class Shard {
 
  private:
   Status lay_out(const ArenaClaim& claim);
-  Status check_describes(int worker, std::string_view what) const;
+  Status check_describes(int worker, std::uint64_t number, std::string_view what) const;
   Status check_range(std::size_t chunk, Range range) const;
   Status create(std::size_t chunk, Range range, std::span<const float> weights);
   Status create(std::size_t table, const TableClaim& claim);

@@ -11,13 +11,17 @@
 namespace syncopate::ps {
 namespace {
 
+// Puts what the message carries behind the first `begin` of `to`. A piece that has come before changes nothing.
 template <typename T>
-Status append(const Message& message, std::vector<T>& to) {
+Status append(const Message& message, std::uint64_t begin, std::vector<T>& to) {
   const std::size_t bytes = message.payload().size();
   if (bytes % sizeof(T) != 0) return Status(Code::kInvalidArgument, fmt::format("a state's piece of {} bytes", bytes));
-  const std::size_t size = to.size();
-  to.resize(size + bytes / sizeof(T));
-  if (bytes > 0) std::memcpy(to.data() + size, message.payload().data(), bytes);
+  if (begin > to.size()) {
+    return Status(Code::kInvalidArgument, fmt::format("a state's piece from {} on behind {}", begin, to.size()));
+  }
+  if (begin < to.size()) return Status();
+  to.resize(begin + bytes / sizeof(T));
+  if (bytes > 0) std::memcpy(to.data() + begin, message.payload().data(), bytes);
   return Status();
 }
 
@@ -34,12 +38,12 @@ Status StateReceiver::accept(const wire::State& piece, const Message& message) {
     }
     case wire::State::kCounts:
       state_.counts[piece.counts()].clear();
-      return append(message, state_.counts[piece.counts()]);
+      return append(message, 0, state_.counts[piece.counts()]);
     case wire::State::kKeys:
-      return append(message, state_.rows[piece.keys()].keys);
+      return append(message, piece.begin(), state_.rows[piece.keys()].keys);
     case wire::State::kRows:
       state_.rows[piece.rows()].row_floats = piece.row_floats();
-      return append(message, state_.rows[piece.rows()].values);
+      return append(message, piece.begin(), state_.rows[piece.rows()].values);
     case wire::State::kEnd:
       complete_ = true;
       goes_on_ = piece.end();

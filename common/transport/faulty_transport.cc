@@ -17,8 +17,10 @@ FaultPlan reordering(const LinkFaults& faults, TimePoint now) {
 }
 
 FaultyTransport::~FaultyTransport() {
-  for (Held& held : held_) {
-    if (!held.sent) release(held);
+  for (Held& held : held_) held.until = std::min(held.until, clock_.now());
+  release_held();
+  for (const Held& held : held_) {
+    if (held.pending) held.pending->fetch_sub(1);
   }
 }
 
@@ -34,8 +36,10 @@ Status FaultyTransport::send(int peer, std::string_view header, std::span<const 
 }
 
 void FaultyTransport::repeat(int peer, std::string_view header, std::span<const std::byte> payload) {
+  if (copies_ == kMostCopies) return;
   const std::span<std::byte> copy = copy_of(payload);
   if (copy.size() < payload.size()) return;  // there is no memory for it
+  copies_ += !copy.empty();
   held_.push_back({.peer = peer,
                    .header = std::string(header),
                    .payload = copy.first(payload.size()),
@@ -63,8 +67,10 @@ Status FaultyTransport::send_once(int peer, std::string_view header, std::span<c
   const std::optional<TimePoint> until = hold_until(peer);
   if (!until) {
     for (Held& held : held_) {
-      if (held.peer == peer && ++held.overtaken >= FaultPlan::kMostOvertaking) held.until = clock_.now();
+      if (held.peer == peer && ++held.overtaken > FaultPlan::kMostOvertaking) held.until = clock_.now();
     }
+    // What is due goes first: its receiver may have no more room for what comes early.
+    SYNCOPATE_RETURN_IF_ERROR(release_due(peer, deadline));
     return wrapped().send(peer, header, payload, pending, deadline);
   }
   Held held{.peer = peer, .header = std::string(header), .payload = payload, .until = *until};
@@ -107,8 +113,18 @@ void FaultyTransport::progress() {
   wrapped().progress();
 }
 
-void FaultyTransport::release(Held& held) {
-  const Status status = wrapped().send(held.peer, held.header, held.payload, &held.inner, clock_.now());
+Status FaultyTransport::release_due(int peer, TimePoint deadline) {
+  const TimePoint now = clock_.now();
+  for (Held& held : held_) {
+    if (held.peer != peer || held.sent || held.until > now) continue;
+    release(held, deadline);
+    if (!held.sent) return Status(Code::kDeadlineExceeded, "a peer has no room for what was held back");
+  }
+  return Status();
+}
+
+void FaultyTransport::release(Held& held, TimePoint deadline) {
+  const Status status = wrapped().send(held.peer, held.header, held.payload, &held.inner, deadline);
   // Another failure shows as what it looks like from outside: a message that never comes.
   held.sent = status.code() != Code::kDeadlineExceeded;
 }
@@ -118,7 +134,7 @@ TimePoint FaultyTransport::release_held() {
   TimePoint next = TimePoint::max();
   std::set<int> full;  // peers whose inbox has no room now: what follows waits behind what came first
   for (Held& held : held_) {
-    if (!held.sent && held.until <= now && !full.contains(held.peer)) release(held);
+    if (!held.sent && held.until <= now && !full.contains(held.peer)) release(held, now);
     if (held.sent) continue;
     if (held.until <= now) {
       full.insert(held.peer);
@@ -130,7 +146,10 @@ TimePoint FaultyTransport::release_held() {
   std::erase_if(held_, [&](const Held& held) {
     const bool done = held.sent && held.inner.none();
     if (done && held.pending) held.pending->fetch_sub(1);
-    if (done && !held.copy.empty()) spare_.push_back(held.copy);
+    if (done && !held.copy.empty()) {
+      spare_.push_back(held.copy);
+      --copies_;
+    }
     return done;
   });
   if (!held_.empty()) next = std::min(next, now + plan_.delayed_by);

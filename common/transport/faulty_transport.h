@@ -27,7 +27,7 @@ struct FaultPlan {
 };
 
 // What a run's faults make of messages, as long as they last: of those that are delayed or reordered, one in five is
-// held back, for 20 or for 5 ms.
+// held back, for 20 or for 5 ms at least: until its sender then uses the endpoint.
 FaultPlan delays_and_duplicates(const LinkFaults& faults, TimePoint now);
 FaultPlan reordering(const LinkFaults& faults, TimePoint now);
 
@@ -38,7 +38,7 @@ class FaultyTransport final : public ForwardingTransport {
   // Misbehaves as `plan` says at each time; its own seed does not matter.
   FaultyTransport(std::unique_ptr<Transport> inner, std::function<FaultPlan(TimePoint now)> plan, std::uint64_t seed)
       : ForwardingTransport(std::move(inner)), plan_now_(std::move(plan)), random_(seed) {}
-  // Sends what is still held back.
+  // Sends what is still held back, as far as there is room for it.
   ~FaultyTransport() override;
 
   // From now on nothing reaches `peer`, and nothing from it is received: both are dropped in silence, as by a cut
@@ -53,6 +53,8 @@ class FaultyTransport final : public ForwardingTransport {
   void progress() override;
 
  private:
+  static constexpr std::size_t kMostCopies = 16;
+
   struct Held {
     int peer;
     std::string header;
@@ -67,13 +69,16 @@ class FaultyTransport final : public ForwardingTransport {
 
   Status send_once(int peer, std::string_view header, std::span<const std::byte> payload, PendingSends* pending,
                    TimePoint deadline);
-  // The second of two: of its own, so that nobody has to wait until it has been read, too.
+  // The second of two: a copy, so that nobody has to wait until it has been read, too. No more than kMostCopies are
+  // under way; what comes then is not repeated.
   void repeat(int peer, std::string_view header, std::span<const std::byte> payload);
   std::span<std::byte> copy_of(std::span<const std::byte> payload);
   // Until when a message to `peer` must be held that is sent now; none: it need not be.
   std::optional<TimePoint> hold_until(int peer);
-  // Hands on one that was held back, if its peer has room for it.
-  void release(Held& held);
+  // Hands on one that was held back, unless its peer has no room for it until `deadline`.
+  void release(Held& held, TimePoint deadline);
+  // What is due to `peer`, in its order.
+  Status release_due(int peer, TimePoint deadline);
   // Those that were held back long enough. Returns when the next one is due.
   TimePoint release_held();
 
@@ -83,6 +88,7 @@ class FaultyTransport final : public ForwardingTransport {
   SteadyClock clock_;
   std::set<int> cut_;
   std::deque<Held> held_;
+  std::size_t copies_ = 0;                   // under way
   std::vector<std::span<std::byte>> spare_;  // for copies
 };
 

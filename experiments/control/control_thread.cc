@@ -121,7 +121,8 @@ void ControlThread::hurt_links(const control::HurtLinks& order) {
   if (!control::HurtLinks::Fault_IsValid(order.fault())) return;  // of a later version of this program
   const Duration length(order.length());
   spdlog::info("links are hurt ({}) for {:.3g} s", control::HurtLinks::Fault_Name(order.fault()), seconds(length));
-  state_.link_faults->begin(static_cast<LinkFault>(order.fault()), clock_.now() + length);
+  const auto fault = static_cast<LinkFault>(order.fault());
+  state_.link_faults->begin(fault, std::max(state_.link_faults->until(fault), clock_.now() + length));
 }
 
 void ControlThread::handle(FromCoordinator& message, const zmq::message_t& weights) {

@@ -53,8 +53,10 @@ Result<std::unique_ptr<Transport>> connect_endpoint(const RoleContext& context, 
       make_transport(*kind, endpoint_options(context, seat), context.control,
                      clock.now() + from_seconds(context.config.timeout_seconds));
   if (!transport.ok()) return transport;
+  *transport = open_to_faults(std::move(*transport), context, seat);
+  // Above those: what is tried again passes the emulated link once.
   if (link != nullptr) *transport = std::make_unique<ShapedTransport>(std::move(*transport), link);
-  return open_to_faults(std::move(*transport), context, seat);
+  return transport;
 }
 
 }  // namespace syncopate::experiments

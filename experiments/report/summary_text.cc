@@ -202,8 +202,9 @@ std::string summary_text(const RunConfig& config, std::span<const RunReport> rep
   text += checkpoint_lines(facts, reports.empty() ? 0 : middle_report(reports).training_seconds);
   for (const FaultRecord& fault : facts.faults) text += line("fault", to_text(fault));
   if (facts.strangers > 0) {
-    text += line("strangers", fmt::format("{} messages or connections that were not of this run, dropped",
-                                          format_count(static_cast<double>(facts.strangers))));
+    text +=
+        line("strangers", fmt::format("{} messages or connections that were not of this run, or came twice, dropped",
+                                      format_count(static_cast<double>(facts.strangers))));
   }
   for (const std::string& event : facts.events) text += line("event", event);
   if (facts.outcome != "completed") text += line("outcome", facts.outcome);

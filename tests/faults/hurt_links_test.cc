@@ -81,6 +81,17 @@ Served served_in(const Program& program) {
   return served;
 }
 
+// How many processes say in their logs that their links were hurt so.
+int hurt(const Program& program, const std::string& kind) {
+  std::string name = kind;
+  for (char& letter : name) letter = static_cast<char>(std::toupper(letter));
+  int count = 0;
+  for (const auto& log : std::filesystem::directory_iterator(program.output() / "logs")) {
+    count += testing_support::text_of(log.path()).find("links are hurt (" + name + ")") != std::string::npos;
+  }
+  return count;
+}
+
 class HurtLinks : public testing::TestWithParam<Mode> {};
 
 INSTANTIATE_TEST_SUITE_P(Of, HurtLinks, testing::ValuesIn(kModes), kNameOfMode);
@@ -107,8 +118,10 @@ TEST_P(HurtLinks, LoseNothingAndHaveNothingCountTwice) {
     }
     const Served served = served_in(program);
     EXPECT_EQ(served.pushes, pushes) << "each is applied once";
+    for (const std::string& kind : kinds) EXPECT_GE(hurt(program, kind), kWorkers) << kind;
     const bool has_duplicates = std::ranges::find(kinds, "duplicate") != kinds.end();
     EXPECT_EQ(served.dropped > 0, is_ps(mode) && has_duplicates) << served.dropped;
+    EXPECT_EQ(program.summary()["strangers"] > 0, has_duplicates) << program.summary()["strangers"];
   }
 }
 

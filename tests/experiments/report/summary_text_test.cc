@@ -65,8 +65,10 @@ TEST(Summary, TellsOfStrangersWhereThereWereAny) {
   EXPECT_THAT(summary_text(ps_config(), {&report, 1}, {}), Not(HasSubstr("strangers")));
   RunFacts facts;
   facts.strangers = 1234;
-  EXPECT_THAT(summary_text(ps_config(), {&report, 1}, facts),
-              HasSubstr("  strangers         1,234 messages or connections that were not of this run, dropped\n"));
+  EXPECT_THAT(
+      summary_text(ps_config(), {&report, 1}, facts),
+      HasSubstr(
+          "  strangers         1,234 messages or connections that were not of this run, or came twice, dropped\n"));
   EXPECT_THAT(summary_json({&report, 1}, facts), HasSubstr("\"strangers\": 1234"));
 }
 
