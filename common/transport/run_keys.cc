@@ -1,55 +1,78 @@
 #include "common/transport/run_keys.h"
 
+#include <sodium.h>
 #include <zmq.h>
 
-#include <array>
+#include <new>
 
 namespace syncopate {
 namespace {
 
-constexpr std::size_t kKeyCharacters = 40;
-constexpr std::size_t kKeyBytes = 32;
+constexpr std::size_t kSecretBytes = 32;
+static_assert(kSecretBytes == crypto_generichash_KEYBYTES);
+// Another version of this program derives other keys.
+constexpr std::string_view kDomain = "syncopate run 1: ";
 
-bool make_pair(RunKeys::Pair& pair) {
-  std::array<char, kKeyCharacters + 1> public_key{}, secret_key{};
-  if (zmq_curve_keypair(public_key.data(), secret_key.data()) != 0) return false;
-  pair = {public_key.data(), secret_key.data()};
-  return true;
-}
+const unsigned char* raw(std::string_view text) { return reinterpret_cast<const unsigned char*>(text.data()); }
 
-bool is_key(const std::string& text) {
-  std::array<std::uint8_t, kKeyBytes> bytes{};
-  return text.size() == kKeyCharacters && zmq_z85_decode(bytes.data(), text.c_str()) != nullptr;
+std::string z85_of(const RunKeys::Key& key) {
+  std::array<char, 41> text{};
+  zmq_z85_encode(text.data(), key.data(), key.size());
+  return text.data();
 }
 
 }  // namespace
 
+RunKeys::Pair::~Pair() { sodium_memzero(secret_key.data(), secret_key.size()); }
+
+RunKeys::RunKeys() {
+  if (sodium_init() >= 0) secret_.reset(static_cast<unsigned char*>(sodium_malloc(kSecretBytes)), sodium_free);
+  if (!secret_) throw std::bad_alloc();
+}
+
 Result<RunKeys> RunKeys::make() {
+  if (zmq_has("curve") == 0) {
+    return Status(Code::kInternal, "this ZeroMQ was built without CURVE, which every run needs; install one with it");
+  }
   RunKeys keys;
-  if (make_pair(keys.listener) && make_pair(keys.connector)) return keys;
-  return Status(Code::kInternal, "ZeroMQ makes no keys (built without CURVE): several hosts cannot be used");
+  randombytes_buf(keys.secret_.get(), kSecretBytes);
+  return keys;
+}
+
+RunKeys::Key RunKeys::derive(std::string_view purpose) const {
+  Key key;
+  crypto_generichash_state hash;
+  crypto_generichash_init(&hash, secret_.get(), kSecretBytes, key.size());
+  crypto_generichash_update(&hash, raw(kDomain), kDomain.size());
+  crypto_generichash_update(&hash, raw(purpose), purpose.size());
+  crypto_generichash_final(&hash, key.data(), key.size());
+  sodium_memzero(&hash, sizeof(hash));
+  return key;
+}
+
+RunKeys::Pair RunKeys::pair(std::string_view purpose) const {
+  Key secret_half = derive(purpose), public_half{};
+  crypto_scalarmult_base(public_half.data(), secret_half.data());
+  Pair pair{z85_of(public_half), z85_of(secret_half)};
+  sodium_memzero(secret_half.data(), secret_half.size());
+  return pair;
 }
 
 std::string RunKeys::to_text() const {
-  return listener.public_key + listener.secret_key + connector.public_key + connector.secret_key;
-}
-
-std::array<unsigned char, 32> RunKeys::bytes_of(const std::string& key) {
-  std::array<unsigned char, kKeyBytes> bytes{};
-  zmq_z85_decode(bytes.data(), key.c_str());
-  return bytes;
+  std::string text(2 * kSecretBytes + 1, '\0');
+  sodium_bin2hex(text.data(), text.size(), secret_.get(), kSecretBytes);
+  text.pop_back();
+  return text;
 }
 
 Result<RunKeys> RunKeys::parse(std::string_view text) {
-  const auto key = [&](std::size_t index) {
-    const std::size_t begin = index * kKeyCharacters;
-    return std::string(begin < text.size() ? text.substr(begin, kKeyCharacters) : std::string_view());
-  };
-  RunKeys keys{.listener = {key(0), key(1)}, .connector = {key(2), key(3)}};
-  const bool complete = text.size() == 4 * kKeyCharacters && is_key(keys.listener.public_key) &&
-                        is_key(keys.listener.secret_key) && is_key(keys.connector.public_key) &&
-                        is_key(keys.connector.secret_key);
-  if (!complete) return Status(Code::kDataLoss, "what came are not the keys of a run");
+  RunKeys keys;
+  std::size_t bytes = 0;
+  const bool complete =
+      text.size() == 2 * kSecretBytes &&
+      sodium_hex2bin(keys.secret_.get(), kSecretBytes, text.data(), text.size(), nullptr, &bytes, nullptr) == 0 &&
+      bytes == kSecretBytes;
+  if (!complete) return Status(Code::kDataLoss, "what came is not the secret of a run");
   return keys;
 }
 

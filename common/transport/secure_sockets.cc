@@ -1,5 +1,6 @@
 #include "common/transport/secure_sockets.h"
 
+#include <sodium.h>
 #include <spdlog/spdlog.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -17,6 +18,10 @@ namespace {
 constexpr const char* kZapDomain = "syncopate";
 constexpr const char* kZapAddress = "inproc://zeromq.zap.01";
 constexpr const char* kFailuresAddress = "inproc://failed-handshakes";
+// Who has not proved within this time who it is, is cut off.
+constexpr int kHandshakeMilliseconds = 10'000;
+// What a random name is made of.
+constexpr std::size_t kNameBytes = 16;
 
 std::string bytes_of(const std::string& z85) {
   std::string bytes(z85.size() / 5 * 4, '\0');
@@ -26,16 +31,17 @@ std::string bytes_of(const std::string& z85) {
 
 }  // namespace
 
-void secure_listener(zmq::socket_t& socket, const RunKeys& keys) {
+void secure_listener(zmq::socket_t& socket, const RunKeys::Pair& own) {
   socket.set(zmq::sockopt::curve_server, true);
-  socket.set(zmq::sockopt::curve_secretkey, keys.listener.secret_key);
+  socket.set(zmq::sockopt::curve_secretkey, own.secret_key);
   socket.set(zmq::sockopt::zap_domain, kZapDomain);
+  socket.set(zmq::sockopt::handshake_ivl, kHandshakeMilliseconds);
 }
 
-void secure_connector(zmq::socket_t& socket, const RunKeys& keys) {
-  socket.set(zmq::sockopt::curve_serverkey, keys.listener.public_key);
-  socket.set(zmq::sockopt::curve_publickey, keys.connector.public_key);
-  socket.set(zmq::sockopt::curve_secretkey, keys.connector.secret_key);
+void secure_connector(zmq::socket_t& socket, const std::string& listener_key, const RunKeys::Pair& own) {
+  socket.set(zmq::sockopt::curve_serverkey, listener_key);
+  socket.set(zmq::sockopt::curve_publickey, own.public_key);
+  socket.set(zmq::sockopt::curve_secretkey, own.secret_key);
 }
 
 void admit_own_user(zmq::socket_t& socket) {
@@ -43,28 +49,55 @@ void admit_own_user(zmq::socket_t& socket) {
   if (zmq_setsockopt(socket.handle(), ZMQ_IPC_FILTER_UID, &user, sizeof(user)) != 0) throw zmq::error_t();
 }
 
-Doorkeeper::Doorkeeper(zmq::context_t& context, const RunKeys& keys, zmq::socket_t& listener)
+std::string new_ipc_address() {
+  std::array<unsigned char, kNameBytes> name;
+  std::array<char, 2 * kNameBytes + 1> text;
+  randombytes_buf(name.data(), name.size());
+  return std::string("ipc://@syncopate-") + sodium_bin2hex(text.data(), text.size(), name.data(), name.size());
+}
+
+std::string user_of(zmq::message_t& message) {
+  const char* const user = zmq_msg_gets(message.handle(), "User-Id");
+  return user == nullptr ? "" : user;
+}
+
+Authenticator::Authenticator(zmq::context_t& context, const RunKeys::Pair& own, zmq::socket_t& listener)
     : requests_(context, zmq::socket_type::rep),
       failures_(context, zmq::socket_type::pair),
-      admitted_(bytes_of(keys.connector.public_key)),
       stop_(FileDescriptor(eventfd(0, EFD_CLOEXEC))) {
   requests_.set(zmq::sockopt::linger, 0);
   requests_.bind(kZapAddress);
-  secure_listener(listener, keys);
-  constexpr int kFailed =
-      ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL | ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL | ZMQ_EVENT_HANDSHAKE_FAILED_AUTH;
+  secure_listener(listener, own);
+  constexpr int kFailed = ZMQ_EVENT_ACCEPT_FAILED | ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL |
+                          ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL | ZMQ_EVENT_HANDSHAKE_FAILED_AUTH;
   if (zmq_socket_monitor(listener.handle(), kFailuresAddress, kFailed) != 0) throw zmq::error_t();
   failures_.set(zmq::sockopt::linger, 0);
   failures_.connect(kFailuresAddress);
   thread_ = std::jthread([this] { serve(); });
 }
 
-Doorkeeper::~Doorkeeper() {
+Authenticator::~Authenticator() {
   const std::uint64_t one = 1;
   (void)!write(stop_.get(), &one, sizeof(one));
 }
 
-void Doorkeeper::serve() {
+void Authenticator::admit(const std::string& public_key, const std::string& name) {
+  const std::lock_guard lock(mutex_);
+  names_[bytes_of(public_key)] = name;
+}
+
+void Authenticator::expel(const std::string& public_key) {
+  const std::lock_guard lock(mutex_);
+  names_.erase(bytes_of(public_key));
+}
+
+std::optional<std::string> Authenticator::name_of(const std::string& key) {
+  const std::lock_guard lock(mutex_);
+  const auto known = names_.find(key);
+  return known == names_.end() ? std::nullopt : std::optional(known->second);
+}
+
+void Authenticator::serve() {
   try {
     while (true) {
       zmq::pollitem_t items[] = {{requests_.handle(), 0, ZMQ_POLLIN, 0},
@@ -82,16 +115,18 @@ void Doorkeeper::serve() {
 }
 
 // An event is two frames: what happened, and where. The last one tells that the listener is gone.
-void Doorkeeper::count_one() {
+void Authenticator::count_one() {
   zmq::message_t event, place;
   std::uint16_t kind = 0;
   if (!failures_.recv(event) || !event.more() || !failures_.recv(place) || event.size() < sizeof(kind)) return;
   std::memcpy(&kind, event.data(), sizeof(kind));
-  if (kind != ZMQ_EVENT_MONITOR_STOPPED) turned_away_.fetch_add(1, std::memory_order_relaxed);
+  if (kind == ZMQ_EVENT_MONITOR_STOPPED) return;
+  turned_away_.fetch_add(1, std::memory_order_relaxed);
+  if (!std::exchange(warned_, true)) spdlog::warn("a stranger that connected was turned away");
 }
 
 // Version, id, domain, address, identity, mechanism, then what the mechanism knows of the peer: with CURVE, its key.
-void Doorkeeper::answer_one() {
+void Authenticator::answer_one() {
   std::vector<std::string> frames;
   zmq::message_t frame;
   do {
@@ -99,10 +134,9 @@ void Doorkeeper::answer_one() {
     frames.push_back(frame.to_string());
   } while (frame.more());
   frames.resize(std::max<std::size_t>(frames.size(), 7));
-  const bool admitted = frames[5] == "CURVE" && frames[6] == admitted_;
-  if (!admitted && !std::exchange(warned_, true)) spdlog::warn("a stranger at {} was not let in", frames[3]);
+  const std::optional<std::string> name = frames[5] == "CURVE" ? name_of(frames[6]) : std::nullopt;
   const std::array<std::string, 6> answer{
-      frames[0], frames[1], admitted ? "200" : "400", admitted ? "OK" : "not of this run", "", ""};
+      frames[0], frames[1], name ? "200" : "400", name ? "OK" : "not of this run", name.value_or(""), ""};
   for (std::size_t i = 0; i < answer.size(); ++i) {
     requests_.send(zmq::buffer(answer[i]), i + 1 < answer.size() ? zmq::send_flags::sndmore : zmq::send_flags::none);
   }

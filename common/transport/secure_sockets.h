@@ -1,8 +1,12 @@
-// A run's keys put on ZeroMQ sockets: CURVE encrypts and authenticates, a Doorkeeper decides who is let in.
+// Keys put on ZeroMQ sockets: CURVE encrypts and authenticates, an Authenticator decides who is let in.
 #pragma once
 
 #include <atomic>
 #include <cstdint>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <string>
 #include <thread>
 #include <zmq.hpp>
 
@@ -11,40 +15,56 @@
 
 namespace syncopate {
 
-// What a Doorkeeper does for its listener. Without one, ZeroMQ lets in whoever knows the listener's public key.
-void secure_listener(zmq::socket_t& socket, const RunKeys& keys);
-// Before connect().
-void secure_connector(zmq::socket_t& socket, const RunKeys& keys);
+// Before bind(): whoever connects must know the public half of `own`. Who is let in, an Authenticator decides; without
+// one ZeroMQ lets in everybody who gets that far.
+void secure_listener(zmq::socket_t& socket, const RunKeys::Pair& own);
+// Before connect(), to whoever has the secret half of `listener_key`, and to nobody else.
+void secure_connector(zmq::socket_t& socket, const std::string& listener_key, const RunKeys::Pair& own);
 
 // Before bind(), of a socket that listens at an ipc address: processes of other users of this host are not let in.
 void admit_own_user(zmq::socket_t& socket);
 
-// Lets in to the secured listeners of one context who has the run's connector key, and nobody else (ZAP,
-// rfc.zeromq.org/spec/27). A thread of its own.
-class Doorkeeper {
- public:
-  // Secures `listener`, which is to be bound afterwards. One a context. The context outlives the doorkeeper, and
-  // the doorkeeper the listener.
-  Doorkeeper(zmq::context_t& context, const RunKeys& keys, zmq::socket_t& listener);
-  ~Doorkeeper();
-  Doorkeeper(const Doorkeeper&) = delete;
-  Doorkeeper& operator=(const Doorkeeper&) = delete;
+// A new address of a unix socket in the abstract namespace, "ipc://@syncopate-4f...": random, so that nobody can have
+// taken it before, and with no file, so that nothing is left behind.
+std::string new_ipc_address();
 
-  // Connections whose handshake failed: who speaks ZMTP without CURVE, or has not the run's keys. Any thread.
+// Lets in to the secured listeners of one context those whose keys it knows, and nobody else (ZAP,
+// rfc.zeromq.org/spec/27). What comes over a connection bears the name of who it is let in as: user_of(). A thread of
+// its own.
+class Authenticator {
+ public:
+  // Secures `listener` with `own`, which is to be bound afterwards. One a context. The context outlives the
+  // authenticator, and the authenticator the listener.
+  Authenticator(zmq::context_t& context, const RunKeys::Pair& own, zmq::socket_t& listener);
+  ~Authenticator();
+  Authenticator(const Authenticator&) = delete;
+  Authenticator& operator=(const Authenticator&) = delete;
+
+  // From now on whoever has the secret half of this key is let in, as `name`. Any thread.
+  void admit(const std::string& public_key, const std::string& name);
+  // From now on nobody is let in with this key. Connections that there are stay. Any thread.
+  void expel(const std::string& public_key);
+
+  // Connections that came to nothing: of another user, without CURVE, or with a key that is not known. Any thread.
   std::int64_t turned_away() const { return turned_away_.load(std::memory_order_relaxed); }
 
  private:
   void serve();
   void answer_one();
   void count_one();
+  std::optional<std::string> name_of(const std::string& key);
 
   zmq::socket_t requests_;  // of the thread, once it runs, as is the next
   zmq::socket_t failures_;  // of handshakes with the listener
-  const std::string admitted_;
-  FileDescriptor stop_;  // eventfd
-  bool warned_ = false;  // of the thread: strangers come again and again
+  std::mutex mutex_;
+  std::map<std::string, std::string> names_;  // by the bytes of a public key; with mutex_
+  FileDescriptor stop_;                       // eventfd
+  bool warned_ = false;                       // of the thread: strangers come again and again
   std::atomic<std::int64_t> turned_away_{0};
   std::jthread thread_;
 };
+
+// As whom an Authenticator has let in the connection that this came over; empty without one.
+std::string user_of(zmq::message_t& message);
 
 }  // namespace syncopate

@@ -58,22 +58,17 @@ EphemeralPair::EphemeralPair() { crypto_kx_keypair(public_key_.data(), secret_ke
 
 EphemeralPair::~EphemeralPair() { sodium_memzero(secret_key_.data(), secret_key_.size()); }
 
-bool EphemeralPair::agree(const RunKeys& keys, bool connects, const SocketCipher::Key& others, std::string_view said,
+bool EphemeralPair::agree(const RunKeys& keys, const SocketCipher::Key& others, std::string_view said,
                           Session& session) const {
   static_assert(sizeof(Session) == crypto_generichash_BYTES_MAX);
-  SocketCipher::Key own_of_run = RunKeys::bytes_of(connects ? keys.connector.secret_key : keys.listener.secret_key);
-  const SocketCipher::Key others_of_run =
-      RunKeys::bytes_of(connects ? keys.listener.public_key : keys.connector.public_key);
-  SocketCipher::Key of_run{}, fresh{};
-  const bool agreed = crypto_scalarmult(of_run.data(), own_of_run.data(), others_of_run.data()) == 0 &&
-                      crypto_scalarmult(fresh.data(), secret_key_.data(), others.data()) == 0;
+  SocketCipher::Key of_run = keys.derive("sockets"), fresh{};
+  const bool agreed = crypto_scalarmult(fresh.data(), secret_key_.data(), others.data()) == 0;
   crypto_generichash_state hash;
   crypto_generichash_init(&hash, of_run.data(), of_run.size(), sizeof(session));
   crypto_generichash_update(&hash, raw(kPurpose), kPurpose.size());
   crypto_generichash_update(&hash, fresh.data(), fresh.size());
   crypto_generichash_update(&hash, raw(said), said.size());
   crypto_generichash_final(&hash, reinterpret_cast<unsigned char*>(&session), sizeof(session));
-  sodium_memzero(own_of_run.data(), own_of_run.size());
   sodium_memzero(of_run.data(), of_run.size());
   sodium_memzero(fresh.data(), fresh.size());
   return agreed;

@@ -60,11 +60,11 @@ class EphemeralPair {
     SocketCipher::Key from_connector;
     SocketCipher::Key from_listener;
   };
-  // The keys of a connection: BLAKE2b, keyed with the secret that the run's pairs share, of the secret that the
-  // ephemeral pairs share and of all that was said. So they are new each time, known to nobody without the run's keys,
-  // and not to be found from those later; and both ends have them only if they have heard the same. False if the other
-  // end's key is not one.
-  [[nodiscard]] bool agree(const RunKeys& keys, bool connects, const SocketCipher::Key& others, std::string_view said,
+  // The keys of a connection: BLAKE2b, keyed with what is derived from the run's secret for that, of the secret that
+  // the ephemeral pairs share and of all that was said. So they are new each time, known to nobody without the run's
+  // keys, and not to be found from those later; and both ends have them only if they have heard the same. False if the
+  // other end's key is not one.
+  [[nodiscard]] bool agree(const RunKeys& keys, const SocketCipher::Key& others, std::string_view said,
                            Session& session) const;
 
  private:

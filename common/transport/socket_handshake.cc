@@ -82,8 +82,7 @@ void SocketHandshake::accept_hello() {
 void SocketHandshake::agree(const Hello& others) {
   const std::string theirs = heard_.substr(0, sizeof(Hello));
   EphemeralPair::Session session;
-  if (!pair_.agree(*self_->keys, connects_, others.key, connects_ ? own_hello_ + theirs : theirs + own_hello_,
-                   session)) {
+  if (!pair_.agree(*self_->keys, others.key, connects_ ? own_hello_ + theirs : theirs + own_hello_, session)) {
     failed_ = true;
     return;
   }

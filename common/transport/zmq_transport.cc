@@ -24,6 +24,9 @@
 namespace syncopate {
 namespace {
 
+// What the run's keys of those who listen, and of those who connect, are derived for.
+constexpr std::string_view kListener = "data listener";
+constexpr std::string_view kConnector = "data connector";
 // What CURVE may add to a frame, with room to spare.
 constexpr std::size_t kSealing = 4096;
 // A wait looks up this often whether it was interrupted.
@@ -121,7 +124,8 @@ class ZmqTransport final : public Transport {
     inbox_.set(zmq::sockopt::maxmsgsize, static_cast<std::int64_t>(kMaxPayloadBytes + kSealing));
     if (!over_tcp) admit_own_user(inbox_);
     if (!keys_) return;
-    doorkeeper_.emplace(context_, *keys_, inbox_);
+    authenticator_.emplace(context_, keys_->pair(kListener), inbox_);
+    authenticator_->admit(keys_->pair(kConnector).public_key, "member");
   }
 
   ~ZmqTransport() override {
@@ -208,7 +212,7 @@ class ZmqTransport final : public Transport {
   void interrupt() override { interrupted_.store(true); }
   TransportCounters counters() const override {
     TransportCounters counters = counters_;
-    if (doorkeeper_) counters.turned_away = doorkeeper_->turned_away();
+    if (authenticator_) counters.turned_away = authenticator_->turned_away();
     return counters;
   }
 
@@ -225,7 +229,7 @@ class ZmqTransport final : public Transport {
       zmq::socket_t& socket = sockets.emplace_back(context_, zmq::socket_type::push);
       socket.set(zmq::sockopt::linger, static_cast<int>(kLinger.count()));
       socket.set(zmq::sockopt::sndhwm, 0);
-      if (keys_) secure_connector(socket, *keys_);
+      if (keys_) secure_connector(socket, keys_->pair(kListener).public_key, keys_->pair(kConnector));
       socket.connect(addresses_[static_cast<std::size_t>(peer)]);
     }
   }
@@ -313,7 +317,7 @@ class ZmqTransport final : public Transport {
   BorrowedPayloads borrowed_;          // outlives the context, whose threads report to it
   std::vector<AlignedBuffer> memory_;  // outlives the context, whose threads read it
   zmq::context_t context_;
-  std::optional<Doorkeeper> doorkeeper_;  // with keys
+  std::optional<Authenticator> authenticator_;  // with keys
   zmq::socket_t inbox_;
   std::vector<Outbox> outboxes_;        // by peer
   std::vector<std::string> addresses_;  // by peer

@@ -33,9 +33,8 @@ class Client final : public ControlClient {
  public:
   Client(const ControlOptions& options, Activity& activity)
       : activity_(activity),
-        state_(options.role, options.rank),
-        thread_(options.address, control_identity(options.role, options.rank), options.keys, hello(options.run_id),
-                activity, state_) {}
+        state_(options.self.role, options.self.rank),
+        thread_(options.address, options.keys, options.self, hello(options.run_id), activity, state_) {}
 
   ~Client() override { thread_.post_records(); }
 

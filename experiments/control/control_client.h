@@ -17,11 +17,10 @@
 #include "common/rendezvous.h"
 #include "common/step_record.h"
 #include "common/transport/link_faults.h"
-#include "common/transport/run_keys.h"
 #include "experiments/checkpoint/checkpoint_course.h"
+#include "experiments/control/control_identity.h"
 #include "experiments/control/generation.h"
 #include "experiments/control/weights_snapshot.h"
-#include "experiments/plan/job_plan.h"
 #include "experiments/report/test_figures.h"
 
 namespace syncopate::experiments {
@@ -29,9 +28,8 @@ namespace syncopate::experiments {
 struct ControlOptions {
   std::string address;  // of the coordinator
   std::string run_id;
-  Role role = Role::kWorker;
-  int rank = 0;
-  std::optional<RunKeys> keys = {};  // of a run on several hosts
+  RunKeys keys;
+  ProcessIdentity self = {};
 };
 
 class ControlClient : public Rendezvous, public RecordSink {

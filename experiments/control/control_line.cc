@@ -1,6 +1,5 @@
 #include "experiments/control/control_line.h"
 
-#include <fmt/format.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -21,15 +20,12 @@ int milliseconds(Duration duration) {
 
 }  // namespace
 
-std::string control_identity(Role role, int rank) { return fmt::format("{}-{}", name_of(role), rank); }
-
-ControlLine::ControlLine(const std::string& address, const std::string& identity, const std::optional<RunKeys>& keys)
+ControlLine::ControlLine(const std::string& address, const RunKeys& keys, const ProcessIdentity& self)
     : context_(1),
       socket_(context_, zmq::socket_type::dealer),
       wake_(FileDescriptor(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK))) {
-  socket_.set(zmq::sockopt::routing_id, identity);
   socket_.set(zmq::sockopt::linger, milliseconds(kLastWords));
-  if (keys) secure_connector(socket_, *keys);
+  secure_connector(socket_, coordinator_key(keys).public_key, control_key(keys, self));
   socket_.connect(address);
 }
 

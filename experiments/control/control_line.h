@@ -13,14 +13,10 @@
 
 #include "common/clock.h"
 #include "common/file_descriptor.h"
-#include "common/transport/run_keys.h"
 #include "experiments/control/control.pb.h"
-#include "experiments/plan/job_plan.h"
+#include "experiments/control/control_identity.h"
 
 namespace syncopate::experiments {
-
-// Under which name a process connects: "worker-1".
-std::string control_identity(Role role, int rank);
 
 class ControlLine {
  public:
@@ -32,9 +28,9 @@ class ControlLine {
     std::function<TimePoint(TimePoint now)> on_tick;
   };
 
-  // Connects to the coordinator at `address` as `identity`, with the run's keys where it has some. Throws zmq::error_t
-  // where that cannot be an address.
-  ControlLine(const std::string& address, const std::string& identity, const std::optional<RunKeys>& keys = {});
+  // Connects `self` to the coordinator of the run with these keys, at `address`. Throws zmq::error_t where that cannot
+  // be an address.
+  ControlLine(const std::string& address, const RunKeys& keys, const ProcessIdentity& self);
   // What is queued is sent first, which may take as long as it may linger.
   ~ControlLine();
   ControlLine(const ControlLine&) = delete;

@@ -1,63 +1,87 @@
 #include "experiments/control/control_server.h"
 
+#include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
 #include <utility>
 
-#include "experiments/control/control_line.h"
+#include "experiments/control/message_rules.h"
 
 namespace syncopate::experiments {
 namespace {
 
 constexpr int kLingerMilliseconds = 500;
+// Connections that the kernel holds until they are accepted: all processes may come at once, and try only once.
+constexpr int kBacklog = 1024;
 
 }  // namespace
 
+// Routes are the router's own numbers of connections: a name that a peer could claim for itself means nothing here.
 ControlServer::ControlServer(const JobPlan& plan, const ListenOptions& options)
-    : run_id_(plan.run_id), context_(1), socket_(context_, zmq::socket_type::router) {
+    : plan_(plan), keys_(options.keys), context_(1), socket_(context_, zmq::socket_type::router) {
   socket_.set(zmq::sockopt::linger, kLingerMilliseconds);
-  // A process that was started again has the name of the one before.
-  socket_.set(zmq::sockopt::router_handover, true);
   socket_.set(zmq::sockopt::maxmsgsize, options.largest_frame);
-  if (options.keys) doorkeeper_.emplace(context_, *options.keys, socket_);
-  socket_.bind("tcp://" + options.address + ":*");
+  socket_.set(zmq::sockopt::backlog, kBacklog);
+  authenticator_.emplace(context_, coordinator_key(keys_), socket_);
   for (const ProcessSpec& process : plan.processes) {
-    by_identity_[control_identity(process.role, process.rank)] = lines_.size();
     lines_.push_back(
-        {.identity = control_identity(process.role, process.rank), .has_clock_of_its_own = process.remote});
+        {.identity = {.role = process.role, .rank = process.rank}, .has_clock_of_its_own = process.remote});
+    admit(lines_.size() - 1);
+  }
+  if (options.address.empty()) {
+    admit_own_user(socket_);
+    socket_.bind(new_ipc_address());
+  } else {
+    socket_.bind("tcp://" + options.address + ":*");
   }
 }
 
+void ControlServer::admit(std::size_t process) {
+  const ProcessIdentity& identity = lines_[process].identity;
+  authenticator_->admit(control_key(keys_, identity).public_key, text_of(identity));
+  by_user_[text_of(identity)] = process;
+}
+
 std::optional<ControlServer::Received> ControlServer::receive() {
-  zmq::message_t identity;
-  while (socket_.recv(identity, zmq::recv_flags::dontwait)) {
-    if (std::optional<Received> received = take(identity)) return received;
-    if (dropped_++ == 0) spdlog::warn("a message that is not of this run was dropped");
+  zmq::message_t route;
+  while (socket_.recv(route, zmq::recv_flags::dontwait)) {
+    Frames frames = take_frames(route);
+    const auto sender = by_user_.find(user_of(frames.head));
+    if (sender == by_user_.end()) continue;  // an incarnation that has been given up
+    Line& line = lines_[sender->second];
+    Received received{.process = sender->second};
+    if (const std::string objection = objection_to(line, frames, received.message); !objection.empty()) {
+      if (dropped_++ == 0) spdlog::warn("dropped from {}: {}", plan_.processes[sender->second].name(), objection);
+      continue;
+    }
+    line.known = true;
+    line.route = route.to_string();
+    received.weights = std::move(frames.weights);
+    return received;
   }
   return std::nullopt;
 }
 
-std::optional<ControlServer::Received> ControlServer::take(const zmq::message_t& identity) {
-  Received received;
-  zmq::message_t head, rest;
-  const bool has_head = identity.more() && socket_.recv(head, zmq::recv_flags::none);
-  bool has_more = has_head && head.more() && socket_.recv(received.weights, zmq::recv_flags::none);
-  has_more = has_more && received.weights.more();
-  const bool fits = has_head && !has_more && std::in_range<int>(head.size());
+ControlServer::Frames ControlServer::take_frames(const zmq::message_t& route) {
+  Frames frames;
+  const bool has_head = route.more() && socket_.recv(frames.head, zmq::recv_flags::none);
+  bool has_more = has_head && frames.head.more() && socket_.recv(frames.weights, zmq::recv_flags::none);
+  has_more = has_more && frames.weights.more();
+  frames.fit = has_head && !has_more && std::in_range<int>(frames.head.size());
   // What is left of a message would be taken for the next.
-  while (has_more) has_more = socket_.recv(rest, zmq::recv_flags::none) && rest.more();
-  const auto sender = by_identity_.find(identity.to_string());
-  if (!fits || sender == by_identity_.end() ||
-      !received.message.ParseFromArray(head.data(), static_cast<int>(head.size()))) {
-    return std::nullopt;
+  for (zmq::message_t rest; has_more;) has_more = socket_.recv(rest, zmq::recv_flags::none) && rest.more();
+  return frames;
+}
+
+std::string ControlServer::objection_to(const Line& line, const Frames& frames, control::ToCoordinator& message) const {
+  if (!frames.fit || !message.ParseFromArray(frames.head.data(), static_cast<int>(frames.head.size()))) {
+    return "bytes that are no message";
   }
-  Line& line = lines_[sender->second];
-  const bool is_hello = received.message.has_hello();
-  const bool is_of_this_run = is_hello ? received.message.hello().run_id() == run_id_ : line.known;
-  if (!is_of_this_run) return std::nullopt;
-  line.known = true;
-  received.process = sender->second;
-  return received;
+  if (!may_send(line.identity.role, message.kind_case())) {
+    return fmt::format("a message of kind {}, which none of its role sends", static_cast<int>(message.kind_case()));
+  }
+  const bool is_of_this_run = message.has_hello() ? message.hello().run_id() == plan_.run_id : line.known;
+  return is_of_this_run ? "" : "a message of another run, or from before its hello";
 }
 
 void ControlServer::send(std::size_t process, const control::FromCoordinator& message, zmq::message_t weights) {
@@ -81,14 +105,19 @@ void ControlServer::welcome(std::size_t process, control::Welcome welcome) {
   for (Outgoing& held : std::exchange(line.held, {})) transmit(line, std::move(held));
 }
 
-void ControlServer::forget(std::size_t process) {
-  lines_[process].welcomed = false;
-  lines_[process].held.clear();
+int ControlServer::begin_incarnation(std::size_t process) {
+  Line& line = lines_[process];
+  authenticator_->expel(control_key(keys_, line.identity).public_key);
+  by_user_.erase(text_of(line.identity));
+  line = {.identity = line.identity, .has_clock_of_its_own = line.has_clock_of_its_own};
+  ++line.identity.incarnation;
+  admit(process);
+  return line.identity.incarnation;
 }
 
 void ControlServer::transmit(const Line& line, Outgoing message) {
   const bool has_weights = message.weights.size() > 0;
-  socket_.send(zmq::buffer(line.identity), zmq::send_flags::sndmore);
+  socket_.send(zmq::buffer(line.route), zmq::send_flags::sndmore);
   socket_.send(message.head, has_weights ? zmq::send_flags::sndmore : zmq::send_flags::none);
   if (has_weights) socket_.send(message.weights, zmq::send_flags::none);
 }

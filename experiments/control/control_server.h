@@ -1,5 +1,9 @@
 // ControlServer: the coordinator's end of the processes' control connections, by index in the plan.
 //
+// Nobody gets in but a process of this run, each with a key of its own (control_identity.h): a message is from whoever
+// has proved that at the beginning of its connection. On one host it is a unix socket, which processes of other users
+// cannot even connect to.
+//
 // Used by one thread. Errors of the socket are zmq::error_t.
 #pragma once
 
@@ -12,19 +16,20 @@
 #include <vector>
 #include <zmq.hpp>
 
-#include "common/transport/run_keys.h"
 #include "common/transport/secure_sockets.h"
 #include "experiments/control/control.pb.h"
+#include "experiments/control/control_identity.h"
 #include "experiments/plan/job_plan.h"
 
 namespace syncopate::experiments {
 
-// Where the coordinator listens. With keys, nobody but who has them is heard.
+// Where the coordinator listens.
 struct ListenOptions {
-  std::string address = "127.0.0.1";
+  RunKeys keys;
+  // Of this host, in the network that other hosts are in; empty where all processes are on this host.
+  std::string address = {};
   // Of one frame, in bytes. What is announced as longer ends the connection before memory is taken for it.
   std::int64_t largest_frame = std::int64_t{1} << 30;
-  std::optional<RunKeys> keys = {};
 };
 
 class ControlServer {
@@ -35,18 +40,18 @@ class ControlServer {
     zmq::message_t weights;  // empty where the message has none
   };
 
-  // Listens on a free port. `plan` must outlive the server.
-  explicit ControlServer(const JobPlan& plan, const ListenOptions& options = {});
+  // Listens at a random name, or on a free port. `plan` must outlive the server.
+  ControlServer(const JobPlan& plan, const ListenOptions& options);
 
   // What processes connect to.
   std::string address() const { return socket_.get(zmq::sockopt::last_endpoint); }
   // To be polled for what has come in.
   zmq::pollitem_t incoming() { return {socket_.handle(), 0, ZMQ_POLLIN, 0}; }
-  // The next message, if one has come. What is not from a process of the plan, is no message, or comes before the
-  // process's hello, which must name this run, is dropped.
+  // The next message, if one has come. What is no message, or none that a process of this role may send, or comes
+  // before the process's hello, which must name this run, is dropped.
   std::optional<Received> receive();
   // Messages that were dropped, and connections that were not let in.
-  std::int64_t dropped() const { return dropped_ + (doorkeeper_ ? doorkeeper_->turned_away() : 0); }
+  std::int64_t dropped() const { return dropped_ + authenticator_->turned_away(); }
 
   // A process that has not been welcomed yet gets the message right after its welcome; one that is gone, never.
   void send(std::size_t process, const control::FromCoordinator& message, zmq::message_t weights = {});
@@ -54,8 +59,9 @@ class ControlServer {
   // is added.
   void welcome(std::size_t process, control::Welcome welcome);
 
-  // The process is started again: what was meant for the one that is gone is not sent to it.
-  void forget(std::size_t process);
+  // The process has been given up and is about to be started again: from now on it is known as the incarnation whose
+  // number is returned. Nothing is heard from the one before any more, and nothing that was meant for it is sent.
+  int begin_incarnation(std::size_t process);
 
  private:
   struct Outgoing {
@@ -63,23 +69,33 @@ class ControlServer {
     zmq::message_t weights;
   };
   struct Line {
-    std::string identity;
+    ProcessIdentity identity;
     bool has_clock_of_its_own = false;
     bool known = false;     // has said hello in the name of this run
-    bool welcomed = false;  // before that the router does not know the process, and would drop what is meant for it
+    bool welcomed = false;  // what is to be sent before is held
+    std::string route;      // the connection that it was last heard over, as the router names it
     std::vector<Outgoing> held;
   };
+  // A message as it came: its frames behind the route, as far as there is room for them.
+  struct Frames {
+    zmq::message_t head;
+    zmq::message_t weights;
+    bool fit = false;  // there is a head, and nothing behind the weights
+  };
 
-  // Takes all frames of one message. Nothing if it is not to be let through.
-  std::optional<Received> take(const zmq::message_t& identity);
+  Frames take_frames(const zmq::message_t& route);
+  // What is wrong with a message from this process; empty where nothing is, and `message` is it.
+  std::string objection_to(const Line& line, const Frames& frames, control::ToCoordinator& message) const;
+  void admit(std::size_t process);
   void transmit(const Line& line, Outgoing message);
 
-  const std::string run_id_;
+  const JobPlan& plan_;
+  const RunKeys keys_;
   zmq::context_t context_;
-  std::optional<Doorkeeper> doorkeeper_;  // with keys
+  std::optional<Authenticator> authenticator_;  // of socket_, which it outlives
   zmq::socket_t socket_;
-  std::vector<Line> lines_;                         // by process
-  std::map<std::string, std::size_t> by_identity_;  // process
+  std::vector<Line> lines_;                     // by process
+  std::map<std::string, std::size_t> by_user_;  // process, by text_of() its identity
   std::int64_t dropped_ = 0;
 };
 

@@ -22,10 +22,9 @@ constexpr Duration kWatchdogMargin = std::chrono::seconds(2);
 
 }  // namespace
 
-ControlThread::ControlThread(const std::string& address, const std::string& identity,
-                             const std::optional<RunKeys>& keys, const ToCoordinator& hello, Activity& activity,
-                             ControlState& state)
-    : activity_(activity), state_(state), progress_(kWatchdogMargin, clock_.now()), line_(address, identity, keys) {
+ControlThread::ControlThread(const std::string& address, const RunKeys& keys, const ProcessIdentity& self,
+                             const ToCoordinator& hello, Activity& activity, ControlState& state)
+    : activity_(activity), state_(state), progress_(kWatchdogMargin, clock_.now()), line_(address, keys, self) {
   line_.post(hello);
   line_.open(
       {.on_message = [this](FromCoordinator& message, const zmq::message_t& weights) { handle(message, weights); },

@@ -13,7 +13,6 @@
 #include "common/activity.h"
 #include "common/clock.h"
 #include "common/status.h"
-#include "common/transport/run_keys.h"
 #include "experiments/control/attention.h"
 #include "experiments/control/clock_offset.h"
 #include "experiments/control/control.pb.h"
@@ -26,9 +25,9 @@ namespace syncopate::experiments {
 
 class ControlThread {
  public:
-  // Connects to the coordinator at `address` as `identity`, says `hello` and starts the thread. `activity` and `state`
+  // Connects to the coordinator as ControlLine does, says `hello` and starts the thread. `activity` and `state`
   // outlive this. Throws zmq::error_t where the address cannot be one.
-  ControlThread(const std::string& address, const std::string& identity, const std::optional<RunKeys>& keys,
+  ControlThread(const std::string& address, const RunKeys& keys, const ProcessIdentity& self,
                 const control::ToCoordinator& hello, Activity& activity, ControlState& state);
 
   // For any thread.

@@ -108,7 +108,11 @@ control::Failure to_wire(const Status& status, const Activity& activity) {
 }
 
 Status from_wire(const control::Failure& failure) {
-  return Status(static_cast<Code>(failure.code()), failure.message());
+  constexpr int kFirst = static_cast<int>(Code::kOk) + 1, kLast = static_cast<int>(Code::kInternal);
+  if (failure.code() >= kFirst && failure.code() <= kLast) {
+    return Status(static_cast<Code>(failure.code()), failure.message());
+  }
+  return Status(Code::kInternal, fmt::format("a failure of unknown code {}: {}", failure.code(), failure.message()));
 }
 
 control::CheckpointReport to_wire(const std::string& writer, const CheckpointReport& report) {

@@ -26,6 +26,7 @@ CollectiveReport from_wire(const control::Collective& collective);
 
 // With what the process is doing.
 control::Failure to_wire(const Status& status, const Activity& activity);
+// Never ok: a code that is none of a failure's makes it an internal error that says so.
 Status from_wire(const control::Failure& failure);
 
 control::CheckpointReport to_wire(const std::string& writer, const CheckpointReport& report);

@@ -119,7 +119,7 @@ class Coordinator {
     return {.program = options_.program,
             .rendezvous = control_.address(),
             .log_directory = options_.log_directory,
-            .secret = options_.listen.keys ? options_.listen.keys->to_text() + "\n" : ""};
+            .secret = options_.listen.keys.to_text() + "\n"};
   }
 
   // Messages.
@@ -286,8 +286,8 @@ class Coordinator {
   }
 
   void start_again(std::size_t process) {
-    control_.forget(process);
-    Result<StartedChild> child = launcher_->start_again(plan_, launch_options(), process);
+    Result<StartedChild> child =
+        launcher_->start_again(plan_, launch_options(), process, control_.begin_incarnation(process));
     if (child.ok()) return processes_->add(std::move(*child));
     observer_.on_report(
         fmt::format("{} cannot be started again: {}", plan_.processes[process].name(), child.status().message()));

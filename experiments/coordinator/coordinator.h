@@ -73,7 +73,7 @@ struct CoordinatorOptions {
   std::string log_directory;  // exists
   // A process's last words may take so long from its end of the connection to ours once it has ended.
   Duration last_words_time = std::chrono::milliseconds(500);
-  ListenOptions listen = {};
+  ListenOptions listen;
   std::int64_t total_steps = 0;      // of one worker; needed where faults are drawn
   std::size_t local_state_size = 0;  // of the model: values that each worker sends at the end of each epoch
   std::optional<CheckpointKeeperOptions> checkpoints = {};  // that the run writes

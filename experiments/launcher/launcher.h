@@ -18,7 +18,7 @@ struct LaunchOptions {
   std::string program;        // path of the executable; program_of() says which a process has
   std::string rendezvous;     // the coordinator's address, passed on as --rendezvous=
   std::string log_directory;  // exists; receives worker-0.log, server-1.log, ...
-  std::string secret = {};    // a line, with its end, that each process gets secretly; empty: it has no input
+  std::string secret;         // the run's, in a line with its end, which each process gets secretly
 };
 
 // A child of this process.
@@ -28,7 +28,7 @@ struct StartedChild {
   std::optional<std::size_t> process;  // index in the plan; none: it carries processes (mpirun)
   std::string name;                    // "worker 1", "mpirun"
   std::string log_file;
-  FileDescriptor input = {};     // of one with an input: its standard input stays open as long as this does
+  FileDescriptor input = {};     // of one whose standard input is to stay open: it does as long as this
   FileDescriptor lent = {};      // of one that carries others: the secret, which they can read as long as this is open
   bool is_remote_shell = false;  // it stands for a process on another host, which ends when its input does
   bool is_guard = false;         // it ends what it guards, and then itself, when its input ends (process/guard.h)
@@ -40,9 +40,10 @@ class Launcher {
 
   // Starts everything, or nothing that lives on: on failure, what was started is killed.
   virtual Result<std::vector<StartedChild>> start(const JobPlan& plan, const LaunchOptions& options) = 0;
-  // Starts one process of the plan again, which has ended. Fails with invalid argument where what carries the processes
-  // cannot do that.
-  virtual Result<StartedChild> start_again(const JobPlan& plan, const LaunchOptions& options, std::size_t process) = 0;
+  // Starts one process of the plan again, which has ended, as the incarnation of that number, from 1. Fails with
+  // invalid argument where what carries the processes cannot do that.
+  virtual Result<StartedChild> start_again(const JobPlan& plan, const LaunchOptions& options, std::size_t process,
+                                           int incarnation) = 0;
 };
 
 // One child process for each process of the plan, in a process group of its own: Ctrl-C reaches the coordinator alone.

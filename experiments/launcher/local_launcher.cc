@@ -65,7 +65,7 @@ class LocalLauncher final : public Launcher {
   Result<std::vector<StartedChild>> start(const JobPlan& plan, const LaunchOptions& options) override {
     std::vector<StartedChild> children;
     for (std::size_t i = 0; i < plan.processes.size(); ++i) {
-      Result<StartedChild> child = start_again(plan, options, i);
+      Result<StartedChild> child = start_again(plan, options, i, 0);
       if (!child.ok()) {
         kill_and_reap(children);
         return child.status();
@@ -75,16 +75,19 @@ class LocalLauncher final : public Launcher {
     return children;
   }
 
-  Result<StartedChild> start_again(const JobPlan& plan, const LaunchOptions& options, std::size_t i) override {
+  Result<StartedChild> start_again(const JobPlan& plan, const LaunchOptions& options, std::size_t i,
+                                   int incarnation) override {
     const ProcessSpec& process = plan.processes[i];
-    Result<StartedChild> child =
-        start_child(command_line_of(plan, process, options.program, {"--rendezvous=" + options.rendezvous}),
-                    process.remote ? Environment() : process.environment, process.name(),
-                    options.log_directory + "/" + log_name_of(process),
-                    options.secret.empty() ? std::nullopt : std::optional(options.secret));
+    std::vector<std::string> more{"--rendezvous=" + options.rendezvous};
+    if (incarnation > 0) more.push_back(fmt::format("--incarnation={}", incarnation));
+    Result<StartedChild> child = start_child(command_line_of(plan, process, options.program, more),
+                                             process.remote ? Environment() : process.environment, process.name(),
+                                             options.log_directory + "/" + log_name_of(process), options.secret);
     if (!child.ok()) return child;
     child->process = i;
     child->is_remote_shell = process.remote;
+    // A remote shell and the guard behind it end with their input; a process here has nothing more to read.
+    if (!process.remote) child->input = FileDescriptor();
     return child;
   }
 };

@@ -26,7 +26,7 @@ class MpirunLauncher final : public Launcher {
     return children;
   }
 
-  Result<StartedChild> start_again(const JobPlan& plan, const LaunchOptions&, std::size_t process) override {
+  Result<StartedChild> start_again(const JobPlan& plan, const LaunchOptions&, std::size_t process, int) override {
     return Status(Code::kInvalidArgument, fmt::format("mpirun cannot start {} again", plan.processes[process].name()));
   }
 
@@ -45,8 +45,9 @@ class MpirunLauncher final : public Launcher {
   }
 
   static Result<StartedChild> start_mpirun(const JobPlan& plan, const LaunchOptions& options) {
-    Environment environment;
-    FileDescriptor lent;
+    Result<FileDescriptor> lent = lend(options.secret.substr(0, options.secret.find('\n')));
+    if (!lent.ok()) return lent.status();
+    Environment environment{{kLentKeys, path_of(*lent)}};
     if (has_remote_processes(plan)) {
       // mpirun reads the agent's command line as words between blanks, and colons as alternatives.
       if (options.program.find_first_of(" :") != std::string::npos) {
@@ -56,18 +57,14 @@ class MpirunLauncher final : public Launcher {
                         "at its blanks and colons; build at another",
                         options.program));
       }
-      Result<FileDescriptor> secret = lend(options.secret.substr(0, options.secret.find('\n')));
-      if (!secret.ok()) return secret.status();
-      lent = std::move(*secret);
-      environment = environment_of_agent(plan.remote_shell);
-      environment.emplace_back(kLentKeys, path_of(lent));
+      for (auto& variable : environment_of_agent(plan.remote_shell)) environment.push_back(std::move(variable));
     }
     std::vector<std::string> command = mpirun_command(plan, options);
     command.insert(command.begin(), {options.program, "--local-guard"});
     Result<StartedChild> mpirun =
         start_child(command, environment, "mpirun", options.log_directory + "/mpirun.log", "");
     if (!mpirun.ok()) return mpirun;
-    mpirun->lent = std::move(lent);
+    mpirun->lent = std::move(*lent);
     mpirun->is_guard = true;
     return mpirun;
   }
@@ -86,10 +83,8 @@ void add_process(std::vector<std::string>& command, const JobPlan& plan, const P
     command.insert(command.end(), {"--host", process.remote ? process.host : "localhost"});
   for (const auto& [name, value] : process.environment) command.insert(command.end(), {"-x", name + "=" + value});
   command.push_back(program_of(process, process.remote ? plan.remote_shell.program : options.program));
-  for (const std::string& argument : process.arguments) {
-    command.push_back(argument == "--keys-on-stdin" ? "--keys-lent" : argument);
-  }
-  command.push_back("--rendezvous=" + options.rendezvous);
+  command.insert(command.end(), process.arguments.begin(), process.arguments.end());
+  command.insert(command.end(), {"--keys-lent", "--rendezvous=" + options.rendezvous});
 }
 
 }  // namespace

@@ -95,9 +95,6 @@ JobPlan make_plan(const RunConfig& config, const std::string& run_id, const Clus
     }
   }
   plan.processes.push_back(process(Role::kEvaluator, 0, run_id, {.name = cluster.coordinator}));
-  if (has_remote_processes(plan)) {
-    for (ProcessSpec& spec : plan.processes) spec.arguments.push_back("--keys-on-stdin");
-  }
   return plan;
 }
 

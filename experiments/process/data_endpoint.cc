@@ -37,7 +37,7 @@ TransportOptions endpoint_options(const RoleContext& context, const Seat& seat) 
           .rank = seat.rank,
           .size = seat.size,
           .host = context.sockets.address,
-          .keys = context.sockets.keys,
+          .keys = context.sockets.between_hosts ? std::optional(context.sockets.keys) : std::nullopt,
           .connections = context.config.connections};
 }
 

@@ -39,7 +39,7 @@ Status run_role(Role role, const RoleContext& context) {
 }
 
 // The line that the launcher has put on standard input, or lends.
-Result<RunKeys> read_keys(bool are_lent) {
+Result<RunKeys> receive_keys(bool are_lent) {
   const Result<std::string> line = are_lent ? lent_line() : line_on_stdin(SteadyClock().now() + kHelloTimeout);
   return line.ok() ? RunKeys::parse(*line) : Result<RunKeys>(line.status());
 }
@@ -51,11 +51,13 @@ std::string host_of(const std::string& endpoint) {
   return endpoint.substr(begin, endpoint.rfind(':') - begin);
 }
 
-// Peers are to find the data sockets where the control connection goes out from.
+// Peers are to find the data sockets where the control connection goes out from: on this host, where that is a unix
+// socket.
 Result<DataSockets> data_sockets_of(const ControlOptions& options) {
+  if (options.address.starts_with("ipc:")) return DataSockets{.keys = options.keys};
   const Result<std::string> address = local_address_towards(host_of(options.address));
   if (!address.ok()) return address.status().in("--rendezvous=" + options.address);
-  return DataSockets{.address = *address, .keys = options.keys};
+  return DataSockets{.keys = options.keys, .address = *address, .between_hosts = true};
 }
 
 Status run_process(const ControlOptions& options, const Accelerator* accelerator, int gpu) {
@@ -73,18 +75,18 @@ Status run_process(const ControlOptions& options, const Accelerator* accelerator
     // The text has the global batch size alone where that was held fixed: the worker's follows from it.
     const RunConfig config = resolve(*given, "");
     (*control)->set_timeout(from_seconds(config.timeout_seconds), stall_warning_of(config));
-    status = run_role(options.role, {.config = config,
-                                     .run_id = options.run_id,
-                                     .rank = options.rank,
-                                     .control = **control,
-                                     .activity = activity,
-                                     .sockets = *sockets,
-                                     .accelerator = accelerator,
-                                     .gpu = gpu,
-                                     .role = options.role});
+    status = run_role(options.self.role, {.config = config,
+                                          .run_id = options.run_id,
+                                          .rank = options.self.rank,
+                                          .control = **control,
+                                          .activity = activity,
+                                          .sockets = *sockets,
+                                          .accelerator = accelerator,
+                                          .gpu = gpu,
+                                          .role = options.self.role});
   }
   if (status.ok()) {
-    if (options.role != Role::kServer) (*control)->finished(0, 0, 0);
+    if (options.self.role != Role::kServer) (*control)->finished(0, 0, 0);
   } else if (status.code() != Code::kCancelled) {
     (*control)->failed(status);
   }
@@ -104,16 +106,15 @@ int process_main(int argc, const char* const* argv, const Accelerator* accelerat
   keep_large_blocks();
 
   CLI::App app("a process of a Syncopate run");
-  ControlOptions options;
-  std::string role;
+  std::string address, run_id, role;
+  ProcessIdentity self;
   int gpu = 0;
   app.add_option("--role", role)->required()->check(CLI::IsMember({"worker", "server", "standby", "evaluator"}));
-  app.add_option("--rank", options.rank)->required();
-  app.add_option("--run", options.run_id)->required();
-  app.add_option("--rendezvous", options.address)->required();
+  app.add_option("--rank", self.rank)->required();
+  app.add_option("--run", run_id)->required();
+  app.add_option("--rendezvous", address)->required();
   app.add_option("--gpu", gpu);
-  bool reads_keys = false;
-  app.add_flag("--keys-on-stdin", reads_keys);
+  app.add_option("--incarnation", self.incarnation);
   bool borrows_keys = false;
   app.add_flag("--keys-lent", borrows_keys);
   try {
@@ -123,19 +124,16 @@ int process_main(int argc, const char* const* argv, const Accelerator* accelerat
     return static_cast<int>(ExitCode::kUsage);
   }
   for (Role known : {Role::kWorker, Role::kServer, Role::kStandby, Role::kEvaluator}) {
-    if (role == name_of(known)) options.role = known;
+    if (role == name_of(known)) self.role = known;
   }
-  spdlog::set_default_logger(spdlog::stderr_logger_mt(fmt::format("{} {}", role, options.rank)));
+  spdlog::set_default_logger(spdlog::stderr_logger_mt(fmt::format("{} {}", role, self.rank)));
   spdlog::set_pattern("%Y-%m-%d %H:%M:%S.%e %n [%l] %v");
   spdlog::flush_on(spdlog::level::info);
 
-  Status status;
-  if (reads_keys || borrows_keys) {
-    Result<RunKeys> keys = read_keys(borrows_keys);
-    status = keys.status();
-    if (keys.ok()) options.keys = std::move(*keys);
-  }
-  if (status.ok()) status = run_process(options, accelerator, gpu);
+  const Result<RunKeys> keys = receive_keys(borrows_keys);
+  const Status status =
+      keys.ok() ? run_process({.address = address, .run_id = run_id, .keys = *keys, .self = self}, accelerator, gpu)
+                : keys.status();
   if (status.ok()) return static_cast<int>(ExitCode::kSuccess);
   spdlog::error("{}: {}", name_of(status.code()), status.message());
   return static_cast<int>(exit_code_of(status));

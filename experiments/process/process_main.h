@@ -1,5 +1,5 @@
-// The main function of a launched process: --role=R --rank=N --run=ID --rendezvous=ADDRESS [--gpu=I]
-// [--keys-on-stdin].
+// The main function of a launched process: --role=R --rank=N --run=ID --rendezvous=ADDRESS [--gpu=I] [--incarnation=N]
+// [--keys-lent]. The run's secret is the line that it reads from standard input, or is lent (lent_keys.h).
 #pragma once
 
 #include "experiments/process/accelerator.h"

@@ -11,8 +11,9 @@ namespace syncopate::experiments {
 
 // Where a process's data endpoints listen, and with which keys.
 struct DataSockets {
+  RunKeys keys;
   std::string address = "127.0.0.1";
-  std::optional<RunKeys> keys = {};
+  bool between_hosts = false;
 };
 
 struct RoleContext {
@@ -21,7 +22,7 @@ struct RoleContext {
   int rank;  // within the role
   ControlClient& control;
   Activity& activity;
-  DataSockets sockets = {};
+  DataSockets sockets;
   const Accelerator* accelerator = nullptr;
   int gpu = 0;  // that a worker computes on, with an accelerator
   Role role = Role::kWorker;

@@ -123,15 +123,13 @@ std::int64_t largest_frame_of(const ParamLayout& layout) {
   return static_cast<std::int64_t>(kBesides + 2 * sizeof(float) * layout.parameter_count());
 }
 
-// Everybody of this host may listen on the loopback interface; between hosts, only who has the run's keys.
+// With a secret of its own for each run.
 Result<ListenOptions> listen_options_of(const RunConfig& config, const ParamLayout& layout) {
-  ListenOptions options{.largest_frame = largest_frame_of(layout)};
-  if (!spans_hosts(config)) return options;
-  Result<RunKeys> keys = RunKeys::make();
+  const Result<RunKeys> keys = RunKeys::make();
   if (!keys.ok()) return keys.status();
-  options.address = config.listen_address;
-  options.keys = std::move(*keys);
-  return options;
+  return ListenOptions{.keys = *keys,
+                       .address = spans_hosts(config) ? config.listen_address : "",
+                       .largest_frame = largest_frame_of(layout)};
 }
 
 std::optional<CheckpointKeeperOptions> checkpoints_of(const RunConfig& config, const JobFacts& job,

@@ -2,16 +2,28 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <zmq.h>
+
+#include <array>
 
 namespace syncopate {
 namespace {
 
-TEST(RunKeys, AreOthersForEachRun) {
+TEST(RunKeys, AreOthersForEachRunAndPurpose) {
   const Result<RunKeys> one = RunKeys::make(), other = RunKeys::make();
   ASSERT_TRUE(one.ok() && other.ok());
-  EXPECT_NE(one->listener.secret_key, other->listener.secret_key);
-  EXPECT_NE(one->connector.secret_key, other->connector.secret_key);
-  EXPECT_NE(one->listener.public_key, one->connector.public_key);
+  EXPECT_EQ(one->derive("data"), one->derive("data"));
+  EXPECT_NE(one->derive("data"), one->derive("control"));
+  EXPECT_NE(one->derive("data"), other->derive("data"));
+}
+
+TEST(RunKeys, GivePairsWhoseHalvesBelongTogether) {
+  const RunKeys keys = *RunKeys::make();
+  const RunKeys::Pair pair = keys.pair("worker-1");
+  std::array<char, 41> public_half{};
+  ASSERT_EQ(zmq_curve_public(public_half.data(), pair.secret_key.c_str()), 0);
+  EXPECT_EQ(pair.public_key, public_half.data());
+  EXPECT_NE(pair.public_key, keys.pair("worker-2").public_key);
 }
 
 TEST(RunKeys, ComeBackFromTheirText) {
@@ -20,18 +32,15 @@ TEST(RunKeys, ComeBackFromTheirText) {
   EXPECT_EQ(keys->to_text().find('\n'), std::string::npos);
   const Result<RunKeys> again = RunKeys::parse(keys->to_text());
   ASSERT_TRUE(again.ok());
-  EXPECT_EQ(again->listener.public_key, keys->listener.public_key);
-  EXPECT_EQ(again->listener.secret_key, keys->listener.secret_key);
-  EXPECT_EQ(again->connector.public_key, keys->connector.public_key);
-  EXPECT_EQ(again->connector.secret_key, keys->connector.secret_key);
+  EXPECT_EQ(again->derive("data"), keys->derive("data"));
 }
 
 TEST(RunKeys, AreNotMadeOfAnythingElseNorIsThatShown) {
   const std::string text = RunKeys::make()->to_text();
-  for (const std::string& wrong : {std::string(), text.substr(1), text + "0", std::string(160, ' ')}) {
+  for (const std::string& wrong : {std::string(), text.substr(1), text + "0", std::string(64, ' ')}) {
     const Result<RunKeys> keys = RunKeys::parse(wrong);
     EXPECT_EQ(keys.status().code(), Code::kDataLoss);
-    EXPECT_EQ(keys.status().message(), "what came are not the keys of a run");
+    EXPECT_EQ(keys.status().message(), "what came is not the secret of a run");
   }
 }
 

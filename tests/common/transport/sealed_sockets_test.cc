@@ -93,10 +93,10 @@ class Agreement : public testing::Test {
   void SetUp() override { ASSERT_GE(sodium_init(), 0); }
 
   // The keys that each end has, as one text.
-  static std::string keys_of(const EphemeralPair& own, const RunKeys& keys, bool connects, const EphemeralPair& other,
+  static std::string keys_of(const EphemeralPair& own, const RunKeys& keys, const EphemeralPair& other,
                              std::string_view said) {
     EphemeralPair::Session session;
-    EXPECT_TRUE(own.agree(keys, connects, other.public_key(), said, session));
+    EXPECT_TRUE(own.agree(keys, other.public_key(), said, session));
     EXPECT_NE(session.from_connector, session.from_listener);
     return bytes_of(session);
   }
@@ -106,21 +106,21 @@ class Agreement : public testing::Test {
 };
 
 TEST_F(Agreement, GivesBothEndsTheSameKeys) {
-  EXPECT_EQ(keys_of(connector_, keys_, true, listener_, "said"), keys_of(listener_, keys_, false, connector_, "said"));
+  EXPECT_EQ(keys_of(connector_, keys_, listener_, "said"), keys_of(listener_, keys_, connector_, "said"));
 }
 
 TEST_F(Agreement, GivesOtherKeysToOtherRunsConnectionsAndConversations) {
   const EphemeralPair another;
   const std::set<std::string> different{
-      keys_of(listener_, keys_, false, connector_, "said"), keys_of(listener_, keys_, false, connector_, "not said"),
-      keys_of(listener_, keys_, false, another, "said"), keys_of(another, keys_, false, connector_, "said"),
-      keys_of(listener_, *RunKeys::make(), false, connector_, "said")};
+      keys_of(listener_, keys_, connector_, "said"), keys_of(listener_, keys_, connector_, "not said"),
+      keys_of(listener_, keys_, another, "said"), keys_of(another, keys_, connector_, "said"),
+      keys_of(listener_, *RunKeys::make(), connector_, "said")};
   EXPECT_EQ(different.size(), 5u);
 }
 
 TEST_F(Agreement, RefusesAKeyThatIsNone) {
   EphemeralPair::Session session;
-  EXPECT_FALSE(connector_.agree(keys_, true, SocketCipher::Key{}, "said", session));
+  EXPECT_FALSE(connector_.agree(keys_, SocketCipher::Key{}, "said", session));
 }
 
 // Passes bytes on between one who connects to it and `to`, as `through` changes them on their way there.

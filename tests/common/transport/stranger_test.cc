@@ -19,6 +19,10 @@ namespace {
 using testing_support::run_ranks;
 using testing_support::soon;
 
+void secure_as_member(zmq::socket_t& socket, const RunKeys& keys) {
+  secure_connector(socket, keys.pair("data listener").public_key, keys.pair("data connector"));
+}
+
 // Notes where the endpoints listen.
 class NotingRendezvous final : public Rendezvous {
  public:
@@ -105,7 +109,7 @@ class Stranger : public testing::Test {
 TEST_F(Stranger, WithTheKeysIsNone) {
   zmq::socket_t member(context_, zmq::socket_type::push);
   member.set(zmq::sockopt::linger, 0);
-  secure_connector(member, keys_);
+  secure_as_member(member, keys_);
   member.connect(address());
   member.send(zmq::str_buffer("neither a header"), zmq::send_flags::none);
   const TimePoint deadline = soon();
@@ -122,16 +126,14 @@ TEST_F(Stranger, WithoutCurveIsNotLetIn) {
 
 TEST_F(Stranger, WithTheKeysOfAnotherRunIsNotLetIn) {
   zmq::socket_t stranger(context_, zmq::socket_type::push);
-  secure_connector(stranger, *RunKeys::make());
+  secure_as_member(stranger, *RunKeys::make());
   expect_unheard(stranger);
 }
 
 // Even the listener's public key, which nobody outside of the run knows, is not enough.
 TEST_F(Stranger, WhoKnowsTheListenersPublicKeyIsNotLetInWithAKeyOfTheirOwn) {
-  RunKeys stolen = *RunKeys::make();
-  stolen.listener.public_key = keys_.listener.public_key;
   zmq::socket_t stranger(context_, zmq::socket_type::push);
-  secure_connector(stranger, stolen);
+  secure_connector(stranger, keys_.pair("data listener").public_key, RunKeys::make()->pair("data connector"));
   expect_unheard(stranger);
 }
 

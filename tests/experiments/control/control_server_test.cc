@@ -3,7 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "experiments/control/control_line.h"
 #include "tests/experiments/control/peer.h"
 
 namespace syncopate::experiments {
@@ -46,13 +45,28 @@ class ControlServerTest : public testing::Test {
     EXPECT_TRUE(received && received->message.has_hello());
   }
 
+  // A connection of this process's.
+  Peer peer(Role role, int rank, int incarnation = 0) {
+    return Peer(server_.address(), keys_, {role, rank, incarnation});
+  }
+  // Until so many have been dropped and nothing let through.
+  void expect_dropped(std::int64_t count) {
+    const TimePoint deadline = SteadyClock().now() + Peer::kDeadline;
+    zmq::pollitem_t item = server_.incoming();
+    while (server_.dropped() < count && SteadyClock().now() < deadline) {
+      zmq::poll(&item, 1, std::chrono::milliseconds(10));
+      EXPECT_FALSE(server_.receive());
+    }
+    EXPECT_EQ(server_.dropped(), count);
+  }
+
+  const RunKeys keys_ = *RunKeys::make();
   const JobPlan plan_ = plan_of_two_workers();
-  ControlServer server_{plan_, {.largest_frame = 1 << 20}};
+  ControlServer server_{plan_, {.keys = keys_, .largest_frame = 1 << 20}};
 };
 
-TEST_F(ControlServerTest, KnowsAProcessOfThePlanByItsName) {
-  Peer one(server_.address(), control_identity(Role::kWorker, 1)),
-      evaluator(server_.address(), control_identity(Role::kEvaluator, 0));
+TEST_F(ControlServerTest, KnowsAProcessOfThePlanByItsKey) {
+  Peer one = peer(Role::kWorker, 1), evaluator = peer(Role::kEvaluator, 0);
   greet(one), greet(evaluator);
   one.say_step(41);
   const auto received = next();
@@ -65,27 +79,63 @@ TEST_F(ControlServerTest, KnowsAProcessOfThePlanByItsName) {
   EXPECT_EQ(plan_.processes[other->process].name(), "evaluator");
 }
 
-TEST_F(ControlServerTest, DropsStrangersAndWhatIsNoMessage) {
-  Peer stranger(server_.address(), "worker-7"), worker(server_.address(), control_identity(Role::kWorker, 0));
+TEST_F(ControlServerTest, DropsWhatIsNoMessage) {
+  Peer worker = peer(Role::kWorker, 0);
   greet(worker);
-  stranger.say_hello(plan_.run_id);
   worker.say("\xff\xff\xff");
   worker.say_step(2);
   const auto received = next();
   ASSERT_TRUE(received);
   EXPECT_EQ(received->message.heartbeat().step(), 2);
-  const TimePoint deadline = SteadyClock().now() + Peer::kDeadline;
-  zmq::pollitem_t item = server_.incoming();
-  while (server_.dropped() < 2 && SteadyClock().now() < deadline) {
-    zmq::poll(&item, 1, std::chrono::milliseconds(10));
-    EXPECT_FALSE(server_.receive());
-  }
-  EXPECT_EQ(server_.dropped(), 2);
+  EXPECT_EQ(server_.dropped(), 1);
+}
+
+TEST_F(ControlServerTest, LetsAProcessSayWhatItsRoleDoesAndNothingElse) {
+  Peer worker = peer(Role::kWorker, 0), evaluator = peer(Role::kEvaluator, 0);
+  greet(worker), greet(evaluator);
+  ToCoordinator evaluation, snapshot;
+  evaluation.mutable_evaluation()->set_accuracy(0.99999);
+  snapshot.mutable_snapshot()->set_final(true);
+  worker.say(evaluation);
+  evaluator.say(snapshot, {1, 2, 3});
+  worker.say(ToCoordinator());
+  expect_dropped(3);
+  worker.say(snapshot, {1, 2, 3});
+  EXPECT_TRUE(next()->message.has_snapshot());
+  evaluator.say(evaluation);
+  EXPECT_TRUE(next()->message.has_evaluation());
+}
+
+// Whatever a peer calls itself, it is who has its key.
+TEST_F(ControlServerTest, TurnsAwayWhoHasNoKeyOfThisRunsProcesses) {
+  Peer stranger(server_.address(), *RunKeys::make(), {Role::kWorker, 0}), of_no_plan = peer(Role::kWorker, 7),
+                                                                          yet_to_come = peer(Role::kWorker, 0, 1);
+  for (Peer* one : {&stranger, &of_no_plan, &yet_to_come}) one->say_hello(plan_.run_id);
+  expect_dropped(3);
+}
+
+TEST_F(ControlServerTest, HearsTheNextIncarnationAloneOnceThereIsOne) {
+  Peer first = peer(Role::kWorker, 0);
+  greet(first);
+  EXPECT_EQ(server_.begin_incarnation(0), 1);
+  Peer second = peer(Role::kWorker, 0, 1);
+  first.say_step(1);
+  greet(second);
+  first.say_step(2);
+  second.say_step(3);
+  EXPECT_EQ(next()->message.heartbeat().step(), 3);
+  // What is sent goes to the one that is there, whoever spoke last.
+  first.say_step(4);
+  server_.welcome(0, welcome_with("mode = \"ps\"\n"));
+  EXPECT_TRUE(second.hear().first.has_welcome());
+  Peer late = peer(Role::kWorker, 0);
+  late.say_hello(plan_.run_id);
+  expect_dropped(1);
 }
 
 // A process that an earlier run has left behind, say.
 TEST_F(ControlServerTest, HearsNobodyWhoHasNotSaidHelloInTheNameOfThisRun) {
-  Peer late(server_.address(), control_identity(Role::kWorker, 0));
+  Peer late = peer(Role::kWorker, 0);
   late.say_step(1);
   late.say_hello("run-6");
   late.say_step(2);
@@ -97,13 +147,12 @@ TEST_F(ControlServerTest, HearsNobodyWhoHasNotSaidHelloInTheNameOfThisRun) {
 }
 
 TEST_F(ControlServerTest, DropsAMessageOfTooManyFramesAsAWhole) {
-  Peer worker(server_.address(), control_identity(Role::kWorker, 0));
+  Peer worker = peer(Role::kWorker, 0);
   greet(worker);
   ToCoordinator forged;
   forged.mutable_heartbeat()->set_step(1);
   // Behind a head and weights, what would be a message of another worker's if it were looked at by itself.
-  worker.say_frames(
-      {forged.SerializeAsString(), "weights", control_identity(Role::kWorker, 1), forged.SerializeAsString()});
+  worker.say_frames({forged.SerializeAsString(), "weights", "worker-1", forged.SerializeAsString()});
   worker.say_step(2);
   const auto received = next();
   ASSERT_TRUE(received);
@@ -112,8 +161,7 @@ TEST_F(ControlServerTest, DropsAMessageOfTooManyFramesAsAWhole) {
 }
 
 TEST_F(ControlServerTest, CutsOffWhoAnnouncesAFrameThatIsTooLong) {
-  Peer worker(server_.address(), control_identity(Role::kWorker, 0)),
-      flooding(server_.address(), control_identity(Role::kWorker, 1));
+  Peer worker = peer(Role::kWorker, 0), flooding = peer(Role::kWorker, 1);
   greet(worker), greet(flooding);
   flooding.say(std::string(2 << 20, 'x'));
   worker.say_step(1);
@@ -128,7 +176,7 @@ TEST_F(ControlServerTest, HoldsWhatIsSentBeforeTheWelcome) {
   stop.mutable_stop()->set_reason("early");
   const std::vector<float> weights{1, 2, 3};
   server_.send(0, stop, zmq::message_t(weights.data(), weights.size() * sizeof(float)));
-  Peer worker(server_.address(), control_identity(Role::kWorker, 0));
+  Peer worker = peer(Role::kWorker, 0);
   greet(worker);
   server_.welcome(0, welcome_with("mode = \"ps\"\n"));
   EXPECT_EQ(worker.hear().first.welcome().config_toml(), "mode = \"ps\"\n");
@@ -137,17 +185,23 @@ TEST_F(ControlServerTest, HoldsWhatIsSentBeforeTheWelcome) {
   EXPECT_EQ(size, weights.size() * sizeof(float));
 }
 
-// Between hosts, only who has the run's keys is heard.
-TEST(SecuredControlServer, HearsThoseWhoHaveTheRunsKeysAlone) {
+// Between hosts it is reached over tcp, where everybody can connect.
+TEST(ControlServerBetweenHosts, HearsThoseWhoHaveTheRunsKeysAlone) {
   const JobPlan plan = plan_of_two_workers();
   const RunKeys keys = *RunKeys::make();
-  ControlServer server(plan, {.keys = keys});
-  Peer plain(server.address(), control_identity(Role::kWorker, 0));
-  Peer of_another_run(server.address(), control_identity(Role::kWorker, 0), *RunKeys::make());
-  plain.say_hello(plan.run_id);
-  of_another_run.say_hello(plan.run_id);
-  Peer ours(server.address(), control_identity(Role::kWorker, 0), keys);
-  ours.say_hello(plan.run_id);
+  ControlServer server(plan, {.keys = keys, .address = "127.0.0.1"});
+  zmq::context_t context;
+  zmq::socket_t plain(context, zmq::socket_type::dealer);
+  plain.set(zmq::sockopt::linger, 0);
+  plain.set(zmq::sockopt::routing_id, "worker-0");
+  plain.connect(server.address());
+  Peer of_another_run(server.address(), *RunKeys::make(), {Role::kWorker, 0});
+  ToCoordinator hello;
+  hello.mutable_hello()->set_run_id(plan.run_id);
+  plain.send(zmq::buffer(hello.SerializeAsString()), zmq::send_flags::none);
+  of_another_run.say(hello);
+  Peer ours(server.address(), keys, {Role::kWorker, 0});
+  ours.say(hello);
   zmq::pollitem_t item = server.incoming();
   std::optional<ControlServer::Received> received;
   const TimePoint deadline = SteadyClock().now() + Peer::kDeadline;
@@ -164,7 +218,7 @@ TEST(SecuredControlServer, HearsThoseWhoHaveTheRunsKeysAlone) {
 
 TEST_F(ControlServerTest, IsNotHeldUpByAProcessThatIsGone) {
   {
-    Peer worker(server_.address(), control_identity(Role::kWorker, 0));
+    Peer worker = peer(Role::kWorker, 0);
     greet(worker);
     server_.welcome(0, {});
   }

@@ -10,6 +10,7 @@
 #include <vector>
 #include <zmq.hpp>
 
+#include "common/transport/secure_sockets.h"
 #include "experiments/control/control.pb.h"
 #include "experiments/control/control_client.h"
 
@@ -25,13 +26,17 @@ struct Received {
   std::vector<float> weights;
 };
 
-// The coordinator's end: a router that a test reads from and answers with.
+// The coordinator's end: a router that a test reads from and answers with. It knows worker 0 alone.
 class FakeCoordinator {
  public:
   FakeCoordinator() : context_(1), socket_(context_, zmq::socket_type::router) {
     socket_.set(zmq::sockopt::linger, 0);
+    authenticator_.emplace(context_, coordinator_key(keys_), socket_);
+    authenticator_->admit(control_key(keys_, {}).public_key, text_of(ProcessIdentity()));
     socket_.bind("tcp://127.0.0.1:*");
   }
+
+  const RunKeys& keys() const { return keys_; }
 
   std::string address() const { return socket_.get(zmq::sockopt::last_endpoint); }
 
@@ -41,13 +46,14 @@ class FakeCoordinator {
     const TimePoint deadline = soon();
     while (SteadyClock().now() < deadline) {
       socket_.set(zmq::sockopt::rcvtimeo, 1000);
-      zmq::message_t identity, head, weights;
-      if (!socket_.recv(identity)) continue;
-      if (identity.to_string() != "worker-0") ADD_FAILURE() << "a message from " << identity.to_string();
+      zmq::message_t route, head, weights;
+      if (!socket_.recv(route)) continue;
+      route_ = route.to_string();
       Received received;
       if (!socket_.recv(head) || !received.message.ParseFromArray(head.data(), static_cast<int>(head.size()))) {
         ADD_FAILURE() << "bytes that are no message";
       }
+      if (user_of(head) != "worker-0/0") ADD_FAILURE() << "a message from " << user_of(head);
       if (head.more() && socket_.recv(weights)) {
         received.weights.resize(weights.size() / sizeof(float));
         std::memcpy(received.weights.data(), weights.data(), weights.size());
@@ -70,8 +76,8 @@ class FakeCoordinator {
   void answer(const Fill& fill, const std::vector<float>& weights = {}) {
     FromCoordinator message;
     fill(message);
-    zmq::message_t identity(std::string("worker-0")), head(message.SerializeAsString());
-    socket_.send(identity, zmq::send_flags::sndmore);
+    zmq::message_t head(message.SerializeAsString());
+    socket_.send(zmq::buffer(route_), zmq::send_flags::sndmore);
     socket_.send(head, weights.empty() ? zmq::send_flags::none : zmq::send_flags::sndmore);
     if (weights.empty()) return;
     zmq::message_t frame(weights.data(), weights.size() * sizeof(float));
@@ -88,8 +94,11 @@ class FakeCoordinator {
   }
 
  private:
+  const RunKeys keys_ = *RunKeys::make();
   zmq::context_t context_;
+  std::optional<Authenticator> authenticator_;
   zmq::socket_t socket_;
+  std::string route_;  // of who was heard last
   int heartbeats_ = 0;
 };
 
@@ -106,8 +115,8 @@ class Control : public testing::Test {
   }
 
   Result<std::unique_ptr<ControlClient>> connect(TimePoint deadline) {
-    return ControlClient::connect(
-        {.address = coordinator_.address(), .run_id = "run-7", .role = Role::kWorker, .rank = 0}, activity_, deadline);
+    return ControlClient::connect({.address = coordinator_.address(), .run_id = "run-7", .keys = coordinator_.keys()},
+                                  activity_, deadline);
   }
 
   FakeCoordinator coordinator_;

@@ -13,6 +13,7 @@
 
 #include "common/transport/secure_sockets.h"
 #include "experiments/control/control.pb.h"
+#include "experiments/control/control_identity.h"
 #include "tests/support/slowness.h"
 
 namespace syncopate::experiments {
@@ -22,12 +23,11 @@ class Peer {
   // Of whatever it waits for: long, since it only ends tests that have failed.
   static constexpr std::chrono::seconds kDeadline{20 * testing_support::kSlowness};
 
-  Peer(const std::string& address, const std::string& identity, const std::optional<RunKeys>& keys = {})
+  Peer(const std::string& address, const RunKeys& keys, const ProcessIdentity& self)
       : socket_(context_, zmq::socket_type::dealer) {
     socket_.set(zmq::sockopt::linger, 0);
     socket_.set(zmq::sockopt::rcvtimeo, static_cast<int>(std::chrono::milliseconds(kDeadline).count()));
-    socket_.set(zmq::sockopt::routing_id, identity);
-    if (keys) secure_connector(socket_, *keys);
+    secure_connector(socket_, coordinator_key(keys).public_key, control_key(keys, self));
     socket_.connect(address);
   }
 

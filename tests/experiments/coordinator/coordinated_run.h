@@ -19,7 +19,6 @@
 #include <thread>
 #include <vector>
 
-#include "experiments/control/control_line.h"
 #include "experiments/coordinator/coordinator.h"
 #include "tests/experiments/control/peer.h"
 #include "tests/support/run_program.h"
@@ -71,7 +70,8 @@ class SleepingProcesses final : public Launcher {
   }
 
   // The child has the name of the one before. Once all have been killed it is, too: their run is to end.
-  Result<StartedChild> start_again(const JobPlan& plan, const LaunchOptions& options, std::size_t process) override {
+  Result<StartedChild> start_again(const JobPlan& plan, const LaunchOptions& options, std::size_t process,
+                                   int /*incarnation*/) override {
     const std::lock_guard lock(mutex_);
     unlink((options.log_directory + "/" + log_name_of(plan.processes[process]) + ".pipe").c_str());
     Result<StartedChild> child = start_one(plan, options.log_directory, process);
@@ -162,19 +162,20 @@ class CoordinatedRun {
                                       {.program = {},
                                        .log_directory = folder_.path(),
                                        .last_words_time = Peer::kDeadline,
+                                       .listen = {.keys = keys_},
                                        .local_state_size = local_state_size},
                                       processes_, observer_, interrupts_));
         }),
         address_(processes_.address()) {}
   ~CoordinatedRun() { end(); }
 
-  // A new connection in this process's name.
-  std::unique_ptr<Peer> connect(Role role, int rank) {
-    return std::make_unique<Peer>(address_, control_identity(role, rank));
+  // A new connection of this process's.
+  std::unique_ptr<Peer> connect(Role role, int rank, int incarnation = 0) {
+    return std::make_unique<Peer>(address_, keys_, ProcessIdentity{role, rank, incarnation});
   }
   // The connection of a process that has been welcomed.
   Peer& process(Role role, int rank) {
-    std::unique_ptr<Peer>& peer = peers_[control_identity(role, rank)];
+    std::unique_ptr<Peer>& peer = peers_[{role, rank}];
     if (peer) return *peer;
     peer = connect(role, rank);
     peer->say_hello(plan_.run_id);
@@ -199,6 +200,7 @@ class CoordinatedRun {
 
  private:
   testing_support::TemporaryFolder folder_;
+  const RunKeys keys_ = *RunKeys::make();
   const RunConfig config_;
   const JobPlan plan_;
   SleepingProcesses processes_;
@@ -207,7 +209,7 @@ class CoordinatedRun {
   std::optional<Result<RunOutcome>> outcome_;  // of the thread, until it has ended
   std::jthread thread_;
   const std::string address_;
-  std::map<std::string, std::unique_ptr<Peer>> peers_;  // by identity
+  std::map<std::pair<Role, int>, std::unique_ptr<Peer>> peers_;
 };
 
 }  // namespace syncopate::experiments

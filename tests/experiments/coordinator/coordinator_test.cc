@@ -88,7 +88,7 @@ RunConfig respawning(int workers) {
 std::unique_ptr<Peer> lose_and_welcome_again(CoordinatedRun& run, int rank) {
   lose_worker(run, rank);
   EXPECT_EQ(run.processes().started_again(), fmt::format("worker{}", rank));
-  std::unique_ptr<Peer> again = run.connect(Role::kWorker, rank);
+  std::unique_ptr<Peer> again = run.connect(Role::kWorker, rank, 1);
   again->say_hello("run-7");
   EXPECT_TRUE(again->hear().first.has_welcome());
   return again;

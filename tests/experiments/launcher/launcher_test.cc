@@ -176,9 +176,8 @@ TEST_F(LauncherTest, StartsProcessesOfOtherHostsThroughTheRemoteShell) {
   EXPECT_TRUE((*children)[0].is_remote_shell);
   EXPECT_FALSE((*children)[1].is_remote_shell);
   EXPECT_EQ(text_of(folder_ + "/worker-0.log"),
-            "node1\n--guard echo --role=worker --rank=0 --run=run-7 --keys-on-stdin --rendezvous=tcp://here\n");
-  EXPECT_EQ(text_of(folder_ + "/worker-1.log"),
-            "--role=worker --rank=1 --run=run-7 --keys-on-stdin --rendezvous=tcp://here\n");
+            "node1\n--guard echo --role=worker --rank=0 --run=run-7 --rendezvous=tcp://here\n");
+  EXPECT_EQ(text_of(folder_ + "/worker-1.log"), "--role=worker --rank=1 --run=run-7 --rendezvous=tcp://here\n");
 }
 
 // Neither running nor as a zombie.

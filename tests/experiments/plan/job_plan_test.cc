@@ -111,19 +111,9 @@ TEST(JobPlan, StartsProcessesOfOtherHostsThroughTheRemoteShellUnderAGuard) {
   EXPECT_THAT(command_line_of(plan, plan.processes[0], "bin/syncopate", {"--rendezvous=tcp://here"}),
               ElementsAre("ssh", "-T", "node1",
                           "cd /home/me && exec env OMP_NUM_THREADS=1 /opt/syncopate --guard /opt/syncopate "
-                          "--role=worker --rank=0 --run=run-7 --keys-on-stdin --rendezvous=tcp://here"));
+                          "--role=worker --rank=0 --run=run-7 --rendezvous=tcp://here"));
   EXPECT_THAT(command_line_of(plan, plan.processes[2], "bin/syncopate"),
-              ElementsAre("bin/syncopate", "--role=worker", "--rank=2", "--run=run-7", "--keys-on-stdin"));
-}
-
-TEST(JobPlan, GivesKeysToProcessesOnlyWhereSomeAreOnOtherHosts) {
-  EXPECT_FALSE(has_remote_processes(plan_of(Mode::kPs, 2, 1)));
-  for (const ProcessSpec& spec : plan_of(Mode::kPs, 2, 1).processes) {
-    EXPECT_THAT(spec.arguments, Not(Contains("--keys-on-stdin")));
-  }
-  for (const ProcessSpec& spec : make_plan(over_two_hosts(Mode::kPs, 3), "run-7", kTwoHosts).processes) {
-    EXPECT_THAT(spec.arguments, Contains("--keys-on-stdin"));
-  }
+              ElementsAre("bin/syncopate", "--role=worker", "--rank=2", "--run=run-7"));
 }
 
 TEST(JobPlan, CountsGpusOnEachHostAndTellsNcclTheInterface) {
