@@ -88,7 +88,7 @@ class Coordinator {
     outcome_.target_reached = epochs_.target_reached();
     faults_.end();
     outcome_.faults = faults_.records();
-    outcome_.strangers += control_.dropped();
+    if (control_.dropped() > 0) outcome_.strangers["coordinator"] = control_.dropped();
     return outcome_;
   }
 
@@ -194,11 +194,18 @@ class Coordinator {
   void welcome(std::size_t process, const control::Hello& hello, TimePoint now) {
     if (hello.run_id() != plan_.run_id) return;
     const ProcessSpec& spec = plan_.processes[process];
-    // A person knows another host by the name that they have given it.
-    monitor_.on_hello(process, hello.pid(), spec.remote ? spec.host : hello.host(), now);
-    if (processes_->is_carried(process) && !spec.remote) {
-      processes_->watch_carried(process, static_cast<pid_t>(hello.pid()));
+    const std::optional<pid_t> child = processes_->pid_of_child(process);
+    const bool is_carried_here = processes_->is_carried(process) && !spec.remote;
+    if (is_carried_here && !processes_->watch_carried(process, static_cast<pid_t>(hello.pid()))) {
+      return monitor_.on_failure(process,
+                                 {Code::kInternal, fmt::format("says that its pid is {}, which is no process "
+                                                               "that this run has started",
+                                                               hello.pid())},
+                                 "starting", 0, now);
     }
+    // A person knows another host by the name that they have given it.
+    monitor_.on_hello(process, child.value_or(static_cast<pid_t>(hello.pid())), spec.remote ? spec.host : hello.host(),
+                      now);
     control::Welcome welcome;
     welcome.set_config_toml(to_toml(config_));
     if (options_.checkpoints) welcome.set_checkpoints(options_.checkpoints->folder);
@@ -241,8 +248,9 @@ class Coordinator {
 
   void on_finished(std::size_t process, const control::Finished& finished, TimePoint now) {
     outcome_.server_updates += finished.server().updates();
-    outcome_.strangers += finished.server().dropped();
-    outcome_.peak_memory[plan_.processes[process].name()] = finished.peak_memory();
+    const std::string name = plan_.processes[process].name();
+    if (finished.server().dropped() > 0) outcome_.strangers[name] += finished.server().dropped();
+    outcome_.peak_memory[name] = finished.peak_memory();
     monitor_.on_finished(process, now);
   }
 

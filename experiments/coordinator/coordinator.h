@@ -58,8 +58,9 @@ struct RunOutcome {
   std::vector<std::string> reports;  // what on_report was told
   bool target_reached = false;
   std::int64_t server_updates = 0;  // over all servers
-  // What did not check out, at all processes and here: messages, and connections that were not let in.
-  std::int64_t strangers = 0;
+  // What did not check out, messages and connections that were not let in: by the name of the process that noticed,
+  // "coordinator" for the control connection. Only where there was any.
+  std::map<std::string, std::int64_t> strangers;
   // The most memory that each process had, in bytes, by its name.
   std::map<std::string, std::int64_t> peak_memory;
   // By how much the clock of each process on another host may be wrong after correction, by its name.

@@ -1,5 +1,6 @@
 #include "experiments/coordinator/process_table.h"
 
+#include <fmt/format.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/syscall.h>
@@ -7,6 +8,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <charconv>
+#include <fstream>
+#include <string>
 #include <utility>
 
 namespace syncopate::experiments {
@@ -15,6 +19,24 @@ namespace {
 bool readable(const FileDescriptor& handle) {
   pollfd item{.fd = handle.get(), .events = POLLIN, .revents = 0};
   return poll(&item, 1, 0) > 0;
+}
+
+// 0 where it has none, or is gone.
+pid_t parent_of(pid_t pid) {
+  std::ifstream file(fmt::format("/proc/{}/stat", pid));
+  std::string line;
+  std::getline(file, line);
+  // "4711 (name, which may hold anything) S 4710 ..."
+  const std::size_t end_of_name = line.rfind(')');
+  if (end_of_name == std::string::npos || line.size() < end_of_name + 4) return 0;
+  pid_t parent = 0;
+  std::from_chars(line.data() + end_of_name + 4, line.data() + line.size(), parent);
+  return parent;
+}
+
+bool descends_from(pid_t pid, pid_t ancestor) {
+  while (pid > 1 && pid != ancestor) pid = parent_of(pid);
+  return pid == ancestor;
 }
 
 constexpr int kSignalled = 128;    // how a shell says that a signal ended what it ran: this and the signal
@@ -46,9 +68,19 @@ bool ProcessTable::is_carried(std::size_t process) const {
   return std::ranges::find(carried_, process) != carried_.end();
 }
 
-void ProcessTable::watch_carried(std::size_t process, pid_t pid) {
+// The handle is opened first: as long as it tells of no end, the pid is still this process's.
+bool ProcessTable::watch_carried(std::size_t process, pid_t pid) {
+  FileDescriptor handle(pid > 0 ? static_cast<int>(syscall(SYS_pidfd_open, pid, 0)) : -1);
+  const auto is_below = [&](const StartedChild& child) { return descends_from(pid, child.pid); };
+  if (!handle.open() || std::ranges::none_of(children_, is_below) || readable(handle)) return false;
   carried_pids_[process] = pid;
-  carried_handles_[process] = FileDescriptor(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
+  carried_handles_[process] = std::move(handle);
+  return true;
+}
+
+std::optional<pid_t> ProcessTable::pid_of_child(std::size_t process) const {
+  const auto child = std::ranges::find(children_, process, &StartedChild::process);
+  return child == children_.end() || child->is_remote_shell ? std::nullopt : std::optional(child->pid);
 }
 
 std::vector<int> ProcessTable::handles() const {

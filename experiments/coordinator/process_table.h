@@ -38,8 +38,11 @@ class ProcessTable {
   // Processes that are not our children.
   const std::vector<std::size_t>& carried() const { return carried_; }
   bool is_carried(std::size_t process) const;
-  // A carried process of this host has said who it is.
-  void watch_carried(std::size_t process, pid_t pid);
+  // A carried process of this host says that this is its pid. It counts only if it is true that a child of ours has
+  // started it, be it through others; false, and nothing is watched, where that cannot be seen.
+  bool watch_carried(std::size_t process, pid_t pid);
+  // Of a process of this host that is our child; none where it is not, or not any more.
+  std::optional<pid_t> pid_of_child(std::size_t process) const;
 
   // Owns one more, which was started in the place of one that has ended.
   void add(StartedChild child) { children_.push_back(std::move(child)); }

@@ -7,6 +7,12 @@
 namespace syncopate::experiments {
 namespace {
 
+std::int64_t total_of(const std::map<std::string, std::int64_t>& counts) {
+  std::int64_t total = 0;
+  for (const auto& [name, count] : counts) total += count;
+  return total;
+}
+
 using Json = nlohmann::ordered_json;
 
 template <typename T>
@@ -136,7 +142,8 @@ std::string summary_json(std::span<const RunReport> reports, const RunFacts& fac
   if (!facts.link.empty()) summary["link"] = facts.link;
   summary["parameters"] = facts.parameters;
   summary["peak_memory_bytes"] = facts.peak_memory;
-  summary["strangers"] = facts.strangers;
+  summary["strangers"] = total_of(facts.strangers);
+  if (!facts.strangers.empty()) summary["strangers_at"] = facts.strangers;
   if (facts.sharding) summary["sharding"] = sharding_json(*facts.sharding);
   if (facts.checkpoints) summary["checkpoints"] = checkpoints_json(*facts.checkpoints);
   if (!facts.resumed_from.empty()) {

@@ -27,14 +27,14 @@ struct RunFacts {
   std::map<std::string, std::int64_t> peak_memory;  // bytes, by process: "worker 1"
   std::optional<ShardingReport> sharding;           // under ps
   // Messages that did not check out and connections that were not let in, at any process of any repeat.
-  std::int64_t strangers = 0;
-  std::string straggler;                         // what --straggler asked for; empty for none
-  std::string link;                              // "emulated, 1 Gb/s each way a process"; empty where it is real
-  std::optional<double> best_loss;               // that any model can reach on the test set, where it is known
-  std::optional<CheckpointFigures> checkpoints;  // that the run has written, if it was to
-  std::string resumed_from;                      // the checkpoint that it went on from; empty for none
-  std::int64_t resumed_at = 0;                   // its step
-  std::vector<FaultRecord> faults;               // what --fault asked for, and what became of each
+  std::map<std::string, std::int64_t> strangers = {};  // by who noticed: see RunOutcome
+  std::string straggler;                               // what --straggler asked for; empty for none
+  std::string link;                                    // "emulated, 1 Gb/s each way a process"; empty where it is real
+  std::optional<double> best_loss;                     // that any model can reach on the test set, where it is known
+  std::optional<CheckpointFigures> checkpoints;        // that the run has written, if it was to
+  std::string resumed_from;                            // the checkpoint that it went on from; empty for none
+  std::int64_t resumed_at = 0;                         // its step
+  std::vector<FaultRecord> faults;                     // what --fault asked for, and what became of each
   // By how much the stamps of each process on another host may be wrong; empty where all share a clock.
   std::map<std::string, Duration> clock_uncertainty;
 };

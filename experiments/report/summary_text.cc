@@ -72,6 +72,14 @@ std::string memory_line(const RunReport& report) {
   return line("memory", text + " at most");
 }
 
+std::string strangers_text(const std::map<std::string, std::int64_t>& counts) {
+  std::string where;
+  for (const auto& [process, count] : counts) {
+    where += fmt::format("{}{} at {}", where.empty() ? "" : ", ", format_count(static_cast<double>(count)), process);
+  }
+  return "messages or connections that were not of this run, or came twice, were dropped: " + where;
+}
+
 std::string checkpoint_lines(const RunFacts& facts, double training_seconds) {
   std::string text;
   if (!facts.resumed_from.empty()) {
@@ -201,11 +209,7 @@ std::string summary_text(const RunConfig& config, std::span<const RunReport> rep
   }
   text += checkpoint_lines(facts, reports.empty() ? 0 : middle_report(reports).training_seconds);
   for (const FaultRecord& fault : facts.faults) text += line("fault", to_text(fault));
-  if (facts.strangers > 0) {
-    text +=
-        line("strangers", fmt::format("{} messages or connections that were not of this run, or came twice, dropped",
-                                      format_count(static_cast<double>(facts.strangers))));
-  }
+  if (!facts.strangers.empty()) text += line("strangers", strangers_text(facts.strangers));
   for (const std::string& event : facts.events) text += line("event", event);
   if (facts.outcome != "completed") text += line("outcome", facts.outcome);
   return text + line("results", config.output);

@@ -185,7 +185,7 @@ void run_repeat(const JobFacts& job, const Survey& survey, int repeat, ResultsWr
     result.facts.faults.push_back(std::move(fault));
   }
   result.facts.of_workers = recorder.facts();
-  result.facts.strangers += outcome->strangers;
+  for (const auto& [process, count] : outcome->strangers) result.facts.strangers[process] += count;
   result.facts.clock_uncertainty = outcome->clock_uncertainty;
   result.facts.peak_memory = outcome->peak_memory;
   result.reports.push_back(recorder.report());

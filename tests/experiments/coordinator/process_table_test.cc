@@ -128,10 +128,25 @@ TEST_F(ProcessTableTest, LeavesNothingAliveBehind) {
   EXPECT_FALSE(lives(pid));
 }
 
+// Whatever a process says: what was not started by this run is not watched, and so never killed.
+TEST_F(ProcessTableTest, WatchesNoProcessThatNoneOfItsChildrenHasStarted) {
+  StartedChild decoy = start(kSleep, std::nullopt);
+  {
+    ProcessTable table(1, all_of(start(kSleep, std::nullopt)));
+    for (const pid_t pid : {decoy.pid, getpid(), pid_t{1}, pid_t{0}, pid_t{-1}}) {
+      EXPECT_FALSE(table.watch_carried(0, pid)) << pid;
+    }
+    EXPECT_EQ(table.handles().size(), 1u);
+  }
+  EXPECT_TRUE(lives(decoy.pid));
+  end_child(decoy);
+  reap(decoy);
+}
+
 TEST_F(ProcessTableTest, WatchesAndKillsACarriedProcessOnceItIsKnown) {
   ProcessTable table(1, all_of(start("sleep 60 & echo $! end > " + folder_ + "/pid; wait; exit 0", std::nullopt)));
   EXPECT_TRUE(table.is_carried(0));
-  table.watch_carried(0, pid_in("pid"));
+  EXPECT_TRUE(table.watch_carried(0, pid_in("pid")));
   EXPECT_EQ(table.handles().size(), 2u);
   table.kill_process(0);
   const std::vector<Ended> ended = wait_for(table, 2);

@@ -64,12 +64,14 @@ TEST(Summary, TellsOfStrangersWhereThereWereAny) {
   const RunReport report = sample_report(41000);
   EXPECT_THAT(summary_text(ps_config(), {&report, 1}, {}), Not(HasSubstr("strangers")));
   RunFacts facts;
-  facts.strangers = 1234;
+  facts.strangers = {{"coordinator", 3}, {"worker 1", 1231}};
   EXPECT_THAT(
       summary_text(ps_config(), {&report, 1}, facts),
       HasSubstr(
-          "  strangers         1,234 messages or connections that were not of this run, or came twice, dropped\n"));
+          "  strangers         messages or connections that were not of this run, or came twice, were dropped: 3 at "
+          "coordinator, 1,231 at worker 1\n"));
   EXPECT_THAT(summary_json({&report, 1}, facts), HasSubstr("\"strangers\": 1234"));
+  EXPECT_THAT(summary_json({&report, 1}, facts), HasSubstr("\"worker 1\": 1231"));
 }
 
 TEST(Summary, ShowsEveryFigureOfAParameterServerRun) {
