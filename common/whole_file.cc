@@ -2,12 +2,13 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdint>
 #include <cstdio>
-#include <cstdlib>
 #include <filesystem>
 #include <system_error>
 
@@ -19,11 +20,26 @@ Status cannot_write(const std::string& path, int error) {
                 fmt::format("{}: cannot be written: {}", path, std::generic_category().message(error)));
 }
 
-// A file under a name of its own, removed again unless renamed.
+constexpr int kNamesToTry = 100;
+
+// A name beside `path` that nobody else is likely to think of.
+std::string name_beside(const std::string& path) {
+  std::uint64_t random = 0;
+  return ::getrandom(&random, sizeof(random), 0) == sizeof(random) ? fmt::format("{}.tmp-{:016x}", path, random)
+                                                                   : std::string();
+}
+
+// A file under a name of its own, removed again unless renamed. Who may read it is for the umask to say, which
+// mkstemp(3) does not ask.
 class TemporaryFile {
  public:
-  explicit TemporaryFile(const std::string& for_path)
-      : name_(for_path + ".tmp-XXXXXX"), descriptor_(::mkstemp(name_.data())) {}
+  explicit TemporaryFile(const std::string& for_path) {
+    for (int tries = 0; tries < kNamesToTry && descriptor_ < 0; ++tries) {
+      name_ = name_beside(for_path);
+      descriptor_ = ::open(name_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+      if (descriptor_ < 0 && errno != EEXIST) break;
+    }
+  }
   TemporaryFile(const TemporaryFile&) = delete;
   TemporaryFile& operator=(const TemporaryFile&) = delete;
   ~TemporaryFile() {
@@ -46,8 +62,7 @@ class TemporaryFile {
   }
 
   bool publish_as(const std::string& path) {
-    constexpr mode_t kEveryoneReads = 0644;  // mkstemp's files are private
-    if (::fchmod(descriptor_, kEveryoneReads) != 0 || ::fsync(descriptor_) != 0) return false;
+    if (::fsync(descriptor_) != 0) return false;
     renamed_ = std::rename(name_.c_str(), path.c_str()) == 0;
     return renamed_;
   }

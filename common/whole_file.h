@@ -12,7 +12,8 @@ namespace syncopate {
 
 // Writes to a temporary name in the same folder, fsync, rename, fsync of the folder. Replaces a file that is there.
 // Writers of the same path may race, in threads or processes: one of them wins, whole. On failure (full disk, no
-// permission, no such folder) nothing is left behind: kResourceExhausted with the path and the system's reason.
+// permission, no such folder) nothing is left behind: kResourceExhausted with the path and the system's reason. The
+// umask says who may read the file.
 Status write_whole_file(const std::string& path, std::span<const std::byte> content);
 Status write_whole_file(const std::string& path, std::string_view content);
 

@@ -116,7 +116,7 @@ Result<StartedChild> start_child(const std::vector<std::string>& command,
   } else {
     posix_spawn_file_actions_adddup2(&files, input.read_end.get(), STDIN_FILENO);
   }
-  posix_spawn_file_actions_addopen(&files, STDOUT_FILENO, log_file.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0644);
+  posix_spawn_file_actions_addopen(&files, STDOUT_FILENO, log_file.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0666);
   posix_spawn_file_actions_adddup2(&files, STDOUT_FILENO, STDERR_FILENO);
 
   // A child begins with no signal blocked and in a process group of its own.

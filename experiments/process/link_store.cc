@@ -1,12 +1,13 @@
 #include "experiments/process/link_store.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
+
+#include "common/whole_file.h"
 
 namespace syncopate::experiments {
 namespace {
@@ -49,21 +50,13 @@ std::optional<allreduce::LinkModel> LinkStore::find(const std::string& wire) con
 
 Status LinkStore::keep(const std::string& wire, const allreduce::LinkModel& link) const {
   if (path_.empty()) return {};
-  std::error_code error;
-  std::filesystem::create_directories(std::filesystem::path(path_).parent_path(), error);
+  const Status made = make_folder(std::filesystem::path(path_).parent_path());
+  if (!made.ok()) return made.in(path_);
   json contents = contents_of(path_);
   contents[wire] = {{"latency_seconds", link.latency},
                     {"seconds_per_byte", link.seconds_per_byte},
                     {"reduce_seconds_per_byte", link.reduce_seconds_per_byte}};
-  const std::string beside = fmt::format("{}.{}", path_, getpid());
-  {
-    std::ofstream file(beside);
-    file << contents.dump(1) << '\n';
-    if (!file.flush()) return Status(Code::kResourceExhausted, fmt::format("{}: cannot be written", beside));
-  }
-  std::filesystem::rename(beside, path_, error);
-  if (error) return Status(Code::kResourceExhausted, fmt::format("{}: {}", path_, error.message()));
-  return {};
+  return write_whole_file(path_, contents.dump(1, ' ', false, json::error_handler_t::replace) + '\n');
 }
 
 }  // namespace syncopate::experiments

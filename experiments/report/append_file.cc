@@ -18,7 +18,7 @@ Status cannot_write(const std::string& path) {
 }  // namespace
 
 Result<AppendFile> AppendFile::create(std::string path) {
-  const int descriptor = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0644);
+  const int descriptor = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0666);
   if (descriptor < 0) return cannot_write(path);
   return AppendFile(std::move(path), descriptor);
 }

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 
 #include <csignal>
 #include <cstdlib>
@@ -50,9 +51,14 @@ TEST_F(WholeFile, MayBeEmpty) {
   EXPECT_TRUE(std::filesystem::is_regular_file(path("a")));
 }
 
-TEST_F(WholeFile, CanBeReadByOtherUsers) {
-  ASSERT_TRUE(write_whole_file(path("a"), "x").ok());
-  EXPECT_EQ(static_cast<int>(std::filesystem::status(path("a")).permissions()), 0644);
+TEST_F(WholeFile, IsForWhomTheUmaskSays) {
+  for (const mode_t closed : {0077u, 0027u, 0022u, 0002u}) {
+    const mode_t before = ::umask(closed);
+    const Status written = write_whole_file(path("a"), "x");
+    ::umask(before);
+    ASSERT_TRUE(written.ok());
+    EXPECT_EQ(static_cast<mode_t>(std::filesystem::status(path("a")).permissions()), 0666u & ~closed);
+  }
 }
 
 TEST_F(WholeFile, NamesThePathAndTheReasonWhenThereIsNoSuchFolder) {
