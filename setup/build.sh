@@ -5,10 +5,10 @@ root=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.." && pwd)
 say() { printf '%s\n' "$*" >&2; }
 
 #   install_packages NAME      those that setup/NAME.txt lists.
-# Installs missing packages, or says how and stops with 2. A copy of the list in build/ remembers that all were there,
-# so that later calls need not ask the package manager.
+# Installs missing packages where that is wanted (wants_install), or says how and stops with 2. A copy of the list in
+# build/ remembers that all were there, so that later calls need not ask the package manager.
 install_packages() {
-  local list=$root/setup/$1.txt stamp=$root/build/.$1 wanted missing=() package install as_root
+  local list=$root/setup/$1.txt stamp=$root/build/.$1 wanted missing=() package install as_root sudo
   cmp -s "$list" "$stamp" && return
   if ! command -v dpkg-query >/dev/null; then
     say "This is no Debian; install what setup/$1.txt names, then: cp setup/$1.txt build/.$1"
@@ -23,19 +23,34 @@ install_packages() {
     install="apt-get install -y --no-install-recommends ${missing[*]}"
     say "Missing packages: ${missing[*]}"
     if ((EUID == 0)); then
-      as_root=()
-    elif command -v sudo >/dev/null && sudo -n true 2>/dev/null; then
-      as_root=(sudo -n)
+      as_root=() sudo=
     else
-      say "They may not be installed from here. Run this, then try again:"
-      say "  sudo apt-get update && sudo $install"
+      as_root=(sudo) sudo="sudo "
+      if [[ ! -t 0 ]]; then as_root+=(-n); fi  # there is nobody to give a password
+    fi
+    if ! wants_install || ! command -v "${as_root[0]:-sh}" >/dev/null; then
+      say "Not installed. Run this, then try again; or let that be done from here, with SYNCOPATE_INSTALL=yes:"
+      say "  ${sudo}apt-get update && $sudo$install"
       exit 2
     fi
-    say "Installing them: $install"
+    say "Installing them: $sudo$install"
     quietly "$root/build/install.log" "${as_root[@]}" sh -c "apt-get update && DEBIAN_FRONTEND=noninteractive $install" ||
       exit 2
   fi
   mkdir -p "$root/build" && cp "$list" "$stamp"
+}
+
+# Whether packages may be installed. SYNCOPATE_INSTALL says so, yes or no; without it, CI means yes, and a person at a
+# terminal is asked. Where there is nobody to ask, root installs, as in a container that has nobody else; sudo does not.
+wants_install() {
+  local answer=${SYNCOPATE_INSTALL:-}
+  if [[ -z $answer && ${CI:-} == true ]]; then answer=yes; fi
+  if [[ -z $answer && -t 0 && -t 2 ]]; then
+    read -r -p "Install them now$( ((EUID == 0)) || echo " with sudo")? [y/N] " answer || return
+  elif [[ -z $answer ]]; then
+    ((EUID == 0)) && answer=yes
+  fi
+  [[ $answer =~ ^[Yy]([Ee][Ss])?$ ]]
 }
 
 # Runs a command with its output in a file, and shows the output's end only if it fails.
