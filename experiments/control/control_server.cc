@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "experiments/control/message_rules.h"
+#include "experiments/control/printable_message.h"
 
 namespace syncopate::experiments {
 namespace {
@@ -57,6 +58,7 @@ std::optional<ControlServer::Received> ControlServer::receive() {
     line.known = true;
     line.route = route.to_string();
     received.weights = std::move(frames.weights);
+    make_printable(received.message);
     return received;
   }
   return std::nullopt;

@@ -48,7 +48,7 @@ class ControlServer {
   // To be polled for what has come in.
   zmq::pollitem_t incoming() { return {socket_.handle(), 0, ZMQ_POLLIN, 0}; }
   // The next message, if one has come. What is no message, or none that a process of this role may send, or comes
-  // before the process's hello, which must name this run, is dropped.
+  // before the process's hello, which must name this run, is dropped. Its texts may be shown (printable_message.h).
   std::optional<Received> receive();
   // Messages that were dropped, and connections that were not let in.
   std::int64_t dropped() const { return dropped_ + authenticator_->turned_away(); }

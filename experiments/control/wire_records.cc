@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/printable_text.h"
 #include "experiments/report/format.h"
 
 namespace syncopate::experiments {
@@ -141,7 +142,7 @@ CheckpointReport from_wire(const control::CheckpointReport& wire) {
     report.part = std::move(*part);
   } else {
     report.kind = Kind::kFailed;
-    report.reason = part.ok() ? wire.writer() + " sent a part of " + part->writer : part.status().message();
+    report.reason = printable(part.ok() ? wire.writer() + " sent a part of " + part->writer : part.status().message());
   }
   return report;
 }

@@ -12,6 +12,8 @@
 #include "experiments/process/mpirun_agent.h"
 #include "experiments/process/probe.h"
 #include "experiments/process/process_main.h"
+#include "experiments/report/log_lines.h"
+#include "experiments/report/printable_lines.h"
 #include "experiments/report/summary_text.h"
 #include "experiments/run/compare.h"
 #include "experiments/run/run_job.h"
@@ -19,11 +21,13 @@
 namespace syncopate::experiments {
 namespace {
 
+void complain(const std::string& message) { fmt::print(stderr, "run_experiment: {}\n", printable_lines(message)); }
+
 ExitCode run_one(const RunConfig& config, const Survey& survey, Interrupts& interrupts) {
   if (config.dry_run) {
     const Result<std::string> text = dry_run_text(config, survey);
     if (!text.ok()) {
-      fmt::print(stderr, "run_experiment: {}\n", text.status().message());
+      complain(text.status().message());
       return exit_code_of(text.status());
     }
     fmt::print("{}", *text);
@@ -64,7 +68,7 @@ Result<Survey> survey_for(const CommandLine& command) {
 ExitCode run_person(int argc, const char* const* argv) {
   Result<CommandLine> command = parse_command_line(argc, argv);
   if (!command.ok()) {
-    fmt::print(stderr, "run_experiment: {}\n", command.status().message());
+    complain(command.status().message());
     return ExitCode::kUsage;
   }
   if (command->action == CommandLine::Action::kHelp) {
@@ -74,11 +78,11 @@ ExitCode run_person(int argc, const char* const* argv) {
   const Result<Survey> survey = survey_for(*command);
   const Status settled = survey.ok() ? settle_device(*command, *survey) : survey.status();
   if (!settled.ok()) {
-    fmt::print(stderr, "run_experiment: {}\n", settled.message());
+    complain(settled.message());
     return exit_code_of(settled);
   }
   spdlog::set_default_logger(spdlog::stderr_logger_st("run_experiment"));
-  spdlog::set_pattern("run_experiment: %v");
+  spdlog::set_formatter(printable_log_lines("run_experiment: %v"));
   Interrupts interrupts;
   if (command->action == CommandLine::Action::kCompare) {
     const ComparisonJob job{command->config, command->runs, command->varied, command->left_out};

@@ -18,6 +18,7 @@
 #include "experiments/process/lent_keys.h"
 #include "experiments/process/roles.h"
 #include "experiments/process/starter.h"
+#include "experiments/report/log_lines.h"
 
 namespace syncopate::experiments {
 namespace {
@@ -127,7 +128,7 @@ int process_main(int argc, const char* const* argv, const Accelerator* accelerat
     if (role == name_of(known)) self.role = known;
   }
   spdlog::set_default_logger(spdlog::stderr_logger_mt(fmt::format("{} {}", role, self.rank)));
-  spdlog::set_pattern("%Y-%m-%d %H:%M:%S.%e %n [%l] %v");
+  spdlog::set_formatter(printable_log_lines("%Y-%m-%d %H:%M:%S.%e %n [%l] %v"));
   spdlog::flush_on(spdlog::level::info);
 
   const Result<RunKeys> keys = receive_keys(borrows_keys);

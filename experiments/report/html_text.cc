@@ -1,10 +1,17 @@
 #include "experiments/report/html_text.h"
 
+#include "common/printable_text.h"
+
 namespace syncopate::experiments {
+namespace {
+
+constexpr std::size_t kLongest = 1 << 14;
+
+}  // namespace
 
 std::string html_text(std::string_view text) {
   std::string html;
-  for (const char c : text) {
+  for (const char c : printable(text, kLongest)) {
     switch (c) {
       case '&':
         html += "&amp;";
@@ -17,6 +24,9 @@ std::string html_text(std::string_view text) {
         break;
       case '"':
         html += "&quot;";
+        break;
+      case '\'':
+        html += "&#39;";
         break;
       default:
         html += c;

@@ -6,7 +6,7 @@
 
 namespace syncopate::experiments {
 
-// `text` as it stands between HTML or SVG tags, or within an attribute's quotes.
+// `text`, made printable, as it stands between HTML or SVG tags, or within an attribute's quotes.
 std::string html_text(std::string_view text);
 
 }  // namespace syncopate::experiments

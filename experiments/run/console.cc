@@ -5,6 +5,8 @@
 
 #include <cstdio>
 
+#include "experiments/report/printable_lines.h"
+
 namespace syncopate::experiments {
 namespace {
 
@@ -20,12 +22,12 @@ int terminal_columns() {
 Console::Console(bool quiet) : quiet_(quiet), printer_(terminal_columns()) {}
 
 void Console::say(const std::string& text) {
-  if (!quiet_) print(printer_.interrupt() + text + "\n");
+  if (!quiet_) print(printer_.interrupt() + printable_lines(text) + "\n");
 }
 
 void Console::warn(const std::string& text) {
   print(printer_.interrupt());
-  std::fputs((text + "\n").c_str(), stderr);
+  std::fputs((printable_lines(text) + "\n").c_str(), stderr);
 }
 
 void Console::progress(const Progress& progress, TimePoint now) {

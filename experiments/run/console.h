@@ -1,5 +1,5 @@
 // Console: what a person sees of a run. Progress goes to standard output as it fits a terminal or a file; what went
-// wrong to standard error.
+// wrong to standard error. Text is made printable, whoever it comes from: nothing in it drives the terminal.
 #pragma once
 
 #include <string>
