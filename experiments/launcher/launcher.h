@@ -60,6 +60,10 @@ std::unique_ptr<Launcher> make_mpirun_launcher();
 // On several hosts each names its own: that of the plan.
 std::vector<std::string> mpirun_command(const JobPlan& plan, const LaunchOptions& options);
 
+// Whether mpirun would start anything for this user: root has to allow it, in the environment, by Open MPI's own
+// variables. Invalid argument with the one that is missing.
+Status check_mpirun_allows(uid_t user);
+
 // Starts one child with the given command line (its first element is the program, looked up in PATH) and environment
 // additions; standard output and error go to `log_file`. It has no input, or `input` (less than 4 KiB, perhaps none),
 // which then goes on until StartedChild::input is closed. Shared by the launchers.

@@ -2,6 +2,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
+#include <string_view>
 
 #include "experiments/launcher/launcher.h"
 #include "experiments/process/lent_keys.h"
@@ -93,7 +95,6 @@ std::vector<std::string> mpirun_command(const JobPlan& plan, const LaunchOptions
   // More ranks than cores are welcome, and then yield to each other while they wait.
   std::vector<std::string> command{"mpirun", "--oversubscribe",     "--bind-to", "none",
                                    "--mca",  "mpi_yield_when_idle", "1"};
-  if (geteuid() == 0) command.push_back("--allow-run-as-root");
   if (has_remote_processes(plan)) add_remote_options(command, options.program);
   bool first = true;
   for (const ProcessSpec& process : plan.processes) {
@@ -103,6 +104,19 @@ std::vector<std::string> mpirun_command(const JobPlan& plan, const LaunchOptions
     add_process(command, plan, process, options);
   }
   return command;
+}
+
+Status check_mpirun_allows(uid_t user) {
+  if (user != 0) return {};
+  for (const char* name : {"OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"}) {
+    const char* const value = std::getenv(name);
+    if (value != nullptr && std::string_view(value) == "1") continue;
+    return {Code::kInvalidArgument,
+            fmt::format("--launcher=mpirun: Open MPI is not for root, unless OMPI_ALLOW_RUN_AS_ROOT=1 and "
+                        "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 are set, and {} is not; set both, or be another user",
+                        name)};
+  }
+  return {};
 }
 
 std::unique_ptr<Launcher> make_mpirun_launcher() { return std::make_unique<MpirunLauncher>(); }

@@ -3,11 +3,13 @@
 #include <fmt/format.h>
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
 
 #include "experiments/config/command_line.h"
+#include "experiments/launcher/launcher.h"
 #include "experiments/process/guard.h"
 #include "experiments/process/mpirun_agent.h"
 #include "experiments/process/probe.h"
@@ -65,6 +67,18 @@ Result<Survey> survey_for(const CommandLine& command) {
   return survey(config);
 }
 
+bool starts_mpirun(const CommandLine& command) {
+  const auto by_mpirun = [](const RunConfig& config) { return config.launcher == LauncherKind::kMpirun; };
+  return command.action == CommandLine::Action::kCompare
+             ? std::ranges::any_of(command.runs, by_mpirun, &ComparedRun::config)
+             : by_mpirun(command.config);
+}
+
+// Whether this user may start what the runs need.
+Status settle_rights(const CommandLine& command) {
+  return starts_mpirun(command) && !command.config.dry_run ? check_mpirun_allows(geteuid()) : Status();
+}
+
 ExitCode run_person(int argc, const char* const* argv) {
   Result<CommandLine> command = parse_command_line(argc, argv);
   if (!command.ok()) {
@@ -74,6 +88,10 @@ ExitCode run_person(int argc, const char* const* argv) {
   if (command->action == CommandLine::Action::kHelp) {
     fmt::print("{}", command->text);
     return ExitCode::kSuccess;
+  }
+  if (const Status allowed = settle_rights(*command); !allowed.ok()) {
+    complain(allowed.message());
+    return exit_code_of(allowed);
   }
   const Result<Survey> survey = survey_for(*command);
   const Status settled = survey.ok() ? settle_device(*command, *survey) : survey.status();

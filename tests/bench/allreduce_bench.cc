@@ -40,6 +40,7 @@
 #include "allreduce/rank_order_sum.h"
 #include "allreduce/schedule_collective.h"
 #include "common/transport/make_transport.h"
+#include "experiments/launcher/launcher.h"
 #include "tests/support/blocking_mpi.h"
 #include "tests/support/forked_ranks.h"
 
@@ -208,9 +209,10 @@ std::filesystem::path this_program() { return std::filesystem::read_symlink("/pr
 
 // This very program under mpirun, which prints its means.
 Seconds measure_mpi(const std::string& settings, int size, const Options& options, const char* as = "--as-mpi-rank") {
-  return output_of(fmt::format("mpirun --oversubscribe --bind-to none {} {} -n {} {} {} --seconds={} {} --sizes={}",
-                               geteuid() == 0 ? "--allow-run-as-root" : "", settings, size, this_program().string(), as,
-                               options.seconds, options.fresh ? "--fresh" : "", fmt::join(options.sizes, ",")),
+  exit_unless_ok(syncopate::experiments::check_mpirun_allows(geteuid()));
+  return output_of(fmt::format("mpirun --oversubscribe --bind-to none {} -n {} {} {} --seconds={} {} --sizes={}",
+                               settings, size, this_program().string(), as, options.seconds,
+                               options.fresh ? "--fresh" : "", fmt::join(options.sizes, ",")),
                    options.sizes.size());
 }
 

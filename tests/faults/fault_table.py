@@ -25,6 +25,7 @@ The markdown file sums them up, a row for each mode and kind of fault.
 import argparse
 import csv
 import json
+import os
 import pathlib
 import re
 import signal
@@ -204,6 +205,8 @@ def main():
     parser.add_argument("--markdown", help="the sums, else printed")
     parser.add_argument("--list", action="store_true", help="the modes, and nothing else")
     options = parser.parse_args()
+    for name in ("OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"):  # Open MPI asks root twice
+        os.environ.setdefault(name, "1")
     modes = [mode for mode in MODES if re.search(options.only, mode)]
     if options.list:
         return print("\n".join(modes))

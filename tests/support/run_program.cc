@@ -90,6 +90,8 @@ void Program::start(const std::vector<std::string>& command) {
     dup2(open(out.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600), STDOUT_FILENO);
     dup2(open(err.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600), STDERR_FILENO);
     setenv("XDG_CACHE_HOME", cache.c_str(), 0);
+    // Root, who is often alone in a container, has to tell Open MPI twice.
+    for (const char* name : {"OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"}) setenv(name, "1", 0);
     execv(arguments[0], arguments.data());
     _exit(127);
   }

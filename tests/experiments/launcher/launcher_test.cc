@@ -8,9 +8,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 #include <sstream>
 
 namespace syncopate::experiments {
@@ -264,9 +267,54 @@ TEST(MpirunCommand, PutsEachProcessOnItsHostAndTheAgentInThePlaceOfSsh) {
                                                                                     "--rendezvous=tcp://here"}));
 }
 
-TEST(MpirunCommand, AllowsRootWhereNobodyElseIs) {
-  const std::vector<std::string> command = mpirun_command(two_workers(), {"/bin/syncopate", "tcp://here", "/logs"});
-  EXPECT_EQ(std::find(command.begin(), command.end(), "--allow-run-as-root") != command.end(), geteuid() == 0);
+// Sets Open MPI's variables, and puts back what they were.
+class RootAllowed {
+ public:
+  RootAllowed(const char* once, const char* twice) { set({once, twice}); }
+  ~RootAllowed() { set({before_[0] ? before_[0]->c_str() : nullptr, before_[1] ? before_[1]->c_str() : nullptr}); }
+
+ private:
+  static constexpr std::array kNames{"OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"};
+  static std::optional<std::string> get(const char* name) {
+    const char* const value = std::getenv(name);
+    return value == nullptr ? std::nullopt : std::optional<std::string>(value);
+  }
+  static void set(const std::array<const char*, 2>& values) {
+    for (std::size_t i = 0; i < kNames.size(); ++i) {
+      if (values[i] != nullptr) {
+        setenv(kNames[i], values[i], 1);
+      } else {
+        unsetenv(kNames[i]);
+      }
+    }
+  }
+
+  const std::array<std::optional<std::string>, 2> before_{get(kNames[0]), get(kNames[1])};
+};
+
+TEST(MpirunCommand, LeavesItToOpenMpiWhetherRootMay) {
+  EXPECT_THAT(mpirun_command(two_workers(), {"/bin/syncopate", "tcp://here", "/logs"}),
+              testing::Not(testing::Contains("--allow-run-as-root")));
+}
+
+TEST(Mpirun, IsForRootOnlyIfRootHasSaidSoTwice) {
+  constexpr uid_t kRoot = 0, kSomebody = 1000;
+  {
+    const RootAllowed not_at_all(nullptr, nullptr);
+    EXPECT_TRUE(check_mpirun_allows(kSomebody).ok());
+    EXPECT_EQ(check_mpirun_allows(kRoot).code(), Code::kInvalidArgument);
+    EXPECT_THAT(check_mpirun_allows(kRoot).message(), testing::HasSubstr("and OMPI_ALLOW_RUN_AS_ROOT is not"));
+  }
+  {
+    const RootAllowed once("1", nullptr);
+    EXPECT_THAT(check_mpirun_allows(kRoot).message(), testing::HasSubstr("and OMPI_ALLOW_RUN_AS_ROOT_CONFIRM is not"));
+  }
+  {
+    const RootAllowed with_a_no("1", "0");
+    EXPECT_FALSE(check_mpirun_allows(kRoot).ok());
+  }
+  const RootAllowed twice("1", "1");
+  EXPECT_TRUE(check_mpirun_allows(kRoot).ok());
 }
 
 }  // namespace
