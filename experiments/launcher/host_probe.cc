@@ -33,7 +33,7 @@ Question ask(const std::string& host, const ProbeOptions& options) {
   for (std::string& argument : probe_arguments(options.with_gpus, options.towards)) command.push_back(argument);
   Result<StartedChild> shell =
       start_child(through_remote_shell(options.shell, host, remote_command(options.shell, {}, command)), {},
-                  "the remote shell", fmt::format("/proc/{}/fd/{}", getpid(), question.answer.get()));
+                  "the remote shell", fmt::format("/proc/self/fd/{}", question.answer.get()));
   if (!shell.ok()) {
     question.failure = Status(Code::kInvalidArgument,
                               fmt::format("the remote shell {} cannot be started", options.shell.words.front()));

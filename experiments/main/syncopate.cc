@@ -12,6 +12,7 @@
 #include "experiments/launcher/launcher.h"
 #include "experiments/process/guard.h"
 #include "experiments/process/mpirun_agent.h"
+#include "experiments/process/private_memory.h"
 #include "experiments/process/probe.h"
 #include "experiments/process/process_main.h"
 #include "experiments/report/log_lines.h"
@@ -74,9 +75,16 @@ bool starts_mpirun(const CommandLine& command) {
              : by_mpirun(command.config);
 }
 
-// Whether this user may start what the runs need.
+// Who may read this process's memory, and whether mpirun may be started.
 Status settle_rights(const CommandLine& command) {
-  return starts_mpirun(command) && !command.config.dry_run ? check_mpirun_allows(geteuid()) : Status();
+  if (dumps_are_allowed()) {
+    complain("SYNCOPATE_ALLOW_DUMPS=1: core dumps and debuggers can show the run's keys");
+  }
+  if (!starts_mpirun(command)) {
+    keep_memory_private();
+    return {};
+  }
+  return command.config.dry_run ? Status() : check_mpirun_allows(geteuid());
 }
 
 ExitCode run_person(int argc, const char* const* argv) {
@@ -117,6 +125,7 @@ ExitCode run_person(int argc, const char* const* argv) {
 
 int main(int argc, char** argv) {
   using namespace syncopate::experiments;
+  leave_no_core_dumps();
   if (is_guard_command_line(argc, argv)) return guard_main(argc, argv);
   if (is_mpirun_agent_command_line(argc, argv)) return mpirun_agent_main(argc, argv);
   if (is_lend_keys_command_line(argc, argv)) return lend_keys_main(argc, argv);

@@ -2,10 +2,12 @@
 #include <cstdio>
 
 #include "experiments/process/cuda/cuda_accelerator.h"
+#include "experiments/process/private_memory.h"
 #include "experiments/process/process_main.h"
 
 int main(int argc, char** argv) {
   using namespace syncopate::experiments;
+  leave_no_core_dumps();
   if (is_process_command_line(argc, argv)) return process_main(argc, argv, &cuda_accelerator());
   std::fputs("syncopate_gpu: a part of run_experiment --device=cuda; it is not started by hand\n", stderr);
   return 2;

@@ -14,6 +14,7 @@
 #include <string_view>
 
 #include "common/file_descriptor.h"
+#include "experiments/process/private_memory.h"
 
 namespace syncopate::experiments {
 namespace {
@@ -46,6 +47,7 @@ bool pass_on(FileDescriptor& output) {
   if (count > 0 && output.open() && write(output.get(), bytes, static_cast<std::size_t>(count)) != count) {
     output = FileDescriptor();
   }
+  explicit_bzero(bytes, sizeof(bytes));  // the run's keys were among them
   return count > 0;
 }
 
@@ -56,6 +58,7 @@ bool is_guard_command_line(int argc, const char* const* argv) {
 }
 
 int guard_main(int, char** argv) {
+  keep_memory_private();
   signal(SIGINT, SIG_IGN);
   signal(SIGPIPE, SIG_IGN);
   int ends[2];

@@ -16,6 +16,7 @@
 #include "experiments/config/toml.h"
 #include "experiments/exit_code.h"
 #include "experiments/process/lent_keys.h"
+#include "experiments/process/private_memory.h"
 #include "experiments/process/roles.h"
 #include "experiments/process/starter.h"
 #include "experiments/report/log_lines.h"
@@ -131,6 +132,7 @@ int process_main(int argc, const char* const* argv, const Accelerator* accelerat
   spdlog::set_formatter(printable_log_lines("%Y-%m-%d %H:%M:%S.%e %n [%l] %v"));
   spdlog::flush_on(spdlog::level::info);
 
+  if (!borrows_keys) keep_memory_private();
   const Result<RunKeys> keys = receive_keys(borrows_keys);
   const Status status =
       keys.ok() ? run_process({.address = address, .run_id = run_id, .keys = *keys, .self = self}, accelerator, gpu)
