@@ -21,6 +21,20 @@ if(SYNCOPATE_SANITIZE)
   target_link_options(syncopate_options INTERFACE -fsanitize=${SYNCOPATE_SANITIZE})
   target_compile_definitions(syncopate_options INTERFACE SYNCOPATE_SANITIZE="${SYNCOPATE_SANITIZE}")
 endif()
+# An error in a program that strangers can reach is to end the program, and not to be theirs to use: containers and the
+# C library check bounds, functions their stacks; the program lies anywhere in memory, and its tables of functions are
+# written once, before it begins. What that costs: tests/README.md.
+if(SYNCOPATE_HARDENED)
+  target_compile_definitions(syncopate_options INTERFACE SYNCOPATE_HARDENED _GLIBCXX_ASSERTIONS)
+  target_compile_options(syncopate_options INTERFACE
+    "$<${cxx}:-fPIE;-fstack-protector-strong;-fstack-clash-protection>")
+  target_link_options(syncopate_options INTERFACE -pie -Wl,-z,relro,-z,now)
+  # It needs an optimiser; sanitizers check more of the same, and would be kept from it.
+  if(NOT SYNCOPATE_SANITIZE)
+    target_compile_options(syncopate_options INTERFACE
+      "$<$<AND:${cxx},$<NOT:$<CONFIG:Debug>>>:-U_FORTIFY_SOURCE;-D_FORTIFY_SOURCE=2>")
+  endif()
+endif()
 # The update rule must round alike in a vector's body and in its tail, so that it does not matter how a range is cut;
 # left free, the compiler may fuse multiply and add in one and not in the other. A device's kernel follows suit.
 set_source_files_properties("${CMAKE_SOURCE_DIR}/common/optimizer.cc" PROPERTIES COMPILE_OPTIONS -ffp-contract=off)
