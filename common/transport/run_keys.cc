@@ -16,9 +16,10 @@ constexpr std::string_view kDomain = "syncopate run 1: ";
 const unsigned char* raw(std::string_view text) { return reinterpret_cast<const unsigned char*>(text.data()); }
 
 std::string z85_of(const RunKeys::Key& key) {
-  std::array<char, 41> text{};
+  std::string text(41, '\0');  // of the right length, so that nothing of it is left elsewhere
   zmq_z85_encode(text.data(), key.data(), key.size());
-  return text.data();
+  text.pop_back();
+  return text;
 }
 
 }  // namespace
@@ -58,11 +59,12 @@ RunKeys::Pair RunKeys::pair(std::string_view purpose) const {
   return pair;
 }
 
-std::string RunKeys::to_text() const {
-  std::string text(2 * kSecretBytes + 1, '\0');
+SecretText RunKeys::to_text() const {
+  std::array<char, 2 * kSecretBytes + 1> text{};
   sodium_bin2hex(text.data(), text.size(), secret_.get(), kSecretBytes);
-  text.pop_back();
-  return text;
+  SecretText secret({text.data(), 2 * kSecretBytes});
+  sodium_memzero(text.data(), text.size());
+  return secret;
 }
 
 Result<RunKeys> RunKeys::parse(std::string_view text) {

@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "common/status.h"
+#include "common/transport/secret_text.h"
 
 namespace syncopate {
 
@@ -36,7 +37,7 @@ class RunKeys {
 
   // 64 characters, and no line break. It is the secret: for a pipe or memory that is lent, never for a command line, a
   // file, the environment or a log.
-  std::string to_text() const;
+  SecretText to_text() const;
   // Data loss where that is not what to_text() gives; the message does not show the text.
   static Result<RunKeys> parse(std::string_view text);
 

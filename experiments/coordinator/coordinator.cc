@@ -119,7 +119,7 @@ class Coordinator {
     return {.program = options_.program,
             .rendezvous = control_.address(),
             .log_directory = options_.log_directory,
-            .secret = options_.listen.keys.to_text() + "\n"};
+            .secret = SecretText(options_.listen.keys.to_text().view(), "\n")};
   }
 
   // Messages.

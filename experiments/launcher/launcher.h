@@ -6,10 +6,12 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "common/file_descriptor.h"
 #include "common/status.h"
+#include "common/transport/secret_text.h"
 #include "experiments/plan/job_plan.h"
 
 namespace syncopate::experiments {
@@ -18,7 +20,7 @@ struct LaunchOptions {
   std::string program;        // path of the executable; program_of() says which a process has
   std::string rendezvous;     // the coordinator's address, passed on as --rendezvous=
   std::string log_directory;  // exists; receives worker-0.log, server-1.log, ...
-  std::string secret;         // the run's, in a line with its end, which each process gets secretly
+  SecretText secret;          // the run's, in a line with its end, which each process gets secretly
 };
 
 // A child of this process.
@@ -70,7 +72,7 @@ Status check_mpirun_allows(uid_t user);
 Result<StartedChild> start_child(const std::vector<std::string>& command,
                                  const std::vector<std::pair<std::string, std::string>>& environment,
                                  const std::string& name, const std::string& log_file,
-                                 const std::optional<std::string>& input = {});
+                                 std::optional<std::string_view> input = {});
 
 // Ends what is running: kills it, or lets a guard do so.
 void end_child(StartedChild& child);

@@ -47,7 +47,7 @@ struct Input {
   FileDescriptor write_end;
 };
 
-Result<Input> input_of(const std::string& text) {
+Result<Input> input_of(std::string_view text) {
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) {
     return Status(Code::kInternal, fmt::format("cannot make a pipe: {}", strerror(errno)));
@@ -82,7 +82,7 @@ class LocalLauncher final : public Launcher {
     if (incarnation > 0) more.push_back(fmt::format("--incarnation={}", incarnation));
     Result<StartedChild> child = start_child(command_line_of(plan, process, options.program, more),
                                              process.remote ? Environment() : process.environment, process.name(),
-                                             options.log_directory + "/" + log_name_of(process), options.secret);
+                                             options.log_directory + "/" + log_name_of(process), options.secret.view());
     if (!child.ok()) return child;
     child->process = i;
     child->is_remote_shell = process.remote;
@@ -97,7 +97,7 @@ class LocalLauncher final : public Launcher {
 Result<StartedChild> start_child(const std::vector<std::string>& command,
                                  const std::vector<std::pair<std::string, std::string>>& environment,
                                  const std::string& name, const std::string& log_file,
-                                 const std::optional<std::string>& text) {
+                                 std::optional<std::string_view> text) {
   std::vector<std::string> arguments = command;
   Environment with_starter = environment;
   with_starter.push_back(named_starter(getpid()));

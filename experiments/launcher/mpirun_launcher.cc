@@ -47,7 +47,8 @@ class MpirunLauncher final : public Launcher {
   }
 
   static Result<StartedChild> start_mpirun(const JobPlan& plan, const LaunchOptions& options) {
-    Result<FileDescriptor> lent = lend(options.secret.substr(0, options.secret.find('\n')));
+    const std::string_view secret = options.secret.view();
+    Result<FileDescriptor> lent = lend(secret.substr(0, secret.find('\n')));
     if (!lent.ok()) return lent.status();
     Environment environment{{kLentKeys, path_of(*lent)}};
     if (has_remote_processes(plan)) {

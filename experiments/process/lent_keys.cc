@@ -1,5 +1,6 @@
 #include "experiments/process/lent_keys.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
 #include <sys/mman.h>
@@ -9,14 +10,35 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
-#include <fstream>
 
 namespace syncopate::experiments {
 
-Result<FileDescriptor> lend(const std::string& line, bool inherited) {
+namespace {
+
+// Where a line gathers; wiped at the end.
+class Line {
+ public:
+  ~Line() { explicit_bzero(text_, sizeof(text_)); }
+  char* end() { return text_ + size_; }
+  std::size_t room() const { return sizeof(text_) - size_; }
+  void grow(std::size_t more) { size_ += more; }
+  bool is_complete() const { return view().find('\n') != std::string_view::npos; }
+  // Up to its end, once it is complete.
+  std::string_view view() const { return std::string_view(text_, size_); }
+  SecretText secret() const { return SecretText(view().substr(0, view().find('\n'))); }
+
+ private:
+  char text_[512];  // a run's secret takes 65
+  std::size_t size_ = 0;
+};
+
+}  // namespace
+
+Result<FileDescriptor> lend(std::string_view line, bool inherited) {
   FileDescriptor lent(memfd_create("keys", inherited ? 0 : MFD_CLOEXEC));
-  const std::string text = line + "\n";
-  if (!lent.open() || write(lent.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size())) {
+  const SecretText text(line, "\n");
+  const auto size = static_cast<ssize_t>(text.view().size());
+  if (!lent.open() || write(lent.get(), text.view().data(), text.view().size()) != size) {
     return Status(Code::kInternal, fmt::format("cannot lend the run's keys: {}", strerror(errno)));
   }
   return lent;
@@ -24,31 +46,37 @@ Result<FileDescriptor> lend(const std::string& line, bool inherited) {
 
 std::string path_of(const FileDescriptor& lent) { return fmt::format("/proc/{}/fd/{}", getpid(), lent.get()); }
 
-Result<std::string> lent_line() {
+Result<SecretText> lent_line() {
   const char* const path = std::getenv(kLentKeys);
   if (path == nullptr) return Status(Code::kInternal, fmt::format("the run's keys are not lent: no {}", kLentKeys));
-  std::ifstream file(path);
-  std::string line;
-  if (!std::getline(file, line) || line.empty()) {
+  const FileDescriptor file(open(path, O_RDONLY | O_CLOEXEC));
+  Line line;
+  while (file.open() && !line.is_complete()) {
+    const ssize_t count = read(file.get(), line.end(), line.room());
+    if (count <= 0) break;
+    line.grow(static_cast<std::size_t>(count));
+  }
+  if (!line.is_complete()) {
     return Status(Code::kPeerLost, fmt::format("the run's keys are not lent any more at {}", path));
   }
-  return line;
+  return line.secret();
 }
 
-Result<std::string> line_on_stdin(TimePoint deadline) {
-  std::string text;
-  for (char next = 0; next != '\n'; text += next) {
+Result<SecretText> line_on_stdin(TimePoint deadline) {
+  Line line;
+  while (!line.is_complete()) {
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - SteadyClock().now());
     pollfd item{.fd = STDIN_FILENO, .events = POLLIN, .revents = 0};
     const int ready = poll(&item, 1, static_cast<int>(std::max<std::int64_t>(left.count(), 0)));
     if (ready <= 0) return Status(Code::kDeadlineExceeded, "the run's keys have not come on standard input");
-    if (read(STDIN_FILENO, &next, 1) != 1) {
+    // One by one: what comes behind the line is not ours to read.
+    if (line.room() == 0 || read(STDIN_FILENO, line.end(), 1) != 1) {
       return Status(Code::kPeerLost,
                     "standard input has ended before the run's keys came; a remote shell must pass it on");
     }
+    line.grow(1);
   }
-  text.pop_back();
-  return text;
+  return line.secret();
 }
 
 }  // namespace syncopate::experiments

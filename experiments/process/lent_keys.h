@@ -4,10 +4,12 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "common/clock.h"
 #include "common/file_descriptor.h"
 #include "common/status.h"
+#include "common/transport/secret_text.h"
 
 namespace syncopate::experiments {
 
@@ -16,12 +18,12 @@ inline constexpr const char* kLentKeys = "SYNCOPATE_LENT_KEYS";
 
 // A file that holds `line` and its end; it can be read as long as this process has it open. One that is `inherited`
 // stays open in a program that takes this one's place.
-Result<FileDescriptor> lend(const std::string& line, bool inherited = false);
+Result<FileDescriptor> lend(std::string_view line, bool inherited = false);
 // Under which path others read it.
 std::string path_of(const FileDescriptor& lent);
 
 // The line that is lent to this process, and the one that stands on its standard input; without line breaks.
-Result<std::string> lent_line();
-Result<std::string> line_on_stdin(TimePoint deadline);
+Result<SecretText> lent_line();
+Result<SecretText> line_on_stdin(TimePoint deadline);
 
 }  // namespace syncopate::experiments

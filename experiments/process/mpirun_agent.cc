@@ -41,7 +41,7 @@ int become(const std::vector<std::string>& words) {
 }
 
 // A pipe with `text` in it, as standard input that does not end before this process does: it holds both ends itself.
-bool put_on_stdin(const std::string& text) {
+bool put_on_stdin(std::string_view text) {
   int ends[2];
   return pipe(ends) == 0 && write(ends[1], text.data(), text.size()) == static_cast<ssize_t>(text.size()) &&
          dup2(ends[0], STDIN_FILENO) == STDIN_FILENO && close(ends[0]) == 0;
@@ -68,7 +68,7 @@ int mpirun_agent_main(int argc, char** argv) {
   const Result<std::vector<std::string>> words = split_words(variable(kWords));
   if (!words.ok() || words->empty()) return fail("an agent of mpirun without a remote shell");
   const RemoteShell shell{.words = *words, .program = variable(kProgram), .directory = variable(kDirectory)};
-  const Result<std::string> keys = lent_line();
+  const Result<SecretText> keys = lent_line();
   if (!keys.ok()) return fail(keys.status().message());
   // As ssh does: what mpirun has quoted is the shell's to read. A daemon in the place of its shell ends with the guard.
   std::string daemon;
@@ -77,14 +77,15 @@ int mpirun_agent_main(int argc, char** argv) {
   if (daemon.starts_with("orted ")) daemon.insert(0, "exec ");
   const std::string command =
       remote_command(shell, {}, {shell.program, "--guard", shell.program, "--lend-keys", "sh", "-c", daemon});
-  if (!put_on_stdin(*keys + "\n")) return fail(fmt::format("cannot make a pipe: {}", strerror(errno)));
+  if (!put_on_stdin(SecretText(keys->view(), "\n").view()))
+    return fail(fmt::format("cannot make a pipe: {}", strerror(errno)));
   return become(through_remote_shell(shell, argv[2], command));
 }
 
 int lend_keys_main(int argc, char** argv) {
-  const Result<std::string> keys = line_on_stdin(SteadyClock().now() + kKeysTimeout);
+  const Result<SecretText> keys = line_on_stdin(SteadyClock().now() + kKeysTimeout);
   if (!keys.ok()) return fail(keys.status().message());
-  const Result<FileDescriptor> lent = lend(*keys, true);
+  const Result<FileDescriptor> lent = lend(keys->view(), true);
   if (!lent.ok()) return fail(lent.status().message());
   setenv(kLentKeys, path_of(*lent).c_str(), 1);
   return become({argv + 2, argv + argc});

@@ -42,8 +42,8 @@ Status run_role(Role role, const RoleContext& context) {
 
 // The line that the launcher has put on standard input, or lends.
 Result<RunKeys> receive_keys(bool are_lent) {
-  const Result<std::string> line = are_lent ? lent_line() : line_on_stdin(SteadyClock().now() + kHelloTimeout);
-  return line.ok() ? RunKeys::parse(*line) : Result<RunKeys>(line.status());
+  const Result<SecretText> line = are_lent ? lent_line() : line_on_stdin(SteadyClock().now() + kHelloTimeout);
+  return line.ok() ? RunKeys::parse(line->view()) : Result<RunKeys>(line.status());
 }
 
 // "10.0.0.7" of "tcp://10.0.0.7:4711".

@@ -29,14 +29,14 @@ TEST(RunKeys, GivePairsWhoseHalvesBelongTogether) {
 TEST(RunKeys, ComeBackFromTheirText) {
   const Result<RunKeys> keys = RunKeys::make();
   ASSERT_TRUE(keys.ok());
-  EXPECT_EQ(keys->to_text().find('\n'), std::string::npos);
-  const Result<RunKeys> again = RunKeys::parse(keys->to_text());
+  EXPECT_EQ(keys->to_text().view().find('\n'), std::string::npos);
+  const Result<RunKeys> again = RunKeys::parse(keys->to_text().view());
   ASSERT_TRUE(again.ok());
   EXPECT_EQ(again->derive("data"), keys->derive("data"));
 }
 
 TEST(RunKeys, AreNotMadeOfAnythingElseNorIsThatShown) {
-  const std::string text = RunKeys::make()->to_text();
+  const std::string text(RunKeys::make()->to_text().view());
   for (const std::string& wrong : {std::string(), text.substr(1), text + "0", std::string(64, ' ')}) {
     const Result<RunKeys> keys = RunKeys::parse(wrong);
     EXPECT_EQ(keys.status().code(), Code::kDataLoss);

@@ -172,7 +172,7 @@ TEST_F(LauncherTest, StartsProcessesOfOtherHostsThroughTheRemoteShell) {
                         .remote_shell = {.words = {folder_ + "/shell"}, .program = "echo", .directory = "/"}};
   Result<std::vector<StartedChild>> children = make_local_launcher()->start(
       make_plan(config, "run-7", cluster),
-      {.program = "echo", .rendezvous = "tcp://here", .log_directory = folder_, .secret = "secret\n"});
+      {.program = "echo", .rendezvous = "tcp://here", .log_directory = folder_, .secret = SecretText("secret\n")});
   ASSERT_TRUE(children.ok()) << children.status().message();
   ASSERT_EQ(children->size(), 3u);
   for (const StartedChild& child : *children) EXPECT_EQ(end_of(child), 0);

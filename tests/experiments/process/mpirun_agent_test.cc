@@ -24,9 +24,9 @@ TEST(LentKeys, AreReadAgainAndAgainAsLongAsTheyAreLent) {
   std::optional<FileDescriptor> lent(std::move(*lend("the keys")));
   setenv(kLentKeys, path_of(*lent).c_str(), 1);
   for (int i = 0; i < 2; ++i) {
-    const Result<std::string> line = lent_line();
+    const Result<SecretText> line = lent_line();
     ASSERT_TRUE(line.ok()) << line.status().message();
-    EXPECT_EQ(*line, "the keys");
+    EXPECT_EQ(line->view(), "the keys");
   }
   lent.reset();
   EXPECT_EQ(lent_line().status().code(), Code::kPeerLost);
