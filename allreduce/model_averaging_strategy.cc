@@ -14,6 +14,7 @@ namespace {
 
 // In TrainingState::counts: workers, steps since the last meeting, meetings.
 constexpr const char* kCounts = "averaging";
+constexpr std::int64_t kMostMeetings = std::int64_t{1} << 53;
 
 void divide(std::span<float> sum, int count) {
   const auto divisor = static_cast<float>(count);
@@ -48,11 +49,17 @@ Status ModelAveragingStrategy::restore(const TrainingState& state) {
         fmt::format("{} workers cannot go on from the state of {} that average their weights: each has its own",
                     collective_.size(), workers));
   }
+  const std::int64_t steps_alone = counts->second[1], meetings = counts->second[2];
+  if (steps_alone < 0 || steps_alone >= options_.period || meetings < 0 || meetings > kMostMeetings) {
+    return Status(Code::kDataLoss,
+                  fmt::format("{} steps behind meeting {} cannot be, where workers meet every {} steps", steps_alone,
+                              meetings, options_.period));
+  }
   const Range all{0, weights_.size()};
   SYNCOPATE_RETURN_IF_ERROR(state.read(state_part::kWeights, all, weights_));
   SYNCOPATE_RETURN_IF_ERROR(state_->restore(all, 0, state));
-  steps_alone_ = counts->second[1];
-  meetings_ = counts->second[2];
+  steps_alone_ = steps_alone;
+  meetings_ = meetings;
   restored_ = true;
   first_step_ = steps_done_ = state.step;
   return Status();

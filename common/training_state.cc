@@ -40,6 +40,32 @@ std::vector<Range> TrainingState::pieces(std::string_view name) const {
   return ranges;
 }
 
+bool TrainingState::overlaps(std::string_view name, Range range) const {
+  const auto part = parts_.find(name);
+  if (part == parts_.end()) return false;
+  // They do not overlap each other: only the last that begins before the range's end can reach into it.
+  for (auto piece = part->second.lower_bound(range.end); piece != part->second.begin();) {
+    --piece;
+    if (!piece->second.there || piece->second.size == 0) continue;
+    return piece->first + piece->second.size > range.begin;
+  }
+  return false;
+}
+
+std::span<float> TrainingState::within(std::string_view name, Range range) {
+  const auto part = parts_.find(name);
+  if (part == parts_.end()) return {};
+  auto piece = part->second.upper_bound(range.begin);
+  while (piece != part->second.begin()) {
+    --piece;
+    if (!piece->second.there) continue;
+    const std::size_t end = piece->first + piece->second.size;
+    if (end < range.end) return {};
+    return {piece->second.values.get() + (range.begin - piece->first), range.size()};
+  }
+  return {};
+}
+
 bool TrainingState::covers(std::string_view name, Range range) const {
   std::size_t reached = range.begin;
   for (const Range& piece : pieces(name)) {

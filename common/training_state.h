@@ -56,6 +56,10 @@ class TrainingState {
   std::vector<std::string> names() const;
   // The pieces of a name, ascending.
   std::vector<Range> pieces(std::string_view name) const;
+  // Whether any piece of this name has an element of `range`.
+  bool overlaps(std::string_view name, Range range) const;
+  // The values of `range` in the piece that has all of it; empty where there is none.
+  std::span<float> within(std::string_view name, Range range);
   // Whether pieces of this name cover all of `range`.
   bool covers(std::string_view name, Range range) const;
   // The values of `range`, out of as many pieces as it takes: data loss, naming what is missing, unless they cover it.

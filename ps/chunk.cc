@@ -32,7 +32,9 @@ Chunk::Chunk(const ChunkOptions& options, const Membership& members, WeightsPool
 }
 
 Status Chunk::restore(Range range, const TrainingState& state) {
-  const ChunkCounts counts = chunk_counts(range, members_.workers(), options_.consistency.period(), state);
+  const Result<ChunkCounts> found = chunk_counts(range, members_.workers(), options_.consistency.period(), state);
+  if (!found.ok()) return found.status();
+  const ChunkCounts& counts = *found;
   const std::vector<std::int64_t> clocks = clocks_to_go_on_with(counts.clocks, members_);
   for (std::size_t worker = 0; worker < workers_.size(); ++worker) workers_[worker].clock = clocks[worker];
   mean_staleness_.restore(counts.staleness_count, counts.staleness);

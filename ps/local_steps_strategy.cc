@@ -12,6 +12,7 @@ namespace {
 // pushes to each bucket have been answered.
 constexpr const char* kPlace = "place";
 constexpr std::size_t kPlaceCounts = 3;
+constexpr std::int64_t kMostMeetings = std::int64_t{1} << 40;
 
 }  // namespace
 
@@ -47,6 +48,10 @@ Status LocalStepsStrategy::restore(const TrainingState& state) {
     return Status(Code::kDataLoss, fmt::format("{} numbers where worker {} was", place->second.size(), worker_));
   }
   const std::vector<std::int64_t>& counts = place->second;
+  if (counts[0] < 0 || counts[0] > kMostMeetings || counts[1] < 0 || counts[1] > options_.period) {
+    return Status(Code::kDataLoss, fmt::format("worker {} cannot have been {} steps behind its meeting {}", worker_,
+                                               counts[1], counts[0]));
+  }
   carried_ = {.meetings = counts[0],
               .steps_alone = counts[1],
               .is_meeting = counts[2] != 0,

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <limits>
 #include <map>
 #include <optional>
@@ -86,6 +87,33 @@ void combine(const ChunkCounts& other, ChunkCounts& counts) {
   combine(other.clocks, counts.clocks);
 }
 
+// A state may come from a file that anybody has written: what is counted on from must leave room to count.
+constexpr std::int64_t kMostCount = std::int64_t{1} << 53;
+constexpr std::int64_t kMostSummed = std::int64_t{1} << 30;
+
+bool is_count(std::int64_t value) { return value >= 0 && value <= kMostCount; }
+
+Status cannot_be(const std::string& what) { return {Code::kDataLoss, "what servers have counted: " + what}; }
+
+Status check(const Clocks& clocks) {
+  const auto wrong = std::ranges::find_if_not(clocks.pushes, is_count);
+  return wrong == clocks.pushes.end() ? Status() : cannot_be(fmt::format("{} pushes of a worker", *wrong));
+}
+
+Status check(const ChunkCounts& counts) {
+  if (!is_count(counts.version)) return cannot_be(fmt::format("{} updates", counts.version));
+  const auto is_amount = [](double value) { return std::isfinite(value) && value >= 0; };
+  if (counts.summed < 0 || counts.summed > kMostSummed || !is_amount(counts.summed_weight) ||
+      !is_amount(counts.summed_rate)) {
+    return cannot_be(fmt::format("a sum of {} gradients of the weight {} at the rate {}", counts.summed,
+                                 counts.summed_weight, counts.summed_rate));
+  }
+  if (!is_count(counts.staleness_count) || !is_amount(counts.staleness)) {
+    return cannot_be(fmt::format("a mean staleness of {} of {}", counts.staleness, counts.staleness_count));
+  }
+  return check(counts.clocks);
+}
+
 std::vector<Range> pieces_within(Range range, const TrainingState& state) {
   std::vector<Range> pieces = state.pieces(state_part::kWeights);
   std::erase_if(pieces, [&](const Range& piece) { return piece.end <= range.begin || piece.begin >= range.end; });
@@ -142,13 +170,16 @@ void put_chunk_counts(std::size_t begin, const ChunkCounts& counts, TrainingStat
   append(counts.clocks, entry);
 }
 
-ChunkCounts chunk_counts(Range range, int workers, std::int64_t period, const TrainingState& state) {
+Result<ChunkCounts> chunk_counts(Range range, int workers, std::int64_t period, const TrainingState& state) {
   const std::vector<Range> pieces = pieces_within(range, state);
-  if (pieces.empty()) return {.clocks = Clocks(workers)};
+  if (pieces.empty()) return ChunkCounts{.clocks = Clocks(workers)};
   ChunkCounts counts = counts_of_piece(pieces[0], workers, period, state);
   for (const Range& piece : std::span(pieces).subspan(1)) {
-    combine(counts_of_piece(piece, workers, period, state), counts);
+    const ChunkCounts more = counts_of_piece(piece, workers, period, state);
+    SYNCOPATE_RETURN_IF_ERROR(check(more));
+    combine(more, counts);
   }
+  SYNCOPATE_RETURN_IF_ERROR(check(counts));
   return counts;
 }
 
@@ -172,10 +203,13 @@ void put_table_counts(std::size_t table, std::size_t shard, std::size_t shards, 
   append(counts.clocks, entry);
 }
 
-TableCounts table_counts(std::size_t table, std::size_t shard, std::size_t shards, int workers,
-                         const TrainingState& state) {
-  const auto read = [&](const std::vector<std::int64_t>& entry) {
-    return TableCounts{.version = entry[1], .clocks = clocks_in(std::span(entry).subspan(kTableCounts), workers)};
+Result<TableCounts> table_counts(std::size_t table, std::size_t shard, std::size_t shards, int workers,
+                                 const TrainingState& state) {
+  const auto read = [&](const std::vector<std::int64_t>& entry) -> Result<TableCounts> {
+    TableCounts counts{.version = entry[1], .clocks = clocks_in(std::span(entry).subspan(kTableCounts), workers)};
+    if (!is_count(counts.version)) return cannot_be(fmt::format("{} updates of a table", counts.version));
+    SYNCOPATE_RETURN_IF_ERROR(check(counts.clocks));
+    return counts;
   };
   const auto own = state.counts.find(shard_part::table_on(table, shard));
   if (own != state.counts.end() && own->second.size() >= kTableCounts &&
@@ -186,16 +220,17 @@ TableCounts table_counts(std::size_t table, std::size_t shard, std::size_t shard
   const std::string prefix = fmt::format("table{}@", table);
   for (const auto& [name, entry] : state.counts) {
     if (!name.starts_with(prefix) || entry.size() < kTableCounts) continue;
-    const TableCounts other = read(entry);
+    const Result<TableCounts> other = read(entry);
+    if (!other.ok()) return other;
     if (!counts) {
-      counts = other;
+      counts = *other;
       continue;
     }
-    counts->version = std::max(counts->version, other.version);
-    combine(other.clocks, counts->clocks);
+    counts->version = std::max(counts->version, other->version);
+    combine(other->clocks, counts->clocks);
   }
   if (counts) return *counts;
-  return {.version = state.step, .clocks = all_at(state.step, workers)};
+  return TableCounts{.version = state.step, .clocks = all_at(state.step, workers)};
 }
 
 void merge_shard(const TrainingState& shard, TrainingState& all) {

@@ -57,8 +57,9 @@ struct ChunkCounts {
 void put_chunk_counts(std::size_t begin, const ChunkCounts& counts, TrainingState& state);
 
 // Of the chunk `range` in a job of `workers`, where a worker pushes every `period` steps. A state that no shard has
-// made (of a job without servers, say) counts a push of each worker for each period of its steps.
-ChunkCounts chunk_counts(Range range, int workers, std::int64_t period, const TrainingState& state);
+// made (of a job without servers, say) counts a push of each worker for each period of its steps. Data loss where it
+// counts what cannot be counted: pushes without end, a sum that is no number.
+Result<ChunkCounts> chunk_counts(Range range, int workers, std::int64_t period, const TrainingState& state);
 
 // Softsync's sum over `range` into `sum`, which has only zeros: as many gradients' worth as chunk_counts says.
 Status read_sum(Range range, float summed_weight, std::span<float> sum, const TrainingState& state);
@@ -70,9 +71,9 @@ struct TableCounts {
 
 void put_table_counts(std::size_t table, std::size_t shard, std::size_t shards, const TableCounts& counts,
                       TrainingState& state);
-// Of shard `shard` of `shards`: its own, if there were as many.
-TableCounts table_counts(std::size_t table, std::size_t shard, std::size_t shards, int workers,
-                         const TrainingState& state);
+// Of shard `shard` of `shards`: its own, if there were as many. Data loss as above.
+Result<TableCounts> table_counts(std::size_t table, std::size_t shard, std::size_t shards, int workers,
+                                 const TrainingState& state);
 
 // Adds a shard's state to that of others. Its rows come to theirs, which are of other keys; `step` becomes the least.
 void merge_shard(const TrainingState& shard, TrainingState& all);

@@ -49,9 +49,11 @@ TableShard::TableShard(const TableShardOptions& options, const Membership& membe
 }
 
 Status TableShard::restore(const TrainingState& state) {
-  const TableCounts counts = table_counts(options_.table, options_.shard, options_.shards, members_.workers(), state);
-  version_ = counts.version;
-  const std::vector<std::int64_t> clocks = clocks_to_go_on_with(counts.clocks, members_);
+  const Result<TableCounts> counts =
+      table_counts(options_.table, options_.shard, options_.shards, members_.workers(), state);
+  if (!counts.ok()) return counts.status();
+  version_ = counts->version;
+  const std::vector<std::int64_t> clocks = clocks_to_go_on_with(counts->clocks, members_);
   for (std::size_t worker = 0; worker < workers_.size(); ++worker) {
     workers_[worker].clock = clocks[worker];
     workers_[worker].may_skip = true;

@@ -87,8 +87,10 @@ std::string name_to_owner(const std::string& part) {
   return number_behind(kReplica, part) < 0 ? part : part.substr(0, part.rfind(kReplica));
 }
 
+std::string arena_file(const std::string& part) { return part + ".safetensors"; }
+
 StateForms::StateForms(const ParamLayout& layout, const ParamLayout& local_layout)
-    : layout_(layout), weights_(layout), local_(local_layout) {}
+    : layout_(layout), local_size_(local_layout.size()), weights_(layout), local_(local_layout) {}
 
 const ArenaForm* StateForms::form_of(const std::string& part) const {
   const bool is_optimizer = std::ranges::find(state_part::kOptimizer, part) != std::end(state_part::kOptimizer);

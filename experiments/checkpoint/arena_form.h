@@ -46,6 +46,8 @@ int owner_of(const std::string& part);
 // what the owner knows a part as.
 std::string replica_part(const std::string& part, int worker);
 std::string name_to_owner(const std::string& part);
+// The file of values that have a layout, which all processes share.
+std::string arena_file(const std::string& part);
 
 // The forms of what a TrainingState may have.
 class StateForms {
@@ -56,9 +58,11 @@ class StateForms {
   // Of the part of that name; null where it has no layout.
   const ArenaForm* form_of(const std::string& part) const;
   const ParamLayout& layout() const { return layout_; }
+  std::size_t local_size() const { return local_size_; }  // elements of what is kept beside the weights
 
  private:
   ParamLayout layout_;
+  std::size_t local_size_;
   ArenaForm weights_;
   ArenaForm local_;
 };

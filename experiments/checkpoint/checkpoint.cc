@@ -3,15 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
-#include <cstring>
-#include <map>
-#include <numeric>
+#include <new>
 #include <optional>
+#include <stdexcept>
 
-#include "experiments/checkpoint/checksum.h"
-#include "experiments/checkpoint/data_file.h"
-#include "experiments/report/safetensors.h"
+#include "common/regular_file.h"
+#include "experiments/checkpoint/stored_file_reading.h"
 
 namespace syncopate::experiments {
 namespace {
@@ -20,73 +17,71 @@ Status corrupt(const std::string& file, const std::string& what) {
   return {Code::kDataLoss, fmt::format("{}: {}", file, what)};
 }
 
-// Padding, of which the file has nothing, is zero.
-Status read_block(const DataFile& file, const ArenaForm& form, const StoredBlock& block, std::span<float> values) {
-  std::ranges::fill(values, 0.0f);
-  Checksum checksum;
-  for (const ArenaForm::Stretch& stretch : form.stretches(block.range)) {
-    const auto bytes =
-        std::as_writable_bytes(values.subspan(stretch.range.begin - block.range.begin, stretch.range.size()));
-    SYNCOPATE_RETURN_IF_ERROR(file.read(bytes, stretch.offset));
-    checksum.add(bytes);
-  }
-  if (checksum.value() == block.checksum) return {};
-  return corrupt(file.path(),
-                 fmt::format("elements {} to {} are not what was written", block.range.begin, block.range.end));
-}
-
 std::string worker_name(int rank) { return fmt::format("worker-{}", rank); }
 
 bool is_for(const StoredPart& part, const Wanted& wanted) {
   return part.writer == worker_name(wanted.worker) || !wanted.alone;
 }
 
-bool have_common(Range one, Range other) { return one.begin < other.end && other.begin < one.end; }
-
-// Padding is part of a piece that has been read before it, if it is of one that was wanted.
-void patch(const std::string& name, Range padding, std::span<const float> values, TrainingState& state) {
-  for (const Range& piece : state.pieces(name)) {
-    if (piece.begin > padding.begin || piece.end < padding.end) continue;
-    std::ranges::copy(values, state.piece(name, piece).subspan(padding.begin - piece.begin).begin());
+// Before anything that the text says is believed.
+Status check_seal(const SealedManifest& sealed, const CheckpointKey& key) {
+  if (!sealed.mac) {
+    return {Code::kInvalidArgument,
+            "is not authenticated, and --checkpoint-key-file asks for that: anybody may have written it; leave the key "
+            "out only if you know where it comes from"};
   }
+  if (key.is_mac_of(sealed.body, *sealed.mac)) return {};
+  return {Code::kInvalidArgument,
+          "is authenticated by another key than that of --checkpoint-key-file, or was changed since"};
 }
 
-// By key, each once: parts of a table come from several files.
-void sort_rows(RowsState& rows) {
-  if (std::ranges::is_sorted(rows.keys)) return;
-  std::vector<std::size_t> order(rows.keys.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::ranges::sort(order, {}, [&](std::size_t row) { return rows.keys[row]; });
-  RowsState sorted{.row_floats = rows.row_floats};
-  for (const std::size_t row : order) {
-    if (!sorted.keys.empty() && sorted.keys.back() == rows.keys[row]) continue;
-    sorted.keys.push_back(rows.keys[row]);
-    const auto begin = rows.values.begin() + static_cast<std::ptrdiff_t>(row * rows.row_floats);
-    sorted.values.insert(sorted.values.end(), begin, begin + static_cast<std::ptrdiff_t>(rows.row_floats));
+// Memory is taken for what a file holds: where it ends, that is said of the file.
+template <typename Read>
+Status within_memory(const std::string& path, std::uint64_t bytes, Read&& read) {
+  const auto exhausted = [&] {
+    return Status(Code::kResourceExhausted, fmt::format("{}: there is no memory for its {} bytes", path, bytes));
+  };
+  try {
+    return read();
+  } catch (const std::bad_alloc&) {
+    return exhausted();
+  } catch (const std::length_error&) {
+    return exhausted();
   }
-  rows = std::move(sorted);
 }
 
 }  // namespace
 
-Result<Checkpoint> Checkpoint::open(std::string folder) {
+Result<Checkpoint> Checkpoint::open(std::string folder, const Expected& expected) {
   const std::string path = folder + "/" + kManifestFile;
-  Result<DataFile> file = DataFile::open(path);
-  if (!file.ok()) return file.status();
-  const Result<std::uint64_t> bytes = file->bytes();
-  if (!bytes.ok()) return bytes.status();
-  std::string text(*bytes, '\0');
-  SYNCOPATE_RETURN_IF_ERROR(file->read(std::as_writable_bytes(std::span(text)), 0));
-  Result<Manifest> manifest = parse_manifest(text);
+  const Result<std::string> text = read_regular_file(path, kMostManifestBytes, Links::kRefused);
+  if (!text.ok()) {
+    const bool is_missing = text.status().code() == Code::kNotFound;
+    return Status(is_missing ? Code::kDataLoss : text.status().code(), text.status().message());
+  }
+  const std::string digest = digest_text(*sums_of(*text, Digests::kYes).digest);
+  if (!expected.digest.empty() && expected.digest != digest) {
+    return corrupt(path, "is another than when the run began: somebody has changed it");
+  }
+  const Result<SealedManifest> sealed = open_seal(*text);
+  if (!sealed.ok()) return sealed.status().in(path);
+  if (expected.key != nullptr) {
+    if (const Status status = check_seal(*sealed, *expected.key); !status.ok()) return status.in(path);
+  }
+  Result<Manifest> manifest = parse_manifest_body(sealed->body);
   if (!manifest.ok()) return manifest.status().in(path);
-  return Checkpoint(std::move(folder), std::move(*manifest));
+  if (sealed->mac && !has_digests(*manifest)) {
+    return corrupt(path, "is authenticated, and there is no digest of all that it names");
+  }
+  return Checkpoint(std::move(folder), std::move(*manifest), sealed->mac.has_value(), digest);
 }
 
 Status Checkpoint::verify(const StateForms& forms) const {
   std::vector<StoredBlock> weights;
   for (const StoredPart& part : manifest_.parts) {
     for (const StoredFile& file : part.files) {
-      SYNCOPATE_RETURN_IF_ERROR(verify_file(forms, file));
+      SYNCOPATE_RETURN_IF_ERROR(
+          within_memory(path_of(file), file.bytes, [&] { return verify_stored(path_of(file), file, forms); }));
       if (file.part != state_part::kWeights) continue;
       weights.insert(weights.end(), file.blocks.begin(), file.blocks.end());
     }
@@ -100,130 +95,30 @@ Status Checkpoint::verify(const StateForms& forms) const {
   return corrupt(folder_, fmt::format("weights are there up to element {} of {}", reached, forms.layout().dense().end));
 }
 
-Status Checkpoint::verify_file(const StateForms& forms, const StoredFile& stored) const {
-  if (stored.kind != StoredKind::kArena) return read_whole(stored).status();
-  const ArenaForm* form = forms.form_of(stored.part);
-  if (form == nullptr || form->file_bytes() != stored.bytes) {
-    return corrupt(folder_ + "/" + stored.name, "is of another layout than this model's");
-  }
-  Result<DataFile> file = DataFile::open(folder_ + "/" + stored.name);
-  if (!file.ok()) return file.status();
-  const Result<std::uint64_t> bytes = file->bytes();
-  if (!bytes.ok()) return bytes.status();
-  if (*bytes != stored.bytes) return corrupt(file->path(), fmt::format("{} bytes instead of {}", *bytes, stored.bytes));
-  std::string header(form->header().size(), '\0');
-  SYNCOPATE_RETURN_IF_ERROR(file->read(std::as_writable_bytes(std::span(header)), 0));
-  if (checksum_of(header) != stored.checksum || header != form->header()) {
-    return corrupt(file->path(), "the header is not what was written");
-  }
-  std::vector<float> values;
-  for (const StoredBlock& block : stored.blocks) {
-    if (block.range.begin < form->arena().begin || block.range.end > form->arena().end) {
-      return corrupt(file->path(),
-                     fmt::format("elements {} to {} are not the model's", block.range.begin, block.range.end));
-    }
-    values.resize(block.range.size());
-    SYNCOPATE_RETURN_IF_ERROR(read_block(*file, *form, block, values));
-  }
-  return {};
-}
-
-Result<std::string> Checkpoint::read_whole(const StoredFile& stored) const {
-  Result<DataFile> file = DataFile::open(folder_ + "/" + stored.name);
-  if (!file.ok()) return file.status();
-  const Result<std::uint64_t> bytes = file->bytes();
-  if (!bytes.ok()) return bytes.status();
-  if (*bytes != stored.bytes) return corrupt(file->path(), fmt::format("{} bytes instead of {}", *bytes, stored.bytes));
-  std::string content(*bytes, '\0');
-  SYNCOPATE_RETURN_IF_ERROR(file->read(std::as_writable_bytes(std::span(content)), 0));
-  if (checksum_of(content) != stored.checksum) return corrupt(file->path(), "is not what was written");
-  return content;
-}
-
 Status Checkpoint::read(const StateForms& forms, const Wanted& wanted, TrainingState& state) const {
   read_counts(wanted, state);
   for (const StoredPart& part : manifest_.parts) {
     if (!is_for(part, wanted)) continue;
     for (const StoredFile& file : part.files) {
       if (const int owner = owner_of(file.part); owner >= 0 && owner != wanted.worker) continue;
-      const ArenaForm* form = forms.form_of(file.part);
-      if (file.kind == StoredKind::kPieces) SYNCOPATE_RETURN_IF_ERROR(read_pieces(file, form != nullptr, state));
-      if (file.kind == StoredKind::kRows) SYNCOPATE_RETURN_IF_ERROR(read_rows(file, wanted, state));
-      if (file.kind != StoredKind::kArena) continue;
-      if (form == nullptr) return corrupt(file.name, fmt::format("'{}' has no layout", file.part));
-      const bool is_local = form != forms.form_of(state_part::kWeights);
-      SYNCOPATE_RETURN_IF_ERROR(read_arena(file, *form, is_local || !wanted.ranges ? nullptr : &*wanted.ranges, state));
+      const std::string path = path_of(file);
+      SYNCOPATE_RETURN_IF_ERROR(within_memory(path, file.bytes, [&] {
+        switch (file.kind) {
+          case StoredKind::kArena:
+            return read_arena(path, file, forms, wanted.ranges ? &*wanted.ranges : nullptr, state);
+          case StoredKind::kPieces:
+            return read_pieces(path, file, forms, state);
+          case StoredKind::kRows:
+            return read_rows(path, file, forms, wanted.row, state);
+        }
+        return Status();
+      }));
     }
   }
-  for (auto& [table, rows] : state.rows) sort_rows(rows);
-  return {};
-}
-
-Status Checkpoint::read_arena(const StoredFile& stored, const ArenaForm& form, const std::vector<Range>* ranges,
-                              TrainingState& state) const {
-  const auto is_wanted = [&](Range piece) {
-    return ranges == nullptr || std::ranges::any_of(*ranges, [&](Range range) { return have_common(piece, range); });
-  };
-  Result<DataFile> file = DataFile::open(folder_ + "/" + stored.name);
-  if (!file.ok()) return file.status();
-  auto block = stored.blocks.begin();
-  for (const Range& piece : stored.pieces) {
-    const std::span<float> values = is_wanted(piece) ? state.piece(stored.part, piece) : std::span<float>();
-    for (; block != stored.blocks.end() && block->range.end <= piece.end; ++block) {
-      if (values.empty()) continue;
-      const Range within{block->range.begin - piece.begin, block->range.end - piece.begin};
-      SYNCOPATE_RETURN_IF_ERROR(read_block(*file, form, *block, slice(values, within)));
-    }
-  }
-  return {};
-}
-
-Status Checkpoint::read_pieces(const StoredFile& stored, bool is_padding, TrainingState& state) const {
-  const Result<std::string> content = read_whole(stored);
-  if (!content.ok()) return content.status();
-  const Result<SafetensorsFile> file = from_safetensors(*content);
-  if (!file.ok()) return file.status().in(folder_ + "/" + stored.name);
-  for (const SafetensorsFile::Tensor& tensor : file->tensors) {
-    std::size_t begin = 0;
-    const char* end = tensor.name.data() + tensor.name.size();
-    if (std::from_chars(tensor.name.data(), end, begin).ptr != end) {
-      return corrupt(folder_ + "/" + stored.name, fmt::format("'{}' must be a number", tensor.name));
-    }
-    const Range range{begin, begin + tensor.values.size()};
-    if (is_padding) {
-      patch(stored.part, range, tensor.values, state);
-    } else {
-      state.put(name_to_owner(stored.part), begin, tensor.values);
-    }
-  }
-  return {};
-}
-
-Status Checkpoint::read_rows(const StoredFile& stored, const Wanted& wanted, TrainingState& state) const {
-  const Result<std::string> content = read_whole(stored);
-  if (!content.ok()) return content.status();
-  const std::string path = folder_ + "/" + stored.name;
-  const Result<SafetensorsFile> file = from_safetensors(*content);
-  if (!file.ok()) return file.status().in(path);
-  std::size_t table = 0;
-  const char* end = stored.part.data() + stored.part.size();
-  const bool is_table = std::from_chars(stored.part.data(), end, table).ptr == end && !stored.part.empty();
-  if (!is_table || file->tensors.size() != 2 || file->tensors[1].shape.size() != 2 ||
-      file->tensors[0].whole_numbers.size() != static_cast<std::size_t>(file->tensors[1].shape[0])) {
-    return corrupt(path, "holds no keys and rows of a table");
-  }
-  const std::vector<std::int64_t>& keys = file->tensors[0].whole_numbers;
-  RowsState& rows = state.rows[table];
-  rows.row_floats = static_cast<std::size_t>(file->tensors[1].shape[1]);
-  for (std::size_t i = 0; i < keys.size(); ++i) {
-    if (keys[i] < 0 || keys[i] > UINT32_MAX) return corrupt(path, fmt::format("{} is no key of a row", keys[i]));
-    const auto key = static_cast<RowKey>(keys[i]);
-    if (wanted.row && !wanted.row(table, key)) continue;
-    const auto row = file->tensors[1].values.begin() + static_cast<std::ptrdiff_t>(i * rows.row_floats);
-    rows.keys.push_back(key);
-    rows.values.insert(rows.values.end(), row, row + static_cast<std::ptrdiff_t>(rows.row_floats));
-  }
-  return {};
+  return within_memory(folder_, state.bytes(), [&] {
+    for (auto& [table, rows] : state.rows) sort_rows(rows);
+    return Status();
+  });
 }
 
 // A worker goes on from what it has written itself, and, unless that is all it wants, from what the chief has written

@@ -57,7 +57,11 @@ void CheckpointCutter::cut(CheckpointReport report, std::int64_t steps_done,
   report.stall = clock_.now() - begin;
   writer_.submit(
       [this, report = std::move(report), share = *share_](const TrainingState& taken, const std::stop_token& stop) {
-        deliver_part({.folder = options_.folder, .writer = options_.writer, .share = share, .worker = options_.worker},
+        deliver_part({.folder = options_.folder,
+                      .writer = options_.writer,
+                      .share = share,
+                      .worker = options_.worker,
+                      .digests = options_.digests},
                      forms_, taken, stop, report, report_);
       });
 }

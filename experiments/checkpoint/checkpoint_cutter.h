@@ -21,6 +21,7 @@ struct CutterOptions {
   int worker = 0;  // the rank
   CheckpointInterval interval;
   bool together = true;  // as CheckpointCourse has it
+  Digests digests = Digests::kNo;
 };
 
 class CheckpointCutter {

@@ -50,7 +50,7 @@ void CheckpointKeeper::carry_out(CheckpointAction action) {
       return post([this, done = std::move(action)] {
         const Manifest manifest{
             .run = options_.run_id, .step = done.step, .facts = options_.facts, .parts = done.parts};
-        const Status status = store_.complete(manifest, done.generation);
+        const Status status = store_.complete(manifest, done.generation, options_.key ? &*options_.key : nullptr);
         const std::lock_guard lock(mutex_);
         done_.push_back({done.step, done.generation, status});
       });

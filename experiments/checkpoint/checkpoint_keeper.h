@@ -26,6 +26,7 @@ struct CheckpointKeeperOptions {
   int keep = 2;
   std::string run_id;
   std::map<std::string, std::string> facts;
+  std::optional<CheckpointKey> key = {};  // that authenticates them; none: nothing does
 };
 
 class CheckpointKeeper {

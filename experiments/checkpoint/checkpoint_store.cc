@@ -11,6 +11,7 @@
 #include <cstring>
 #include <filesystem>
 
+#include "common/printable_text.h"
 #include "common/whole_file.h"
 #include "experiments/checkpoint/data_file.h"
 
@@ -22,6 +23,7 @@ namespace fs = std::filesystem;
 constexpr std::string_view kStep = "step-";
 constexpr std::string_view kAttempt = ".part";
 constexpr const char* kFolder = "checkpoints";
+constexpr std::size_t kLongestPath = 4096;
 
 struct Found {
   std::int64_t step = 0;
@@ -76,9 +78,12 @@ bool put_in_place(const std::string& attempt, const std::string& place) {
   return rename(attempt.c_str(), place.c_str()) == 0;
 }
 
+// `unfit`: the answer, whatever else there is.
 Result<Checkpoint> open_whole(const std::string& folder, const StateForms& forms,
-                              const std::function<Status(const Manifest&)>& check, Status& unfit) {
-  Result<Checkpoint> checkpoint = Checkpoint::open(folder);
+                              const std::function<Status(const Manifest&)>& check, const CheckpointKey* key,
+                              Status& unfit) {
+  Result<Checkpoint> checkpoint = Checkpoint::open(folder, {.key = key});
+  if (checkpoint.status().code() == Code::kInvalidArgument) unfit = checkpoint.status();
   if (!checkpoint.ok()) return checkpoint;
   if (check) unfit = check(checkpoint->manifest());
   if (!unfit.ok()) return unfit;
@@ -114,10 +119,11 @@ std::vector<std::int64_t> CheckpointStore::steps() const {
   return steps;
 }
 
-Status CheckpointStore::complete(const Manifest& manifest, std::int64_t generation) {
+Status CheckpointStore::complete(const Manifest& manifest, std::int64_t generation, const CheckpointKey* key) {
+  if (key != nullptr && !has_digests(manifest)) return {Code::kInternal, "a part has been written without digests"};
   const std::string attempt = folder_ + "/" + attempt_name(manifest.step, generation);
   SYNCOPATE_RETURN_IF_ERROR(sync_folder(attempt));
-  SYNCOPATE_RETURN_IF_ERROR(write_whole_file(attempt + "/" + kManifestFile, to_text(manifest)));
+  SYNCOPATE_RETURN_IF_ERROR(write_whole_file(attempt + "/" + kManifestFile, to_text(manifest, key)));
   // An earlier generation may have come as far: what is written now is as good, and this run's.
   if (!put_in_place(attempt, path_of(manifest.step))) {
     return {Code::kResourceExhausted, fmt::format("{}: cannot be renamed: {}", attempt, std::strerror(errno))};
@@ -146,14 +152,16 @@ void CheckpointStore::tidy(std::int64_t step, std::int64_t generation, int keep)
 }
 
 Result<FoundCheckpoint> newest_checkpoint(const std::string& folder, const StateForms& forms,
-                                          const std::function<Status(const Manifest&)>& check) {
+                                          const std::function<Status(const Manifest&)>& check,
+                                          const CheckpointKey* key) {
   std::vector<std::string> passed_over;
   for (const std::string& path : candidates(folder)) {
     Status unfit;
-    Result<Checkpoint> checkpoint = open_whole(path, forms, check, unfit);
+    Result<Checkpoint> checkpoint = open_whole(path, forms, check, key, unfit);
     if (!unfit.ok()) return unfit;
     if (checkpoint.ok()) return FoundCheckpoint{std::move(*checkpoint), std::move(passed_over)};
-    passed_over.push_back(fmt::format("checkpoint {} is passed over: {}", path, checkpoint.status().message()));
+    passed_over.push_back(
+        fmt::format("checkpoint {} is passed over: {}", printable(path, kLongestPath), checkpoint.status().message()));
   }
   if (passed_over.empty()) return Status(Code::kNotFound, fmt::format("{}: holds no checkpoint", folder));
   return Status(Code::kDataLoss, fmt::format("no checkpoint is whole: {}", fmt::join(passed_over, "; ")));

@@ -30,7 +30,8 @@ class CheckpointStore {
   // Makes an attempt whose parts are all written, by `manifest`, a checkpoint, in the place of one of the same step.
   // Those of later steps are abandoned: all have gone back behind them. Fails with resource exhausted; what was there
   // before is then still there.
-  Status complete(const Manifest& manifest, std::int64_t generation);
+  // `key`: authenticates it; null: nothing does.
+  Status complete(const Manifest& manifest, std::int64_t generation, const CheckpointKey* key = nullptr);
   // Once all know of the one of `step`, which was cut in `generation`: removes what is abandoned, of the others all but
   // the newest `keep`, and what earlier attempts have left.
   void tidy(std::int64_t step, std::int64_t generation, int keep);
@@ -53,9 +54,11 @@ struct FoundCheckpoint {
 };
 
 // The newest whole checkpoint in `folder`: a run's results, its folder of checkpoints, or one checkpoint. `check` sees
-// each manifest before the rest is read: its failure is the answer. Not found where there is none; data loss, with all
-// that was passed over, where none is whole.
+// each manifest before the rest is read: its failure is the answer. So is the failure of one that is whole and not
+// authenticated by `key`, unless that is null: an older one would not be what the user has asked for. Not found where
+// there is none; data loss, with all that was passed over, where none is whole.
 Result<FoundCheckpoint> newest_checkpoint(const std::string& folder, const StateForms& forms,
-                                          const std::function<Status(const Manifest&)>& check);
+                                          const std::function<Status(const Manifest&)>& check,
+                                          const CheckpointKey* key = nullptr);
 
 }  // namespace syncopate::experiments

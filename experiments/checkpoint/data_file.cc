@@ -2,12 +2,12 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/stat.h>
 #include <sys/statvfs.h>
 
 #include <cerrno>
 #include <cstring>
 
+#include "common/regular_file.h"
 #include "experiments/report/format.h"
 
 namespace syncopate::experiments {
@@ -22,17 +22,17 @@ Status cannot(const std::string& path, const char* what, Code code) {
 }  // namespace
 
 Result<DataFile> DataFile::make(std::string path, std::uint64_t bytes) {
-  FileDescriptor descriptor(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644));
+  FileDescriptor descriptor(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644));
   if (!descriptor.open() || ::ftruncate(descriptor.get(), static_cast<off_t>(bytes)) != 0) {
     return cannot(path, "written", Code::kResourceExhausted);
   }
-  return DataFile(std::move(path), std::move(descriptor));
+  return DataFile(std::move(path), std::move(descriptor), bytes);
 }
 
 Result<DataFile> DataFile::open(std::string path) {
-  FileDescriptor descriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!descriptor.open()) return cannot(path, "read", Code::kDataLoss);
-  return DataFile(std::move(path), std::move(descriptor));
+  Result<RegularFile> file = open_regular_file(path, Links::kRefused);
+  if (!file.ok()) return Status(Code::kDataLoss, file.status().message());
+  return DataFile(std::move(path), std::move(file->descriptor), file->bytes);
 }
 
 Status DataFile::write(std::span<const std::byte> bytes, std::uint64_t offset) {
@@ -60,12 +60,6 @@ Status DataFile::read(std::span<std::byte> bytes, std::uint64_t offset) const {
 
 Status DataFile::sync() {
   return ::fsync(descriptor_.get()) == 0 ? Status() : cannot(path_, "written", Code::kResourceExhausted);
-}
-
-Result<std::uint64_t> DataFile::bytes() const {
-  struct stat found {};
-  if (::fstat(descriptor_.get(), &found) != 0) return cannot(path_, "read", Code::kDataLoss);
-  return static_cast<std::uint64_t>(found.st_size);
 }
 
 Status sync_folder(const std::string& path) {

@@ -1,5 +1,6 @@
 // A file of a checkpoint, read and written at any place. Failures name the path and the system's reason: resource
-// exhausted where it cannot be written, data loss where it is not there or ends too early.
+// exhausted where it cannot be written, data loss where it is not there, is no regular file of the folder's own (a
+// symbolic link, a pipe), or ends too early.
 #pragma once
 
 #include <cstddef>
@@ -23,14 +24,16 @@ class DataFile {
   Status read(std::span<std::byte> bytes, std::uint64_t offset) const;
   // What has been written is on the disk.
   Status sync();
-  Result<std::uint64_t> bytes() const;
+  std::uint64_t bytes() const { return bytes_; }  // that it had when it was opened
   const std::string& path() const { return path_; }
 
  private:
-  DataFile(std::string path, FileDescriptor descriptor) : path_(std::move(path)), descriptor_(std::move(descriptor)) {}
+  DataFile(std::string path, FileDescriptor descriptor, std::uint64_t bytes)
+      : path_(std::move(path)), descriptor_(std::move(descriptor)), bytes_(bytes) {}
 
   std::string path_;
   FileDescriptor descriptor_;
+  std::uint64_t bytes_ = 0;
 };
 
 // What is new in a folder, or has gone from it, is so on the disk.

@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <array>
+#include <new>
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "common/printable_text.h"
 #include "experiments/checkpoint/arena_form.h"
 #include "experiments/checkpoint/checksum.h"
 
@@ -14,13 +16,18 @@ namespace syncopate::experiments {
 namespace {
 
 using Json = nlohmann::ordered_json;
+// To read: names in a map, so that a million of them take no time to speak of.
+using ReadJson = nlohmann::json;
 
 constexpr std::string_view kBeforeChecksum = "{\"checksum\": \"";
+constexpr std::string_view kBeforeMac = "\",\n\"mac\": \"";
 constexpr std::string_view kBeforeBody = "\",\n\"manifest\": ";
 constexpr std::string_view kAfterBody = "}\n";
 constexpr std::array<const char*, 3> kKinds{"arena", "pieces", "rows"};
 constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 50;  // no file has more; sums of such do not overflow
 constexpr std::size_t kMostName = 128;
+// Of all workers and shards; and of one of them, with tables.
+constexpr std::size_t kMostParts = 8192, kMostFiles = 1024;
 
 // To text.
 
@@ -29,13 +36,18 @@ Json json_of(const StoredFile& file) {
                {"kind", kKinds[static_cast<std::size_t>(file.kind)]},
                {"part", file.part},
                {"bytes", file.bytes},
-               {"checksum", checksum_text(file.checksum)}};
+               {"checksum", checksum_text(file.sums.checksum)}};
+  if (file.sums.digest) json["digest"] = digest_text(*file.sums.digest);
   if (file.kind != StoredKind::kArena) return json;
-  Json pieces = Json::array(), checksums = Json::array();
+  Json pieces = Json::array(), checksums = Json::array(), digests = Json::array();
   for (const Range& piece : file.pieces) pieces.push_back({piece.begin, piece.end});
-  for (const StoredBlock& block : file.blocks) checksums.push_back(checksum_text(block.checksum));
+  for (const StoredBlock& block : file.blocks) {
+    checksums.push_back(checksum_text(block.sums.checksum));
+    if (block.sums.digest) digests.push_back(digest_text(*block.sums.digest));
+  }
   json["pieces"] = pieces;
   json["checksums"] = checksums;
+  if (file.sums.digest) json["digests"] = digests;
   return json;
 }
 
@@ -51,25 +63,25 @@ std::string dump(const Json& json) { return json.dump(-1, ' ', false, Json::erro
 
 Status wrong(const std::string& what) { return {Code::kDataLoss, what}; }
 
-const Json& field(const Json& object, const char* name) {
+const ReadJson& field(const ReadJson& object, const char* name) {
   if (!object.is_object() || !object.contains(name)) throw wrong(fmt::format("'{}' is missing", name));
   return object.at(name);
 }
 
-std::string text_field(const Json& object, const char* name) {
-  const Json& value = field(object, name);
+std::string text_field(const ReadJson& object, const char* name) {
+  const ReadJson& value = field(object, name);
   if (!value.is_string()) throw wrong(fmt::format("'{}' must be a text", name));
   return value.get<std::string>();
 }
 
-std::int64_t whole_number(const Json& value, const char* name) {
+std::int64_t whole_number(const ReadJson& value, const char* name) {
   if (!value.is_number_integer() || (value.is_number_unsigned() && value.get<std::uint64_t>() > INT64_MAX)) {
     throw wrong(fmt::format("'{}' must be a whole number", name));
   }
   return value.get<std::int64_t>();
 }
 
-std::uint64_t amount(const Json& value, const char* name) {
+std::uint64_t amount(const ReadJson& value, const char* name) {
   const std::int64_t number = whole_number(value, name);
   if (number < 0 || static_cast<std::uint64_t>(number) > kMostBytes) {
     throw wrong(fmt::format("'{}' must be 0 to {}, and is {}", name, kMostBytes, number));
@@ -77,15 +89,27 @@ std::uint64_t amount(const Json& value, const char* name) {
   return static_cast<std::uint64_t>(number);
 }
 
-std::uint64_t checksum_value(const Json& value) {
+std::uint64_t checksum_value(const ReadJson& value) {
   const auto checksum = value.is_string() ? parse_checksum(value.get<std::string>()) : std::nullopt;
   if (!checksum) throw wrong("a checksum must be 16 hexadecimal digits");
   return *checksum;
 }
 
-const Json& list_field(const Json& object, const char* name) {
-  const Json& list = field(object, name);
+Digest digest_value(const ReadJson& value) {
+  const auto digest = value.is_string() ? parse_digest(value.get<std::string>()) : std::nullopt;
+  if (!digest) throw wrong("a digest must be 64 hexadecimal digits");
+  return *digest;
+}
+
+const ReadJson& list_field(const ReadJson& object, const char* name) {
+  const ReadJson& list = field(object, name);
   if (!list.is_array()) throw wrong(fmt::format("'{}' must be a list", name));
+  return list;
+}
+
+const ReadJson& bounded_list(const ReadJson& object, const char* name, std::size_t most) {
+  const ReadJson& list = list_field(object, name);
+  if (list.size() > most) throw wrong(fmt::format("'{}' has {} entries, {} at most", name, list.size(), most));
   return list;
 }
 
@@ -96,12 +120,12 @@ std::string plain_name(const std::string& name) {
            c == '_';
   };
   if (name.empty() || name.size() > kMostName || name.front() == '.' || !std::ranges::all_of(name, is_plain)) {
-    throw wrong(fmt::format("'{}' is no name of a file or a writer", name.substr(0, kMostName)));
+    throw wrong(fmt::format("'{}' is no name of a file, a part or a writer", printable(name)));
   }
   return name;
 }
 
-Range range_of(const Json& entry) {
+Range range_of(const ReadJson& entry) {
   if (!entry.is_array() || entry.size() != 2) throw wrong("a range must be [begin, end]");
   const Range range{amount(entry[0], "begin"), amount(entry[1], "end")};
   if (range.begin >= range.end) throw wrong(fmt::format("range {} to {} is empty", range.begin, range.end));
@@ -115,45 +139,52 @@ void check_ascending(const std::vector<Range>& ranges, const std::string& of) {
 }
 
 // A checksum for each block that the pieces are cut into.
-void read_blocks(const Json& json, StoredFile& file) {
-  for (const Json& entry : list_field(json, "pieces")) file.pieces.push_back(range_of(entry));
+void read_blocks(const ReadJson& json, StoredFile& file) {
+  for (const ReadJson& entry : list_field(json, "pieces")) file.pieces.push_back(range_of(entry));
   check_ascending(file.pieces, file.name);
-  const Json& checksums = list_field(json, "checksums");
+  const ReadJson& checksums = list_field(json, "checksums");
+  const ReadJson* const digests = file.sums.digest ? &list_field(json, "digests") : nullptr;
+  if (digests != nullptr && digests->size() != checksums.size()) {
+    throw wrong(fmt::format("{}: {} digests and {} checksums", file.name, digests->size(), checksums.size()));
+  }
   // So that the next lines take no more memory than the text did.
   if (!file.pieces.empty() && file.pieces.back().end > file.bytes) throw wrong(file.name + ": pieces exceed the file");
   for (const Range& piece : file.pieces) {
     for (const Range& block : blocks_of(piece)) {
-      if (file.blocks.size() >= checksums.size()) throw wrong(file.name + ": has fewer checksums than blocks");
-      file.blocks.push_back({block, checksum_value(checksums[file.blocks.size()])});
+      const std::size_t i = file.blocks.size();
+      if (i >= checksums.size()) throw wrong(file.name + ": has fewer checksums than blocks");
+      file.blocks.push_back({block, {.checksum = checksum_value(checksums[i])}});
+      if (digests != nullptr) file.blocks.back().sums.digest = digest_value((*digests)[i]);
     }
   }
   if (file.blocks.size() != checksums.size()) throw wrong(file.name + ": has more checksums than blocks");
 }
 
-StoredFile file_of(const Json& json) {
+StoredFile file_of(const ReadJson& json) {
   StoredFile file{.name = plain_name(text_field(json, "name")),
-                  .part = text_field(json, "part"),
+                  .part = plain_name(text_field(json, "part")),
                   .bytes = amount(field(json, "bytes"), "bytes"),
-                  .checksum = checksum_value(field(json, "checksum"))};
+                  .sums = {.checksum = checksum_value(field(json, "checksum"))}};
+  if (json.contains("digest")) file.sums.digest = digest_value(json.at("digest"));
   const std::string kind = text_field(json, "kind");
   const auto found = std::ranges::find(kKinds, kind);
-  if (found == kKinds.end()) throw wrong(fmt::format("'{}' is no kind of file", kind));
+  if (found == kKinds.end()) throw wrong(fmt::format("'{}' is no kind of file", printable(kind)));
   file.kind = static_cast<StoredKind>(found - kKinds.begin());
   if (file.kind == StoredKind::kArena) read_blocks(json, file);
   return file;
 }
 
-StoredPart part_of(const Json& json) {
+StoredPart part_of(const ReadJson& json) {
   StoredPart part{.writer = plain_name(text_field(json, "writer")),
                   .step = static_cast<std::int64_t>(amount(field(json, "step"), "step"))};
-  const Json& counts = field(json, "counts");
+  const ReadJson& counts = field(json, "counts");
   if (!counts.is_object()) throw wrong("'counts' must map names to lists");
   for (const auto& [name, values] : counts.items()) {
     if (!values.is_array()) throw wrong("'counts' must map names to lists");
-    for (const Json& value : values) part.counts[name].push_back(whole_number(value, "counts"));
+    for (const ReadJson& value : values) part.counts[name].push_back(whole_number(value, "counts"));
     part.counts.try_emplace(name);
   }
-  for (const Json& file : list_field(json, "files")) part.files.push_back(file_of(file));
+  for (const ReadJson& file : bounded_list(json, "files", kMostFiles)) part.files.push_back(file_of(file));
   return part;
 }
 
@@ -166,7 +197,7 @@ void check_files(const std::vector<StoredPart>& parts) {
       if (is_new) continue;
       StoredFile& shared = known->second;
       if (file.kind != StoredKind::kArena || shared.kind != file.kind || shared.part != file.part ||
-          shared.bytes != file.bytes || shared.checksum != file.checksum) {
+          shared.bytes != file.bytes || shared.sums != file.sums) {
         throw wrong(fmt::format("{}: two parts say different things of it", file.name));
       }
       shared.pieces.insert(shared.pieces.end(), file.pieces.begin(), file.pieces.end());
@@ -178,38 +209,40 @@ void check_files(const std::vector<StoredPart>& parts) {
   }
 }
 
-Manifest manifest_of(const Json& json) {
+Manifest manifest_of(const ReadJson& json) {
   const std::int64_t version = whole_number(field(json, "version"), "version");
   if (version != kManifestVersion) {
     throw wrong(fmt::format("is of version {}, and this program reads version {}", version, kManifestVersion));
   }
   Manifest manifest{.run = text_field(json, "run"),
                     .step = static_cast<std::int64_t>(amount(field(json, "step"), "step"))};
-  const Json& facts = field(json, "facts");
+  const ReadJson& facts = field(json, "facts");
   if (!facts.is_object()) throw wrong("'facts' must map names to texts");
   for (const auto& [name, value] : facts.items()) {
     if (!value.is_string()) throw wrong("'facts' must map names to texts");
     manifest.facts[name] = value.get<std::string>();
   }
-  for (const Json& part : list_field(json, "parts")) manifest.parts.push_back(part_of(part));
+  for (const ReadJson& part : bounded_list(json, "parts", kMostParts)) manifest.parts.push_back(part_of(part));
   check_files(manifest.parts);
   return manifest;
 }
 
 template <typename T>
-Result<T> parse(std::string_view text, T (*from_json)(const Json&)) {
-  const Json json = Json::parse(text, nullptr, false);
-  if (json.is_discarded()) return wrong("is not JSON");
+Result<T> parse(std::string_view text, T (*from_json)(const ReadJson&)) {
   try {
+    const ReadJson json = ReadJson::parse(text, nullptr, false);
+    if (json.is_discarded()) return wrong("is not JSON");
     return from_json(json);
   } catch (const Status& status) {
     return status;
+  } catch (const std::bad_alloc&) {
+    return Status(Code::kResourceExhausted, fmt::format("no memory for what {} bytes say", text.size()));
   }
 }
 
 }  // namespace
 
-std::string to_text(const Manifest& manifest) {
+std::string to_text(const Manifest& manifest, const CheckpointKey* key) {
   Json parts = Json::array();
   for (const StoredPart& part : manifest.parts) parts.push_back(json_of(part));
   const std::string body = dump({{"version", kManifestVersion},
@@ -217,21 +250,51 @@ std::string to_text(const Manifest& manifest) {
                                  {"step", manifest.step},
                                  {"facts", manifest.facts},
                                  {"parts", parts}});
-  return fmt::format("{}{}{}{}{}", kBeforeChecksum, checksum_text(checksum_of(body)), kBeforeBody, body, kAfterBody);
+  const std::string mac = key == nullptr ? "" : fmt::format("{}{}", kBeforeMac, digest_text(key->mac_of(body)));
+  return fmt::format("{}{}{}{}{}{}", kBeforeChecksum, checksum_text(checksum_of(body)), mac, kBeforeBody, body,
+                     kAfterBody);
 }
 
+Result<SealedManifest> open_seal(std::string_view text) {
+  const Status unwhole = wrong(fmt::format("{} bytes that are no whole manifest", text.size()));
+  std::string_view rest = text;
+  const auto take = [&rest](std::string_view prefix) {
+    if (!rest.starts_with(prefix)) return false;
+    rest.remove_prefix(prefix.size());
+    return true;
+  };
+  const auto digits = [&rest](std::size_t count) {
+    const std::string_view found = rest.substr(0, count);
+    rest.remove_prefix(found.size());
+    return found;
+  };
+  if (!take(kBeforeChecksum)) return unwhole;
+  const auto checksum = parse_checksum(digits(checksum_text(0).size()));
+  SealedManifest sealed;
+  if (take(kBeforeMac)) {
+    sealed.mac = parse_digest(digits(digest_text({}).size()));
+    if (!sealed.mac) return unwhole;
+  }
+  if (!take(kBeforeBody) || !rest.ends_with(kAfterBody)) return unwhole;
+  sealed.body = rest.substr(0, rest.size() - kAfterBody.size());
+  if (checksum && *checksum == checksum_of(sealed.body)) return sealed;
+  return wrong(fmt::format("has the checksum {}, and says otherwise", checksum_text(checksum_of(sealed.body))));
+}
+
+Result<Manifest> parse_manifest_body(std::string_view body) { return parse<Manifest>(body, manifest_of); }
+
 Result<Manifest> parse_manifest(std::string_view text) {
-  const std::size_t body_at = kBeforeChecksum.size() + checksum_text(0).size() + kBeforeBody.size();
-  if (text.size() < body_at + kAfterBody.size() || !text.starts_with(kBeforeChecksum) || !text.ends_with(kAfterBody) ||
-      text.substr(body_at - kBeforeBody.size(), kBeforeBody.size()) != kBeforeBody) {
-    return wrong(fmt::format("{} bytes that are no whole manifest", text.size()));
-  }
-  const std::string_view body = text.substr(body_at, text.size() - body_at - kAfterBody.size());
-  const auto checksum = parse_checksum(text.substr(kBeforeChecksum.size(), checksum_text(0).size()));
-  if (!checksum || *checksum != checksum_of(body)) {
-    return wrong(fmt::format("has the checksum {}, and says otherwise", checksum_text(checksum_of(body))));
-  }
-  return parse<Manifest>(body, manifest_of);
+  const Result<SealedManifest> sealed = open_seal(text);
+  return sealed.ok() ? parse_manifest_body(sealed->body) : sealed.status();
+}
+
+bool has_digests(const Manifest& manifest) {
+  return std::ranges::all_of(manifest.parts, [](const StoredPart& part) {
+    return std::ranges::all_of(part.files, [](const StoredFile& file) {
+      return file.sums.digest &&
+             std::ranges::all_of(file.blocks, [](const StoredBlock& block) { return block.sums.digest.has_value(); });
+    });
+  });
 }
 
 std::string to_text(const StoredPart& part) { return dump(json_of(part)); }

@@ -3,27 +3,35 @@
 //
 //   {"checksum": "16 hexadecimal digits", "manifest": {"version": 1, "run": …, "step": …, "facts": {…}, "parts": […]}}
 //
-// The checksum is of the text between `"manifest": ` and the last brace. A part is what one process has written.
+// The checksum is of the text between `"manifest": ` and the last brace. A part is what one process has written. Where
+// checkpoints are authenticated there is "mac" between the two, 64 hexadecimal digits, of the same text, and a digest
+// beside each checksum within (content_hash.h).
 #pragma once
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "common/param_layout.h"
 #include "common/status.h"
+#include "experiments/checkpoint/checkpoint_key.h"
+#include "experiments/checkpoint/content_hash.h"
 
 namespace syncopate::experiments {
 
 inline constexpr const char* kManifestFile = "manifest.json";
 inline constexpr int kManifestVersion = 1;
 
-// Elements of the arena, and the checksum of their bytes in the file (of padding there are none).
+// No manifest is larger: it would be of checkpoints of hundreds of gigabytes.
+inline constexpr std::uint64_t kMostManifestBytes = std::uint64_t{64} << 20;
+
+// Elements of the arena, and the sums of their bytes in the file (of padding there are none).
 struct StoredBlock {
   Range range;
-  std::uint64_t checksum = 0;
+  ContentSums sums;
 
   bool operator==(const StoredBlock&) const = default;
 };
@@ -38,9 +46,9 @@ enum class StoredKind {
 struct StoredFile {
   std::string name;  // within the checkpoint's folder
   StoredKind kind = StoredKind::kArena;
-  std::string part;            // of the TrainingState; of rows, the table's number
-  std::uint64_t bytes = 0;     // of the whole file
-  std::uint64_t checksum = 0;  // of the header where there are blocks, else of the whole file
+  std::string part;         // of the TrainingState; of rows, the table's number
+  std::uint64_t bytes = 0;  // of the whole file
+  ContentSums sums;         // of the header where there are blocks, else of the whole file
   // Of kArena alone: the pieces of the TrainingState, ascending, and the blocks that each is cut into (arena_form.h).
   std::vector<Range> pieces;
   std::vector<StoredBlock> blocks;
@@ -66,9 +74,22 @@ struct Manifest {
   bool operator==(const Manifest&) const = default;
 };
 
-std::string to_text(const Manifest& manifest);
-// Checks all that it says, and that parts fit together. Data loss, with what is wrong.
+// `key`: authenticated by it; null: not.
+std::string to_text(const Manifest& manifest, const CheckpointKey* key = nullptr);
+
+// The outside of a manifest's text, whose form and checksum are right.
+struct SealedManifest {
+  std::string_view body;           // within the text
+  std::optional<Digest> mac = {};  // none: it is not authenticated
+};
+Result<SealedManifest> open_seal(std::string_view text);
+// Checks all that it says, and that parts fit together. Data loss, with what is wrong, and resource exhausted where
+// memory ends.
+Result<Manifest> parse_manifest_body(std::string_view body);
+// Both.
 Result<Manifest> parse_manifest(std::string_view text);
+// Whether there is a digest of all that it names.
+bool has_digests(const Manifest& manifest);
 
 // A part alone, on its way to who writes the manifest.
 std::string to_text(const StoredPart& part);

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "experiments/checkpoint/checksum.h"
+#include "experiments/checkpoint/content_hash.h"
 #include "experiments/checkpoint/data_file.h"
 #include "experiments/report/safetensors.h"
 
@@ -47,11 +47,11 @@ class PartWriter {
   }
 
   Status write_arena(const std::string& name, const ArenaForm& form) {
-    StoredFile stored{.name = name + ".safetensors",
+    StoredFile stored{.name = arena_file(name),
                       .kind = StoredKind::kArena,
                       .part = name,
                       .bytes = form.file_bytes(),
-                      .checksum = checksum_of(form.header()),
+                      .sums = sums_of(form.header(), options_.digests),
                       .pieces = state_.pieces(name)};
     Result<DataFile> file = DataFile::make(options_.folder + "/" + stored.name, stored.bytes);
     if (!file.ok()) return file.status();
@@ -60,13 +60,13 @@ class PartWriter {
       const std::span<const float> values = state_.values(name, piece);
       for (const Range& block : blocks_of(piece)) {
         if (stop_.stop_requested()) return {Code::kCancelled, "told to stop"};
-        Checksum checksum;
+        ContentHash hash(options_.digests);
         for (const ArenaForm::Stretch& stretch : form.stretches(block)) {
           const auto bytes = std::as_bytes(values.subspan(stretch.range.begin - piece.begin, stretch.range.size()));
-          checksum.add(bytes);
+          hash.add(bytes);
           SYNCOPATE_RETURN_IF_ERROR(file->write(bytes, stretch.offset));
         }
-        stored.blocks.push_back({block, checksum.value()});
+        stored.blocks.push_back({block, hash.sums()});
       }
     }
     part_.files.push_back(std::move(stored));
@@ -122,17 +122,17 @@ class PartWriter {
     for (const auto& bytes : values) stored.bytes += bytes.size();
     Result<DataFile> file = DataFile::make(options_.folder + "/" + stored.name, stored.bytes);
     if (!file.ok()) return file.status();
-    Checksum checksum;
+    ContentHash hash(options_.digests);
     std::uint64_t offset = 0;
     const auto write = [&](std::span<const std::byte> bytes) {
-      checksum.add(bytes);
+      hash.add(bytes);
       const std::uint64_t at = offset;
       offset += bytes.size();
       return stop_.stop_requested() ? Status(Code::kCancelled, "told to stop") : file->write(bytes, at);
     };
     SYNCOPATE_RETURN_IF_ERROR(write(std::as_bytes(std::span(header))));
     for (const auto& bytes : values) SYNCOPATE_RETURN_IF_ERROR(write(bytes));
-    stored.checksum = checksum.value();
+    stored.sums = hash.sums();
     part_.files.push_back(std::move(stored));
     return file->sync();
   }

@@ -26,7 +26,8 @@ struct PartOptions {
   std::string folder;  // is there
   std::string writer;  // "worker-0"
   Share share = Share::kAll;
-  int worker = -1;  // of kReplica: its rank
+  int worker = -1;                 // of kReplica: its rank
+  Digests digests = Digests::kNo;  // beside the checksums
 };
 
 // Has returned, once all is on the disk, what a manifest says of it. Resource exhausted where the disk is full or may

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "common/printable_text.h"
 #include "experiments/checkpoint/checksum.h"
 #include "experiments/config/option_table.h"
 
@@ -76,7 +77,8 @@ Status check_resume(const Manifest& manifest, const std::map<std::string, std::s
   for (const auto& [name, value] : all) {
     const std::string there = value_in(manifest.facts, name), here = value_in(facts, name);
     if (there == here) continue;
-    differing += fmt::format("{}{} is {} there and {} here", differing.empty() ? "" : ", ", name, there, here);
+    differing += fmt::format("{}{} is {} there and {} here", differing.empty() ? "" : ", ", printable(name),
+                             printable(there), printable(here));
   }
   if (!differing.empty()) {
     return {Code::kInvalidArgument,

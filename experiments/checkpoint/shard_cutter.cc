@@ -54,7 +54,8 @@ void ShardCutter::on_state(CheckpointReport report, Result<TrainingState> state)
       *idle = std::move(*state);
       return writer_.submit(
           [this, report = std::move(report)](const TrainingState& taken, const std::stop_token& stop) {
-            deliver_part({.folder = options_.folder, .writer = options_.writer}, forms_, taken, stop, report, report_);
+            deliver_part({.folder = options_.folder, .writer = options_.writer, .digests = options_.digests}, forms_,
+                         taken, stop, report, report_);
           });
     }
   }

@@ -19,6 +19,7 @@ struct ShardCutterOptions {
   CheckpointInterval interval;
   bool together = true;     // as CheckpointCourse has it: updates count steps
   std::int64_t period = 1;  // of a worker, steps from one update to the next
+  Digests digests = Digests::kNo;
 };
 
 class ShardCutter {

@@ -58,6 +58,20 @@ void add_checkpoint_options(std::vector<OptionSpec>& table) {
                           .usual = "none",
                           .in_file = false},
                          &C::resume, "checkpoint"));
+  // The record is of the job, and may be read by anybody; where a key lies is nobody's business.
+  table.push_back(option_kinds::only(
+      option_kinds::text({.group = kGroup,
+                          .name = "checkpoint-key-file",
+                          .placeholder = "FILE",
+                          .sentence = "Authenticates checkpoints by the secret in this file, those that are written "
+                                      "and the one that is taken up: one that was not written with it, or was changed "
+                                      "since, is refused.",
+                          .range = "a file of 32 to 4096 bytes that only you can read",
+                          .usual = "none",
+                          .in_file = false},
+                         &C::checkpoint_key_file, "key"),
+      "--checkpoint-every or --resume",
+      [](const RunConfig& config) { return writes_checkpoints(config) || !config.resume.empty(); }));
 }
 
 }  // namespace syncopate::experiments

@@ -5,11 +5,8 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
-#include <fstream>
-#include <sstream>
 
+#include "common/regular_file.h"
 #include "experiments/config/given_options.h"
 #include "experiments/config/nearest_name.h"
 #include "experiments/config/option_table.h"
@@ -17,6 +14,8 @@
 
 namespace syncopate::experiments {
 namespace {
+
+constexpr std::uint64_t kMostConfigBytes = 1 << 20;
 
 Status wrong(std::string message) { return Status(Code::kInvalidArgument, std::move(message)); }
 
@@ -74,12 +73,11 @@ Result<GivenOptions> given_in_file_of(const CLI::Option& option) {
   if (option.count() == 0) return GivenOptions();
   const Result<std::string> path = single_value(option);
   if (!path.ok()) return path.status();
-  std::ifstream file(*path);
-  std::ostringstream text;
-  if (!file || !(text << file.rdbuf())) {
-    return wrong(fmt::format("--config={}: must be a file that can be read ({})", *path, std::strerror(errno)));
+  const Result<std::string> text = read_input(*path, kMostConfigBytes);
+  if (!text.ok()) {
+    return wrong(fmt::format("--config={}: must be a file that can be read ({})", *path, text.status().message()));
   }
-  Result<GivenOptions> given = given_in_file(text.str());
+  Result<GivenOptions> given = given_in_file(*text);
   if (!given.ok()) return given.status().in(*path);
   return given;
 }
@@ -124,7 +122,7 @@ Result<CommandLine> request_of(const GivenOptions& given, const CLI::App& compar
                              kUsualModes));
   }
   if (given.contains("dry-run")) return wrong("--dry-run: compare has many runs; give it to one of them");
-  for (const char* name : {"checkpoint-every", "resume"}) {
+  for (const char* name : {"checkpoint-every", "resume", "checkpoint-key-file"}) {
     if (!given.contains(name)) continue;
     return wrong(fmt::format("--{}={}: compare measures runs from their beginning to their end; give it to one run",
                              name, given.at(name)));

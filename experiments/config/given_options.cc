@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "common/printable_text.h"
 #include "experiments/config/nearest_name.h"
 #include "experiments/config/option_table.h"
 #include "experiments/config/toml.h"
@@ -13,6 +14,9 @@ namespace {
 
 Status wrong(std::string message) { return Status(Code::kInvalidArgument, std::move(message)); }
 
+// No option means anything by them, and messages show values.
+bool is_control(char c) { return static_cast<unsigned char>(c) < ' ' || c == '\x7f'; }
+
 Status unknown_in_file(const std::string& name, const std::vector<OptionSpec>& table) {
   std::vector<std::string> known;
   for (const OptionSpec& option : table) {
@@ -21,8 +25,9 @@ Status unknown_in_file(const std::string& name, const std::vector<OptionSpec>& t
       return wrong(fmt::format("{}: may not stand in a config file; give --{} on the command line", name, name));
     }
   }
-  const std::string nearest = nearest_name(name, known);
-  return wrong(fmt::format("{}: no such option; {}", name,
+  const std::string shown = printable(name, 80);
+  const std::string nearest = nearest_name(shown, known);
+  return wrong(fmt::format("{}: no such option; {}", shown,
                            nearest.empty() ? "--help lists all" : fmt::format("did you mean {}?", nearest)));
 }
 
@@ -38,6 +43,9 @@ Result<GivenOptions> given_in_file(std::string_view toml) {
     const bool known = std::ranges::any_of(
         table, [&](const OptionSpec& option) { return option.in_file && option.name == entry.first; });
     if (!known) return unknown_in_file(name, table);
+    if (std::ranges::any_of(value, is_control)) {
+      return wrong(fmt::format("{}: '{}' has control characters; leave them out", name, printable(value)));
+    }
     if (!given.emplace(name, value).second) return wrong(fmt::format("{}: given twice; once is enough", name));
   }
   return given;

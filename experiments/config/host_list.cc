@@ -12,6 +12,7 @@ namespace syncopate::experiments {
 namespace {
 
 constexpr int kMostSlots = 64;  // as workers
+constexpr std::size_t kMostHosts = 1024;
 
 Status wrong(std::string message) { return Status(Code::kInvalidArgument, std::move(message)); }
 
@@ -36,6 +37,7 @@ Status add(std::vector<HostSlots>& hosts, std::string_view name, std::string_vie
     }
   }
   hosts.push_back(std::move(host));
+  if (hosts.size() > kMostHosts) return wrong(fmt::format("more than {} hosts", kMostHosts));
   return {};
 }
 

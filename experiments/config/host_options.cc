@@ -1,8 +1,7 @@
 #include <fmt/format.h>
 
-#include <fstream>
-#include <sstream>
-
+#include "common/printable_text.h"
+#include "common/regular_file.h"
 #include "experiments/config/option_groups.h"
 #include "experiments/config/option_kinds.h"
 #include "experiments/plan/remote_shell.h"
@@ -51,11 +50,14 @@ OptionSpec hostfile() {
                     .in_file = false,
                     .excludes = "hosts"};
   option.set = [option](RunConfig& config, const std::string& value) -> Status {
-    std::ifstream file(value);
-    std::ostringstream text;
-    if (!file || !(text << file.rdbuf())) return wrong(option, value, "hosts");
-    Result<std::vector<HostSlots>> parsed = parse_host_file(text.str());
-    if (!parsed.ok()) return parsed.status().in(fmt::format("--hostfile={}", value));
+    constexpr std::uint64_t kMostBytes = 1 << 20;
+    const Result<std::string> text = read_input(value, kMostBytes);
+    if (!text.ok()) return wrong(option, value, "hosts");
+    Result<std::vector<HostSlots>> parsed = parse_host_file(*text);
+    if (!parsed.ok()) {
+      const Status status(parsed.status().code(), printable(parsed.status().message()));
+      return status.in(fmt::format("--hostfile={}", value));
+    }
     config.hosts = std::move(*parsed);
     return {};
   };

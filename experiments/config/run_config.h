@@ -144,6 +144,7 @@ struct RunConfig {
   std::optional<CheckpointInterval> checkpoint_every;  // none: never
   int keep = 2;                                        // of them, the newest
   std::string resume;                                  // where they lie that a run goes on from; empty: from none
+  std::string checkpoint_key_file;                     // by whose key they are authenticated; empty: they are not
 
   // Survival
   bool elastic = false;         // allreduce only

@@ -4,6 +4,7 @@
 
 #include <optional>
 
+#include "common/printable_text.h"
 #include "experiments/config/given_options.h"
 #include "experiments/config/option_table.h"
 
@@ -74,7 +75,7 @@ Result<std::vector<std::pair<std::string, std::string>>> read_toml(std::string_v
     if (!value) {
       return Status(Code::kInvalidArgument,
                     fmt::format("line {}: '{}' must be name = value, as in workers = 4 or mode = \"ps\"", line_number,
-                                line.substr(0, 80)));
+                                printable(line, 80)));
     }
     entries.emplace_back(std::string(name), std::move(*value));
   }

@@ -7,6 +7,9 @@ void Admission::on_welcome(const control::Welcome& welcome) {
     const std::lock_guard lock(mutex_);
     config_toml_ = welcome.config_toml();
     checkpoints_ = welcome.checkpoints();
+    checkpoint_terms_ = {.digests = welcome.checkpoint_digests() ? Digests::kYes : Digests::kNo,
+                         .resumed = welcome.resumed_checkpoint(),
+                         .resumed_digest = welcome.resumed_digest()};
     announced_steps_.assign(welcome.announced_steps().begin(), welcome.announced_steps().end());
     clocks_compared_ = !welcome.compare_clocks();
     welcomed_ = true;

@@ -13,6 +13,7 @@
 
 #include "common/clock.h"
 #include "common/status.h"
+#include "experiments/checkpoint/checkpoint_terms.h"
 #include "experiments/control/control.pb.h"
 
 namespace syncopate::experiments {
@@ -30,6 +31,7 @@ class Admission {
   // After wait(). See ControlClient.
   const std::string& config_toml() const { return config_toml_; }
   const std::string& checkpoints() const { return checkpoints_; }
+  const CheckpointTerms& checkpoint_terms() const { return checkpoint_terms_; }
   const std::vector<std::int64_t>& announced_steps() const { return announced_steps_; }
 
  private:
@@ -37,6 +39,7 @@ class Admission {
   std::condition_variable changed_;
   std::string config_toml_;
   std::string checkpoints_;
+  CheckpointTerms checkpoint_terms_;
   std::vector<std::int64_t> announced_steps_;
   bool welcomed_ = false;
   bool clocks_compared_ = false;  // as far as is asked for

@@ -41,6 +41,7 @@ class Client final : public ControlClient {
   Status wait_for_welcome(TimePoint deadline) { return state_.admission.wait(deadline); }
   const std::string& config_toml() const override { return state_.admission.config_toml(); }
   const std::string& checkpoints() const override { return state_.admission.checkpoints(); }
+  const CheckpointTerms& checkpoint_terms() const override { return state_.admission.checkpoint_terms(); }
   const std::vector<std::int64_t>& announced_steps() const override { return state_.admission.announced_steps(); }
   std::shared_ptr<const LinkFaults> link_faults() const override { return state_.link_faults; }
 

@@ -18,6 +18,7 @@
 #include "common/step_record.h"
 #include "common/transport/link_faults.h"
 #include "experiments/checkpoint/checkpoint_course.h"
+#include "experiments/checkpoint/checkpoint_terms.h"
 #include "experiments/control/control_identity.h"
 #include "experiments/control/generation.h"
 #include "experiments/control/weights_snapshot.h"
@@ -48,6 +49,7 @@ class ControlClient : public Rendezvous, public RecordSink {
   virtual const std::string& config_toml() const = 0;
   // The folder of its checkpoints; empty where it writes none.
   virtual const std::string& checkpoints() const = 0;
+  virtual const CheckpointTerms& checkpoint_terms() const = 0;
 
   // The deadline of every wait: silence of the coordinator, and of this process's own work, is judged by it, from now
   // on, and heartbeats come as often as it asks for.

@@ -208,7 +208,12 @@ class Coordinator {
                       now);
     control::Welcome welcome;
     welcome.set_config_toml(to_toml(config_));
-    if (options_.checkpoints) welcome.set_checkpoints(options_.checkpoints->folder);
+    if (options_.checkpoints) {
+      welcome.set_checkpoints(options_.checkpoints->folder);
+      welcome.set_checkpoint_digests(options_.checkpoints->key.has_value());
+    }
+    welcome.set_resumed_checkpoint(options_.resume);
+    welcome.set_resumed_digest(options_.resume_digest);
     const std::vector<std::int64_t> announced = faults_.announced_steps(process);
     welcome.mutable_announced_steps()->Add(announced.begin(), announced.end());
     control_.welcome(process, std::move(welcome));

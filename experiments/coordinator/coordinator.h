@@ -79,6 +79,7 @@ struct CoordinatorOptions {
   std::size_t local_state_size = 0;  // of the model: values that each worker sends at the end of each epoch
   std::optional<CheckpointKeeperOptions> checkpoints = {};  // that the run writes
   std::string resume = {};                                  // a checkpoint that it goes on from
+  std::string resume_digest = {};                           // of its manifest
 };
 
 // Returns when every process of the run has ended. `config` has been through resolve().

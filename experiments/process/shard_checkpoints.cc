@@ -28,7 +28,8 @@ Result<std::unique_ptr<ShardCheckpoints>> ShardCheckpoints::create(const RoleCon
                            .writer = writer,
                            .interval = *config.checkpoint_every,
                            .together = moves_together(config),
-                           .period = config.consistency.period()},
+                           .period = config.consistency.period(),
+                           .digests = context.control.checkpoint_terms().digests},
         made->forms_, [&control = context.control, writer](const CheckpointReport& report) {
           control.report_checkpoint(writer, report);
         }));
@@ -38,7 +39,8 @@ Result<std::unique_ptr<ShardCheckpoints>> ShardCheckpoints::create(const RoleCon
 
 Result<TrainingState> ShardCheckpoints::read(const std::string& folder, std::size_t place) const {
   const RunConfig& config = context_.config;
-  const Result<Checkpoint> checkpoint = Checkpoint::open(folder);
+  const Result<Checkpoint> checkpoint =
+      Checkpoint::open(folder, {.digest = context_.control.checkpoint_terms().digest_of(folder)});
   if (!checkpoint.ok()) return checkpoint.status();
   const std::size_t shards = shards_of(config), shard = static_cast<std::size_t>(first_shard_) + place;
   const auto is_mine = [shards, shard](std::size_t table, RowKey key) {

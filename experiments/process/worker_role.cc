@@ -140,7 +140,8 @@ Status Worker::prepare_checkpoints() {
                                 .writer = writer,
                                 .worker = context_.rank,
                                 .interval = *config_.checkpoint_every,
-                                .together = moves_together(config_)},
+                                .together = moves_together(config_),
+                                .digests = context_.control.checkpoint_terms().digests},
                   *forms_, clock_, [this, writer](const CheckpointReport& report) {
                     context_.control.report_checkpoint(writer, report);
                   });
@@ -149,7 +150,8 @@ Status Worker::prepare_checkpoints() {
 
 Status Worker::restore(const std::string& folder) {
   context_.activity.set("reading a checkpoint", stamp_.steps_done);
-  const Result<Checkpoint> checkpoint = Checkpoint::open(folder);
+  const Result<Checkpoint> checkpoint =
+      Checkpoint::open(folder, {.digest = context_.control.checkpoint_terms().digest_of(folder)});
   if (!checkpoint.ok()) return checkpoint.status();
   carried_.emplace();
   SYNCOPATE_RETURN_IF_ERROR(checkpoint->read(

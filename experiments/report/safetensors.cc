@@ -5,12 +5,13 @@
 #include <algorithm>
 #include <bit>
 #include <cassert>
-#include <cerrno>
 #include <cstring>
-#include <fstream>
+#include <limits>
+#include <new>
 #include <nlohmann/json.hpp>
-#include <sstream>
 
+#include "common/printable_text.h"
+#include "common/regular_file.h"
 #include "common/whole_file.h"
 
 namespace syncopate::experiments {
@@ -19,9 +20,10 @@ namespace {
 static_assert(std::endian::native == std::endian::little, "values are written as they lie in memory");
 
 using Json = nlohmann::ordered_json;
+// To read: names in a map, so that a header of a million of them takes no time to speak of.
+using ReadJson = nlohmann::json;
 using Tensor = SafetensorsFile::Tensor;
 
-constexpr std::size_t kLengthBytes = 8;
 constexpr std::uint64_t kMaxHeaderBytes = 100'000'000;  // the format's own limit
 
 Status corrupt(std::string message) { return Status(Code::kDataLoss, std::move(message)); }
@@ -35,57 +37,68 @@ std::vector<TensorForm> forms_of(const ParamLayout& layout, std::span<const Whol
   return forms;
 }
 
-// The product of the dimensions in bytes; nothing if it is no product of at most `limit`.
-bool bytes_of_shape(const Json& shape, std::size_t element_bytes, std::uint64_t limit,
+// The product of the dimensions in bytes; nothing if it is no product of at most `limit`. Of nothing there may be any
+// width: a table without rows.
+bool bytes_of_shape(const ReadJson& shape, std::size_t element_bytes, std::uint64_t limit,
                     std::vector<std::int64_t>& dimensions, std::uint64_t& bytes) {
-  bytes = element_bytes;
+  constexpr std::uint64_t kMostLength = std::uint64_t{1} << 48;
   if (!shape.is_array()) return false;
-  for (const Json& dimension : shape) {
-    if (!dimension.is_number_unsigned()) return false;
-    const auto length = dimension.get<std::uint64_t>();
-    if (length > limit || (length != 0 && bytes > limit / length)) return false;
-    bytes *= length;
-    dimensions.push_back(static_cast<std::int64_t>(length));
+  for (const ReadJson& dimension : shape) {
+    if (!dimension.is_number_unsigned() || dimension.get<std::uint64_t>() > kMostLength) return false;
+    dimensions.push_back(dimension.get<std::int64_t>());
   }
-  return true;
+  bytes = std::ranges::count(dimensions, 0) > 0 ? 0 : element_bytes;
+  for (const std::int64_t dimension : dimensions) {
+    const auto length = static_cast<std::uint64_t>(dimension);
+    if (bytes != 0 && bytes > limit / length) return false;
+    bytes *= length;
+  }
+  return bytes <= limit;
 }
 
-struct Placed {
-  Tensor tensor;
-  bool is_whole = false;
-  std::uint64_t begin = 0;
-  std::uint64_t end = 0;
-};
-
-Result<Placed> place(const std::string& name, const Json& entry, std::uint64_t data_bytes) {
-  const auto wrong = [&](const char* what) { return corrupt(fmt::format("tensor '{}': {}", name, what)); };
+Result<PlacedTensor> place(const std::string& name, const ReadJson& entry, std::uint64_t data_bytes) {
+  const auto wrong = [&](const char* what) { return corrupt(fmt::format("tensor '{}': {}", printable(name), what)); };
   if (!entry.is_object() || !entry.contains("dtype") || !entry.contains("shape") || !entry.contains("data_offsets")) {
     return wrong("must have dtype, shape and data_offsets");
   }
-  const bool is_whole = entry["dtype"] == "I64";
-  if (!is_whole && entry["dtype"] != "F32") return wrong("dtype must be F32 or I64");
-  const Json& offsets = entry["data_offsets"];
+  PlacedTensor placed{.name = name, .shape = {}, .is_whole = entry["dtype"] == "I64"};
+  if (!placed.is_whole && entry["dtype"] != "F32") return wrong("dtype must be F32 or I64");
+  const ReadJson& offsets = entry["data_offsets"];
   if (!offsets.is_array() || offsets.size() != 2 || !offsets[0].is_number_unsigned() ||
       !offsets[1].is_number_unsigned()) {
     return wrong("data_offsets must be two numbers");
   }
-  Placed placed{{name, {}, {}, {}}, is_whole, offsets[0].get<std::uint64_t>(), offsets[1].get<std::uint64_t>()};
-  if (placed.begin > placed.end || placed.end > data_bytes) return wrong("data_offsets lie outside the file");
-  std::uint64_t bytes = 0;
-  if (!bytes_of_shape(entry["shape"], is_whole ? sizeof(std::int64_t) : sizeof(float), data_bytes, placed.tensor.shape,
-                      bytes) ||
-      bytes != placed.end - placed.begin) {
+  const auto begin = offsets[0].get<std::uint64_t>(), end = offsets[1].get<std::uint64_t>();
+  if (begin > end || end > data_bytes) return wrong("data_offsets lie outside the file");
+  const std::size_t element = placed.is_whole ? sizeof(std::int64_t) : sizeof(float);
+  if (!bytes_of_shape(entry["shape"], element, data_bytes, placed.shape, placed.bytes) || placed.bytes != end - begin) {
     return wrong("shape and data_offsets differ in size");
   }
+  placed.offset = begin;
   return placed;
 }
 
-Status read_metadata(const Json& entry, std::map<std::string, std::string>& metadata) {
+Status read_metadata(const ReadJson& entry, std::map<std::string, std::string>& metadata) {
   if (!entry.is_object()) return corrupt("__metadata__ must map texts to texts");
   for (const auto& [key, value] : entry.items()) {
-    if (!value.is_string()) return corrupt(fmt::format("__metadata__: '{}' must be a text", key));
+    if (!value.is_string()) return corrupt(fmt::format("__metadata__: '{}' must be a text", printable(key)));
     metadata[key] = value.get<std::string>();
   }
+  return {};
+}
+
+// That they cover the data without holes or overlap; puts them in order.
+Status check_cover(std::vector<PlacedTensor>& tensors, std::uint64_t data_bytes) {
+  std::ranges::stable_sort(
+      tensors, {}, [](const PlacedTensor& tensor) { return std::pair(tensor.offset, tensor.offset + tensor.bytes); });
+  std::uint64_t expected = 0;
+  for (const PlacedTensor& next : tensors) {
+    if (next.offset != expected) {
+      return corrupt(fmt::format("tensor '{}': overlaps another, or leaves a hole", printable(next.name)));
+    }
+    expected += next.bytes;
+  }
+  if (expected != data_bytes) return corrupt(fmt::format("{} bytes belong to no tensor", data_bytes - expected));
   return {};
 }
 
@@ -93,23 +106,6 @@ template <typename T>
 void copy_into(std::vector<T>& values, std::string_view bytes) {
   values.resize(bytes.size() / sizeof(T));
   if (!bytes.empty()) std::memcpy(values.data(), bytes.data(), bytes.size());
-}
-
-// The values of all tensors, once it is known that they cover the data without holes or overlap.
-Result<std::vector<Tensor>> load(std::vector<Placed> placed, std::string_view data) {
-  std::ranges::stable_sort(placed, {}, [](const Placed& tensor) { return std::pair(tensor.begin, tensor.end); });
-  std::vector<Tensor> tensors;
-  std::uint64_t expected = 0;
-  for (Placed& next : placed) {
-    if (next.begin != expected)
-      return corrupt(fmt::format("tensor '{}': overlaps another, or leaves a hole", next.tensor.name));
-    expected = next.end;
-    const std::string_view bytes = data.substr(next.begin, next.end - next.begin);
-    next.is_whole ? copy_into(next.tensor.whole_numbers, bytes) : copy_into(next.tensor.values, bytes);
-    tensors.push_back(std::move(next.tensor));
-  }
-  if (expected != data.size()) return corrupt(fmt::format("{} bytes belong to no tensor", data.size() - expected));
-  return tensors;
 }
 
 }  // namespace
@@ -132,10 +128,10 @@ std::string safetensors_header(std::span<const TensorForm> tensors,
     offset = end;
   }
   std::string text = header.dump();
-  text.resize((text.size() + kLengthBytes - 1) / kLengthBytes * kLengthBytes, ' ');
+  text.resize((text.size() + kSafetensorsLengthBytes - 1) / kSafetensorsLengthBytes * kSafetensorsLengthBytes, ' ');
   const std::uint64_t length = text.size();
-  std::string bytes(kLengthBytes, '\0');
-  std::memcpy(bytes.data(), &length, kLengthBytes);
+  std::string bytes(kSafetensorsLengthBytes, '\0');
+  std::memcpy(bytes.data(), &length, kSafetensorsLengthBytes);
   return bytes + text;
 }
 
@@ -155,31 +151,52 @@ std::string to_safetensors(const ParamLayout& layout, std::span<const float> wei
   return bytes;
 }
 
-Result<SafetensorsFile> from_safetensors(std::string_view bytes) {
-  std::uint64_t length = 0;
-  if (bytes.size() < kLengthBytes) return corrupt(fmt::format("{} bytes are too few for safetensors", bytes.size()));
-  std::memcpy(&length, bytes.data(), kLengthBytes);
-  if (length > kMaxHeaderBytes || length > bytes.size() - kLengthBytes) {
-    return corrupt(fmt::format("header of {} bytes does not fit in {} bytes", length, bytes.size() - kLengthBytes));
+Result<std::uint64_t> safetensors_header_bytes(std::string_view first_bytes, std::uint64_t file_bytes) {
+  if (first_bytes.size() < kSafetensorsLengthBytes || file_bytes < kSafetensorsLengthBytes) {
+    return corrupt(fmt::format("{} bytes are too few for safetensors", file_bytes));
   }
-  const std::string_view data = bytes.substr(kLengthBytes + length);
-  const Json header = Json::parse(bytes.substr(kLengthBytes, length), nullptr, false);
-  if (!header.is_object()) return corrupt("header is not a JSON object");
-  SafetensorsFile file;
-  std::vector<Placed> placed;
-  for (const auto& [name, entry] : header.items()) {
+  std::uint64_t length = 0;
+  std::memcpy(&length, first_bytes.data(), kSafetensorsLengthBytes);
+  const std::uint64_t behind = file_bytes - kSafetensorsLengthBytes;
+  if (length <= kMaxHeaderBytes && length <= behind) return length;
+  return corrupt(fmt::format("header of {} bytes does not fit in {} bytes", length, behind));
+}
+
+Result<SafetensorsHeader> parse_safetensors_header(std::string_view text, std::uint64_t data_bytes) {
+  const ReadJson json = ReadJson::parse(text, nullptr, false);
+  if (!json.is_object()) return corrupt("header is not a JSON object");
+  SafetensorsHeader header;
+  for (const auto& [name, entry] : json.items()) {
     if (name == "__metadata__") {
-      SYNCOPATE_RETURN_IF_ERROR(read_metadata(entry, file.metadata));
+      SYNCOPATE_RETURN_IF_ERROR(read_metadata(entry, header.metadata));
       continue;
     }
-    Result<Placed> tensor = place(name, entry, data.size());
+    Result<PlacedTensor> tensor = place(name, entry, data_bytes);
     if (!tensor.ok()) return tensor.status();
-    placed.push_back(std::move(*tensor));
+    header.tensors.push_back(std::move(*tensor));
   }
-  Result<std::vector<Tensor>> tensors = load(std::move(placed), data);
-  if (!tensors.ok()) return tensors.status();
-  file.tensors = std::move(*tensors);
+  SYNCOPATE_RETURN_IF_ERROR(check_cover(header.tensors, data_bytes));
+  return header;
+}
+
+Result<SafetensorsFile> from_safetensors(std::string_view bytes) try {
+  const Result<std::uint64_t> length = safetensors_header_bytes(bytes, bytes.size());
+  if (!length.ok()) return length.status();
+  const std::string_view data = bytes.substr(kSafetensorsLengthBytes + *length);
+  Result<SafetensorsHeader> header =
+      parse_safetensors_header(bytes.substr(kSafetensorsLengthBytes, *length), data.size());
+  if (!header.ok()) return header.status();
+  SafetensorsFile file{.tensors = {}, .metadata = std::move(header->metadata)};
+  for (PlacedTensor& placed : header->tensors) {
+    Tensor& tensor = file.tensors.emplace_back();
+    tensor.name = std::move(placed.name);
+    tensor.shape = std::move(placed.shape);
+    const std::string_view values = data.substr(placed.offset, placed.bytes);
+    placed.is_whole ? copy_into(tensor.whole_numbers, values) : copy_into(tensor.values, values);
+  }
   return file;
+} catch (const std::bad_alloc&) {
+  return Status(Code::kResourceExhausted, fmt::format("no memory for the contents of {} bytes", bytes.size()));
 }
 
 Status write_safetensors(const std::string& path, const ParamLayout& layout, std::span<const float> weights,
@@ -189,12 +206,9 @@ Status write_safetensors(const std::string& path, const ParamLayout& layout, std
 }
 
 Result<SafetensorsFile> read_safetensors(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream bytes;
-  if (!file || !(bytes << file.rdbuf())) {
-    return Status(Code::kNotFound, fmt::format("{}: cannot be read: {}", path, std::strerror(errno)));
-  }
-  Result<SafetensorsFile> contents = from_safetensors(bytes.str());
+  const Result<std::string> bytes = read_regular_file(path, std::numeric_limits<std::uint64_t>::max());
+  if (!bytes.ok()) return bytes.status();
+  Result<SafetensorsFile> contents = from_safetensors(*bytes);
   if (!contents.ok()) return contents.status().in(path);
   return contents;
 }

@@ -31,6 +31,30 @@ struct SafetensorsFile {
   std::map<std::string, std::string> metadata;
 };
 
+// Where a header says that a tensor lies: its values are `bytes` bytes, `offset` bytes behind the header.
+struct PlacedTensor {
+  std::string name;
+  std::vector<std::int64_t> shape;
+  bool is_whole = false;  // I64, else F32
+  std::uint64_t offset = 0;
+  std::uint64_t bytes = 0;
+
+  std::uint64_t elements() const { return bytes / (is_whole ? sizeof(std::int64_t) : sizeof(float)); }
+};
+
+struct SafetensorsHeader {
+  std::vector<PlacedTensor> tensors;  // in the order of their values, which follow each other without holes
+  std::map<std::string, std::string> metadata;
+};
+
+// The bytes in front of the header that tell its length, and that length, where it fits in a file of `file_bytes`.
+// Fails with data loss.
+inline constexpr std::size_t kSafetensorsLengthBytes = 8;
+Result<std::uint64_t> safetensors_header_bytes(std::string_view first_bytes, std::uint64_t file_bytes);
+// What a header, without its length, says of a file that has `data_bytes` behind it: each tensor's type is known, its
+// bytes are as many as its shape has, and all of them are the data's. Fails with data loss.
+Result<SafetensorsHeader> parse_safetensors_header(std::string_view header, std::uint64_t data_bytes);
+
 // What the header says of a tensor: its type is F32, or I64 where it holds whole numbers.
 struct TensorForm {
   std::string name;
@@ -55,7 +79,8 @@ std::string to_safetensors(const ParamLayout& layout, std::span<const float> wei
                            const std::map<std::string, std::string>& metadata,
                            std::span<const WholeNumbers> whole_numbers = {});
 
-// Checks every length, type and offset before it uses it. Reads F32 and I64 alone. Fails with data loss.
+// Checks every length, type and offset before it uses it. Reads F32 and I64 alone. Fails with data loss, and with
+// resource exhausted where memory ends.
 Result<SafetensorsFile> from_safetensors(std::string_view bytes);
 
 // The same to and from a file, which is written whole. Messages begin with the path.

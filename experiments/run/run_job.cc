@@ -132,36 +132,59 @@ Result<ListenOptions> listen_options_of(const RunConfig& config, const ParamLayo
                        .largest_frame = largest_frame_of(layout)};
 }
 
+// What a run that writes checkpoints, or goes on from one, has to know beside its options.
+struct Resumption {
+  std::optional<CheckpointKey> key = {};  // of --checkpoint-key-file
+  std::string manifest_digest = {};       // of the checkpoint that it goes on from
+};
+
 std::optional<CheckpointKeeperOptions> checkpoints_of(const RunConfig& config, const JobFacts& job,
-                                                      const std::string& run_id) {
+                                                      const std::string& run_id, const Resumption& resumption) {
   if (!config.checkpoint_every) return std::nullopt;
   return CheckpointKeeperOptions{.folder = config.output + "/checkpoints",
                                  .interval = *config.checkpoint_every,
                                  .together = moves_together(config),
                                  .keep = config.keep,
                                  .run_id = run_id,
-                                 .facts = facts_of(config, job.layout, job.steps_per_epoch)};
+                                 .facts = facts_of(config, job.layout, job.steps_per_epoch),
+                                 .key = resumption.key};
 }
 
-// Finds the checkpoint that the run is to go on from, if any, and says which ones could not be used.
-Status find_resumed(JobFacts& job, Console& console, JobResult& result) {
+// Finds the checkpoint that the run is to go on from, if any, and says which ones could not be used. Reads the key,
+// which stays in this process.
+Status find_resumed(JobFacts& job, Console& console, JobResult& result, Resumption& resumption) {
   const RunConfig& config = result.config;
+  if (!config.checkpoint_key_file.empty()) {
+    Result<CheckpointKey> key = CheckpointKey::read(config.checkpoint_key_file);
+    if (!key.ok()) return {Code::kInvalidArgument, "--checkpoint-key-file: " + key.status().message()};
+    resumption.key = std::move(*key);
+  }
   if (config.resume.empty()) return {};
   const StateForms forms(job.layout, job.local_layout);
-  const Result<FoundCheckpoint> found = newest_checkpoint(config.resume, forms, [&](const Manifest& manifest) {
+  const auto check = [&](const Manifest& manifest) {
     return check_resume(manifest, facts_of(config, job.layout, job.steps_per_epoch), job.total_steps);
-  });
+  };
+  Result<FoundCheckpoint> found =
+      newest_checkpoint(config.resume, forms, check, resumption.key ? &*resumption.key : nullptr);
   if (!found.ok()) return found.status().in("--resume=" + config.resume);
+  // To refuse it would protect from nobody: who has changed it can have taken the authentication out, too.
+  if (found->checkpoint.claims_authentication() && !resumption.key) {
+    found->passed_over.push_back(
+        fmt::format("checkpoint {} is authenticated, and no key was given: whether somebody has changed it is not "
+                    "checked; --checkpoint-key-file=FILE names the key",
+                    found->checkpoint.folder()));
+  }
   for (const std::string& line : found->passed_over) console.warn(line);
   result.facts.events.insert(result.facts.events.end(), found->passed_over.begin(), found->passed_over.end());
+  resumption.manifest_digest = found->checkpoint.digest();
   job.first_step = found->checkpoint.manifest().step;
   result.facts.resumed_at = job.first_step;
   result.facts.resumed_from = found->checkpoint.folder();
   return {};
 }
 
-void run_repeat(const JobFacts& job, const Survey& survey, int repeat, ResultsWriter& results, Interrupts& interrupts,
-                Console& console, JobResult& result) {
+void run_repeat(const JobFacts& job, const Survey& survey, const Resumption& resumption, int repeat,
+                ResultsWriter& results, Interrupts& interrupts, Console& console, JobResult& result) {
   const RunConfig& config = result.config;
   const JobPlan plan = make_plan(config, run_id_of(config, repeat), cluster_of(config, survey));
   Recorder recorder(config, job, results, console);
@@ -172,8 +195,9 @@ void run_repeat(const JobFacts& job, const Survey& survey, int repeat, ResultsWr
                                    .listen = std::move(*listen),
                                    .total_steps = job.total_steps,
                                    .local_state_size = job.local_layout.size(),
-                                   .checkpoints = checkpoints_of(config, job, plan.run_id),
-                                   .resume = result.facts.resumed_from};
+                                   .checkpoints = checkpoints_of(config, job, plan.run_id, resumption),
+                                   .resume = result.facts.resumed_from,
+                                   .resume_digest = resumption.manifest_digest};
   const Result<RunOutcome> outcome = coordinate(config, plan, options, *launcher_of(config), recorder, interrupts);
   const Status finished = recorder.finish();
   if (!outcome.ok()) return fail(result, exit_code_of(outcome.status()), outcome.status().message());
@@ -210,7 +234,8 @@ JobResult run_job(const RunConfig& config, const Survey& survey, Interrupts& int
   if (spans_hosts(result.config)) result.config.listen_address = survey.listen_address;
   result.facts.run_id = std::filesystem::path(result.config.output).filename().string();
   Result<JobFacts> job = prepare(result.config);
-  if (const Status status = job.ok() ? find_resumed(*job, console, result) : job.status(); !status.ok()) {
+  Resumption resumption;
+  if (const Status status = job.ok() ? find_resumed(*job, console, result, resumption) : job.status(); !status.ok()) {
     fail(result, exit_code_of(status), status.message());
     return result;
   }
@@ -231,7 +256,7 @@ JobResult run_job(const RunConfig& config, const Survey& survey, Interrupts& int
   }
   for (int repeat = 0; repeat < result.config.repeat && result.exit == ExitCode::kSuccess; ++repeat) {
     if (result.config.repeat > 1) console.say(fmt::format("repeat {} of {}", repeat + 1, result.config.repeat));
-    run_repeat(*job, survey, repeat, *results, interrupts, console, result);
+    run_repeat(*job, survey, resumption, repeat, *results, interrupts, console, result);
   }
   const Status written = results->write_summary(result.reports, result.facts);
   if (!written.ok()) fail(result, ExitCode::kOutput, written.message());

@@ -67,5 +67,28 @@ TEST(TrainingState, MergesTheShardsOfOneArena) {
   EXPECT_EQ(first.bytes(), 8 * sizeof(float));
 }
 
+TEST(TrainingState, KnowsWhichPiecesARangeTouchesAndWhichHasAllOfIt) {
+  TrainingState state;
+  state.put("weights", 10, std::vector<float>{1, 2, 3});
+  state.put("weights", 20, std::vector<float>{4, 5});
+  for (const auto& [range, overlaps] : std::vector<std::pair<Range, bool>>{{{0, 10}, false},
+                                                                           {{0, 11}, true},
+                                                                           {{12, 13}, true},
+                                                                           {{13, 20}, false},
+                                                                           {{21, 99}, true},
+                                                                           {{22, 99}, false}}) {
+    EXPECT_EQ(state.overlaps("weights", range), overlaps) << range.begin << " to " << range.end;
+  }
+  EXPECT_FALSE(state.overlaps("others", {10, 13}));
+  EXPECT_EQ(state.within("weights", {11, 13}).size(), 2u);
+  EXPECT_EQ(state.within("weights", {11, 13}).front(), 2);
+  for (const Range range : {Range{9, 11}, Range{12, 14}, Range{0, 5}, Range{11, 21}}) {
+    EXPECT_TRUE(state.within("weights", range).empty()) << range.begin << " to " << range.end;
+  }
+  state.clear();
+  EXPECT_FALSE(state.overlaps("weights", {10, 13})) << "its memory alone is there";
+  EXPECT_TRUE(state.within("weights", {10, 13}).empty());
+}
+
 }  // namespace
 }  // namespace syncopate

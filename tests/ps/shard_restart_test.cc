@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <bit>
 #include <functional>
 #include <memory>
 
@@ -127,11 +128,11 @@ TEST(ShardState, AChunkThatIsCutAnewHasTheLargestOfItsPieces) {
   put_chunk_counts(0, counts_at(5, {3, 2}, {false, true}), state);
   put_chunk_counts(16, counts_at(4, {2, 4}, {false, true}), state);
   put_chunk_counts(32, counts_at(9, {9, 9}, {false, false}), state);
-  const ChunkCounts same = chunk_counts({16, 32}, 2, 1, state);
+  const ChunkCounts same = *chunk_counts({16, 32}, 2, 1, state);
   EXPECT_EQ(same.version, 4);
   EXPECT_THAT(same.clocks.pushes, ElementsAre(2, 4));
   EXPECT_THAT(same.clocks.away, ElementsAre(false, true));
-  const ChunkCounts both = chunk_counts({8, 24}, 3, 1, state);  // and a worker that is new
+  const ChunkCounts both = *chunk_counts({8, 24}, 3, 1, state);  // and a worker that is new
   EXPECT_EQ(both.version, 5);
   EXPECT_THAT(both.clocks.pushes, ElementsAre(3, 4, 0));
   EXPECT_THAT(both.clocks.away, ElementsAre(false, true, true));
@@ -141,7 +142,7 @@ TEST(ShardState, WhatNoShardHasMadeCountsAPushForEachPeriod) {
   TrainingState state;
   state.step = 12;
   state.put(state_part::kWeights, 0, std::vector<float>(16, 1.0f));
-  const ChunkCounts counts = chunk_counts({0, 16}, 2, 4, state);
+  const ChunkCounts counts = *chunk_counts({0, 16}, 2, 4, state);
   EXPECT_EQ(counts.version, 3);
   EXPECT_THAT(counts.clocks.pushes, ElementsAre(3, 3));
 }
@@ -166,12 +167,43 @@ TEST(ShardState, SumsOfPiecesAreBroughtToOneWeight) {
     put_chunk_counts(begin, counts, state);
     state.put(shard_part::kSum, begin, std::vector<float>(16, begin == 0 ? 3.0f : 4.0f));
   }
-  const ChunkCounts counts = chunk_counts({0, 32}, 1, 1, state);
+  const ChunkCounts counts = *chunk_counts({0, 32}, 1, 1, state);
   EXPECT_EQ(counts.summed, 2);
   std::vector<float> sum(32);
   ASSERT_TRUE(read_sum({0, 32}, counts.summed_weight, sum, state).ok());
   EXPECT_THAT(std::span(sum).first(16), Each(6.0f));
   EXPECT_THAT(std::span(sum).last(16), Each(4.0f));
+}
+
+// A checkpoint may be anybody's: nothing is counted on from the end of numbers.
+TEST(ShardState, WhatCannotBeCountedIsRefused) {
+  const auto with = [](std::size_t place, std::int64_t value) {
+    TrainingState state;
+    state.put(state_part::kWeights, 0, std::vector<float>(16, 1.0f));
+    put_chunk_counts(0, counts_at(1, {1}, {false}), state);
+    state.counts[shard_part::chunk_at(0)][place] = value;
+    return chunk_counts({0, 16}, 1, 1, state).status().code();
+  };
+  EXPECT_EQ(with(0, 5), Code::kOk);
+  EXPECT_EQ(with(0, INT64_MAX), Code::kDataLoss);
+  EXPECT_EQ(with(0, -1), Code::kDataLoss);
+  EXPECT_EQ(with(1, -1), Code::kDataLoss);
+  EXPECT_EQ(with(1, INT64_MAX), Code::kDataLoss);
+  EXPECT_EQ(with(2, 0x7fc00000), Code::kDataLoss) << "a weight that is no number";
+  EXPECT_EQ(with(3, 0x7f800000), Code::kDataLoss) << "an endless rate";
+  EXPECT_EQ(with(4, INT64_MAX), Code::kDataLoss);
+  EXPECT_EQ(with(5, std::bit_cast<std::int64_t>(-1.0)), Code::kDataLoss);
+  EXPECT_EQ(with(6, INT64_MAX), Code::kDataLoss);
+  EXPECT_EQ(with(6, INT64_MIN), Code::kDataLoss);
+  TrainingState state;
+  put_table_counts(0, 0, 1, {.version = 1, .clocks = Clocks(1)}, state);
+  EXPECT_TRUE(table_counts(0, 0, 1, 1, state).ok());
+  for (const std::size_t place : {1, 2}) {
+    state.counts[shard_part::table_on(0, 0)] = {1, 1, 1};
+    state.counts[shard_part::table_on(0, 0)][place] = INT64_MAX;
+    EXPECT_EQ(table_counts(0, 0, 1, 1, state).status().code(), Code::kDataLoss) << place;
+    EXPECT_EQ(table_counts(0, 0, 2, 1, state).status().code(), Code::kDataLoss) << place;
+  }
 }
 
 TEST(ShardState, TablesOfOtherShardsAreMerged) {
@@ -193,9 +225,9 @@ TEST(ShardState, TablesOfOtherShardsAreMerged) {
   EXPECT_EQ(all.step, 3);
   EXPECT_THAT(all.rows[0].keys, ElementsAre(0, 1, 2, 3, 4, 5));
   EXPECT_THAT(all.rows[0].values, ElementsAre(0, 1, 2, 3, 4, 5));
-  EXPECT_EQ(table_counts(0, 1, 2, 1, all).version, 3);
-  EXPECT_EQ(table_counts(0, 0, 3, 1, all).version, 3);
-  EXPECT_THAT(table_counts(0, 0, 3, 1, all).clocks.pushes, ElementsAre(4));
+  EXPECT_EQ(table_counts(0, 1, 2, 1, all)->version, 3);
+  EXPECT_EQ(table_counts(0, 0, 3, 1, all)->version, 3);
+  EXPECT_THAT(table_counts(0, 0, 3, 1, all)->clocks.pushes, ElementsAre(4));
 }
 
 TEST(ShardCut, OfSyncIsTakenAtItsVersionAndOfAsyncAtOnce) {

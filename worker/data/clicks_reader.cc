@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/printable_text.h"
 #include "common/random.h"
 #include "worker/data/file_bytes.h"
 #include "worker/data/text_lines.h"
@@ -19,6 +20,7 @@ namespace {
 
 constexpr std::size_t kColumns = 1 + kClickNumbers + kClickCategories;
 constexpr std::int64_t kFewestLines = 10;
+constexpr std::size_t kLongestShown = 80;
 constexpr std::uint64_t kMissing = std::uint64_t{1} << 32;  // no category is so large
 
 using Columns = std::array<std::string_view, kColumns>;
@@ -34,6 +36,7 @@ std::optional<std::uint64_t> parse_category(std::string_view text) {
 }
 
 Status check(const std::string& path, const TextLines& lines) {
+  if (lines.is_too_long()) return wrong(path, lines.number(), fmt::format("longer than {} bytes", kLongestLine));
   Columns columns;
   const std::size_t found = split(lines.line(), "\t", columns);
   if (found != kColumns) {
@@ -42,20 +45,23 @@ Status check(const std::string& path, const TextLines& lines) {
                              kColumns, kClickNumbers, kClickCategories));
   }
   if (columns[0] != "0" && columns[0] != "1") {
-    return wrong(path, lines.number(), fmt::format("label '{}', expected 0 or 1", columns[0]));
+    return wrong(path, lines.number(),
+                 fmt::format("label '{}', expected 0 or 1", printable(columns[0], kLongestShown)));
   }
   for (int i = 0; i < kClickNumbers; ++i) {
     const std::string_view text = columns[static_cast<std::size_t>(1 + i)];
     if (!text.empty() && !parse_number<std::int64_t>(text)) {
-      return wrong(path, lines.number(),
-                   fmt::format("number {} '{}', expected a whole number or nothing", i + 1, text));
+      return wrong(
+          path, lines.number(),
+          fmt::format("number {} '{}', expected a whole number or nothing", i + 1, printable(text, kLongestShown)));
     }
   }
   for (int i = 0; i < kClickCategories; ++i) {
     const std::string_view text = columns[static_cast<std::size_t>(1 + kClickNumbers + i)];
     if (!parse_category(text)) {
       return wrong(path, lines.number(),
-                   fmt::format("category {} '{}', expected up to 8 hexadecimal digits or nothing", i + 1, text));
+                   fmt::format("category {} '{}', expected up to 8 hexadecimal digits or nothing", i + 1,
+                               printable(text, kLongestShown)));
     }
   }
   return {};

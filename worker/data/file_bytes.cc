@@ -3,8 +3,6 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 #include <zlib.h>
 
 #include <algorithm>
@@ -13,6 +11,8 @@
 #include <system_error>
 #include <utility>
 
+#include "common/printable_text.h"
+#include "common/regular_file.h"
 #include "worker/data/gzip.h"
 
 namespace syncopate::worker {
@@ -20,23 +20,18 @@ namespace {
 
 constexpr std::size_t kInflatedLimit = std::size_t{4} << 30;
 
+constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 42;
+constexpr std::uint64_t kPopulated = std::uint64_t{8} << 30;
+
+std::string shown(const std::string& path) { return printable(path, 4096); }
+
 Status cannot_read(const std::string& path, int error) {
-  return Status(Code::kNotFound, fmt::format("{}: cannot be read: {}", path, std::generic_category().message(error)));
+  return {Code::kNotFound, fmt::format("{}: cannot be read: {}", shown(path), std::generic_category().message(error))};
 }
 
-class Descriptor {
- public:
-  explicit Descriptor(const std::string& path) : value_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {}
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  ~Descriptor() {
-    if (value_ >= 0) ::close(value_);
-  }
-  int value() const { return value_; }
-
- private:
-  int value_;
-};
+Status data_loss(const std::string& path, const std::string& what) {
+  return {Code::kDataLoss, fmt::format("{}: {}", shown(path), what)};
+}
 
 }  // namespace
 
@@ -64,34 +59,37 @@ FileBytes::~FileBytes() {
 }
 
 Result<FileBytes> FileBytes::open(const std::string& path) {
-  const Descriptor file(path);
-  struct stat status {};
-  if (file.value() < 0 || ::fstat(file.value(), &status) != 0) return cannot_read(path, errno);
-  if (!S_ISREG(status.st_mode)) return Status(Code::kNotFound, fmt::format("{}: is not a regular file", path));
-  const auto size = static_cast<std::size_t>(status.st_size);
-  if (size == 0) return Status(Code::kDataLoss, fmt::format("{}: is empty", path));
+  const Result<RegularFile> file = open_regular_file(path);
+  if (!file.ok()) return file.status();
+  if (file->bytes == 0) return data_loss(path, "is empty");
+  if (file->bytes > kMostBytes) return data_loss(path, fmt::format("{} bytes, {} at most", file->bytes, kMostBytes));
 
-  // Populated at once: the faults belong to the start of a run, not to its first steps.
-  void* const memory = ::mmap(nullptr, size, PROT_READ, MAP_SHARED | MAP_POPULATE, file.value(), 0);
+  // Populated at once: the faults belong to the start of a run, not to its first steps. What is larger than memory may
+  // be is not: of a file without blocks, the kernel would make pages without end.
+  const auto size = static_cast<std::size_t>(file->bytes);
+  const int populate = size <= kPopulated ? MAP_POPULATE : 0;
+  void* const memory = ::mmap(nullptr, size, PROT_READ, MAP_SHARED | populate, file->descriptor.get(), 0);
   if (memory == MAP_FAILED) return cannot_read(path, errno);
   FileBytes mapped(path, std::span(static_cast<const std::uint8_t*>(memory), size));
   if (!path.ends_with(".gz")) return mapped;
 
   Result<std::vector<std::uint8_t>> inflated = inflate_gzip(mapped.bytes(), kInflatedLimit);
-  if (!inflated.ok()) return inflated.status().in(path);
-  if (inflated->empty()) return Status(Code::kDataLoss, fmt::format("{}: is empty once inflated", path));
+  if (!inflated.ok()) return inflated.status().in(shown(path));
+  if (inflated->empty()) return data_loss(path, "is empty once inflated");
   return FileBytes(path, std::move(*inflated));
 }
 
 Result<std::vector<std::uint8_t>> read_first_bytes(const std::string& path, std::size_t count) {
-  // Reads plain files as they are.
-  const std::unique_ptr<gzFile_s, int (*)(gzFile)> file(::gzopen(path.c_str(), "rb"), ::gzclose);
+  const Result<RegularFile> opened = open_regular_file(path);
+  if (!opened.ok()) return opened.status();
+  // Reads plain files as they are. It closes what it is given.
+  const int descriptor = ::fcntl(opened->descriptor.get(), F_DUPFD_CLOEXEC, 0);
+  const std::unique_ptr<gzFile_s, int (*)(gzFile)> file(::gzdopen(descriptor, "rb"), ::gzclose);
   if (!file) return cannot_read(path, errno);
   std::vector<std::uint8_t> bytes(count);
   const int read = ::gzread(file.get(), bytes.data(), static_cast<unsigned>(count));
   if (read == static_cast<int>(count)) return bytes;
-  return Status(Code::kDataLoss,
-                fmt::format("{}: truncated: {} bytes, the header alone has {}", path, std::max(read, 0), count));
+  return data_loss(path, fmt::format("truncated: {} bytes, the header alone has {}", std::max(read, 0), count));
 }
 
 }  // namespace syncopate::worker

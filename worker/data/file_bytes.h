@@ -13,9 +13,9 @@ namespace syncopate::worker {
 
 class FileBytes {
  public:
-  // Inflates where the name ends in ".gz". kNotFound: no such file, or it may not be read. kDataLoss: a gzip stream
-  // that is corrupt, cut short, followed by more bytes, or larger than 4 GiB. A mapped file must not be cut while in
-  // use.
+  // Inflates where the name ends in ".gz". kNotFound: no such file, no regular one, or it may not be read. kDataLoss: a
+  // file of more than 4 TiB; a gzip stream that is corrupt, cut short, followed by more bytes, or larger than 4 GiB.
+  // kResourceExhausted: no memory for what is inflated. A mapped file must not be cut while in use.
   static Result<FileBytes> open(const std::string& path);
 
   FileBytes(FileBytes&& other) noexcept;

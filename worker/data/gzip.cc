@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <new>
 
 namespace syncopate::worker {
 namespace {
@@ -30,7 +31,7 @@ class Inflater {
 
 }  // namespace
 
-Result<std::vector<std::uint8_t>> inflate_gzip(std::span<const std::uint8_t> compressed, std::size_t limit) {
+Result<std::vector<std::uint8_t>> inflate_gzip(std::span<const std::uint8_t> compressed, std::size_t limit) try {
   if (compressed.size() > std::numeric_limits<uInt>::max()) {
     return Status(Code::kDataLoss, fmt::format("{} bytes of gzip, at most 4 GiB are read", compressed.size()));
   }
@@ -65,6 +66,8 @@ Result<std::vector<std::uint8_t>> inflate_gzip(std::span<const std::uint8_t> com
   }
   content.resize(filled);
   return content;
+} catch (const std::bad_alloc&) {
+  return Status(Code::kResourceExhausted, "no memory for what it inflates to");
 }
 
 }  // namespace syncopate::worker

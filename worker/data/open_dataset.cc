@@ -7,11 +7,13 @@
 #include <array>
 #include <charconv>
 #include <filesystem>
+#include <new>
 #include <optional>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "common/printable_text.h"
 #include "worker/data/cifar_reader.h"
 #include "worker/data/digits.h"
 #include "worker/data/digits_cache.h"
@@ -195,7 +197,9 @@ Status check_dataset_name(const std::string& name) {
   return Status(Code::kInvalidArgument, fmt::format("dataset '{}': must be one of {}", name, kDatasetNames));
 }
 
-Result<DatasetPair> open_dataset(const std::string& name, const std::string& data_dir, std::uint64_t seed) {
+namespace {
+
+Result<DatasetPair> open_known(const std::string& name, const std::string& data_dir, std::uint64_t seed) {
   SYNCOPATE_RETURN_IF_ERROR(check_dataset_name(name));
   if (is_digits(name)) return open_digits(name, data_dir, seed);
   if (is_recommender_set(name)) return open_recommender_set(name, data_dir, seed);
@@ -205,7 +209,7 @@ Result<DatasetPair> open_dataset(const std::string& name, const std::string& dat
   return open_idx_set(name, idx_folders(name, data_dir));
 }
 
-Result<SampleForm> sample_form(const std::string& name, const std::string& data_dir) {
+Result<SampleForm> form_of_known(const std::string& name, const std::string& data_dir) {
   SYNCOPATE_RETURN_IF_ERROR(check_dataset_name(name));
   if (is_digits(name)) return form_of_images(kDigitShape, kIdxClasses);
   if (is_recommender_set(name)) return recommender_form(name, data_dir);
@@ -217,6 +221,30 @@ Result<SampleForm> sample_form(const std::string& name, const std::string& data_
   const Result<ImageShape> shape = read_idx_shape(files->front());
   if (!shape.ok()) return shape.status();
   return form_of_images(*shape, kIdxClasses);
+}
+
+// Data may be anybody's: a message shows nothing of it that a terminal would obey, and memory that ends where a file
+// claims much is the file's failure.
+template <typename T, typename Open>
+Result<T> guarded(const std::string& name, Open&& open) {
+  constexpr std::size_t kLongestMessage = 8192;
+  try {
+    Result<T> opened = open();
+    if (opened.ok()) return opened;
+    return Status(opened.status().code(), printable(opened.status().message(), kLongestMessage));
+  } catch (const std::bad_alloc&) {
+    return Status(Code::kResourceExhausted, fmt::format("dataset '{}': there is no memory for it", printable(name)));
+  }
+}
+
+}  // namespace
+
+Result<DatasetPair> open_dataset(const std::string& name, const std::string& data_dir, std::uint64_t seed) {
+  return guarded<DatasetPair>(name, [&] { return open_known(name, data_dir, seed); });
+}
+
+Result<SampleForm> sample_form(const std::string& name, const std::string& data_dir) {
+  return guarded<SampleForm>(name, [&] { return form_of_known(name, data_dir); });
 }
 
 }  // namespace syncopate::worker

@@ -20,6 +20,20 @@ constexpr std::uint64_t kNegativesOfTraining = 0x6E6567ull << 40;
 constexpr std::uint64_t kNegativesOfTest = 0x746573ull << 40;
 constexpr std::uint64_t kStreamsAnEpoch = 1ull << 32;  // more than there are samples
 
+// One of `items` items that is free, each as likely. There is one. Who has rated nearly all of them gets the next that
+// is free behind the last draw: to go on drawing could take for ever.
+template <typename IsFree>
+int draw_free(int items, Random& random, IsFree&& is_free) {
+  constexpr int kMostDraws = 1000;
+  int item = 0;
+  for (int i = 0; i < kMostDraws; ++i) {
+    item = static_cast<int>(random.below(static_cast<std::uint64_t>(items)));
+    if (is_free(item)) return item;
+  }
+  while (!is_free(item)) item = (item + 1) % items;
+  return item;
+}
+
 void write(const SampleRoom& to, int user, int item, bool positive) {
   to.ids[0] = user;
   to.ids[1] = item;
@@ -54,11 +68,9 @@ class TrainingRatings final : public Dataset {
     if (index % (1 + kNegatives) == 0) return write(to, user, history_.items[rating], true);
     Random random(seed_, kNegativesOfTraining + static_cast<std::uint64_t>(epoch) * kStreamsAnEpoch +
                              static_cast<std::uint64_t>(index));
-    int item = 0;
-    do {  // ends, since nobody has rated everything (make_ratings)
-      item = static_cast<int>(random.below(static_cast<std::uint64_t>(history_.item_count())));
-    } while (history_.has_rated(user, item));
-    write(to, user, item, false);
+    // Nobody has rated everything (make_ratings).
+    const auto is_free = [&](int item) { return !history_.has_rated(user, item); };
+    write(to, user, draw_free(history_.item_count(), random, is_free), false);
   }
 
  private:
@@ -124,11 +136,11 @@ void append_group(const History& history, int user, int positive, std::uint64_t 
   const std::size_t begin = items.size();
   items.push_back(positive);
   Random random(seed, kNegativesOfTest + static_cast<std::uint64_t>(user));
-  while (items.size() < begin + kRankedItems) {
-    const int item = static_cast<int>(random.below(static_cast<std::uint64_t>(history.item_count())));
+  const auto is_free = [&](int item) {
     const bool chosen = std::find(items.begin() + static_cast<std::ptrdiff_t>(begin), items.end(), item) != items.end();
-    if (!chosen && !history.has_rated(user, item)) items.push_back(item);
-  }
+    return !chosen && !history.has_rated(user, item);
+  };
+  while (items.size() < begin + kRankedItems) items.push_back(draw_free(history.item_count(), random, is_free));
 }
 
 // Who can be tested.

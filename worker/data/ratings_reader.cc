@@ -10,6 +10,7 @@
 #include <string_view>
 #include <tuple>
 
+#include "common/printable_text.h"
 #include "worker/data/file_bytes.h"
 #include "worker/data/text_lines.h"
 
@@ -20,6 +21,8 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kHeader = "userId,movieId,rating,timestamp";
 constexpr std::size_t kColumns = 4;
+constexpr std::size_t kMostRatings = std::numeric_limits<int>::max() / 8;
+constexpr std::size_t kLongestShown = 80;
 
 struct FileKind {
   const char* name;
@@ -42,8 +45,10 @@ Result<RawRating> parse(const std::string& path, const TextLines& lines, std::st
   std::array<std::string_view, kColumns> columns;
   const std::size_t found = split(lines.line(), separator, columns);
   const auto bad = [&](const char* name, std::string_view text, const char* expected) {
-    return wrong(path, lines.number(), fmt::format("{} '{}', expected {}", name, text, expected));
+    return wrong(path, lines.number(),
+                 fmt::format("{} '{}', expected {}", name, printable(text, kLongestShown), expected));
   };
+  if (lines.is_too_long()) return wrong(path, lines.number(), fmt::format("longer than {} bytes", kLongestLine));
   if (found != kColumns) {
     return wrong(path, lines.number(), fmt::format("{} columns, expected {}: {}", found, kColumns, kHeader));
   }
@@ -92,7 +97,7 @@ Result<std::vector<RawRating>> read_raw(const std::string& path, const FileKind&
   if (kind.header) {
     lines.next();
     if (lines.line() != kHeader) {
-      return wrong(path, 1, fmt::format("header '{}', expected '{}'", lines.line().substr(0, 80), kHeader));
+      return wrong(path, 1, fmt::format("header '{}', expected '{}'", printable(lines.line(), kLongestShown), kHeader));
     }
   }
   std::vector<RawRating> ratings;
@@ -100,12 +105,11 @@ Result<std::vector<RawRating>> read_raw(const std::string& path, const FileKind&
     const Result<RawRating> rating = parse(path, lines, kind.separator);
     if (!rating.ok()) return rating.status();
     ratings.push_back(*rating);
+    if (ratings.size() > kMostRatings) {
+      return Status(Code::kDataLoss, fmt::format("{}: more than {} ratings", path, kMostRatings));
+    }
   }
   if (ratings.empty()) return Status(Code::kDataLoss, fmt::format("{}: holds no ratings, expected at least 1", path));
-  if (ratings.size() > std::numeric_limits<int>::max() / 8) {
-    return Status(Code::kDataLoss, fmt::format("{}: {} ratings, expected at most {}", path, ratings.size(),
-                                               std::numeric_limits<int>::max() / 8));
-  }
   return ratings;
 }
 

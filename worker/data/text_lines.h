@@ -14,6 +14,9 @@ inline std::string_view text_of(std::span<const std::uint8_t> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
+// A line of a table has no more: what claims to be one is not read to its end.
+inline constexpr std::size_t kLongestLine = 1 << 16;
+
 class TextLines {
  public:
   // The text must outlive this.
@@ -23,15 +26,19 @@ class TextLines {
   bool next() {
     begin_ = end_;
     if (begin_ >= text_.size()) return false;
-    const std::size_t newline = text_.find('\n', begin_);
-    end_ = newline == std::string_view::npos ? text_.size() : newline + 1;
-    line_ = text_.substr(begin_, (newline == std::string_view::npos ? end_ : newline) - begin_);
+    const std::string_view rest = text_.substr(begin_, kLongestLine + 1);
+    const std::size_t newline = rest.find('\n');
+    is_too_long_ = newline == std::string_view::npos && rest.size() > kLongestLine;
+    end_ = begin_ + (newline == std::string_view::npos ? rest.size() : newline + 1);
+    line_ = rest.substr(0, newline);
     if (line_.ends_with('\r')) line_.remove_suffix(1);
     ++number_;
     return true;
   }
 
   std::string_view line() const { return line_; }
+  // More than kLongestLine bytes: line() is the beginning, and what follows are no lines of the text.
+  bool is_too_long() const { return is_too_long_; }
   std::int64_t number() const { return number_; }  // of the line, from 1
   std::size_t position() const { return begin_; }  // where it begins in the text
 
@@ -39,6 +46,7 @@ class TextLines {
   std::string_view text_, line_;
   std::size_t begin_ = 0, end_ = 0;
   std::int64_t number_ = 0;
+  bool is_too_long_ = false;
 };
 
 // Cuts `line` at each `separator` into `columns`. Returns how many columns it has, which may be more than were written.

@@ -29,14 +29,14 @@ class AStore : public testing::Test {
 };
 
 TEST_F(AStore, KeepsTheNewest) {
-  for (const std::int64_t step : {10, 20, 30}) write_small_checkpoint(store_, step, 2);
+  for (const std::int64_t step : {10, 20, 30}) write_small_checkpoint(store_, step, {.keep = 2});
   EXPECT_THAT(store_.steps(), ElementsAre(30, 20));
   EXPECT_FALSE(fs::exists(store_.path_of(10)));
 }
 
 TEST_F(AStore, RemovesWhatAllHaveGoneBackBehind) {
   for (const std::int64_t step : {10, 20, 30}) write_small_checkpoint(store_, step);
-  write_small_checkpoint(store_, 15, 2);
+  write_small_checkpoint(store_, 15, {.keep = 2});
   EXPECT_THAT(store_.steps(), ElementsAre(15, 10));
 }
 
@@ -57,7 +57,7 @@ TEST_F(AStore, RemovesWhatAttemptsUpToAStepHaveLeft) {
 }
 
 TEST_F(AStore, KeepsOlderOnesWhereANewerOneCannotBeCompleted) {
-  write_small_checkpoint(store_, 10, 1);
+  write_small_checkpoint(store_, 10, {.keep = 1});
   EXPECT_EQ(store_.complete({.step = 20}, 0).code(), Code::kResourceExhausted) << "nobody has written anything";
   EXPECT_THAT(store_.steps(), ElementsAre(10));
 }

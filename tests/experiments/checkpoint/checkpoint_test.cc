@@ -60,12 +60,12 @@ TEST_F(ACheckpoint, HoldsForAServerWhatAllServersHaveWrittenOfItsRanges) {
       << "pieces are kept as they were, and those that nobody wants are not read";
   EXPECT_EQ(state.counts.size(), 2u);
   EXPECT_THAT(state.rows.at(0).keys, ElementsAre(5, 7));
-  EXPECT_THAT(state.rows.at(0).values, ElementsAre(2, 2, 3, 4));
+  EXPECT_THAT(state.rows.at(0).values, ElementsAre(2, 2, 3, 4, 5, 6, 7, 8));
 }
 
 TEST_F(ACheckpoint, HoldsRowsOfAllServersInTheOrderOfKeys) {
   EXPECT_THAT(read({}).rows.at(0).keys, ElementsAre(4, 5, 6, 7));
-  EXPECT_THAT(read({}).rows.at(0).values, ElementsAre(1, 2, 2, 2, 3, 4, 3, 4));
+  EXPECT_THAT(read({}).rows.at(0).values, ElementsAre(1, 2, 3, 4, 2, 2, 3, 4, 5, 6, 7, 8, 5, 6, 7, 8));
 }
 
 TEST_F(ACheckpoint, HasItsWeightsInPlainSafetensorsByTheNamesOfTensors) {
@@ -139,6 +139,25 @@ TEST(PartWriter, KeepsWhatLiesInPadding) {
   TrainingState of_first;
   ASSERT_TRUE(checkpoint->read(small_forms(), {.ranges = std::vector<Range>{first}}, of_first).ok());
   EXPECT_THAT(of_first.pieces(state_part::kWeights), ElementsAre(first));
+}
+
+TEST(PartWriter, KeepsATableOfWhichAShardHasNoRows) {
+  const TemporaryFolder folder;
+  CheckpointStore store(folder.path());
+  const std::string attempt = store.folder() + "/" + attempt_name(8, 0);
+  ASSERT_TRUE(make_folder(attempt).ok());
+  TrainingState state;
+  put(state, state_part::kWeights, kDense, 1);
+  state.rows[0] = {.row_floats = 8, .keys = {}, .values = {}};
+  const Manifest manifest{.run = "a-run", .step = 8, .facts = {}, .parts = {written({attempt, "shard-0"}, state)}};
+  ASSERT_TRUE(store.complete(manifest, 0).ok());
+  const Result<Checkpoint> checkpoint = Checkpoint::open(store.path_of(8));
+  ASSERT_TRUE(checkpoint.ok()) << checkpoint.status().message();
+  EXPECT_TRUE(checkpoint->verify(small_forms()).ok());
+  TrainingState read;
+  const Status status = checkpoint->read(small_forms(), {}, read);
+  EXPECT_TRUE(status.ok()) << status.message();
+  EXPECT_EQ(read.rows, state.rows);
 }
 
 TEST(PartWriter, OfReplicasThatDifferKeepsEachOnesOwn) {

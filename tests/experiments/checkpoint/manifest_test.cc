@@ -16,14 +16,17 @@ Manifest manifest() {
                            .kind = StoredKind::kArena,
                            .part = "weights",
                            .bytes = 5000000,
-                           .checksum = 0x0123456789abcdefu,
+                           .sums = {.checksum = 0x0123456789abcdefu},
                            .pieces = {{0, 262144 + 5}},
-                           .blocks = {{{0, 262144}, 1}, {{262144, 262149}, UINT64_MAX}}};
+                           .blocks = {{{0, 262144}, {1}}, {{262144, 262149}, {UINT64_MAX}}}};
   StoredFile other = weights;
   other.pieces = {{300000, 300016}};
-  other.blocks = {{{300000, 300016}, 3}};
-  const StoredFile rows{
-      .name = "rows.t.shard-0.safetensors", .kind = StoredKind::kRows, .part = "0", .bytes = 10, .checksum = 9};
+  other.blocks = {{{300000, 300016}, {3}}};
+  const StoredFile rows{.name = "rows.t.shard-0.safetensors",
+                        .kind = StoredKind::kRows,
+                        .part = "0",
+                        .bytes = 10,
+                        .sums = {.checksum = 9}};
   return {
       .run = "a \"run\"",
       .step = 400,

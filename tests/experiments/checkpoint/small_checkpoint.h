@@ -57,7 +57,8 @@ inline TrainingState small_shard(int shard) {
   put(state, state_part::kWeights, range, 1);
   put(state, state_part::kOptimizer[0], range, -1);
   const RowKey key = static_cast<RowKey>(shard);
-  state.rows[0] = {.row_floats = 2, .keys = {key + 4, key + 6}, .values = {1.0f + static_cast<float>(key), 2, 3, 4}};
+  state.rows[0] = {
+      .row_floats = 4, .keys = {key + 4, key + 6}, .values = {1.0f + static_cast<float>(key), 2, 3, 4, 5, 6, 7, 8}};
   state.counts["chunk@" + std::to_string(range.begin)] = {shard, -7};
   return state;
 }
@@ -78,22 +79,42 @@ inline StoredPart written(const PartOptions& options, const TrainingState& state
   return part.ok() ? std::move(*part) : StoredPart();
 }
 
+struct SmallOptions {
+  int keep = 9;
+  Digests digests = Digests::kNo;
+  const CheckpointKey* key = nullptr;
+};
+
 // Of two servers and two workers, complete in `store`.
-inline Manifest write_small_checkpoint(CheckpointStore& store, std::int64_t step, int keep = 9) {
+inline Manifest write_small_checkpoint(CheckpointStore& store, std::int64_t step, const SmallOptions& options = {}) {
   const std::string folder = store.folder() + "/" + attempt_name(step, 0);
   EXPECT_TRUE(make_folder(folder).ok());
   Manifest manifest{.run = "a-run", .step = step, .facts = {{"model", "small"}}};
   for (int i = 0; i < 2; ++i) {
-    manifest.parts.push_back(written({folder, "shard-" + std::to_string(i)}, small_shard(i)));
+    manifest.parts.push_back(written(
+        {.folder = folder, .writer = "shard-" + std::to_string(i), .digests = options.digests}, small_shard(i)));
   }
   for (int i = 0; i < 2; ++i) {
-    manifest.parts.push_back(
-        written({folder, "worker-" + std::to_string(i), i == 0 ? Share::kAll : Share::kOfOne}, small_worker(i)));
+    manifest.parts.push_back(written({.folder = folder,
+                                      .writer = "worker-" + std::to_string(i),
+                                      .share = i == 0 ? Share::kAll : Share::kOfOne,
+                                      .digests = options.digests},
+                                     small_worker(i)));
   }
-  const Status status = store.complete(manifest, 0);
-  store.tidy(step, 0, keep);
+  const Status status = store.complete(manifest, 0, options.key);
+  store.tidy(step, 0, options.keep);
   EXPECT_TRUE(status.ok()) << status.message();
   return manifest;
+}
+
+// Of the bytes of `content`, a file of values that have a layout.
+inline std::uint64_t small_block_checksum(const std::string& content, const StoredFile& file,
+                                          const StoredBlock& block) {
+  Checksum checksum;
+  for (const ArenaForm::Stretch& stretch : small_forms().form_of(file.part)->stretches(block.range)) {
+    checksum.add(std::as_bytes(std::span(content)).subspan(stretch.offset, stretch.range.size() * sizeof(float)));
+  }
+  return checksum.value();
 }
 
 inline std::vector<float> all_of(const TrainingState& state, const std::string& name, Range range) {

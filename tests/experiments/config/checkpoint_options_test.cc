@@ -31,6 +31,16 @@ TEST(CheckpointOptions, StandInTheRecordButForWhatWasResumed) {
   EXPECT_THAT(record, testing::Not(HasSubstr("somewhere")));
 }
 
+TEST(CheckpointOptions, NameAKeyWhereCheckpointsAreWrittenOrRead) {
+  EXPECT_EQ(config_of({"--checkpoint-every=9", "--checkpoint-key-file=key"}).checkpoint_key_file, "key");
+  EXPECT_EQ(config_of({"--resume=there", "--checkpoint-key-file=key"}).checkpoint_key_file, "key");
+  EXPECT_THAT(refusal({"--checkpoint-key-file=key"}), HasSubstr("--checkpoint-every or --resume"));
+  EXPECT_THAT(to_toml(config_of({"--checkpoint-every=9", "--checkpoint-key-file=secret-key"})),
+              testing::Not(HasSubstr("key")));
+  EXPECT_THAT(from_toml_text("checkpoint-every = 9\ncheckpoint-key-file = \"key\"").status().message(),
+              HasSubstr("give --checkpoint-key-file on the command line"));
+}
+
 TEST(CheckpointOptions, AreOfOneRun) {
   EXPECT_THAT(refusal({"--checkpoint-every=5", "--repeat=3"}), HasSubstr("leave --repeat out"));
   EXPECT_THAT(refusal({"--resume=there", "--repeat=3"}), HasSubstr("--resume=there"));
@@ -39,6 +49,7 @@ TEST(CheckpointOptions, AreOfOneRun) {
 TEST(CheckpointOptions, AreNotForComparisons) {
   EXPECT_THAT(refusal({"compare", "--checkpoint-every=5"}), HasSubstr("give it to one run"));
   EXPECT_THAT(refusal({"compare", "--resume=there"}), HasSubstr("give it to one run"));
+  EXPECT_THAT(refusal({"compare", "--checkpoint-key-file=key"}), HasSubstr("give it to one run"));
 }
 
 TEST(CheckpointOptions, MeetWhereLocalStepsDo) {

@@ -28,6 +28,13 @@ TEST(Toml, NamesTheLineThatItCannotRead) {
   }
 }
 
+TEST(Toml, OfAStrangerDoesNotSpeakToTheTerminal) {
+  EXPECT_THAT(read_toml("a = 1\n\x1b[2J").status().message(), HasSubstr("line 2: '\\x1b[2J'"));
+  EXPECT_THAT(from_toml_text("\x1b[2J = 1").status().message(), HasSubstr("\\x1b[2J: no such option"));
+  EXPECT_THAT(from_toml_text("model = \"\x1b[2J\"").status().message(), HasSubstr("model: '\\x1b[2J' has control"));
+  EXPECT_THAT(from_toml_text("model = \"a\\nb\"").status().message(), HasSubstr("model: 'a\\nb' has control"));
+}
+
 // A config in which every option differs from its default.
 RunConfig unusual(Mode mode) {
   RunConfig config;

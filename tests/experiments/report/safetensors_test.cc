@@ -87,6 +87,9 @@ TEST(Safetensors, RefusesAHeaderThatDoesNotFitItsData) {
     return file.ok() ? "accepted" : file.status().message();
   };
   EXPECT_EQ(refusal(R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}})"), "accepted");
+  EXPECT_EQ(refusal(R"({"a":{"dtype":"F32","shape":[0,4],"data_offsets":[0,0]}})", 0), "accepted") << "no rows";
+  EXPECT_THAT(refusal(R"({"a":{"dtype":"F32","shape":[0,18446744073709551615],"data_offsets":[0,0]}})", 0),
+              HasSubstr("differ in size"));
   EXPECT_THAT(refusal("[1]"), HasSubstr("not a JSON object"));
   EXPECT_THAT(refusal("{\"a\""), HasSubstr("not a JSON object"));
   EXPECT_THAT(refusal(R"({"a":1})"), HasSubstr("must have dtype"));

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <filesystem>
 #include <set>
 
 #include "tests/worker/data/recommender_data.h"
@@ -72,6 +73,21 @@ TEST(Clicks, AreRefusedWithLineAndWhatIsExpected) {
   EXPECT_THAT(refusal(click_line("1", "1", "xyz")), HasSubstr("category 1 'xyz', expected up to 8 hexadecimal digits"));
   EXPECT_THAT(refusal(click_line("1", "1", "123456789")), HasSubstr("category 1 '123456789'"));
   EXPECT_THAT(refusal("1\t2\t3\n"), HasSubstr("line 11: 3 columns, expected 40 between tabs"));
+}
+
+TEST(Clicks, WithALineWithoutEndAreRefusedOnceItIsTooLong) {
+  const ScratchFolder data;
+  const std::string path = write_text(data, "train.txt", click_line("1", "2", "ab"));
+  std::filesystem::resize_file(path, std::uintmax_t{1} << 38);  // without blocks on the disk
+  EXPECT_EQ(open_clicks(path, 10).status().message(), path + ": line 2: longer than 65536 bytes");
+  std::filesystem::resize_file(path, std::uintmax_t{1} << 43);
+  EXPECT_THAT(open_clicks(path, 10).status().message(), HasSubstr("bytes, 4398046511104 at most"));
+}
+
+TEST(Clicks, OfAStrangerDoNotSpeakToTheTerminal) {
+  const ScratchFolder data;
+  const std::string path = write_text(data, "train.txt", click_line("\x1b[2J", "2", "ab"));
+  EXPECT_THAT(open_clicks(path, 10).status().message(), HasSubstr("label '\\x1b[2J'"));
 }
 
 TEST(Clicks, AreRefusedWhereThereAreTooFew) {

@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <array>
 #include <thread>
@@ -203,6 +204,26 @@ TEST(SampleForm, SaysWhatIsMissingOrWrong) {
               HasSubstr("train-images-idx3-ubyte: truncated: 3 bytes, the header alone has 16"));
   data.write("train-images-idx3-ubyte", three_labels());
   EXPECT_EQ(sample_form("mnist", data.path()).status().code(), Code::kDataLoss);
+}
+
+TEST(OpenDataset, DoesNotWaitForAPipeOrReadADevice) {
+  const ScratchFolder data;
+  for (const char* name : {"train-labels-idx1-ubyte", "t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte"}) {
+    data.write(name, {1});
+  }
+  const std::string images = data.path("train-images-idx3-ubyte");
+  ASSERT_EQ(mkfifo(images.c_str(), 0600), 0);
+  EXPECT_THAT(sample_form("mnist", data.path()).status().message(), HasSubstr("but a pipe"));
+  EXPECT_THAT(open_dataset("mnist", data.path(), 1).status().message(), HasSubstr("but a pipe"));
+  std::filesystem::remove(images);
+  std::filesystem::create_symlink("/dev/zero", images);
+  EXPECT_THAT(open_dataset("mnist", data.path(), 1).status().message(), HasSubstr("but a device"));
+}
+
+TEST(OpenDataset, ShowsNoNameThatATerminalWouldObey) {
+  const ScratchFolder data;
+  data.write("\x1b[2J.txt", {});
+  EXPECT_THAT(open_dataset("text", data.path(), 1).status().message(), HasSubstr("/\\x1b[2J.txt: is empty"));
 }
 
 TEST(DatasetName, IsCheckedWithoutTouchingFiles) {

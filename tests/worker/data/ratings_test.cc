@@ -157,6 +157,22 @@ TEST(Ratings, OfOneUserAloneStayInTraining) {
   EXPECT_EQ(pair->train->size(), static_cast<std::int64_t>(5 * (table.ratings.size() - 20)));
 }
 
+// To draw until one of two items comes up among a million would take a second for each sample.
+TEST(Ratings, OfWhoHasRatedNearlyAllAreDrawnInTime) {
+  constexpr int kItems = 300'000;
+  RatingTable table{.ratings = {}, .users = 2, .items = kItems};
+  for (int item = 0; item < kItems; ++item) {
+    if (item % 100'000 != 99'999) table.ratings.push_back({0, item, item});
+  }
+  for (const int item : {5, 99'999, 199'999, 299'999}) table.ratings.push_back({1, item, item});
+  const Result<DatasetPair> pair = make_ratings(table, 1);
+  ASSERT_TRUE(pair.ok()) << pair.status().message();
+  for (int index = 1; index < 2000; ++index) {
+    const Sample sample = sample_of(*pair->train, index);
+    if (sample.ids[0] == 0 && sample.labels[0] == 0) EXPECT_EQ(sample.ids[1] % 100'000, 99'999);
+  }
+}
+
 TEST(Ratings, AreRefusedWhereNobodyCanBeTested) {
   const RatingTable table{.ratings = {{0, 0, 1}, {0, 1, 2}}, .users = 1, .items = 90};
   const Result<DatasetPair> pair = make_ratings(table, 5);

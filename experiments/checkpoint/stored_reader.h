@@ -1,0 +1,48 @@
+// StoredReader: a file of a checkpoint that one process has written for itself, read once from its beginning to its
+// end. What it gives is what is summed: whoever takes bytes from it has them checked once finish() says so, and uses
+// them only then. It takes no memory for what the file claims to hold.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "common/status.h"
+#include "experiments/checkpoint/content_hash.h"
+#include "experiments/checkpoint/data_file.h"
+#include "experiments/checkpoint/manifest.h"
+#include "experiments/report/safetensors.h"
+
+namespace syncopate::experiments {
+
+// Data loss, naming the file, unless `found` is what was written.
+Status check_sums(const ContentSums& found, const ContentSums& written, const std::string& path,
+                  const std::string& what);
+
+class StoredReader {
+ public:
+  // Reads the header. Data loss unless the file has the bytes that the manifest says, and is safetensors.
+  static Result<StoredReader> open(const std::string& path, const StoredFile& stored);
+
+  const std::string& path() const { return file_.path(); }
+  const std::vector<PlacedTensor>& tensors() const { return tensors_; }
+  // The next bytes of values. Data loss where there are no more.
+  Status next(std::span<std::byte> bytes);
+  // Reads what is left. Data loss unless all that was read is what was written.
+  Status finish();
+
+ private:
+  StoredReader(DataFile file, const StoredFile& stored)
+      : file_(std::move(file)), written_(stored.sums), hash_(stored.sums.digests()) {}
+
+  Status read_header();
+
+  DataFile file_;
+  ContentSums written_;
+  ContentHash hash_;
+  std::uint64_t reached_ = 0;
+  std::vector<PlacedTensor> tensors_;
+};
+
+}  // namespace syncopate::experiments
