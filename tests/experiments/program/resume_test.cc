@@ -252,6 +252,37 @@ TEST_F(AFinishedRun, HasNothingLeftToTrain) {
   EXPECT_THAT(end.err, HasSubstr("nothing is left to train"));
 }
 
+// Of a secret that a message, a log or a record must not show.
+std::string key_file(const TemporaryFolder& folder, const std::string& secret) {
+  const std::string path = folder.path() / secret.substr(0, 4);
+  std::ofstream(path) << secret;
+  fs::permissions(path, fs::perms::owner_read);
+  return path;
+}
+
+TEST(Resume, OfAnAuthenticatedRunTakesItsKeyAndNoOther) {
+  const TemporaryFolder folder;
+  const std::string secret = "mine-0123456789abcdef0123456789abcdef", theirs = "ours-0123456789abcdef0123456789abcdef";
+  const std::string key = key_file(folder, secret), other = key_file(folder, theirs);
+  const Flags flags = kSmall + Flags{"--mode=ps", "--consistency=sync", "--servers=2", "--workers=2"};
+  Program first(flags + Flags{"--steps=40", "--checkpoint-every=20", "--checkpoint-key-file=" + key});
+  EXPECT_EQ(first.wait().exit_code, 0);
+  for (const fs::directory_entry& entry : fs::recursive_directory_iterator(first.output())) {
+    if (!entry.is_regular_file()) continue;
+    EXPECT_THAT(testing_support::text_of(entry.path()), Not(HasSubstr(secret.substr(5)))) << entry.path();
+  }
+  const Flags more = flags + Flags{"--steps=50"};
+  EXPECT_EQ(resumed(more + Flags{"--checkpoint-key-file=" + key}, first.output()), unbroken(more));
+  Program wrong(more + Flags{"--resume=" + first.output().string(), "--checkpoint-key-file=" + other});
+  const ProgramEnd refused = wrong.wait();
+  EXPECT_EQ(refused.exit_code, static_cast<int>(ExitCode::kUsage));
+  EXPECT_THAT(refused.err, HasSubstr("is authenticated by another key"));
+  Program keyless(more + Flags{"--resume=" + first.output().string()});
+  const ProgramEnd warned = keyless.wait();
+  EXPECT_EQ(warned.exit_code, 0);
+  EXPECT_THAT(warned.err, HasSubstr("is authenticated, and no key was given"));
+}
+
 TEST(Resume, OfWhatIsNotThereSaysSo) {
   Program program(kSmall + Flags{"--resume=/nowhere"});
   const ProgramEnd end = program.wait();
