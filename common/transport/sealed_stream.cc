@@ -70,8 +70,12 @@ class SealedStream final : public SocketStream {
     bool fresh = false;  // whether the kernel has been asked
     while (!room().empty()) {
       if (opened_begin_ == opened_end_) {
+        if (is_broken_) return ended(given);
         const std::optional<std::span<const std::byte>> sealed = next_sealed();
-        if (!sealed) return broken(given);
+        if (!sealed) {
+          is_broken_ = true;
+          continue;
+        }
         if (sealed->empty()) {
           if (fresh || given > 0) return given;
           fresh = true;
@@ -80,7 +84,10 @@ class SealedStream final : public SocketStream {
         }
         const std::size_t plain = sealed->size() - SocketCipher::kTagBytes;
         const bool fits = room().size() >= plain;
-        if (!in_.open(*sealed, fits ? room().data() : opened_.data())) return broken(given);
+        if (!in_.open(*sealed, fits ? room().data() : opened_.data())) {
+          is_broken_ = true;
+          continue;
+        }
         received_begin_ += sizeof(RecordHead) + sealed->size();
         if (fits) {
           skip += plain;
@@ -100,7 +107,7 @@ class SealedStream final : public SocketStream {
   }
 
   bool has_received() const override {
-    if (opened_begin_ < opened_end_) return true;
+    if (opened_begin_ < opened_end_ || is_broken_) return true;
     const std::optional<std::span<const std::byte>> sealed = next_sealed();
     return !sealed || !sealed->empty();
   }
@@ -164,10 +171,8 @@ class SealedStream final : public SocketStream {
     return std::span(received_).subspan(received_begin_ + sizeof(head), head.sealed_bytes);
   }
 
-  // What was opened before is given out first; the next call comes to the same end.
-  static std::optional<std::size_t> broken(std::size_t given) {
-    return given > 0 ? std::optional(given) : std::nullopt;
-  }
+  // What was opened before is given out first; all further calls come to the end.
+  static std::optional<std::size_t> ended(std::size_t given) { return given > 0 ? std::optional(given) : std::nullopt; }
 
   const FileDescriptor socket_;
   SocketCipher out_;
@@ -182,6 +187,7 @@ class SealedStream final : public SocketStream {
   std::vector<std::byte> opened_;  // [opened_begin_, opened_end_) is still to be given out
   std::size_t opened_begin_ = 0;
   std::size_t opened_end_ = 0;
+  bool is_broken_ = false;  // what came is not the next record: nothing that comes is looked at any more
 };
 
 }  // namespace

@@ -26,32 +26,36 @@ SocketCipher::~SocketCipher() {
   sodium_memzero(&aes_, sizeof(aes_));
 }
 
-SocketCipher::Nonce SocketCipher::next_nonce() {
+SocketCipher::Nonce SocketCipher::nonce() const {
   Nonce nonce{};
   std::memcpy(nonce.data(), &records_, sizeof(records_));
-  ++records_;
   return nonce;
 }
 
 void SocketCipher::seal(std::span<const std::byte> plain, std::byte* sealed) {
-  const Nonce nonce = next_nonce();
+  const Nonce of_record = nonce();
+  ++records_;
   if (kind_ == Kind::kAes256Gcm) {
     crypto_aead_aes256gcm_encrypt_afternm(raw(sealed), nullptr, raw(plain.data()), plain.size(), nullptr, 0, nullptr,
-                                          nonce.data(), &aes_);
+                                          of_record.data(), &aes_);
   } else {
     crypto_aead_chacha20poly1305_ietf_encrypt(raw(sealed), nullptr, raw(plain.data()), plain.size(), nullptr, 0,
-                                              nullptr, nonce.data(), key_.data());
+                                              nullptr, of_record.data(), key_.data());
   }
 }
 
 bool SocketCipher::open(std::span<const std::byte> sealed, std::byte* plain) {
-  const Nonce nonce = next_nonce();
-  if (kind_ == Kind::kAes256Gcm) {
-    return crypto_aead_aes256gcm_decrypt_afternm(raw(plain), nullptr, nullptr, raw(sealed.data()), sealed.size(),
-                                                 nullptr, 0, nonce.data(), &aes_) == 0;
-  }
-  return crypto_aead_chacha20poly1305_ietf_decrypt(raw(plain), nullptr, nullptr, raw(sealed.data()), sealed.size(),
-                                                   nullptr, 0, nonce.data(), key_.data()) == 0;
+  if (is_broken_) return false;
+  const Nonce of_record = nonce();
+  const int outcome =
+      kind_ == Kind::kAes256Gcm
+          ? crypto_aead_aes256gcm_decrypt_afternm(raw(plain), nullptr, nullptr, raw(sealed.data()), sealed.size(),
+                                                  nullptr, 0, of_record.data(), &aes_)
+          : crypto_aead_chacha20poly1305_ietf_decrypt(raw(plain), nullptr, nullptr, raw(sealed.data()), sealed.size(),
+                                                      nullptr, 0, of_record.data(), key_.data());
+  is_broken_ = outcome != 0;
+  if (!is_broken_) ++records_;
+  return !is_broken_;
 }
 
 EphemeralPair::EphemeralPair() { crypto_kx_keypair(public_key_.data(), secret_key_.data()); }

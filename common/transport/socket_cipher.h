@@ -16,7 +16,7 @@
 namespace syncopate {
 
 // One direction of one connection. Both ends count records, and a record opens only as the one that it was sealed as:
-// it cannot be changed, left out, sent again or moved to another connection.
+// it cannot be changed, left out, sent again or moved to another connection. After one that does not open, none does.
 class SocketCipher {
  public:
   // AES-256-GCM is the faster one where processors have instructions for it, ChaCha20-Poly1305 (RFC 8439) elsewhere.
@@ -33,17 +33,19 @@ class SocketCipher {
 
   // `sealed` has room for kTagBytes more than `plain` has.
   void seal(std::span<const std::byte> plain, std::byte* sealed);
-  // False, and `plain` is worth nothing, if that is not the next record. `plain` has room for kTagBytes less.
+  // False, and `plain` is worth nothing, if that is not the next record, or one before it was not. `plain` has room for
+  // kTagBytes less.
   [[nodiscard]] bool open(std::span<const std::byte> sealed, std::byte* plain);
 
  private:
   using Nonce = std::array<unsigned char, 12>;
-  Nonce next_nonce();
+  Nonce nonce() const;
 
   Kind kind_;
   Key key_;                            // of ChaCha20-Poly1305
   crypto_aead_aes256gcm_state aes_{};  // of AES-256-GCM: its key, made ready
-  std::uint64_t records_ = 0;
+  std::uint64_t records_ = 0;  // sealed, or opened
+  bool is_broken_ = false;     // one did not open
 };
 
 // A key pair that lives as long as a handshake does (X25519).

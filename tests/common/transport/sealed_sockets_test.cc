@@ -83,6 +83,15 @@ TEST_P(EveryCipher, DoesNotOpenWhatComesTwiceOrTooEarly) {
   EXPECT_FALSE(opens(early, second));
 }
 
+TEST_P(EveryCipher, OpensNothingAfterWhatItDidNotOpen) {
+  SocketCipher out(GetParam(), key_), in(GetParam(), key_);
+  const Bytes first = sealed(out, plain_), second = sealed(out, plain_), third = sealed(out, plain_);
+  EXPECT_TRUE(opens(in, first));
+  EXPECT_FALSE(opens(in, third));
+  EXPECT_FALSE(opens(in, third)) << "it must not count the one that it did not open";
+  EXPECT_FALSE(opens(in, second)) << "though it is the next";
+}
+
 TEST_P(EveryCipher, DoesNotOpenWhatWasSealedWithAnotherKey) {
   SocketCipher out(GetParam(), key_), in(GetParam(), {1, 2, 4});
   EXPECT_FALSE(opens(in, sealed(out, plain_)));
