@@ -13,6 +13,7 @@
 #include "allreduce/rank_order_sum.h"
 #include "common/hash.h"
 #include "common/param_layout.h"
+#include "common/read_once.h"
 #include "common/transport/shm_links.h"
 #include "common/transport/shm_memory.h"
 
@@ -205,7 +206,7 @@ class DirectCollective final : public Collective {
     for (std::size_t from = 0; from < taken.size(); ++from) {
       if (from == own) continue;
       const int member = static_cast<int>(from);
-      const Result<Bytes> bytes = bytes_at(member, board_of(member).given(side, peers_.size())[own]);
+      const Result<Bytes> bytes = bytes_at(member, read_once<DirectBytes>(&board_of(member).given(side, peers_.size())[own]));
       if (!bytes.ok()) return bytes.status();
       taken[from] = *bytes;
       counters_.payload_bytes_in += static_cast<std::int64_t>(bytes->size());
@@ -251,7 +252,7 @@ class DirectCollective final : public Collective {
     circle.own->operations[circle.number % 2] = operation;
     SYNCOPATE_RETURN_IF_ERROR(meet(circle, &DirectPlace::entered, deadline));
     for (std::size_t i = 0; i < circle.members.size(); ++i) {
-      const DirectOperation& other = circle.places[i]->operations[circle.number % 2];
+      const auto other = read_once<DirectOperation>(&circle.places[i]->operations[circle.number % 2]);
       if (other == operation) continue;
       return Status(Code::kDataLoss,
                     fmt::format("rank {} is in {} where rank {} is in {}: ranks disagree on what they do",

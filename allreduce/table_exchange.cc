@@ -20,6 +20,7 @@ TableExchange::TableExchange(Collective& collective, const TensorSpec& table)
       most_rows_(static_cast<std::size_t>(table.table->rows_a_step)),
       given_(static_cast<std::size_t>(collective.size())),
       taken_(given_.size()),
+      keys_taken_(given_.size()),
       rows_taken_(given_.size()),
       merged_(width_) {}
 
@@ -50,7 +51,7 @@ Status TableExchange::exchange_rows(RowKeys keys, std::span<const float> gradien
   std::ranges::fill(given_, std::as_bytes(message));
   SYNCOPATE_RETURN_IF_ERROR(collective_.all_to_all(given_, taken_, deadline));
   for (std::size_t rank = 0; rank < taken_.size(); ++rank) {
-    const Result<SparseRows> rows = rows_in(taken_[rank]);
+    const Result<SparseRows> rows = rows_of(rank);
     if (!rows.ok()) return rows.status().in(fmt::format("from rank {}", rank));
     rows_taken_[rank] = *rows;
   }
@@ -59,14 +60,17 @@ Status TableExchange::exchange_rows(RowKeys keys, std::span<const float> gradien
   return Status();
 }
 
-Result<SparseRows> TableExchange::rows_in(Bytes message) const {
+Result<SparseRows> TableExchange::rows_of(std::size_t rank) {
+  const Bytes message = taken_[rank];
   const std::size_t row_bytes = (width_ + 1) * sizeof(float), count = message.size() / row_bytes;
   if (message.size() != count * row_bytes || count > most_rows_) {
     return Status(Code::kDataLoss, fmt::format("{} bytes are not up to {} rows of {} floats with their keys",
                                                message.size(), most_rows_, width_));
   }
   const auto* const values = reinterpret_cast<const float*>(message.data());
-  const RowKeys keys{reinterpret_cast<const RowKey*>(values + count * width_), count};
+  const auto* const their_keys = reinterpret_cast<const RowKey*>(values + count * width_);
+  std::vector<RowKey>& keys = keys_taken_[rank];
+  keys.assign(their_keys, their_keys + count);
   const bool ascends = std::ranges::adjacent_find(keys, std::greater_equal()) == keys.end();
   if (!ascends || (count > 0 && keys.back() >= rows_)) {
     return Status(Code::kDataLoss, fmt::format("its keys do not ascend below {}", rows_));

@@ -36,7 +36,8 @@ class TableExchange {
  private:
   Status exchange_rows(RowKeys keys, std::span<const float> gradients, TimePoint deadline);
   Status exchange_dense(RowKeys keys, std::span<const float> gradients, TimePoint deadline);
-  Result<SparseRows> rows_in(Bytes message) const;
+  // The rows that `rank` has given.
+  Result<SparseRows> rows_of(std::size_t rank);
 
   Collective& collective_;
   const std::size_t rows_, width_;
@@ -47,6 +48,7 @@ class TableExchange {
   std::span<float> messages_[2];
   std::size_t turn_ = 0;
   std::vector<Bytes> given_, taken_;    // by rank
+  std::vector<std::vector<RowKey>> keys_taken_;  // by rank: copies, since what is taken may lie in others' memory
   std::vector<SparseRows> rows_taken_;  // by rank
   RowSum merged_;
 

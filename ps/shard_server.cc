@@ -292,7 +292,7 @@ Shard::Answers ShardServer::dispatch(const Message& message) {
                               .clock = incoming_.pull().clock(),
                               .slot = incoming_.pull().slot(),
                               .known = incoming_.pull().known(),
-                              .keys = keys_in(message.payload())});
+                              .keys = own_keys(message)});
     case wire::Header::kPushRows:
       return shard_->on_rows_push({.worker = from,
                                    .table = incoming_.push_rows().table(),
@@ -303,7 +303,7 @@ Shard::Answers ShardServer::dispatch(const Message& message) {
       return shard_->on_read_rows({.worker = from,
                                    .table = incoming_.read_rows().table(),
                                    .read = incoming_.read_rows().read(),
-                                   .keys = keys_in(message.payload())});
+                                   .keys = own_keys(message)});
     case wire::Header::kListRows: {
       const Status listed = sender_->list_rows(from, incoming_.list_rows());
       if (!listed.ok()) return listed;
@@ -316,6 +316,12 @@ Shard::Answers ShardServer::dispatch(const Message& message) {
     default:
       return Status(Code::kInvalidArgument, "no message that a worker sends to a shard");
   }
+}
+
+RowKeys ShardServer::own_keys(const Message& message) {
+  const RowKeys keys = keys_in(message.payload());
+  keys_.assign(keys.begin(), keys.end());
+  return keys_;
 }
 
 Result<std::span<const float>> ShardServer::floats_in(const Message& message) {

@@ -123,6 +123,9 @@ class ShardServer {
   Shard::Answers dispatch(const Message& message);
   // What the message, whose header is in incoming_, carries; fails with invalid argument if that cannot be read.
   Result<std::span<const float>> floats_in(const Message& message);
+  // A copy of the keys that the message carries, until the next one: its sender may write where they lie, and would
+  // else change what has been checked.
+  RowKeys own_keys(const Message& message);
   Status finish(int from, const Shard::Answers& answers);
   void drop(int from, const std::string& reason);
 
@@ -140,7 +143,8 @@ class ShardServer {
   std::optional<MissingWorkers> missing_;  // where answers may wait for others, and somebody wants to know
   std::function<void(int worker)> report_missing_;
   std::vector<Request> cuts_;
-  wire::Header incoming_;  // reused
+  wire::Header incoming_;     // reused
+  std::vector<RowKey> keys_;  // that a message has brought; reused
   std::int64_t dropped_ = 0;
 
   std::mutex mutex_;

@@ -46,7 +46,8 @@ class Codec {
 
   // Every element of `out` becomes the decoded value. Data loss, and `out` is left as it was, if `encoded` is not what
   // encode() makes of out.size() values: another length, indices that do not ascend or are out of range, scales that
-  // are negative or infinite. Bytes may come from anywhere, at any alignment.
+  // are negative or infinite. Bytes may come from anywhere, at any alignment. If they change meanwhile, as in memory
+  // that their sender can write, the values are worth nothing, and nothing but `out` is written to.
   Status decode(std::span<const std::byte> encoded, std::uint64_t key, std::span<float> out) const;
 
   // sum += decoded, and sum -= decoded, with the same checks. Top-k and random-k touch what was sent alone.

@@ -9,6 +9,7 @@
 
 #include "common/codec/unaligned.h"
 #include "common/random.h"
+#include "common/read_once.h"
 
 namespace syncopate::codec {
 namespace {
@@ -95,15 +96,20 @@ void encode_top_k(std::span<const float> values, std::vector<std::uint32_t>& scr
 
 Status decode_top_k(std::span<const std::byte> encoded, Into into, std::span<float> out) {
   const std::size_t k = encoded.size() / kTopKBytes;
-  const auto index = [&](std::size_t i) { return load<std::uint32_t>(encoded.data() + 4 * i); };
+  const auto index = [&](std::size_t i) { return read_once<std::uint32_t>(encoded.data() + 4 * i); };
+  std::uint64_t least = 0;  // that the next index may be
   for (std::size_t i = 0; i < k; ++i) {
-    if (index(i) < out.size() && (i == 0 || index(i - 1) < index(i))) continue;
-    return Status(Code::kDataLoss, fmt::format("index {}: must ascend and be below {}", index(i), out.size()));
+    const std::uint32_t at = index(i);
+    if (at < least || at >= out.size()) {
+      return Status(Code::kDataLoss, fmt::format("index {}: must ascend and be below {}", at, out.size()));
+    }
+    least = std::uint64_t{at} + 1;
   }
   if (into == Into::kReplace) std::ranges::fill(out, 0.0f);
   with_constant(into, [&](auto constant) {
     for (std::size_t i = 0; i < k; ++i) {
-      put<constant()>(load<float>(encoded.data() + 4 * (k + i)), out[index(i)]);
+      const std::uint32_t at = index(i);
+      if (at < out.size()) put<constant()>(load<float>(encoded.data() + 4 * (k + i)), out[at]);
     }
   });
   return {};

@@ -24,11 +24,16 @@ inline constexpr std::uint32_t kSlotsPerSender = 64;
 struct alignas(64) ShmSlot {
   enum State : std::uint32_t { kFree = 0, kFull = 1, kTaken = 2 };
 
+  // Where its parts lie. The receiver reads it once, since the sender can write it at any time.
+  struct Place {
+    std::uint32_t header_bytes = 0;
+    std::uint64_t arena = 0;  // the sender's number for it
+    std::uint64_t offset = 0;
+    std::uint64_t payload_bytes = 0;
+  };
+
   std::atomic<std::uint32_t> state;
-  std::uint32_t header_bytes;
-  std::uint64_t arena;  // the sender's number for it
-  std::uint64_t offset;
-  std::uint64_t payload_bytes;
+  Place place;
   char header[kMaxWireHeaderBytes];
 };
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "common/hash.h"
+#include "common/read_once.h"
 #include "common/transport/make_transport.h"
 #include "common/transport/shm_inbox.h"
 #include "common/transport/shm_links.h"
@@ -101,11 +102,11 @@ class ShmTransport final : public Transport {
     if (peer(to).lost) return Status(Code::kPeerLost, fmt::format("peer {} is gone", to));
     progress();  // what was in this slot before is done
 
-    slot.payload_bytes = payload.size();
-    if (!payload.empty() && !locate(payload, slot)) {
+    ShmSlot::Place place{.header_bytes = static_cast<std::uint32_t>(header.size()), .payload_bytes = payload.size()};
+    if (!payload.empty() && !locate(payload, place)) {
       return Status(Code::kInvalidArgument, "the payload does not lie in memory from allocate()");
     }
-    slot.header_bytes = static_cast<std::uint32_t>(header.size());
+    slot.place = place;
     std::copy(header.begin(), header.end(), slot.header);
     if (pending != nullptr && !payload.empty()) {
       pending->counter()->fetch_add(1, std::memory_order_relaxed);
@@ -157,13 +158,13 @@ class ShmTransport final : public Transport {
   Peer& peer(int rank) { return peers_[static_cast<std::size_t>(rank)]; }
   ShmInbox& inbox_of(int rank) { return *reinterpret_cast<ShmInbox*>(peer(rank).inbox->bytes().data()); }
 
-  // Writes to `slot` in which of our arenas the payload lies.
-  bool locate(std::span<const std::byte> payload, ShmSlot& slot) {
+  // Writes to `place` in which of our arenas the payload lies.
+  bool locate(std::span<const std::byte> payload, ShmSlot::Place& place) const {
     for (std::size_t number = 0; number < arenas_.size(); ++number) {
       const std::span<const std::byte> arena = arenas_[number].bytes();
       if (payload.data() >= arena.data() && payload.data() + payload.size() <= arena.data() + arena.size()) {
-        slot.arena = number;
-        slot.offset = static_cast<std::uint64_t>(payload.data() - arena.data());
+        place.arena = number;
+        place.offset = static_cast<std::uint64_t>(payload.data() - arena.data());
         return true;
       }
     }
@@ -193,12 +194,12 @@ class ShmTransport final : public Transport {
     ShmSlot& slot = own_->slot(from, peer(from).received++);
     slot.state.store(ShmSlot::kTaken, std::memory_order_relaxed);
     auto lease = std::make_unique<SlotLease>(slot, inbox_of(from).doorbell);
-    const std::uint64_t offset = slot.offset, bytes = slot.payload_bytes;
-    const std::uint32_t header_bytes = slot.header_bytes;
-    if (header_bytes > kMaxWireHeaderBytes) return drop("a header of impossible size");
-    std::string header(slot.header, header_bytes);
+    const auto place = read_once<ShmSlot::Place>(&slot.place);
+    const std::uint64_t offset = place.offset, bytes = place.payload_bytes;
+    if (place.header_bytes > kMaxWireHeaderBytes) return drop("a header of impossible size");
+    std::string header(slot.header, place.header_bytes);
     if (bytes == 0) return Message(from, std::move(header), {}, nullptr);
-    const SharedMemory* arena = arena_of(from, slot.arena);
+    const SharedMemory* arena = arena_of(from, place.arena);
     if (arena == nullptr) return drop("a payload in unknown memory");
     const std::size_t arena_bytes = arena->bytes().size();
     if (offset > arena_bytes || bytes > arena_bytes - offset) return drop("a payload beyond its memory");
