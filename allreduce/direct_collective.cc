@@ -308,7 +308,7 @@ class DirectCollective final : public Collective {
   Result<std::span<float>> arena_of(int member, std::size_t number) {
     std::vector<SharedMemory>& arenas = member == rank_ ? arenas_ : peer(member).arenas;
     while (arenas.size() <= number) {
-      std::optional<ShmLinks::Received> received = links_->next_from(member);
+      std::optional<ReceivedParcel> received = links_->next_from(member);
       if (!received) return Status(Code::kPeerLost, fmt::format("rank {} has not shown its memory", member));
       Result<SharedMemory> memory = SharedMemory::map(std::move(received->file), true);
       if (!memory.ok()) return memory.status();

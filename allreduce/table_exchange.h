@@ -47,9 +47,9 @@ class TableExchange {
   // Rows: values, and their keys behind. Two messages in turn, since others may still read the last one.
   std::span<float> messages_[2];
   std::size_t turn_ = 0;
-  std::vector<Bytes> given_, taken_;    // by rank
+  std::vector<Bytes> given_, taken_;             // by rank
   std::vector<std::vector<RowKey>> keys_taken_;  // by rank: copies, since what is taken may lie in others' memory
-  std::vector<SparseRows> rows_taken_;  // by rank
+  std::vector<SparseRows> rows_taken_;           // by rank
   RowSum merged_;
 
   // Dense: (rows, width), and behind it for each row by how many ranks it is touched. Zero between exchanges.

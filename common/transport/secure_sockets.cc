@@ -12,6 +12,8 @@
 #include <utility>
 #include <vector>
 
+#include "common/transport/local_socket.h"
+
 namespace syncopate {
 namespace {
 
@@ -20,8 +22,6 @@ constexpr const char* kZapAddress = "inproc://zeromq.zap.01";
 constexpr const char* kFailuresAddress = "inproc://failed-handshakes";
 // Who has not proved within this time who it is, is cut off.
 constexpr int kHandshakeMilliseconds = 10'000;
-// What a random name is made of.
-constexpr std::size_t kNameBytes = 16;
 
 std::string bytes_of(const std::string& z85) {
   std::string bytes(z85.size() / 5 * 4, '\0');
@@ -38,6 +38,12 @@ void secure_listener(zmq::socket_t& socket, const RunKeys::Pair& own) {
   socket.set(zmq::sockopt::handshake_ivl, kHandshakeMilliseconds);
 }
 
+void show_password(zmq::socket_t& socket, const std::string& name, const std::string& password) {
+  socket.set(zmq::sockopt::plain_username, name);
+  socket.set(zmq::sockopt::plain_password, password);
+  socket.set(zmq::sockopt::reconnect_ivl, -1);
+}
+
 void secure_connector(zmq::socket_t& socket, const std::string& listener_key, const RunKeys::Pair& own) {
   socket.set(zmq::sockopt::curve_serverkey, listener_key);
   socket.set(zmq::sockopt::curve_publickey, own.public_key);
@@ -49,12 +55,7 @@ void admit_own_user(zmq::socket_t& socket) {
   if (zmq_setsockopt(socket.handle(), ZMQ_IPC_FILTER_UID, &user, sizeof(user)) != 0) throw zmq::error_t();
 }
 
-std::string new_ipc_address() {
-  std::array<unsigned char, kNameBytes> name;
-  std::array<char, 2 * kNameBytes + 1> text;
-  randombytes_buf(name.data(), name.size());
-  return std::string("ipc://@syncopate-") + sodium_bin2hex(text.data(), text.size(), name.data(), name.size());
-}
+std::string new_ipc_address() { return "ipc://@" + new_local_name(); }
 
 std::string user_of(zmq::message_t& message) {
   const char* const user = zmq_msg_gets(message.handle(), "User-Id");
@@ -65,9 +66,23 @@ Authenticator::Authenticator(zmq::context_t& context, const RunKeys::Pair& own, 
     : requests_(context, zmq::socket_type::rep),
       failures_(context, zmq::socket_type::pair),
       stop_(FileDescriptor(eventfd(0, EFD_CLOEXEC))) {
+  secure_listener(listener, own);
+  attend(listener);
+}
+
+Authenticator::Authenticator(zmq::context_t& context, zmq::socket_t& listener)
+    : requests_(context, zmq::socket_type::rep),
+      failures_(context, zmq::socket_type::pair),
+      stop_(FileDescriptor(eventfd(0, EFD_CLOEXEC))) {
+  listener.set(zmq::sockopt::plain_server, true);
+  listener.set(zmq::sockopt::zap_domain, kZapDomain);
+  listener.set(zmq::sockopt::handshake_ivl, kHandshakeMilliseconds);
+  attend(listener);
+}
+
+void Authenticator::attend(zmq::socket_t& listener) {
   requests_.set(zmq::sockopt::linger, 0);
   requests_.bind(kZapAddress);
-  secure_listener(listener, own);
   constexpr int kFailed = ZMQ_EVENT_ACCEPT_FAILED | ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL |
                           ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL | ZMQ_EVENT_HANDSHAKE_FAILED_AUTH;
   if (zmq_socket_monitor(listener.handle(), kFailuresAddress, kFailed) != 0) throw zmq::error_t();
@@ -86,6 +101,11 @@ void Authenticator::admit(const std::string& public_key, const std::string& name
   names_[bytes_of(public_key)] = name;
 }
 
+void Authenticator::admit_by_password(const std::string& name, const std::string& password) {
+  const std::lock_guard lock(mutex_);
+  passwords_[name] = password;
+}
+
 void Authenticator::expel(const std::string& public_key) {
   const std::lock_guard lock(mutex_);
   names_.erase(bytes_of(public_key));
@@ -95,6 +115,13 @@ std::optional<std::string> Authenticator::name_of(const std::string& key) {
   const std::lock_guard lock(mutex_);
   const auto known = names_.find(key);
   return known == names_.end() ? std::nullopt : std::optional(known->second);
+}
+
+bool Authenticator::has_password(const std::string& name, const std::string& password) {
+  const std::lock_guard lock(mutex_);
+  const auto known = passwords_.find(name);
+  return known != passwords_.end() && known->second.size() == password.size() &&
+         sodium_memcmp(known->second.data(), password.data(), password.size()) == 0;
 }
 
 void Authenticator::serve() {
@@ -125,7 +152,8 @@ void Authenticator::count_one() {
   if (!std::exchange(warned_, true)) spdlog::warn("a stranger that connected was turned away");
 }
 
-// Version, id, domain, address, identity, mechanism, then what the mechanism knows of the peer: with CURVE, its key.
+// Version, id, domain, address, identity, mechanism, then what the mechanism knows of the peer: with CURVE its key,
+// with PLAIN its name and password.
 void Authenticator::answer_one() {
   std::vector<std::string> frames;
   zmq::message_t frame;
@@ -133,8 +161,10 @@ void Authenticator::answer_one() {
     if (!requests_.recv(frame)) return;
     frames.push_back(frame.to_string());
   } while (frame.more());
-  frames.resize(std::max<std::size_t>(frames.size(), 7));
-  const std::optional<std::string> name = frames[5] == "CURVE" ? name_of(frames[6]) : std::nullopt;
+  frames.resize(std::max<std::size_t>(frames.size(), 8));
+  std::optional<std::string> name;
+  if (frames[5] == "CURVE") name = name_of(frames[6]);
+  if (frames[5] == "PLAIN" && has_password(frames[6], frames[7])) name = frames[6];
   const std::array<std::string, 6> answer{
       frames[0], frames[1], name ? "200" : "400", name ? "OK" : "not of this run", name.value_or(""), ""};
   for (std::size_t i = 0; i < answer.size(); ++i) {

@@ -216,7 +216,7 @@ class ShmTransport final : public Transport {
   const SharedMemory* arena_of(int from, std::uint64_t number) {
     std::map<std::uint64_t, SharedMemory>& known = peer(from).arenas;
     while (!known.contains(number)) {
-      std::optional<ShmLinks::Received> received = links_->next_from(from);
+      std::optional<ReceivedParcel> received = links_->next_from(from);
       if (!received) return nullptr;
       Result<SharedMemory> memory = SharedMemory::map(std::move(received->file), false);
       if (!memory.ok()) return nullptr;

@@ -44,8 +44,8 @@ class SocketCipher {
   Kind kind_;
   Key key_;                            // of ChaCha20-Poly1305
   crypto_aead_aes256gcm_state aes_{};  // of AES-256-GCM: its key, made ready
-  std::uint64_t records_ = 0;  // sealed, or opened
-  bool is_broken_ = false;     // one did not open
+  std::uint64_t records_ = 0;          // sealed, or opened
+  bool is_broken_ = false;             // one did not open
 };
 
 // A key pair that lives as long as a handshake does (X25519).

@@ -1,6 +1,6 @@
-// What goes over a socket: a Hello from each end, then frames, which are encrypted if the run has keys. A frame is a
-// FrameHead, the message's header, and its payload. Numbers are in the byte order of the machine, which is the same on
-// all hosts of a run.
+// What goes over a socket: a Hello and a proof from each end, then frames, encrypted or not. A frame is a FrameHead,
+// the message's header, and its payload. Numbers are in the byte order of the machine, which is the same on all hosts
+// of a run.
 #pragma once
 
 #include <array>
@@ -13,22 +13,21 @@ namespace syncopate {
 
 struct Hello {
   static constexpr std::uint32_t kMagic = 0x534E5953;  // "SYNS"
-  static constexpr std::uint32_t kVersion = 1;
+  static constexpr std::uint32_t kVersion = 2;
 
   std::uint32_t magic = kMagic;
   std::uint32_t version = kVersion;
   std::uint64_t run = 0;   // hash of run and group
   std::uint32_t from = 0;  // ranks
   std::uint32_t to = 0;
-  // Where the run has keys: the faster SocketCipher::Kind that the sender can have, and a fresh public key. A
-  // connection has the slower one of both ends. Else zero.
+  // The faster SocketCipher::Kind that the sender can have; a connection has the slower one of both ends.
   std::uint32_t cipher = 0;
-  std::uint32_t reserved = 0;
-  std::array<unsigned char, 32> key{};
+  std::uint32_t encrypts = 0;           // 1 if what follows the proofs is sealed as they are
+  std::array<unsigned char, 32> key{};  // a fresh public one
 };
 
-// With keys, all after Hello goes in records: the length of what is sealed, and that. The first record of each end is
-// empty: it proves that the sender has the run's keys.
+// What is sealed goes in records: the length of what is sealed, and that. The first one of each end is empty: it proves
+// that the sender has the run's keys, and that both have heard the same.
 struct RecordHead {
   std::uint32_t sealed_bytes = 0;  // 16 more than what is in it
 };

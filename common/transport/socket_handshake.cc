@@ -36,9 +36,8 @@ SocketHandshake SocketHandshake::accepted(FileDescriptor socket, const Member& s
 
 SocketHandshake::State SocketHandshake::advance() {
   if (!is_greeted_ && said() && heard(sizeof(Hello))) accept_hello();
-  const bool proves = self_->keys.has_value();
-  if (proves && is_greeted_ && !is_proven_ && said() && heard(sizeof(Hello) + sizeof(Proof))) accept_proof();
-  const bool done = is_greeted_ && (is_proven_ || !proves) && said();
+  if (is_greeted_ && !is_proven_ && said() && heard(sizeof(Hello) + sizeof(Proof))) accept_proof();
+  const bool done = is_greeted_ && is_proven_ && said();
   if (failed_) return State::kFailed;
   return done ? State::kDone : State::kUnderWay;
 }
@@ -46,17 +45,17 @@ SocketHandshake::State SocketHandshake::advance() {
 short SocketHandshake::events() const { return to_say_.empty() ? POLLIN : POLLOUT; }
 
 std::unique_ptr<SocketStream> SocketHandshake::take_stream() {
-  if (out_) return make_sealed_stream(std::move(socket_), *out_, *in_);
+  if (self_->encrypted) return make_sealed_stream(std::move(socket_), *out_, *in_);
   return make_plain_stream(std::move(socket_));
 }
 
 void SocketHandshake::say_hello() {
-  Hello hello{
-      .run = self_->run, .from = static_cast<std::uint32_t>(self_->rank), .to = static_cast<std::uint32_t>(peer_)};
-  if (self_->keys) {
-    hello.cipher = static_cast<std::uint32_t>(SocketCipher::best());
-    hello.key = pair_.public_key();
-  }
+  const Hello hello{.run = self_->run,
+                    .from = static_cast<std::uint32_t>(self_->rank),
+                    .to = static_cast<std::uint32_t>(peer_),
+                    .cipher = static_cast<std::uint32_t>(SocketCipher::best()),
+                    .encrypts = self_->encrypted ? 1u : 0u,
+                    .key = pair_.public_key()};
   own_hello_.assign(reinterpret_cast<const char*>(&hello), sizeof(hello));
   to_say_ += own_hello_;
 }
@@ -66,7 +65,7 @@ void SocketHandshake::accept_hello() {
   std::memcpy(&hello, heard_.data(), sizeof(hello));
   const bool knows_us = hello.magic == Hello::kMagic && hello.version == Hello::kVersion && hello.run == self_->run &&
                         hello.to == static_cast<std::uint32_t>(self_->rank) &&
-                        (hello.cipher != 0) == self_->keys.has_value();
+                        hello.encrypts == (self_->encrypted ? 1u : 0u);
   const bool is_due = connects_ ? hello.from == static_cast<std::uint32_t>(peer_)
                                 : hello.from > hello.to && hello.from < static_cast<std::uint32_t>(self_->size);
   if (!knows_us || !is_due) {
@@ -75,14 +74,14 @@ void SocketHandshake::accept_hello() {
   }
   peer_ = static_cast<int>(hello.from);
   if (!connects_) say_hello();
-  if (self_->keys) agree(hello);
+  agree(hello);
   is_greeted_ = true;
 }
 
 void SocketHandshake::agree(const Hello& others) {
   const std::string theirs = heard_.substr(0, sizeof(Hello));
   EphemeralPair::Session session;
-  if (!pair_.agree(*self_->keys, others.key, connects_ ? own_hello_ + theirs : theirs + own_hello_, session)) {
+  if (!pair_.agree(self_->keys, others.key, connects_ ? own_hello_ + theirs : theirs + own_hello_, session)) {
     failed_ = true;
     return;
   }

@@ -1,7 +1,7 @@
 // SocketHandshake: one end's part in beginning a connection. Who connects speaks first; who is connected to answers
-// only a Hello that is right. Where the run has keys, each end then proves that it has them: with fresh keys in the
-// Hellos, the keys of the connection follow from all that was said (EphemeralPair), and the first record of each end
-// must open. Nothing here waits.
+// only a Hello that is right. Each end then proves that it has the run's keys: with fresh keys in the Hellos, the keys
+// of the connection follow from all that was said (EphemeralPair), and the first record of each end must open. What
+// follows is sealed, or plain where the connection stays on one host. Nothing here waits.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,8 @@ class SocketHandshake {
     std::uint64_t run = 0;  // hash of run and group
     int rank = 0;
     int size = 1;
-    std::optional<RunKeys> keys;
+    RunKeys keys;
+    bool encrypted = false;
   };
 
   // Of who connects to `peer`. The socket may still be connecting; it does not block. `self` outlives the handshake.
@@ -69,7 +70,7 @@ class SocketHandshake {
   std::string to_say_;
   std::string heard_;
   EphemeralPair pair_;
-  // Once greeted, with keys.
+  // Once greeted.
   std::optional<SocketCipher> out_;
   std::optional<SocketCipher> in_;
 };

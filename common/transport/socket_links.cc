@@ -13,6 +13,7 @@
 #include <cstring>
 #include <list>
 
+#include "common/transport/acceptor.h"
 #include "common/transport/socket_handshake.h"
 
 namespace syncopate {
@@ -110,8 +111,11 @@ Result<FileDescriptor> listen_at(const std::string& host, sockaddr_in& address) 
 // All connections of one member that are being begun.
 class Meeting {
  public:
-  Meeting(const SocketHandshake::Member& self, FileDescriptor listener)
-      : self_(self), listener_(std::move(listener)), missing_(self.size - 1) {
+  Meeting(const SocketHandshake::Member& self, FileDescriptor listener, Duration handshake_time)
+      : self_(self),
+        handshake_time_(handshake_time),
+        acceptor_(std::move(listener), fmt::format("sockets endpoint {}", self.rank)),
+        missing_(self.size - 1) {
     links_.streams.resize(static_cast<std::size_t>(self.size));
   }
 
@@ -124,7 +128,7 @@ class Meeting {
         errno != EINPROGRESS) {
       return refusal("connecting");
     }
-    begun_.push_back(SocketHandshake::connecting(std::move(*socket), self_, peer));
+    begun_.push_back({SocketHandshake::connecting(std::move(*socket), self_, peer), TimePoint::max()});
     return {};
   }
 
@@ -135,45 +139,57 @@ class Meeting {
       if (rendezvous.is_off()) return Status(Code::kCancelled, who_is_missing());
       const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - SteadyClock().now());
       if (left.count() <= 0) return Status(Code::kDeadlineExceeded, who_is_missing());
-      std::vector<pollfd> items{{listener_.get(), POLLIN, 0}};
-      for (const SocketHandshake& handshake : begun_) items.push_back({handshake.descriptor(), handshake.events(), 0});
+      std::vector<pollfd> items{{acceptor_.to_poll(), POLLIN, 0}};
+      for (const auto& [handshake, due] : begun_) items.push_back({handshake.descriptor(), handshake.events(), 0});
       poll(items.data(), items.size(), static_cast<int>(std::min(left, kGlance).count()));
-      accept_all();
+      if (items[0].revents != 0) accept_all();
     }
   }
 
  private:
+  struct Begun {
+    SocketHandshake handshake;
+    TimePoint due;  // when it is turned away
+
+    bool was_accepted() const { return handshake.was_accepted(); }
+  };
+
   void accept_all() {
     while (true) {
-      FileDescriptor socket(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
-      if (!socket.open()) return;
-      begun_.push_back(SocketHandshake::accepted(std::move(socket), self_));
-      const auto was_accepted = [](const SocketHandshake& handshake) { return handshake.was_accepted(); };
-      if (static_cast<std::size_t>(std::ranges::count_if(begun_, was_accepted)) <= kMostBegun) continue;
-      begun_.erase(std::ranges::find_if(begun_, was_accepted));
-      turn_away();
+      FileDescriptor socket = acceptor_.accept(SOCK_NONBLOCK);
+      const bool is_taken = socket.open();
+      if (is_taken) {
+        begun_.push_back({SocketHandshake::accepted(std::move(socket), self_), clock_.now() + handshake_time_});
+      }
+      const std::size_t most = acceptor_.is_short() ? 0 : kMostBegun;
+      if (static_cast<std::size_t>(std::ranges::count_if(begun_, &Begun::was_accepted)) > most) {
+        begun_.erase(std::ranges::find_if(begun_, &Begun::was_accepted));
+        turn_away();
+      }
+      if (!is_taken) return;
     }
   }
 
   Status advance() {
-    for (auto handshake = begun_.begin(); handshake != begun_.end();) {
-      const SocketHandshake::State state = handshake->advance();
-      if (state == SocketHandshake::State::kUnderWay) {
-        ++handshake;
+    for (auto begun = begun_.begin(); begun != begun_.end();) {
+      SocketHandshake& handshake = begun->handshake;
+      const SocketHandshake::State state = handshake.advance();
+      if (state == SocketHandshake::State::kUnderWay && clock_.now() < begun->due) {
+        ++begun;
         continue;
       }
-      const int peer = handshake->peer();
+      const int peer = handshake.peer();
       const bool done = state == SocketHandshake::State::kDone;
       if (!done && peer >= 0 && peer < self_.rank) {
         return Status(Code::kPeerLost, fmt::format("peer {} is gone, or is of another run", peer));
       }
       if (done && !links_.streams[static_cast<std::size_t>(peer)]) {
-        links_.streams[static_cast<std::size_t>(peer)] = handshake->take_stream();
+        links_.streams[static_cast<std::size_t>(peer)] = handshake.take_stream();
         --missing_;
       } else {
         turn_away();
       }
-      handshake = begun_.erase(handshake);
+      begun = begun_.erase(begun);
     }
     return {};
   }
@@ -189,12 +205,15 @@ class Meeting {
     for (int peer = 0; peer < self_.size; ++peer) {
       if (peer != self_.rank && !links_.streams[static_cast<std::size_t>(peer)]) ranks.push_back(peer);
     }
-    return fmt::format("no connection to peer{} {}", ranks.size() == 1 ? "" : "s", fmt::join(ranks, ", "));
+    return fmt::format("no connection to peer{} {}{}", ranks.size() == 1 ? "" : "s", fmt::join(ranks, ", "),
+                       acceptor_.shortage());
   }
 
   const SocketHandshake::Member self_;
-  const FileDescriptor listener_;
-  std::list<SocketHandshake> begun_;
+  const Duration handshake_time_;
+  SteadyClock clock_;
+  Acceptor acceptor_;
+  std::list<Begun> begun_;
   SocketLinks links_;
   int missing_;
 };
@@ -210,7 +229,9 @@ Result<SocketLinks> connect_sockets(const TransportOptions& options, std::uint64
   const Result<std::vector<std::string>> addresses =
       rendezvous.exchange(options.group, options.rank, options.size, text_of(own), deadline);
   if (!addresses.ok()) return addresses.status();
-  Meeting meeting({.run = run, .rank = options.rank, .size = options.size, .keys = options.keys}, std::move(*listener));
+  Meeting meeting(
+      {.run = run, .rank = options.rank, .size = options.size, .keys = options.keys, .encrypted = options.encrypted},
+      std::move(*listener), options.handshake_time);
   // To those below, we connect; those above connect to us.
   for (int peer = 0; peer < options.rank; ++peer) {
     SYNCOPATE_RETURN_IF_ERROR(

@@ -35,8 +35,8 @@ class SocketStream {
 
 // Bytes as they are. The socket is connected and does not block.
 std::unique_ptr<SocketStream> make_plain_stream(FileDescriptor socket);
-// Bytes in records, each sealed by `out` and opened by `in`. Anything but the next record ends the stream for good: what
-// is read are the first bytes of what was written, all of them or fewer.
+// Bytes in records, each sealed by `out` and opened by `in`. Anything but the next record ends the stream for good:
+// what is read are the first bytes of what was written, all of them or fewer.
 std::unique_ptr<SocketStream> make_sealed_stream(FileDescriptor socket, const SocketCipher& out,
                                                  const SocketCipher& in);
 

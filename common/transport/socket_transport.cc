@@ -39,10 +39,10 @@ constexpr Duration kLinger = std::chrono::seconds(2);
 class SocketTransport final : public Transport {
  public:
   SocketTransport(const TransportOptions& options, SocketLinks links)
-      : rank_(options.rank), links_(links.streams.size()) {
+      : rank_(options.rank), largest_(options.largest_payload), links_(links.streams.size()) {
     for (int peer = 0; peer < size(); ++peer) {
       if (std::unique_ptr<SocketStream>& stream = links.streams[static_cast<std::size_t>(peer)]; stream) {
-        link(peer) = std::make_unique<SocketLink>(peer, std::move(stream), pool_);
+        link(peer) = std::make_unique<SocketLink>(peer, std::move(stream), pool_, largest_);
       }
     }
     counters_.turned_away = links.turned_away;
@@ -63,7 +63,7 @@ class SocketTransport final : public Transport {
 
   Status send(int peer, std::string_view header, std::span<const std::byte> payload, PendingSends* pending,
               TimePoint deadline) override {
-    SYNCOPATE_RETURN_IF_ERROR(check_payload(payload));
+    SYNCOPATE_RETURN_IF_ERROR(check_payload(payload, largest_));
     SocketLink& to = *link(peer);
     to.flush();
     if (to.queued() >= kMostQueued) {
@@ -216,6 +216,7 @@ class SocketTransport final : public Transport {
   }
 
   const int rank_;
+  const std::uint64_t largest_;  // payload
   SteadyClock clock_;
   BufferPool pool_;                                 // outlives messages and links
   std::vector<AlignedBuffer> memory_;               // outlives links, which read it

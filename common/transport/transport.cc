@@ -4,10 +4,10 @@
 
 namespace syncopate {
 
-Status check_payload(std::span<const std::byte> payload) {
-  if (payload.size() <= kMaxPayloadBytes) return Status();
+Status check_payload(std::span<const std::byte> payload, std::uint64_t largest) {
+  if (payload.size() <= largest) return Status();
   return Status(Code::kInvalidArgument,
-                fmt::format("a payload of {} bytes: must be at most {}", payload.size(), kMaxPayloadBytes));
+                fmt::format("a payload of {} bytes: must be at most {}", payload.size(), largest));
 }
 
 }  // namespace syncopate

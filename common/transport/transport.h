@@ -25,8 +25,8 @@ inline constexpr std::size_t kMaxWireHeaderBytes = kMaxHeaderBytes + kMaxEnvelop
 // No payload is larger over a wire that carries bytes. What is announced as larger is dropped before memory is taken
 // for it.
 inline constexpr std::uint64_t kMaxPayloadBytes = std::uint64_t{1} << 30;
-// Invalid argument if it is larger.
-Status check_payload(std::span<const std::byte> payload);
+// Invalid argument if it is larger than `largest`.
+Status check_payload(std::span<const std::byte> payload, std::uint64_t largest = kMaxPayloadBytes);
 
 // Counts sends whose payload is still being read. A payload may be changed once its counter is back at zero.
 // Updated inside the calls of the transport that it was given to, and possibly by that transport's threads; the count

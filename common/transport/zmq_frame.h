@@ -1,4 +1,7 @@
 // What ZeroMQ carries: frame 1 is a ZmqPreamble and the message's header; frame 2, if there is one, is the payload.
+// Between hosts frame 3 then is a ZmqTrailer. CURVE notices frames that are changed, repeated or moved, but not those
+// that are left out on the way: as the numbers at both ends of a message are the same, and messages' numbers are
+// contiguous, nothing can be left out of one message, nor a message out of those that are received after it.
 // Numbers are in the byte order of the machine, which is the same on all hosts of a run. Pure.
 #pragma once
 
@@ -19,6 +22,10 @@ struct ZmqPreamble {
   std::uint64_t run = 0;     // hash of run and group
   std::uint64_t number = 0;  // of the message, among those from this sender to this receiver
   std::uint64_t payload_bytes = 0;
+};
+
+struct ZmqTrailer {
+  std::uint64_t number = 0;  // as in the preamble
 };
 
 // Reads the preamble of `head`, behind which comes a payload of so many bytes. Null if that is a message of the run

@@ -6,17 +6,17 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
-#include <array>
-#include <condition_variable>
+#include <charconv>
 #include <cstring>
-#include <mutex>
 #include <optional>
 #include <vector>
 #include <zmq.hpp>
 
 #include "common/aligned_buffer.h"
 #include "common/hash.h"
+#include "common/transport/borrowed_payloads.h"
 #include "common/transport/make_transport.h"
+#include "common/transport/member_keys.h"
 #include "common/transport/message_order.h"
 #include "common/transport/secure_sockets.h"
 #include "common/transport/zmq_frame.h"
@@ -24,9 +24,8 @@
 namespace syncopate {
 namespace {
 
-// What the run's keys of those who listen, and of those who connect, are derived for.
-constexpr std::string_view kListener = "data listener";
-constexpr std::string_view kConnector = "data connector";
+// Connections that the kernel holds until they are taken: a first one that it refuses is not tried again.
+constexpr int kBacklog = 4096;
 // What CURVE may add to a frame, with room to spare.
 constexpr std::size_t kSealing = 4096;
 // A wait looks up this often whether it was interrupted.
@@ -55,56 +54,14 @@ class PayloadLease final : public Message::Lease {
   zmq::message_t frame_;
 };
 
-// Payloads that ZeroMQ still reads from the callers' memory. Its I/O threads report here when they have let go of one.
-// Made before these threads are.
-class BorrowedPayloads {
- public:
-  BorrowedPayloads() {
-    for (Loan& loan : loans_) {
-      loan.lender = this;
-      free_.push_back(&loan);
-    }
-  }
-
-  // A message that is `payload` where it lies, counted in `pending`; a copy if too many are lent already.
-  zmq::message_t borrow(std::span<const std::byte> payload, const PendingSends::Counter& pending) {
-    const std::lock_guard lock(mutex_);
-    if (free_.empty()) return zmq::message_t(payload.data(), payload.size());
-    Loan* const loan = free_.back();
-    free_.pop_back();
-    loan->pending = pending;
-    pending->fetch_add(1, std::memory_order_relaxed);
-    return zmq::message_t(const_cast<std::byte*>(payload.data()), payload.size(), let_go, loan);
-  }
-
-  // Returns when `pending` counts nothing, or at `time`.
-  void wait_until(const PendingSends& pending, TimePoint time) {
-    std::unique_lock lock(mutex_);
-    changed_.wait_until(lock, time, [&] { return pending.none(); });
-  }
-
- private:
-  struct Loan {
-    BorrowedPayloads* lender = nullptr;
-    PendingSends::Counter pending;  // guarded by the lender's mutex
-  };
-
-  // Called by ZeroMQ, on a thread of its own.
-  static void let_go(void* /*payload*/, void* hint) {
-    Loan& loan = *static_cast<Loan*>(hint);
-    BorrowedPayloads& lender = *loan.lender;
-    const std::lock_guard lock(lender.mutex_);
-    loan.pending->fetch_sub(1, std::memory_order_release);
-    loan.pending.reset();
-    lender.free_.push_back(&loan);
-    lender.changed_.notify_all();
-  }
-
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::array<Loan, 1024> loans_;
-  std::vector<Loan*> free_;  // of loans_
-};
+// Whether what came over this connection is of who it is let in as.
+bool is_from(zmq::message_t& frame, std::uint32_t rank) {
+  const char* const user = zmq_msg_gets(frame.handle(), "User-Id");
+  if (user == nullptr) return false;
+  std::uint32_t known = 0;
+  const char* const end = user + std::strlen(user);
+  return std::from_chars(user, end, known).ptr == end && known == rank;
+}
 
 class ZmqTransport final : public Transport {
  public:
@@ -113,19 +70,34 @@ class ZmqTransport final : public Transport {
         rank_(options.rank),
         size_(options.size),
         run_(hash_of(options.run_id + "/" + options.group)),
-        keys_(options.keys),
+        keys_(options.keys, options.group),
+        encrypted_(over_tcp && options.encrypted),
+        largest_(options.largest_payload),
         context_(options.connections),
         inbox_(context_, zmq::socket_type::pull),
         outboxes_(static_cast<std::size_t>(options.size)),
         connections_(static_cast<std::size_t>(options.connections)),
+        due_(static_cast<std::size_t>(options.size)),
         order_(options.size) {
     inbox_.set(zmq::sockopt::linger, 0);
     inbox_.set(zmq::sockopt::rcvhwm, 0);
-    inbox_.set(zmq::sockopt::maxmsgsize, static_cast<std::int64_t>(kMaxPayloadBytes + kSealing));
+    inbox_.set(zmq::sockopt::maxmsgsize, static_cast<std::int64_t>(largest_ + kSealing));
+    inbox_.set(zmq::sockopt::backlog, kBacklog);
     if (!over_tcp) admit_own_user(inbox_);
-    if (!keys_) return;
-    authenticator_.emplace(context_, keys_->pair(kListener), inbox_);
-    authenticator_->admit(keys_->pair(kConnector).public_key, "member");
+    if (encrypted_) {
+      authenticator_.emplace(context_, keys_.listener(rank_), inbox_);
+    } else {
+      authenticator_.emplace(context_, inbox_);
+    }
+    const auto handshake_time = std::chrono::ceil<std::chrono::milliseconds>(options.handshake_time);
+    inbox_.set(zmq::sockopt::handshake_ivl, static_cast<int>(handshake_time.count()));
+    for (int peer = 0; peer < size_; ++peer) {
+      if (encrypted_) {
+        authenticator_->admit(keys_.connector(peer).public_key, std::to_string(peer));
+      } else {
+        authenticator_->admit_by_password(std::to_string(peer), keys_.password(peer, rank_));
+      }
+    }
   }
 
   ~ZmqTransport() override {
@@ -137,8 +109,7 @@ class ZmqTransport final : public Transport {
 
   // Returns the address that peers connect to.
   std::string bind(const TransportOptions& options) {
-    inbox_.bind(over_tcp_ ? fmt::format("tcp://{}:*", options.host)
-                          : fmt::format("ipc://@syncopate-{}-{}-{}", options.run_id, options.group, rank_));
+    inbox_.bind(over_tcp_ ? fmt::format("tcp://{}:*", options.host) : new_ipc_address());
     return inbox_.get(zmq::sockopt::last_endpoint);
   }
   void know(std::vector<std::string> addresses) { addresses_ = std::move(addresses); }
@@ -154,7 +125,7 @@ class ZmqTransport final : public Transport {
 
   Status send(int peer, std::string_view header, std::span<const std::byte> payload, PendingSends* pending,
               TimePoint deadline) override {
-    SYNCOPATE_RETURN_IF_ERROR(check_payload(payload));
+    SYNCOPATE_RETURN_IF_ERROR(check_payload(payload, largest_));
     Outbox& outbox = outboxes_[static_cast<std::size_t>(peer)];
     const ZmqPreamble preamble{
         .from = static_cast<std::uint32_t>(rank_), .run = run_, .number = outbox.sent, .payload_bytes = payload.size()};
@@ -173,7 +144,12 @@ class ZmqTransport final : public Transport {
                                 ? zmq::message_t(payload.data(), payload.size())
                                 : borrowed_.borrow(payload, pending->counter());
       counters_.payload_bytes_out += static_cast<std::int64_t>(payload.size());
-      return send_frame(socket, body, zmq::send_flags::none, deadline);
+      SYNCOPATE_RETURN_IF_ERROR(
+          send_frame(socket, body, encrypted_ ? zmq::send_flags::sndmore : zmq::send_flags::none, deadline));
+      if (!encrypted_) return Status();
+      const ZmqTrailer trailer{.number = preamble.number};
+      zmq::message_t tail(&trailer, sizeof(trailer));
+      return send_frame(socket, tail, zmq::send_flags::none, deadline);
     } catch (const zmq::error_t& error) {
       return Status(Code::kInternal, fmt::format("sending to peer {}: {}", peer, error.what()));
     }
@@ -185,12 +161,19 @@ class ZmqTransport final : public Transport {
         if (std::optional<Message> message = order_.take()) return std::move(*message);
         zmq::message_t head;
         SYNCOPATE_RETURN_IF_ERROR(receive_frame(head, deadline));
-        zmq::message_t body;
-        if (head.more() && !inbox_.recv(body, zmq::recv_flags::dontwait)) continue;  // frames arrive together
+        zmq::message_t body, tail;
+        if (!receive_rest(head, body, tail)) continue;
         std::uint64_t number = 0;
-        std::optional<Message> message = check(head, body, number);
+        std::optional<Message> message = check(head, body, tail, number);
         if (!message) continue;
-        if (connections_ == 1) return std::move(*message);
+        if (connections_ == 1) {
+          if (number != due_[static_cast<std::size_t>(message->from())]) {
+            drop("a message that is not the next one of its sender");
+            continue;
+          }
+          ++due_[static_cast<std::size_t>(message->from())];
+          return std::move(*message);
+        }
         if (!order_.put(number, std::move(*message))) drop("a message that came before, or from far ahead");
       }
     } catch (const zmq::error_t& error) {
@@ -212,7 +195,7 @@ class ZmqTransport final : public Transport {
   void interrupt() override { interrupted_.store(true); }
   TransportCounters counters() const override {
     TransportCounters counters = counters_;
-    if (authenticator_) counters.turned_away = authenticator_->turned_away();
+    counters.turned_away = authenticator_->turned_away();
     return counters;
   }
 
@@ -229,7 +212,11 @@ class ZmqTransport final : public Transport {
       zmq::socket_t& socket = sockets.emplace_back(context_, zmq::socket_type::push);
       socket.set(zmq::sockopt::linger, static_cast<int>(kLinger.count()));
       socket.set(zmq::sockopt::sndhwm, 0);
-      if (keys_) secure_connector(socket, keys_->pair(kListener).public_key, keys_->pair(kConnector));
+      if (encrypted_) {
+        secure_connector(socket, keys_.listener(peer).public_key, keys_.connector(rank_));
+      } else {
+        show_password(socket, std::to_string(rank_), keys_.password(rank_, peer));
+      }
       socket.connect(addresses_[static_cast<std::size_t>(peer)]);
     }
   }
@@ -278,17 +265,26 @@ class ZmqTransport final : public Transport {
     timeout_ = rounded;
   }
 
+  // What comes behind the first frame. The frames of a message arrive together. False if they are not those of one.
+  bool receive_rest(zmq::message_t& head, zmq::message_t& body, zmq::message_t& tail) {
+    if (!head.more()) return true;
+    bool more = inbox_.recv(body, zmq::recv_flags::dontwait) && body.more();
+    if (more && encrypted_) more = inbox_.recv(tail, zmq::recv_flags::dontwait) && tail.more();
+    if (!more) return true;
+    zmq::message_t rest;
+    while (inbox_.recv(rest, zmq::recv_flags::dontwait) && rest.more()) {
+    }
+    drop("more frames than a message has");
+    return false;
+  }
+
   // Nothing if the message does not check out; else also which of its sender's messages it is.
-  std::optional<Message> check(const zmq::message_t& head, zmq::message_t& body, std::uint64_t& number) {
+  std::optional<Message> check(zmq::message_t& head, zmq::message_t& body, const zmq::message_t& tail,
+                               std::uint64_t& number) {
     ZmqPreamble preamble;
     const char* reason = objection_to({head.data<std::byte>(), head.size()}, body.size(), run_, size_, preamble);
-    if (body.more()) {
-      reason = "more frames than a message has";
-      zmq::message_t rest;
-      do {
-        if (!inbox_.recv(rest, zmq::recv_flags::dontwait)) break;
-      } while (rest.more());
-    }
+    if (reason == nullptr && !is_from(head, preamble.from)) reason = "a message in another member's name";
+    if (reason == nullptr && encrypted_ && !ends_as_it_begins(preamble, tail)) reason = "parts of several messages";
     if (reason != nullptr) {
       drop(reason);
       return std::nullopt;
@@ -304,6 +300,12 @@ class ZmqTransport final : public Transport {
     return Message(static_cast<int>(preamble.from), std::move(header), payload, std::move(lease));
   }
 
+  static bool ends_as_it_begins(const ZmqPreamble& preamble, const zmq::message_t& tail) {
+    if (preamble.payload_bytes == 0) return tail.size() == 0;
+    const ZmqTrailer trailer{.number = preamble.number};
+    return tail.size() == sizeof(trailer) && std::memcmp(tail.data(), &trailer, sizeof(trailer)) == 0;
+  }
+
   void drop(const char* reason) {
     if (counters_.dropped++ == 0) spdlog::warn("{} endpoint {}: dropped {}", name(), rank_, reason);
   }
@@ -312,16 +314,19 @@ class ZmqTransport final : public Transport {
   const int rank_;
   const int size_;
   const std::uint64_t run_;
-  const std::optional<RunKeys> keys_;
+  const MemberKeys keys_;
+  const bool encrypted_;
+  const std::uint64_t largest_;  // payload
   SteadyClock clock_;
   BorrowedPayloads borrowed_;          // outlives the context, whose threads report to it
   std::vector<AlignedBuffer> memory_;  // outlives the context, whose threads read it
   zmq::context_t context_;
-  std::optional<Authenticator> authenticator_;  // with keys
+  std::optional<Authenticator> authenticator_;
   zmq::socket_t inbox_;
   std::vector<Outbox> outboxes_;        // by peer
   std::vector<std::string> addresses_;  // by peer
   const std::size_t connections_;       // to each peer
+  std::vector<std::uint64_t> due_;      // number of the next message, by peer, over one connection
   MessageOrder order_;                  // of what came over several connections
   std::chrono::milliseconds timeout_{-1};
   Duration last_wait_{0};

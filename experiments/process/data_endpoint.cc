@@ -37,7 +37,8 @@ TransportOptions endpoint_options(const RoleContext& context, const Seat& seat) 
           .rank = seat.rank,
           .size = seat.size,
           .host = context.sockets.address,
-          .keys = context.sockets.between_hosts ? std::optional(context.sockets.keys) : std::nullopt,
+          .keys = context.sockets.keys,
+          .encrypted = context.sockets.between_hosts,
           .connections = context.config.connections};
 }
 

@@ -10,6 +10,7 @@
 #include "tests/support/cluster.h"
 #include "tests/support/direct_group.h"
 #include "tests/support/forked_ranks.h"
+#include "tests/support/test_keys.h"
 
 namespace syncopate::allreduce {
 namespace {
@@ -23,7 +24,7 @@ const std::string& run_id() {  // of this process and those that it forks
 }
 
 TransportOptions member(int rank, int size) {
-  return {.run_id = run_id(), .group = "direct", .rank = rank, .size = size};
+  return {.run_id = run_id(), .group = "direct", .rank = rank, .size = size, .keys = testing_support::test_keys()};
 }
 
 // Runs body(collective) on every rank, each a thread.

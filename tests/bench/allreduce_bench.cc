@@ -43,6 +43,7 @@
 #include "experiments/launcher/launcher.h"
 #include "tests/support/blocking_mpi.h"
 #include "tests/support/forked_ranks.h"
+#include "tests/support/test_keys.h"
 
 namespace {
 
@@ -139,8 +140,11 @@ Seconds predict(ScheduleKind kind, int size, const syncopate::allreduce::LinkMod
 
 Seconds measure_ours(const std::string& schedule, const std::string& wire, int size, const Options& options) {
   return syncopate::testing_support::run_forked_ranks(size, [&](int rank, Rendezvous& rendezvous) {
-    const syncopate::TransportOptions endpoint{
-        .run_id = fmt::format("bench-{}", getppid()), .group = "bench", .rank = rank, .size = size};
+    const syncopate::TransportOptions endpoint{.run_id = fmt::format("bench-{}", getppid()),
+                                               .group = "bench",
+                                               .rank = rank,
+                                               .size = size,
+                                               .keys = syncopate::testing_support::test_keys()};
     if (schedule == "direct" && wire == "shm") {
       auto direct = syncopate::allreduce::make_direct_collective(endpoint, rendezvous, soon());
       exit_unless_ok(direct.status());

@@ -34,6 +34,7 @@
 #include "tests/support/bare_wire.h"
 #include "tests/support/forked_ranks.h"
 #include "tests/support/process_memory.h"
+#include "tests/support/test_keys.h"
 
 namespace {
 
@@ -136,6 +137,7 @@ void measure_ours(const Options& options, const std::string& wire, int peers, st
                                                    .group = "ps",
                                                    .rank = rank,
                                                    .size = group.size(),
+                                                   .keys = syncopate::testing_support::test_keys(),
                                                    .connections = options.connections};
         auto transport = syncopate::make_transport(*syncopate::parse_transport_kind(wire), endpoint, rendezvous,
                                                    syncopate::SteadyClock().now() + std::chrono::seconds(30));

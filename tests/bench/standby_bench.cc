@@ -14,6 +14,7 @@
 #include "ps/ps_strategy.h"
 #include "ps/shard_server.h"
 #include "tests/support/forked_ranks.h"
+#include "tests/support/test_keys.h"
 
 namespace {
 
@@ -90,8 +91,11 @@ std::vector<double> measure(const Options& options, const std::string& consisten
   const PsGroup group{.workers = options.workers, .servers = 1, .shards_per_server = 1, .replicas = replicas};
   const auto results = syncopate::testing_support::run_forked_ranks(
       group.size(), [&](int rank, syncopate::Rendezvous& rendezvous) -> std::vector<double> {
-        const syncopate::TransportOptions endpoint{
-            .run_id = fmt::format("bench-{}", getppid()), .group = "ps", .rank = rank, .size = group.size()};
+        const syncopate::TransportOptions endpoint{.run_id = fmt::format("bench-{}", getppid()),
+                                                   .group = "ps",
+                                                   .rank = rank,
+                                                   .size = group.size(),
+                                                   .keys = syncopate::testing_support::test_keys()};
         auto transport = syncopate::make_transport(*syncopate::parse_transport_kind("shm"), endpoint, rendezvous,
                                                    SteadyClock().now() + std::chrono::seconds(30));
         exit_unless_ok(transport.status());

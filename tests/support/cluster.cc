@@ -10,6 +10,7 @@
 #include "common/transport/inproc_transport.h"
 #include "common/transport/make_transport.h"
 #include "common/transport/shaped_transport.h"
+#include "tests/support/test_keys.h"
 
 namespace syncopate::testing_support {
 
@@ -29,7 +30,7 @@ std::vector<std::unique_ptr<Transport>> shaped(std::vector<std::unique_ptr<Trans
 std::vector<std::string> all_wires() { return {"inproc", "shm", "ipc", "tcp", "sockets", "shaped"}; }
 
 std::vector<std::unique_ptr<Transport>> connect_group(const std::string& wire, int size, int connections,
-                                                      const std::optional<RunKeys>& keys) {
+                                                      bool encrypted) {
   if (wire == "shaped") return shaped(connect_group("shm", size));
   static std::atomic<int> groups{0};
   const std::string run = fmt::format("test-{}-{}", getpid(), groups++);
@@ -42,8 +43,13 @@ std::vector<std::unique_ptr<Transport>> connect_group(const std::string& wire, i
   const TransportKind kind = *parse_transport_kind(wire);
   InProcRendezvous rendezvous;
   run_ranks(size, [&](int rank) {
-    const TransportOptions options{
-        .run_id = run, .group = "test", .rank = rank, .size = size, .keys = keys, .connections = connections};
+    const TransportOptions options{.run_id = run,
+                                   .group = "test",
+                                   .rank = rank,
+                                   .size = size,
+                                   .keys = test_keys(),
+                                   .encrypted = encrypted,
+                                   .connections = connections};
     Result<std::unique_ptr<Transport>> endpoint = make_transport(kind, options, rendezvous, soon());
     ASSERT_TRUE(endpoint.ok()) << endpoint.status().message();
     endpoints[static_cast<std::size_t>(rank)] = std::move(*endpoint);

@@ -3,11 +3,9 @@
 
 #include <functional>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
-#include "common/transport/run_keys.h"
 #include "common/transport/transport.h"
 
 namespace syncopate::testing_support {
@@ -16,9 +14,9 @@ namespace syncopate::testing_support {
 std::vector<std::string> all_wires();
 
 // One endpoint a rank, connected; over "ipc" and "tcp" by so many connections, over "tcp" and "sockets" encrypted if
-// there are keys.
+// that is wanted.
 std::vector<std::unique_ptr<Transport>> connect_group(const std::string& wire, int size, int connections = 1,
-                                                      const std::optional<RunKeys>& keys = {});
+                                                      bool encrypted = false);
 
 // Runs body(rank) for 0 .. size-1, each on its own thread, and returns when all have returned.
 void run_ranks(int size, const std::function<void(int rank)>& body);

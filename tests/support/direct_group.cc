@@ -9,6 +9,7 @@
 #include "allreduce/direct_collective.h"
 #include "common/transport/inproc_transport.h"
 #include "tests/support/cluster.h"
+#include "tests/support/test_keys.h"
 
 namespace syncopate::testing_support {
 
@@ -19,7 +20,7 @@ std::vector<std::unique_ptr<allreduce::Collective>> connect_direct(int size) {
   InProcRendezvous rendezvous;
   run_ranks(size, [&](int rank) {
     Result<std::unique_ptr<allreduce::Collective>> direct = allreduce::make_direct_collective(
-        {.run_id = run, .group = "test", .rank = rank, .size = size}, rendezvous, soon());
+        {.run_id = run, .group = "test", .rank = rank, .size = size, .keys = test_keys()}, rendezvous, soon());
     ASSERT_TRUE(direct.ok()) << direct.status().message();
     group[static_cast<std::size_t>(rank)] = std::move(*direct);
   });

@@ -1,10 +1,11 @@
-// Endpoints that find each other though they are of different runs: a port that was used again, say.
+// Endpoints that find each other and have the same secret, though they say that they are of different runs.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
 #include "common/transport/inproc_transport.h"
 #include "common/transport/make_transport.h"
 #include "tests/support/cluster.h"
+#include "tests/support/test_keys.h"
 
 namespace syncopate {
 namespace {
@@ -19,8 +20,11 @@ class AnotherRun : public testing::TestWithParam<TransportKind> {
     InProcRendezvous rendezvous;
     run_ranks(3, [&](int rank) {
       const std::string run = "run-" + std::to_string(getpid());
-      const TransportOptions options{
-          .run_id = rank == 1 ? run + "-other" : run, .group = "test", .rank = rank, .size = 3};
+      const TransportOptions options{.run_id = rank == 1 ? run + "-other" : run,
+                                     .group = "test",
+                                     .rank = rank,
+                                     .size = 3,
+                                     .keys = testing_support::test_keys()};
       Result<std::unique_ptr<Transport>> endpoint = make_transport(GetParam(), options, rendezvous, soon());
       EXPECT_TRUE(endpoint.ok()) << endpoint.status().message();
       if (endpoint.ok()) group_[rank] = std::move(*endpoint);

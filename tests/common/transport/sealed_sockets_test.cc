@@ -187,58 +187,22 @@ class Relay {
 
 class SealedSockets : public testing::Test, protected SocketMeeting {
  protected:
-  SealedSockets() : SocketMeeting(*RunKeys::make()) {}
+  SealedSockets() : SocketMeeting(true) {}
 
   // Endpoint 1, connected through the relay.
   std::unique_ptr<Transport> connect_through(const Relay& relay) {
     KnownAddresses known({relay.address(), ""});
     Result<std::unique_ptr<Transport>> peer =
-        make_transport(TransportKind::kSockets, options_of(1, 2, keys()), known, soon());
+        make_transport(TransportKind::kSockets, options_of(1, 2, true), known, soon());
     EXPECT_TRUE(peer.ok()) << peer.status().message();
     return peer.ok() ? std::move(*peer) : nullptr;
   }
-
-  // What a stranger can say who knows everything but the keys.
-  static Hello sealed_hello() {
-    Hello says = hello();
-    says.cipher = static_cast<std::uint32_t>(SocketCipher::Kind::kChaCha20Poly1305);
-    says.key = EphemeralPair().public_key();
-    return says;
-  }
 };
 
-TEST_F(SealedSockets, TurnAwayWhoWouldSpeakWithoutKeys) { expect_turned_away(bytes_of(hello())); }
-
-TEST_F(SealedSockets, TurnAwayWhoseProofIsNone) {
-  RawConnection stranger(address());
-  stranger.say(bytes_of(sealed_hello()));
-  EXPECT_EQ(stranger.hear(sizeof(Hello)).size(), sizeof(Hello));
-  const RecordHead head{SocketCipher::kTagBytes};
-  stranger.say(bytes_of(head) + std::string(SocketCipher::kTagBytes, 'x'));
-  stranger.hear(sizeof(head) + SocketCipher::kTagBytes);
-  EXPECT_TRUE(stranger.is_cut_off());
-  expect_peer_is_heard(1);
-}
-
-TEST_F(SealedSockets, TurnAwayAKeyThatIsNone) {
-  Hello says = sealed_hello();
-  says.key = {};
+TEST_F(SealedSockets, TurnAwayWhoWouldSpeakPlainly) {
+  Hello says = hello();
+  says.encrypts = 0;
   expect_turned_away(bytes_of(says));
-}
-
-TEST_F(SealedSockets, TurnAwayTheKeysOfAnotherRun) {
-  KnownAddresses known(addresses());
-  const Result<std::unique_ptr<Transport>> stranger =
-      make_transport(TransportKind::kSockets, options_of(1, 2, *RunKeys::make()), known, soon());
-  EXPECT_EQ(stranger.status().code(), Code::kPeerLost);
-  expect_peer_is_heard(1);
-}
-
-TEST_F(SealedSockets, AreNotHeldUpByWhoNeverProvesItself) {
-  RawConnection stranger(address());
-  stranger.say(bytes_of(sealed_hello()));
-  EXPECT_EQ(stranger.hear(sizeof(Hello)).size(), sizeof(Hello));
-  expect_peer_is_heard(0);
 }
 
 TEST_F(SealedSockets, ShowNothingOnTheWayAndCannotBeSaidAgain) {
@@ -260,7 +224,7 @@ TEST_F(SealedSockets, ShowNothingOnTheWayAndCannotBeSaidAgain) {
   EXPECT_THAT(passed, Not(HasSubstr("a header")));
   EXPECT_THAT(passed, Not(HasSubstr("ssssssss")));
 
-  SocketMeeting another(keys());
+  SocketMeeting another(true);
   RawConnection stranger(another.address());
   stranger.say(passed);
   stranger.hear(1000);
@@ -292,7 +256,7 @@ TEST_F(SealedSockets, TurnAwayWhatWasChangedInAHello) {
   });
   if (SocketCipher::best() == SocketCipher::Kind::kChaCha20Poly1305) GTEST_SKIP() << "there is no slower one";
   KnownAddresses known({relay.address(), ""});
-  EXPECT_EQ(make_transport(TransportKind::kSockets, options_of(1, 2, keys()), known, soon()).status().code(),
+  EXPECT_EQ(make_transport(TransportKind::kSockets, options_of(1, 2, true), known, soon()).status().code(),
             Code::kPeerLost);
   (void)relay.passed();  // the other end of the relay is closed too
   expect_peer_is_heard(1);

@@ -3,7 +3,9 @@
 
 #include <arpa/inet.h>
 #include <gtest/gtest.h>
+#include <poll.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <charconv>
 #include <future>
@@ -13,7 +15,9 @@
 #include "common/transport/inproc_transport.h"
 #include "common/transport/make_transport.h"
 #include "common/transport/socket_frame.h"
+#include "common/transport/socket_handshake.h"
 #include "tests/support/cluster.h"
+#include "tests/support/test_keys.h"
 
 namespace syncopate::testing_support {
 
@@ -74,28 +78,36 @@ class KnownAddresses final : public Rendezvous {
   std::vector<std::string> addresses_;
 };
 
-inline TransportOptions options_of(int rank, int size, std::optional<RunKeys> keys = {}) {
-  return {.run_id = kRun, .group = kGroup, .rank = rank, .size = size, .keys = std::move(keys)};
+inline TransportOptions options_of(int rank, int size, bool encrypted = false, const RunKeys& keys = test_keys()) {
+  return {.run_id = kRun, .group = kGroup, .rank = rank, .size = size, .keys = keys, .encrypted = encrypted};
 }
 
 // Endpoint 0 of two listens, and who comes to it is up to the test.
 class SocketMeeting {
  public:
-  explicit SocketMeeting(std::optional<RunKeys> keys = {}) : keys_(std::move(keys)) {
+  explicit SocketMeeting(bool encrypted = false) : encrypted_(encrypted) {
     listener_ = std::async(std::launch::async, [&] {
-      return make_transport(TransportKind::kSockets, options_of(0, 2, keys_), rendezvous_, soon());
+      return make_transport(TransportKind::kSockets, options_of(0, 2, encrypted_), rendezvous_, soon());
     });
     addresses_ = *rendezvous_.exchange(kGroup, 1, 2, "nobody connects to the last", soon());
   }
 
   const std::string& address() const { return addresses_.front(); }
 
-  static Hello hello() { return {.run = hash_of(std::string(kRun) + "/" + kGroup), .from = 1, .to = 0}; }
+  // What endpoint 1 says, or a stranger who knows everything but the keys.
+  Hello hello() const {
+    return {.run = hash_of(std::string(kRun) + "/" + kGroup),
+            .from = 1,
+            .to = 0,
+            .cipher = static_cast<std::uint32_t>(SocketCipher::Kind::kChaCha20Poly1305),
+            .encrypts = encrypted_ ? 1u : 0u,
+            .key = EphemeralPair().public_key()};
+  }
 
   std::unique_ptr<Transport> connect_peer() {
     KnownAddresses known(addresses_);
     Result<std::unique_ptr<Transport>> peer =
-        make_transport(TransportKind::kSockets, options_of(1, 2, keys_), known, soon());
+        make_transport(TransportKind::kSockets, options_of(1, 2, encrypted_), known, soon());
     EXPECT_TRUE(peer.ok()) << peer.status().message();
     return peer.ok() ? std::move(*peer) : nullptr;
   }
@@ -127,11 +139,16 @@ class SocketMeeting {
     expect_peer_is_heard(1);
   }
 
-  // Endpoint 0 meets a raw connection that says hello as endpoint 1 does, and then `bytes`.
+  // Endpoint 0 meets a raw connection that begins as endpoint 1 does, and then says `bytes`.
   std::unique_ptr<Transport> meet_raw(RawConnection& peer, const std::string& bytes) {
-    peer.say(bytes_of(hello()));
-    const std::string answer = peer.hear(sizeof(Hello));
-    EXPECT_EQ(answer, bytes_of(Hello{.run = hello().run, .from = 0, .to = 1}));
+    const SocketHandshake::Member member{
+        .run = hello().run, .rank = 1, .size = 2, .keys = test_keys(), .encrypted = encrypted_};
+    SocketHandshake handshake = SocketHandshake::connecting(FileDescriptor(dup(peer.descriptor())), member, 0);
+    while (handshake.advance() == SocketHandshake::State::kUnderWay) {
+      pollfd item{handshake.descriptor(), handshake.events(), 0};
+      EXPECT_EQ(poll(&item, 1, 30'000), 1);
+    }
+    EXPECT_EQ(handshake.advance(), SocketHandshake::State::kDone);
     peer.say(bytes);
     return listener();
   }
@@ -146,11 +163,10 @@ class SocketMeeting {
     EXPECT_EQ(endpoint->send(1, "x", {}, nullptr, soon()).code(), Code::kPeerLost);
   }
 
-  const std::optional<RunKeys>& keys() const { return keys_; }
   const std::vector<std::string>& addresses() const { return addresses_; }
 
  private:
-  const std::optional<RunKeys> keys_;
+  const bool encrypted_;
   InProcRendezvous rendezvous_;
   std::vector<std::string> addresses_;
   std::future<Result<std::unique_ptr<Transport>>> listener_;

@@ -84,6 +84,47 @@ TEST_F(PlainSockets, DoesNotGrowWithWhoNeverSpeaks) {
   expect_peer_is_heard(300 - 256 + 1);  // the peer too is silent at first
 }
 
+// Plain or encrypted, the beginning is the same.
+class EitherSockets : public testing::TestWithParam<bool>, protected SocketMeeting {
+ protected:
+  EitherSockets() : SocketMeeting(GetParam()) {}
+};
+
+INSTANTIATE_TEST_SUITE_P(Are, EitherSockets, testing::Bool(),
+                         [](const auto& encrypted) { return encrypted.param ? "Encrypted" : "Plain"; });
+
+TEST_P(EitherSockets, TurnAwayWhoseProofIsNone) {
+  RawConnection stranger(address());
+  stranger.say(bytes_of(hello()));
+  EXPECT_EQ(stranger.hear(sizeof(Hello)).size(), sizeof(Hello));
+  const RecordHead head{SocketCipher::kTagBytes};
+  stranger.say(bytes_of(head) + std::string(SocketCipher::kTagBytes, 'x'));
+  stranger.hear(sizeof(head) + SocketCipher::kTagBytes);
+  EXPECT_TRUE(stranger.is_cut_off());
+  expect_peer_is_heard(1);
+}
+
+TEST_P(EitherSockets, TurnAwayAKeyThatIsNone) {
+  Hello says = hello();
+  says.key = {};
+  expect_turned_away(bytes_of(says));
+}
+
+TEST_P(EitherSockets, TurnAwayTheKeysOfAnotherRun) {
+  KnownAddresses known(addresses());
+  const Result<std::unique_ptr<Transport>> stranger =
+      make_transport(TransportKind::kSockets, options_of(1, 2, GetParam(), *RunKeys::make()), known, soon());
+  EXPECT_EQ(stranger.status().code(), Code::kPeerLost);
+  expect_peer_is_heard(1);
+}
+
+TEST_P(EitherSockets, AreNotHeldUpByWhoNeverProvesItself) {
+  RawConnection stranger(address());
+  stranger.say(bytes_of(hello()));
+  EXPECT_EQ(stranger.hear(sizeof(Hello)).size(), sizeof(Hello));
+  expect_peer_is_heard(0);
+}
+
 TEST_F(PlainSockets, TakesAMessageThatComesByteByByte) {
   RawConnection peer(address());
   const std::string payload = "four";

@@ -1,4 +1,5 @@
-// Who does not have a run's keys gets nothing through to its endpoints, whatever they know beside.
+// Who does not have a run's secret gets nothing through to its endpoints over ZeroMQ, whatever they know beside; and
+// who has it speaks in one name.
 #include <arpa/inet.h>
 #include <gtest/gtest.h>
 #include <sys/socket.h>
@@ -8,9 +9,12 @@
 #include <zmq.hpp>
 
 #include "common/file_descriptor.h"
+#include "common/hash.h"
 #include "common/transport/inproc_transport.h"
 #include "common/transport/make_transport.h"
+#include "common/transport/member_keys.h"
 #include "common/transport/secure_sockets.h"
+#include "common/transport/zmq_frame.h"
 #include "tests/support/cluster.h"
 
 namespace syncopate {
@@ -18,10 +22,6 @@ namespace {
 
 using testing_support::run_ranks;
 using testing_support::soon;
-
-void secure_as_member(zmq::socket_t& socket, const RunKeys& keys) {
-  secure_connector(socket, keys.pair("data listener").public_key, keys.pair("data connector"));
-}
 
 // Notes where the endpoints listen.
 class NotingRendezvous final : public Rendezvous {
@@ -38,12 +38,25 @@ class NotingRendezvous final : public Rendezvous {
   InProcRendezvous inner_;
 };
 
-class Stranger : public testing::Test {
+struct Door {
+  TransportKind kind;
+  bool encrypted = false;
+};
+
+class Stranger : public testing::TestWithParam<Door> {
  protected:
+  static constexpr int kSize = 3;
+
   Stranger() {
-    run_ranks(2, [&](int rank) {
-      const TransportOptions options{.run_id = "run", .group = "test", .rank = rank, .size = 2, .keys = keys_};
-      Result<std::unique_ptr<Transport>> endpoint = make_transport(TransportKind::kTcp, options, rendezvous_, soon());
+    run_ranks(kSize, [&](int rank) {
+      const TransportOptions options{.run_id = "run",
+                                     .group = kGroup,
+                                     .rank = rank,
+                                     .size = kSize,
+                                     .keys = keys_,
+                                     .encrypted = GetParam().encrypted,
+                                     .handshake_time = std::chrono::milliseconds(500)};
+      Result<std::unique_ptr<Transport>> endpoint = make_transport(GetParam().kind, options, rendezvous_, soon());
       EXPECT_TRUE(endpoint.ok()) << endpoint.status().message();
       if (endpoint.ok()) group_[rank] = std::move(*endpoint);
     });
@@ -51,16 +64,43 @@ class Stranger : public testing::Test {
 
   const std::string& address() const { return rendezvous_.addresses.front(); }
 
+  // As member `rank` of the group does that has these keys.
+  static void secure_as(zmq::socket_t& socket, int rank, const RunKeys& keys, const std::string& group = kGroup) {
+    const MemberKeys of_group(keys, group);
+    if (GetParam().encrypted) {
+      secure_connector(socket, of_group.listener(0).public_key, of_group.connector(rank));
+    } else {
+      show_password(socket, std::to_string(rank), of_group.password(rank, 0));
+    }
+  }
+
+  // A well-formed message that says to be member `from`'s first.
+  static std::string message_from(std::uint32_t from) {
+    const ZmqPreamble preamble{.from = from, .run = hash_of(std::string("run/") + kGroup)};
+    return std::string(reinterpret_cast<const char*>(&preamble), sizeof(preamble)) + "forged";
+  }
+
+  // Endpoint 0 hears nothing, and counts this as one message of no use.
+  void expect_dropped() {
+    const TimePoint deadline = soon();
+    while (group_[0]->counters().dropped == 0 && SteadyClock().now() < deadline) {
+      const Result<Message> message = group_[0]->receive(SteadyClock().now() + std::chrono::milliseconds(10));
+      ASSERT_FALSE(message.ok());
+    }
+    EXPECT_EQ(group_[0]->counters().dropped, 1);
+  }
+
   // What this socket sends does not arrive, and endpoint 1's next message does. `settled` returns when the stranger has
   // been turned away, as far as that can be seen.
   void expect_unheard(zmq::socket_t& stranger) {
     stranger.set(zmq::sockopt::linger, 0);
     stranger.set(zmq::sockopt::handshake_ivl, 0);
+    stranger.set(zmq::sockopt::reconnect_ivl, 100);
     zmq::socket_t events(context_, zmq::socket_type::pair);
     ASSERT_EQ(zmq_socket_monitor(stranger.handle(), "inproc://events", ZMQ_EVENT_ALL), 0);
     events.connect("inproc://events");
     stranger.connect(address());
-    stranger.send(zmq::str_buffer("from a stranger"), zmq::send_flags::dontwait);
+    stranger.send(zmq::message_t(message_from(1)), zmq::send_flags::dontwait);
     EXPECT_TRUE(is_turned_away(events));
     expect_first_message_is_endpoint_ones();
     EXPECT_TRUE(counts_a_stranger()) << "they are counted at the door";
@@ -83,10 +123,34 @@ class Stranger : public testing::Test {
     return group_[0]->counters().turned_away > 0;
   }
 
+  // A connection to endpoint 0, over tcp.
+  FileDescriptor connected() const {
+    sockaddr_in to{.sin_family = AF_INET};
+    const std::string port = address().substr(address().rfind(':') + 1);
+    in_port_t number = 0;
+    std::from_chars(port.data(), port.data() + port.size(), number);
+    to.sin_port = htons(number);
+    inet_pton(AF_INET, "127.0.0.1", &to.sin_addr);
+    FileDescriptor connection(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    EXPECT_EQ(connect(connection.get(), reinterpret_cast<const sockaddr*>(&to), sizeof(to)), 0);
+    return connection;
+  }
+
+  static void expect_cut_off(const FileDescriptor& connection) {
+    const timeval patience{.tv_sec = 20};
+    setsockopt(connection.get(), SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+    char answer[256];
+    ssize_t count = 0;
+    while ((count = recv(connection.get(), answer, sizeof(answer), 0)) > 0) {
+    }
+    EXPECT_TRUE(count == 0 || errno == ECONNRESET) << "it was not cut off";
+  }
+
+  static constexpr const char* kGroup = "test";
   zmq::context_t context_;
   const RunKeys keys_ = *RunKeys::make();
   NotingRendezvous rendezvous_;
-  std::unique_ptr<Transport> group_[2];
+  std::unique_ptr<Transport> group_[kSize];
 
  private:
   // The handshake has failed, or the connection was closed; it has not succeeded.
@@ -106,55 +170,81 @@ class Stranger : public testing::Test {
   }
 };
 
-TEST_F(Stranger, WithTheKeysIsNone) {
+INSTANTIATE_TEST_SUITE_P(At, Stranger,
+                         testing::Values(Door{TransportKind::kTcp}, Door{TransportKind::kIpc},
+                                         Door{TransportKind::kTcp, true}),
+                         [](const auto& door) {
+                           const std::string wire = door.param.kind == TransportKind::kTcp ? "Tcp" : "Ipc";
+                           return wire + (door.param.encrypted ? "Encrypted" : "");
+                         });
+
+TEST_P(Stranger, WithTheKeysIsNone) {
   zmq::socket_t member(context_, zmq::socket_type::push);
   member.set(zmq::sockopt::linger, 0);
-  secure_as_member(member, keys_);
+  secure_as(member, 1, keys_);
   member.connect(address());
   member.send(zmq::str_buffer("neither a header"), zmq::send_flags::none);
-  const TimePoint deadline = soon();
-  while (group_[0]->counters().dropped == 0 && SteadyClock().now() < deadline) {
-    (void)group_[0]->receive(SteadyClock().now() + std::chrono::milliseconds(10));
-  }
-  EXPECT_EQ(group_[0]->counters().dropped, 1) << "it got through to where its bytes are looked at";
+  expect_dropped();
+  EXPECT_EQ(group_[0]->counters().turned_away, 0) << "it got through to where its bytes are looked at";
 }
 
-TEST_F(Stranger, WithoutCurveIsNotLetIn) {
+TEST_P(Stranger, ThatIsAMemberSpeaksInItsOwnNameAlone) {
+  zmq::socket_t member(context_, zmq::socket_type::push);
+  member.set(zmq::sockopt::linger, 0);
+  secure_as(member, 1, keys_);
+  member.connect(address());
+  member.send(zmq::message_t(message_from(2)), zmq::send_flags::none);
+  expect_dropped();
+  member.send(zmq::message_t(message_from(1)), zmq::send_flags::none);
+  const Result<Message> message = group_[0]->receive(soon());
+  ASSERT_TRUE(message.ok()) << message.status().message();
+  EXPECT_EQ(message->from(), 1);
+}
+
+TEST_P(Stranger, WithoutAnyProofIsNotLetIn) {
   zmq::socket_t stranger(context_, zmq::socket_type::push);
   expect_unheard(stranger);
 }
 
-TEST_F(Stranger, WithTheKeysOfAnotherRunIsNotLetIn) {
+TEST_P(Stranger, WithTheKeysOfAnotherRunIsNotLetIn) {
   zmq::socket_t stranger(context_, zmq::socket_type::push);
-  secure_as_member(stranger, *RunKeys::make());
+  secure_as(stranger, 1, *RunKeys::make());
+  expect_unheard(stranger);
+}
+
+TEST_P(Stranger, WithTheKeysOfAnotherGroupIsNotLetIn) {
+  zmq::socket_t stranger(context_, zmq::socket_type::push);
+  secure_as(stranger, 1, keys_, "another");
+  expect_unheard(stranger);
+}
+
+TEST_P(Stranger, WhoIsNoMemberOfTheGroupIsNotLetIn) {
+  zmq::socket_t stranger(context_, zmq::socket_type::push);
+  secure_as(stranger, kSize, keys_);
   expect_unheard(stranger);
 }
 
 // Even the listener's public key, which nobody outside of the run knows, is not enough.
-TEST_F(Stranger, WhoKnowsTheListenersPublicKeyIsNotLetInWithAKeyOfTheirOwn) {
+TEST_P(Stranger, WhoKnowsTheListenersPublicKeyIsNotLetInWithAKeyOfTheirOwn) {
+  if (!GetParam().encrypted) GTEST_SKIP() << "it has no key";
   zmq::socket_t stranger(context_, zmq::socket_type::push);
-  secure_connector(stranger, keys_.pair("data listener").public_key, RunKeys::make()->pair("data connector"));
+  secure_connector(stranger, MemberKeys(keys_, kGroup).listener(0).public_key, RunKeys::make()->pair("any"));
   expect_unheard(stranger);
 }
 
-TEST_F(Stranger, WhoSendsPlainBytesIsCutOff) {
-  sockaddr_in to{.sin_family = AF_INET};
-  const std::string port = address().substr(address().rfind(':') + 1);
-  in_port_t number = 0;
-  std::from_chars(port.data(), port.data() + port.size(), number);
-  to.sin_port = htons(number);
-  inet_pton(AF_INET, "127.0.0.1", &to.sin_addr);
-  const FileDescriptor plain(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  ASSERT_EQ(connect(plain.get(), reinterpret_cast<const sockaddr*>(&to), sizeof(to)), 0);
+TEST_P(Stranger, WhoOpensAConnectionAndSaysNothingIsCutOff) {
+  if (GetParam().kind != TransportKind::kTcp) GTEST_SKIP() << "the same as over tcp";
+  const FileDescriptor silent = connected();
+  expect_cut_off(silent);
+  EXPECT_TRUE(counts_a_stranger());
+}
+
+TEST_P(Stranger, WhoSendsPlainBytesIsCutOff) {
+  if (GetParam().kind != TransportKind::kTcp) GTEST_SKIP() << "the same as over tcp";
+  const FileDescriptor plain = connected();
   const std::string garbage(4096, 'x');
   ASSERT_EQ(send(plain.get(), garbage.data(), garbage.size(), MSG_NOSIGNAL), static_cast<ssize_t>(garbage.size()));
-  const timeval patience{.tv_sec = 20};
-  setsockopt(plain.get(), SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
-  char answer[256];
-  ssize_t count = 0;
-  while ((count = recv(plain.get(), answer, sizeof(answer), 0)) > 0) {
-  }
-  EXPECT_TRUE(count == 0 || errno == ECONNRESET) << "it was not cut off";
+  expect_cut_off(plain);
   expect_first_message_is_endpoint_ones();
 }
 

@@ -12,6 +12,7 @@
 #include "common/transport/inproc_transport.h"
 #include "common/transport/make_transport.h"
 #include "tests/support/cluster.h"
+#include "tests/support/test_keys.h"
 
 namespace syncopate {
 namespace {
@@ -35,6 +36,8 @@ std::vector<Wire> every_wire() {
   for (const std::string& name : testing_support::all_wires()) wires.push_back({name});
   wires.push_back({"ipc", 4});
   wires.push_back({"tcp", 4});
+  wires.push_back({"tcp", 1, true});
+  wires.push_back({"tcp", 4, true});
   wires.push_back({"sockets", 1, true});
   return wires;
 }
@@ -47,15 +50,16 @@ std::string test_name(const testing::TestParamInfo<Wire>& wire) {
 class EveryTransport : public testing::TestWithParam<Wire> {
  protected:
   std::vector<std::unique_ptr<Transport>> connect(int size) {
-    const std::optional<RunKeys> keys = GetParam().encrypted ? std::optional(*RunKeys::make()) : std::nullopt;
-    return connect_group(GetParam().name, size, GetParam().connections, keys);
+    return connect_group(GetParam().name, size, GetParam().connections, GetParam().encrypted);
   }
 };
 
 // A group of one.
 Result<std::unique_ptr<Transport>> make_alone(TransportKind kind, int connections) {
   InProcRendezvous rendezvous;
-  return make_transport(kind, {.run_id = "test", .group = "test", .connections = connections}, rendezvous, soon());
+  return make_transport(
+      kind, {.run_id = "test", .group = "test", .keys = testing_support::test_keys(), .connections = connections},
+      rendezvous, soon());
 }
 
 // The wires over which a receiver reads the sender's own memory.

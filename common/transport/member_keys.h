@@ -1,0 +1,34 @@
+// MemberKeys: what the members of one group show each other who they are with. All is derived from the run's secret, so
+// that each member knows what each other one must show, and nobody else does.
+#pragma once
+
+#include <array>
+#include <string>
+
+#include "common/transport/run_keys.h"
+
+namespace syncopate {
+
+class MemberKeys {
+ public:
+  using Proof = std::array<unsigned char, 16>;
+
+  MemberKeys(const RunKeys& keys, std::string group) : keys_(keys), group_(std::move(group)) {}
+
+  // CURVE: of a member that listens, and of one that connects.
+  RunKeys::Pair listener(int rank) const { return pair("listener", rank); }
+  RunKeys::Pair connector(int rank) const { return pair("connector", rank); }
+  // PLAIN: what one member shows another, in hexadecimal. It opens nothing else, so that who listens where that member
+  // has listened does not learn anything by it.
+  std::string password(int from, int to) const;
+  // The same for shared memory.
+  Proof proof(int from, int to) const;
+
+ private:
+  RunKeys::Pair pair(const char* end, int rank) const;
+
+  RunKeys keys_;
+  std::string group_;
+};
+
+}  // namespace syncopate
