@@ -9,7 +9,7 @@
 
 namespace syncopate::experiments {
 
-// What becomes of a run when one of its processes is lost. The evaluator is needed always.
+// What becomes of a run when one of its processes is lost. Without the evaluator it goes on always.
 struct Recovery {
   // The others go on without a lost worker: as long as there are any.
   bool survives_workers = false;

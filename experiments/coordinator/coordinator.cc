@@ -53,7 +53,8 @@ class Coordinator {
                   .stalls = {.warning = stall_warning_of(config),
                              .heartbeat =
                                  heartbeat_interval(from_seconds(config.timeout_seconds), stall_warning_of(config))},
-                  .resume = options.resume},
+                  .resume = options.resume,
+                  .has_target = config.target_accuracy > 0},
                  clock_.now()),
         control_(plan, options.listen),
         clock_offsets_(plan.processes.size()),
@@ -86,6 +87,8 @@ class Coordinator {
     outcome_.checkpoints = checkpoints_.finish(clock_.now());
     outcome_.verdict = monitor_.verdict();
     outcome_.target_reached = epochs_.target_reached();
+    outcome_.not_evaluated = monitor_.evaluations().missing_text();
+    outcome_.is_final_evaluated = !monitor_.evaluations().is_final_missing();
     faults_.end();
     outcome_.faults = faults_.records();
     if (control_.dropped() > 0) outcome_.strangers["coordinator"] = control_.dropped();
@@ -301,7 +304,11 @@ class Coordinator {
   void start_again(std::size_t process) {
     Result<StartedChild> child =
         launcher_->start_again(plan_, launch_options(), process, control_.begin_incarnation(process));
-    if (child.ok()) return processes_->add(std::move(*child));
+    if (child.ok()) {
+      processes_->add(std::move(*child));
+      if (plan_.processes[process].role == Role::kEvaluator) weights_.send_again();
+      return;
+    }
     observer_.on_report(
         fmt::format("{} cannot be started again: {}", plan_.processes[process].name(), child.status().message()));
     monitor_.on_end(process, {}, clock_.now());
@@ -317,13 +324,17 @@ class Coordinator {
     const auto [process, epoch] = question;
     FromCoordinator answer;
     answer.mutable_epoch_answer()->set_epoch(epoch);
-    answer.mutable_epoch_answer()->set_go_on(epochs_.go_on(epoch));
-    answer.mutable_epoch_answer()->set_snapshot(monitor_.chief() == process && monitor_.evaluator_keeps_up());
+    const bool goes_on = epochs_.go_on(epoch);
+    answer.mutable_epoch_answer()->set_go_on(goes_on);
+    answer.mutable_epoch_answer()->set_snapshot(goes_on && monitor_.chief() == process &&
+                                                monitor_.wants_snapshot(epoch));
     control_.send(process, answer);
   }
 
   void on_evaluation(const control::Evaluation& evaluation, TimePoint now) {
     const control::Snapshot& stamp = evaluation.snapshot();
+    weights_.on_evaluated(stamp);
+    if (!monitor_.on_evaluation(stamp.epoch(), stamp.final(), now)) return;
     observer_.on_evaluation({.epoch = stamp.epoch(),
                              .steps_done = stamp.steps_done(),
                              .taken = TimePoint(Duration(stamp.taken())),
@@ -332,7 +343,6 @@ class Coordinator {
                              .loss = evaluation.loss(),
                              .figures = figures_of(evaluation)});
     epochs_.on_evaluation(headline_of(evaluation.accuracy(), figures_of(evaluation)));
-    monitor_.on_evaluation(now);
   }
 
   void act(const MonitorAction& action) {

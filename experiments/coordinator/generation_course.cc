@@ -26,7 +26,7 @@ GenerationCourse::Loss GenerationCourse::on_lost(std::size_t process, const Circ
   const int rank = spec(process).rank;
   switch (role) {
     case Role::kEvaluator:
-      return Loss::kEndsRun;
+      return Loss::kOthersGoOn;
     case Role::kServer:
     case Role::kStandby:
       // Before training there is nothing yet that a standby could hold.

@@ -48,6 +48,7 @@ class ProcessRoster {
   void note_homes_train();
 
   bool is_worker(std::size_t process) const { return plan_.processes[process].role == Role::kWorker; }
+  bool is_evaluator(std::size_t process) const { return plan_.processes[process].role == Role::kEvaluator; }
   // It has neither finished nor failed, and has not been given up.
   bool still_there(std::size_t process) const;
   bool trains(std::size_t process) const { return still_there(process) && entries_[process].trains; }

@@ -33,7 +33,7 @@ RunMonitor::RunMonitor(const JobPlan& plan, const Options& options, TimePoint no
       roster_(plan, now),
       stalls_(count_of(plan, Role::kWorker), options.stalls),
       attention_(now),
-      backlog_(options.evaluation_backlog) {}
+      evaluator_(options.evaluation_backlog, options.has_target) {}
 
 void RunMonitor::on_hello(std::size_t process, std::int64_t pid, const std::string& host, TimePoint now) {
   ProcessRoster::Entry& self = roster_[process];
@@ -41,6 +41,10 @@ void RunMonitor::on_hello(std::size_t process, std::int64_t pid, const std::stri
   self.host = host;
   if (self.state == State::kExpected) self.state = State::kRunning;
   on_heard(process, now);
+  if (!roster_.is_evaluator(process) || !roster_.is_coming_back(process) || !evaluates()) return;
+  self.lost = false;  // it needs nothing from others to take part
+  actions_.push_back({MonitorAction::Kind::kReport, process, 0,
+                      fmt::format("{} is back (pid {})", plan_.processes[process].name(), self.pid)});
 }
 
 void RunMonitor::on_heard(std::size_t process, TimePoint now) { roster_[process].last_heard = now; }
@@ -166,20 +170,21 @@ void RunMonitor::release_training_if_all_ready() {
   actions_.push_back({MonitorAction::Kind::kReleaseTraining});
 }
 
-bool RunMonitor::evaluator_keeps_up() {
-  if (backlog_.has_room()) return true;
-  if (!std::exchange(reported_backlog_, true)) {
+bool RunMonitor::wants_snapshot(std::int64_t epoch) {
+  if (evaluator_.wants_snapshot(epoch)) return true;
+  if (evaluates() && !std::exchange(reported_backlog_, true)) {
     actions_.push_back({MonitorAction::Kind::kReport, 0, 0,
                         fmt::format("{} snapshots wait to be evaluated; until fewer do, epochs are not evaluated",
-                                    backlog_.waiting())});
+                                    evaluator_.backlog().waiting())});
   }
   return false;
 }
 
-void RunMonitor::on_evaluation(TimePoint now) {
-  backlog_.on_evaluation();
-  if (end_by_) end_by_ = now + options_.timeout;
+bool RunMonitor::on_evaluation(std::int64_t epoch, bool final, TimePoint now) {
+  const bool was_waited_for = evaluator_.on_evaluation(epoch, final);
+  if (end_by_ && was_waited_for) end_by_ = now + options_.timeout;
   stop_if_all_done(now);
+  return was_waited_for;
 }
 
 void RunMonitor::on_finished(std::size_t process, TimePoint now) {
@@ -200,7 +205,14 @@ void RunMonitor::stop_if_all_done(TimePoint now) {
   }
   if (!workers_done) return;
   if (!end_by_) end_by_ = now + options_.timeout;
-  if (servers_done && backlog_.waiting() == 0) begin_stopping("", now);
+  if (servers_done && evaluator_.backlog().waiting() == 0) end_well("", now);
+}
+
+void RunMonitor::end_well(const std::string& why, TimePoint now) {
+  if (const std::string missing = evaluator_.backlog().missing_text(); !missing.empty()) {
+    actions_.push_back({MonitorAction::Kind::kReport, 0, 0, why + "not evaluated: " + missing});
+  }
+  begin_stopping("", now);
 }
 
 void RunMonitor::on_failure(std::size_t process, const Status& status, const std::string& operation, std::int64_t step,
@@ -210,8 +222,12 @@ void RunMonitor::on_failure(std::size_t process, const Status& status, const std
   roster_[process].state = State::kFailed;
   if (stopping_ || roster_[process].lost) return;
   Verdict verdict{exit_code_of(status), fmt::format("{}: {}", roster_.describe(process, now), status.message())};
-  if (status.code() == Code::kDeadlineExceeded) verdict.line += stall_text(now);
   const bool may_have_a_cause = status.code() == Code::kPeerLost || status.code() == Code::kDeadlineExceeded;
+  // What is wrong before anything was trained is better mended first.
+  if (roster_.is_evaluator(process) && (training_released_ || may_have_a_cause)) {
+    return lose_evaluator(process, verdict, now);
+  }
+  if (status.code() == Code::kDeadlineExceeded) verdict.line += stall_text(now);
   if (!may_have_a_cause) return conclude(std::move(verdict), now);
   suspicions_.add({process, std::move(verdict), now + kExplanationTime});
 }
@@ -219,6 +235,7 @@ void RunMonitor::on_failure(std::size_t process, const Status& status, const std
 void RunMonitor::on_end(std::size_t process, const ProcessEnd& end, TimePoint now) {
   ProcessRoster::Entry& self = roster_[process];
   const State before = std::exchange(self.state, State::kEnded);
+  if (roster_.is_evaluator(process) && !stopping_) return on_evaluator_end(process, end, now);
   if (self.lost && !stopping_) start_again_later(process, now);
   if (stopping_ || self.lost) return;
   const bool in_order = before == State::kFinished && end.exit_code.value_or(0) == 0 && !end.signal;
@@ -231,6 +248,13 @@ void RunMonitor::on_end(std::size_t process, const ProcessEnd& end, TimePoint no
     return;
   }
   lose(process, std::move(verdict), now);
+}
+
+void RunMonitor::on_evaluator_end(std::size_t process, const ProcessEnd& end, TimePoint now) {
+  if (evaluator_pause_) return start_evaluator_later(process, now);  // its loss has been told
+  if (!evaluates()) return;
+  lose_evaluator(process,
+                 {ExitCode::kProcessLost, fmt::format("{} {}", roster_.describe(process, now), describe(end))}, now);
 }
 
 bool RunMonitor::died_of_a_sibling(const ProcessEnd& end) const {
@@ -334,18 +358,23 @@ void RunMonitor::judge_leaving(TimePoint now) {
       now);
 }
 
-// Once the workers have finished, servers and evaluator are to finish within the timeout.
+// Once the workers have finished, servers are to finish within the timeout, and the evaluator each evaluation.
 void RunMonitor::judge_stragglers(TimePoint now) {
   if (!end_by_ || now < *end_by_) return;
   for (std::size_t i = 0; i < roster_.size(); ++i) {
-    if (roster_.is_worker(i) || !still_there(i)) continue;
+    if (roster_.is_worker(i) || roster_.is_evaluator(i) || !still_there(i)) continue;
     return conclude({ExitCode::kTimeout, fmt::format("{} has not finished, {:.3g} s after all workers",
                                                      roster_.describe(i, now), seconds(options_.timeout))},
                     now);
   }
-  conclude({ExitCode::kTimeout, fmt::format("{} snapshots have not been evaluated, {:.3g} s after all workers",
-                                            backlog_.waiting(), seconds(options_.timeout))},
-           now);
+  std::string why;
+  for (std::size_t i = 0; i < roster_.size(); ++i) {
+    if (!roster_.is_evaluator(i)) continue;
+    why = fmt::format("{} has not finished, {:.3g} s after all workers; ", roster_.describe(i, now),
+                      seconds(options_.timeout));
+    give_up_evaluator(i);
+  }
+  end_well(why, now);
 }
 
 void RunMonitor::kill_all() {
@@ -355,7 +384,35 @@ void RunMonitor::kill_all() {
   }
 }
 
+void RunMonitor::lose_evaluator(std::size_t process, const Verdict& verdict, TimePoint now) {
+  roster_[process].lost = true;
+  const EvaluatorCourse::Loss loss = evaluator_.on_lost();
+  actions_.push_back(
+      {MonitorAction::Kind::kReport, process, 0, fmt::format("{}; {}", verdict.line, loss.consequence)});
+  if (!loss.start_after) {
+    give_up_evaluator(process);
+    return stop_if_all_done(now);
+  }
+  evaluator_pause_ = loss.start_after;
+  if (end_by_) end_by_ = now + *loss.start_after + options_.timeout;
+  if (roster_[process].state == State::kEnded) start_evaluator_later(process, now);
+}
+
+// Once it has ended: there is only one.
+void RunMonitor::start_evaluator_later(std::size_t process, TimePoint now) {
+  restarts_.push_back({process, now + *std::exchange(evaluator_pause_, {})});
+}
+
+void RunMonitor::give_up_evaluator(std::size_t process) {
+  roster_[process].lost = true;
+  evaluator_pause_.reset();
+  std::erase_if(restarts_, [&](const Restart& restart) { return restart.process == process; });
+  if (roster_[process].state != State::kEnded) actions_.push_back({MonitorAction::Kind::kKill, process});
+  if (evaluates()) (void)evaluator_.give_up();
+}
+
 void RunMonitor::lose(std::size_t process, Verdict verdict, TimePoint now) {
+  if (roster_.is_evaluator(process)) return lose_evaluator(process, verdict, now);
   roster_[process].lost = true;
   suspicions_.forget(process);
   const bool other_is_empty = training_released_ && roster_.other_home_is_empty(process);
@@ -393,7 +450,7 @@ void RunMonitor::go_on_without(std::size_t process, Loss loss, TimePoint now) {
   if (loss == Loss::kGoBack) is_closed_ = false;
   // Others were not needed when they ended, and are now.
   for (std::size_t i = 0; i < roster_.size(); ++i) {
-    if (roster_[i].lost && roster_[i].state == State::kEnded) start_again_later(i, now);
+    if (!roster_.is_evaluator(i) && roster_[i].lost && roster_[i].state == State::kEnded) start_again_later(i, now);
   }
   if (stopping_) return;
   if (!roster_.is_worker(process) && training_over_) give_up_who_lacks_final_weights();

@@ -3,7 +3,8 @@
 // A run ends in success, in one verdict, or, where it can recover (config/survival_rules.h), goes on without a lost
 // process: one that was killed, has fallen silent, or has lost touch with the others. Whoever stays then may have to
 // form a group anew, a generation (generation_course.h), which is also how a process that was started again comes in. A
-// worker that finds its data or its program wrong ends the run in every mode, since the others have the same.
+// worker that finds its data or its program wrong ends the run in every mode, since the others have the same. Without
+// the evaluator a run goes on in every mode (evaluator_course.h).
 //
 // A verdict names the process at the root of the failure: one that was killed or has fallen silent rather than those
 // that noticed it, which is why reports of lost peers and passed deadlines are given a moment to be explained.
@@ -16,7 +17,7 @@
 #include "common/clock.h"
 #include "common/status.h"
 #include "experiments/control/attention.h"
-#include "experiments/coordinator/evaluation_backlog.h"
+#include "experiments/coordinator/evaluator_course.h"
 #include "experiments/coordinator/generation_course.h"
 #include "experiments/coordinator/process_roster.h"
 #include "experiments/coordinator/stall_inspector.h"
@@ -53,6 +54,7 @@ class RunMonitor {
     std::string resume = {};  // a checkpoint that the run goes on from
     // Weights that may wait to be evaluated, in bytes: beyond that snapshots are left out. Two may wait in any case.
     std::size_t evaluation_backlog = std::size_t{256} << 20;
+    bool has_target = false;  // training is to end with an accuracy
   };
 
   // `plan` must outlive the monitor. The run begins `now`.
@@ -81,9 +83,10 @@ class RunMonitor {
   void on_training_over(std::size_t process, TimePoint now);
   // A checkpoint is complete, to which all could go back.
   void on_checkpoint(const std::string& folder) { checkpoint_ = folder; }
-  // One has come that is to be evaluated.
-  void on_snapshot(std::size_t bytes) { backlog_.on_snapshot(bytes); }
-  void on_evaluation(TimePoint now);
+  // One has come that is to be evaluated: of an epoch, or the final weights.
+  void on_snapshot(std::int64_t epoch, bool final, std::size_t bytes) { evaluator_.on_snapshot(epoch, final, bytes); }
+  // False where nothing waited for it: an evaluator that was lost has evaluated it before, say.
+  bool on_evaluation(std::int64_t epoch, bool final, TimePoint now);
   void on_finished(std::size_t process, TimePoint now);
   void on_failure(std::size_t process, const Status& status, const std::string& operation, std::int64_t step,
                   TimePoint now);
@@ -107,9 +110,12 @@ class RunMonitor {
   const std::optional<Verdict>& verdict() const { return verdict_; }
   // The worker that takes snapshots: the lowest rank still there, if any.
   std::optional<std::size_t> chief() const { return roster_.chief(); }
-  // Whether a snapshot that is taken now will be evaluated before too many others wait. Reports the first time that
-  // it will not.
-  bool evaluator_keeps_up();
+  // Whether a snapshot is to be taken of this epoch, which begins: not while too many others wait to be evaluated.
+  // Reports the first time that it is not.
+  bool wants_snapshot(std::int64_t epoch);
+  // There is an evaluator, or will be again.
+  bool evaluates() const { return evaluator_.evaluates(); }
+  const EvaluationBacklog& evaluations() const { return evaluator_.backlog(); }
   // It has neither finished nor failed, and has not been given up.
   bool still_there(std::size_t process) const { return roster_.still_there(process); }
   // It is, and was there when training began, or has finished a step since it was started.
@@ -128,6 +134,12 @@ class RunMonitor {
   std::string stall_text(TimePoint now) const;
   // A process is of no more use to the run: either the run goes on without it, or this is the verdict.
   void lose(std::size_t process, Verdict verdict, TimePoint now);
+  // The same of the evaluator, without which the run goes on.
+  void lose_evaluator(std::size_t process, const Verdict& verdict, TimePoint now);
+  void start_evaluator_later(std::size_t process, TimePoint now);
+  void on_evaluator_end(std::size_t process, const ProcessEnd& end, TimePoint now);
+  // It is not waited for any more.
+  void give_up_evaluator(std::size_t process);
   // None: the run goes on. Else what is to be said of that behind the verdict on the lost process, perhaps nothing.
   // `other_is_empty`: of a server or a standby, the other one is there, and may hold nothing yet.
   std::optional<std::string> why_it_ends(std::size_t process, Loss loss, bool other_is_empty) const;
@@ -156,6 +168,8 @@ class RunMonitor {
   void begin_stopping(const std::string& reason, TimePoint now);
   void release_training_if_all_ready();
   void stop_if_all_done(TimePoint now);
+  // All is done. Says which evaluations are missing, if any, behind `why`.
+  void end_well(const std::string& why, TimePoint now);
 
   const JobPlan& plan_;
   const Options options_;
@@ -177,7 +191,8 @@ class RunMonitor {
   std::optional<TimePoint> leave_by_;  // once all workers have made their last step: when they must have finished
   std::optional<TimePoint> end_by_;    // once they have: when the rest must have, too
   Attention attention_;
-  EvaluationBacklog backlog_;
+  EvaluatorCourse evaluator_;
+  std::optional<Duration> evaluator_pause_;  // once it is lost: before it is started again, when it has ended
   bool reported_backlog_ = false;
 };
 

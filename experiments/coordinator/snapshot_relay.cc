@@ -1,5 +1,6 @@
 #include "experiments/coordinator/snapshot_relay.h"
 
+#include <algorithm>
 #include <optional>
 #include <utility>
 
@@ -18,13 +19,38 @@ void SnapshotRelay::pass_on(const std::vector<int>& workers) {
     if (next.stamp.final()) {
       hands_.on_final(next.stamp, {next.weights.data<float>(), next.weights.size() / sizeof(float)}, *state);
     }
-    control::FromCoordinator message;
-    *message.mutable_snapshot() = next.stamp;
-    message.mutable_snapshot()->mutable_local_state()->Assign(state->begin(), state->end());
-    hands_.send(message, std::move(next.weights));
+    next.stamp.mutable_local_state()->Assign(state->begin(), state->end());
+    if (!given_up_) {
+      send(next.stamp, next.weights);
+      sent_.push_back(std::move(next));
+    }
     held_.pop_front();
   }
   local_states_.forget_what_is_behind(workers);
+}
+
+// The weights are not copied: both messages have the same memory.
+void SnapshotRelay::send(const control::Snapshot& stamp, const zmq::message_t& weights) {
+  control::FromCoordinator message;
+  *message.mutable_snapshot() = stamp;
+  zmq::message_t same;
+  same.copy(const_cast<zmq::message_t&>(weights));
+  hands_.send(message, std::move(same));
+}
+
+void SnapshotRelay::send_again() {
+  for (const Held& one : sent_) send(one.stamp, one.weights);
+}
+
+void SnapshotRelay::on_evaluated(std::int64_t epoch, bool final) {
+  const auto found = std::ranges::find_if(
+      sent_, [&](const Held& one) { return one.stamp.epoch() == epoch && one.stamp.final() == final; });
+  if (found != sent_.end()) sent_.erase(found);
+}
+
+void SnapshotRelay::give_up() {
+  given_up_ = true;
+  sent_.clear();
 }
 
 }  // namespace syncopate::experiments

@@ -1,7 +1,9 @@
 // SnapshotRelay: weights on their way from workers to the evaluator, each with the mean of the workers' local states of
-// its epoch, which it waits for. One thread.
+// its epoch, which it waits for. What has been sent is kept until it has been evaluated, so that an evaluator that was
+// started again can have it: as many as may wait (evaluation_backlog.h), and the final weights. One thread.
 #pragma once
 
+#include <cstdint>
 #include <deque>
 #include <functional>
 #include <span>
@@ -35,15 +37,25 @@ class SnapshotRelay {
   // is waited for.
   void pass_on(const std::vector<int>& workers);
 
+  // There is a new evaluator, which has nothing yet.
+  void send_again();
+  void on_evaluated(std::int64_t epoch, bool final);
+  // Nobody evaluates any more: nothing is sent or kept.
+  void give_up();
+
  private:
   struct Held {
     control::Snapshot stamp;
     zmq::message_t weights;
   };
 
+  void send(const control::Snapshot& stamp, const zmq::message_t& weights);
+
   LocalStates local_states_;
   const Hands hands_;
   std::deque<Held> held_;
+  std::deque<Held> sent_;  // not evaluated yet
+  bool given_up_ = false;
 };
 
 }  // namespace syncopate::experiments

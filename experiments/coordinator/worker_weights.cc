@@ -35,7 +35,7 @@ void WorkerWeights::on_snapshot(const control::Snapshot& stamp, zmq::message_t w
     final_.on_received();
     settle_final();
   }
-  monitor_.on_snapshot(weights.size());
+  monitor_.on_snapshot(stamp.epoch(), stamp.final(), weights.size());
   control::Snapshot stamped = stamp;
   stamped.set_taken(stamp.taken() + clock_offset.count());
   snapshots_.add(std::move(stamped), std::move(weights));
@@ -53,6 +53,7 @@ void WorkerWeights::on_local_state(std::size_t process, const control::LocalStat
 }
 
 void WorkerWeights::pass_on() {
+  if (!monitor_.evaluates()) snapshots_.give_up();
   std::vector<int> workers;
   for (std::size_t i = 0; i < plan_.processes.size(); ++i) {
     if (plan_.processes[i].role == Role::kWorker && monitor_.still_there(i)) workers.push_back(plan_.processes[i].rank);

@@ -32,6 +32,9 @@ class WorkerWeights {
   void on_worker_lost() { settle_final(); }
   // Passes on what need not wait any more: for a worker that is gone nobody waits.
   void pass_on();
+  // A new evaluator is to have what the one before has not evaluated.
+  void send_again() { snapshots_.send_again(); }
+  void on_evaluated(const control::Snapshot& stamp) { snapshots_.on_evaluated(stamp.epoch(), stamp.final()); }
 
  private:
   SnapshotRelay::Hands to_evaluator();

@@ -136,6 +136,7 @@ Json json_of(const HostEnvironment& host) {
 std::string summary_json(std::span<const RunReport> reports, const RunFacts& facts) {
   Json summary = {
       {"run", facts.run_id}, {"outcome", facts.outcome}, {"events", facts.events}, {"facts", facts.of_workers}};
+  if (!facts.not_evaluated.empty()) summary["not_evaluated"] = facts.not_evaluated;
   if (!facts.straggler.empty()) summary["straggler"] = facts.straggler;
   if (!facts.faults.empty()) summary["faults"] = faults_json(facts.faults);
   if (facts.best_loss) summary["best_reachable_loss"] = *facts.best_loss;

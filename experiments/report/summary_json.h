@@ -22,6 +22,7 @@ struct RunFacts {
   std::string run_id;
   std::string outcome = "completed";                // or the verdict line of what ended it
   std::vector<std::string> events;                  // what happened and was survived: "worker 1 lost at step 120"
+  std::string not_evaluated;                        // "epochs 3 and 5 to 7, and the final weights"; empty for nothing
   std::map<std::string, std::string> of_workers;    // what the chief says of itself: device, collective
   std::int64_t parameters = 0;                      // of the model
   std::map<std::string, std::int64_t> peak_memory;  // bytes, by process: "worker 1"

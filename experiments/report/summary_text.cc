@@ -207,6 +207,7 @@ std::string summary_text(const RunConfig& config, std::span<const RunReport> rep
     const Duration most = std::ranges::max_element(facts.clock_uncertainty, by_time)->second;
     text += line("clocks", fmt::format("of other hosts known within {} ms", format_ms(seconds(most) * 1000)));
   }
+  if (!facts.not_evaluated.empty()) text += line("not evaluated", facts.not_evaluated);
   text += checkpoint_lines(facts, reports.empty() ? 0 : middle_report(reports).training_seconds);
   for (const FaultRecord& fault : facts.faults) text += line("fault", to_text(fault));
   if (!facts.strangers.empty()) text += line("strangers", strangers_text(facts.strangers));

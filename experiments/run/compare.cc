@@ -143,9 +143,11 @@ class Comparison {
     to.reports.push_back(result.reports.front());
     to.evals.push_back(result.evals.front());
     to.parameters = result.facts.parameters;
-    console_.say(fmt::format("{:<22} {:>12.0f} samples/s  accuracy {:.4f}", run.label,
-                             result.reports.front().samples_per_second.value_or(0),
-                             result.reports.front().final_test_accuracy.value_or(0)));
+    const RunReport& report = result.reports.front();
+    console_.say(fmt::format("{:<22} {:>12.0f} samples/s  accuracy {}", run.label,
+                             report.samples_per_second.value_or(0),
+                             report.final_test_accuracy ? fmt::format("{:.4f}", *report.final_test_accuracy)
+                                                        : std::string("not evaluated")));
     return ExitCode::kSuccess;
   }
 

@@ -183,6 +183,13 @@ Status find_resumed(JobFacts& job, Console& console, JobResult& result, Resumpti
   return {};
 }
 
+// The last evaluation was of earlier weights than the final ones.
+void forget_final_figures(RunReport& report) {
+  report.final_test_accuracy.reset();
+  report.final_test_loss.reset();
+  report.final_figures = {};
+}
+
 void run_repeat(const JobFacts& job, const Survey& survey, const Resumption& resumption, int repeat,
                 ResultsWriter& results, Interrupts& interrupts, Console& console, JobResult& result) {
   const RunConfig& config = result.config;
@@ -214,6 +221,8 @@ void run_repeat(const JobFacts& job, const Survey& survey, const Resumption& res
   result.facts.peak_memory = outcome->peak_memory;
   result.reports.push_back(recorder.report());
   result.reports.back().memory = memory_figures(outcome->peak_memory);
+  if (!outcome->not_evaluated.empty()) result.facts.not_evaluated = outcome->not_evaluated;
+  if (!outcome->is_final_evaluated) forget_final_figures(result.reports.back());
   result.evals.push_back(recorder.evals());
   result.weights = recorder.final_weights();
   if (outcome->verdict) return fail(result, outcome->verdict->code, outcome->verdict->line);

@@ -151,6 +151,9 @@ TEST(Coordinator, DecidesAboutAnEpochOnceForAllAlsoWhereTheTargetIsReachedBetwee
   begin_training(run, 2);
   const auto evaluate = [&](double accuracy) {
     ToCoordinator message;
+    message.mutable_snapshot();
+    run.worker(0).say(message, {1, 2, 3});
+    EXPECT_TRUE(run.evaluator().hear().first.has_snapshot());
     message.mutable_evaluation()->set_accuracy(accuracy);
     run.evaluator().say(message);
     EXPECT_TRUE(hears_nothing(run.evaluator()));  // so it has been handled
@@ -162,7 +165,7 @@ TEST(Coordinator, DecidesAboutAnEpochOnceForAllAlsoWhereTheTargetIsReachedBetwee
   ask_epoch(run.worker(0), 1);
   EXPECT_EQ(epoch_heard_by(run.worker(0)), "epoch 1: go on with a snapshot");
   for (int rank : {0, 1}) ask_epoch(run.worker(rank), 2);
-  EXPECT_EQ(epoch_heard_by(run.worker(0)), "epoch 2: end with a snapshot");
+  EXPECT_EQ(epoch_heard_by(run.worker(0)), "epoch 2: end");
   EXPECT_EQ(epoch_heard_by(run.worker(1)), "epoch 2: end");
   EXPECT_TRUE(run.end().target_reached);
   EXPECT_THAT(run.observer().accuracies, ElementsAre(0.9499, 0.95));

@@ -7,27 +7,66 @@ namespace {
 
 TEST(EvaluationBacklog, HasRoomForTwoWhateverTheirSize) {
   EvaluationBacklog backlog(10);
-  backlog.on_snapshot(1000);
+  backlog.on_snapshot(0, false, 1000);
   EXPECT_TRUE(backlog.has_room());
-  backlog.on_snapshot(1000);
+  backlog.on_snapshot(1, false, 1000);
   EXPECT_FALSE(backlog.has_room());
 }
 
 TEST(EvaluationBacklog, HasRoomForAsManyMoreAsTheirBytesAllow) {
   EvaluationBacklog backlog(40);
-  for (int i = 0; i < 3; ++i) backlog.on_snapshot(10);
+  for (int epoch = 0; epoch < 3; ++epoch) backlog.on_snapshot(epoch, false, 10);
   EXPECT_TRUE(backlog.has_room());
-  backlog.on_snapshot(10);
+  backlog.on_snapshot(3, false, 10);
   EXPECT_FALSE(backlog.has_room());
-  backlog.on_evaluation();
+  EXPECT_TRUE(backlog.on_evaluation(0, false));
   EXPECT_TRUE(backlog.has_room());
   EXPECT_EQ(backlog.waiting(), 3u);
 }
 
 TEST(EvaluationBacklog, TakesNoEvaluationThatNothingWaitedFor) {
   EvaluationBacklog backlog(40);
-  backlog.on_evaluation();
+  EXPECT_FALSE(backlog.on_evaluation(0, false));
+  backlog.on_snapshot(0, false, 10);
+  EXPECT_FALSE(backlog.on_evaluation(0, true));  // of the final weights
+  EXPECT_TRUE(backlog.on_evaluation(0, false));
+  EXPECT_FALSE(backlog.on_evaluation(0, false));  // twice
   EXPECT_EQ(backlog.waiting(), 0u);
+}
+
+TEST(EvaluationBacklog, SaysWhatWaits) {
+  EvaluationBacklog backlog(40);
+  EXPECT_EQ(backlog.waiting_text(), "");
+  backlog.on_snapshot(2, false, 10);
+  EXPECT_EQ(backlog.waiting_text(), "epoch 3");
+  backlog.on_snapshot(2, true, 10);
+  EXPECT_EQ(backlog.waiting_text(), "epoch 3, and the final weights");
+  EXPECT_EQ(backlog.missing_text(), "");
+}
+
+TEST(EvaluationBacklog, SaysWhatIsMissingOnceNobodyEvaluates) {
+  EvaluationBacklog backlog(40);
+  backlog.leave_out(0);
+  backlog.on_snapshot(2, false, 10);
+  backlog.on_snapshot(3, false, 10);
+  EXPECT_EQ(backlog.missing_text(), "epoch 1");
+  backlog.give_up();
+  EXPECT_EQ(backlog.waiting(), 0u);
+  EXPECT_EQ(backlog.missing_text(), "epochs 1 and 3, 4");
+  for (const std::int64_t epoch : {4, 5, 8}) backlog.on_snapshot(epoch, false, 10);
+  EXPECT_EQ(backlog.missing_text(), "epochs 1, 3 to 6 and 9");
+  EXPECT_FALSE(backlog.is_final_missing());
+  backlog.on_snapshot(8, true, 10);
+  EXPECT_EQ(backlog.missing_text(), "epochs 1, 3 to 6 and 9, and the final weights");
+  EXPECT_TRUE(backlog.is_final_missing());
+}
+
+TEST(EvaluationBacklog, MissesNoEpochThatIsEvaluatedAfterAll) {
+  EvaluationBacklog backlog(40);
+  backlog.leave_out(4);
+  backlog.on_snapshot(4, true, 10);  // of the last epoch come the final weights
+  EXPECT_TRUE(backlog.on_evaluation(4, true));
+  EXPECT_EQ(backlog.missing_text(), "");
 }
 
 }  // namespace

@@ -74,36 +74,36 @@ TEST(RunMonitor, TakesTheLowestWorkerThatIsStillThereForTheChief) {
 TEST(RunMonitor, LeavesSnapshotsOutWhileTheEvaluatorIsFarBehind) {
   WatchedRun run(plan_of(Mode::kAllreduce, 2, 0), {.timeout = kTimeout, .evaluation_backlog = 4000});
   for (int waiting = 0; waiting < 4; ++waiting) {
-    EXPECT_TRUE(run.monitor().evaluator_keeps_up()) << waiting << " waiting";
-    run.monitor().on_snapshot(1000);
+    EXPECT_TRUE(run.monitor().wants_snapshot(waiting)) << waiting << " waiting";
+    run.monitor().on_snapshot(waiting, false, 1000);
   }
   EXPECT_THAT(run.actions(), IsEmpty());
-  for (int asked = 0; asked < 2; ++asked) EXPECT_FALSE(run.monitor().evaluator_keeps_up());
+  for (int asked = 0; asked < 2; ++asked) EXPECT_FALSE(run.monitor().wants_snapshot(9));
   EXPECT_THAT(run.actions(),
               ElementsAre("report: 4 snapshots wait to be evaluated; until fewer do, epochs are not evaluated"));
-  run.monitor().on_evaluation(run.now());
-  EXPECT_TRUE(run.monitor().evaluator_keeps_up());
+  EXPECT_TRUE(run.monitor().on_evaluation(0, false, run.now()));
+  EXPECT_TRUE(run.monitor().wants_snapshot(9));
 }
 
 TEST(RunMonitor, LetsTwoSnapshotsWaitHoweverLargeTheyAre) {
   WatchedRun run(plan_of(Mode::kAllreduce, 2, 0), {.timeout = kTimeout, .evaluation_backlog = 4000});
   for (int waiting = 0; waiting < 2; ++waiting) {
-    EXPECT_TRUE(run.monitor().evaluator_keeps_up()) << waiting << " waiting";
-    run.monitor().on_snapshot(9000);
+    EXPECT_TRUE(run.monitor().wants_snapshot(waiting)) << waiting << " waiting";
+    run.monitor().on_snapshot(waiting, false, 9000);
   }
-  EXPECT_FALSE(run.monitor().evaluator_keeps_up());
+  EXPECT_FALSE(run.monitor().wants_snapshot(9));
 }
 
 // How runs end in order.
 
 TEST(RunMonitor, StopsInSuccessOnceWorkersServersAndEvaluationsAreDone) {
   PsRun run(false);
-  run.monitor().on_snapshot(1000);
+  run.monitor().on_snapshot(0, true, 1000);
   for (int rank : {0, 1}) run.finish(run.worker(rank));
   EXPECT_THAT(run.actions(), IsEmpty());
   for (int rank : {0, 1}) run.finish(run.server(rank));
   EXPECT_THAT(run.actions(), IsEmpty());
-  run.monitor().on_evaluation(run.now());
+  run.monitor().on_evaluation(0, true, run.now());
   EXPECT_THAT(run.actions(), ElementsAre("stop: "));
 
   run.finish(run.evaluator());
@@ -156,25 +156,31 @@ TEST(RunMonitor, NamesTheServerThatDoesNotFinishAfterAllWorkers) {
 
 TEST(RunMonitor, GivesTheEvaluatorTheTimeoutForEachSnapshotThatIsLeft) {
   AllreduceRun run;
-  for (int i = 0; i < 3; ++i) run.monitor().on_snapshot(1000);
+  for (int epoch = 0; epoch < 3; ++epoch) run.monitor().on_snapshot(epoch, false, 1000);
   for (int rank : {0, 1}) run.finish(run.worker(rank));
-  for (int i = 0; i < 2; ++i) {
+  for (int epoch = 0; epoch < 2; ++epoch) {
     run.pass(9s);
-    run.monitor().on_evaluation(run.now());
+    run.monitor().on_evaluation(epoch, false, run.now());
   }
-  EXPECT_EQ(run.verdict(), std::nullopt);
-  run.pass(kTimeout);
-  EXPECT_EQ(run.verdict(), ExitCode::kTimeout);
-  EXPECT_THAT(run.line(), StartsWith("evaluator (host box"));
+  EXPECT_THAT(run.actions(), IsEmpty());
+  run.pass(9900ms);
+  EXPECT_THAT(run.actions(), IsEmpty());
 }
 
-TEST(RunMonitor, DoesNotWaitForeverForSnapshotsThatNobodyEvaluates) {
+TEST(RunMonitor, EndsWellWithoutEvaluationsThatTakeTooLong) {
   AllreduceRun run;
-  run.monitor().on_snapshot(1000);
-  for (std::size_t process : {run.worker(0), run.worker(1), run.evaluator()}) run.finish(process);
+  run.monitor().on_snapshot(0, false, 1000);
+  run.monitor().on_snapshot(0, true, 1000);
+  for (int rank : {0, 1}) run.finish(run.worker(rank));
   run.pass(kTimeout);
-  EXPECT_EQ(run.verdict(), ExitCode::kTimeout);
-  EXPECT_THAT(run.line(), StartsWith("1 snapshots have not been evaluated"));
+  EXPECT_EQ(run.verdict(), std::nullopt);
+  EXPECT_THAT(run.actions(),
+              ElementsAre("kill evaluator",
+                          AllOf(StartsWith("report: evaluator (host box, pid 102"),
+                                EndsWith("has not finished, 10 s after all workers; not evaluated: epoch 1, and the "
+                                         "final weights")),
+                          "stop: "));
+  EXPECT_TRUE(run.monitor().evaluations().is_final_missing());
 }
 
 // A person, and the disk.

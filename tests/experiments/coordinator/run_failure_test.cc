@@ -65,14 +65,12 @@ TEST(RunMonitor, FinishesWhenTheWorkerThatEverybodyWaitedForIsLost) {
   EXPECT_EQ(run.verdict(), std::nullopt);
 }
 
-TEST(RunMonitor, SurvivesTheLossOfNeitherServerNorEvaluator) {
-  for (const bool server : {true, false}) {
-    PsRun run(true);
-    run.end(server ? run.server(1) : run.evaluator(), kKilled);
-    EXPECT_EQ(run.verdict(), ExitCode::kProcessLost);
-    EXPECT_THAT(run.line(), StartsWith(server ? "server 1 " : "evaluator "));
-    EXPECT_THAT(run.line(), EndsWith("was killed by signal 9 (Killed)"));
-  }
+TEST(RunMonitor, DoesNotSurviveTheLossOfAServer) {
+  PsRun run(true);
+  run.end(run.server(1), kKilled);
+  EXPECT_EQ(run.verdict(), ExitCode::kProcessLost);
+  EXPECT_THAT(run.line(), StartsWith("server 1 "));
+  EXPECT_THAT(run.line(), EndsWith("was killed by signal 9 (Killed)"));
 }
 
 TEST(RunMonitor, TakesAnEndWithoutHavingFinishedForALossEvenWithExitCodeZero) {
@@ -374,7 +372,7 @@ TEST(RunMonitor, TellsALostRemoteShellFromALostProcess) {
 
 TEST(RunMonitor, TakesTheEndOfACarrierWhoseProcessesHaveFinishedAsItShould) {
   AllreduceRun run;
-  run.monitor().on_snapshot(1000);
+  run.monitor().on_snapshot(0, true, 1000);
   for (int rank : {0, 1}) {
     run.finish(run.worker(rank));
     run.end(run.worker(rank), {});
@@ -382,7 +380,7 @@ TEST(RunMonitor, TakesTheEndOfACarrierWhoseProcessesHaveFinishedAsItShould) {
   run.carrier_ends(kGoodEnd);
   run.pass(3s);
   EXPECT_THAT(run.actions(), IsEmpty());
-  run.monitor().on_evaluation(run.now());
+  run.monitor().on_evaluation(0, true, run.now());
   EXPECT_THAT(run.actions(), ElementsAre("stop: "));
 }
 

@@ -1,0 +1,43 @@
+#include "experiments/coordinator/evaluator_course.h"
+
+#include <fmt/format.h>
+
+#include <array>
+
+namespace syncopate::experiments {
+namespace {
+
+// What it died of, a machine short of memory, say, may pass.
+constexpr std::array<Duration, EvaluatorCourse::kMostStarts> kPauses{
+    std::chrono::milliseconds(100), std::chrono::seconds(1), std::chrono::seconds(5)};
+
+}  // namespace
+
+bool EvaluatorCourse::on_evaluation(std::int64_t epoch, bool final) {
+  if (!backlog_.on_evaluation(epoch, final)) return false;
+  starts_ = 0;
+  return true;
+}
+
+bool EvaluatorCourse::wants_snapshot(std::int64_t epoch) {
+  if (evaluates() && backlog_.has_room()) return true;
+  backlog_.leave_out(epoch);
+  return false;
+}
+
+EvaluatorCourse::Loss EvaluatorCourse::on_lost() {
+  if (starts_ == kMostStarts) {
+    return {{}, fmt::format("it was started again {} times and has evaluated nothing: {}", kMostStarts, give_up())};
+  }
+  const Duration pause = kPauses[static_cast<std::size_t>(starts_++)];
+  const std::string waiting = backlog_.waiting_text();
+  return {pause, "it is started again" + (waiting.empty() ? "" : ", for " + waiting)};
+}
+
+std::string EvaluatorCourse::give_up() {
+  backlog_.give_up();
+  return std::string("nothing is evaluated any more") +
+         (has_target_ ? ", and --target-accuracy cannot be judged: all epochs are trained" : "");
+}
+
+}  // namespace syncopate::experiments
