@@ -31,6 +31,7 @@ void CommunicationThread::wait_for(std::uint64_t ticket) {
       done_.wait(lock);
     }
   }
+  failure_.rethrow();
 }
 
 void CommunicationThread::do_next(std::unique_lock<std::mutex>& lock) {
@@ -40,7 +41,7 @@ void CommunicationThread::do_next(std::unique_lock<std::mutex>& lock) {
   lock.unlock();
   {
     const FlushDenormals flush;
-    work();
+    failure_.carry(work);
   }
   lock.lock();
   busy_ = false;

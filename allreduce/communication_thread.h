@@ -10,6 +10,8 @@
 #include <mutex>
 #include <thread>
 
+#include "common/thread_failure.h"
+
 namespace syncopate::allreduce {
 
 class CommunicationThread {
@@ -22,7 +24,8 @@ class CommunicationThread {
   std::uint64_t submit(std::function<void()> work);
 
   // Returns when the work of `ticket` and all before it has been done. If the communication thread has not begun it
-  // yet, the caller's thread does it: a wake-up is saved when there is nothing left to overlap with.
+  // yet, the caller's thread does it: a wake-up is saved when there is nothing left to overlap with. Throws what the
+  // communication thread's work has thrown.
   void wait_for(std::uint64_t ticket);
 
  private:
@@ -37,6 +40,7 @@ class CommunicationThread {
   std::uint64_t submitted_count_ = 0;
   std::uint64_t done_count_ = 0;
   bool busy_ = false;  // one piece at a time, whichever thread does it
+  ThreadFailure failure_;
   std::jthread thread_;
 };
 

@@ -56,6 +56,7 @@ class DirectCollective final : public Collective {
  public:
   DirectCollective(const TransportOptions& options, SharedMemory board)
       : rank_(options.rank),
+        patience_(options.patience ? options.patience : std::make_shared<Patience>()),
         board_memory_(std::move(board)),
         board_(*::new (board_memory_.bytes().data()) DirectBoard),
         waiter_(board_.doorbell),
@@ -275,13 +276,29 @@ class DirectCollective final : public Collective {
       if (has_come(other, circle.number)) continue;
       const int member = circle.members[i];
       waiting_for_.store(member, std::memory_order_relaxed);
-      Status status = waiter_.wait_for([&] { return has_come(other, circle.number) || peer(member).lost; }, deadline,
-                                       "it has not come", [this] { note_lost_peers(); });
+      Status status = wait_patiently(
+          [&](TimePoint until) {
+            return waiter_.wait_for([&] { return has_come(other, circle.number) || peer(member).lost; }, until,
+                                    "it has not come", [this] { note_lost_peers(); });
+          },
+          deadline);
       waiting_for_.store(-1, std::memory_order_relaxed);
       if (status.ok() && !has_come(other, circle.number)) status = Status(Code::kPeerLost, "it is gone");
       if (!status.ok()) return status.in(fmt::format("waiting for rank {}", member));
     }
     return Status();
+  }
+
+  template <typename Wait>
+  Status wait_patiently(const Wait& wait_until, TimePoint deadline) {
+    PatientWait wait(*patience_, deadline, clock_.now());
+    Status status = wait_until(wait.next(clock_.now()).value_or(deadline));
+    while (status.code() == Code::kDeadlineExceeded) {
+      const std::optional<TimePoint> next = wait.next(clock_.now());
+      if (!next) break;
+      status = wait_until(*next);
+    }
+    return status;
   }
 
   void note_lost_peers() {
@@ -326,6 +343,8 @@ class DirectCollective final : public Collective {
   }
 
   const int rank_;
+  const std::shared_ptr<Patience> patience_;
+  const SteadyClock clock_;
   SharedMemory board_memory_;
   DirectBoard& board_;
   ShmWaiter waiter_;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 #include <vector>
 
 #include "allreduce/mpi_names.h"
@@ -35,9 +36,10 @@ constexpr Duration kSleep = std::chrono::microseconds(100);
 
 class MpiCollective final : public Collective {
  public:
-  MpiCollective(int rank, int size)
+  MpiCollective(int rank, int size, std::shared_ptr<Patience> patience)
       : rank_(rank),
         size_(size),
+        patience_(patience ? std::move(patience) : std::make_shared<Patience>()),
         requests_(2 * static_cast<std::size_t>(size)),
         received_(size),
         sizes_(2 * static_cast<std::size_t>(size)) {}
@@ -182,14 +184,15 @@ class MpiCollective final : public Collective {
   }
 
   Status finish(TimePoint deadline) {
-    const TimePoint sleep_from = clock_.now() + kAskFor;
+    const TimePoint begin = clock_.now(), sleep_from = begin + kAskFor;
+    PatientWait wait(*patience_, deadline, begin);
     while (true) {
       int done = 0;
       SYNCOPATE_RETURN_IF_ERROR(
           check(MPI_Testall(static_cast<int>(requests_.size()), requests_.data(), &done, MPI_STATUSES_IGNORE)));
       if (done != 0) return Status();
       const TimePoint now = clock_.now();
-      if (now >= deadline) return Status(Code::kDeadlineExceeded, "not every rank has come to it");
+      if (now >= deadline && !wait.next(now)) return Status(Code::kDeadlineExceeded, "not every rank has come to it");
       if (now >= sleep_from && !pause_.wait(kSleep)) return Status(Code::kCancelled, "interrupted");
     }
   }
@@ -201,6 +204,7 @@ class MpiCollective final : public Collective {
 
   const int rank_;
   const int size_;
+  const std::shared_ptr<Patience> patience_;
   const SteadyClock clock_;
   std::vector<AlignedBuffer> memory_;
   std::vector<MPI_Request> requests_;  // of the operation under way
@@ -229,11 +233,11 @@ Status meet_everybody(int rank, int size) {
 
 }  // namespace
 
-Result<std::unique_ptr<Collective>> make_mpi_collective(int rank, int size) {
+Result<std::unique_ptr<Collective>> make_mpi_collective(int rank, int size, std::shared_ptr<Patience> patience) {
   int provided = MPI_THREAD_SINGLE;
   // The communication thread and the compute thread both make calls, never two at once.
   SYNCOPATE_RETURN_IF_ERROR(check(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &provided)).in("MPI_Init"));
-  auto collective = std::make_unique<MpiCollective>(rank, size);
+  auto collective = std::make_unique<MpiCollective>(rank, size, std::move(patience));
   if (provided < MPI_THREAD_SERIALIZED) {
     return Status(Code::kInternal, "this MPI cannot be called from a thread of its own (MPI_THREAD_SERIALIZED)");
   }

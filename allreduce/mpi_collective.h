@@ -12,12 +12,15 @@
 #include <memory>
 
 #include "allreduce/collective.h"
+#include "common/patience.h"
 
 namespace syncopate::allreduce {
 
 // Initialises MPI (which ends when the collective is destroyed: one a process, ever) with this rank's place in
 // MPI_COMM_WORLD. Fails if the world is not as large as `size` or this process is not its `rank`. After a failure of
-// its own, a process says so before it destroys the collective: MPI_Finalize waits for the other ranks.
-Result<std::unique_ptr<Collective>> make_mpi_collective(int rank, int size);
+// its own, a process says so before it destroys the collective: MPI_Finalize waits for the other ranks. `patience`,
+// where it is not null, is had with deadlines.
+Result<std::unique_ptr<Collective>> make_mpi_collective(int rank, int size,
+                                                        std::shared_ptr<Patience> patience = nullptr);
 
 }  // namespace syncopate::allreduce

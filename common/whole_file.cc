@@ -12,6 +12,8 @@
 #include <filesystem>
 #include <system_error>
 
+#include "common/resource_limits.h"
+
 namespace syncopate {
 namespace {
 
@@ -87,12 +89,22 @@ bool sync_folder_of(const std::string& path) {
 
 }  // namespace
 
-Status write_whole_file(const std::string& path, std::span<const std::byte> content) {
+namespace {
+
+// An errno; 0: it is written.
+int try_to_write(const std::string& path, std::span<const std::byte> content) {
   TemporaryFile file(path);
-  if (!file.open() || !file.write(content) || !file.publish_as(path) || !sync_folder_of(path)) {
-    return cannot_write(path, errno);
-  }
-  return Status();
+  const bool written = file.open() && file.write(content) && file.publish_as(path) && sync_folder_of(path);
+  return written ? 0 : errno;
+}
+
+}  // namespace
+
+Status write_whole_file(const std::string& path, std::span<const std::byte> content) {
+  int error = try_to_write(path, content);
+  // Strangers who hold all connections that there can be must not cost a result.
+  if (error == EMFILE) (void)with_own_descriptors([&] { error = try_to_write(path, content); });
+  return error == 0 ? Status() : cannot_write(path, error);
 }
 
 Status write_whole_file(const std::string& path, std::string_view content) {

@@ -10,7 +10,7 @@ enum class ExitCode {
   kInternal = 1,      // a defect of ours, or of the machine
   kUsage = 2,         // a flag, a configuration or a combination that cannot work; nothing was launched
   kData = 3,          // the data set is missing, corrupt or truncated
-  kOutput = 4,        // results cannot be written: no permission, no space
+  kOutput = 4,        // results cannot be written: no permission, no space; or memory, threads or descriptors ran out
   kProcessLost = 5,   // a process of the job ended before its time
   kTimeout = 6,       // a process stopped answering, or a wait passed its deadline
   kUnequal = 7,       // compare: modes that must follow the same curve do not

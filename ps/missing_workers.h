@@ -33,6 +33,8 @@ class MissingWorkers {
   // Whether it is time for the next look. Looks are counted, not time: a process that was stopped for long has not
   // looked, and first takes what has come to it meanwhile.
   bool is_due(TimePoint now) const { return now >= next_; }
+  // All that were awaited are excused so far.
+  void forgive() { watched_.clear(); }
   // Who is missing, each told once until it has pushed again or is no more awaited.
   std::vector<int> look(const std::vector<AwaitedWorker>& awaited, TimePoint now);
 

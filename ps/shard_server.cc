@@ -162,6 +162,7 @@ void ShardServer::look_for_missing() {
   if (!missing_) return;
   const TimePoint now = clock_.now();
   if (!missing_->is_due(now)) return;
+  if (is_excused_ && is_excused_()) missing_->forgive();
   for (const int worker : missing_->look(awaited_at(*shard_), now)) report_missing_(worker);
 }
 

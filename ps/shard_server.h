@@ -74,6 +74,8 @@ class ShardServer {
   // gone, or its link is. On the endpoint's thread; before serve(). A tail, which sees what its head lets it see, calls
   // nothing.
   void on_missing(Duration patience, std::function<void(int worker)> report);
+  // While `is_excused` says so, nobody is missing. Before serve().
+  void excuse_missing(std::function<bool()> is_excused) { is_excused_ = std::move(is_excused); }
 
   // Asks for the shard's state, for a checkpoint: of the moment at which `version` updates have been made, chunk by
   // chunk, where they are made together, and else of now. `memory` is used again. `done` is called on the endpoint's
@@ -142,6 +144,7 @@ class ShardServer {
   HeldMessages held_;
   std::optional<MissingWorkers> missing_;  // where answers may wait for others, and somebody wants to know
   std::function<void(int worker)> report_missing_;
+  std::function<bool()> is_excused_;
   std::vector<Request> cuts_;
   wire::Header incoming_;     // reused
   std::vector<RowKey> keys_;  // that a message has brought; reused

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "common/clock.h"
+#include "common/patience.h"
 #include "common/rendezvous.h"
 #include "common/transport/run_keys.h"
 #include "common/transport/transport.h"
@@ -36,6 +37,8 @@ struct TransportOptions {
   std::uint64_t largest_payload = kMaxPayloadBytes;
   // Who connects and has not proved itself after so long is turned away.
   Duration handshake_time = std::chrono::seconds(10);
+  std::shared_ptr<Patience> patience =
+      nullptr;  // for who waits with these options and no PatientTransport; may be null
 };
 
 // Listens (tcp and sockets on a port that the kernel chooses; ipc and shm at random abstract names, so that no file is

@@ -20,6 +20,7 @@ BackgroundWriter::BackgroundWriter() : thread_([this](const std::stop_token& sto
 BackgroundWriter::~BackgroundWriter() = default;
 
 TrainingState* BackgroundWriter::begin() {
+  failure_.rethrow();
   const std::lock_guard lock(mutex_);
   if (write_) return nullptr;
   state_.clear();
@@ -37,6 +38,7 @@ void BackgroundWriter::submit(Write write) {
 void BackgroundWriter::finish() {
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [&] { return !write_; });
+  failure_.rethrow();
 }
 
 void BackgroundWriter::run(const std::stop_token& stop) {
@@ -45,7 +47,7 @@ void BackgroundWriter::run(const std::stop_token& stop) {
   std::unique_lock lock(mutex_);
   while (changed_.wait(lock, stop, [&] { return static_cast<bool>(write_); })) {
     lock.unlock();
-    write_(state_, stop);
+    failure_.carry([&] { write_(state_, stop); });
     lock.lock();
     write_ = nullptr;
     changed_.notify_all();

@@ -9,6 +9,7 @@
 #include <stop_token>
 #include <thread>
 
+#include "common/thread_failure.h"
 #include "common/training_state.h"
 
 namespace syncopate::experiments {
@@ -25,7 +26,7 @@ class BackgroundWriter {
   BackgroundWriter& operator=(const BackgroundWriter&) = delete;
 
   // The state to fill for the next submit, emptied; null while the last one is still being written. One thread calls
-  // this and submit.
+  // this and submit. This and finish() throw what a write has thrown.
   TrainingState* begin();
   // Hands over the state that begin() has given; returns at once.
   void submit(Write write);
@@ -39,6 +40,7 @@ class BackgroundWriter {
   std::mutex mutex_;
   std::condition_variable_any changed_;
   Write write_;
+  ThreadFailure failure_;
   std::jthread thread_;
 };
 

@@ -33,6 +33,7 @@ CheckpointKeeper::CheckpointKeeper(CheckpointKeeperOptions options, Callbacks ca
 CheckpointKeeper::~CheckpointKeeper() = default;
 
 void CheckpointKeeper::act(TimePoint now) {
+  failure_.rethrow();
   hear_of_completed();
   course_.on_tick(now);
   for (CheckpointAction& action : course_.take_actions()) carry_out(std::move(action));
@@ -100,7 +101,7 @@ void CheckpointKeeper::run(const std::stop_token& stop) {
     tasks_.pop_front();
     busy_ = true;
     lock.unlock();
-    task();
+    failure_.carry(task);
     lock.lock();
     busy_ = false;
     changed_.notify_all();

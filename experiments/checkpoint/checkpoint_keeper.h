@@ -14,6 +14,7 @@
 #include <thread>
 #include <vector>
 
+#include "common/thread_failure.h"
 #include "experiments/checkpoint/checkpoint_course.h"
 #include "experiments/checkpoint/checkpoint_store.h"
 
@@ -46,7 +47,8 @@ class CheckpointKeeper {
 
   // What the course is told; see there.
   CheckpointCourse& course() { return course_; }
-  // Carries out what has been decided. To be called after anything was told, and about every 100 ms.
+  // Carries out what has been decided. To be called after anything was told, and about every 100 ms. Throws what the
+  // thread has thrown that touches the disk.
   void act(TimePoint now);
   // Once training is over and all have said what they have: completes what can be, and removes what cannot.
   CheckpointFigures finish(TimePoint now);
@@ -76,6 +78,7 @@ class CheckpointKeeper {
   std::deque<std::function<void()>> tasks_;
   bool busy_ = false;
   std::vector<Done> done_;
+  ThreadFailure failure_;
   std::jthread thread_;
 };
 

@@ -5,6 +5,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
 #include "common/regular_file.h"
 #include "experiments/config/given_options.h"
@@ -149,9 +150,33 @@ Result<CommandLine> request_of(const GivenOptions& given, const CLI::App& compar
   return line;
 }
 
+bool is_utf8(const std::string& text) {
+  try {
+    (void)nlohmann::json(text).dump();
+    return true;
+  } catch (const nlohmann::json::type_error&) {
+    return false;
+  }
+}
+
+// Names go into files and messages that are UTF-8.
+Status check_text(int argc, const char* const* argv) {
+  for (const std::string& argument : std::vector<std::string>(argv, argv + argc)) {
+    if (is_utf8(argument)) continue;
+    std::string shown;
+    for (const char c : argument) {
+      const auto byte = static_cast<unsigned char>(c);
+      shown += byte >= 0x20 && byte < 0x7F ? std::string(1, c) : fmt::format("\\x{:02x}", byte);
+    }
+    return wrong(fmt::format("{}: is not UTF-8, as all arguments and names of folders must be", shown));
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<CommandLine> parse_command_line(int argc, const char* const* argv) {
+  SYNCOPATE_RETURN_IF_ERROR(check_text(argc, argv));
   const std::vector<OptionSpec> table = option_table();
   CLI::App app;
   bind(app, table);

@@ -83,12 +83,21 @@ bool AnswerBoard::stop() {
   return true;
 }
 
+template <typename Condition>
+void AnswerBoard::wait_until(std::unique_lock<std::mutex>& lock, TimePoint deadline, const Condition& condition) {
+  const SteadyClock clock;
+  PatientWait wait(*patience_, deadline, clock.now());
+  while (const std::optional<TimePoint> next = wait.next(clock.now())) {
+    if (changed_.wait_until(lock, *next, condition)) return;
+  }
+}
+
 Result<FromCoordinator> AnswerBoard::wait_for(const ToCoordinator& question, TimePoint deadline) {
   const std::string key = key_of(question);
   const bool is_of_run = question.kind_case() == ToCoordinator::kFinishQuestion;
   std::unique_lock lock(mutex_);
   const auto is_over = [&] { return stopped_ || (!is_of_run && has_newer()); };
-  changed_.wait_until(lock, deadline, [&] { return is_over() || answers_.contains(key); });
+  wait_until(lock, deadline, [&] { return is_over() || answers_.contains(key); });
   const auto found = answers_.find(key);
   if (found != answers_.end()) return found->second;
   if (is_over()) return Status(Code::kCancelled, stopped_ ? "told to stop" : "the run goes on in a new generation");
@@ -106,7 +115,7 @@ bool AnswerBoard::knows_generation(std::int64_t after) const {
 
 Result<Generation> AnswerBoard::join(std::int64_t after, TimePoint deadline) {
   std::unique_lock lock(mutex_);
-  changed_.wait_until(lock, deadline, [&] { return stopped_ || takes_part_after(after); });
+  wait_until(lock, deadline, [&] { return stopped_ || takes_part_after(after); });
   if (stopped_) return Status(Code::kCancelled, "told to stop");
   if (!takes_part_after(after)) {
     return Status(Code::kDeadlineExceeded, fmt::format("no generation after {}", after));

@@ -9,11 +9,14 @@
 #include <condition_variable>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "common/clock.h"
+#include "common/patience.h"
 #include "common/status.h"
 #include "experiments/control/control.pb.h"
 #include "experiments/control/generation.h"
@@ -24,7 +27,9 @@ namespace syncopate::experiments {
 class AnswerBoard {
  public:
   // For the process that has this role and rank.
-  AnswerBoard(Role role, int rank) : role_(role), rank_(rank) {}
+  // `patience` is had with deadlines.
+  AnswerBoard(Role role, int rank, std::shared_ptr<Patience> patience = std::make_shared<Patience>())
+      : role_(role), rank_(rank), patience_(std::move(patience)) {}
 
   // What has come.
 
@@ -59,9 +64,13 @@ class AnswerBoard {
   // With mutex_.
   bool has_newer() const { return newest_ && newest_->number > joined_; }
   bool takes_part_after(std::int64_t after) const;
+  // Until the condition is met, or the deadline has passed, with patience.
+  template <typename Condition>
+  void wait_until(std::unique_lock<std::mutex>& lock, TimePoint deadline, const Condition& condition);
 
   const Role role_;
   const int rank_;
+  const std::shared_ptr<Patience> patience_;
 
   mutable std::mutex mutex_;  // of what follows
   std::condition_variable changed_;

@@ -43,6 +43,7 @@ class Client final : public ControlClient {
   const std::string& checkpoints() const override { return state_.admission.checkpoints(); }
   const CheckpointTerms& checkpoint_terms() const override { return state_.admission.checkpoint_terms(); }
   const std::vector<std::int64_t>& announced_steps() const override { return state_.admission.announced_steps(); }
+  std::shared_ptr<Patience> patience() const override { return state_.patience; }
   std::shared_ptr<const LinkFaults> link_faults() const override { return state_.link_faults; }
 
   void set_timeout(Duration timeout, Duration stall_warning) override { thread_.set_timeout(timeout, stall_warning); }

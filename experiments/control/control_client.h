@@ -14,6 +14,7 @@
 
 #include "allreduce/collective_activity.h"
 #include "common/activity.h"
+#include "common/patience.h"
 #include "common/rendezvous.h"
 #include "common/step_record.h"
 #include "common/transport/link_faults.h"
@@ -96,6 +97,8 @@ class ControlClient : public Rendezvous, public RecordSink {
   virtual const std::vector<std::int64_t>& announced_steps() const = 0;
   // Step `step` is about to begin. Returns when what is to go wrong then has been done.
   virtual Status announce_step(std::int64_t step, TimePoint deadline) = 0;
+  // How long waits for others are to last where somebody did not run for a while.
+  virtual std::shared_ptr<Patience> patience() const = 0;
   // What goes wrong on this process's data links, as the coordinator says.
   virtual std::shared_ptr<const LinkFaults> link_faults() const = 0;
 

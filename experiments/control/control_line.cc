@@ -1,5 +1,6 @@
 #include "experiments/control/control_line.h"
 
+#include <spdlog/spdlog.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -8,6 +9,8 @@
 #include <utility>
 
 #include "common/transport/secure_sockets.h"
+#include "experiments/exhaustion.h"
+#include "experiments/exit_code.h"
 
 namespace syncopate::experiments {
 namespace {
@@ -25,6 +28,7 @@ ControlLine::ControlLine(const std::string& address, const RunKeys& keys, const 
       socket_(context_, zmq::socket_type::dealer),
       wake_(FileDescriptor(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK))) {
   socket_.set(zmq::sockopt::linger, milliseconds(kLastWords));
+  socket_.set(zmq::sockopt::sndhwm, 0);  // a coordinator that is stopped must not hold this thread up
   secure_connector(socket_, coordinator_key(keys).public_key, control_key(keys, self));
   socket_.connect(address);
 }
@@ -37,7 +41,13 @@ ControlLine::~ControlLine() {
 
 void ControlLine::open(Handlers handlers) {
   handlers_ = std::move(handlers);
-  thread_ = std::jthread([this](const std::stop_token& stop) { loop(stop); });
+  thread_ = std::jthread([this](const std::stop_token& stop) {
+    // Without this thread nobody hears of this process: its log is where it can still be said.
+    const Status status = caught([&] { loop(stop); });
+    if (status.ok()) return;
+    spdlog::error("the control thread: {}: {}", name_of(status.code()), status.message());
+    _exit(static_cast<int>(exit_code_of(status)));
+  });
 }
 
 void ControlLine::post(const control::ToCoordinator& message, std::optional<zmq::message_t> weights) {

@@ -4,6 +4,7 @@
 
 #include <memory>
 
+#include "common/patience.h"
 #include "common/transport/link_faults.h"
 #include "experiments/control/admission.h"
 #include "experiments/control/answer_board.h"
@@ -15,8 +16,9 @@ namespace syncopate::experiments {
 
 struct ControlState {
   // Of the process that has this role and rank.
-  ControlState(Role role, int rank) : board(role, rank) {}
+  ControlState(Role role, int rank) : board(role, rank, patience) {}
 
+  const std::shared_ptr<Patience> patience = std::make_shared<Patience>();
   Admission admission;
   AnswerBoard board;
   ControlCallbacks callbacks{board};

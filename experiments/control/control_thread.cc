@@ -10,6 +10,7 @@
 #include "experiments/control/heartbeat_interval.h"
 #include "experiments/control/wire_records.h"
 #include "experiments/exit_code.h"
+#include "experiments/process/starter.h"
 
 namespace syncopate::experiments {
 namespace {
@@ -19,6 +20,9 @@ using control::ToCoordinator;
 
 constexpr Duration kRecordsEvery = std::chrono::milliseconds(200);
 constexpr Duration kWatchdogMargin = std::chrono::seconds(2);
+// A coordinator that was not heard for this part of the timeout is away. Soon enough that no wait for it, or for who
+// waits for it, has passed its deadline.
+constexpr int kSilentParts = 4;
 
 }  // namespace
 
@@ -36,6 +40,7 @@ void ControlThread::set_timeout(Duration timeout, Duration stall_warning) {
     const std::lock_guard lock(mutex_);
     limits_ = {timeout, stall_warning};
   }
+  state_.patience->set_timeout(timeout);
   line_.set_linger(timeout);
   line_.wake();
 }
@@ -78,6 +83,7 @@ TimePoint ControlThread::tick(TimePoint now) {
   const Duration absence = attention_.absence(now);
   coordinator_.forgive(absence);
   progress_.forgive(absence);
+  if (absence > Duration::zero()) state_.patience->excuse(now);
   check_coordinator(timeout, now);
   check_own_progress(timeout, now);
   return std::min(*last_beat_ + beat_every, next_records_);
@@ -167,7 +173,17 @@ void ControlThread::stop_work() {
   state_.callbacks.stop();
 }
 
+// Of one on this host it is known whether it lives: one that does is waited for, for as long as it does, since a person
+// may have stopped it. (The kernel ends this process with it.)
 void ControlThread::check_coordinator(Duration timeout, TimePoint now) {
+  if (coordinator_.silence(now) >= timeout / kSilentParts && starter_lives()) {
+    if (!std::exchange(coordinator_is_away_, true)) {
+      spdlog::warn("nothing heard from the coordinator for {:.1f} s, which lives: waiting for it",
+                   seconds(coordinator_.silence(now)));
+    }
+    return state_.patience->excuse(now);
+  }
+  coordinator_is_away_ = false;
   const std::optional<Duration> silence = coordinator_.falls_silent(timeout, now);
   if (!silence) return;
   spdlog::error("nothing heard from the coordinator for {:.1f} s: stopping", seconds(*silence));
@@ -176,6 +192,7 @@ void ControlThread::check_coordinator(Duration timeout, TimePoint now) {
 
 // Ends the process where a wait that cannot be interrupted (inside MPI, say) has passed its deadline.
 void ControlThread::check_own_progress(Duration timeout, TimePoint now) {
+  if (now < state_.patience->until() + kWatchdogMargin) return;
   const std::optional<Duration> still =
       progress_.stands_still_for(activity_.changes(), activity_.may_last(), timeout, now);
   if (!still) return;

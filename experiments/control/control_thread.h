@@ -76,6 +76,7 @@ class ControlThread {
   std::size_t clock_answers_ = 0;
   Attention attention_{clock_.now()};
   CoordinatorWatch coordinator_{clock_.now()};
+  bool coordinator_is_away_ = false;
   ProgressWatch progress_;
 
   ControlLine line_;  // last: its thread uses all of the above, and ends first

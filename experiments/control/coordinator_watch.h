@@ -17,6 +17,7 @@ class CoordinatorWatch {
   // Nobody has listened for so long.
   void forgive(Duration absence) { last_heard_ += absence; }
 
+  Duration silence(TimePoint now) const { return now - last_heard_; }
   // How long it has been silent, where that is as long as the timeout. Said once: whoever hears it stops.
   std::optional<Duration> falls_silent(Duration timeout, TimePoint now) {
     const Duration silence = now - last_heard_;

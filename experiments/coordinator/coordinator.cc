@@ -3,11 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <fstream>
 #include <optional>
 #include <utility>
 #include <zmq.hpp>
 
+#include "common/resource_limits.h"
 #include "experiments/config/toml.h"
 #include "experiments/control/control_server.h"
 #include "experiments/control/heartbeat_interval.h"
@@ -18,6 +20,7 @@
 #include "experiments/coordinator/rendezvous_groups.h"
 #include "experiments/coordinator/run_checkpoints.h"
 #include "experiments/coordinator/worker_weights.h"
+#include "experiments/exhaustion.h"
 
 namespace syncopate::experiments {
 namespace {
@@ -71,10 +74,12 @@ class Coordinator {
     processes_.emplace(plan_.processes.size(), std::move(*children));
     while (!monitor_.over() || !processes_->empty()) {
       wait();
+      if (const Duration absence = monitor_.notice_absence(clock_.now()); all_ended_) *all_ended_ += absence;
       if (interrupts_.take()) monitor_.on_interrupt(clock_.now());
       receive_all();
       for (const ProcessTable::Ended& ended : processes_->take_ended()) on_ended(ended);
       const TimePoint now = clock_.now();
+      look_for_descriptors();
       if (Status status = observer_.on_tick(now); !status.ok()) monitor_.on_output_failure(status, now);
       monitor_.on_tick(now);
       if (monitor_.stopping()) faults_.end();
@@ -413,7 +418,9 @@ class Coordinator {
                                      clock_.now());
     }
     if (!ended.end.signal) hear_last_words(*ended.process);
-    monitor_.on_end(*ended.process, ended.end, clock_.now());
+    ProcessEnd end = ended.end;
+    if (end.has_last_words()) end.last_words = last_line_of(ended.log_file);
+    monitor_.on_end(*ended.process, end, clock_.now());
   }
 
   // Takes what a process that has ended without being killed has still said: it has been sent, but not yet received.
@@ -428,6 +435,13 @@ class Coordinator {
   }
 
   // What carried the processes has nothing left to carry once they have all ended.
+  // Connections of strangers, say, may use up all that there can be. Said once.
+  void look_for_descriptors() {
+    if (descriptors_ran_out_ || has_free_descriptor()) return;
+    descriptors_ran_out_ = true;
+    report(fmt::format("run_experiment has no file descriptor left: connections hold them{}", limit_behind(EMFILE)));
+  }
+
   void end_carriers(TimePoint now) {
     if (!monitor_.over()) return;
     if (!all_ended_) all_ended_ = now;
@@ -446,6 +460,7 @@ class Coordinator {
   std::vector<Duration> clock_offsets_;    // by process: what is to be added to its stamps to make them ours
   std::optional<ProcessTable> processes_;  // once they have been started
   std::optional<TimePoint> all_ended_;
+  bool descriptors_ran_out_ = false;
   RendezvousGroups groups_;
   EpochCourse epochs_;
   WorkerWeights weights_;
@@ -458,11 +473,10 @@ class Coordinator {
 
 Result<RunOutcome> coordinate(const RunConfig& config, const JobPlan& plan, const CoordinatorOptions& options,
                               Launcher& launcher, RunObserver& observer, Interrupts& interrupts) {
-  try {
-    return Coordinator(config, plan, options, observer, interrupts).run(launcher);
-  } catch (const zmq::error_t& error) {
-    return Status(Code::kInternal, fmt::format("the coordinator's socket: {}", error.what()));
-  }
+  std::optional<Result<RunOutcome>> outcome;
+  const Status status =
+      caught([&] { outcome = Coordinator(config, plan, options, observer, interrupts).run(launcher); });
+  return status.ok() ? std::move(*outcome) : Result<RunOutcome>(status.in("run_experiment itself"));
 }
 
 }  // namespace syncopate::experiments

@@ -36,8 +36,8 @@ std::string text_of(const std::set<std::int64_t>& epochs, bool final) {
 
 void EvaluationBacklog::on_snapshot(std::int64_t epoch, bool final, std::size_t bytes) {
   bytes_of_each_ = bytes;
-  missing_.erase(epoch);  // all may have gone back, and trained it again
   if (!given_up_) {
+    missing_.erase(epoch);  // all may have gone back, and trained it again
     waiting_.push_back({epoch, final});
   } else if (final) {
     is_final_missing_ = true;

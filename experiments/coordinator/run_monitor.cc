@@ -135,6 +135,7 @@ void RunMonitor::on_trouble(std::size_t process, std::int64_t number, const Stat
 // It may well be heard here: what is gone is its link to the server, and it waits as the others do.
 void RunMonitor::on_missing(std::size_t process, std::int64_t number, int rank, Duration waited, TimePoint now) {
   if (stopping_ || number != generation().number) return;
+  if (awake_since_ && now - waited < *awake_since_) return;  // it may have waited for an answer from here
   for (std::size_t i = 0; i < roster_.size(); ++i) {
     if (!roster_.is_worker(i) || plan_.processes[i].rank != rank || !still_there(i)) continue;
     actions_.push_back({MonitorAction::Kind::kKill, i});
@@ -242,6 +243,7 @@ void RunMonitor::on_end(std::size_t process, const ProcessEnd& end, TimePoint no
   // A process that has reported its failure ends for that reason: the report speaks for it.
   if (in_order || before == State::kFailed || died_of_a_sibling(end)) return;
   Verdict verdict{ExitCode::kProcessLost, fmt::format("{} {}", roster_.describe(process, now), describe(end))};
+  if (end.exit_code == static_cast<int>(ExitCode::kOutput)) verdict.code = ExitCode::kOutput;
   // mpirun ends those on this host because of one on another, of whose end it will tell.
   if (end.is_known_to_carrier_alone() && has_remote_processes(plan_)) {
     suspicions_.add({process, std::move(verdict), now + kCarrierExplanationTime, true});
@@ -253,8 +255,8 @@ void RunMonitor::on_end(std::size_t process, const ProcessEnd& end, TimePoint no
 void RunMonitor::on_evaluator_end(std::size_t process, const ProcessEnd& end, TimePoint now) {
   if (evaluator_pause_) return start_evaluator_later(process, now);  // its loss has been told
   if (!evaluates()) return;
-  lose_evaluator(process,
-                 {ExitCode::kProcessLost, fmt::format("{} {}", roster_.describe(process, now), describe(end))}, now);
+  lose_evaluator(process, {ExitCode::kProcessLost, fmt::format("{} {}", roster_.describe(process, now), describe(end))},
+                 now);
 }
 
 bool RunMonitor::died_of_a_sibling(const ProcessEnd& end) const {
@@ -294,7 +296,7 @@ void RunMonitor::on_interrupt(TimePoint now) {
 }
 
 void RunMonitor::on_tick(TimePoint now) {
-  roster_.forgive(attention_.absence(now), now);
+  notice_absence(now);
   if (!stopping_) judge_silence(now);
   if (!stopping_) judge_suspicions(now);
   if (!stopping_) judge_leaving(now);
@@ -306,6 +308,20 @@ void RunMonitor::on_tick(TimePoint now) {
     }
   }
   if (stopping_ && now >= kill_at_) kill_all();
+}
+
+Duration RunMonitor::notice_absence(TimePoint now) {
+  const Duration absence = attention_.absence(now);
+  if (absence == Duration::zero()) return absence;
+  awake_since_ = now;
+  absence_ = absence;
+  roster_.forgive(absence, now);
+  suspicions_.forgive(absence);
+  stalls_.forgive(now);
+  if (leave_by_) *leave_by_ += absence;
+  if (end_by_) *end_by_ += absence;
+  kill_at_ += absence;
+  return absence;
 }
 
 // Silence is noticed well before those who wait for the silent one pass their own deadlines.
@@ -387,8 +403,7 @@ void RunMonitor::kill_all() {
 void RunMonitor::lose_evaluator(std::size_t process, const Verdict& verdict, TimePoint now) {
   roster_[process].lost = true;
   const EvaluatorCourse::Loss loss = evaluator_.on_lost();
-  actions_.push_back(
-      {MonitorAction::Kind::kReport, process, 0, fmt::format("{}; {}", verdict.line, loss.consequence)});
+  actions_.push_back({MonitorAction::Kind::kReport, process, 0, fmt::format("{}; {}", verdict.line, loss.consequence)});
   if (!loss.start_after) {
     give_up_evaluator(process);
     return stop_if_all_done(now);
@@ -500,6 +515,10 @@ void RunMonitor::start_what_is_due(TimePoint now) {
 }
 
 void RunMonitor::conclude(Verdict verdict, TimePoint now) {
+  const bool is_of_waits = verdict.code == ExitCode::kTimeout || verdict.code == ExitCode::kProcessLost;
+  if (is_of_waits && awake_since_ && now - *awake_since_ < options_.timeout) {
+    verdict.line += fmt::format("; before that, run_experiment itself had not run for {:.1f} s", seconds(absence_));
+  }
   verdict_ = std::move(verdict);
   begin_stopping(verdict_->line, now);
 }

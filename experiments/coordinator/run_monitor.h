@@ -97,13 +97,17 @@ class RunMonitor {
   // The results cannot be written.
   void on_output_failure(const Status& status, TimePoint now);
   void on_interrupt(TimePoint now);
+  // For how long nobody has looked until now, if that was longer than it should be, which is then forgiven to all: time
+  // that nobody had is not silence. To be called before what has come meanwhile is told.
+  Duration notice_absence(TimePoint now);
   // Time has passed. To be called at least about every 100 ms.
   void on_tick(TimePoint now);
 
   // What is to be done, in order. Empties the list.
   std::vector<MonitorAction> take_actions();
 
-  bool over() const { return roster_.all_have_ended(); }  // every process has ended
+  // Every process has ended, and none is started again.
+  bool over() const { return roster_.all_have_ended() && (stopping_ || restarts_.empty()); }
   bool stopping() const { return stopping_; }
   const Generation& generation() const { return course_.current(); }
   bool is_member(std::size_t process) const { return course_.is_member(process); }
@@ -191,6 +195,8 @@ class RunMonitor {
   std::optional<TimePoint> leave_by_;  // once all workers have made their last step: when they must have finished
   std::optional<TimePoint> end_by_;    // once they have: when the rest must have, too
   Attention attention_;
+  std::optional<TimePoint> awake_since_;  // the end of the last absence
+  Duration absence_{};
   EvaluatorCourse evaluator_;
   std::optional<Duration> evaluator_pause_;  // once it is lost: before it is started again, when it has ended
   bool reported_backlog_ = false;

@@ -5,6 +5,7 @@
 // somebody who waits is who that one waits for.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -30,6 +31,9 @@ class StallInspector {
 
   // Worker `rank` is lost, or comes back: nothing is known of it.
   void forget(int rank) { workers_[static_cast<std::size_t>(rank)] = {.is_there = false}; }
+
+  // Until `now` nobody has listened: who has waited meanwhile may have waited for that.
+  void forgive(TimePoint now) { not_before_ = std::max(not_before_, now); }
 
   // To be shown: a stall, once it lasts for the warning, and its end, once each.
   std::vector<std::string> take_lines(TimePoint now);

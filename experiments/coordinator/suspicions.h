@@ -34,6 +34,10 @@ class Suspicions {
     return due;
   }
 
+  // Nobody has listened for so long: what explains them may be heard only now.
+  void forgive(Duration absence) {
+    for (Suspicion& suspicion : kept_) suspicion.until += absence;
+  }
   // Somebody has given up waiting, and ends for that.
   bool has_passed_deadline() const {
     return std::ranges::any_of(kept_,

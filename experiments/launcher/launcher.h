@@ -43,7 +43,7 @@ class Launcher {
   // Starts everything, or nothing that lives on: on failure, what was started is killed.
   virtual Result<std::vector<StartedChild>> start(const JobPlan& plan, const LaunchOptions& options) = 0;
   // Starts one process of the plan again, which has ended, as the incarnation of that number, from 1. Fails with
-  // invalid argument where what carries the processes cannot do that.
+  // invalid argument where what carries the processes cannot do that; the evaluator is a child of our own everywhere.
   virtual Result<StartedChild> start_again(const JobPlan& plan, const LaunchOptions& options, std::size_t process,
                                            int incarnation) = 0;
 };

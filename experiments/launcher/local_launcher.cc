@@ -7,8 +7,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstring>
 
+#include "common/resource_limits.h"
 #include "experiments/launcher/launcher.h"
 #include "experiments/process/starter.h"
 
@@ -50,7 +52,9 @@ struct Input {
 Result<Input> input_of(std::string_view text) {
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) {
-    return Status(Code::kInternal, fmt::format("cannot make a pipe: {}", strerror(errno)));
+    const int error = errno;
+    return Status(error == EMFILE ? Code::kResourceExhausted : Code::kInternal,
+                  fmt::format("cannot make a pipe: {}{}", strerror(error), limit_behind(error)));
   }
   Input input{FileDescriptor(ends[0]), FileDescriptor(ends[1])};
   // It fits: a pipe takes 4 KiB at least.
@@ -126,7 +130,12 @@ Result<StartedChild> start_child(const std::vector<std::string>& command,
   sigemptyset(&none);
   posix_spawnattr_setsigmask(&attributes, &none);
   posix_spawnattr_setpgroup(&attributes, 0);
-  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETPGROUP);
+  // A remote shell, say, is to end with a pipe that is closed, which this program is not.
+  sigset_t pipe_alone;
+  sigemptyset(&pipe_alone);
+  sigaddset(&pipe_alone, SIGPIPE);
+  posix_spawnattr_setsigdefault(&attributes, &pipe_alone);
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGDEF);
 
   StartedChild child{.name = name, .log_file = log_file, .input = std::move(input.write_end)};
   const int error = posix_spawnp(&child.pid, arguments[0].c_str(), &files, &attributes, pointers_to(arguments).data(),
@@ -134,15 +143,17 @@ Result<StartedChild> start_child(const std::vector<std::string>& command,
   posix_spawn_file_actions_destroy(&files);
   posix_spawnattr_destroy(&attributes);
   if (error != 0) {
-    return Status(Code::kInternal,
-                  fmt::format("cannot start {} ({}, output to {}): {}", name, arguments[0], log_file, strerror(error)));
+    return Status(error == EAGAIN || error == ENOMEM ? Code::kResourceExhausted : Code::kInternal,
+                  fmt::format("cannot start {} ({}, output to {}): {}{}", name, arguments[0], log_file, strerror(error),
+                              limit_behind(error)));
   }
   child.handle = FileDescriptor(static_cast<int>(syscall(SYS_pidfd_open, child.pid, 0)));
   if (!child.handle.open()) {
     const int reason = errno;
     kill(child.pid, SIGKILL);
     waitpid(child.pid, nullptr, 0);
-    return Status(Code::kInternal, fmt::format("cannot watch {} (pidfd_open): {}", name, strerror(reason)));
+    return Status(reason == EMFILE ? Code::kResourceExhausted : Code::kInternal,
+                  fmt::format("cannot watch {} (pidfd_open): {}{}", name, strerror(reason), limit_behind(reason)));
   }
   return child;
 }

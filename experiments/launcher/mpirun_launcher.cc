@@ -28,7 +28,11 @@ class MpirunLauncher final : public Launcher {
     return children;
   }
 
-  Result<StartedChild> start_again(const JobPlan& plan, const LaunchOptions&, std::size_t process, int) override {
+  Result<StartedChild> start_again(const JobPlan& plan, const LaunchOptions& options, std::size_t process,
+                                   int incarnation) override {
+    if (plan.processes[process].role == Role::kEvaluator) {
+      return make_local_launcher()->start_again(plan, options, process, incarnation);
+    }
     return Status(Code::kInvalidArgument, fmt::format("mpirun cannot start {} again", plan.processes[process].name()));
   }
 

@@ -1,6 +1,7 @@
 // The program of Syncopate: run_experiment for a person, and every process that a run launches, but for workers on
 // GPUs.
 #include <fmt/format.h>
+#include <signal.h>
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 #include <unistd.h>
@@ -8,7 +9,9 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "common/resource_limits.h"
 #include "experiments/config/command_line.h"
+#include "experiments/exhaustion.h"
 #include "experiments/launcher/launcher.h"
 #include "experiments/process/guard.h"
 #include "experiments/process/mpirun_agent.h"
@@ -19,12 +22,18 @@
 #include "experiments/report/printable_lines.h"
 #include "experiments/report/summary_text.h"
 #include "experiments/run/compare.h"
+#include "experiments/run/console.h"
 #include "experiments/run/run_job.h"
 
 namespace syncopate::experiments {
 namespace {
 
-void complain(const std::string& message) { fmt::print(stderr, "run_experiment: {}\n", printable_lines(message)); }
+// That the coordinator needs. ZeroMQ ends a program that cannot have one.
+constexpr int kThreads = 8;
+
+void complain(const std::string& message) {
+  write_out(stderr, fmt::format("run_experiment: {}\n", printable_lines(message)));
+}
 
 ExitCode run_one(const RunConfig& config, const Survey& survey, Interrupts& interrupts) {
   if (config.dry_run) {
@@ -33,7 +42,7 @@ ExitCode run_one(const RunConfig& config, const Survey& survey, Interrupts& inte
       complain(text.status().message());
       return exit_code_of(text.status());
     }
-    fmt::print("{}", *text);
+    write_out(stdout, *text);
     return ExitCode::kSuccess;
   }
   Console console;
@@ -94,7 +103,7 @@ ExitCode run_person(int argc, const char* const* argv) {
     return ExitCode::kUsage;
   }
   if (command->action == CommandLine::Action::kHelp) {
-    fmt::print("{}", command->text);
+    write_out(stdout, command->text);
     return ExitCode::kSuccess;
   }
   if (const Status allowed = settle_rights(*command); !allowed.ok()) {
@@ -120,6 +129,18 @@ ExitCode run_person(int argc, const char* const* argv) {
   return run_one(command->config, *survey, interrupts);
 }
 
+// What runs out at any place is said as what is wrong.
+ExitCode run_caught(int argc, const char* const* argv) {
+  signal(SIGPIPE, SIG_IGN);
+  raise_descriptor_limit();
+  ExitCode exit = ExitCode::kInternal;
+  Status status = check_threads(kThreads);
+  if (status.ok()) status = caught([&] { exit = run_person(argc, argv); });
+  if (status.ok()) return exit;
+  complain(status.message());
+  return exit_code_of(status);
+}
+
 }  // namespace
 }  // namespace syncopate::experiments
 
@@ -131,5 +152,5 @@ int main(int argc, char** argv) {
   if (is_lend_keys_command_line(argc, argv)) return lend_keys_main(argc, argv);
   if (is_probe_command_line(argc, argv)) return probe_main(argc, argv);
   if (is_process_command_line(argc, argv)) return process_main(argc, argv, nullptr);
-  return static_cast<int>(run_person(argc, argv));
+  return static_cast<int>(run_caught(argc, argv));
 }

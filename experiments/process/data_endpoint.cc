@@ -5,6 +5,7 @@
 #include "common/transport/cuttable_transport.h"
 #include "common/transport/faulty_transport.h"
 #include "common/transport/numbered_transport.h"
+#include "common/transport/patient_transport.h"
 
 namespace syncopate::experiments {
 
@@ -39,7 +40,8 @@ TransportOptions endpoint_options(const RoleContext& context, const Seat& seat) 
           .host = context.sockets.address,
           .keys = context.sockets.keys,
           .encrypted = context.sockets.between_hosts,
-          .connections = context.config.connections};
+          .connections = context.config.connections,
+          .patience = context.control.patience()};
 }
 
 std::shared_ptr<ProcessLink> make_link(const RunConfig& config) {
@@ -57,7 +59,8 @@ Result<std::unique_ptr<Transport>> connect_endpoint(const RoleContext& context, 
   *transport = open_to_faults(std::move(*transport), context, seat);
   // Above those: what is tried again passes the emulated link once.
   if (link != nullptr) *transport = std::make_unique<ShapedTransport>(std::move(*transport), link);
-  return transport;
+  return std::unique_ptr<Transport>(
+      std::make_unique<PatientTransport>(std::move(*transport), context.control.patience(), clock));
 }
 
 }  // namespace syncopate::experiments

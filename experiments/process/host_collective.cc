@@ -89,7 +89,7 @@ Result<HostCollective> connect_host_collective(const RoleContext& context, const
                   .rank = static_cast<int>(std::ranges::find(workers, context.rank) - workers.begin()),
                   .size = static_cast<int>(workers.size())};
   if (config.collective == CollectiveKind::kMpi) {
-    return without_transport(allreduce::make_mpi_collective(context.rank, config.workers));
+    return without_transport(allreduce::make_mpi_collective(context.rank, config.workers, context.control.patience()));
   }
   if (config.collective == CollectiveKind::kDirect && config.transport == TransportKind::kShm) {
     return without_transport(allreduce::make_direct_collective(endpoint_options(context, seat), context.control,

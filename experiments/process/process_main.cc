@@ -13,7 +13,9 @@
 
 #include "common/large_blocks.h"
 #include "common/local_address.h"
+#include "common/resource_limits.h"
 #include "experiments/config/toml.h"
+#include "experiments/exhaustion.h"
 #include "experiments/exit_code.h"
 #include "experiments/process/lent_keys.h"
 #include "experiments/process/private_memory.h"
@@ -26,6 +28,8 @@ namespace {
 
 // Before the configuration has come, and with it the run's own timeout.
 constexpr Duration kHelloTimeout = std::chrono::seconds(30);
+// That a process needs in any role. ZeroMQ ends a process that cannot have one.
+constexpr int kThreads = 8;
 
 Status run_role(Role role, const RoleContext& context) {
   switch (role) {
@@ -77,7 +81,8 @@ Status run_process(const ControlOptions& options, const Accelerator* accelerator
     // The text has the global batch size alone where that was held fixed: the worker's follows from it.
     const RunConfig config = resolve(*given, "");
     (*control)->set_timeout(from_seconds(config.timeout_seconds), stall_warning_of(config));
-    status = run_role(options.self.role, {.config = config,
+    const auto run = [&] {
+      return run_role(options.self.role, {.config = config,
                                           .run_id = options.run_id,
                                           .rank = options.self.rank,
                                           .control = **control,
@@ -86,6 +91,8 @@ Status run_process(const ControlOptions& options, const Accelerator* accelerator
                                           .accelerator = accelerator,
                                           .gpu = gpu,
                                           .role = options.self.role});
+    };
+    status = caught(run);
   }
   if (status.ok()) {
     if (options.self.role != Role::kServer) (*control)->finished(0, 0, 0);
@@ -105,6 +112,8 @@ int process_main(int argc, const char* const* argv, const Accelerator* accelerat
   // A process must not outlive the one that started it, and Ctrl-C is the coordinator's to handle.
   die_with_parent();
   signal(SIGINT, SIG_IGN);
+  signal(SIGPIPE, SIG_IGN);  // who reads no more of this process's output does not end it
+  raise_descriptor_limit();
   keep_large_blocks();
 
   CLI::App app("a process of a Syncopate run");
@@ -134,9 +143,12 @@ int process_main(int argc, const char* const* argv, const Accelerator* accelerat
 
   if (!borrows_keys) keep_memory_private();
   const Result<RunKeys> keys = receive_keys(borrows_keys);
-  const Status status =
-      keys.ok() ? run_process({.address = address, .run_id = run_id, .keys = *keys, .self = self}, accelerator, gpu)
-                : keys.status();
+  Status status = keys.ok() ? check_threads(kThreads) : keys.status();
+  if (status.ok()) {
+    status = caught([&] {
+      return run_process({.address = address, .run_id = run_id, .keys = *keys, .self = self}, accelerator, gpu);
+    });
+  }
   if (status.ok()) return static_cast<int>(ExitCode::kSuccess);
   spdlog::error("{}: {}", name_of(status.code()), status.message());
   return static_cast<int>(exit_code_of(status));

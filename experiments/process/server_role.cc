@@ -2,11 +2,13 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <functional>
 #include <optional>
 #include <thread>
 #include <vector>
 
 #include "experiments/config/survival_rules.h"
+#include "experiments/exhaustion.h"
 #include "experiments/process/data_endpoint.h"
 #include "experiments/process/replica_group.h"
 #include "experiments/process/roles.h"
@@ -99,15 +101,34 @@ class Server {
   void say_what_was_served(ps::HomeRole role);
   TimePoint deadline() const { return clock_.now() + from_seconds(config_.timeout_seconds); }
 
-  // Runs `body` for each shard on a thread of its own.
+  // Runs `body`, which returns the place's status, for each shard on a thread of its own. Where memory or threads run
+  // out, `on_exhausted` is to end the others.
   template <typename Body>
-  static void for_each_place(std::vector<ShardPlace>& places, const Body& body) {
+  static void for_each_place(std::vector<ShardPlace>& places, const Body& body,
+                             const std::function<void()>& on_exhausted) {
+    const auto interrupt_if_exhausted = [&](const Status& status) {
+      if (status.code() == Code::kResourceExhausted) on_exhausted();
+    };
     std::vector<std::jthread> threads;
-    for (std::size_t i = 0; i < places.size(); ++i) threads.emplace_back([&, i] { body(places[i], i); });
+    for (std::size_t i = 0; i < places.size(); ++i) {
+      const Status started = caught([&] {
+        threads.emplace_back([&, i] {
+          places[i].status = caught([&] { return body(places[i], i); });
+          interrupt_if_exhausted(places[i].status);
+        });
+      });
+      if (started.ok()) continue;
+      places[i].status = started;
+      return interrupt_if_exhausted(started);
+    }
   }
+  // That of one that was only interrupted does not say why.
   static Status first_failure(const std::vector<ShardPlace>& places) {
-    const auto failed = std::ranges::find_if(places, [](const ShardPlace& place) { return !place.status.ok(); });
-    return failed == places.end() ? Status() : failed->status;
+    Status first;
+    for (const ShardPlace& place : places) {
+      if (first.ok() || first.code() == Code::kCancelled) first = place.status.ok() ? first : place.status;
+    }
+    return first;
   }
 
   const RoleContext& context_;
@@ -201,24 +222,28 @@ void Server::serve(const Generation& generation, std::vector<ShardPlace>& places
     checkpoints_->begin(generation.number, servers, first_steps);
   }
   context_.activity.rest("serving", 0);
-  for_each_place(places, [](ShardPlace& place, std::size_t) { place.status = place.server->serve(); });
+  for_each_place(
+      places, [](ShardPlace& place, std::size_t) { return place.server->serve(); },
+      [&] {
+        for (ShardPlace& place : places) place.transport->interrupt();
+      });
   if (takes_checkpoints) checkpoints_->end();
 }
 
 Status Server::connect(const Generation& generation, std::vector<ShardPlace>& places) {
   context_.activity.set("connecting", 0);
-  for_each_place(places, [&](ShardPlace& place, std::size_t i) {
+  const auto connect_place = [&](ShardPlace& place, std::size_t i) -> Status {
     Result<std::unique_ptr<Transport>> transport = connect_member(context_, generation, rank_of(i), link_, clock_);
-    if (!transport.ok()) {
-      place.status = transport.status();
-      return;
-    }
+    if (!transport.ok()) return transport.status();
     place.transport = std::move(*transport);
     place.server = std::make_unique<ps::ShardServer>(options_in(generation, i), *place.transport, clock_);
     const Duration patience = from_seconds(kPatience * config_.timeout_seconds);
     place.server->on_missing(patience,
                              [this, patience](int worker) { context_.control.report_missing(worker, patience); });
-  });
+    place.server->excuse_missing([this] { return clock_.now() < context_.control.patience()->until(); });
+    return Status();
+  };
+  for_each_place(places, connect_place, [] {});  // the others' waits have a deadline
   return first_failure(places);
 }
 

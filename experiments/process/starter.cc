@@ -40,6 +40,11 @@ bool has_ended(pid_t pid) {
 
 std::pair<std::string, std::string> named_starter(pid_t pid) { return {kStarter, std::to_string(pid)}; }
 
+bool starter_lives() {
+  const pid_t named = starter();
+  return named > 0 && !has_ended(named);
+}
+
 void die_with_parent() {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   const pid_t named = starter();

@@ -12,6 +12,9 @@ namespace syncopate::experiments {
 // What a starter puts into the environment of its children: who it is.
 std::pair<std::string, std::string> named_starter(pid_t pid);
 
+// A starter is named, and lives, be it stopped. (Of a process on another host none is.)
+bool starter_lives();
+
 // From now on the kernel kills this process when its parent dies. Where the starter is named and has died before, this
 // process ends here and now: its parent may have died, too, before it could be asked for that.
 void die_with_parent();

@@ -12,6 +12,7 @@
 #include "experiments/checkpoint/checkpoint_keeper.h"
 #include "experiments/checkpoint/run_facts.h"
 #include "experiments/config/survival_rules.h"
+#include "experiments/exhaustion.h"
 #include "experiments/process/data_of.h"
 #include "experiments/process/replica_group.h"
 #include "experiments/process/roles.h"
@@ -253,8 +254,10 @@ Status Worker::train_with(ReplicaGroup& replicas, const Generation& generation) 
     tell(generation, "device", place_.device->description());
     tell(generation, "libraries", context_.accelerator->libraries());
   }
-  const Status status = worker::train(options, hooks(replicas, generation), parts, [&](std::span<const float> weights) {
-    return hand_in(replicas.strategy(), weights);
+  // What is thrown ends here, too: until then others may call back what lives here.
+  const Status status = caught([&] {
+    return worker::train(options, hooks(replicas, generation), parts,
+                         [&](std::span<const float> weights) { return hand_in(replicas.strategy(), weights); });
   });
   context_.control.on_stop(nullptr);
   context_.control.on_regroup(nullptr);

@@ -1,5 +1,6 @@
 #include "experiments/run/console.h"
 
+#include <stdio_ext.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -19,6 +20,13 @@ int terminal_columns() {
 
 }  // namespace
 
+bool write_out(std::FILE* stream, const std::string& text) {
+  const bool written = std::fputs(text.c_str(), stream) >= 0 && std::fflush(stream) == 0;
+  // What is left in the buffer would be tried again at each call, and at the end.
+  if (!written) __fpurge(stream);
+  return written;
+}
+
 Console::Console(bool quiet) : quiet_(quiet), printer_(terminal_columns()) {}
 
 void Console::say(const std::string& text) {
@@ -27,7 +35,7 @@ void Console::say(const std::string& text) {
 
 void Console::warn(const std::string& text) {
   print(printer_.interrupt());
-  std::fputs((printable_lines(text) + "\n").c_str(), stderr);
+  (void)write_out(stderr, printable_lines(text) + "\n");
 }
 
 void Console::progress(const Progress& progress, TimePoint now) {
@@ -39,9 +47,8 @@ void Console::epoch_finished(const Progress& progress) {
 }
 
 void Console::print(const std::string& text) {
-  if (text.empty()) return;
-  std::fputs(text.c_str(), stdout);
-  std::fflush(stdout);
+  if (text.empty() || ended_) return;
+  ended_ = !write_out(stdout, text);
 }
 
 }  // namespace syncopate::experiments

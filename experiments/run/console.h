@@ -1,12 +1,18 @@
 // Console: what a person sees of a run. Progress goes to standard output as it fits a terminal or a file; what went
-// wrong to standard error. Text is made printable, whoever it comes from: nothing in it drives the terminal.
+// wrong to standard error. Text is made printable, whoever it comes from: nothing in it drives the terminal. Where
+// nobody reads it any more (a closed pipe), or it cannot be written (a full disk), that ends the output and not the
+// run.
 #pragma once
 
+#include <cstdio>
 #include <string>
 
 #include "experiments/report/progress.h"
 
 namespace syncopate::experiments {
+
+// A text to standard output or error, at once. False if it could not be written.
+bool write_out(std::FILE* stream, const std::string& text);
 
 class Console {
  public:
@@ -22,6 +28,7 @@ class Console {
   void print(const std::string& text);
 
   bool quiet_;
+  bool ended_ = false;  // output
   ProgressPrinter printer_;
 };
 

@@ -6,10 +6,12 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "common/resource_limits.h"
 #include "experiments/checkpoint/checkpoint_store.h"
 #include "experiments/checkpoint/run_facts.h"
 #include "experiments/config/fault_rules.h"
 #include "experiments/coordinator/coordinator.h"
+#include "experiments/plan/descriptor_need.h"
 #include "experiments/plan/placement.h"
 #include "experiments/process/data_of.h"
 #include "experiments/report/environment.h"
@@ -250,6 +252,10 @@ JobResult run_job(const RunConfig& config, const Survey& survey, Interrupts& int
   }
   const Cluster cluster = cluster_of(result.config, survey);
   const JobPlan plan = make_plan(result.config, result.facts.run_id, cluster);
+  if (const Status status = check_descriptors(result.config, plan, descriptor_limit()); !status.ok()) {
+    fail(result, exit_code_of(status), status.message());
+    return result;
+  }
   Result<ResultsWriter> results = ResultsWriter::create(result.config, environment_of(plan, cluster, survey));
   if (!results.ok()) {
     fail(result, exit_code_of(results.status()), results.status().message());

@@ -11,6 +11,7 @@
 #include "common/aligned_buffer.h"
 #include "common/param_layout.h"
 #include "common/random.h"
+#include "common/thread_failure.h"
 
 namespace syncopate::worker {
 
@@ -83,7 +84,8 @@ class BatchLoader::Prefetcher {
 
   BatchView next() {
     std::unique_lock lock(mutex_);
-    batch_ready_.wait(lock, [this] { return prepared_ > taken_; });
+    batch_ready_.wait(lock, [this] { return prepared_ > taken_ || failure_.any(); });
+    if (prepared_ <= taken_) failure_.rethrow();
     const SampleRoom& slot = slot_of(taken_++);
     const bool wake = sleeping_ && half_empty();
     lock.unlock();
@@ -108,10 +110,11 @@ class BatchLoader::Prefetcher {
 
   void run(const std::stop_token& stop) {
     for (std::int64_t batch = prepared_; wait_for_room(stop); ++batch) {
-      prepare(batch);
+      const bool is_prepared = failure_.carry([&] { prepare(batch); });
       const std::lock_guard lock(mutex_);
-      ++prepared_;
+      if (is_prepared) ++prepared_;
       batch_ready_.notify_one();
+      if (!is_prepared) return;
     }
   }
 
@@ -154,6 +157,7 @@ class BatchLoader::Prefetcher {
   std::condition_variable_any half_empty_;
   std::int64_t prepared_ = 0, taken_ = 0;  // batches, under mutex_
   bool sleeping_ = false;                  // under mutex_
+  ThreadFailure failure_;                  // of the prefetch thread
   std::jthread thread_;                    // last, so that it ends before what it uses
 };
 

@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "common/random.h"
+#include "common/thread_failure.h"
 #include "worker/data/digit_glyphs.h"
 
 namespace syncopate::worker {
@@ -225,8 +226,11 @@ void render_digits(std::uint64_t seed, std::uint64_t first, std::span<std::uint8
     }
   };
   const std::size_t half = labels.size() / 2;
-  const std::jthread helper(render, std::size_t{0}, half);
+  ThreadFailure failure;
+  std::jthread helper([&] { failure.carry([&] { render(0, half); }); });
   render(half, labels.size());
+  helper.join();
+  failure.rethrow();
 }
 
 }  // namespace syncopate::worker

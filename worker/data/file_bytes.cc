@@ -13,6 +13,7 @@
 
 #include "common/printable_text.h"
 #include "common/regular_file.h"
+#include "common/resource_limits.h"
 #include "worker/data/gzip.h"
 
 namespace syncopate::worker {
@@ -26,7 +27,10 @@ constexpr std::uint64_t kPopulated = std::uint64_t{8} << 30;
 std::string shown(const std::string& path) { return printable(path, 4096); }
 
 Status cannot_read(const std::string& path, int error) {
-  return {Code::kNotFound, fmt::format("{}: cannot be read: {}", shown(path), std::generic_category().message(error))};
+  const bool is_exhausted = error == ENOMEM || error == EAGAIN || error == EMFILE || error == ENFILE;
+  return {is_exhausted ? Code::kResourceExhausted : Code::kNotFound,
+          fmt::format("{}: cannot be read: {}{}", shown(path), std::generic_category().message(error),
+                      limit_behind(error))};
 }
 
 Status data_loss(const std::string& path, const std::string& what) {

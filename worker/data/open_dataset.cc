@@ -166,7 +166,7 @@ Result<DatasetPair> open_digits(const std::string& name, const std::string& data
   const Result<std::string> folder = ensure_digits(data_dir, seed, *counts);
   if (!folder.ok()) return folder.status();
   Result<DatasetPair> pair = open_idx_set(name, {*folder});
-  if (pair.ok()) return pair;
+  if (pair.ok() || pair.status().code() == Code::kResourceExhausted) return pair;
   return Status(pair.status().code(),
                 fmt::format("{}; remove the folder to have it made anew", pair.status().message()));
 }

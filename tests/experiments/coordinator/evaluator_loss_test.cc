@@ -34,8 +34,7 @@ TEST(EvaluatorCourse, StartsItAgainThreeTimesAfterEverLongerPauses) {
   }
   const EvaluatorCourse::Loss last = course.on_lost();
   EXPECT_FALSE(last.start_after.has_value());
-  EXPECT_EQ(last.consequence,
-            "it was started again 3 times and has evaluated nothing: nothing is evaluated any more");
+  EXPECT_EQ(last.consequence, "it was started again 3 times and has evaluated nothing: nothing is evaluated any more");
   EXPECT_FALSE(course.evaluates());
 }
 
@@ -111,7 +110,7 @@ TEST(RunMonitor, GoesOnWithoutAnEvaluatorThatEndsEachTimeItIsStarted) {
   EXPECT_FALSE(run.monitor().wants_snapshot(1));
   run.monitor().on_snapshot(1, true, 1000);
   for (int rank : {0, 1}) run.finish(run.worker(rank));
-  EXPECT_THAT(run.actions(), ElementsAre("report: not evaluated: epoch 1, and the final weights", "stop: "));
+  EXPECT_THAT(run.actions(), ElementsAre("report: not evaluated: epochs 1, 2, and the final weights", "stop: "));
   EXPECT_EQ(run.verdict(), std::nullopt);
 }
 
@@ -127,6 +126,19 @@ TEST(RunMonitor, WaitsAtTheEndForAnEvaluatorThatIsStartedAgain) {
   run.pass(9s);
   run.monitor().on_evaluation(0, true, run.now());
   EXPECT_THAT(run.actions(), ElementsAre("report: evaluator is back (pid 102)", "stop: "));
+}
+
+TEST(RunMonitor, IsNotOverWhileTheEvaluatorAloneIsStartedAgain) {
+  AllreduceRun run;
+  run.monitor().on_snapshot(0, true, 1000);
+  run.end(run.evaluator(), kKilled);
+  for (int rank : {0, 1}) {
+    run.finish(run.worker(rank));
+    run.end(run.worker(rank), kGoodEnd);
+  }
+  EXPECT_FALSE(run.monitor().over());
+  run.pass(200ms);
+  EXPECT_FALSE(run.monitor().over());
 }
 
 TEST(RunMonitor, EndsForWhatTheEvaluatorFindsWrongBeforeAnythingWasTrained) {

@@ -395,5 +395,38 @@ TEST(RunMonitor, ForgivesSilenceWhileItDidNotRunItself) {
   EXPECT_THAT(run.line(), StartsWith("worker 1 "));
 }
 
+TEST(RunMonitor, MovesAllItsDeadlinesByTheTimeInWhichItDidNotRun) {
+  PsRun run(false);
+  run.fail(run.worker(1), kPeerIsLost);                                // kept for 1.5 s
+  for (int rank : {0, 1}) run.monitor().on_leaving(run.worker(rank));  // to be followed within three timeouts
+  run.pass(kTick);
+  run.let_pass(10 * kTimeout);
+  EXPECT_GT(run.monitor().notice_absence(run.now()), 9 * kTimeout);
+  EXPECT_EQ(run.monitor().notice_absence(run.now()), Duration::zero());
+  run.pass(1s);
+  EXPECT_EQ(run.verdict(), std::nullopt);
+  run.end(run.server(0), kKilled);  // what explains the report is heard only now
+  EXPECT_THAT(run.line(), StartsWith("server 0 "));
+  EXPECT_THAT(run.line(), EndsWith("; before that, run_experiment itself had not run for 100.0 s"));
+}
+
+TEST(RunMonitor, DoesNotBlameAWorkerThatOthersMissedWhileItDidNotRunItself) {
+  PsRun run(true);
+  run.let_pass(2 * kTimeout);
+  (void)run.monitor().notice_absence(run.now());
+  run.miss(1);
+  EXPECT_THAT(run.actions(), IsEmpty());
+  run.pass(kTimeout);
+  run.miss(1);
+  EXPECT_THAT(run.actions(), testing::Contains("lost 1"));
+}
+
+TEST(RunMonitor, SaysTheLastWordsOfAProcessThatEndedItselfAndWhatRanOut) {
+  PsRun run(false);
+  run.end(run.server(0), {.exit_code = 4, .signal = {}, .last_words = "out of memory (server-0.log)"});
+  EXPECT_EQ(run.verdict(), ExitCode::kOutput);
+  EXPECT_THAT(run.line(), EndsWith("ended with exit code 4: out of memory (server-0.log)"));
+}
+
 }  // namespace
 }  // namespace syncopate::experiments

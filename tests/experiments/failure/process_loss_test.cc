@@ -64,7 +64,6 @@ INSTANTIATE_TEST_SUITE_P(Of, FatalLoss,
                                          Loss{"TheChiefOfTheRing", kRing, 3, "worker", 0},
                                          Loss{"AServerOfPsSync", kPsSync, 2, "server", 1},
                                          Loss{"AServerOfPsAsync", kPsAsync, 2, "server", 0},
-                                         Loss{"TheEvaluator", kPsAsync, 2, "evaluator", 0},
                                          Loss{"TheOnlyWorker", {"--mode=local"}, 1, "worker", 0}),
                          kNameOfLoss);
 

@@ -1,0 +1,66 @@
+// Patience: time that nobody had is not silence. Where this process did not run for a while, or the one that
+// coordinates does not (a person has stopped it, the machine was suspended or stood still), waits for others are not
+// judged before all have had their whole time again.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <optional>
+
+#include "common/clock.h"
+
+namespace syncopate {
+
+// Shared by a process's threads. Lock-free.
+class Patience {
+ public:
+  // How long a wait for others may last.
+  void set_timeout(Duration timeout) { timeout_.store(timeout.count(), std::memory_order_relaxed); }
+  Duration timeout() const { return Duration(timeout_.load(std::memory_order_relaxed)); }
+
+  // Until just before `now` somebody did not run.
+  void excuse(TimePoint now) {
+    const Duration::rep until = (now + timeout()).time_since_epoch().count();
+    Duration::rep before = until_.load(std::memory_order_relaxed);
+    while (before < until && !until_.compare_exchange_weak(before, until)) {
+    }
+  }
+  // Nobody is late before.
+  TimePoint until() const { return TimePoint(Duration(until_.load(std::memory_order_relaxed))); }
+
+ private:
+  std::atomic<Duration::rep> timeout_ = Duration(std::chrono::seconds(30)).count();
+  std::atomic<Duration::rep> until_ = 0;
+};
+
+// One wait with a deadline, in slices. Used by one thread.
+class PatientWait {
+ public:
+  // It begins `now`. `patience` outlives it.
+  PatientWait(Patience& patience, TimePoint deadline, TimePoint now)
+      : patience_(patience), deadline_(deadline), last_(now) {}
+
+  // A wait for others, which patience concerns; what only looks whether something has come has a shorter deadline.
+  static bool is_one(const Patience& patience, TimePoint deadline, TimePoint now) {
+    return deadline - now >= patience.timeout() / 4;
+  }
+
+  // Until when to wait before this is asked again; none: it has been long enough.
+  std::optional<TimePoint> next(TimePoint now) {
+    if (now - last_ > kSlice + kOverslept) patience_.excuse(now);
+    last_ = now;
+    const TimePoint end = std::max(deadline_, patience_.until());
+    return now >= end ? std::nullopt : std::optional(std::min(end, now + kSlice));
+  }
+
+ private:
+  static constexpr Duration kSlice = std::chrono::milliseconds(250);
+  static constexpr Duration kOverslept = std::chrono::seconds(1);
+
+  Patience& patience_;
+  const TimePoint deadline_;
+  TimePoint last_;
+};
+
+}  // namespace syncopate

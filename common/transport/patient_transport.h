@@ -1,0 +1,56 @@
+// PatientTransport: a transport whose waits last longer where somebody did not run for a while (common/patience.h).
+// Wraps another one, which carries the messages.
+#pragma once
+
+#include <memory>
+#include <string_view>
+#include <utility>
+
+#include "common/patience.h"
+#include "common/transport/forwarding_transport.h"
+
+namespace syncopate {
+
+class PatientTransport final : public ForwardingTransport {
+ public:
+  PatientTransport(std::unique_ptr<Transport> inner, std::shared_ptr<Patience> patience, const Clock& clock)
+      : ForwardingTransport(std::move(inner)), patience_(std::move(patience)), clock_(clock) {}
+
+  Status send(int peer, std::string_view header, std::span<const std::byte> payload, PendingSends* pending,
+              TimePoint deadline) override {
+    return patiently(deadline, [&](TimePoint until) { return wrapped().send(peer, header, payload, pending, until); });
+  }
+  Result<Message> receive(TimePoint deadline) override {
+    return patiently(deadline, [&](TimePoint until) { return wrapped().receive(until); });
+  }
+  Status wait(const PendingSends& pending, TimePoint deadline) override {
+    return patiently(deadline, [&](TimePoint until) { return wrapped().wait(pending, until); });
+  }
+
+ private:
+  static Code code_of(const Status& status) { return status.code(); }
+  static Code code_of(const Result<Message>& message) { return message.status().code(); }
+
+  template <typename Call>
+  auto patiently(TimePoint deadline, const Call& call) -> decltype(call(deadline)) {
+    const TimePoint begin = clock_.now();
+    // Several calls may share a deadline: the wait has then begun before this one.
+    if (deadline != deadline_ && !PatientWait::is_one(*patience_, deadline, begin)) return call(deadline);
+    deadline_ = deadline;
+    PatientWait wait(*patience_, deadline, begin);
+    TimePoint until = wait.next(begin).value_or(deadline);
+    while (true) {
+      auto done = call(until);
+      if (done.ok() || code_of(done) != Code::kDeadlineExceeded) return done;
+      const std::optional<TimePoint> next = wait.next(clock_.now());
+      if (!next) return done;
+      until = *next;
+    }
+  }
+
+  const std::shared_ptr<Patience> patience_;
+  const Clock& clock_;
+  TimePoint deadline_{};  // of the last wait
+};
+
+}  // namespace syncopate
