@@ -41,10 +41,13 @@ ParamLayout layout() {
   return layout;
 }
 
-StateForms forms() {
-  ParamLayout local;
-  local.add("mean", {3});
-  return {layout(), local};
+const StateForms& forms() {
+  static const StateForms made = [] {
+    ParamLayout local;
+    local.add("mean", {3});
+    return StateForms(layout(), local);
+  }();
+  return made;
 }
 
 void put(TrainingState& state, const std::string& name, Range range, float value) {
@@ -264,11 +267,13 @@ void change_manifest(Input& input, Files& files) {
     case 4:
       for (Range& piece : file.pieces) (input.coin() ? piece.begin : piece.end) = any_number(input);
       break;
-    case 5:
-      part.files.push_back(file);
-      part.files.back().name = "again.safetensors";
-      files.contents["again.safetensors"] = files.contents[file.name];
+    case 5: {
+      StoredFile again = file;
+      again.name = "again.safetensors";
+      files.contents[again.name] = files.contents[file.name];
+      part.files.push_back(std::move(again));
       break;
+    }
     case 6:
       part.writer = input.coin() ? "worker-0" : "shard-1";
       part.step = static_cast<std::int64_t>(any_number(input));
@@ -290,7 +295,7 @@ void change_manifest(Input& input, Files& files) {
 
 // Sums as they should be, as far as what is said can be found at all.
 void mend(Files& files) {
-  const StateForms model = forms();
+  const StateForms& model = forms();
   for (StoredPart& part : files.manifest.parts) {
     for (StoredFile& file : part.files) {
       const std::string& content = files.contents[file.name];
@@ -377,7 +382,7 @@ void check_state(const TrainingState& state) {
 void read_as_processes_do(const std::string& folder) {
   const Result<Checkpoint> checkpoint = Checkpoint::open(folder);
   if (!checkpoint.ok()) return;
-  const StateForms model = forms();
+  const StateForms& model = forms();
   (void)checkpoint->verify(model);
   const Range dense = layout().dense();
   const experiments::Wanted readers[] = {{.worker = 0},
@@ -389,6 +394,40 @@ void read_as_processes_do(const std::string& folder) {
     if (checkpoint->read(model, wanted, state).ok()) check_state(state);
   }
 }
+
+// A folder with these files and nothing else. What has been there since the last time is not written again.
+class Folder {
+ public:
+  explicit Folder(std::string path) : path_(std::move(path)) { fs::create_directory(path_); }
+
+  const std::string& path() const { return path_; }
+  std::string path(const std::string& name) const { return path_ + "/" + name; }
+
+  void fill(const std::map<std::string, std::string>& contents) {
+    for (const auto& [name, content] : written_) {
+      if (!contents.contains(name)) fs::remove_all(path(name));
+    }
+    for (const auto& [name, content] : contents) {
+      const auto before = written_.find(name);
+      if (before == written_.end() || before->second != content) std::ofstream(path(name), std::ios::binary) << content;
+    }
+    written_ = contents;
+  }
+  // What is there is not what was written.
+  void forget(const std::string& name) {
+    written_.erase(name);
+    forgotten_.push_back(name);
+  }
+  void clean() {
+    for (const std::string& name : forgotten_) fs::remove_all(path(name));
+    forgotten_.clear();
+  }
+
+ private:
+  const std::string path_;
+  std::map<std::string, std::string> written_;  // by name
+  std::vector<std::string> forgotten_;
+};
 
 const Harness checkpoint("checkpoint", [](Bytes bytes) {
   static const Files right = make_right();
@@ -424,20 +463,21 @@ const Harness checkpoint("checkpoint", [](Bytes bytes) {
   }
   if (is_mended) mend(files);
   if (input.coin()) any_file(input, files.manifest).bytes = any_number(input);
-  const std::string folder = scratch_folder() + "/step-000008";
-  fs::remove_all(folder);
-  fs::create_directory(folder);
-  for (const auto& [name, content] : files.contents) {
-    if (name.find('/') == std::string::npos) std::ofstream(folder + "/" + name, std::ios::binary) << content;
-  }
   std::string text = experiments::to_text(files.manifest);
   if (input.coin()) change_text(input, text);
-  std::ofstream(folder + "/" + experiments::kManifestFile, std::ios::binary) << text;
+  static Folder folder(scratch_folder() + "/step-000008");
+  std::erase_if(files.contents, [](const auto& file) { return file.first.find('/') != std::string::npos; });
+  files.contents[experiments::kManifestFile] = text;
+  folder.fill(files.contents);
   if (input.coin()) {
     const StoredFile file = any_file(input, files.manifest);
-    if (file.name.find('/') == std::string::npos) put_something_else(input, folder + "/" + file.name, file.bytes);
+    if (file.name.find('/') == std::string::npos) {
+      put_something_else(input, folder.path(file.name), file.bytes);
+      folder.forget(file.name);
+    }
   }
-  read_as_processes_do(folder);
+  read_as_processes_do(folder.path());
+  folder.clean();
 });
 
 }  // namespace
