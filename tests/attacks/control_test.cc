@@ -1,0 +1,161 @@
+// The control connection: whoever speaks in the name of one of the run's processes is not heard, and hears nothing.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <limits>
+
+#include "tests/support/attacked_run.h"
+#include "tests/support/stranger_lines.h"
+
+namespace syncopate::attacks {
+namespace {
+
+using experiments::control::ToCoordinator;
+using testing_support::await_run;
+using testing_support::ForgedLine;
+using testing_support::until_the_end;
+using testing_support::VisibleRun;
+
+const Flags kMode{"--mode=ps", "--workers=2", "--consistency=sync"};
+constexpr const char* kEscapes = "\x1b]0;taken over\x07\x1b[2J\x1b[1;31mall is well\r";
+constexpr std::chrono::milliseconds kMoment{40};
+constexpr int kMostAttempts = 50;
+
+// What a stranger says, and in whose name.
+struct Forgery {
+  const char* name;
+  const char* identity;
+  void (*fill)(ToCoordinator& message);
+  std::size_t weights = 0;
+};
+void PrintTo(const Forgery& forgery, std::ostream* out) { *out << forgery.name; }
+
+const Forgery kForgeries[] = {
+    {"Evaluation", "evaluator-0",
+     [](ToCoordinator& message) {
+       auto& evaluation = *message.mutable_evaluation();
+       evaluation.set_accuracy(0.99999);
+       evaluation.mutable_snapshot()->set_epoch(100);
+       evaluation.mutable_snapshot()->set_steps_done(200);
+       evaluation.mutable_snapshot()->set_final(true);
+     }},
+    {"FinalModel", "worker-0",
+     [](ToCoordinator& message) {
+       message.mutable_snapshot()->set_epoch(8);
+       message.mutable_snapshot()->set_steps_done(200);
+       message.mutable_snapshot()->set_final(true);
+     },
+     kParameters + 6},  // the arena's padding
+    {"FailureThatIsNone", "server-0", [](ToCoordinator& message) { message.mutable_failure()->set_code(0); }},
+    {"FailureOfNoKind", "worker-1", [](ToCoordinator& message) { message.mutable_failure()->set_code(4711); }},
+    {"FailureWithEscapes", "worker-1",
+     [](ToCoordinator& message) {
+       message.mutable_failure()->set_code(1);
+       message.mutable_failure()->set_message(kEscapes);
+       message.mutable_failure()->set_operation(kEscapes);
+     }},
+    {"FactWithEscapes", "worker-0",
+     [](ToCoordinator& message) {
+       message.mutable_fact()->set_name(kEscapes);
+       message.mutable_fact()->set_value(kEscapes);
+     }},
+    {"EndOfAServer", "server-0", [](ToCoordinator& message) { message.mutable_finished(); }},
+    {"EndOfAWorker", "worker-1", [](ToCoordinator& message) { message.mutable_finished(); }},
+    {"Steps", "worker-1",
+     [](ToCoordinator& message) {
+       auto& step = *message.mutable_steps()->add_steps();
+       step.set_step(std::numeric_limits<std::int64_t>::max());
+       step.set_epoch(std::numeric_limits<std::int64_t>::min());
+       step.set_samples(std::numeric_limits<std::int64_t>::max());
+       step.set_loss(std::numeric_limits<double>::quiet_NaN());
+     }},
+    {"Place", "worker-1",
+     [](ToCoordinator& message) {
+       auto& publish = *message.mutable_publish();
+       publish.set_group("data@0");
+       publish.set_rank(1);
+       publish.set_size(3);
+       publish.set_value("stranger's");
+     }},
+    {"LossOfAnother", "server-0",
+     [](ToCoordinator& message) {
+       message.mutable_missing_worker()->set_rank(1);
+       message.mutable_missing_worker()->set_waited(std::int64_t{9'000'000'000});
+     }},
+    {"Trouble", "worker-0",
+     [](ToCoordinator& message) {
+       message.mutable_trouble()->mutable_failure()->set_code(5);
+       message.mutable_trouble()->mutable_failure()->set_message("server 0 is gone");
+     }},
+    {"EndOfTraining", "worker-0", [](ToCoordinator& message) { message.mutable_finish_question(); }},
+    {"CheckpointOfNoKind", "server-0",
+     [](ToCoordinator& message) {
+       message.mutable_checkpoint_report()->set_kind(99);
+       message.mutable_checkpoint_report()->set_writer(kEscapes);
+     }},
+};
+
+const auto kNameOfForgery = [](const auto& forgery) { return std::string(forgery.param.name); };
+const auto kNameOfRole = [](const auto& identity) {
+  return std::string(identity.param, std::string(identity.param).find('-'));
+};
+
+class ForgedMessage : public testing::TestWithParam<Forgery> {};
+INSTANTIATE_TEST_SUITE_P(Of, ForgedMessage, testing::ValuesIn(kForgeries), kNameOfForgery);
+
+TEST_P(ForgedMessage, ChangesNothing) {
+  begin_attack();
+  const Forgery& forgery = GetParam();
+  const Outcome& outcome = undisturbed(kMode);
+  Program program(slow_run(kMode));
+  Stranger stranger([&, coordinator = program.pid()] {
+    const VisibleRun run = await_run(coordinator);
+    zmq::context_t context;
+    std::int64_t heard = 0;
+    const int attempts = until_the_end(coordinator, kMostAttempts, [&](int) {
+      ForgedLine line(context, run.control, forgery.identity);
+      line.hello(run.id, getpid());
+      ToCoordinator message;
+      forgery.fill(message);
+      line.say(message, forgery.weights);
+      line.listen(kMoment);
+      heard += line.messages();
+    });
+    return nlohmann::json{{"attempts", attempts}, {"heard", heard}};
+  });
+  const ProgramEnd end = program.wait(kDeadline);
+  const nlohmann::json told = stranger.told(kDeadline);
+  EXPECT_GT(told.value("attempts", 0), 0);
+  EXPECT_EQ(told.value("heard", 0), 0) << "the coordinator has answered";
+  expect_unharmed(program, end, outcome);
+}
+
+// Holds on to the name for the whole run: of whoever lets it in, it takes the true one's place.
+class TakenName : public testing::TestWithParam<const char*> {};
+INSTANTIATE_TEST_SUITE_P(Of, TakenName, testing::Values("evaluator-0", "worker-0", "server-0"), kNameOfRole);
+
+TEST_P(TakenName, GivesNeitherWeightsNorThePlace) {
+  begin_attack();
+  const Outcome& outcome = undisturbed(kMode);
+  Program program(slow_run(kMode));
+  Stranger stranger([identity = std::string(GetParam()), coordinator = program.pid()] {
+    const VisibleRun run = await_run(coordinator);
+    zmq::context_t context;
+    ForgedLine line(context, run.control, identity);
+    until_the_end(coordinator, 200, [&](int attempt) {
+      if (attempt % 5 == 0) line.hello(run.id, getpid());
+      line.listen(kMoment);
+    });
+    return nlohmann::json{{"heard", line.messages()}, {"floats", line.floats()}};
+  });
+  const ProgramEnd end = program.wait(kDeadline);
+  const nlohmann::json told = stranger.told(kDeadline);
+  EXPECT_EQ(told.value("heard", 0), 0) << "the coordinator has answered";
+  EXPECT_EQ(told.value("floats", 0), 0) << "weights of the run are in a stranger's hands";
+  expect_unharmed(program, end, outcome);
+}
+
+}  // namespace
+}  // namespace syncopate::attacks

@@ -1,0 +1,98 @@
+#include "tests/support/stranger.h"
+
+#include <grp.h>
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <exception>
+
+#include "tests/support/private_network.h"
+
+namespace syncopate::testing_support {
+namespace {
+
+constexpr uid_t kNobody = 65534;
+
+bool can_be_another_user() { return enter_private_network(); }
+
+// In the new process.
+[[noreturn]] void live(const Stranger::Deed& deed, unsigned descriptors, int words) {
+  if (dup2(words, 3) != 3) _exit(1);
+  closefrom(4);
+  const rlimit files{.rlim_cur = descriptors, .rlim_max = descriptors};
+  setrlimit(RLIMIT_NOFILE, &files);
+  if (can_be_another_user() && (setgroups(0, nullptr) != 0 || setresgid(kNobody, kNobody, kNobody) != 0 ||
+                                setresuid(kNobody, kNobody, kNobody) != 0)) {
+    _exit(1);
+  }
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  signal(SIGPIPE, SIG_IGN);
+  nlohmann::json told;
+  try {
+    told = deed();
+  } catch (const std::exception& error) {
+    told["error"] = error.what();
+  }
+  const std::string text = told.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
+  for (std::size_t sent = 0; sent < text.size();) {
+    const ssize_t bytes = write(3, text.data() + sent, text.size() - sent);
+    if (bytes <= 0) break;
+    sent += static_cast<std::size_t>(bytes);
+  }
+  _exit(0);
+}
+
+}  // namespace
+
+std::string Stranger::who() {
+  return can_be_another_user() ? "user " + std::to_string(kNobody) : "the run's own user, without its keys";
+}
+
+Stranger::Stranger(const Deed& deed, unsigned descriptors) {
+  int ends[2];
+  if (pipe(ends) != 0) {
+    ADD_FAILURE() << "no pipe";
+    return;
+  }
+  words_ = FileDescriptor(ends[0]);
+  const FileDescriptor there(ends[1]);
+  pid_ = fork();
+  if (pid_ == 0) live(deed, descriptors, there.get());
+}
+
+Stranger::~Stranger() { end(); }
+
+void Stranger::end() {
+  if (pid_ <= 0) return;
+  kill(pid_, SIGKILL);
+  waitpid(pid_, nullptr, 0);
+  pid_ = -1;
+}
+
+nlohmann::json Stranger::told(Duration limit) {
+  const TimePoint deadline = SteadyClock().now() + limit;
+  std::string text;
+  while (true) {
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - SteadyClock().now());
+    pollfd item{.fd = words_.get(), .events = POLLIN, .revents = 0};
+    if (left.count() <= 0 || poll(&item, 1, static_cast<int>(left.count())) <= 0) {
+      ADD_FAILURE() << "the stranger has not come to an end";
+      break;
+    }
+    char part[4096];
+    const ssize_t bytes = read(words_.get(), part, sizeof(part));
+    if (bytes <= 0) break;
+    text.append(part, static_cast<std::size_t>(bytes));
+  }
+  end();
+  const nlohmann::json told = nlohmann::json::parse(text, nullptr, false);
+  EXPECT_TRUE(told.is_object() && !told.contains("error")) << "the stranger could not do its worst: " << text;
+  return told.is_object() ? told : nlohmann::json::object();
+}
+
+}  // namespace syncopate::testing_support
