@@ -13,23 +13,31 @@ namespace {
 
 using testing_support::text_of;
 
+// Of a run that has left no summary, nothing.
+nlohmann::json summary_of(const Program& program) {
+  nlohmann::json summary = program.summary();
+  return summary.is_object() ? summary : nlohmann::json::object();
+}
+
 double accuracy_of(const Program& program) {
-  const nlohmann::json accuracy = program.summary().value("final_test_accuracy", nlohmann::json());
+  const nlohmann::json accuracy = summary_of(program).value("final_test_accuracy", nlohmann::json());
   return accuracy.is_number() ? accuracy.get<double>() : -1;
 }
 
 void expect_completed(Program& program, const ProgramEnd& end, Knocked knocked) {
   EXPECT_EQ(end.exit_code, 0) << end.err;
-  EXPECT_EQ(program.summary().value("outcome", ""), "completed") << end.err;
+  EXPECT_EQ(summary_of(program).value("outcome", ""), "completed") << end.err;
   EXPECT_THAT(program.processes(), testing::IsEmpty());
   // An escape sequence of a stranger's would do what it likes to the terminal.
   EXPECT_EQ((end.out + end.err).find('\x1b'), std::string::npos);
   if (knocked == Knocked::kMaybe) return;
-  EXPECT_GT(program.summary().value("strangers", 0), 0) << "somebody knocked, and was not counted";
+  EXPECT_GT(strangers_of(program), 0) << "somebody knocked, and was not counted";
   EXPECT_THAT(end.out + end.err, testing::HasSubstr("strangers")) << "somebody knocked, and nobody was told";
 }
 
 }  // namespace
+
+std::int64_t strangers_of(const Program& program) { return summary_of(program).value("strangers", std::int64_t{-1}); }
 
 Flags small_run(const Flags& mode) {
   Flags flags{"--model=mlp:784-32-10",
@@ -56,7 +64,7 @@ const Outcome& undisturbed(const Flags& mode) {
     Program program(small_run(mode));
     const ProgramEnd end = program.wait(kDeadline);
     EXPECT_EQ(end.exit_code, 0) << end.err;
-    EXPECT_EQ(program.summary().value("strangers", -1), 0) << "a run counts its own members as strangers";
+    EXPECT_EQ(strangers_of(program), 0) << "a run counts its own members as strangers";
     place->second = {text_of(program.output() / "model.safetensors"), accuracy_of(program)};
     EXPECT_GT(place->second.model.size(), kParameters * sizeof(float));
   }

@@ -34,6 +34,9 @@ const Outcome& undisturbed(const Flags& mode);
 // Moves the test to a network of its own where that can be, and says whom the stranger is: first of all in a test.
 void begin_attack();
 
+// How many were counted; -1 where there is no summary.
+std::int64_t strangers_of(const Program& program);
+
 // Whether something that is no member's is to have been counted.
 enum class Knocked { kYes, kMaybe };
 
