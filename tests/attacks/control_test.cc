@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <limits>
+#include <tuple>
 
 #include "tests/support/attacked_run.h"
 #include "tests/support/stranger_lines.h"
@@ -98,8 +99,10 @@ const Forgery kForgeries[] = {
 };
 
 const auto kNameOfForgery = [](const auto& forgery) { return std::string(forgery.param.name); };
-const auto kNameOfRole = [](const auto& identity) {
-  return std::string(identity.param, std::string(identity.param).find('-'));
+const auto kNameOfCase = [](const auto& taken) {
+  const std::string identity = std::get<0>(taken.param);
+  const bool is_another = std::get<1>(taken.param) == Stranger::User::kAnother;
+  return identity.substr(0, identity.find('-')) + (is_another ? "_by_another_user" : "_by_the_own_user");
 };
 
 class ForgedMessage : public testing::TestWithParam<Forgery> {};
@@ -132,27 +135,33 @@ TEST_P(ForgedMessage, ChangesNothing) {
   expect_unharmed(program, end, outcome);
 }
 
-class TakenName : public testing::TestWithParam<const char*> {};
-INSTANTIATE_TEST_SUITE_P(Of, TakenName, testing::Values("evaluator-0", "worker-0", "server-0"), kNameOfRole);
+// The own user's process gets as far as the handshake, another's not even there.
+class TakenName : public testing::TestWithParam<std::tuple<const char*, Stranger::User>> {};
+INSTANTIATE_TEST_SUITE_P(Of, TakenName,
+                         testing::Combine(testing::Values("evaluator-0", "worker-0", "server-0"),
+                                          testing::Values(Stranger::User::kAnother, Stranger::User::kOwn)),
+                         kNameOfCase);
 
 TEST_P(TakenName, GivesNeitherWeightsNorThePlace) {
-  begin_attack();
+  const auto [identity, user] = GetParam();
+  begin_attack(user);
   const Outcome& outcome = undisturbed(kMode);
   Program program(slow_run(kMode));
-  Stranger stranger([identity = std::string(GetParam()), coordinator = program.pid()] {
+  const auto deed = [name = std::string(identity), coordinator = program.pid()] {
     const VisibleRun run = await_run(coordinator);
     zmq::context_t context;
     std::int64_t heard = 0, floats = 0;
     // Whoever connects anew takes the place from the one before.
     until_the_end(coordinator, kMostAttempts, [&](int) {
-      ForgedLine line(context, run.control, identity);
+      ForgedLine line(context, run.control, name);
       line.hello(run.id, getpid());
       line.listen(kMoment);
       heard += line.messages();
       floats += line.floats();
     });
     return nlohmann::json{{"heard", heard}, {"floats", floats}};
-  });
+  };
+  Stranger stranger(deed, user);
   const ProgramEnd end = program.wait(kDeadline);
   const nlohmann::json told = stranger.told(kDeadline);
   EXPECT_EQ(told.value("heard", 0), 0) << "the coordinator has answered";

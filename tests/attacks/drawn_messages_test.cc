@@ -24,6 +24,7 @@ struct Mode {
   std::string name;
   Flags flags;
   bool is_synchronous = true;
+  Stranger::User stranger = Stranger::User::kAnother;
 };
 void PrintTo(const Mode& mode, std::ostream* out) { *out << mode.name; }
 
@@ -41,6 +42,14 @@ std::vector<Mode> modes() {
     const std::string how = fmt::format("--consistency={}", consistency);
     all.push_back({fmt::format("PsFree_{}", wire), {"--mode=ps", "--workers=2", how, transport}, false});
   }
+  // The own user's processes get as far as the handshake where another's are turned away for that.
+  for (const char* wire : {"shm", "ipc"}) {
+    const std::string transport = fmt::format("--transport={}", wire);
+    all.push_back({fmt::format("PsSync_{}_by_the_own_user", wire),
+                   {"--mode=ps", "--workers=2", "--consistency=sync", transport},
+                   true,
+                   Stranger::User::kOwn});
+  }
   return all;
 }
 
@@ -54,13 +63,13 @@ const auto kNameOfMode = [](const auto& mode) { return mode.param.name; };
 INSTANTIATE_TEST_SUITE_P(At, DrawnMessagesTest, testing::ValuesIn(modes()), kNameOfMode);
 
 TEST_P(DrawnMessagesTest, ChangeNothing) {
-  begin_attack();
+  begin_attack(GetParam().stranger);
   fmt::print("Drawn from SYNCOPATE_ATTACK_SEED={}.\n", seed());
   const Mode& mode = GetParam();
   const bool has_mpi = mode.name.starts_with("Mpirun");
   const Outcome outcome = mode.is_synchronous ? undisturbed(mode.flags) : Outcome();
   Program program(slow_run(mode.flags));
-  Stranger stranger([has_mpi, coordinator = program.pid()] {
+  const auto deed = [has_mpi, coordinator = program.pid()] {
     const VisibleRun run = await_run(coordinator);
     DrawnMessages messages(run, seed());
     int thrown = 0;
@@ -74,7 +83,8 @@ TEST_P(DrawnMessagesTest, ChangeNothing) {
       poll(nullptr, 0, 2);
     });
     return nlohmann::json{{"thrown", thrown}};
-  });
+  };
+  Stranger stranger(deed, mode.stranger);
   const ProgramEnd end = program.wait(kDeadline);
   const nlohmann::json told = stranger.told(kDeadline);
   EXPECT_GT(told.value("thrown", 0), 100);

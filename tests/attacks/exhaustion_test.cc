@@ -117,7 +117,7 @@ TEST_P(HeldConnections, LeaveTheModelItsDescriptors) {
         });
         return nlohmann::json{{"held", held.size()}};
       },
-      16384);
+      Stranger::User::kAnother, 16384);
   const ProgramEnd end = program.wait(kDeadline);
   const nlohmann::json told = stranger.told(kDeadline);
   EXPECT_GE(told.value("held", 0), 1500);

@@ -71,9 +71,9 @@ const Outcome& undisturbed(const Flags& mode) {
   return place->second;
 }
 
-void begin_attack() {
+void begin_attack(Stranger::User user) {
   testing_support::enter_private_network();
-  fmt::print("The stranger is {}.\n", Stranger::who());
+  fmt::print("The stranger is {}.\n", Stranger::name_of(user));
 }
 
 void expect_unharmed(Program& program, const ProgramEnd& end, const Outcome& outcome, Knocked knocked) {

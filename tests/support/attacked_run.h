@@ -32,7 +32,7 @@ struct Outcome {
 const Outcome& undisturbed(const Flags& mode);
 
 // Moves the test to a network of its own where that can be, and says whom the stranger is: first of all in a test.
-void begin_attack();
+void begin_attack(Stranger::User user = Stranger::User::kAnother);
 
 // How many were counted; -1 where there is no summary.
 std::int64_t strangers_of(const Program& program);

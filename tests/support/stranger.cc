@@ -18,16 +18,16 @@ namespace {
 
 constexpr uid_t kNobody = 65534;
 
-bool can_be_another_user() { return enter_private_network(); }
+bool is_another(Stranger::User user) { return user == Stranger::User::kAnother && enter_private_network(); }
 
 // In the new process.
-[[noreturn]] void live(const Stranger::Deed& deed, unsigned descriptors, int words) {
+[[noreturn]] void live(const Stranger::Deed& deed, Stranger::User user, unsigned descriptors, int words) {
   if (dup2(words, 3) != 3) _exit(1);
   closefrom(4);
   const rlimit files{.rlim_cur = descriptors, .rlim_max = descriptors};
   setrlimit(RLIMIT_NOFILE, &files);
-  if (can_be_another_user() && (setgroups(0, nullptr) != 0 || setresgid(kNobody, kNobody, kNobody) != 0 ||
-                                setresuid(kNobody, kNobody, kNobody) != 0)) {
+  if (is_another(user) && (setgroups(0, nullptr) != 0 || setresgid(kNobody, kNobody, kNobody) != 0 ||
+                           setresuid(kNobody, kNobody, kNobody) != 0)) {
     _exit(1);
   }
   prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -49,11 +49,11 @@ bool can_be_another_user() { return enter_private_network(); }
 
 }  // namespace
 
-std::string Stranger::who() {
-  return can_be_another_user() ? "user " + std::to_string(kNobody) : "the run's own user, without its keys";
+std::string Stranger::name_of(User user) {
+  return is_another(user) ? "user " + std::to_string(kNobody) : "the run's own user, without its keys";
 }
 
-Stranger::Stranger(const Deed& deed, unsigned descriptors) {
+Stranger::Stranger(const Deed& deed, User user, unsigned descriptors) {
   int ends[2];
   if (pipe(ends) != 0) {
     ADD_FAILURE() << "no pipe";
@@ -62,7 +62,7 @@ Stranger::Stranger(const Deed& deed, unsigned descriptors) {
   words_ = FileDescriptor(ends[0]);
   const FileDescriptor there(ends[1]);
   pid_ = fork();
-  if (pid_ == 0) live(deed, descriptors, there.get());
+  if (pid_ == 0) live(deed, user, descriptors, there.get());
 }
 
 Stranger::~Stranger() { end(); }

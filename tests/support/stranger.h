@@ -17,15 +17,18 @@ class Stranger {
   // What it does, and what it has to tell of that.
   using Deed = std::function<nlohmann::json()>;
 
+  // Whose process it is. Of another user wherever that can be: where the test is root, and in a network of its own, in
+  // which a stranger meets nobody else's runs.
+  enum class User { kAnother, kOwn };
+
   // Starts it. It has no descriptor of the test's, may open `descriptors` files, and dies with the test.
-  explicit Stranger(const Deed& deed, unsigned descriptors = 1024);
+  explicit Stranger(const Deed& deed, User user = User::kAnother, unsigned descriptors = 1024);
   ~Stranger();
   Stranger(const Stranger&) = delete;
   Stranger& operator=(const Stranger&) = delete;
 
-  // "user 65534", or "the run's own user, without its keys": where the test is not root, or may not have a network of
-  // its own, in which a stranger cannot meet others' runs.
-  static std::string who();
+  // "user 65534", or "the run's own user, without its keys".
+  static std::string name_of(User user);
 
   // Waits for its end, and returns what it told. Past `limit` it is killed, and the test has failed.
   nlohmann::json told(Duration limit);
