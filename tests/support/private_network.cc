@@ -6,6 +6,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <fstream>
+
 #include "common/file_descriptor.h"
 
 namespace syncopate::testing_support {
@@ -19,11 +21,25 @@ bool raise_loopback() {
   return ioctl(socket.get(), SIOCSIFFLAGS, &request) == 0;
 }
 
+// Those who are not root need a space of users of their own, in which they are who they were, and have nobody beside.
+bool leave_network() {
+  const uid_t user = geteuid();
+  const gid_t group = getegid();
+  if (user == 0) return unshare(CLONE_NEWNET) == 0;
+  if (unshare(CLONE_NEWUSER | CLONE_NEWNET) != 0) return false;
+  std::ofstream("/proc/self/setgroups") << "deny";
+  std::ofstream("/proc/self/uid_map") << user << " " << user << " 1";
+  std::ofstream("/proc/self/gid_map") << group << " " << group << " 1";
+  return geteuid() == user;
+}
+
 }  // namespace
 
 bool enter_private_network() {
-  static const bool is_there = geteuid() == 0 && unshare(CLONE_NEWNET) == 0 && raise_loopback();
+  static const bool is_there = leave_network() && raise_loopback();
   return is_there;
 }
+
+bool can_become_another_user() { return geteuid() == 0 && enter_private_network(); }
 
 }  // namespace syncopate::testing_support

@@ -4,8 +4,10 @@
 
 namespace syncopate::testing_support {
 
-// Moves this program there, once; to be called before it has threads or children. Returns whether it is there: that
-// takes root, and a kernel that allows it.
+// Moves this program there, once; to be called before it has threads or children. Returns whether it is there: the
+// kernel may refuse, above all to those who are not root.
 bool enter_private_network();
+// Whether it is there, and may still become any user.
+bool can_become_another_user();
 
 }  // namespace syncopate::testing_support
