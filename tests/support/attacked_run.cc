@@ -39,29 +39,29 @@ void expect_completed(Program& program, const ProgramEnd& end, Knocked knocked) 
 
 std::int64_t strangers_of(const Program& program) { return summary_of(program).value("strangers", std::int64_t{-1}); }
 
-Flags small_run(const Flags& mode) {
+Flags small_run(const Flags& mode, int steps) {
   Flags flags{"--model=mlp:784-32-10",
               "--batch-size=16",
               "--train-samples=800",
               "--test-samples=200",
               "--warmup-steps=0",
-              "--steps=200",
+              fmt::format("--steps={}", steps),
               fmt::format("--timeout={}", 12 * testing_support::kSlowness)};
   flags.insert(flags.end(), mode.begin(), mode.end());
   return flags;
 }
 
-Flags slow_run(const Flags& mode) {
-  Flags flags = small_run(mode);
+Flags slow_run(const Flags& mode, int steps) {
+  Flags flags = small_run(mode, steps);
   flags.push_back("--straggler=all:+3");
   return flags;
 }
 
-const Outcome& undisturbed(const Flags& mode) {
+const Outcome& undisturbed(const Flags& mode, int steps) {
   static std::map<Flags, Outcome> known;
-  const auto [place, is_new] = known.try_emplace(mode);
+  const auto [place, is_new] = known.try_emplace(small_run(mode, steps));
   if (is_new) {
-    Program program(small_run(mode));
+    Program program(place->first);
     const ProgramEnd end = program.wait(kDeadline);
     EXPECT_EQ(end.exit_code, 0) << end.err;
     EXPECT_EQ(strangers_of(program), 0) << "a run counts its own members as strangers";

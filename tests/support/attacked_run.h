@@ -19,17 +19,19 @@ using testing_support::Stranger;
 inline constexpr std::size_t kParameters = 784 * 32 + 32 + 32 * 10 + 10;
 inline constexpr Duration kDeadline = std::chrono::seconds(45) * testing_support::kSlowness;
 
-// A run with a fixed seed and several snapshots: 200 steps of a small model.
-Flags small_run(const Flags& mode);
+inline constexpr int kSteps = 200;
+
+// A run with a fixed seed and several snapshots: some steps of a small model.
+Flags small_run(const Flags& mode, int steps = kSteps);
 // The same slowed down without a change of its values, so that there is time for an attack.
-Flags slow_run(const Flags& mode);
+Flags slow_run(const Flags& mode, int steps = kSteps);
 
 // What the run comes to when nobody attacks it; asked for again, it is not run again.
 struct Outcome {
   std::string model;  // the bytes of its file
   double accuracy = 0;
 };
-const Outcome& undisturbed(const Flags& mode);
+const Outcome& undisturbed(const Flags& mode, int steps = kSteps);
 
 // Moves the test to a network of its own where that can be, and says whom the stranger is: first of all in a test.
 void begin_attack(Stranger::User user = Stranger::User::kAnother);
