@@ -5,7 +5,9 @@
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <cstring>
 
@@ -20,9 +22,10 @@ namespace syncopate::attacks {
 namespace {
 
 using testing_support::await_run;
-using testing_support::ForgedLine;
+using testing_support::is_alive;
 using testing_support::listening_places;
 using testing_support::raw_connection;
+using testing_support::send_with_files;
 using testing_support::until_the_end;
 using testing_support::VisibleRun;
 
@@ -115,43 +118,79 @@ TEST_P(DataWire, TakesNoPushFromAStranger) {
   expect_unharmed(program, end, outcome, knocked());
 }
 
-// Worker 1 is held up until the stranger has said all hellos that it could say.
-TEST(Sockets, KeepAMembersPlaceForIt) {
-  begin_attack();
-  const Flags mode{"--mode=allreduce", "--workers=2", "--collective=ring", "--transport=sockets"};
-  const Outcome& outcome = undisturbed(mode);
-  Program program(small_run(mode));
-  const pid_t late = program.process("worker", 1);
-  ASSERT_NE(late, 0);
-  kill(late, SIGSTOP);
-  Stranger stranger([coordinator = program.pid()] {
+// Before anybody else says a hello, a stranger says all that it can in the name of worker 1, to whoever listens.
+class EarlyHello : public testing::Test {
+ protected:
+  using Speak = std::function<void(const FileDescriptor& connection, const VisibleRun& run, std::size_t attempt)>;
+
+  // Worker 1 is held up until the stranger has said its hellos to the places whose names begin with `kind`.
+  void expect_no_place(const std::string& wire, const std::string& kind, Stranger::User user, const Speak& speak) {
+    begin_attack(user);
+    const Flags mode{"--mode=allreduce", "--workers=2", "--collective=ring", "--transport=" + wire};
+    const Outcome& outcome = undisturbed(mode);
+    Program program(small_run(mode));
+    const pid_t late = program.process("worker", 1);
+    ASSERT_NE(late, 0);
+    kill(late, SIGSTOP);
+    Stranger stranger([&, coordinator = program.pid()] { return say_hellos(coordinator, kind, speak); }, user);
+    stranger.wait_until_ready(kDeadline);
+    kill(late, SIGCONT);
+    const ProgramEnd end = program.wait(kDeadline);
+    const nlohmann::json told = stranger.told(kDeadline);
+    EXPECT_GT(told.value("attempts", 0), 0);
+    expect_unharmed(program, end, outcome);
+  }
+
+ private:
+  static nlohmann::json say_hellos(pid_t coordinator, const std::string& kind, const Speak& speak) {
     const VisibleRun run = await_run(coordinator);
     std::vector<FileDescriptor> held;  // whoever closes it gives the place up
-    std::int64_t heard = 0;
     const TimePoint enough = SteadyClock().now() + std::chrono::milliseconds(1500);
-    for (int attempts = 0; attempts < 20 && SteadyClock().now() < enough; poll(nullptr, 0, 10)) {
+    for (; held.size() < 10 && SteadyClock().now() < enough; poll(nullptr, 0, 10)) {
       for (const std::string& place : listening_places(coordinator)) {
-        if (place == run.control || place.starts_with("seqpacket")) continue;
+        if (place == run.control || !place.starts_with(kind)) continue;
         FileDescriptor connection = raw_connection(place);
-        const Hello hello{.run = public_hash(run), .from = 1, .to = 0};
         pollfd item{connection.get(), POLLOUT, 0};
         if (!connection.open() || poll(&item, 1, 100) <= 0) continue;
-        (void)send(connection.get(), &hello, sizeof(hello), MSG_NOSIGNAL);
-        item.events = POLLIN;
-        char answer[sizeof(Hello)];
-        if (poll(&item, 1, 50) > 0 && recv(connection.get(), answer, sizeof(answer), MSG_DONTWAIT) > 0) ++heard;
+        speak(connection, run, held.size());
         held.push_back(std::move(connection));
-        ++attempts;
       }
     }
-    return nlohmann::json{{"heard", heard}, {"attempts", held.size()}};
-  });
-  const nlohmann::json told = stranger.told(kDeadline);
-  kill(late, SIGCONT);
-  const ProgramEnd end = program.wait(kDeadline);
-  EXPECT_GT(told.value("attempts", 0), 0);
-  EXPECT_EQ(told.value("heard", 0), 0) << "a member has greeted a stranger";
-  expect_unharmed(program, end, outcome);
+    Stranger::say_ready();
+    while (is_alive(coordinator)) poll(nullptr, 0, 20);
+    return nlohmann::json{{"attempts", held.size()}};
+  }
+};
+
+// As a run without keys says it, and as one with keys, whose proof the stranger cannot give.
+TEST_F(EarlyHello, TakesNoPlaceOverSockets) {
+  expect_no_place("sockets", "tcp", Stranger::User::kAnother,
+                  [](const FileDescriptor& connection, const VisibleRun& run, std::size_t attempt) {
+                    Hello hello{.run = public_hash(run), .from = 1, .to = 0};
+                    hello.cipher = static_cast<std::uint32_t>(attempt % 2);
+                    hello.key.fill(0x42);
+                    const std::string proof(20, '\0');
+                    (void)send(connection.get(), &hello, sizeof(hello), MSG_NOSIGNAL);
+                    (void)send(connection.get(), proof.data(), proof.size(), MSG_NOSIGNAL);
+                  });
+}
+
+// The kernel tells another user's process from the run's; one of the own user is not to be believed for that alone.
+// With and without room for a proof behind what is public of a hello.
+TEST_F(EarlyHello, TakesNoPlaceInSharedMemory) {
+  expect_no_place("shm", "seqpacket", Stranger::User::kOwn,
+                  [](const FileDescriptor& connection, const VisibleRun& run, std::size_t attempt) {
+                    const struct {
+                      std::uint32_t kind = 1, sender = 1;
+                      std::uint64_t run = 0, arena = 0;
+                      char proof[16] = {};
+                    } hello{.run = public_hash(run)};
+                    const FileDescriptor memory(memfd_create("an inbox", MFD_CLOEXEC));
+                    (void)!ftruncate(memory.get(), 1 << 20);
+                    const std::string_view bytes(reinterpret_cast<const char*>(&hello), sizeof(hello));
+                    const int file = memory.get();
+                    send_with_files(connection, bytes.substr(0, attempt % 2 == 0 ? 24 : 40), std::span(&file, 1));
+                  });
 }
 
 }  // namespace

@@ -28,6 +28,7 @@ namespace {
 using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
 using testing_support::raw_connection;
+using testing_support::send_with_files;
 
 constexpr std::size_t kMostSockets = 16;
 constexpr std::size_t kMostConnections = 32;
@@ -263,23 +264,8 @@ void DrawnMessages::throw_parcel(const std::string& place) {
   const FileDescriptor file(memfd_create("a stranger's", MFD_CLOEXEC)), zero(open("/dev/zero", O_RDONLY | O_CLOEXEC));
   if (random_.below(2) == 0) (void)!ftruncate(file.get(), static_cast<off_t>(random_.below(1 << 20)));
   const std::array<int, 3> files{file.get(), zero.get(), file.get()};
-  const std::size_t passed = random_.below(files.size() + 1) * sizeof(int);
-  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(files))] = {};
-  iovec data{said.data(), said.size()};
-  msghdr message{};
-  message.msg_iov = &data;
-  message.msg_iovlen = 1;
-  if (passed > 0) {
-    message.msg_control = control;
-    message.msg_controllen = CMSG_SPACE(passed);
-    cmsghdr& header = *CMSG_FIRSTHDR(&message);
-    header.cmsg_level = SOL_SOCKET;
-    header.cmsg_type = SCM_RIGHTS;
-    header.cmsg_len = CMSG_LEN(passed);
-    std::memcpy(CMSG_DATA(&header), files.data(), passed);
-  }
   FileDescriptor connection = raw_connection(place);
-  (void)sendmsg(connection.get(), &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+  send_with_files(connection, said, std::span(files).first(random_.below(files.size() + 1)));
   keep(std::move(connection));
 }
 

@@ -17,13 +17,14 @@ namespace syncopate::testing_support {
 namespace {
 
 constexpr uid_t kNobody = 65534;
+constexpr int kWords = 3;  // where it tells
 
 bool is_another(Stranger::User user) { return user == Stranger::User::kAnother && can_become_another_user(); }
 
 // In the new process.
 [[noreturn]] void live(const Stranger::Deed& deed, Stranger::User user, unsigned descriptors, int words) {
-  if (dup2(words, 3) != 3) _exit(1);
-  closefrom(4);
+  if (dup2(words, kWords) != kWords) _exit(1);
+  closefrom(kWords + 1);
   const rlimit files{.rlim_cur = descriptors, .rlim_max = descriptors};
   setrlimit(RLIMIT_NOFILE, &files);
   if (is_another(user) && (setgroups(0, nullptr) != 0 || setresgid(kNobody, kNobody, kNobody) != 0 ||
@@ -40,7 +41,7 @@ bool is_another(Stranger::User user) { return user == Stranger::User::kAnother &
   }
   const std::string text = told.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
   for (std::size_t sent = 0; sent < text.size();) {
-    const ssize_t bytes = write(3, text.data() + sent, text.size() - sent);
+    const ssize_t bytes = write(kWords, text.data() + sent, text.size() - sent);
     if (bytes <= 0) break;
     sent += static_cast<std::size_t>(bytes);
   }
@@ -74,24 +75,35 @@ void Stranger::end() {
   pid_ = -1;
 }
 
+void Stranger::say_ready() { (void)!write(kWords, "\n", 1); }
+
+void Stranger::wait_until_ready(Duration limit) {
+  const TimePoint deadline = SteadyClock().now() + limit;
+  while (heard_.empty() && hear(deadline)) {
+  }
+  EXPECT_TRUE(heard_.starts_with('\n')) << "the stranger was not ready: " << heard_;
+}
+
+bool Stranger::hear(TimePoint deadline) {
+  const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - SteadyClock().now());
+  pollfd item{.fd = words_.get(), .events = POLLIN, .revents = 0};
+  if (left.count() <= 0 || poll(&item, 1, static_cast<int>(left.count())) <= 0) {
+    ADD_FAILURE() << "the stranger takes too long";
+    return false;
+  }
+  char part[4096];
+  const ssize_t bytes = read(words_.get(), part, sizeof(part));
+  if (bytes > 0) heard_.append(part, static_cast<std::size_t>(bytes));
+  return bytes > 0;
+}
+
 nlohmann::json Stranger::told(Duration limit) {
   const TimePoint deadline = SteadyClock().now() + limit;
-  std::string text;
-  while (true) {
-    const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - SteadyClock().now());
-    pollfd item{.fd = words_.get(), .events = POLLIN, .revents = 0};
-    if (left.count() <= 0 || poll(&item, 1, static_cast<int>(left.count())) <= 0) {
-      ADD_FAILURE() << "the stranger has not come to an end";
-      break;
-    }
-    char part[4096];
-    const ssize_t bytes = read(words_.get(), part, sizeof(part));
-    if (bytes <= 0) break;
-    text.append(part, static_cast<std::size_t>(bytes));
+  while (hear(deadline)) {
   }
   end();
-  const nlohmann::json told = nlohmann::json::parse(text, nullptr, false);
-  EXPECT_TRUE(told.is_object() && !told.contains("error")) << "the stranger could not do its worst: " << text;
+  const nlohmann::json told = nlohmann::json::parse(heard_, nullptr, false);
+  EXPECT_TRUE(told.is_object() && !told.contains("error")) << "the stranger could not do its worst: " << heard_;
   return told.is_object() ? told : nlohmann::json::object();
 }
 

@@ -30,14 +30,22 @@ class Stranger {
   // "user 65534", or "the run's own user, without its keys".
   static std::string name_of(User user);
 
+  // Called by the deed, once: it is as far as the test waits for.
+  static void say_ready();
+  // Waits for that. Past `limit` the test has failed.
+  void wait_until_ready(Duration limit);
   // Waits for its end, and returns what it told. Past `limit` it is killed, and the test has failed.
   nlohmann::json told(Duration limit);
   // Goes on without it.
   void end();
 
  private:
+  // Whether there is more of what it tells, within that time.
+  bool hear(TimePoint deadline);
+
   pid_t pid_ = -1;
-  FileDescriptor words_;  // what it tells
+  FileDescriptor words_;
+  std::string heard_;  // of what it tells
 };
 
 }  // namespace syncopate::testing_support

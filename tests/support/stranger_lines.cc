@@ -85,9 +85,27 @@ FileDescriptor raw_connection(const std::string& place) {
                    static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + length));
 }
 
+void send_with_files(const FileDescriptor& connection, std::string_view bytes, std::span<const int> files) {
+  std::vector<char> control(CMSG_SPACE(files.size_bytes()));
+  iovec data{const_cast<char*>(bytes.data()), bytes.size()};
+  msghdr message{};
+  message.msg_iov = &data;
+  message.msg_iovlen = 1;
+  if (!files.empty()) {
+    message.msg_control = control.data();
+    message.msg_controllen = control.size();
+    cmsghdr& header = *CMSG_FIRSTHDR(&message);
+    header.cmsg_level = SOL_SOCKET;
+    header.cmsg_type = SCM_RIGHTS;
+    header.cmsg_len = CMSG_LEN(files.size_bytes());
+    std::memcpy(CMSG_DATA(&header), files.data(), files.size_bytes());
+  }
+  (void)sendmsg(connection.get(), &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
 VisibleRun await_run(pid_t coordinator) {
   const TimePoint deadline = SteadyClock().now() + std::chrono::seconds(30);
-  while (SteadyClock().now() < deadline) {
+  while (SteadyClock().now() < deadline && is_alive(coordinator)) {
     if (std::optional<VisibleRun> run = visible_run(coordinator)) return *run;
     poll(nullptr, 0, 2);
   }

@@ -3,7 +3,9 @@
 
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 #include <zmq.hpp>
 
@@ -35,6 +37,9 @@ class ForgedLine {
 
 // Connects to a place that `listening_places` names, without waiting: of what refuses, not open.
 FileDescriptor raw_connection(const std::string& place);
+
+// Sends these bytes as one message with these descriptors, if the other end takes it at once.
+void send_with_files(const FileDescriptor& connection, std::string_view bytes, std::span<const int> files);
 
 // Waits for the run's first process. Throws where none comes.
 VisibleRun await_run(pid_t coordinator);
