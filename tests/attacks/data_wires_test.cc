@@ -99,10 +99,13 @@ TEST_P(DataWire, TakesNoPushFromAStranger) {
   begin_attack();
   const Flags mode{"--mode=ps", "--workers=2", "--consistency=sync", fmt::format("--transport={}", GetParam())};
   const Outcome& outcome = undisturbed(mode);
-  Program program(slow_run(mode));
+  // Worker 1 is late with the push of that step.
+  Flags flags = small_run(mode);
+  flags.push_back("--fault=stop:worker1@step50+600ms");
+  Program program(flags);
   Stranger stranger([coordinator = program.pid()] {
-    flood(coordinator, [](ForgedMember& member, const VisibleRun& run, int attempt) {
-      for (int clock = 4 * attempt + 1; clock <= 4 * attempt + 40; ++clock) {
+    flood(coordinator, [](ForgedMember& member, const VisibleRun& run, int) {
+      for (int clock = 48; clock <= 54; ++clock) {
         ps::wire::Header header;
         header.mutable_push()->set_chunk(0);
         header.mutable_push()->set_clock(clock);
