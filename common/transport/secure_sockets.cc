@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <cstring>
 #include <string>
 #include <utility>
@@ -145,9 +146,18 @@ void Authenticator::serve() {
 void Authenticator::count_one() {
   zmq::message_t event, place;
   std::uint16_t kind = 0;
-  if (!failures_.recv(event) || !event.more() || !failures_.recv(place) || event.size() < sizeof(kind)) return;
+  std::uint32_t value = 0;
+  if (!failures_.recv(event) || !event.more() || !failures_.recv(place)) return;
+  if (event.size() < sizeof(kind) + sizeof(value)) return;
   std::memcpy(&kind, event.data(), sizeof(kind));
+  std::memcpy(&value, event.data<char>() + sizeof(kind), sizeof(value));
   if (kind == ZMQ_EVENT_MONITOR_STOPPED) return;
+  if (kind == ZMQ_EVENT_ACCEPT_FAILED && (value == EMFILE || value == ENFILE)) {
+    if (!std::exchange(told_of_shortage_, true)) {
+      spdlog::warn("a connection could not be taken, since no file descriptor is left: raise that (ulimit -n)");
+    }
+    return;
+  }
   turned_away_.fetch_add(1, std::memory_order_relaxed);
   if (!std::exchange(warned_, true)) spdlog::warn("a stranger that connected was turned away");
 }

@@ -73,6 +73,7 @@ class Authenticator {
   std::map<std::string, std::string> passwords_;  // by name; with mutex_
   FileDescriptor stop_;                           // eventfd
   bool warned_ = false;                           // of the thread: strangers come again and again
+  bool told_of_shortage_ = false;                 // of the thread
   std::atomic<std::int64_t> turned_away_{0};
   std::jthread thread_;
 };

@@ -73,7 +73,7 @@ TEST_P(ChangingMemory, IsDecodedToNothingBeyondItsValues) {
   const ChangingBytes changing(encoded, other);
   std::vector<float> out(kElements + kGuard, 7.0f);
   const std::span<float> decoded = std::span(out).first(kElements);
-  for (int i = 0; i < 20000; ++i) {
+  for (int i = 0; i < 50000; ++i) {
     (void)codec.decode(changing.bytes(), 1, decoded);
     (void)codec.add_decoded(changing.bytes(), 1, decoded);
   }
