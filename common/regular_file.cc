@@ -11,6 +11,7 @@
 #include <system_error>
 
 #include "common/printable_text.h"
+#include "common/resource_limits.h"
 
 namespace syncopate {
 namespace {
@@ -22,7 +23,9 @@ Status failed(Code code, const std::string& path, const std::string& what) {
 }
 
 Status cannot_read(const std::string& path, int error) {
-  return failed(Code::kNotFound, path, "cannot be read: " + std::generic_category().message(error));
+  const bool is_exhausted = error == ENOMEM || error == EMFILE || error == ENFILE;
+  return failed(is_exhausted ? Code::kResourceExhausted : Code::kNotFound, path,
+                "cannot be read: " + std::generic_category().message(error) + limit_behind(error));
 }
 
 const char* name_of(mode_t mode) {

@@ -8,6 +8,8 @@
 #include <cerrno>
 #include <cstring>
 
+#include "common/resource_limits.h"
+
 namespace syncopate {
 namespace {
 
@@ -15,7 +17,7 @@ constexpr int kSizeSeals = F_SEAL_SHRINK | F_SEAL_GROW;
 
 Status failure(const char* what, std::size_t bytes) {
   return Status(Code::kResourceExhausted,
-                fmt::format("{} {} bytes of shared memory: {}", what, bytes, strerror(errno)));
+                fmt::format("{} {} bytes of shared memory: {}{}", what, bytes, strerror(errno), limit_behind(errno)));
 }
 
 // Page tables are filled at once, so that no page fault falls into a measured step.

@@ -130,6 +130,7 @@ class ShmTransport final : public Transport {
         return Status(Code::kPeerLost, fmt::format("peer {} is gone", lost));
       }
       std::optional<Message> message = take(from);
+      SYNCOPATE_RETURN_IF_ERROR(exhausted_);
       if (message) return std::move(*message);
     }
   }
@@ -219,6 +220,7 @@ class ShmTransport final : public Transport {
       std::optional<ReceivedParcel> received = links_->next_from(from);
       if (!received) return nullptr;
       Result<SharedMemory> memory = SharedMemory::map(std::move(received->file), false);
+      if (memory.status().code() == Code::kResourceExhausted) exhausted_ = memory.status();
       if (!memory.ok()) return nullptr;
       known.emplace(received->parcel.number, std::move(*memory));
     }
@@ -236,6 +238,7 @@ class ShmTransport final : public Transport {
   const std::uint64_t run_;
   SharedMemory inbox_memory_;
   ShmInbox* own_ = nullptr;
+  Status exhausted_;  // there is no room for a peer's memory
   std::optional<ShmWaiter> waiter_;
   std::optional<ShmLinks> links_;
   std::vector<Peer> peers_;  // by rank

@@ -82,7 +82,10 @@ void Recorder::on_worker_joined(int rank) {
 }
 
 Status Recorder::on_tick(TimePoint now) {
-  record_evaluations(now - kRecordsAreIn);
+  if (!attention_) attention_.emplace(now);
+  // What workers have said meanwhile comes in now.
+  if (attention_->absence(now) > Duration::zero()) records_are_in_ = now + kRecordsAreIn;
+  if (now >= records_are_in_) record_evaluations(now - kRecordsAreIn);
   if (training_) {
     const Progress progress = tracker_.progress();
     console_.progress(progress, now);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "common/param_layout.h"
+#include "experiments/control/attention.h"
 #include "experiments/coordinator/coordinator.h"
 #include "experiments/report/progress.h"
 #include "experiments/report/results_writer.h"
@@ -78,7 +79,9 @@ class Recorder final : public RunObserver {
   std::vector<Worker> logs_;  // by rank; none where their files could not be made
   std::vector<WorkerSteps> workers_;
   std::int64_t samples_ = 0;
-  std::vector<EvaluationResult> waiting_;  // evaluations not recorded yet
+  std::vector<EvaluationResult> waiting_;        // evaluations not recorded yet
+  std::optional<Attention> attention_;           // from the first tick on
+  TimePoint records_are_in_ = TimePoint::min();  // after a time in which nobody has listened
   std::vector<EvalRecord> evals_;
   std::vector<float> final_weights_;
   std::map<std::string, std::string> facts_;

@@ -72,6 +72,18 @@ TEST_F(AnswerBoardTest, SaysWhatItWaitedForAtTheDeadline) {
             "waiting for step 7: not everybody is there");
 }
 
+TEST_F(AnswerBoardTest, WaitsOnBehindADeadlineWhereTheCoordinatorDidNotRun) {
+  const auto patience = std::make_shared<Patience>();
+  patience->set_timeout(std::chrono::milliseconds(300));
+  AnswerBoard board(Role::kWorker, 1, patience);
+  patience->excuse(now());
+  EXPECT_EQ(board.wait_for(question("step", 7), now()).status().code(), Code::kDeadlineExceeded);
+  EXPECT_GE(now(), patience->until());
+  patience->excuse(now());
+  EXPECT_EQ(board.join(-1, now()).status().code(), Code::kDeadlineExceeded);
+  EXPECT_GE(now(), patience->until());
+}
+
 TEST_F(AnswerBoardTest, WakesAllWhoWait) {
   std::future<Code> first = waiting_for(question("group")), second = waiting_for(question("group"));
   board_.put(answer("group"));

@@ -183,7 +183,7 @@ TEST(Coordinator, GivesAnEvaluatorThatIsStartedAgainWhatTheOneBeforeHasNotEvalua
   evaluate(run.evaluator(), 0, 0.25);
   run.processes().kill("evaluator");
   EXPECT_EQ(run.processes().started_again(), "evaluator0");
-  const std::unique_ptr<Peer> again = run.connect(Role::kEvaluator, 0);
+  const std::unique_ptr<Peer> again = run.connect(Role::kEvaluator, 0, 1);
   again->say_hello("run-7");
   EXPECT_TRUE(again->hear().first.has_welcome());
   for (const std::int64_t epoch : {1, 2}) EXPECT_EQ(epoch_heard_by(*again), epoch);

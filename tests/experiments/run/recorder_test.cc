@@ -83,6 +83,20 @@ TEST_F(RecorderTest, CountsTheSamplesOfAllWorkersUntilASnapshotAlsoThoseThatAreH
   EXPECT_DOUBLE_EQ(report.seconds_to_target.value_or(0), 2.6);
 }
 
+TEST_F(RecorderTest, CountsWhatIsHeardBelatedlyAfterATimeInWhichNobodyListened) {
+  Recorder& recorder = begin();
+  EXPECT_TRUE(recorder.on_tick(kBegin).ok());
+  step(0, 1000ms, 1000ms);
+  recorder.on_evaluation({.taken = kBegin + 2600ms, .accuracy = 0.95});
+  EXPECT_TRUE(recorder.on_tick(kBegin + 60s).ok());  // it was stopped, and hears what was said meanwhile by and by
+  step(1, 1500ms, 1500ms);
+  EXPECT_TRUE(recorder.on_tick(kBegin + 60500ms).ok());
+  step(1, 2500ms, 1000ms);
+  EXPECT_TRUE(recorder.on_tick(kBegin + 61s).ok());
+  ASSERT_EQ(recorder.evals().size(), 1u);
+  EXPECT_EQ(recorder.evals().front().samples_seen, 3 * kSamples);
+}
+
 TEST_F(RecorderTest, CountsEachSampleOnceHoweverOftenItEvaluates) {
   Recorder& recorder = begin();
   for (int i = 1; i <= 2000; ++i) {
