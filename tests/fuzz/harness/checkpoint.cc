@@ -165,8 +165,12 @@ Parsed parsed(const std::string& content) {
   const auto header = nlohmann::json::parse(content.substr(sizeof(length), length), nullptr, false);
   file.data = content.substr(sizeof(length) + length);
   if (!header.is_object()) return file;
-  for (const auto& [name, entry] : header.items()) {
-    file.tensors.push_back({name, entry["dtype"], entry["shape"], entry["data_offsets"][0], entry["data_offsets"][1]});
+  try {
+    for (const auto& [name, entry] : header.items()) {
+      const auto& places = entry.at("data_offsets");
+      file.tensors.push_back({name, entry.at("dtype"), entry.at("shape"), places.at(0), places.at(1)});
+    }
+  } catch (const nlohmann::json::exception&) {  // an earlier change has made something else of it
   }
   return file;
 }
