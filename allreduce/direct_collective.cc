@@ -207,7 +207,8 @@ class DirectCollective final : public Collective {
     for (std::size_t from = 0; from < taken.size(); ++from) {
       if (from == own) continue;
       const int member = static_cast<int>(from);
-      const Result<Bytes> bytes = bytes_at(member, read_once<DirectBytes>(&board_of(member).given(side, peers_.size())[own]));
+      const Result<Bytes> bytes =
+          bytes_at(member, read_once<DirectBytes>(&board_of(member).given(side, peers_.size())[own]));
       if (!bytes.ok()) return bytes.status();
       taken[from] = *bytes;
       counters_.payload_bytes_in += static_cast<std::int64_t>(bytes->size());
