@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string_view>
 #include <utility>
 
@@ -50,7 +51,7 @@ class PatientTransport final : public ForwardingTransport {
 
   const std::shared_ptr<Patience> patience_;
   const Clock& clock_;
-  TimePoint deadline_{};  // of the last wait
+  std::optional<TimePoint> deadline_;  // of the last wait
 };
 
 }  // namespace syncopate
