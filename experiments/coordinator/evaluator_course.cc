@@ -8,8 +8,8 @@ namespace syncopate::experiments {
 namespace {
 
 // What it died of, a machine short of memory, say, may pass.
-constexpr std::array<Duration, EvaluatorCourse::kMostStarts> kPauses{
-    std::chrono::milliseconds(100), std::chrono::seconds(1), std::chrono::seconds(5)};
+constexpr std::array<Duration, EvaluatorCourse::kMostStarts> kPauses{std::chrono::milliseconds(100),
+                                                                     std::chrono::seconds(1), std::chrono::seconds(5)};
 
 }  // namespace
 
