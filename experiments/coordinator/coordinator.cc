@@ -417,15 +417,18 @@ class Coordinator {
       return monitor_.on_carrier_end(processes_->carried(), ended.end, ended.name, last_line_of(ended.log_file),
                                      clock_.now());
     }
-    if (!ended.end.signal) hear_last_words(*ended.process);
+    // Who ends well has said so: behind weights of gigabytes, perhaps, which take their time to come out here.
+    const Duration patience = std::max(
+        options_.last_words_time, ended.end.exit_code == 0 ? from_seconds(config_.timeout_seconds) / 2 : Duration());
+    if (!ended.end.signal) hear_last_words(*ended.process, patience);
     ProcessEnd end = ended.end;
     if (end.has_last_words()) end.last_words = last_line_of(ended.log_file);
     monitor_.on_end(*ended.process, end, clock_.now());
   }
 
   // Takes what a process that has ended without being killed has still said: it has been sent, but not yet received.
-  void hear_last_words(std::size_t process) {
-    const TimePoint deadline = clock_.now() + options_.last_words_time;
+  void hear_last_words(std::size_t process, Duration patience) {
+    const TimePoint deadline = clock_.now() + patience;
     receive_all();
     while (!monitor_.stopping() && monitor_.still_there(process) && clock_.now() < deadline) {
       zmq::pollitem_t item = control_.incoming();

@@ -206,7 +206,8 @@ Status Worker::train_in(const Generation& generation) {
   // While others still load, too.
   if (context_.rank == 0) SYNCOPATE_RETURN_IF_ERROR(sender_->prepare());
   const Status status = train_with(replicas, generation);
-  if (!status.ok()) carry_on(replicas.strategy());
+  // Of what memory ran out for, say, nothing is left that could be.
+  if (recovery_of(config_).may_go_on_after(status.code())) carry_on(replicas.strategy());
   // By now the library has said what it took.
   if (const std::string collective = replicas.description(); !collective.empty()) {
     tell(generation, "collective", collective);
