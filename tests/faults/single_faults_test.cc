@@ -79,7 +79,7 @@ TEST_P(SingleFault, OfAStopForGoodIsNoticedAsASilence) {
 }
 
 TEST_P(SingleFault, OfTheEvaluatorEndsNoRun) {
-  run_with("kill:evaluator@0s", 400, kLongTimeoutSeconds);
+  run_with("kill:evaluator@1ms", 400, kLongTimeoutSeconds);
   EXPECT_EQ(end_.exit_code, 0) << end_.err;
   EXPECT_THAT(end_.err, testing::HasSubstr("it is started again"));
   EXPECT_THAT(end_.err, testing::Not(testing::HasSubstr("not evaluated")));
