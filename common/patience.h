@@ -46,9 +46,12 @@ class PatientWait {
     return deadline - now >= patience.timeout() / 4;
   }
 
+  // Whether this process, that looked at `last`, has not run for a while since then.
+  static bool did_not_run(TimePoint last, TimePoint now) { return now - last > kSlice + kOverslept; }
+
   // Until when to wait before this is asked again; none: it has been long enough.
   std::optional<TimePoint> next(TimePoint now) {
-    if (now - last_ > kSlice + kOverslept) patience_.excuse(now);
+    if (did_not_run(last_, now)) patience_.excuse(now);
     last_ = now;
     const TimePoint end = std::max(deadline_, patience_.until());
     return now >= end ? std::nullopt : std::optional(std::min(end, now + kSlice));

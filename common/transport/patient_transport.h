@@ -37,13 +37,16 @@ class PatientTransport final : public ForwardingTransport {
     const TimePoint begin = clock_.now();
     // Several calls may share a deadline: the wait has then begun before this one.
     if (deadline != deadline_ && !PatientWait::is_one(*patience_, deadline, begin)) return call(deadline);
+    // It may have stood still since the last of them: nothing but the sum of what came is done in between.
+    if (deadline == deadline_ && PatientWait::did_not_run(last_, begin)) patience_->excuse(begin);
     deadline_ = deadline;
     PatientWait wait(*patience_, deadline, begin);
     TimePoint until = wait.next(begin).value_or(deadline);
     while (true) {
       auto done = call(until);
+      last_ = clock_.now();
       if (done.ok() || code_of(done) != Code::kDeadlineExceeded) return done;
-      const std::optional<TimePoint> next = wait.next(clock_.now());
+      const std::optional<TimePoint> next = wait.next(last_);
       if (!next) return done;
       until = *next;
     }
@@ -52,6 +55,7 @@ class PatientTransport final : public ForwardingTransport {
   const std::shared_ptr<Patience> patience_;
   const Clock& clock_;
   std::optional<TimePoint> deadline_;  // of the last wait
+  TimePoint last_{};                   // its end
 };
 
 }  // namespace syncopate

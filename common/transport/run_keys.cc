@@ -73,7 +73,7 @@ Result<RunKeys> RunKeys::parse(std::string_view text) {
   const bool complete =
       text.size() == 2 * kSecretBytes &&
       sodium_hex2bin(keys.secret_.get(), kSecretBytes, text.data(), text.size(), nullptr, &bytes, nullptr) == 0 &&
-      bytes == kSecretBytes;
+      bytes == kSecretBytes && keys.to_text().view() == text;
   if (!complete) return Status(Code::kDataLoss, "what came is not the secret of a run");
   return keys;
 }

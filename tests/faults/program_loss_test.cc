@@ -67,25 +67,14 @@ TEST_P(LossOfTheProgram, WhileTheyFinishLeavesNothing) {
   kill_when(finishes, 200, true);
 }
 
-// Who hears nothing from the program for the timeout ends by itself; the program, when it goes on, finds all of them
-// gone.
-TEST_P(LossOfTheProgram, ForLongerThanTheTimeoutEndsItsProcesses) {
-  const Remains remains;
-  Program program(small_run(GetParam().flags, 1'000'000));
-  ASSERT_TRUE(program.wait_until_training(2));
-  const std::vector<testing_support::RunningProcess> started = program.processes();
-  program.signal(SIGSTOP);
-  const auto has_ended = [](const testing_support::RunningProcess& process) {
-    // mpirun and its like are not processes of the run.
-    const bool is_ours = process.arguments.size() > 1 && process.arguments[1].starts_with("--role=");
-    return !is_ours || testing_support::text_of(fmt::format("/proc/{}/cmdline", process.pid)).empty();
-  };
-  EXPECT_TRUE(program.wait_until("all processes have ended", [&] { return std::ranges::all_of(started, has_ended); }));
-  program.signal(SIGCONT);
-  const ProgramEnd end = program.wait(kDeadline);
-  EXPECT_NE(end.exit_code, 0);
-  EXPECT_THAT(end.err, testing::HasSubstr("run_experiment: "));
-  EXPECT_THAT(remains.after(program, kDeadline), IsEmpty());
+// Processes wait for a program that is stopped as long as it lives (tests/experiments/failure/standstill_test.cc), and
+// no longer.
+TEST_P(LossOfTheProgram, WhileItIsStoppedLeavesNothing) {
+  kill_when([](Program& program) {
+    if (!program.wait_until_training(2)) return false;
+    program.signal(SIGSTOP);
+    return true;
+  });
 }
 
 // What is written goes to a folder that is not there any more: the run ends, and says so.

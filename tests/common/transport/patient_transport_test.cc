@@ -71,6 +71,16 @@ TEST_F(PatientTransportTest, WaitsOnWhereSomebodyDidNotRun) {
   EXPECT_EQ(clock_.now(), deadline + 70s);
 }
 
+// Stopped between two waits of one operation, and past its deadline when it wakes.
+TEST_F(PatientTransportTest, HasPatienceWhereItDidNotRunBetweenTwoWaitsOfOneCall) {
+  const TimePoint deadline = clock_.now() + 10s;
+  EXPECT_EQ(transport_.receive(deadline).status().code(), Code::kDeadlineExceeded);
+  clock_.advance(60s);
+  const TimePoint woken = clock_.now();
+  EXPECT_EQ(transport_.receive(deadline).status().code(), Code::kDeadlineExceeded);
+  EXPECT_EQ(clock_.now(), woken + 10s);
+}
+
 TEST_F(PatientTransportTest, DoesNotProlongALook) {
   patience_->excuse(clock_.now() + 60s);
   const TimePoint deadline = clock_.now() + 50ms;
