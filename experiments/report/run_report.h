@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "common/step_record.h"
+#include "experiments/report/machine_state.h"
 #include "experiments/report/staleness_histogram.h"
 #include "experiments/report/test_figures.h"
 
@@ -84,6 +85,7 @@ struct RunReport {
   double bytes_in_per_step = 0;
 
   MemoryFigures memory;
+  std::optional<MachineLoad> machine;  // what its processors were busy with; empty where nobody has looked
 
   std::vector<StragglerFigures> stragglers;  // by rank
 

@@ -6,9 +6,9 @@
 #include <cmath>
 #include <limits>
 
-#include "common/whole_file.h"
 #include "experiments/process/data_of.h"
-#include "experiments/report/comparison_report.h"
+#include "experiments/report/comparison_files.h"
+#include "experiments/report/comparison_text.h"
 #include "experiments/run/console.h"
 
 namespace syncopate::experiments {
@@ -59,28 +59,27 @@ class Comparison {
       console_.say(fmt::format("straggler {}, in all modes but local\n", base_.stragglers.to_string()));
     }
     if (base_.shape) console_.say(fmt::format("link: emulated, {}, in all modes but local\n", base_.shape->describe()));
-    std::vector<ComparedResult> results;
-    for (const ComparedRun& run : runs) results.push_back({.label = run.label, .mode = run.mode, .value = run.value});
-    ComparedResult first_again;
+    ComparisonReport report{.job = title_of(job_), .machine = this_environment(), .target = base_.target_accuracy};
+    report.rounds_asked = static_cast<std::size_t>(base_.repeat);
+    if (!job_.option.empty()) report.varied = {job_.option};
+    report.left_out = job_.left_out;
+    for (const ComparedRun& run : runs) {
+      report.rows.push_back({.label = run.label, .mode = run.mode});
+      if (!run.value.empty()) report.rows.back().values = {{job_.option, run.value}};
+    }
     for (int repeat = 0; repeat < base_.repeat; ++repeat) {
-      for (std::size_t i = 0; i <= runs.size(); ++i) {
-        const bool again = i == runs.size();
-        const ComparedRun& run = runs[again ? 0 : i];
-        const std::string name = folder_of(run.label) + (again ? "-again" : "");
-        const ExitCode exit =
-            measure(run, fmt::format("{}/{}-{}", folder_, name, repeat + 1), again ? first_again : results[i]);
+      report.order.emplace_back();
+      for (std::size_t i = 0; i < runs.size(); ++i) {
+        const std::string folder = fmt::format("{}/{}-{}", folder_, folder_of(runs[i].label), repeat + 1);
+        const ExitCode exit = measure(runs[i], folder, report.rows[i]);
         if (exit != ExitCode::kSuccess) return exit;
+        report.order.back().push_back(i);
       }
     }
     if (base_.shape) console_.say("\nlink: emulated, " + base_.shape->describe());
-    const double floor = noise_floor(results.front().reports, first_again.reports);
-    console_.say("\n" + comparison_text(results, floor));
-    for (const auto& [name, content] :
-         {std::pair("comparison.csv", comparison_csv(results)),
-          std::pair("comparison.html", comparison_html(results, {title_of(job_), job_.option, floor}))}) {
-      const Status written = write_whole_file(fmt::format("{}/{}", folder_, name), content);
-      if (!written.ok()) return fail(ExitCode::kOutput, written.message());
-    }
+    console_.say("\n" + comparison_text(report));
+    const Status written = write_comparison(report, folder_);
+    if (!written.ok()) return fail(ExitCode::kOutput, written.message());
     console_.say(fmt::format("results in {0}: comparison.html shows them", folder_));
     return ExitCode::kSuccess;
   }
@@ -134,14 +133,17 @@ class Comparison {
     return ExitCode::kSuccess;
   }
 
-  ExitCode measure(const ComparedRun& run, const std::string& output, ComparedResult& to) {
+  ExitCode measure(const ComparedRun& run, const std::string& output, ComparedRow& to) {
     RunConfig config = run.config;
     config.output = output;
     config.repeat = 1;
     const JobResult result = run_job_(config);
     if (result.exit != ExitCode::kSuccess) return fail(result.exit, run.label + ": " + result.verdict);
-    to.reports.push_back(result.reports.front());
+    to.rounds.push_back(result.reports.front());
     to.evals.push_back(result.evals.front());
+    to.seeds.push_back(config.seed);
+    to.folders.push_back(output);
+    to.rate = result.config.learning_rate;
     to.parameters = result.facts.parameters;
     const RunReport& report = result.reports.front();
     console_.say(fmt::format("{:<22} {:>12.0f} samples/s  accuracy {}", run.label,

@@ -2,8 +2,7 @@
 //
 // First it proves that the comparison is fair: local, allreduce and ps sync must follow the same curve (DESIGN: one
 // seed, one data order, one update rule). Then every mode runs --repeat times, in turns, so that a slow spell of the
-// machine falls on all of them; the first mode runs twice as often, and how far its two halves lie apart is the noise
-// floor.
+// machine falls on all of them.
 #pragma once
 
 #include <functional>

@@ -1,9 +1,10 @@
-#include "experiments/report/comparison_report.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <array>
+#include <vector>
+
+#include "experiments/report/comparison_files.h"
+#include "experiments/report/comparison_text.h"
 
 namespace syncopate::experiments {
 namespace {
@@ -29,47 +30,44 @@ RunReport report_of(double samples_per_second) {
   return report;
 }
 
-ComparedResult result_of(const std::string& mode, const std::string& value, std::vector<RunReport> reports) {
-  ComparedResult result{.label = value.empty() ? mode : mode + " servers=" + value, .mode = mode, .value = value};
-  result.parameters = 270'000;
-  result.evals.resize(reports.size());
-  result.reports = std::move(reports);
-  return result;
+ComparedRow row_of(const std::string& mode, const std::string& servers, std::vector<RunReport> reports) {
+  ComparedRow row{.label = servers.empty() ? mode : mode + " servers=" + servers, .mode = mode};
+  if (!servers.empty()) row.values = {{"servers", servers}};
+  row.parameters = 270'000;
+  row.evals.resize(reports.size());
+  row.rounds.assign(reports.begin(), reports.end());
+  return row;
 }
 
-TEST(NoiseFloor, IsTheSpreadOfBothHalves) {
-  const std::array first = {report_of(100), report_of(104)};
-  const std::array again = {report_of(98), report_of(100)};
-  EXPECT_DOUBLE_EQ(noise_floor(first, again), 0.06);
-  EXPECT_EQ(noise_floor({}, {}), 0);
+ComparisonReport comparison_of(std::vector<ComparedRow> rows) {
+  return {.job = "mlp <on> digits", .varied = {"servers"}, .rows = std::move(rows)};
 }
 
-TEST(Comparison, PutsModesSideBySideAndMarksWhatIsNoise) {
-  std::array results = {result_of("local", "", {report_of(1000), report_of(1020)}),
-                        result_of("allreduce", "", {report_of(2020)}), result_of("ps:sync", "", {report_of(1015)}),
-                        result_of("ps:async", "", {RunReport()})};
-  results[2].reports[0].seconds_to_target.reset();
-  results[3].reports[0].final_test_accuracy = 0.5;
-  EXPECT_EQ(comparison_text(results, 0.02),
-            "mode                    samples/s               ratio  ms/step  wait %  MB/step  staleness  MB memory  "
+TEST(Comparison, PutsModesSideBySide) {
+  std::vector<ComparedRow> rows = {row_of("local", "", {report_of(1000), report_of(1020)}),
+                                   row_of("allreduce", "", {report_of(2020)}), row_of("ps:sync", "", {report_of(1015)}),
+                                   row_of("ps:async", "", {RunReport()})};
+  rows[2].rounds[0]->seconds_to_target.reset();
+  rows[3].rounds[0]->final_test_accuracy = 0.5;
+  EXPECT_EQ(comparison_text(comparison_of(rows)),
+            "mode                    samples/s  ratio  ms/step  wait %  MB/step  staleness  MB memory  "
             "accuracy  to target\n"
-            "local      1,010 [1,000 .. 1,020]                   1     1.90    25.0    2.160       2.50        100  "
+            "local      1,010 [1,000 .. 1,020]      1     1.90    25.0    2.160       2.50        100  "
             "  0.9731      5.5 s\n"
-            "allreduce                   2,020               2.00x     1.90    25.0    2.160       2.50        100  "
+            "allreduce                   2,020  2.00x     1.90    25.0    2.160       2.50        100  "
             "  0.9731      5.5 s\n"
-            "ps:sync                     1,015  1.00x within noise     1.90    25.0    2.160       2.50        100  "
+            "ps:sync                     1,015  1.00x     1.90    25.0    2.160       2.50        100  "
             "  0.9731          -\n"
-            "ps:async                        -                   -        -       -        -          -          0  "
-            "  0.5000          -\n"
-            "A/A noise floor: 2.0 % of throughput; a smaller difference is no difference.\n");
+            "ps:async                        -      -        -       -        -          -          0  "
+            "  0.5000          -\n");
 }
 
 TEST(Comparison, HasARowForEachRepeatAndNothingForWhatIsNotKnown) {
   RunReport unevaluated = report_of(1020);
   unevaluated.final_test_accuracy.reset();
   unevaluated.samples_to_target.reset();
-  const std::array results = {result_of("ps:sync", "2", {report_of(1000), unevaluated})};
-  const std::string csv = comparison_csv(results);
+  const std::vector<ComparedRow> rows = {row_of("ps:sync", "2", {report_of(1000), unevaluated})};
+  const std::string csv = comparison_csv(comparison_of(rows));
   // 1,080,000 bytes are 32 bits for each of 270,000 parameters.
   EXPECT_THAT(csv,
               AllOf(HasSubstr("label,mode,value,repeat,samples_per_second,"),
@@ -82,28 +80,27 @@ TEST(Comparison, ShowsTheTimeOfACodecAndTheFigureThatADataSetIsJudgedBy) {
   RunReport report = report_of(1000);
   report.codec_ms = 0.25;
   report.final_figures.auc = 0.8125;
-  const std::array results = {result_of("ps:sync", "", {report})};
-  const std::string text = comparison_text(results, 0);
+  const std::vector<ComparedRow> rows = {row_of("ps:sync", "", {report})};
+  const std::string text = comparison_text(comparison_of(rows));
   EXPECT_THAT(text, AllOf(HasSubstr("codec ms"), HasSubstr("AUC"), HasSubstr("0.250"), HasSubstr("0.8125")));
   EXPECT_THAT(text, Not(HasSubstr("accuracy")));
 }
 
 TEST(Comparison, ShowsTableAndChartsInAPageThatNeedsNothingElse) {
-  std::array results = {result_of("allreduce", "", {report_of(1000)}), result_of("ps:sync", "1", {report_of(500)}),
-                        result_of("ps:sync", "2", {report_of(700)})};
-  results[0].evals[0] = {{.training_seconds = 1, .accuracy = 0.5}, {.training_seconds = 2, .accuracy = 0.75}};
-  const std::string html =
-      comparison_html(results, {.job = "mlp <on> digits", .option = "servers", .noise_floor = 0.1});
+  std::vector<ComparedRow> rows = {row_of("allreduce", "", {report_of(1000)}), row_of("ps:sync", "1", {report_of(500)}),
+                                   row_of("ps:sync", "2", {report_of(700)})};
+  rows[0].evals[0] = {{.training_seconds = 1, .accuracy = 0.5}, {.training_seconds = 2, .accuracy = 0.75}};
+  const std::string html = comparison_html(comparison_of(rows));
   EXPECT_THAT(html, AllOf(HasSubstr("<h1>mlp &lt;on&gt; digits</h1>"), HasSubstr("<td>ps:sync servers=2</td>"),
-                          HasSubstr("<title>allreduce: 2, 0.75</title>"), HasSubstr("10.0 % of throughput"),
-                          HasSubstr("seconds to the target"), HasSubstr("samples/s over servers")));
+                          HasSubstr("<title>allreduce: 2, 0.75</title>"), HasSubstr("seconds to the target"),
+                          HasSubstr("samples/s over servers")));
   EXPECT_THAT(html, AllOf(Not(HasSubstr("http-equiv")), Not(HasSubstr("<script")), Not(HasSubstr("href="))));
 }
 
 TEST(Comparison, DrawsNothingOverAnOptionThatIsNoNumber) {
-  const std::array results = {result_of("ps:sync", "tensor", {report_of(500)}),
-                              result_of("ps:sync", "hash", {report_of(700)})};
-  EXPECT_THAT(comparison_html(results, {.job = "", .option = "sharding"}), Not(HasSubstr("over sharding")));
+  const std::vector<ComparedRow> rows = {row_of("ps:sync", "tensor", {report_of(500)}),
+                                         row_of("ps:sync", "hash", {report_of(700)})};
+  EXPECT_THAT(comparison_html(comparison_of(rows)), Not(HasSubstr("over servers")));
 }
 
 }  // namespace
