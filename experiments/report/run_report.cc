@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cassert>
+#include <cmath>
+#include <limits>
 
 #include "experiments/report/statistics.h"
 
@@ -55,6 +57,15 @@ Steps steps_within(std::span<const WorkerSteps> workers, const Window& window, s
   return inside;
 }
 
+Steps all_steps(std::span<const WorkerSteps> workers) {
+  Steps all;
+  for (const WorkerSteps& worker : workers) {
+    append_if(
+        worker.steps, [](const StepRecord&) { return true; }, all);
+  }
+  return all;
+}
+
 template <typename Value>
 std::vector<double> each(const Steps& steps, Value&& value) {
   std::vector<double> values;
@@ -80,16 +91,17 @@ StepSplit split_of(const Steps& steps) {
   return split;
 }
 
-void report_window(const Steps& steps, const Window& window, RunReport& report) {
-  report.window_seconds = seconds(window.end - window.begin);
-  report.window_steps = static_cast<std::int64_t>(steps.size());
-  std::int64_t samples = 0;
-  for (const StepRecord* step : steps) {
-    samples += step->samples;
-    report.staleness_max = std::max(report.staleness_max, step->sync.staleness_max);
-  }
-  report.samples_per_second = static_cast<double>(samples) / report.window_seconds;
+double used_samples_of(const StepRecord& step) { return static_cast<double>(step.samples) * (1 - step.sync.dropped); }
 
+SteadyWindow steady_window(const Steps& steps, const Window& window) {
+  double samples = 0;
+  for (const StepRecord* step : steps) samples += used_samples_of(*step);
+  const double length = seconds(window.end - window.begin);
+  return {.seconds = length, .samples_per_second = samples / length, .steps = static_cast<std::int64_t>(steps.size())};
+}
+
+void report_steps(const Steps& steps, RunReport& report) {
+  for (const StepRecord* step : steps) report.staleness_max = std::max(report.staleness_max, step->sync.staleness_max);
   const std::vector<double> totals = each(steps, [](const StepRecord& s) { return milliseconds(s.total); });
   report.step_ms_median = median(totals);
   report.step_ms_p95 = percentile(totals, 0.95);
@@ -107,7 +119,6 @@ void report_window(const Steps& steps, const Window& window, RunReport& report) 
   report.staleness_mean = mean(staleness);
   report.staleness_p95 = percentile(staleness, 0.95);
   report.staleness_bins = staleness_histogram(steps);
-  report.dropped = mean(each(steps, [](const StepRecord& s) { return s.sync.dropped; }));
 }
 
 void report_stragglers(std::span<const WorkerSteps> workers, std::int64_t warmup_steps, RunReport& report) {
@@ -126,19 +137,42 @@ void report_stragglers(std::span<const WorkerSteps> workers, std::int64_t warmup
   }
 }
 
+// Records lie in the order in which steps were made: one that a later record has the number of was undone, since its
+// worker went back.
+double used_samples(std::span<const StepRecord> steps) {
+  double samples = 0;
+  std::int64_t undone_from = std::numeric_limits<std::int64_t>::max();
+  for (auto step = steps.rbegin(); step != steps.rend(); ++step) {
+    if (step->step >= undone_from) continue;
+    undone_from = step->step;
+    samples += used_samples_of(*step);
+  }
+  return samples;
+}
+
 void report_whole(std::span<const WorkerSteps> workers, RunReport& report) {
   TimePoint first = TimePoint::max(), last = TimePoint::min();
   std::vector<double> last_losses;
+  double dropped = 0, used = 0;
   for (const WorkerSteps& worker : workers) {
     for (const StepRecord& step : worker.steps) {
       first = std::min(first, step.end - step.total);
       last = std::max(last, step.end);
       report.total_steps += 1;
       report.total_samples += step.samples;
+      dropped += step.sync.dropped;
     }
+    used += used_samples(worker.steps);
     if (!worker.lost && !worker.steps.empty()) last_losses.push_back(worker.steps.back().loss);
   }
-  if (report.total_steps > 0) report.training_seconds = seconds(last - first);
+  if (report.total_steps > 0) {
+    report.training_seconds = seconds(last - first);
+    report.dropped = dropped / static_cast<double>(report.total_steps);
+  }
+  report.used_samples = std::llround(used);
+  if (report.training_seconds > 0) {
+    report.samples_per_second = static_cast<double>(report.used_samples) / report.training_seconds;
+  }
   if (!last_losses.empty()) report.final_train_loss = mean(last_losses);
 }
 
@@ -164,7 +198,11 @@ RunReport make_report(std::span<const WorkerSteps> workers, std::span<const Eval
   report_stragglers(workers, options.warmup_steps, report);
   report_evals(evals, options.target_accuracy, report);
   if (const std::optional<Window> window = common_window(workers, options.warmup_steps)) {
-    report_window(steps_within(workers, *window, options.warmup_steps), *window, report);
+    const Steps inside = steps_within(workers, *window, options.warmup_steps);
+    report.window = steady_window(inside, *window);
+    report_steps(inside, report);
+  } else {
+    report_steps(all_steps(workers), report);
   }
   return report;
 }

@@ -1,8 +1,11 @@
 // RunReport: what the records of one run say. Pure: records in, figures out.
 //
-// All figures come from one window of time that all workers share: from the moment when the last of them had finished
-// its warm-up to the moment when the first of them finished its last step. Throughput is the samples of all workers
-// whose step ended within it, over its length; never a sum of rates that were measured at different times.
+// Throughput is that of the whole job: every sample whose gradient was used, over the time from the first worker's
+// first step to the last worker's last step. Nothing is left out of it, neither a warm-up nor the tail of a slow
+// worker. Beside it stands the steady window, which all workers share: from the moment when the last of them had
+// finished its warm-up to the moment when the first of them finished its last step. Figures of a step (its length, its
+// parts, bytes, staleness) are of the steps that ended within that window, where there is one, and of all steps
+// otherwise.
 #pragma once
 
 #include <cstdint>
@@ -36,7 +39,7 @@ struct WorkerSteps {
   std::span<const StepRecord> steps;  // in order
 };
 
-// Means over the window's steps, of one worker, in milliseconds. The seven parts sum to `step`.
+// Means over steps, of one worker, in milliseconds. The seven parts sum to `step`.
 struct StepSplit {
   double step = 0;
   double data = 0;
@@ -63,14 +66,22 @@ struct MemoryFigures {
   std::int64_t all = 0;     // of all workers and servers together
 };
 
+// The time in which all workers trained at once, beyond their warm-up.
+struct SteadyWindow {
+  double seconds = 0;
+  double samples_per_second = 0;  // used samples of the steps that ended in it, over its length
+  std::int64_t steps = 0;         // of all workers, that ended in it
+};
+
 struct RunReport {
-  // Empty where the workers share no window: too few steps, or none at the same time.
-  std::optional<double> samples_per_second;
-  double window_seconds = 0;
-  std::int64_t window_steps = 0;  // of all workers
-  double training_seconds = 0;    // from the first worker's first step to the last one's last
-  std::int64_t total_steps = 0;   // of all workers, with warm-up
-  std::int64_t total_samples = 0;
+  std::optional<double> samples_per_second;  // of the whole job: used_samples / training_seconds; empty without a step
+  double training_seconds = 0;               // from the first worker's first step to the last one's last
+  std::int64_t total_steps = 0;              // of all workers, with warm-up
+  std::int64_t total_samples = 0;            // of these steps
+  // The part of them that the weights have learnt from: not of a gradient that was dropped because it came too late,
+  // nor of a step that was undone and made again.
+  std::int64_t used_samples = 0;
+  std::optional<SteadyWindow> window;  // empty where the workers share none: too few steps, or none at the same time
 
   double step_ms_median = 0;
   double step_ms_p95 = 0;
@@ -92,8 +103,8 @@ struct RunReport {
   double staleness_mean = 0;
   double staleness_p95 = 0;  // over steps, of a step's mean over shards
   std::int64_t staleness_max = 0;
-  std::vector<StalenessBin> staleness_bins;  // of the window's steps
-  double dropped = 0;                        // part of the gradients that came too late for their update
+  std::vector<StalenessBin> staleness_bins;
+  double dropped = 0;  // part of all gradients that came too late for their update
 
   std::optional<double> final_train_loss;  // mean over the workers' last batches
   std::optional<double> final_test_accuracy;
@@ -108,7 +119,7 @@ struct RunReport {
 MemoryFigures memory_figures(const std::map<std::string, std::int64_t>& peaks);
 
 struct ReportOptions {
-  std::int64_t warmup_steps = 0;  // steps before this one count in no figure
+  std::int64_t warmup_steps = 0;  // steps before this one are not in the steady window
   double target_accuracy = 0;     // of the headline figure (test_figures.h); 0: none
 };
 

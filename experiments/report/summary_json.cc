@@ -67,6 +67,11 @@ Json histogram_json(std::span<const StalenessBin> bins) {
   return histogram;
 }
 
+Json window_json(const std::optional<SteadyWindow>& window) {
+  if (!window) return nullptr;
+  return {{"seconds", window->seconds}, {"samples_per_second", window->samples_per_second}, {"steps", window->steps}};
+}
+
 Json report_json(const RunReport& report) {
   return {{"samples_per_second", or_null(report.samples_per_second)},
           {"final_test_accuracy", or_null(report.final_test_accuracy)},
@@ -78,8 +83,8 @@ Json report_json(const RunReport& report) {
           {"seconds_to_target", or_null(report.seconds_to_target)},
           {"samples_to_target", or_null(report.samples_to_target)},
           {"training_seconds", report.training_seconds},
-          {"window_seconds", report.window_seconds},
-          {"window_steps", report.window_steps},
+          {"used_samples", report.used_samples},
+          {"steady_window", window_json(report.window)},
           {"total_steps", report.total_steps},
           {"total_samples", report.total_samples},
           {"step_ms_median", report.step_ms_median},

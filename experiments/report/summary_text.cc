@@ -17,24 +17,35 @@ std::string line(const std::string& name, const std::string& value) { return fmt
 
 std::string throughput_line(std::span<const RunReport> reports) {
   const std::vector<double> values = throughputs(reports);
-  if (values.empty()) {
-    return line("throughput", "not measured: the workers have no steps beyond the warm-up at the same time");
-  }
+  if (values.empty()) return line("throughput", "not measured: no worker has finished a step");
   const Spread spread = spread_of(values);
-  std::string text = format_count(spread.median) + " samples/s";
+  std::string text = format_count(spread.median) + " samples/s, mean over the whole job";
   if (values.size() > 1) {
-    text += fmt::format("  (median of {}; {} .. {}, {:.1f} %)", values.size(), format_count(spread.least),
+    text += fmt::format("  (median of {} runs; {} .. {}, {:.1f} %)", values.size(), format_count(spread.least),
                         format_count(spread.most), 100 * (spread.most - spread.least) / spread.median);
   }
   return line("throughput", text);
+}
+
+// What a job does once it has warmed up, and until its first worker is done: beside the throughput of all of it.
+std::string window_line(const RunReport& report) {
+  if (!report.window) {
+    return line("steady window",
+                "none: the workers have no steps beyond the warm-up at the same time; what follows "
+                "is of all steps");
+  }
+  return line("steady window",
+              fmt::format("{} samples/s over {}, once all are past their warm-up and until the first "
+                          "is done; what follows is of it",
+                          format_count(report.window->samples_per_second), format_duration(report.window->seconds)));
 }
 
 constexpr const char* kStraggle = "straggle";
 
 std::string split_lines(const RunReport& report) {
   const StepSplit& split = report.split_ms;
-  std::string text = line(
-      "step", fmt::format("{} ms median, {} ms p95", format_ms(report.step_ms_median), format_ms(report.step_ms_p95)));
+  std::string text = line("step", fmt::format("{} ms median, {} ms p95, {} ms mean:", format_ms(report.step_ms_median),
+                                              format_ms(report.step_ms_p95), format_ms(split.step)));
   const std::vector<std::pair<std::string, double>> parts = {
       {"data", split.data},        {"forward", split.forward},   {"backward", split.backward},
       {kStraggle, split.straggle}, {"wait", split.exposed_wait}, {"optimizer", split.optimizer},
@@ -122,6 +133,17 @@ std::string loss_text(const RunConfig& config, double loss) {
   return fmt::format("{:.4f}, {:.4f} bits a character", loss, loss / std::numbers::ln2);
 }
 
+// With the samples that were learnt from in it: a gradient that was dropped is none.
+std::string training_text(const RunReport& report) {
+  const auto count = [](std::int64_t samples) { return format_count(static_cast<double>(samples)); };
+  std::string text = format_duration(report.training_seconds);
+  if (report.total_samples > 0) text += fmt::format(", {} samples", count(report.used_samples));
+  if (report.used_samples < report.total_samples) {
+    text += fmt::format(" used of {} computed", count(report.total_samples));
+  }
+  return text;
+}
+
 std::string learning_lines(const RunConfig& config, const RunReport& report, std::optional<double> best_loss) {
   std::string text;
   if (report.final_train_loss) text += line("training loss", fmt::format("{:.4f}", *report.final_train_loss));
@@ -133,7 +155,7 @@ std::string learning_lines(const RunConfig& config, const RunReport& report, std
   if (report.final_figures != TestFigures()) {
     text += line("test", to_text(*report.final_test_accuracy, report.final_figures));
   }
-  text += line("training time", format_duration(report.training_seconds));
+  text += line("training time", training_text(report));
   if (config.target_accuracy > 0) {
     text += line(fmt::format("time to {:.4g} %", 100 * config.target_accuracy),
                  report.seconds_to_target ? fmt::format("{}, {} samples", format_duration(*report.seconds_to_target),
@@ -184,7 +206,7 @@ std::string summary_text(const RunConfig& config, std::span<const RunReport> rep
     const RunReport& report = middle_report(reports);
     text += throughput_line(reports);
     if (report.samples_per_second) {
-      text += split_lines(report);
+      text += window_line(report) + split_lines(report);
       if (config.mode != Mode::kLocal) text += communication_lines(report);
       text += codec_line(report);
       if (report.launch_ms > 0) text += device_line(report);

@@ -8,7 +8,7 @@ usage: straggler_bench.py [--program PATH] [--rounds N] [--straggler 3:4x] [--ta
 synchronous allreduce, then every consistency, then shardings and what helps against staleness. FLAGs go to every run
 (--optimizer=momentum, --model=lenet). Cases are interleaved over the rounds. Printed, as medians over the rounds:
 
-  samples/s      of all workers, until the first has ended
+  samples/s      of the whole job: used samples over the time from the first step to the last
   of its own     the same, against the same way without a slow worker
   staleness      updates between a gradient's pull and its push: mean and largest
   accuracy       on the test set, in the end; its range over the rounds

@@ -286,7 +286,7 @@ TEST_P(EveryConsistency, LearnsAndRecordsItself) {
   EXPECT_GE(summary["dropped"], 0);
   std::int64_t steps = 0;
   for (const nlohmann::json& bin : summary["staleness_histogram"]) steps += bin["steps"].get<std::int64_t>();
-  EXPECT_EQ(steps, summary["window_steps"]);
+  EXPECT_EQ(steps, summary["steady_window"]["steps"]);
   const std::string record = text_of(program.output() / "config.toml");
   for (const std::string& flag : GetParam()) {
     EXPECT_THAT(record, HasSubstr(flag.substr(2, flag.find('=') - 2) + " = ")) << flag;

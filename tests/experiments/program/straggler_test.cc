@@ -106,6 +106,19 @@ TEST(StragglerOutOfStep, HoldsNobodyUp) {
   EXPECT_LT(column(program, 0, "end_s").back(), column(program, 1, "end_s").back() / 2);
 }
 
+// All steps of the other are over before its warm-up is, so that nobody shares a window with it.
+TEST(StragglerOutOfStep, LeavesTheWholeJobsThroughputToBeMeasured) {
+  Program program({"--model=mlp:784-32-10", "--batch-size=16", "--train-samples=4096", "--test-samples=512",
+                   "--mode=ps", "--consistency=async", "--workers=2", "--straggler=1:+20", "--warmup-steps=5",
+                   "--steps=10"});
+  const ProgramEnd end = program.wait();
+  ASSERT_EQ(end.exit_code, 0) << end.err;
+  const nlohmann::json summary = program.summary();
+  const double samples = summary["used_samples"], seconds = summary["training_seconds"];
+  EXPECT_NEAR(summary["samples_per_second"], samples / seconds, 1e-6 * samples / seconds);
+  EXPECT_GT(seconds, 0.2) << "the straggler's ten steps";
+}
+
 TEST(StragglerAlone, IsSlowAsDrawnFromTheSeed) {
   const std::string spec = "all:exp:2,0:p0.5:+3";
   Program program(small({"--mode=local", "--straggler=" + spec, "--steps=40", "--seed=5"}));

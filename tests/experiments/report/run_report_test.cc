@@ -52,20 +52,51 @@ TEST(Statistics, AreExactOnSmallSets) {
   EXPECT_EQ(percentile(twenty, 0.95), 19);
 }
 
+TEST(RunReport, CountsTheWholeJobAsThroughput) {
+  // Worker 0 is done at 100 ms; worker 1, at 145 ms. Neither its tail nor any warm-up is left out.
+  const std::array workers = {steady(0, milliseconds(0), milliseconds(10), 10, 10),
+                              steady(1, milliseconds(5), milliseconds(20), 7, 10)};
+  const RunReport report = report_of(workers, {.warmup_steps = 2, .target_accuracy = 0});
+  EXPECT_EQ(report.total_steps, 17);
+  EXPECT_EQ(report.total_samples, 170);
+  EXPECT_EQ(report.used_samples, 170);
+  EXPECT_DOUBLE_EQ(report.training_seconds, 0.145);
+  EXPECT_DOUBLE_EQ(*report.samples_per_second, 170 / 0.145);
+}
+
+TEST(RunReport, CountsNoSampleOfAGradientThatWasDropped) {
+  std::array workers = {steady(0, milliseconds(0), milliseconds(10), 4, 100),
+                        steady(1, milliseconds(0), milliseconds(10), 4, 100)};
+  workers[1].steps[1].sync.dropped = 1;
+  workers[1].steps[3].sync.dropped = 0.25;  // of its chunks
+  const RunReport report = report_of(workers);
+  EXPECT_EQ(report.total_samples, 800);
+  EXPECT_EQ(report.used_samples, 675);
+  EXPECT_DOUBLE_EQ(*report.samples_per_second, 675 / 0.04);
+  EXPECT_DOUBLE_EQ(report.window->samples_per_second, 675 / 0.04);
+  EXPECT_DOUBLE_EQ(report.dropped, 1.25 / 8);
+}
+
+TEST(RunReport, CountsAStepThatWasUndoneAndMadeAgainOnce) {
+  std::array workers = {steady(0, milliseconds(0), milliseconds(10), 6, 100)};
+  for (std::size_t made = 3; made < 6; ++made) workers[0].steps[made].step -= 2;  // 0 1 2, then again 1 2 3
+  const RunReport report = report_of(workers);
+  EXPECT_EQ(report.total_samples, 600);
+  EXPECT_EQ(report.used_samples, 400);
+}
+
 TEST(RunReport, CountsAllWorkersOverOneCommonWindow) {
   // Worker 0 ends its warm-up at 20 ms and its last step at 100 ms; worker 1, at 45 ms and 145 ms. Window (45, 100]:
   // steps of worker 0 that end at 50, 60, 70, 80, 90, 100; of worker 1 at 65, 85. A sum of rates would say 1500.
   const std::array workers = {steady(0, milliseconds(0), milliseconds(10), 10, 10),
                               steady(1, milliseconds(5), milliseconds(20), 7, 10)};
   const RunReport report = report_of(workers, {.warmup_steps = 2, .target_accuracy = 0});
-  EXPECT_EQ(report.window_seconds, 0.055);
-  EXPECT_EQ(report.window_steps, 8);
-  EXPECT_EQ(*report.samples_per_second, 80 / 0.055);
+  ASSERT_TRUE(report.window.has_value());
+  EXPECT_EQ(report.window->seconds, 0.055);
+  EXPECT_EQ(report.window->steps, 8);
+  EXPECT_EQ(report.window->samples_per_second, 80 / 0.055);
   EXPECT_EQ(report.step_ms_median, 10);
   EXPECT_EQ(report.step_ms_p95, 20);
-  EXPECT_EQ(report.total_steps, 17);
-  EXPECT_EQ(report.total_samples, 170);
-  EXPECT_DOUBLE_EQ(report.training_seconds, 0.145);
 }
 
 TEST(RunReport, LeavesOutAStepThatEndsAsTheWindowBegins) {
@@ -73,36 +104,54 @@ TEST(RunReport, LeavesOutAStepThatEndsAsTheWindowBegins) {
   const std::array workers = {steady(0, milliseconds(0), milliseconds(10), 10, 10),
                               steady(1, milliseconds(0), milliseconds(20), 5, 10)};
   const RunReport report = report_of(workers, {.warmup_steps = 2, .target_accuracy = 0});
-  EXPECT_EQ(report.window_steps, 6 + 3);
-  EXPECT_EQ(*report.samples_per_second, 90 / 0.06);
+  ASSERT_TRUE(report.window.has_value());
+  EXPECT_EQ(report.window->steps, 6 + 3);
+  EXPECT_EQ(report.window->samples_per_second, 90 / 0.06);
 }
 
 TEST(RunReport, BeginsWithTheFirstStepWhereNothingIsWarmUp) {
   const std::array workers = {steady(0, milliseconds(100), milliseconds(10), 5, 8)};
   const RunReport report = report_of(workers);
-  EXPECT_EQ(report.window_seconds, 0.05);
-  EXPECT_EQ(*report.samples_per_second, 800);
+  ASSERT_TRUE(report.window.has_value());
+  EXPECT_EQ(report.window->seconds, 0.05);
+  EXPECT_EQ(report.window->samples_per_second, 800);
 }
 
-TEST(RunReport, HasNoThroughputWhereWorkersShareNoWindow) {
+TEST(RunReport, SpeaksOfAllStepsWhereWorkersShareNoWindow) {
   const std::array apart = {steady(0, milliseconds(0), milliseconds(10), 5, 8),
-                            steady(1, milliseconds(60), milliseconds(10), 5, 8)};
-  EXPECT_FALSE(report_of(apart).samples_per_second.has_value());
-  const std::array brief = {steady(0, milliseconds(0), milliseconds(10), 3, 8)};
-  EXPECT_FALSE(report_of(brief, {.warmup_steps = 3, .target_accuracy = 0}).samples_per_second.has_value());
-  EXPECT_FALSE(make_report({}, {}, {}).samples_per_second.has_value());
+                            steady(1, milliseconds(60), milliseconds(30), 5, 8)};
+  const RunReport report = report_of(apart);
+  EXPECT_FALSE(report.window.has_value());
+  EXPECT_DOUBLE_EQ(*report.samples_per_second, 80 / 0.21);
+  EXPECT_EQ(report.step_ms_p95, 30);
+  EXPECT_EQ(report.split_ms.step, 20);
+}
+
+TEST(RunReport, HasAThroughputWhereAWorkerNeverEndsItsWarmUp) {
+  const std::array brief = {steady(0, milliseconds(0), milliseconds(10), 30, 8),
+                            steady(1, milliseconds(0), milliseconds(100), 3, 8)};
+  const RunReport report = report_of(brief, {.warmup_steps = 3, .target_accuracy = 0});
+  EXPECT_FALSE(report.window.has_value());
+  EXPECT_DOUBLE_EQ(*report.samples_per_second, 33 * 8 / 0.3);
+}
+
+TEST(RunReport, HasNoThroughputWithoutAStep) {
+  const RunReport report = make_report({}, {}, {});
+  EXPECT_FALSE(report.samples_per_second.has_value());
+  EXPECT_FALSE(report.window.has_value());
 }
 
 TEST(RunReport, ALostWorkerCountsButDoesNotEndTheWindow) {
   std::array workers = {steady(0, milliseconds(0), milliseconds(10), 10, 10),
                         steady(1, milliseconds(0), milliseconds(10), 4, 10)};
-  EXPECT_EQ(report_of(workers).window_seconds, 0.04);
+  EXPECT_EQ(report_of(workers).window->seconds, 0.04);
   workers[1].lost = true;
   const RunReport report = report_of(workers);
-  EXPECT_EQ(report.window_seconds, 0.1);
+  EXPECT_EQ(report.window->seconds, 0.1);
+  EXPECT_EQ(report.window->samples_per_second, 1400);
   EXPECT_EQ(*report.samples_per_second, 1400);
   workers[1].steps.clear();
-  EXPECT_EQ(*report_of(workers).samples_per_second, 1000);
+  EXPECT_EQ(report_of(workers).window->samples_per_second, 1000);
 }
 
 TEST(RunReport, SaysWhoWasMadeSlowAndByHowMuch) {
@@ -194,7 +243,7 @@ TEST(RunReport, OfTheMiddleHasTheMedianThroughput) {
   reports[0].samples_per_second = 4;
   reports[1].samples_per_second = 2;
   reports[3].samples_per_second = 3;
-  EXPECT_EQ(&middle_report(reports), &reports[1]) << "one without a window is the least";
+  EXPECT_EQ(&middle_report(reports), &reports[1]) << "one without a step is the least";
   EXPECT_EQ(&middle_report(std::span(reports).first(1)), &reports[0]);
 }
 

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <nlohmann/json.hpp>
 
 #include "experiments/report/summary_json.h"
 
@@ -17,6 +18,8 @@ using testing::StartsWith;
 RunReport sample_report(double samples_per_second) {
   RunReport report;
   report.samples_per_second = samples_per_second;
+  report.window = {.seconds = 10, .samples_per_second = 1.05 * samples_per_second, .steps = 5000};
+  report.total_samples = report.used_samples = 492000;
   report.step_ms_median = 1.9;
   report.step_ms_p95 = 3;
   report.split_ms = {
@@ -57,6 +60,9 @@ TEST(Summary, TellsHowStaleStepsWereAndWhatBackupWorkersDropped) {
   config.consistency = *ps::Consistency::parse("sync");
   const std::string text = summary_text(config, {&report, 1}, {});
   EXPECT_THAT(text, HasSubstr("\n  dropped           12.5 % of the gradients, which came too late\n"));
+  report.used_samples = 430500;
+  EXPECT_THAT(summary_text(config, {&report, 1}, {}),
+              HasSubstr("\n  training time     12 s, 430,500 samples used of 492,000 computed\n"));
   EXPECT_THAT(text, StartsWith("ps sync, 4 workers, 1 of them backup, 2 servers, shm"));
 }
 
@@ -76,25 +82,49 @@ TEST(Summary, TellsOfStrangersWhereThereWereAny) {
 
 TEST(Summary, ShowsEveryFigureOfAParameterServerRun) {
   const std::array reports = {sample_report(41000), sample_report(40000), sample_report(42000)};
-  EXPECT_EQ(summary_text(ps_config(), reports, {"run-7", "completed", {"worker 3 lost at step 120"}}),
-            "ps async, 4 workers, 2 servers, shm: mlp on digits, batch 64 a worker (the worker's batch held fixed)\n"
-            "  throughput        41,000 samples/s  (median of 3; 40,000 .. 42,000, 4.9 %)\n"
-            "  step              1.90 ms median, 3.00 ms p95\n"
-            "    data             0.100 ms   5.0 %\n"
-            "    forward          0.400 ms  20.0 %\n"
-            "    backward         0.800 ms  40.0 %\n"
-            "    wait             0.500 ms  25.0 %\n"
-            "    optimizer        0.000 ms   0.0 %\n"
-            "    other            0.200 ms  10.0 %\n"
-            "  communication     1.20 ms a step, 0.700 ms of it hidden under compute (58.3 %)\n"
-            "  bytes             1.08 MB out, 1.08 MB in, a step and worker\n"
-            "  staleness         2.50 mean, 4.0 p95, 7 max updates\n"
-            "  training loss     0.0500\n"
-            "  test accuracy     97.31 %\n"
-            "  training time     12 s\n"
-            "  time to 97 %      5.5 s, 60,000 samples\n"
-            "  event             worker 3 lost at step 120\n"
-            "  results           results/run-7\n");
+  EXPECT_EQ(
+      summary_text(ps_config(), reports, {"run-7", "completed", {"worker 3 lost at step 120"}}),
+      "ps async, 4 workers, 2 servers, shm: mlp on digits, batch 64 a worker (the worker's batch held fixed)\n"
+      "  throughput        41,000 samples/s, mean over the whole job  (median of 3 runs; 40,000 .. 42,000, 4.9 "
+      "%)\n"
+      "  steady window     43,050 samples/s over 10 s, once all are past their warm-up and until the first is done; "
+      "what follows is of it\n"
+      "  step              1.90 ms median, 3.00 ms p95, 2.00 ms mean:\n"
+      "    data             0.100 ms   5.0 %\n"
+      "    forward          0.400 ms  20.0 %\n"
+      "    backward         0.800 ms  40.0 %\n"
+      "    wait             0.500 ms  25.0 %\n"
+      "    optimizer        0.000 ms   0.0 %\n"
+      "    other            0.200 ms  10.0 %\n"
+      "  communication     1.20 ms a step, 0.700 ms of it hidden under compute (58.3 %)\n"
+      "  bytes             1.08 MB out, 1.08 MB in, a step and worker\n"
+      "  staleness         2.50 mean, 4.0 p95, 7 max updates\n"
+      "  training loss     0.0500\n"
+      "  test accuracy     97.31 %\n"
+      "  training time     12 s, 492,000 samples\n"
+      "  time to 97 %      5.5 s, 60,000 samples\n"
+      "  event             worker 3 lost at step 120\n"
+      "  results           results/run-7\n");
+}
+
+TEST(Summary, SaysWhereNoWindowIsShared) {
+  RunReport report = sample_report(41000);
+  report.window.reset();
+  const std::string text = summary_text(ps_config(), std::array{report}, {});
+  EXPECT_THAT(text, HasSubstr("throughput        41,000 samples/s, mean over the whole job\n"));
+  EXPECT_THAT(text, HasSubstr("steady window     none: "));
+  EXPECT_THAT(text, HasSubstr("step              1.90 ms median"));
+}
+
+TEST(Summary, KeepsThroughputAndWindowApartInJson) {
+  RunReport report = sample_report(41000);
+  const nlohmann::json json = nlohmann::json::parse(summary_json({&report, 1}, {}));
+  EXPECT_EQ(json["samples_per_second"], 41000);
+  EXPECT_EQ(json["used_samples"], 492000);
+  EXPECT_EQ(json["training_seconds"], 12);
+  EXPECT_EQ(json["steady_window"], (nlohmann::json{{"seconds", 10}, {"samples_per_second", 43050}, {"steps", 5000}}));
+  report.window.reset();
+  EXPECT_TRUE(nlohmann::json::parse(summary_json({&report, 1}, {}))["steady_window"].is_null());
 }
 
 TEST(Summary, LeavesOutWhatAModeDoesNotHave) {
@@ -102,7 +132,7 @@ TEST(Summary, LeavesOutWhatAModeDoesNotHave) {
   config.output = "out";
   const std::array reports = {sample_report(41000)};
   const std::string text = summary_text(resolve(config, ""), reports, {});
-  EXPECT_THAT(text, HasSubstr("throughput        41,000 samples/s\n"));
+  EXPECT_THAT(text, HasSubstr("throughput        41,000 samples/s, mean over the whole job\n"));
   EXPECT_THAT(text, Not(HasSubstr("staleness")));
   EXPECT_THAT(text, Not(HasSubstr("communication")));
   EXPECT_THAT(text, Not(HasSubstr("time to")));
