@@ -1,5 +1,5 @@
-# Writes OUTPUT, a header with one number for all sources below SOURCE_DIR's ROOMS: programs of different hosts are of one
-# build where they have the same. Run by the build, whenever a source has changed (experiments/report/build_facts.h).
+# Writes OUTPUT, a header with VERSION and one number for all sources below SOURCE_DIR's ROOMS: programs of different
+# hosts are of one build where they have the same. Run by the build, whenever a source has changed (experiments/report/build_facts.h).
 set(patterns)
 foreach(room IN LISTS ROOMS)
   foreach(ending IN ITEMS cc h cu proto)
@@ -15,4 +15,5 @@ foreach(source IN LISTS sources)
 endforeach()
 string(SHA256 fingerprint "${all}")
 string(SUBSTRING "${fingerprint}" 0 16 fingerprint)
-file(WRITE "${OUTPUT}" "inline constexpr const char* kSourceFingerprint = \"${fingerprint}\";\n")
+file(WRITE "${OUTPUT}" "inline constexpr const char* kVersion = \"${VERSION}\";\n"
+                      "inline constexpr const char* kSourceFingerprint = \"${fingerprint}\";\n")

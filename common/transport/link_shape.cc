@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <charconv>
 #include <cmath>
 #include <optional>
@@ -30,7 +31,8 @@ std::optional<std::int64_t> parse_quantity(std::string_view text, std::span<cons
   double number = 0;
   const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (error != std::errc()) return std::nullopt;
-  const std::string_view name = text.substr(static_cast<std::size_t>(rest - text.data()));
+  std::string name(text.substr(static_cast<std::size_t>(rest - text.data())));
+  std::ranges::transform(name, name.begin(), [](unsigned char c) { return std::tolower(c); });
   const auto unit = std::ranges::find(units, name, &Unit::name);
   if (unit == units.end()) return std::nullopt;
   const double value = number * unit->value;

@@ -9,6 +9,7 @@
 
 #include "common/regular_file.h"
 #include "experiments/config/given_options.h"
+#include "experiments/config/help_text.h"
 #include "experiments/config/nearest_name.h"
 #include "experiments/config/option_table.h"
 #include "experiments/config/variation.h"
@@ -25,7 +26,8 @@ Status wrong(std::string message) { return Status(Code::kInvalidArgument, std::m
 void bind(CLI::App& app, const std::vector<OptionSpec>& table) {
   app.set_help_flag();
   app.allow_extras();
-  app.add_flag("--help,-h");
+  app.add_option("--help,-h")->expected(0, 1)->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+  app.add_flag("--version");
   app.add_option("--config")->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   for (const OptionSpec& option : table) {
     if (option.placeholder.empty()) {
@@ -43,7 +45,7 @@ Status unknown(const std::string& argument, const std::vector<OptionSpec>& table
   }
   std::vector<std::string> known;
   for (const OptionSpec& option : table) known.push_back(option.name);
-  known.insert(known.end(), {"help", "config", "modes", "vary"});
+  known.insert(known.end(), {"help", "version", "config", "modes", "vary"});
   const std::string flag = argument.substr(0, argument.find('='));
   const std::string nearest = nearest_name(
       flag.substr(flag.find_first_not_of('-') == std::string::npos ? flag.size() : flag.find_first_not_of('-')), known);
@@ -150,6 +152,17 @@ Result<CommandLine> request_of(const GivenOptions& given, const CLI::App& compar
   return line;
 }
 
+// `compare --help` is of compare.
+Result<CommandLine> help_asked_for(const CLI::Option& help, const CLI::App& compare) {
+  CommandLine line;
+  line.action = CommandLine::Action::kHelp;
+  line.topic = help.results().empty() ? "" : help.results().front();
+  if (line.topic.empty() && compare.parsed()) line.topic = "compare";
+  const Result<std::string> text = help_text(line.topic, 80);
+  if (!text.ok()) return text.status();
+  return line;
+}
+
 bool is_utf8(const std::string& text) {
   try {
     (void)nlohmann::json(text).dump();
@@ -193,10 +206,10 @@ Result<CommandLine> parse_command_line(int argc, const char* const* argv) {
     if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) == nullptr) return wrong(message);
     return wrong(fmt::format("{0}: needs a value, as in {0}=VALUE; --help says which", flag));
   }
-  if (app.get_option("--help")->count() > 0) {
+  if (const CLI::Option* help = app.get_option("--help"); help->count() > 0) return help_asked_for(*help, *compare);
+  if (app.get_option("--version")->count() > 0) {
     CommandLine line;
-    line.action = CommandLine::Action::kHelp;
-    line.text = help_text();
+    line.action = CommandLine::Action::kVersion;
     return line;
   }
   if (const std::vector<std::string> rest = app.remaining(true); !rest.empty()) return unknown(rest.front(), table);

@@ -12,7 +12,7 @@
 namespace syncopate::experiments {
 
 struct CommandLine {
-  enum class Action { kHelp, kRun, kCompare };
+  enum class Action { kHelp, kVersion, kRun, kCompare };
 
   Action action = Action::kRun;
   RunConfig config;  // run: validated, not resolved. compare: what the runs share, with the first of --vary's values
@@ -20,15 +20,12 @@ struct CommandLine {
   std::string varied;                 // compare: the option of --vary; empty for none
   std::vector<std::string> left_out;  // compare: a line for each combination of these that cannot run
   GivenOptions given;                 // what was asked for by name
-  std::string text;                   // help: what to print
+  std::string topic;                  // help: of what, as help_text takes it
 };
 
 // Reads `run_experiment [FLAGS]` or `run_experiment compare [--modes=LIST] [--vary=OPTION=LIST] [FLAGS]`, and the file
 // of --config below the flags. Fails with invalid argument and one line that says what is wrong and what would be right
 // (exit code 2).
 Result<CommandLine> parse_command_line(int argc, const char* const* argv);
-
-// All that --help shows: groups of options with unit, default and range, and examples.
-std::string help_text();
 
 }  // namespace syncopate::experiments

@@ -1,45 +1,112 @@
-#include <fmt/format.h>
+#include "experiments/config/help_text.h"
 
-#include "experiments/config/command_line.h"
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <sstream>
+#include <vector>
+
+#include "experiments/config/comparison.h"
+#include "experiments/config/nearest_name.h"
 #include "experiments/config/option_table.h"
 
 namespace syncopate::experiments {
 namespace {
 
-constexpr std::string_view kHead =
-    "Syncopate trains one job under parameter servers or allreduce and measures both on the same footing.\n"
-    "\n"
-    "  run_experiment [FLAGS]                         one job\n"
-    "  run_experiment compare [--modes=LIST] [FLAGS]  the same job in several modes, side by side\n";
+constexpr int kFewestColumns = 40;
 
-constexpr std::string_view kTail =
-    "\n"
-    "Config file\n"
-    "  --config=FILE\n"
-    "      Reads the same names without dashes from a TOML file, as in workers = 4; flags on the command line win.\n"
-    "      Each run leaves such a file, config.toml, in its results.\n"
-    "  --help\n"
-    "      Shows this text.\n"
-    "\n"
-    "compare\n"
-    "  --modes=LIST\n"
-    "      What to compare; local gets the batch of all workers together. In place of --mode, --consistency,\n"
-    "      --collective, --sync-every and --gossip.\n"
-    "      [local, allreduce, allreduce:mpi, allreduce:sync-every:k, allreduce:gossip:k, ps:sync, ps:bounded:k, "
-    "ps:async; default {}]\n"
-    "  --vary=OPTION=LIST\n"
-    "      Each mode with each of these values of one option; a mode in which it has no effect is run once, and a\n"
-    "      combination that cannot run is left out, saying why.\n"
-    "      [as in --vary=batch-size=32,64,128]\n"
-    "\n"
-    "Examples\n"
-    "  run_experiment --model=softmax --epochs=1\n"
-    "  run_experiment --mode=allreduce --workers=2 --repeat=5\n"
-    "  run_experiment --mode=ps --workers=4 --servers=2 --consistency=bounded:4 --target-accuracy=0.97\n"
-    "  run_experiment --mode=allreduce --collective=mpi --launcher=mpirun --workers=2\n"
-    "  run_experiment compare --workers=2 --modes=allreduce,ps:async\n"
-    "  run_experiment compare --modes=allreduce,ps:sync --vary=workers=1,2,4\n"
-    "  run_experiment --config=results/20261120-135501-ps-async/config.toml\n";
+struct Topic {
+  std::string name;
+  std::string group;                       // of options: the heading that they stand under
+  std::vector<std::string> examples = {};  // behind "run_experiment "
+};
+
+// In the order in which people need them.
+const std::vector<Topic>& topics() {
+  static const std::vector<Topic> all = {
+      {"job", "Job", {"--mode=allreduce --workers=2", "--mode=ps --workers=4 --straggler=3:4x --shape=1gbit"}},
+      {"ps",
+       "Parameter servers",
+       {"--mode=ps --workers=4 --servers=2 --consistency=bounded:4",
+        "--mode=ps --servers=3 --sharding=tensor --model=lenet --dry-run"}},
+      {"allreduce",
+       "Allreduce",
+       {"--mode=allreduce --workers=4 --collective=ring",
+        "--mode=allreduce --collective=mpi --launcher=mpirun --workers=2"}},
+      {"hosts", "Several hosts", {"--mode=ps --servers=2 --hosts=node1:2,node2:2"}},
+      {"data", "Model and data", {"--model=softmax --epochs=1", "--model=gpt:2-4-64 --dataset=grammar"}},
+      {"training", "Training", {"--optimizer=sgd --learning-rate=0.1 --lr-schedule=cosine,warmup:1"}},
+      {"checkpoints", "Checkpoints", {"--epochs=30 --checkpoint-every=1s --output=results/long"}},
+      {"survival", "Survival", {"--mode=ps --servers=2 --replicas=1 --fault=kill:server0@step500"}},
+      {"run", "Run", {"--mode=allreduce --workers=2 --repeat=5"}},
+      {"compare",
+       "compare",
+       {"compare --workers=2 --modes=allreduce,ps:async --repeat=5",
+        "compare --modes=allreduce,ps:sync --vary=workers=1,2,4"}},
+  };
+  return all;
+}
+
+// What is no option of a run, as the table of options would have it.
+std::vector<OptionSpec> options_beside_the_table() {
+  return {
+      {.group = "Run",
+       .name = "config",
+       .placeholder = "FILE",
+       .sentence = "Reads the same names without dashes from a TOML file, as in workers = 4; flags on the command line "
+                   "win. Each run leaves such a file, config.toml, in its results.",
+       .range = "a file that can be read",
+       .usual = "none"},
+      {.group = "Run",
+       .name = "help",
+       .placeholder = "TOPIC",
+       .sentence = "Shows how to begin; of a topic or an option, all about it.",
+       .range = "a topic, an option or all",
+       .usual = "the first page"},
+      {.group = "Run",
+       .name = "version",
+       .sentence = "Shows the version, what this program was built of, and with which libraries."},
+      {.group = "compare",
+       .name = "modes",
+       .placeholder = "LIST",
+       .sentence = "What to compare; local gets the batch of all workers together. In place of --mode, --consistency, "
+                   "--collective, --sync-every and --gossip.",
+       .range = "local, allreduce, allreduce:mpi, allreduce:sync-every:k, allreduce:gossip:k, ps:sync, ps:bounded:k, "
+                "ps:async, or ps: and another consistency",
+       .usual = std::string(kUsualModes)},
+      {.group = "compare",
+       .name = "vary",
+       .placeholder = "OPTION=LIST",
+       .sentence = "Each mode with each of these values of one option; a mode in which it has no effect is run once, "
+                   "and a combination that cannot run is left out, saying why.",
+       .range = "as in --vary=batch-size=32,64,128",
+       .usual = "nothing is varied"},
+  };
+}
+
+std::vector<OptionSpec> all_options() {
+  std::vector<OptionSpec> options = option_table();
+  for (OptionSpec& option : options_beside_the_table()) options.push_back(std::move(option));
+  return options;
+}
+
+// `text` in lines of at most `columns`, each behind `indent` spaces.
+std::string wrapped(const std::string& text, int indent, int columns) {
+  std::string lines, line;
+  std::istringstream words(text);
+  const auto end_line = [&] {
+    if (!line.empty()) lines += fmt::format("{:{}}{}\n", "", indent, line);
+    line.clear();
+  };
+  for (std::string word; words >> word;) {
+    const std::size_t length = line.size() + (line.empty() ? 0 : 1) + word.size();
+    if (static_cast<std::size_t>(indent) + length > static_cast<std::size_t>(columns)) end_line();
+    line += (line.empty() ? "" : " ") + word;
+  }
+  end_line();
+  return lines;
+}
 
 // "[processes; 1 to 64; default 2]"
 std::string facts(const OptionSpec& option) {
@@ -50,21 +117,78 @@ std::string facts(const OptionSpec& option) {
   return text + "default " + (option.placeholder.empty() ? "off" : option.usual) + "]";
 }
 
+std::string text_of(const OptionSpec& option, int columns) {
+  std::string sentence = option.sentence;
+  if (!option.only_with.empty()) sentence += fmt::format(" Only with {}.", option.only_with);
+  if (!option.excludes.empty()) sentence += fmt::format(" Not beside --{}.", option.excludes);
+  return fmt::format("  --{}{}{}\n", option.name, option.placeholder.empty() ? "" : "=", option.placeholder) +
+         wrapped(sentence, 6, columns) + wrapped(facts(option), 6, columns);
+}
+
+std::string examples_text(const std::vector<std::string>& examples) {
+  std::string text;
+  for (const std::string& example : examples) text += fmt::format("  run_experiment {}\n", example);
+  return text;
+}
+
+std::string topic_text(const Topic& topic, int columns) {
+  std::string text = topic.group + "\n";
+  for (const OptionSpec& option : all_options()) {
+    if (option.group == topic.group) text += text_of(option, columns);
+  }
+  return text + "\nAs in\n" + examples_text(topic.examples);
+}
+
+std::string usage_text(int columns) {
+  return wrapped("Syncopate trains one job under parameter servers or allreduce and measures both on the same footing.",
+                 0, columns) +
+         "\n"
+         "  run_experiment [OPTIONS]          one job\n"
+         "  run_experiment compare [OPTIONS]  the same job in several modes\n";
+}
+
+std::string first_page(int columns) {
+  std::string text = usage_text(columns) + "\nTo begin with\n" +
+                     examples_text({"--mode=ps --servers=2", "--mode=allreduce --workers=2",
+                                    "compare --workers=2 --modes=allreduce,ps:async"}) +
+                     "\nTopics: --help=TOPIC shows one, --help=OPTION all about an option, --help=all everything\n";
+  for (const Topic& topic : topics()) {
+    std::vector<std::string> names;
+    for (const OptionSpec& option : all_options()) {
+      if (option.group == topic.group) names.push_back(option.name);
+    }
+    const std::string lines = wrapped(fmt::format("{}", fmt::join(names, ", ")), 15, columns);
+    text += fmt::format("  {:<13}{}", topic.name, lines.substr(15));
+  }
+  return text;
+}
+
+std::string whole_text(int columns) {
+  std::string text = usage_text(columns);
+  for (const Topic& topic : topics()) text += "\n" + topic_text(topic, columns);
+  return text;
+}
+
 }  // namespace
 
-std::string help_text() {
-  std::string text(kHead);
-  std::string group;
-  for (const OptionSpec& option : option_table()) {
-    if (option.group != group) text += fmt::format("\n{}\n", option.group);
-    group = option.group;
-    text += fmt::format("  --{}{}{}\n", option.name, option.placeholder.empty() ? "" : "=", option.placeholder);
-    text += fmt::format("      {}", option.sentence);
-    if (!option.only_with.empty()) text += fmt::format(" Only with {}.", option.only_with);
-    if (!option.excludes.empty()) text += fmt::format(" Not beside --{}.", option.excludes);
-    text += fmt::format("\n      {}\n", facts(option));
+Result<std::string> help_text(std::string_view topic, int columns) {
+  columns = std::max(columns, kFewestColumns);
+  if (topic.empty()) return first_page(columns);
+  if (topic == "all") return whole_text(columns);
+  std::vector<std::string> known = {"all"};
+  for (const Topic& one : topics()) {
+    if (topic == one.name) return topic_text(one, columns);
+    known.push_back(one.name);
   }
-  return text + fmt::format(kTail, kUsualModes);
+  const std::string name(topic.substr(std::min(topic.find_first_not_of('-'), topic.size())));
+  for (const OptionSpec& option : all_options()) {
+    if (name == option.name) return text_of(option, columns);
+    known.push_back(option.name);
+  }
+  const std::string nearest = nearest_name(name, known);
+  return Status(Code::kInvalidArgument,
+                fmt::format("--help={}: no such topic or option; {}", topic,
+                            nearest.empty() ? "--help lists them" : fmt::format("did you mean {}?", nearest)));
 }
 
 }  // namespace syncopate::experiments

@@ -11,6 +11,7 @@
 
 #include "common/resource_limits.h"
 #include "experiments/config/command_line.h"
+#include "experiments/config/help_text.h"
 #include "experiments/exhaustion.h"
 #include "experiments/launcher/launcher.h"
 #include "experiments/process/guard.h"
@@ -18,6 +19,7 @@
 #include "experiments/process/private_memory.h"
 #include "experiments/process/probe.h"
 #include "experiments/process/process_main.h"
+#include "experiments/report/environment.h"
 #include "experiments/report/log_lines.h"
 #include "experiments/report/printable_lines.h"
 #include "experiments/report/summary_text.h"
@@ -103,7 +105,13 @@ ExitCode run_person(int argc, const char* const* argv) {
     return ExitCode::kUsage;
   }
   if (command->action == CommandLine::Action::kHelp) {
-    write_out(stdout, command->text);
+    constexpr int kMostColumns = 100;  // longer lines are hard to read
+    const int columns = terminal_columns();
+    write_out(stdout, *help_text(command->topic, columns == 0 ? kMostColumns : std::min(columns, kMostColumns)));
+    return ExitCode::kSuccess;
+  }
+  if (command->action == CommandLine::Action::kVersion) {
+    write_out(stdout, version_text(this_environment()));
     return ExitCode::kSuccess;
   }
   if (const Status allowed = settle_rights(*command); !allowed.ok()) {

@@ -39,6 +39,8 @@ constexpr const char* kSanitizers = "";
 
 }  // namespace
 
+std::string program_version() { return kVersion; }
+
 std::string compiler_name() { return std::string(kCompiler) + __VERSION__; }
 
 std::string build_kind() {

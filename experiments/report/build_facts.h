@@ -5,6 +5,7 @@
 
 namespace syncopate::experiments {
 
+std::string program_version();      // "0.9.0"
 std::string compiler_name();        // "g++ 12.2.0"
 std::string build_kind();           // "optimised, assertions off"
 std::string compiled_vector_set();  // "AVX-512", "AVX2", "baseline"

@@ -58,6 +58,8 @@ Environment this_environment() {
   environment.cores = usable_cores();
   environment.memory_gib =
       static_cast<double>(::sysconf(_SC_PHYS_PAGES)) * static_cast<double>(::sysconf(_SC_PAGESIZE)) / (1 << 30);
+  environment.version = program_version();
+  environment.sources = source_fingerprint();
   environment.compiler = compiler_name();
   environment.build = build_kind();
   environment.vector_set = compiled_vector_set();
@@ -66,6 +68,16 @@ Environment this_environment() {
   environment.commit = git_commit_of(std::filesystem::read_symlink("/proc/self/exe", ignored).parent_path());
   environment.libraries = libraries();
   return environment;
+}
+
+std::string version_text(const Environment& environment) {
+  std::string text = fmt::format("syncopate {}\n  sources    {}", environment.version, environment.sources);
+  if (!environment.commit.empty()) text += fmt::format(", commit {}", environment.commit.substr(0, 12));
+  text += fmt::format("\n  built      by {}, {}, {}", environment.compiler, environment.build, environment.vector_set);
+  if (!environment.sanitizers.empty()) text += ", sanitizers " + environment.sanitizers;
+  text += "\n  libraries ";
+  for (const auto& [name, version] : environment.libraries) text += fmt::format(" {} {}", name, version);
+  return text + "\n";
 }
 
 }  // namespace syncopate::experiments

@@ -27,6 +27,8 @@ struct Environment {
   std::string cpu_model;  // empty where the kernel does not tell
   int cores = 0;          // that this process may run on
   double memory_gib = 0;
+  std::string version;  // of this program
+  std::string sources;  // their fingerprint
   std::string compiler;
   std::string build;       // "optimised, assertions off"
   std::string vector_set;  // the widest that the compiler was allowed: "AVX-512", "AVX2", "baseline"
@@ -39,5 +41,8 @@ struct Environment {
 
 // Reads all of it from this process and its host; leaves empty what cannot be found out.
 Environment this_environment();
+
+// What --version shows: the program's version, what it was built of and how, and its libraries. Several lines.
+std::string version_text(const Environment& environment);
 
 }  // namespace syncopate::experiments

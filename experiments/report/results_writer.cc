@@ -20,12 +20,9 @@ constexpr Duration kFlushEvery = std::chrono::seconds(1);
 constexpr std::size_t kProbeBytes = 4 * 1024 * 1024;
 
 Status make_empty_folder(const std::string& directory) {
-  std::error_code ignored;
-  if (fs::is_directory(directory, ignored) && !fs::is_empty(directory, ignored)) {
-    return Status(Code::kInvalidArgument,
-                  fmt::format("--output={}: holds files already; name another directory, or remove it", directory));
-  }
-  return make_folder(directory + "/logs");
+  SYNCOPATE_RETURN_IF_ERROR(check_output(directory));
+  const Status made = make_folder(directory + "/logs");
+  return made.ok() ? made : Status(made.code(), made.message() + "; --output=DIR names another place for results");
 }
 
 Status prove_writable(const std::string& directory) {
@@ -37,6 +34,13 @@ Status prove_writable(const std::string& directory) {
 }
 
 }  // namespace
+
+Status check_output(const std::string& directory) {
+  std::error_code ignored;
+  if (!fs::is_directory(directory, ignored) || fs::is_empty(directory, ignored)) return {};
+  return Status(Code::kInvalidArgument,
+                fmt::format("--output={}: holds files already; name another directory, or remove it", directory));
+}
 
 Result<ResultsWriter> ResultsWriter::create(const RunConfig& config, const Environment& environment) {
   const std::string& directory = config.output;

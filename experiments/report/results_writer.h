@@ -22,6 +22,10 @@
 
 namespace syncopate::experiments {
 
+// Whether results can go to `directory`, as far as can be seen without making it: invalid argument where others lie
+// there already.
+Status check_output(const std::string& directory);
+
 class ResultsWriter {
  public:
   // Makes `directory` (which must be empty or not there yet) with its logs/, proves that some megabytes can be written,

@@ -186,6 +186,8 @@ std::string environment_json(const Environment& environment, const RunConfig& co
                      {"cpu_model", environment.cpu_model},
                      {"cores", environment.cores},
                      {"memory_gib", environment.memory_gib},
+                     {"version", environment.version},
+                     {"sources", environment.sources},
                      {"compiler", environment.compiler},
                      {"build", environment.build},
                      {"vector_set", environment.vector_set},

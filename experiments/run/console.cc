@@ -9,16 +9,12 @@
 #include "experiments/report/printable_lines.h"
 
 namespace syncopate::experiments {
-namespace {
 
-// Zero if standard output is no terminal.
 int terminal_columns() {
   winsize size{};
   if (isatty(STDOUT_FILENO) == 0) return 0;
   return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
 }
-
-}  // namespace
 
 bool write_out(std::FILE* stream, const std::string& text) {
   const bool written = std::fputs(text.c_str(), stream) >= 0 && std::fflush(stream) == 0;

@@ -14,6 +14,9 @@ namespace syncopate::experiments {
 // A text to standard output or error, at once. False if it could not be written.
 bool write_out(std::FILE* stream, const std::string& text);
 
+// Of standard output; zero if it is no terminal.
+int terminal_columns();
+
 class Console {
  public:
   // With `quiet`, shows warnings and nothing else.

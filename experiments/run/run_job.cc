@@ -43,13 +43,27 @@ Status check_link(const RunConfig& config, const ParamLayout& layout) {
                       config.timeout_seconds)};
 }
 
-// Opens the data (digits are generated here, once for all processes) and lays out the model, so that what cannot work
-// fails here rather than in every process.
-Result<JobFacts> prepare(const RunConfig& config) {
+struct DataFacts {
+  std::int64_t train_samples = 0;
+  std::optional<double> best_loss = {};
+};
+
+// Of a set that is opened; digits are generated then, once for all processes.
+Result<DataFacts> data_facts_of(const RunConfig& config) {
   const Result<worker::DatasetPair> data = open_data_of(config);
+  if (data.status().code() == Code::kResourceExhausted) {
+    return Status(Code::kResourceExhausted,
+                  data.status().message() + "; --data-dir=DIR names another place for generated data");
+  }
+  if (!data.ok()) return data.status();
+  return DataFacts{data->train->size(), data->test->best_loss()};
+}
+
+// Lays out the model and counts the steps, so that what cannot work fails here rather than in every process.
+Result<JobFacts> prepare(const RunConfig& config, const Result<DataFacts>& data) {
   if (!data.ok()) return data.status();
   const worker::BatchOrder order{
-      .dataset_size = data->train->size(), .batch_size = config.batch_size, .workers = config.workers};
+      .dataset_size = data->train_samples, .batch_size = config.batch_size, .workers = config.workers};
   if (order.steps_per_epoch() == 0) {
     return Status(Code::kInvalidArgument,
                   fmt::format("{} training samples do not fill one batch of {} on each of {} workers: use a smaller "
@@ -67,7 +81,7 @@ Result<JobFacts> prepare(const RunConfig& config) {
                   .local_layout = *local_layout,
                   .steps_per_epoch = order.steps_per_epoch(),
                   .total_steps = total_steps,
-                  .best_loss = data->test->best_loss()};
+                  .best_loss = data->best_loss};
 }
 
 std::unique_ptr<Launcher> launcher_of(const RunConfig& config) {
@@ -244,7 +258,7 @@ JobResult run_job(const RunConfig& config, const Survey& survey, Interrupts& int
   result.config = resolve(*placed, calendar_stamp());
   if (spans_hosts(result.config)) result.config.listen_address = survey.listen_address;
   result.facts.run_id = std::filesystem::path(result.config.output).filename().string();
-  Result<JobFacts> job = prepare(result.config);
+  Result<JobFacts> job = prepare(result.config, data_facts_of(result.config));
   Resumption resumption;
   if (const Status status = job.ok() ? find_resumed(*job, console, result, resumption) : job.status(); !status.ok()) {
     fail(result, exit_code_of(status), status.message());
@@ -281,17 +295,28 @@ JobResult run_job(const RunConfig& config, const Survey& survey, Interrupts& int
 Result<std::string> dry_run_text(const RunConfig& config, const Survey& survey) {
   const Result<RunConfig> placed = place(config, machines_of(survey));
   if (!placed.ok()) return placed.status();
-  const RunConfig resolved = resolve(*placed, calendar_stamp());
-  const std::string plan =
-      to_text(make_plan(resolved, run_id_of(resolved, 0), cluster_of(resolved, survey)), own_program());
-  if (resolved.mode != Mode::kPs) return plan;
-  const Result<ParamLayout> layout = layout_of(resolved);
-  // Data may still have to be brought here; a model that cannot be is refused as the run would be.
-  if (layout.status().code() == Code::kNotFound) {
-    return plan + fmt::format("\nsharding: not known until the data is there: {}\n", layout.status().message());
+  SYNCOPATE_RETURN_IF_ERROR(validate(*placed));
+  JobResult dry;
+  dry.config = resolve(*placed, calendar_stamp());
+  const RunConfig& resolved = dry.config;
+  const JobPlan plan = make_plan(resolved, run_id_of(resolved, 0), cluster_of(resolved, survey));
+  SYNCOPATE_RETURN_IF_ERROR(check_descriptors(resolved, plan, descriptor_limit()));
+  SYNCOPATE_RETURN_IF_ERROR(check_output(resolved.output));
+  std::string text = to_text(plan, own_program());
+  // What is generated is not generated for this: its size is known.
+  Result<JobFacts> job = generates_data(resolved) ? prepare(resolved, DataFacts{resolved.train_samples})
+                                                  : prepare(resolved, data_facts_of(resolved));
+  // Data may still have to be brought here.
+  if (job.status().code() == Code::kNotFound) {
+    return text + fmt::format("\nas things are, the run would end with exit code {}: {}\n",
+                              static_cast<int>(exit_code_of(job.status())), job.status().message());
   }
-  if (!layout.ok()) return layout.status();
-  return plan + "\n" + to_text(report_sharding(resolved, *layout));
+  if (!job.ok()) return job.status();
+  Console console;
+  Resumption resumption;
+  SYNCOPATE_RETURN_IF_ERROR(find_resumed(*job, console, dry, resumption));
+  if (resolved.mode != Mode::kPs) return text;
+  return text + "\n" + to_text(report_sharding(resolved, job->layout));
 }
 
 }  // namespace syncopate::experiments

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <fstream>
 #include <sstream>
 
 #include "common/device/gpu_inventory.h"
@@ -54,9 +55,38 @@ TEST(DryRun, SaysWhatKeepsItFromKnowingTheShards) {
   Program program({"--mode=ps", "--dataset=mnist", "--dry-run", "--data-dir=" + empty.path().string()});
   const ProgramEnd end = program.wait();
   EXPECT_EQ(end.exit_code, 0);
-  EXPECT_THAT(end.out, HasSubstr("sharding: not known until the data is there: mnist: found none of"));
-  Program wrong({"--mode=ps", "--model=mlp:100-10", "--dry-run"});
-  EXPECT_EQ(wrong.wait().exit_code, 2);
+  EXPECT_THAT(end.out, HasSubstr("as things are, the run would end with exit code 3: mnist: found none of"));
+}
+
+TEST(DryRun, RefusesWhatTheRunRefuses) {
+  const testing_support::TemporaryFolder taken;
+  std::ofstream(taken.path() / "file") << "results of another run";
+  const std::string output = "--output=" + taken.path().string();
+  for (const Flags& flags :
+       {Flags{"--mode=ps", "--model=mlp:100-10"}, Flags{"--model=vgg16"}, Flags{"--mode=allreduce", output},
+        Flags{"--resume=" + taken.path().string()}, Flags{"--steps=50", "--fault=kill:worker0@step90"}}) {
+    std::string errors[2];
+    for (const bool dry : {false, true}) {
+      Flags all = flags;
+      if (dry) all.emplace_back("--dry-run");
+      const ProgramEnd end = run_program(all);
+      EXPECT_NE(end.exit_code, 0) << flags.back();
+      errors[dry ? 1 : 0] = std::to_string(end.exit_code) + " " + end.err;
+    }
+    EXPECT_EQ(errors[0], errors[1]);
+  }
+}
+
+TEST(Version, SaysWhatTheProgramWasMadeOf) {
+  const ProgramEnd end = run_program({"--version"});
+  EXPECT_EQ(end.exit_code, 0);
+  EXPECT_THAT(end.out, ContainsRegex("^syncopate [0-9.]+\n  sources    [0-9a-f]{16}"));
+  EXPECT_THAT(end.out, HasSubstr("zeromq"));
+}
+
+TEST(Help, ShowsATopicAndRefusesWhatIsNone) {
+  EXPECT_THAT(run_program({"--help=ps"}).out, HasSubstr("--consistency=KIND"));
+  EXPECT_EQ(run_program({"--help=nonsense"}).exit_code, 2);
 }
 
 TEST(Sharding, IsShownBeforeTheRunAndRecorded) {
