@@ -3,29 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
-#include <limits>
 
-#include "experiments/process/data_of.h"
 #include "experiments/report/comparison_files.h"
 #include "experiments/report/comparison_text.h"
 #include "experiments/run/console.h"
+#include "experiments/run/equality.h"
 
 namespace syncopate::experiments {
 namespace {
-
-// Long enough for a difference in data order or update rule to show, short enough not to be noticed.
-constexpr std::int64_t kEqualitySteps = 50;
-// Of relative distances. Batches of one sample more or less come to 2e-4 or more; rounding to 1e-5 at most, and to a
-// thousandth of that where training meets none of the following.
-constexpr double kEqualityTolerance = 5e-5;
-// Of the learning rate. At its full size training magnifies rounding beyond any tolerance now and then: a ReLU whose
-// input is within rounding of zero is on in one mode and off in another, and adam divides a gradient that is nothing
-// but rounding by its own size. At this part of it weights still move by far more than the tolerance.
-constexpr double kEqualityRate = 0.01;
-constexpr const char* kSynchronousModes = "local,allreduce,ps:sync";
-// Of models with batch norm: one worker's moments are those of its own batch, and local has all workers' in one.
-constexpr const char* kModesOfTheSameBatches = "allreduce,ps:sync";
 
 // "ps:bounded:4 batch-size=32" -> "ps-bounded-4-batch-size-32"
 std::string folder_of(std::string label) {
@@ -52,7 +37,7 @@ class Comparison {
   ExitCode run() {
     const std::vector<ComparedRun>& runs = job_.runs;
     for (const std::string& line : job_.left_out) console_.say(line);
-    const ExitCode fair = check_equality();
+    const ExitCode fair = prove_equality();
     if (fair != ExitCode::kSuccess) return fair;
     console_.say("");
     if (!base_.stragglers.empty()) {
@@ -85,48 +70,10 @@ class Comparison {
   }
 
  private:
-  ExitCode check_equality() {
-    RunConfig shared = base_;
-    shared.epochs = 0;
-    shared.steps = kEqualitySteps;
-    shared.repeat = 1;
-    shared.warmup_steps = 0;
-    shared.target_accuracy = 0;
-    shared.stragglers = {};                       // who is slow changes no weight
-    shared.shape.reset();                         // nor does how fast bytes come
-    shared.backup_workers = 0;                    // with them, sync takes other gradients each time
-    shared.precision = worker::Precision::kFp32;  // rounding of factors would be magnified as that of sums is
-    shared.compress = {};                         // what a codec loses is no rounding of sums
-    shared.learning_rate = kEqualityRate * resolve(base_, "").learning_rate;
-    const Result<ParamLayout> local_layout = local_state_layout_of(base_);
-    if (!local_layout.ok()) return fail(exit_code_of(local_layout.status()), local_layout.status().message());
-    const bool with_local = local_layout->size() == 0;
-    const Result<std::vector<ComparedRun>> runs =
-        comparison_runs(shared, with_local ? kSynchronousModes : kModesOfTheSameBatches);
-    if (!runs.ok()) return fail(ExitCode::kUsage, runs.status().message());
-    std::vector<float> expected;
-    double largest = 0;
-    for (const ComparedRun& run : *runs) {
-      RunConfig config = run.config;
-      config.output = folder_ + "/equality/" + folder_of(run.label);
-      const JobResult result = run_job_(config);
-      if (result.exit != ExitCode::kSuccess) return fail(result.exit, result.verdict);
-      if (expected.empty()) expected = result.weights;
-      const double distance = relative_distance(expected, result.weights);
-      largest = std::max(largest, distance);
-      if (distance <= kEqualityTolerance) continue;
-      return fail(
-          ExitCode::kUnequal,
-          fmt::format("{} does not follow the curve of {}: after {} steps the weights lie {:.2g} apart, at most "
-                      "{:.0g} is rounding; a comparison would compare more than the mode",
-                      run.label, runs->front().label, kEqualitySteps, distance, kEqualityTolerance));
-    }
-    const bool compressed = compresses(base_) || job_.option == "compress";
-    console_.say(
-        fmt::format("equality: {} follow the same curve{}; after {} steps the weights lie {:.1g} apart{}",
-                    with_local ? "local, allreduce and ps sync" : "allreduce and ps sync",
-                    compressed ? " without --compress" : "", kEqualitySteps, largest,
-                    with_local ? "" : "; local is left out, whose batch norms see the batches of all workers as one"));
+  ExitCode prove_equality() {
+    const EqualityOutcome outcome = check_equality(base_, folder_ + "/equality", run_job_);
+    if (outcome.exit != ExitCode::kSuccess) return fail(outcome.exit, outcome.line);
+    console_.say(outcome.line);
     if (compresses(base_) && job_.option != "compress") {
       console_.say(fmt::format("--compress={}, in all modes that have it", to_string(base_.compress)));
     }
@@ -168,16 +115,5 @@ class Comparison {
 }  // namespace
 
 ExitCode compare(const ComparisonJob& job, const JobRunner& runner) { return Comparison(job, runner).run(); }
-
-double relative_distance(const std::vector<float>& first, const std::vector<float>& second) {
-  if (first.size() != second.size()) return std::numeric_limits<double>::infinity();
-  double difference = 0, length = 0;
-  for (std::size_t i = 0; i < first.size(); ++i) {
-    difference += std::pow(static_cast<double>(first[i]) - second[i], 2);
-    length += std::pow(static_cast<double>(first[i]), 2);
-  }
-  const double distance = length > 0 ? std::sqrt(difference / length) : std::sqrt(difference);
-  return std::isfinite(distance) ? distance : std::numeric_limits<double>::infinity();
-}
 
 }  // namespace syncopate::experiments

@@ -57,6 +57,7 @@ void Recorder::on_final_weights(std::span<const float> weights, std::span<const 
   ParamLayout layout = snapshot_layout(job_.layout, rows);
   if (weights.size() != layout.size() || local_state.size() != job_.local_layout.size()) return;
   final_weights_.assign(weights.begin(), weights.end());
+  final_rows_ = rows;
   // One arena behind the other is the arena of all tensors.
   for (const TensorSpec& tensor : job_.local_layout.tensors()) layout.add(tensor.name, tensor.shape);
   std::vector<float> values = final_weights_;

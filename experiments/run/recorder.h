@@ -50,6 +50,7 @@ class Recorder final : public RunObserver {
   const std::vector<WorkerSteps>& workers() const { return workers_; }
   // Laid out as snapshot_layout says; empty where none came that fit the model.
   const std::vector<float>& final_weights() const { return final_weights_; }
+  const TableKeys& final_rows() const { return final_rows_; }
   const std::map<std::string, std::string>& facts() const { return facts_; }
 
  private:
@@ -84,6 +85,7 @@ class Recorder final : public RunObserver {
   TimePoint records_are_in_ = TimePoint::min();  // after a time in which nobody has listened
   std::vector<EvalRecord> evals_;
   std::vector<float> final_weights_;
+  TableKeys final_rows_;
   std::map<std::string, std::string> facts_;
   std::int64_t epochs_shown_ = 0;
   Status failure_;  // the first to write something

@@ -241,6 +241,7 @@ void run_repeat(const JobFacts& job, const Survey& survey, const Resumption& res
   if (!outcome->is_final_evaluated) forget_final_figures(result.reports.back());
   result.evals.push_back(recorder.evals());
   result.weights = recorder.final_weights();
+  result.rows = recorder.final_rows();
   if (outcome->verdict) return fail(result, outcome->verdict->code, outcome->verdict->line);
   if (!finished.ok()) return fail(result, ExitCode::kOutput, finished.message());
   if (result.weights.empty()) fail(result, ExitCode::kInternal, "no worker handed in final weights");

@@ -7,6 +7,7 @@
 
 #include "common/param_layout.h"
 #include "experiments/config/run_config.h"
+#include "experiments/control/snapshot_layout.h"
 #include "experiments/coordinator/interrupts.h"
 #include "experiments/exit_code.h"
 #include "experiments/report/run_report.h"
@@ -24,7 +25,10 @@ struct JobResult {
   // Of each of these, its evaluations.
   std::vector<std::vector<EvalRecord>> evals;
   RunFacts facts;
-  std::vector<float> weights;  // the final ones of the last repeat; empty if it did not get there
+  // The final ones of the last repeat, and of row-sparse tables the rows that are among them, laid out as
+  // snapshot_layout says; empty if it did not get there.
+  std::vector<float> weights;
+  TableKeys rows;
 };
 
 // Checks and prepares all that can fail before anything is launched, runs every repeat, writes the results. `config`

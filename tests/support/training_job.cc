@@ -64,6 +64,12 @@ std::vector<float> train_worker(const TrainingJob& job, int rank, SyncStrategy& 
   return weights;
 }
 
+// The same, with the fault that is planted in the job.
+std::vector<float> train_faulty_worker(const TrainingJob& job, int rank, SyncStrategy& strategy) {
+  FaultyStrategy faulty(strategy, rank, job.fault);
+  return train_worker(job, rank, faulty);
+}
+
 // A part of the arena, and with which rank's gradient its sum begins.
 struct SummedPart {
   Range range;
@@ -91,6 +97,19 @@ std::vector<float> first_of_equals(const std::vector<std::vector<float>>& weight
 }
 
 }  // namespace
+
+ParamLayout layout_of(const TrainingJob& job) {
+  const std::unique_ptr<worker::ComputeBackend> backend = worker::make_onednn_backend();
+  return model_of(job, *backend)->layout();
+}
+
+std::vector<float> initial_weights_of(const TrainingJob& job) {
+  const std::unique_ptr<worker::ComputeBackend> backend = worker::make_onednn_backend();
+  const std::unique_ptr<worker::Model> model = model_of(job, *backend);
+  std::vector<float> weights(model->layout().size());
+  model->initialize(job.seed, weights);
+  return weights;
+}
 
 std::vector<float> train_local(const TrainingJob& job) {
   TrainingJob alone = job;
@@ -124,7 +143,7 @@ std::vector<float> train_allreduce(const TrainingJob& job) {
                                                               .codec = job.codec,
                                                               .timeout = kTimeout},
                                                              clock);
-    weights[at] = train_worker(job, rank, *strategy);
+    weights[at] = train_faulty_worker(job, rank, *strategy);
   });
   return first_of_equals(weights, job.workers);
 }
@@ -138,7 +157,7 @@ std::vector<float> train_ps_sync(const TrainingJob& job, int servers) {
     Transport& endpoint = *endpoints[static_cast<std::size_t>(rank)];
     if (group.is_worker(rank)) {
       ps::PsStrategy strategy({.group = group, .timeout = kTimeout}, endpoint, clock, nullptr);
-      weights[static_cast<std::size_t>(rank)] = train_worker(job, rank, strategy);
+      weights[static_cast<std::size_t>(rank)] = train_faulty_worker(job, rank, strategy);
       return;
     }
     ps::ShardServer server({.group = group,

@@ -8,6 +8,7 @@
 #include "allreduce/schedule.h"
 #include "common/codec/codec_config.h"
 #include "common/optimizer.h"
+#include "tests/support/faulty_strategy.h"
 #include "worker/data/dataset.h"
 
 namespace syncopate::testing_support {
@@ -26,7 +27,12 @@ struct TrainingJob {
   allreduce::ScheduleKind schedule = allreduce::ScheduleKind::kRing;  // kDirect over shm: the direct collective
   bool overlap = true;
   CodecConfig codec;
+  PlantedFault fault = {};  // under allreduce and ps sync
 };
+
+// What the job trains, and what it begins with.
+ParamLayout layout_of(const TrainingJob& job);
+std::vector<float> initial_weights_of(const TrainingJob& job);
 
 // The final weights of worker 0; the others' are expected to be the same, bit by bit.
 std::vector<float> train_local(const TrainingJob& job);  // one worker, with the batch of all workers together

@@ -4,8 +4,9 @@
 #include <gtest/gtest.h>
 
 #include "common/device/gpu_inventory.h"
-#include "experiments/run/compare.h"
+#include "experiments/config/run_config.h"
 #include "tests/support/run_program.h"
+#include "tests/support/weights_distance.h"
 
 namespace syncopate::experiments {
 namespace {
@@ -13,6 +14,7 @@ namespace {
 using testing::HasSubstr;
 using testing_support::Program;
 using testing_support::ProgramEnd;
+using testing_support::relative_distance;
 using Flags = std::vector<std::string>;
 
 constexpr double kSameCurve = 1e-3;
@@ -33,7 +35,7 @@ class GpuRun : public testing::TestWithParam<Job> {
     if (!gpus.ok()) GTEST_SKIP() << "no GPU: " << gpus.status().message();
   }
 
-  // 100 steps at a hundredth of the usual rate (tests/experiments/equality says why).
+  // 100 steps at a hundredth of the usual rate: at its full size adam magnifies rounding.
   static Flags flags(const Job& job, const std::string& device) {
     Flags flags{fmt::format("--model={}", job.model),
                 "--optimizer=adam",
