@@ -109,11 +109,11 @@ Result<LearningRateSchedule> LearningRateSchedule::parse(std::string_view text) 
 double learning_rate_at(const LearningRateSchedule& schedule, const LearningRateContext& context, std::int64_t step) {
   const double epoch = static_cast<double>(step) / static_cast<double>(context.steps_per_epoch);
   const double progress = static_cast<double>(step) / static_cast<double>(context.total_steps);
-  const double scaled = context.base_rate * (schedule.linear_scaling ? context.workers : 1);
+  const double scaled = context.base_rate * (schedule.linear_scaling ? context.minibatch_growth : 1);
   const double rate = scaled * shape_factor(schedule, epoch, progress);
   if (epoch >= schedule.warmup_epochs) return rate;
   // Of the rate that the shape asks for now, so that there is no jump where the warm-up ends.
-  const double first = schedule.linear_scaling ? 1.0 / context.workers : 0.0;
+  const double first = schedule.linear_scaling ? 1.0 / context.minibatch_growth : 0.0;
   return rate * (first + (1 - first) * epoch / schedule.warmup_epochs);
 }
 

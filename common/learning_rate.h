@@ -18,7 +18,7 @@ struct LearningRateSchedule {
   Shape shape = Shape::kConstant;
   double step_epochs = 0;  // step:EPOCHS:FACTOR multiplies the rate by FACTOR every EPOCHS epochs
   double step_factor = 1;
-  bool linear_scaling = false;  // linear: the base rate times the number of workers (Goyal 2017, section 2.1)
+  bool linear_scaling = false;  // linear: the base rate times the growth of the minibatch (Goyal 2017, section 2.1)
   double warmup_epochs = 0;     // warmup:EPOCHS rises linearly to the rate over that time (Goyal 2017, section 2.2);
                                 // with linear it begins at the base rate, else at zero
 
@@ -28,7 +28,8 @@ struct LearningRateSchedule {
 
 struct LearningRateContext {
   double base_rate = 0;
-  int workers = 1;
+  // How many times one worker's batch makes the minibatch of an update: what linear scales by.
+  double minibatch_growth = 1;
   std::int64_t steps_per_epoch = 1;
   std::int64_t total_steps = 1;  // of one worker; where cosine reaches zero (Loshchilov and Hutter 2017, equation 5)
 };

@@ -151,7 +151,7 @@ class Training {
   Duration straggled() const { return parts_.straggling == nullptr ? Duration{} : parts_.straggling->waited(); }
 
   double learning_rate() const {
-    const LearningRateContext context{options_.base_learning_rate, options_.workers, options_.steps_per_epoch,
+    const LearningRateContext context{options_.base_learning_rate, options_.minibatch_growth, options_.steps_per_epoch,
                                       options_.total_steps};
     return learning_rate_at(options_.schedule, context, step_);
   }

@@ -23,7 +23,7 @@ struct TrainerOptions {
   std::int64_t steps_per_epoch = 1;
   LearningRateSchedule schedule;
   double base_learning_rate = 0;
-  int workers = 1;
+  double minibatch_growth = 1;              // see LearningRateContext
   const TrainingState* restored = nullptr;  // what to go on from; null: a new job, or others have it
 };
 

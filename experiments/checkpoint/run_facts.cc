@@ -42,7 +42,8 @@ constexpr std::array kDeciding{"mode",
                                "l1",
                                "l2",
                                "ftrl-beta",
-                               "seed"};
+                               "seed",
+                               "data-seed"};
 
 std::string value_in(const std::map<std::string, std::string>& facts, const std::string& name) {
   const auto found = facts.find(name);

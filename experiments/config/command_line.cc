@@ -8,11 +8,12 @@
 #include <nlohmann/json.hpp>
 
 #include "common/regular_file.h"
+#include "experiments/config/compare_line.h"
 #include "experiments/config/given_options.h"
 #include "experiments/config/help_text.h"
 #include "experiments/config/nearest_name.h"
 #include "experiments/config/option_table.h"
-#include "experiments/config/variation.h"
+#include "experiments/plan/remote_shell.h"
 
 namespace syncopate::experiments {
 namespace {
@@ -45,7 +46,7 @@ Status unknown(const std::string& argument, const std::vector<OptionSpec>& table
   }
   std::vector<std::string> known;
   for (const OptionSpec& option : table) known.push_back(option.name);
-  known.insert(known.end(), {"help", "version", "config", "modes", "vary"});
+  known.insert(known.end(), {"help", "version", "config", "modes", "vary", "rate-rule", "tune-rate"});
   const std::string flag = argument.substr(0, argument.find('='));
   const std::string nearest = nearest_name(
       flag.substr(flag.find_first_not_of('-') == std::string::npos ? flag.size() : flag.find_first_not_of('-')), known);
@@ -85,70 +86,37 @@ Result<GivenOptions> given_in_file_of(const CLI::Option& option) {
   return given;
 }
 
-// Fills in the runs of a comparison that varies an option.
-Status vary_runs(const CLI::Option& vary, const std::string& modes, CommandLine& line) {
-  const Result<std::string> text = single_value(vary);
-  if (!text.ok()) return text.status();
-  const Result<Variation> variation = parse_variation(*text);
-  if (!variation.ok()) return variation.status();
-  if (line.given.contains(variation->option)) {
-    return wrong(fmt::format("--{}={}: given beside --vary={}; leave one out", variation->option,
-                             line.given.at(variation->option), *text));
-  }
-  Result<VariedRuns> varied = varied_runs(line.config, modes, *variation);
-  if (!varied.ok()) return varied.status();
-  line.runs = std::move(varied->runs);
-  line.left_out = std::move(varied->left_out);
-  line.varied = variation->option;
-  GivenOptions with_first = line.given;
-  with_first[variation->option] = variation->values.front();
-  Result<RunConfig> first = apply_options(with_first);
-  if (!first.ok()) return first.status();
-  line.config = std::move(*first);
-  return {};
-}
-
-Result<CommandLine> request_of(const GivenOptions& given, const CLI::App& compare) {
+Result<CommandLine> run_line(const GivenOptions& given) {
   const Result<RunConfig> config = apply_options(given);
   if (!config.ok()) return config.status();
+  SYNCOPATE_RETURN_IF_ERROR(check_effect(given, {*config}));
+  SYNCOPATE_RETURN_IF_ERROR(validate(*config));
   CommandLine line;
   line.config = *config;
   line.given = given;
-  if (!compare.parsed()) {
-    SYNCOPATE_RETURN_IF_ERROR(check_effect(given, {*config}));
-    SYNCOPATE_RETURN_IF_ERROR(validate(*config));
-    return line;
+  return line;
+}
+
+// Those of compare alone; `folders` is what stands beside all options.
+Result<CompareWords> compare_words(const CLI::App& compare, std::vector<std::string> folders) {
+  CompareWords words{.folders = std::move(folders)};
+  const std::pair<const char*, std::optional<std::string>*> options[] = {
+      {"--modes", &words.modes}, {"--rate-rule", &words.rate_rule}, {"--tune-rate", &words.tune_rate}};
+  for (const auto& [name, to] : options) {
+    const CLI::Option* option = compare.get_option(name);
+    if (option->count() == 0) continue;
+    const Result<std::string> value = single_value(*option);
+    if (!value.ok()) return value.status();
+    *to = *value;
   }
-  for (const char* name : {"mode", "consistency", "collective", "sync-every", "gossip"}) {
-    if (!given.contains(name)) continue;
-    return wrong(fmt::format("--{}={}: compare takes its modes from --modes, as in --modes={}", name, given.at(name),
-                             kUsualModes));
-  }
-  if (given.contains("dry-run")) return wrong("--dry-run: compare has many runs; give it to one of them");
-  for (const char* name : {"checkpoint-every", "resume", "checkpoint-key-file"}) {
-    if (!given.contains(name)) continue;
-    return wrong(fmt::format("--{}={}: compare measures runs from their beginning to their end; give it to one run",
-                             name, given.at(name)));
-  }
-  const CLI::Option* modes = compare.get_option("--modes");
-  const Result<std::string> list = modes->count() == 0 ? std::string(kUsualModes) : single_value(*modes);
-  if (!list.ok()) return list.status();
-  line.action = CommandLine::Action::kCompare;
-  if (const CLI::Option* vary = compare.get_option("--vary"); vary->count() > 0) {
-    SYNCOPATE_RETURN_IF_ERROR(vary_runs(*vary, *list, line));
-  } else {
-    Result<std::vector<ComparedRun>> runs = comparison_runs(*config, *list);
-    if (!runs.ok()) return runs.status();
-    line.runs = std::move(*runs);
-  }
-  std::vector<RunConfig> configs;
-  for (const ComparedRun& run : line.runs) configs.push_back(run.config);
-  if (const auto hurt = std::ranges::find_if_not(configs, [](const RunConfig& c) { return c.faults.empty(); });
-      hurt != configs.end()) {
-    return wrong(fmt::format("--fault={}: compare measures runs that nobody disturbs; give it to one run",
-                             hurt->faults.to_string()));
-  }
-  SYNCOPATE_RETURN_IF_ERROR(check_effect(given, configs));
+  words.vary = compare.get_option("--vary")->results();
+  return words;
+}
+
+// As it can be typed again.
+std::string typed_line(int argc, const char* const* argv) {
+  std::string line = "run_experiment";
+  for (int i = 1; i < argc; ++i) line += " " + quoted(argv[i]);
   return line;
 }
 
@@ -195,7 +163,7 @@ Result<CommandLine> parse_command_line(int argc, const char* const* argv) {
   bind(app, table);
   CLI::App* compare = app.add_subcommand("compare")->fallthrough();
   compare->set_help_flag();
-  for (const char* name : {"--modes", "--vary"}) {
+  for (const char* name : {"--modes", "--vary", "--rate-rule", "--tune-rate"}) {
     compare->add_option(name)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)->expected(1);
   }
   try {
@@ -212,12 +180,21 @@ Result<CommandLine> parse_command_line(int argc, const char* const* argv) {
     line.action = CommandLine::Action::kVersion;
     return line;
   }
-  if (const std::vector<std::string> rest = app.remaining(true); !rest.empty()) return unknown(rest.front(), table);
+  std::vector<std::string> folders = app.remaining(true);
+  const auto stranger =
+      std::ranges::find_if(folders, [&](const auto& word) { return !compare->parsed() || word.starts_with("-"); });
+  if (stranger != folders.end()) return unknown(*stranger, table);
   const Result<GivenOptions> line = given_on_line(app, table);
   if (!line.ok()) return line.status();
   const Result<GivenOptions> file = given_in_file_of(*app.get_option("--config"));
   if (!file.ok()) return file.status();
-  return request_of(merge(*line, *file), *compare);
+  const GivenOptions given = merge(*line, *file);
+  if (!compare->parsed()) return run_line(given);
+  const Result<CompareWords> words = compare_words(*compare, std::move(folders));
+  if (!words.ok()) return words.status();
+  Result<CommandLine> comparison = compare_line(given, *words);
+  if (comparison.ok()) comparison->typed = typed_line(argc, argv);
+  return comparison;
 }
 
 }  // namespace syncopate::experiments

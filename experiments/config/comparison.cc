@@ -39,6 +39,7 @@ Result<RunConfig> as_local(RunConfig config, int workers) {
   config.workers = 1;
   config.stragglers = {};  // its one worker stands for all
   config.shape.reset();
+  config.faults = {};
   if (config.global_batch_size == 0) config.global_batch_size = static_cast<std::int64_t>(config.batch_size) * workers;
   return config;
 }
@@ -100,13 +101,21 @@ Result<std::vector<ComparedRun>> comparison_runs(const RunConfig& base, const st
     for (const ComparedRun& other : runs) {
       if (other.label == label) {
         return Status(Code::kInvalidArgument,
-                      fmt::format("--modes={}: names {} twice; the noise floor is measured anyway", modes, label));
+                      fmt::format("--modes={}: names {} twice; every row is repeated by --repeat", modes, label));
       }
     }
     SYNCOPATE_RETURN_IF_ERROR(validate(*config));
-    runs.push_back({.label = label, .config = *config, .mode = label, .value = {}});
+    runs.push_back({.label = label, .config = *config, .mode = label, .values = {}});
   }
   if (runs.empty()) return wrong_mode(modes);
+  const bool is_hurt = std::ranges::any_of(runs, [](const auto& run) { return !run.config.faults.empty(); });
+  if (!base.faults.empty() && !is_hurt) {
+    return Status(
+        Code::kInvalidArgument,
+        fmt::format("--fault={}: has no effect on local, whose one worker stands for all; leave it out or add "
+                    "a mode",
+                    base.faults.to_string()));
+  }
   const bool is_slowed = std::ranges::any_of(runs, [](const auto& run) { return !run.config.stragglers.empty(); });
   if (!base.stragglers.empty() && !is_slowed) {
     return Status(
@@ -116,6 +125,24 @@ Result<std::vector<ComparedRun>> comparison_runs(const RunConfig& base, const st
                     base.stragglers.to_string()));
   }
   return runs;
+}
+
+std::int64_t reference_samples(const RunConfig& base) {
+  RunConfig synchronous = base;
+  synchronous.mode = Mode::kAllreduce;
+  synchronous.collective = CollectiveKind::kAuto;
+  synchronous.sync_every = 1;
+  synchronous.gossip = false;
+  return samples_an_update(resolve(synchronous, ""));
+}
+
+void set_rate(ComparedRun& run, RateRule rule, double rate, std::int64_t reference) {
+  run.base_rate = rate;
+  run.config.learning_rate = ruled_rate(rule, rate, resolve(run.config, ""), reference);
+}
+
+void apply_rate_rule(std::vector<ComparedRun>& runs, RateRule rule, std::int64_t reference) {
+  for (ComparedRun& run : runs) set_rate(run, rule, resolve(run.config, "").learning_rate, reference);
 }
 
 }  // namespace syncopate::experiments

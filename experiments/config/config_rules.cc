@@ -8,6 +8,7 @@
 #include "experiments/config/checkpoint_rules.h"
 #include "experiments/config/fault_rules.h"
 #include "experiments/config/open_values.h"
+#include "experiments/config/rate_rule.h"
 #include "experiments/config/run_config.h"
 #include "experiments/config/survival_rules.h"
 #include "experiments/config/table_rules.h"
@@ -162,7 +163,9 @@ Status validate_stall_warning(const RunConfig& config) {
 
 Status validate_schedule(const RunConfig& config) {
   const Result<LearningRateSchedule> schedule = LearningRateSchedule::parse(config.lr_schedule);
-  return schedule.ok() ? Status() : schedule.status().in("--lr-schedule=" + config.lr_schedule);
+  if (!schedule.ok()) return schedule.status().in("--lr-schedule=" + config.lr_schedule);
+  const std::string reason = schedule->linear_scaling ? why_not_linear(config) : "";
+  return reason.empty() ? Status() : wrong(fmt::format("--lr-schedule={}: {}", config.lr_schedule, reason));
 }
 
 // A weight of ftrl's is a function of all gradients so far and of one rate: another rate would change it at once.

@@ -43,7 +43,9 @@ const std::vector<Topic>& topics() {
       {"compare",
        "compare",
        {"compare --workers=2 --modes=allreduce,ps:async --repeat=5",
-        "compare --modes=allreduce,ps:sync --vary=workers=1,2,4"}},
+        "compare --modes=allreduce,ps:sync --vary=workers=1,2,4",
+        "compare --modes=ps:async --vary=straggler=none,0:4x --vary=servers=1,2 --dry-run",
+        "compare --workers=4 --optimizer=sgd --tune-rate=0.03,0.1,0.3", "compare results/first results/second"}},
   };
   return all;
 }
@@ -78,10 +80,29 @@ std::vector<OptionSpec> options_beside_the_table() {
       {.group = "compare",
        .name = "vary",
        .placeholder = "OPTION=LIST",
-       .sentence = "Each mode with each of these values of one option; a mode in which it has no effect is run once, "
-                   "and a combination that cannot run is left out, saying why.",
-       .range = "as in --vary=batch-size=32,64,128",
+       .sentence = "Each mode with each of these values of one option, none, default, true and false among them; given "
+                   "several times, with each combination. A mode in which it has no effect is run once, and what "
+                   "cannot run is left out, saying why.",
+       .range = "as in --vary=batch-size=32,64,128; between semicolons where values have commas, as in "
+                "'--vary=straggler=none;0:2x,1:2x'",
        .usual = "nothing is varied"},
+      {.group = "compare",
+       .name = "rate-rule",
+       .placeholder = "RULE",
+       .sentence = "What --learning-rate is of. per-sample: of a synchronous update of all workers, and a row whose "
+                   "updates learn from a part of its samples trains with that part of it, so that rate x updates a "
+                   "pass is the same in all rows. per-update: of each row's own updates.",
+       .range = "per-sample or per-update",
+       .usual = "per-sample"},
+      {.group = "compare",
+       .name = "tune-rate",
+       .placeholder = "GRID",
+       .sentence =
+           "First tries these learning rates for each row, a whole job each, with up to 3 seeds that the rounds "
+           "do not have, and then measures with the one of the best final test quality.",
+       .range = "2 to 20 rates, as in 0.01,0.03,0.1, read as --rate-rule says, or factors of each row's own, as in "
+                "x0.25,x1,x4",
+       .usual = "rows train with the rates that they have"},
   };
 }
 
@@ -144,7 +165,8 @@ std::string usage_text(int columns) {
                  0, columns) +
          "\n"
          "  run_experiment [OPTIONS]          one job\n"
-         "  run_experiment compare [OPTIONS]  the same job in several modes\n";
+         "  run_experiment compare [OPTIONS]  the same job in several modes\n"
+         "  run_experiment compare FOLDER...  finished runs, by their results\n";
 }
 
 std::string first_page(int columns) {

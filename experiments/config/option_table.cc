@@ -52,6 +52,7 @@ bool has_moments(const RunConfig& config) { return config.optimizer == "adam" ||
 bool is_adagrad(const RunConfig& config) { return config.optimizer == "adagrad"; }
 bool has_epsilon(const RunConfig& config) { return has_moments(config) || is_adagrad(config); }
 bool is_ftrl(const RunConfig& config) { return config.optimizer == "ftrl"; }
+bool draws_data(const RunConfig& config) { return generates_data(config) || config.dataset == "ratings"; }
 bool has_weight_decay(const RunConfig& config) { return !is_ftrl(config); }
 
 using C = RunConfig;
@@ -285,12 +286,20 @@ void add_amount(std::vector<OptionSpec>& table) {
                           "for none.",
               .unit = "fraction"},
              &C::target_accuracy, "target accuracy", 0.0, 1.0));
-  table.push_back(
-      number({.group = group,
-              .name = "seed",
-              .placeholder = "N",
-              .sentence = "Decides initial weights, order of the data, the generated data and what stragglers draw."},
-             &C::seed, "seed", std::uint64_t{0}, std::uint64_t{INT64_MAX}));
+  table.push_back(number(
+      {.group = group,
+       .name = "seed",
+       .placeholder = "N",
+       .sentence = "Decides initial weights, order of the data and what stragglers and codecs draw; repeat r (from "
+                   "0) of a run has SEED + r."},
+      &C::seed, "seed", std::uint64_t{0}, std::uint64_t{INT64_MAX}));
+  table.push_back(only(number({.group = group,
+                               .name = "data-seed",
+                               .placeholder = "N",
+                               .sentence = "Decides the generated data, and which items no user rated are shown with "
+                                           "ratings; the same in all repeats."},
+                              &C::data_seed, "data seed", std::uint64_t{0}, std::uint64_t{INT64_MAX}),
+                       "--dataset=digits, grammar, ratings, zipf-ratings or zipf-clicks", draws_data));
 }
 
 void add_run(std::vector<OptionSpec>& table) {

@@ -136,9 +136,10 @@ struct RunConfig {
   int batch_size = 64;                 // samples a step and worker
   std::int64_t global_batch_size = 0;  // samples a step of all workers; 0: batch_size was held fixed
   std::int64_t epochs = 3;
-  std::int64_t steps = 0;      // of one worker; 0: epochs decides
-  double target_accuracy = 0;  // 0: none
-  std::uint64_t seed = 1;
+  std::int64_t steps = 0;       // of one worker; 0: epochs decides
+  double target_accuracy = 0;   // 0: none
+  std::uint64_t seed = 1;       // of repeat 0; repeat r of a run has seed + r
+  std::uint64_t data_seed = 1;  // generated data only; the same in all repeats
 
   // Checkpoints
   std::optional<CheckpointInterval> checkpoint_every;  // none: never

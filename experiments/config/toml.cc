@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <optional>
 
 #include "common/printable_text.h"
@@ -59,6 +60,23 @@ std::string quote(const std::string& value) {
   return text + '"';
 }
 
+// The lines of all options that may stand in a file and for which `value_of` has a value, under their groups.
+template <typename ValueOf>
+std::string file_of(ValueOf&& value_of) {
+  std::string text;
+  std::string group;
+  for (const OptionSpec& option : option_table()) {
+    const std::string value = option.in_file ? value_of(option) : std::string();
+    if (value.empty()) continue;
+    if (option.group != group) {
+      text += fmt::format("{}# {}\n", text.empty() ? "" : "\n", option.group);
+      group = option.group;
+    }
+    text += fmt::format("{} = {}  # {}\n", option.name, option.is_text ? quote(value) : value, option.sentence);
+  }
+  return text;
+}
+
 }  // namespace
 
 Result<std::vector<std::pair<std::string, std::string>>> read_toml(std::string_view text) {
@@ -83,18 +101,23 @@ Result<std::vector<std::pair<std::string, std::string>>> read_toml(std::string_v
 }
 
 std::string to_toml(const RunConfig& config) {
-  std::string text;
-  std::string group;
-  for (const OptionSpec& option : option_table()) {
-    const std::string value = option.get(config);
-    if (!option.in_file || value.empty() || !option.has_effect(config)) continue;
-    if (option.group != group) {
-      text += fmt::format("{}# {}\n", text.empty() ? "" : "\n", option.group);
-      group = option.group;
+  return file_of([&](const OptionSpec& option) { return option.has_effect(config) ? option.get(config) : ""; });
+}
+
+std::string to_toml(std::span<const RunConfig> configs) {
+  constexpr std::string_view kOfModes[] = {"mode", "launcher", "consistency", "collective", "sync-every", "gossip"};
+  const bool all_local = std::ranges::all_of(configs, [](const auto& config) { return config.mode == Mode::kLocal; });
+  return file_of([&](const OptionSpec& option) {
+    if (std::ranges::find(kOfModes, option.name) != std::end(kOfModes)) return std::string();
+    std::optional<std::string> shared;
+    for (const RunConfig& config : configs) {
+      if ((config.mode == Mode::kLocal && !all_local) || !option.has_effect(config)) continue;
+      const std::string value = option.get(config);
+      if (shared.value_or(value) != value) return std::string();
+      shared = value;
     }
-    text += fmt::format("{} = {}  # {}\n", option.name, option.is_text ? quote(value) : value, option.sentence);
-  }
-  return text;
+    return shared.value_or("");
+  });
 }
 
 Result<RunConfig> from_toml_text(std::string_view text) {

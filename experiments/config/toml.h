@@ -1,6 +1,7 @@
 // Config files: a flat list of `name = value` lines in TOML's syntax, with the names of the command line.
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -19,6 +20,11 @@ Result<std::vector<std::pair<std::string, std::string>>> read_toml(std::string_v
 // The file that reproduces `config`: all options that have an effect under its mode, each with its sentence. Without
 // output and dry-run, which are not part of the job.
 std::string to_toml(const RunConfig& config);
+
+// What a comparison's resolved `configs` share, as a file for it: each option that has an effect in some of them and
+// the same value in all of these, without those that tell modes apart. Runs under local are passed over where there are
+// others, since their one worker stands for all.
+std::string to_toml(std::span<const RunConfig> configs);
 
 // The config that a file describes; what it does not name has its default. Checked option by option and with
 // validate().

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
 #include <sstream>
 
 #include "experiments/config/nearest_name.h"
@@ -13,15 +14,16 @@ namespace syncopate::experiments {
 namespace {
 
 // Modes are named by --modes; the rest is of the comparison as a whole.
-constexpr std::string_view kFixed[] = {"mode",   "consistency", "collective", "sync-every",     "gossip",
-                                       "output", "repeat",      "dry-run",    "target-accuracy"};
+constexpr std::string_view kFixed[] = {
+    "mode",    "consistency",     "collective", "sync-every",         "gossip", "output", "repeat",
+    "dry-run", "target-accuracy", "resume",     "checkpoint-key-file"};
 
 Status wrong(std::string message) { return Status(Code::kInvalidArgument, std::move(message)); }
 
-std::vector<std::string> split(const std::string& text) {
+std::vector<std::string> split(const std::string& text, char separator) {
   std::vector<std::string> parts;
   std::istringstream stream(text);
-  for (std::string part; std::getline(stream, part, ',');) parts.push_back(part);
+  for (std::string part; std::getline(stream, part, separator);) parts.push_back(part);
   return parts;
 }
 
@@ -38,6 +40,48 @@ std::string nearest_option(const std::string& name) {
   return nearest_name(name, known);
 }
 
+// One value of each variation.
+using Combination = std::vector<std::string>;
+
+std::vector<Combination> combinations(std::span<const Variation> variations) {
+  std::vector<Combination> all = {{}};
+  for (const Variation& variation : variations) {
+    std::vector<Combination> longer;
+    for (const Combination& combination : all) {
+      for (const std::string& value : variation.values) {
+        longer.push_back(combination);
+        longer.back().push_back(value);
+      }
+    }
+    all = std::move(longer);
+  }
+  return all;
+}
+
+Result<RunConfig> with_values(RunConfig config, std::span<const Variation> variations, const Combination& values) {
+  for (std::size_t i = 0; i < variations.size(); ++i) {
+    SYNCOPATE_RETURN_IF_ERROR(set_varied(config, variations[i].option, values[i]));
+  }
+  return config;
+}
+
+std::string label_of(const std::string& mode, const std::vector<std::pair<std::string, std::string>>& values) {
+  std::string label = mode;
+  for (const auto& [option, value] : values) label += fmt::format(" {}={}", option, value);
+  return label;
+}
+
+// The values of the options that have an effect under `config`; with no config, all.
+std::vector<std::pair<std::string, std::string>> named(std::span<const Variation> variations, const Combination& values,
+                                                       const RunConfig* config) {
+  std::vector<std::pair<std::string, std::string>> pairs;
+  for (std::size_t i = 0; i < variations.size(); ++i) {
+    if (config != nullptr && !option_named(variations[i].option)->has_effect(*config)) continue;
+    pairs.emplace_back(variations[i].option, values[i]);
+  }
+  return pairs;
+}
+
 }  // namespace
 
 Result<Variation> parse_variation(std::string_view text) {
@@ -45,7 +89,9 @@ Result<Variation> parse_variation(std::string_view text) {
   if (equals == std::string_view::npos) {
     return wrong(fmt::format("--vary={}: must be an option and its values, as in --vary=batch-size=32,64,128", text));
   }
-  Variation variation{std::string(text.substr(0, equals)), split(std::string(text.substr(equals + 1)))};
+  const std::string list(text.substr(equals + 1));
+  const char separator = list.find(';') != std::string::npos ? ';' : ',';
+  Variation variation{std::string(text.substr(0, equals)), split(list, separator)};
   if (std::ranges::find(kFixed, variation.option) != std::end(kFixed)) {
     return wrong(fmt::format("--vary={}: {} cannot be varied; modes stand in --modes", text, variation.option));
   }
@@ -57,32 +103,51 @@ Result<Variation> parse_variation(std::string_view text) {
   if (variation.values.empty()) return wrong(fmt::format("--vary={}: names no value", text));
   for (auto value = variation.values.begin(); value != variation.values.end(); ++value) {
     if (std::find(variation.values.begin(), value, *value) == value) continue;
-    return wrong(fmt::format("--vary={}: names {} twice; the noise floor is measured anyway", text, *value));
+    return wrong(fmt::format("--vary={}: names {} twice; every row is repeated by --repeat", text, *value));
   }
   return variation;
 }
 
-Result<VariedRuns> varied_runs(const RunConfig& base, const std::string& modes, const Variation& variation) {
-  const std::optional<OptionSpec> option = option_named(variation.option);
+Status set_varied(RunConfig& config, const std::string& option, const std::string& value) {
+  const std::optional<OptionSpec> spec = option_named(option);
+  if (!spec) return wrong(fmt::format("there is no option {}", option));
+  const bool is_switch = spec->placeholder.empty();
+  if (value == "default" || (is_switch && value == "false")) return {};
+  if (is_switch && value != "true") {
+    return wrong(fmt::format("--vary={}={}: a switch must be true or false", option, value));
+  }
+  const Status status = spec->set(config, value);
+  const bool means_not_given = value == "none" && spec->usual == "none";
+  return means_not_given ? Status() : status;
+}
+
+Result<VariedRuns> varied_runs(const RunConfig& base, const std::string& modes, std::span<const Variation> variations) {
+  const std::vector<Combination> all = combinations(variations);
   std::vector<RunConfig> bases;
-  for (const std::string& value : variation.values) {
-    bases.push_back(base);
-    SYNCOPATE_RETURN_IF_ERROR(option->set(bases.back(), value));
+  for (const Combination& values : all) {
+    Result<RunConfig> config = with_values(base, variations, values);
+    if (!config.ok()) return config.status();
+    bases.push_back(std::move(*config));
   }
   VariedRuns varied;
-  for (const std::string& mode : split(modes)) {
-    for (std::size_t i = 0; i < bases.size(); ++i) {
-      const std::string label = fmt::format("{} {}={}", mode, variation.option, variation.values[i]);
+  std::set<std::string> labels;
+  const std::vector<std::string> all_modes = split(modes, ',');
+  for (auto mode = all_modes.begin(); mode != all_modes.end(); ++mode) {
+    if (std::find(all_modes.begin(), mode, *mode) == mode) continue;
+    return wrong(fmt::format("--modes={}: names {} twice; every row is repeated by --repeat", modes, *mode));
+  }
+  for (const std::string& mode : all_modes) {
+    for (std::size_t i = 0; i < all.size(); ++i) {
       Result<std::vector<ComparedRun>> run = comparison_runs(bases[i], mode);
       if (!run.ok()) {
-        varied.left_out.push_back(fmt::format("{}: left out: {}", label, run.status().message()));
+        varied.left_out.push_back(fmt::format("{}: left out: {}", label_of(mode, named(variations, all[i], nullptr)),
+                                              run.status().message()));
         continue;
       }
       ComparedRun& only = run->front();
-      const bool has_effect = option->has_effect(only.config);
-      if (has_effect) only.label = label, only.value = variation.values[i];
-      varied.runs.push_back(std::move(only));
-      if (!has_effect) break;
+      only.values = named(variations, all[i], &only.config);
+      only.label = label_of(mode, only.values);
+      if (labels.insert(only.label).second) varied.runs.push_back(std::move(only));
     }
   }
   if (varied.runs.empty()) {

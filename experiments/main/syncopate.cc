@@ -25,6 +25,7 @@
 #include "experiments/report/summary_text.h"
 #include "experiments/run/compare.h"
 #include "experiments/run/console.h"
+#include "experiments/run/finished_runs.h"
 #include "experiments/run/run_job.h"
 
 namespace syncopate::experiments {
@@ -118,6 +119,9 @@ ExitCode run_person(int argc, const char* const* argv) {
     complain(allowed.message());
     return exit_code_of(allowed);
   }
+  if (command->action == CommandLine::Action::kCompareFinished) {
+    return compare_finished(command->folders, command->config.output, command->typed);
+  }
   const Result<Survey> survey = survey_for(*command);
   const Status settled = survey.ok() ? settle_device(*command, *survey) : survey.status();
   if (!settled.ok()) {
@@ -128,11 +132,24 @@ ExitCode run_person(int argc, const char* const* argv) {
   spdlog::set_formatter(printable_log_lines("run_experiment: %v"));
   Interrupts interrupts;
   if (command->action == CommandLine::Action::kCompare) {
-    const ComparisonJob job{command->config, command->runs, command->varied, command->left_out};
-    return compare(job, [&](const RunConfig& config) {
+    const ComparisonJob job{.base = command->config,
+                            .runs = command->runs,
+                            .varied = command->varied,
+                            .left_out = command->left_out,
+                            .rate_rule = command->rate_rule,
+                            .reference_samples = command->reference_samples,
+                            .tune_rate = command->tune_rate,
+                            .command = command->typed};
+    if (command->config.dry_run) {
+      write_out(stdout, comparison_plan(job));
+      return ExitCode::kSuccess;
+    }
+    const JobRunner quietly = [&](const RunConfig& config) {
       Console quiet(true);
       return run_job(config, *survey, interrupts, quiet);
-    });
+    };
+    const SteadyClock clock;
+    return compare(job, quietly, clock);
   }
   return run_one(command->config, *survey, interrupts);
 }

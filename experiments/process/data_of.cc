@@ -5,7 +5,7 @@
 namespace syncopate::experiments {
 
 Result<worker::DatasetPair> open_data_of(const RunConfig& config) {
-  return worker::open_dataset(dataset_spec(config), config.data_dir, config.seed);
+  return worker::open_dataset(dataset_spec(config), config.data_dir, config.data_seed);
 }
 
 Result<ParamLayout> layout_of(const RunConfig& config) {

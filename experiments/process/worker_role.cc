@@ -11,6 +11,7 @@
 #include "experiments/checkpoint/checkpoint_cutter.h"
 #include "experiments/checkpoint/checkpoint_keeper.h"
 #include "experiments/checkpoint/run_facts.h"
+#include "experiments/config/rate_rule.h"
 #include "experiments/config/survival_rules.h"
 #include "experiments/exhaustion.h"
 #include "experiments/process/data_of.h"
@@ -244,7 +245,7 @@ Status Worker::train_with(ReplicaGroup& replicas, const Generation& generation) 
                                        .steps_per_epoch = order_.steps_per_epoch(),
                                        .schedule = schedule_of(config_),
                                        .base_learning_rate = config_.learning_rate,
-                                       .workers = config_.workers,
+                                       .minibatch_growth = static_cast<double>(batches_an_update(config_)),
                                        .restored = carried_ && goes_on(generation) ? &*carried_ : nullptr};
   worker::BatchSource& batches = staged_ ? static_cast<worker::BatchSource&>(*staged_) : *loader_;
   const worker::TrainerParts parts{*place_.backend,  *model_, batches,           replicas.strategy(),

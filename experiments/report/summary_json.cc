@@ -147,6 +147,8 @@ std::string summary_json(std::span<const RunReport> reports, const RunFacts& fac
   if (facts.best_loss) summary["best_reachable_loss"] = *facts.best_loss;
   if (!facts.link.empty()) summary["link"] = facts.link;
   summary["parameters"] = facts.parameters;
+  summary["steps_per_epoch"] = facts.steps_per_epoch;
+  summary["seeds"] = facts.seeds;
   summary["peak_memory_bytes"] = facts.peak_memory;
   summary["strangers"] = total_of(facts.strangers);
   if (!facts.strangers.empty()) summary["strangers_at"] = facts.strangers;

@@ -25,6 +25,8 @@ struct RunFacts {
   std::string not_evaluated;                        // "epochs 3 and 5 to 7, and the final weights"; empty for nothing
   std::map<std::string, std::string> of_workers;    // what the chief says of itself: device, collective
   std::int64_t parameters = 0;                      // of the model
+  std::int64_t steps_per_epoch = 0;                 // of one worker
+  std::vector<std::uint64_t> seeds;                 // by repeat
   std::map<std::string, std::int64_t> peak_memory;  // bytes, by process: "worker 1"
   std::optional<ShardingReport> sharding;           // under ps
   // Messages that did not check out and connections that were not let in, at any process of any repeat.

@@ -29,6 +29,10 @@ void Console::say(const std::string& text) {
   if (!quiet_) print(printer_.interrupt() + printable_lines(text) + "\n");
 }
 
+void Console::say_part(const std::string& text) {
+  if (!quiet_) print(printer_.interrupt() + printable_lines(text));
+}
+
 void Console::warn(const std::string& text) {
   print(printer_.interrupt());
   (void)write_out(stderr, printable_lines(text) + "\n");

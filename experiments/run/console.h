@@ -22,8 +22,9 @@ class Console {
   // With `quiet`, shows warnings and nothing else.
   explicit Console(bool quiet = false);
 
-  void say(const std::string& text);   // a line, or several
-  void warn(const std::string& text);  // to standard error
+  void say(const std::string& text);       // a line, or several
+  void say_part(const std::string& text);  // of a line that the next say() ends
+  void warn(const std::string& text);      // to standard error
   void progress(const Progress& progress, TimePoint now);
   void epoch_finished(const Progress& progress);
 

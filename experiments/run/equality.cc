@@ -167,6 +167,7 @@ RunConfig equality_job(const RunConfig& base) {
   job.warmup_steps = 0;
   job.target_accuracy = 0;
   job.stragglers = {};                       // who is slow changes no weight
+  job.faults = {};                           // a run that is hurt proves nothing
   job.shape.reset();                         // nor does how fast bytes come
   job.backup_workers = 0;                    // with them, sync takes other gradients each time
   job.precision = worker::Precision::kFp32;  // rounding of factors would be magnified as that of sums is

@@ -8,7 +8,6 @@
 // little the weights move in all. Where a tensor has hardly moved, nothing can be said of it, and nothing is.
 #pragma once
 
-#include <functional>
 #include <span>
 #include <string>
 
@@ -18,9 +17,6 @@
 #include "experiments/run/run_job.h"
 
 namespace syncopate::experiments {
-
-// Runs one job without showing its progress, as run_job does.
-using JobRunner = std::function<JobResult(const RunConfig& config)>;
 
 // The largest gap that is taken for rounding, which usually comes to 1e-6, and to 1e-4 where weights hardly move.
 inline constexpr double kEqualityTolerance = 1e-3;

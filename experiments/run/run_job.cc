@@ -208,7 +208,8 @@ void forget_final_figures(RunReport& report) {
 
 void run_repeat(const JobFacts& job, const Survey& survey, const Resumption& resumption, int repeat,
                 ResultsWriter& results, Interrupts& interrupts, Console& console, JobResult& result) {
-  const RunConfig& config = result.config;
+  RunConfig config = result.config;
+  config.seed += static_cast<std::uint64_t>(repeat);
   const JobPlan plan = make_plan(config, run_id_of(config, repeat), cluster_of(config, survey));
   Recorder recorder(config, job, results, console);
   Result<ListenOptions> listen = listen_options_of(config, job.layout);
@@ -236,6 +237,7 @@ void run_repeat(const JobFacts& job, const Survey& survey, const Resumption& res
   result.facts.clock_uncertainty = outcome->clock_uncertainty;
   result.facts.peak_memory = outcome->peak_memory;
   result.reports.push_back(recorder.report());
+  result.facts.seeds.push_back(config.seed);
   result.reports.back().memory = memory_figures(outcome->peak_memory);
   if (!outcome->not_evaluated.empty()) result.facts.not_evaluated = outcome->not_evaluated;
   if (!outcome->is_final_evaluated) forget_final_figures(result.reports.back());
@@ -277,6 +279,7 @@ JobResult run_job(const RunConfig& config, const Survey& survey, Interrupts& int
     return result;
   }
   result.facts.parameters = static_cast<std::int64_t>(job->layout.parameter_count());
+  result.facts.steps_per_epoch = job->steps_per_epoch;
   result.facts.straggler = result.config.stragglers.to_string();
   result.facts.best_loss = job->best_loss;
   result.facts.link = describe_link(result.config);

@@ -1,6 +1,7 @@
 // run_job: a run from its configuration to its results, repeats and all.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -30,6 +31,9 @@ struct JobResult {
   std::vector<float> weights;
   TableKeys rows;
 };
+
+// Runs one job without showing its progress, as run_job does.
+using JobRunner = std::function<JobResult(const RunConfig& config)>;
 
 // Checks and prepares all that can fail before anything is launched, runs every repeat, writes the results. `config`
 // has been validated, and `survey` is of its hosts. Shows progress on `console`; the summary and the verdict are the

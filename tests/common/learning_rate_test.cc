@@ -8,9 +8,9 @@ namespace {
 
 using testing::HasSubstr;
 
-// The rates of a run of 8 epochs of 4 steps, by 4 workers, with base rate 1.
+// The rates of a run of 8 epochs of 4 steps, whose updates are of 4 workers' batches, with base rate 1.
 double rate(std::string_view schedule, std::int64_t step) {
-  const LearningRateContext context{.base_rate = 1, .workers = 4, .steps_per_epoch = 4, .total_steps = 32};
+  const LearningRateContext context{.base_rate = 1, .minibatch_growth = 4, .steps_per_epoch = 4, .total_steps = 32};
   return learning_rate_at(*LearningRateSchedule::parse(schedule), context, step);
 }
 
@@ -31,7 +31,7 @@ TEST(LearningRate, CosineGoesFromTheWholeRateToZero) {
   EXPECT_NEAR(rate("cosine", 32), 0, 1e-15);
 }
 
-TEST(LearningRate, LinearMultipliesByTheWorkers) { EXPECT_EQ(rate("linear", 5), 4); }
+TEST(LearningRate, LinearMultipliesByTheGrowthOfTheMinibatch) { EXPECT_EQ(rate("linear", 5), 4); }
 
 TEST(LearningRate, WarmupRisesFromZero) {
   EXPECT_EQ(rate("warmup:2", 0), 0);

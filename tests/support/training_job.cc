@@ -53,7 +53,7 @@ std::vector<float> train_worker(const TrainingJob& job, int rank, SyncStrategy& 
                                        .steps_per_epoch = order.steps_per_epoch(),
                                        .schedule = {},
                                        .base_learning_rate = job.learning_rate,
-                                       .workers = job.workers};
+                                       .minibatch_growth = static_cast<double>(job.workers)};
   std::vector<float> weights;
   const Status status = worker::train(options, {}, {*backend, *model, batches, strategy, records, clock, activity},
                                       [&](std::span<const float> final) {

@@ -175,7 +175,7 @@ TEST_F(TrainerTest, RecordsEveryStepWhole) {
 }
 
 TEST_F(TrainerTest, HandsTheScheduledRateToEachStep) {
-  options_.total_steps = 4, options_.steps_per_epoch = 2, options_.workers = 2;
+  options_.total_steps = 4, options_.steps_per_epoch = 2, options_.minibatch_growth = 2;
   options_.schedule = *LearningRateSchedule::parse("linear,step:1:0.5");
   ASSERT_TRUE(run(strategy_).ok());
   EXPECT_THAT(strategy_.learning_rates, ElementsAre(0.2, 0.2, 0.1, 0.1));

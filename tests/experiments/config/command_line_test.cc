@@ -95,7 +95,6 @@ TEST(CommandLine, RefusesCombinationsThatCannotWork) {
               StartsWith("--collective=mpi needs --launcher=mpirun: "));
   EXPECT_THAT(refusal({"--mode=allreduce", "--collective=nccl", "--device=cpu"}),
               StartsWith("--collective=nccl needs --device=cuda: "));
-  EXPECT_THAT(refusal({"compare", "--dry-run"}), StartsWith("--dry-run: "));
   EXPECT_THAT(refusal({"--precision=tf32"}), HasSubstr("only with --device=cuda"));
   EXPECT_EQ(refusal({"--share-gpu"}), "--share-gpu: has an effect only with --device=cuda; leave it out or add that");
   EXPECT_THAT(refusal({"--device=cuda", "--backend=reference"}), HasSubstr("only with --device=cpu"));

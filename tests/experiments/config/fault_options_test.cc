@@ -61,9 +61,14 @@ TEST(FaultOption, IsRefusedWhereProcessesAreOnOtherHosts) {
             "--fault=kill:worker0@1s: processes on other hosts cannot be hurt from here; leave --hosts out");
 }
 
-TEST(FaultOption, IsRefusedInAComparison) {
-  EXPECT_EQ(refusal({"compare", "--fault=kill:worker0@1s"}),
-            "--fault=kill:worker0@1s: compare measures runs that nobody disturbs; give it to one run");
+TEST(FaultOption, HurtsAllRunsOfAComparisonButLocal) {
+  const Result<CommandLine> line = parse({"compare", "--modes=local,ps:async", "--fault=stop:worker1@step50+1s"});
+  ASSERT_TRUE(line.ok()) << line.status().message();
+  EXPECT_TRUE(line->runs[0].config.faults.empty());
+  EXPECT_EQ(line->runs[1].config.faults.to_string(), "stop:worker1@step50+1s");
+  EXPECT_THAT(refusal({"compare", "--modes=local", "--fault=kill:worker0@1s"}),
+              HasSubstr("has no effect on local, whose one worker stands for all"));
+  EXPECT_THAT(refusal({"compare", "--modes=allreduce,ps:async", "--fault=kill:server0@1s"}), HasSubstr("server"));
 }
 
 TEST(FaultScene, HasThoseThatTheModeHas) {

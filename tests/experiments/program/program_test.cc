@@ -279,18 +279,6 @@ TEST(TargetAccuracy, EndsTheTrainingAndTheTimeIsRecorded) {
   }
 }
 
-TEST(Compare, ChecksEqualityThenPrintsModesSideBySide) {
-  const ProgramEnd end =
-      run_program({"compare", "--modes=local,allreduce,ps:async", "--model=mlp:784-32-10", "--batch-size=16",
-                   "--train-samples=4096", "--test-samples=512", "--steps=90", "--warmup-steps=60"});
-  EXPECT_EQ(end.exit_code, 0) << end.err;
-  EXPECT_THAT(end.out, ContainsRegex("^equality: local, allreduce and ps sync follow the same curve; [^\n]* apart\n"));
-  for (const char* mode : {"local", "allreduce", "ps:async"}) {
-    EXPECT_THAT(end.out, ContainsRegex(fmt::format("\n{} +[0-9]+ samples/s  accuracy 0\\.[0-9]+\n", mode)));
-  }
-  EXPECT_THAT(end.err, IsEmpty());
-}
-
 class EveryConsistency : public testing::TestWithParam<Flags> {};
 
 INSTANTIATE_TEST_SUITE_P(

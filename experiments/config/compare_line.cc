@@ -1,0 +1,164 @@
+#include "experiments/config/compare_line.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "experiments/config/option_table.h"
+#include "experiments/config/variation.h"
+
+namespace syncopate::experiments {
+namespace {
+
+Status wrong(std::string message) { return Status(Code::kInvalidArgument, std::move(message)); }
+
+// What stands elsewhere in a comparison, or would make no sense in one.
+Status check_given(const GivenOptions& given) {
+  for (const char* name : {"mode", "consistency", "collective", "sync-every", "gossip"}) {
+    if (!given.contains(name)) continue;
+    return wrong(fmt::format("--{}={}: compare takes its modes from --modes, as in --modes={}", name, given.at(name),
+                             kUsualModes));
+  }
+  for (const char* name : {"checkpoint-every", "resume", "checkpoint-key-file"}) {
+    if (!given.contains(name)) continue;
+    return wrong(fmt::format("--{}={}: compare measures runs from their beginning to their end; give it to one run",
+                             name, given.at(name)));
+  }
+  return {};
+}
+
+// Of finished runs nothing can be asked but where the table goes.
+Result<CommandLine> finished_runs(const GivenOptions& given, const CompareWords& words) {
+  for (const auto& [name, value] : given) {
+    if (name == "output") continue;
+    return wrong(fmt::format("--{}={}: {} is a finished run, and compare trains none anew beside it; leave one out",
+                             name, value, words.folders.front()));
+  }
+  if (words.modes || words.rate_rule || words.tune_rate || !words.vary.empty()) {
+    return wrong(
+        fmt::format("{}: finished runs are compared as they are; leave --modes, --vary, --rate-rule and "
+                    "--tune-rate out",
+                    words.folders.front()));
+  }
+  if (words.folders.size() < 2) {
+    return wrong(fmt::format("{}: is one folder of results; name two or more to compare them", words.folders.front()));
+  }
+  const Result<RunConfig> config = apply_options(given);
+  if (!config.ok()) return config.status();
+  CommandLine line;
+  line.action = CommandLine::Action::kCompareFinished;
+  line.config = *config;
+  line.given = given;
+  line.folders = words.folders;
+  return line;
+}
+
+// The options that --vary names, each once and not given otherwise.
+Result<std::vector<Variation>> variations_of(const CompareWords& words, const GivenOptions& given) {
+  std::vector<Variation> variations;
+  GivenOptions all = given;
+  for (const std::string& text : words.vary) {
+    Result<Variation> variation = parse_variation(text);
+    if (!variation.ok()) return variation.status();
+    const std::string& option = variation->option;
+    if (given.contains(option)) {
+      return wrong(fmt::format("--{}={}: given beside --vary={}; leave one out", option, given.at(option), text));
+    }
+    if (!all.emplace(option, text).second) {
+      return wrong(fmt::format("--vary={}: {} is varied twice; put all values into one", text, option));
+    }
+    variations.push_back(std::move(*variation));
+  }
+  for (const OptionSpec& option : option_table()) {
+    const bool is_varied = std::ranges::find(variations, option.name, &Variation::option) != variations.end();
+    const bool other_is = std::ranges::find(variations, option.excludes, &Variation::option) != variations.end();
+    if (option.excludes.empty() || !all.contains(option.name) || !all.contains(option.excludes)) continue;
+    if (!is_varied && !other_is) continue;  // apply_options says so
+    return wrong(fmt::format("--vary: {} cannot stand beside {}; give one of the two", option.name, option.excludes));
+  }
+  return variations;
+}
+
+// linear and per-sample do the same: together they would do it twice.
+Status check_linear(CommandLine& line) {
+  if (line.rate_rule == RateRule::kPerUpdate) return {};
+  const auto is_linear = [](const ComparedRun& run) {
+    return resolve(run.config, "").workers > 1 && schedule_of(run.config).linear_scaling;
+  };
+  const auto first = std::ranges::find_if(line.runs, is_linear);
+  if (first == line.runs.end()) return {};
+  const std::string reason = fmt::format(
+      "--lr-schedule={}: --rate-rule=per-sample, the default, already gives each row a rate that grows with its "
+      "update's minibatch; leave linear out, or add --rate-rule=per-update",
+      first->config.lr_schedule);
+  if (std::ranges::find(line.varied, "lr-schedule") == line.varied.end()) return wrong(reason);
+  for (const ComparedRun& run : line.runs) {
+    if (is_linear(run)) line.left_out.push_back(fmt::format("{}: left out: {}", run.label, reason));
+  }
+  std::erase_if(line.runs, is_linear);
+  return line.runs.empty() ? wrong(reason) : Status();
+}
+
+Status settle_rates(const GivenOptions& given, const CompareWords& words, CommandLine& line) {
+  if (words.rate_rule) {
+    const Result<RateRule> rule = parse_rate_rule(*words.rate_rule);
+    if (!rule.ok()) return rule.status();
+    line.rate_rule = *rule;
+  }
+  if (words.tune_rate) {
+    Result<RateGrid> grid = parse_rate_grid(*words.tune_rate);
+    if (!grid.ok()) return grid.status();
+    if (std::ranges::find(line.varied, "learning-rate") != line.varied.end()) {
+      return wrong(fmt::format("--tune-rate={}: chooses each row's learning rate, which --vary sets; leave one out",
+                               *words.tune_rate));
+    }
+    if (!grid->factors && given.contains("learning-rate")) {
+      return wrong(
+          fmt::format("--learning-rate={}: has no effect beside the rates of --tune-rate={}; leave it out, or "
+                      "give factors of it, as in --tune-rate=x0.25,x1,x4",
+                      given.at("learning-rate"), *words.tune_rate));
+    }
+    line.tune_rate = std::move(*grid);
+  }
+  SYNCOPATE_RETURN_IF_ERROR(check_linear(line));
+  line.reference_samples = reference_samples(line.config);
+  apply_rate_rule(line.runs, line.rate_rule, line.reference_samples);
+  return {};
+}
+
+}  // namespace
+
+Result<CommandLine> compare_line(const GivenOptions& given, const CompareWords& words) {
+  if (!words.folders.empty()) return finished_runs(given, words);
+  SYNCOPATE_RETURN_IF_ERROR(check_given(given));
+  const Result<RunConfig> config = apply_options(given);
+  if (!config.ok()) return config.status();
+  CommandLine line;
+  line.action = CommandLine::Action::kCompare;
+  line.config = *config;
+  line.given = given;
+  const Result<std::vector<Variation>> variations = variations_of(words, given);
+  if (!variations.ok()) return variations.status();
+  const std::string modes = words.modes.value_or(std::string(kUsualModes));
+  if (variations->empty()) {
+    Result<std::vector<ComparedRun>> runs = comparison_runs(*config, modes);
+    if (!runs.ok()) return runs.status();
+    line.runs = std::move(*runs);
+  } else {
+    Result<VariedRuns> varied = varied_runs(*config, modes, *variations);
+    if (!varied.ok()) return varied.status();
+    line.runs = std::move(varied->runs);
+    line.left_out = std::move(varied->left_out);
+  }
+  for (const Variation& variation : *variations) {
+    line.varied.push_back(variation.option);
+    SYNCOPATE_RETURN_IF_ERROR(set_varied(line.config, variation.option, variation.values.front()));
+  }
+  SYNCOPATE_RETURN_IF_ERROR(settle_rates(given, words, line));
+  std::vector<RunConfig> configs;
+  for (const ComparedRun& run : line.runs) configs.push_back(run.config);
+  SYNCOPATE_RETURN_IF_ERROR(check_effect(given, configs));
+  return line;
+}
+
+}  // namespace syncopate::experiments

@@ -1,0 +1,25 @@
+// The part of the command line that is compare's: from words to the rows of a comparison. Pure.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/status.h"
+#include "experiments/config/command_line.h"
+#include "experiments/config/given_options.h"
+
+namespace syncopate::experiments {
+
+// What was given for compare alone, as it was typed.
+struct CompareWords {
+  std::optional<std::string> modes, rate_rule, tune_rate;
+  std::vector<std::string> vary;     // one for each --vary
+  std::vector<std::string> folders;  // of finished runs
+};
+
+// The comparison of `words`, with `given` for all runs. Fails with invalid argument and one line that says what is
+// wrong and what would be right.
+Result<CommandLine> compare_line(const GivenOptions& given, const CompareWords& words);
+
+}  // namespace syncopate::experiments
