@@ -19,6 +19,9 @@ Status check_given(const GivenOptions& given) {
     return wrong(fmt::format("--{}={}: compare takes its modes from --modes, as in --modes={}", name, given.at(name),
                              kUsualModes));
   }
+  if (given.contains("stop-at-target")) {
+    return wrong("--stop-at-target: the runs of a comparison train equally long; leave it out, or give it to one run");
+  }
   for (const char* name : {"checkpoint-every", "resume", "checkpoint-key-file"}) {
     if (!given.contains(name)) continue;
     return wrong(fmt::format("--{}={}: compare measures runs from their beginning to their end; give it to one run",

@@ -15,8 +15,8 @@ namespace {
 
 // Modes are named by --modes; the rest is of the comparison as a whole.
 constexpr std::string_view kFixed[] = {
-    "mode",    "consistency",     "collective", "sync-every",         "gossip", "output", "repeat",
-    "dry-run", "target-accuracy", "resume",     "checkpoint-key-file"};
+    "mode",   "consistency", "collective",      "sync-every",     "gossip", "output",
+    "repeat", "dry-run",     "target-accuracy", "stop-at-target", "resume", "checkpoint-key-file"};
 
 Status wrong(std::string message) { return Status(Code::kInvalidArgument, std::move(message)); }
 

@@ -55,6 +55,22 @@ ExitCode run_one(const RunConfig& config, const Survey& survey, Interrupts& inte
   return result.exit;
 }
 
+// Shows a comparison's rows, and refuses what its runs would refuse.
+ExitCode plan_comparison(const ComparisonJob& job, const Survey& survey) {
+  std::string hindrance;
+  for (const ComparedRun& run : job.runs) {
+    const Result<std::string> text = dry_run_text(run.config, survey);
+    if (!text.ok()) {
+      complain(fmt::format("{}: {}", run.label, text.status().message()));
+      return exit_code_of(text.status());
+    }
+    const std::size_t begin = text->find(kDryRunHindrance);
+    if (begin != std::string::npos) hindrance = text->substr(begin);
+  }
+  write_out(stdout, comparison_plan(job) + hindrance);
+  return ExitCode::kSuccess;
+}
+
 // Where the workers compute, and whether all that was asked for by name has an effect there.
 Status settle_device(CommandLine& command, const Survey& survey) {
   const Machines machines = machines_of(survey);
@@ -140,10 +156,7 @@ ExitCode run_person(int argc, const char* const* argv) {
                             .reference_samples = command->reference_samples,
                             .tune_rate = command->tune_rate,
                             .command = command->typed};
-    if (command->config.dry_run) {
-      write_out(stdout, comparison_plan(job));
-      return ExitCode::kSuccess;
-    }
+    if (command->config.dry_run) return plan_comparison(job, *survey);
     const JobRunner quietly = [&](const RunConfig& config) {
       Console quiet(true);
       return run_job(config, *survey, interrupts, quiet);

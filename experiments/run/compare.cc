@@ -44,7 +44,7 @@ ComparisonReport begin_report(const ComparisonJob& job, std::size_t rounds) {
                           .command = job.command,
                           .config_toml = shared_toml(job.runs),
                           .started = calendar_text(calendar_stamp()),
-                          .version = source_fingerprint(),
+                          .version = fmt::format("{} ({})", program_version(), source_fingerprint()),
                           .machine = this_environment(),
                           .rate_rule = name_of(job.rate_rule),
                           .target = job.base.target_accuracy,

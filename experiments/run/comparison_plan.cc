@@ -22,9 +22,10 @@ std::string rate_line(const ComparisonJob& job) {
 std::string trials_line(const ComparisonJob& job) {
   const std::size_t rates = job.tune_rate->values.size();
   const int seeds = seeds_a_trial(job.base.repeat);
-  return fmt::format("first {} trials of --tune-rate: {} rows, {} rates, {} seed{}; then with the best of each row\n",
-                     job.runs.size() * rates * static_cast<std::size_t>(seeds), job.runs.size(), rates, seeds,
-                     seeds == 1 ? "" : "s");
+  return fmt::format(
+      "then {} trials of --tune-rate: {} rows, {} rates ({}{}), {} seed{}; then, each row with its best,\n",
+      job.runs.size() * rates * static_cast<std::size_t>(seeds), job.runs.size(), rates,
+      job.tune_rate->factors ? "its own x " : "", fmt::join(job.tune_rate->values, ", "), seeds, seeds == 1 ? "" : "s");
 }
 
 }  // namespace

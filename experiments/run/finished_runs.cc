@@ -210,7 +210,7 @@ ExitCode compare_finished(const std::vector<std::string>& folders, const std::st
   if (!report.ok()) return fail(report.status());
   report->command = command;
   report->started = calendar_text(calendar_stamp());
-  report->version = source_fingerprint();
+  report->version = fmt::format("{} ({})", program_version(), source_fingerprint());
   const std::string folder = output.empty() ? "results/" + calendar_stamp() + "-compare" : output;
   if (const Status made = make_output(folder); !made.ok()) return fail(made);
   for (const std::string& note : report->notes) console.say(note);

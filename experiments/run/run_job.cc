@@ -312,7 +312,7 @@ Result<std::string> dry_run_text(const RunConfig& config, const Survey& survey) 
                                                   : prepare(resolved, data_facts_of(resolved));
   // Data may still have to be brought here.
   if (job.status().code() == Code::kNotFound) {
-    return text + fmt::format("\nas things are, the run would end with exit code {}: {}\n",
+    return text + fmt::format("{}the run would end with exit code {}: {}\n", kDryRunHindrance,
                               static_cast<int>(exit_code_of(job.status())), job.status().message());
   }
   if (!job.ok()) return job.status();

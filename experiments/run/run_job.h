@@ -4,6 +4,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "common/param_layout.h"
@@ -39,6 +40,9 @@ using JobRunner = std::function<JobResult(const RunConfig& config)>;
 // has been validated, and `survey` is of its hosts. Shows progress on `console`; the summary and the verdict are the
 // caller's to show.
 JobResult run_job(const RunConfig& config, const Survey& survey, Interrupts& interrupts, Console& console);
+
+// What the line begins with in which dry_run_text says what keeps the run from training as things are.
+inline constexpr std::string_view kDryRunHindrance = "\nas things are, ";
 
 // For --dry-run: the processes that would be launched and, under ps, what lies on which shard. Invalid argument where
 // these machines cannot run it.

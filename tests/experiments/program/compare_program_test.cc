@@ -77,6 +77,17 @@ TEST(CompareProgram, ShowsItsRowsAndRatesWithoutRunningThem) {
   EXPECT_FALSE(std::filesystem::exists(program.output()));
 }
 
+TEST(CompareProgram, RefusesInADryRunWhatItsRunsWouldRefuse) {
+  Program wrong({"compare", "--modes=ps:sync", "--model=mlp:100-10", "--dry-run"});
+  const ProgramEnd end = wrong.wait();
+  EXPECT_EQ(end.exit_code, static_cast<int>(ExitCode::kUsage));
+  EXPECT_THAT(end.err, HasSubstr("run_experiment: ps:sync: "));
+  const testing_support::TemporaryFolder empty;
+  Program without_data(
+      {"compare", "--modes=ps:sync", "--dataset=mnist", "--dry-run", "--data-dir=" + empty.path().string()});
+  EXPECT_THAT(without_data.wait().out, HasSubstr("as things are, the run would end with exit code 3: "));
+}
+
 TEST(CompareProgram, ComparesFinishedRuns) {
   Program first(
       {"--mode=allreduce", "--model=mlp:784-32-10", "--train-samples=4096", "--test-samples=512", "--epochs=2"});
