@@ -55,12 +55,16 @@ class Members {
     const Json* member = find(name);
     return member != nullptr && !member->is_null();
   }
-  // The elements of a list; none where it is not there.
-  std::vector<Json> list(const char* name) const {
+  std::optional<std::int64_t> maybe_count(const char* name) const {
+    return has(name) ? std::optional(count(name)) : std::nullopt;
+  }
+  // An empty one where it is not there. Not copied: that would take a call for each level of what is nested in it.
+  const Json& list(const char* name) const {
+    static const Json kEmpty = Json::array();
     const Json* member = find(name);
-    if (member == nullptr) return {};
-    if (!member->is_array()) return refuse<std::vector<Json>>(name, "a list");
-    return member->get<std::vector<Json>>();
+    if (member == nullptr) return kEmpty;
+    if (!member->is_array()) refuse<int>(name, "a list");
+    return member->is_array() ? *member : kEmpty;
   }
   void require(const char* name) const {
     if (find(name) == nullptr && error_.empty()) error_ = fmt::format("has no {}", name);
@@ -80,10 +84,6 @@ class Members {
   const Json& object_;
   std::string& error_;
 };
-
-std::optional<std::int64_t> whole(std::optional<double> number) {
-  return number ? std::optional(static_cast<std::int64_t>(*number)) : std::nullopt;
-}
 
 RunReport report_of(const Members& members) {
   for (const char* name : {"samples_per_second", "training_seconds", "total_steps", "step_split_ms"}) {
@@ -132,7 +132,7 @@ RunReport report_of(const Members& members) {
                           .hit_rate = members.maybe_number("final_test_hr10"),
                           .ndcg = members.maybe_number("final_test_ndcg10")};
   report.seconds_to_target = members.maybe_number("seconds_to_target");
-  report.samples_to_target = whole(members.maybe_number("samples_to_target"));
+  report.samples_to_target = members.maybe_count("samples_to_target");
   return report;
 }
 
@@ -194,7 +194,7 @@ Result<RunSummary> read_summary(std::string_view json) {
                      .steps_per_epoch = members.count("steps_per_epoch"),
                      .reports = {},
                      .seeds = {}};
-  const std::vector<Json> repeats = members.list("each_repeat");
+  const Json& repeats = members.list("each_repeat");
   if (repeats.size() > kMostRepeats) return wrong(fmt::format("each_repeat has more than {} entries", kMostRepeats));
   for (const Json& repeat : repeats) {
     if (!repeat.is_object()) return wrong("each_repeat must be a list of objects");

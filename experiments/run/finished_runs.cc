@@ -111,7 +111,7 @@ ComparedRow row_of(const FinishedRun& run, const std::vector<OptionSpec>& differ
     row.label += fmt::format(" {}={}", row.values.back().first, row.values.back().second);
   }
   row.rate = run.config.learning_rate;
-  row.updates_a_pass = static_cast<double>(run.summary.steps_per_epoch * run.config.workers) /
+  row.updates_a_pass = static_cast<double>(run.summary.steps_per_epoch) * run.config.workers /
                        static_cast<double>(batches_an_update(run.config));
   row.parameters = run.summary.parameters;
   return row;
