@@ -93,6 +93,7 @@ class Comparison {
 
  private:
   ExitCode prove_equality() {
+    console_.say("first, whether the synchronous modes follow the same curve");
     const EqualityOutcome outcome = check_equality(base_, folder_ + "/equality", run_job_);
     if (outcome.exit != ExitCode::kSuccess) return fail(outcome.exit, outcome.line);
     console_.say(outcome.line + "\n");

@@ -24,6 +24,8 @@ std::vector<RateTrial> trials_of(const RateTuning& tuning, ComparedRun run) {
   return trials;
 }
 
+std::string name_of(const RateTrial& trial) { return fmt::format("{} at {}", trial.label, trial.rate); }
+
 void add_result(RateTrial& trial, const RunReport& report) {
   trial.quality.push_back(report.final_test_accuracy ? headline_of(*report.final_test_accuracy, report.final_figures)
                                                      : kNone);
@@ -45,7 +47,10 @@ TunedRates tune_rates(const RateTuning& tuning, std::vector<ComparedRun>& runs, 
   for (const ComparedRun& run : runs) trials.push_back(trials_of(tuning, run));
   const int seeds = seeds_a_trial(tuning.rounds);
   const std::size_t all = runs.size() * tuning.grid.values.size() * static_cast<std::size_t>(seeds);
-  std::size_t number = 0;
+  std::size_t number = 0, width = 0;
+  for (const std::vector<RateTrial>& of_row : trials) {
+    for (const RateTrial& trial : of_row) width = std::max(width, name_of(trial).size());
+  }
   for (int seed = 0; seed < seeds; ++seed) {
     for (std::size_t row = 0; row < runs.size(); ++row) {
       for (RateTrial& trial : trials[row]) {
@@ -53,10 +58,11 @@ TunedRates tune_rates(const RateTuning& tuning, std::vector<ComparedRun>& runs, 
         config.learning_rate = trial.rate;
         config.seed += static_cast<std::uint64_t>(tuning.rounds + seed);
         config.output = fmt::format("{}/{}-{}-{}", tuning.folder, folder_of(trial.label), trial.rate, seed + 1);
-        const std::string what = fmt::format("trial {}/{}: {} at {}", ++number, all, trial.label, trial.rate);
+        const std::string what =
+            fmt::format("trial {:>{}}/{}: {:<{}}", ++number, fmt::format("{}", all).size(), all, name_of(trial), width);
         const JobResult result = runner.run(row, what, config);
         if (result.exit != ExitCode::kSuccess) {
-          report.outcome = fmt::format("{}: {}", what, result.verdict);
+          report.outcome = fmt::format("{}, trial {} of {}: {}", name_of(trial), number, all, result.verdict);
           return {.exit = result.exit, .diverged = {}};
         }
         add_result(trial, result.reports.front());

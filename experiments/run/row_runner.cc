@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
+
 #include "experiments/report/format.h"
 
 namespace syncopate::experiments {
@@ -10,10 +12,12 @@ namespace {
 std::string result_text(const JobResult& result) {
   if (result.exit != ExitCode::kSuccess || result.reports.empty()) return "not finished";
   const RunReport& report = result.reports.front();
-  return fmt::format("{} samples/s  {}",
+  const bool has_diverged = report.final_test_loss && !std::isfinite(*report.final_test_loss);
+  return fmt::format("{} samples/s  {}{}",
                      report.samples_per_second ? format_count(*report.samples_per_second) : std::string("-"),
                      report.final_test_accuracy ? to_text(*report.final_test_accuracy, report.final_figures)
-                                                : std::string("not evaluated"));
+                                                : std::string("not evaluated"),
+                     has_diverged ? ", diverged" : "");
 }
 
 }  // namespace
