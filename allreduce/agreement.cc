@@ -34,7 +34,7 @@ CommonGround common_ground_of(const ParamLayout& layout, std::span<const Range> 
   }
   Fnv how;
   how.add(collective.name());
-  how.add(to_string(codec));
+  how.add(hash_of(codec));
   return {.layout = layout.hash(), .buckets = ranges.value(), .collective = how.value()};
 }
 

@@ -274,7 +274,8 @@ class AllReduceStrategy final : public SyncStrategy {
 
   Status sum(std::size_t bucket, std::span<float> gradients, Duration& codec) {
     if (compressed_ == nullptr) return collective_.all_reduce(gradients, deadline());
-    const Result<Duration> spent = compressed_->reduce(buckets_[bucket], gradients, step_.step, deadline());
+    const Result<Duration> spent =
+        compressed_->reduce(buckets_[bucket], gradients, {step_.step, step_.epoch}, deadline());
     if (spent.ok()) codec = *spent;
     return spent.status();
   }

@@ -5,7 +5,11 @@
 //
 // Under gossip a meeting is one of pairs, drawn anew each time: a worker and its partner go on from the mean of their
 // two (gossip_pairs.h). It moves less and waits for one worker alone; the mean of all weights is kept, and what they
-// are apart shrinks by a factor from meeting to meeting.
+// are apart shrinks by a factor from meeting to meeting. This is D-PSGD (Lian et al. 2017, "Can decentralized
+// algorithms outperform centralized algorithms?", algorithm 1) with a drawn matching for its fixed graph, and with the
+// step before the mean, where the paper takes the mean first and then applies the gradient. It is synchronous: partners
+// meet after the same step, so that a slow worker holds up whoever is drawn with it. AD-PSGD (Lian et al. 2018,
+// "Asynchronous decentralized parallel stochastic gradient descent"), where nobody waits, is another algorithm.
 //
 // What an optimizer remembers stays with its worker, and between meetings the weights do: each worker saves and
 // restores its own, and a job goes on with as many workers as it was saved with, all of them from the same step.

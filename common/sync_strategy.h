@@ -44,6 +44,7 @@ struct StepContext {
   double learning_rate = 0;  // of this step
   // By table, what this step touches: at most rows_a_step. They stay as they are until finish_step.
   std::span<const RowKeys> rows = {};
+  std::int64_t epoch = 0;  // that the step is of; 0 for the first
 };
 
 // What a step's synchronisation cost.

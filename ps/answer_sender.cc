@@ -143,7 +143,8 @@ Result<ShardCodec::Answer> AnswerSender::payload_of(const Answer& answer) {
   const std::span<const float> weights = answer.weights.weights;
   const bool is_compressed = options_.compression.of_answers() && answer.kind == Answer::Kind::kWeights;
   if (is_compressed && !answer.greets) {
-    return codec_->encode({answer.worker, options_.shard, answer.chunk, answer.weights.clock}, weights);
+    return codec_->encode(
+        {answer.worker, options_.shard, answer.chunk, answer.weights.clock, shard_.range(answer.chunk).begin}, weights);
   }
   if (is_compressed && begins_with_mirror(answer.chunk)) {
     return codec_->greet(answer.worker, answer.chunk, shard_.range(answer.chunk), *options_.restored);

@@ -26,7 +26,7 @@ struct ChunkLink {
 
 // Push `clock` of worker `worker` to the chunk.
 inline PushName push_name(int worker, const ChunkLink& chunk, std::int64_t clock) {
-  return {.worker = worker, .shard = chunk.shard, .chunk = chunk.number, .clock = clock};
+  return {.worker = worker, .shard = chunk.shard, .chunk = chunk.number, .clock = clock, .begin = chunk.range.begin};
 }
 
 struct ShardLink {

@@ -1,6 +1,7 @@
 // How gradients and weights travel between workers and shards in fewer bytes; the same in all members of a job.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #include "common/codec/codec_config.h"
@@ -11,7 +12,7 @@ namespace syncopate::ps {
 struct Compression {
   CodecConfig codec;       // none: all travels as it is; not PowerSGD, which needs rounds between workers
   bool answers = true;     // weights, too: as differences
-  std::uint64_t seed = 0;  // of what random-k draws
+  std::uint64_t seed = 0;  // of what random-k and stochastic rounding draw
 
   bool of_pushes() const { return codec.kind != CodecKind::kNone; }
   bool of_answers() const { return of_pushes() && answers; }
@@ -23,6 +24,7 @@ struct PushName {
   int shard = 0;
   std::size_t chunk = 0;   // of the shard
   std::int64_t clock = 0;  // pushes of this worker to this chunk, this one included
+  std::size_t begin = 0;   // where the chunk begins in the arena
 };
 
 // The key (common/codec/codec.h) of a push, or of the answer to it. Answers to all workers share theirs, so that under

@@ -5,7 +5,8 @@
 namespace syncopate::ps {
 namespace {
 
-Status claim(const Introduction& introduction, int shard, std::size_t tables, ShardSender& sender) {
+Status claim(const Introduction& introduction, int shard, std::size_t tables, ShardSender& sender,
+             PendingSends& pending) {
   const ShardLink& link = introduction.links.shards[static_cast<std::size_t>(shard)];
   wire::Join& join = *sender.header().mutable_join();
   join.set_layout_hash(introduction.links.hash);
@@ -13,7 +14,7 @@ Status claim(const Introduction& introduction, int shard, std::size_t tables, Sh
   join.set_shard_size(introduction.links.size_of(link));
   join.set_chunks(link.buckets.size());
   join.set_tables(tables);
-  return sender.send(shard, {}, nullptr);
+  return sender.send(shard, std::as_bytes(introduction.tensor_begins), &pending);
 }
 
 Status describe_chunks(const Introduction& introduction, int shard, ShardSender& sender, PendingSends& pending) {
@@ -35,7 +36,7 @@ Status describe_chunks(const Introduction& introduction, int shard, ShardSender&
 
 Status introduce(const Introduction& introduction, TableClient& tables, ShardSender& sender, PendingSends& pending) {
   for (int shard = 0; shard < sender.group().shards(); ++shard) {
-    SYNCOPATE_RETURN_IF_ERROR(claim(introduction, shard, tables.tables(), sender));
+    SYNCOPATE_RETURN_IF_ERROR(claim(introduction, shard, tables.tables(), sender, pending));
     if (!introduction.describes) continue;
     SYNCOPATE_RETURN_IF_ERROR(tables.describe_to(shard));
     SYNCOPATE_RETURN_IF_ERROR(describe_chunks(introduction, shard, sender, pending));

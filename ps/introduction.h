@@ -14,14 +14,16 @@ namespace syncopate::ps {
 struct Introduction {
   const ArenaLinks& links;
   std::span<const float> weights;  // of the whole arena
+  // Where tensors begin (common/tensor_begins.h), in the transport's memory; empty: the shards need not know.
+  std::span<const std::uint64_t> tensor_begins;
   // It says which tables and chunks there are; else somebody else does.
   bool describes = false;
   // It also brings the initial weights; else the shards have theirs.
   bool brings_weights = false;
 };
 
-// To all shards. Weights are sent from where they lie: they stay as they are while `pending` counts them. Fails as
-// ShardSender::send does.
+// To all shards. Weights and tensors' begins are sent from where they lie: they stay as they are while `pending` counts
+// them. Fails as ShardSender::send does.
 Status introduce(const Introduction& introduction, TableClient& tables, ShardSender& sender, PendingSends& pending);
 
 }  // namespace syncopate::ps

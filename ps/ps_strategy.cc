@@ -54,8 +54,11 @@ Result<ParamArenas> PsStrategy::allocate(const ParamLayout& layout) {
   SYNCOPATE_RETURN_IF_ERROR(allocate_arena(arenas_.gradients));
   links_ = arena_links(layout, static_cast<std::size_t>(options_.group.shards()), options_.sharding);
   if (codec_) {
-    SYNCOPATE_RETURN_IF_ERROR(
-        codec_->allocate(transport_, links_.ranges(), layout.size(), pusher_.slots(), options_.undoes_pushes));
+    SYNCOPATE_RETURN_IF_ERROR(codec_->allocate(transport_, links_.ranges(), layout.size(), pusher_.slots(),
+                                               options_.undoes_pushes, tensor_begins(layout)));
+    const Result<std::span<std::uint64_t>> begins = allocate_begins(transport_, tensor_begins(layout));
+    if (!begins.ok()) return begins.status();
+    begins_ = *begins;
   }
   SYNCOPATE_RETURN_IF_ERROR(pusher_.allocate(transport_, arenas_, codec_ ? &*codec_ : nullptr));
   SYNCOPATE_RETURN_IF_ERROR(tables_.allocate(transport_, layout, arenas_));
@@ -77,6 +80,7 @@ Result<std::vector<Range>> PsStrategy::join() {
   const TimePoint deadline = timeout_from_now();
   const Introduction introduction{.links = links_,
                                   .weights = arenas_.weights,
+                                  .tensor_begins = begins_,
                                   .describes = options_.goes_on || transport_.rank() == options_.chief,
                                   .brings_weights = !options_.goes_on};
   SYNCOPATE_RETURN_IF_ERROR(introduce(introduction, tables_, sender_, pusher_.pending(0)).in("join"));
@@ -99,7 +103,7 @@ void PsStrategy::take_up() {
   for (std::size_t bucket = 0; bucket < links_.chunks.size(); ++bucket) {
     ChunkLink& chunk = links_.chunks[bucket];
     chunk.ready = chunk.pushed = chunk.answered;
-    if (codec_) codec_->take_up(bucket, chunk.answered);
+    if (codec_) codec_->take_up(transport_.rank(), bucket, chunk.answered);
   }
 }
 
@@ -107,6 +111,7 @@ void PsStrategy::begin_step(const StepContext& step) {
   step_ = step;
   failure_ = Status();
   forward_wait_ = {};
+  if (codec_) codec_->begin_epoch(step.epoch);
   if (tables_.tables() == 0) return;
   traffic_.expect(tables_.tables() * links_.shards.size());
   failure_ = tables_.begin_step(step);

@@ -132,6 +132,7 @@ class Shard {
   const Membership& members() const { return members_; }
 
   // Known once a worker that describes them has joined.
+  bool is_laid_out() const { return laid_out_; }
   std::size_t chunks() const { return chunks_.size(); }
   const Chunk& chunk(std::size_t index) const { return chunks_[index]; }
   Range range(std::size_t chunk) const { return ranges_[chunk]; }  // of the arena; once it has been described

@@ -12,14 +12,20 @@ namespace syncopate::ps {
 ShardCodec::ShardCodec(const Options& options, WeightsPool::Allocate allocate)
     : options_(options), codec_(options.compression.codec), pool_(std::move(allocate), nullptr) {}
 
+void ShardCodec::know_tensors(TensorBegins begins) { codec_ = Codec(options_.compression.codec, std::move(begins)); }
+
 Result<std::span<const float>> ShardCodec::decode(const PushName& push, std::span<const std::byte> payload,
                                                   std::size_t elements) {
   AlignedBuffer& gradient =
       options_.holds_gradients ? room(gradients_, push.worker, push.chunk) : room(gradients_, 0, 0);
   if (gradient.size() < elements) gradient = AlignedBuffer(elements);
   const std::span<float> values = gradient.span().first(elements);
-  const Status status = codec_.decode(payload, codec_key(options_.compression, Travels::kToShard, push), values);
+  const Status status =
+      codec_.decode(payload, codec_key(options_.compression, Travels::kToShard, push), values, push.begin);
   if (!status.ok()) return Status(Code::kInvalidArgument, status.message());
+  const std::size_t index = index_of(push.worker, push.chunk);
+  if (epochs_.size() <= index) epochs_.resize(index + 1);
+  epochs_[index] = codec_.epoch_of(payload.size(), elements, push.begin).value_or(0);
   return std::span<const float>(values);
 }
 
@@ -53,7 +59,9 @@ Result<ShardCodec::Answer> ShardCodec::encode(const PushName& push, std::span<co
   for (WeightsPool::Buffer* const greeting : std::exchange(greetings_, {})) {
     if (greeting != nullptr) pool_.give_up(greeting);
   }
-  const std::size_t bytes = codec_.encoded_size(weights.size());
+  const std::size_t index = index_of(push.worker, push.chunk);
+  codec_.begin_epoch(index < epochs_.size() ? epochs_[index] : 0);
+  const std::size_t bytes = codec_.encoded_size(weights.size(), push.begin);
   Result<WeightsPool::Buffer*> buffer = pool_.acquire((bytes + sizeof(float) - 1) / sizeof(float));
   if (!buffer.ok()) return buffer.status();
   pool_.give_up(*buffer);  // handed out again only when it has been read
@@ -64,8 +72,8 @@ Result<ShardCodec::Answer> ShardCodec::encode(const PushName& push, std::span<co
   const std::span<float> difference = difference_.span().first(weights.size());
   for (std::size_t i = 0; i < weights.size(); ++i) difference[i] = weights[i] - mirror[i];
   const std::uint64_t key = codec_key(options_.compression, Travels::kToWorker, push);
-  codec_.encode(difference, key, payload);
-  const Status status = codec_.add_decoded(payload, key, mirror);
+  codec_.encode(difference, key, payload, push.begin);
+  const Status status = codec_.add_decoded(payload, key, mirror, push.begin);
   assert(status.ok());
   return Answer{payload, &(*buffer)->pending};
 }

@@ -32,6 +32,9 @@ class ShardCodec {
   // Memory that answers are sent from comes from `allocate`.
   ShardCodec(const Options& options, WeightsPool::Allocate allocate);
 
+  // Where the arena's tensors begin; before anything is encoded or decoded.
+  void know_tensors(TensorBegins begins);
+
   // The gradient, of `elements` floats, of a push. Stays as it is until the next push to that chunk by that worker, or,
   // unless gradients are held, until the next of all. Fails with invalid argument if the payload is no encoding of it.
   Result<std::span<const float>> decode(const PushName& push, std::span<const std::byte> payload, std::size_t elements);
@@ -68,6 +71,7 @@ class ShardCodec {
   AlignedBuffer difference_;                     // as large as the largest chunk so far
   WeightsPool pool_;                             // of encoded answers
   std::vector<WeightsPool::Buffer*> greetings_;  // by chunk; until the first answer to a push
+  std::vector<std::int64_t> epochs_;             // by chunk, then worker: of the last push, and so of its answer
 };
 
 }  // namespace syncopate::ps

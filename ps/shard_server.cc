@@ -266,11 +266,7 @@ Shard::Answers ShardServer::dispatch(const Message& message) {
   if (!floats.ok()) return floats.status();
   switch (incoming_.kind_case()) {
     case wire::Header::kJoin:
-      return shard_->on_join(from, {.layout_hash = incoming_.join().layout_hash(),
-                                    .arena_size = incoming_.join().arena_size(),
-                                    .shard_size = incoming_.join().shard_size(),
-                                    .chunks = incoming_.join().chunks(),
-                                    .tables = incoming_.join().tables()});
+      return take_join(from, message.payload());
     case wire::Header::kTable:
       return shard_->on_table(from, incoming_.table().table(),
                               {.rows = incoming_.table().rows(),
@@ -319,6 +315,21 @@ Shard::Answers ShardServer::dispatch(const Message& message) {
   }
 }
 
+Shard::Answers ShardServer::take_join(int from, std::span<const std::byte> payload) {
+  const wire::Join& join = incoming_.join();
+  Result<TensorBegins> begins = begins_in(payload, join.arena_size());
+  if (!begins.ok()) return begins.status();
+  const bool was_laid_out = shard_->is_laid_out();
+  Shard::Answers answers = shard_->on_join(from, {.layout_hash = join.layout_hash(),
+                                                  .arena_size = join.arena_size(),
+                                                  .shard_size = join.shard_size(),
+                                                  .chunks = join.chunks(),
+                                                  .tables = join.tables()});
+  // Of whose word the shard's chunks are made. Nothing has been decoded yet.
+  if (codec_ && !was_laid_out && shard_->is_laid_out()) codec_->know_tensors(std::move(*begins));
+  return answers;
+}
+
 RowKeys ShardServer::own_keys(const Message& message) {
   const RowKeys keys = keys_in(message.payload());
   keys_.assign(keys.begin(), keys.end());
@@ -333,8 +344,8 @@ Result<std::span<const float>> ShardServer::floats_in(const Message& message) {
   const std::size_t chunk = incoming_.push().chunk();
   // Of these the shard says itself what is wrong; a gradient that it holds stays where it is.
   if (chunk >= shard_->chunks() || shard_->holds_gradient(message.from(), chunk)) return std::span<const float>();
-  return codec_->decode({message.from(), number_, chunk, incoming_.push().clock()}, message.payload(),
-                        shard_->chunk(chunk).weights().size());
+  return codec_->decode({message.from(), number_, chunk, incoming_.push().clock(), shard_->range(chunk).begin},
+                        message.payload(), shard_->chunk(chunk).weights().size());
 }
 
 Status ShardServer::finish(int from, const Shard::Answers& answers) {

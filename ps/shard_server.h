@@ -127,6 +127,7 @@ class ShardServer {
   Result<std::span<const float>> floats_in(const Message& message);
   // A copy of the keys that the message carries, until the next one: its sender may write where they lie, and would
   // else change what has been checked.
+  Shard::Answers take_join(int from, std::span<const std::byte> payload);
   RowKeys own_keys(const Message& message);
   Status finish(int from, const Shard::Answers& answers);
   void drop(int from, const std::string& reason);

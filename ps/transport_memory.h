@@ -1,11 +1,18 @@
 // A transport's memory and payloads as floats and as keys.
 #pragma once
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <functional>
 #include <span>
 
 #include "common/param_layout.h"
 #include "common/status.h"
+#include "common/tensor_begins.h"
 #include "common/transport/transport.h"
 
 namespace syncopate::ps {
@@ -23,6 +30,29 @@ inline Result<std::span<RowKey>> allocate_keys(Transport& transport, std::size_t
   Result<std::span<std::byte>> memory = transport.allocate(count * sizeof(RowKey));
   if (!memory.ok()) return memory.status();
   return std::span<RowKey>(reinterpret_cast<RowKey*>(memory->data()), count);
+}
+
+// Where tensors begin, to be sent.
+inline Result<std::span<std::uint64_t>> allocate_begins(Transport& transport, const TensorBegins& begins) {
+  if (begins.empty()) return std::span<std::uint64_t>();
+  const Result<std::span<std::byte>> memory = transport.allocate(begins.size() * sizeof(std::uint64_t));
+  if (!memory.ok()) return memory.status();
+  const std::span<std::uint64_t> sent(reinterpret_cast<std::uint64_t*>(memory->data()), begins.size());
+  std::ranges::copy(begins, sent.begin());
+  return sent;
+}
+
+// What a payload says of where the tensors of an arena of `arena_size` floats begin. Fails with invalid argument unless
+// it is numbers of 64 bits that ascend and lie in it.
+inline Result<TensorBegins> begins_in(std::span<const std::byte> payload, std::uint64_t arena_size) {
+  TensorBegins begins(payload.size() / sizeof(std::uint64_t));
+  if (payload.size() != begins.size() * sizeof(std::uint64_t)) {
+    return Status(Code::kInvalidArgument, fmt::format("{} bytes are no numbers of 64 bits", payload.size()));
+  }
+  if (!begins.empty()) std::memcpy(begins.data(), payload.data(), payload.size());
+  const bool ascend = std::ranges::adjacent_find(begins, std::greater_equal()) == begins.end();
+  if (ascend && (begins.empty() || begins.back() < arena_size)) return begins;
+  return Status(Code::kInvalidArgument, "tensors must begin in ascending order, within the arena");
 }
 
 // A payload, whose size must be a multiple of four, as keys.

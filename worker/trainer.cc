@@ -91,7 +91,7 @@ class Training {
 
     parts_.activity.set("forward", step_);
     if (parts_.straggling != nullptr) parts_.straggling->begin_step(step_);
-    parts_.strategy.begin_step({step_, learning_rate(), parts_.model.touched_rows(batch)});
+    parts_.strategy.begin_step({step_, learning_rate(), parts_.model.touched_rows(batch), epoch});
     parts_.backend.begin_phase(Phase::kForward);
     parts_.model.forward(arenas_.weights, batch);
     SYNCOPATE_RETURN_IF_ERROR(weights_);

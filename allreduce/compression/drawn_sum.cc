@@ -17,8 +17,9 @@ class DrawnSum final : public CompressedReduction {
         feedback_(parts.codec, parts.layout.size()),
         values_(values) {}
 
-  Result<Duration> reduce(Range bucket, std::span<float> gradients, std::int64_t step, TimePoint deadline) override {
-    const std::uint64_t key = key_of(bucket, step);
+  Result<Duration> reduce(Range bucket, std::span<float> gradients, const ReductionStep& step,
+                          TimePoint deadline) override {
+    const std::uint64_t key = key_of(bucket, step.number);
     const std::span<float> values = values_.first(kept_elements(feedback_.codec().config().ratio, bucket.size()));
     Stopwatch stopwatch(clock_);
     stopwatch.time([&] { feedback_.encode(bucket, gradients, key, std::as_writable_bytes(values)); });

@@ -24,8 +24,9 @@ class GatheredSum final : public CompressedReduction {
         given_(static_cast<std::size_t>(parts.collective.size())),
         taken_(given_.size()) {}
 
-  Result<Duration> reduce(Range bucket, std::span<float> gradients, std::int64_t /*step*/,
+  Result<Duration> reduce(Range bucket, std::span<float> gradients, const ReductionStep& step,
                           TimePoint deadline) override {
+    feedback_.begin_epoch(step.epoch);
     const std::span<std::byte> own = memory_[0].first(feedback_.codec().encoded_size(bucket.size()));
     std::swap(memory_[0], memory_[1]);
     Stopwatch stopwatch(clock_);
@@ -39,7 +40,11 @@ class GatheredSum final : public CompressedReduction {
   }
 
   std::vector<ReductionMemory> memories() override {
-    return {residual_memory("residual", layout_, feedback_.residual())};
+    std::vector<ReductionMemory> memories{residual_memory("residual", layout_, feedback_.residual())};
+    if (!feedback_.velocity().empty()) {
+      memories.push_back(residual_memory("velocity", layout_, feedback_.velocity()));
+    }
+    return memories;
   }
 
  private:
@@ -66,7 +71,7 @@ class GatheredSum final : public CompressedReduction {
 }  // namespace
 
 MadeReduction make_gathered_sum(const ReductionParts& parts) {
-  const std::size_t bytes = Codec(parts.codec).encoded_size(parts.layout.size());
+  const std::size_t bytes = Codec(parts.codec).largest_size(parts.layout.size());
   std::array<std::span<std::byte>, 2> memory;
   for (std::span<std::byte>& each : memory) {
     const Result<std::span<float>> floats = parts.collective.allocate(bytes / sizeof(float));

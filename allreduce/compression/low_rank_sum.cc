@@ -67,7 +67,7 @@ class LowRankSum final : public CompressedReduction {
         first_(first),
         second_(second) {}
 
-  Result<Duration> reduce(Range bucket, std::span<float> gradients, std::int64_t /*step*/,
+  Result<Duration> reduce(Range bucket, std::span<float> gradients, const ReductionStep& /*step*/,
                           TimePoint deadline) override {
     const std::span<const Tensor> tensors = tensors_in(bucket);
     const auto gradient_of = [&](const Tensor& tensor) {

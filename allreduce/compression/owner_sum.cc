@@ -7,12 +7,16 @@
 #include "allreduce/compression/reductions.h"
 #include "allreduce/compression/stopwatch.h"
 #include "common/codec/error_feedback.h"
+#include "common/hash.h"
+#include "common/tensor_begins.h"
 
 namespace syncopate::allreduce {
 namespace {
 
 // Each encoded part begins on a cache line, and has a chunk that is not full.
 constexpr std::size_t kRoomBetweenParts = 128;
+// The most that a tensor which begins in a part adds to it: a scale, and a word that is not full.
+constexpr std::size_t kRoomOfTensor = 8;
 
 // What lies between tensors.
 std::vector<Range> padding_of(const ParamLayout& layout) {
@@ -32,8 +36,9 @@ class OwnerSum final : public CompressedReduction {
   OwnerSum(const ReductionParts& parts, std::span<std::byte> parts_memory, std::span<std::byte> sum_memory)
       : collective_(parts.collective),
         clock_(parts.clock),
+        seed_(parts.seed),
         layout_(parts.layout),
-        codec_(parts.codec),
+        codec_(parts.codec, tensor_begins(parts.layout)),
         padding_(padding_of(parts.layout)),
         parts_memory_(parts_memory),
         sum_memory_(sum_memory),
@@ -42,25 +47,25 @@ class OwnerSum final : public CompressedReduction {
         given_(size_),
         taken_(size_) {
     if (!needs_error_feedback(parts.codec.kind)) return;
-    lost_of_gradients_.emplace(parts.codec, parts.layout.size());
-    lost_of_sums_.emplace(parts.codec, parts.layout.size());
+    lost_of_gradients_.emplace(parts.codec, parts.layout.size(), codec_.begins());
+    lost_of_sums_.emplace(parts.codec, parts.layout.size(), codec_.begins());
   }
 
-  Result<Duration> reduce(Range bucket, std::span<float> gradients, std::int64_t /*step*/,
+  Result<Duration> reduce(Range bucket, std::span<float> gradients, const ReductionStep& step,
                           TimePoint deadline) override {
-    const std::vector<Range> cut = balanced_ranges(bucket.size(), size_);
+    const std::vector<Range> cut = parts_of(bucket);
     Stopwatch stopwatch(clock_);
-    stopwatch.time([&] { encode_parts(bucket, cut, gradients); });
+    stopwatch.time([&] { encode_parts(bucket, cut, gradients, step.number); });
     SYNCOPATE_RETURN_IF_ERROR(collective_.all_to_all(given_, taken_, deadline));
 
-    const std::span<std::byte> own = sum_memory_.first(codec_.encoded_size(cut[rank_].size()));
+    const std::span<std::byte> own = sum_memory_.first(codec_.encoded_size(cut[rank_].size(), cut[rank_].begin));
     Status status;
-    stopwatch.time([&] { status = sum_own_part(shifted(cut[rank_], bucket), own); });
+    stopwatch.time([&] { status = sum_own_part(cut[rank_], step.number, own); });
     if (!status.ok()) return status;
     std::ranges::fill(given_, Bytes(own));
     SYNCOPATE_RETURN_IF_ERROR(collective_.all_to_all(given_, taken_, deadline));
 
-    stopwatch.time([&] { status = decode_sums(cut, gradients); });
+    stopwatch.time([&] { status = decode_sums(bucket, cut, gradients); });
     if (!status.ok()) return status;
     clear_padding(bucket, gradients);
     return stopwatch.total();
@@ -73,42 +78,66 @@ class OwnerSum final : public CompressedReduction {
   }
 
  private:
-  static Range shifted(Range part, Range bucket) { return {bucket.begin + part.begin, bucket.begin + part.end}; }
+  enum class Stage : std::uint64_t { kGradients, kSum };
 
-  void encode(std::optional<ErrorFeedback>& lost, Range range, std::span<const float> values,
+  // By owner, of the arena.
+  std::vector<Range> parts_of(Range bucket) const {
+    std::vector<Range> parts = balanced_ranges(bucket.size(), size_);
+    for (Range& part : parts) part = {bucket.begin + part.begin, bucket.begin + part.end};
+    return parts;
+  }
+  static std::span<float> part_of(std::span<float> bucket_values, Range bucket, Range part) {
+    return bucket_values.subspan(part.begin - bucket.begin, part.size());
+  }
+
+  // Each rank rounds by chances of its own: those of all together would not come to nothing.
+  std::uint64_t key_of(Range part, std::int64_t step, Stage stage) const {
+    Fnv key;
+    key.add(seed_);
+    key.add(static_cast<std::uint64_t>(step));
+    key.add(part.begin);
+    key.add(static_cast<std::uint64_t>(stage));
+    key.add(rank_);
+    return key.value();
+  }
+
+  void encode(std::optional<ErrorFeedback>& lost, Range range, std::span<const float> values, std::uint64_t key,
               std::span<std::byte> out) {
     if (lost) {
-      lost->encode(range, values, 0, out);
+      lost->encode(range, values, key, out);
       clear_padding(range, slice(lost->residual(), range));
     } else {
-      codec_.encode(values, 0, out);
+      codec_.encode(values, key, out, range.begin);
     }
   }
 
-  void encode_parts(Range bucket, const std::vector<Range>& cut, std::span<const float> gradients) {
+  void encode_parts(Range bucket, const std::vector<Range>& cut, std::span<float> gradients, std::int64_t step) {
     std::size_t begin = 0;
     for (std::size_t owner = 0; owner < size_; ++owner) {
-      const std::size_t bytes = codec_.encoded_size(cut[owner].size());
+      const Range part = cut[owner];
+      const std::size_t bytes = codec_.encoded_size(part.size(), part.begin);
       const std::span<std::byte> out = parts_memory_.subspan(begin, bytes);
-      encode(lost_of_gradients_, shifted(cut[owner], bucket), slice(gradients, cut[owner]), out);
+      encode(lost_of_gradients_, part, part_of(gradients, bucket, part), key_of(part, step, Stage::kGradients), out);
       given_[owner] = out;
       begin = (begin + bytes + 63) / 64 * 64;
     }
   }
 
-  Status sum_own_part(Range range, std::span<std::byte> out) {
-    sum_.resize(range.size());
+  // What has come decodes without its key: these codecs need one to encode alone.
+  Status sum_own_part(Range part, std::int64_t step, std::span<std::byte> out) {
+    sum_.resize(part.size());
     for (std::size_t rank = 0; rank < size_; ++rank) {
-      const Status added = rank == 0 ? codec_.decode(taken_[rank], 0, sum_) : codec_.add_decoded(taken_[rank], 0, sum_);
+      const Status added = rank == 0 ? codec_.decode(taken_[rank], 0, sum_, part.begin)
+                                     : codec_.add_decoded(taken_[rank], 0, sum_, part.begin);
       if (!added.ok()) return added.in(fmt::format("gradients of rank {}", rank));
     }
-    encode(lost_of_sums_, range, sum_, out);
+    encode(lost_of_sums_, part, sum_, key_of(part, step, Stage::kSum), out);
     return {};
   }
 
-  Status decode_sums(const std::vector<Range>& cut, std::span<float> gradients) const {
+  Status decode_sums(Range bucket, const std::vector<Range>& cut, std::span<float> gradients) const {
     for (std::size_t rank = 0; rank < size_; ++rank) {
-      const Status decoded = codec_.decode(taken_[rank], 0, slice(gradients, cut[rank]));
+      const Status decoded = codec_.decode(taken_[rank], 0, part_of(gradients, bucket, cut[rank]), cut[rank].begin);
       if (!decoded.ok()) return decoded.in(fmt::format("sum of rank {}", rank));
     }
     return {};
@@ -124,6 +153,7 @@ class OwnerSum final : public CompressedReduction {
 
   Collective& collective_;
   const Clock& clock_;
+  const std::uint64_t seed_;
   const ParamLayout layout_;
   Codec codec_;
   std::optional<ErrorFeedback> lost_of_gradients_;
@@ -148,14 +178,16 @@ Result<std::span<std::byte>> allocate_bytes(Collective& collective, std::size_t 
 }  // namespace
 
 MadeReduction make_owner_sum(const ReductionParts& parts) {
-  const Codec codec(parts.codec);
+  const Codec codec(parts.codec, tensor_begins(parts.layout));
   const auto ranks = static_cast<std::size_t>(parts.collective.size());
   const std::size_t part = balanced_ranges(parts.layout.size(), ranks).front().size();
   const Result<std::span<std::byte>> parts_memory =
       allocate_bytes(parts.collective, codec.encoded_size(parts.layout.size()) + ranks * kRoomBetweenParts);
   if (!parts_memory.ok()) return parts_memory.status();
+  // Of any part of any bucket, however many tensors begin there.
   const Result<std::span<std::byte>> sum_memory =
-      allocate_bytes(parts.collective, codec.encoded_size(part) + kRoomBetweenParts);
+      allocate_bytes(parts.collective,
+                     Codec(parts.codec).encoded_size(part) + codec.begins().size() * kRoomOfTensor + kRoomBetweenParts);
   if (!sum_memory.ok()) return sum_memory.status();
   return std::unique_ptr<CompressedReduction>(std::make_unique<OwnerSum>(parts, *parts_memory, *sum_memory));
 }

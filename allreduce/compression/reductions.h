@@ -17,14 +17,16 @@ struct ReductionParts {
   const Clock& clock;
 };
 
-// What error feedback has kept back of an arena, as all of them remember it: a table's rows are never compressed.
+// What error feedback has kept back of an arena, or its velocity, as all of them remember it: a table's rows are never
+// compressed.
 inline ReductionMemory residual_memory(const char* name, const ParamLayout& layout, std::span<float> residual) {
   return {.name = name, .begin = layout.dense().begin, .values = slice(residual, layout.dense())};
 }
 
 using MadeReduction = Result<std::unique_ptr<CompressedReduction>>;
 
-// fp16, bf16, int8, sign. A bucket is cut into a part for each rank, its owner:
+// fp16, bf16, int8, sign. Where int8 rounds stochastically, each rank draws its own chances, and the owner new ones for
+// the sum. A bucket is cut into a part for each rank, its owner:
 //
 //   every rank encodes each part and sends it to its owner; the owner decodes all, sums them in fp32 in the order of
 //   ranks, encodes the sum and sends it to every rank; every rank, the owner too, decodes it
@@ -34,8 +36,9 @@ using MadeReduction = Result<std::unique_ptr<CompressedReduction>>;
 // 4). A rank sends 2(n-1)/n of an encoded bucket.
 MadeReduction make_owner_sum(const ReductionParts& parts);
 
-// Top-k: everybody's choice goes to everybody, who all sum them in the order of ranks (Aji and Heafield 2017; the
-// allgather of Lin et al. 2018). A rank sends n-1 encoded buckets.
+// Top-k, with momentum correction where that is wanted (error_feedback.h): everybody's choice goes to everybody, who
+// all sum them in the order of ranks (Aji and Heafield 2017; the allgather of Lin et al. 2018). A rank sends n-1
+// encoded buckets.
 MadeReduction make_gathered_sum(const ReductionParts& parts);
 
 // Random-k: all ranks draw the same elements, whose values are summed by an ordinary all_reduce.

@@ -4,6 +4,7 @@
 
 #include <cassert>
 #include <cstring>
+#include <utility>
 
 #include "common/codec/half_floats.h"
 #include "common/codec/int8_chunks.h"
@@ -16,6 +17,7 @@ namespace syncopate {
 namespace {
 
 using codec::Into;
+using codec::Tensors;
 
 void decode_floats(std::span<const std::byte> encoded, Into into, std::span<float> out) {
   codec::with_constant(into, [&](auto constant) {
@@ -25,12 +27,34 @@ void decode_floats(std::span<const std::byte> encoded, Into into, std::span<floa
   });
 }
 
-Status decode_into(const Codec& codec, std::span<const std::byte> encoded, std::uint64_t key, Into into,
-                   std::span<float> out) {
-  if (encoded.size() != codec.encoded_size(out.size())) {
-    return Status(Code::kDataLoss, fmt::format("{} bytes of {}: {} values have {}", encoded.size(),
-                                               to_string(codec.config()), out.size(), codec.encoded_size(out.size())));
+std::size_t size_of(const CodecConfig& config, std::size_t elements, const Tensors& tensors, std::int64_t epoch) {
+  switch (config.kind) {
+    case CodecKind::kFp16:
+    case CodecKind::kBf16:
+      return 2 * elements;
+    case CodecKind::kInt8:
+      return codec::int8_size(elements, tensors);
+    case CodecKind::kTopK:
+      return codec::kTopKBytes * kept_elements(ratio_in_epoch(config, epoch), elements);
+    case CodecKind::kRandomK:
+      return codec::kRandomKBytes * kept_elements(config.ratio, elements);
+    case CodecKind::kSign:
+      return codec::sign_size(elements, tensors);
+    case CodecKind::kNone:
+    case CodecKind::kPowerSgd:  // never is
+      break;
   }
+  return sizeof(float) * elements;
+}
+
+Status decode_into(const Codec& codec, std::span<const std::byte> encoded, std::uint64_t key, Into into,
+                   std::span<float> out, std::size_t begin) {
+  if (!codec.epoch_of(encoded.size(), out.size(), begin)) {
+    return Status(Code::kDataLoss,
+                  fmt::format("{} bytes of {}: {} values have {}", encoded.size(), to_string(codec.config()),
+                              out.size(), codec.encoded_size(out.size(), begin)));
+  }
+  const Tensors tensors{codec.begins(), begin};
   switch (codec.config().kind) {
     case CodecKind::kFp16:
       codec::decode_fp16(encoded, into, out);
@@ -39,14 +63,14 @@ Status decode_into(const Codec& codec, std::span<const std::byte> encoded, std::
       codec::decode_bf16(encoded, into, out);
       return {};
     case CodecKind::kInt8:
-      return codec::decode_int8(encoded, into, out);
+      return codec::decode_int8(encoded, tensors, into, out);
     case CodecKind::kTopK:
       return codec::decode_top_k(encoded, into, out);
     case CodecKind::kRandomK:
       codec::decode_random_k(encoded, key, into, out);
       return {};
     case CodecKind::kSign:
-      return codec::decode_sign(encoded, into, out);
+      return codec::decode_sign(encoded, tensors, into, out);
     case CodecKind::kNone:
     case CodecKind::kPowerSgd:  // never is
       break;
@@ -57,43 +81,43 @@ Status decode_into(const Codec& codec, std::span<const std::byte> encoded, std::
 
 }  // namespace
 
-Codec::Codec(const CodecConfig& config) : config_(config) { assert(config.kind != CodecKind::kPowerSgd); }
-
-std::size_t Codec::encoded_size(std::size_t elements) const {
-  switch (config_.kind) {
-    case CodecKind::kFp16:
-    case CodecKind::kBf16:
-      return 2 * elements;
-    case CodecKind::kInt8:
-      return codec::int8_size(elements);
-    case CodecKind::kTopK:
-      return codec::kTopKBytes * kept_elements(config_.ratio, elements);
-    case CodecKind::kRandomK:
-      return codec::kRandomKBytes * kept_elements(config_.ratio, elements);
-    case CodecKind::kSign:
-      return codec::sign_size(elements);
-    case CodecKind::kNone:
-    case CodecKind::kPowerSgd:
-      break;
-  }
-  return sizeof(float) * elements;
+Codec::Codec(const CodecConfig& config, TensorBegins begins) : config_(config), begins_(std::move(begins)) {
+  assert(config.kind != CodecKind::kPowerSgd);
 }
 
-void Codec::encode(std::span<const float> values, std::uint64_t key, std::span<std::byte> out) {
-  assert(out.size() == encoded_size(values.size()));
+std::size_t Codec::encoded_size(std::size_t elements, std::size_t begin) const {
+  return size_of(config_, elements, {begins_, begin}, epoch_);
+}
+
+std::size_t Codec::largest_size(std::size_t elements, std::size_t begin) const {
+  return size_of(config_, elements, {begins_, begin}, 0);
+}
+
+std::optional<std::int64_t> Codec::epoch_of(std::size_t bytes, std::size_t elements, std::size_t begin) const {
+  const std::int64_t last = config_.kind == CodecKind::kTopK ? config_.warmup_epochs : 0;
+  for (std::int64_t epoch = 0; epoch <= last; ++epoch) {
+    if (size_of(config_, elements, {begins_, begin}, epoch) == bytes) return epoch;
+  }
+  return std::nullopt;
+}
+
+void Codec::encode(std::span<const float> values, std::uint64_t key, std::span<std::byte> out, std::size_t begin) {
+  assert(out.size() == encoded_size(values.size(), begin));
+  const Tensors tensors{begins_, begin};
   switch (config_.kind) {
     case CodecKind::kFp16:
       return codec::encode_fp16(values, out);
     case CodecKind::kBf16:
       return codec::encode_bf16(values, out);
     case CodecKind::kInt8:
-      return codec::encode_int8(values, out);
+      return config_.rounding == Int8Rounding::kStochastic ? codec::encode_int8_stochastic(values, tensors, key, out)
+                                                           : codec::encode_int8(values, tensors, out);
     case CodecKind::kTopK:
       return codec::encode_top_k(values, scratch_, out);
     case CodecKind::kRandomK:
       return codec::encode_random_k(values, key, out);
     case CodecKind::kSign:
-      return codec::encode_sign(values, out);
+      return codec::encode_sign(values, tensors, out);
     case CodecKind::kNone:
     case CodecKind::kPowerSgd:
       break;
@@ -101,16 +125,19 @@ void Codec::encode(std::span<const float> values, std::uint64_t key, std::span<s
   if (!values.empty()) std::memcpy(out.data(), values.data(), values.size_bytes());
 }
 
-Status Codec::decode(std::span<const std::byte> encoded, std::uint64_t key, std::span<float> out) const {
-  return decode_into(*this, encoded, key, Into::kReplace, out);
+Status Codec::decode(std::span<const std::byte> encoded, std::uint64_t key, std::span<float> out,
+                     std::size_t begin) const {
+  return decode_into(*this, encoded, key, Into::kReplace, out, begin);
 }
 
-Status Codec::add_decoded(std::span<const std::byte> encoded, std::uint64_t key, std::span<float> sum) const {
-  return decode_into(*this, encoded, key, Into::kAdd, sum);
+Status Codec::add_decoded(std::span<const std::byte> encoded, std::uint64_t key, std::span<float> sum,
+                          std::size_t begin) const {
+  return decode_into(*this, encoded, key, Into::kAdd, sum, begin);
 }
 
-Status Codec::subtract_decoded(std::span<const std::byte> encoded, std::uint64_t key, std::span<float> sum) const {
-  return decode_into(*this, encoded, key, Into::kSubtract, sum);
+Status Codec::subtract_decoded(std::span<const std::byte> encoded, std::uint64_t key, std::span<float> sum,
+                               std::size_t begin) const {
+  return decode_into(*this, encoded, key, Into::kSubtract, sum, begin);
 }
 
 }  // namespace syncopate

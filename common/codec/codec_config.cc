@@ -2,11 +2,15 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
+#include <bit>
 #include <charconv>
 #include <cmath>
 #include <optional>
 #include <utility>
+
+#include "common/hash.h"
 
 namespace syncopate {
 namespace {
@@ -66,6 +70,38 @@ std::string to_string(const CodecConfig& config) {
     return std::string(name);
   }
   return "unknown";
+}
+
+const char* name_of(Int8Rounding value) { return value == Int8Rounding::kNearest ? "nearest" : "stochastic"; }
+
+const char* name_of(CompressMomentum value) {
+  switch (value) {
+    case CompressMomentum::kOff:
+      return "off";
+    case CompressMomentum::kCorrection:
+      return "correction";
+    case CompressMomentum::kMasking:
+      return "masking";
+  }
+  return "";
+}
+
+std::uint64_t hash_of(const CodecConfig& config) {
+  Fnv hash;
+  hash.add(to_string(config));
+  hash.add(name_of(config.rounding));
+  hash.add(static_cast<std::uint64_t>(config.warmup_epochs));
+  hash.add(name_of(config.momentum.how));
+  hash.add(std::bit_cast<std::uint32_t>(config.momentum.momentum));
+  hash.add(std::uint64_t{config.momentum.nesterov});
+  return hash.value();
+}
+
+double ratio_in_epoch(const CodecConfig& config, std::int64_t epoch) {
+  if (epoch >= config.warmup_epochs) return config.ratio;
+  const double passed = static_cast<double>(std::max<std::int64_t>(epoch, 0) + 1);
+  const double ratio = std::pow(config.ratio, passed / static_cast<double>(config.warmup_epochs + 1));
+  return static_cast<double>(static_cast<float>(ratio));  // the same where libraries differ in the last place
 }
 
 bool needs_error_feedback(CodecKind kind) {

@@ -3,17 +3,54 @@
 #include <algorithm>
 #include <cassert>
 #include <functional>
+#include <utility>
+
+#include "common/codec/top_k.h"
+#include "common/flush_denormals.h"
 
 namespace syncopate {
+namespace {
+
+template <bool kNesterov>
+void add_velocity(const float* __restrict gradient, float* __restrict velocity, float* __restrict residual,
+                  std::size_t count, float momentum) {
+  for (std::size_t i = 0; i < count; ++i) {
+    const float next = momentum * velocity[i] + gradient[i];
+    velocity[i] = next;
+    residual[i] += kNesterov ? gradient[i] + momentum * next : next;
+  }
+}
+
+}  // namespace
+
+ErrorFeedback::ErrorFeedback(const CodecConfig& config, std::size_t elements, TensorBegins begins)
+    : codec_(config, std::move(begins)), residual_(elements), velocity_(config.momentum.enabled() ? elements : 0) {
+  assert(!config.momentum.enabled() || config.kind == CodecKind::kTopK);
+}
 
 void ErrorFeedback::encode(Range range, std::span<const float> gradient, std::uint64_t key, std::span<std::byte> out) {
   const std::span<float> residual = slice(residual_.span(), range);
   assert(gradient.size() == residual.size());
-  std::transform(residual.begin(), residual.end(), gradient.begin(), residual.begin(), std::plus());
-  codec_.encode(residual, key, out);
+  add(gradient, range);
+  codec_.encode(residual, key, out, range.begin);
   // What encode() has just made decodes.
-  [[maybe_unused]] const Status decoded = codec_.subtract_decoded(out, key, residual);
+  [[maybe_unused]] const Status decoded = codec_.subtract_decoded(out, key, residual, range.begin);
   assert(decoded.ok());
+  if (codec_.config().momentum.how == CompressMomentum::kMasking) {
+    codec::clear_sent(out, slice(velocity_.span(), range));
+  }
+}
+
+void ErrorFeedback::add(std::span<const float> gradient, Range range) {
+  const std::span<float> residual = slice(residual_.span(), range);
+  const LocalMomentum& momentum = codec_.config().momentum;
+  if (!momentum.enabled()) {
+    std::transform(residual.begin(), residual.end(), gradient.begin(), residual.begin(), std::plus());
+    return;
+  }
+  const FlushDenormals flush;  // a velocity that is no longer fed shrinks for ever
+  const auto add_all = momentum.nesterov ? add_velocity<true> : add_velocity<false>;
+  add_all(gradient.data(), slice(velocity_.span(), range).data(), residual.data(), residual.size(), momentum.momentum);
 }
 
 }  // namespace syncopate

@@ -3,6 +3,15 @@
 // memory", algorithm 1; Karimireddy et al. 2019, "Error feedback fixes SignSGD", algorithm 1).
 //
 // The residual is kept in units of the gradient: what comes late is applied at the rate of the later step.
+//
+// With momentum correction (Lin et al. 2018, "Deep gradient compression", section 3.2) what is added to the residual is
+// not the gradient g but the velocity, u, which each sender keeps of its own gradients, and what arrives is then
+// applied by plain sgd:
+//
+//   u = m·u + g;  residual = residual + u, or, by Nesterov, residual + g + m·u;  send a part of the residual
+//
+// Momentum that acts on what arrives instead would take what comes late as if it were of now. With momentum factor
+// masking (section 3.3) u becomes zero, too, where a value has been sent.
 #pragma once
 
 #include <cstddef>
@@ -18,21 +27,30 @@ namespace syncopate {
 // Of one sender and one arena. One thread at a time.
 class ErrorFeedback {
  public:
-  ErrorFeedback(const CodecConfig& config, std::size_t elements) : codec_(config), residual_(elements) {}
+  // `begins`: as Codec takes it. Momentum in `config` needs top-k.
+  ErrorFeedback(const CodecConfig& config, std::size_t elements, TensorBegins begins = {});
 
   const Codec& codec() const { return codec_; }
+  void begin_epoch(std::int64_t epoch) { codec_.begin_epoch(epoch); }
 
-  // Encodes gradient + residual of `range` of the arena into `out`, of codec().encoded_size(range.size()) bytes, and
-  // keeps what was lost of it: residual = gradient + residual - decoded. `gradient` has range.size() elements.
+  // Encodes gradient + residual of `range` of the arena into `out`, of codec().encoded_size(range.size(), range.begin)
+  // bytes, and keeps what was lost of it: residual = gradient + residual - decoded. `gradient` has range.size()
+  // elements.
   void encode(Range range, std::span<const float> gradient, std::uint64_t key, std::span<std::byte> out);
 
   // An element for each of the arena's, zeros at first. May be read and set between calls: a checkpoint holds it.
   std::span<float> residual() { return residual_.span(); }
   std::span<const float> residual() const { return residual_.span(); }
+  // The same; empty without momentum correction.
+  std::span<float> velocity() { return velocity_.span(); }
+  std::span<const float> velocity() const { return velocity_.span(); }
 
  private:
+  void add(std::span<const float> gradient, Range range);
+
   Codec codec_;
   AlignedBuffer residual_;
+  AlignedBuffer velocity_;
 };
 
 }  // namespace syncopate

@@ -4,8 +4,6 @@
 #include <bit>
 #include <cstdint>
 
-#include "common/codec/chunks.h"
-
 namespace syncopate::codec {
 namespace {
 
@@ -34,7 +32,7 @@ std::uint32_t signs_of(const float* values, std::size_t count) {
   return word;
 }
 
-void encode_chunk(const float* __restrict values, std::size_t count, std::byte* __restrict out) {
+void encode_chunk(const float* __restrict values, std::size_t count, std::byte* __restrict out, std::size_t /*first*/) {
   const float mean = mean_magnitude(values, count);
   store(out, std::isfinite(mean) ? mean : kDiverged);
   out += kScaleBytes;
@@ -70,17 +68,19 @@ void decode_chunk(const std::byte* encoded, std::size_t count, float* out) {
 
 }  // namespace
 
-std::size_t sign_size(std::size_t elements) { return chunked_size(elements, payload_bytes); }
-
-void encode_sign(std::span<const float> values, std::span<std::byte> out) {
-  encode_chunks(values, payload_bytes, encode_chunk, out);
+std::size_t sign_size(std::size_t elements, const Tensors& tensors) {
+  return chunked_size(elements, tensors, payload_bytes);
 }
 
-Status decode_sign(std::span<const std::byte> encoded, Into into, std::span<float> out) {
+void encode_sign(std::span<const float> values, const Tensors& tensors, std::span<std::byte> out) {
+  encode_chunks(values, tensors, payload_bytes, encode_chunk, out);
+}
+
+Status decode_sign(std::span<const std::byte> encoded, const Tensors& tensors, Into into, std::span<float> out) {
   const auto decode = [](auto constant, const std::byte* chunk, std::size_t count, float* values) {
     decode_chunk<constant()>(chunk, count, values);
   };
-  return decode_chunks(encoded, into, payload_bytes, decode, out);
+  return decode_chunks(encoded, tensors, into, payload_bytes, decode, out);
 }
 
 }  // namespace syncopate::codec

@@ -115,4 +115,9 @@ Status decode_top_k(std::span<const std::byte> encoded, Into into, std::span<flo
   return {};
 }
 
+void clear_sent(std::span<const std::byte> encoded, std::span<float> values) {
+  const std::size_t k = encoded.size() / kTopKBytes;
+  for (std::size_t i = 0; i < k; ++i) values[load<std::uint32_t>(encoded.data() + 4 * i)] = 0;
+}
+
 }  // namespace syncopate::codec

@@ -28,4 +28,7 @@ void encode_top_k(std::span<const float> values, std::vector<std::uint32_t>& scr
 // out.size(). What was not sent counts as zero.
 Status decode_top_k(std::span<const std::byte> encoded, Into into, std::span<float> out);
 
+// Values that encode_top_k has just chosen become zero in `values`, of as many elements as what it was given.
+void clear_sent(std::span<const std::byte> encoded, std::span<float> values);
+
 }  // namespace syncopate::codec

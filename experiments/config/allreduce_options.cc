@@ -90,7 +90,7 @@ void add_allreduce_options(std::vector<OptionSpec>& table) {
       only(flag({.group = group,
                  .name = "gossip",
                  .sentence = "Workers make updates of their own, and average their weights in pairs, drawn anew after "
-                             "every --sync-every steps."},
+                             "every --sync-every steps; partners wait for each other (D-PSGD, not AD-PSGD)."},
                 &C::gossip),
            "--mode=allreduce", is_allreduce));
   table.push_back(only(

@@ -11,6 +11,7 @@ namespace {
 using option_kinds::choice;
 using option_kinds::flag;
 using option_kinds::number;
+using option_kinds::on_or_off;
 using option_kinds::only;
 using option_kinds::text;
 using option_kinds::unless_negative;
@@ -157,6 +158,13 @@ void add_model_and_data(std::vector<OptionSpec>& table) {
                                .unit = "characters"},
                               &C::context, "context", 1, worker::kLongestContext),
                        "--dataset=text or grammar", learns_text));
+  table.push_back(only(on_or_off({.group = group,
+                                  .name = "augment",
+                                  .placeholder = "HOW",
+                                  .sentence = "Whether training images are shown as crops of 32x32 out of 40x40, half "
+                                              "of them mirrored, drawn anew in each epoch (He et al. 2016)."},
+                                 &C::augment, "augmentation"),
+                       "--dataset=cifar10", has_crops));
   table.push_back(only(choice({.group = group,
                                .name = "backend",
                                .placeholder = "NAME",

@@ -121,6 +121,8 @@ bool generates_data(const RunConfig& config) {
          config.dataset == "zipf-clicks";
 }
 
+bool has_crops(const RunConfig& config) { return config.dataset == "cifar10"; }
+
 bool learns_text(const RunConfig& config) { return config.dataset == "text" || config.dataset == "grammar"; }
 
 std::string dataset_spec(const RunConfig& config) {
@@ -128,6 +130,7 @@ std::string dataset_spec(const RunConfig& config) {
   if (generates_data(config)) numbers = {config.train_samples, config.test_samples};
   if (learns_text(config)) numbers.push_back(config.context);
   if (sizes_tables(config)) numbers.push_back(config.table_rows);
+  if (has_crops(config) && !config.augment) return config.dataset + ":plain";
   return config.dataset + (numbers.empty() ? "" : fmt::format(":{}", fmt::join(numbers, "-")));
 }
 
@@ -150,7 +153,7 @@ OptimizerConfig optimizer_of(const RunConfig& config) {
     optimizer.kind = OptimizerKind::kFtrl;
   } else {
     assert(config.optimizer == "momentum" || config.optimizer == "nesterov");
-    optimizer.kind = OptimizerKind::kMomentum;
+    optimizer.kind = corrects_momentum(config) ? OptimizerKind::kSgd : OptimizerKind::kMomentum;
     optimizer.nesterov = config.optimizer == "nesterov";
   }
   optimizer.momentum = static_cast<float>(config.momentum);
@@ -184,9 +187,30 @@ bool may_compress(const RunConfig& config) {
   return config.mode == Mode::kAllreduce && !averages_weights(config) && config.collective != CollectiveKind::kNccl;
 }
 
+CodecConfig codec_of(const RunConfig& config) {
+  if (!may_compress(config)) return {};
+  CodecConfig codec = config.compress;
+  if (codec.kind == CodecKind::kInt8) codec.rounding = config.int8_rounding;
+  if (codec.kind != CodecKind::kTopK) return codec;
+  codec.warmup_epochs = config.compress_warmup;
+  if (!corrects_momentum(config)) return codec;
+  codec.momentum = {.how = config.compress_momentum,
+                    .momentum = static_cast<float>(config.momentum),
+                    .nesterov = config.optimizer == "nesterov"};
+  return codec;
+}
+
+bool may_correct_momentum(const RunConfig& config) {
+  const bool has_momentum = config.optimizer == "momentum" || config.optimizer == "nesterov";
+  return may_compress(config) && config.compress.kind == CodecKind::kTopK && has_momentum;
+}
+bool corrects_momentum(const RunConfig& config) {
+  return may_correct_momentum(config) && config.compress_momentum != CompressMomentum::kOff;
+}
+
 ps::Compression compression_of(const RunConfig& config) {
   if (config.mode != Mode::kPs || !may_compress(config)) return {};
-  return {.codec = config.compress, .answers = config.compress_answers, .seed = config.seed};
+  return {.codec = codec_of(config), .answers = config.compress_answers, .seed = config.seed};
 }
 
 worker::StragglingOptions straggling_of(const RunConfig& config, int rank) {

@@ -75,7 +75,10 @@ struct RunConfig {
   bool share_gpu = false;
   worker::Stragglers stragglers;
   FaultSchedule faults;
-  CodecConfig compress;  // of gradients on their way
+  CodecConfig compress;  // of gradients on their way: kind, ratio and rank; codec_of() has all
+  Int8Rounding int8_rounding = Int8Rounding::kNearest;
+  std::int64_t compress_warmup = 0;  // epochs
+  CompressMomentum compress_momentum = CompressMomentum::kOff;
 
   // Several hosts
   std::vector<HostSlots> hosts;  // empty: this one
@@ -117,6 +120,7 @@ struct RunConfig {
   int context = 64;                                                   // texts only
   std::int64_t table_rows = 100000;                                   // of recommenders, where the data does not say
   worker::EmbeddingKind embeddings = worker::EmbeddingKind::kSparse;  // of recommenders
+  bool augment = true;                                                // cifar10 only
   BackendKind backend = BackendKind::kOneDnn;                         // on the CPU
   worker::Precision precision = worker::Precision::kFp32;             // on a GPU
 
@@ -198,6 +202,8 @@ std::optional<allreduce::ScheduleKind> schedule_kind_of(const RunConfig& config)
 const char* transport_that_runs(const RunConfig& config);
 // Whether the data set is drawn rather than read, and in the sizes that are asked for.
 bool generates_data(const RunConfig& config);
+// Whether its training images are cropped and flipped, where that is wanted.
+bool has_crops(const RunConfig& config);
 // Whether its samples are texts.
 bool learns_text(const RunConfig& config);
 // The name that worker::open_dataset takes: "digits:60000-10000", "mnist", "text:64", "clicks:100000".
@@ -214,6 +220,11 @@ bool averages_weights(const RunConfig& config);
 // make steps of their own, and NCCL sums them in the memory of GPUs.
 bool compresses(const RunConfig& config);
 bool may_compress(const RunConfig& config);
+// The codec of gradients with all that it needs to know; none where they are not compressed.
+CodecConfig codec_of(const RunConfig& config);
+// Whether workers keep the velocity, as Lin et al. 2018 do, and so the update is plain sgd; and whether they can.
+bool corrects_momentum(const RunConfig& config);
+bool may_correct_momentum(const RunConfig& config);
 // What workers and shards compress.
 ps::Compression compression_of(const RunConfig& config);
 // How worker `rank` is slowed: half of the timeout is the longest, since others wait for it meanwhile.

@@ -107,7 +107,7 @@ Status ReplicaGroup::connect_allreduce(const RoleContext& context, const Generat
   allreduce::AllReduceOptions options{.optimizer = optimizer_of(config),
                                       .bucket_bytes = static_cast<std::size_t>(config.bucket_bytes),
                                       .overlap = config.overlap,
-                                      .codec = config.compress,
+                                      .codec = codec_of(config),
                                       .seed = config.seed,
                                       .sparse_exchange = config.sparse_exchange,
                                       .timeout = timeout_of(config),

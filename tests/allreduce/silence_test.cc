@@ -53,7 +53,7 @@ Prepare compressed(const char* codec) {
     std::shared_ptr<CompressedReduction> reduction =
         std::move(*make_compressed_reduction(*parse_codec(codec), layout, 1, collective, clock));
     return [reduction, gradients = memory_of(collective, layout.size())](TimePoint deadline) {
-      return reduction->reduce({0, gradients.size()}, gradients, 0, deadline).status();
+      return reduction->reduce({0, gradients.size()}, gradients, {}, deadline).status();
     };
   };
 }

@@ -37,10 +37,12 @@ void memory_copy(benchmark::State& state) {
 }
 BENCHMARK(memory_copy)->Arg(kInCache)->Arg(kInMemory);
 
-void round_trip(benchmark::State& state, const char* name) {
+void round_trip(benchmark::State& state, const char* name, Int8Rounding rounding = Int8Rounding::kNearest) {
   const AlignedBuffer values = gradients(static_cast<std::size_t>(state.range(0)));
   AlignedBuffer decoded(values.size());
-  Codec codec(*parse_codec(name));
+  CodecConfig config = *parse_codec(name);
+  config.rounding = rounding;
+  Codec codec(config);
   std::vector<std::byte> encoded(codec.encoded_size(values.size()));
   std::uint64_t key = 0;
   for (auto _ : state) {
@@ -54,6 +56,7 @@ BENCHMARK_CAPTURE(round_trip, none, "none")->Arg(kInCache)->Arg(kInMemory);
 BENCHMARK_CAPTURE(round_trip, fp16, "fp16")->Arg(kInCache)->Arg(kInMemory);
 BENCHMARK_CAPTURE(round_trip, bf16, "bf16")->Arg(kInCache)->Arg(kInMemory);
 BENCHMARK_CAPTURE(round_trip, int8, "int8")->Arg(kInCache)->Arg(kInMemory);
+BENCHMARK_CAPTURE(round_trip, int8_stochastic, "int8", Int8Rounding::kStochastic)->Arg(kInCache)->Arg(kInMemory);
 BENCHMARK_CAPTURE(round_trip, sign, "sign")->Arg(kInCache)->Arg(kInMemory);
 BENCHMARK_CAPTURE(round_trip, topk_001, "topk:0.01")->Arg(kInCache)->Arg(kInMemory);
 BENCHMARK_CAPTURE(round_trip, randomk_001, "randomk:0.01")->Arg(kInCache)->Arg(kInMemory);

@@ -100,7 +100,7 @@ TEST_P(CompressedJob, CountsTheBytesThatTravel) {
   for (const bool answers : {true, false}) {
     PsJobOptions options = job_options(GetParam(), "sync");
     options.compression.answers = answers;
-    const Codec codec(options.compression.codec);
+    const Codec codec(options.compression.codec, tensor_begins(small_layout()));
     PsJob job(options);
     job.run([&](int, PsStrategy& strategy) {
       ASSERT_TRUE(strategy.allocate(small_layout()).ok());
@@ -108,7 +108,7 @@ TEST_P(CompressedJob, CountsTheBytesThatTravel) {
       ASSERT_TRUE(buckets.ok());
       std::size_t encoded = 0, full = 0;
       for (const Range& bucket : *buckets) {
-        encoded += codec.encoded_size(bucket.size());
+        encoded += codec.encoded_size(bucket.size(), bucket.begin);
         full += sizeof(float) * bucket.size();
       }
       const Result<SyncStats> stats = step(strategy, 0, buckets->size(), 0.1);
@@ -127,7 +127,7 @@ TEST_P(CompressedJob, DropsAndCountsWildPushes) {
   PsJobOptions options = job_options(GetParam(), "sync");
   options.group = {.workers = 2};
   PsJob job(options);
-  const Codec codec(options.compression.codec);
+  const Codec codec(options.compression.codec, tensor_begins(small_layout()));
   job.run([&](int rank, PsStrategy& strategy) {
     const ParamArenas arenas = *strategy.allocate(small_layout());
     const Result<std::vector<Range>> buckets = strategy.join();
@@ -142,7 +142,9 @@ TEST_P(CompressedJob, DropsAndCountsWildPushes) {
       for (int i = 0; i < kWild;) {
         push.mutable_push()->set_chunk(random.below(buckets->size() + 1));
         const std::span<const std::byte> payload = memory.first(random.below(memory.size()));
-        const auto is_length = [&](const Range& bucket) { return payload.size() == codec.encoded_size(bucket.size()); };
+        const auto is_length = [&](const Range& bucket) {
+          return payload.size() == codec.encoded_size(bucket.size(), bucket.begin);
+        };
         if (std::ranges::any_of(*buckets, is_length)) continue;
         PendingSends pending;
         ASSERT_TRUE(endpoint.send(2, push.SerializeAsString(), payload, &pending, testing_support::soon()).ok());
@@ -167,7 +169,7 @@ TEST(CompressedJobs, KeepAHeldGradientFromPushesThatCannotBeRight) {
     const ParamArenas arenas = *strategy.allocate(small_layout());
     const Result<std::vector<Range>> buckets = strategy.join();
     ASSERT_TRUE(buckets.ok());
-    const Codec codec(options.compression.codec);
+    const Codec codec(options.compression.codec, tensor_begins(small_layout()));
     std::ranges::fill(arenas.gradients, 1.0f);
     if (rank == 0) {
       all_sent.wait();
@@ -183,8 +185,8 @@ TEST(CompressedJobs, KeepAHeldGradientFromPushesThatCannotBeRight) {
         push.mutable_push()->set_chunk(chunk);
         push.mutable_push()->set_clock(2);
         ASSERT_TRUE(job.endpoint(1)
-                        .send(2, push.SerializeAsString(), zeros.first(codec.encoded_size(range.size())), &pending,
-                              testing_support::soon())
+                        .send(2, push.SerializeAsString(), zeros.first(codec.encoded_size(range.size(), range.begin)),
+                              &pending, testing_support::soon())
                         .ok());
       }
       ASSERT_TRUE(job.endpoint(1).wait(pending, testing_support::soon()).ok());

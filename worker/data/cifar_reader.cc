@@ -2,22 +2,39 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cassert>
 #include <utility>
 #include <vector>
 
+#include "worker/data/crop.h"
 #include "worker/data/file_bytes.h"
 
 namespace syncopate::worker {
 namespace {
 
-constexpr std::size_t kPlane = 32 * 32;
+constexpr int kSide = 32;
+constexpr std::size_t kPlane = kSide * kSide;
 constexpr std::size_t kRecordBytes = 1 + 3 * kPlane;
+
+// One channel of a row of an image, cropped and normalised, into a row of `to`, where channels lie together.
+void show_row(const std::uint8_t* row, const Crop& crop, std::size_t channel, float* to) {
+  const float scale = 1 / (255 * kCifarDeviation[channel]), shift = -kCifarMean[channel] / kCifarDeviation[channel];
+  // What of the row is to be seen.
+  const int begin = std::max(0, crop.left - kCropPadding), end = std::min(kSide, kSide + crop.left - kCropPadding);
+  const int step = crop.flipped ? -3 : 3;
+  const int first = begin - crop.left + kCropPadding;
+  float* place = to + 3 * (crop.flipped ? kSide - 1 - first : first) + channel;
+  for (int x = begin; x < end; ++x, place += step) *place = static_cast<float>(row[x]) * scale + shift;
+}
 
 class CifarDataset final : public ImageDataset {
  public:
-  CifarDataset(std::vector<FileBytes> files, std::int64_t records_per_file)
-      : ImageDataset(kCifarShape, kCifarClasses), files_(std::move(files)), records_per_file_(records_per_file) {}
+  CifarDataset(std::vector<FileBytes> files, std::int64_t records_per_file, std::optional<std::uint64_t> crop_seed)
+      : ImageDataset(kCifarShape, kCifarClasses),
+        files_(std::move(files)),
+        records_per_file_(records_per_file),
+        crop_seed_(crop_seed) {}
 
   std::int64_t size() const override { return static_cast<std::int64_t>(files_.size()) * records_per_file_; }
 
@@ -33,6 +50,20 @@ class CifarDataset final : public ImageDataset {
   }
   int label(std::int64_t index) const override { return record(index)[0]; }
 
+  void read(std::int64_t index, std::int64_t epoch, const SampleRoom& to) const override {
+    const Crop crop = crop_seed_ ? draw_crop(*crop_seed_, epoch, index) : Crop();
+    const std::uint8_t* const planes = record(index).data() + 1;
+    if (crop.top != kCropPadding || crop.left != kCropPadding) std::ranges::fill(to.values, 0.0f);
+    for (int y = 0; y < kSide; ++y) {
+      const int from = y + crop.top - kCropPadding;
+      if (from < 0 || from >= kSide) continue;
+      for (std::size_t channel = 0; channel < 3; ++channel) {
+        show_row(planes + channel * kPlane + from * kSide, crop, channel, to.values.data() + 3 * kSide * y);
+      }
+    }
+    to.labels[0] = label(index);
+  }
+
  private:
   std::span<const std::uint8_t> record(std::int64_t index) const {
     assert(index >= 0 && index < size());
@@ -42,6 +73,7 @@ class CifarDataset final : public ImageDataset {
 
   std::vector<FileBytes> files_;
   std::int64_t records_per_file_;
+  std::optional<std::uint64_t> crop_seed_;
 };
 
 Status check(const FileBytes& file, std::int64_t records) {
@@ -63,7 +95,8 @@ Status check(const FileBytes& file, std::int64_t records) {
 
 }  // namespace
 
-Result<std::unique_ptr<ImageDataset>> open_cifar10(std::span<const std::string> paths, std::int64_t records_per_file) {
+Result<std::unique_ptr<ImageDataset>> open_cifar10(std::span<const std::string> paths, std::int64_t records_per_file,
+                                                   std::optional<std::uint64_t> crop_seed) {
   std::vector<FileBytes> files;
   for (const std::string& path : paths) {
     Result<FileBytes> file = FileBytes::open(path);
@@ -71,7 +104,7 @@ Result<std::unique_ptr<ImageDataset>> open_cifar10(std::span<const std::string> 
     SYNCOPATE_RETURN_IF_ERROR(check(*file, records_per_file));
     files.push_back(std::move(*file));
   }
-  return std::unique_ptr<ImageDataset>(std::make_unique<CifarDataset>(std::move(files), records_per_file));
+  return std::unique_ptr<ImageDataset>(std::make_unique<CifarDataset>(std::move(files), records_per_file, crop_seed));
 }
 
 }  // namespace syncopate::worker

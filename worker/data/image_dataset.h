@@ -11,7 +11,7 @@ namespace syncopate::worker {
 
 // Bytes become floats as 2 · value / 255 - 0.3: paper -0.3, ink 1.7. Pictures of ink on paper then have a mean near
 // zero, without which learning is slow (LeCun et al. 1998, "Efficient BackProp", section 4.3). The mapping is the same
-// for every data set, and for training and evaluation.
+// for every data set of ink on paper, and for training and evaluation; photographs have their own (cifar_reader.h).
 void normalize(std::span<const std::uint8_t> bytes, std::span<float> values);
 
 inline SampleForm form_of_images(ImageShape shape, int classes) {
@@ -30,7 +30,7 @@ class ImageDataset : public Dataset {
   virtual std::span<const std::uint8_t> image(std::int64_t index, std::span<std::uint8_t> scratch) const = 0;
   virtual int label(std::int64_t index) const = 0;
 
-  // Normalized.
+  // Normalized as above, and the same in every epoch, unless a set says otherwise.
   void read(std::int64_t index, std::int64_t epoch, const SampleRoom& to) const override;
 
  private:

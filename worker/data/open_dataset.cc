@@ -151,13 +151,18 @@ std::vector<std::string> idx_folders(const std::string& name, const std::string&
   return below(data_dir, {"fashion-mnist", "FashionMNIST/raw"});
 }
 
-Result<DatasetPair> open_cifar_set(const std::string& name, const std::vector<std::string>& folders) {
+bool is_cifar(std::string_view name) { return name == "cifar10" || name == "cifar10:plain"; }
+
+Result<DatasetPair> open_cifar_set(const std::string& name, const std::string& data_dir, std::uint64_t seed) {
+  const std::vector<std::string> folders = below(data_dir, {"cifar10", "cifar-10-batches-bin"});
   std::vector<std::string> names(std::begin(kCifarTrainFiles), std::end(kCifarTrainFiles));
   names.emplace_back(kCifarTestFile);
   const Result<std::vector<std::string>> files = find_files(name, folders, names, false);
   if (!files.ok()) return files.status();
   const std::span<const std::string> paths(*files);
-  return pair_of(name, open_cifar10(paths.first(paths.size() - 1)), open_cifar10(paths.last(1)));
+  const std::optional<std::uint64_t> crop_seed = name == "cifar10" ? std::optional(seed) : std::nullopt;
+  return pair_of(name, open_cifar10(paths.first(paths.size() - 1), kCifarRecordsPerFile, crop_seed),
+                 open_cifar10(paths.last(1)));
 }
 
 Result<DatasetPair> open_digits(const std::string& name, const std::string& data_dir, std::uint64_t seed) {
@@ -193,7 +198,7 @@ Status check_dataset_name(const std::string& name) {
   if (is_recommender_set(name)) return check_recommender_set(name);
   if (is_text(name)) return parse_text(name).status();
   if (is_grammar(name)) return parse_grammar(name).status();
-  if (name == "mnist" || name == "fashion-mnist" || name == "cifar10") return Status();
+  if (name == "mnist" || name == "fashion-mnist" || is_cifar(name)) return Status();
   return Status(Code::kInvalidArgument, fmt::format("dataset '{}': must be one of {}", name, kDatasetNames));
 }
 
@@ -205,7 +210,7 @@ Result<DatasetPair> open_known(const std::string& name, const std::string& data_
   if (is_recommender_set(name)) return open_recommender_set(name, data_dir, seed);
   if (is_text(name)) return open_text_set(name, data_dir);
   if (is_grammar(name)) return make_grammar(name, seed);
-  if (name == "cifar10") return open_cifar_set(name, below(data_dir, {"cifar10", "cifar-10-batches-bin"}));
+  if (is_cifar(name)) return open_cifar_set(name, data_dir, seed);
   return open_idx_set(name, idx_folders(name, data_dir));
 }
 
@@ -215,7 +220,7 @@ Result<SampleForm> form_of_known(const std::string& name, const std::string& dat
   if (is_recommender_set(name)) return recommender_form(name, data_dir);
   if (is_text(name)) return form_of_text(*parse_text(name), kTextCharacters);
   if (is_grammar(name)) return form_of_grammar(parse_grammar(name)->context);
-  if (name == "cifar10") return form_of_images(kCifarShape, kCifarClasses);
+  if (is_cifar(name)) return form_of_images(kCifarShape, kCifarClasses);
   const Result<std::vector<std::string>> files = find_idx_files(name, idx_folders(name, data_dir));
   if (!files.ok()) return files.status();
   const Result<ImageShape> shape = read_idx_shape(files->front());

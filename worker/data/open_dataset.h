@@ -18,20 +18,21 @@ struct DatasetPair {
 //   digits, digits:TRAIN-TEST   generated from `seed` on first use, below data_dir; 60000-10000 unless given
 //   mnist                       IDX files in data_dir/mnist, data_dir/MNIST/raw or data_dir
 //   fashion-mnist               IDX files in data_dir/fashion-mnist, data_dir/FashionMNIST/raw or data_dir
-//   cifar10                     binary files in data_dir/cifar10, data_dir/cifar-10-batches-bin or data_dir
+//   cifar10, cifar10:plain      binary files in data_dir/cifar10, data_dir/cifar-10-batches-bin or data_dir; training
+//                               images cropped and flipped as drawn from `seed`, or as they are
 //   text, text:CONTEXT          *.txt in data_dir/text or data_dir; a context of 64 characters unless given
 //   grammar, grammar:TRAIN-TEST-CONTEXT   generated from `seed` as it is read; 60000-10000-64 unless given
 //   ratings, clicks:ROWS, zipf-ratings:TRAIN-TEST-ROWS, zipf-clicks:TRAIN-TEST-ROWS   see recommender_sets.h
 inline constexpr const char* kDatasetNames =
-    "digits, digits:TRAIN-TEST, mnist, fashion-mnist, cifar10, text, text:CONTEXT, grammar, "
+    "digits, digits:TRAIN-TEST, mnist, fashion-mnist, cifar10, cifar10:plain, text, text:CONTEXT, grammar, "
     "grammar:TRAIN-TEST-CONTEXT, ratings, clicks:ROWS, zipf-ratings:TRAIN-TEST-ROWS, zipf-clicks:TRAIN-TEST-ROWS";
 
 // Whether there is such a name, without touching a file. kInvalidArgument says what would be right.
 Status check_dataset_name(const std::string& name);
 
 // kInvalidArgument: no such name. kNotFound: files that are missing, and where they were looked for. kDataLoss: a file
-// that is not what it should be. kResourceExhausted: digits could not be written. `seed` matters to digits and
-// grammar alone.
+// that is not what it should be. kResourceExhausted: digits could not be written. `seed` matters to digits,
+// grammar and cifar10 alone, beside recommenders' sets.
 Result<DatasetPair> open_dataset(const std::string& name, const std::string& data_dir, std::uint64_t seed);
 
 // That of a set's samples, from its name or from the header of its first file: nothing is generated, and no data read.

@@ -1,8 +1,12 @@
 // Ncf: neural matrix factorisation (He et al. 2017, "Neural Collaborative Filtering", section 3.4 and figure 3).
 //
 // A row has two halves. The first ones of user and item are multiplied, element by element; the second ones go through
-// the tower, one behind the other; the head makes a logit of both results.
+// the tower, one behind the other; the head makes a logit of both results. The tower has three layers, each half as
+// wide as the one before it, and the first as wide as what goes in (section 3.3, whose example is 32, 16, 8 over
+// embeddings of 16, as section 4.1 sets it; the width of the last is what the paper calls predictive factors).
 #pragma once
+
+#include <algorithm>
 
 #include "worker/recommender/recommender.h"
 
@@ -16,7 +20,7 @@ class Ncf final : public Recommender {
       : Recommender(shape, form,
                     {.row = row_width(shape),
                      .tower_input = 2 * shape.dimensions,
-                     .tower = {64, 32, 16},
+                     .tower = {2 * shape.dimensions, shape.dimensions, std::max(1, shape.dimensions / 2)},
                      .beside_tower = shape.dimensions},
                     backend),
         half_(static_cast<std::size_t>(shape.dimensions)) {}

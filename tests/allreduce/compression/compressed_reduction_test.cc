@@ -83,7 +83,8 @@ Outcome reduce(const std::string& codec, const std::string& wire, int ranks, int
     for (int step = 0; step < steps; ++step) {
       draw(layout, rank, step, gradients.span());
       for (const Range& bucket : buckets_of(layout)) {
-        const Result<Duration> spent = (*made)->reduce(bucket, slice(gradients.span(), bucket), step, soon());
+        const Result<Duration> spent =
+            (*made)->reduce(bucket, slice(gradients.span(), bucket), {.number = step}, soon());
         ASSERT_TRUE(spent.ok()) << spent.status().message();
         EXPECT_GT(*spent, Duration::zero());
       }
@@ -214,7 +215,7 @@ TEST(CompressedReduction, RefusesWhatIsNoEncodingAndSaysWhoseItIs) {
         make_compressed_reduction(*parse_codec(rank == 0 ? "int8" : "sign"), layout, 7, *collective, clock);
     ASSERT_TRUE(made.ok());
     AlignedBuffer gradients(layout.size());
-    const Status status = (*made)->reduce({0, layout.size()}, gradients.span(), 0, soon()).status();
+    const Status status = (*made)->reduce({0, layout.size()}, gradients.span(), {}, soon()).status();
     EXPECT_EQ(status.code(), Code::kDataLoss);
     EXPECT_THAT(status.message(), testing::StartsWith(fmt::format("gradients of rank {}: ", 1 - rank)));
   });
@@ -224,16 +225,16 @@ TEST(CompressedReduction, SendsTheBytesThatTheCodecSays) {
   constexpr int kRanks = 3;
   const ParamLayout layout = layout_of_model();
   for (const char* name : {"fp16", "bf16", "int8", "sign"}) {
-    const Codec codec(*parse_codec(name));
+    const Codec codec(*parse_codec(name), tensor_begins(layout));
     const Outcome outcome = reduce(name, "inproc", kRanks, 1, draw_gradients);
     for (std::size_t rank = 0; rank < kRanks; ++rank) {
       std::size_t expected = 0;
       for (const Range& bucket : buckets_of(layout)) {
         const std::vector<Range> parts = balanced_ranges(bucket.size(), kRanks);
         for (std::size_t owner = 0; owner < kRanks; ++owner) {
-          if (owner != rank) expected += codec.encoded_size(parts[owner].size());
+          if (owner != rank) expected += codec.encoded_size(parts[owner].size(), bucket.begin + parts[owner].begin);
         }
-        expected += (kRanks - 1) * codec.encoded_size(parts[rank].size());
+        expected += (kRanks - 1) * codec.encoded_size(parts[rank].size(), bucket.begin + parts[rank].begin);
       }
       EXPECT_EQ(outcome.bytes_out[rank], static_cast<std::int64_t>(expected)) << name << ", rank " << rank;
     }

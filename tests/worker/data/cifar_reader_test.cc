@@ -3,7 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
+
+#include "common/random.h"
 #include "tests/worker/data/scratch_folder.h"
+#include "worker/data/crop.h"
 
 namespace syncopate::worker {
 namespace {
@@ -59,6 +63,85 @@ TEST_F(CifarReader, GivesChannelsTogetherAndFilesOneAfterAnother) {
       ASSERT_EQ(image[3 * pixel + 2], labels[i]);
     }
   }
+}
+
+std::vector<float> values_of(const Dataset& data, std::int64_t index, std::int64_t epoch) {
+  std::vector<float> values(3072, -99.0f);
+  int label = -1;
+  data.read(index, epoch, {.values = values, .labels = {&label, 1}});
+  EXPECT_EQ(label, index);
+  return values;
+}
+
+Bytes drawn_records() {
+  Bytes bytes = two_records(0);
+  Random random(3);
+  for (std::size_t i = 0; i < bytes.size(); ++i) {
+    if (i % kRecord != 0) bytes[i] = static_cast<std::uint8_t>(random.next());
+  }
+  return bytes;
+}
+
+// Plainly: the image is normalised, put into 40x40 zeros, cut out of them, and turned round.
+std::vector<float> shown(const Bytes& bytes, std::size_t index, const Crop& crop) {
+  std::vector<float> padded(40 * 40 * 3), values(32 * 32 * 3);
+  for (std::size_t y = 0; y < 32; ++y) {
+    for (std::size_t x = 0; x < 32; ++x) {
+      for (std::size_t c = 0; c < 3; ++c) {
+        const double value = bytes[index * kRecord + 1 + c * 1024 + y * 32 + x] / 255.0;
+        padded[((y + 4) * 40 + x + 4) * 3 + c] = static_cast<float>((value - kCifarMean[c]) / kCifarDeviation[c]);
+      }
+    }
+  }
+  for (std::size_t y = 0; y < 32; ++y) {
+    for (std::size_t x = 0; x < 32; ++x) {
+      for (std::size_t c = 0; c < 3; ++c) {
+        const std::size_t row = y + static_cast<std::size_t>(crop.top),
+                          column = x + static_cast<std::size_t>(crop.left);
+        values[(y * 32 + (crop.flipped ? 31 - x : x)) * 3 + c] = padded[(row * 40 + column) * 3 + c];
+      }
+    }
+  }
+  return values;
+}
+
+TEST_F(CifarReader, NormalisesEachChannelByTheMeanAndDeviationOfTheTrainingSet) {
+  const Bytes bytes = drawn_records();
+  const auto data = open_cifar10(std::vector{folder_.write("a", bytes)}, 2);
+  ASSERT_TRUE(data.ok());
+  for (const std::int64_t epoch : {0, 5}) {
+    const std::vector<float> values = values_of(**data, 1, epoch), expected = shown(bytes, 1, Crop());
+    for (std::size_t i = 0; i < values.size(); ++i) ASSERT_NEAR(values[i], expected[i], 1e-5f) << i;
+  }
+}
+
+TEST_F(CifarReader, ShowsTheDrawnCropOfTheImageInPaddingAndItsMirrorImage) {
+  const Bytes bytes = drawn_records();
+  const auto data = open_cifar10(std::vector{folder_.write("a", bytes)}, 2, 7);
+  ASSERT_TRUE(data.ok());
+  std::map<std::pair<int, int>, int> places;
+  int flipped = 0;
+  for (std::int64_t epoch = 0; epoch < 1000; ++epoch) {
+    const Crop crop = draw_crop(7, epoch, 1);
+    ++places[{crop.top, crop.left}];
+    flipped += crop.flipped ? 1 : 0;
+    const std::vector<float> values = values_of(**data, 1, epoch), expected = shown(bytes, 1, crop);
+    for (std::size_t i = 0; i < values.size(); ++i) ASSERT_NEAR(values[i], expected[i], 1e-5f) << epoch << " " << i;
+  }
+  EXPECT_EQ(places.size(), 81u);
+  for (const auto& [place, times] : places) EXPECT_LT(times, 40) << place.first << " " << place.second;
+  EXPECT_NEAR(flipped, 500, 100);
+}
+
+TEST(DrawCrop, DependsOnSeedEpochAndImageAlone) {
+  EXPECT_EQ(draw_crop(1, 2, 3), draw_crop(1, 2, 3));
+  int same[3] = {};
+  for (std::int64_t i = 0; i < 100; ++i) {
+    same[0] += draw_crop(1, 2, i) == draw_crop(2, 2, i) ? 1 : 0;
+    same[1] += draw_crop(1, 2, i) == draw_crop(1, 3, i) ? 1 : 0;
+    same[2] += draw_crop(1, 2, i) == draw_crop(1, 2, i + 1) ? 1 : 0;
+  }
+  for (const int times : same) EXPECT_LT(times, 15);
 }
 
 TEST_F(CifarReader, RefusesAnotherSize) {

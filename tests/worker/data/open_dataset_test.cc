@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <array>
 #include <thread>
 
@@ -160,6 +161,32 @@ TEST(OpenDataset, OpensCifarOfItsTrueSize) {
   EXPECT_EQ(label_of(*pair->test, 0), 4);
 }
 
+TEST(OpenDataset, ShowsCropsOfCifarsTrainingImagesAndTestImagesAsTheyAre) {
+  const ScratchFolder data;
+  for (const std::string name :
+       {"data_batch_1", "data_batch_2", "data_batch_3", "data_batch_4", "data_batch_5", "test_batch"}) {
+    data.write("cifar10/" + name + ".bin", {0});
+    std::filesystem::resize_file(data.path("cifar10/" + name + ".bin"), 30'730'000);
+  }
+  // All pixels are black, so that only what is put around an image is 0.
+  const auto epochs_with_a_crop = [](const Dataset& set) {
+    std::vector<float> values(3072);
+    int label = 0, crops = 0;
+    for (std::int64_t epoch = 0; epoch < 50; ++epoch) {
+      set.read(0, epoch, {.values = values, .labels = {&label, 1}});
+      crops += std::ranges::count(values, 0.0f) > 0 ? 1 : 0;
+    }
+    return crops;
+  };
+  const Result<DatasetPair> pair = open_dataset("cifar10", data.path(), 1);
+  ASSERT_TRUE(pair.ok()) << pair.status().message();
+  EXPECT_GT(epochs_with_a_crop(*pair->train), 40);
+  EXPECT_EQ(epochs_with_a_crop(*pair->test), 0);
+  const Result<DatasetPair> plain = open_dataset("cifar10:plain", data.path(), 1);
+  ASSERT_TRUE(plain.ok()) << plain.status().message();
+  EXPECT_EQ(epochs_with_a_crop(*plain->train), 0);
+}
+
 TEST(SampleForm, IsThatOfTheOpenSetAndReadsNoMoreThanAHeader) {
   const ScratchFolder data;
   EXPECT_EQ(sample_form("digits:30-20", data.path())->image, kDigitShape);
@@ -227,8 +254,8 @@ TEST(OpenDataset, ShowsNoNameThatATerminalWouldObey) {
 }
 
 TEST(DatasetName, IsCheckedWithoutTouchingFiles) {
-  for (const char* name : {"digits", "digits:1-1", "digits:60000-10000", "mnist", "fashion-mnist", "cifar10", "text",
-                           "text:1", "grammar", "grammar:5-4-4096"}) {
+  for (const char* name : {"digits", "digits:1-1", "digits:60000-10000", "mnist", "fashion-mnist", "cifar10",
+                           "cifar10:plain", "text", "text:1", "grammar", "grammar:5-4-4096"}) {
     EXPECT_TRUE(check_dataset_name(name).ok()) << name;
   }
   for (const char* name : {"",

@@ -255,7 +255,11 @@ INSTANTIATE_TEST_SUITE_P(Models, RecommenderTest,
 
 TEST(MakeRecommender, HasAsManyParametersAsItsFormulaSays) {
   EXPECT_EQ(model_layout("ncf", kPairs)->parameter_count(),
-            14u * 32 + (32 * 64 + 64) + (64 * 32 + 32) + (32 * 16 + 16) + (32 + 1));
+            14u * 32 + (32 * 32 + 32) + (32 * 16 + 16) + (16 * 8 + 8) + (16 + 8 + 1));
+  EXPECT_EQ(model_layout("ncf:8", kPairs)->parameter_count(),
+            14u * 16 + (16 * 16 + 16) + (16 * 8 + 8) + (8 * 4 + 4) + (8 + 4 + 1));
+  EXPECT_EQ(model_layout("ncf:1", kPairs)->parameter_count(),
+            14u * 2 + (2 * 2 + 2) + (2 * 1 + 1) + (1 * 1 + 1) + (1 + 1 + 1));
   EXPECT_EQ(model_layout("wide-deep:2", kClicks)->parameter_count(),
             37u * 3 + (13 * 256 + 256) + (256 * 128 + 128) + (128 * 64 + 64) + 65);
 }
