@@ -26,6 +26,34 @@ void add_compression_options(std::vector<OptionSpec>& table) {
                                      "a consistency other than local-sgd and easgd",
                                      may_compress));
   table.push_back(option_kinds::only(
+      option_kinds::choice({.group = "Job",
+                            .name = "int8-rounding",
+                            .placeholder = "HOW",
+                            .sentence = "Of int8: to the nearest, or up or down by chance, so that the mean of what "
+                                        "arrives is the gradient (QSGD)."},
+                           &RunConfig::int8_rounding, "rounding", {Int8Rounding::kNearest, Int8Rounding::kStochastic}),
+      "--compress=int8", [](const RunConfig& config) { return codec_of(config).kind == CodecKind::kInt8; }));
+  table.push_back(option_kinds::only(
+      option_kinds::number({.group = "Job",
+                            .name = "compress-warmup",
+                            .placeholder = "EPOCHS",
+                            .sentence = "Of topk: over so many epochs the part that is sent falls exponentially to R; "
+                                        "with 4 and R = 0.001: 25, 6.3, 1.6 and 0.4 % (Deep Gradient Compression).",
+                            .unit = "epochs"},
+                           &RunConfig::compress_warmup, "epochs", std::int64_t{0}, std::int64_t{1000}),
+      "--compress=topk:R", [](const RunConfig& config) { return codec_of(config).kind == CodecKind::kTopK; }));
+  table.push_back(option_kinds::only(
+      option_kinds::choice(
+          {.group = "Job",
+           .name = "compress-momentum",
+           .placeholder = "HOW",
+           .sentence = "Of topk: workers keep the velocity of their own gradients (momentum correction), which "
+                       "masking also clears where a value was sent (momentum factor masking); the update is then "
+                       "plain sgd. Deep Gradient Compression is masking with --compress-warmup."},
+          &RunConfig::compress_momentum, "momentum",
+          {CompressMomentum::kOff, CompressMomentum::kCorrection, CompressMomentum::kMasking}),
+      "--compress=topk:R and --optimizer=momentum or nesterov", may_correct_momentum));
+  table.push_back(option_kinds::only(
       option_kinds::on_or_off(
           {.group = "Parameter servers",
            .name = "compress-answers",

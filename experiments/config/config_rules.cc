@@ -131,6 +131,35 @@ Status validate_compression(const RunConfig& config) {
   return {};
 }
 
+// What is sent is a part of velocities: of what the update adds to a gradient they know nothing.
+Status validate_momentum_of_compression(const RunConfig& config) {
+  if (codec_of(config).kind == CodecKind::kTopK && config.steps == 0 && config.compress_warmup >= config.epochs) {
+    return wrong(fmt::format("--compress-warmup={}: must be fewer than the {} epochs, or {} is never come to",
+                             config.compress_warmup, config.epochs, to_string(config.compress)));
+  }
+  if (!corrects_momentum(config)) return {};
+  const std::string option = fmt::format("--compress-momentum={}", name_of(config.compress_momentum));
+  if (config.weight_decay > 0) {
+    return wrong(
+        fmt::format("{}: the velocity is the workers' own, and --weight-decay={} would be left out of it; "
+                    "leave one of them out",
+                    option, config.weight_decay));
+  }
+  if (config.mode == Mode::kPs && config.momentum_correction) {
+    return wrong(
+        fmt::format("{}: servers then have no momentum that --momentum-correction could correct; leave one "
+                    "of them out",
+                    option));
+  }
+  if (has_tables(config)) {
+    return wrong(
+        fmt::format("{}: rows of tables go uncompressed, and would have no momentum; use "
+                    "--embeddings=dense",
+                    option));
+  }
+  return {};
+}
+
 Status validate_batches(const RunConfig& config) {
   const std::int64_t workers = workers_of(config);
   if (config.global_batch_size % workers != 0) {
@@ -190,6 +219,7 @@ Status validate(const RunConfig& config) {
   SYNCOPATE_RETURN_IF_ERROR(validate_shape(config));
   SYNCOPATE_RETURN_IF_ERROR(validate_consistency(config));
   SYNCOPATE_RETURN_IF_ERROR(validate_compression(config));
+  SYNCOPATE_RETURN_IF_ERROR(validate_momentum_of_compression(config));
   SYNCOPATE_RETURN_IF_ERROR(validate_batches(config));
   SYNCOPATE_RETURN_IF_ERROR(validate_tables(config));
   SYNCOPATE_RETURN_IF_ERROR(validate_checkpoints(config));

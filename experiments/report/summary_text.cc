@@ -180,7 +180,11 @@ std::string describe(const RunConfig& config) {
     text += fmt::format(" {}:{}", config.gossip ? "gossip" : "sync-every", config.sync_every);
   }
   if (may_compress(config) && compresses(config)) {
-    text += " " + to_string(config.compress) + (ps && !config.compress_answers ? " (answers in full)" : "");
+    const CodecConfig codec = codec_of(config);
+    text += " " + to_string(codec) + (ps && !config.compress_answers ? " (answers in full)" : "");
+    if (codec.rounding == Int8Rounding::kStochastic) text += " stochastic";
+    if (codec.warmup_epochs > 0) text += fmt::format(" warm-up {}", codec.warmup_epochs);
+    if (codec.momentum.enabled()) text += fmt::format(" momentum {}", name_of(codec.momentum.how));
   }
   text += fmt::format(", {} worker{}", config.workers, config.workers == 1 ? "" : "s");
   if (const int backups = consistency_of(config).backup_workers(); ps && backups > 0) {

@@ -9,6 +9,7 @@
 #include "common/resource_limits.h"
 #include "experiments/checkpoint/checkpoint_store.h"
 #include "experiments/checkpoint/run_facts.h"
+#include "experiments/config/cautions.h"
 #include "experiments/config/fault_rules.h"
 #include "experiments/coordinator/coordinator.h"
 #include "experiments/plan/descriptor_need.h"
@@ -283,6 +284,10 @@ JobResult run_job(const RunConfig& config, const Survey& survey, Interrupts& int
   result.facts.straggler = result.config.stragglers.to_string();
   result.facts.best_loss = job->best_loss;
   result.facts.link = describe_link(result.config);
+  for (const std::string& caution : cautions(result.config)) {
+    console.say("warning: " + caution);
+    result.facts.events.push_back(caution);
+  }
   if (result.config.mode == Mode::kPs) {
     result.facts.sharding = report_sharding(result.config, job->layout);
     console.say(to_text(*result.facts.sharding));
@@ -307,6 +312,7 @@ Result<std::string> dry_run_text(const RunConfig& config, const Survey& survey) 
   SYNCOPATE_RETURN_IF_ERROR(check_descriptors(resolved, plan, descriptor_limit()));
   SYNCOPATE_RETURN_IF_ERROR(check_output(resolved.output));
   std::string text = to_text(plan, own_program());
+  for (const std::string& caution : cautions(resolved)) text += "\nwarning: " + caution + "\n";
   // What is generated is not generated for this: its size is known.
   Result<JobFacts> job = generates_data(resolved) ? prepare(resolved, DataFacts{resolved.train_samples})
                                                   : prepare(resolved, data_facts_of(resolved));

@@ -53,7 +53,7 @@ States train(const AllReduceOptions& options, int size, std::int64_t steps, cons
       Random random(static_cast<std::uint64_t>(rank), static_cast<std::uint64_t>(step));
       const std::vector<RowKey> keys{static_cast<RowKey>(random.below(15)), static_cast<RowKey>(15 + random.below(15))};
       const std::vector<RowKeys> rows{keys};
-      strategy->begin_step({.step = step, .learning_rate = 0.01, .rows = rows});
+      strategy->begin_step({.step = step, .learning_rate = 0.01, .rows = rows, .epoch = step / 3});
       for (const TensorSpec& tensor : layout.tensors()) {
         for (float& value : slice(arenas.gradients, tensor.range)) value = static_cast<float>(random.normal());
       }
@@ -81,10 +81,15 @@ void expect_same(const TrainingState& state, const TrainingState& expected) {
   }
 }
 
+// "dgc": with all that Deep Gradient Compression keeps and changes.
 AllReduceOptions options_with(const std::string& codec) {
+  const CodecConfig gradient_compression{.kind = CodecKind::kTopK,
+                                         .ratio = 0.05,
+                                         .warmup_epochs = 2,
+                                         .momentum = {.how = CompressMomentum::kMasking, .momentum = 0.9f}};
   return {.optimizer = {.kind = OptimizerKind::kAdam},
           .bucket_bytes = 4096,
-          .codec = *parse_codec(codec),
+          .codec = codec == "dgc" ? gradient_compression : *parse_codec(codec),
           .sparse_exchange = SparseExchange::kRows,
           .timeout = std::chrono::seconds(60)};
 }
@@ -93,7 +98,7 @@ class Resume : public testing::TestWithParam<std::tuple<const char*, bool>> {};
 
 INSTANTIATE_TEST_SUITE_P(With, Resume,
                          testing::Combine(testing::Values("none", "fp16", "int8", "topk:0.05", "randomk:0.05", "sign",
-                                                          "powersgd:2"),
+                                                          "powersgd:2", "dgc"),
                                           testing::Bool()),
                          [](const auto& tested) {
                            const std::string codec = std::get<0>(tested.param);

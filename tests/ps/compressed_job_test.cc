@@ -8,6 +8,7 @@
 #include "common/codec/codec.h"
 #include "tests/ps/codec_names.h"
 #include "tests/ps/ps_job.h"
+#include "tests/support/plain_gradient_compression.h"
 
 namespace syncopate::ps {
 namespace {
@@ -197,6 +198,62 @@ TEST(CompressedJobs, KeepAHeldGradientFromPushesThatCannotBeRight) {
     EXPECT_THAT(arenas.weights, testing::Each(-1.0f));
   });
   EXPECT_GT(job.total().dropped, 0);
+}
+
+// Against plain vectors, bit by bit: velocities and residuals of workers, a warm-up, plain sgd of what arrives.
+TEST(CompressedJobs, CorrectMomentumUnderSyncAsThePaperSays) {
+  constexpr int kWorkers = 2, kSteps = 8, kStepsAnEpoch = 3;
+  constexpr double kRate = 0.25;
+  for (const CodecConfig& codec : testing_support::momentum_codecs()) {
+    PsJobOptions options = job_options("none", "sync");
+    options.group = {.workers = kWorkers, .servers = 2};
+    options.compression = {.codec = codec, .answers = false};
+    PsJob job(options);
+    job.run([&](int rank, PsStrategy& strategy) {
+      const ParamLayout layout = small_layout();
+      const ParamArenas arenas = *strategy.allocate(layout);
+      const Result<std::vector<Range>> buckets = strategy.join();
+      ASSERT_TRUE(buckets.ok());
+      const auto expected = testing_support::plain_descent(codec, layout, *buckets, kWorkers, kSteps, kStepsAnEpoch,
+                                                           static_cast<float>(kRate));
+      for (int i = 0; i < kSteps; ++i) {
+        testing_support::draw_small_integers(layout, rank, i, arenas.gradients);
+        strategy.begin_step({.step = i, .learning_rate = kRate, .epoch = i / kStepsAnEpoch});
+        for (std::size_t bucket = 0; bucket < buckets->size(); ++bucket) strategy.gradient_ready(bucket);
+        ASSERT_TRUE(strategy.finish_step().ok());
+        ASSERT_TRUE(std::ranges::equal(arenas.weights, expected[static_cast<std::size_t>(i)])) << i;
+      }
+      EXPECT_TRUE(strategy.leave().ok());
+    });
+    EXPECT_EQ(job.total().dropped, 0);
+  }
+}
+
+TEST(CompressedJobs, WarmUpInBothDirectionsAndComeToTheTarget) {
+  PsJobOptions options = job_options("topk:0.05", "async");
+  options.compression.codec.warmup_epochs = 2;
+  PsJob job(options);
+  job.run([&](int, PsStrategy& strategy) {
+    const ParamArenas arenas = *strategy.allocate(small_layout());
+    const Result<std::vector<Range>> buckets = strategy.join();
+    ASSERT_TRUE(buckets.ok());
+    std::vector<std::int64_t> out, in;
+    for (int i = 0; i < 4; ++i) {
+      make_slope(arenas.weights, arenas.gradients);
+      strategy.begin_step({.step = i, .learning_rate = 0.01, .epoch = i});
+      for (std::size_t bucket = 0; bucket < buckets->size(); ++bucket) strategy.gradient_ready(bucket);
+      const Result<SyncStats> stats = strategy.finish_step();
+      ASSERT_TRUE(stats.ok());
+      out.push_back(stats->bytes_out);
+      in.push_back(stats->bytes_in);
+    }
+    EXPECT_EQ(in, out);
+    EXPECT_GT(out[0], 2 * out[1]);
+    EXPECT_GT(out[1], 2 * out[2]);
+    EXPECT_EQ(out[2], out[3]);
+    EXPECT_TRUE(strategy.leave().ok());
+  });
+  EXPECT_EQ(job.total().dropped, 0);
 }
 
 TEST(CompressedJobs, AreWithoutACodecWhatTheyWere) {

@@ -130,6 +130,36 @@ TEST_P(ShardCodecTest, RefusesWildBytesAndLeavesTheWeightsAlone) {
   EXPECT_TRUE(std::ranges::equal(weights_, before));
 }
 
+// With a push that turns out not to have been applied, and with none.
+TEST(WorkerCodec, GoesOnWithTheVelocityThatWasSaved) {
+  const Compression compression{.codec = {.kind = CodecKind::kTopK,
+                                          .ratio = 0.1,
+                                          .momentum = {.how = CompressMomentum::kCorrection, .momentum = 0.9f}}};
+  const SteadyClock clock;
+  const auto group = testing_support::connect_group("inproc", 3);
+  const std::vector<Range> buckets{{0, kFloats}};
+  WorkerCodec first(compression, clock), second(compression, clock), third(compression, clock);
+  int rank = 0;
+  for (WorkerCodec* const codec : {&first, &second, &third}) {
+    ASSERT_TRUE(codec->allocate(*group[static_cast<std::size_t>(rank++)], buckets, kFloats, 1, true).ok());
+  }
+  const auto push = [](WorkerCodec& codec, std::int64_t number) {
+    const auto bytes = codec.encode({.worker = 1, .clock = number}, 0, 0, drawn(static_cast<std::uint64_t>(number)));
+    return std::vector<std::byte>(bytes.begin(), bytes.end());
+  };
+  for (std::int64_t number = 1; number <= 4; ++number) push(first, number);
+  const std::vector<std::byte> fifth = push(first, 5);
+  TrainingState state;
+  first.save(1, state);
+  const std::vector<std::byte> sixth = push(first, 6);
+  for (WorkerCodec* const codec : {&second, &third}) ASSERT_TRUE(codec->restore(1, state).ok());
+  second.take_up(1, 0, 5);
+  EXPECT_EQ(push(second, 6), sixth);
+  third.take_up(1, 0, 4);
+  EXPECT_EQ(push(third, 5), fifth);
+  EXPECT_EQ(push(third, 6), sixth);
+}
+
 TEST(ShardCodec, KeepsHeldGradientsApart) {
   const Compression compression = compression_of("fp16");
   ShardCodec shard({.compression = compression, .workers = 2, .holds_gradients = true}, nullptr);

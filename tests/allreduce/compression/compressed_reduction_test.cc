@@ -11,12 +11,14 @@
 #include <string>
 #include <vector>
 
+#include "allreduce/allreduce_strategy.h"
 #include "allreduce/schedule_collective.h"
 #include "common/aligned_buffer.h"
 #include "common/codec/codec.h"
 #include "common/random.h"
 #include "tests/support/cluster.h"
 #include "tests/support/direct_group.h"
+#include "tests/support/plain_gradient_compression.h"
 
 namespace syncopate::allreduce {
 namespace {
@@ -60,7 +62,7 @@ struct Outcome {
   std::vector<std::int64_t> bytes_out;       // by rank
 };
 
-Outcome reduce(const std::string& codec, const std::string& wire, int ranks, int steps, const Draw& draw) {
+Outcome reduce(const CodecConfig& codec, const std::string& wire, int ranks, int steps, const Draw& draw) {
   const ParamLayout layout = layout_of_model();
   const SteadyClock clock;
   Outcome outcome{std::vector<std::vector<Gradients>>(static_cast<std::size_t>(ranks)),
@@ -76,7 +78,7 @@ Outcome reduce(const std::string& codec, const std::string& wire, int ranks, int
   run_ranks(ranks, [&](int rank) {
     const auto r = static_cast<std::size_t>(rank);
     Collective& collective = *collectives[r];
-    const auto made = make_compressed_reduction(*parse_codec(codec), layout, 7, collective, clock);
+    const auto made = make_compressed_reduction(codec, layout, 7, collective, clock);
     ASSERT_TRUE(made.ok()) << made.status().message();
     const std::int64_t before = collective.counters().payload_bytes_out;
     AlignedBuffer gradients(layout.size());
@@ -94,6 +96,10 @@ Outcome reduce(const std::string& codec, const std::string& wire, int ranks, int
     EXPECT_TRUE(collective.barrier(soon()).ok());
   });
   return outcome;
+}
+
+Outcome reduce(const std::string& codec, const std::string& wire, int ranks, int steps, const Draw& draw) {
+  return reduce(*parse_codec(codec), wire, ranks, steps, draw);
 }
 
 Gradients exact_sum(int ranks, std::int64_t step, const Draw& draw) {
@@ -219,6 +225,57 @@ TEST(CompressedReduction, RefusesWhatIsNoEncodingAndSaysWhoseItIs) {
     EXPECT_EQ(status.code(), Code::kDataLoss);
     EXPECT_THAT(status.message(), testing::StartsWith(fmt::format("gradients of rank {}: ", 1 - rank)));
   });
+}
+
+TEST(CompressedReduction, RoundsByChancesThatDifferFromRankToRankAndStepToStep) {
+  CodecConfig stochastic = *parse_codec("int8");
+  stochastic.rounding = Int8Rounding::kStochastic;
+  constexpr int kRanks = 3, kSteps = 400;
+  const Draw always_the_same = [](const ParamLayout& layout, int, std::int64_t, std::span<float> gradients) {
+    draw_gradients(layout, 0, 0, gradients);
+  };
+  const auto distance = [&](const CodecConfig& codec) {
+    const Outcome outcome = reduce(codec, "inproc", kRanks, kSteps, always_the_same);
+    EXPECT_EQ(outcome.sums[1].back(), outcome.sums[0].back());
+    Gradients mean(layout_of_model().size());
+    for (const Gradients& sum : outcome.sums[0]) {
+      for (std::size_t i = 0; i < mean.size(); ++i) mean[i] += sum[i] / kSteps;
+    }
+    return relative_error(mean, exact_sum(kRanks, 0, always_the_same));
+  };
+  // To the nearest, all ranks make the same error in every step; by chance, it averages out.
+  EXPECT_LT(distance(stochastic), distance(*parse_codec("int8")) / 5);
+  const auto of_one_step = [&] { return reduce(stochastic, "inproc", kRanks, 1, draw_gradients).sums; };
+  EXPECT_EQ(of_one_step(), of_one_step()) << "drawn from the seed";
+}
+
+// Against plain vectors, bit by bit: velocities and residuals of ranks, a warm-up, plain sgd of what arrives.
+TEST(CompressedReduction, CorrectsMomentumAsThePaperSays) {
+  constexpr int kRanks = 2, kSteps = 8, kStepsAnEpoch = 3;
+  constexpr float kRate = 0.25f;
+  const ParamLayout layout = layout_of_model();
+  for (const CodecConfig& codec : testing_support::momentum_codecs()) {
+    const auto group = connect_group("inproc", kRanks);
+    const SteadyClock clock;
+    run_ranks(kRanks, [&](int rank) {
+      const auto collective = make_schedule_collective(*group[static_cast<std::size_t>(rank)]);
+      const auto strategy = make_allreduce_strategy(
+          *collective, {.optimizer = {.kind = OptimizerKind::kSgd}, .bucket_bytes = 4096, .codec = codec}, clock);
+      const ParamArenas arenas = *strategy->allocate(layout);
+      const Result<std::vector<Range>> buckets = strategy->join();
+      ASSERT_TRUE(buckets.ok());
+      const auto expected =
+          testing_support::plain_descent(codec, layout, *buckets, kRanks, kSteps, kStepsAnEpoch, kRate);
+      for (int i = 0; i < kSteps; ++i) {
+        testing_support::draw_small_integers(layout, rank, i, arenas.gradients);
+        strategy->begin_step({.step = i, .learning_rate = kRate, .epoch = i / kStepsAnEpoch});
+        for (std::size_t bucket = 0; bucket < buckets->size(); ++bucket) strategy->gradient_ready(bucket);
+        ASSERT_TRUE(strategy->finish_step().ok());
+        ASSERT_TRUE(std::ranges::equal(arenas.weights, expected[static_cast<std::size_t>(i)])) << i;
+      }
+      EXPECT_TRUE(strategy->leave().ok());
+    });
+  }
 }
 
 TEST(CompressedReduction, SendsTheBytesThatTheCodecSays) {

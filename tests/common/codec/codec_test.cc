@@ -166,6 +166,31 @@ TEST(Codec, KeepsValuesThatItsFormatHas) {
   }
 }
 
+TEST(Codec, TakesWhatAnyEpochOfAWarmUpSendsAndNoOtherLength) {
+  CodecConfig config = *parse_codec("topk:0.01");
+  config.warmup_epochs = 2;
+  Codec sender(config);
+  const Codec receiver(config);
+  const std::vector<float> values = drawn(1000);
+  EXPECT_EQ(sender.largest_size(1000), 8u * 216);
+  const std::size_t sizes[] = {8 * 216, 8 * 47, 8 * 10, 8 * 10};
+  for (std::int64_t epoch = 0; epoch < 4; ++epoch) {
+    sender.begin_epoch(epoch);
+    std::vector<std::byte> bytes(sender.encoded_size(values.size()));
+    ASSERT_EQ(bytes.size(), sizes[epoch]);
+    sender.encode(values, kKey, bytes);
+    std::vector<float> decoded(values.size());
+    ASSERT_TRUE(receiver.decode(bytes, kKey, decoded).ok());
+    EXPECT_EQ(std::ranges::count_if(decoded, [](float value) { return value != 0; }),
+              static_cast<std::ptrdiff_t>(sizes[epoch] / 8));
+    EXPECT_EQ(receiver.epoch_of(bytes.size(), values.size()), std::min<std::int64_t>(epoch, 2));
+  }
+  std::vector<float> out(values.size());
+  for (const std::size_t bytes : {8u * 215, 8u * 46, 8u * 11, 8u * 1000, 0u}) {
+    EXPECT_EQ(receiver.decode(std::vector<std::byte>(bytes), kKey, out).code(), Code::kDataLoss) << bytes;
+  }
+}
+
 TEST(Codec, RefusesScalesThatAreNegativeOrInfinite) {
   for (const char* name : {"int8", "sign"}) {
     Codec codec(*parse_codec(name));

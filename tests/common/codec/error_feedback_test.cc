@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "common/random.h"
+#include "tests/support/plain_gradient_compression.h"
 
 namespace syncopate {
 namespace {
@@ -85,6 +86,56 @@ TEST(ErrorFeedback, TouchesItsRangeAlone) {
   feedback.encode({2, 4}, std::vector<float>{1, 2}, 0, bytes);
   EXPECT_EQ(std::vector<float>(feedback.residual().begin(), feedback.residual().end()),
             (std::vector<float>{10, 10, 11, 0, 10, 10}));
+}
+
+TEST(MomentumCorrection, SendsAndKeepsWhatThePaperSays) {
+  ParamLayout layout;
+  layout.add("weights", {40, 16});
+  const Range ranges[] = {{320, 640}, {0, 320}};
+  std::vector<float> gradient(layout.size());
+  for (const CodecConfig& config : testing_support::momentum_codecs()) {
+    ErrorFeedback feedback(config, layout.size());
+    testing_support::PlainCompressor plain(config, layout.size());
+    for (int step = 0; step < 12; ++step) {
+      feedback.begin_epoch(step / 3);
+      testing_support::draw_small_integers(layout, 0, step, gradient);
+      for (const Range range : ranges) {
+        std::vector<std::byte> bytes(feedback.codec().encoded_size(range.size()));
+        const std::span<const float> part = slice(std::span<const float>(gradient), range);
+        feedback.encode(range, part, 0, bytes);
+        std::vector<float> sent(range.size());
+        ASSERT_TRUE(feedback.codec().decode(bytes, 0, sent).ok());
+        ASSERT_EQ(sent, plain.sent(range, part, step / 3)) << name_of(config.momentum.how) << " step " << step;
+      }
+      ASSERT_TRUE(std::ranges::equal(feedback.velocity(), plain.velocity())) << step;
+      ASSERT_TRUE(std::ranges::equal(feedback.residual(), plain.residual())) << step;
+    }
+  }
+}
+
+// What is sent in the end is what momentum makes of all gradients, though it is sent late.
+TEST(MomentumCorrection, LosesNothingOfAVelocity) {
+  const CodecConfig config{
+      .kind = CodecKind::kTopK, .ratio = 0.1, .momentum = {.how = CompressMomentum::kCorrection, .momentum = 0.9f}};
+  constexpr std::size_t kSize = 200;
+  ErrorFeedback feedback(config, kSize);
+  Random random(3);
+  std::vector<float> gradient(kSize), sent(kSize);
+  std::vector<double> velocity(kSize), given(kSize), received(kSize);
+  std::vector<std::byte> bytes(feedback.codec().encoded_size(kSize));
+  for (int step = 0; step < 200; ++step) {
+    for (float& value : gradient) value = static_cast<float>(random.normal());
+    feedback.encode({0, kSize}, gradient, 0, bytes);
+    ASSERT_TRUE(feedback.codec().decode(bytes, 0, sent).ok());
+    for (std::size_t i = 0; i < kSize; ++i) {
+      velocity[i] = 0.9 * velocity[i] + static_cast<double>(gradient[i]);
+      given[i] += velocity[i];
+      received[i] += static_cast<double>(sent[i]);
+    }
+  }
+  for (std::size_t i = 0; i < kSize; ++i) {
+    ASSERT_NEAR(received[i] + static_cast<double>(feedback.residual()[i]), given[i], 0.01) << i;
+  }
 }
 
 // As a run that goes on from a checkpoint does.

@@ -255,6 +255,42 @@ TEST(CommandLine, CompressesWhatWorkersAndShardsSend) {
             "accepted");
 }
 
+TEST(CommandLine, RoundsInt8ByChanceWhereThatIsWanted) {
+  const Result<CommandLine> line = parse({"--mode=ps", "--compress=int8", "--int8-rounding=stochastic"});
+  ASSERT_TRUE(line.ok()) << line.status().message();
+  EXPECT_EQ(compression_of(line->config).codec.rounding, Int8Rounding::kStochastic);
+  EXPECT_EQ(from_toml_text(to_toml(line->config))->int8_rounding, Int8Rounding::kStochastic);
+  EXPECT_EQ(codec_of(parse({"--mode=allreduce", "--compress=int8"})->config).rounding, Int8Rounding::kNearest);
+  EXPECT_THAT(refusal({"--mode=ps", "--compress=int8", "--int8-rounding=up"}),
+              StartsWith("--int8-rounding=up: rounding must be nearest or stochastic"));
+  EXPECT_THAT(refusal({"--mode=ps", "--compress=sign", "--int8-rounding=stochastic"}),
+              HasSubstr("only with --compress=int8"));
+}
+
+TEST(CommandLine, KeepsVelocitiesWithWorkersWhereMomentumIsCorrected) {
+  const std::vector<const char*> usual = {
+      "--mode=ps",      "--consistency=sync", "--compress=topk:0.001", "--compress-warmup=4",
+      "--momentum=0.8", "--epochs=9",         "--optimizer=nesterov",  "--compress-momentum=masking"};
+  const Result<CommandLine> line = parse(usual);
+  ASSERT_TRUE(line.ok()) << line.status().message();
+  const CodecConfig codec = compression_of(line->config).codec;
+  EXPECT_EQ(codec.warmup_epochs, 4);
+  EXPECT_EQ(codec.momentum, (LocalMomentum{.how = CompressMomentum::kMasking, .momentum = 0.8f, .nesterov = true}));
+  EXPECT_EQ(optimizer_of(line->config).kind, OptimizerKind::kSgd) << "of what arrives";
+  EXPECT_EQ(codec_of(*from_toml_text(to_toml(line->config))), codec);
+  const auto with = [&](std::vector<const char*> flags) {
+    flags.insert(flags.begin(), usual.begin(), usual.end());
+    return refusal(flags);
+  };
+  EXPECT_THAT(with({"--compress-warmup=9"}), StartsWith("--compress-warmup=9: must be fewer than the 9 epochs"));
+  EXPECT_EQ(with({"--compress-warmup=9", "--steps=100"}), "accepted");
+  EXPECT_THAT(with({"--weight-decay=0.001"}), StartsWith("--compress-momentum=masking: the velocity is the workers'"));
+  EXPECT_THAT(with({"--optimizer=adam", "--momentum=0.9"}), HasSubstr("has an effect only with"));
+  EXPECT_THAT(with({"--compress=sign"}), HasSubstr("has an effect only with --compress=topk:R"));
+  EXPECT_THAT(refusal({"--mode=allreduce", "--compress=topk:0.1", "--optimizer=sgd", "--compress-momentum=correction"}),
+              HasSubstr("only with --compress=topk:R and --optimizer=momentum or nesterov"));
+}
+
 TEST(CommandLine, CompressesGradientsOfGpusInTheMemoryOfTheHost) {
   RunConfig config;
   config.mode = Mode::kAllreduce;
