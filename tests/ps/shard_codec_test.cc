@@ -7,6 +7,7 @@
 #include <deque>
 
 #include "common/random.h"
+#include "ps/transport_memory.h"
 #include "ps/worker_codec.h"
 #include "tests/ps/codec_names.h"
 #include "tests/support/cluster.h"
@@ -158,6 +159,44 @@ TEST(WorkerCodec, GoesOnWithTheVelocityThatWasSaved) {
   third.take_up(1, 0, 4);
   EXPECT_EQ(push(third, 5), fifth);
   EXPECT_EQ(push(third, 6), sixth);
+}
+
+TEST(BeginsIn, TakesAscendingPlacesOfTheArenaAndNothingElse) {
+  const auto read = [](const TensorBegins& begins) { return begins_in(std::as_bytes(std::span(begins)), 100); };
+  EXPECT_EQ(*read({0, 16, 99}), (TensorBegins{0, 16, 99}));
+  EXPECT_TRUE(read({})->empty());
+  for (const TensorBegins& wrong : {TensorBegins{0, 100}, TensorBegins{16, 0}, TensorBegins{0, 16, 16}}) {
+    EXPECT_EQ(read(wrong).status().code(), Code::kInvalidArgument);
+  }
+  const TensorBegins right{0, 16};
+  EXPECT_EQ(begins_in(std::as_bytes(std::span(right)).first(15), 100).status().code(), Code::kInvalidArgument);
+}
+
+// A chunk of a shard that begins in the midst of one tensor and ends in the midst of another.
+TEST(ShardCodec, KeepsTheScaleOfATensorOutOfAnothers) {
+  const TensorBegins begins{0, 64, 128};
+  const Compression compression = compression_of("int8");
+  const SteadyClock clock;
+  const auto group = testing_support::connect_group("inproc", 1);
+  WorkerCodec worker(compression, clock);
+  ASSERT_TRUE(worker.allocate(*group[0], std::vector<Range>{{32, 160}}, 160, 1, false, begins).ok());
+  std::deque<std::vector<float>> memory;
+  ShardCodec shard({.compression = compression}, [&](std::size_t elements) -> Result<std::span<float>> {
+    return std::span<float>(memory.emplace_back(elements));
+  });
+  shard.know_tensors(begins);
+  std::vector<float> values(128, 1000.0f);
+  std::fill_n(values.begin() + 32, 64, 0.001f);
+  const PushName push{.clock = 1, .begin = 32};
+  const auto decoded = shard.decode(push, worker.encode(push, 0, 0, values), values.size());
+  ASSERT_TRUE(decoded.ok()) << decoded.status().message();
+  for (std::size_t i = 0; i < values.size(); ++i) EXPECT_FLOAT_EQ((*decoded)[i], values[i]) << i;
+  std::vector<float> weights(128);
+  shard.sent_in_full(0, 0, weights);
+  const auto answer = shard.encode(push, values);
+  ASSERT_TRUE(answer.ok());
+  ASSERT_TRUE(worker.apply_answer(push, answer->payload, weights).ok());
+  for (std::size_t i = 0; i < values.size(); ++i) EXPECT_FLOAT_EQ(weights[i], values[i]) << i;
 }
 
 TEST(ShardCodec, KeepsHeldGradientsApart) {
