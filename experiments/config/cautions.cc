@@ -5,9 +5,12 @@
 namespace syncopate::experiments {
 namespace {
 
-// Those that change how large a gradient's values are beside each other: most of them come in few large pieces, or all
-// as large as the rest of their chunk.
-bool changes_magnitudes(CodecKind kind) { return needs_error_feedback(kind); }
+// Those that change how large a gradient's values are beside each other: they come in few large pieces, or each as
+// large as the rest of its chunk. After 150 steps of lenet under adam (allreduce, two workers): none 0.983, sign 0.960,
+// topk:0.01 0.942, randomk:0.01 0.546; int8 0.982, powersgd:4 0.976.
+bool changes_magnitudes(CodecKind kind) {
+  return kind == CodecKind::kSign || kind == CodecKind::kTopK || kind == CodecKind::kRandomK;
+}
 
 }  // namespace
 

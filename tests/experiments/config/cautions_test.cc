@@ -28,7 +28,7 @@ TEST(Cautions, SayThatCodecsWhichChangeMagnitudesCostAccuracyUnderAdam) {
       EXPECT_THAT(cautions(compressed(mode, codec, "sgd")), IsEmpty());
       EXPECT_THAT(cautions(compressed(mode, codec, "momentum")), IsEmpty());
     }
-    for (const char* codec : {"none", "fp16", "bf16", "int8"}) {
+    for (const char* codec : {"none", "fp16", "bf16", "int8", "powersgd:4"}) {
       EXPECT_THAT(cautions(compressed(mode, codec, "adam")), IsEmpty()) << codec;
     }
   }
