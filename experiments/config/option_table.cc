@@ -197,12 +197,14 @@ void add_update_rule(std::vector<OptionSpec>& table) {
               .sentence = "Base rate; 0 takes the optimizer's usual one.",
               .usual = "0: sgd 0.1, momentum and nesterov 0.01, adam and adamw 0.001, adagrad 0.01, ftrl 0.1"},
              &C::learning_rate, "learning rate", 0.0, 1000.0));
-  table.push_back(text({.group = group,
-                        .name = "lr-schedule",
-                        .placeholder = "LIST",
-                        .sentence = "How the rate goes over time, as in linear,warmup:5,step:30:0.1.",
-                        .range = "constant, step:EPOCHS:FACTOR or cosine, then linear and warmup:EPOCHS if wanted"},
-                       &C::lr_schedule, "schedule"));
+  table.push_back(
+      text({.group = group,
+            .name = "lr-schedule",
+            .placeholder = "LIST",
+            .sentence = "How the rate goes over time, as in linear,warmup:5,step:30:0.1; linear multiplies it by the "
+                        "workers' batches that one update learns from, where these are several.",
+            .range = "constant, step:EPOCHS:FACTOR or cosine, then linear and warmup:EPOCHS if wanted"},
+           &C::lr_schedule, "schedule"));
   const auto momentum_only = [&](OptionSpec option) {
     table.push_back(only(std::move(option), "--optimizer=momentum or nesterov", has_momentum));
   };
