@@ -15,6 +15,8 @@ constexpr Duration kPaceOver = std::chrono::milliseconds(300);
 constexpr Duration kFurthestAhead = std::chrono::seconds(2);
 constexpr std::int64_t kLeastAhead = 2;
 
+constexpr const char* kLonger = "a longer --checkpoint-every";
+
 }  // namespace
 
 void CheckpointCourse::on_generation(std::int64_t generation, std::vector<std::string> writers, TimePoint now) {
@@ -26,10 +28,13 @@ void CheckpointCourse::on_generation(std::int64_t generation, std::vector<std::s
   next_step_.reset();
   pace_since_.reset();
   if (interval_.steps == 0 && !next_) next_ = now + from_seconds(interval_.seconds);
+  if (!begun_) begun_ = last_heard_ = now;
 }
 
 void CheckpointCourse::on_steps(const std::string& worker, std::int64_t steps_done, TimePoint now) {
   heard_[worker] = std::max(heard_[worker], steps_done);
+  furthest_ = std::max(furthest_, heard());
+  last_heard_ = now;
   // The first that is heard may be some steps beyond the first of the generation, but hardly beyond what is due.
   if (interval_.steps > 0 && !next_step_) next_step_ = ((steps_done - 1) / interval_.steps + 1) * interval_.steps;
   if (!pace_since_) {
@@ -81,12 +86,13 @@ void CheckpointCourse::on_report(const std::string& writer, const CheckpointRepo
   if (std::ranges::find(writers_, writer) == writers_.end()) return;
   switch (report.kind) {
     case CheckpointReport::Kind::kBusy:
-      return give_up(report.step, fmt::format("{} was still writing the one before", writer));
+      return give_up(report.step, fmt::format("{} was still writing the one before", writer),
+                     {"the one before was still being written", std::string(kLonger) + ", or a faster disk"});
     case CheckpointReport::Kind::kPassed:
       ahead_ = std::min(ahead_ * 2, kFurthestAhead);
-      return give_up(report.step, "");
+      return give_up(report.step, "", {"workers were told too late", kLonger});
     case CheckpointReport::Kind::kFailed:
-      return give_up(report.step, report.reason);
+      return give_up(report.step, report.reason, {report.reason, ""});
     case CheckpointReport::Kind::kWritten:
       break;
   }
@@ -106,35 +112,53 @@ void CheckpointCourse::on_lost(const std::string& writer) {
 }
 
 void CheckpointCourse::on_complete(std::int64_t step, const Status& status) {
-  if (!status.ok()) return give_up(step, status.message());
+  if (!status.ok()) return give_up(step, status.message(), {status.message(), ""});
   ++completed_;
   last_step_ = std::max(last_step_.value_or(step), step);
   reported_ = false;
 }
 
 // Without a reason nothing is shown. What is left out again and again is shown once.
-void CheckpointCourse::give_up(std::int64_t step, const std::string& reason) {
+void CheckpointCourse::give_up(std::int64_t step, const std::string& report, const Reason& reason) {
   ++left_out_;
+  ++reasons_[reason];
   attempts_.erase(step);
   given_up_.insert(step);
   if (ordered_ == step) ordered_.reset();
   actions_.push_back({.kind = CheckpointAction::Kind::kGiveUp, .generation = generation_, .step = step});
-  if (reason.empty() || std::exchange(reported_, true)) return;
+  if (report.empty() || std::exchange(reported_, true)) return;
   const std::string before =
       last_step_ ? fmt::format("that of step {} is kept", *last_step_) : "there is none before it";
   actions_.push_back({.kind = CheckpointAction::Kind::kReport,
                       .step = step,
-                      .text = fmt::format("no checkpoint of step {}: {}; {}", step, reason, before)});
+                      .text = fmt::format("no checkpoint of step {}: {}; {}", step, report, before)});
 }
 
 void CheckpointCourse::give_up_all(const std::string& reason) {
-  while (!attempts_.empty()) give_up(attempts_.begin()->first, reason);
+  while (!attempts_.empty()) give_up(attempts_.begin()->first, reason, {reason, ""});
+}
+
+std::int64_t CheckpointCourse::asked() const {
+  if (interval_.steps > 0) return furthest_ / interval_.steps - first_step_ / interval_.steps;
+  return begun_ ? static_cast<std::int64_t>(seconds(last_heard_ - *begun_) / interval_.seconds) : 0;
 }
 
 std::vector<CheckpointAction> CheckpointCourse::take_actions() { return std::exchange(actions_, {}); }
 
 CheckpointFigures CheckpointCourse::figures() const {
-  CheckpointFigures figures{.completed = completed_, .left_out = left_out_, .last_step = last_step_};
+  CheckpointFigures figures{
+      .asked = std::max(asked(), completed_ + left_out_), .completed = completed_, .last_step = last_step_};
+  figures.left_out = figures.asked - completed_;
+  // Those of which nothing was heard: their step went by unnoticed, or the run was over before they were whole.
+  std::map<Reason, std::int64_t> reasons = reasons_;
+  if (const std::int64_t unheard = figures.left_out - left_out_; unheard > 0) {
+    reasons[{"steps went by, or training ended, before they could be written", kLonger}] += unheard;
+  }
+  const auto most = std::ranges::max_element(reasons, {}, [](const auto& reason) { return reason.second; });
+  if (most != reasons.end()) {
+    const auto& [why, remedy] = most->first;
+    figures.why_left_out = why + (remedy.empty() ? "" : "; use " + remedy);
+  }
   for (const auto& [writer, stall] : stalls_) figures.stall = std::max(figures.stall, stall);
   return figures;
 }

@@ -52,16 +52,19 @@ struct CheckpointAction {
 
 // What there is to say about a run's checkpoints in the end.
 struct CheckpointFigures {
+  std::int64_t asked = 0;  // that the interval comes to in the steps, or the time, that there were
   std::int64_t completed = 0;
-  std::int64_t left_out = 0;              // given up, for whatever reason
+  std::int64_t left_out = 0;              // of those asked for, for whatever reason
+  std::string why_left_out = {};          // the reason of most, and what would help; empty where none is left out
   std::optional<std::int64_t> last_step;  // of the newest that is complete
   Duration stall{};                       // of the worker that stood still longest, all together
 };
 
 class CheckpointCourse {
  public:
-  // `together`: workers move together.
-  CheckpointCourse(const CheckpointInterval& interval, bool together) : interval_(interval), together_(together) {}
+  // `together`: workers move together. The run begins with step `first_step`.
+  CheckpointCourse(const CheckpointInterval& interval, bool together, std::int64_t first_step = 0)
+      : interval_(interval), together_(together), first_step_(first_step), furthest_(first_step) {}
 
   // Training goes on in a new generation, with these writers: "worker-0", "shard-1". From where is not known until
   // steps are heard of. What was under way is given up.
@@ -90,12 +93,22 @@ class CheckpointCourse {
   std::int64_t heard() const;
   bool is_due(TimePoint now) const;
   void order(TimePoint now);
-  void give_up(std::int64_t step, const std::string& reason);
+  // For the figures, `why` is the reason of many, and `remedy` what would help.
+  struct Reason {
+    std::string why, remedy;
+    auto operator<=>(const Reason&) const = default;
+  };
+  void give_up(std::int64_t step, const std::string& report, const Reason& reason);
   void give_up_all(const std::string& reason);
+  std::int64_t asked() const;
   std::int64_t steps_within(Duration duration) const;
 
   const CheckpointInterval interval_;
   const bool together_;
+  const std::int64_t first_step_;
+  std::int64_t furthest_;           // that all have come to, over all generations
+  std::optional<TimePoint> begun_;  // training
+  TimePoint last_heard_{};
   std::int64_t generation_ = 0;
   std::vector<std::string> writers_;
   std::map<std::int64_t, Attempt> attempts_;   // by step, of this generation
@@ -112,6 +125,7 @@ class CheckpointCourse {
   double steps_a_second_ = 0;
 
   std::int64_t completed_ = 0, left_out_ = 0;
+  std::map<Reason, std::int64_t> reasons_;  // how many were left out for it
   std::optional<std::int64_t> last_step_;
   std::map<std::string, Duration> stalls_;  // by writer
   bool reported_ = false;                   // that one was left out, since the last that was complete

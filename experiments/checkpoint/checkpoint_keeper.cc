@@ -26,7 +26,7 @@ Result<std::unique_ptr<CheckpointKeeper>> CheckpointKeeper::create(CheckpointKee
 CheckpointKeeper::CheckpointKeeper(CheckpointKeeperOptions options, Callbacks callbacks)
     : options_(std::move(options)),
       callbacks_(std::move(callbacks)),
-      course_(options_.interval, options_.together),
+      course_(options_.interval, options_.together, options_.first_step),
       store_(options_.folder),
       thread_([this](const std::stop_token& stop) { run(stop); }) {}
 

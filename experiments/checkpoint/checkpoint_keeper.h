@@ -23,7 +23,8 @@ namespace syncopate::experiments {
 struct CheckpointKeeperOptions {
   std::string folder;  // of checkpoints; is made
   CheckpointInterval interval;
-  bool together = true;  // as CheckpointCourse has it
+  bool together = true;         // as CheckpointCourse has it
+  std::int64_t first_step = 0;  // that the run begins with
   int keep = 2;
   std::string run_id;
   std::map<std::string, std::string> facts;

@@ -26,12 +26,15 @@ std::string why_no_links(const RunConfig& config) {
 
 FaultScene fault_scene_of(const RunConfig& config, std::int64_t total_steps) {
   const RunConfig resolved = resolve(config, "");
+  const Recovery recovery = recovery_of(resolved);
   return {.workers = resolved.workers,
           .servers = resolved.mode == Mode::kPs ? resolved.servers : 0,
           .standbys = may_have_replicas(resolved) ? resolved.servers * resolved.replicas : 0,
           .no_links = why_no_links(resolved),
           .total_steps = total_steps,
-          .timeout = from_seconds(resolved.timeout_seconds)};
+          .timeout = from_seconds(resolved.timeout_seconds),
+          .workers_to_spare = recovery.survives_workers ? resolved.workers - 1 : 0,
+          .spares_servers = recovery.has_standbys};
 }
 
 Status validate_faults(const RunConfig& config, std::int64_t total_steps) {

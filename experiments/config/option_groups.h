@@ -13,6 +13,7 @@ void add_allreduce_options(std::vector<OptionSpec>& table);
 void add_link_options(std::vector<OptionSpec>& table);
 void add_compression_options(std::vector<OptionSpec>& table);
 void add_checkpoint_options(std::vector<OptionSpec>& table);
+void add_evaluation_options(std::vector<OptionSpec>& table);
 void add_fault_options(std::vector<OptionSpec>& table);
 void add_survival_options(std::vector<OptionSpec>& table);
 void add_host_options(std::vector<OptionSpec>& table);

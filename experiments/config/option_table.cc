@@ -288,14 +288,7 @@ void add_amount(std::vector<OptionSpec>& table) {
                                       .usual = "none",
                                       .excludes = "epochs"},
                                      &C::steps, "steps", std::int64_t{1}, std::int64_t{1000000000})));
-  table.push_back(
-      number({.group = group,
-              .name = "target-accuracy",
-              .placeholder = "X",
-              .sentence = "Test accuracy whose first reach is reported, of ratings HR@10, of clicks the AUC; 0 asks "
-                          "for none.",
-              .unit = "fraction"},
-             &C::target_accuracy, "target accuracy", 0.0, 1.0));
+  add_evaluation_options(table);
   table.push_back(number(
       {.group = group,
        .name = "seed",

@@ -18,6 +18,7 @@
 #include "common/transport/link_shape.h"
 #include "experiments/checkpoint/checkpoint_interval.h"
 #include "experiments/config/host_list.h"
+#include "experiments/evaluation/evaluation_interval.h"
 #include "experiments/faults/fault_schedule.h"
 #include "ps/compression.h"
 #include "ps/consistency.h"
@@ -140,8 +141,10 @@ struct RunConfig {
   int batch_size = 64;                 // samples a step and worker
   std::int64_t global_batch_size = 0;  // samples a step of all workers; 0: batch_size was held fixed
   std::int64_t epochs = 3;
-  std::int64_t steps = 0;       // of one worker; 0: epochs decides
-  double target_accuracy = 0;   // 0: none
+  std::int64_t steps = 0;                            // of one worker; 0: epochs decides
+  std::optional<EvaluationInterval> evaluate_every;  // none: as EvaluationPoints has it
+  double target_accuracy = 0;                        // 0: none
+  bool stop_at_target = false;
   std::uint64_t seed = 1;       // of repeat 0; repeat r of a run has seed + r
   std::uint64_t data_seed = 1;  // generated data only; the same in all repeats
 

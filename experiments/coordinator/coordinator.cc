@@ -61,7 +61,7 @@ class Coordinator {
                  clock_.now()),
         control_(plan, options.listen),
         clock_offsets_(plan.processes.size()),
-        epochs_(config.target_accuracy),
+        epochs_(config.stop_at_target ? config.target_accuracy : 0),
         weights_(plan, options.local_state_size, monitor_, control_, observer),
         checkpoints_(config, options.local_state_size > 0),
         faults_(config, options.total_steps, plan, hands()) {}
@@ -91,7 +91,7 @@ class Coordinator {
     }
     outcome_.checkpoints = checkpoints_.finish(clock_.now());
     outcome_.verdict = monitor_.verdict();
-    outcome_.target_reached = epochs_.target_reached();
+    outcome_.stopped_at_target = epochs_.has_ended();
     outcome_.not_evaluated = monitor_.evaluations().missing_text();
     outcome_.is_final_evaluated = !monitor_.evaluations().is_final_missing();
     faults_.end();
@@ -244,6 +244,7 @@ class Coordinator {
       records.back().end += clock_offsets_[process];
     }
     if (!records.empty()) {
+      faults_.on_steps(process, records.back().step + 1, now);
       // What a lost worker has still said is no news.
       if (monitor_.still_there(process)) checkpoints_.on_steps(spec.rank, records.back().step + 1, now);
       monitor_.on_step_finished(process, steps.steps().rbegin()->generation());

@@ -56,8 +56,8 @@ class RunObserver {
 struct RunOutcome {
   std::optional<Verdict> verdict;    // none: success
   std::vector<std::string> reports;  // what on_report was told
-  bool target_reached = false;
-  std::string not_evaluated;  // "epochs 3 and 5 to 7, and the final weights"; empty for nothing
+  bool stopped_at_target = false;    // before its last epoch
+  std::string not_evaluated;         // "epochs 3 and 5 to 7, and the final weights"; empty for nothing
   bool is_final_evaluated = true;
   std::int64_t server_updates = 0;  // over all servers
   // What did not check out, messages and connections that were not let in: by the name of the process that noticed,

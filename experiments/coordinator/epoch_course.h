@@ -1,6 +1,7 @@
 // EpochCourse: whether each epoch is to be trained, the same for all workers. Pure.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -16,7 +17,7 @@ class EpochCourse {
     std::int64_t epoch = 0;
   };
 
-  // Training ends with the epoch in which the figure that the test set is judged by reaches `target`; 0: there is none.
+  // Training ends with the epoch in which the figure that the test set is judged by reaches `target`; 0: with the last.
   explicit EpochCourse(double target) : target_(target) {}
 
   void on_evaluation(double figure) { target_reached_ = target_reached_ || (target_ > 0 && figure >= target_); }
@@ -24,6 +25,10 @@ class EpochCourse {
 
   // Decided once, when the first worker asks.
   bool go_on(std::int64_t epoch) { return decisions_.try_emplace(epoch, !target_reached_).first->second; }
+  // Somebody was told that an epoch is not to be trained.
+  bool has_ended() const {
+    return std::ranges::any_of(decisions_, [](const auto& decision) { return !decision.second; });
+  }
 
   // Training begins for all together: who asks before waits.
   bool has_begun() const { return begun_; }

@@ -8,6 +8,8 @@
 #include <utility>
 
 #include "experiments/config/fault_rules.h"
+#include "experiments/faults/fault_text.h"
+#include "experiments/report/format.h"
 
 namespace syncopate::experiments {
 namespace {
@@ -60,9 +62,36 @@ void FaultInjector::act(TimePoint now) {
 void FaultInjector::end() {
   if (std::exchange(ended_, true)) return;
   for (const FaultAction& action : course_.end()) let_go(action);
-  for (const std::string& fault : course_.not_come()) {
-    records_.push_back({.fault = fault, .outcome = "the run ended before it was due"});
+  for (const Fault& fault : course_.not_come()) {
+    records_.push_back({.fault = fault.to_string(), .outcome = why_not_due(fault)});
   }
+  for (const Duration mean : course_.churns_in_vain()) {
+    records_.push_back(
+        {.fault = "churn:" + fault_time_text(mean), .outcome = "it struck nobody: " + training_length()});
+  }
+}
+
+std::string FaultInjector::training_length() const {
+  if (!begun_) return "training never began";
+  return fmt::format("training lasted {}", format_duration(seconds(std::max(last_steps_, *begun_) - *begun_)));
+}
+
+std::string FaultInjector::why_not_due(const Fault& fault) const {
+  if (!fault.step || !begun_) return "it was never due: " + training_length();
+  if (fault.target.role == FaultRole::kWorker && fault.target.rank) {
+    const auto found = steps_done_.find(*fault.target.rank);
+    return fmt::format("it was never due: {} made {} steps", fault.target.name(),
+                       found == steps_done_.end() ? 0 : found->second);
+  }
+  std::int64_t most = 0;
+  for (const auto& [rank, steps] : steps_done_) most = std::max(most, steps);
+  return fmt::format("it was never due: no worker made more than {} steps", most);
+}
+
+void FaultInjector::on_steps(std::size_t process, std::int64_t steps_done, TimePoint now) {
+  std::int64_t& known = steps_done_[plan_.processes[process].rank];
+  known = std::max(known, steps_done);
+  last_steps_ = now;
 }
 
 std::vector<FaultRecord> FaultInjector::records() const { return records_; }

@@ -7,6 +7,7 @@
 #include <sys/types.h>
 
 #include <functional>
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -44,6 +45,8 @@ class FaultInjector {
   void on_training_begins(TimePoint now);
   // `process` is about to begin `step`, and waits for what is due then to be done.
   void on_step_begins(std::size_t process, std::int64_t step, TimePoint now);
+  // `process` is heard to have finished so many steps.
+  void on_steps(std::size_t process, std::int64_t steps_done, TimePoint now);
   // Does what is due.
   void act(TimePoint now);
   // When act() is to be called next, at the latest.
@@ -51,7 +54,8 @@ class FaultInjector {
 
   // The run is over, or is to end: lets go of what is stopped, and hurts nobody any more.
   void end();
-  // One for each fault, in the order in which they were done; then those that were not due. After end().
+  // One for each fault, in the order in which they were done; then those that were never due, with the reason. After
+  // end().
   std::vector<FaultRecord> records() const;
 
  private:
@@ -60,6 +64,9 @@ class FaultInjector {
   std::vector<int> workers_training();
   void carry_out(const FaultAction& action, TimePoint now);
   void let_go(const FaultAction& action);
+  // "it was never due: worker 1 made 702 steps"
+  std::string why_not_due(const Fault& fault) const;
+  std::string training_length() const;
   // What was done, for a person; none: the process is not there.
   std::optional<std::string> hurt(const FaultAction& action);
 
@@ -67,8 +74,10 @@ class FaultInjector {
   const Hands hands_;
   FaultCourse course_;
   std::vector<FaultRecord> records_;
-  std::set<std::size_t> killed_;    // not noticed yet
-  std::optional<TimePoint> begun_;  // training
+  std::set<std::size_t> killed_;            // not noticed yet
+  std::map<int, std::int64_t> steps_done_;  // by rank, as far as has been heard
+  std::optional<TimePoint> begun_;          // training
+  TimePoint last_steps_{};                  // when steps were heard of last
   bool ended_ = false;
 };
 

@@ -87,6 +87,7 @@ void FaultCourse::strike(Churn& churn, std::span<const int> workers, std::vector
   const std::uint64_t drawn = random_.next();  // also where nobody is struck: what follows does not depend on it
   if (workers.size() < 2) return;
   const int worker = workers[drawn % workers.size()];
+  churn.has_struck = true;
   actions.push_back({.kind = FaultAction::Kind::kKill,
                      .target = {FaultRole::kWorker, worker},
                      .fault = "churn:" + fault_time_text(churn.mean)});
@@ -113,12 +114,20 @@ std::vector<FaultAction> FaultCourse::end() {
   return actions;
 }
 
-std::vector<std::string> FaultCourse::not_come() const {
-  std::vector<std::string> faults;
+std::vector<Fault> FaultCourse::not_come() const {
+  std::vector<Fault> faults;
   for (const Due& due : faults_) {
-    if (!due.done) faults.push_back(due.fault.to_string());
+    if (!due.done) faults.push_back(due.fault);
   }
   return faults;
+}
+
+std::vector<Duration> FaultCourse::churns_in_vain() const {
+  std::vector<Duration> means;
+  for (const Churn& churn : churns_) {
+    if (!churn.has_struck) means.push_back(churn.mean);
+  }
+  return means;
 }
 
 }  // namespace syncopate::experiments

@@ -48,8 +48,10 @@ class FaultCourse {
 
   // The run is over, or is to end: nothing is due any more but to continue what is stopped.
   std::vector<FaultAction> end();
-  // Faults whose step or time has not come, as they were asked for.
-  std::vector<std::string> not_come() const;
+  // Faults whose step or time has not come.
+  std::vector<Fault> not_come() const;
+  // Churns that have struck nobody: the mean time between two losses of each.
+  std::vector<Duration> churns_in_vain() const;
 
  private:
   struct Due {
@@ -60,6 +62,7 @@ class FaultCourse {
   struct Churn {
     Duration mean{};
     TimePoint next = TimePoint::max();
+    bool has_struck = false;
   };
   struct Stopped {
     TimePoint until{};

@@ -17,6 +17,7 @@ namespace {
 constexpr FaultKind kKinds[] = {FaultKind::kKill,  FaultKind::kStop,      FaultKind::kCut,
                                 FaultKind::kDelay, FaultKind::kDuplicate, FaultKind::kReorder};
 constexpr std::uint64_t kMostDrawn = 3;
+constexpr std::string_view kAny = ":any";
 
 Status wrong(std::string message) { return Status(Code::kInvalidArgument, std::move(message)); }
 
@@ -81,11 +82,52 @@ Fault draw_fault(Random& random, const FaultScene& scene) {
   return fault;
 }
 
+// What a run is judged by is a silence of half of the timeout, and three faults may follow upon each other.
+constexpr double kLongestOutlasted = 0.15;
+
+// Whether the run goes on without `target`, once those of `killed` are gone.
+bool may_lose(const FaultTarget& target, const std::vector<FaultTarget>& killed, const FaultScene& scene) {
+  if (target.role == FaultRole::kWorker) {
+    return std::ranges::count(killed, FaultRole::kWorker, &FaultTarget::role) < scene.workers_to_spare;
+  }
+  const auto holds_the_same = [&](const FaultTarget& other) {
+    return other.role != FaultRole::kWorker && other.rank == target.rank;
+  };
+  return scene.spares_servers && std::ranges::none_of(killed, holds_the_same);
+}
+
+// `fault`, made one that the run outlasts. `killed` are those that faults before it have killed.
+Fault outlasted(Fault fault, std::vector<FaultTarget>& killed, Random& random, const FaultScene& scene) {
+  if (fault.kind == FaultKind::kKill) {
+    if (std::ranges::find(killed, fault.target) == killed.end() && may_lose(fault.target, killed, scene)) {
+      killed.push_back(fault.target);
+      return fault;
+    }
+    fault.kind = scene.no_links.empty() && random.below(2) == 0 ? FaultKind::kCut : FaultKind::kStop;
+  }
+  const double milliseconds = seconds(scene.timeout) * 1e3 * random.uniform(0.05, kLongestOutlasted);
+  fault.length = std::chrono::milliseconds(std::max<std::int64_t>(1, static_cast<std::int64_t>(milliseconds)));
+  return fault;
+}
+
 std::uint64_t stream_of(std::string_view what, std::uint64_t number) {
   Fnv stream;
   stream.add(what);
   stream.add(number);
   return stream.value();
+}
+
+std::vector<Fault> draw_faults(std::uint64_t seed, bool any, const FaultScene& scene) {
+  Random random(seed, stream_of("random faults", 0));
+  Random changes(seed, stream_of("outlasted faults", 0));  // so that both forms draw the same whom and when
+  std::vector<Fault> faults;
+  std::vector<FaultTarget> killed;
+  const std::uint64_t count = 1 + random.below(kMostDrawn);
+  for (std::uint64_t k = 0; k < count; ++k) {
+    const Fault fault = draw_fault(random, scene);
+    faults.push_back(any ? fault : outlasted(fault, killed, changes, scene));
+  }
+  return faults;
 }
 
 }  // namespace
@@ -155,7 +197,7 @@ std::string FaultSchedule::Entry::to_string() const {
     case Kind::kFault:
       return fault.to_string();
     case Kind::kRandom:
-      return fmt::format("random:{}", seed);
+      return fmt::format("random:{}{}", seed, any ? kAny : "");
     case Kind::kChurn:
       return "churn:" + fault_time_text(mean);
   }
@@ -169,9 +211,14 @@ Result<FaultSchedule::Entry> FaultSchedule::parse_entry(std::string_view text) {
   Entry entry;
   if (kind == "random") {
     entry.kind = Entry::Kind::kRandom;
-    const auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), entry.seed);
-    if (error == std::errc() && end == rest.data() + rest.size() && !rest.empty()) return entry;
-    return wrong(fmt::format("'{}' must be a whole number from 0, as in random:7", rest));
+    entry.any = rest.ends_with(kAny);
+    const std::string_view number = rest.substr(0, rest.size() - (entry.any ? kAny.size() : 0));
+    const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), entry.seed);
+    if (error == std::errc() && end == number.data() + number.size() && !number.empty()) return entry;
+    return wrong(
+        fmt::format("'{}' must be a whole number from 0, as in random:7, and :any behind it if the run may "
+                    "end by them",
+                    rest));
   }
   if (kind == "churn") {
     entry.kind = Entry::Kind::kChurn;
@@ -235,9 +282,8 @@ DrawnFaults FaultSchedule::draw(std::uint64_t seed, const FaultScene& scene) con
     if (entry.kind == Entry::Kind::kChurn) {
       drawn.churns.push_back(entry.mean);
     } else if (entry.kind == Entry::Kind::kRandom) {
-      Random random(entry.seed, stream_of("random faults", 0));
-      const std::uint64_t count = 1 + random.below(kMostDrawn);
-      for (std::uint64_t k = 0; k < count; ++k) drawn.faults.push_back(draw_fault(random, scene));
+      const std::vector<Fault> faults = draw_faults(entry.seed, entry.any, scene);
+      drawn.faults.insert(drawn.faults.end(), faults.begin(), faults.end());
     } else {
       Random random(seed, stream_of("any target", i));
       drawn.faults.push_back(entry.fault);

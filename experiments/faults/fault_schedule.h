@@ -9,7 +9,9 @@
 //   delay:, duplicate:, reorder:TARGET@WHEN+TIME                                 delay:server0@step50+2s
 //                            for TIME, some of the messages that it sends come late, all come twice, some are overtaken
 //   random:SEED              one to three kills, stops and cuts, drawn for the   random:7
-//                            run, none of which hurts the evaluator
+//                            run, which it outlasts by what its mode promises: kills of those alone whom it goes on
+//                            without, stops and cuts that are shorter than any silence that is judged
+//   random:SEED:any          also those that end it, in a verdict                random:7:any
 //   churn:TIME               every TIME in the mean (exponentially distributed), a worker that trains is killed
 //
 // TARGET is worker, server or standby with its rank, evaluator, any-worker or any-server (drawn). WHEN is a step, as in
@@ -68,6 +70,9 @@ struct FaultScene {
   std::string no_links = {};     // why links cannot be hurt; empty: they can
   std::int64_t total_steps = 0;  // of one worker; 0: not known yet
   Duration timeout{};            // of every wait
+  // What the run goes on without.
+  int workers_to_spare = 0;
+  bool spares_servers = false;  // of each server and its standby, one
 };
 
 // A schedule in which nothing is left to chance but whom churn strikes, and when.
@@ -99,6 +104,7 @@ class FaultSchedule {
     Kind kind = Kind::kFault;
     Fault fault;
     std::uint64_t seed = 0;  // of kRandom
+    bool any = false;        // of kRandom: also what ends the run
     Duration mean{};         // of kChurn
 
     std::string to_string() const;

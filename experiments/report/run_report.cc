@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "experiments/evaluation/target_crossing.h"
 #include "experiments/report/statistics.h"
 
 namespace syncopate::experiments {
@@ -182,11 +183,11 @@ void report_evals(std::span<const EvalRecord> evals, double target_accuracy, Run
   report.final_test_loss = evals.back().loss;
   report.final_figures = evals.back().figures;
   if (target_accuracy <= 0) return;
-  const auto reached = std::ranges::find_if(
-      evals, [&](const EvalRecord& eval) { return headline_of(eval.accuracy, eval.figures) >= target_accuracy; });
-  if (reached == evals.end()) return;
-  report.seconds_to_target = reached->training_seconds;
-  report.samples_to_target = reached->samples_seen;
+  const std::optional<TargetCrossing> crossing = target_crossing(evals, target_accuracy);
+  if (!crossing) return;
+  report.seconds_to_target = crossing->seconds;
+  report.samples_to_target = std::llround(crossing->samples);
+  report.seconds_to_target_resolution = crossing->resolution_seconds;
 }
 
 }  // namespace

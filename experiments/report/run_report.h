@@ -110,9 +110,11 @@ struct RunReport {
   std::optional<double> final_test_accuracy;
   std::optional<double> final_test_loss;
   TestFigures final_figures;
-  // Of the first evaluation that reached the target; empty where none did or none was asked for.
+  // When the target was first crossed, between two evaluations (evaluation/target_crossing.h); empty where it was not,
+  // or none was asked for.
   std::optional<double> seconds_to_target;
   std::optional<std::int64_t> samples_to_target;
+  std::optional<double> seconds_to_target_resolution;  // how far these two evaluations lie apart
 };
 
 // Of a run whose processes had so much memory at most, in bytes, by name: "worker 1", "server 0".

@@ -82,6 +82,7 @@ Json report_json(const RunReport& report) {
           {"final_train_loss", or_null(report.final_train_loss)},
           {"seconds_to_target", or_null(report.seconds_to_target)},
           {"samples_to_target", or_null(report.samples_to_target)},
+          {"seconds_to_target_resolution", or_null(report.seconds_to_target_resolution)},
           {"training_seconds", report.training_seconds},
           {"used_samples", report.used_samples},
           {"steady_window", window_json(report.window)},
@@ -104,8 +105,10 @@ Json report_json(const RunReport& report) {
 }
 
 Json checkpoints_json(const CheckpointFigures& figures) {
-  return {{"completed", figures.completed},
+  return {{"asked", figures.asked},
+          {"completed", figures.completed},
           {"left_out", figures.left_out},
+          {"why_left_out", figures.left_out > 0 ? Json(figures.why_left_out) : Json(nullptr)},
           {"last_step", or_null(figures.last_step)},
           {"stall_seconds", seconds(figures.stall)}};
 }

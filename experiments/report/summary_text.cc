@@ -99,11 +99,12 @@ std::string checkpoint_lines(const RunFacts& facts, double training_seconds) {
   if (!facts.checkpoints) return text;
   const CheckpointFigures& figures = *facts.checkpoints;
   std::string written = fmt::format("{}", figures.completed);
+  if (figures.left_out > 0) written += fmt::format(" of {} written", figures.asked);
   if (figures.last_step) written += fmt::format(", last at step {}", *figures.last_step);
-  if (figures.left_out > 0) written += fmt::format(", {} left out", figures.left_out);
   if (training_seconds > 0) {
     written += fmt::format(", stall {:.2f} % of training", 100 * seconds(figures.stall) / training_seconds);
   }
+  if (figures.left_out > 0) written += fmt::format("; {} left out: {}", figures.left_out, figures.why_left_out);
   return text + line("checkpoints", written);
 }
 
@@ -158,9 +159,11 @@ std::string learning_lines(const RunConfig& config, const RunReport& report, std
   text += line("training time", training_text(report));
   if (config.target_accuracy > 0) {
     text += line(fmt::format("time to {:.4g} %", 100 * config.target_accuracy),
-                 report.seconds_to_target ? fmt::format("{}, {} samples", format_duration(*report.seconds_to_target),
-                                                        format_count(static_cast<double>(*report.samples_to_target)))
-                                          : "not reached");
+                 report.seconds_to_target
+                     ? fmt::format("{}, {} samples, known within {}", format_duration(*report.seconds_to_target),
+                                   format_count(static_cast<double>(*report.samples_to_target)),
+                                   format_duration(report.seconds_to_target_resolution.value_or(0)))
+                     : "not reached");
   }
   return text;
 }

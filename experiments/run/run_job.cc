@@ -161,6 +161,7 @@ std::optional<CheckpointKeeperOptions> checkpoints_of(const RunConfig& config, c
   return CheckpointKeeperOptions{.folder = config.output + "/checkpoints",
                                  .interval = *config.checkpoint_every,
                                  .together = moves_together(config),
+                                 .first_step = job.first_step,
                                  .keep = config.keep,
                                  .run_id = run_id,
                                  .facts = facts_of(config, job.layout, job.steps_per_epoch),
@@ -198,6 +199,21 @@ Status find_resumed(JobFacts& job, Console& console, JobResult& result, Resumpti
   result.facts.resumed_at = job.first_step;
   result.facts.resumed_from = found->checkpoint.folder();
   return {};
+}
+
+// The outcome of a run that --stop-at-target has ended.
+std::string stopped_text(const RunConfig& config, const JobFacts& job, const RunReport& report) {
+  const auto asked = static_cast<double>((job.total_steps - job.first_step) * config.workers * config.batch_size);
+  return fmt::format("stopped at the target: --target-accuracy={:g} was reached after {} of {} samples",
+                     config.target_accuracy, format_count(static_cast<double>(report.total_samples)),
+                     format_count(asked));
+}
+
+// Of a run that ended well: what was to go wrong in it and did not, which its figures do not show.
+void warn_of_faults_not_done(std::span<const FaultRecord> faults, Console& console) {
+  for (const FaultRecord& fault : faults) {
+    if (!fault.at) console.warn(fmt::format("warning: --fault={}: {}", fault.fault, fault.outcome));
+  }
 }
 
 // The last evaluation was of earlier weights than the final ones.
@@ -246,6 +262,8 @@ void run_repeat(const JobFacts& job, const Survey& survey, const Resumption& res
   result.weights = recorder.final_weights();
   result.rows = recorder.final_rows();
   if (outcome->verdict) return fail(result, outcome->verdict->code, outcome->verdict->line);
+  if (outcome->stopped_at_target) result.facts.outcome = stopped_text(config, job, result.reports.back());
+  warn_of_faults_not_done(outcome->faults, console);
   if (!finished.ok()) return fail(result, ExitCode::kOutput, finished.message());
   if (result.weights.empty()) fail(result, ExitCode::kInternal, "no worker handed in final weights");
 }

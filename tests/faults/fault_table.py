@@ -119,7 +119,7 @@ class Run:
         with tempfile.TemporaryDirectory() as folder:
             flags = [*MODES[mode], "--device=cpu", "--model=mlp:784-32-10", "--batch-size=16", "--train-samples=4000",
                      "--test-samples=200", "--straggler=all:+2", "--warmup-steps=0", f"--steps={options.steps}",
-                     f"--timeout={options.timeout}", f"--seed={seed + 1}", f"--fault=random:{seed}",
+                     f"--timeout={options.timeout}", f"--seed={seed + 1}", f"--fault=random:{seed}:any",
                      f"--data-dir={options.data}", f"--output={folder}/run"]
             begun, started = time.time(), time.monotonic()
             process = subprocess.Popen([options.program, *flags], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,

@@ -50,7 +50,7 @@ INSTANTIATE_TEST_SUITE_P(Of, RandomFaults, testing::ValuesIn(all_hurt()),
 
 TEST_P(RandomFaults, EndInSuccessOrInOneVerdictInTimeAndLeaveNothing) {
   Flags flags = small_run(GetParam().mode.flags, kSteps);
-  flags.push_back(fmt::format("--fault=random:{}", GetParam().seed));
+  flags.push_back(fmt::format("--fault=random:{}:any", GetParam().seed));
   const Remains remains;
   Program program(flags);
   expect_orderly_end(program, program.wait(), remains);

@@ -90,6 +90,44 @@ TEST(CheckpointCourse, LeavesOutWhatAWriterIsTooBusyForAndSaysSoOnce) {
                           "before it",
                           "give up 200"));
   EXPECT_EQ(course.figures().left_out, 2);
+  EXPECT_EQ(course.figures().why_left_out,
+            "the one before was still being written; use a longer --checkpoint-every, or a faster disk");
+}
+
+TEST(CheckpointCourse, CountsWhatWasAskedForAndNeverCame) {
+  CheckpointCourse course({.steps = 100}, true, 150);  // goes on from step 150
+  course.on_generation(0, {"worker-0"}, at(0));
+  course.on_steps("worker-0", 520, at(1));
+  EXPECT_EQ(course.figures().asked, 4) << "200, 300, 400 and 500";
+  report(course, "worker-0", 200);
+  course.on_complete(200, Status());
+  report(course, "worker-0", 300, Kind::kFailed);
+  const CheckpointFigures figures = course.figures();
+  EXPECT_EQ(figures.completed, 1);
+  EXPECT_EQ(figures.left_out, 3);
+  EXPECT_EQ(figures.why_left_out,
+            "steps went by, or training ended, before they could be written; use a longer --checkpoint-every")
+      << "the reason of most";
+}
+
+TEST(CheckpointCourse, CountsByTimeWhatTheTrainingHadTimeFor) {
+  CheckpointCourse course({.seconds = 2}, false);
+  EXPECT_EQ(course.figures().asked, 0);
+  course.on_generation(0, {"shard-0"}, at(10));
+  course.on_steps("worker-0", 50, at(15.9));
+  EXPECT_EQ(course.figures().asked, 2);
+  EXPECT_EQ(course.figures().left_out, 2);
+  EXPECT_THAT(course.figures().why_left_out, HasSubstr("use a longer --checkpoint-every"));
+}
+
+TEST(CheckpointCourse, SaysNothingOfReasonsWhereNoneIsLeftOut) {
+  CheckpointCourse course = by_steps();
+  course.on_steps("worker-0", 199, at(1));
+  for (const char* writer : {"worker-0", "worker-1"}) report(course, writer, 100);
+  course.on_complete(100, Status());
+  EXPECT_EQ(course.figures().asked, 1);
+  EXPECT_EQ(course.figures().left_out, 0);
+  EXPECT_EQ(course.figures().why_left_out, "");
 }
 
 TEST(CheckpointCourse, SaysWhyOneCouldNotBeWrittenAndWhichIsKept) {

@@ -67,6 +67,8 @@ RunConfig unusual(Mode mode) {
   config.global_batch_size = 96;
   config.steps = 77;
   config.target_accuracy = 0.9;
+  config.stop_at_target = true;
+  config.evaluate_every = *EvaluationInterval::parse("0.5epochs");
   config.seed = 1234567890123456789;
   config.repeat = 3;
   config.warmup_steps = 2;

@@ -147,6 +147,7 @@ TEST(Coordinator, AnswersTheFirstEpochToAllWorkersTogether) {
 TEST(Coordinator, DecidesAboutAnEpochOnceForAllAlsoWhereTheTargetIsReachedBetweenTheAskers) {
   RunConfig config = ps_async(2);
   config.target_accuracy = 0.95;
+  config.stop_at_target = true;
   CoordinatedRun run(config);
   begin_training(run, 2);
   const auto evaluate = [&](double accuracy) {
@@ -167,7 +168,7 @@ TEST(Coordinator, DecidesAboutAnEpochOnceForAllAlsoWhereTheTargetIsReachedBetwee
   for (int rank : {0, 1}) ask_epoch(run.worker(rank), 2);
   EXPECT_EQ(epoch_heard_by(run.worker(0)), "epoch 2: end");
   EXPECT_EQ(epoch_heard_by(run.worker(1)), "epoch 2: end");
-  EXPECT_TRUE(run.end().target_reached);
+  EXPECT_TRUE(run.end().stopped_at_target);
   EXPECT_THAT(run.observer().accuracies, ElementsAre(0.9499, 0.95));
 }
 

@@ -129,8 +129,30 @@ TEST_F(FaultInjectorTest, LetsGoOfWhatIsStoppedAtTheEndAndHurtsNobodyAnyMore) {
   EXPECT_THAT(done_, ElementsAre(fmt::format("{} to worker 0", SIGSTOP), fmt::format("{} to worker 0", SIGCONT)));
   ASSERT_THAT(faults.records(), SizeIs(3));
   EXPECT_EQ(faults.records()[1].fault, "kill:worker1@2s");
-  EXPECT_EQ(faults.records()[1].outcome, "the run ended before it was due");
   EXPECT_EQ(faults.records()[2].fault, "kill:worker2@step500");
+}
+
+TEST_F(FaultInjectorTest, SaysWhyAFaultWasNeverDue) {
+  FaultInjector faults = injector("kill:worker1@2s,kill:worker2@step500,kill:server0@step600,churn:1000s");
+  faults.on_training_begins(at(0));
+  faults.on_steps(index("worker 2"), 300, at(900));
+  faults.on_steps(index("worker 0"), 400, at(1200));
+  faults.end();
+  std::vector<std::string> lines;
+  for (const FaultRecord& record : faults.records()) {
+    EXPECT_FALSE(record.at.has_value());
+    lines.push_back(record.fault + ": " + record.outcome);
+  }
+  EXPECT_THAT(lines, ElementsAre("kill:worker1@2s: it was never due: training lasted 1.2 s",
+                                 "kill:worker2@step500: it was never due: worker 2 made 300 steps",
+                                 "kill:server0@step600: it was never due: no worker made more than 400 steps",
+                                 "churn:1000s: it struck nobody: training lasted 1.2 s"));
+}
+
+TEST_F(FaultInjectorTest, SaysThatNothingWasDueWhereTrainingNeverBegan) {
+  FaultInjector faults = injector("kill:worker2@step500");
+  faults.end();
+  EXPECT_EQ(faults.records()[0].outcome, "it was never due: training never began");
 }
 
 TEST_F(FaultInjectorTest, ChurnsWorkersThatAreThere) {

@@ -110,7 +110,11 @@ TEST(FaultCourse, KnowsWhatHasNotCome) {
   FaultCourse course = course_of("kill:worker1@step200,kill:worker2@1s,churn:1s");
   course.on_training_begins(at(0));
   course.take_due(at(1000), {});
-  EXPECT_THAT(course.not_come(), ElementsAre("kill:worker1@step200"));
+  ASSERT_THAT(course.not_come(), SizeIs(1));
+  EXPECT_EQ(course.not_come()[0].to_string(), "kill:worker1@step200");
+  EXPECT_THAT(course.churns_in_vain(), ElementsAre(std::chrono::seconds(1))) << "there was nobody to strike";
+  course.take_due(course.next(), kWorkers);
+  EXPECT_THAT(course.churns_in_vain(), IsEmpty());
 }
 
 // Every loss of ten thousand seconds, by worker.

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
 #include <set>
 
 namespace syncopate::experiments {
@@ -32,7 +33,7 @@ TEST(FaultSchedule, IsWrittenBackAsItWasRead) {
   for (const char* text :
        {"", "kill:server0@step200", "stop:worker1@10s+3s", "cut:worker2@5s+2s", "kill:evaluator@250ms",
         "delay:worker0@step1+2s", "duplicate:server0@1s+250ms", "reorder:any-worker@1s+2s", "kill:any-worker@step0",
-        "stop:any-server@1.5s+500ms", "kill:standby1@step7", "random:7", "churn:4s",
+        "stop:any-server@1.5s+500ms", "kill:standby1@step7", "random:7", "random:7:any", "churn:4s",
         "kill:worker0@step1,stop:server1@2s+1s,random:18446744073709551615,churn:1.5s"}) {
     EXPECT_EQ(parsed(text).to_string(), text);
   }
@@ -56,7 +57,9 @@ TEST(FaultSchedule, SaysWhatIsWrongWithAnEntryAndWhatWouldBeRight) {
   EXPECT_EQ(refusal("stop:worker1@10s"), "'stop:worker1@10s': how long is missing, as in 10s+3s");
   EXPECT_EQ(refusal("cut:worker1@step5+3"),
             "'cut:worker1@step5+3': '3' must be a time of 1ms to 86400s, as in 10s, 1.5s or 200ms");
-  EXPECT_EQ(refusal("random:x"), "'random:x': 'x' must be a whole number from 0, as in random:7");
+  EXPECT_EQ(refusal("random:x"),
+            "'random:x': 'x' must be a whole number from 0, as in random:7, and :any behind it if the run may end by "
+            "them");
   EXPECT_THAT(refusal("churn:0s"), HasSubstr("'0s' must be a time"));
   for (const char* text : {",",
                            "kill:worker1@5s,",
@@ -79,6 +82,8 @@ TEST(FaultSchedule, SaysWhatIsWrongWithAnEntryAndWhatWouldBeRight) {
                            "stop:worker1@5s+",
                            "random:",
                            "random:-1",
+                           "random::any",
+                           "random:7:all",
                            "churn:",
                            "churn:4",
                            "Kill:worker1@5s"}) {
@@ -120,12 +125,12 @@ TEST(FaultSchedule, DrawsAnybodyFromTheRunsSeed) {
   EXPECT_THAT(workers, ElementsAre(0, 1, 2, 3));
 }
 
-TEST(FaultSchedule, DrawsRandomFaultsThatTheSceneAllows) {
+TEST(FaultSchedule, DrawsAnyFaultsThatTheSceneAllows) {
   std::set<FaultKind> kinds;
   std::set<FaultRole> roles;
   std::set<std::size_t> counts;
   for (std::uint64_t seed = 0; seed < 200; ++seed) {
-    const std::string text = "random:" + std::to_string(seed);
+    const std::string text = "random:" + std::to_string(seed) + ":any";
     const std::vector<Fault> faults = parsed(text).draw(1, kScene).faults;
     counts.insert(faults.size());
     for (const Fault& fault : faults) {
@@ -141,6 +146,50 @@ TEST(FaultSchedule, DrawsRandomFaultsThatTheSceneAllows) {
   EXPECT_THAT(kinds, SizeIs(3));
   EXPECT_THAT(roles, SizeIs(2)) << "workers and servers: there are no standbys, and the evaluator is spared";
   EXPECT_THAT(counts, ElementsAre(1, 2, 3));
+}
+
+// What scenes go on without, by the rule in words: so many workers, and one of a server and its standby.
+void expect_outlasted(const std::vector<Fault>& faults, const FaultScene& scene) {
+  std::set<int> killed_workers, ranks_without_a_server;
+  for (const Fault& fault : faults) {
+    if (fault.kind != FaultKind::kKill) {
+      EXPECT_LE(fault.length, scene.timeout / 6) << fault.to_string() << ": three in a row are half of the timeout";
+      continue;
+    }
+    if (fault.target.role == FaultRole::kWorker) {
+      EXPECT_TRUE(killed_workers.insert(*fault.target.rank).second) << "it is gone already";
+    } else {
+      EXPECT_TRUE(scene.spares_servers) << fault.to_string();
+      EXPECT_TRUE(ranks_without_a_server.insert(*fault.target.rank).second) << "its other one is gone already";
+    }
+  }
+  EXPECT_LE(killed_workers.size(), static_cast<std::size_t>(scene.workers_to_spare));
+}
+
+TEST(FaultSchedule, DrawsRandomFaultsThatTheRunOutlasts) {
+  FaultScene nobody = kScene;
+  FaultScene workers = kScene;
+  workers.workers_to_spare = 3;
+  FaultScene all = workers;
+  all.standbys = 2;
+  all.spares_servers = true;
+  std::map<const FaultScene*, int> kills;
+  std::set<FaultKind> kinds;
+  for (const FaultScene* scene : {&nobody, &workers, &all}) {
+    for (std::uint64_t seed = 0; seed < 300; ++seed) {
+      const std::vector<Fault> faults = parsed("random:" + std::to_string(seed)).draw(1, *scene).faults;
+      expect_outlasted(faults, *scene);
+      for (const Fault& fault : faults) {
+        kinds.insert(fault.kind);
+        EXPECT_TRUE(parsed(fault.to_string()).check(*scene).ok()) << fault.to_string();
+        if (fault.kind == FaultKind::kKill) ++kills[scene];
+      }
+    }
+  }
+  EXPECT_EQ(kills[&nobody], 0);
+  EXPECT_GT(kills[&workers], 50);
+  EXPECT_GT(kills[&all], kills[&workers]) << "servers are killed, too";
+  EXPECT_THAT(kinds, SizeIs(3));
 }
 
 TEST(FaultSchedule, CutsNoLinkThatCannotBe) {

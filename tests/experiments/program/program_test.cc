@@ -263,20 +263,52 @@ TEST(Repeat, GivesSpread) {
   EXPECT_THAT(column(program.steps_csv(), "repeat"), testing::IsSupersetOf({"0", "1"}));
 }
 
-TEST(TargetAccuracy, EndsTheTrainingAndTheTimeIsRecorded) {
+TEST(TargetAccuracy, EndsTheTrainingWhereThatIsAskedForAndTheTimeIsRecorded) {
   for (const Flags& mode : {Flags{"--mode=allreduce"}, Flags{"--mode=ps", "--consistency=async"}}) {
     Flags flags = small(mode);
-    flags.insert(flags.end(), {"--epochs=500", "--target-accuracy=0.5"});
+    flags.insert(flags.end(), {"--epochs=500", "--target-accuracy=0.5", "--stop-at-target"});
     Program program(flags);
     const ProgramEnd end = program.wait();
     ASSERT_EQ(end.exit_code, 0) << end.err;
     const nlohmann::json summary = program.summary();
     EXPECT_LT(summary["total_samples"], 500 * 4096);
+    EXPECT_THAT(summary.value("outcome", ""),
+                ContainsRegex("^stopped at the target: --target-accuracy=0.5 was reached after [0-9,]+ of 2,048,000 "
+                              "samples$"));
+    EXPECT_THAT(end.out, HasSubstr("outcome           stopped at the target"));
     EXPECT_GT(summary["seconds_to_target"], 0);
     EXPECT_GT(summary["samples_to_target"], 0);
     EXPECT_GE(summary["final_test_accuracy"], 0.5);
     EXPECT_THAT(program.weights(), Not(IsEmpty()));
   }
+}
+
+TEST(TargetAccuracy, EndsNothingByItself) {
+  Flags flags = small({"--mode=allreduce"});
+  flags.insert(flags.end(), {"--epochs=3", "--target-accuracy=0.2"});
+  Program program(flags);
+  const ProgramEnd end = program.wait();
+  ASSERT_EQ(end.exit_code, 0) << end.err;
+  const nlohmann::json summary = program.summary();
+  EXPECT_EQ(summary["outcome"], "completed");
+  EXPECT_EQ(summary["total_samples"], 3 * 4096);
+  EXPECT_GT(summary["seconds_to_target"], 0);
+  EXPECT_LE(summary["seconds_to_target"], summary["training_seconds"]);
+  EXPECT_GT(summary["seconds_to_target_resolution"], 0);
+  EXPECT_THAT(end.out, ContainsRegex("time to 20 % +[^\n]* s, [0-9,]+ samples, known within [^\n]* s\n"));
+}
+
+TEST(Faults, ThatAreNeverDueAreWarnedOf) {
+  Flags flags = small({"--mode=ps", "--consistency=async"});
+  flags.insert(flags.end(), {"--steps=40", "--fault=stop:server0@3000s+1s"});
+  Program program(flags);
+  const ProgramEnd end = program.wait();
+  EXPECT_EQ(end.exit_code, 0) << end.err;
+  EXPECT_THAT(end.err, ContainsRegex("warning: --fault=stop:server0@3000s\\+1s: it was never due: training lasted "
+                                     "[0-9.]+ s"));
+  const nlohmann::json fault = program.summary()["faults"][0];
+  EXPECT_FALSE(fault["done"]);
+  EXPECT_THAT(fault.value("outcome", ""), HasSubstr("it was never due"));
 }
 
 class EveryConsistency : public testing::TestWithParam<Flags> {};

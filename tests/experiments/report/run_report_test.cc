@@ -222,7 +222,7 @@ TEST(RunReport, LeavesWarmUpOutOfBytesAndStaleness) {
   EXPECT_EQ(report.staleness_max, 5);
 }
 
-TEST(RunReport, FindsTheFirstEvaluationThatReachedTheTarget) {
+TEST(RunReport, FindsWhenTheTargetWasFirstReached) {
   const std::array<EvalRecord, 4> evals = {
       {{.epoch = 1, .step = 10, .samples_seen = 100, .training_seconds = 1, .accuracy = 0.90, .loss = 0.5},
        {.epoch = 2, .step = 20, .samples_seen = 200, .training_seconds = 2, .accuracy = 0.95, .loss = 0.4},
@@ -233,6 +233,7 @@ TEST(RunReport, FindsTheFirstEvaluationThatReachedTheTarget) {
   EXPECT_EQ(report.final_test_loss, 0.2);
   EXPECT_EQ(report.seconds_to_target, 2);
   EXPECT_EQ(report.samples_to_target, 200);
+  EXPECT_EQ(report.seconds_to_target_resolution, 1);
   EXPECT_FALSE(make_report({}, evals, {.warmup_steps = 0, .target_accuracy = 0.97}).seconds_to_target.has_value());
   EXPECT_FALSE(make_report({}, evals, {}).seconds_to_target.has_value());
   EXPECT_FALSE(make_report({}, {}, {}).final_test_accuracy.has_value());
