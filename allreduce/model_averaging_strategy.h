@@ -58,6 +58,10 @@ class ModelAveragingStrategy final : public SyncStrategy {
   // Of a step with a meeting, all communication is exposed.
   Result<SyncStats> finish_step() override;
   Status leave() override;
+  // The mean of all, just after a meeting; under gossip, where nobody has it before leave(), this worker's own.
+  JobWeights job_weights() const override {
+    return {.are_there = options_.gossip_seed.has_value() || steps_alone_ == 0};
+  }
 
  private:
   using Stage = CollectiveOperation::Stage;

@@ -65,6 +65,12 @@ struct SyncStats {
   double dropped = 0;
 };
 
+// What a job has come to, for whoever evaluates it.
+struct JobWeights {
+  bool are_there = true;               // false: not after this step
+  std::span<const float> values = {};  // in the host's memory; empty: they are those of the replica's own arena
+};
+
 class SyncStrategy {
  public:
   virtual ~SyncStrategy() = default;
@@ -94,6 +100,10 @@ class SyncStrategy {
   // Returns when `range` of the arena holds the weights of this step's forward pass. To be called before they are read:
   // in forward, by each layer for its own, and by whoever reads the weights between steps.
   virtual Status weights_needed(Range /*range*/) { return Status(); }
+
+  // Between steps. Most replicas hold the job's weights themselves. Where they make steps of their own, what they agree
+  // on is the job's, the mean or the center (it is what the papers report), and stands when they have just met.
+  virtual JobWeights job_weights() const { return {}; }
 
   // After it, the weights are the job's final ones: the same on every replica.
   virtual Status leave() = 0;

@@ -52,6 +52,8 @@ class LocalStepsStrategy final : public SyncStrategy {
   void gradient_ready(std::size_t /*bucket*/) override {}
   Result<SyncStats> finish_step() override;
   Status leave() override;
+  // The mean, or the center, as this worker was answered when it has met the others last: just now.
+  JobWeights job_weights() const override { return {.are_there = steps_alone_ == 0, .values = link_.weights}; }
   Status save(TrainingState& state) const override;
 
  private:

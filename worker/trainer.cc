@@ -59,24 +59,37 @@ class Training {
         SYNCOPATE_RETURN_IF_ERROR(run_step(epoch));
         ++step_;
         if (hooks.step_done) SYNCOPATE_RETURN_IF_ERROR(hooks.step_done(step_));
+        if (hooks.evaluation_due && step_ < options_.total_steps) SYNCOPATE_RETURN_IF_ERROR(hand_out(hooks));
       }
-      SYNCOPATE_RETURN_IF_ERROR(parts_.strategy.weights_needed({0, arenas_.weights.size()}));
-      if (hooks.local_state && !parts_.model.local_state().empty()) {
-        const std::span<const float> state = parts_.backend.host_view(parts_.model.local_state());
-        SYNCOPATE_RETURN_IF_ERROR(parts_.backend.status());
-        hooks.local_state(epoch, state);
-      }
-      if (!hooks.snapshot) continue;
-      const std::span<const float> weights = parts_.backend.host_view(arenas_.weights);
-      SYNCOPATE_RETURN_IF_ERROR(parts_.backend.status());
-      SYNCOPATE_RETURN_IF_ERROR(hooks.snapshot(epoch, step_, weights));
     }
+    return {};
+  }
+
+  // Of a model that has any.
+  Status tell_local_state(const TrainerHooks& hooks, bool final) {
+    if (!hooks.local_state || parts_.model.local_state().empty()) return {};
+    const std::span<const float> state = parts_.backend.host_view(parts_.model.local_state());
+    SYNCOPATE_RETURN_IF_ERROR(parts_.backend.status());
+    hooks.local_state(final, state);
     return {};
   }
 
   std::int64_t step() const { return step_; }
 
  private:
+  // What is to be evaluated now, if anything.
+  Status hand_out(const TrainerHooks& hooks) {
+    const EvaluationShare due = hooks.evaluation_due(step_);
+    if (due.state) SYNCOPATE_RETURN_IF_ERROR(tell_local_state(hooks, false));
+    if (!due.weights || !hooks.snapshot) return {};
+    const std::span<const float> agreed = parts_.strategy.job_weights().values;
+    if (!agreed.empty()) return hooks.snapshot(step_, agreed);
+    SYNCOPATE_RETURN_IF_ERROR(parts_.strategy.weights_needed({0, arenas_.weights.size()}));
+    const std::span<const float> weights = parts_.backend.host_view(arenas_.weights);
+    SYNCOPATE_RETURN_IF_ERROR(parts_.backend.status());
+    return hooks.snapshot(step_, weights);
+  }
+
   Status run_step(std::int64_t epoch) {
     StepRecord record;
     record.step = step_;
@@ -188,6 +201,7 @@ Status train(const TrainerOptions& options, const TrainerHooks& hooks, const Tra
 
   Training training(options, parts, *arenas, *buckets);
   SYNCOPATE_RETURN_IF_ERROR(training.run_epochs(hooks));
+  SYNCOPATE_RETURN_IF_ERROR(training.tell_local_state(hooks, true));
 
   parts.activity.set("leaving", training.step());
   if (hooks.leaving) SYNCOPATE_RETURN_IF_ERROR(hooks.leaving());

@@ -27,7 +27,13 @@ struct TrainerOptions {
   const TrainingState* restored = nullptr;  // what to go on from; null: a new job, or others have it
 };
 
-// What the loop asks and tells between epochs; a null function is not called, and a failure ends the training.
+// What of a worker is to be evaluated after a step.
+struct EvaluationShare {
+  bool state = false;    // its model's local state
+  bool weights = false;  // those that the job has come to
+};
+
+// What the loop asks and tells between steps; a null function is not called, and a failure ends the training.
 struct TrainerHooks {
   // After join, before the first step: the step that training begins with.
   std::function<void(std::int64_t first_step)> joined;
@@ -36,14 +42,16 @@ struct TrainerHooks {
   std::function<Result<bool>(std::int64_t epoch)> next_epoch;
   // After each step; `steps_done` counts it.
   std::function<Status(std::int64_t steps_done)> step_done;
-  // After each epoch, and after the last step, before its snapshot, of a model that has any: its local state as it is
-  // now, in the host's memory.
-  std::function<void(std::int64_t epoch, std::span<const float> state)> local_state;
+  // After each step but the last, behind step_done: what is to be evaluated now. Then the next two are called for it.
+  std::function<EvaluationShare(std::int64_t steps_done)> evaluation_due;
+  // Of a model that has any, its local state as it is now, in the host's memory. After the last step, too, where
+  // `final`.
+  std::function<void(bool final, std::span<const float> state)> local_state;
+  // The weights that the job has come to (SyncStrategy::job_weights), in the host's memory. It may read rows of the
+  // strategy's tables.
+  std::function<Status(std::int64_t steps_done, std::span<const float> weights)> snapshot;
   // After the last step, before this worker leaves the others.
   std::function<Status()> leaving;
-  // After each epoch, and after the last step: the weights as they are now, in the host's memory.
-  // It may read rows of the strategy's tables.
-  std::function<Status(std::int64_t epoch, std::int64_t steps_done, std::span<const float> weights)> snapshot;
 };
 
 struct TrainerParts {

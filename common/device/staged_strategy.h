@@ -32,6 +32,7 @@ class StagedStrategy final : public SyncStrategy {
   // the arrival of the weights there, less the inner strategy's update.
   Result<SyncStats> finish_step() override;
   Status leave() override;
+  JobWeights job_weights() const override { return inner_.job_weights(); }
 
  private:
   // One bucket's way from the device.

@@ -219,6 +219,10 @@ std::size_t shards_of(const RunConfig& config);
 ps::Sharding sharding_of(const RunConfig& config);
 // Whether workers make updates of their own under allreduce, and average weights instead of gradients.
 bool averages_weights(const RunConfig& config);
+// Of these, whether they never agree on any weights before the end.
+inline bool has_replicas_of_their_own(const RunConfig& config) {
+  return config.mode == Mode::kAllreduce && config.gossip;
+}
 // Whether gradients are compressed, and whether they can be: they are not sent where weights are averaged, or workers
 // make steps of their own, and NCCL sums them in the memory of GPUs.
 bool compresses(const RunConfig& config);

@@ -89,7 +89,7 @@ class Client final : public ControlClient {
     message.mutable_epoch_question()->set_epoch(epoch);
     Result<FromCoordinator> answer = ask(message, deadline);
     if (!answer.ok()) return answer.status();
-    return EpochDecision{answer->epoch_answer().go_on(), answer->epoch_answer().snapshot()};
+    return EpochDecision{answer->epoch_answer().go_on(), Duration(answer->epoch_answer().elapsed())};
   }
 
   Status ask_leave(TimePoint deadline) override {
@@ -112,6 +112,8 @@ class Client final : public ControlClient {
     thread_.post_records();  // of a process that is killed now, all steps are known
     return ask(message, deadline).status();
   }
+
+  bool wants_snapshots() const override { return state_.wants_snapshots; }
 
   Result<WeightsSnapshot> next_snapshot() override { return state_.snapshots.pop(); }
 
@@ -141,9 +143,9 @@ class Client final : public ControlClient {
     thread_.post(message);
   }
 
-  void send_local_state(std::int64_t epoch, std::span<const float> state) override {
+  void send_local_state(std::int64_t point, std::span<const float> state) override {
     ToCoordinator message;
-    message.mutable_local_state()->set_epoch(epoch);
+    message.mutable_local_state()->set_point(point);
     message.mutable_local_state()->mutable_values()->Add(state.begin(), state.end());
     thread_.post(message);
   }

@@ -38,7 +38,7 @@ class ControlClient : public Rendezvous, public RecordSink {
  public:
   struct EpochDecision {
     bool go_on = false;
-    bool snapshot = false;
+    Duration elapsed{};  // since training began
   };
 
   // Connects and says hello; returns when the coordinator has answered and, where it asks for that, knows how far the
@@ -102,8 +102,11 @@ class ControlClient : public Rendezvous, public RecordSink {
   // What goes wrong on this process's data links, as the coordinator says.
   virtual std::shared_ptr<const LinkFaults> link_faults() const = 0;
 
-  // What this worker's model keeps beside the weights, at the end of epoch `epoch`.
-  virtual void send_local_state(std::int64_t epoch, std::span<const float> state) = 0;
+  // Whether weights of this worker are wanted at points to evaluate: of one worker they are, and while the evaluator is
+  // too far behind, of none.
+  virtual bool wants_snapshots() const = 0;
+  // What this worker's model keeps beside the weights, as it has come to point `point`, or to the end.
+  virtual void send_local_state(std::int64_t point, std::span<const float> state) = 0;
   virtual void send_snapshot(const WeightsSnapshot& stamp, std::span<const float> weights) = 0;
   // The next snapshot to evaluate; cancelled once there will be no more.
   virtual Result<WeightsSnapshot> next_snapshot() = 0;

@@ -2,6 +2,7 @@
 // says when it is held.
 #pragma once
 
+#include <atomic>
 #include <memory>
 
 #include "common/patience.h"
@@ -22,8 +23,9 @@ struct ControlState {
   Admission admission;
   AnswerBoard board;
   ControlCallbacks callbacks{board};
-  SnapshotQueue snapshots;  // to evaluate
-  StepBatch steps;          // to be sent
+  SnapshotQueue snapshots;                    // to evaluate
+  std::atomic<bool> wants_snapshots = false;  // the coordinator, from this worker
+  StepBatch steps;                            // to be sent
   const std::shared_ptr<LinkFaults> link_faults = std::make_shared<LinkFaults>();
 };
 

@@ -139,8 +139,13 @@ void ControlThread::handle(FromCoordinator& message, const zmq::message_t& weigh
       return state_.admission.on_welcome(message.welcome());
     case FromCoordinator::kClockAnswer:
       return take_time(message.clock_answer());
-    case FromCoordinator::kMembers:
+    case FromCoordinator::kSnapshotTerms:
+      state_.wants_snapshots = message.snapshot_terms().wanted();
+      return;
     case FromCoordinator::kEpochAnswer:
+      state_.wants_snapshots = message.epoch_answer().snapshots();
+      return state_.board.put(std::move(message));
+    case FromCoordinator::kMembers:
     case FromCoordinator::kStepAnswer:
     case FromCoordinator::kLeaveAnswer:
     case FromCoordinator::kFinishAnswer:

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 #include "common/clock.h"
@@ -9,10 +10,13 @@
 
 namespace syncopate::experiments {
 
+// The final weights come behind all points at which weights are evaluated (experiments/evaluation/evaluation_points.h).
+inline constexpr std::int64_t kFinalPoint = std::numeric_limits<std::int64_t>::max();
+
 // A stamped copy of the weights, laid out as snapshot_layout says, and, on its way to the evaluator, the mean of the
 // workers' local states.
 struct WeightsSnapshot {
-  std::int64_t epoch = 0;
+  std::int64_t point = 0;
   std::int64_t steps_done = 0;
   TimePoint taken{};
   bool final = false;

@@ -177,7 +177,7 @@ Generation from_wire(const control::Generation& wire) {
 
 control::Snapshot to_wire(const WeightsSnapshot& snapshot) {
   control::Snapshot stamp;
-  stamp.set_epoch(snapshot.epoch);
+  stamp.set_point(snapshot.point);
   stamp.set_steps_done(snapshot.steps_done);
   stamp.set_taken(snapshot.taken.time_since_epoch().count());
   stamp.set_final(snapshot.final);
@@ -193,7 +193,7 @@ TableKeys rows_of(const control::Snapshot& snapshot) {
 }
 
 WeightsSnapshot from_wire(const control::Snapshot& stamp, std::span<const std::byte> weights) {
-  WeightsSnapshot snapshot{.epoch = stamp.epoch(),
+  WeightsSnapshot snapshot{.point = stamp.point(),
                            .steps_done = stamp.steps_done(),
                            .taken = TimePoint(Duration(stamp.taken())),
                            .final = stamp.final(),
@@ -209,7 +209,7 @@ WeightsSnapshot from_wire(const control::Snapshot& stamp, std::span<const std::b
 control::Evaluation to_wire(const WeightsSnapshot& evaluated, double accuracy, double loss,
                             const TestFigures& figures) {
   control::Evaluation evaluation;
-  *evaluation.mutable_snapshot() = to_wire({.epoch = evaluated.epoch,
+  *evaluation.mutable_snapshot() = to_wire({.point = evaluated.point,
                                             .steps_done = evaluated.steps_done,
                                             .taken = evaluated.taken,
                                             .final = evaluated.final,

@@ -61,8 +61,10 @@ class Coordinator {
                  clock_.now()),
         control_(plan, options.listen),
         clock_offsets_(plan.processes.size()),
+        takes_snapshots_(plan.processes.size()),
         epochs_(config.stop_at_target ? config.target_accuracy : 0),
-        weights_(plan, options.local_state_size, monitor_, control_, observer),
+        weights_(plan, options.local_state_size, has_replicas_of_their_own(config) ? config.workers : 0, monitor_,
+                 control_, observer),
         checkpoints_(config, options.local_state_size > 0),
         faults_(config, options.total_steps, plan, hands()) {}
 
@@ -87,12 +89,13 @@ class Coordinator {
       for (const MonitorAction& action : monitor_.take_actions()) act(action);
       checkpoints_.act(now);
       weights_.pass_on();
+      tell_snapshot_terms();
       end_carriers(now);
     }
     outcome_.checkpoints = checkpoints_.finish(clock_.now());
     outcome_.verdict = monitor_.verdict();
     outcome_.stopped_at_target = epochs_.has_ended();
-    outcome_.not_evaluated = monitor_.evaluations().missing_text();
+    outcome_.lost_evaluator = monitor_.evaluations().given_up();
     outcome_.is_final_evaluated = !monitor_.evaluations().is_final_missing();
     faults_.end();
     outcome_.faults = faults_.records();
@@ -167,7 +170,7 @@ class Coordinator {
       case ToCoordinator::kLocalState:
         return weights_.on_local_state(process, message.local_state());
       case ToCoordinator::kSnapshot:
-        return weights_.on_snapshot(message.snapshot(), std::move(weights), clock_offsets_[process]);
+        return weights_.on_snapshot(process, message.snapshot(), std::move(weights), clock_offsets_[process]);
       case ToCoordinator::kEvaluation:
         return on_evaluation(message.evaluation(), now);
       case ToCoordinator::kFact:
@@ -308,6 +311,7 @@ class Coordinator {
   }
 
   void start_again(std::size_t process) {
+    takes_snapshots_[process] = false;
     Result<StartedChild> child =
         launcher_->start_again(plan_, launch_options(), process, control_.begin_incarnation(process));
     if (child.ok()) {
@@ -332,17 +336,36 @@ class Coordinator {
     answer.mutable_epoch_answer()->set_epoch(epoch);
     const bool goes_on = epochs_.go_on(epoch);
     answer.mutable_epoch_answer()->set_go_on(goes_on);
-    answer.mutable_epoch_answer()->set_snapshot(goes_on && monitor_.chief() == process &&
-                                                monitor_.wants_snapshot(epoch));
+    takes_snapshots_[process] = goes_on && is_to_take_snapshots(process);
+    answer.mutable_epoch_answer()->set_snapshots(takes_snapshots_[process]);
+    answer.mutable_epoch_answer()->set_elapsed((clock_.now() - training_began_).count());
     control_.send(process, answer);
+  }
+
+  // One worker is enough, but where each has weights of its own, whose mean is evaluated.
+  bool is_to_take_snapshots(std::size_t process) {
+    return (has_replicas_of_their_own(config_) || monitor_.chief() == process) && monitor_.wants_snapshots();
+  }
+
+  // Tells workers that know otherwise: the evaluator has fallen behind or caught up, or there is another chief.
+  void tell_snapshot_terms() {
+    if (!epochs_.has_begun() || monitor_.stopping()) return;
+    for (std::size_t i = 0; i < plan_.processes.size(); ++i) {
+      if (plan_.processes[i].role != Role::kWorker || !monitor_.trains(i)) continue;
+      const bool wanted = is_to_take_snapshots(i);
+      if (takes_snapshots_[i] == wanted) continue;
+      takes_snapshots_[i] = wanted;
+      FromCoordinator message;
+      message.mutable_snapshot_terms()->set_wanted(wanted);
+      control_.send(i, message);
+    }
   }
 
   void on_evaluation(const control::Evaluation& evaluation, TimePoint now) {
     const control::Snapshot& stamp = evaluation.snapshot();
     weights_.on_evaluated(stamp);
-    if (!monitor_.on_evaluation(stamp.epoch(), stamp.final(), now)) return;
-    observer_.on_evaluation({.epoch = stamp.epoch(),
-                             .steps_done = stamp.steps_done(),
+    if (!monitor_.on_evaluation(stamp.point(), stamp.final(), now)) return;
+    observer_.on_evaluation({.steps_done = stamp.steps_done(),
                              .taken = TimePoint(Duration(stamp.taken())),
                              .final = stamp.final(),
                              .accuracy = evaluation.accuracy(),
@@ -385,7 +408,8 @@ class Coordinator {
   }
 
   void begin_training() {
-    observer_.on_training_begins(clock_.now());
+    training_began_ = clock_.now();
+    observer_.on_training_begins(training_began_);
     checkpoints_.begin(monitor_.generation(), clock_.now());
     faults_.on_training_begins(clock_.now());
     for (const EpochCourse::Question& question : epochs_.begin()) answer_epoch(question);
@@ -460,8 +484,10 @@ class Coordinator {
   SteadyClock clock_;
   RunMonitor monitor_;
   ControlServer control_;
-  Launcher* launcher_ = nullptr;           // of the run under way
-  std::vector<Duration> clock_offsets_;    // by process: what is to be added to its stamps to make them ours
+  Launcher* launcher_ = nullptr;         // of the run under way
+  std::vector<Duration> clock_offsets_;  // by process: what is to be added to its stamps to make them ours
+  std::vector<bool> takes_snapshots_;    // by process, as it has been told
+  TimePoint training_began_{};
   std::optional<ProcessTable> processes_;  // once they have been started
   std::optional<TimePoint> all_ended_;
   bool descriptors_ran_out_ = false;

@@ -21,7 +21,6 @@
 namespace syncopate::experiments {
 
 struct EvaluationResult {
-  std::int64_t epoch = 0;
   std::int64_t steps_done = 0;  // of the worker whose weights they are
   TimePoint taken{};
   bool final = false;
@@ -57,7 +56,7 @@ struct RunOutcome {
   std::optional<Verdict> verdict;    // none: success
   std::vector<std::string> reports;  // what on_report was told
   bool stopped_at_target = false;    // before its last epoch
-  std::string not_evaluated;         // "epochs 3 and 5 to 7, and the final weights"; empty for nothing
+  bool lost_evaluator = false;       // for good
   bool is_final_evaluated = true;
   std::int64_t server_updates = 0;  // over all servers
   // What did not check out, messages and connections that were not let in: by the name of the process that noticed,
@@ -78,7 +77,7 @@ struct CoordinatorOptions {
   Duration last_words_time = std::chrono::milliseconds(500);
   ListenOptions listen;
   std::int64_t total_steps = 0;      // of one worker; needed where faults are drawn
-  std::size_t local_state_size = 0;  // of the model: values that each worker sends at the end of each epoch
+  std::size_t local_state_size = 0;  // of the model: values that each worker sends at points to evaluate
   std::optional<CheckpointKeeperOptions> checkpoints = {};  // that the run writes
   std::string resume = {};                                  // a checkpoint that it goes on from
   std::string resume_digest = {};                           // of its manifest

@@ -13,16 +13,10 @@ constexpr std::array<Duration, EvaluatorCourse::kMostStarts> kPauses{std::chrono
 
 }  // namespace
 
-bool EvaluatorCourse::on_evaluation(std::int64_t epoch, bool final) {
-  if (!backlog_.on_evaluation(epoch, final)) return false;
+bool EvaluatorCourse::on_evaluation(std::int64_t point, bool final) {
+  if (!backlog_.on_evaluation(point, final)) return false;
   starts_ = 0;
   return true;
-}
-
-bool EvaluatorCourse::wants_snapshot(std::int64_t epoch) {
-  if (evaluates() && backlog_.has_room()) return true;
-  backlog_.leave_out(epoch);
-  return false;
 }
 
 EvaluatorCourse::Loss EvaluatorCourse::on_lost() {

@@ -31,11 +31,11 @@ class EvaluatorCourse {
   // It is there, or will be again.
   bool evaluates() const { return !backlog_.given_up(); }
 
-  void on_snapshot(std::int64_t epoch, bool final, std::size_t bytes) { backlog_.on_snapshot(epoch, final, bytes); }
+  void on_snapshot(std::int64_t point, bool final, std::size_t bytes) { backlog_.on_snapshot(point, final, bytes); }
   // False where nothing waited for that.
-  bool on_evaluation(std::int64_t epoch, bool final);
-  // Whether the weights of this epoch are to be evaluated: they are left out where too many others wait.
-  bool wants_snapshot(std::int64_t epoch);
+  bool on_evaluation(std::int64_t point, bool final);
+  // Whether more weights are to be evaluated: not where too many wait.
+  bool wants_snapshots() const { return evaluates() && backlog_.has_room(); }
 
   Loss on_lost();
   // What waits is missing from now on, and all that comes. What is to be said of that.

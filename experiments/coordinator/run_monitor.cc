@@ -171,18 +171,18 @@ void RunMonitor::release_training_if_all_ready() {
   actions_.push_back({MonitorAction::Kind::kReleaseTraining});
 }
 
-bool RunMonitor::wants_snapshot(std::int64_t epoch) {
-  if (evaluator_.wants_snapshot(epoch)) return true;
+bool RunMonitor::wants_snapshots() {
+  if (evaluator_.wants_snapshots()) return true;
   if (evaluates() && !std::exchange(reported_backlog_, true)) {
     actions_.push_back({MonitorAction::Kind::kReport, 0, 0,
-                        fmt::format("{} snapshots wait to be evaluated; until fewer do, epochs are not evaluated",
+                        fmt::format("{} snapshots wait to be evaluated; until fewer do, points are left out",
                                     evaluator_.backlog().waiting())});
   }
   return false;
 }
 
-bool RunMonitor::on_evaluation(std::int64_t epoch, bool final, TimePoint now) {
-  const bool was_waited_for = evaluator_.on_evaluation(epoch, final);
+bool RunMonitor::on_evaluation(std::int64_t point, bool final, TimePoint now) {
+  const bool was_waited_for = evaluator_.on_evaluation(point, final);
   if (end_by_ && was_waited_for) end_by_ = now + options_.timeout;
   stop_if_all_done(now);
   return was_waited_for;

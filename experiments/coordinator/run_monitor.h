@@ -83,10 +83,10 @@ class RunMonitor {
   void on_training_over(std::size_t process, TimePoint now);
   // A checkpoint is complete, to which all could go back.
   void on_checkpoint(const std::string& folder) { checkpoint_ = folder; }
-  // One has come that is to be evaluated: of an epoch, or the final weights.
-  void on_snapshot(std::int64_t epoch, bool final, std::size_t bytes) { evaluator_.on_snapshot(epoch, final, bytes); }
+  // One has come that is to be evaluated: of a point, or the final weights.
+  void on_snapshot(std::int64_t point, bool final, std::size_t bytes) { evaluator_.on_snapshot(point, final, bytes); }
   // False where nothing waited for it: an evaluator that was lost has evaluated it before, say.
-  bool on_evaluation(std::int64_t epoch, bool final, TimePoint now);
+  bool on_evaluation(std::int64_t point, bool final, TimePoint now);
   void on_finished(std::size_t process, TimePoint now);
   void on_failure(std::size_t process, const Status& status, const std::string& operation, std::int64_t step,
                   TimePoint now);
@@ -114,9 +114,9 @@ class RunMonitor {
   const std::optional<Verdict>& verdict() const { return verdict_; }
   // The worker that takes snapshots: the lowest rank still there, if any.
   std::optional<std::size_t> chief() const { return roster_.chief(); }
-  // Whether a snapshot is to be taken of this epoch, which begins: not while too many others wait to be evaluated.
-  // Reports the first time that it is not.
-  bool wants_snapshot(std::int64_t epoch);
+  // Whether snapshots are to be taken: not while too many others wait to be evaluated. Reports the first time that they
+  // are not.
+  bool wants_snapshots();
   // There is an evaluator, or will be again.
   bool evaluates() const { return evaluator_.evaluates(); }
   const EvaluationBacklog& evaluations() const { return evaluator_.backlog(); }

@@ -7,14 +7,14 @@
 namespace syncopate::experiments {
 
 bool SnapshotRelay::add_local_state(int worker, const control::LocalState& state) {
-  return local_states_.add(worker, state.epoch(),
+  return local_states_.add(worker, state.point(),
                            {state.values().data(), static_cast<std::size_t>(state.values().size())});
 }
 
 void SnapshotRelay::pass_on(const std::vector<int>& workers) {
   while (!held_.empty()) {
     Held& next = held_.front();
-    const std::optional<std::vector<float>> state = local_states_.mean(next.stamp.epoch(), workers);
+    const std::optional<std::vector<float>> state = local_states_.mean(next.stamp.point(), workers);
     if (!state) return;
     if (next.stamp.final()) {
       hands_.on_final(next.stamp, {next.weights.data<float>(), next.weights.size() / sizeof(float)}, *state);
@@ -42,9 +42,9 @@ void SnapshotRelay::send_again() {
   for (const Held& one : sent_) send(one.stamp, one.weights);
 }
 
-void SnapshotRelay::on_evaluated(std::int64_t epoch, bool final) {
+void SnapshotRelay::on_evaluated(std::int64_t point, bool final) {
   const auto found = std::ranges::find_if(
-      sent_, [&](const Held& one) { return one.stamp.epoch() == epoch && one.stamp.final() == final; });
+      sent_, [&](const Held& one) { return one.stamp.point() == point && one.stamp.final() == final; });
   if (found != sent_.end()) sent_.erase(found);
 }
 

@@ -1,5 +1,5 @@
 // SnapshotRelay: weights on their way from workers to the evaluator, each with the mean of the workers' local states of
-// its epoch, which it waits for. What has been sent is kept until it has been evaluated, so that an evaluator that was
+// its point, which it waits for. What has been sent is kept until it has been evaluated, so that an evaluator that was
 // started again can have it: as many as may wait (evaluation_backlog.h), and the final weights. One thread.
 #pragma once
 
@@ -39,7 +39,7 @@ class SnapshotRelay {
 
   // There is a new evaluator, which has nothing yet.
   void send_again();
-  void on_evaluated(std::int64_t epoch, bool final);
+  void on_evaluated(std::int64_t point, bool final);
   // Nobody evaluates any more: nothing is sent or kept.
   void give_up();
 

@@ -11,14 +11,16 @@ namespace syncopate::experiments {
 
 using control::FromCoordinator;
 
-WorkerWeights::WorkerWeights(const JobPlan& plan, std::size_t local_state_size, RunMonitor& monitor,
+WorkerWeights::WorkerWeights(const JobPlan& plan, std::size_t local_state_size, int means_of, RunMonitor& monitor,
                              ControlServer& control, RunObserver& observer)
     : plan_(plan),
       local_state_size_(local_state_size),
       monitor_(monitor),
       control_(control),
       observer_(observer),
-      snapshots_(local_state_size, to_evaluator()) {}
+      snapshots_(local_state_size, to_evaluator()) {
+  if (means_of > 0) means_.emplace(means_of);
+}
 
 SnapshotRelay::Hands WorkerWeights::to_evaluator() {
   const auto evaluator = std::ranges::find(plan_.processes, Role::kEvaluator, &ProcessSpec::role);
@@ -30,12 +32,18 @@ SnapshotRelay::Hands WorkerWeights::to_evaluator() {
                          std::span<const float> state) { observer_.on_final_weights(weights, state, rows_of(stamp)); }};
 }
 
-void WorkerWeights::on_snapshot(const control::Snapshot& stamp, zmq::message_t weights, Duration clock_offset) {
+void WorkerWeights::on_snapshot(std::size_t process, const control::Snapshot& stamp, zmq::message_t weights,
+                                Duration clock_offset) {
   if (stamp.final()) {
     final_.on_received();
     settle_final();
+  } else if (means_) {
+    const std::optional<std::vector<float>> mean = means_->add(plan_.processes[process].rank, stamp.point(),
+                                                               {weights.data<float>(), weights.size() / sizeof(float)});
+    if (!mean) return;
+    weights = zmq::message_t(mean->data(), mean->size() * sizeof(float));
   }
-  monitor_.on_snapshot(stamp.epoch(), stamp.final(), weights.size());
+  monitor_.on_snapshot(stamp.point(), stamp.final(), weights.size());
   control::Snapshot stamped = stamp;
   stamped.set_taken(stamp.taken() + clock_offset.count());
   snapshots_.add(std::move(stamped), std::move(weights));

@@ -5,12 +5,14 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <vector>
 #include <zmq.hpp>
 
 #include "experiments/control/control_server.h"
 #include "experiments/coordinator/coordinator.h"
 #include "experiments/coordinator/final_weights.h"
+#include "experiments/coordinator/replica_means.h"
 #include "experiments/coordinator/run_monitor.h"
 #include "experiments/coordinator/snapshot_relay.h"
 
@@ -18,12 +20,14 @@ namespace syncopate::experiments {
 
 class WorkerWeights {
  public:
-  // Local states have `local_state_size` values: none for most models. All others outlive this.
-  WorkerWeights(const JobPlan& plan, std::size_t local_state_size, RunMonitor& monitor, ControlServer& control,
-                RunObserver& observer);
+  // Local states have `local_state_size` values: none for most models. `means_of`: so many replicas that agree on
+  // nothing before the end; 0: they do. All others outlive this.
+  WorkerWeights(const JobPlan& plan, std::size_t local_state_size, int means_of, RunMonitor& monitor,
+                ControlServer& control, RunObserver& observer);
 
-  // Its stamp is of a clock to which `clock_offset` is to be added to make it ours.
-  void on_snapshot(const control::Snapshot& stamp, zmq::message_t weights, Duration clock_offset);
+  // Of `process`. Its stamp is of a clock to which `clock_offset` is to be added to make it ours. Where replicas agree
+  // on nothing before the end, it waits for those of all of them, whose mean is passed on, with the stamp of the last.
+  void on_snapshot(std::size_t process, const control::Snapshot& stamp, zmq::message_t weights, Duration clock_offset);
   // One that has another size than the model's is reported and left out.
   void on_local_state(std::size_t process, const control::LocalState& state);
   // Training is over at `process`, which asks whether its final weights are wanted.
@@ -34,7 +38,7 @@ class WorkerWeights {
   void pass_on();
   // A new evaluator is to have what the one before has not evaluated.
   void send_again() { snapshots_.send_again(); }
-  void on_evaluated(const control::Snapshot& stamp) { snapshots_.on_evaluated(stamp.epoch(), stamp.final()); }
+  void on_evaluated(const control::Snapshot& stamp) { snapshots_.on_evaluated(stamp.point(), stamp.final()); }
 
  private:
   SnapshotRelay::Hands to_evaluator();
@@ -45,6 +49,7 @@ class WorkerWeights {
   RunMonitor& monitor_;
   ControlServer& control_;
   RunObserver& observer_;
+  std::optional<ReplicaMeans> means_;
   SnapshotRelay snapshots_;
   FinalWeights final_;
 };

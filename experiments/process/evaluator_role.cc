@@ -42,8 +42,7 @@ Status run_evaluator(const RoleContext& context) {
     SYNCOPATE_RETURN_IF_ERROR(evaluation->check(*snapshot));
     context.activity.rest("evaluating", snapshot->steps_done);
     const Evaluation::Score score = evaluation->run(snapshot->weights, snapshot->local_state, snapshot->rows);
-    spdlog::info("epoch {}, step {}: {}, loss {:.4f}", snapshot->epoch, snapshot->steps_done,
-                 to_text(score.accuracy, score.figures), score.loss);
+    spdlog::info("step {}: {}, loss {:.4f}", snapshot->steps_done, to_text(score.accuracy, score.figures), score.loss);
     if (std::isnan(score.loss) && !std::exchange(diverged, true)) {
       context.control.tell("diverged",
                            fmt::format("at step {} or before it: weights are no numbers", snapshot->steps_done));

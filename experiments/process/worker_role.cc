@@ -13,6 +13,7 @@
 #include "experiments/checkpoint/run_facts.h"
 #include "experiments/config/rate_rule.h"
 #include "experiments/config/survival_rules.h"
+#include "experiments/evaluation/evaluation_points.h"
 #include "experiments/exhaustion.h"
 #include "experiments/process/data_of.h"
 #include "experiments/process/replica_group.h"
@@ -80,6 +81,12 @@ class Worker {
   void carry_on(const SyncStrategy& strategy);
   TimePoint deadline() const { return clock_.now() + from_seconds(config_.timeout_seconds); }
   void tell(const Generation& generation, const char* name, const std::string& value);
+  std::int64_t total_steps() const { return total_steps_of(config_, order_.steps_per_epoch()); }
+  // Of the points at which weights are evaluated: how many there are up to here.
+  std::int64_t points_passed(std::int64_t steps_done) const {
+    return points_->passed(static_cast<double>(steps_done), clock_.now() - training_began_);
+  }
+  worker::EvaluationShare evaluation_due(std::int64_t steps_done, const SyncStrategy& strategy);
 
   const RoleContext& context_;
   const RunConfig& config_;
@@ -95,7 +102,9 @@ class Worker {
   std::optional<StateForms> forms_;         // of checkpoints
   std::optional<CheckpointCutter> cutter_;  // where the run writes any
   std::optional<std::int64_t> first_step_;  // of this generation, until it has been announced
-  bool wants_snapshot_ = false;
+  std::optional<EvaluationPoints> points_;
+  std::int64_t points_passed_ = 0;
+  TimePoint training_began_{};
   WeightsSnapshot stamp_;
 };
 
@@ -113,6 +122,8 @@ Status Worker::prepare() {
                   fmt::format("{} training samples do not fill one batch of {} on each of {} workers",
                               order_.dataset_size, order_.batch_size, order_.workers));
   }
+  points_.emplace(config_.evaluate_every, config_.target_accuracy > 0,
+                  JobLength{.steps_per_epoch = order_.steps_per_epoch(), .total_steps = total_steps()});
   context_.activity.set("opening the device", 0);
   Result<Place> place = place_of(context_);
   if (!place.ok()) return place.status();
@@ -241,7 +252,7 @@ Status Worker::train_with(ReplicaGroup& replicas, const Generation& generation) 
   context_.control.on_regroup(interrupt);
   const worker::TrainerOptions options{.chief = generation.begins && context_.rank == generation.workers.front(),
                                        .seed = config_.seed,
-                                       .total_steps = total_steps_of(config_, order_.steps_per_epoch()),
+                                       .total_steps = total_steps(),
                                        .steps_per_epoch = order_.steps_per_epoch(),
                                        .schedule = schedule_of(config_),
                                        .base_learning_rate = config_.learning_rate,
@@ -284,6 +295,7 @@ worker::TrainerHooks Worker::hooks(ReplicaGroup& replicas, const Generation& gen
     context_.control.on_checkpoint_order([this](std::int64_t of, std::int64_t step) { cutter_->on_order(of, step); });
   };
   hooks.step_done = [this, &strategy = replicas.strategy(), share, takes_checkpoints](std::int64_t steps_done) {
+    stamp_.steps_done = steps_done;
     if (takes_checkpoints) {
       cutter_->step_done(steps_done, [&](TrainingState& state) { return take(strategy, *share, state); });
     }
@@ -293,24 +305,33 @@ worker::TrainerHooks Worker::hooks(ReplicaGroup& replicas, const Generation& gen
     context_.activity.set("waiting for the next epoch", stamp_.steps_done);
     const Result<ControlClient::EpochDecision> decision = context_.control.ask_epoch(epoch, deadline());
     if (!decision.ok()) return decision.status();
-    wants_snapshot_ = decision->snapshot;
     if (const auto first = std::exchange(first_step_, {}); first && decision->go_on) {
+      training_began_ = clock_.now() - decision->elapsed;
+      points_passed_ = points_passed(*first);
       SYNCOPATE_RETURN_IF_ERROR(announce(*first));
     }
     return decision->go_on;
   };
   hooks.leaving = [this] { return context_.control.ask_leave(deadline()); };
-  hooks.local_state = [this](std::int64_t epoch, std::span<const float> state) {
-    context_.control.send_local_state(epoch, state);
+  hooks.evaluation_due = [this, &strategy = replicas.strategy()](std::int64_t steps_done) {
+    return evaluation_due(steps_done, strategy);
   };
-  hooks.snapshot = [this, &strategy = replicas.strategy()](std::int64_t epoch, std::int64_t steps_done,
-                                                           std::span<const float> weights) {
-    stamp_ = {.epoch = epoch, .steps_done = steps_done, .taken = clock_.now(), .final = false, .weights = {}};
-    // Those of the last step follow as the final weights.
-    const bool wanted = wants_snapshot_ && steps_done < total_steps_of(config_, order_.steps_per_epoch());
-    return wanted ? sender_->send(stamp_, weights, strategy) : Status();
+  hooks.local_state = [this](bool final, std::span<const float> state) {
+    context_.control.send_local_state(final ? kFinalPoint : points_passed_, state);
+  };
+  hooks.snapshot = [this, &strategy = replicas.strategy()](std::int64_t steps_done, std::span<const float> weights) {
+    stamp_ = {.point = points_passed_, .steps_done = steps_done, .taken = clock_.now(), .final = false, .weights = {}};
+    return sender_->send(stamp_, weights, strategy);
   };
   return hooks;
+}
+
+// A point that is passed between two meetings is one of the next meeting.
+worker::EvaluationShare Worker::evaluation_due(std::int64_t steps_done, const SyncStrategy& strategy) {
+  const std::int64_t passed = points_passed(steps_done);
+  if (passed <= points_passed_ || !strategy.job_weights().are_there) return {};
+  points_passed_ = passed;
+  return {.state = true, .weights = context_.control.wants_snapshots()};
 }
 
 Status Worker::announce(std::int64_t step) {
@@ -322,6 +343,7 @@ Status Worker::announce(std::int64_t step) {
 Status Worker::hand_in(SyncStrategy& strategy, std::span<const float> weights) {
   context_.activity.set("handing in", stamp_.steps_done);
   stamp_.final = true;
+  stamp_.point = kFinalPoint;
   stamp_.taken = clock_.now();
   const Result<bool> wanted = context_.control.ask_finish(deadline());
   return wanted.ok() && *wanted ? sender_->send(stamp_, weights, strategy) : Status();

@@ -30,8 +30,8 @@ std::string steps_csv_row(int repeat, int worker, TimePoint origin, const StepRe
 
 std::string evals_csv_row(int repeat, const EvalRecord& eval) {
   const auto cell = [](const std::optional<double>& value) { return value ? fmt::format("{:.6g}", *value) : ""; };
-  return fmt::format("{},{},{},{},{:.6f},{:.6g},{:.6g},{},{},{}\n", repeat, eval.epoch, eval.step, eval.samples_seen,
-                     eval.training_seconds, eval.accuracy, eval.loss, cell(eval.figures.auc),
+  return fmt::format("{},{:.6g},{},{},{:.6f},{:.6g},{:.6g},{},{},{}\n", repeat, eval.epoch, eval.step,
+                     eval.samples_seen, eval.training_seconds, eval.accuracy, eval.loss, cell(eval.figures.auc),
                      cell(eval.figures.hit_rate), cell(eval.figures.ndcg));
 }
 

@@ -24,8 +24,8 @@ namespace syncopate::experiments {
 
 // One evaluation of a snapshot, stamped when the snapshot was taken.
 struct EvalRecord {
-  std::int64_t epoch = 0;         // epochs finished
-  std::int64_t step = 0;          // steps finished by the chief
+  double epoch = 0;               // epochs finished: 1.5 in the middle of the second
+  std::int64_t step = 0;          // steps finished by the worker whose weights they are
   std::int64_t samples_seen = 0;  // by all workers
   double training_seconds = 0;    // since training began
   double accuracy = 0;            // of the test set

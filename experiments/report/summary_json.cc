@@ -113,6 +113,11 @@ Json checkpoints_json(const CheckpointFigures& figures) {
           {"stall_seconds", seconds(figures.stall)}};
 }
 
+Json evaluations_json(const EvaluationRecord& record) {
+  return {
+      {"every", record.every}, {"weights", record.weights}, {"points", record.points}, {"evaluated", record.evaluated}};
+}
+
 std::optional<double> seconds_of(const std::optional<Duration>& duration) {
   return duration ? std::optional(seconds(*duration)) : std::nullopt;
 }
@@ -144,7 +149,12 @@ Json json_of(const HostEnvironment& host) {
 std::string summary_json(std::span<const RunReport> reports, const RunFacts& facts) {
   Json summary = {
       {"run", facts.run_id}, {"outcome", facts.outcome}, {"events", facts.events}, {"facts", facts.of_workers}};
-  if (!facts.not_evaluated.empty()) summary["not_evaluated"] = facts.not_evaluated;
+  if (facts.evaluations) {
+    summary["evaluations"] = evaluations_json(*facts.evaluations);
+    if (const std::string missing = not_evaluated_text(*facts.evaluations); !missing.empty()) {
+      summary["not_evaluated"] = missing;
+    }
+  }
   if (!facts.straggler.empty()) summary["straggler"] = facts.straggler;
   if (!facts.faults.empty()) summary["faults"] = faults_json(facts.faults);
   if (facts.best_loss) summary["best_reachable_loss"] = *facts.best_loss;

@@ -10,6 +10,7 @@
 #include "common/clock.h"
 #include "experiments/checkpoint/checkpoint_course.h"
 #include "experiments/config/run_config.h"
+#include "experiments/evaluation/evaluation_record.h"
 #include "experiments/faults/fault_record.h"
 #include "experiments/report/environment.h"
 #include "experiments/report/run_report.h"
@@ -22,7 +23,7 @@ struct RunFacts {
   std::string run_id;
   std::string outcome = "completed";                // or the verdict line of what ended it
   std::vector<std::string> events;                  // what happened and was survived: "worker 1 lost at step 120"
-  std::string not_evaluated;                        // "epochs 3 and 5 to 7, and the final weights"; empty for nothing
+  std::optional<EvaluationRecord> evaluations;      // of the last repeat
   std::map<std::string, std::string> of_workers;    // what the chief says of itself: device, collective
   std::int64_t parameters = 0;                      // of the model
   std::int64_t steps_per_epoch = 0;                 // of one worker

@@ -133,6 +133,7 @@ RunReport report_of(const Members& members) {
                           .ndcg = members.maybe_number("final_test_ndcg10")};
   report.seconds_to_target = members.maybe_number("seconds_to_target");
   report.samples_to_target = members.maybe_count("samples_to_target");
+  report.seconds_to_target_resolution = members.maybe_number("seconds_to_target_resolution");
   return report;
 }
 

@@ -145,6 +145,21 @@ std::string training_text(const RunReport& report) {
   return text;
 }
 
+// Short times with the digits that tell them apart.
+std::string precise_time(double seconds) {
+  return seconds < 9.95 ? fmt::format("{:.3g} s", seconds) : format_duration(seconds);
+}
+
+std::string target_text(const RunReport& report) {
+  if (!report.seconds_to_target) return "not reached";
+  std::string text = fmt::format("{}, {} samples", precise_time(*report.seconds_to_target),
+                                 format_count(static_cast<double>(report.samples_to_target.value_or(0))));
+  if (const std::optional<double> resolution = report.seconds_to_target_resolution) {
+    text += ", known within " + precise_time(*resolution);
+  }
+  return text;
+}
+
 std::string learning_lines(const RunConfig& config, const RunReport& report, std::optional<double> best_loss) {
   std::string text;
   if (report.final_train_loss) text += line("training loss", fmt::format("{:.4f}", *report.final_train_loss));
@@ -158,12 +173,7 @@ std::string learning_lines(const RunConfig& config, const RunReport& report, std
   }
   text += line("training time", training_text(report));
   if (config.target_accuracy > 0) {
-    text += line(fmt::format("time to {:.4g} %", 100 * config.target_accuracy),
-                 report.seconds_to_target
-                     ? fmt::format("{}, {} samples, known within {}", format_duration(*report.seconds_to_target),
-                                   format_count(static_cast<double>(*report.samples_to_target)),
-                                   format_duration(report.seconds_to_target_resolution.value_or(0)))
-                     : "not reached");
+    text += line(fmt::format("time to {:.4g} %", 100 * config.target_accuracy), target_text(report));
   }
   return text;
 }
@@ -236,7 +246,11 @@ std::string summary_text(const RunConfig& config, std::span<const RunReport> rep
     const Duration most = std::ranges::max_element(facts.clock_uncertainty, by_time)->second;
     text += line("clocks", fmt::format("of other hosts known within {} ms", format_ms(seconds(most) * 1000)));
   }
-  if (!facts.not_evaluated.empty()) text += line("not evaluated", facts.not_evaluated);
+  if (facts.evaluations) {
+    text += line("evaluated", to_text(*facts.evaluations));
+    const std::string missing = not_evaluated_text(*facts.evaluations);
+    if (!missing.empty()) text += line("not evaluated", missing);
+  }
   text += checkpoint_lines(facts, reports.empty() ? 0 : middle_report(reports).training_seconds);
   for (const FaultRecord& fault : facts.faults) text += line("fault", to_text(fault));
   if (!facts.strangers.empty()) text += line("strangers", strangers_text(facts.strangers));

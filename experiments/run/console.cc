@@ -1,5 +1,6 @@
 #include "experiments/run/console.h"
 
+#include <fmt/format.h>
 #include <stdio_ext.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -42,8 +43,13 @@ void Console::progress(const Progress& progress, TimePoint now) {
   if (!quiet_) print(printer_.update(progress, now));
 }
 
-void Console::epoch_finished(const Progress& progress) {
-  if (!quiet_) print(printer_.epoch_finished(progress));
+void Console::epoch_finished(const Progress& progress, TimePoint now) {
+  if (!quiet_) print(printer_.epoch_finished(progress, now));
+}
+
+void Console::evaluated(const EvalRecord& eval, std::int64_t epochs) {
+  say(fmt::format("epoch {:.4g}/{}  evaluated  test loss {:.4f}  {}", eval.epoch, epochs, eval.loss,
+                  to_text(eval.accuracy, eval.figures)));
 }
 
 void Console::print(const std::string& text) {

@@ -26,7 +26,9 @@ class Console {
   void say_part(const std::string& text);  // of a line that the next say() ends
   void warn(const std::string& text);      // to standard error
   void progress(const Progress& progress, TimePoint now);
-  void epoch_finished(const Progress& progress);
+  void epoch_finished(const Progress& progress, TimePoint now);
+  // Of `epochs`.
+  void evaluated(const EvalRecord& eval, std::int64_t epochs);
 
  private:
   void print(const std::string& text);

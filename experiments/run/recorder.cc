@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 namespace syncopate::experiments {
 namespace {
@@ -17,9 +18,13 @@ Recorder::Recorder(const RunConfig& config, const JobFacts& job, ResultsWriter& 
       job_(job),
       results_(results),
       console_(console),
-      tracker_(config.workers, job.steps_per_epoch, job.total_steps),
+      tracker_({.workers = config.workers,
+                .steps_per_epoch = job.steps_per_epoch,
+                .total_steps = job.total_steps,
+                .first_step = job.first_step}),
       workers_(static_cast<std::size_t>(config.workers)),
-      epochs_shown_(job.first_step / job.steps_per_epoch) {
+      epochs_shown_(job.first_step / job.steps_per_epoch),
+      epochs_evaluated_(epochs_shown_) {
   for (std::size_t rank = 0; rank < workers_.size(); ++rank) workers_[rank].rank = static_cast<int>(rank);
   note(make_logs());
 }
@@ -45,6 +50,7 @@ void Recorder::on_steps(int worker, std::span<const StepRecord> steps) {
     note(logs_[static_cast<std::size_t>(worker)].log.add(step));
     results_.add(worker, step);
     tracker_.add(worker, step);
+    furthest_step_ = std::max(furthest_step_, step.step + 1);
   }
 }
 
@@ -83,6 +89,7 @@ void Recorder::on_worker_joined(int rank) {
 }
 
 Status Recorder::on_tick(TimePoint now) {
+  last_tick_ = now;
   if (!attention_) attention_.emplace(now);
   // What workers have said meanwhile comes in now.
   if (attention_->absence(now) > Duration::zero()) records_are_in_ = now + kRecordsAreIn;
@@ -90,25 +97,35 @@ Status Recorder::on_tick(TimePoint now) {
   if (training_) {
     const Progress progress = tracker_.progress();
     console_.progress(progress, now);
-    show_finished_epoch();
+    show_finished_epoch(now);
     note(results_.flush_if_due(now));
   }
   return failure_;
 }
 
-void Recorder::show_finished_epoch() {
+void Recorder::show_finished_epoch(TimePoint now) {
   if (tracker_.epochs_finished() <= epochs_shown_) return;
   epochs_shown_ = tracker_.epochs_finished();
   Progress progress = tracker_.progress();
   progress.epoch = epochs_shown_ - 1;  // the slowest worker may already be in the next
-  console_.epoch_finished(progress);
+  progress.accuracy.reset();           // which comes in a line of its own, once it is known
+  console_.epoch_finished(progress, now);
+}
+
+// The first at the end of an epoch or behind it, whose own line was printed before it was known.
+void Recorder::show_evaluation(const EvalRecord& record) {
+  const auto epoch = static_cast<std::int64_t>(std::floor(record.epoch));
+  if (epoch <= epochs_evaluated_) return;
+  epochs_evaluated_ = epoch;
+  console_.evaluated(record, tracker_.progress().epochs);
 }
 
 void Recorder::record_evaluations(TimePoint taken_before) {
   const auto due = [&](const EvaluationResult& result) { return result.taken < taken_before; };
   for (const EvaluationResult& result : waiting_) {
     if (!due(result)) continue;
-    const EvalRecord record{.epoch = result.epoch + 1,
+    const double epoch = static_cast<double>(result.steps_done) / static_cast<double>(job_.steps_per_epoch);
+    const EvalRecord record{.epoch = epoch,
                             .step = result.steps_done,
                             .samples_seen = samples_until(result.taken),
                             .training_seconds = seconds(result.taken - origin_),
@@ -118,6 +135,8 @@ void Recorder::record_evaluations(TimePoint taken_before) {
     evals_.push_back(record);
     results_.add(record);
     tracker_.add(record);
+    if (!result.final) ++points_evaluated_;
+    show_evaluation(record);
   }
   std::erase_if(waiting_, due);
 }
@@ -139,7 +158,7 @@ std::int64_t Recorder::samples_until(TimePoint time) {
 
 Status Recorder::finish() {
   record_evaluations(TimePoint::max());
-  if (training_) show_finished_epoch();
+  if (training_) show_finished_epoch(last_tick_);
   note(results_.flush());
   for (std::size_t rank = 0; rank < logs_.size(); ++rank) {
     Result<StepLog::View> view = logs_[rank].log.all();

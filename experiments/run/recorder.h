@@ -52,10 +52,15 @@ class Recorder final : public RunObserver {
   const std::vector<float>& final_weights() const { return final_weights_; }
   const TableKeys& final_rows() const { return final_rows_; }
   const std::map<std::string, std::string>& facts() const { return facts_; }
+  // Evaluations but that of the final weights.
+  std::int64_t points_evaluated() const { return points_evaluated_; }
+  // Steps of the job that were finished, by the worker that made most.
+  std::int64_t furthest_step() const { return furthest_step_; }
 
  private:
   Status make_logs();
-  void show_finished_epoch();
+  void show_finished_epoch(TimePoint now);
+  void show_evaluation(const EvalRecord& record);
   // Evaluations are recorded when all steps that were finished before their snapshot have been heard of.
   void record_evaluations(TimePoint taken_before);
   // By all workers. Times come in ascending order, so that what has been counted need not be read again.
@@ -80,7 +85,10 @@ class Recorder final : public RunObserver {
   std::vector<Worker> logs_;  // by rank; none where their files could not be made
   std::vector<WorkerSteps> workers_;
   std::int64_t samples_ = 0;
-  std::vector<EvaluationResult> waiting_;        // evaluations not recorded yet
+  std::int64_t points_evaluated_ = 0;
+  std::int64_t furthest_step_ = 0;
+  std::vector<EvaluationResult> waiting_;  // evaluations not recorded yet
+  TimePoint last_tick_{};
   std::optional<Attention> attention_;           // from the first tick on
   TimePoint records_are_in_ = TimePoint::min();  // after a time in which nobody has listened
   std::vector<EvalRecord> evals_;
@@ -88,6 +96,7 @@ class Recorder final : public RunObserver {
   TableKeys final_rows_;
   std::map<std::string, std::string> facts_;
   std::int64_t epochs_shown_ = 0;
+  std::int64_t epochs_evaluated_ = 0;
   Status failure_;  // the first to write something
 };
 

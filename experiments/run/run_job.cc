@@ -12,6 +12,7 @@
 #include "experiments/config/cautions.h"
 #include "experiments/config/fault_rules.h"
 #include "experiments/coordinator/coordinator.h"
+#include "experiments/evaluation/evaluation_points.h"
 #include "experiments/plan/descriptor_need.h"
 #include "experiments/plan/placement.h"
 #include "experiments/process/data_of.h"
@@ -201,6 +202,24 @@ Status find_resumed(JobFacts& job, Console& console, JobResult& result, Resumpti
   return {};
 }
 
+EvaluationRecord evaluations_of(const RunConfig& config, const JobFacts& job, const Recorder& recorder,
+                                const RunOutcome& outcome) {
+  const EvaluationPoints points(config.evaluate_every, config.target_accuracy > 0,
+                                {.steps_per_epoch = job.steps_per_epoch, .total_steps = job.total_steps});
+  const RunReport report = recorder.report();
+  // As far as the run has come, for which the last records speak.
+  const std::int64_t steps = std::min(job.total_steps, recorder.furthest_step());
+  const std::int64_t passed = points.passed(static_cast<double>(steps), from_seconds(report.training_seconds)) -
+                              points.passed(static_cast<double>(job.first_step), {});
+  const std::int64_t evaluated = recorder.points_evaluated();
+  return {.every = points.to_text(),
+          .weights = evaluated_weights(config),
+          .points = std::max(evaluated, passed),
+          .evaluated = evaluated,
+          .final_evaluated = outcome.is_final_evaluated,
+          .lost_evaluator = outcome.lost_evaluator};
+}
+
 // The outcome of a run that --stop-at-target has ended.
 std::string stopped_text(const RunConfig& config, const JobFacts& job, const RunReport& report) {
   const auto asked = static_cast<double>((job.total_steps - job.first_step) * config.workers * config.batch_size);
@@ -256,7 +275,7 @@ void run_repeat(const JobFacts& job, const Survey& survey, const Resumption& res
   result.reports.push_back(recorder.report());
   result.facts.seeds.push_back(config.seed);
   result.reports.back().memory = memory_figures(outcome->peak_memory);
-  if (!outcome->not_evaluated.empty()) result.facts.not_evaluated = outcome->not_evaluated;
+  result.facts.evaluations = evaluations_of(config, job, recorder, *outcome);
   if (!outcome->is_final_evaluated) forget_final_figures(result.reports.back());
   result.evals.push_back(recorder.evals());
   result.weights = recorder.final_weights();

@@ -38,13 +38,13 @@ const Forgery kForgeries[] = {
      [](ToCoordinator& message) {
        auto& evaluation = *message.mutable_evaluation();
        evaluation.set_accuracy(0.99999);
-       evaluation.mutable_snapshot()->set_epoch(100);
+       evaluation.mutable_snapshot()->set_point(100);
        evaluation.mutable_snapshot()->set_steps_done(200);
        evaluation.mutable_snapshot()->set_final(true);
      }},
     {"FinalModel", "worker-0",
      [](ToCoordinator& message) {
-       message.mutable_snapshot()->set_epoch(8);
+       message.mutable_snapshot()->set_point(8);
        message.mutable_snapshot()->set_steps_done(200);
        message.mutable_snapshot()->set_final(true);
      },

@@ -4,8 +4,8 @@
 usage: fault_table.py [--program PATH] [--seeds N] [--first-seed N] [--only REGEX] [--steps N] [--timeout SECONDS]
                       [--csv FILE] [--markdown FILE] [--list]
 
-Each run trains a small model for some seconds under --fault=random:SEED: one to three processes are killed, stopped for a
-while, or cut off, at drawn steps. Every run must end within its deadline, in success or in one verdict line with an exit
+Each run trains a small model for some seconds under --fault=random:SEED:any: one to three processes are killed,
+stopped for a while, or cut off, at drawn steps. Every run must end within its deadline, in success or in one verdict line with an exit
 code that README.md names, and leave nothing: no process, no socket, no shared memory, no temporary file. Whatever did
 not is listed at the end, and the exit code is then 1.
 

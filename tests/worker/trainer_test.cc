@@ -52,6 +52,7 @@ class FakeStrategy final : public SyncStrategy {
     if (fails_in == "weights_needed") return Status(Code::kDeadlineExceeded, "no answer from shard 1");
     return Status();
   }
+  JobWeights job_weights() const override { return {.are_there = true, .values = agreed}; }
   Status leave() override {
     note("leave");
     return fails_in == "leave" ? Status(Code::kDeadlineExceeded, "rank 1 does not answer") : Status();
@@ -61,6 +62,7 @@ class FakeStrategy final : public SyncStrategy {
   bool found_initial_weights = false;
   std::vector<double> learning_rates;
   std::vector<Range> needed;
+  std::vector<float> agreed;  // what it hands out, unless empty
 
  private:
   void note(const std::string& call) { calls_.push_back(call + " [" + activity_.operation() + "]"); }
@@ -181,38 +183,59 @@ TEST_F(TrainerTest, HandsTheScheduledRateToEachStep) {
   EXPECT_THAT(strategy_.learning_rates, ElementsAre(0.2, 0.2, 0.1, 0.1));
 }
 
-TEST_F(TrainerTest, TakesASnapshotAfterEachEpochAndAfterTheLastStep) {
+TEST_F(TrainerTest, HandsOutTheWeightsAfterEachStepForWhichTheyAreDueButTheLast) {
   options_.total_steps = 5, options_.steps_per_epoch = 2;
-  std::vector<std::pair<std::int64_t, std::int64_t>> snapshots;
-  hooks_.snapshot = [&](std::int64_t epoch, std::int64_t steps_done, std::span<const float> weights) {
-    snapshots.emplace_back(epoch, steps_done);
+  std::vector<std::int64_t> asked, snapshots;
+  hooks_.evaluation_due = [&](std::int64_t steps_done) {
+    asked.push_back(steps_done);
+    return EvaluationShare{.state = false, .weights = steps_done % 3 != 0};
+  };
+  hooks_.snapshot = [&](std::int64_t steps_done, std::span<const float> weights) {
+    snapshots.push_back(steps_done);
     EXPECT_EQ(weights.size(), model_->layout().size());
     return Status();
   };
   ASSERT_TRUE(run(strategy_).ok());
-  EXPECT_THAT(snapshots, ElementsAre(std::pair(0, 2), std::pair(1, 4), std::pair(2, 5)));
+  EXPECT_THAT(asked, ElementsAre(1, 2, 3, 4)) << "of the last step come the final weights";
+  EXPECT_THAT(snapshots, ElementsAre(1, 2, 4));
 }
 
-TEST_F(TrainerTest, HandsOverTheLocalStateOfAModelThatHasAnyBeforeEachSnapshot) {
-  options_.total_steps = 3, options_.steps_per_epoch = 2;
-  Calls calls;
-  Tensor last;
-  hooks_.local_state = [&](std::int64_t epoch, std::span<const float> state) {
-    calls.push_back("state " + std::to_string(epoch));
-    last.assign(state.begin(), state.end());
-  };
-  hooks_.snapshot = [&](std::int64_t epoch, std::int64_t /*steps_done*/, std::span<const float> /*weights*/) {
-    calls.push_back("snapshot " + std::to_string(epoch));
+TEST_F(TrainerTest, HandsOutWhatReplicasAgreeOnRatherThanItsOwnWeights) {
+  strategy_.agreed = {1, 2, 3};
+  options_.total_steps = 2;
+  hooks_.evaluation_due = [](std::int64_t) { return EvaluationShare{.state = false, .weights = true}; };
+  std::vector<float> handed_out;
+  hooks_.snapshot = [&](std::int64_t, std::span<const float> weights) {
+    handed_out.assign(weights.begin(), weights.end());
     return Status();
   };
   ASSERT_TRUE(run(strategy_).ok());
-  EXPECT_THAT(std::exchange(calls, {}), ElementsAre("snapshot 0", "snapshot 1"));  // an mlp has none
+  EXPECT_EQ(handed_out, strategy_.agreed);
+}
+
+TEST_F(TrainerTest, HandsOverTheLocalStateOfAModelThatHasAnyBeforeTheWeightsAndAtTheEnd) {
+  options_.total_steps = 3, options_.steps_per_epoch = 2;
+  Calls calls;
+  Tensor last;
+  hooks_.evaluation_due = [&](std::int64_t steps_done) {
+    return EvaluationShare{.state = true, .weights = steps_done == 2};
+  };
+  hooks_.local_state = [&](bool final, std::span<const float> state) {
+    calls.push_back(final ? "final state" : "state");
+    last.assign(state.begin(), state.end());
+  };
+  hooks_.snapshot = [&](std::int64_t steps_done, std::span<const float> /*weights*/) {
+    calls.push_back("snapshot " + std::to_string(steps_done));
+    return Status();
+  };
+  ASSERT_TRUE(run(strategy_).ok());
+  EXPECT_THAT(std::exchange(calls, {}), ElementsAre("snapshot 2"));  // an mlp has none
 
   const auto resnet = std::move(*make_model("resnet20", form_of_images({8, 8, 1}, 4), kBatch, *backend_));
   OneBatch batches(random_tensor(kBatch * 64, random_), labels_, clock_);
   ASSERT_TRUE(
       train(options_, hooks_, {*backend_, *resnet, batches, strategy_, records_, clock_, activity_}, nullptr).ok());
-  EXPECT_THAT(calls, ElementsAre("state 0", "snapshot 0", "state 1", "snapshot 1"));
+  EXPECT_THAT(calls, ElementsAre("state", "state", "snapshot 2", "final state"));
   EXPECT_THAT(last, testing::ElementsAreArray(resnet->local_state()));
 }
 

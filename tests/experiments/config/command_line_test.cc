@@ -56,6 +56,16 @@ TEST(CommandLine, SaysWhatWouldBeRightForABadValue) {
   EXPECT_THAT(refusal({"--lr-schedule=stair"}), StartsWith("--lr-schedule=stair: "));
 }
 
+TEST(CommandLine, EndsTrainingAtATargetOnlyOfOneRunThatHasOne) {
+  EXPECT_EQ(refusal({"--stop-at-target"}),
+            "--stop-at-target: has an effect only with --target-accuracy; leave it out or add that");
+  EXPECT_EQ(refusal({"--stop-at-target", "--target-accuracy=0.9"}), "accepted");
+  EXPECT_EQ(refusal({"compare", "--stop-at-target", "--target-accuracy=0.9"}),
+            "--stop-at-target: the runs of a comparison train equally long; leave it out, or give it to one run");
+  EXPECT_EQ(refusal({"--evaluate-every=often"}),
+            std::string("--evaluate-every=often: interval must be ") + EvaluationInterval::forms());
+}
+
 TEST(CommandLine, SuggestsTheNearestNameForAnUnknownOne) {
   EXPECT_EQ(refusal({"--sevrers=2"}), "--sevrers: no such flag; did you mean --servers?");
   EXPECT_EQ(refusal({"--learning_rate", "0.1"}), "--learning_rate: no such flag; did you mean --learning-rate?");

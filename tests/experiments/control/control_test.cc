@@ -112,7 +112,8 @@ TEST_F(Control, AsksWhetherAnEpochIsToBeTrained) {
     coordinator_.answer([&](FromCoordinator& message) {
       message.mutable_epoch_answer()->set_epoch(epoch);
       message.mutable_epoch_answer()->set_go_on(go_on);
-      message.mutable_epoch_answer()->set_snapshot(true);
+      message.mutable_epoch_answer()->set_snapshots(true);
+      message.mutable_epoch_answer()->set_elapsed(1500);
     });
   };
   answer_for(3, false);  // not what was asked
@@ -120,7 +121,19 @@ TEST_F(Control, AsksWhetherAnEpochIsToBeTrained) {
   const Result<ControlClient::EpochDecision> decision = asking.get();
   ASSERT_TRUE(decision.ok());
   EXPECT_TRUE(decision->go_on);
-  EXPECT_TRUE(decision->snapshot);
+  EXPECT_EQ(decision->elapsed, 1500ns);
+  EXPECT_TRUE(client_->wants_snapshots());
+}
+
+TEST_F(Control, HearsWhetherSnapshotsAreWanted) {
+  EXPECT_FALSE(client_->wants_snapshots()) << "before it is told";
+  for (const bool wanted : {true, false}) {
+    coordinator_.answer([&](FromCoordinator& message) { message.mutable_snapshot_terms()->set_wanted(wanted); });
+    // What comes behind it is heard after it.
+    coordinator_.answer([&](FromCoordinator& message) { message.mutable_snapshot()->set_point(7); }, {1});
+    ASSERT_TRUE(client_->next_snapshot().ok());
+    EXPECT_EQ(client_->wants_snapshots(), wanted);
+  }
 }
 
 TEST_F(Control, AsksWhetherItsFinalWeightsAreWanted) {
@@ -245,7 +258,7 @@ TEST_F(Control, HandsOverStepRecordsAsTheyAre) {
 }
 
 TEST_F(Control, CarriesSnapshotsBothWays) {
-  const WeightsSnapshot stamp{.epoch = 2,
+  const WeightsSnapshot stamp{.point = 2,
                               .steps_done = 300,
                               .taken = TimePoint(77ns),
                               .final = true,
@@ -260,7 +273,7 @@ TEST_F(Control, CarriesSnapshotsBothWays) {
                       sent->weights);
   const Result<WeightsSnapshot> got = client_->next_snapshot();
   ASSERT_TRUE(got.ok());
-  EXPECT_EQ(got->epoch, 2);
+  EXPECT_EQ(got->point, 2);
   EXPECT_EQ(got->steps_done, 300);
   EXPECT_EQ(got->taken, stamp.taken);
   EXPECT_TRUE(got->final);
@@ -281,7 +294,7 @@ TEST_F(Control, CarriesLocalStatesToTheCoordinatorAndTheirMeanBack) {
   client_->send_local_state(4, std::vector<float>{0.5f, 2});
   const std::optional<Received> sent = coordinator_.next(ToCoordinator::kLocalState);
   ASSERT_TRUE(sent);
-  EXPECT_EQ(sent->message.local_state().epoch(), 4);
+  EXPECT_EQ(sent->message.local_state().point(), 4);
   EXPECT_THAT(sent->message.local_state().values(), ElementsAre(0.5f, 2));
 
   coordinator_.answer(

@@ -32,13 +32,13 @@ void ask_epoch(Peer& worker, std::int64_t epoch) {
   worker.say(message);
 }
 
-// The next that a worker hears, as text: "epoch 3: go on", "epoch 3: end", "... with a snapshot".
+// The next that a worker hears, as text: "epoch 3: go on", "epoch 3: end", "... with snapshots".
 std::string epoch_heard_by(Peer& worker) {
   const FromCoordinator message = worker.hear().first;
   if (!message.has_epoch_answer()) return message.ShortDebugString();
   const control::EpochAnswer& answer = message.epoch_answer();
   return fmt::format("epoch {}: {}{}", answer.epoch(), answer.go_on() ? "go on" : "end",
-                     answer.snapshot() ? " with a snapshot" : "");
+                     answer.snapshots() ? " with snapshots" : "");
 }
 
 void ask_finish(Peer& worker) {
@@ -138,7 +138,7 @@ TEST(Coordinator, AnswersTheFirstEpochToAllWorkersTogether) {
   ask_epoch(run.worker(0), 0);
   EXPECT_TRUE(hears_nothing(run.worker(0)));
   ask_epoch(run.worker(1), 0);
-  EXPECT_EQ(epoch_heard_by(run.worker(0)), "epoch 0: go on with a snapshot");
+  EXPECT_EQ(epoch_heard_by(run.worker(0)), "epoch 0: go on with snapshots");
   EXPECT_EQ(epoch_heard_by(run.worker(1)), "epoch 0: go on");
   run.end();
   EXPECT_EQ(run.observer().trainings_begun, 1);
@@ -164,7 +164,7 @@ TEST(Coordinator, DecidesAboutAnEpochOnceForAllAlsoWhereTheTargetIsReachedBetwee
   EXPECT_EQ(epoch_heard_by(run.worker(1)), "epoch 1: go on");
   evaluate(0.95);
   ask_epoch(run.worker(0), 1);
-  EXPECT_EQ(epoch_heard_by(run.worker(0)), "epoch 1: go on with a snapshot");
+  EXPECT_EQ(epoch_heard_by(run.worker(0)), "epoch 1: go on with snapshots");
   for (int rank : {0, 1}) ask_epoch(run.worker(rank), 2);
   EXPECT_EQ(epoch_heard_by(run.worker(0)), "epoch 2: end");
   EXPECT_EQ(epoch_heard_by(run.worker(1)), "epoch 2: end");
@@ -172,13 +172,52 @@ TEST(Coordinator, DecidesAboutAnEpochOnceForAllAlsoWhereTheTargetIsReachedBetwee
   EXPECT_THAT(run.observer().accuracies, ElementsAre(0.9499, 0.95));
 }
 
+// Whether snapshots are wanted, as the worker hears next.
+bool snapshots_wanted_of(Peer& worker) {
+  const FromCoordinator message = worker.hear().first;
+  EXPECT_TRUE(message.has_snapshot_terms()) << message.ShortDebugString();
+  return message.snapshot_terms().wanted();
+}
+
 TEST(Coordinator, AsksTheLowestWorkerThatIsLeftForSnapshots) {
   CoordinatedRun run(ps_async(3));
   begin_training(run, 3);
   lose_worker(run, 0);
+  EXPECT_TRUE(snapshots_wanted_of(run.worker(1))) << "at once, and not with its next epoch";
   for (int rank : {2, 1}) ask_epoch(run.worker(rank), 1);
   EXPECT_EQ(epoch_heard_by(run.worker(2)), "epoch 1: go on");
-  EXPECT_EQ(epoch_heard_by(run.worker(1)), "epoch 1: go on with a snapshot");
+  EXPECT_EQ(epoch_heard_by(run.worker(1)), "epoch 1: go on with snapshots");
+}
+
+TEST(Coordinator, WantsNoSnapshotsWhileTheEvaluatorIsBehindAndThenSomeAgain) {
+  CoordinatedRun run(ps_async(1));
+  begin_training(run, 1);
+  const auto send = [&](std::int64_t point) {
+    ToCoordinator message;
+    message.mutable_snapshot()->set_point(point);
+    run.worker(0).say(message, {1, 2, 3});
+  };
+  for (std::size_t i = 1; i <= EvaluationBacklog::kMostWaiting; ++i) send(static_cast<std::int64_t>(i));
+  EXPECT_FALSE(snapshots_wanted_of(run.worker(0)));
+  ToCoordinator evaluation;
+  evaluation.mutable_evaluation()->mutable_snapshot()->set_point(1);
+  run.evaluator().say(evaluation);
+  EXPECT_TRUE(snapshots_wanted_of(run.worker(0)));
+  run.end();
+  EXPECT_THAT(run.observer().reports, testing::Contains(testing::HasSubstr("wait to be evaluated; until fewer do, points are "
+                                                                  "left out")));
+}
+
+TEST(Coordinator, TellsWithTheFirstEpochHowLongTrainingHasGoneOn) {
+  CoordinatedRun run(respawning(2));
+  begin_training(run, 2);
+  const TimePoint begun = SteadyClock().now();
+  const std::unique_ptr<Peer> again = lose_and_welcome_again(run, 1);
+  ask_epoch(*again, 3);
+  const FromCoordinator answer = again->hear().first;
+  ASSERT_TRUE(answer.has_epoch_answer()) << answer.ShortDebugString();
+  EXPECT_GT(Duration(answer.epoch_answer().elapsed()), Duration::zero());
+  EXPECT_LT(SteadyClock().now() - Duration(answer.epoch_answer().elapsed()), begun);
 }
 
 TEST(Coordinator, TellsEveryServerOfALostWorkerAndNobodyElse) {

@@ -34,39 +34,39 @@ TEST(EvaluationBacklog, TakesNoEvaluationThatNothingWaitedFor) {
   EXPECT_EQ(backlog.waiting(), 0u);
 }
 
+TEST(EvaluationBacklog, HasNoRoomForMoreThanARunShouldWaitFor) {
+  EvaluationBacklog backlog(std::size_t{1} << 30);
+  for (std::size_t i = 0; i < EvaluationBacklog::kMostWaiting; ++i) {
+    EXPECT_TRUE(backlog.has_room());
+    backlog.on_snapshot(static_cast<std::int64_t>(i), false, 1);
+  }
+  EXPECT_FALSE(backlog.has_room());
+}
+
 TEST(EvaluationBacklog, SaysWhatWaits) {
   EvaluationBacklog backlog(40);
   EXPECT_EQ(backlog.waiting_text(), "");
   backlog.on_snapshot(2, false, 10);
-  EXPECT_EQ(backlog.waiting_text(), "epoch 3");
+  EXPECT_EQ(backlog.waiting_text(), "1 snapshot");
+  backlog.on_snapshot(3, false, 10);
   backlog.on_snapshot(2, true, 10);
-  EXPECT_EQ(backlog.waiting_text(), "epoch 3, and the final weights");
+  EXPECT_EQ(backlog.waiting_text(), "2 snapshots and the final weights");
   EXPECT_EQ(backlog.missing_text(), "");
 }
 
 TEST(EvaluationBacklog, SaysWhatIsMissingOnceNobodyEvaluates) {
   EvaluationBacklog backlog(40);
-  backlog.leave_out(0);
   backlog.on_snapshot(2, false, 10);
   backlog.on_snapshot(3, false, 10);
-  EXPECT_EQ(backlog.missing_text(), "epoch 1");
+  EXPECT_EQ(backlog.missing_text(), "");
   backlog.give_up();
   EXPECT_EQ(backlog.waiting(), 0u);
-  EXPECT_EQ(backlog.missing_text(), "epochs 1 and 3, 4");
-  for (const std::int64_t epoch : {4, 5, 8}) backlog.on_snapshot(epoch, false, 10);
-  EXPECT_EQ(backlog.missing_text(), "epochs 1, 3 to 6 and 9");
+  EXPECT_EQ(backlog.missing_text(), "2 snapshots");
+  backlog.on_snapshot(4, false, 10);
   EXPECT_FALSE(backlog.is_final_missing());
   backlog.on_snapshot(8, true, 10);
-  EXPECT_EQ(backlog.missing_text(), "epochs 1, 3 to 6 and 9, and the final weights");
+  EXPECT_EQ(backlog.missing_text(), "3 snapshots and the final weights");
   EXPECT_TRUE(backlog.is_final_missing());
-}
-
-TEST(EvaluationBacklog, MissesNoEpochThatIsEvaluatedAfterAll) {
-  EvaluationBacklog backlog(40);
-  backlog.leave_out(4);
-  backlog.on_snapshot(4, true, 10);  // of the last epoch come the final weights
-  EXPECT_TRUE(backlog.on_evaluation(4, true));
-  EXPECT_EQ(backlog.missing_text(), "");
 }
 
 }  // namespace

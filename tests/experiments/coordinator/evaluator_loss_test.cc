@@ -51,15 +51,14 @@ TEST(EvaluatorCourse, SaysWhatItIsStartedAgainFor) {
   EvaluatorCourse course(1000, false);
   course.on_snapshot(1, false, 10);
   course.on_snapshot(2, false, 10);
-  EXPECT_EQ(course.on_lost().consequence, "it is started again, for epochs 2, 3");
+  EXPECT_EQ(course.on_lost().consequence, "it is started again, for 2 snapshots");
 }
 
 TEST(EvaluatorCourse, SaysThatATargetCannotBeJudgedAnyMore) {
   EvaluatorCourse course(1000, true);
   EXPECT_EQ(course.give_up(),
             "nothing is evaluated any more, and --target-accuracy cannot be judged: all epochs are trained");
-  EXPECT_FALSE(course.wants_snapshot(4));
-  EXPECT_EQ(course.backlog().missing_text(), "epoch 5");
+  EXPECT_FALSE(course.wants_snapshots());
 }
 
 // RunMonitor.
@@ -70,7 +69,7 @@ TEST(RunMonitor, StartsALostEvaluatorAgainInEveryMode) {
   run.end(run.evaluator(), kKilled);
   EXPECT_THAT(run.actions(), ElementsAre(AllOf(StartsWith("report: evaluator "),
                                                EndsWith("was killed by signal 9 (Killed); it is started again, for "
-                                                        "epoch 1"))));
+                                                        "1 snapshot"))));
   run.pass(200ms);
   EXPECT_THAT(run.actions(), ElementsAre("start evaluator"));
   run.hello(run.evaluator());
@@ -107,10 +106,10 @@ TEST(RunMonitor, GoesOnWithoutAnEvaluatorThatEndsEachTimeItIsStarted) {
   }
   run.pass(30s);
   EXPECT_THAT(run.actions(), IsEmpty());
-  EXPECT_FALSE(run.monitor().wants_snapshot(1));
+  EXPECT_FALSE(run.monitor().wants_snapshots());
   run.monitor().on_snapshot(1, true, 1000);
   for (int rank : {0, 1}) run.finish(run.worker(rank));
-  EXPECT_THAT(run.actions(), ElementsAre("report: not evaluated: epochs 1, 2, and the final weights", "stop: "));
+  EXPECT_THAT(run.actions(), ElementsAre("report: not evaluated: 1 snapshot and the final weights", "stop: "));
   EXPECT_EQ(run.verdict(), std::nullopt);
 }
 
@@ -151,7 +150,7 @@ TEST(RunMonitor, EndsForWhatTheEvaluatorFindsWrongBeforeAnythingWasTrained) {
 
 void take_snapshot(CoordinatedRun& run, std::int64_t epoch) {
   ToCoordinator message;
-  message.mutable_snapshot()->set_epoch(epoch);
+  message.mutable_snapshot()->set_point(epoch);
   run.worker(0).say(message, {1, 2, 3});
 }
 
@@ -159,12 +158,12 @@ std::int64_t epoch_heard_by(Peer& evaluator) {
   const auto [message, bytes] = evaluator.hear();
   EXPECT_TRUE(message.has_snapshot()) << message.ShortDebugString();
   EXPECT_EQ(bytes, 3 * sizeof(float));
-  return message.snapshot().epoch();
+  return message.snapshot().point();
 }
 
 void evaluate(Peer& evaluator, std::int64_t epoch, double accuracy) {
   ToCoordinator message;
-  message.mutable_evaluation()->mutable_snapshot()->set_epoch(epoch);
+  message.mutable_evaluation()->mutable_snapshot()->set_point(epoch);
   message.mutable_evaluation()->set_accuracy(accuracy);
   evaluator.say(message);
   ToCoordinator beat;

@@ -24,14 +24,14 @@ RunConfig ps_async(int workers) {
 
 void say_state(Peer& worker, std::int64_t epoch, const std::vector<float>& state) {
   ToCoordinator message;
-  message.mutable_local_state()->set_epoch(epoch);
+  message.mutable_local_state()->set_point(epoch);
   message.mutable_local_state()->mutable_values()->Add(state.begin(), state.end());
   worker.say(message);
 }
 
 void say_snapshot(Peer& worker, std::int64_t epoch, bool final = false) {
   ToCoordinator message;
-  message.mutable_snapshot()->set_epoch(epoch);
+  message.mutable_snapshot()->set_point(epoch);
   message.mutable_snapshot()->set_final(final);
   worker.say(message, {1, 2, 3});
 }

@@ -74,24 +74,24 @@ TEST(RunMonitor, TakesTheLowestWorkerThatIsStillThereForTheChief) {
 TEST(RunMonitor, LeavesSnapshotsOutWhileTheEvaluatorIsFarBehind) {
   WatchedRun run(plan_of(Mode::kAllreduce, 2, 0), {.timeout = kTimeout, .evaluation_backlog = 4000});
   for (int waiting = 0; waiting < 4; ++waiting) {
-    EXPECT_TRUE(run.monitor().wants_snapshot(waiting)) << waiting << " waiting";
+    EXPECT_TRUE(run.monitor().wants_snapshots()) << waiting << " waiting";
     run.monitor().on_snapshot(waiting, false, 1000);
   }
   EXPECT_THAT(run.actions(), IsEmpty());
-  for (int asked = 0; asked < 2; ++asked) EXPECT_FALSE(run.monitor().wants_snapshot(9));
+  for (int asked = 0; asked < 2; ++asked) EXPECT_FALSE(run.monitor().wants_snapshots());
   EXPECT_THAT(run.actions(),
-              ElementsAre("report: 4 snapshots wait to be evaluated; until fewer do, epochs are not evaluated"));
+              ElementsAre("report: 4 snapshots wait to be evaluated; until fewer do, points are left out"));
   EXPECT_TRUE(run.monitor().on_evaluation(0, false, run.now()));
-  EXPECT_TRUE(run.monitor().wants_snapshot(9));
+  EXPECT_TRUE(run.monitor().wants_snapshots());
 }
 
 TEST(RunMonitor, LetsTwoSnapshotsWaitHoweverLargeTheyAre) {
   WatchedRun run(plan_of(Mode::kAllreduce, 2, 0), {.timeout = kTimeout, .evaluation_backlog = 4000});
   for (int waiting = 0; waiting < 2; ++waiting) {
-    EXPECT_TRUE(run.monitor().wants_snapshot(waiting)) << waiting << " waiting";
+    EXPECT_TRUE(run.monitor().wants_snapshots()) << waiting << " waiting";
     run.monitor().on_snapshot(waiting, false, 9000);
   }
-  EXPECT_FALSE(run.monitor().wants_snapshot(9));
+  EXPECT_FALSE(run.monitor().wants_snapshots());
 }
 
 // How runs end in order.
@@ -177,7 +177,7 @@ TEST(RunMonitor, EndsWellWithoutEvaluationsThatTakeTooLong) {
   EXPECT_THAT(run.actions(),
               ElementsAre("kill evaluator",
                           AllOf(StartsWith("report: evaluator (host box, pid 102"),
-                                EndsWith("has not finished, 10 s after all workers; not evaluated: epoch 1, and the "
+                                EndsWith("has not finished, 10 s after all workers; not evaluated: 1 snapshot and the "
                                          "final weights")),
                           "stop: "));
   EXPECT_TRUE(run.monitor().evaluations().is_final_missing());

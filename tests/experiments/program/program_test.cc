@@ -283,6 +283,72 @@ TEST(TargetAccuracy, EndsTheTrainingWhereThatIsAskedForAndTheTimeIsRecorded) {
   }
 }
 
+// Of the weights that are evaluated.
+struct Evaluated {
+  const char* name;
+  Flags mode;
+  const char* weights;
+};
+
+void PrintTo(const Evaluated& evaluated, std::ostream* out) { *out << evaluated.name; }
+
+class EvaluateEvery : public testing::TestWithParam<Evaluated> {};
+
+INSTANTIATE_TEST_SUITE_P(
+    Of, EvaluateEvery,
+    testing::Values(
+        Evaluated{"Local", {"--mode=local"}, "the worker's"},
+        Evaluated{"Allreduce", {"--mode=allreduce"}, "all workers', which are the same"},
+        Evaluated{"Averaged", {"--mode=allreduce", "--sync-every=5"}, "the mean of all workers, when they have met"},
+        Evaluated{
+            "Gossip", {"--mode=allreduce", "--gossip", "--sync-every=5", "--workers=3"}, "the mean of all workers"},
+        Evaluated{"PsSync", {"--mode=ps", "--consistency=sync"}, "all workers', which are the same"},
+        Evaluated{"PsAsync", {"--mode=ps", "--consistency=async"}, "the servers', as a worker was answered last"},
+        Evaluated{
+            "LocalSgd", {"--mode=ps", "--consistency=local-sgd:5"}, "the mean of all workers, when they have met"},
+        Evaluated{"Easgd", {"--mode=ps", "--consistency=easgd:5"}, "the center, when a worker has met it"}),
+    [](const auto& evaluated) { return evaluated.param.name; });
+
+TEST_P(EvaluateEvery, EvaluatesAtThePointsThatAreAskedForAndSaysWhoseWeights) {
+  Flags flags = small(GetParam().mode);
+  flags.insert(flags.end(), {"--steps=100", "--evaluate-every=20"});
+  Program program(flags);
+  const ProgramEnd end = program.wait();
+  ASSERT_EQ(end.exit_code, 0) << end.err;
+  const nlohmann::json summary = program.summary();
+  EXPECT_EQ(summary["evaluations"]["every"], "every 20 steps");
+  EXPECT_EQ(summary["evaluations"]["weights"], GetParam().weights);
+  EXPECT_EQ(summary["evaluations"]["points"], 4);
+  EXPECT_EQ(summary["evaluations"]["evaluated"], 4);
+  EXPECT_FALSE(summary.contains("not_evaluated")) << summary["not_evaluated"];
+  const std::vector<std::string> rows = lines_of(text_of(program.output() / "evals.csv"));
+  ASSERT_THAT(rows, SizeIs(1 + 4 + 1));
+  for (int point = 1; point <= 4; ++point) {
+    EXPECT_THAT(rows[static_cast<std::size_t>(point)], ContainsRegex(fmt::format("^0,[0-9.]+,{},", 20 * point)));
+  }
+  EXPECT_THAT(end.out,
+              HasSubstr(fmt::format("evaluated         4 of 4 points, every 20 steps: {}", GetParam().weights)));
+}
+
+TEST(EvaluateEverySoManySeconds, EvaluatesAsTimePasses) {
+  Flags flags = small({"--mode=local", "--straggler=0:+20"});
+  flags.insert(flags.end(), {"--steps=60", "--evaluate-every=0.2s"});
+  Program program(flags);
+  ASSERT_EQ(program.wait().exit_code, 0);
+  const nlohmann::json summary = program.summary();
+  EXPECT_EQ(summary["evaluations"]["every"], "every 0.2 s");
+  EXPECT_GE(summary["evaluations"]["evaluated"], 4) << "steps take 1.2 s together at least";
+}
+
+TEST(TargetAccuracy, IsJudgedTwentyTimesInARunAtLeast) {
+  Flags flags = small({"--mode=local"});
+  flags.insert(flags.end(), {"--epochs=2", "--target-accuracy=0.99"});
+  Program program(flags);
+  ASSERT_EQ(program.wait().exit_code, 0);
+  EXPECT_EQ(program.summary()["evaluations"]["points"], 19);
+  EXPECT_EQ(program.summary()["evaluations"]["every"], "every 0.1 epochs (25.6 steps)");
+}
+
 TEST(TargetAccuracy, EndsNothingByItself) {
   Flags flags = small({"--mode=allreduce"});
   flags.insert(flags.end(), {"--epochs=3", "--target-accuracy=0.2"});

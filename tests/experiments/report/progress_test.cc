@@ -31,6 +31,7 @@ Progress midway() {
           .step_ms = 1.551,
           .loss = 0.12342,
           .accuracy = 0.965,
+          .evaluated_epoch = 1.5,
           .seconds_left = 12};
 }
 
@@ -53,11 +54,22 @@ TEST(Format, IsWhatPeopleRead) {
 
 TEST(Progress, ReadsInOneLine) {
   EXPECT_EQ(to_text(midway()),
-            "epoch 2/3  step 312/468  41,250 samples/s  1.55 ms/step  loss 0.1234  accuracy 0.9650  ETA 12 s");
+            "epoch 2/3  step 312/468  loss 0.1234  accuracy 0.9650 at epoch 1.5  mean 41,250 samples/s, 1.55 ms/step  "
+            "ETA 12 s");
+}
+
+TEST(Progress, KeepsLossAndTimeLeftWhereALineIsShort) {
+  EXPECT_EQ(to_text(midway(), 119), to_text(midway()));
+  EXPECT_EQ(to_text(midway(), 80), "epoch 2/3  step 312/468  loss 0.1234  accuracy 0.9650 at epoch 1.5  ETA 12 s");
+  EXPECT_EQ(to_text(midway(), 60), "epoch 2/3  step 312/468  loss 0.1234  ETA 12 s");
+  EXPECT_EQ(to_text(midway(), 40), "step 312/468  loss 0.1234  ETA 12 s");
+  EXPECT_EQ(to_text(midway(), 25), "loss 0.1234  ETA 12 s");
+  EXPECT_EQ(to_text(midway(), 5), "loss 0.1234  ETA 12 s");
+  for (std::size_t columns = 22; columns < 130; ++columns) EXPECT_LE(to_text(midway(), columns).size(), columns);
 }
 
 TEST(ProgressTracker, CountsWhatAllWorkersHaveFinished) {
-  ProgressTracker tracker(2, 5, 10);
+  ProgressTracker tracker({.workers = 2, .steps_per_epoch = 5, .total_steps = 10});
   EXPECT_EQ(tracker.progress().samples_per_second, 0);
   for (int i = 0; i < 6; ++i) tracker.add(0, step_of(i, milliseconds(10 * (i + 1)), milliseconds(10)));
   EXPECT_EQ(tracker.epochs_finished(), 0);
@@ -69,11 +81,38 @@ TEST(ProgressTracker, CountsWhatAllWorkersHaveFinished) {
   EXPECT_EQ(progress.epochs, 2);
   EXPECT_EQ(progress.samples_per_second, 11 * 64 / 0.06);
   EXPECT_EQ(progress.step_ms, 10);
-  EXPECT_EQ(progress.seconds_left, 0.05);
+  EXPECT_DOUBLE_EQ(progress.seconds_left, 5 * 0.06 / 5) << "what is left, at the pace of all so far";
+}
+
+TEST(ProgressTracker, ForetellsTheEndFromTheWholeRunAndNotFromItsLastSeconds) {
+  ProgressTracker tracker({.workers = 1, .steps_per_epoch = 100, .total_steps = 100});
+  // Ten steps of a second, then ten that are ten times as fast.
+  int ms = 0;
+  for (int i = 0; i < 20; ++i) {
+    const int length = i < 10 ? 1000 : 100;
+    ms += length;
+    tracker.add(0, step_of(i, milliseconds(ms), milliseconds(length)));
+  }
+  EXPECT_NEAR(tracker.progress().seconds_left, 11.0 / 20 * 80, 1e-9);
+}
+
+TEST(ProgressTracker, ForetellsOfARunThatGoesOnFromTheStepsThatItHasMadeItself) {
+  ProgressTracker tracker({.workers = 1, .steps_per_epoch = 100, .total_steps = 100, .first_step = 50});
+  EXPECT_EQ(tracker.progress().step, 50);
+  for (int i = 50; i < 60; ++i) tracker.add(0, step_of(i, milliseconds(100 * (i - 49)), milliseconds(100)));
+  EXPECT_NEAR(tracker.progress().seconds_left, 4, 1e-9);
+}
+
+TEST(ProgressTracker, SaysOfWhenItsNewestEvaluationIs) {
+  ProgressTracker tracker({.workers = 1, .steps_per_epoch = 100, .total_steps = 100});
+  EXPECT_FALSE(tracker.progress().accuracy.has_value());
+  tracker.add(EvalRecord{.epoch = 0.5, .accuracy = 0.25});
+  EXPECT_EQ(tracker.progress().accuracy, 0.25);
+  EXPECT_EQ(tracker.progress().evaluated_epoch, 0.5);
 }
 
 TEST(ProgressTracker, MeasuresTheLastTwoSecondsOnly) {
-  ProgressTracker tracker(1, 100, 100);
+  ProgressTracker tracker({.workers = 1, .steps_per_epoch = 100, .total_steps = 100});
   tracker.add(0, step_of(0, milliseconds(1000), milliseconds(1000)));
   tracker.add(0, step_of(1, milliseconds(3500), milliseconds(500)));
   EXPECT_EQ(tracker.progress().step_ms, 500);
@@ -81,7 +120,7 @@ TEST(ProgressTracker, MeasuresTheLastTwoSecondsOnly) {
 }
 
 TEST(ProgressTracker, GoesOnWithoutALostWorker) {
-  ProgressTracker tracker(2, 1, 3);
+  ProgressTracker tracker({.workers = 2, .steps_per_epoch = 1, .total_steps = 3});
   tracker.add(0, step_of(0, milliseconds(10), milliseconds(10)));
   EXPECT_EQ(tracker.epochs_finished(), 0);
   tracker.worker_lost(1);
@@ -89,21 +128,31 @@ TEST(ProgressTracker, GoesOnWithoutALostWorker) {
 }
 
 TEST(ProgressPrinter, WritesOverOneLineOnATerminal) {
-  ProgressPrinter printer(40);
+  ProgressPrinter printer(60);
   const TimePoint start{};
-  const std::string first = printer.update(midway(), start);
-  EXPECT_EQ(first, "\r\x1b[Kepoch 2/3  step 312/468  41,250 samples") << "one column is left free";
+  EXPECT_EQ(printer.update(midway(), start), "\r\x1b[Kepoch 2/3  step 312/468  loss 0.1234  ETA 12 s");
   EXPECT_EQ(printer.update(midway(), start + milliseconds(99)), "");
   EXPECT_NE(printer.update(midway(), start + milliseconds(100)), "");
   EXPECT_EQ(printer.interrupt(), "\n");
   EXPECT_EQ(printer.interrupt(), "");
-  EXPECT_THAT(printer.epoch_finished(midway()), HasSubstr("ETA 12 s\n"));
+  EXPECT_THAT(printer.epoch_finished(midway(), start), HasSubstr("ETA 12 s\n"));
 }
 
-TEST(ProgressPrinter, IsQuietWhereThereIsNoTerminal) {
+TEST(ProgressPrinter, CutsOffWhatFitsInNoWay) {
+  ProgressPrinter printer(12);
+  EXPECT_EQ(printer.update(midway(), TimePoint()), "\r\x1b[Kloss 0.1234") << "one column is left free";
+}
+
+TEST(ProgressPrinter, PrintsALineNowAndThenWhereThereIsNoTerminal) {
   ProgressPrinter printer(0);
-  EXPECT_EQ(printer.update(midway(), TimePoint()), "");
-  EXPECT_EQ(printer.epoch_finished(midway()), to_text(midway()) + "\n");
+  const TimePoint start{};
+  const std::string line = to_text(midway()) + "\n";
+  EXPECT_EQ(printer.update(midway(), start), "");
+  EXPECT_EQ(printer.epoch_finished(midway(), start + milliseconds(6000)), line);
+  EXPECT_EQ(printer.update(midway(), start + milliseconds(15999)), "") << "ten seconds after the last line";
+  EXPECT_EQ(printer.update(midway(), start + milliseconds(16000)), line);
+  EXPECT_EQ(printer.update(midway(), start + milliseconds(25999)), "");
+  EXPECT_EQ(printer.update(midway(), start + milliseconds(26000)), line);
   EXPECT_EQ(printer.interrupt(), "");
 }
 

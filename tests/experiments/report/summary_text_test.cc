@@ -127,6 +127,23 @@ TEST(Summary, KeepsThroughputAndWindowApartInJson) {
   EXPECT_TRUE(nlohmann::json::parse(summary_json({&report, 1}, {}))["steady_window"].is_null());
 }
 
+TEST(Summary, SaysWhatWasNotEvaluatedAndWhy) {
+  const std::array reports = {sample_report(41000)};
+  RunFacts facts;
+  facts.evaluations = {.every = "every 50 steps", .weights = "the worker's", .points = 40, .evaluated = 40};
+  EXPECT_THAT(summary_text(ps_config(), reports, facts),
+              testing::AllOf(HasSubstr("\n  evaluated         40 of 40 points, every 50 steps: the worker's\n"),
+                             Not(HasSubstr("not evaluated"))));
+  facts.evaluations->evaluated = 31;
+  EXPECT_THAT(summary_text(ps_config(), reports, facts),
+              HasSubstr("\n  not evaluated     9 of 40 points: the evaluator was not fast enough; a longer "
+                        "--evaluate-every leaves none out\n"));
+  facts.evaluations->lost_evaluator = true;
+  facts.evaluations->final_evaluated = false;
+  EXPECT_THAT(summary_text(ps_config(), reports, facts),
+              HasSubstr("\n  not evaluated     9 of 40 points, and the final weights: the evaluator was lost\n"));
+}
+
 TEST(Summary, LeavesOutWhatAModeDoesNotHave) {
   RunConfig config;
   config.output = "out";
