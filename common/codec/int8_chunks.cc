@@ -47,12 +47,14 @@ std::uint32_t mixed(std::uint32_t number, std::uint32_t key) {
   return bits ^ bits >> 16;
 }
 
-// The code of `value`, in units of the scale, plus a number from (-1/2, 1/2) that 16 bits draw, to nearest. An odd
-// multiple of 2^-17 never makes a tie of a whole number, which therefore stays what it is.
+// The code of `value`, in units of the scale, plus a number from (-1/2, 1/2) that 16 bits draw, to nearest. The number
+// keeps 2^-15 and more away from 1/2, which is more than rounding has moved a whole number by: it stays what it is, and
+// 127 never becomes 128.
 std::byte drawn_code(float value, std::uint32_t bits16) {
-  const float chance = static_cast<float>(static_cast<std::int32_t>(bits16)) * 0x1p-16f + (0x1p-17f - 0.5f);
-  const float bounded = std::min(std::max(value, -127.0f), 127.0f);
-  return static_cast<std::byte>(std::bit_cast<std::uint32_t>(bounded + chance + kRounder));
+  constexpr float kWidth = 1 - 0x1p-14f;
+  const float chance =
+      static_cast<float>(static_cast<std::int32_t>(bits16)) * (kWidth * 0x1p-16f) + kWidth * (0x1p-17f - 0.5f);
+  return static_cast<std::byte>(std::bit_cast<std::uint32_t>(value + chance + kRounder));
 }
 
 // Of 32 bits the upper half is for a value of the chunk's first half, the lower for one of its second.

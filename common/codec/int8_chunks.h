@@ -4,7 +4,7 @@
 // To nearest, ties to even: what is lost of a value is scale / 2 at most, and always the same of the same value: what
 // is small beside the largest of its chunk is never sent. Or stochastic (Alistarh et al. 2017, "QSGD", section 3.1,
 // with the largest magnitude in place of the norm): up or down, to either of the two codes around a value, so likely
-// that the expected value is the value. What is lost is below scale, and on the average over keys nothing.
+// that the expected value is the value, but for 2^-14 of the scale. What is lost is below scale.
 #pragma once
 
 #include <cstddef>

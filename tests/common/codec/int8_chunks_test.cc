@@ -162,11 +162,25 @@ TEST(Int8Stochastic, LeavesMultiplesOfTheScaleAsTheyAre) {
   for (std::uint64_t key = 0; key < 2000; ++key) ASSERT_EQ(drawn_trip(values, key), values) << key;
 }
 
+// Of any scale: a value, and what it is multiplied by to become a code, are rounded themselves.
+TEST(Int8Stochastic, LeavesMultiplesOfAnyScaleAsTheyAre) {
+  Random random(7);
+  for (std::uint64_t key = 0; key < 3000; ++key) {
+    const float largest = static_cast<float>(std::exp(random.uniform(-40, 40))), scale = largest / 127.0f;
+    std::vector<float> values{largest};
+    while (values.size() < kChunk) {
+      values.push_back(scale * static_cast<float>(static_cast<int>(random.below(253)) - 126));
+    }
+    const std::vector<float> decoded = drawn_trip(values, key);
+    for (std::size_t i = 1; i < values.size(); ++i) ASSERT_EQ(decoded[i], values[i]) << key << " " << i;
+  }
+}
+
 TEST(Int8Stochastic, NeverLeavesTheRangeOfCodes) {
   Random random(6);
   for (std::uint64_t key = 0; key < 3000; ++key) {
     const float largest = static_cast<float>(std::exp(random.uniform(-40, 40)));
-    std::vector<float> values(64);
+    std::vector<float> values(kChunk);
     for (std::size_t i = 0; i < values.size(); ++i) values[i] = i % 2 == 0 ? largest : -largest;
     const std::vector<float> decoded = drawn_trip(values, key);
     for (std::size_t i = 0; i < values.size(); ++i) ASSERT_NEAR(decoded[i], values[i], 1e-6f * largest) << key;
@@ -181,13 +195,17 @@ TEST(Int8Stochastic, DrawsAnewForEachKeyAndPlaceAndTheSameForTheSame) {
   }();
   const std::vector<float> first = drawn_trip(halves, 1), second = drawn_trip(halves, 2);
   EXPECT_EQ(first, drawn_trip(halves, 1));
-  std::size_t up = 0, same = 0, as_neighbour = 0;
+  std::size_t up = 0, same = 0, as_neighbour = 0, as_half_a_chunk_before = 0, as_chunk_before = 0;
   for (std::size_t i = 1; i < halves.size(); ++i) {
     up += first[i] == 1 ? 1 : 0;
     same += first[i] == second[i] ? 1 : 0;
     as_neighbour += first[i] == first[i - 1] ? 1 : 0;
+    if (i >= kChunk / 2) as_half_a_chunk_before += first[i] == first[i - kChunk / 2] ? 1 : 0;
+    if (i >= kChunk) as_chunk_before += first[i] == first[i - kChunk] ? 1 : 0;
   }
   for (const std::size_t half : {up, same, as_neighbour}) EXPECT_NEAR(static_cast<double>(half), 1500, 150);
+  EXPECT_NEAR(static_cast<double>(as_half_a_chunk_before), 1245, 150);
+  EXPECT_NEAR(static_cast<double>(as_chunk_before), 989, 150);
 }
 
 }  // namespace

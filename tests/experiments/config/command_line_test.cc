@@ -301,7 +301,7 @@ TEST(CommandLine, KeepsVelocitiesWithWorkersWhereMomentumIsCorrected) {
     return refusal(flags);
   };
   EXPECT_THAT(with({"--compress-warmup=9"}), StartsWith("--compress-warmup=9: must be fewer than the 9 epochs"));
-  EXPECT_EQ(with({"--compress-warmup=9", "--steps=100"}), "accepted");
+  EXPECT_EQ(refusal({"--mode=allreduce", "--compress=topk:0.1", "--compress-warmup=9", "--steps=100"}), "accepted");
   EXPECT_THAT(with({"--weight-decay=0.001"}), StartsWith("--compress-momentum=masking: the velocity is the workers'"));
   EXPECT_THAT(with({"--optimizer=adam", "--momentum=0.9"}), HasSubstr("has an effect only with"));
   EXPECT_THAT(with({"--compress=sign"}), HasSubstr("has an effect only with --compress=topk:R"));
