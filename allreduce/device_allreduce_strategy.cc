@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "common/decay_parts.h"
 #include "common/device/device_state.h"
 
 namespace syncopate::allreduce {
@@ -14,6 +15,7 @@ Result<ParamArenas> DeviceAllReduceStrategy::allocate(const ParamLayout& layout)
     if (!memory.ok()) return memory.status();
     *arena = *memory;
   }
+  if (options_.optimizer.weight_decay != 0 && !options_.optimizer.decay_all) undecayed_ = undecayed_ranges(layout);
   const Result<DeviceOptimizerState> state = allocate_state(device_, options_.optimizer.kind, layout.size());
   if (!state.ok()) return state.status();
   state_ = *state;
@@ -97,12 +99,10 @@ Result<SyncStats> DeviceAllReduceStrategy::finish_step() {
   const UpdateStep update{static_cast<float>(step_.learning_rate), 1.0f, step_.step + 1};
   Stream& compute = device_.compute();
   for (const Bucket& bucket : buckets_) {
-    const Range range = bucket.range;
-    const auto part = [&](std::span<float> state) { return state.empty() ? state : slice(state, range); };
     compute.wait_for(*bucket.reduced);
     compute.record(*bucket.update_begin);
-    compute.update(options_.optimizer, slice(arenas_.weights, range), slice(arenas_.gradients, range),
-                   {part(state_.first), part(state_.second)}, update);
+    update_range(compute, options_.optimizer, undecayed_, bucket.range, arenas_.weights, arenas_.gradients, state_,
+                 update);
     compute.record(*bucket.update_end);
   }
   SYNCOPATE_RETURN_IF_ERROR(

@@ -67,6 +67,7 @@ class DeviceAllReduceStrategy final : public SyncStrategy {
   const Clock& clock_;
   ParamLayout layout_;
   ParamArenas arenas_;
+  std::vector<Range> undecayed_;
   DeviceOptimizerState state_;
   std::unique_ptr<Stream> communication_;
   std::vector<Bucket> buckets_;

@@ -36,6 +36,7 @@ Result<ParamArenas> ModelAveragingStrategy::allocate(const ParamLayout& layout) 
   if (!weights.ok()) return weights.status();
   weights_ = *weights;
   gradients_ = AlignedBuffer(layout.size());
+  optimizer_ = Optimizer(options_.optimizer, layout, {0, layout.size()});
   state_.emplace(options_.optimizer.kind, layout.size());
   return ParamArenas{weights_, gradients_.span()};
 }

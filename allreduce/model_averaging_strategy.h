@@ -74,7 +74,7 @@ class ModelAveragingStrategy final : public SyncStrategy {
 
   Collective& collective_;
   const ModelAveragingOptions options_;
-  const Optimizer optimizer_;
+  Optimizer optimizer_;
   const Clock& clock_;
   ParamLayout layout_;
   std::span<float> weights_;  // the collective's memory

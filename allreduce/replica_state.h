@@ -37,7 +37,7 @@ class ReplicaState {
  private:
   std::span<float> dense() const { return slice(weights_, layout_.dense()); }
 
-  const Optimizer optimizer_;
+  Optimizer optimizer_;
   ReplicatedTables& tables_;
   ParamLayout layout_;
   std::span<float> weights_;

@@ -2,6 +2,7 @@
 
 #include <cassert>
 
+#include "common/decay_parts.h"
 #include "common/flush_denormals.h"
 #include "common/prefetch.h"
 #include "common/update_rule.h"
@@ -113,6 +114,10 @@ Status OptimizerState::restore(Range range, std::size_t offset, const TrainingSt
   return Status();
 }
 
+Optimizer::Optimizer(const OptimizerConfig& config, const ParamLayout& layout, Range part) : config_(config) {
+  if (config.weight_decay != 0 && !config.decay_all) undecayed_ = ranges_within(undecayed_ranges(layout), part);
+}
+
 void Optimizer::apply(std::span<float> weights, std::span<const float> gradient, OptimizerState& state,
                       std::size_t offset, const UpdateStep& step) const {
   assert(gradient.size() == weights.size());
@@ -122,8 +127,14 @@ void Optimizer::apply(std::span<float> weights, std::span<const float> gradient,
   const FlushDenormals flush;
   float* const first = remembered > 0 ? state.first_.data() + offset : nullptr;
   float* const second = remembered > 1 ? state.second_.data() + offset : nullptr;
-  with_rule(config_, step,
-            [&](const auto& update) { update(weights.data(), gradient.data(), first, second, weights.size()); });
+  const OptimizerConfig without_decay = update_rule::without_decay(config_);
+  for_each_decay_part(undecayed_, {offset, offset + weights.size()}, [&](Range part, bool decays) {
+    const std::size_t at = part.begin - offset;
+    with_rule(decays ? config_ : without_decay, step, [&](const auto& update) {
+      update(weights.data() + at, gradient.data() + at, first == nullptr ? nullptr : first + at,
+             second == nullptr ? nullptr : second + at, part.size());
+    });
+  });
 }
 
 void Optimizer::apply_rows(std::span<float* const> rows, std::span<const float> gradients, std::size_t width,

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "common/aligned_buffer.h"
@@ -19,12 +20,19 @@ enum class OptimizerKind { kSgd, kMomentum, kAdam, kAdamW, kAdagrad, kFtrl };
 
 struct OptimizerConfig {
   OptimizerKind kind = OptimizerKind::kSgd;
-  float momentum = 0.9f;      // momentum only, in [0, 1)
-  bool nesterov = false;      // momentum only (Sutskever 2013, section 2, in the form that PyTorch documents)
-  float beta1 = 0.9f;         // adam, adamw (Kingma and Ba 2015, algorithm 1)
-  float beta2 = 0.999f;       // adam, adamw
-  float epsilon = 1e-8f;      // adam, adamw, adagrad
-  float weight_decay = 0.0f;  // added to the gradient; adamw: decoupled (Loshchilov and Hutter 2019, algorithm 2)
+  float momentum = 0.9f;  // momentum only, in [0, 1)
+  bool nesterov = false;  // momentum only (Sutskever 2013, section 2, in the form that PyTorch documents)
+  float beta1 = 0.9f;     // adam, adamw (Kingma and Ba 2015, algorithm 1)
+  float beta2 = 0.999f;   // adam, adamw
+  float epsilon = 1e-8f;  // adam, adamw, adagrad
+  // Of tensors of more than one dimension (decay_parts.h). Added to the gradient; adamw: decoupled from it, w -= rate ·
+  // decay · w. That is PyTorch's form. Loshchilov and Hutter 2019, algorithm 2, decay by schedule multiplier · decay,
+  // without the base rate: their decay is ours times the base rate.
+  float weight_decay = 0.0f;
+  bool decay_all = false;  // of all tensors
+  // adam, adamw: after so many updates the second moment stays as it is, and its bias correction with it, so that
+  // gradients enter the first moment alone (1-bit Adam: Tang et al. 2021, algorithm 1, whose T_w this is). 0: never.
+  std::int64_t frozen_after = 0;
   // adagrad (Duchi, Hazan and Singer 2011, figure 1, diagonal): what sums of squares begin with.
   float initial_accumulator = 0.0f;
   // ftrl (McMahan and others 2013, algorithm 1, whose alpha is the learning rate, which has to be the same in all
@@ -68,9 +76,16 @@ class OptimizerState {
 
 class Optimizer {
  public:
-  explicit Optimizer(OptimizerConfig config) : config_(config) {}
+  // `undecayed` are the ranges of the state, ascending and apart, that weight decay leaves out.
+  explicit Optimizer(OptimizerConfig config, std::vector<Range> undecayed = {})
+      : config_(config), undecayed_(std::move(undecayed)) {}
+  // Of `part` of a layout's arena, where the state's first element is the part's: with the layout's biases and norms
+  // left out of weight decay, unless config.decay_all.
+  Optimizer(const OptimizerConfig& config, const ParamLayout& layout, Range part);
 
   const OptimizerConfig& config() const { return config_; }
+  // Of the updates that follow.
+  void set_momentum(float momentum) { config_.momentum = momentum; }
 
   // Updates `weights` in place from `gradient` (same length). `offset` says where in `state` the first element's memory
   // lies, so that a range may be updated in parts, in any order. Allocates nothing. Thread-compatible: one caller at a
@@ -80,12 +95,13 @@ class Optimizer {
 
   // Updates rows that lie apart: each of `rows` points to `width` weights, and to what is remembered of them, which
   // lies behind: `width` floats, or twice as many, as state_floats says. `gradients` is (rows, width). An element comes
-  // out as apply would leave it.
+  // out as apply would leave it, with weight decay: rows are of tables, which have two dimensions.
   void apply_rows(std::span<float* const> rows, std::span<const float> gradients, std::size_t width,
                   const UpdateStep& step) const;
 
  private:
   OptimizerConfig config_;
+  std::vector<Range> undecayed_;
 };
 
 }  // namespace syncopate

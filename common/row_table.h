@@ -59,7 +59,7 @@ class RowTable {
   float* make_row(RowKey key);
 
   const RowTableOptions options_;
-  const Optimizer optimizer_;
+  Optimizer optimizer_;
   const std::size_t row_floats_;      // weights, and what is remembered of them behind
   const int slab_shift_;              // a slab has 2^slab_shift_ rows
   RowIndex index_;                    // the places of rows are counted through all slabs

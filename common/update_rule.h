@@ -39,6 +39,11 @@ struct FtrlConstants {
   float l1;
 };
 
+inline OptimizerConfig without_decay(OptimizerConfig config) {
+  config.weight_decay = 0;
+  return config;
+}
+
 inline MomentumConstants momentum_constants(const OptimizerConfig& config, const UpdateStep& step) {
   return {step.gradient_scale, config.weight_decay, config.momentum, step.learning_rate};
 }
@@ -47,15 +52,18 @@ inline AdamConstants adam_constants(const OptimizerConfig& config, const UpdateS
   const bool decoupled = config.kind == OptimizerKind::kAdamW;
   const double rate = step.learning_rate;
   const double number = static_cast<double>(step.number);
+  // A variance that keeps all of itself and takes nothing is frozen.
+  const bool is_frozen = config.frozen_after > 0 && step.number > config.frozen_after;
+  const double measured = is_frozen ? static_cast<double>(config.frozen_after) : number;
   const double correction1 = 1 - std::pow(static_cast<double>(config.beta1), number);
-  const double correction2 = 1 - std::pow(static_cast<double>(config.beta2), number);
+  const double correction2 = 1 - std::pow(static_cast<double>(config.beta2), measured);
   return {.scale = step.gradient_scale,
           .coupled_decay = decoupled ? 0.0f : config.weight_decay,
           .keep = decoupled ? static_cast<float>(1 - rate * static_cast<double>(config.weight_decay)) : 1.0f,
           .beta1 = config.beta1,
           .one_minus_beta1 = static_cast<float>(1 - static_cast<double>(config.beta1)),
-          .beta2 = config.beta2,
-          .one_minus_beta2 = static_cast<float>(1 - static_cast<double>(config.beta2)),
+          .beta2 = is_frozen ? 1.0f : config.beta2,
+          .one_minus_beta2 = is_frozen ? 0.0f : static_cast<float>(1 - static_cast<double>(config.beta2)),
           .step_size = static_cast<float>(rate / correction1),
           .root_correction = static_cast<float>(1 / std::sqrt(correction2)),
           .epsilon = config.epsilon};

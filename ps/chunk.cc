@@ -38,6 +38,7 @@ Status Chunk::restore(Range range, const TrainingState& state) {
   const std::vector<std::int64_t> clocks = clocks_to_go_on_with(counts.clocks, members_);
   for (std::size_t worker = 0; worker < workers_.size(); ++worker) workers_[worker].clock = clocks[worker];
   mean_staleness_.restore(counts.staleness_count, counts.staleness);
+  if (options_.staleness.correct_momentum) correct_momentum();
   const bool sums = options_.consistency.kind() == Consistency::Kind::kSoftSync;
   if (sums) {
     summed_ = static_cast<int>(counts.summed);
@@ -94,26 +95,40 @@ Status Chunk::push(const PushRequest& request) {
 Status Chunk::apply_stale(const PushRequest& request) {
   const ChunkWeights::StaleGradient gradient{request.gradient, request.worker, request.version};
   const std::int64_t staleness = of(request.worker).staleness;
-  const float weight = options_.staleness.divide_rate ? rate_factor(staleness) : 1;
+  const float weight = options_.staleness.divide_rate ? staleness_factor(staleness) : 1;
   if (options_.staleness.correct_momentum) {
     mean_staleness_.add(staleness);
-    weights_.set_momentum(corrected_momentum(options_.optimizer.momentum, mean_staleness_.value()));
+    correct_momentum();
   }
+  const float rate = rate_gain_ * request.learning_rate;
   if (options_.consistency.kind() != Consistency::Kind::kSoftSync) {
-    return weights_.update(gradient, weight * request.learning_rate);
+    return scales_gradients() ? weights_.update(gradient, rate, weight) : weights_.update(gradient, weight * rate);
   }
   weights_.accumulate(gradient, weight);
   summed_weight_ += weight;
-  summed_rate_ = request.learning_rate;
+  summed_rate_ = rate;
   ++summed_;
   return summed_ < options_.consistency.pushes_an_update(members_.workers(), 1) ? Status() : update_from_sum();
 }
 
-// With sgd that is rate · sum(weight · g) / count. As the weighted mean of the gradients, at a rate that is lower by
-// their mean weight, it is right for rules, too, whose steps do not grow with the gradient.
+// sum(weight · g) / count is the gradient of one update. For rules whose steps do not grow with the gradient it is
+// instead their weighted mean, at a rate that is lower by their mean weight.
 Status Chunk::update_from_sum() {
-  const float rate = summed_rate_ * summed_weight_ / static_cast<float>(std::exchange(summed_, 0));
-  return weights_.update_from_sum(std::exchange(summed_weight_, 0.0f), rate);
+  const auto count = static_cast<float>(std::exchange(summed_, 0));
+  const float weight = std::exchange(summed_weight_, 0.0f);
+  if (scales_gradients()) return weights_.update_from_sum(count, summed_rate_);
+  return weights_.update_from_sum(weight, summed_rate_ * weight / count);
+}
+
+bool Chunk::scales_gradients() const {
+  return options_.optimizer.kind == OptimizerKind::kSgd || options_.optimizer.kind == OptimizerKind::kMomentum;
+}
+
+void Chunk::correct_momentum() {
+  const CorrectedMomentum corrected =
+      corrected_momentum(options_.optimizer.momentum, options_.optimizer.nesterov, mean_staleness_.value());
+  weights_.set_momentum(corrected.momentum);
+  rate_gain_ = corrected.rate_factor;
 }
 
 void Chunk::lose(int worker) {

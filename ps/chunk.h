@@ -18,10 +18,12 @@
 //               weights.
 //   easgd:k     each push, which carries a worker's weights, moves these weights towards them by the rate that it
 //               carries, and is answered with the weights just after that.
+// What helps against stale gradients, where they are applied as they come, says staleness.h.
 #pragma once
 
 #include <cstdint>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "common/optimizer.h"
@@ -61,6 +63,8 @@ class Chunk {
   // `members` and `pool` outlive this object.
   Chunk(const ChunkOptions& options, const Membership& members, WeightsPool& pool);
 
+  // Ranges of the chunk that weight decay leaves out. Before create or restore.
+  void leave_undecayed(std::vector<Range> ranges) { weights_.leave_undecayed(std::move(ranges)); }
   // The chief's weights; they are copied.
   Status create(std::span<const float> initial) { return weights_.create(initial); }
   // Or, instead, what save() or a checkpoint has told of `range` of the arena, with a clock for each worker
@@ -122,6 +126,9 @@ class Chunk {
   Status check(const PushRequest& request) const;
   Status apply_stale(const PushRequest& request);
   Status update_from_sum();
+  // Whether dividing by staleness scales each gradient, as the paper does; else the rate.
+  bool scales_gradients() const;
+  void correct_momentum();
   std::int64_t slowest_clock() const;
 
   ChunkOptions options_;
@@ -134,6 +141,7 @@ class Chunk {
   float summed_weight_ = 0;
   float summed_rate_ = 0;  // that the last of them came with
   MeanStaleness mean_staleness_;
+  float rate_gain_ = 1;  // of the momentum that is applied, over that which was asked for
   ChunkCounters counters_;
 };
 

@@ -4,6 +4,7 @@
 #include <array>
 #include <cassert>
 #include <cmath>
+#include <utility>
 
 #include "common/flush_denormals.h"
 #include "common/param_layout.h"
@@ -42,6 +43,11 @@ ChunkWeights::ChunkWeights(int workers, OptimizerConfig optimizer, DelayCompensa
       state_(optimizer.kind, 0),
       reads_current_(static_cast<std::size_t>(workers), false),
       kept_(compensation.enabled() ? static_cast<std::size_t>(workers) : 0) {}
+
+void ChunkWeights::leave_undecayed(std::vector<Range> ranges) {
+  const OptimizerConfig config = optimizer_.config();
+  if (config.weight_decay != 0 && !config.decay_all) optimizer_ = Optimizer(config, std::move(ranges));
+}
 
 Status ChunkWeights::take_memory(std::size_t size) {
   assert(!created());
@@ -89,8 +95,8 @@ Status ChunkWeights::update(std::span<const std::span<const float>> gradients, f
   });
 }
 
-Status ChunkWeights::update(const StaleGradient& gradient, float learning_rate) {
-  const UpdateStep step = next_step(learning_rate, 1);
+Status ChunkWeights::update(const StaleGradient& gradient, float learning_rate, float scale) {
+  const UpdateStep step = next_step(learning_rate, scale);
   const std::span<const float> pulled = take_pulled(gradient);
   alignas(64) std::array<float, kBlock> room;
   const Status status = update_blocks([&](Range block, std::span<float> weights) {
@@ -114,8 +120,8 @@ void ChunkWeights::accumulate(const StaleGradient& gradient, float weight) {
   release(gradient.worker);
 }
 
-Status ChunkWeights::update_from_sum(float total_weight, float learning_rate) {
-  const UpdateStep step = next_step(learning_rate, 1 / total_weight);
+Status ChunkWeights::update_from_sum(float divisor, float learning_rate) {
+  const UpdateStep step = next_step(learning_rate, 1 / divisor);
   return update_blocks([&](Range block, std::span<float> weights) {
     const std::span<float> sum = slice(sum_.span(), block);
     optimizer_.apply(weights, sum, state_, block.begin, step);
@@ -128,12 +134,6 @@ Status ChunkWeights::move_towards(std::span<const float> values, float rate) {
     const std::span<const float> there = slice(values, block);
     for (std::size_t i = 0; i < weights.size(); ++i) weights[i] += rate * (there[i] - weights[i]);
   });
-}
-
-void ChunkWeights::set_momentum(float momentum) {
-  OptimizerConfig config = optimizer_.config();
-  config.momentum = momentum;
-  optimizer_ = Optimizer(config);
 }
 
 PendingSends* ChunkWeights::lend(int worker) {

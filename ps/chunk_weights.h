@@ -25,6 +25,9 @@ class ChunkWeights {
   // most one buffer for each.
   ChunkWeights(int workers, OptimizerConfig optimizer, DelayCompensation compensation, WeightsPool& pool);
 
+  // Ranges of these weights that weight decay leaves out. Before create or restore.
+  void leave_undecayed(std::vector<Range> ranges);
+
   // Copies the initial weights. Once, before all that follows. Fails as WeightsPool::acquire does.
   Status create(std::span<const float> initial);
   // Or, instead, the weights and all that is kept beside them, of `range` of the arena, from what save() or a
@@ -47,18 +50,18 @@ class ChunkWeights {
     int worker = 0;
     std::int64_t version = 0;  // that it was computed from
   };
-  // One update from one gradient.
-  Status update(const StaleGradient& gradient, float learning_rate);
+  // One update from one gradient, times `scale`.
+  Status update(const StaleGradient& gradient, float learning_rate, float scale = 1);
   // Adds `weight` times a gradient to a sum (one more chunk of memory); the next makes an update of it, divided by
-  // `total_weight`, and clears it.
+  // `divisor`, and clears it.
   void accumulate(const StaleGradient& gradient, float weight);
-  Status update_from_sum(float total_weight, float learning_rate);
+  Status update_from_sum(float divisor, float learning_rate);
 
   // One update w += rate · (values - w).
   Status move_towards(std::span<const float> values, float rate);
 
   // Of the updates that follow.
-  void set_momentum(float momentum);
+  void set_momentum(float momentum) { optimizer_.set_momentum(momentum); }
 
   std::span<const float> current() const { return current_->memory.first(size_); }
   std::size_t size() const { return size_; }

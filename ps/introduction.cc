@@ -1,5 +1,6 @@
 #include "ps/introduction.h"
 
+#include <algorithm>
 #include <cstddef>
 
 namespace syncopate::ps {
@@ -15,6 +16,23 @@ Status claim(const Introduction& introduction, int shard, std::size_t tables, Sh
   join.set_chunks(link.buckets.size());
   join.set_tables(tables);
   return sender.send(shard, std::as_bytes(introduction.tensor_begins), &pending);
+}
+
+// A header has room for ten bytes of each bound.
+constexpr std::size_t kRangesAMessage = 8;
+
+Status describe_decay(const Introduction& introduction, int shard, ShardSender& sender) {
+  for (std::size_t begin = 0; begin < introduction.undecayed.size(); begin += kRangesAMessage) {
+    const std::size_t count = std::min(kRangesAMessage, introduction.undecayed.size() - begin);
+    wire::Undecayed& undecayed = *sender.header().mutable_undecayed();
+    undecayed.Clear();  // the header is reused
+    for (const Range& range : introduction.undecayed.subspan(begin, count)) {
+      undecayed.add_bounds(range.begin);
+      undecayed.add_bounds(range.end);
+    }
+    SYNCOPATE_RETURN_IF_ERROR(sender.send(shard, {}, nullptr));
+  }
+  return Status();
 }
 
 Status describe_chunks(const Introduction& introduction, int shard, ShardSender& sender, PendingSends& pending) {
@@ -39,6 +57,7 @@ Status introduce(const Introduction& introduction, TableClient& tables, ShardSen
     SYNCOPATE_RETURN_IF_ERROR(claim(introduction, shard, tables.tables(), sender, pending));
     if (!introduction.describes) continue;
     SYNCOPATE_RETURN_IF_ERROR(tables.describe_to(shard));
+    SYNCOPATE_RETURN_IF_ERROR(describe_decay(introduction, shard, sender));
     SYNCOPATE_RETURN_IF_ERROR(describe_chunks(introduction, shard, sender, pending));
   }
   return Status();

@@ -16,6 +16,7 @@ struct Introduction {
   std::span<const float> weights;  // of the whole arena
   // Where tensors begin (common/tensor_begins.h), in the transport's memory; empty: the shards need not know.
   std::span<const std::uint64_t> tensor_begins;
+  std::span<const Range> undecayed;  // of the arena (decay_parts.h)
   // It says which tables and chunks there are; else somebody else does.
   bool describes = false;
   // It also brings the initial weights; else the shards have theirs.

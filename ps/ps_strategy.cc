@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cassert>
 
+#include "common/decay_parts.h"
 #include "ps/introduction.h"
 #include "ps/transport_memory.h"
 
@@ -52,6 +53,7 @@ Result<ParamArenas> PsStrategy::allocate(const ParamLayout& layout) {
   };
   SYNCOPATE_RETURN_IF_ERROR(allocate_arena(arenas_.weights));
   SYNCOPATE_RETURN_IF_ERROR(allocate_arena(arenas_.gradients));
+  undecayed_ = undecayed_ranges(layout);
   links_ = arena_links(layout, static_cast<std::size_t>(options_.group.shards()), options_.sharding);
   if (codec_) {
     SYNCOPATE_RETURN_IF_ERROR(codec_->allocate(transport_, links_.ranges(), layout.size(), pusher_.slots(),
@@ -81,6 +83,7 @@ Result<std::vector<Range>> PsStrategy::join() {
   const Introduction introduction{.links = links_,
                                   .weights = arenas_.weights,
                                   .tensor_begins = begins_,
+                                  .undecayed = undecayed_,
                                   .describes = options_.goes_on || transport_.rank() == options_.chief,
                                   .brings_weights = !options_.goes_on};
   SYNCOPATE_RETURN_IF_ERROR(introduce(introduction, tables_, sender_, pusher_.pending(0)).in("join"));

@@ -147,6 +147,7 @@ class PsStrategy final : public SyncStrategy {
   ParamArenas arenas_;
   ArenaLinks links_;
   std::span<const std::uint64_t> begins_;  // of tensors, in the transport's memory; where anything is compressed
+  std::vector<Range> undecayed_;           // of the arena
   ShardSender sender_;
   StepTraffic traffic_;
   std::optional<WorkerCodec> codec_;  // where anything is compressed

@@ -6,6 +6,7 @@
 #include <optional>
 #include <utility>
 
+#include "common/decay_parts.h"
 #include "ps/group.h"
 
 namespace syncopate::ps {
@@ -67,7 +68,26 @@ Shard::Answers Shard::on_initial(int worker, std::size_t chunk, Range range, std
   return std::span<const Answer>(due_);
 }
 
+Shard::Answers Shard::on_undecayed(int worker, std::span<const std::uint64_t> bounds) {
+  due_.clear();
+  SYNCOPATE_RETURN_IF_ERROR(check_describes(worker, claim_.tables, "what is not decayed"));
+  if (bounds.empty() || bounds.size() % 2 != 0) return refuse(fmt::format("{} bounds of ranges", bounds.size()));
+  const std::size_t known_to = undecayed_.empty() ? 0 : undecayed_.back().end;
+  if (bounds.back() <= known_to) return std::span<const Answer>(due_);
+  std::size_t behind = known_to;
+  for (std::size_t i = 0; i < bounds.size(); i += 2) {
+    if (bounds[i] < behind || bounds[i] >= bounds[i + 1] || bounds[i + 1] > claim_.arena_size) {
+      return refuse(fmt::format("a range {} to {} of an arena of {} behind {} that is not decayed", bounds[i],
+                                bounds[i + 1], claim_.arena_size, behind));
+    }
+    behind = bounds[i + 1];
+  }
+  for (std::size_t i = 0; i < bounds.size(); i += 2) undecayed_.push_back({bounds[i], bounds[i + 1]});
+  return std::span<const Answer>(due_);
+}
+
 Status Shard::create(std::size_t chunk, Range range, std::span<const float> weights) {
+  chunks_[chunk].leave_undecayed(ranges_within(undecayed_, range));
   if (options_.restored != nullptr) {
     SYNCOPATE_RETURN_IF_ERROR(chunks_[chunk].restore(range, *options_.restored));
   } else {

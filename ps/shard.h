@@ -85,6 +85,10 @@ class Shard {
   // if they claim different arenas or the chief is lost.
   Answers on_join(int worker, const ArenaClaim& claim);
 
+  // By who describes chunks, before these: ranges of the arena that weight decay leaves out, begin and end of each,
+  // ascending. What another worker has said already is not looked at.
+  Answers on_undecayed(int worker, std::span<const std::uint64_t> bounds);
+
   // The chief's weights of one chunk, `range` of the arena, in the order of chunks, once it has joined. They are
   // copied. In a job that goes on every worker says which chunks there are, the first for all, and `weights` are not
   // looked at.
@@ -166,6 +170,7 @@ class Shard {
   Membership members_;
   bool laid_out_ = false;  // from a worker's claim
   ArenaClaim claim_;
+  std::vector<Range> undecayed_;  // of the arena
   std::deque<Chunk> chunks_;
   std::vector<Range> ranges_;           // of the arena, of those that are created
   std::vector<std::size_t> described_;  // by worker: chunks and tables that it has told of

@@ -273,6 +273,9 @@ Shard::Answers ShardServer::dispatch(const Message& message) {
                                .width = incoming_.table().width(),
                                .rows_a_step = incoming_.table().rows_a_step(),
                                .limit = incoming_.table().limit()});
+    case wire::Header::kUndecayed:
+      return shard_->on_undecayed(
+          from, {incoming_.undecayed().bounds().data(), static_cast<std::size_t>(incoming_.undecayed().bounds_size())});
     case wire::Header::kInitial:
       return shard_->on_initial(from, incoming_.initial().chunk(),
                                 {incoming_.initial().begin(), incoming_.initial().end()}, *floats);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 
 namespace syncopate::ps {
 namespace {
@@ -31,11 +32,17 @@ Result<DelayCompensation> DelayCompensation::parse(std::string_view text) {
 
 std::string DelayCompensation::to_string() const { return fmt::format("{}{}", adaptive ? kAdaptive : "", lambda); }
 
-float rate_factor(std::int64_t staleness) { return 1.0f / static_cast<float>(std::max<std::int64_t>(1, staleness)); }
+float staleness_factor(std::int64_t staleness) {
+  return 1.0f / static_cast<float>(std::max<std::int64_t>(1, staleness));
+}
 
-float corrected_momentum(float momentum, double mean_staleness) {
-  const double implicit = mean_staleness / (mean_staleness + 1);
-  return static_cast<float>(std::max(0.0, static_cast<double>(momentum) - implicit));
+CorrectedMomentum corrected_momentum(float momentum, bool nesterov, double mean_staleness) {
+  const double asked = momentum;
+  const double asked_delay = (nesterov ? asked * asked : asked) / (1 - asked);
+  const double left = std::max(0.0, asked_delay - mean_staleness);
+  // Nesterov's: the root of m² + left · m - left.
+  const double corrected = nesterov ? (std::sqrt(left * left + 4 * left) - left) / 2 : left / (1 + left);
+  return {.momentum = static_cast<float>(corrected), .rate_factor = static_cast<float>((1 - corrected) / (1 - asked))};
 }
 
 void MeanStaleness::add(std::int64_t staleness) {

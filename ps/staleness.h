@@ -33,17 +33,29 @@ struct StalenessOptions {
   bool correct_momentum = false;
 };
 
-// By how much the learning rate of a gradient of that staleness is multiplied: 1 / max(1, staleness) (Zhang, Gupta,
-// Lian and Liu 2016, "Staleness-aware async-SGD").
-float rate_factor(std::int64_t staleness);
+// By how much a gradient of that staleness is multiplied before it enters the update, velocity and all: 1 / max(1,
+// staleness) (Zhang, Gupta, Lian and Liu 2016, "Staleness-aware async-SGD for distributed deep learning", equation 6:
+// each gradient has a rate of its own). Rules whose step does not grow with the gradient (adam, adamw, adagrad) have
+// their rate multiplied instead, which with theirs is not the same.
+float staleness_factor(std::int64_t staleness);
 
-// Updates from gradients of geometrically distributed staleness behave, in expectation, as if they had momentum
-//   1 - 1/M = s / (s + 1)
-// where M workers make the mean staleness s = M - 1 (Mitliagkas et al. 2016, "Asynchrony begets momentum").
-// What the optimizer adds to that is lowered so that both together come to `momentum`, as Omnivore lowers it for more
-// asynchrony (Hadjis et al. 2016): never below zero. The rate, which asynchrony divides by M in the same theorem, is
-// left alone.
-float corrected_momentum(float momentum, double mean_staleness);
+// What is applied where `momentum` was asked for.
+struct CorrectedMomentum {
+  float momentum = 0;
+  float rate_factor = 1;  // by which the learning rate is multiplied
+};
+
+// Late gradients are momentum of a kind. With q(k) the share of gradients of staleness k, the expected update is
+//   E[w(t+1) - w(t)] = -rate · sum over k of q(k) · g(w(t-k)):
+// gradients go through a filter whose impulse response is q, of gain 1 and mean delay s, the mean staleness. (For a
+// geometric q that filter is momentum s / (s + 1): Mitliagkas et al. 2016, "Asynchrony begets momentum", theorem 4.
+// Staleness as it is measured is not geometric: most of it is W - 1.) Momentum m behind it is another filter, m^k: of
+// gain 1 / (1 - m) and mean delay d(m) = m / (1 - m); Nesterov's has the same gain, and d(m) = m² / (1 - m). Delays of
+// filters behind each other add, and gains multiply. So whatever q is, the response to a gradient keeps the gain and
+// the mean delay that were asked for if
+//   d(m') = d(m) - s   and   rate' = rate · (1 - m') / (1 - m).
+// Where s is more than d(m), m' is 0, and only the gain is kept: late gradients alone delay more than was asked for.
+CorrectedMomentum corrected_momentum(float momentum, bool nesterov, double mean_staleness);
 
 // The mean staleness of the last hundred gradients or so: an exponential mean that begins as a plain one.
 class MeanStaleness {

@@ -1,5 +1,6 @@
 #include "worker/device_local_strategy.h"
 
+#include "common/decay_parts.h"
 #include "common/device/device_state.h"
 
 namespace syncopate::worker {
@@ -11,6 +12,7 @@ Result<ParamArenas> DeviceLocalStrategy::allocate(const ParamLayout& layout) {
     if (!memory.ok()) return memory.status();
     *arena = *memory;
   }
+  if (optimizer_.weight_decay != 0 && !optimizer_.decay_all) undecayed_ = undecayed_ranges(layout);
   const Result<DeviceOptimizerState> state = allocate_state(device_, optimizer_.kind, layout.size());
   if (!state.ok()) return state.status();
   state_ = *state;
@@ -37,7 +39,8 @@ Result<std::vector<Range>> DeviceLocalStrategy::join() { return std::vector<Rang
 Result<SyncStats> DeviceLocalStrategy::finish_step() {
   const UpdateStep update{static_cast<float>(step_.learning_rate), 1.0f, step_.step + 1};
   device_.compute().record(*begin_);
-  device_.compute().update(optimizer_, arenas_.weights, arenas_.gradients, state_, update);
+  update_range(device_.compute(), optimizer_, undecayed_, {0, arenas_.weights.size()}, arenas_.weights,
+               arenas_.gradients, state_, update);
   device_.compute().record(*end_);
   SYNCOPATE_RETURN_IF_ERROR(device_.wait(*end_, clock_.now() + timeout_));
   steps_done_ = step_.step + 1;

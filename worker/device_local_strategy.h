@@ -31,6 +31,7 @@ class DeviceLocalStrategy final : public SyncStrategy {
   const Clock& clock_;
   const Duration timeout_;
   ParamArenas arenas_;
+  std::vector<Range> undecayed_;
   DeviceOptimizerState state_;
   std::unique_ptr<Event> begin_;  // of the update
   std::unique_ptr<Event> end_;

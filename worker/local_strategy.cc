@@ -8,6 +8,7 @@ Result<ParamArenas> LocalStrategy::allocate(const ParamLayout& layout) {
   layout_ = layout;
   weights_ = AlignedBuffer(layout.size());
   gradients_ = AlignedBuffer(layout.size());
+  optimizer_ = Optimizer(optimizer_.config(), layout, layout.dense());
   state_.emplace(optimizer_.config().kind, layout.dense().size());
   tables_ = row_tables_of(layout, seed_, optimizer_.config());
   return ParamArenas{weights_.span(), gradients_.span()};

@@ -40,7 +40,8 @@ class Stream {
   virtual void copy_to_host(std::span<const std::byte> device, std::span<std::byte> host) = 0;
   virtual void copy_to_device(std::span<const std::byte> host, std::span<std::byte> device) = 0;
 
-  // Optimizer::apply on device memory, with the same rounding. `state` is that of these weights, from the first on.
+  // One rule of Optimizer::apply on device memory, with the same rounding, and with weight decay for all of these
+  // weights. `state` is that of these weights, from the first on.
   virtual void update(const OptimizerConfig& rule, std::span<float> weights, std::span<const float> gradient,
                       const DeviceOptimizerState& state, const UpdateStep& step) = 0;
 
@@ -48,6 +49,12 @@ class Stream {
   // What is given to this stream from now on begins after the event's point as it is now.
   virtual void wait_for(const Event& event) = 0;
 };
+
+// Optimizer::apply on device memory: the update of `range` of the whole arenas, whose `undecayed` ranges
+// (decay_parts.h) weight decay leaves out.
+void update_range(Stream& stream, const OptimizerConfig& rule, std::span<const Range> undecayed, Range range,
+                  std::span<float> weights, std::span<const float> gradients, const DeviceOptimizerState& state,
+                  const UpdateStep& step);
 
 // Host memory made fit for copies that run beside the host's work, for as long as this lives.
 class PinnedRange {

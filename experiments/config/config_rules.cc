@@ -115,6 +115,14 @@ Status validate_consistency(const RunConfig& config) {
 }
 
 Status validate_compression(const RunConfig& config) {
+  // 1-bit Adam measures the variance from whole gradients; from compressed ones it is of another size.
+  const bool is_adam = config.optimizer == "adam" || config.optimizer == "adamw";
+  if (is_adam && config.adam_freeze_variance > 0 && may_compress(config) && compresses(config)) {
+    return wrong(
+        fmt::format("--adam-freeze-variance={}: would freeze a variance that was measured from gradients under "
+                    "--compress={}, which was seen to cost accuracy; leave one of them out",
+                    config.adam_freeze_variance, to_string(config.compress)));
+  }
   const ps::Compression compression = compression_of(config);
   if (compression.codec.kind == CodecKind::kPowerSgd) {
     return wrong(

@@ -55,6 +55,7 @@ bool has_epsilon(const RunConfig& config) { return has_moments(config) || is_ada
 bool is_ftrl(const RunConfig& config) { return config.optimizer == "ftrl"; }
 bool draws_data(const RunConfig& config) { return generates_data(config) || config.dataset == "ratings"; }
 bool has_weight_decay(const RunConfig& config) { return !is_ftrl(config); }
+bool decays(const RunConfig& config) { return has_weight_decay(config) && config.weight_decay > 0; }
 
 using C = RunConfig;
 
@@ -217,16 +218,32 @@ void add_update_rule(std::vector<OptionSpec>& table) {
                    &C::beta1, "beta1", 0.0, 0.9999));
   adam_only(number({.group = group, .name = "beta2", .placeholder = "X", .sentence = "Decay of the second moment."},
                    &C::beta2, "beta2", 0.0, 0.999999));
+  adam_only(unless_zero(number({.group = group,
+                                .name = "adam-freeze-variance",
+                                .placeholder = "N",
+                                .sentence = "Keeps the second moment as it is after so many updates, so that later "
+                                            "gradients enter the first moment alone "
+                                            "(1-bit Adam's second stage).",
+                                .unit = "updates",
+                                .usual = "never"},
+                               &C::adam_freeze_variance, "updates", std::int64_t{1}, std::int64_t{1000000000})));
   table.push_back(
       only(number({.group = group, .name = "epsilon", .placeholder = "X", .sentence = "Keeps the division finite."},
                   &C::epsilon, "epsilon", 1e-16, 1.0),
            "--optimizer=adam, adamw or adagrad", has_epsilon));
-  table.push_back(only(number({.group = group,
-                               .name = "weight-decay",
-                               .placeholder = "X",
-                               .sentence = "Pull of all weights towards zero; decoupled from the gradient in adamw."},
-                              &C::weight_decay, "weight decay", 0.0, 1.0),
-                       "any --optimizer but ftrl, which has --l2", has_weight_decay));
+  table.push_back(
+      only(number({.group = group,
+                   .name = "weight-decay",
+                   .placeholder = "X",
+                   .sentence = "Pull of weights towards zero, but of biases and norms; added to the gradient, in "
+                               "adamw decoupled from it: rate x X of each weight an update, as in PyTorch."},
+                  &C::weight_decay, "weight decay", 0.0, 1.0),
+           "any --optimizer but ftrl, which has --l2", has_weight_decay));
+  table.push_back(only(flag({.group = group,
+                             .name = "decay-all",
+                             .sentence = "Lets weight decay pull biases, and scales and shifts of norms, too."},
+                            &C::decay_all),
+                       "a --weight-decay above 0", decays));
   table.push_back(only(number({.group = group,
                                .name = "initial-accumulator",
                                .placeholder = "X",

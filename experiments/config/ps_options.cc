@@ -89,14 +89,16 @@ void add_consistency_details(std::vector<OptionSpec>& table) {
       only(choice({.group = group,
                    .name = "staleness-lr",
                    .placeholder = "HOW",
-                   .sentence = "What staleness does to a gradient's learning rate; divide: rate / staleness."},
+                   .sentence = "What staleness does to a gradient; divide: gradient / staleness before it enters the "
+                               "update, under adam, adamw and adagrad rate / staleness."},
                   &C::staleness_lr, "staleness rate", {StalenessRate::kKeep, StalenessRate::kDivide}),
            stale, is_stale));
   table.push_back(only(delay_compensation(), stale, is_stale));
   table.push_back(
       only(flag({.group = group,
                  .name = "momentum-correction",
-                 .sentence = "Lowers --momentum by what asynchrony adds, s / (s + 1) at a mean staleness s."},
+                 .sentence = "Lowers --momentum by the delay that the measured staleness adds, and raises the rate by "
+                             "as much as that takes away, so that a gradient moves the weights as far as without."},
                 &C::momentum_correction),
            stale + " and --optimizer=momentum or nesterov", is_stale_with_momentum));
 }

@@ -161,6 +161,8 @@ OptimizerConfig optimizer_of(const RunConfig& config) {
   optimizer.beta2 = static_cast<float>(config.beta2);
   optimizer.epsilon = static_cast<float>(config.epsilon);
   optimizer.weight_decay = static_cast<float>(config.weight_decay);
+  optimizer.decay_all = config.decay_all;
+  optimizer.frozen_after = config.adam_freeze_variance;
   optimizer.initial_accumulator = static_cast<float>(config.initial_accumulator);
   optimizer.l1 = static_cast<float>(config.l1);
   optimizer.l2 = static_cast<float>(config.l2);

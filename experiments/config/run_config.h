@@ -134,6 +134,8 @@ struct RunConfig {
   double beta2 = 0.999;
   double epsilon = 1e-8;
   double weight_decay = 0;
+  bool decay_all = false;
+  std::int64_t adam_freeze_variance = 0;  // updates; 0: never
   double initial_accumulator = 0;
   double l1 = 0;
   double l2 = 0;

@@ -86,6 +86,66 @@ TEST(Optimizer, AdamAndAdamWFollowThePapersInDoublePrecision) {
   }
 }
 
+// 1-bit Adam's second stage (Tang et al. 2021, algorithm 1) in double precision.
+TEST(Optimizer, AdamWithAFrozenVarianceKeepsWhatItHadAfterSoManyUpdates) {
+  constexpr int kFrozenAfter = 5;
+  const OptimizerConfig config{.kind = OptimizerKind::kAdam, .frozen_after = kFrozenAfter};
+  std::vector<float> weights{0.5f, -2.0f, 3.0f};
+  OptimizerState state(config.kind, weights.size());
+  std::vector<double> w(weights.begin(), weights.end()), m(3), v(3), frozen(3);
+  for (int t = 1; t <= 40; ++t) {
+    // Gradients grow a hundredfold after the freeze: a variance that went on would follow them.
+    const std::vector<float> gradient = random_values(3, static_cast<std::uint64_t>(t));
+    const float scale = t > kFrozenAfter ? 100.0f : 1.0f;
+    Optimizer(config).apply(weights, gradient, state, 0, {0.001f, scale, t});
+    for (std::size_t i = 0; i < 3; ++i) {
+      const double g = static_cast<double>(scale) * gradient[i];
+      m[i] = 0.9 * m[i] + 0.1 * g;
+      if (t <= kFrozenAfter) {
+        v[i] = 0.999 * v[i] + 0.001 * g * g;
+        frozen[i] = v[i] / (1 - std::pow(0.999, t));
+      }
+      w[i] -= 0.001 * m[i] / (1 - std::pow(0.9, t)) / (std::sqrt(frozen[i]) + 1e-8);
+    }
+  }
+  for (std::size_t i = 0; i < 3; ++i) EXPECT_NEAR(weights[i], w[i], 1e-4);
+}
+
+// However the arena is cut.
+TEST(Optimizer, LeavesBiasesAndNormsOutOfWeightDecayUnlessAllIsAskedFor) {
+  ParamLayout layout;
+  layout.add("weight", {5, 7});
+  layout.add("bias", {5});
+  layout.add("scale", {20});
+  layout.add("head", {3, 20});
+  const std::vector<float> gradient = random_values(layout.size(), 1), initial = random_values(layout.size(), 2);
+  for (OptimizerConfig config : kAllRules) {
+    OptimizerConfig without = config;
+    without.weight_decay = 0;
+    for (const bool decay_all : {false, true}) {
+      config.decay_all = decay_all;
+      for (const std::size_t step : {layout.size(), std::size_t{16}, std::size_t{13}}) {
+        std::vector<float> weights = initial;
+        OptimizerState state(config.kind, layout.size());
+        for (std::size_t begin = 0; begin < layout.size(); begin += step) {
+          const std::size_t size = std::min(step, layout.size() - begin);
+          Optimizer(config, layout, {0, layout.size()})
+              .apply(std::span(weights).subspan(begin, size), std::span(gradient).subspan(begin, size), state, begin,
+                     {0.1f, 1, 1});
+        }
+        const std::vector<float> decayed = after(config, initial, {{0.1f, 1, 1}}, gradient);
+        const std::vector<float> plain = after(without, initial, {{0.1f, 1, 1}}, gradient);
+        for (const TensorSpec& tensor : layout.tensors()) {
+          const bool decays = decay_all || tensor.shape.size() > 1;
+          for (std::size_t i = tensor.range.begin; i < tensor.range.end; ++i) {
+            EXPECT_EQ(weights[i], (decays ? decayed : plain)[i]) << tensor.name;
+          }
+        }
+      }
+    }
+  }
+}
+
 TEST(Optimizer, AdagradDividesByTheRootOfTheSumOfSquares) {
   const OptimizerConfig config{.kind = OptimizerKind::kAdagrad, .epsilon = 1};
   // Sums: 9, 25. Weights: 10 - 2 · 3 / (3 + 1), then less 2 · 4 / (5 + 1).

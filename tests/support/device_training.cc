@@ -17,7 +17,7 @@ float gradient_of(float weight, int step, std::size_t i) {
 
 ParamLayout small_layout() {
   ParamLayout layout;
-  layout.add("first", {40});
+  layout.add("first", {8, 5});
   layout.add("second", {3});
   layout.add("third", {17});
   return layout;
@@ -82,7 +82,8 @@ std::vector<float> train_in_plain_loops(const OptimizerConfig& optimizer, int st
       }
     }
     if (reduce) reduce(gradients);
-    Optimizer(optimizer).apply(weights, gradients, state, 0, {static_cast<float>(kRate), 1.0f, step + 1});
+    Optimizer(optimizer, layout, {0, layout.size()})
+        .apply(weights, gradients, state, 0, {static_cast<float>(kRate), 1.0f, step + 1});
   }
   return weights;
 }

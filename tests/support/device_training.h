@@ -11,7 +11,7 @@
 
 namespace syncopate::testing_support {
 
-// Tensors of 40, 3 and 17 elements.
+// Tensors of 8 by 5, 3 and 17 elements: the first alone decays.
 ParamLayout small_layout();
 std::vector<float> initial_weights(const ParamLayout& layout);
 

@@ -161,7 +161,7 @@ std::vector<float> train_ps_sync(const TrainingJob& job, int servers) {
       return;
     }
     ps::ShardServer server({.group = group,
-                            .consistency = *ps::Consistency::parse("sync"),
+                            .consistency = *ps::Consistency::parse(job.consistency),
                             .optimizer = job.optimizer,
                             .timeout = kTimeout},
                            endpoint, clock);
@@ -200,7 +200,7 @@ std::vector<float> train_in_turns(const TrainingJob& job, SumOrder order) {
         sum.data()[i] = total;
       }
     }
-    Optimizer(job.optimizer)
+    Optimizer(job.optimizer, model->layout(), {0, size})
         .apply(weights.span(), sum.span(), state, 0,
                {.learning_rate = static_cast<float>(job.learning_rate),
                 .gradient_scale = 1.0f / static_cast<float>(job.workers),

@@ -23,6 +23,7 @@ struct TrainingJob {
   int workers = 1;
   int batch_size = 8;  // of one worker
   std::string wire = "shm";
+  std::string consistency = "sync";  // of train_ps: one under which all workers have the same weights
   // Allreduce only:
   allreduce::ScheduleKind schedule = allreduce::ScheduleKind::kRing;  // kDirect over shm: the direct collective
   bool overlap = true;

@@ -65,6 +65,7 @@ class Equality : public testing::TestWithParam<Case> {
     RunConfig config;
     config.optimizer = GetParam().optimizer;
     TrainingJob job = checked_job();
+    config.weight_decay = 0.01;  // which leaves biases out, in every mode
     job.optimizer = optimizer_of(config);
     job.learning_rate = usual_learning_rate(config.optimizer);
     job.steps = testing_support::kSanitized ? 10 : 100;
@@ -120,6 +121,32 @@ TEST_P(Equality, WithWorkersInTurnsIsExactAtTheUsualRate) {
   TrainingJob without_overlap = job;
   without_overlap.overlap = false;
   EXPECT_TRUE(train_allreduce(without_overlap) == around_ring);
+}
+
+// W pushes that are applied one by one, of gradients of the same weights, at a W-th of the rate: with sgd that is the
+// update of their mean.
+TEST(BoundedByNothing, AtAWthOfTheRateEqualsSyncUnderSgd) {
+  const worker::DatasetPair data =
+      std::move(*worker::open_dataset("digits:1024-64", testing_support::shared_data_dir(), 1));
+  RunConfig config;
+  config.optimizer = "sgd";
+  TrainingJob job{.data = data.train.get(),
+                  .model = "mlp:784-64-10",
+                  .optimizer = optimizer_of(config),
+                  .learning_rate = 0.1,
+                  .steps = equality_job(config).steps,
+                  .workers = 4};
+  const auto gap_at = [&](TrainingJob bounded, double rate) {
+    bounded.consistency = "bounded:0";
+    bounded.learning_rate = rate;
+    return equality_gap(layout_of(job), initial_weights_of(job), train_ps_sync(job, 2), train_ps_sync(bounded, 2));
+  };
+  bool is_equal = false;
+  for (job.seed = 1; job.seed < 4 && !is_equal; ++job.seed) {
+    is_equal = gap_at(job, job.learning_rate / job.workers).verdict == EqualityGap::Verdict::kEqual;
+    EXPECT_EQ(gap_at(job, job.learning_rate).verdict, EqualityGap::Verdict::kUnequal);
+  }
+  EXPECT_TRUE(is_equal);
 }
 
 }  // namespace
