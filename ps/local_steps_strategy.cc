@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cassert>
 
 namespace syncopate::ps {
@@ -13,6 +14,10 @@ namespace {
 constexpr const char* kPlace = "place";
 constexpr std::size_t kPlaceCounts = 3;
 constexpr std::int64_t kMostMeetings = std::int64_t{1} << 40;
+// Of a meeting of easgd that was broken off: what was pushed.
+constexpr const char* kPushed = "pushed";
+// Weights that are kept and updated at a time.
+constexpr std::size_t kBlock = 4096;
 
 }  // namespace
 
@@ -36,6 +41,7 @@ Result<ParamArenas> LocalStepsStrategy::allocate(const ParamLayout& layout) {
   if (!link.ok()) return link;
   link_ = *link;
   weights_ = AlignedBuffer(layout.size());
+  optimizer_ = Optimizer(options_.optimizer, layout, {0, layout.size()});
   state_ = OptimizerState(options_.optimizer.kind, layout.size());
   return ParamArenas{weights_.span(), link_.gradients};
 }
@@ -48,7 +54,8 @@ Status LocalStepsStrategy::restore(const TrainingState& state) {
     return Status(Code::kDataLoss, fmt::format("{} numbers where worker {} was", place->second.size(), worker_));
   }
   const std::vector<std::int64_t>& counts = place->second;
-  if (counts[0] < 0 || counts[0] > kMostMeetings || counts[1] < 0 || counts[1] > options_.period) {
+  if (counts[0] < 0 || counts[0] > kMostMeetings || counts[1] < 0 ||
+      counts[1] > options_.period + (options_.elastic_rate ? 1 : 0)) {
     return Status(Code::kDataLoss, fmt::format("worker {} cannot have been {} steps behind its meeting {}", worker_,
                                                counts[1], counts[0]));
   }
@@ -58,6 +65,9 @@ Status LocalStepsStrategy::restore(const TrainingState& state) {
               .answered = {counts.begin() + std::ptrdiff_t{kPlaceCounts}, counts.end()}};
   const Range all{0, weights_.size()};
   SYNCOPATE_RETURN_IF_ERROR(state.read(name_of(state_part::kWeights), all, weights_.span()));
+  if (carried_->is_meeting && options_.elastic_rate) {
+    SYNCOPATE_RETURN_IF_ERROR(state.read(name_of(kPushed), all, link_.gradients));
+  }
   TrainingState own;
   for (const char* const part : state_part::kOptimizer) {
     if (!state.covers(name_of(part), all)) continue;
@@ -76,6 +86,7 @@ Status LocalStepsStrategy::save(TrainingState& state) const {
   counts = {place->meetings, place->steps_alone, place->is_meeting ? 1 : 0};
   counts.insert(counts.end(), place->answered.begin(), place->answered.end());
   state.put(name_of(state_part::kWeights), 0, weights_.span());
+  if (place->is_meeting && options_.elastic_rate) state.put(name_of(kPushed), 0, link_.gradients);
   TrainingState own;
   state_.save({0, weights_.size()}, 0, own);
   for (const std::string& part : own.names()) {
@@ -128,18 +139,23 @@ void LocalStepsStrategy::take_up() {
     if (servers_->answered(bucket) > carried_->answered[bucket]) take(buckets_[bucket]);
   }
   const bool has_met = meetings_ > carried_->meetings;
-  steps_alone_ = has_met ? 0 : carried_->steps_alone;
+  steps_alone_ = has_met ? steps_behind_meeting(carried_->steps_alone) : carried_->steps_alone;
   is_meeting_ = carried_->is_meeting && !has_met;
+}
+
+std::int64_t LocalStepsStrategy::steps_behind_meeting(std::int64_t steps_alone) const {
+  return options_.elastic_rate ? std::max<std::int64_t>(0, steps_alone - options_.period) : 0;
 }
 
 Result<SyncStats> LocalStepsStrategy::finish_step() {
   const TimePoint begin = clock_.now();
-  const UpdateStep update{static_cast<float>(step_.learning_rate), 1.0f, step_.step + 1};
-  optimizer_.apply(weights_.span(), link_.gradients, state_, 0, update);
+  const bool is_elastic = options_.elastic_rate.has_value();
+  const bool meets = steps_alone_ + (is_elastic ? 0 : 1) == options_.period;
+  update(is_elastic && meets);
   const Duration optimizer = clock_.now() - begin;
   Result<SyncStats> stats = SyncStats();
   ++steps_alone_;
-  if (steps_alone_ == options_.period) {
+  if (meets) {
     stats = meet();
   } else {
     report_weights({0, weights_.size()});
@@ -148,8 +164,24 @@ Result<SyncStats> LocalStepsStrategy::finish_step() {
   return stats;
 }
 
+void LocalStepsStrategy::update(bool keeps) {
+  const UpdateStep step{static_cast<float>(step_.learning_rate), 1.0f, step_.step + 1};
+  if (!keeps) return optimizer_.apply(weights_.span(), link_.gradients, state_, 0, step);
+  std::array<float, kBlock> before;
+  for (std::size_t begin = 0; begin < weights_.size(); begin += kBlock) {
+    const Range block{begin, std::min(begin + kBlock, weights_.size())};
+    const std::span<float> own = slice(weights_.span(), block), gradient = slice(link_.gradients, block);
+    std::ranges::copy(own, before.begin());
+    optimizer_.apply(own, gradient, state_, begin, step);
+    std::copy_n(before.begin(), block.size(), gradient.begin());
+  }
+}
+
 Status LocalStepsStrategy::leave() {
-  if (steps_alone_ > 0) SYNCOPATE_RETURN_IF_ERROR(meet().status());
+  if (steps_alone_ > 0) {
+    if (options_.elastic_rate) std::ranges::copy(weights_.span(), link_.gradients.begin());
+    SYNCOPATE_RETURN_IF_ERROR(meet().status());
+  }
   leaving_ = true;
   return servers_->leave();
 }
@@ -158,14 +190,14 @@ Result<SyncStats> LocalStepsStrategy::meet() {
   is_meeting_ = true;
   servers_->begin_step({step_.step, options_.elastic_rate.value_or(1.0f)});
   for (std::size_t bucket = 0; bucket < buckets_.size(); ++bucket) {
-    prepare(buckets_[bucket]);
+    if (!options_.elastic_rate) prepare(buckets_[bucket]);
     servers_->gradient_ready(bucket);
   }
   Result<SyncStats> stats = servers_->finish_step();
   if (!stats.ok()) return stats;
   is_meeting_ = false;
   ++meetings_;
-  steps_alone_ = 0;
+  steps_alone_ = steps_behind_meeting(steps_alone_);
   return stats;
 }
 
@@ -173,10 +205,6 @@ void LocalStepsStrategy::prepare(Range range) {
   const std::span<const float> own = slice(weights_.span(), range);
   const std::span<const float> given = slice(link_.weights, range);
   const std::span<float> pushed = slice(link_.gradients, range);
-  if (options_.elastic_rate) {
-    std::copy(own.begin(), own.end(), pushed.begin());
-    return;
-  }
   for (std::size_t i = 0; i < pushed.size(); ++i) pushed[i] = given[i] - own[i];
 }
 
@@ -186,7 +214,8 @@ void LocalStepsStrategy::take(Range range) {
   const std::span<float> own = slice(weights_.span(), range);
   if (options_.elastic_rate && !leaving_) {
     const float pull = *options_.elastic_rate / (1 - *options_.elastic_rate);
-    for (std::size_t i = 0; i < own.size(); ++i) own[i] -= pull * (own[i] - answer[i]);
+    const std::span<const float> pushed = slice(link_.gradients, range);
+    for (std::size_t i = 0; i < own.size(); ++i) own[i] -= pull * (pushed[i] - answer[i]);
   } else {
     std::copy(answer.begin(), answer.end(), own.begin());
   }

@@ -4,12 +4,15 @@
 //   local-sgd  It pushes how far it has come from the weights that it was given last, b - x, and the shards apply the
 //              mean of that as a gradient, with sgd and a rate of 1: b - mean(b - x) = mean(x) is what all go on from
 //              (the "pseudo-gradient" of Reddi et al. 2021, "Adaptive federated optimization", section 2).
-//   easgd      It pushes its weights x; with d = alpha (x - c) a shard moves its center to c' = c + d, and answers c'.
-//              The worker's own move (Zhang, Choromanska and LeCun 2015, algorithm 1) then needs no more than c':
-//              x - c' = (1 - alpha) (x - c), so that x - alpha / (1 - alpha) (x - c') = x - alpha (x - c) = x - d.
+//   easgd      A meeting is part of the step that follows `period` others (Zhang, Choromanska and LeCun 2015, algorithm
+//              1): with the weights x from before that step and d = alpha (x - c), the center moves to c' = c + d, and
+//              the worker to x - d - rate · g(x), whose gradient is that of x, too. The worker pushes x; a shard
+//              answers c', and the worker's move needs no more: x - c' = (1 - alpha) (x - c), so that d = alpha /
+//              (1 - alpha) (x - c'). In the very first step nothing has moved, and nobody meets.
 //
 // What an optimizer remembers stays with the worker from one meeting to the next. leave() is the last meeting, if steps
-// have been made since the last one; after it all hold the servers' weights: the mean, or the center.
+// have been made since the last one (under easgd the beginning of the step that would follow); after it all hold the
+// servers' weights: the mean, or the center.
 //
 // A worker that goes on in another generation keeps its own weights, and what its optimizer remembers, if the servers
 // are where it has met them last. A meeting that was broken off is finished in join(), chunk by chunk: what a shard has
@@ -73,7 +76,11 @@ class LocalStepsStrategy final : public SyncStrategy {
   std::string name_of(std::string_view part) const;
   // Pushes what this worker has come to, and goes on from what the servers answer.
   Result<SyncStats> meet();
+  // The update of this step. `keeps`: what is pushed is the weights from before it.
+  void update(bool keeps);
   void prepare(Range range);
+  // Steps since a meeting that has just been.
+  std::int64_t steps_behind_meeting(std::int64_t steps_alone) const;
   void take(Range range);
 
   LocalStepsOptions options_;

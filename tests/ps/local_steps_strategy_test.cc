@@ -174,20 +174,14 @@ TEST(LocalSteps, BetweenMeetingsNobodyIsWaitedFor) {
   });
 }
 
-// Two workers in turns, so that the account knows in which order they meet the center.
-TEST_P(LocalStepsOverEveryWire, EasgdMovesAWorkerAndTheCenterTowardsEachOtherByTheSameDistance) {
-  constexpr std::int64_t kSteps = 7, kPeriod = 3;
+// Algorithm 1 of Zhang, Choromanska and LeCun 2015 in plain loops, but for the meeting of the very first step, in which
+// no worker differs from the center. Two workers in turns, so that the account knows in which order they meet it.
+TEST_P(LocalStepsOverEveryWire, EasgdMovesAWorkerAndTheCenterByTheirDistanceBeforeTheGradientStep) {
+  constexpr std::int64_t kSteps = 8, kPeriod = 3;  // nobody meets in the last
   constexpr int kWorkers = 2;
   constexpr float kAlpha = 0.45f;
   const std::size_t size = small_layout().size();
   std::vector<float> center = initial_weights(size);
-  const auto meet = [&](Replica& replica) {
-    for (std::size_t i = 0; i < size; ++i) {
-      const float d = kAlpha * (replica.weights[i] - center[i]);
-      center[i] += d;
-      replica.weights[i] -= d;
-    }
-  };
   std::vector<Replica> replicas = replicas_of(kWorkers, kSgd);
   LocalStepsJob job(
       {.group = {.workers = kWorkers, .servers = 2}, .consistency = "easgd:3", .wire = GetParam(), .chunk_bytes = 1024},
@@ -200,11 +194,18 @@ TEST_P(LocalStepsOverEveryWire, EasgdMovesAWorkerAndTheCenterTowardsEachOtherByT
       const int mine = i * kWorkers + rank;
       for (int now = turn; now != mine; now = turn) turn.wait(now);
       const SyncStats stats = step(i);
-      replica.step(rank, i);
-      const bool met = (i + 1) % kPeriod == 0;
-      if (met) meet(replica);
-      EXPECT_EQ(stats.bytes_in, met ? static_cast<std::int64_t>(size * sizeof(float)) : 0);
-      EXPECT_EQ(stats.staleness_max, !met ? 0 : i < kPeriod ? rank : 1);
+      const std::vector<float> x = replica.weights;
+      std::vector<float> gradient(size);
+      make_gradient(rank, i, gradient);
+      const bool meets = i > 0 && i % kPeriod == 0;
+      for (std::size_t at = 0; at < size; ++at) {
+        const float distance = x[at] - center[at];
+        if (meets) replica.weights[at] -= kAlpha * distance;
+        if (meets) center[at] += kAlpha * distance;
+        replica.weights[at] -= static_cast<float>(kRate) * gradient[at];
+      }
+      EXPECT_EQ(stats.bytes_in, meets ? static_cast<std::int64_t>(size * sizeof(float)) : 0);
+      EXPECT_EQ(stats.staleness_max, !meets ? 0 : i == kPeriod ? rank : 1);
       EXPECT_THAT(own, Pointwise(FloatNear(1e-5f), replica.weights));
       turn = mine + 1;
       turn.notify_all();
