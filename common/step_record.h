@@ -11,13 +11,16 @@ namespace syncopate {
 struct StepRecord {
   std::int64_t step = 0;   // of this worker, from 0
   std::int64_t epoch = 0;  // from 0
-  TimePoint end{};         // when the weights of the next step were there
-  Duration total{};        // whole step, from the end of the last one
-  Duration data{};         // waiting for the batch
-  Duration forward{};      // includes the loss
-  Duration backward{};     // includes handing over buckets
-  Duration straggle{};     // waits that make this worker slow, as --straggler asks for; in no other part
-  Duration launch{};  // on a device, by whose clock forward and backward are: the host's time to give it their work
+  // In the job: batches that had been given out before it, to all workers. Where workers share the job's batches it is
+  // the number of the batch.
+  std::int64_t position = 0;
+  TimePoint end{};      // when the weights of the next step were there
+  Duration total{};     // whole step, from the end of the last one
+  Duration data{};      // waiting for the batch
+  Duration forward{};   // includes the loss
+  Duration backward{};  // includes handing over buckets
+  Duration straggle{};  // waits that make this worker slow, as --straggler asks for; in no other part
+  Duration launch{};    // on a device, by whose clock forward and backward are: the host's time to give it their work
   SyncStats sync;
   std::int64_t samples = 0;
   double loss = 0;  // mean over this worker's batch

@@ -21,6 +21,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -104,6 +105,10 @@ class SyncStrategy {
   // Between steps. Most replicas hold the job's weights themselves. Where they make steps of their own, what they agree
   // on is the job's, the mean or the center (it is what the papers report), and stands when they have just met.
   virtual JobWeights job_weights() const { return {}; }
+
+  // Where a step of this replica need not make an update (others may have made it without it): updates that every part
+  // of its weights has had in the whole job. None where each step is one update.
+  virtual std::optional<std::int64_t> updates() const { return std::nullopt; }
 
   // After it, the weights are the job's final ones: the same on every replica.
   virtual Status leave() = 0;

@@ -167,6 +167,11 @@ Status PsStrategy::weights_needed(Range range) {
   return status.in(fmt::format("step {}", step_.step));
 }
 
+std::optional<std::int64_t> PsStrategy::updates() const {
+  const auto least = std::ranges::min_element(links_.chunks, {}, &ChunkLink::version);
+  return least == links_.chunks.end() ? std::nullopt : std::optional(least->version);
+}
+
 Status PsStrategy::leave() {
   set_activity("wait for the last answers");
   const auto nothing_due = [&] { return pusher_.all_answered(); };

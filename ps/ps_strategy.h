@@ -95,6 +95,9 @@ class PsStrategy final : public SyncStrategy {
 
   Status weights_needed(Range range) override;
 
+  // Those of the chunk that has had fewest. None where there are no chunks.
+  std::optional<std::int64_t> updates() const override;
+
   // Waits until all workers that are still in the job have left: as long as the slowest of them trains. No deadline of
   // its own bounds that; a server that dies meanwhile is noticed by the control plane's heartbeats, which end this wait
   // through transport.interrupt().

@@ -183,6 +183,19 @@ Result<ChunkCounts> chunk_counts(Range range, int workers, std::int64_t period, 
   return counts;
 }
 
+std::optional<std::int64_t> pushes_applied(const std::map<std::string, std::vector<std::int64_t>>& counts,
+                                           int pushes_an_update) {
+  std::optional<std::int64_t> least;
+  const auto look_at = [&](std::int64_t pushes) { least = std::min(least.value_or(pushes), pushes); };
+  for (const auto& [name, entry] : counts) {
+    const bool is_chunk = name.starts_with("chunk@") && entry.size() >= kChunkCounts;
+    const bool is_table = name.starts_with("table") && entry.size() >= kTableCounts;
+    if (is_chunk && is_count(entry[0]) && is_count(entry[1])) look_at(entry[0] * pushes_an_update + entry[1]);
+    if (is_table && is_count(entry[1])) look_at(entry[1]);
+  }
+  return least;
+}
+
 Status read_sum(Range range, float summed_weight, std::span<float> sum, const TrainingState& state) {
   for (const Range& piece : pieces_within(range, state)) {
     const float weight = counts_of_piece(piece, 0, 1, state).summed_weight;

@@ -12,6 +12,8 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -60,6 +62,11 @@ void put_chunk_counts(std::size_t begin, const ChunkCounts& counts, TrainingStat
 // made (of a job without servers, say) counts a push of each worker for each period of its steps. Data loss where it
 // counts what cannot be counted: pushes without end, a sum that is no number.
 Result<ChunkCounts> chunk_counts(Range range, int workers, std::int64_t period, const TrainingState& state);
+
+// Pushes that every chunk and table that `counts` tells of has applied, of all workers, where so many make an update.
+// None where it tells of none.
+std::optional<std::int64_t> pushes_applied(const std::map<std::string, std::vector<std::int64_t>>& counts,
+                                           int pushes_an_update);
 
 // Softsync's sum over `range` into `sum`, which has only zeros: as many gradients' worth as chunk_counts says.
 Status read_sum(Range range, float summed_weight, std::span<float> sum, const TrainingState& state);

@@ -19,6 +19,12 @@ class BatchSource {
   // next() goes on with the batch of step `step`, counted from 0 through all epochs: at first it is at 0.
   virtual void seek(std::int64_t step) = 0;
 
+  // A source that goes by orders has no batches of its own: next() gives those that have been ordered, by their numbers
+  // in the job (batch n is part n % W of global batch n / W), in that order. To be called before next() for each.
+  virtual void order(std::int64_t /*number*/) {}
+  // Nothing that has been ordered and not been given is wanted any more.
+  virtual void forget_orders() {}
+
   // Why next() has no more batches, if so.
   virtual Status status() const { return {}; }
 

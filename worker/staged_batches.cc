@@ -5,8 +5,8 @@
 namespace syncopate::worker {
 
 Result<std::unique_ptr<StagedBatches>> StagedBatches::create(BatchSource& source, Device& device, const Clock& clock,
-                                                             Duration timeout) {
-  std::unique_ptr<StagedBatches> batches(new StagedBatches(source, device, clock, timeout));
+                                                             Duration timeout, bool by_order) {
+  std::unique_ptr<StagedBatches> batches(new StagedBatches(source, device, clock, timeout, by_order));
   SYNCOPATE_RETURN_IF_ERROR(batches->prepare());
   return batches;
 }
@@ -45,12 +45,14 @@ BatchView StagedBatches::next() {
   Slot& other = slots_[(taken_ + 1) % 2];
   ++taken_;
   ++step_;
+  if (status_.ok() && !is_staged_) stage(slot);
   // The source's next batch may take the memory of the one whose copy was begun by the last call.
   if (status_.ok()) status_ = device_.wait(*slot.copied, clock_.now() + timeout_).in("a batch to the device");
   if (status_.ok()) {
     device_.compute().record(*other.used);
     copies_->wait_for(*other.used);
-    begin_copy(other, source_.next());
+    is_staged_ = false;
+    if (!by_order_ || ordered_ > 0) stage(other);
   }
   const auto whole_numbers = [](std::span<const std::byte> memory) {
     return std::span(reinterpret_cast<const int*>(memory.data()), memory.size() / sizeof(int));
@@ -70,11 +72,32 @@ void StagedBatches::seek(std::int64_t step) {
   begin_copy(slots_[taken_ % 2], source_.next());
 }
 
+void StagedBatches::order(std::int64_t number) {
+  source_.order(number);
+  ++ordered_;
+}
+
+// The batch whose copy was begun is not wanted: another takes its place, behind it on the copy stream.
+void StagedBatches::forget_orders() {
+  if (status_.ok() && is_staged_) {
+    status_ = device_.wait(*slots_[taken_ % 2].copied, clock_.now() + timeout_).in("forget");
+  }
+  is_staged_ = false;
+  ordered_ = 0;
+  source_.forget_orders();
+}
+
+void StagedBatches::stage(Slot& slot) {
+  if (by_order_) --ordered_;
+  begin_copy(slot, source_.next());
+}
+
 void StagedBatches::begin_copy(Slot& slot, const BatchView& batch) {
   if (!batch.values.empty()) copies_->copy_to_device(std::as_bytes(batch.values), slot.values);
   if (!batch.ids.empty()) copies_->copy_to_device(std::as_bytes(batch.ids), slot.ids);
   copies_->copy_to_device(std::as_bytes(batch.labels), slot.labels);
   copies_->record(*slot.copied);
+  is_staged_ = true;
 }
 
 }  // namespace syncopate::worker

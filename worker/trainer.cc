@@ -1,6 +1,7 @@
 #include "worker/trainer.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "common/aligned_buffer.h"
@@ -29,10 +30,11 @@ class Lap {
 // One run of the loop: what is the same in every step, and where it stands.
 class Training {
  public:
-  Training(const TrainerOptions& options, const TrainerParts& parts, const ParamArenas& arenas,
+  Training(const TrainerOptions& options, const TrainerParts& parts, Work& work, const ParamArenas& arenas,
            const std::vector<Range>& buckets)
       : options_(options),
         parts_(parts),
+        work_(work),
         arenas_(arenas),
         progress_(parts.model.layout(), buckets),
         tensor_ready_([this](std::size_t tensor) {
@@ -48,19 +50,24 @@ class Training {
   ~Training() { parts_.model.before_reading(nullptr); }
 
   Status run_epochs(const TrainerHooks& hooks) {
-    for (std::int64_t epoch = step_ / options_.steps_per_epoch; step_ < options_.total_steps; ++epoch) {
-      if (hooks.next_epoch) {
-        const Result<bool> wanted = hooks.next_epoch(epoch);
+    std::optional<std::int64_t> under_way;  // epoch
+    while (true) {
+      const Result<std::optional<std::int64_t>> position = work_.next(step_);
+      if (!position.ok()) return position.status();
+      if (!*position) break;
+      position_ = **position;
+      const std::int64_t epoch = global_batch() / options_.steps_per_epoch;
+      if (!under_way || epoch > *under_way) {
+        under_way = epoch;
+        const Result<bool> wanted = hooks.next_epoch ? hooks.next_epoch(epoch) : true;
         if (!wanted.ok()) return wanted.status();
         if (!*wanted) return {};
       }
-      const std::int64_t epoch_end = std::min(options_.total_steps, (epoch + 1) * options_.steps_per_epoch);
-      while (step_ < epoch_end) {
-        SYNCOPATE_RETURN_IF_ERROR(run_step(epoch));
-        ++step_;
-        if (hooks.step_done) SYNCOPATE_RETURN_IF_ERROR(hooks.step_done(step_));
-        if (hooks.evaluation_due && step_ < options_.total_steps) SYNCOPATE_RETURN_IF_ERROR(hand_out(hooks));
-      }
+      SYNCOPATE_RETURN_IF_ERROR(run_step(epoch));
+      ++step_;
+      job_steps_ = std::max(job_steps_, global_batch() + 1);
+      if (hooks.step_done) SYNCOPATE_RETURN_IF_ERROR(hooks.step_done(step_));
+      if (hooks.evaluation_due && job_steps_ < options_.total_steps) SYNCOPATE_RETURN_IF_ERROR(hand_out(hooks));
     }
     return {};
   }
@@ -77,23 +84,26 @@ class Training {
   std::int64_t step() const { return step_; }
 
  private:
+  std::int64_t global_batch() const { return position_ / options_.workers; }
+
   // What is to be evaluated now, if anything.
   Status hand_out(const TrainerHooks& hooks) {
-    const EvaluationShare due = hooks.evaluation_due(step_);
+    const EvaluationShare due = hooks.evaluation_due(job_steps_);
     if (due.state) SYNCOPATE_RETURN_IF_ERROR(tell_local_state(hooks, false));
     if (!due.weights || !hooks.snapshot) return {};
     const std::span<const float> agreed = parts_.strategy.job_weights().values;
-    if (!agreed.empty()) return hooks.snapshot(step_, agreed);
+    if (!agreed.empty()) return hooks.snapshot(job_steps_, agreed);
     SYNCOPATE_RETURN_IF_ERROR(parts_.strategy.weights_needed({0, arenas_.weights.size()}));
     const std::span<const float> weights = parts_.backend.host_view(arenas_.weights);
     SYNCOPATE_RETURN_IF_ERROR(parts_.backend.status());
-    return hooks.snapshot(step_, weights);
+    return hooks.snapshot(job_steps_, weights);
   }
 
   Status run_step(std::int64_t epoch) {
     StepRecord record;
     record.step = step_;
     record.epoch = epoch;
+    record.position = position_;
     record.samples = parts_.model.batch_size();
     Lap lap(parts_.clock);
 
@@ -166,17 +176,20 @@ class Training {
   double learning_rate() const {
     const LearningRateContext context{options_.base_learning_rate, options_.minibatch_growth, options_.steps_per_epoch,
                                       options_.total_steps};
-    return learning_rate_at(options_.schedule, context, step_);
+    return learning_rate_at(options_.schedule, context, global_batch());
   }
 
   const TrainerOptions& options_;
   const TrainerParts& parts_;
+  Work& work_;
   ParamArenas arenas_;
   BackwardProgress progress_;
   std::function<void(std::size_t)> tensor_ready_;
-  std::int64_t step_;
-  TimePoint step_end_;  // of the last step
-  Status weights_;      // of those that forward has asked for
+  std::int64_t step_;           // of this worker
+  std::int64_t position_ = 0;   // in the job
+  std::int64_t job_steps_ = 0;  // of the job, that have been begun and are done as far as this worker knows
+  TimePoint step_end_;          // of the last step
+  Status weights_;              // of those that forward has asked for
 };
 
 }  // namespace
@@ -196,10 +209,12 @@ Status train(const TrainerOptions& options, const TrainerHooks& hooks, const Tra
   }
   const Result<std::vector<Range>> buckets = parts.strategy.join();
   if (!buckets.ok()) return buckets.status();
-  parts.batches.seek(parts.strategy.first_step());
+  Quota quota(parts.batches, options.workers, options.total_steps);
+  Work& work = parts.work != nullptr ? *parts.work : quota;
+  SYNCOPATE_RETURN_IF_ERROR(work.begin(parts.strategy.first_step()));
   if (hooks.joined) hooks.joined(parts.strategy.first_step());
 
-  Training training(options, parts, *arenas, *buckets);
+  Training training(options, parts, work, *arenas, *buckets);
   SYNCOPATE_RETURN_IF_ERROR(training.run_epochs(hooks));
   SYNCOPATE_RETURN_IF_ERROR(training.tell_local_state(hooks, true));
 

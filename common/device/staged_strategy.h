@@ -25,6 +25,7 @@ class StagedStrategy final : public SyncStrategy {
   Status restore(const TrainingState& state) override;
   Result<std::vector<Range>> join() override;
   std::int64_t first_step() const override { return inner_.first_step(); }
+  std::optional<std::int64_t> updates() const override { return inner_.updates(); }
   Status save(TrainingState& state) const override { return inner_.save(state); }
   void begin_step(const StepContext& step) override;
   void gradient_ready(std::size_t bucket) override;

@@ -78,6 +78,8 @@ const char* name_of(worker::EmbeddingKind value) {
   return value == worker::EmbeddingKind::kSparse ? "sparse" : "dense";
 }
 
+const char* name_of(WorkDivision value) { return value == WorkDivision::kShared ? "shared" : "quota"; }
+
 const char* name_of(StalenessRate value) { return value == StalenessRate::kKeep ? "keep" : "divide"; }
 
 }  // namespace syncopate::experiments

@@ -301,7 +301,7 @@ void add_amount(std::vector<OptionSpec>& table) {
                                       .name = "steps",
                                       .placeholder = "N",
                                       .sentence = "Length of the training, instead of --epochs.",
-                                      .unit = "steps of one worker",
+                                      .unit = "steps of all workers, a batch of each",
                                       .usual = "none",
                                       .excludes = "epochs"},
                                      &C::steps, "steps", std::int64_t{1}, std::int64_t{1000000000})));

@@ -69,6 +69,15 @@ OptionSpec delay_compensation() {
 void add_consistency_details(std::vector<OptionSpec>& table) {
   const std::string group = "Parameter servers";
   const std::string stale = "--consistency=bounded, softsync or async";
+  table.push_back(
+      only(choice({.group = group,
+                   .name = "work",
+                   .placeholder = "HOW",
+                   .sentence = "Who trains how much; shared: each worker draws its next batches from one queue of the "
+                               "whole job, so that a slow one trains fewer and all end together; quota: each trains "
+                               "an equal part, and the job ends with the slowest."},
+                  &C::work, "division of work", {WorkDivision::kShared, WorkDivision::kQuota}),
+           "--consistency=async, bounded, softsync or easgd", may_share_work));
   table.push_back(only(number({.group = group,
                                .name = "backup-workers",
                                .placeholder = "B",

@@ -243,6 +243,16 @@ bool may_order_pushes(const RunConfig& config) {
          config.consistency.kind() == ps::Consistency::Kind::kAsync;
 }
 
+bool may_share_work(const RunConfig& config) {
+  return config.mode == Mode::kPs && !config.consistency.updates_together();
+}
+
+bool shares_work(const RunConfig& config) { return may_share_work(config) && config.work == WorkDivision::kShared; }
+
+int batches_a_step(const RunConfig& config) {
+  return config.mode == Mode::kPs ? config.workers - consistency_of(config).backup_workers() : config.workers;
+}
+
 ps::Consistency consistency_of(const RunConfig& config) {
   const bool has_backups = config.consistency.kind() == ps::Consistency::Kind::kSync;
   return config.consistency.with_backup_workers(has_backups ? config.backup_workers : 0);

@@ -50,6 +50,7 @@ enum class TransportKind { kAuto, kShm, kIpc, kTcp, kSockets };
 enum class LauncherKind { kLocal, kMpirun };
 enum class BackendKind { kOneDnn, kReference };
 enum class StalenessRate { kKeep, kDivide };
+enum class WorkDivision { kShared, kQuota };
 
 inline constexpr std::int64_t kMostSyncEvery = 1000000;
 
@@ -61,6 +62,7 @@ const char* name_of(TransportKind value);
 const char* name_of(LauncherKind value);
 const char* name_of(BackendKind value);
 const char* name_of(StalenessRate value);
+const char* name_of(WorkDivision value);
 const char* name_of(worker::EmbeddingKind value);
 
 // Zero (or an empty text) where it says so means "not given"; resolve() then puts in what will run.
@@ -91,6 +93,7 @@ struct RunConfig {
   int servers = 1;
   int shards_per_server = 1;
   ps::Consistency consistency;                        // async
+  WorkDivision work = WorkDivision::kShared;          // where workers do not wait for each other in each step
   int backup_workers = 0;                             // sync only
   double elastic_alpha = 0;                           // easgd only; 0: 0.9 / workers
   StalenessRate staleness_lr = StalenessRate::kKeep;  // this and the next where stale gradients are applied
@@ -248,6 +251,12 @@ bool may_report_stalls(const RunConfig& config);
 bool may_run_ahead(const RunConfig& config);
 bool may_overlap_forward(const RunConfig& config);
 bool may_order_pushes(const RunConfig& config);
+// Whether workers may draw batches from one queue of the whole job, and whether they do.
+bool may_share_work(const RunConfig& config);
+bool shares_work(const RunConfig& config);
+// Batches of one worker that a step of the whole job takes: of all workers, but with backup workers of those that an
+// update needs.
+int batches_a_step(const RunConfig& config);
 // With the backup workers.
 ps::Consistency consistency_of(const RunConfig& config);
 ps::StalenessOptions staleness_of(const RunConfig& config);

@@ -14,6 +14,7 @@ using control::ToCoordinator;
 std::string group_key(const std::string& group) { return "group " + group; }
 std::string epoch_key(std::int64_t epoch) { return fmt::format("epoch {}", epoch); }
 std::string step_key(std::int64_t step) { return fmt::format("step {}", step); }
+std::string batches_key(std::int64_t number) { return fmt::format("batches, request {}", number); }
 constexpr const char* kLeaveKey = "leave";
 constexpr const char* kFinishKey = "finish";
 
@@ -25,6 +26,8 @@ std::string key_of(const ToCoordinator& question) {
       return epoch_key(question.epoch_question().epoch());
     case ToCoordinator::kStepAnnouncement:
       return step_key(question.step_announcement().step());
+    case ToCoordinator::kBatchRequest:
+      return batches_key(question.batch_request().number());
     case ToCoordinator::kLeaveQuestion:
       return kLeaveKey;
     case ToCoordinator::kFinishQuestion:
@@ -42,6 +45,8 @@ std::string key_of(const FromCoordinator& answer) {
       return epoch_key(answer.epoch_answer().epoch());
     case FromCoordinator::kStepAnswer:
       return step_key(answer.step_answer().step());
+    case FromCoordinator::kBatchLease:
+      return batches_key(answer.batch_lease().number());
     case FromCoordinator::kLeaveAnswer:
       return kLeaveKey;
     case FromCoordinator::kFinishAnswer:
@@ -102,6 +107,13 @@ Result<FromCoordinator> AnswerBoard::wait_for(const ToCoordinator& question, Tim
   if (found != answers_.end()) return found->second;
   if (is_over()) return Status(Code::kCancelled, stopped_ ? "told to stop" : "the run goes on in a new generation");
   return Status(Code::kDeadlineExceeded, fmt::format("waiting for {}: not everybody is there", key));
+}
+
+std::optional<FromCoordinator> AnswerBoard::take(const ToCoordinator& question) {
+  const std::lock_guard lock(mutex_);
+  if (stopped_ || has_newer()) return std::nullopt;
+  auto found = answers_.extract(key_of(question));
+  return found.empty() ? std::nullopt : std::optional(std::move(found.mapped()));
 }
 
 bool AnswerBoard::takes_part_after(std::int64_t after) const {

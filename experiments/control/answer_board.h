@@ -48,6 +48,10 @@ class AnswerBoard {
   // waited for.
   Result<control::FromCoordinator> wait_for(const control::ToCoordinator& question, TimePoint deadline);
 
+  // The answer to one of many questions that a single thread asks, if it is here: it is not kept. None once wait_for
+  // would be cancelled.
+  std::optional<control::FromCoordinator> take(const control::ToCoordinator& question);
+
   // Whether a generation is known that has a number above `after` and in which this process takes part.
   bool knows_generation(std::int64_t after) const;
   // The newest of these, which this process is in from then on; waits until there is one. Cancelled once the process is

@@ -92,6 +92,32 @@ class Client final : public ControlClient {
     return EpochDecision{answer->epoch_answer().go_on(), Duration(answer->epoch_answer().elapsed())};
   }
 
+  void request_batches(const BatchRequest& request) override {
+    ToCoordinator message;
+    control::BatchRequest& wire = *message.mutable_batch_request();
+    wire.set_generation(state_.board.joined());
+    wire.set_number(++batch_requests_);
+    wire.set_wanted(request.wanted);
+    wire.set_anew(request.anew);
+    wire.mutable_held()->Add(request.held.begin(), request.held.end());
+    if (request.anew) thread_.post_records();  // what has been trained is not given to others
+    thread_.post(message);
+  }
+
+  Result<std::optional<BatchRange>> take_batches(std::optional<TimePoint> deadline) override {
+    ToCoordinator question;
+    question.mutable_batch_request()->set_number(batch_requests_);
+    std::optional<FromCoordinator> answer = state_.board.take(question);
+    if (!answer && deadline) {
+      Result<FromCoordinator> awaited = state_.board.wait_for(question, *deadline);
+      if (!awaited.ok()) return awaited.status();
+      state_.board.take(question);  // it is not kept
+      answer = std::move(*awaited);
+    }
+    if (!answer) return std::optional<BatchRange>();
+    return std::optional(BatchRange{answer->batch_lease().begin(), answer->batch_lease().end()});
+  }
+
   Status ask_leave(TimePoint deadline) override {
     ToCoordinator message;
     message.mutable_leave_question();
@@ -193,6 +219,7 @@ class Client final : public ControlClient {
 
   Activity& activity_;
   std::atomic<std::int64_t> dropped_ = 0;
+  std::int64_t batch_requests_ = 0;  // of the thread that trains
   ControlState state_;
   ControlThread thread_;  // last: it uses all of the above, and ends first
 };

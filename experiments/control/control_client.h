@@ -20,6 +20,7 @@
 #include "common/transport/link_faults.h"
 #include "experiments/checkpoint/checkpoint_course.h"
 #include "experiments/checkpoint/checkpoint_terms.h"
+#include "experiments/control/batch_range.h"
 #include "experiments/control/control_identity.h"
 #include "experiments/control/generation.h"
 #include "experiments/control/weights_snapshot.h"
@@ -87,6 +88,19 @@ class ControlClient : public Rendezvous, public RecordSink {
 
   // Shall epoch `epoch` be trained? The same answer for all workers; the first one comes when all have asked.
   virtual Result<EpochDecision> ask_epoch(std::int64_t epoch, TimePoint deadline) = 0;
+  // A worker's draw from the job's queue of batches: so many are wanted, none where there are no more. One request is
+  // under way at a time, of the generation joined. The first in a generation is `anew`: this worker then has none but
+  // those it holds.
+  struct BatchRequest {
+    std::int64_t wanted = 1;
+    bool anew = false;
+    std::vector<std::int64_t> held = {};
+  };
+  virtual void request_batches(const BatchRequest& request) = 0;
+  // The numbers of the batches that were given; empty: there are no more. Outer none: the answer is not here yet. With
+  // a deadline it waits, and is cancelled as other questions are.
+  virtual Result<std::optional<BatchRange>> take_batches(std::optional<TimePoint> deadline) = 0;
+
   // This worker has made its last step, and is about to leave the others: from the answer on nobody comes in, so that
   // none of them is gone when somebody connects.
   virtual Status ask_leave(TimePoint deadline) = 0;

@@ -148,6 +148,7 @@ void ControlThread::handle(FromCoordinator& message, const zmq::message_t& weigh
     case FromCoordinator::kMembers:
     case FromCoordinator::kStepAnswer:
     case FromCoordinator::kLeaveAnswer:
+    case FromCoordinator::kBatchLease:
     case FromCoordinator::kFinishAnswer:
       return state_.board.put(std::move(message));
     case FromCoordinator::kGeneration:

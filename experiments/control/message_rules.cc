@@ -27,6 +27,7 @@ bool may_send(Role role, control::ToCoordinator::KindCase kind) {
     case ToCoordinator::kLocalState:
     case ToCoordinator::kLeaveQuestion:
     case ToCoordinator::kFinishQuestion:
+    case ToCoordinator::kBatchRequest:
       return trains;
     case ToCoordinator::kMissingWorker:
       return serves(role);

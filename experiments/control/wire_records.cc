@@ -33,6 +33,7 @@ control::Step to_wire(const StepRecord& record) {
   control::Step step;
   step.set_step(record.step);
   step.set_epoch(record.epoch);
+  step.set_position(record.position);
   step.set_end(record.end.time_since_epoch().count());
   step.set_total(record.total.count());
   step.set_data(record.data.count());
@@ -59,6 +60,7 @@ StepRecord from_wire(const control::Step& step) {
   StepRecord record;
   record.step = step.step();
   record.epoch = step.epoch();
+  record.position = step.position();
   record.end = TimePoint(Duration(step.end()));
   record.total = Duration(step.total());
   record.data = Duration(step.data());

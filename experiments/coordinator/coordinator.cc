@@ -10,10 +10,13 @@
 #include <zmq.hpp>
 
 #include "common/resource_limits.h"
+#include "experiments/checkpoint/checkpoint.h"
+#include "experiments/checkpoint/work_done.h"
 #include "experiments/config/toml.h"
 #include "experiments/control/control_server.h"
 #include "experiments/control/heartbeat_interval.h"
 #include "experiments/control/wire_records.h"
+#include "experiments/coordinator/batch_queue.h"
 #include "experiments/coordinator/epoch_course.h"
 #include "experiments/coordinator/fault_injector.h"
 #include "experiments/coordinator/process_table.h"
@@ -66,7 +69,11 @@ class Coordinator {
         weights_(plan, options.local_state_size, has_replicas_of_their_own(config) ? config.workers : 0, monitor_,
                  control_, observer),
         checkpoints_(config, options.local_state_size > 0),
-        faults_(config, options.total_steps, plan, hands()) {}
+        faults_(config, options.total_steps, plan, hands()) {
+    if (shares_work(config)) {
+      batches_.emplace(options.total_steps * config.workers, config.workers, options.batches_done);
+    }
+  }
 
   Result<RunOutcome> run(Launcher& launcher) {
     launcher_ = &launcher;
@@ -92,6 +99,7 @@ class Coordinator {
       tell_snapshot_terms();
       end_carriers(now);
     }
+    report_untrained();
     outcome_.checkpoints = checkpoints_.finish(clock_.now());
     outcome_.verdict = monitor_.verdict();
     outcome_.stopped_at_target = epochs_.has_ended();
@@ -183,6 +191,8 @@ class Coordinator {
         return;
       case ToCoordinator::kStepAnnouncement:
         return on_step_announcement(process, message.step_announcement().step(), now);
+      case ToCoordinator::kBatchRequest:
+        return on_batch_request(process, message.batch_request());
       case ToCoordinator::kLeaveQuestion: {
         monitor_.on_leaving(process);
         FromCoordinator answer;
@@ -248,11 +258,54 @@ class Coordinator {
     }
     if (!records.empty()) {
       faults_.on_steps(process, records.back().step + 1, now);
-      // What a lost worker has still said is no news.
-      if (monitor_.still_there(process)) checkpoints_.on_steps(spec.rank, records.back().step + 1, now);
+      if (batches_) {
+        for (const StepRecord& record : records) batches_->finish(spec.rank, record.position);
+        checkpoints_.on_job_steps(batches_->done() / config_.workers, now);
+      } else if (monitor_.still_there(process)) {  // what a lost worker has still said is no news
+        checkpoints_.on_steps(spec.rank, records.back().step + 1, now);
+      }
       monitor_.on_step_finished(process, steps.steps().rbegin()->generation());
     }
     observer_.on_steps(spec.rank, records);
+  }
+
+  // One of another generation is not answered: who has asked it asks anew.
+  void on_batch_request(std::size_t process, const control::BatchRequest& request) {
+    const bool is_now = request.generation() == monitor_.generation().number && monitor_.still_there(process);
+    if (!batches_ || !is_now) return;
+    const int rank = plan_.processes[process].rank;
+    if (request.anew()) {
+      const std::vector<std::int64_t> held(request.held().begin(), request.held().end());
+      batches_->hold_only(rank, held);
+    }
+    FromCoordinator answer;
+    control::BatchLease& lease = *answer.mutable_batch_lease();
+    lease.set_number(request.number());
+    if (const std::optional<BatchRange> drawn = batches_->draw(rank, request.wanted())) {
+      lease.set_begin(drawn->begin);
+      lease.set_end(drawn->end);
+    }
+    control_.send(process, answer);
+  }
+
+  // Of a run that goes on from a checkpoint, what had been done by then.
+  void go_back_to(const std::string& checkpoint) {
+    const bool is_resumed = checkpoint == options_.resume;
+    const Result<Checkpoint> opened =
+        Checkpoint::open(checkpoint, {.digest = is_resumed ? options_.resume_digest : std::string()});
+    // Workers, which read it, too, find out why it cannot be.
+    if (opened.ok()) batches_->go_back(batches_done(opened->manifest(), config_));
+  }
+
+  // A worker that is lost when the others have left cannot be helped out.
+  void report_untrained() {
+    if (!batches_ || monitor_.verdict() || epochs_.has_ended()) return;
+    const std::int64_t missing = batches_->batches() - batches_->done();
+    if (missing <= 0) return;
+    report(
+        fmt::format("{} of the job's {} batches were not trained: whoever had drawn them was lost when no other "
+                    "worker was there any more",
+                    missing, batches_->batches()));
   }
 
   void on_step_announcement(std::size_t process, std::int64_t step, TimePoint now) {
@@ -304,6 +357,7 @@ class Coordinator {
   void proclaim() {
     groups_.begin_generation(monitor_.generation().number);
     epochs_.begin_generation();
+    if (batches_ && !monitor_.generation().restore.empty()) go_back_to(monitor_.generation().restore);
     if (epochs_.has_begun()) checkpoints_.begin(monitor_.generation(), clock_.now());
     for (std::size_t i = 0; i < plan_.processes.size(); ++i) {
       if (monitor_.is_member(i) && monitor_.still_there(i)) send_generation(i);
@@ -387,6 +441,7 @@ class Coordinator {
       case MonitorAction::Kind::kWorkerLost: {
         observer_.on_worker_lost(action.rank);
         checkpoints_.on_worker_lost(action.rank);
+        if (batches_) batches_->hold_only(action.rank, {});
         FromCoordinator message;
         message.mutable_worker_lost()->set_rank(action.rank);
         for (std::size_t i = 0; i < plan_.processes.size(); ++i) {
@@ -496,6 +551,7 @@ class Coordinator {
   WorkerWeights weights_;
   RunCheckpoints checkpoints_;
   FaultInjector faults_;
+  std::optional<BatchQueue> batches_;  // where workers share the job's
   RunOutcome outcome_;
 };
 

@@ -76,7 +76,8 @@ struct CoordinatorOptions {
   // A process's last words may take so long from its end of the connection to ours once it has ended.
   Duration last_words_time = std::chrono::milliseconds(500);
   ListenOptions listen;
-  std::int64_t total_steps = 0;      // of one worker; needed where faults are drawn
+  std::int64_t total_steps = 0;      // of the job; needed where faults are drawn, and where workers share its batches
+  std::int64_t batches_done = 0;     // of the job, where it goes on from a checkpoint
   std::size_t local_state_size = 0;  // of the model: values that each worker sends at points to evaluate
   std::optional<CheckpointKeeperOptions> checkpoints = {};  // that the run writes
   std::string resume = {};                                  // a checkpoint that it goes on from

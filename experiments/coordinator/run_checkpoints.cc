@@ -25,6 +25,10 @@ void RunCheckpoints::on_steps(int worker, std::int64_t steps_done, TimePoint now
   if (keeper_) keeper_->course().on_steps(worker_writer(worker), steps_done, now);
 }
 
+void RunCheckpoints::on_job_steps(std::int64_t steps_done, TimePoint now) {
+  if (keeper_ && steps_done > 0) keeper_->course().on_steps("job", steps_done, now);
+}
+
 void RunCheckpoints::on_report(const std::string& writer, const CheckpointReport& report) {
   if (keeper_) keeper_->course().on_report(writer, report);
 }

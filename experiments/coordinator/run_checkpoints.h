@@ -28,6 +28,8 @@ class RunCheckpoints {
   void begin(const Generation& generation, TimePoint now);
   // A worker has been heard to have finished so many steps.
   void on_steps(int worker, std::int64_t steps_done, TimePoint now);
+  // The same where workers share the job's batches: all of them together have made so many of its steps.
+  void on_job_steps(std::int64_t steps_done, TimePoint now);
   void on_report(const std::string& writer, const CheckpointReport& report);
   void on_worker_lost(int worker);
   // Does what is due. To be called about every 100 ms.

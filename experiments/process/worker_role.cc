@@ -18,10 +18,12 @@
 #include "experiments/process/data_of.h"
 #include "experiments/process/replica_group.h"
 #include "experiments/process/roles.h"
+#include "experiments/process/shared_work.h"
 #include "experiments/process/snapshot_sender.h"
 #include "worker/data/batch_loader.h"
 #include "worker/staged_batches.h"
 #include "worker/trainer.h"
+#include "worker/work.h"
 
 namespace syncopate::experiments {
 namespace {
@@ -69,7 +71,10 @@ class Worker {
   Status train_in(const Generation& generation);
   Status train_with(ReplicaGroup& replicas, const Generation& generation);
   worker::TrainerHooks hooks(ReplicaGroup& replicas, const Generation& generation);
+  worker::BatchSource& batches() { return staged_ ? static_cast<worker::BatchSource&>(*staged_) : *loader_; }
+  SharedWork::Queue queue();
   Status prepare_checkpoints();
+  Status stage_batches();
   // Goes back to what a checkpoint has of this worker.
   Status restore(const std::string& checkpoint);
   // Adds what this worker writes of a checkpoint; between steps.
@@ -86,6 +91,7 @@ class Worker {
   std::int64_t points_passed(std::int64_t steps_done) const {
     return points_->passed(static_cast<double>(steps_done), clock_.now() - training_began_);
   }
+  std::int64_t job_steps_at(std::int64_t first, const SyncStrategy& strategy) const;
   worker::EvaluationShare evaluation_due(std::int64_t steps_done, const SyncStrategy& strategy);
 
   const RoleContext& context_;
@@ -97,6 +103,7 @@ class Worker {
   std::unique_ptr<worker::Model> model_;
   std::unique_ptr<worker::BatchLoader> loader_;
   std::unique_ptr<worker::StagedBatches> staged_;  // on a device
+  std::optional<SharedWork> shared_work_;          // where workers share the job's batches
   std::optional<SnapshotSender> sender_;
   std::optional<TrainingState> carried_;
   std::optional<StateForms> forms_;         // of checkpoints
@@ -104,6 +111,7 @@ class Worker {
   std::optional<std::int64_t> first_step_;  // of this generation, until it has been announced
   std::optional<EvaluationPoints> points_;
   std::int64_t points_passed_ = 0;
+  bool trains_to_the_end_ = true;  // of the job
   TimePoint training_began_{};
   WeightsSnapshot stamp_;
 };
@@ -132,15 +140,29 @@ Status Worker::prepare() {
       worker::make_model(model_spec(config_), data_->train->form(), config_.batch_size, *place_.backend);
   if (!model.ok()) return model.status();
   model_ = std::move(*model);
-  loader_ = std::make_unique<worker::BatchLoader>(*data_->train, order_);
+  constexpr int kPreparedAhead = 8;
+  loader_ = std::make_unique<worker::BatchLoader>(*data_->train, order_, kPreparedAhead, shares_work(config_));
   sender_.emplace(*model_, *data_->test, context_.control);
   SYNCOPATE_RETURN_IF_ERROR(prepare_checkpoints());
-  if (!place_.device) return Status();
-  Result<std::unique_ptr<worker::StagedBatches>> staged =
-      worker::StagedBatches::create(*loader_, *place_.device, clock_, from_seconds(config_.timeout_seconds));
+  if (place_.device) SYNCOPATE_RETURN_IF_ERROR(stage_batches());
+  if (shares_work(config_)) shared_work_.emplace(queue(), batches(), clock_, context_.activity);
+  return Status();
+}
+
+Status Worker::stage_batches() {
+  if (shares_work(config_)) loader_->order(0);  // for its form
+  Result<std::unique_ptr<worker::StagedBatches>> staged = worker::StagedBatches::create(
+      *loader_, *place_.device, clock_, from_seconds(config_.timeout_seconds), shares_work(config_));
   if (!staged.ok()) return staged.status();
   staged_ = std::move(*staged);
   return Status();
+}
+
+SharedWork::Queue Worker::queue() {
+  return {
+      .request = [this](const ControlClient::BatchRequest& request) { context_.control.request_batches(request); },
+      .take =
+          [this](bool wait) { return context_.control.take_batches(wait ? std::optional(deadline()) : std::nullopt); }};
 }
 
 Status Worker::prepare_checkpoints() {
@@ -214,7 +236,10 @@ Status Worker::train_in(const Generation& generation) {
       ReplicaGroup::connect(context_, generation, place_.device.get(), clock_);
   if (!connected.ok()) return connected.status();
   ReplicaGroup& replicas = **connected;
-  if (!generation.restore.empty()) SYNCOPATE_RETURN_IF_ERROR(restore(generation.restore));
+  if (!generation.restore.empty()) {
+    SYNCOPATE_RETURN_IF_ERROR(restore(generation.restore));
+    if (shared_work_) shared_work_->go_back();
+  }
   // While others still load, too.
   if (context_.rank == 0) SYNCOPATE_RETURN_IF_ERROR(sender_->prepare());
   const Status status = train_with(replicas, generation);
@@ -257,10 +282,22 @@ Status Worker::train_with(ReplicaGroup& replicas, const Generation& generation) 
                                        .schedule = schedule_of(config_),
                                        .base_learning_rate = config_.learning_rate,
                                        .minibatch_growth = static_cast<double>(batches_an_update(config_)),
+                                       .workers = config_.workers,
                                        .restored = carried_ && goes_on(generation) ? &*carried_ : nullptr};
-  worker::BatchSource& batches = staged_ ? static_cast<worker::BatchSource&>(*staged_) : *loader_;
-  const worker::TrainerParts parts{*place_.backend,  *model_, batches,           replicas.strategy(),
-                                   context_.control, clock_,  context_.activity, straggling ? &*straggling : nullptr};
+  std::optional<worker::UntilUpdated> until_updated;
+  worker::Work* work = shared_work_ ? &*shared_work_ : nullptr;
+  if (const int needed = batches_a_step(config_); needed < config_.workers) {
+    work = &until_updated.emplace(batches(), replicas.strategy(), needed, total_steps() * config_.workers);
+  }
+  const worker::TrainerParts parts{.backend = *place_.backend,
+                                   .model = *model_,
+                                   .batches = batches(),
+                                   .strategy = replicas.strategy(),
+                                   .records = context_.control,
+                                   .clock = clock_,
+                                   .activity = context_.activity,
+                                   .straggling = straggling ? &*straggling : nullptr,
+                                   .work = work};
   spdlog::info("generation {}: training {} with {} parameters for {} steps of {} samples", generation.number,
                model_->name(), model_->layout().parameter_count(), options.total_steps, config_.batch_size);
   if (place_.device) {
@@ -301,19 +338,21 @@ worker::TrainerHooks Worker::hooks(ReplicaGroup& replicas, const Generation& gen
     }
     return announce(steps_done);
   };
-  hooks.next_epoch = [this](std::int64_t epoch) -> Result<bool> {
+  hooks.next_epoch = [this, &strategy = replicas.strategy()](std::int64_t epoch) -> Result<bool> {
     context_.activity.set("waiting for the next epoch", stamp_.steps_done);
     const Result<ControlClient::EpochDecision> decision = context_.control.ask_epoch(epoch, deadline());
     if (!decision.ok()) return decision.status();
     if (const auto first = std::exchange(first_step_, {}); first && decision->go_on) {
       training_began_ = clock_.now() - decision->elapsed;
-      points_passed_ = points_passed(*first);
+      points_passed_ = points_passed(job_steps_at(*first, strategy));
       SYNCOPATE_RETURN_IF_ERROR(announce(*first));
     }
+    trains_to_the_end_ = decision->go_on;
     return decision->go_on;
   };
   hooks.leaving = [this] { return context_.control.ask_leave(deadline()); };
   hooks.evaluation_due = [this, &strategy = replicas.strategy()](std::int64_t steps_done) {
+    stamp_.steps_done = steps_done;
     return evaluation_due(steps_done, strategy);
   };
   hooks.local_state = [this](bool final, std::span<const float> state) {
@@ -324,6 +363,13 @@ worker::TrainerHooks Worker::hooks(ReplicaGroup& replicas, const Generation& gen
     return sender_->send(stamp_, weights, strategy);
   };
   return hooks;
+}
+
+// Steps of the job that are done when this worker goes on with its step `first`.
+std::int64_t Worker::job_steps_at(std::int64_t first, const SyncStrategy& strategy) const {
+  if (shared_work_) return shared_work_->position() / config_.workers;
+  const int needed = batches_a_step(config_);
+  return needed < config_.workers ? strategy.updates().value_or(0) * needed / config_.workers : first;
 }
 
 // A point that is passed between two meetings is one of the next meeting.
@@ -344,6 +390,7 @@ Status Worker::hand_in(SyncStrategy& strategy, std::span<const float> weights) {
   context_.activity.set("handing in", stamp_.steps_done);
   stamp_.final = true;
   stamp_.point = kFinalPoint;
+  if (trains_to_the_end_) stamp_.steps_done = total_steps();
   stamp_.taken = clock_.now();
   const Result<bool> wanted = context_.control.ask_finish(deadline());
   return wanted.ok() && *wanted ? sender_->send(stamp_, weights, strategy) : Status();

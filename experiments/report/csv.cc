@@ -7,7 +7,7 @@
 namespace syncopate::experiments {
 
 std::string steps_csv_header() {
-  return "repeat,worker,step,epoch,end_s,total_us,data_us,forward_us,backward_us,straggle_us,exposed_wait_us,"
+  return "repeat,worker,step,epoch,position,end_s,total_us,data_us,forward_us,backward_us,straggle_us,exposed_wait_us,"
          "optimizer_us,communication_us,codec_us,copy_us,launch_us,bytes_out,bytes_in,staleness_mean,staleness_max,"
          "dropped,"
          "samples,loss\n";
@@ -19,10 +19,11 @@ std::string steps_csv_row(int repeat, int worker, TimePoint origin, const StepRe
   const auto us = [](Duration duration) { return microseconds(duration); };
   const SyncStats& sync = step.sync;
   return fmt::format(
-      "{},{},{},{},{:.6f},{:.1f},{:.1f},{:.1f},{:.1f},{:.1f},{:.1f},{:.1f},{:.1f},{:.1f},{:.1f},{:.1f},{},{},{:.3f},{},"
+      "{},{},{},{},{},{:.6f},{:.1f},{:.1f},{:.1f},{:.1f},{:.1f},{:.1f},{:.1f},{:.1f},{:.1f},{:.1f},{:.1f},{},{},{:.3f},"
+      "{},"
       "{:.4g},"
       "{},{:.6g}\n",
-      repeat, worker, step.step, step.epoch, seconds(step.end - origin), us(step.total), us(step.data),
+      repeat, worker, step.step, step.epoch, step.position, seconds(step.end - origin), us(step.total), us(step.data),
       us(step.forward), us(step.backward), us(step.straggle), us(sync.exposed_wait), us(sync.optimizer),
       us(sync.communication), us(sync.codec), us(sync.copy), us(step.launch), sync.bytes_out, sync.bytes_in,
       sync.staleness_mean, sync.staleness_max, sync.dropped, step.samples, step.loss);

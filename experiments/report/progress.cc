@@ -51,6 +51,7 @@ std::string to_text(const Progress& progress, std::size_t columns) {
 
 ProgressTracker::ProgressTracker(const Job& job)
     : job_(job),
+      batches_(job.first_step * job.workers),
       finished_(static_cast<std::size_t>(job.workers), job.first_step),
       lost_(static_cast<std::size_t>(job.workers)) {
   job_.steps_per_epoch = std::max<std::int64_t>(1, job.steps_per_epoch);
@@ -58,6 +59,7 @@ ProgressTracker::ProgressTracker(const Job& job)
 
 void ProgressTracker::add(int worker, const StepRecord& step) {
   finished_[static_cast<std::size_t>(worker)] = step.step + 1;
+  batches_ = std::max(batches_, step.position + job_.batches_an_update);
   first_ = std::min(first_, step.end - step.total);
   newest_ = std::max(newest_, step.end);
   recent_.push_back({step.end, step.total, step.samples, step.loss});
@@ -70,6 +72,7 @@ void ProgressTracker::worker_joined(int worker) {
 }
 
 std::int64_t ProgressTracker::steps_finished() const {
+  if (job_.by_position) return std::min(job_.total_steps, batches_ / job_.workers);
   std::int64_t least = job_.total_steps;
   for (std::size_t worker = 0; worker < finished_.size(); ++worker) {
     if (!lost_[worker]) least = std::min(least, finished_[worker]);

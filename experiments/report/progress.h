@@ -44,6 +44,11 @@ class ProgressTracker {
     std::int64_t steps_per_epoch = 1;
     std::int64_t total_steps = 1;
     std::int64_t first_step = 0;  // of a run that goes on from a checkpoint
+    // How far it is: as far as the slowest worker, where each trains an equal part; else as far as the furthest
+    // position in the job that any worker has come to (common/step_record.h), and so many batches further once its step
+    // is done.
+    bool by_position = false;
+    int batches_an_update = 1;
   };
 
   explicit ProgressTracker(const Job& job);
@@ -56,7 +61,7 @@ class ProgressTracker {
   // It counts again, from where the slowest of the others is.
   void worker_joined(int worker);
 
-  // Epochs that all workers have finished.
+  // Epochs of the job that are done.
   std::int64_t epochs_finished() const { return steps_finished() / job_.steps_per_epoch; }
   Progress progress() const;
 
@@ -72,6 +77,7 @@ class ProgressTracker {
   double seconds_left() const;
 
   Job job_;
+  std::int64_t batches_ = 0;            // of the job that are done, by position
   std::vector<std::int64_t> finished_;  // steps, by worker
   std::vector<bool> lost_;
   std::deque<Sample> recent_;  // by time of arrival

@@ -18,12 +18,18 @@ struct Window {
 
 double milliseconds(Duration duration) { return seconds(duration) * 1e3; }
 
+// The step with which a worker's warm-up is over.
+std::int64_t warm_from(const WorkerSteps& worker, std::int64_t warmup_steps) {
+  return (worker.steps.empty() ? 0 : worker.steps.front().step) + warmup_steps;
+}
+
 // Nothing unless every worker (a lost one may be missing) has steps beyond its warm-up, and these overlap.
 std::optional<Window> common_window(std::span<const WorkerSteps> workers, std::int64_t warmup_steps) {
   Window window;
   bool any = false;
   for (const WorkerSteps& worker : workers) {
-    const auto first = std::ranges::find_if(worker.steps, [&](const auto& s) { return s.step >= warmup_steps; });
+    const std::int64_t warm = warm_from(worker, warmup_steps);
+    const auto first = std::ranges::find_if(worker.steps, [&](const auto& s) { return s.step >= warm; });
     if (first == worker.steps.end()) {
       if (worker.lost) continue;
       return std::nullopt;
@@ -50,10 +56,10 @@ void append_if(std::span<const StepRecord> steps, Predicate&& is_meant, Steps& c
 Steps steps_within(std::span<const WorkerSteps> workers, const Window& window, std::int64_t warmup_steps) {
   Steps inside;
   for (const WorkerSteps& worker : workers) {
+    const std::int64_t warm = warm_from(worker, warmup_steps);
     append_if(
         worker.steps,
-        [&](const StepRecord& s) { return s.step >= warmup_steps && s.end > window.begin && s.end <= window.end; },
-        inside);
+        [&](const StepRecord& s) { return s.step >= warm && s.end > window.begin && s.end <= window.end; }, inside);
   }
   return inside;
 }
@@ -125,8 +131,9 @@ void report_steps(const Steps& steps, RunReport& report) {
 void report_stragglers(std::span<const WorkerSteps> workers, std::int64_t warmup_steps, RunReport& report) {
   for (const WorkerSteps& worker : workers) {
     Steps steps;
+    const std::int64_t warm = warm_from(worker, warmup_steps);
     append_if(
-        worker.steps, [&](const StepRecord& step) { return step.step >= warmup_steps; }, steps);
+        worker.steps, [&](const StepRecord& step) { return step.step >= warm; }, steps);
     const std::vector<double> delays = each(steps, [](const StepRecord& s) { return milliseconds(s.straggle); });
     if (std::ranges::all_of(delays, [](double delay) { return delay == 0; })) continue;
     const double compute = mean(each(steps, [](const auto& s) { return milliseconds(s.forward + s.backward); }));

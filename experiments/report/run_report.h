@@ -121,7 +121,7 @@ struct RunReport {
 MemoryFigures memory_figures(const std::map<std::string, std::int64_t>& peaks);
 
 struct ReportOptions {
-  std::int64_t warmup_steps = 0;  // steps before this one are not in the steady window
+  std::int64_t warmup_steps = 0;  // so many first steps of each worker are not in the steady window
   double target_accuracy = 0;     // of the headline figure (test_figures.h); 0: none
 };
 

@@ -21,7 +21,9 @@ Recorder::Recorder(const RunConfig& config, const JobFacts& job, ResultsWriter& 
       tracker_({.workers = config.workers,
                 .steps_per_epoch = job.steps_per_epoch,
                 .total_steps = job.total_steps,
-                .first_step = job.first_step}),
+                .first_step = job.first_step,
+                .by_position = shares_work(config) || batches_a_step(config) < config.workers,
+                .batches_an_update = shares_work(config) ? 1 : batches_a_step(config)}),
       workers_(static_cast<std::size_t>(config.workers)),
       epochs_shown_(job.first_step / job.steps_per_epoch),
       epochs_evaluated_(epochs_shown_) {
@@ -171,9 +173,8 @@ Status Recorder::finish() {
 }
 
 RunReport Recorder::report() const {
-  return make_report(
-      workers_, evals_,
-      {.warmup_steps = job_.first_step + config_.warmup_steps, .target_accuracy = config_.target_accuracy});
+  return make_report(workers_, evals_,
+                     {.warmup_steps = config_.warmup_steps, .target_accuracy = config_.target_accuracy});
 }
 
 }  // namespace syncopate::experiments

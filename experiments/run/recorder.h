@@ -21,9 +21,10 @@ struct JobFacts {
   ParamLayout layout;
   ParamLayout local_layout = {};  // of what the model keeps beside its weights
   std::int64_t steps_per_epoch = 1;
-  std::int64_t total_steps = 1;     // of one worker
+  std::int64_t total_steps = 1;     // of the job, in global batches
   std::optional<double> best_loss;  // of the test set, where it is known
   std::int64_t first_step = 0;      // more than 0 in a run that goes on from a checkpoint
+  std::int64_t batches_done = 0;    // by then, where workers share the job's batches
 };
 
 class Recorder final : public RunObserver {

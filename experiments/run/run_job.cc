@@ -9,6 +9,7 @@
 #include "common/resource_limits.h"
 #include "experiments/checkpoint/checkpoint_store.h"
 #include "experiments/checkpoint/run_facts.h"
+#include "experiments/checkpoint/work_done.h"
 #include "experiments/config/cautions.h"
 #include "experiments/config/fault_rules.h"
 #include "experiments/coordinator/coordinator.h"
@@ -23,6 +24,7 @@
 #include "experiments/report/summary_text.h"
 #include "experiments/run/recorder.h"
 #include "worker/data/batch_loader.h"
+#include "worker/work.h"
 
 namespace syncopate::experiments {
 namespace {
@@ -169,6 +171,11 @@ std::optional<CheckpointKeeperOptions> checkpoints_of(const RunConfig& config, c
                                  .key = resumption.key};
 }
 
+// After so many updates training ends: with backup workers there are more of them than steps of all workers.
+std::int64_t updates_of(const RunConfig& config, std::int64_t total_steps) {
+  return worker::UntilUpdated::updates_of(total_steps * config.workers, batches_a_step(config));
+}
+
 // Finds the checkpoint that the run is to go on from, if any, and says which ones could not be used. Reads the key,
 // which stays in this process.
 Status find_resumed(JobFacts& job, Console& console, JobResult& result, Resumption& resumption) {
@@ -181,7 +188,8 @@ Status find_resumed(JobFacts& job, Console& console, JobResult& result, Resumpti
   if (config.resume.empty()) return {};
   const StateForms forms(job.layout, job.local_layout);
   const auto check = [&](const Manifest& manifest) {
-    return check_resume(manifest, facts_of(config, job.layout, job.steps_per_epoch), job.total_steps);
+    return check_resume(manifest, facts_of(config, job.layout, job.steps_per_epoch),
+                        updates_of(config, job.total_steps));
   };
   Result<FoundCheckpoint> found =
       newest_checkpoint(config.resume, forms, check, resumption.key ? &*resumption.key : nullptr);
@@ -197,6 +205,7 @@ Status find_resumed(JobFacts& job, Console& console, JobResult& result, Resumpti
   result.facts.events.insert(result.facts.events.end(), found->passed_over.begin(), found->passed_over.end());
   resumption.manifest_digest = found->checkpoint.digest();
   job.first_step = found->checkpoint.manifest().step;
+  job.batches_done = batches_done(found->checkpoint.manifest(), config);
   result.facts.resumed_at = job.first_step;
   result.facts.resumed_from = found->checkpoint.folder();
   return {};
@@ -254,6 +263,7 @@ void run_repeat(const JobFacts& job, const Survey& survey, const Resumption& res
                                    .log_directory = results.directory() + "/logs",
                                    .listen = std::move(*listen),
                                    .total_steps = job.total_steps,
+                                   .batches_done = job.batches_done,
                                    .local_state_size = job.local_layout.size(),
                                    .checkpoints = checkpoints_of(config, job, plan.run_id, resumption),
                                    .resume = result.facts.resumed_from,

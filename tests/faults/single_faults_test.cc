@@ -50,6 +50,14 @@ class SingleFault : public testing::TestWithParam<Mode> {
     return faults.is_array() && !faults.empty() ? faults[0] : nlohmann::json::object();
   }
 
+  // Where workers share the job's batches, others have made steps meanwhile for the one that could not.
+  void expect_all_trained(int steps) const {
+    int recorded = 0;
+    const std::map<int, int> by_worker = recorded_steps(*program_);
+    for (const auto& [worker, count] : by_worker) recorded += count;
+    EXPECT_EQ(recorded, steps * static_cast<int>(by_worker.size()));
+  }
+
   std::optional<Program> program_;
   ProgramEnd end_;
 };
@@ -67,7 +75,7 @@ TEST_P(SingleFault, StrikesAWorkerBeforeTheStepThatItNamesAndNoOther) {
 TEST_P(SingleFault, OfAShortStopIsSatOut) {
   const nlohmann::json fault = run_with("stop:worker1@step100+300ms", 400, kLongTimeoutSeconds);
   EXPECT_EQ(end_.exit_code, 0) << end_.err;
-  EXPECT_EQ(recorded_steps(*program_)[1], 400);
+  expect_all_trained(400);
   EXPECT_THAT(fault.value("outcome", ""), MatchesRegex("stopped worker 1 \\(pid [0-9]+\\) for 0.3 s"));
   EXPECT_GE(seconds_to_all_steps(fault), 0.3);
 }
@@ -96,7 +104,7 @@ INSTANTIATE_TEST_SUITE_P(Of, CutLink, testing::Values(kPsAsync, kPsSync, kPsBoun
 TEST_P(CutLink, ForLessThanTheTimeoutIsSatOutAndNothingIsLost) {
   const nlohmann::json fault = run_with("cut:worker1@step100+400ms", 400, kLongTimeoutSeconds);
   EXPECT_EQ(end_.exit_code, 0) << end_.err;
-  EXPECT_EQ(recorded_steps(*program_)[1], 400);
+  expect_all_trained(400);
   EXPECT_GE(seconds_to_all_steps(fault), 0.4);
   // Synchronous runs come to the same weights as nobody disturbs them.
   if (!is(kPsSync) && !is(kRing)) return;

@@ -64,6 +64,64 @@ TEST(StagedBatches, GivesTheSourcesBatchesInWhateverOrderTheDeviceWorks) {
   }
 }
 
+// Gives batches by order: each is ordered before it is taken, or there would be none.
+class OrderedSource final : public BatchSource {
+ public:
+  BatchView next() override {
+    EXPECT_FALSE(ordered_.empty());
+    if (ordered_.empty()) return {};
+    const int number = static_cast<int>(ordered_.front());
+    ordered_.erase(ordered_.begin());
+    float* const begin = memory_.data() + (count_++ % 2) * 2 * kPart;
+    const std::span<float> images(begin, kBatch * kValues);
+    const std::span<int> labels(reinterpret_cast<int*>(begin + kPart), kBatch);
+    std::ranges::fill(images, static_cast<float>(number));
+    std::ranges::fill(labels, number);
+    return {images, labels};
+  }
+  void seek(std::int64_t) override {}
+  void order(std::int64_t number) override { ordered_.push_back(number); }
+  void forget_orders() override { ordered_.clear(); }
+  std::span<std::byte> memory() override { return std::as_writable_bytes(memory_.span()); }
+
+ private:
+  static constexpr std::size_t kPart = 16;
+  AlignedBuffer memory_{4 * kPart};
+  std::size_t count_ = 0;
+  std::vector<std::int64_t> ordered_;
+};
+
+TEST(StagedBatches, GoesByOrdersHoweverFewThereAreAtATime) {
+  const SteadyClock clock;
+  for (std::uint64_t seed = 0; seed < 40; ++seed) {
+    ShadowDevice device(seed);
+    OrderedSource source;
+    source.order(99);
+    auto batches = StagedBatches::create(source, device, clock, kTimeout, true);
+    ASSERT_TRUE(batches.ok()) << batches.status().message();
+    (*batches)->order(98);
+    (*batches)->forget_orders();
+    std::vector<int> labels;
+    const auto take = [&] {
+      const BatchView batch = (*batches)->next();
+      ASSERT_EQ(batch.labels.size(), kBatch);
+      device.give(device.compute(), [&labels, batch] { labels.push_back(batch.labels.front()); });
+    };
+    for (const int number : {7, 8, 9}) (*batches)->order(number);
+    for (int i = 0; i < 3; ++i) take();
+    (*batches)->order(20);
+    take();
+    for (const int number : {30, 31}) (*batches)->order(number);
+    take();
+    (*batches)->forget_orders();
+    (*batches)->order(40);
+    take();
+    device.finish();
+    EXPECT_EQ(labels, (std::vector<int>{7, 8, 9, 20, 30, 40})) << "seed " << seed;
+    EXPECT_TRUE((*batches)->status().ok());
+  }
+}
+
 TEST(StagedBatches, HaveAnEndWhereTheDeviceHangs) {
   const SteadyClock clock;
   ShadowDevice device;

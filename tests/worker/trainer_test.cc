@@ -239,6 +239,58 @@ TEST_F(TrainerTest, HandsOverTheLocalStateOfAModelThatHasAnyBeforeTheWeightsAndA
   EXPECT_THAT(last, testing::ElementsAreArray(resnet->local_state()));
 }
 
+// Of a job that others train with it: what it draws are positions of its own.
+class Positions final : public Work {
+ public:
+  explicit Positions(std::vector<std::int64_t> positions) : positions_(std::move(positions)) {}
+  Status begin(std::int64_t) override { return {}; }
+  Result<std::optional<std::int64_t>> next(std::int64_t step) override {
+    const auto at = static_cast<std::size_t>(step);
+    return at < positions_.size() ? std::optional(positions_[at]) : std::nullopt;
+  }
+
+ private:
+  std::vector<std::int64_t> positions_;
+};
+
+TEST_F(TrainerTest, GoesByItsPositionInTheJobWhereWorkersShareIt) {
+  // 2 workers, 5 epochs of 4 global batches, which are 8 batches each. This one passes over epochs 1 and 3; in the end
+  // it trains one that somebody else had drawn long before.
+  Positions work({0, 7, 16, 23, 33, 5});
+  options_.workers = 2, options_.steps_per_epoch = 4, options_.total_steps = 20;
+  options_.schedule = *LearningRateSchedule::parse("step:1:0.5");
+  std::vector<std::int64_t> asked, steps_done;
+  hooks_.next_epoch = [&](std::int64_t epoch) -> Result<bool> {
+    asked.push_back(epoch);
+    return true;
+  };
+  hooks_.evaluation_due = [&](std::int64_t done) {
+    steps_done.push_back(done);
+    return EvaluationShare{};
+  };
+  ASSERT_TRUE(train(options_, hooks_,
+                    {.backend = *backend_,
+                     .model = *model_,
+                     .batches = batches_,
+                     .strategy = strategy_,
+                     .records = records_,
+                     .clock = clock_,
+                     .activity = activity_,
+                     .work = &work},
+                    nullptr)
+                  .ok());
+  EXPECT_THAT(asked, ElementsAre(0, 2, 4));
+  EXPECT_THAT(steps_done, ElementsAre(1, 4, 9, 12, 17, 17)) << "of the job, which does not go back";
+  EXPECT_THAT(strategy_.learning_rates, ElementsAre(0.1, 0.1, 0.025, 0.025, 0.00625, 0.1));
+  std::vector<std::int64_t> positions, epochs;
+  for (const StepRecord& record : records_.all) {
+    positions.push_back(record.position);
+    epochs.push_back(record.epoch);
+  }
+  EXPECT_THAT(positions, ElementsAre(0, 7, 16, 23, 33, 5));
+  EXPECT_THAT(epochs, ElementsAre(0, 0, 2, 2, 4, 0));
+}
+
 TEST_F(TrainerTest, EndsInOrderBeforeTheEpochThatIsNotWanted) {
   options_.total_steps = 100, options_.steps_per_epoch = 3;
   std::vector<std::int64_t> asked;

@@ -2,8 +2,10 @@
 
 #include <cassert>
 #include <condition_variable>
+#include <deque>
 #include <mutex>
 #include <numeric>
+#include <optional>
 #include <stop_token>
 #include <thread>
 #include <utility>
@@ -46,14 +48,15 @@ void read_batch(const Dataset& dataset, std::span<const std::int64_t> indices, s
   }
 }
 
-// Batches live in a ring of depth + 1 slots, of which one is the caller's. Both threads count batches from step 0;
-// batch n is in slot n % slots.
+// Batches live in a ring of depth + 1 slots, of which one is the caller's. Both threads count batches from step 0, or
+// from the first that was ordered; the n-th is in slot n % slots.
 class BatchLoader::Prefetcher {
  public:
-  Prefetcher(const Dataset& dataset, const BatchOrder& order, int depth)
+  Prefetcher(const Dataset& dataset, const BatchOrder& order, int depth, bool by_order)
       : dataset_(dataset),
         order_(order),
         depth_(depth),
+        by_order_(by_order),
         permutation_(static_cast<std::size_t>(order.dataset_size)),
         indices_(static_cast<std::size_t>(order.batch_size)) {
     assert(depth >= 1 && order.dataset_size <= dataset.size() && order.steps_per_epoch() >= 1);
@@ -75,11 +78,22 @@ class BatchLoader::Prefetcher {
   }
 
   void seek(std::int64_t step) {
-    if (step == taken_) return;
-    thread_ = {};  // it has ended when that returns
-    prepared_ = taken_ = step;
-    shuffled_ = -1;
-    start();
+    assert(!by_order_);
+    if (step != taken_) go_on_from(step);
+  }
+
+  void add_order(std::int64_t number) {
+    assert(by_order_ && number >= 0);
+    {
+      const std::lock_guard lock(mutex_);
+      ordered_.push_back(number);
+    }
+    may_go_on_.notify_one();
+  }
+
+  void forget_orders() {
+    assert(by_order_);
+    go_on_from(taken_);
   }
 
   BatchView next() {
@@ -87,9 +101,9 @@ class BatchLoader::Prefetcher {
     batch_ready_.wait(lock, [this] { return prepared_ > taken_ || failure_.any(); });
     if (prepared_ <= taken_) failure_.rethrow();
     const SampleRoom& slot = slot_of(taken_++);
-    const bool wake = sleeping_ && half_empty();
+    const bool wake = sleeping_ && may_go_on();
     lock.unlock();
-    if (wake) half_empty_.notify_one();
+    if (wake) may_go_on_.notify_one();
     return {slot.values, slot.labels, slot.ids};
   }
 
@@ -102,15 +116,25 @@ class BatchLoader::Prefetcher {
   const SampleRoom& slot_of(std::int64_t batch) const {
     return slots_[static_cast<std::size_t>(batch) % slots_.size()];
   }
-  bool half_empty() const { return prepared_ - taken_ <= depth_ / 2; }
+  bool has_work() const { return !by_order_ || !ordered_.empty(); }
+  bool may_go_on() const { return has_work() && prepared_ - taken_ <= depth_ / 2; }
 
   void start() {
     thread_ = std::jthread([this](std::stop_token stop) { run(stop); });
   }
 
+  void go_on_from(std::int64_t batch) {
+    thread_ = {};  // it has ended when that returns
+    prepared_ = taken_ = batch;
+    ordered_.clear();
+    shuffled_ = -1;
+    start();
+  }
+
   void run(const std::stop_token& stop) {
-    for (std::int64_t batch = prepared_; wait_for_room(stop); ++batch) {
-      const bool is_prepared = failure_.carry([&] { prepare(batch); });
+    std::int64_t batch = prepared_;
+    for (; const std::optional<std::int64_t> number = wait_for_number(batch, stop); ++batch) {
+      const bool is_prepared = failure_.carry([&] { prepare(*number, slot_of(batch)); });
       const std::lock_guard lock(mutex_);
       if (is_prepared) ++prepared_;
       batch_ready_.notify_one();
@@ -118,22 +142,29 @@ class BatchLoader::Prefetcher {
     }
   }
 
-  // False when told to stop.
-  bool wait_for_room(const std::stop_token& stop) {
+  // Of the `batch`-th, once there is room for it; none when told to stop.
+  std::optional<std::int64_t> wait_for_number(std::int64_t batch, const std::stop_token& stop) {
     std::unique_lock lock(mutex_);
-    if (prepared_ - taken_ == depth_) {
+    if (prepared_ - taken_ == depth_ || !has_work()) {
       sleeping_ = true;
-      half_empty_.wait(lock, stop, [this] { return half_empty(); });
+      may_go_on_.wait(lock, stop, [this] { return may_go_on(); });
       sleeping_ = false;
     }
-    return !stop.stop_requested();
+    if (stop.stop_requested()) return std::nullopt;
+    if (!by_order_) return batch * order_.workers + order_.rank;
+    const std::int64_t number = ordered_.front();
+    ordered_.pop_front();
+    return number;
   }
 
-  void prepare(std::int64_t batch) {
-    const std::int64_t step = batch % order_.steps_per_epoch(), epoch = batch / order_.steps_per_epoch();
+  void prepare(std::int64_t number, const SampleRoom& to) {
+    const std::int64_t global = number / order_.workers;
+    const std::int64_t step = global % order_.steps_per_epoch(), epoch = global / order_.steps_per_epoch();
     if (shuffled_ != epoch) shuffle(epoch);
-    batch_indices(order_, permutation_, step, indices_);
-    read_batch(dataset_, indices_, epoch, slot_of(batch));
+    BatchOrder part = order_;
+    part.rank = static_cast<int>(number % order_.workers);
+    batch_indices(part, permutation_, step, indices_);
+    read_batch(dataset_, indices_, epoch, to);
   }
 
   void shuffle(std::int64_t epoch) {
@@ -144,6 +175,7 @@ class BatchLoader::Prefetcher {
   const Dataset& dataset_;
   const BatchOrder order_;
   const std::int64_t depth_;
+  const bool by_order_;
 
   // The prefetch thread's own, while there is one.
   std::vector<std::int64_t> permutation_, indices_;
@@ -154,21 +186,26 @@ class BatchLoader::Prefetcher {
       slots_;  // in memory_; a slot is the prefetch thread's until its batch is counted in prepared_
   std::mutex mutex_;
   std::condition_variable batch_ready_;
-  std::condition_variable_any half_empty_;
+  std::condition_variable_any may_go_on_;
   std::int64_t prepared_ = 0, taken_ = 0;  // batches, under mutex_
+  std::deque<std::int64_t> ordered_;       // numbers of what is to be prepared next, under mutex_
   bool sleeping_ = false;                  // under mutex_
   ThreadFailure failure_;                  // of the prefetch thread
   std::jthread thread_;                    // last, so that it ends before what it uses
 };
 
-BatchLoader::BatchLoader(const Dataset& dataset, const BatchOrder& order, int depth)
-    : prefetcher_(std::make_unique<Prefetcher>(dataset, order, depth)) {}
+BatchLoader::BatchLoader(const Dataset& dataset, const BatchOrder& order, int depth, bool by_order)
+    : prefetcher_(std::make_unique<Prefetcher>(dataset, order, depth, by_order)) {}
 
 BatchLoader::~BatchLoader() = default;
 
 BatchView BatchLoader::next() { return prefetcher_->next(); }
 
 void BatchLoader::seek(std::int64_t step) { prefetcher_->seek(step); }
+
+void BatchLoader::order(std::int64_t number) { prefetcher_->add_order(number); }
+
+void BatchLoader::forget_orders() { prefetcher_->forget_orders(); }
 
 std::span<std::byte> BatchLoader::memory() { return prefetcher_->memory(); }
 

@@ -41,14 +41,17 @@ class BatchLoader final : public BatchSource {
  public:
   // The dataset must outlive the loader, and hold at least one global batch. The prefetch thread starts here and keeps
   // up to `depth` batches ready; it sleeps until half of them are taken, so that it is woken once for several batches.
-  BatchLoader(const Dataset& dataset, const BatchOrder& order, int depth = 8);
+  // `by_order`: it prepares what is ordered; else the batches of order.rank, one after the other.
+  BatchLoader(const Dataset& dataset, const BatchOrder& order, int depth = 8, bool by_order = false);
   // Ends the thread, at the latest once the batch it is at is done.
   ~BatchLoader() override;
 
   // The next batch, epoch after epoch without end. Valid until the next call. Waits for the prefetch thread. One thread
-  // calls.
+  // calls this and what follows.
   BatchView next() override;
   void seek(std::int64_t step) override;
+  void order(std::int64_t number) override;
+  void forget_orders() override;
   std::span<std::byte> memory() override;
 
  private:

@@ -19,6 +19,7 @@ ToCoordinator question(const std::string& kind, std::int64_t number = 0) {
   if (kind == "group") message.mutable_publish()->set_group("data");
   if (kind == "epoch") message.mutable_epoch_question()->set_epoch(number);
   if (kind == "step") message.mutable_step_announcement()->set_step(number);
+  if (kind == "batches") message.mutable_batch_request()->set_number(number);
   if (kind == "leave") message.mutable_leave_question();
   if (kind == "finish") message.mutable_finish_question();
   return message;
@@ -29,12 +30,13 @@ FromCoordinator answer(const std::string& kind, std::int64_t number = 0) {
   if (kind == "group") message.mutable_members()->set_group("data");
   if (kind == "epoch") message.mutable_epoch_answer()->set_epoch(number);
   if (kind == "step") message.mutable_step_answer()->set_step(number);
+  if (kind == "batches") message.mutable_batch_lease()->set_number(number);
   if (kind == "leave") message.mutable_leave_answer();
   if (kind == "finish") message.mutable_finish_answer();
   return message;
 }
 
-constexpr const char* kKinds[] = {"group", "epoch", "step", "leave", "finish"};
+constexpr const char* kKinds[] = {"group", "epoch", "step", "batches", "leave", "finish"};
 
 class AnswerBoardTest : public testing::Test {
  protected:
@@ -44,6 +46,17 @@ class AnswerBoardTest : public testing::Test {
 
   AnswerBoard board_{Role::kWorker, 1};
 };
+
+TEST_F(AnswerBoardTest, GivesAnAnswerThatIsTakenOnce) {
+  EXPECT_FALSE(board_.take(question("batches", 1)));
+  board_.put(answer("batches", 1));
+  EXPECT_FALSE(board_.take(question("batches", 2)));
+  EXPECT_TRUE(board_.take(question("batches", 1)));
+  EXPECT_FALSE(board_.take(question("batches", 1)));
+  board_.put(answer("batches", 2));
+  board_.stop();
+  EXPECT_FALSE(board_.take(question("batches", 2)));
+}
 
 TEST_F(AnswerBoardTest, GivesEachQuestionItsOwnAnswer) {
   for (const std::string asked : kKinds) {

@@ -25,8 +25,9 @@ TEST(MessageRules, LetTheEvaluatorAloneSayHowGoodAModelIs) {
 }
 
 TEST(MessageRules, LetWorkersAloneSayWhatIsTrained) {
-  for (const auto kind : {ToCoordinator::kSnapshot, ToCoordinator::kSteps, ToCoordinator::kLocalState,
-                          ToCoordinator::kFinishQuestion, ToCoordinator::kLeaveQuestion}) {
+  for (const auto kind :
+       {ToCoordinator::kSnapshot, ToCoordinator::kSteps, ToCoordinator::kLocalState, ToCoordinator::kFinishQuestion,
+        ToCoordinator::kLeaveQuestion, ToCoordinator::kBatchRequest}) {
     for (Role role : {Role::kServer, Role::kStandby, Role::kEvaluator}) EXPECT_FALSE(may_send(role, kind)) << kind;
     EXPECT_TRUE(may_send(Role::kWorker, kind)) << kind;
   }

@@ -204,8 +204,9 @@ TEST(Coordinator, WantsNoSnapshotsWhileTheEvaluatorIsBehindAndThenSomeAgain) {
   run.evaluator().say(evaluation);
   EXPECT_TRUE(snapshots_wanted_of(run.worker(0)));
   run.end();
-  EXPECT_THAT(run.observer().reports, testing::Contains(testing::HasSubstr("wait to be evaluated; until fewer do, points are "
-                                                                  "left out")));
+  EXPECT_THAT(run.observer().reports,
+              testing::Contains(testing::HasSubstr("wait to be evaluated; until fewer do, points are "
+                                                   "left out")));
 }
 
 TEST(Coordinator, TellsWithTheFirstEpochHowLongTrainingHasGoneOn) {

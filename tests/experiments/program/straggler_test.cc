@@ -6,6 +6,7 @@
 #include <signal.h>
 
 #include <algorithm>
+#include <cmath>
 #include <sstream>
 
 #include "tests/support/run_program.h"
@@ -100,17 +101,58 @@ TEST(StragglerInStep, HoldsEverybodyUp) {
 }
 
 TEST(StragglerOutOfStep, HoldsNobodyUp) {
-  Program program(small({"--mode=ps", "--consistency=async", "--workers=2", "--straggler=1:+20", "--steps=30"}));
+  Program program(
+      small({"--mode=ps", "--consistency=async", "--work=quota", "--workers=2", "--straggler=1:+20", "--steps=30"}));
   const ProgramEnd end = program.wait();
   ASSERT_EQ(end.exit_code, 0) << end.err;
   EXPECT_LT(column(program, 0, "end_s").back(), column(program, 1, "end_s").back() / 2);
 }
 
+class SharedWorkUnder : public testing::TestWithParam<const char*> {};
+
+INSTANTIATE_TEST_SUITE_P(Consistency, SharedWorkUnder, testing::Values("async", "softsync:1", "bounded:8", "easgd:4"));
+
+// A straggler trains fewer batches then, the other more, and both end together: within two of the straggler's steps.
+TEST_P(SharedWorkUnder, IsTrainedOnceWhoeverIsSlow) {
+  Program program(small(
+      {"--mode=ps", std::string("--consistency=") + GetParam(), "--workers=2", "--straggler=1:+20", "--epochs=3"}));
+  const ProgramEnd end = program.wait();
+  ASSERT_EQ(end.exit_code, 0) << end.err;
+  std::vector<double> positions = column(program, 0, "position");
+  const std::vector<double> slow = column(program, 1, "position");
+  EXPECT_GT(positions.size(), slow.size());
+  EXPECT_FALSE(slow.empty());
+  positions.insert(positions.end(), slow.begin(), slow.end());
+  std::ranges::sort(positions);
+  ASSERT_EQ(positions.size(), 3 * 256u);
+  for (std::size_t i = 0; i < positions.size(); ++i) ASSERT_EQ(positions[i], static_cast<double>(i));
+  EXPECT_EQ(program.summary()["used_samples"], 3 * 4096);
+  const double apart = std::abs(column(program, 0, "end_s").back() - column(program, 1, "end_s").back());
+  const std::vector<double> steps = column(program, 1, "total_us");
+  EXPECT_LT(apart, 2e-6 * *std::ranges::max_element(steps) + 0.02);
+}
+
+// Training ends with the update that completes as many samples as the job has; the slow worker does not make up for
+// what was dropped of it.
+TEST(BackupWorkers, EndTheTrainingForAllAfterTheJobsUpdates) {
+  Program program(small(
+      {"--mode=ps", "--consistency=sync", "--backup-workers=1", "--workers=3", "--straggler=2:+20", "--steps=80"}));
+  const ProgramEnd end = program.wait();
+  ASSERT_EQ(end.exit_code, 0) << end.err;
+  const std::int64_t updates = 80 * 3 / 2;
+  EXPECT_THAT(column(program, 0, "position"), SizeIs(updates));
+  EXPECT_THAT(column(program, 1, "position"), SizeIs(updates));
+  EXPECT_LT(column(program, 2, "position").size(), static_cast<std::size_t>(updates) / 2);
+  const double used = program.summary()["used_samples"];
+  EXPECT_NEAR(used, updates * 2 * 16, 0.1 * updates * 16);
+  EXPECT_LT(used, program.summary()["total_samples"].get<double>());
+}
+
 // All steps of the other are over before its warm-up is, so that nobody shares a window with it.
 TEST(StragglerOutOfStep, LeavesTheWholeJobsThroughputToBeMeasured) {
   Program program({"--model=mlp:784-32-10", "--batch-size=16", "--train-samples=4096", "--test-samples=512",
-                   "--mode=ps", "--consistency=async", "--workers=2", "--straggler=1:+20", "--warmup-steps=5",
-                   "--steps=10"});
+                   "--mode=ps", "--consistency=async", "--work=quota", "--workers=2", "--straggler=1:+20",
+                   "--warmup-steps=5", "--steps=10"});
   const ProgramEnd end = program.wait();
   ASSERT_EQ(end.exit_code, 0) << end.err;
   const nlohmann::json summary = program.summary();

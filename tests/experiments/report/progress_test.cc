@@ -111,6 +111,28 @@ TEST(ProgressTracker, SaysOfWhenItsNewestEvaluationIs) {
   EXPECT_EQ(tracker.progress().evaluated_epoch, 0.5);
 }
 
+TEST(ProgressTracker, CountsTheJobWhereWorkersShareIt) {
+  ProgressTracker tracker(
+      {.workers = 2, .steps_per_epoch = 5, .total_steps = 10, .first_step = 1, .by_position = true});
+  EXPECT_EQ(tracker.progress().step, 1);
+  StepRecord step = step_of(0, milliseconds(10), milliseconds(10));
+  for (step.position = 2; step.position < 15; ++step.position) tracker.add(0, step);
+  EXPECT_EQ(tracker.progress().step, 7) << "though worker 1 has made no step";
+  EXPECT_EQ(tracker.epochs_finished(), 1);
+  step.position = 19;
+  tracker.add(1, step);
+  EXPECT_EQ(tracker.progress().step, 10);
+}
+
+TEST(ProgressTracker, CountsUpdatesWhereSomeWorkersAreBackups) {
+  ProgressTracker tracker(
+      {.workers = 3, .steps_per_epoch = 5, .total_steps = 10, .by_position = true, .batches_an_update = 2});
+  StepRecord step = step_of(0, milliseconds(10), milliseconds(10));
+  step.position = 2 * 14;  // of 15 updates, which use 30 batches
+  tracker.add(2, step);
+  EXPECT_EQ(tracker.progress().step, 10);
+}
+
 TEST(ProgressTracker, MeasuresTheLastTwoSecondsOnly) {
   ProgressTracker tracker({.workers = 1, .steps_per_epoch = 100, .total_steps = 100});
   tracker.add(0, step_of(0, milliseconds(1000), milliseconds(1000)));

@@ -222,6 +222,14 @@ TEST(RunReport, LeavesWarmUpOutOfBytesAndStaleness) {
   EXPECT_EQ(report.staleness_max, 5);
 }
 
+TEST(RunReport, CountsAWorkersWarmUpFromItsFirstStepInTheRun) {
+  std::array workers = {steady(0, milliseconds(0), milliseconds(10), 10, 10),
+                        steady(1, milliseconds(0), milliseconds(10), 10, 10)};
+  for (StepRecord& step : workers[1].steps) step.step += 500;  // of a run that goes on from a checkpoint
+  for (StepRecord& step : workers[0].steps) step.step += 40;
+  EXPECT_EQ(report_of(workers, {.warmup_steps = 2}).window->seconds, 0.08);
+}
+
 TEST(RunReport, FindsWhenTheTargetWasFirstReached) {
   const std::array<EvalRecord, 4> evals = {
       {{.epoch = 1, .step = 10, .samples_seen = 100, .training_seconds = 1, .accuracy = 0.90, .loss = 0.5},

@@ -152,6 +152,36 @@ TEST(BatchLoader, EndsAtOnceWhetherItsThreadSleepsOrWorks) {
   }
 }
 
+TEST(BatchLoader, PreparesWhatIsOrderedInThatOrder) {
+  const CountingDataset dataset(50);
+  const int workers = 2;
+  const BatchOrder order{.seed = 3, .dataset_size = 50, .batch_size = 4, .rank = 1, .workers = workers};
+  // Batch n of the job is part n % workers of global batch n / workers.
+  std::vector<std::vector<float>> job(40);
+  for (int rank = 0; rank < workers; ++rank) {
+    BatchOrder own = order;
+    own.rank = rank;
+    BatchLoader loader(dataset, own);
+    for (std::size_t step = 0; step < 20; ++step) {
+      const std::span<const float> values = loader.next().values;
+      job[step * 2 + static_cast<std::size_t>(rank)].assign(values.begin(), values.end());
+    }
+  }
+  for (const int depth : {1, 2, 8}) {
+    BatchLoader loader(dataset, order, depth, true);
+    const std::vector<std::int64_t> numbers = {0, 1, 2, 17, 39, 38, 5, 5, 20, 21, 22, 23, 24, 25, 26, 27, 28};
+    for (std::size_t i = 0; i < 5; ++i) loader.order(numbers[i]);
+    for (std::size_t i = 0; i < numbers.size(); ++i) {
+      if (i + 5 < numbers.size()) loader.order(numbers[i + 5]);
+      EXPECT_THAT(loader.next().values, testing::ElementsAreArray(job[static_cast<std::size_t>(numbers[i])])) << i;
+    }
+    for (const std::int64_t unwanted : {3, 4, 6, 7, 8, 9, 10, 11, 12, 13}) loader.order(unwanted);
+    loader.forget_orders();
+    loader.order(33);
+    EXPECT_THAT(loader.next().values, testing::ElementsAreArray(job[33]));
+  }
+}
+
 TEST(BatchLoader, GoesOnWithAnyStep) {
   const CountingDataset dataset(50);
   const BatchOrder order{.seed = 3, .dataset_size = 50, .batch_size = 4, .rank = 1, .workers = 2};
