@@ -11,6 +11,9 @@ namespace syncopate::experiments {
 // comparison.csv: a row for each round of each configuration that came to its end. Pure.
 std::string comparison_csv(const ComparisonReport& report);
 
+// comparison.json: everything, with intervals, verdicts, and each round's evaluations. Pure.
+std::string comparison_json(const ComparisonReport& report);
+
 // comparison.html: tables and charts. Needs nothing beside itself. Pure.
 std::string comparison_html(const ComparisonReport& report);
 

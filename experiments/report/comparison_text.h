@@ -7,7 +7,7 @@
 
 namespace syncopate::experiments {
 
-// A row for each configuration, with ratios to the first.
+// Its tables (comparison_tables.h), and below them what a reader must know to believe them, a sentence a line.
 std::string comparison_text(const ComparisonReport& report);
 
 }  // namespace syncopate::experiments

@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "experiments/report/run_report_json.h"
 #include "experiments/report/statistics.h"
 
 namespace syncopate::experiments {
@@ -72,6 +73,24 @@ Json window_json(const std::optional<SteadyWindow>& window) {
   return {{"seconds", window->seconds}, {"samples_per_second", window->samples_per_second}, {"steps", window->steps}};
 }
 
+Json machine_json(const std::optional<MachineLoad>& load) {
+  if (!load) return nullptr;
+  return {{"seconds", load->seconds},
+          {"cores", load->cores},
+          {"workers", load->workers},
+          {"own", or_null(load->own)},
+          {"others", or_null(load->others)},
+          {"steal", or_null(load->steal)},
+          {"waiting", or_null(load->waiting)},
+          {"load_average_before", or_null(load->load_before)},
+          {"load_average_after", or_null(load->load_after)},
+          {"mhz_before", or_null(load->mhz_before)},
+          {"mhz_after", or_null(load->mhz_after)},
+          {"governor", load->governor}};
+}
+
+}  // namespace
+
 Json report_json(const RunReport& report) {
   return {{"samples_per_second", or_null(report.samples_per_second)},
           {"final_test_accuracy", or_null(report.final_test_accuracy)},
@@ -97,12 +116,15 @@ Json report_json(const RunReport& report) {
           {"bytes_in_per_step", report.bytes_in_per_step},
           {"memory_bytes",
            {{"worker", report.memory.worker}, {"server", report.memory.server}, {"all", report.memory.all}}},
+          {"machine", machine_json(report.machine)},
           {"staleness_mean", report.staleness_mean},
           {"staleness_p95", report.staleness_p95},
           {"staleness_max", report.staleness_max},
           {"staleness_histogram", histogram_json(report.staleness_bins)},
           {"dropped", report.dropped}};
 }
+
+namespace {
 
 Json checkpoints_json(const CheckpointFigures& figures) {
   return {{"asked", figures.asked},

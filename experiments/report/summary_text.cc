@@ -83,6 +83,20 @@ std::string memory_line(const RunReport& report) {
   return line("memory", text + " at most");
 }
 
+// Of the repeat in which it was worst.
+std::string machine_lines(std::span<const RunReport> reports) {
+  const MachineLoad* worst = nullptr;
+  for (const RunReport& report : reports) {
+    if (!report.machine) continue;
+    const auto taken = [](const MachineLoad& load) { return load.others.value_or(0) + load.steal.value_or(0); };
+    if (worst == nullptr || taken(*report.machine) > taken(*worst)) worst = &*report.machine;
+  }
+  if (worst == nullptr) return {};
+  std::string text = line("machine", to_text(*worst));
+  for (const MachineTrouble& trouble : troubles_of(*worst)) text += line("  beware", trouble.text);
+  return text;
+}
+
 std::string strangers_text(const std::map<std::string, std::int64_t>& counts) {
   std::string where;
   for (const auto& [process, count] : counts) {
@@ -231,6 +245,7 @@ std::string summary_text(const RunConfig& config, std::span<const RunReport> rep
       if (config.mode == Mode::kPs) text += staleness_lines(config, report);
     }
     if (report.memory.worker > 0) text += memory_line(report);
+    text += machine_lines(reports);
     text += straggler_lines(report);
     text += learning_lines(config, report, facts.best_loss);
   }

@@ -19,6 +19,7 @@
 #include "experiments/process/data_of.h"
 #include "experiments/report/environment.h"
 #include "experiments/report/format.h"
+#include "experiments/report/machine_state.h"
 #include "experiments/report/results_writer.h"
 #include "experiments/report/sharding_report.h"
 #include "experiments/report/summary_text.h"
@@ -251,6 +252,13 @@ void forget_final_figures(RunReport& report) {
   report.final_figures = {};
 }
 
+// Workers that compute on this host's processors.
+int workers_on_own_cores(const RunConfig& config, const JobPlan& plan) {
+  if (config.device == DeviceKind::kCuda) return 0;
+  return static_cast<int>(std::ranges::count_if(
+      plan.processes, [](const ProcessSpec& process) { return process.role == Role::kWorker && !process.remote; }));
+}
+
 void run_repeat(const JobFacts& job, const Survey& survey, const Resumption& resumption, int repeat,
                 ResultsWriter& results, Interrupts& interrupts, Console& console, JobResult& result) {
   RunConfig config = result.config;
@@ -268,6 +276,7 @@ void run_repeat(const JobFacts& job, const Survey& survey, const Resumption& res
                                    .checkpoints = checkpoints_of(config, job, plan.run_id, resumption),
                                    .resume = result.facts.resumed_from,
                                    .resume_digest = resumption.manifest_digest};
+  const MachineReading before = read_machine();
   const Result<RunOutcome> outcome = coordinate(config, plan, options, *launcher_of(config), recorder, interrupts);
   const Status finished = recorder.finish();
   if (!outcome.ok()) return fail(result, exit_code_of(outcome.status()), outcome.status().message());
@@ -285,6 +294,7 @@ void run_repeat(const JobFacts& job, const Survey& survey, const Resumption& res
   result.reports.push_back(recorder.report());
   result.facts.seeds.push_back(config.seed);
   result.reports.back().memory = memory_figures(outcome->peak_memory);
+  result.reports.back().machine = load_between(before, read_machine(), workers_on_own_cores(config, plan));
   result.facts.evaluations = evaluations_of(config, job, recorder, *outcome);
   if (!outcome->is_final_evaluated) forget_final_figures(result.reports.back());
   result.evals.push_back(recorder.evals());
