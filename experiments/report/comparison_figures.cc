@@ -35,21 +35,6 @@ std::optional<double> quality(const RunReport& report) {
   return headline_of(*report.final_test_accuracy, report.final_figures);
 }
 
-// How far apart in time the evaluations lie between which the target was reached.
-std::optional<double> resolution_of(const ComparedRow& row) {
-  std::vector<double> gaps;
-  for (std::size_t round = 0; round < row.rounds.size(); ++round) {
-    if (!row.rounds[round] || !row.rounds[round]->seconds_to_target || round >= row.evals.size()) continue;
-    const std::vector<EvalRecord>& evals = row.evals[round];
-    const double reached = *row.rounds[round]->seconds_to_target;
-    const auto after = std::ranges::find_if(
-        evals, [&](const EvalRecord& eval) { return eval.training_seconds >= reached - 1e-9 * reached; });
-    if (after == evals.end()) continue;
-    gaps.push_back(after->training_seconds - (after == evals.begin() ? 0 : std::prev(after)->training_seconds));
-  }
-  return gaps.empty() ? std::nullopt : std::optional(median(gaps));
-}
-
 RowFigures own_figures(const ComparedRow& row) {
   const auto any = [](double RunReport::*member, double factor) {
     return [member, factor](const RunReport& report) { return std::optional(report.*member * factor); };
@@ -78,7 +63,7 @@ RowFigures own_figures(const ComparedRow& row) {
   const Estimate loss = estimate(series_of(row, [](const RunReport& report) { return report.final_test_loss; }));
   if (loss.count > 0) figures.loss = loss.mean;
   figures.to_target = estimate(series_of(row, seconds_to_target));
-  figures.resolution = resolution_of(row);
+  figures.resolution = median_of(row, [](const RunReport& report) { return report.seconds_to_target_resolution; });
   return figures;
 }
 

@@ -42,10 +42,6 @@ std::string joined(const std::vector<std::string>& words, const char* between) {
   return text;
 }
 
-std::string title_of(const ComparisonReport& report) {
-  return report.job + (report.varied.empty() ? "" : ", " + joined(report.varied, " and ") + " varied");
-}
-
 // Where and when.
 std::string place_of(const ComparisonReport& report) {
   const Environment& machine = report.machine;
@@ -80,14 +76,14 @@ std::string comparison_html(const ComparisonReport& report) {
   const ComparisonFigures figures = figures_of(report);
   std::string tables, charts, lines;
   for (const ComparisonTable& table : comparison_tables(report, figures)) tables += table_html(table);
-  for (const Chart& chart : comparison_charts(report, figures)) charts += svg_of(chart);
+  for (const std::string& chart : comparison_charts(report, figures)) charts += "<div>" + chart + "</div>\n";
   for (const std::string& line : caveats(report, figures)) lines += fmt::format("<li>{}</li>\n", html_text(line));
   return fmt::format(
       "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
       "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
       "<title>{0}</title>\n<style>{1}</style></head>\n"
       "<body><h1>{0}</h1>\n<p>{2}</p>\n{3}<ul>\n{4}</ul>\n<div class=\"charts\">\n{5}</div>\n{6}{7}</body></html>\n",
-      html_text(title_of(report)), kStyle, html_text(place_of(report)), tables, lines, charts,
+      html_text(report.job), kStyle, html_text(place_of(report)), tables, lines, charts,
       preformatted("Command", report.command), preformatted("What the rows share", report.config_toml));
 }
 

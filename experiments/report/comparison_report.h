@@ -37,7 +37,7 @@ struct RateTrial {
 };
 
 struct ComparisonReport {
-  std::string job;          // "mlp on digits, 4 workers, batch 32 a worker"
+  std::string job;          // and what was varied: "mlp on digits, 4 workers, servers varied"
   std::string command;      // as it was typed
   std::string config_toml;  // what the rows share
   std::string started;      // "2026-03-01 12:00:00 UTC"

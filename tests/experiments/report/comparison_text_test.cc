@@ -68,6 +68,7 @@ TEST(ComparisonText, SaysHowManyRoundsReachedTheTargetAndHowFarApartEvaluationsL
   report.target = 0.9;
   report.rows[0].rounds[0]->seconds_to_target = 1.5;
   report.rows[0].rounds[1]->seconds_to_target = 1.7;
+  report.rows[0].rounds[0]->seconds_to_target_resolution = report.rows[0].rounds[1]->seconds_to_target_resolution = 1;
   EXPECT_THAT(comparison_text(report),
               AllOf(ContainsRegex("\nlocal +2 of 2 +1\\.6 \\[1\\.5 \\.\\. 1\\.7\\] +1 s +1 +baseline\n"),
                     ContainsRegex("\nps:async +0 of 2 +- +- +- +-\n")));
@@ -121,7 +122,9 @@ TEST(ComparisonText, HasRowsThatFitATerminal) {
   report.target = 0.9;
   std::istringstream lines(comparison_text(report));
   for (std::string line; std::getline(lines, line);) {
-    if (line.starts_with("ps:bounded") || line.starts_with("mode")) EXPECT_LE(line.size(), 115) << line;
+    if (line.starts_with("ps:bounded") || line.starts_with("mode")) {
+      EXPECT_LE(line.size(), 115) << line;
+    }
   }
 }
 

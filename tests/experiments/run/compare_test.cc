@@ -318,7 +318,7 @@ TEST_F(CompareTest, LeavesATableAndAPageBesideItsRuns) {
   std::ifstream csv("out/comparison.csv"), page("out/comparison.html");
   std::ostringstream rows, html;
   rows << csv.rdbuf(), html << page.rdbuf();
-  EXPECT_THAT(rows.str(), HasSubstr("\"ps:async\",\"ps:async\",1,1,1,"));
+  EXPECT_THAT(rows.str(), HasSubstr("\"ps:async\",\"ps:async\",1,1,2,"));
   EXPECT_THAT(html.str(), HasSubstr("softmax on digits, 2 workers, batch 64 a worker"));
 }
 
