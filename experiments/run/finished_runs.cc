@@ -213,7 +213,6 @@ ExitCode compare_finished(const std::vector<std::string>& folders, const std::st
   report->version = fmt::format("{} ({})", program_version(), source_fingerprint());
   const std::string folder = output.empty() ? "results/" + calendar_stamp() + "-compare" : output;
   if (const Status made = make_output(folder); !made.ok()) return fail(made);
-  for (const std::string& note : report->notes) console.say(note);
   console.say("\n" + comparison_text(*report));
   if (const Status written = write_comparison(*report, folder); !written.ok()) return fail(written);
   console.say(fmt::format("results in {0}: comparison.html shows them", folder));
