@@ -151,6 +151,7 @@ Result<SyncStats> LocalStepsStrategy::finish_step() {
   const TimePoint begin = clock_.now();
   const bool is_elastic = options_.elastic_rate.has_value();
   const bool meets = steps_alone_ + (is_elastic ? 0 : 1) == options_.period;
+  has_just_met_ = meets;
   update(is_elastic && meets);
   const Duration optimizer = clock_.now() - begin;
   Result<SyncStats> stats = SyncStats();

@@ -56,7 +56,7 @@ class LocalStepsStrategy final : public SyncStrategy {
   Result<SyncStats> finish_step() override;
   Status leave() override;
   // The mean, or the center, as this worker was answered when it has met the others last: just now.
-  JobWeights job_weights() const override { return {.are_there = steps_alone_ == 0, .values = link_.weights}; }
+  JobWeights job_weights() const override { return {.are_there = has_just_met_, .values = link_.weights}; }
   Status save(TrainingState& state) const override;
 
  private:
@@ -96,6 +96,7 @@ class LocalStepsStrategy final : public SyncStrategy {
   std::int64_t meetings_ = 0;
   std::int64_t steps_alone_ = 0;  // since the last of them
   bool is_meeting_ = false;       // or was, when it failed
+  bool has_just_met_ = false;     // in the last step
   bool has_joined_ = false;
   std::optional<Place> carried_;  // from an earlier generation
   bool leaving_ = false;

@@ -34,9 +34,8 @@ std::string not_evaluated_text(const EvaluationRecord& record) {
   }
   if (!record.final_evaluated) text += text.empty() ? "the final weights" : ", and the final weights";
   if (text.empty()) return text;
-  return text + (record.lost_evaluator
-                     ? ": the evaluator was lost"
-                     : ": the evaluator was not fast enough; a longer --evaluate-every leaves none out");
+  if (record.lost_evaluator) return text + ": the evaluator was lost";
+  return text + ": they came faster than they could be taken and evaluated; a longer --evaluate-every helps";
 }
 
 std::string to_text(const EvaluationRecord& record) {

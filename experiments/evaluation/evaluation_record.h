@@ -21,7 +21,8 @@ struct EvaluationRecord {
 // Whose weights are evaluated while they are trained. `config` has been through resolve().
 std::string evaluated_weights(const RunConfig& config);
 
-// What was not evaluated, and why; empty for nothing: "9 of 40 points, for which the evaluator was not fast enough".
+// What was not evaluated, and why; empty for nothing: "9 of 40 points: the evaluator was
+// lost".
 std::string not_evaluated_text(const EvaluationRecord& record);
 // "at 31 of 40 points, every 50 steps: the center that workers meet at"
 std::string to_text(const EvaluationRecord& record);

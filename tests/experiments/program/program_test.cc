@@ -288,6 +288,7 @@ struct Evaluated {
   const char* name;
   Flags mode;
   const char* weights;
+  bool is_in_step = true;  // the worker that takes snapshots goes through all steps of the job
 };
 
 void PrintTo(const Evaluated& evaluated, std::ostream* out) { *out << evaluated.name; }
@@ -303,10 +304,11 @@ INSTANTIATE_TEST_SUITE_P(
         Evaluated{
             "Gossip", {"--mode=allreduce", "--gossip", "--sync-every=5", "--workers=3"}, "the mean of all workers"},
         Evaluated{"PsSync", {"--mode=ps", "--consistency=sync"}, "all workers', which are the same"},
-        Evaluated{"PsAsync", {"--mode=ps", "--consistency=async"}, "the servers', as a worker was answered last"},
+        Evaluated{
+            "PsAsync", {"--mode=ps", "--consistency=async"}, "the servers', as a worker was answered last", false},
         Evaluated{
             "LocalSgd", {"--mode=ps", "--consistency=local-sgd:5"}, "the mean of all workers, when they have met"},
-        Evaluated{"Easgd", {"--mode=ps", "--consistency=easgd:5"}, "the center, when a worker has met it"}),
+        Evaluated{"Easgd", {"--mode=ps", "--consistency=easgd:5"}, "the center, when a worker has met it", false}),
     [](const auto& evaluated) { return evaluated.param.name; });
 
 TEST_P(EvaluateEvery, EvaluatesAtThePointsThatAreAskedForAndSaysWhoseWeights) {
@@ -319,15 +321,20 @@ TEST_P(EvaluateEvery, EvaluatesAtThePointsThatAreAskedForAndSaysWhoseWeights) {
   EXPECT_EQ(summary["evaluations"]["every"], "every 20 steps");
   EXPECT_EQ(summary["evaluations"]["weights"], GetParam().weights);
   EXPECT_EQ(summary["evaluations"]["points"], 4);
-  EXPECT_EQ(summary["evaluations"]["evaluated"], 4);
-  EXPECT_FALSE(summary.contains("not_evaluated")) << summary["not_evaluated"];
   const std::vector<std::string> rows = lines_of(text_of(program.output() / "evals.csv"));
-  ASSERT_THAT(rows, SizeIs(1 + 4 + 1));
+  const int evaluated = summary["evaluations"]["evaluated"];
+  ASSERT_THAT(rows, SizeIs(1 + evaluated + 1)) << "behind a head; the final weights are no point";
+  EXPECT_THAT(end.out, HasSubstr(fmt::format("evaluated         {} of 4 points, every 20 steps: {}", evaluated,
+                                             GetParam().weights)));
+  EXPECT_EQ(summary.contains("not_evaluated"), evaluated < 4);
+  if (!GetParam().is_in_step) {
+    EXPECT_GE(evaluated, 1) << "one worker may pass several points of the shared job at once";
+    return;
+  }
+  EXPECT_EQ(evaluated, 4);
   for (int point = 1; point <= 4; ++point) {
     EXPECT_THAT(rows[static_cast<std::size_t>(point)], ContainsRegex(fmt::format("^0,[0-9.]+,{},", 20 * point)));
   }
-  EXPECT_THAT(end.out,
-              HasSubstr(fmt::format("evaluated         4 of 4 points, every 20 steps: {}", GetParam().weights)));
 }
 
 TEST(EvaluateEverySoManySeconds, EvaluatesAsTimePasses) {

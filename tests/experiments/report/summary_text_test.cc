@@ -135,9 +135,10 @@ TEST(Summary, SaysWhatWasNotEvaluatedAndWhy) {
               testing::AllOf(HasSubstr("\n  evaluated         40 of 40 points, every 50 steps: the worker's\n"),
                              Not(HasSubstr("not evaluated"))));
   facts.evaluations->evaluated = 31;
-  EXPECT_THAT(summary_text(ps_config(), reports, facts),
-              HasSubstr("\n  not evaluated     9 of 40 points: the evaluator was not fast enough; a longer "
-                        "--evaluate-every leaves none out\n"));
+  EXPECT_THAT(
+      summary_text(ps_config(), reports, facts),
+      HasSubstr("\n  not evaluated     9 of 40 points: they came faster than they could be taken and evaluated; a "
+                "longer --evaluate-every helps\n"));
   facts.evaluations->lost_evaluator = true;
   facts.evaluations->final_evaluated = false;
   EXPECT_THAT(summary_text(ps_config(), reports, facts),
