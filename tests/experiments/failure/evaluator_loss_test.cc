@@ -73,9 +73,8 @@ TEST(LossOfTheEvaluatorForGood, EndsWellAndSaysWhatIsMissing) {
   }));
   const ProgramEnd end = program.wait();
   EXPECT_EQ(end.exit_code, 0) << end.err;
-  EXPECT_THAT(end.err, HasSubstr("--target-accuracy cannot be judged: all epochs are trained"));
-  EXPECT_THAT(end.err, HasSubstr("not evaluated: epochs "));
-  EXPECT_THAT(end.err, HasSubstr(", and the final weights\n"));
+  EXPECT_THAT(end.err, HasSubstr("and --target-accuracy cannot be judged\n"));
+  EXPECT_THAT(end.err, testing::ContainsRegex("not evaluated: [0-9]+ snapshots and the final weights\n"));
   EXPECT_THAT(end.out, HasSubstr("not evaluated"));
   EXPECT_THAT(program.summary().value("not_evaluated", ""), HasSubstr("and the final weights"));
   EXPECT_TRUE(program.summary()["final_test_accuracy"].is_null());

@@ -166,7 +166,9 @@ INSTANTIATE_TEST_SUITE_P(
                     Loss{"ToPsSync", {"--mode=ps", "--workers=2", "--consistency=sync"}, 2, {}}),
     kNameOfLoss);
 
-// It takes up where the others are: none of its steps comes twice, and all end with the last.
+// It takes up where the others are: none of its steps comes twice, and together they train the job: all of it, but for
+// what worker 1 had not recorded when it was lost. Steps with the same number are of the same batch where workers wait
+// for each other, and all then end with the last.
 TEST_P(ComingBack, AWorkerTakesPartAgain) {
   Flags flags = training(GetParam().mode, testing_support::kSanitized ? "--steps=6000" : "--steps=24000");
   flags.push_back("--respawn=0");
@@ -183,6 +185,14 @@ TEST_P(ComingBack, AWorkerTakesPartAgain) {
   std::vector<std::int64_t> steps = steps_of(program, 1);
   EXPECT_TRUE(std::ranges::is_sorted(steps));
   EXPECT_EQ(std::ranges::adjacent_find(steps), steps.end()) << "a step was recorded twice";
+  if (GetParam().name == std::string("ToPsAsync") || GetParam().name == std::string("ToPsBounded")) {
+    std::size_t recorded = 0;
+    for (int worker = 0; worker < GetParam().workers; ++worker) recorded += steps_of(program, worker).size();
+    const std::size_t asked = (testing_support::kSanitized ? 6000 : 24000) * static_cast<std::size_t>(GetParam().workers);
+    EXPECT_LE(recorded, asked);
+    EXPECT_GT(static_cast<double>(recorded), 0.9 * static_cast<double>(asked));
+    return;
+  }
   EXPECT_EQ(steps.back(), steps_of(program, 0).back());
 }
 

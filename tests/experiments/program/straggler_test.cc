@@ -62,7 +62,7 @@ class StragglerIn : public testing::TestWithParam<Flags> {};
 INSTANTIATE_TEST_SUITE_P(Mode, StragglerIn,
                          testing::Values(Flags{"--mode=allreduce", "--workers=2"},
                                          Flags{"--mode=ps", "--workers=2", "--consistency=sync"},
-                                         Flags{"--mode=ps", "--workers=2", "--consistency=async"}),
+                                         Flags{"--mode=ps", "--workers=2", "--work=quota", "--consistency=async"}),
                          [](const auto& flags) {
                            const std::string& last = flags.param.back();
                            return last.starts_with("--consistency=") ? last.substr(last.find('=') + 1) : "allreduce";
