@@ -30,8 +30,7 @@ EvaluatorCourse::Loss EvaluatorCourse::on_lost() {
 
 std::string EvaluatorCourse::give_up() {
   backlog_.give_up();
-  return std::string("nothing is evaluated any more") +
-         (has_target_ ? ", and --target-accuracy cannot be judged" : "");
+  return std::string("nothing is evaluated any more") + (has_target_ ? ", and --target-accuracy cannot be judged" : "");
 }
 
 }  // namespace syncopate::experiments

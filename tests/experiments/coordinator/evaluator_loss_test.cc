@@ -56,8 +56,7 @@ TEST(EvaluatorCourse, SaysWhatItIsStartedAgainFor) {
 
 TEST(EvaluatorCourse, SaysThatATargetCannotBeJudgedAnyMore) {
   EvaluatorCourse course(1000, true);
-  EXPECT_EQ(course.give_up(),
-            "nothing is evaluated any more, and --target-accuracy cannot be judged");
+  EXPECT_EQ(course.give_up(), "nothing is evaluated any more, and --target-accuracy cannot be judged");
   EXPECT_FALSE(course.wants_snapshots());
 }
 

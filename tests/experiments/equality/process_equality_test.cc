@@ -66,8 +66,8 @@ std::vector<float> train(const Job& job, std::uint64_t seed, int batch, const Fl
   return program.weights();
 }
 
-// With one seed of three at least, as the check has it: now and then a ReLU whose input is within rounding of zero is on
-// in one mode and off in another, which depends on the seed; a fault does not.
+// With one seed of three at least, as the check has it: now and then a ReLU whose input is within rounding of zero is
+// on in one mode and off in another, which depends on the seed; a fault does not.
 void expect_equality(const Job& job, const Flags& mode) {
   const int batch = 8;
   Flags all = mode;

@@ -188,7 +188,8 @@ TEST_P(ComingBack, AWorkerTakesPartAgain) {
   if (GetParam().name == std::string("ToPsAsync") || GetParam().name == std::string("ToPsBounded")) {
     std::size_t recorded = 0;
     for (int worker = 0; worker < GetParam().workers; ++worker) recorded += steps_of(program, worker).size();
-    const std::size_t asked = (testing_support::kSanitized ? 6000 : 24000) * static_cast<std::size_t>(GetParam().workers);
+    const std::size_t asked =
+        (testing_support::kSanitized ? 6000 : 24000) * static_cast<std::size_t>(GetParam().workers);
     EXPECT_LE(recorded, asked);
     EXPECT_GT(static_cast<double>(recorded), 0.9 * static_cast<double>(asked));
     return;

@@ -1,0 +1,112 @@
+// Every command that a page prints does what the page says: it is run as it is printed, from an empty folder, and what
+// it prints is held against what the page shows, line by line, but for the figures.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+
+#include <cctype>
+#include <cstdlib>
+#include <filesystem>
+
+#include "tests/support/documented_commands.h"
+#include "tests/support/run_program.h"
+
+namespace syncopate::testing_support {
+namespace {
+
+namespace fs = std::filesystem;
+
+// What a new user reads first. Pages of results/reference say how their figures were measured, which takes hours.
+constexpr const char* kPages[] = {
+    "README.md",           "SECURITY.md",           "docs/design.md",    "docs/extending.md", "ps/README.md",
+    "allreduce/README.md", "experiments/README.md", "results/README.md", "worker/README.md",  "common/README.md"};
+constexpr int kSeconds = 240;
+
+struct Documented {
+  std::string page;
+  DocumentedBlock block;
+};
+
+void PrintTo(const Documented& documented, std::ostream* out) {
+  *out << documented.page << ", line " << documented.block.line;
+}
+
+std::vector<Documented> all_documented() {
+  std::vector<Documented> all;
+  for (const char* page : kPages) {
+    for (DocumentedBlock& block : documented_blocks(text_of(fs::path(SYNCOPATE_SOURCE_DIR) / page))) {
+      all.push_back({page, std::move(block)});
+    }
+  }
+  return all;
+}
+
+std::string name_of(const testing::TestParamInfo<Documented>& info) {
+  std::string name = fmt::format("{}_line_{}", info.param.page, info.param.block.line);
+  for (char& c : name) c = std::isalnum(static_cast<unsigned char>(c)) != 0 ? c : '_';
+  return name;
+}
+
+class Page : public testing::TestWithParam<Documented> {};
+
+TEST_P(Page, PrintsCommandsThatDoWhatItShows) {
+  const DocumentedBlock& block = GetParam().block;
+  if (!block.needs.empty()) GTEST_SKIP() << "needs " << block.needs;
+  const TemporaryFolder folder;
+  fs::create_directories(shared_data_dir());
+  fs::create_symlink(SYNCOPATE_PROGRAM, folder.path() / "run_experiment");
+  fs::create_symlink(shared_data_dir(), folder.path() / "data");
+  // Root, who is often alone in a container, has to tell Open MPI twice.
+  for (const char* name : {"OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"}) setenv(name, "1", 0);
+  std::vector<std::string> printed;
+  for (const std::string& command : block.commands) {
+    const fs::path output = folder.path() / "output.txt";
+    const std::string limited =
+        fmt::format("cd '{}' && timeout --kill-after=20 {} {} > '{}' 2>&1", folder.path().string(),
+                    static_cast<int>(kSeconds * kSlowness), command, output.string());
+    const int ended = std::system(limited.c_str());
+    ASSERT_TRUE(WIFEXITED(ended));
+    EXPECT_EQ(WEXITSTATUS(ended), 0) << command << "\n" << text_of(output);
+    printed = lines_of(text_of(output));
+  }
+  EXPECT_EQ(first_line_missing(block.prints, printed), "") << "in what was printed:\n"
+                                                           << [&] {
+                                                                std::string text;
+                                                                for (const std::string& line : printed)
+                                                                  text += line + "\n";
+                                                                return text;
+                                                              }();
+}
+
+INSTANTIATE_TEST_SUITE_P(Documents, Page, testing::ValuesIn(all_documented()), name_of);
+
+TEST(DocumentedCommands, AreFoundWithWhatTheyPrintAndNeed) {
+  const std::vector<DocumentedBlock> blocks = documented_blocks(
+      "Text\n```\n./run_experiment --mode=ps \\\n    --servers=2  # two\n./run_experiment\n```\n<!-- prints -->\n"
+      "```\nepoch 1/3\n```\n\n<!-- needs: hosts -->\n```\n./run_experiment --hosts=a\n```\n```\nls\n```\n");
+  ASSERT_EQ(blocks.size(), 2u);
+  EXPECT_EQ(blocks[0].line, 3);
+  EXPECT_EQ(blocks[0].commands,
+            (std::vector<std::string>{"./run_experiment --mode=ps     --servers=2 ", "./run_experiment"}));
+  EXPECT_EQ(blocks[0].prints, std::vector<std::string>{"epoch 1/3"});
+  EXPECT_EQ(blocks[1].needs, "hosts");
+}
+
+TEST(DocumentedCommands, HaveShapesWithoutFigures) {
+  EXPECT_EQ(shape_of("  training time     1.0 s"), "training time # time");
+  EXPECT_EQ(shape_of("  training time     980 ms"), "training time # time");
+  EXPECT_EQ(shape_of("server 0  538.69 kB  3 chunks"), "server # # bytes # chunks");
+  EXPECT_EQ(shape_of("ps:sync  0.90x [0.81, 1.01]  no difference shown"), shape_of("ps:sync  0.8x [0.81, 0.9] slower"));
+  EXPECT_NE(shape_of("epoch 1/3  loss 0.2"), shape_of("epoch 1/3  accuracy 0.2"));
+}
+
+TEST(DocumentedCommands, AreMissedWhereALineDoesNotCome) {
+  const std::vector<std::string> printed = {"epoch 1/3", "  wait  3 ms", "end"};
+  EXPECT_EQ(first_line_missing({"epoch 2/3", "...", "end"}, printed), "");
+  EXPECT_EQ(first_line_missing({"  wait ...", "end"}, printed), "");
+  EXPECT_EQ(first_line_missing({"end", "epoch 1/3"}, printed), "epoch 1/3");
+  EXPECT_EQ(first_line_missing({"  data  3 ms"}, printed), "  data  3 ms");
+}
+
+}  // namespace
+}  // namespace syncopate::testing_support
