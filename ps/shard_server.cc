@@ -346,7 +346,8 @@ Result<std::span<const float>> ShardServer::floats_in(const Message& message) {
   }
   const std::size_t chunk = incoming_.push().chunk();
   // Of these the shard says itself what is wrong; a gradient that it holds stays where it is.
-  if (chunk >= shard_->chunks() || shard_->holds_gradient(message.from(), chunk)) return std::span<const float>();
+  const bool is_there = chunk < shard_->chunks() && shard_->chunk(chunk).created();
+  if (!is_there || shard_->holds_gradient(message.from(), chunk)) return std::span<const float>();
   return codec_->decode({message.from(), number_, chunk, incoming_.push().clock(), shard_->range(chunk).begin},
                         message.payload(), shard_->chunk(chunk).weights().size());
 }
