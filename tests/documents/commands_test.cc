@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "tests/support/build_paths.h"
 #include "tests/support/documented_commands.h"
 #include "tests/support/run_program.h"
 
@@ -34,7 +35,7 @@ void PrintTo(const Documented& documented, std::ostream* out) {
 std::vector<Documented> all_documented() {
   std::vector<Documented> all;
   for (const char* page : kPages) {
-    for (DocumentedBlock& block : documented_blocks(text_of(fs::path(SYNCOPATE_SOURCE_DIR) / page))) {
+    for (DocumentedBlock& block : documented_blocks(text_of(fs::path(source_directory()) / page))) {
       all.push_back({page, std::move(block)});
     }
   }
@@ -54,7 +55,7 @@ TEST_P(Page, PrintsCommandsThatDoWhatItShows) {
   if (!block.needs.empty()) GTEST_SKIP() << "needs " << block.needs;
   const TemporaryFolder folder;
   fs::create_directories(shared_data_dir());
-  fs::create_symlink(SYNCOPATE_PROGRAM, folder.path() / "run_experiment");
+  fs::create_symlink(syncopate_program(), folder.path() / "run_experiment");
   fs::create_symlink(shared_data_dir(), folder.path() / "data");
   // Root, who is often alone in a container, has to tell Open MPI twice.
   for (const char* name : {"OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"}) setenv(name, "1", 0);

@@ -3,6 +3,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "tests/support/build_paths.h"
+
 namespace syncopate::testing_support {
 namespace {
 
@@ -24,7 +26,7 @@ std::vector<std::string> as_ordinary_user(const std::filesystem::path& folder, c
 
 std::string why_no_ordinary_user() {
   if (geteuid() != 0) return {};
-  for (std::filesystem::path path = SYNCOPATE_PROGRAM; path != path.root_path(); path = path.parent_path()) {
+  for (std::filesystem::path path = syncopate_program(); path != path.root_path(); path = path.parent_path()) {
     struct stat found {};
     if (stat(path.c_str(), &found) != 0 || (found.st_mode & S_IXOTH) == 0) {
       return "no user but root can reach " + path.string();

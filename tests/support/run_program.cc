@@ -16,6 +16,7 @@
 #include <sstream>
 
 #include "experiments/report/safetensors.h"
+#include "tests/support/build_paths.h"
 
 namespace syncopate::testing_support {
 namespace {
@@ -34,7 +35,7 @@ bool readable_within(const FileDescriptor& handle, std::chrono::milliseconds lim
 
 }  // namespace
 
-std::string shared_data_dir() { return std::filesystem::path(SYNCOPATE_PROGRAM).parent_path() / "test-data"; }
+std::string shared_data_dir() { return std::filesystem::path(syncopate_program()).parent_path() / "test-data"; }
 
 TemporaryFolder::TemporaryFolder() {
   std::string name = std::filesystem::temp_directory_path() / "syncopate-test-XXXXXX";
@@ -69,7 +70,7 @@ Program::Program(std::vector<std::string> flags, const std::vector<std::string>&
   if (!given(flags, "data-dir")) flags.push_back("--data-dir=" + shared_data_dir());
   if (!given(flags, "device")) flags.push_back("--device=cpu");  // on every machine the same
   const char* const elsewhere = std::getenv("SYNCOPATE_PROGRAM");
-  flags.insert(flags.begin(), elsewhere != nullptr ? elsewhere : SYNCOPATE_PROGRAM);
+  flags.insert(flags.begin(), elsewhere != nullptr ? elsewhere : syncopate_program());
   flags.insert(flags.begin(), before.begin(), before.end());
   start(flags);
 }

@@ -9,6 +9,7 @@
 #include <fstream>
 
 #include "experiments/launcher/launcher.h"
+#include "tests/support/build_paths.h"
 #include "tests/support/run_program.h"
 
 namespace syncopate::experiments {
@@ -20,8 +21,8 @@ constexpr int kDeadlineMs = 20'000;
 class GuardTest : public testing::Test {
  protected:
   void start(const std::string& script) {
-    Result<StartedChild> guard =
-        start_child({SYNCOPATE_PROGRAM, "--guard", "sh", "-c", script}, {}, "guard", log(), "a line\n");
+    Result<StartedChild> guard = start_child({testing_support::syncopate_program(), "--guard", "sh", "-c", script}, {},
+                                             "guard", log(), "a line\n");
     ASSERT_TRUE(guard.ok()) << guard.status().message();
     guard_ = std::move(*guard);
   }
@@ -80,8 +81,8 @@ TEST_F(GuardTest, SaysWhichSignalKilledTheProcess) {
 }
 
 TEST_F(GuardTest, SaysThatAProgramCannotBeStarted) {
-  Result<StartedChild> guard =
-      start_child({SYNCOPATE_PROGRAM, "--guard", "/no/such/program"}, {}, "guard", log(), "a line\n");
+  Result<StartedChild> guard = start_child({testing_support::syncopate_program(), "--guard", "/no/such/program"}, {},
+                                           "guard", log(), "a line\n");
   ASSERT_TRUE(guard.ok());
   guard_ = std::move(*guard);
   EXPECT_EQ(end(), 127);
@@ -106,8 +107,8 @@ TEST_F(GuardTest, LetsTheProcessCleanUp) {
 
 // Its parent is to hear what has become of the process.
 TEST_F(GuardTest, DiesOfWhatKilledTheProcessWhereItIsLocal) {
-  Result<StartedChild> guard =
-      start_child({SYNCOPATE_PROGRAM, "--local-guard", "sh", "-c", "kill -9 $$"}, {}, "guard", log(), "");
+  Result<StartedChild> guard = start_child(
+      {testing_support::syncopate_program(), "--local-guard", "sh", "-c", "kill -9 $$"}, {}, "guard", log(), "");
   ASSERT_TRUE(guard.ok()) << guard.status().message();
   int status = 0;
   ASSERT_EQ(waitpid(guard->pid, &status, 0), guard->pid);

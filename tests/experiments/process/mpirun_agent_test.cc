@@ -13,6 +13,7 @@
 
 #include "experiments/launcher/launcher.h"
 #include "experiments/process/lent_keys.h"
+#include "tests/support/build_paths.h"
 #include "tests/support/run_program.h"
 
 namespace syncopate::experiments {
@@ -46,9 +47,10 @@ class MpirunAgent : public testing::Test {
 
   // As mpirun starts it, with what it appends.
   StartedChild start(const std::vector<std::string>& appended) {
-    std::vector<std::string> command{SYNCOPATE_PROGRAM, "--mpirun-agent"};
+    std::vector<std::string> command{testing_support::syncopate_program(), "--mpirun-agent"};
     command.insert(command.end(), appended.begin(), appended.end());
-    auto environment = environment_of_agent({.words = {shell()}, .program = SYNCOPATE_PROGRAM, .directory = "/"});
+    auto environment =
+        environment_of_agent({.words = {shell()}, .program = testing_support::syncopate_program(), .directory = "/"});
     environment.emplace_back(kLentKeys, path_of(lent_));
     Result<StartedChild> agent = start_child(command, environment, "agent", log());
     EXPECT_TRUE(agent.ok());

@@ -4,6 +4,7 @@
 
 #include <cstdio>
 
+#include "tests/support/build_paths.h"
 #include "tests/support/run_program.h"
 
 namespace syncopate {
@@ -14,7 +15,8 @@ using testing::HasSubstr;
 using testing::Not;
 
 std::string readelf(const std::string& options) {
-  FILE* output = popen(("LC_ALL=C readelf --wide " + options + " " + SYNCOPATE_PROGRAM).c_str(), "r");
+  FILE* output =
+      popen(("LC_ALL=C readelf --wide " + options + " " + testing_support::syncopate_program()).c_str(), "r");
   std::string all;
   char text[4096];
   for (std::size_t count = 0; (count = fread(text, 1, sizeof(text), output)) > 0;) all.append(text, count);

@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <fstream>
 
+#include "tests/support/build_paths.h"
 #include "tests/support/run_program.h"
 
 namespace syncopate {
@@ -31,7 +32,7 @@ class Install : public testing::Test {
     fs::create_directories(root() / "bin");
     fs::create_directories(root() / "build");
     fs::permissions(root() / "build", fs::perms::all);
-    fs::copy_file(fs::path(SYNCOPATE_SOURCE_DIR) / "setup/build.sh", root() / "setup/build.sh");
+    fs::copy_file(fs::path(testing_support::source_directory()) / "setup/build.sh", root() / "setup/build.sh");
     std::ofstream(root() / "setup/packages.txt") << "# what is needed\nlibwanted-dev  since it is wanted\n";
     stand_in("dpkg-query", "exit 1");
     stand_in("apt-get", "echo \"apt-get $*\" >>" + calls().string());
