@@ -109,9 +109,7 @@ std::optional<Share> share_of_worker(const RunConfig& config, bool has_local_sta
   return std::nullopt;
 }
 
-bool moves_together(const RunConfig& config) {
-  return config.mode != Mode::kPs || config.consistency.updates_together();
-}
+bool moves_together(const RunConfig& config) { return !may_share_work(config); }
 
 std::vector<std::string> checkpoint_writers(const RunConfig& config, bool has_local_state,
                                             const std::vector<int>& workers) {

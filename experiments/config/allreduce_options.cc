@@ -6,7 +6,6 @@ namespace syncopate::experiments {
 namespace {
 
 using option_kinds::choice;
-using option_kinds::flag;
 using option_kinds::number;
 using option_kinds::on_or_off;
 using option_kinds::only;
@@ -41,6 +40,30 @@ OptionSpec bucket_bytes() {
   };
   option.get = [get = option.get](const RunConfig& config) {
     return config.bucket_bytes == 0 ? std::string("auto") : get(config);
+  };
+  return option;
+}
+
+// A switch that may say how.
+OptionSpec gossip() {
+  OptionSpec option{.group = "Allreduce",
+                    .name = "gossip",
+                    .sentence =
+                        "Workers make updates of their own, and average their weights in pairs, drawn anew "
+                        "after every --sync-every steps. Partners wait for each other after the same step "
+                        "(D-PSGD); with --gossip=async workers with even numbers ask others whenever they have "
+                        "made so many, and nobody waits for a slow one (AD-PSGD).",
+                    .range = "nothing, or async"};
+  option.set = [](RunConfig& config, const std::string& value) -> Status {
+    if (value != "true" && value != "async") {
+      return Status(Code::kInvalidArgument,
+                    fmt::format("--gossip={}: must be --gossip alone, or --gossip=async", value));
+    }
+    config.gossip = value == "async" ? Gossip::kAsync : Gossip::kInStep;
+    return {};
+  };
+  option.get = [](const RunConfig& config) {
+    return std::string(config.gossip == Gossip::kAsync ? "async" : config.gossip == Gossip::kInStep ? "true" : "");
   };
   return option;
 }
@@ -86,13 +109,7 @@ void add_allreduce_options(std::vector<OptionSpec>& table) {
                    .unit = "steps"},
                   &C::sync_every, "steps between meetings", std::int64_t{1}, kMostSyncEvery),
            "--mode=allreduce", is_allreduce));
-  table.push_back(
-      only(flag({.group = group,
-                 .name = "gossip",
-                 .sentence = "Workers make updates of their own, and average their weights in pairs, drawn anew after "
-                             "every --sync-every steps; partners wait for each other (D-PSGD, not AD-PSGD)."},
-                &C::gossip),
-           "--mode=allreduce", is_allreduce));
+  table.push_back(only(gossip(), "--mode=allreduce", is_allreduce));
   table.push_back(only(
       number({.group = group,
               .name = "segment-bytes",

@@ -22,6 +22,12 @@ Status validate_checkpoints(const RunConfig& config) {
     return wrong(
         fmt::format("{}: is of one run, and --repeat={} asks for several; leave --repeat out", option, config.repeat));
   }
+  if (gossips_asynchronously(config)) {
+    return wrong(
+        fmt::format("{}: under --gossip=async averages are under way at all times, and no state of one moment is the "
+                    "job's; leave it out, or use --gossip, whose partners meet after the same step",
+                    option));
+  }
   if (config.mode == Mode::kPs && config.consistency.kind() == ps::Consistency::Kind::kLocalSgd &&
       config.checkpoint_every && config.checkpoint_every->steps % config.consistency.period() != 0) {
     return wrong(fmt::format("{}: must be a multiple of {}, the steps from one meeting of --consistency={} to the next",

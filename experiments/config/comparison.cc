@@ -20,8 +20,8 @@ Status wrong_mode(const std::string& label) {
   return Status(
       Code::kInvalidArgument,
       fmt::format("--modes: '{}' must be local, allreduce, allreduce: and a collective, as in allreduce:ring, "
-                  "allreduce:sync-every:k (k from 2), allreduce:gossip, allreduce:gossip:k, or ps: and a "
-                  "consistency, as in ps:bounded:4",
+                  "allreduce:sync-every:k (k from 2), allreduce:gossip, allreduce:gossip:k, "
+                  "allreduce:gossip-async, allreduce:gossip-async:k, or ps: and a consistency, as in ps:bounded:4",
                   label));
 }
 
@@ -70,10 +70,12 @@ Result<RunConfig> as_mode(RunConfig config, const std::string& label) {
     config.sync_every = *every;
     return config;
   }
-  if (const auto every =
-          label == "allreduce:gossip" ? std::optional<std::int64_t>(1) : steps_in(label, "allreduce:gossip:", 1)) {
+  for (const auto& [name, gossip] :
+       {std::pair("allreduce:gossip", Gossip::kInStep), std::pair("allreduce:gossip-async", Gossip::kAsync)}) {
+    const auto every = label == name ? std::optional<std::int64_t>(1) : steps_in(label, std::string(name) + ":", 1);
+    if (!every) continue;
     config.sync_every = *every;
-    config.gossip = true;
+    config.gossip = gossip;
     return config;
   }
   if (label == "allreduce") return config;
@@ -132,7 +134,7 @@ std::int64_t reference_samples(const RunConfig& base) {
   synchronous.mode = Mode::kAllreduce;
   synchronous.collective = CollectiveKind::kAuto;
   synchronous.sync_every = 1;
-  synchronous.gossip = false;
+  synchronous.gossip = Gossip::kOff;
   return samples_an_update(resolve(synchronous, ""));
 }
 

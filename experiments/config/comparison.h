@@ -23,9 +23,10 @@ struct ComparedRun {
 };
 
 // One run for each entry of `modes` (comma-separated: local, allreduce, allreduce:ring, allreduce:mpi,
-// allreduce:sync-every:k, allreduce:gossip or allreduce:gossip:k, ps:sync, ps:bounded:k, ps:async), with `base` for all
-// else. `local` trains one worker with the batch of all workers together, so that its curve is that of the synchronous
-// modes; stragglers, faults and a shaped link do not concern it. allreduce:mpi is launched by mpirun.
+// allreduce:sync-every:k, allreduce:gossip or allreduce:gossip:k, allreduce:gossip-async(:k), ps:sync, ps:bounded:k,
+// ps:async), with `base` for all else. `local` trains one worker with the batch of all workers together, so that its
+// curve is that of the synchronous modes; stragglers, faults and a shaped link do not concern it. allreduce:mpi is
+// launched by mpirun.
 Result<std::vector<ComparedRun>> comparison_runs(const RunConfig& base, const std::string& modes);
 
 // Samples in a synchronous update of all workers of the comparison's job: what the rate rule relates rates to. `base`

@@ -18,6 +18,23 @@ namespace {
 
 Status wrong(std::string message) { return Status(Code::kInvalidArgument, std::move(message)); }
 
+// Its pairs send messages over a transport of ours.
+Status validate_asynchronous_gossip(const RunConfig& config) {
+  if (!gossips_asynchronously(config)) return {};
+  if (config.collective == CollectiveKind::kMpi) {
+    return wrong(
+        "--collective=mpi: --gossip=async sends weights from one worker to another while both compute, over wires of "
+        "ours; use --collective=ring");
+  }
+  const bool in_memory = config.transport == TransportKind::kAuto || config.transport == TransportKind::kShm;
+  if (config.collective == CollectiveKind::kDirect && in_memory && !spans_hosts(config)) {
+    return wrong(
+        "--collective=direct: --gossip=async sends messages, which direct does not in shared memory, where ranks read "
+        "each other's buffers together; use --collective=ring, or direct with --transport=sockets");
+  }
+  return {};
+}
+
 Status validate_job(const RunConfig& config) {
   if (config.mode == Mode::kLocal && workers_of(config) > 1) {
     return wrong(fmt::format("--workers={}: --mode=local trains in one process; use --mode=ps or --mode=allreduce",
@@ -36,6 +53,7 @@ Status validate_job(const RunConfig& config) {
         "--collective=nccl: sums gradients alone; with --sync-every and --gossip weights are averaged in the "
         "host's memory, by --collective=ring or mpi");
   }
+  SYNCOPATE_RETURN_IF_ERROR(validate_asynchronous_gossip(config));
   if (sums_in_nccl(config) && config.bucket_bytes == 0) {
     return wrong(
         "--bucket-bytes=auto: searches among buckets that the host sends, not for NCCL's; give a size, as in "

@@ -79,7 +79,8 @@ Status check_effect(const GivenOptions& given, const std::vector<RunConfig>& con
     const auto found = given.find(option.name);
     if (found == given.end() || option.only_with.empty()) continue;
     if (std::ranges::any_of(configs, [&](const RunConfig& config) { return option.has_effect(config); })) continue;
-    const std::string value = option.placeholder.empty() ? "" : "=" + found->second;  // a switch takes none
+    const bool is_bare = option.placeholder.empty() && found->second == "true";  // a switch
+    const std::string value = is_bare ? "" : "=" + found->second;
     return wrong(fmt::format("--{}{}: has an effect only with {}; leave it out or add that", option.name, value,
                              option.only_with));
   }

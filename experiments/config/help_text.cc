@@ -74,7 +74,8 @@ std::vector<OptionSpec> options_beside_the_table() {
        .placeholder = "LIST",
        .sentence = "What to compare; local gets the batch of all workers together. In place of --mode, --consistency, "
                    "--collective, --sync-every and --gossip.",
-       .range = "local, allreduce, allreduce:mpi, allreduce:sync-every:k, allreduce:gossip:k, ps:sync, ps:bounded:k, "
+       .range = "local, allreduce, allreduce:mpi, allreduce:sync-every:k, allreduce:gossip:k, "
+                "allreduce:gossip-async:k, ps:sync, ps:bounded:k, "
                 "ps:async, or ps: and another consistency",
        .usual = std::string(kUsualModes)},
       {.group = "compare",

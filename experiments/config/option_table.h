@@ -13,7 +13,7 @@ namespace syncopate::experiments {
 struct OptionSpec {
   std::string group = {};        // the heading it stands under, as in "Parameter servers"
   std::string name = {};         // "servers": --servers=… on the command line, servers = … in a file
-  std::string placeholder = {};  // "N"; empty for a switch that takes no value
+  std::string placeholder = {};  // "N"; empty for a switch, whose value is "true" unless it can say how
   std::string sentence = {};     // what it is for
   std::string unit = {};         // "processes"; empty for what has none
   std::string range = {};        // "1 to 64", "sync, bounded:k or async"

@@ -77,7 +77,7 @@ void add_consistency_details(std::vector<OptionSpec>& table) {
                                "whole job, so that a slow one trains fewer and all end together; quota: each trains "
                                "an equal part, and the job ends with the slowest."},
                   &C::work, "division of work", {WorkDivision::kShared, WorkDivision::kQuota}),
-           "--consistency=async, bounded, softsync or easgd", may_share_work));
+           "--consistency=async, bounded, softsync or easgd, or --gossip=async", may_share_work));
   table.push_back(only(number({.group = group,
                                .name = "backup-workers",
                                .placeholder = "B",

@@ -25,7 +25,7 @@ std::string usual_output(const RunConfig& config, const std::string& stamp) {
   if (config.mode == Mode::kPs) add(config.consistency.to_string());
   if (config.mode == Mode::kAllreduce) add(name_of(config.collective));
   if (may_compress(config) && compresses(config)) add(to_string(config.compress));
-  if (averages_weights(config)) add(fmt::format("{}-{}", config.gossip ? "gossip" : "sync-every", config.sync_every));
+  if (averages_weights(config)) add(averaging_of(config));
   return output;
 }
 
@@ -75,6 +75,8 @@ RunConfig resolve(RunConfig config, const std::string& stamp) {
   if (config.collective == CollectiveKind::kAuto) {
     if (sums_in_nccl(config)) {
       config.collective = CollectiveKind::kNccl;
+    } else if (gossips_asynchronously(config)) {
+      config.collective = CollectiveKind::kRing;  // at the beginning and in the end alone: not worth a measurement
     } else if (config.transport == TransportKind::kShm && !config.shape) {
       config.collective = CollectiveKind::kDirect;
     }
@@ -179,7 +181,14 @@ ps::Sharding sharding_of(const RunConfig& config) {
 }
 
 bool averages_weights(const RunConfig& config) {
-  return config.mode == Mode::kAllreduce && (config.sync_every > 1 || config.gossip);
+  return config.mode == Mode::kAllreduce && (config.sync_every > 1 || config.gossip != Gossip::kOff);
+}
+
+std::string averaging_of(const RunConfig& config) {
+  const char* how = config.gossip == Gossip::kAsync    ? "gossip-async"
+                    : config.gossip == Gossip::kInStep ? "gossip"
+                                                       : "sync-every";
+  return fmt::format("{}:{}", how, config.sync_every);
 }
 
 bool compresses(const RunConfig& config) { return config.compress.kind != CodecKind::kNone; }
@@ -222,7 +231,7 @@ worker::StragglingOptions straggling_of(const RunConfig& config, int rank) {
 Duration stall_warning_of(const RunConfig& config) { return from_seconds(config.stall_warning_seconds); }
 
 bool may_report_stalls(const RunConfig& config) {
-  return config.mode == Mode::kAllreduce && config.collective != CollectiveKind::kNccl && !config.gossip;
+  return config.mode == Mode::kAllreduce && config.collective != CollectiveKind::kNccl && config.gossip == Gossip::kOff;
 }
 
 // What was lent to a worker for compensation is what its last answer carried.
@@ -244,7 +253,7 @@ bool may_order_pushes(const RunConfig& config) {
 }
 
 bool may_share_work(const RunConfig& config) {
-  return config.mode == Mode::kPs && !config.consistency.updates_together();
+  return gossips_asynchronously(config) || (config.mode == Mode::kPs && !config.consistency.updates_together());
 }
 
 bool shares_work(const RunConfig& config) { return may_share_work(config) && config.work == WorkDivision::kShared; }

@@ -51,6 +51,8 @@ enum class LauncherKind { kLocal, kMpirun };
 enum class BackendKind { kOneDnn, kReference };
 enum class StalenessRate { kKeep, kDivide };
 enum class WorkDivision { kShared, kQuota };
+// kInStep: partners meet after the same step; kAsync: whenever one of them asks.
+enum class Gossip { kOff, kInStep, kAsync };
 
 inline constexpr std::int64_t kMostSyncEvery = 1000000;
 
@@ -112,7 +114,7 @@ struct RunConfig {
   std::int64_t segment_bytes = 512 * 1024;
   bool overlap = true;
   std::int64_t sync_every = 1;  // steps; 1: gradients are summed in each
-  bool gossip = false;
+  Gossip gossip = Gossip::kOff;
   allreduce::SparseExchange sparse_exchange = allreduce::SparseExchange::kAuto;
 
   // Model and data
@@ -185,7 +187,8 @@ std::int64_t usual_chunk_bytes(TransportKind transport);
 
 // Puts in what was left open, so that the record shows what ran: workers, learning rate, batch size (from the global
 // one), transport (shared memory on one host; between several tcp for ps, sockets for allreduce), collective (NCCL on
-// GPUs, direct in shared memory, unless the link is shaped; else auto stays, and chooses by size), output directory.
+// GPUs, direct in shared memory, unless the link is shaped; a ring under asynchronous gossip; else auto stays, and
+// chooses by size), output directory.
 // `stamp` is calendar_stamp()'s. Idempotent. Requires a config that validate() and place() have accepted.
 RunConfig resolve(RunConfig config, const std::string& stamp);
 
@@ -226,8 +229,15 @@ ps::Sharding sharding_of(const RunConfig& config);
 bool averages_weights(const RunConfig& config);
 // Of these, whether they never agree on any weights before the end.
 inline bool has_replicas_of_their_own(const RunConfig& config) {
-  return config.mode == Mode::kAllreduce && config.gossip;
+  return config.mode == Mode::kAllreduce && config.gossip != Gossip::kOff;
 }
+// Of these, whether they never wait for each other's steps either (AD-PSGD).
+inline bool gossips_asynchronously(const RunConfig& config) {
+  return config.mode == Mode::kAllreduce && config.gossip == Gossip::kAsync;
+}
+// How results and summaries call the way in which weights are averaged: "sync-every:8", "gossip:1", "gossip-async:4".
+// Only where they are.
+std::string averaging_of(const RunConfig& config);
 // Whether gradients are compressed, and whether they can be: they are not sent where weights are averaged, or workers
 // make steps of their own, and NCCL sums them in the memory of GPUs.
 bool compresses(const RunConfig& config);

@@ -49,7 +49,8 @@ Status validate_ps(const RunConfig& config) {
 }
 
 Status validate_allreduce(const RunConfig& config) {
-  if (config.gossip) return no("--gossip", "weights are averaged as a whole, and a row-sparse table has no whole");
+  if (config.gossip != Gossip::kOff)
+    return no("--gossip", "weights are averaged as a whole, and a row-sparse table has no whole");
   if (config.sync_every > 1) {
     return no(fmt::format("--sync-every={}", config.sync_every),
               "weights are averaged as a whole, and a row-sparse table has no whole");

@@ -72,7 +72,9 @@ std::string file_of(ValueOf&& value_of) {
       text += fmt::format("{}# {}\n", text.empty() ? "" : "\n", option.group);
       group = option.group;
     }
-    text += fmt::format("{} = {}  # {}\n", option.name, option.is_text ? quote(value) : value, option.sentence);
+    const bool says_how = option.placeholder.empty() && value != "true";  // a switch
+    text +=
+        fmt::format("{} = {}  # {}\n", option.name, option.is_text || says_how ? quote(value) : value, option.sentence);
   }
   return text;
 }

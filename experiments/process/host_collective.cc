@@ -76,7 +76,9 @@ Result<std::string> choose_by_size(const RoleContext& context, allreduce::Schedu
 template <typename Made>
 Result<HostCollective> without_transport(Result<std::unique_ptr<Made>> collective) {
   if (!collective.ok()) return collective.status();
-  return HostCollective{nullptr, std::move(*collective), {}};
+  HostCollective connected;
+  connected.collective = std::move(*collective);
+  return connected;
 }
 
 }  // namespace
@@ -100,8 +102,11 @@ Result<HostCollective> connect_host_collective(const RoleContext& context, const
   const allreduce::ScheduleOptions options{.kind = schedule_kind_of(config).value_or(allreduce::ScheduleKind::kRing),
                                            .segment_bytes = static_cast<std::size_t>(config.segment_bytes),
                                            .ranks_by_host = ranks_by_host(config, workers)};
-  std::unique_ptr<allreduce::ScheduleCollective> collective = allreduce::make_schedule_collective(**transport, options);
-  HostCollective connected{std::move(*transport), nullptr, {}};
+  HostCollective connected;
+  connected.transport = std::move(*transport);
+  if (gossips_asynchronously(config)) connected.channels = std::make_unique<TransportChannels>(*connected.transport, 2);
+  std::unique_ptr<allreduce::ScheduleCollective> collective = allreduce::make_schedule_collective(
+      connected.channels ? connected.channels->channel(kCollectiveChannel) : *connected.transport, options);
   if (config.collective == CollectiveKind::kAuto) {
     Result<std::string> found = choose_by_size(context, *collective, clock);
     if (!found.ok()) return found.status();

@@ -94,13 +94,27 @@ Status ReplicaGroup::connect_allreduce(const RoleContext& context, const Generat
   Result<HostCollective> connected = connect_host_collective(context, generation, clock);
   if (!connected.ok()) return connected.status();
   transport_ = std::move(connected->transport);
+  channels_ = std::move(connected->channels);
   collective_ = std::move(connected->collective);
   description_ = std::move(connected->description);
+  if (gossips_asynchronously(config)) {
+    const allreduce::AsyncGossipOptions options{.optimizer = optimizer_of(config),
+                                                .period = config.sync_every,
+                                                .seed = config.seed,
+                                                .timeout = timeout_of(config),
+                                                .activity = &activity_,
+                                                .progress = &context.activity};
+    auto gossip = std::make_unique<allreduce::AsyncGossipStrategy>(*collective_, channels_->channel(kMeetingsChannel),
+                                                                   options, clock);
+    meetings_ = gossip.get();
+    strategy_ = std::move(gossip);
+    return {};
+  }
   if (averages_weights(config)) {
     allreduce::ModelAveragingOptions options{
         .optimizer = optimizer_of(config), .period = config.sync_every, .timeout = timeout_of(config)};
     options.activity = &activity_;
-    if (config.gossip) options.gossip_seed = config.seed;
+    if (config.gossip != Gossip::kOff) options.gossip_seed = config.seed;
     strategy_ = std::make_unique<allreduce::ModelAveragingStrategy>(*collective_, options, clock);
     return {};
   }
@@ -160,7 +174,8 @@ std::int64_t ReplicaGroup::dropped() const {
   const TransportCounters counters = collective_  ? collective_->counters()
                                      : transport_ ? transport_->counters()
                                                   : TransportCounters();
-  return not_let_through(counters) + (servers_ != nullptr ? servers_->dropped() : 0);
+  return not_let_through(counters) + (servers_ != nullptr ? servers_->dropped() : 0) +
+         (meetings_ != nullptr ? meetings_->dropped() : 0);
 }
 
 ps::PsGroup ps_group_of(const RunConfig& config) {

@@ -4,6 +4,7 @@
 
 #include <memory>
 
+#include "allreduce/async_gossip_strategy.h"
 #include "allreduce/collective.h"
 #include "allreduce/collective_activity.h"
 #include "allreduce/device_collective.h"
@@ -12,6 +13,7 @@
 #include "common/sync_strategy.h"
 #include "common/transport/shaped_transport.h"
 #include "common/transport/transport.h"
+#include "common/transport/transport_channels.h"
 #include "experiments/process/roles.h"
 #include "ps/group.h"
 #include "ps/ps_strategy.h"
@@ -45,12 +47,14 @@ class ReplicaGroup {
   // In the order in which they stand on each other.
   allreduce::CollectiveActivity activity_;
   std::unique_ptr<Transport> transport_;
+  std::unique_ptr<TransportChannels> channels_;  // where the collective has not all of it
   std::unique_ptr<allreduce::Collective> collective_;
   std::string description_;  // of collective_
   std::unique_ptr<allreduce::DeviceCollective> device_collective_;
   std::unique_ptr<SyncStrategy> host_strategy_;  // under a staged one
   std::unique_ptr<SyncStrategy> strategy_;
-  const ps::PsStrategy* servers_ = nullptr;  // under ps: below strategy_, or itself
+  const ps::PsStrategy* servers_ = nullptr;                   // under ps: below strategy_, or itself
+  const allreduce::AsyncGossipStrategy* meetings_ = nullptr;  // likewise under asynchronous gossip
 };
 
 // The members of a ps run, and those of them that take part in a generation: ranks of the group, ascending.

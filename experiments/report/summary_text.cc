@@ -203,9 +203,7 @@ std::string describe(const RunConfig& config) {
   const bool ps = config.mode == Mode::kPs;
   std::string text =
       ps ? "ps " + config.consistency.to_string() : fmt::format("allreduce {}", name_of(config.collective));
-  if (averages_weights(config)) {
-    text += fmt::format(" {}:{}", config.gossip ? "gossip" : "sync-every", config.sync_every);
-  }
+  if (averages_weights(config)) text += " " + averaging_of(config);
   if (may_compress(config) && compresses(config)) {
     const CodecConfig codec = codec_of(config);
     text += " " + to_string(codec) + (ps && !config.compress_answers ? " (answers in full)" : "");

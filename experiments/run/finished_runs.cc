@@ -70,10 +70,7 @@ Result<FinishedRun> read_run(const std::string& folder) {
 
 std::string mode_of(const RunConfig& config) {
   if (config.mode == Mode::kPs) return "ps:" + config.consistency.to_string();
-  if (config.mode == Mode::kAllreduce && config.gossip) return fmt::format("allreduce:gossip:{}", config.sync_every);
-  if (config.mode == Mode::kAllreduce && config.sync_every > 1) {
-    return fmt::format("allreduce:sync-every:{}", config.sync_every);
-  }
+  if (averages_weights(config)) return "allreduce:" + averaging_of(config);
   return name_of(config.mode);
 }
 

@@ -335,7 +335,7 @@ TEST(CommandLine, AveragesWeightsOfGpusInTheMemoryOfTheHost) {
   RunConfig config;
   config.mode = Mode::kAllreduce;
   config.device = DeviceKind::kCuda;
-  config.gossip = true;
+  config.gossip = Gossip::kInStep;
   EXPECT_EQ(resolve(config, "").collective, CollectiveKind::kDirect);
   EXPECT_TRUE(is_staged(resolve(config, "")));
   EXPECT_EQ(resolve(config, "now").output, "results/now-allreduce-direct-gossip-1");
@@ -467,11 +467,11 @@ TEST(Compare, TakesTheWaysToAverageWeights) {
   const auto config = [&](std::size_t at) { return line->runs[at].config; };
   EXPECT_FALSE(averages_weights(config(0)));
   EXPECT_EQ(config(1).sync_every, 8);
-  EXPECT_FALSE(config(1).gossip);
+  EXPECT_EQ(config(1).gossip, Gossip::kOff);
   EXPECT_EQ(config(2).sync_every, 1);
-  EXPECT_TRUE(config(2).gossip);
+  EXPECT_EQ(config(2).gossip, Gossip::kInStep);
   EXPECT_EQ(config(3).sync_every, 4);
-  EXPECT_TRUE(config(3).gossip);
+  EXPECT_EQ(config(3).gossip, Gossip::kInStep);
   for (const char* modes :
        {"--modes=allreduce:sync-every:1", "--modes=allreduce:sync-every:", "--modes=allreduce:gossip:0",
         "--modes=allreduce:gossip:2x", "--modes=allreduce:sync-every:99999999"}) {

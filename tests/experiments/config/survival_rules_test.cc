@@ -60,7 +60,7 @@ TEST(ValidateSurvival, RefusesWhatCannotLoseARank) {
   config.collective = CollectiveKind::kNccl;
   EXPECT_THAT(validate_survival(config).message(), HasSubstr("NCCL"));
   config.collective = CollectiveKind::kRing;
-  config.gossip = true;
+  config.gossip = Gossip::kInStep;
   EXPECT_THAT(validate_survival(config).message(), HasSubstr("--gossip"));
 }
 

@@ -175,7 +175,7 @@ TEST(Summary, LabelsHowWeightsAreAveraged) {
   EXPECT_EQ(describe(resolve(config, "")), "allreduce direct, 2 workers, shm");
   config.sync_every = 8;
   EXPECT_EQ(describe(resolve(config, "")), "allreduce direct sync-every:8, 2 workers, shm");
-  config.gossip = true;
+  config.gossip = Gossip::kInStep;
   EXPECT_EQ(describe(resolve(config, "")), "allreduce direct gossip:8, 2 workers, shm");
 }
 
