@@ -59,7 +59,9 @@ struct SyncStats {
   std::int64_t bytes_out = 0;  // payload
   std::int64_t bytes_in = 0;
   // Over the answers that came since the last step's figures (to this step's pushes, unless they may come later):
-  // server updates between the pull that the gradient was computed from and the push. Zero in synchronous modes.
+  // server updates between the pull that the gradient was computed from and the push. Under asynchronous gossip:
+  // averages that changed the replica between the copy that the gradient was computed from and its update; how many
+  // updates of others these brought in is not known. Zero in synchronous modes.
   double staleness_mean = 0;
   std::int64_t staleness_max = 0;
   // The part of these pushes that came too late for its update, and was dropped: 0 to 1.

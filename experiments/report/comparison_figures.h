@@ -22,7 +22,7 @@ struct RowFigures {
   std::optional<double> wait;            // part of a mean step that was exposed wait, 0 to 1
   std::optional<double> megabytes;       // a step and worker, out and in
   std::optional<double> codec_ms;        // mean of a step
-  std::optional<double> staleness;       // mean of a step, in updates
+  std::optional<double> staleness;       // mean of a step, in updates (gossip-async: averages)
   std::optional<double> memory_mb;       // peaks of all processes together
   Estimate quality;                      // at the end, over rounds, each of which has its own seed
   Difference quality_gain;               // its difference from the first row's

@@ -133,8 +133,9 @@ std::string straggler_lines(const RunReport& report) {
 }
 
 std::string staleness_lines(const RunConfig& config, const RunReport& report) {
-  std::string text = line("staleness", fmt::format("{:.2f} mean, {:.1f} p95, {} max updates", report.staleness_mean,
-                                                   report.staleness_p95, report.staleness_max));
+  const char* of = gossips_asynchronously(config) ? "averages" : "updates";
+  std::string text = line("staleness", fmt::format("{:.2f} mean, {:.1f} p95, {} max {}", report.staleness_mean,
+                                                   report.staleness_p95, report.staleness_max, of));
   if (const std::string bins = staleness_text(report.staleness_bins); !bins.empty()) text += line("  steps", bins);
   if (consistency_of(config).backup_workers() > 0) {
     text += line("dropped", fmt::format("{:.1f} % of the gradients, which came too late", 100 * report.dropped));
@@ -240,7 +241,7 @@ std::string summary_text(const RunConfig& config, std::span<const RunReport> rep
       if (config.mode != Mode::kLocal) text += communication_lines(report);
       text += codec_line(report);
       if (report.launch_ms > 0) text += device_line(report);
-      if (config.mode == Mode::kPs) text += staleness_lines(config, report);
+      if (config.mode == Mode::kPs || gossips_asynchronously(config)) text += staleness_lines(config, report);
     }
     if (report.memory.worker > 0) text += memory_line(report);
     text += machine_lines(reports);

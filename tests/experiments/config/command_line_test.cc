@@ -216,7 +216,7 @@ TEST(CommandLine, RefusesWhatHasNoMeaningUnderAConsistency) {
 }
 
 TEST(CommandLine, RefusesWhatHasNoMeaningWhereWeightsAreAveraged) {
-  for (const char* averaging : {"--sync-every=8", "--gossip"}) {
+  for (const char* averaging : {"--sync-every=8", "--gossip", "--gossip=async"}) {
     EXPECT_EQ(refusal({"--mode=allreduce", averaging}), "accepted");
     EXPECT_THAT(refusal({"--mode=ps", averaging}), HasSubstr("only with --mode=allreduce"));
     for (const char* option : {"--bucket-bytes=4096", "--overlap=off"}) {
@@ -228,6 +228,42 @@ TEST(CommandLine, RefusesWhatHasNoMeaningWhereWeightsAreAveraged) {
     EXPECT_THAT(refusal({"compare", averaging}), HasSubstr("compare takes its modes from --modes"));
   }
   EXPECT_EQ(refusal({"--mode=allreduce", "--sync-every=1", "--overlap=off"}), "accepted");
+}
+
+// It sends messages of its own, draws batches from one queue, and has no state of one moment.
+TEST(CommandLine, TakesAsynchronousGossipAndRefusesWhatItCannotHave) {
+  const std::vector<const char*> flags = {"--mode=allreduce", "--gossip=async"};
+  const auto refused = [&](std::vector<const char*> more) {
+    more.insert(more.begin(), flags.begin(), flags.end());
+    return refusal(more);
+  };
+  const RunConfig config = resolve(parse(flags)->config, "now");
+  EXPECT_EQ(config.collective, CollectiveKind::kRing);
+  EXPECT_EQ(config.output, "results/now-allreduce-ring-gossip-async-1");
+  EXPECT_TRUE(averages_weights(config) && has_replicas_of_their_own(config) && shares_work(config));
+  EXPECT_FALSE(may_report_stalls(config));
+  EXPECT_THAT(to_toml(config), HasSubstr("gossip = \"async\""));
+  EXPECT_EQ(from_toml_text(to_toml(config))->gossip, Gossip::kAsync);
+  EXPECT_THAT(to_toml(parse({"--mode=allreduce", "--gossip"})->config), HasSubstr("gossip = true"));
+  EXPECT_EQ(from_toml_text("mode = \"allreduce\"\ngossip = true\n")->gossip, Gossip::kInStep);
+
+  for (const char* accepted : {"--sync-every=8", "--work=quota", "--straggler=1:+20", "--transport=sockets",
+                               "--collective=tree", "--shape=1gbit", "--launcher=mpirun"}) {
+    EXPECT_EQ(refused({accepted}), "accepted") << accepted;
+  }
+  EXPECT_EQ(refused({"--collective=direct", "--transport=sockets"}), "accepted");
+  EXPECT_THAT(refused({"--collective=direct"}), StartsWith("--collective=direct: --gossip=async sends messages"));
+  EXPECT_THAT(refused({"--collective=mpi", "--launcher=mpirun"}), StartsWith("--collective=mpi: --gossip=async"));
+  EXPECT_THAT(refused({"--collective=nccl", "--device=cuda"}), StartsWith("--collective=nccl: sums gradients alone"));
+  for (const char* checkpoints : {"--checkpoint-every=5", "--resume=results/somewhere"}) {
+    EXPECT_THAT(refused({checkpoints}),
+                testing::AllOf(StartsWith(checkpoints), HasSubstr("under --gossip=async averages are")));
+  }
+  EXPECT_THAT(refused({"--elastic"}), HasSubstr("--elastic"));
+  EXPECT_THAT(refused({"--stall-warning=2"}), HasSubstr("--stall-warning=2: has an effect only with"));
+  EXPECT_EQ(refusal({"--mode=allreduce", "--gossip=slow"}), "--gossip=slow: must be --gossip alone, or --gossip=async");
+  EXPECT_THAT(refusal({"--mode=ps", "--gossip=async"}), StartsWith("--gossip=async: has an effect only with"));
+  EXPECT_THAT(refusal({"--mode=allreduce", "--gossip", "--work=quota"}), HasSubstr("or --gossip=async"));
 }
 
 TEST(CommandLine, CompressesGradientsWhereTheHostSumsThem) {
@@ -244,6 +280,7 @@ TEST(CommandLine, CompressesGradientsWhereTheHostSumsThem) {
                                              {"--mode=ps", "--consistency=easgd:4"},
                                              {"--mode=allreduce", "--sync-every=4"},
                                              {"--mode=allreduce", "--gossip"},
+                                             {"--mode=allreduce", "--gossip=async"},
                                              {"--mode=allreduce", "--device=cuda", "--collective=nccl"}}) {
     flags.push_back("--compress=int8");
     EXPECT_THAT(refusal(flags), HasSubstr("--compress=int8: has an effect only with --mode=allreduce"));
@@ -462,7 +499,9 @@ TEST(Compare, StartsOpenMpiForItsOwnCollective) {
 
 TEST(Compare, TakesTheWaysToAverageWeights) {
   const Result<CommandLine> line =
-      parse({"compare", "--modes=allreduce,allreduce:sync-every:8,allreduce:gossip,allreduce:gossip:4"});
+      parse({"compare",
+             "--modes=allreduce,allreduce:sync-every:8,allreduce:gossip,allreduce:gossip:4,"
+             "allreduce:gossip-async,allreduce:gossip-async:4"});
   ASSERT_TRUE(line.ok()) << line.status().message();
   const auto config = [&](std::size_t at) { return line->runs[at].config; };
   EXPECT_FALSE(averages_weights(config(0)));
@@ -471,10 +510,15 @@ TEST(Compare, TakesTheWaysToAverageWeights) {
   EXPECT_EQ(config(2).sync_every, 1);
   EXPECT_EQ(config(2).gossip, Gossip::kInStep);
   EXPECT_EQ(config(3).sync_every, 4);
+  EXPECT_EQ(config(4).sync_every, 1);
+  EXPECT_EQ(config(4).gossip, Gossip::kAsync);
+  EXPECT_EQ(config(5).sync_every, 4);
+  EXPECT_EQ(config(5).gossip, Gossip::kAsync);
   EXPECT_EQ(config(3).gossip, Gossip::kInStep);
   for (const char* modes :
        {"--modes=allreduce:sync-every:1", "--modes=allreduce:sync-every:", "--modes=allreduce:gossip:0",
-        "--modes=allreduce:gossip:2x", "--modes=allreduce:sync-every:99999999"}) {
+        "--modes=allreduce:gossip:2x", "--modes=allreduce:gossip-async:0", "--modes=allreduce:gossip-asynch",
+        "--modes=allreduce:sync-every:99999999"}) {
     EXPECT_THAT(refusal({"compare", modes}), HasSubstr("must be local, allreduce, ")) << modes;
   }
 }

@@ -24,14 +24,23 @@ RunConfig row(const std::string& mode, int backup_workers = 0) {
 }
 
 // How many samples stand behind one step of the weights that are evaluated, by hand.
-const std::map<std::string, std::int64_t> kSamplesAnUpdate = {{"local", 128},           {"allreduce", 128},
-                                                              {"allreduce:ring", 128},  {"ps:sync", 128},
-                                                              {"ps:bounded:0", 32},     {"ps:bounded:3", 32},
-                                                              {"ps:async", 32},         {"ps:softsync:1", 128},
-                                                              {"ps:softsync:2", 64},    {"ps:softsync:3", 32},
-                                                              {"ps:softsync:4", 32},    {"ps:local-sgd:8", 128},
-                                                              {"ps:easgd:8", 128},      {"allreduce:sync-every:8", 128},
-                                                              {"allreduce:gossip", 128}};
+const std::map<std::string, std::int64_t> kSamplesAnUpdate = {{"local", 128},
+                                                              {"allreduce", 128},
+                                                              {"allreduce:ring", 128},
+                                                              {"ps:sync", 128},
+                                                              {"ps:bounded:0", 32},
+                                                              {"ps:bounded:3", 32},
+                                                              {"ps:async", 32},
+                                                              {"ps:softsync:1", 128},
+                                                              {"ps:softsync:2", 64},
+                                                              {"ps:softsync:3", 32},
+                                                              {"ps:softsync:4", 32},
+                                                              {"ps:local-sgd:8", 128},
+                                                              {"ps:easgd:8", 128},
+                                                              {"allreduce:sync-every:8", 128},
+                                                              {"allreduce:gossip", 128},
+                                                              {"allreduce:gossip-async", 128},
+                                                              {"allreduce:gossip-async:4", 128}};
 
 TEST(RateRule, KnowsTheSamplesOfAnUpdateOfEveryMode) {
   for (const auto& [mode, samples] : kSamplesAnUpdate) EXPECT_EQ(samples_an_update(row(mode)), samples) << mode;
@@ -81,7 +90,7 @@ TEST(LinearSchedule, IsRefusedWhereAnUpdateIsOfOneBatch) {
   for (const char* averaging : {"--consistency=local-sgd:4", "--consistency=easgd:4"}) {
     EXPECT_THAT(refusal({"--mode=ps", averaging, "--lr-schedule=linear"}), HasSubstr("updates of its own batch"));
   }
-  for (const char* averaging : {"--sync-every=4", "--gossip"}) {
+  for (const char* averaging : {"--sync-every=4", "--gossip", "--gossip=async"}) {
     EXPECT_THAT(refusal({"--mode=allreduce", averaging, "--lr-schedule=linear"}), HasSubstr("updates of its own"));
   }
 }

@@ -60,8 +60,11 @@ TEST(ValidateSurvival, RefusesWhatCannotLoseARank) {
   config.collective = CollectiveKind::kNccl;
   EXPECT_THAT(validate_survival(config).message(), HasSubstr("NCCL"));
   config.collective = CollectiveKind::kRing;
-  config.gossip = Gossip::kInStep;
-  EXPECT_THAT(validate_survival(config).message(), HasSubstr("--gossip"));
+  for (const Gossip gossip : {Gossip::kInStep, Gossip::kAsync}) {
+    config.gossip = gossip;
+    EXPECT_THAT(validate_survival(config).message(), HasSubstr("--gossip"));
+    EXPECT_FALSE(recovery_of(config).survives_workers);
+  }
 }
 
 }  // namespace

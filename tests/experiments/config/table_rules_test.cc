@@ -42,7 +42,9 @@ TEST(TableRules, RefuseWhatServersCannotDoWithTables) {
 TEST(TableRules, RefuseAveragingOfWeightsWithTables) {
   EXPECT_THAT(refusal_with_tables({"--mode=allreduce", "--sync-every=4"}),
               HasSubstr("--sync-every=4: weights are averaged"));
-  EXPECT_THAT(refusal_with_tables({"--mode=allreduce", "--gossip"}), HasSubstr("--gossip: weights are averaged"));
+  for (const char* gossip : {"--gossip", "--gossip=async"}) {
+    EXPECT_THAT(refusal_with_tables({"--mode=allreduce", gossip}), HasSubstr("--gossip: weights are averaged"));
+  }
 }
 
 TEST(TableRules, AcceptTheOtherModes) {

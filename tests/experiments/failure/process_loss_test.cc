@@ -19,6 +19,7 @@ struct Loss {
 void PrintTo(const Loss& loss, std::ostream* out) { *out << loss.name; }
 
 const Flags kRing{"--mode=allreduce", "--workers=3"};
+const Flags kAsyncGossip{"--mode=allreduce", "--gossip=async", "--workers=4"};
 const Flags kPsSync{"--mode=ps", "--consistency=sync", "--workers=2", "--servers=2"};
 const Flags kPsAsync{"--mode=ps", "--consistency=async", "--workers=2", "--servers=2"};
 const Flags kPsBounded{"--mode=ps", "--consistency=bounded:2", "--workers=3", "--servers=1"};
@@ -62,6 +63,8 @@ class FatalLoss : public LossTest {};
 INSTANTIATE_TEST_SUITE_P(Of, FatalLoss,
                          testing::Values(Loss{"AWorkerOfTheRing", kRing, 3, "worker", 1},
                                          Loss{"TheChiefOfTheRing", kRing, 3, "worker", 0},
+                                         Loss{"AnActiveWorkerOfAsyncGossip", kAsyncGossip, 4, "worker", 2},
+                                         Loss{"APassiveWorkerOfAsyncGossip", kAsyncGossip, 4, "worker", 1},
                                          Loss{"AServerOfPsSync", kPsSync, 2, "server", 1},
                                          Loss{"AServerOfPsAsync", kPsAsync, 2, "server", 0},
                                          Loss{"TheOnlyWorker", {"--mode=local"}, 1, "worker", 0}),

@@ -303,6 +303,9 @@ INSTANTIATE_TEST_SUITE_P(
         Evaluated{"Averaged", {"--mode=allreduce", "--sync-every=5"}, "the mean of all workers, when they have met"},
         Evaluated{
             "Gossip", {"--mode=allreduce", "--gossip", "--sync-every=5", "--workers=3"}, "the mean of all workers"},
+        Evaluated{"AsyncGossip",
+                  {"--mode=allreduce", "--gossip=async", "--work=quota", "--workers=3"},
+                  "the mean of all workers"},
         Evaluated{"PsSync", {"--mode=ps", "--consistency=sync"}, "all workers', which are the same"},
         Evaluated{
             "PsAsync", {"--mode=ps", "--consistency=async"}, "the servers', as a worker was answered last", false},

@@ -108,14 +108,37 @@ TEST(StragglerOutOfStep, HoldsNobodyUp) {
   EXPECT_LT(column(program, 0, "end_s").back(), column(program, 1, "end_s").back() / 2);
 }
 
+// The same job by workers that gossip: whoever is drawn with a slow one waits for it in step, and nobody does
+// asynchronously, be the slow one active or passive. Its 200 batches' delays alone, in step, take 4 s and more.
+TEST(StragglerAmongThoseThatGossip, HoldsOthersUpInStepAndNobodyAsynchronously) {
+  const auto seconds_of = [](const Flags& mode) {
+    Flags flags = small(mode);
+    flags.insert(flags.end(), {"--mode=allreduce", "--workers=4", "--steps=200"});
+    Program program(flags);
+    const ProgramEnd end = program.wait();
+    EXPECT_EQ(end.exit_code, 0) << end.err;
+    EXPECT_EQ(program.summary()["used_samples"], 4 * 200 * 16);
+    EXPECT_GT(program.summary()["final_test_accuracy"], 0.3);
+    return program.summary()["training_seconds"].get<double>();
+  };
+  const double in_step = seconds_of({"--gossip", "--straggler=3:+20"});
+  EXPECT_GT(in_step, 4);
+  for (const char* slow : {"--straggler=3:+20", "--straggler=2:+20"}) {
+    EXPECT_LT(seconds_of({"--gossip=async", slow}), in_step / 2) << slow;
+  }
+}
+
 class SharedWorkUnder : public testing::TestWithParam<const char*> {};
 
-INSTANTIATE_TEST_SUITE_P(Consistency, SharedWorkUnder, testing::Values("async", "softsync:1", "bounded:8", "easgd:4"));
+INSTANTIATE_TEST_SUITE_P(Of, SharedWorkUnder,
+                         testing::Values("--consistency=async", "--consistency=softsync:1", "--consistency=bounded:8",
+                                         "--consistency=easgd:4", "--gossip=async"));
 
 // A straggler trains fewer batches then, the other more, and both end together: within two of the straggler's steps.
 TEST_P(SharedWorkUnder, IsTrainedOnceWhoeverIsSlow) {
-  Program program(small(
-      {"--mode=ps", std::string("--consistency=") + GetParam(), "--workers=2", "--straggler=1:+20", "--epochs=3"}));
+  const std::string how = GetParam();
+  Program program(small({how.starts_with("--gossip") ? "--mode=allreduce" : "--mode=ps", how, "--workers=2",
+                         "--straggler=1:+20", "--epochs=3"}));
   const ProgramEnd end = program.wait();
   ASSERT_EQ(end.exit_code, 0) << end.err;
   std::vector<double> positions = column(program, 0, "position");

@@ -177,6 +177,20 @@ TEST(Summary, LabelsHowWeightsAreAveraged) {
   EXPECT_EQ(describe(resolve(config, "")), "allreduce direct sync-every:8, 2 workers, shm");
   config.gossip = Gossip::kInStep;
   EXPECT_EQ(describe(resolve(config, "")), "allreduce direct gossip:8, 2 workers, shm");
+  config.gossip = Gossip::kAsync;
+  EXPECT_EQ(describe(resolve(config, "")), "allreduce ring gossip-async:8, 2 workers, shm");
+  config.work = WorkDivision::kQuota;
+  EXPECT_EQ(describe(resolve(config, "")), "allreduce ring gossip-async:8, 2 workers, each with a quota, shm");
+}
+
+TEST(Summary, SaysWhatStalenessCountsUnderAsynchronousGossip) {
+  RunConfig config;
+  config.mode = Mode::kAllreduce;
+  const std::array reports = {sample_report(41000)};
+  EXPECT_THAT(summary_text(resolve(config, ""), reports, {}), testing::Not(HasSubstr("  staleness  ")));
+  config.gossip = Gossip::kAsync;
+  EXPECT_THAT(summary_text(resolve(config, ""), reports, {}),
+              HasSubstr("\n  staleness         2.50 mean, 4.0 p95, 7 max averages\n"));
 }
 
 TEST(Summary, ShowsWhatTheSearchForABucketSizeHasComeTo) {
