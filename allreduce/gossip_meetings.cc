@@ -30,6 +30,7 @@ Status GossipMeetings::start() {
     if (!memory.ok()) return memory.status();
     answer_ = {reinterpret_cast<float*>(memory->data()), elements_};
   }
+  counted_ = transport_.counters();
   thread_ = std::jthread([this] { run(); });
   return {};
 }
@@ -84,14 +85,13 @@ Status GossipMeetings::meet() {
     return {};
   }
   const TimePoint began = clock_.now(), until = deadline();
-  const TransportCounters before = transport_.counters();
   SYNCOPATE_RETURN_IF_ERROR(send(partner, ledger_.offer_to(partner), replica_.lent(), until));
   bool met = false;
   const auto take = [&](GossipLedger::Due due, const Message& message) -> Status {
     if (due != GossipLedger::Due::kTake) return {};
     // The partner has read the offer, but the wire may still hold it.
     SYNCOPATE_RETURN_IF_ERROR(transport_.wait(pending_, until));
-    add_costs(began, before);
+    add_costs(began);
     replica_.give_back(message.floats());
     met = true;
     return {};
@@ -111,14 +111,13 @@ Status GossipMeetings::answer() {
 Status GossipMeetings::reply(Message offer) {
   const int partner = offer.from();
   const TimePoint began = clock_.now(), until = deadline();
-  const TransportCounters before = transport_.counters();
   // The last answer may still be on its way.
   SYNCOPATE_RETURN_IF_ERROR(transport_.wait(pending_, until).in("waiting for the last answer to be taken"));
   replica_.average_with(offer.floats(), answer_);
   offer = Message();
   SYNCOPATE_RETURN_IF_ERROR(
       send(partner, ledger_.answer_to(partner), answer_, until).in(fmt::format("answering rank {}", partner)));
-  add_costs(began, before);
+  add_costs(began);
   return {};
 }
 
@@ -154,12 +153,12 @@ Status GossipMeetings::send(int peer, const GossipHeader& header, std::span<cons
                          payload.empty() ? nullptr : &pending_, deadline);
 }
 
-void GossipMeetings::add_costs(TimePoint began, const TransportCounters& before) {
-  const TransportCounters after = transport_.counters();
+void GossipMeetings::add_costs(TimePoint began) {
+  const TransportCounters before = std::exchange(counted_, transport_.counters());
   const std::lock_guard lock(mutex_);
   costs_.communication += clock_.now() - began;
-  costs_.bytes_out += after.payload_bytes_out - before.payload_bytes_out;
-  costs_.bytes_in += after.payload_bytes_in - before.payload_bytes_in;
+  costs_.bytes_out += counted_.payload_bytes_out - before.payload_bytes_out;
+  costs_.bytes_in += counted_.payload_bytes_in - before.payload_bytes_in;
 }
 
 }  // namespace syncopate::allreduce

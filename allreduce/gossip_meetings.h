@@ -68,7 +68,8 @@ class GossipMeetings {
                        const std::function<Status(GossipLedger::Due due, Message message)>& handle,
                        std::optional<TimePoint> deadline);
   Status send(int peer, const GossipHeader& header, std::span<const float> payload, TimePoint deadline);
-  void add_costs(TimePoint began, const TransportCounters& before);
+  // Of a meeting that began then and has ended.
+  void add_costs(TimePoint began);
   bool is_active() const { return allreduce::is_active(transport_.rank()); }
   TimePoint deadline() const { return clock_.now() + options_.timeout; }
 
@@ -82,6 +83,7 @@ class GossipMeetings {
   std::span<float> answer_;    // a passive worker's: the last mean
   PendingSends pending_;       // of the offer or the answer
   std::int64_t meetings_ = 0;  // that an active worker has asked for
+  TransportCounters counted_;  // what the costs so far are of
 
   mutable std::mutex mutex_;  // of the next three
   Status status_;
