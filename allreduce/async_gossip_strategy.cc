@@ -53,8 +53,10 @@ bool AsyncGossipStrategy::is_to_meet() {
 Result<SyncStats> AsyncGossipStrategy::finish_step() {
   const TimePoint begin = clock_.now();
   TimePoint begun = begin, updated = begin;
+  MeetingCosts costs;
   const auto update = [&](std::span<float> replica) {
     begun = clock_.now();
+    costs = meetings_->take_costs();  // of meetings before this update: the next one may be over before this step is
     optimizer_.apply(replica, gradients_.span(), *state_, 0,
                      {static_cast<float>(step_.learning_rate), 1.0f, step_.step + 1});
     std::ranges::copy(replica, weights_.data());
@@ -63,7 +65,6 @@ Result<SyncStats> AsyncGossipStrategy::finish_step() {
   const std::int64_t averages = shared_->change(update, is_to_meet());
   SYNCOPATE_RETURN_IF_ERROR(meetings_->status().in(fmt::format("step {}", step_.step)));
   report_weights({0, weights_.size()});
-  const MeetingCosts costs = meetings_->take_costs();
   SyncStats stats;
   stats.exposed_wait = begun - begin;
   stats.optimizer = updated - begun;
