@@ -1,9 +1,10 @@
 // Who averages with whom, and how a worker knows when all have come to an end, under asynchronous gossip: AD-PSGD
-// (Lian, Zhang, Zhang and Liu 2018, "Asynchronous decentralized parallel stochastic gradient descent", ICML, section 3
-// and algorithm 1). Pure: numbers in, decisions out.
+// (Lian, Zhang, Zhang and Liu 2018, "Asynchronous decentralized parallel stochastic gradient descent", ICML,
+// algorithm 1). Pure: numbers in, decisions out.
 //
-// The workers are a bipartite graph, so that nobody who waits for an answer is waited for (section 3.2 of the paper, on
-// deadlocks): active ranks ask for an average, passive ones answer. Ours is the complete one of even and odd ranks.
+// The workers are a bipartite graph, so that nobody who waits for an answer is waited for (the paper's remedy
+// against deadlocks): active ranks ask for an average, passive ones answer. Ours is the complete one of even and odd
+// ranks.
 #pragma once
 
 #include <cstdint>

@@ -30,11 +30,10 @@ Result<RateRule> parse_rate_rule(const std::string& text);
 //   bounded, async                        1
 //   softsync:n                            max(1, floor(W / n))
 //   local-sgd, easgd, sync-every, gossip  W: each of the W replicas makes an update of its own batch at a time, and
-//   what
-//                                         is evaluated, their mean or center, goes as far as one of them
+//                                         their mean or center, which is evaluated, goes as far as one of them
 //   gossip-async                          W, too: an update moves one replica of W, and so their mean by 1/W of its way
-//                                         (Lian et al. 2018, section 4: x̄ - γ/n g). Whoever makes them, W updates of
-//                                         W batches move the mean as far as one of a mean gradient
+//                                         (Lian et al. 2018 analyse that mean). Whoever makes them, W updates of one
+//                                         batch each move it as far as one of a mean gradient
 //
 // `config` need not be resolved.
 std::int64_t batches_an_update(const RunConfig& config);
