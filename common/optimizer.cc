@@ -35,6 +35,16 @@ void apply_adam(float* __restrict w, const float* __restrict g, float* __restric
   for (std::size_t i = 0; i < n; ++i) update_rule::adam(w[i], g[i], m[i], v[i], c);
 }
 
+void apply_adam_from_momentum(float* __restrict w, const float* __restrict sum, float* __restrict m,
+                              const float* __restrict v, std::size_t n, AdamConstants c) {
+  for (std::size_t i = 0; i < n; ++i) update_rule::adam_from_momentum(w[i], sum[i], m[i], v[i], c);
+}
+
+void make_own_momentum(const float* __restrict w, float* __restrict g, const float* __restrict m,
+                       const float* __restrict v, std::size_t n, AdamConstants c) {
+  for (std::size_t i = 0; i < n; ++i) g[i] = update_rule::own_momentum(w[i], g[i], m[i], v[i], c);
+}
+
 void apply_adagrad(float* __restrict w, const float* __restrict g, float* __restrict squares, std::size_t n,
                    AdagradConstants c) {
   for (std::size_t i = 0; i < n; ++i) update_rule::adagrad(w[i], g[i], squares[i], c);
@@ -63,6 +73,12 @@ void with_rule(const OptimizerConfig& config, const UpdateStep& step, const Work
       });
     case OptimizerKind::kAdam:
     case OptimizerKind::kAdamW:
+      if (update_rule::takes_momentum(config, step.number)) {
+        return work([c = update_rule::adam_constants(config, step)](float* w, const float* sum, float* m, float* v,
+                                                                    std::size_t n) {
+          apply_adam_from_momentum(w, sum, m, v, n, c);
+        });
+      }
       return work([c = update_rule::adam_constants(config, step)](float* w, const float* g, float* m, float* v,
                                                                   std::size_t n) { apply_adam(w, g, m, v, n, c); });
     case OptimizerKind::kAdagrad:
@@ -137,6 +153,22 @@ void Optimizer::apply(std::span<float> weights, std::span<const float> gradient,
   });
 }
 
+bool Optimizer::takes_momentum_in(std::int64_t number) const { return update_rule::takes_momentum(config_, number); }
+
+void Optimizer::own_momentum(std::span<const float> weights, std::span<float> gradient, const OptimizerState& state,
+                             std::size_t offset) const {
+  assert(gradient.size() == weights.size() && offset + weights.size() <= state.second_.size());
+  assert(config_.takes_momentum && state_floats(config_.kind) == 2);
+  const FlushDenormals flush;
+  const OptimizerConfig without_decay = update_rule::without_decay(config_);
+  for_each_decay_part(undecayed_, {offset, offset + weights.size()}, [&](Range part, bool decays) {
+    const std::size_t at = part.begin - offset;
+    make_own_momentum(weights.data() + at, gradient.data() + at, state.first_.data() + part.begin,
+                      state.second_.data() + part.begin, part.size(),
+                      update_rule::adam_constants(decays ? config_ : without_decay, {}));
+  });
+}
+
 void Optimizer::apply_rows(std::span<float* const> rows, std::span<const float> gradients, std::size_t width,
                            const UpdateStep& step) const {
   assert(gradients.size() == rows.size() * width);
@@ -144,7 +176,9 @@ void Optimizer::apply_rows(std::span<float* const> rows, std::span<const float> 
   constexpr std::size_t kAhead = 8;
   const std::size_t row_bytes = width * (1 + state_floats(config_.kind)) * sizeof(float);
   const FlushDenormals flush;
-  with_rule(config_, step, [&](const auto& update) {
+  OptimizerConfig of_gradients = config_;
+  of_gradients.takes_momentum = false;
+  with_rule(of_gradients, step, [&](const auto& update) {
     for (std::size_t i = 0; i < rows.size(); ++i) {
       if (i + kAhead < rows.size()) prefetch(rows[i + kAhead], row_bytes);
       float* const row = rows[i];

@@ -33,6 +33,10 @@ struct OptimizerConfig {
   // adam, adamw: after so many updates the second moment stays as it is, and its bias correction with it, so that
   // gradients enter the first moment alone (1-bit Adam: Tang et al. 2021, algorithm 1, whose T_w this is). 0: never.
   std::int64_t frozen_after = 0;
+  // adam, adamw with frozen_after: in the updates behind it, apply() is given no gradient but the first moment itself,
+  // which own_momentum() has made of gradients. That is the second stage of 1-bit Adam (Tang et al. 2021, algorithm 1),
+  // where the moment travels compressed. Rows of tables are updated from gradients as ever.
+  bool takes_momentum = false;
   // adagrad (Duchi, Hazan and Singer 2011, figure 1, diagonal): what sums of squares begin with.
   float initial_accumulator = 0.0f;
   // ftrl (McMahan and others 2013, algorithm 1, whose alpha is the learning rate, which has to be the same in all
@@ -87,11 +91,25 @@ class Optimizer {
   // Of the updates that follow.
   void set_momentum(float momentum) { config_.momentum = momentum; }
 
-  // Updates `weights` in place from `gradient` (same length). `offset` says where in `state` the first element's memory
-  // lies, so that a range may be updated in parts, in any order. Allocates nothing. Thread-compatible: one caller at a
-  // time for one range of one state.
+  // Updates `weights` in place from `gradient` (same length), which is a moment where takes_momentum_in(step.number).
+  // `offset` says where in `state` the first element's memory lies, so that a range may be updated in parts, in any
+  // order. Allocates nothing. Thread-compatible: one caller at a time for one range of one state.
   void apply(std::span<float> weights, std::span<const float> gradient, OptimizerState& state, std::size_t offset,
              const UpdateStep& step) const;
+
+  // Whether update `number` takes the first moment in place of a gradient.
+  bool takes_momentum_in(std::int64_t number) const;
+
+  // Of updates that do: what a worker tells of its gradient. Each element becomes
+  //
+  //   beta1 · m + (1 - beta1) · (gradient + coupled weight decay · weight)
+  //
+  // with m the moment that the last update left (Tang et al. 2021, algorithm 1, line 7); the next apply() is given the
+  // sum of these over all workers. An element whose variance is zero becomes zero, and apply() leaves its weight to
+  // decoupled weight decay alone: what a codec makes of its zero, divided by epsilon, would throw it far away. Other
+  // arguments, and threading, are as apply() has them.
+  void own_momentum(std::span<const float> weights, std::span<float> gradient, const OptimizerState& state,
+                    std::size_t offset) const;
 
   // Updates rows that lie apart: each of `rows` points to `width` weights, and to what is remembered of them, which
   // lies behind: `width` floats, or twice as many, as state_floats says. `gradients` is (rows, width). An element comes

@@ -44,6 +44,10 @@ inline OptimizerConfig without_decay(OptimizerConfig config) {
   return config;
 }
 
+inline bool takes_momentum(const OptimizerConfig& config, std::int64_t number) {
+  return config.takes_momentum && config.frozen_after > 0 && number > config.frozen_after;
+}
+
 inline MomentumConstants momentum_constants(const OptimizerConfig& config, const UpdateStep& step) {
   return {step.gradient_scale, config.weight_decay, config.momentum, step.learning_rate};
 }
@@ -101,6 +105,19 @@ SYNCOPATE_ANYWHERE inline void adam(float& w, float g, float& m, float& v, const
   m = mean;
   v = square;
   w = c.keep * w - c.step_size * mean / (std::sqrt(square) * c.root_correction + c.epsilon);
+}
+
+// The second stage of 1-bit Adam: see Optimizer::own_momentum.
+inline float own_momentum(float w, float g, float m, float v, const AdamConstants& c) {
+  const float mean = c.beta1 * m + c.one_minus_beta1 * (g + c.coupled_decay * w);
+  return v == 0 ? 0.0f : mean;
+}
+
+// `sum` times the scale is the moment; the variance stays as it is, and so do both bias corrections of adam().
+inline void adam_from_momentum(float& w, float sum, float& m, float v, const AdamConstants& c) {
+  const float mean = v == 0 ? 0.0f : c.scale * sum;
+  m = mean;
+  w = c.keep * w - c.step_size * mean / (std::sqrt(v) * c.root_correction + c.epsilon);
 }
 
 SYNCOPATE_ANYWHERE inline void adagrad(float& w, float g, float& squares, const AdagradConstants& c) {

@@ -111,6 +111,72 @@ TEST(Optimizer, AdamWithAFrozenVarianceKeepsWhatItHadAfterSoManyUpdates) {
   for (std::size_t i = 0; i < 3; ++i) EXPECT_NEAR(weights[i], w[i], 1e-4);
 }
 
+// The second stage of 1-bit Adam (Tang et al. 2021, algorithm 1) with nothing lost on the way: two workers' own
+// momenta, added up, do to the weights what their gradients would, coupled weight decay included.
+TEST(Optimizer, TakesTheSumOfMomentaInPlaceOfGradientsOnceTheVarianceIsFrozen) {
+  constexpr int kFrozenAfter = 5;
+  for (const OptimizerKind kind : {OptimizerKind::kAdam, OptimizerKind::kAdamW}) {
+    const OptimizerConfig plain{.kind = kind, .weight_decay = 0.1f, .frozen_after = kFrozenAfter};
+    OptimizerConfig config = plain;
+    config.takes_momentum = true;
+    const std::vector<Range> undecayed{{4, 9}};
+    std::vector<float> weights = random_values(20, 100), expected = weights;
+    OptimizerState state(kind, 20), expected_state(kind, 20);
+    const Optimizer optimizer(config, undecayed);
+    for (int t = 1; t <= 30; ++t) {
+      const auto seed = static_cast<std::uint64_t>(2 * t);
+      std::vector<float> one = random_values(20, seed), other = random_values(20, seed + 1), sum(20);
+      for (std::size_t i = 0; i < 20; ++i) sum[i] = one[i] + other[i];
+      Optimizer(plain, undecayed).apply(expected, sum, expected_state, 0, {0.01f, 0.5f, t});
+      EXPECT_EQ(optimizer.takes_momentum_in(t), t > kFrozenAfter);
+      if (t > kFrozenAfter) {
+        optimizer.own_momentum(weights, one, state, 0);
+        optimizer.own_momentum(weights, other, state, 0);
+        for (std::size_t i = 0; i < 20; ++i) sum[i] = one[i] + other[i];
+      }
+      // In two parts.
+      const Range parts[] = {{0, 7}, {7, 20}};
+      for (const Range& part : parts) {
+        optimizer.apply(slice(std::span(weights), part), slice(std::span<const float>(sum), part), state, part.begin,
+                        {0.01f, 0.5f, t});
+      }
+      if (t <= kFrozenAfter) ASSERT_EQ(weights, expected) << t;
+    }
+    for (std::size_t i = 0; i < 20; ++i) EXPECT_NEAR(weights[i], expected[i], 1e-5) << i;
+  }
+}
+
+TEST(Optimizer, MovesNoWeightByMomentumWhoseVarianceWasFrozenAtZero) {
+  const Optimizer optimizer({.kind = OptimizerKind::kAdam, .frozen_after = 1, .takes_momentum = true});
+  OptimizerState state(OptimizerKind::kAdam, 2);
+  std::vector<float> weights{1, 1}, gradient{0, 2};
+  optimizer.apply(weights, gradient, state, 0, {0.25f, 1, 1});
+  gradient = {3, 3};
+  optimizer.own_momentum(weights, gradient, state, 0);
+  EXPECT_EQ(gradient[0], 0);
+  EXPECT_GT(gradient[1], 0);
+  optimizer.apply(weights, std::vector<float>{0.5f, 0.5f}, state, 0, {0.25f, 1, 2});
+  EXPECT_EQ(weights[0], 1);
+  EXPECT_LT(weights[1], 0.75f);
+  EXPECT_EQ(state.memories()[0][0], 0);
+  EXPECT_EQ(state.memories()[0][1], 0.5f);
+}
+
+TEST(Optimizer, UpdatesRowsFromGradientsWhateverElseTakesMomentum) {
+  const OptimizerConfig plain{.kind = OptimizerKind::kAdam, .frozen_after = 1};
+  OptimizerConfig config = plain;
+  config.takes_momentum = true;
+  std::vector<float> row = random_values(12, 1), expected = row;
+  for (float& square : std::span(row).last(4)) square = 1;
+  for (float& square : std::span(expected).last(4)) square = 1;
+  const std::vector<float> gradient = random_values(4, 2);
+  float* const rows[] = {row.data()};
+  float* const expected_rows[] = {expected.data()};
+  Optimizer(config).apply_rows(rows, gradient, 4, {0.1f, 1, 2});
+  Optimizer(plain).apply_rows(expected_rows, gradient, 4, {0.1f, 1, 2});
+  EXPECT_EQ(row, expected);
+}
+
 // However the arena is cut.
 TEST(Optimizer, LeavesBiasesAndNormsOutOfWeightDecayUnlessAllIsAskedFor) {
   ParamLayout layout;
