@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <cassert>
 #include <optional>
 #include <vector>
 
@@ -38,7 +39,10 @@ class AllReduceStrategy final : public SyncStrategy {
                  .on_found = options.on_exchange_found,
                  .undoable = options.elastic}),
         replica_(options.optimizer, tables_),
-        choice_(collective, options.bucket_bytes, options.on_search_end) {}
+        choice_(collective, options.bucket_bytes, options.on_search_end) {
+    assert(options.optimizer.takes_momentum == (options.codec.whole_updates > 0));
+    assert(!options.optimizer.takes_momentum || options.optimizer.frozen_after == options.codec.whole_updates);
+  }
 
   Result<ParamArenas> allocate(const ParamLayout& layout) override {
     layout_ = layout;
@@ -114,7 +118,7 @@ class AllReduceStrategy final : public SyncStrategy {
     SyncStats stats;
     const UpdateStep update{.learning_rate = static_cast<float>(step_.learning_rate),
                             .gradient_scale = 1.0f / static_cast<float>(collective_.size()),
-                            .number = step_.step + 1};
+                            .number = update_number()};
     const std::uint64_t first_ticket = last_ticket_ + 1 - buckets_.size();
     for (std::size_t bucket = 0; bucket < buckets_.size(); ++bucket) {
       SYNCOPATE_RETURN_IF_ERROR(await(bucket, first_ticket + bucket, stats));
@@ -170,6 +174,8 @@ class AllReduceStrategy final : public SyncStrategy {
 
   using Stage = CollectiveOperation::Stage;
 
+  // Of the step's update: 1 for the first of the job.
+  std::int64_t update_number() const { return step_.step + 1; }
   TimePoint deadline() const { return clock_.now() + options_.timeout; }
   static std::int64_t bytes_of(std::span<const float> part) { return static_cast<std::int64_t>(part.size_bytes()); }
 
@@ -273,10 +279,14 @@ class AllReduceStrategy final : public SyncStrategy {
   }
 
   Status sum(std::size_t bucket, std::span<float> gradients, Duration& codec) {
-    if (compressed_ == nullptr) return collective_.all_reduce(gradients, deadline());
+    const bool is_warmup = step_.step < options_.codec.whole_updates;
+    if (compressed_ == nullptr || is_warmup) return collective_.all_reduce(gradients, deadline());
+    const TimePoint begin = clock_.now();
+    if (replica_.takes_momentum_in(update_number())) replica_.to_momentum(buckets_[bucket], gradients);
+    codec = clock_.now() - begin;
     const Result<Duration> spent =
         compressed_->reduce(buckets_[bucket], gradients, {step_.step, step_.epoch}, deadline());
-    if (spent.ok()) codec = *spent;
+    if (spent.ok()) codec += *spent;
     return spent.status();
   }
 

@@ -24,7 +24,9 @@ struct AllReduceOptions {
   std::function<void(const std::string& finding)> on_search_end = nullptr;
   // False: nothing is sent before backward has ended. The sums are the same; how much overlap gains is then to be seen.
   bool overlap = true;
-  // How gradients are compressed on their way, but for those of row-sparse tables.
+  // How gradients are compressed on their way, but for those of row-sparse tables. With codec.whole_updates, 1-bit Adam
+  // begins behind so many updates (Tang et al. 2021, algorithm 1): optimizer.takes_momentum is then to be set, and
+  // optimizer.frozen_after to be as many.
   CodecConfig codec;
   std::uint64_t seed = 1;  // what the codec draws from, and what rows of tables begin with; the same on every rank
   // Of row-sparse tables:

@@ -2,6 +2,8 @@
 
 #include <bit>
 
+#include "allreduce/frozen_variance.h"
+
 namespace syncopate::allreduce {
 namespace {
 
@@ -31,8 +33,20 @@ void ReplicaState::allocate(const ParamLayout& layout, std::span<float> weights)
   tables_.allocate(layout);
 }
 
+void ReplicaState::to_momentum(Range range, std::span<float> gradients) const {
+  optimizer_.own_momentum(slice(weights_, range), gradients, *remembered_, range.begin - layout_.dense().begin);
+}
+
 void ReplicaState::apply(Range range, std::span<const float> gradients, const UpdateStep& update) {
   optimizer_.apply(slice(weights_, range), gradients, *remembered_, range.begin - layout_.dense().begin, update);
+  if (!optimizer_.takes_momentum_in(update.number + 1) || optimizer_.takes_momentum_in(update.number)) return;
+  const std::span<float> variances = remembered_->memories()[1];
+  for (const TensorSpec& tensor : layout_.tensors()) {
+    const Range part = tensor.range;
+    if (part.begin < range.begin || part.end > range.end) continue;
+    const std::size_t first = layout_.dense().begin;
+    raise_small_variances(slice(variances, {part.begin - first, part.end - first}));
+  }
 }
 
 void ReplicaState::save(TrainingState& state) const {

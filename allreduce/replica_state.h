@@ -22,7 +22,12 @@ class ReplicaState {
   // `weights` is the arena, which outlives it.
   void allocate(const ParamLayout& layout, std::span<float> weights);
 
-  // The update of a part of what is no table.
+  // Before the update of a part of what is no table, where it is one of momentum (Optimizer::takes_momentum_in): this
+  // worker's gradients become its own momentum. Updates of other parts may go on meanwhile.
+  void to_momentum(Range range, std::span<float> gradients) const;
+  bool takes_momentum_in(std::int64_t update) const { return optimizer_.takes_momentum_in(update); }
+  // The update of a part of what is no table, of whole tensors. The last before those of momentum leaves the variance
+  // as it stays (frozen_variance.h).
   void apply(Range range, std::span<const float> gradients, const UpdateStep& update);
 
   void save(TrainingState& state) const;

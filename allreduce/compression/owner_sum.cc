@@ -46,7 +46,7 @@ class OwnerSum final : public CompressedReduction {
         rank_(static_cast<std::size_t>(parts.collective.rank())),
         given_(size_),
         taken_(size_) {
-    if (!needs_error_feedback(parts.codec.kind)) return;
+    if (!needs_error_feedback(parts.codec)) return;
     lost_of_gradients_.emplace(parts.codec, parts.layout.size(), codec_.begins());
     lost_of_sums_.emplace(parts.codec, parts.layout.size(), codec_.begins());
   }

@@ -94,6 +94,7 @@ std::uint64_t hash_of(const CodecConfig& config) {
   hash.add(name_of(config.momentum.how));
   hash.add(std::bit_cast<std::uint32_t>(config.momentum.momentum));
   hash.add(std::uint64_t{config.momentum.nesterov});
+  hash.add(static_cast<std::uint64_t>(config.whole_updates));
   return hash.value();
 }
 
@@ -107,6 +108,10 @@ double ratio_in_epoch(const CodecConfig& config, std::int64_t epoch) {
 bool needs_error_feedback(CodecKind kind) {
   return kind == CodecKind::kTopK || kind == CodecKind::kRandomK || kind == CodecKind::kSign ||
          kind == CodecKind::kPowerSgd;
+}
+
+bool needs_error_feedback(const CodecConfig& config) {
+  return config.whole_updates > 0 || needs_error_feedback(config.kind);
 }
 
 std::size_t kept_elements(double ratio, std::size_t elements) {

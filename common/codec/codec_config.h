@@ -40,6 +40,9 @@ struct CodecConfig {
   Int8Rounding rounding = Int8Rounding::kNearest;
   std::int64_t warmup_epochs = 0;  // top-k: see ratio_in_epoch
   LocalMomentum momentum = {};     // top-k
+  // 1-bit Adam (Tang et al. 2021, algorithm 1): above 0, so many updates are made of whole gradients; then what is
+  // encoded is a sender's momentum, with error feedback whatever the codec. 0: every gradient is encoded.
+  std::int64_t whole_updates = 0;
 
   bool operator==(const CodecConfig&) const = default;
 };
@@ -65,6 +68,9 @@ double ratio_in_epoch(const CodecConfig& config, std::int64_t epoch);
 // without a preferred direction, and small beside the noise of a batch: a residual would cost an arena and two passes
 // for it.
 bool needs_error_feedback(CodecKind kind);
+// The same, but true for every codec under 1-bit Adam: what rounding loses of a momentum would be lost of all that is
+// made of it later.
+bool needs_error_feedback(const CodecConfig& config);
 
 // How many of `elements` top-k and random-k send: ratio·elements rounded up, and so 1 at least unless there are none.
 std::size_t kept_elements(double ratio, std::size_t elements);

@@ -81,8 +81,15 @@ void expect_same(const TrainingState& state, const TrainingState& expected) {
   }
 }
 
-// "dgc": with all that Deep Gradient Compression keeps and changes.
+// "dgc": with all that Deep Gradient Compression keeps and changes. "onebit:N": 1-bit Adam behind N whole updates.
 AllReduceOptions options_with(const std::string& codec) {
+  if (codec.starts_with("onebit:")) {
+    const std::int64_t updates = codec.back() - '0';
+    AllReduceOptions options = options_with("sign");
+    options.codec.whole_updates = options.optimizer.frozen_after = updates;
+    options.optimizer.takes_momentum = true;
+    return options;
+  }
   const CodecConfig gradient_compression{.kind = CodecKind::kTopK,
                                          .ratio = 0.05,
                                          .warmup_epochs = 2,
@@ -98,11 +105,13 @@ class Resume : public testing::TestWithParam<std::tuple<const char*, bool>> {};
 
 INSTANTIATE_TEST_SUITE_P(With, Resume,
                          testing::Combine(testing::Values("none", "fp16", "int8", "topk:0.05", "randomk:0.05", "sign",
-                                                          "powersgd:2", "dgc"),
+                                                          "powersgd:2", "dgc", "onebit:2", "onebit:5", "onebit:7"),
                                           testing::Bool()),
                          [](const auto& tested) {
                            const std::string codec = std::get<0>(tested.param);
-                           return codec.substr(0, codec.find(':')) + (std::get<1>(tested.param) ? "_elastic" : "");
+                           const std::string behind = codec.starts_with("onebit") ? codec.substr(7) : "";
+                           return codec.substr(0, codec.find(':')) + behind +
+                                  (std::get<1>(tested.param) ? "_elastic" : "");
                          });
 
 TEST_P(Resume, EqualsARunThatWasNotBroken) {

@@ -39,7 +39,7 @@ TEST(CodecConfig, SendsExponentiallyLessFromEpochToEpochOfAWarmUp) {
 
 TEST(CodecConfig, HasAHashOfAllThatItSays) {
   const CodecConfig usual{.kind = CodecKind::kTopK, .ratio = 0.5, .warmup_epochs = 2};
-  CodecConfig others[7];
+  CodecConfig others[8];
   std::ranges::fill(others, usual);
   others[0].kind = CodecKind::kRandomK;
   others[1].ratio = 0.25;
@@ -48,8 +48,15 @@ TEST(CodecConfig, HasAHashOfAllThatItSays) {
   others[4].momentum.how = CompressMomentum::kMasking;
   others[5].momentum.momentum = 0.5f;
   others[6].momentum.nesterov = true;
+  others[7].whole_updates = 1;
   for (const CodecConfig& other : others) EXPECT_NE(hash_of(other), hash_of(usual));
   EXPECT_EQ(hash_of(CodecConfig(usual)), hash_of(usual));
+}
+
+TEST(CodecConfig, WantsErrorFeedbackOfEveryCodecUnderOneBitAdam) {
+  EXPECT_FALSE(needs_error_feedback(CodecConfig{.kind = CodecKind::kInt8}));
+  EXPECT_TRUE(needs_error_feedback(CodecConfig{.kind = CodecKind::kSign}));
+  EXPECT_TRUE(needs_error_feedback(CodecConfig{.kind = CodecKind::kInt8, .whole_updates = 1}));
 }
 
 TEST(CodecConfig, KeepsAtLeastOneElementOfAny) {
