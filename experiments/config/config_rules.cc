@@ -133,14 +133,6 @@ Status validate_consistency(const RunConfig& config) {
 }
 
 Status validate_compression(const RunConfig& config) {
-  // 1-bit Adam measures the variance from whole gradients; from compressed ones it is of another size.
-  const bool is_adam = config.optimizer == "adam" || config.optimizer == "adamw";
-  if (is_adam && config.adam_freeze_variance > 0 && may_compress(config) && compresses(config)) {
-    return wrong(
-        fmt::format("--adam-freeze-variance={}: would freeze a variance that was measured from gradients under "
-                    "--compress={}, which was seen to cost accuracy; leave one of them out",
-                    config.adam_freeze_variance, to_string(config.compress)));
-  }
   const ps::Compression compression = compression_of(config);
   if (compression.codec.kind == CodecKind::kPowerSgd) {
     return wrong(
@@ -153,6 +145,31 @@ Status validate_compression(const RunConfig& config) {
         fmt::format("--delay-compensation={}: needs to know the weights that a worker has, of which it is sent "
                     "compressed differences; add --compress-answers=off",
                     config.delay_compensation.to_string()));
+  }
+  return {};
+}
+
+// 1-bit Adam's workers go on from the momentum that all have come to.
+Status validate_one_bit_adam(const RunConfig& config) {
+  if (!is_one_bit_adam(config)) return {};
+  const std::string option = fmt::format("--adam-freeze-variance={}", config.adam_freeze_variance);
+  const std::string codec = fmt::format("--compress={}", to_string(config.compress));
+  if (config.mode == Mode::kPs) {
+    return wrong(
+        fmt::format("{}: with {} workers send momentum, which goes on from that of all (1-bit Adam); parameter servers "
+                    "answer with weights, which do not tell it; use --mode=allreduce, or leave one of the two out",
+                    option, codec));
+  }
+  if (has_tables(config)) {
+    return wrong(
+        fmt::format("{}: with {} a row of a table that is first touched later would have no variance (1-bit Adam); use "
+                    "--embeddings=dense, or leave one of the two out",
+                    option, codec));
+  }
+  if (config.steps > 0 && config.adam_freeze_variance >= config.steps) {
+    return wrong(
+        fmt::format("{}: must be fewer than --steps={}, or {} never begins (1-bit Adam); a sixth of all steps is usual",
+                    option, config.steps, codec));
   }
   return {};
 }
@@ -246,6 +263,7 @@ Status validate(const RunConfig& config) {
   SYNCOPATE_RETURN_IF_ERROR(validate_consistency(config));
   SYNCOPATE_RETURN_IF_ERROR(validate_compression(config));
   SYNCOPATE_RETURN_IF_ERROR(validate_momentum_of_compression(config));
+  SYNCOPATE_RETURN_IF_ERROR(validate_one_bit_adam(config));
   SYNCOPATE_RETURN_IF_ERROR(validate_batches(config));
   SYNCOPATE_RETURN_IF_ERROR(validate_tables(config));
   SYNCOPATE_RETURN_IF_ERROR(validate_checkpoints(config));

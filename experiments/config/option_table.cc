@@ -222,8 +222,8 @@ void add_update_rule(std::vector<OptionSpec>& table) {
                                 .name = "adam-freeze-variance",
                                 .placeholder = "N",
                                 .sentence = "Keeps the second moment as it is after so many updates, so that later "
-                                            "gradients enter the first moment alone "
-                                            "(1-bit Adam's second stage).",
+                                            "gradients enter the first moment alone. With --compress this is 1-bit "
+                                            "Adam: nothing is compressed before, and the first moment is afterwards.",
                                 .unit = "updates",
                                 .usual = "never"},
                                &C::adam_freeze_variance, "updates", std::int64_t{1}, std::int64_t{1000000000})));

@@ -165,6 +165,7 @@ OptimizerConfig optimizer_of(const RunConfig& config) {
   optimizer.weight_decay = static_cast<float>(config.weight_decay);
   optimizer.decay_all = config.decay_all;
   optimizer.frozen_after = config.adam_freeze_variance;
+  optimizer.takes_momentum = is_one_bit_adam(config);
   optimizer.initial_accumulator = static_cast<float>(config.initial_accumulator);
   optimizer.l1 = static_cast<float>(config.l1);
   optimizer.l2 = static_cast<float>(config.l2);
@@ -202,6 +203,7 @@ CodecConfig codec_of(const RunConfig& config) {
   if (!may_compress(config)) return {};
   CodecConfig codec = config.compress;
   if (codec.kind == CodecKind::kInt8) codec.rounding = config.int8_rounding;
+  if (is_one_bit_adam(config)) codec.whole_updates = config.adam_freeze_variance;
   if (codec.kind != CodecKind::kTopK) return codec;
   codec.warmup_epochs = config.compress_warmup;
   if (!corrects_momentum(config)) return codec;
@@ -217,6 +219,11 @@ bool may_correct_momentum(const RunConfig& config) {
 }
 bool corrects_momentum(const RunConfig& config) {
   return may_correct_momentum(config) && config.compress_momentum != CompressMomentum::kOff;
+}
+
+bool is_one_bit_adam(const RunConfig& config) {
+  const bool is_adam = config.optimizer == "adam" || config.optimizer == "adamw";
+  return is_adam && config.adam_freeze_variance > 0 && may_compress(config) && compresses(config);
 }
 
 ps::Compression compression_of(const RunConfig& config) {

@@ -247,6 +247,9 @@ CodecConfig codec_of(const RunConfig& config);
 // Whether workers keep the velocity, as Lin et al. 2018 do, and so the update is plain sgd; and whether they can.
 bool corrects_momentum(const RunConfig& config);
 bool may_correct_momentum(const RunConfig& config);
+// Whether Adam goes on by 1-bit Adam (Tang et al. 2021) once its variance is frozen: nothing is compressed before, and
+// momentum is afterwards.
+bool is_one_bit_adam(const RunConfig& config);
 // What workers and shards compress.
 ps::Compression compression_of(const RunConfig& config);
 // How worker `rank` is slowed: half of the timeout is the longest, since others wait for it meanwhile.

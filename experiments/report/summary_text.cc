@@ -210,6 +210,7 @@ std::string describe(const RunConfig& config) {
     text += " " + to_string(codec) + (ps && !config.compress_answers ? " (answers in full)" : "");
     if (codec.rounding == Int8Rounding::kStochastic) text += " stochastic";
     if (codec.warmup_epochs > 0) text += fmt::format(" warm-up {}", codec.warmup_epochs);
+    if (codec.whole_updates > 0) text += fmt::format(" after {} whole updates", codec.whole_updates);
     if (codec.momentum.enabled()) text += fmt::format(" momentum {}", name_of(codec.momentum.how));
   }
   text += fmt::format(", {} worker{}", config.workers, config.workers == 1 ? "" : "s");

@@ -35,5 +35,16 @@ TEST(Cautions, SayThatCodecsWhichChangeMagnitudesCostAccuracyUnderAdam) {
   EXPECT_THAT(cautions(compressed(Mode::kLocal, "sign", "adam")), IsEmpty()) << "nothing is sent";
 }
 
+TEST(Cautions, NameTheFrozenVarianceAsTheRemedyAndAreSilentWithIt) {
+  for (const char* codec : {"sign", "topk:0.01", "randomk:0.01"}) {
+    RunConfig config = compressed(Mode::kAllreduce, codec, "adam");
+    EXPECT_THAT(cautions(config), ElementsAre(HasSubstr("--adam-freeze-variance=STEPS, with a sixth of all steps, does "
+                                                        "not (1-bit Adam)")));
+    config.adam_freeze_variance = 200;
+    EXPECT_THAT(cautions(config), IsEmpty());
+  }
+  EXPECT_THAT(cautions(compressed(Mode::kPs, "sign", "adam")), ElementsAre(HasSubstr("under --mode=allreduce")));
+}
+
 }  // namespace
 }  // namespace syncopate::experiments

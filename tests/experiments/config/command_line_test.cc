@@ -346,6 +346,53 @@ TEST(CommandLine, KeepsVelocitiesWithWorkersWhereMomentumIsCorrected) {
               HasSubstr("only with --compress=topk:R and --optimizer=momentum or nesterov"));
 }
 
+TEST(CommandLine, GoesOnByOneBitAdamWhereTheVarianceIsFrozenUnderACodec) {
+  for (const char* codec : {"--compress=sign", "--compress=int8", "--compress=topk:0.1", "--compress=powersgd:2"}) {
+    const Result<CommandLine> line =
+        parse({"--mode=allreduce", codec, "--optimizer=adamw", "--adam-freeze-variance=20"});
+    ASSERT_TRUE(line.ok()) << line.status().message();
+    EXPECT_TRUE(is_one_bit_adam(line->config));
+    EXPECT_EQ(codec_of(line->config).whole_updates, 20);
+    EXPECT_EQ(optimizer_of(line->config).frozen_after, 20);
+    EXPECT_TRUE(optimizer_of(line->config).takes_momentum);
+    EXPECT_EQ(codec_of(*from_toml_text(to_toml(line->config))), codec_of(line->config));
+  }
+  for (const std::vector<const char*>& flags :
+       std::vector<std::vector<const char*>>{{"--mode=allreduce", "--optimizer=adam", "--adam-freeze-variance=20"},
+                                             {"--mode=ps", "--optimizer=adam", "--adam-freeze-variance=20"},
+                                             {"--mode=local", "--optimizer=adam", "--adam-freeze-variance=20"},
+                                             {"--mode=allreduce", "--optimizer=adam", "--compress=sign"}}) {
+    const Result<CommandLine> line = parse(flags);
+    ASSERT_TRUE(line.ok()) << line.status().message();
+    EXPECT_FALSE(is_one_bit_adam(line->config));
+    EXPECT_FALSE(optimizer_of(line->config).takes_momentum);
+    EXPECT_EQ(codec_of(line->config).whole_updates, 0);
+  }
+}
+
+TEST(CommandLine, RefusesOneBitAdamWhereItCannotBe) {
+  const auto with = [](std::vector<const char*> flags) {
+    flags.insert(flags.end(), {"--compress=int8", "--optimizer=adam", "--adam-freeze-variance=200"});
+    return refusal(flags);
+  };
+  for (const char* consistency : {"--consistency=sync", "--consistency=async", "--consistency=bounded:2"}) {
+    EXPECT_EQ(with({"--mode=ps", consistency}),
+              "--adam-freeze-variance=200: with --compress=int8 workers send momentum, which goes on from that of all "
+              "(1-bit Adam); parameter servers answer with weights, which do not tell it; use --mode=allreduce, or "
+              "leave one of the two out");
+  }
+  EXPECT_EQ(with({"--mode=allreduce", "--model=ncf", "--dataset=ratings"}),
+            "--adam-freeze-variance=200: with --compress=int8 a row of a table that is first touched later would have "
+            "no variance (1-bit Adam); use --embeddings=dense, or leave one of the two out");
+  EXPECT_EQ(with({"--mode=allreduce", "--model=ncf", "--dataset=ratings", "--embeddings=dense"}), "accepted");
+  EXPECT_EQ(with({"--mode=allreduce", "--steps=200"}),
+            "--adam-freeze-variance=200: must be fewer than --steps=200, or --compress=int8 never begins (1-bit Adam); "
+            "a sixth of all steps is usual");
+  EXPECT_EQ(with({"--mode=allreduce", "--steps=201"}), "accepted");
+  EXPECT_THAT(refusal({"--mode=allreduce", "--optimizer=sgd", "--compress=int8", "--adam-freeze-variance=200"}),
+              HasSubstr("only with --optimizer=adam or adamw"));
+}
+
 TEST(CommandLine, CompressesGradientsOfGpusInTheMemoryOfTheHost) {
   RunConfig config;
   config.mode = Mode::kAllreduce;

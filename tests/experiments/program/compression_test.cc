@@ -67,5 +67,19 @@ TEST_P(CompressedTraining, LearnsDigitsAndRecordsWhatItCosts) {
              report["bytes_out_per_step"].get<double>());
 }
 
+// What is measured begins behind the freeze.
+TEST(OneBitAdamTraining, LearnsDigitsAndSendsWhatTheCodecSaysOnceTheVarianceIsFrozen) {
+  std::vector<std::string> flags = job("sign");
+  flags.insert(flags.end(), {"--optimizer=adam", "--adam-freeze-variance=60", "--warmup-steps=65"});
+  Program program(flags);
+  const ProgramEnd end = program.wait();
+  ASSERT_EQ(end.exit_code, 0) << end.err;
+  EXPECT_THAT(end.out, HasSubstr("allreduce direct sign after 60 whole updates, 2 workers"));
+  EXPECT_THAT(end.out, testing::Not(HasSubstr("likely to cost accuracy")));
+  const nlohmann::json report = program.summary();
+  EXPECT_GT(report["final_test_accuracy"].get<double>(), 0.75);
+  EXPECT_EQ(report["bytes_out_per_step"].get<double>(), static_cast<double>(bytes_a_step(*parse_codec("sign"))));
+}
+
 }  // namespace
 }  // namespace syncopate::experiments
