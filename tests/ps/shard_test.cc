@@ -332,6 +332,48 @@ TEST(Shard, RefusesWhatCannotBeRightAndChangesNothing) {
   EXPECT_THAT(job.weights(), Each(-1.0f));
 }
 
+// Each message is wrong in one way; what is right beside them decides alone which weights decay.
+TEST(Shard, RefusesRangesWithoutDecayThatCannotBeRight) {
+  std::deque<AlignedBuffer> memory;
+  Shard shard(
+      {.workers = 2,
+       .consistency = *Consistency::parse("sync"),
+       .optimizer = {.kind = OptimizerKind::kSgd, .weight_decay = 0.5f}},
+      [&](std::size_t size) { return Result<std::span<float>>(memory.emplace_back(size).span()); },
+      [](const PendingSends&) { return Status(); });
+  const ArenaClaim claim{.layout_hash = 1, .arena_size = 24, .shard_size = 8, .chunks = 1};
+  const auto say = [&](int worker, std::vector<std::uint64_t> bounds) { return shard.on_undecayed(worker, bounds); };
+  const auto expect_refused = [&](const Shard::Answers& answers) {
+    ASSERT_FALSE(answers.ok());
+    EXPECT_EQ(answers.status().code(), Code::kInvalidArgument) << answers.status().message();
+  };
+  expect_refused(say(0, {1, 2}));  // before it has joined
+  ASSERT_TRUE(shard.on_join(0, claim).ok());
+  expect_refused(say(1, {1, 2}));  // of one that describes nothing
+  expect_refused(say(0, {}));
+  expect_refused(say(0, {1}));
+  expect_refused(say(0, {1, 2, 3}));
+  expect_refused(say(0, {2, 2}));
+  expect_refused(say(0, {3, 2}));
+  expect_refused(say(0, {1, 25}));                       // beyond the arena
+  expect_refused(say(0, {1, ~std::uint64_t{0}}));        // far beyond
+  expect_refused(say(0, {1, 4, 3, 6}));                  // in each other
+  expect_refused(say(0, {4, 6, 1, 3, 7, 8}));            // not ascending
+  expect_refused(say(0, {1, 3, ~std::uint64_t{0}, 5}));  // a begin that is none
+  ASSERT_TRUE(say(0, {2, 4}).ok());
+  expect_refused(say(0, {3, 5}));     // begins in what is known
+  EXPECT_TRUE(say(0, {2, 4}).ok());   // said again: it is not looked at
+  ASSERT_TRUE(say(0, {6, 12}).ok());  // beyond the shard's chunk, within the arena
+  ASSERT_TRUE(shard.on_initial(0, 0, {0, 8}, std::vector<float>(8, 1.0f)).ok());
+  expect_refused(say(0, {14, 16}));  // behind the chunks
+  ASSERT_TRUE(shard.on_join(1, claim).ok());
+  const std::vector<float> zeros(8, 0.0f);
+  for (const int worker : {0, 1}) {
+    ASSERT_TRUE(shard.on_push({.worker = worker, .clock = 1, .learning_rate = 1, .gradient = zeros}).ok());
+  }
+  EXPECT_THAT(shard.chunk(0).weights().current(), testing::ElementsAre(0.5f, 0.5f, 1, 1, 0.5f, 0.5f, 1, 1));
+}
+
 TEST(Shard, RefusesAPushAndALeaveOfAWorkerThatIsOwedAnAnswer) {
   ShardHarness job(2, "sync", 8);
   job.join_all();

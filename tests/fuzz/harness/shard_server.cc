@@ -14,8 +14,10 @@ namespace {
 using Line = ScriptTransport::Line;
 
 constexpr ps::PsGroup kGroup{.workers = 2, .servers = 1, .shards_per_server = 1};
-constexpr std::array<std::size_t, 2> kChunkSizes = {16, 32};
+constexpr std::array<Range, 2> kChunks = {{{0, 16}, {40, 72}}};
 constexpr std::uint64_t kShardSize = 48;
+constexpr std::uint64_t kArenaSize = 2 * kShardSize;
+constexpr std::array<std::uint64_t, 3> kTensorBegins = {0, 8, 48};
 constexpr std::uint64_t kLayout = 0xC0FFEE;
 constexpr ps::TableClaim kTable{.rows = 40, .width = 4, .rows_a_step = 6, .limit = 0.1f};
 constexpr std::size_t kMostLines = 64;
@@ -62,9 +64,9 @@ std::vector<std::byte> ascending_keys(Input& input) {
 ps::wire::Join join_of(Input& input, bool has_table) {
   ps::wire::Join join;
   join.set_layout_hash(input.below(16) == 0 ? input.number() : kLayout);
-  join.set_arena_size(input.below(16) == 0 ? input.number() : 2 * kShardSize);
+  join.set_arena_size(input.below(16) == 0 ? input.number() : kArenaSize);
   join.set_shard_size(input.below(16) == 0 ? input.number() : kShardSize);
-  join.set_chunks(input.below(16) == 0 ? input.number() : kChunkSizes.size());
+  join.set_chunks(input.below(16) == 0 ? input.number() : kChunks.size());
   join.set_tables(input.below(16) == 0 ? input.number() : has_table ? 1 : 0);
   return join;
 }
@@ -80,28 +82,49 @@ ps::wire::Table table_of(Input& input) {
   return table;
 }
 
+// Where tensors begin: mostly as they do, ascending.
+std::vector<std::byte> tensor_begins_of(Input& input) {
+  std::array<std::uint64_t, 3> begins = kTensorBegins;
+  if (input.below(8) == 0) begins[input.below(begins.size())] = input.number();
+  const auto bytes = std::as_bytes(std::span(begins));
+  return {bytes.begin(), bytes.end()};
+}
+
+// Ranges that weight decay leaves out: mostly ascending and within the arena.
+void fill_undecayed(Input& input, ps::wire::Undecayed& undecayed) {
+  std::uint64_t bound = input.below(8);
+  for (std::size_t left = input.below(7); left > 0; --left) {
+    undecayed.add_bounds(input.below(16) == 0 ? input.number() : bound);
+    bound += 1 + input.below(16);
+  }
+}
+
 // The header and, mostly of the right length, the payload of one message.
 void compose(Input& input, const Scene& scene, Line& line) {
   ps::wire::Header header;
-  const Codec codec(scene.options.compression.codec);
-  switch (input.below(12)) {
+  const ps::Compression& compression = scene.options.compression;
+  const Codec codec(compression.codec, TensorBegins(kTensorBegins.begin(), kTensorBegins.end()));
+  switch (input.below(13)) {
     case 0:
       *header.mutable_join() = join_of(input, scene.has_table);
+      if (compression.of_pushes() && input.below(16) != 0) line.payload = tensor_begins_of(input);
       break;
     case 1: {
-      const std::size_t chunk = input.below(kChunkSizes.size());
+      const std::size_t chunk = input.below(kChunks.size());
       header.mutable_initial()->set_chunk(chunk);
-      line.payload = filled(input, kChunkSizes[chunk] * sizeof(float));
+      header.mutable_initial()->set_begin(input.below(16) == 0 ? input.number() : kChunks[chunk].begin);
+      header.mutable_initial()->set_end(input.below(16) == 0 ? input.number() : kChunks[chunk].end);
+      line.payload = filled(input, kChunks[chunk].size() * sizeof(float));
       break;
     }
     case 2:
     case 3: {
-      const std::size_t chunk = input.below(kChunkSizes.size());
+      const std::size_t chunk = input.below(kChunks.size());
       header.mutable_push()->set_chunk(input.below(16) == 0 ? input.number() : chunk);
       header.mutable_push()->set_clock(static_cast<std::int64_t>(input.number()));
       header.mutable_push()->set_version(static_cast<std::int64_t>(input.number()));
       header.mutable_push()->set_learning_rate(input.below(8) == 0 ? input.value<double>() : 0.1);
-      line.payload = filled(input, codec.encoded_size(kChunkSizes[chunk]));
+      line.payload = filled(input, codec.encoded_size(kChunks[chunk].size(), kChunks[chunk].begin));
       break;
     }
     case 4:
@@ -133,6 +156,9 @@ void compose(Input& input, const Scene& scene, Line& line) {
     case 10:
       header.mutable_goodbye();
       break;
+    case 11:
+      fill_undecayed(input, *header.mutable_undecayed());
+      break;
     default:
       line.header = string_of(input.bytes(input.byte() % kMaxHeaderBytes));
       line.payload = bytes_of(input.bytes(input.byte()));
@@ -149,6 +175,7 @@ Scene scene_of(Bytes bytes) {
                    .consistency = *ps::Consistency::parse(kConsistencies[input.below(kConsistencies.size())]),
                    .optimizer = {.kind = static_cast<OptimizerKind>(input.below(6))},
                    .compression = {.codec = kCodecs[input.below(kCodecs.size())], .answers = input.coin()}};
+  if (input.coin()) scene.options.optimizer.weight_decay = 0.5f;
   const bool compensates = input.below(4) == 0 && scene.options.consistency.applies_stale_gradients();
   if (compensates) scene.options.staleness.compensation.lambda = 0.5f;
   scene.has_table = input.coin();
