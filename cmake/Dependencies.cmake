@@ -2,8 +2,9 @@
 # setup/packages.txt names the package of each.
 find_package(PkgConfig REQUIRED)
 find_package(Threads REQUIRED)
-pkg_check_modules(ZeroMQ REQUIRED IMPORTED_TARGET libzmq>=4.3)  # messages between processes, through cppzmq
+pkg_check_modules(ZeroMQ REQUIRED libzmq>=4.3)  # messages between processes, through cppzmq
 find_path(CPPZMQ_INCLUDE_DIR zmq.hpp REQUIRED)
+find_library(ZEROMQ_LIBRARY zmq REQUIRED)
 pkg_check_modules(Sodium REQUIRED IMPORTED_TARGET libsodium>=1.0.18)  # encryption of plain sockets between hosts
 pkg_check_modules(XxHash REQUIRED IMPORTED_TARGET libxxhash>=0.8)  # checksums of checkpoints: XXH3
 find_package(Protobuf 3.21 REQUIRED)       # headers, control messages
@@ -21,6 +22,12 @@ if(SYNCOPATE_BENCHMARKS)
   find_package(benchmark 1.7 REQUIRED)     # benchmarks
   find_package(Gloo QUIET)                 # a peer in allreduce_bench; left out where it is not there (libgloo-dev)
 endif()
+
+# Without the folders of libraries that libzmq is linked with: their flags came in another order when CMake ran again, and
+# everything was compiled anew.
+add_library(ZeroMQ::ZeroMQ UNKNOWN IMPORTED)
+set_target_properties(ZeroMQ::ZeroMQ PROPERTIES IMPORTED_LOCATION "${ZEROMQ_LIBRARY}"
+                      INTERFACE_INCLUDE_DIRECTORIES "${CPPZMQ_INCLUDE_DIR}")
 
 # The distribution's own CMake file of oneDNN asks for OpenCL's headers, which nothing here uses.
 add_library(DNNL::dnnl UNKNOWN IMPORTED)

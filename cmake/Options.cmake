@@ -37,7 +37,7 @@ if(SYNCOPATE_HARDENED)
 endif()
 # The update rule must round alike in a vector's body and in its tail, so that it does not matter how a range is cut;
 # left free, the compiler may fuse multiply and add in one and not in the other. A device's kernel follows suit.
-set_source_files_properties("${CMAKE_SOURCE_DIR}/common/optimizer.cc" PROPERTIES COMPILE_OPTIONS -ffp-contract=off)
+set_source_files_properties("${CMAKE_SOURCE_DIR}/common/optimizer/optimizer.cc" PROPERTIES COMPILE_OPTIONS -ffp-contract=off)
 # What is encoded must be the same bytes on every processor, and a decoded sum the same bits on every rank.
 file(GLOB codec_sources CONFIGURE_DEPENDS "${CMAKE_SOURCE_DIR}/common/codec/*.cc")
 set_source_files_properties(${codec_sources} PROPERTIES COMPILE_OPTIONS -ffp-contract=off)
@@ -46,8 +46,8 @@ set_source_files_properties(${codec_sources} PROPERTIES COMPILE_OPTIONS -ffp-con
 # from others it checks itself) and products with thin matrices (power_sgd_round: 16 %, of which stacks are 10 %). Nor in
 # loops over floats that the compiler would not vectorise any more for it (a sum of softsync, a move of easgd: 4 times).
 if(SYNCOPATE_HARDENED)
-  set(unchecked common/row_index.cc common/row_table.cc common/codec/top_k.cc common/codec/power_sgd.cc
-      ps/chunk_weights.cc ps/local_steps_strategy.cc ps/shard_codec.cc worker/backend/batch_norm_ops.cc
+  set(unchecked common/tables/row_index.cc common/tables/row_table.cc common/codec/top_k.cc common/codec/power_sgd.cc
+      ps/server/chunk_weights.cc ps/client/local_steps_strategy.cc ps/server/shard_codec.cc worker/backend/batch_norm_ops.cc
       worker/recommender/row_lookup.cc worker/data/image_dataset.cc)
   list(TRANSFORM unchecked PREPEND "${CMAKE_SOURCE_DIR}/")
   set_property(SOURCE ${unchecked} APPEND PROPERTY COMPILE_OPTIONS -U_GLIBCXX_ASSERTIONS)

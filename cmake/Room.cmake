@@ -1,49 +1,85 @@
+# compile_together(TARGET source...)
+#
+# Has the compiler take files of one folder together, up to a dozen at a time: two thirds of a file's own time go into
+# headers that its neighbours include, too. No group has files of two folders, so that a new file changes the groups of
+# its own folder alone. A file with compiler options of its own stays alone.
+function(compile_together target)
+  if(NOT SYNCOPATE_UNITY)
+    return()
+  endif()
+  set(together 12)
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
+  foreach(source IN LISTS ARGN)
+    cmake_path(GET source PARENT_PATH folder)
+    string(MAKE_C_IDENTIFIER "${folder}" folder)
+    list(APPEND folders ${folder})
+    list(APPEND in_${folder} "${source}")
+  endforeach()
+  list(REMOVE_DUPLICATES folders)
+  foreach(folder IN LISTS folders)
+    list(LENGTH in_${folder} count)
+    # Groups of like size: 13 files are 7 and 6, not 12 and 1.
+    math(EXPR groups "(${count} + ${together} - 1) / ${together}")
+    set(place 0)
+    foreach(source IN LISTS in_${folder})
+      math(EXPR group "${place} * ${groups} / ${count}")
+      set_source_files_properties("${source}" PROPERTIES UNITY_GROUP "${folder}_${group}")
+      math(EXPR place "${place} + 1")
+    endforeach()
+  endforeach()
+endfunction()
+
 # syncopate_room(NAME [ROOMS room...] [LIBRARIES target...] [CUDA_LIBRARIES target...])
 #
-# One folder of the tree is one static library, syncopate_NAME, made of every .cc and .proto below it (but not of
-# main/, which holds programs). Headers are included as "NAME/file.h", through a folder that holds NAME alone: a room that
-# does not name another in ROOMS cannot include it. So the direction of imports is enforced by the compiler.
+# One folder of the tree is one static library, made of every .cc and .proto below it. Its target is syncopate_NAME, with
+# "_" for each "/" of a folder within another. Headers are included as "NAME/file.h", through a folder that holds NAME
+# alone: a room sees those that it names in ROOMS, and those that these see. So the compiler enforces the direction of
+# imports.
 #
 # What lies in folders called cuda makes a library of its own, syncopate_NAME_cuda, where there is a CUDA toolkit: only
 # the GPU programs are linked with it.
 function(syncopate_room name)
   cmake_parse_arguments(arg "" "" "ROOMS;LIBRARIES;CUDA_LIBRARIES" ${ARGN})
+  string(REPLACE "/" "_" id "${name}")
+  string(REPLACE "/" "_" rooms "${arg_ROOMS}")
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${CMAKE_SOURCE_DIR}/${name}/*.cc")
-  list(FILTER sources EXCLUDE REGEX "/${name}/(main|(.*/)?cuda)/")
+  list(FILTER sources EXCLUDE REGEX "/${name}/(.*/)?cuda/")
   file(GLOB_RECURSE cuda_sources CONFIGURE_DEPENDS "${CMAKE_SOURCE_DIR}/${name}/*.cc" "${CMAKE_SOURCE_DIR}/${name}/*.cu")
   list(FILTER cuda_sources INCLUDE REGEX "/${name}/(.*/)?cuda/")
   file(GLOB_RECURSE protos CONFIGURE_DEPENDS "${CMAKE_SOURCE_DIR}/${name}/*.proto")
 
-  set(view "${CMAKE_BINARY_DIR}/rooms/${name}")
-  file(MAKE_DIRECTORY "${view}")
+  set(view "${CMAKE_BINARY_DIR}/rooms/${id}")
+  cmake_path(GET name PARENT_PATH parent)
+  file(MAKE_DIRECTORY "${view}/${parent}")
   file(CREATE_LINK "${CMAKE_SOURCE_DIR}/${name}" "${view}/${name}" SYMBOLIC)
 
-  add_library(syncopate_${name} STATIC ${sources} ${protos})
-  target_include_directories(syncopate_${name} PUBLIC "${view}" "${CMAKE_BINARY_DIR}/proto/${name}")
-  target_link_libraries(syncopate_${name} PRIVATE syncopate_options PUBLIC ${arg_LIBRARIES})
-  foreach(room IN LISTS arg_ROOMS)
-    target_link_libraries(syncopate_${name} PUBLIC syncopate_${room})
+  add_library(syncopate_${id} STATIC ${sources} ${protos})
+  compile_together(syncopate_${id} ${sources})
+  target_include_directories(syncopate_${id} PUBLIC "${view}" "${CMAKE_BINARY_DIR}/proto/${id}")
+  target_link_libraries(syncopate_${id} PRIVATE syncopate_options PUBLIC ${arg_LIBRARIES})
+  foreach(room IN LISTS rooms)
+    target_link_libraries(syncopate_${id} PUBLIC syncopate_${room})
   endforeach()
 
   if(SYNCOPATE_HAS_CUDA AND cuda_sources)
-    add_library(syncopate_${name}_cuda STATIC ${cuda_sources})
-    target_link_libraries(syncopate_${name}_cuda PRIVATE syncopate_options
-                          PUBLIC syncopate_${name} ${arg_CUDA_LIBRARIES} CUDA::cudart)
-    foreach(room IN LISTS arg_ROOMS)
+    add_library(syncopate_${id}_cuda STATIC ${cuda_sources})
+    target_link_libraries(syncopate_${id}_cuda PRIVATE syncopate_options
+                          PUBLIC syncopate_${id} ${arg_CUDA_LIBRARIES} CUDA::cudart)
+    foreach(room IN LISTS rooms)
       if(TARGET syncopate_${room}_cuda)
-        target_link_libraries(syncopate_${name}_cuda PUBLIC syncopate_${room}_cuda)
+        target_link_libraries(syncopate_${id}_cuda PUBLIC syncopate_${room}_cuda)
       endif()
     endforeach()
   endif()
 
   if(protos)
-    file(MAKE_DIRECTORY "${CMAKE_BINARY_DIR}/proto/${name}")
-    protobuf_generate(TARGET syncopate_${name} LANGUAGE cpp IMPORT_DIRS "${CMAKE_SOURCE_DIR}"
-                      PROTOC_OUT_DIR "${CMAKE_BINARY_DIR}/proto/${name}")
+    file(MAKE_DIRECTORY "${CMAKE_BINARY_DIR}/proto/${id}")
+    protobuf_generate(TARGET syncopate_${id} LANGUAGE cpp IMPORT_DIRS "${CMAKE_SOURCE_DIR}"
+                      PROTOC_OUT_DIR "${CMAKE_BINARY_DIR}/proto/${id}")
     # Generated code is not ours to warn about.
     foreach(proto IN LISTS protos)
       file(RELATIVE_PATH path "${CMAKE_SOURCE_DIR}" "${proto}")
-      string(REPLACE ".proto" ".pb.cc" generated "${CMAKE_BINARY_DIR}/proto/${name}/${path}")
+      string(REPLACE ".proto" ".pb.cc" generated "${CMAKE_BINARY_DIR}/proto/${id}/${path}")
       set_source_files_properties("${generated}" PROPERTIES COMPILE_OPTIONS "-w")
     endforeach()
   endif()

@@ -1,5 +1,5 @@
 # Writes OUTPUT, a header with VERSION and one number for all sources below SOURCE_DIR's ROOMS: programs of different
-# hosts are of one build where they have the same. Run by the build, whenever a source has changed (experiments/report/build_facts.h).
+# hosts are of one build where they have the same. Run by the build, whenever a source has changed (experiments/cluster/host/build_facts.h).
 set(patterns)
 foreach(room IN LISTS ROOMS)
   foreach(ending IN ITEMS cc h cu proto)

@@ -29,6 +29,15 @@ class [[nodiscard]] Status {
   Status() = default;
   Status(Code code, std::string message) : code_(code), message_(std::move(message)) {}
 
+  static Status invalid_argument(std::string message) { return {Code::kInvalidArgument, std::move(message)}; }
+  static Status not_found(std::string message) { return {Code::kNotFound, std::move(message)}; }
+  static Status data_loss(std::string message) { return {Code::kDataLoss, std::move(message)}; }
+  static Status deadline_exceeded(std::string message) { return {Code::kDeadlineExceeded, std::move(message)}; }
+  static Status peer_lost(std::string message) { return {Code::kPeerLost, std::move(message)}; }
+  static Status cancelled(std::string message) { return {Code::kCancelled, std::move(message)}; }
+  static Status resource_exhausted(std::string message) { return {Code::kResourceExhausted, std::move(message)}; }
+  static Status internal(std::string message) { return {Code::kInternal, std::move(message)}; }
+
   bool ok() const { return code_ == Code::kOk; }
   Code code() const { return code_; }
   // For a person: what was wrong, with the value, and what would be right. Empty when ok.

@@ -3,9 +3,9 @@
 namespace syncopate {
 namespace {
 
-Status no_tables() { return {Code::kInvalidArgument, "this strategy has no row-sparse tables"}; }
+Status no_tables() { return Status::invalid_argument("this strategy has no row-sparse tables"); }
 
-Status no_state() { return {Code::kInvalidArgument, "this strategy cannot be saved and restored"}; }
+Status no_state() { return Status::invalid_argument("this strategy cannot be saved and restored"); }
 
 }  // namespace
 

@@ -77,8 +77,8 @@ bool TrainingState::covers(std::string_view name, Range range) const {
 Status TrainingState::read(std::string_view name, Range range, std::span<float> to) const {
   assert(to.size() == range.size());
   if (!covers(name, range)) {
-    return Status(Code::kDataLoss,
-                  fmt::format("{} of the arena's elements {} to {} are not all there", name, range.begin, range.end));
+    return Status::data_loss(
+        fmt::format("{} of the arena's elements {} to {} are not all there", name, range.begin, range.end));
   }
   for (const Range& piece : pieces(name)) {
     const std::size_t begin = std::max(piece.begin, range.begin), end = std::min(piece.end, range.end);

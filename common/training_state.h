@@ -44,7 +44,7 @@ class TrainingState {
   // Steps that are in it: training goes on with this one.
   std::int64_t step = 0;
   std::map<std::size_t, RowsState> rows;  // by table
-  // Whole numbers, by name: those of shards are ps/shard_state's, those of an allreduce its own.
+  // Whole numbers, by name: those of shards are ps/server/shard_state's, those of an allreduce its own.
   std::map<std::string, std::vector<std::int64_t>, std::less<>> counts;
 
   // Memory for the values of `range`, to be filled: what it holds is anything. Pieces of one name must not overlap; the

@@ -47,12 +47,12 @@ inline Result<std::span<std::uint64_t>> allocate_begins(Transport& transport, co
 inline Result<TensorBegins> begins_in(std::span<const std::byte> payload, std::uint64_t arena_size) {
   TensorBegins begins(payload.size() / sizeof(std::uint64_t));
   if (payload.size() != begins.size() * sizeof(std::uint64_t)) {
-    return Status(Code::kInvalidArgument, fmt::format("{} bytes are no numbers of 64 bits", payload.size()));
+    return Status::invalid_argument(fmt::format("{} bytes are no numbers of 64 bits", payload.size()));
   }
   if (!begins.empty()) std::memcpy(begins.data(), payload.data(), payload.size());
   const bool ascend = std::ranges::adjacent_find(begins, std::greater_equal()) == begins.end();
   if (ascend && (begins.empty() || begins.back() < arena_size)) return begins;
-  return Status(Code::kInvalidArgument, "tensors must begin in ascending order, within the arena");
+  return Status::invalid_argument("tensors must begin in ascending order, within the arena");
 }
 
 // A payload, whose size must be a multiple of four, as keys.

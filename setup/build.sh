@@ -64,19 +64,35 @@ quietly() {
   return 1
 }
 
-# Passes nothing on, but says so once when there is something to compile.
-announce() {
-  local line announced=
+# Shows how far a build of Ninja's has come, of which it reads what the build prints: on a terminal one line that is
+# written anew, "[ 63/120] building release, about 40 s left: common/codec/int8.cc"; elsewhere a line every 20 s. Nothing
+# where there is nothing to build.
+show_progress() {
+  local what=$1 line began=$SECONDS shown=$SECONDS left eta file columns=80 said=
+  if [[ -t 2 ]]; then columns=$(tput cols 2>/dev/null || echo 80); fi
   while IFS= read -r line; do
-    if [[ -z $announced && $line == \[* && $line != *Re-checking* ]]; then
-      say "$1"
-      announced=yes
+    [[ $line =~ ^\[([0-9]+)/([0-9]+)\]\ (.*) && $line != *Re-checking* ]] || continue
+    local finished=${BASH_REMATCH[1]} all=${BASH_REMATCH[2]} step=${BASH_REMATCH[3]}
+    file=${step##* } file=${file#*.dir/} file=${file%.o}
+    left=
+    if ((finished >= 5 && finished < all)); then
+      eta=$(((SECONDS - began) * (all - finished) / finished))
+      if ((eta >= 60)); then left=", about $((eta / 60)) min $((eta % 60)) s left"; else left=", about $eta s left"; fi
     fi
+    if [[ -t 2 ]]; then
+      line=$(printf '[%*d/%d] building %s%s: %s' ${#all} "$finished" "$all" "$what" "$left" "$file")
+      printf '\r\033[K%s' "${line:0:columns-1}" >&2
+    elif [[ -z $said ]] || ((SECONDS - shown >= 20)); then
+      say "$(printf '[%*d/%d] building %s%s' ${#all} "$finished" "$all" "$what" "$left")"
+      shown=$SECONDS
+    fi
+    said=yes
   done
+  if [[ -n $said && -t 2 ]]; then printf '\r\033[K' >&2; fi
 }
 
 build() {
-  local preset=$1 folder=$root/build/$1 targets=("${@:2}")
+  local preset=$1 folder=$root/build/$1 targets=("${@:2}") began
   install_packages packages
   if [[ ! -f $folder/build.ninja ]]; then
     say "Configuring $preset"
@@ -84,9 +100,12 @@ build() {
     sed -n 's/^-- GPU:/GPU:/p' "$folder/configure.log" >&2
   fi
   # Ninja itself, not cmake --build: with nothing to do it takes a moment.
-  if ! ninja -C "$folder" "${targets[@]:-all}" 2>&1 | tee "$folder/build.log" | announce "Building $preset: ${targets[*]:-all}"; then
+  began=$SECONDS
+  if ! ninja -C "$folder" "${targets[@]:-all}" 2>&1 | tee "$folder/build.log" |
+    show_progress "$preset"; then
     grep -v '^\[' "$folder/build.log" | tail -n 60 >&2
     say "The build failed (whole output: $folder/build.log)"
     exit 1
   fi
+  if ((SECONDS - began > 1)); then say "Built $preset in $((SECONDS - began)) s"; fi
 }

@@ -1,7 +1,7 @@
 #include "worker/device_local_strategy.h"
 
-#include "common/decay_parts.h"
 #include "common/device/device_state.h"
+#include "common/optimizer/decay_parts.h"
 
 namespace syncopate::worker {
 

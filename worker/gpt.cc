@@ -16,6 +16,7 @@
 #include "worker/layers/layer_norm.h"
 #include "worker/layers/residual.h"
 #include "worker/layers/tied_output.h"
+#include "worker/model.h"
 
 namespace syncopate::worker {
 namespace {
@@ -28,10 +29,6 @@ struct GptSize {
   int layers = 2, heads = 4, width = 64;
 };
 
-Status invalid(const std::string& spec, const std::string& message) {
-  return {Code::kInvalidArgument, fmt::format("--model={}: {}", spec, message)};
-}
-
 Result<GptSize> parse_size(const std::string& spec) {
   if (spec == kName) return GptSize();
   GptSize size;
@@ -41,17 +38,17 @@ Result<GptSize> parse_size(const std::string& spec) {
     const auto [rest, error] = std::from_chars(next, end, *number);
     const bool last = number == &size.width;
     if (error != std::errc() || (last ? rest != end : rest == end || *rest != '-')) {
-      return invalid(spec, "must be gpt:LAYERS-HEADS-WIDTH, as in gpt:4-4-128");
+      return invalid_model(spec, "must be gpt:LAYERS-HEADS-WIDTH, as in gpt:4-4-128");
     }
     next = rest + 1;
   }
   const auto within = [](int value, int most) { return value >= 1 && value <= most; };
   if (!within(size.layers, kMostLayers) || !within(size.heads, kMostHeads) || !within(size.width, kMostWidth)) {
-    return invalid(spec, fmt::format("layers must be 1 to {}, heads 1 to {}, the width 1 to {}", kMostLayers,
-                                     kMostHeads, kMostWidth));
+    return invalid_model(spec, fmt::format("layers must be 1 to {}, heads 1 to {}, the width 1 to {}", kMostLayers,
+                                           kMostHeads, kMostWidth));
   }
   if (size.width % size.heads != 0) {
-    return invalid(spec, fmt::format("the width {} must be a multiple of the {} heads", size.width, size.heads));
+    return invalid_model(spec, fmt::format("the width {} must be a multiple of the {} heads", size.width, size.heads));
   }
   return size;
 }
@@ -136,7 +133,8 @@ bool is_gpt(const std::string& spec) { return spec == kName || spec.starts_with(
 
 Result<Layers> gpt_layers(const std::string& spec, const SampleForm& form, ModelDraft& draft) {
   if (!is_text(form)) {
-    return invalid(spec, "learns texts, and the samples of this data set are none; use --dataset=text or grammar");
+    return invalid_model(spec,
+                         "learns texts, and the samples of this data set are none; use --dataset=text or grammar");
   }
   const Result<GptSize> size = parse_size(spec);
   if (!size.ok()) return size.status();

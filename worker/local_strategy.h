@@ -5,11 +5,11 @@
 #include <optional>
 #include <vector>
 
-#include "common/aligned_buffer.h"
 #include "common/clock.h"
-#include "common/optimizer.h"
-#include "common/row_table.h"
+#include "common/optimizer/optimizer.h"
+#include "common/os/aligned_buffer.h"
 #include "common/sync_strategy.h"
+#include "common/tables/row_table.h"
 
 namespace syncopate::worker {
 

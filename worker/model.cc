@@ -19,10 +19,6 @@ namespace {
 constexpr int kLargestWidth = 1 << 16;
 constexpr int kSmallestLenetImage = 16;
 
-Status invalid(const std::string& spec, const std::string& message) {
-  return {Code::kInvalidArgument, fmt::format("--model={}: {}", spec, message)};
-}
-
 // `widths` are those of all layers, the images' included.
 void add_mlp(ChainBuilder& chain, const std::vector<int>& widths) {
   for (std::size_t i = 1; i + 1 < widths.size(); ++i) chain.dense_and_relu(widths[i]);
@@ -49,8 +45,8 @@ Result<std::vector<int>> parse_widths(const std::string& spec, std::string_view 
     int width = 0;
     const auto [rest, error] = std::from_chars(next, end, width);
     if (error != std::errc() || width < 1 || width > kLargestWidth || (rest != end && *rest != '-')) {
-      return invalid(spec, fmt::format("'{}' must be widths of 1 to {} between dashes, as in 784-1024-1024-10", text,
-                                       kLargestWidth));
+      return invalid_model(spec, fmt::format("'{}' must be widths of 1 to {} between dashes, as in 784-1024-1024-10",
+                                             text, kLargestWidth));
     }
     widths.push_back(width);
     next = rest;
@@ -62,13 +58,14 @@ Result<std::vector<int>> mlp_widths(const std::string& spec, ImageShape image, i
   if (spec == "mlp") return std::vector<int>{image.values(), 256, 256, classes};
   const Result<std::vector<int>> widths = parse_widths(spec, std::string_view(spec).substr(sizeof("mlp:") - 1));
   if (!widths.ok()) return widths;
-  if (widths->size() < 2) return invalid(spec, "an mlp has at least two widths, as in mlp:784-10");
+  if (widths->size() < 2) return invalid_model(spec, "an mlp has at least two widths, as in mlp:784-10");
   if (widths->front() != image.values()) {
-    return invalid(spec, fmt::format("the first width is {}, but an image of {}x{}x{} has {} values", widths->front(),
-                                     image.height, image.width, image.channels, image.values()));
+    return invalid_model(spec, fmt::format("the first width is {}, but an image of {}x{}x{} has {} values",
+                                           widths->front(), image.height, image.width, image.channels, image.values()));
   }
   if (widths->back() != classes) {
-    return invalid(spec, fmt::format("the last width is {}, but the data has {} classes", widths->back(), classes));
+    return invalid_model(spec,
+                         fmt::format("the last width is {}, but the data has {} classes", widths->back(), classes));
   }
   return widths;
 }
@@ -79,9 +76,11 @@ Result<Layers> layers_of(const std::string& spec, const SampleForm& form, ModelD
   const int classes = form.classes;
   if (is_gpt(spec)) return gpt_layers(spec, form, draft);
   if (is_text(form)) {
-    return invalid(spec, "is no model of texts, which the samples of this data set are; use gpt:LAYERS-HEADS-WIDTH");
+    return invalid_model(spec,
+                         "is no model of texts, which the samples of this data set are; use gpt:LAYERS-HEADS-WIDTH");
   }
-  if (!form.ids.empty()) return invalid(spec, "learns from values alone, and the data has ids; use ncf or wide-deep");
+  if (!form.ids.empty())
+    return invalid_model(spec, "learns from values alone, and the data has ids; use ncf or wide-deep");
   ChainBuilder chain(draft, image);
   if (spec == "softmax") {
     add_mlp(chain, {image.values(), classes});
@@ -91,17 +90,18 @@ Result<Layers> layers_of(const std::string& spec, const SampleForm& form, ModelD
     add_mlp(chain, *widths);
   } else if (spec == "lenet") {
     if (image.height < kSmallestLenetImage || image.width < kSmallestLenetImage) {
-      return invalid(spec, fmt::format("images of {}x{} are too small; lenet needs {}x{} or more", image.height,
-                                       image.width, kSmallestLenetImage, kSmallestLenetImage));
+      return invalid_model(spec, fmt::format("images of {}x{} are too small; lenet needs {}x{} or more", image.height,
+                                             image.width, kSmallestLenetImage, kSmallestLenetImage));
     }
     add_lenet(chain, classes);
   } else if (const std::optional<int> blocks = resnet_blocks(spec)) {
-    if (const Status fits = check_resnet_image(image); !fits.ok()) return invalid(spec, fits.message());
+    if (const Status fits = check_resnet_image(image); !fits.ok()) return invalid_model(spec, fits.message());
     add_resnet(chain, *blocks, classes);
   } else {
-    return invalid(spec,
-                   "unknown model; must be softmax, mlp, mlp:WIDTH-...-WIDTH, lenet, resnet20, resnet32, resnet56, "
-                   "gpt:LAYERS-HEADS-WIDTH, ncf or wide-deep");
+    return invalid_model(
+        spec,
+        "unknown model; must be softmax, mlp, mlp:WIDTH-...-WIDTH, lenet, resnet20, resnet32, resnet56, "
+        "gpt:LAYERS-HEADS-WIDTH, ncf or wide-deep");
   }
   return chain.take();
 }
@@ -116,10 +116,13 @@ Result<ModelDraft> draft_of(const std::string& spec, const SampleForm& form, Com
 
 }  // namespace
 
+Status invalid_model(const std::string& spec, const std::string& message) {
+  return Status::invalid_argument(fmt::format("--model={}: {}", spec, message));
+}
+
 Result<std::unique_ptr<Model>> make_model(const std::string& spec, const SampleForm& form, int batch_size,
                                           ComputeBackend& backend, Pass pass) {
-  if (batch_size < 1)
-    return Status(Code::kInvalidArgument, fmt::format("--batch-size={}: must be 1 or more", batch_size));
+  if (batch_size < 1) return Status::invalid_argument(fmt::format("--batch-size={}: must be 1 or more", batch_size));
   if (is_recommender(spec)) return make_recommender(spec, form, batch_size, backend);
   ModelDraft draft{.backend = backend, .batch_size = batch_size, .labels = form.labels, .pass = pass};
   Result<Layers> layers = layers_of(spec, form, draft);

@@ -12,7 +12,7 @@
 #include "common/status.h"
 #include "worker/backend/compute_backend.h"
 #include "worker/data/dataset.h"
-#include "worker/pass.h"
+#include "worker/layers/pass.h"
 
 namespace syncopate::worker {
 
@@ -61,6 +61,9 @@ class Model {
   // logit; empty otherwise.
   virtual std::span<const float> scores() { return {}; }
 };
+
+// Why there is no such model: invalid argument, "--model=SPEC: message".
+Status invalid_model(const std::string& spec, const std::string& message);
 
 // `spec` is "softmax", "mlp", "mlp:784-1024-1024-10", "lenet", "resnet20", "resnet32", "resnet56", "gpt", "gpt:4-4-128"
 // or a recommender's (recommender/make_recommender.h). Fails, saying what would be right, on an unknown name and where

@@ -35,8 +35,8 @@ std::optional<int> resnet_blocks(const std::string& spec) {
 
 Status check_resnet_image(ImageShape image) {
   if (image.height >= kSmallestImage && image.width >= kSmallestImage && image.channels >= 1) return {};
-  return {Code::kInvalidArgument, fmt::format("images of {}x{} are too small; a resnet needs {}x{} or more",
-                                              image.height, image.width, kSmallestImage, kSmallestImage)};
+  return Status::invalid_argument(fmt::format("images of {}x{} are too small; a resnet needs {}x{} or more",
+                                              image.height, image.width, kSmallestImage, kSmallestImage));
 }
 
 void add_resnet(ChainBuilder& chain, int blocks, int classes) {

@@ -80,8 +80,7 @@ Result<Stragglers> Stragglers::parse(std::string_view text) {
     const std::string_view item = take_until(',', text);
     const std::optional<Entry> entry = parse_entry(item);
     if (!entry || (goes_on && text.empty())) {
-      return Status(
-          Code::kInvalidArgument,
+      return Status::invalid_argument(
           fmt::format("'{}' must be a rank or all, then :FACTORx (above 1 to {}), :+MS or :exp:MS (above 0 to "
                       "{}), or one of these behind :pP (P above 0 to 1), as in 3:4x,all:p0.1:+50",
                       entry ? text : item, kLargestFactor, kLongestMs));
@@ -119,12 +118,12 @@ Status Stragglers::check(int workers, Duration longest) const {
   const double longest_ms = seconds(longest) * 1e3;
   for (const Entry& entry : entries_) {
     if (entry.worker && *entry.worker >= workers) {
-      return Status(Code::kInvalidArgument, fmt::format("{} names worker {}; there are workers 0 to {}", text_of(entry),
-                                                        *entry.worker, workers - 1));
+      return Status::invalid_argument(
+          fmt::format("{} names worker {}; there are workers 0 to {}", text_of(entry), *entry.worker, workers - 1));
     }
     if (entry.kind == Kind::kExponential && entry.amount * kMeansWithinLongest > longest_ms) {
-      return Status(Code::kInvalidArgument, fmt::format("{}: the mean must be {} ms or less, a twentieth of --timeout",
-                                                        text_of(entry), longest_ms / kMeansWithinLongest));
+      return Status::invalid_argument(fmt::format("{}: the mean must be {} ms or less, a twentieth of --timeout",
+                                                  text_of(entry), longest_ms / kMeansWithinLongest));
     }
   }
   for (int worker = 0; worker < workers; ++worker) {
@@ -133,8 +132,7 @@ Status Stragglers::check(int workers, Duration longest) const {
       if (entry.concerns(worker) && entry.kind == Kind::kFixed) fixed += entry.amount;
     }
     if (fixed <= longest_ms) continue;
-    return Status(
-        Code::kInvalidArgument,
+    return Status::invalid_argument(
         fmt::format("delays worker {} by {} ms a step; {} ms, half of --timeout, is the most, since others wait "
                     "for it meanwhile",
                     worker, fixed, longest_ms));

@@ -4,8 +4,8 @@
 #include <optional>
 #include <utility>
 
-#include "common/aligned_buffer.h"
-#include "common/flush_denormals.h"
+#include "common/os/aligned_buffer.h"
+#include "common/os/flush_denormals.h"
 
 namespace syncopate::worker {
 namespace {
@@ -131,7 +131,7 @@ class Training {
     const Duration straggled_backward = record.straggle - straggled_forward;
     record.backward = lap.split() - straggled_backward;
     if (parts_.straggling != nullptr && parts_.straggling->interrupted()) {
-      return Status(Code::kCancelled, "told to stop");
+      return Status::cancelled("told to stop");
     }
 
     parts_.activity.set("synchronising", step_);

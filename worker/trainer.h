@@ -6,7 +6,7 @@
 
 #include "common/activity.h"
 #include "common/clock.h"
-#include "common/learning_rate.h"
+#include "common/optimizer/learning_rate.h"
 #include "common/status.h"
 #include "common/step_record.h"
 #include "common/sync_strategy.h"

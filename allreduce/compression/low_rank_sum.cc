@@ -4,8 +4,8 @@
 
 #include "allreduce/compression/reductions.h"
 #include "allreduce/compression/stopwatch.h"
-#include "common/aligned_buffer.h"
 #include "common/codec/power_sgd.h"
+#include "common/os/aligned_buffer.h"
 
 namespace syncopate::allreduce {
 namespace {

@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
+#include "allreduce/collective/state_transfer.h"
 #include "allreduce/compression/compressed_reduction.h"
-#include "allreduce/state_transfer.h"
-#include "common/aligned_buffer.h"
+#include "common/os/aligned_buffer.h"
 #include "common/training_state.h"
 
 namespace syncopate::allreduce {

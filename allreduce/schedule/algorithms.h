@@ -5,7 +5,7 @@
 
 #include <span>
 
-#include "allreduce/schedule.h"
+#include "allreduce/schedule/schedule.h"
 
 namespace syncopate::allreduce {
 

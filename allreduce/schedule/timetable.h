@@ -13,7 +13,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "allreduce/schedule.h"
+#include "allreduce/schedule/schedule.h"
 
 namespace syncopate::allreduce {
 

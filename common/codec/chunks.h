@@ -79,7 +79,7 @@ Status check_scales(std::span<const std::byte> encoded, std::size_t elements, co
     const float scale = load<float>(encoded.data() + offset);
     good = good && !(scale < 0) && !std::isinf(scale);
   });
-  return good ? Status() : Status(Code::kDataLoss, "a scale must be finite and not negative, or NaN");
+  return good ? Status() : Status::data_loss("a scale must be finite and not negative, or NaN");
 }
 
 // encode(values of a chunk, their number, where its scale goes, its first element), chunk by chunk.

@@ -50,9 +50,8 @@ std::size_t size_of(const CodecConfig& config, std::size_t elements, const Tenso
 Status decode_into(const Codec& codec, std::span<const std::byte> encoded, std::uint64_t key, Into into,
                    std::span<float> out, std::size_t begin) {
   if (!codec.epoch_of(encoded.size(), out.size(), begin)) {
-    return Status(Code::kDataLoss,
-                  fmt::format("{} bytes of {}: {} values have {}", encoded.size(), to_string(codec.config()),
-                              out.size(), codec.encoded_size(out.size(), begin)));
+    return Status::data_loss(fmt::format("{} bytes of {}: {} values have {}", encoded.size(), to_string(codec.config()),
+                                         out.size(), codec.encoded_size(out.size(), begin)));
   }
   const Tensors tensors{codec.begins(), begin};
   switch (codec.config().kind) {

@@ -59,7 +59,7 @@ std::optional<CodecConfig> parsed(std::string_view text) {
 Result<CodecConfig> parse_codec(std::string_view text) {
   const std::optional<CodecConfig> config = parsed(text);
   if (config) return *config;
-  return Status(Code::kInvalidArgument, fmt::format("{}: codec must be {}", text, kCodecSpellings));
+  return Status::invalid_argument(fmt::format("{}: codec must be {}", text, kCodecSpellings));
 }
 
 std::string to_string(const CodecConfig& config) {

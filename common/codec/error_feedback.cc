@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "common/codec/top_k.h"
-#include "common/flush_denormals.h"
+#include "common/os/flush_denormals.h"
 
 namespace syncopate {
 namespace {

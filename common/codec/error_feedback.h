@@ -18,8 +18,8 @@
 #include <cstdint>
 #include <span>
 
-#include "common/aligned_buffer.h"
 #include "common/codec/codec.h"
+#include "common/os/aligned_buffer.h"
 #include "common/param_layout.h"
 
 namespace syncopate {

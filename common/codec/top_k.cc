@@ -8,8 +8,8 @@
 #include <functional>
 
 #include "common/codec/unaligned.h"
+#include "common/os/read_once.h"
 #include "common/random.h"
-#include "common/read_once.h"
 
 namespace syncopate::codec {
 namespace {
@@ -101,7 +101,7 @@ Status decode_top_k(std::span<const std::byte> encoded, Into into, std::span<flo
   for (std::size_t i = 0; i < k; ++i) {
     const std::uint32_t at = index(i);
     if (at < least || at >= out.size()) {
-      return Status(Code::kDataLoss, fmt::format("index {}: must ascend and be below {}", at, out.size()));
+      return Status::data_loss(fmt::format("index {}: must ascend and be below {}", at, out.size()));
     }
     least = std::uint64_t{at} + 1;
   }

@@ -1,6 +1,6 @@
 #include "common/device/device.h"
 
-#include "common/decay_parts.h"
+#include "common/optimizer/decay_parts.h"
 
 namespace syncopate {
 

@@ -14,7 +14,7 @@
 #include <string>
 
 #include "common/clock.h"
-#include "common/optimizer.h"
+#include "common/optimizer/optimizer.h"
 #include "common/status.h"
 
 namespace syncopate {

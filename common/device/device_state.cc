@@ -3,7 +3,7 @@
 #include <memory>
 #include <vector>
 
-#include "common/aligned_buffer.h"
+#include "common/os/aligned_buffer.h"
 
 namespace syncopate {
 namespace {

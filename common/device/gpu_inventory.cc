@@ -39,8 +39,8 @@ Result<Driver> load_driver() {
   void* const library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) {
     const char* const why = dlerror();
-    return Status(Code::kNotFound, fmt::format("no NVIDIA driver on this machine: libcuda.so.1 cannot be loaded ({})",
-                                               why == nullptr ? "no reason given" : why));
+    return Status::not_found(fmt::format("no NVIDIA driver on this machine: libcuda.so.1 cannot be loaded ({})",
+                                         why == nullptr ? "no reason given" : why));
   }
   Driver driver;
   if (find(library, "cuGetErrorName", driver.error_name) && find(library, "cuInit", driver.init) &&
@@ -50,7 +50,7 @@ Result<Driver> load_driver() {
       find(library, "cuDeviceGetAttribute", driver.device_attribute)) {
     return driver;
   }
-  return Status(Code::kNotFound, "libcuda.so.1 is not an NVIDIA driver that can be used: it lacks functions");
+  return Status::not_found("libcuda.so.1 is not an NVIDIA driver that can be used: it lacks functions");
 }
 
 Status refusal(const Driver& driver, const char* call, DriverResult result) {
@@ -61,7 +61,7 @@ Status refusal(const Driver& driver, const char* call, DriverResult result) {
   if (const char* const visible = std::getenv("CUDA_VISIBLE_DEVICES")) {
     message += fmt::format("; CUDA_VISIBLE_DEVICES=\"{}\" may hide some", visible);
   }
-  return Status(Code::kNotFound, message);
+  return Status::not_found(message);
 }
 
 Result<Gpu> describe(const Driver& driver, int index) {

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "common/clock.h"
-#include "common/file_descriptor.h"
+#include "common/os/file_descriptor.h"
 
 namespace syncopate {
 

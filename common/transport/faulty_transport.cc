@@ -118,7 +118,7 @@ Status FaultyTransport::release_due(int peer, TimePoint deadline) {
   for (Held& held : held_) {
     if (held.peer != peer || held.sent || held.until > now) continue;
     release(held, deadline);
-    if (!held.sent) return Status(Code::kDeadlineExceeded, "a peer has no room for what was held back");
+    if (!held.sent) return Status::deadline_exceeded("a peer has no room for what was held back");
   }
   return Status();
 }

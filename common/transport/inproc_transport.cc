@@ -7,7 +7,7 @@
 #include <map>
 #include <mutex>
 
-#include "common/aligned_buffer.h"
+#include "common/os/aligned_buffer.h"
 
 namespace syncopate {
 namespace {
@@ -95,7 +95,7 @@ class InProcTransport final : public Transport {
     const PendingSends::Counter counter = parcel.pending;
     if (!shared_->inbox(peer).put(std::move(parcel))) {
       if (counter) counter->fetch_sub(1, std::memory_order_release);
-      return Status(Code::kPeerLost, fmt::format("peer {} is gone", peer));
+      return Status::peer_lost(fmt::format("peer {} is gone", peer));
     }
     counters_.payload_bytes_out += static_cast<std::int64_t>(payload.size());
     return Status();
@@ -105,12 +105,12 @@ class InProcTransport final : public Transport {
     std::unique_lock lock(own_.mutex);
     const bool woken =
         own_.changed.wait_until(lock, deadline, [&] { return own_.interrupted || !own_.parcels.empty(); });
-    if (own_.interrupted) return Status(Code::kCancelled, "interrupted");
-    if (!woken) return Status(Code::kDeadlineExceeded, "no message");
+    if (own_.interrupted) return Status::cancelled("interrupted");
+    if (!woken) return Status::deadline_exceeded("no message");
     Parcel parcel = std::move(own_.parcels.front());
     own_.parcels.pop_front();
     lock.unlock();
-    if (parcel.lost) return Status(Code::kPeerLost, fmt::format("peer {} is gone", parcel.from));
+    if (parcel.lost) return Status::peer_lost(fmt::format("peer {} is gone", parcel.from));
     counters_.payload_bytes_in += static_cast<std::int64_t>(parcel.payload.size());
     std::unique_ptr<Message::Lease> lease;
     if (parcel.pending) lease = std::make_unique<Lease>(shared_, parcel.from, parcel.pending);
@@ -121,8 +121,8 @@ class InProcTransport final : public Transport {
     std::unique_lock lock(own_.mutex);
     own_.changed.wait_until(lock, deadline, [&] { return own_.interrupted || pending.none(); });
     if (pending.none()) return Status();
-    if (own_.interrupted) return Status(Code::kCancelled, "interrupted");
-    return Status(Code::kDeadlineExceeded, "a peer still reads what was sent to it");
+    if (own_.interrupted) return Status::cancelled("interrupted");
+    return Status::deadline_exceeded("a peer still reads what was sent to it");
   }
 
   void progress() override {}
@@ -176,8 +176,8 @@ Result<std::vector<std::string>> InProcRendezvous::exchange(const std::string& g
   shared_->changed.notify_all();
   const auto complete = [&] { return static_cast<int>(members.size()) == size; };
   if (!shared_->changed.wait_until(lock, deadline, complete)) {
-    return Status(Code::kDeadlineExceeded,
-                  fmt::format("{} of {} members of group {} are there", members.size(), size, group));
+    return Status::deadline_exceeded(
+        fmt::format("{} of {} members of group {} are there", members.size(), size, group));
   }
   std::vector<std::string> values;
   for (const auto& [member, published] : members) values.push_back(published);

@@ -58,7 +58,7 @@ Result<LinkShape> LinkShape::parse(std::string_view text) {
   const bool has_delay = plus != std::string_view::npos;
   const auto rate = parse_quantity(text.substr(0, plus), kRates, kLeastRate, kMostRate);
   const auto delay = has_delay ? parse_quantity(text.substr(plus + 1), kTimes, 1e3, kMostDelay) : 0;
-  if (!rate || !delay) return Status(Code::kInvalidArgument, fmt::format("'{}' must be {}", text, forms()));
+  if (!rate || !delay) return Status::invalid_argument(fmt::format("'{}' must be {}", text, forms()));
   return LinkShape{.bits_per_second = *rate, .delay = Duration(*delay)};
 }
 

@@ -13,11 +13,10 @@
 #include <cstring>
 #include <optional>
 
+#include "common/transport/waits.h"
+
 namespace syncopate {
 namespace {
-
-// How often somebody who waits asks whether that still makes sense.
-constexpr std::chrono::microseconds kGlance{50'000};
 
 struct LocalAddress {
   sockaddr_un address{};
@@ -30,7 +29,7 @@ struct LocalAddress {
 Result<LocalAddress> address_of(const std::string& name) {
   LocalAddress address{.address = {.sun_family = AF_UNIX, .sun_path = {}}};
   if (name.empty() || name.size() > sizeof(address.address.sun_path) - 1) {
-    return Status(Code::kDataLoss, fmt::format("{} characters are no name of a local socket", name.size()));
+    return Status::data_loss(fmt::format("{} characters are no name of a local socket", name.size()));
   }
   std::memcpy(address.address.sun_path + 1, name.data(), name.size());
   address.length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
@@ -67,13 +66,13 @@ Result<FileDescriptor> connect_locally(const std::string& name, const std::funct
   if (!address.ok()) return address.status();
   FileDescriptor connection(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
   if (!connection.open()) return local_socket_failure("opening");
-  wait_at_most(connection.get(), kGlance);
+  wait_at_most(connection.get(), kLookUpEvery);
   while (connect(connection.get(), address->get(), address->length) != 0) {
     if (errno != EAGAIN && errno != EINTR) return local_socket_failure("connecting");
     SYNCOPATE_RETURN_IF_ERROR(check());
   }
   wait_at_most(connection.get(), std::chrono::microseconds(0));
-  if (!is_of_own_user(connection.get())) return Status(Code::kPeerLost, "another user listens in its name");
+  if (!is_of_own_user(connection.get())) return Status::peer_lost("another user listens in its name");
   return connection;
 }
 

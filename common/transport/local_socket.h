@@ -5,7 +5,7 @@
 #include <functional>
 #include <string>
 
-#include "common/file_descriptor.h"
+#include "common/os/file_descriptor.h"
 #include "common/status.h"
 
 namespace syncopate {

@@ -9,7 +9,7 @@ Result<TransportKind> parse_transport_kind(std::string_view text) {
   if (text == "ipc") return TransportKind::kIpc;
   if (text == "tcp") return TransportKind::kTcp;
   if (text == "sockets") return TransportKind::kSockets;
-  return Status(Code::kInvalidArgument, fmt::format("'{}' is not shm, ipc, tcp or sockets", text));
+  return Status::invalid_argument(fmt::format("'{}' is not shm, ipc, tcp or sockets", text));
 }
 
 Result<std::unique_ptr<Transport>> make_transport(TransportKind kind, const TransportOptions& options,
@@ -24,7 +24,7 @@ Result<std::unique_ptr<Transport>> make_transport(TransportKind kind, const Tran
     case TransportKind::kSockets:
       return make_socket_transport(options, rendezvous, deadline);
   }
-  return Status(Code::kInternal, "unknown transport");
+  return Status::internal("unknown transport");
 }
 
 }  // namespace syncopate

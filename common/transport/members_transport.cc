@@ -17,7 +17,7 @@ MembersTransport::MembersTransport(std::unique_ptr<Transport> inner, std::vector
 Status MembersTransport::send(int peer, std::string_view header, std::span<const std::byte> payload,
                               PendingSends* pending, TimePoint deadline) {
   const int inner = inner_rank_[static_cast<std::size_t>(peer)];
-  if (inner < 0) return Status(Code::kPeerLost, fmt::format("member {} is not there", peer));
+  if (inner < 0) return Status::peer_lost(fmt::format("member {} is not there", peer));
   return wrapped().send(inner, header, payload, pending, deadline);
 }
 

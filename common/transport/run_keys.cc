@@ -33,7 +33,7 @@ RunKeys::RunKeys() {
 
 Result<RunKeys> RunKeys::make() {
   if (zmq_has("curve") == 0) {
-    return Status(Code::kInternal, "this ZeroMQ was built without CURVE, which every run needs; install one with it");
+    return Status::internal("this ZeroMQ was built without CURVE, which every run needs; install one with it");
   }
   RunKeys keys;
   randombytes_buf(keys.secret_.get(), kSecretBytes);
@@ -74,7 +74,7 @@ Result<RunKeys> RunKeys::parse(std::string_view text) {
       text.size() == 2 * kSecretBytes &&
       sodium_hex2bin(keys.secret_.get(), kSecretBytes, text.data(), text.size(), nullptr, &bytes, nullptr) == 0 &&
       bytes == kSecretBytes && keys.to_text().view() == text;
-  if (!complete) return Status(Code::kDataLoss, "what came is not the secret of a run");
+  if (!complete) return Status::data_loss("what came is not the secret of a run");
   return keys;
 }
 

@@ -11,7 +11,7 @@
 #include <thread>
 #include <zmq.hpp>
 
-#include "common/file_descriptor.h"
+#include "common/os/file_descriptor.h"
 #include "common/transport/run_keys.h"
 
 namespace syncopate {

@@ -8,8 +8,9 @@
 #include <cstdint>
 
 #include "common/clock.h"
-#include "common/futex.h"
+#include "common/os/futex.h"
 #include "common/status.h"
+#include "common/transport/waits.h"
 
 namespace syncopate {
 
@@ -28,9 +29,6 @@ struct alignas(64) ShmDoorbell {
 // Waits at one's own doorbell. One thread, but for interrupt().
 class ShmWaiter {
  public:
-  // Sleepers look up this often whether they were interrupted or a peer is gone.
-  static constexpr Duration kSlice = std::chrono::milliseconds(50);
-
   // `bell` must outlive the waiter.
   explicit ShmWaiter(ShmDoorbell& bell) : bell_(bell) {}
 
@@ -40,7 +38,8 @@ class ShmWaiter {
   Status wait_for(Ready&& ready, TimePoint deadline, const char* late, LookUp&& look_up) {
     if (ready()) return Status();
     TimePoint now = clock_.now();
-    for (const TimePoint spin_until = std::min(now + kSpin, deadline); now < spin_until; now = clock_.now()) {
+    for (const TimePoint spin_until = std::min(now + kSpinBeforeSleep, deadline); now < spin_until;
+         now = clock_.now()) {
       sched_yield();
       if (ready()) return Status();
     }
@@ -51,15 +50,15 @@ class ShmWaiter {
       if (is_ready || interrupted_.load() || now >= deadline) {
         bell_.sleeping.store(0);
         if (is_ready) return Status();
-        if (interrupted_.load()) return Status(Code::kCancelled, "interrupted");
-        return Status(Code::kDeadlineExceeded, late);
+        if (interrupted_.load()) return Status::cancelled("interrupted");
+        return Status::deadline_exceeded(late);
       }
-      futex_wait(bell_.rings, rings, std::min(kSlice, deadline - now));
+      futex_wait(bell_.rings, rings, std::min<Duration>(kLookUpEvery, deadline - now));
       bell_.sleeping.store(0);
       now = clock_.now();
       if (now >= next_look_) {
         look_up();
-        next_look_ = now + kSlice;
+        next_look_ = now + kLookUpEvery;
       }
     }
   }
@@ -71,11 +70,6 @@ class ShmWaiter {
   }
 
  private:
-  // Before it sleeps it looks again for so long: an answer often comes sooner than a sleeper wakes. Between two looks
-  // it yields the core: the peer that it waits for may be next on this very core, and a spin would only keep it from
-  // running. That pays on crowded machines too: 4 workers on 2 cores train a quarter faster than with sleeping at once.
-  static constexpr Duration kSpin = std::chrono::microseconds(30);
-
   ShmDoorbell& bell_;
   SteadyClock clock_;
   TimePoint next_look_{};

@@ -11,26 +11,25 @@
 #include <cstring>
 
 #include "common/transport/local_socket.h"
+#include "common/transport/waits.h"
 
 namespace syncopate {
 namespace {
 
-// How often somebody who waits for peers asks whether they still are to come.
-constexpr std::chrono::milliseconds kGlance{50};
 // Connections that have not said hello yet. Of more, the one that has been silent for longest is turned away.
 constexpr std::size_t kMostSilent = 256;
 
 // Fails with deadline exceeded, saying `missing`, and with cancelled where there is nobody to wait for any more.
 Status check_time(const std::string& missing, const Rendezvous& rendezvous, TimePoint deadline) {
-  if (rendezvous.is_off()) return Status(Code::kCancelled, missing);
-  if (SteadyClock().now() >= deadline) return Status(Code::kDeadlineExceeded, missing);
+  if (rendezvous.is_off()) return Status::cancelled(missing);
+  if (SteadyClock().now() >= deadline) return Status::deadline_exceeded(missing);
   return Status();
 }
 
 // Waits until one of them can be read, for a glance at most.
 Status glance_at(std::vector<pollfd>& items, TimePoint deadline) {
   const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - SteadyClock().now());
-  const auto glance = std::clamp(left, std::chrono::milliseconds(0), kGlance);
+  const auto glance = std::clamp(left, std::chrono::milliseconds(0), kLookUpEvery);
   if (poll(items.data(), items.size(), static_cast<int>(glance.count())) >= 0 || errno == EINTR) return Status();
   return local_socket_failure("waiting for");
 }
@@ -141,7 +140,7 @@ Status ShmLinks::take_answer_of(int peer, const Meeting& meeting) {
   }
   std::optional<ReceivedParcel> received = receive_parcel(link(peer).get(), MSG_DONTWAIT);
   if (!received || !is_hello_of(peer, received->parcel, meeting.options)) {
-    return Status(Code::kPeerLost, fmt::format("peer {} is gone, or is of another run", peer));
+    return Status::peer_lost(fmt::format("peer {} is gone, or is of another run", peer));
   }
   inboxes_[static_cast<std::size_t>(peer)] = std::move(received->file);
   return Status();

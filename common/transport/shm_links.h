@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "common/file_descriptor.h"
+#include "common/os/file_descriptor.h"
 #include "common/rendezvous.h"
 #include "common/transport/acceptor.h"
 #include "common/transport/make_transport.h"

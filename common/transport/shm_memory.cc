@@ -8,7 +8,7 @@
 #include <cerrno>
 #include <cstring>
 
-#include "common/resource_limits.h"
+#include "common/os/resource_limits.h"
 
 namespace syncopate {
 namespace {
@@ -16,8 +16,8 @@ namespace {
 constexpr int kSizeSeals = F_SEAL_SHRINK | F_SEAL_GROW;
 
 Status failure(const char* what, std::size_t bytes) {
-  return Status(Code::kResourceExhausted,
-                fmt::format("{} {} bytes of shared memory: {}{}", what, bytes, strerror(errno), limit_behind(errno)));
+  return Status::resource_exhausted(
+      fmt::format("{} {} bytes of shared memory: {}{}", what, bytes, strerror(errno), limit_behind(errno)));
 }
 
 // Page tables are filled at once, so that no page fault falls into a measured step.
@@ -42,10 +42,10 @@ Result<SharedMemory> SharedMemory::create(std::size_t bytes) {
 Result<SharedMemory> SharedMemory::map(FileDescriptor file, bool writable) {
   struct stat facts {};
   if (fstat(file.get(), &facts) != 0 || facts.st_size <= 0) {
-    return Status(Code::kDataLoss, "a peer's shared memory has no size");
+    return Status::data_loss("a peer's shared memory has no size");
   }
   if ((fcntl(file.get(), F_GET_SEALS) & kSizeSeals) != kSizeSeals) {
-    return Status(Code::kDataLoss, "a peer's shared memory is not sealed: its size could change");
+    return Status::data_loss("a peer's shared memory is not sealed: its size could change");
   }
   const auto bytes = static_cast<std::size_t>(facts.st_size);
   std::byte* address = map_all(file.get(), bytes, writable);

@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <span>
 
-#include "common/file_descriptor.h"
+#include "common/os/file_descriptor.h"
 #include "common/status.h"
 
 namespace syncopate {

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "common/file_descriptor.h"
+#include "common/os/file_descriptor.h"
 #include "common/transport/member_keys.h"
 
 namespace syncopate {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "common/hash.h"
-#include "common/read_once.h"
+#include "common/os/read_once.h"
 #include "common/transport/make_transport.h"
 #include "common/transport/shm_inbox.h"
 #include "common/transport/shm_links.h"
@@ -73,10 +73,10 @@ class ShmTransport final : public Transport {
       Result<SharedMemory> inbox = SharedMemory::map(links_->take_inbox_of(rank), true);
       if (!inbox.ok()) return inbox.status();
       if (inbox->bytes().size() < ShmInbox::bytes_for(size())) {
-        return Status(Code::kDataLoss, fmt::format("the inbox of peer {} is too small", rank));
+        return Status::data_loss(fmt::format("the inbox of peer {} is too small", rank));
       }
       peer(rank).inbox.emplace(std::move(*inbox));
-      if (inbox_of(rank).run != run_) return Status(Code::kDataLoss, fmt::format("peer {} is of another run", rank));
+      if (inbox_of(rank).run != run_) return Status::data_loss(fmt::format("peer {} is of another run", rank));
     }
     return Status();
   }
@@ -99,12 +99,12 @@ class ShmTransport final : public Transport {
     ShmSlot& slot = inbox_of(to).slot(rank_, peer(to).sent);
     const auto is_free = [&] { return slot.state.load(std::memory_order_acquire) == ShmSlot::kFree || peer(to).lost; };
     SYNCOPATE_RETURN_IF_ERROR(wait_for(is_free, deadline, "the peer's inbox is full"));
-    if (peer(to).lost) return Status(Code::kPeerLost, fmt::format("peer {} is gone", to));
+    if (peer(to).lost) return Status::peer_lost(fmt::format("peer {} is gone", to));
     progress();  // what was in this slot before is done
 
     ShmSlot::Place place{.header_bytes = static_cast<std::uint32_t>(header.size()), .payload_bytes = payload.size()};
     if (!payload.empty() && !locate(payload, place)) {
-      return Status(Code::kInvalidArgument, "the payload does not lie in memory from allocate()");
+      return Status::invalid_argument("the payload does not lie in memory from allocate()");
     }
     slot.place = place;
     std::copy(header.begin(), header.end(), slot.header);
@@ -127,7 +127,7 @@ class ShmTransport final : public Transport {
       if (from < 0) {
         const int lost = lost_peer();
         peer(lost).loss_reported = true;
-        return Status(Code::kPeerLost, fmt::format("peer {} is gone", lost));
+        return Status::peer_lost(fmt::format("peer {} is gone", lost));
       }
       std::optional<Message> message = take(from);
       SYNCOPATE_RETURN_IF_ERROR(exhausted_);

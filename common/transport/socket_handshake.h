@@ -9,7 +9,7 @@
 #include <optional>
 #include <string>
 
-#include "common/file_descriptor.h"
+#include "common/os/file_descriptor.h"
 #include "common/transport/run_keys.h"
 #include "common/transport/socket_cipher.h"
 #include "common/transport/socket_frame.h"

@@ -15,6 +15,7 @@
 
 #include "common/transport/acceptor.h"
 #include "common/transport/socket_handshake.h"
+#include "common/transport/waits.h"
 
 namespace syncopate {
 namespace {
@@ -25,9 +26,6 @@ constexpr std::size_t kMostBegun = 256;
 // moving. Fixed buffers of this size carry half as much again over loopback as those that the kernel sizes itself; with
 // larger ones what is on its way between four members no longer fits into a cache.
 constexpr int kKernelBuffer = 1 << 20;
-
-// How often somebody who waits for peers asks whether they still are to come.
-constexpr std::chrono::milliseconds kGlance{50};
 
 Status refusal(const char* what) {
   // Its listener, or its end of a connection, has gone with it.
@@ -89,7 +87,7 @@ Result<sockaddr_in> parse_address(const std::string& text) {
   const char* const end = text.data() + text.size();
   const bool valid = inet_pton(AF_INET, text.substr(0, colon).c_str(), &address.sin_addr) == 1 &&
                      std::from_chars(text.data() + std::min(colon + 1, text.size()), end, port).ptr == end && port > 0;
-  if (!valid) return Status(Code::kDataLoss, fmt::format("'{}' is not the address of a member", text));
+  if (!valid) return Status::data_loss(fmt::format("'{}' is not the address of a member", text));
   address.sin_port = htons(port);
   return address;
 }
@@ -97,7 +95,7 @@ Result<sockaddr_in> parse_address(const std::string& text) {
 Result<FileDescriptor> listen_at(const std::string& host, sockaddr_in& address) {
   address = {.sin_family = AF_INET};
   if (inet_pton(AF_INET, host.c_str(), &address.sin_addr) != 1) {
-    return Status(Code::kInvalidArgument, fmt::format("{}: must be an IPv4 address, as in 10.0.0.7", host));
+    return Status::invalid_argument(fmt::format("{}: must be an IPv4 address, as in 10.0.0.7", host));
   }
   Result<FileDescriptor> listener = new_socket(address);
   if (!listener.ok()) return listener;
@@ -136,12 +134,12 @@ class Meeting {
     while (true) {
       SYNCOPATE_RETURN_IF_ERROR(advance());
       if (missing_ == 0) return std::move(links_);
-      if (rendezvous.is_off()) return Status(Code::kCancelled, who_is_missing());
+      if (rendezvous.is_off()) return Status::cancelled(who_is_missing());
       const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - SteadyClock().now());
-      if (left.count() <= 0) return Status(Code::kDeadlineExceeded, who_is_missing());
+      if (left.count() <= 0) return Status::deadline_exceeded(who_is_missing());
       std::vector<pollfd> items{{acceptor_.to_poll(), POLLIN, 0}};
       for (const auto& [handshake, due] : begun_) items.push_back({handshake.descriptor(), handshake.events(), 0});
-      poll(items.data(), items.size(), static_cast<int>(std::min(left, kGlance).count()));
+      poll(items.data(), items.size(), static_cast<int>(std::min(left, kLookUpEvery).count()));
       if (items[0].revents != 0) accept_all();
     }
   }
@@ -181,7 +179,7 @@ class Meeting {
       const int peer = handshake.peer();
       const bool done = state == SocketHandshake::State::kDone;
       if (!done && peer >= 0 && peer < self_.rank) {
-        return Status(Code::kPeerLost, fmt::format("peer {} is gone, or is of another run", peer));
+        return Status::peer_lost(fmt::format("peer {} is gone, or is of another run", peer));
       }
       if (done && !links_.streams[static_cast<std::size_t>(peer)]) {
         links_.streams[static_cast<std::size_t>(peer)] = handshake.take_stream();
@@ -222,7 +220,7 @@ class Meeting {
 
 Result<SocketLinks> connect_sockets(const TransportOptions& options, std::uint64_t run, Rendezvous& rendezvous,
                                     TimePoint deadline) {
-  if (sodium_init() < 0) return Status(Code::kInternal, "libsodium cannot be used on this machine");
+  if (sodium_init() < 0) return Status::internal("libsodium cannot be used on this machine");
   sockaddr_in own;
   Result<FileDescriptor> listener = listen_at(options.host, own);
   if (!listener.ok()) return listener.status();

@@ -8,7 +8,7 @@
 #include <optional>
 #include <span>
 
-#include "common/file_descriptor.h"
+#include "common/os/file_descriptor.h"
 #include "common/transport/socket_cipher.h"
 
 namespace syncopate {

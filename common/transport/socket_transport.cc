@@ -10,20 +10,16 @@
 #include <deque>
 #include <vector>
 
-#include "common/aligned_buffer.h"
 #include "common/hash.h"
+#include "common/os/aligned_buffer.h"
 #include "common/transport/make_transport.h"
 #include "common/transport/socket_link.h"
 #include "common/transport/socket_links.h"
+#include "common/transport/waits.h"
 
 namespace syncopate {
 namespace {
 
-// A wait looks up this often whether it was interrupted.
-constexpr Duration kSlice = std::chrono::milliseconds(50);
-// Before an endpoint sleeps it looks again for so long, and between two looks yields the core, as over shared memory:
-// the peer that it waits for may be next on this very core.
-constexpr Duration kSpin = std::chrono::microseconds(30);
 // A send blocks while more messages than this wait for the same peer.
 constexpr std::size_t kMostQueued = 16384;
 // Whoever waits for sends receives meanwhile, up to so much; beyond that, peers are held back.
@@ -33,8 +29,6 @@ constexpr int kMostShortcuts = 16;
 // Of a peer that has closed its endpoint in order the loss is told so much later: who has finished first must not keep
 // the others from their last messages to each other.
 constexpr Duration kGrace = std::chrono::seconds(1);
-// What the network has not taken when an endpoint is destroyed may still go out for so long.
-constexpr Duration kLinger = std::chrono::seconds(2);
 
 class SocketTransport final : public Transport {
  public:
@@ -71,7 +65,7 @@ class SocketTransport final : public Transport {
       SYNCOPATE_RETURN_IF_ERROR(wait_for(has_room, deadline, "the network has not taken what was sent before"));
     }
     if (!to.deaf()) to.send(header, payload, pending == nullptr ? nullptr : &pending->counter());
-    if (to.deaf()) return Status(Code::kPeerLost, fmt::format("peer {} is gone", peer));
+    if (to.deaf()) return Status::peer_lost(fmt::format("peer {} is gone", peer));
     counters_.payload_bytes_out += static_cast<std::int64_t>(payload.size());
     return Status();
   }
@@ -82,7 +76,7 @@ class SocketTransport final : public Transport {
     SYNCOPATE_RETURN_IF_ERROR(wait_for(something, deadline, "no message"));
     if (inbox_.empty()) {
       std::erase_if(losses_, [&](const Loss& loss) { return loss.peer == lost; });
-      return Status(Code::kPeerLost, fmt::format("peer {} is gone", lost));
+      return Status::peer_lost(fmt::format("peer {} is gone", lost));
     }
     Message message = std::move(inbox_.front());
     inbox_.pop_front();
@@ -176,8 +170,8 @@ class SocketTransport final : public Transport {
     bool spins = false, is_late = false;
     TimePoint spin_until;
     while (!ready()) {
-      if (interrupted_.load()) return Status(Code::kCancelled, "interrupted");
-      if (is_late) return Status(Code::kDeadlineExceeded, late);
+      if (interrupted_.load()) return Status::cancelled("interrupted");
+      if (is_late) return Status::deadline_exceeded(late);
       const bool moved = look();
       const TimePoint now = clock_.now();
       is_late = now >= deadline;
@@ -185,12 +179,12 @@ class SocketTransport final : public Transport {
         spins = false;
         continue;
       }
-      if (!spins) spin_until = now + kSpin;
+      if (!spins) spin_until = now + kSpinBeforeSleep;
       spins = true;
       if (now < spin_until) {
         sched_yield();
       } else {
-        poll_links(std::min(deadline - now, kSlice));
+        poll_links(std::min<Duration>(deadline - now, kLookUpEvery));
       }
     }
     return Status();
@@ -236,8 +230,7 @@ class SocketTransport final : public Transport {
 Result<std::unique_ptr<Transport>> make_socket_transport(const TransportOptions& options, Rendezvous& rendezvous,
                                                          TimePoint deadline) {
   if (options.connections != 1) {
-    return Status(Code::kInvalidArgument,
-                  fmt::format("{} connections: sockets have one to each peer", options.connections));
+    return Status::invalid_argument(fmt::format("{} connections: sockets have one to each peer", options.connections));
   }
   const std::uint64_t run = hash_of(options.run_id + "/" + options.group);
   Result<SocketLinks> links = connect_sockets(options, run, rendezvous, deadline);

@@ -21,8 +21,8 @@ class TransportChannels::Channel final : public Transport {
   Status send(int peer, std::string_view header, std::span<const std::byte> payload, PendingSends* pending,
               TimePoint deadline) override {
     if (header.size() + sizeof(number_) > kMaxHeaderBytes) {
-      return Status(Code::kInvalidArgument, fmt::format("a header of {} bytes: must be {} at most over a channel",
-                                                        header.size(), kMaxHeaderBytes - sizeof(number_)));
+      return Status::invalid_argument(fmt::format("a header of {} bytes: must be {} at most over a channel",
+                                                  header.size(), kMaxHeaderBytes - sizeof(number_)));
     }
     return inner().send(peer, in_envelope(number_, header), payload, pending, deadline);
   }

@@ -12,13 +12,14 @@
 #include <vector>
 #include <zmq.hpp>
 
-#include "common/aligned_buffer.h"
 #include "common/hash.h"
+#include "common/os/aligned_buffer.h"
 #include "common/transport/borrowed_payloads.h"
 #include "common/transport/make_transport.h"
 #include "common/transport/member_keys.h"
 #include "common/transport/message_order.h"
 #include "common/transport/secure_sockets.h"
+#include "common/transport/waits.h"
 #include "common/transport/zmq_frame.h"
 
 namespace syncopate {
@@ -28,22 +29,15 @@ namespace {
 constexpr int kBacklog = 4096;
 // What CURVE may add to a frame, with room to spare.
 constexpr std::size_t kSealing = 4096;
-// A wait looks up this often whether it was interrupted.
-constexpr Duration kSlice = std::chrono::milliseconds(50);
 // Below this a copy is cheaper than the bookkeeping of a borrowed payload.
 constexpr std::size_t kCopyBelow = 4096;
 // Smaller messages all take the first connection: to spread them would only bring them out of order.
 constexpr std::size_t kSpreadFrom = 32 * 1024;
-// Before an endpoint sleeps it looks again for so long, and between two looks yields the core, which ZeroMQ's I/O
-// thread may need: as over shared memory, an answer often comes sooner than a sleeper wakes.
-constexpr Duration kSpin = std::chrono::microseconds(30);
-// It does so only if it last waited for less than this, for a payload smaller than this: beside a longer wait a wake-up
-// counts for little, while those who move the bytes have a use for the core.
+// An endpoint spins before it sleeps only if it last waited for less than this, for a payload smaller than this: beside
+// a longer wait a wake-up counts for little, while ZeroMQ's I/O thread, which moves the bytes, has a use for the core.
 constexpr Duration kShortWait = std::chrono::microseconds(100);
 constexpr std::size_t kShortPayloadOverTcp = 128 * 1024;
 constexpr std::size_t kShortPayloadOverIpc = 32 * 1024;  // 64 KB there and back: 95 us, and 155 us with the spin
-// Sends that the network has not taken when an endpoint is destroyed may still go out for so long.
-constexpr std::chrono::milliseconds kLinger{2000};
 
 class PayloadLease final : public Message::Lease {
  public:
@@ -151,7 +145,7 @@ class ZmqTransport final : public Transport {
       zmq::message_t tail(&trailer, sizeof(trailer));
       return send_frame(socket, tail, zmq::send_flags::none, deadline);
     } catch (const zmq::error_t& error) {
-      return Status(Code::kInternal, fmt::format("sending to peer {}: {}", peer, error.what()));
+      return Status::internal(fmt::format("sending to peer {}: {}", peer, error.what()));
     }
   }
 
@@ -177,16 +171,16 @@ class ZmqTransport final : public Transport {
         if (!order_.put(number, std::move(*message))) drop("a message that came before, or from far ahead");
       }
     } catch (const zmq::error_t& error) {
-      return Status(Code::kInternal, fmt::format("receiving: {}", error.what()));
+      return Status::internal(fmt::format("receiving: {}", error.what()));
     }
   }
 
   Status wait(const PendingSends& pending, TimePoint deadline) override {
     while (!pending.none()) {
-      if (interrupted_.load()) return Status(Code::kCancelled, "interrupted");
+      if (interrupted_.load()) return Status::cancelled("interrupted");
       const TimePoint now = clock_.now();
-      if (now >= deadline) return Status(Code::kDeadlineExceeded, "the network has not taken what was sent");
-      borrowed_.wait_until(pending, std::min(deadline, now + kSlice));
+      if (now >= deadline) return Status::deadline_exceeded("the network has not taken what was sent");
+      borrowed_.wait_until(pending, std::min(deadline, now + Duration(kLookUpEvery)));
     }
     return Status();
   }
@@ -223,21 +217,21 @@ class ZmqTransport final : public Transport {
 
   Status send_frame(zmq::socket_t& socket, zmq::message_t& frame, zmq::send_flags flags, TimePoint deadline) {
     while (!socket.send(frame, flags | zmq::send_flags::dontwait)) {
-      if (interrupted_.load()) return Status(Code::kCancelled, "interrupted");
-      if (clock_.now() >= deadline) return Status(Code::kDeadlineExceeded, "the outbox is full");
+      if (interrupted_.load()) return Status::cancelled("interrupted");
+      if (clock_.now() >= deadline) return Status::deadline_exceeded("the outbox is full");
       zmq::pollitem_t item{socket.handle(), 0, ZMQ_POLLOUT, 0};
-      zmq::poll(&item, 1, std::chrono::duration_cast<std::chrono::milliseconds>(kSlice));
+      zmq::poll(&item, 1, std::chrono::duration_cast<std::chrono::milliseconds>(kLookUpEvery));
     }
     return Status();
   }
 
   Status receive_frame(zmq::message_t& frame, TimePoint deadline) {
-    if (interrupted_.load()) return Status(Code::kCancelled, "interrupted");
+    if (interrupted_.load()) return Status::cancelled("interrupted");
     if (inbox_.recv(frame, zmq::recv_flags::dontwait)) return Status();
     const TimePoint begin = clock_.now();
     const bool soon =
         last_wait_ < kShortWait && last_payload_ < (over_tcp_ ? kShortPayloadOverTcp : kShortPayloadOverIpc);
-    const Status status = wait_for_frame(frame, soon ? begin + kSpin : begin, deadline);
+    const Status status = wait_for_frame(frame, soon ? begin + kSpinBeforeSleep : begin, deadline);
     last_wait_ = clock_.now() - begin;
     return status;
   }
@@ -249,12 +243,12 @@ class ZmqTransport final : public Transport {
       if (inbox_.recv(frame, zmq::recv_flags::dontwait)) return Status();
     }
     while (true) {
-      if (interrupted_.load()) return Status(Code::kCancelled, "interrupted");
+      if (interrupted_.load()) return Status::cancelled("interrupted");
       const Duration left = deadline - clock_.now();
       const bool late = left <= Duration::zero();
-      if (!late) set_receive_timeout(std::min(left, kSlice));
+      if (!late) set_receive_timeout(std::min<Duration>(left, kLookUpEvery));
       if (inbox_.recv(frame, late ? zmq::recv_flags::dontwait : zmq::recv_flags::none)) return Status();
-      if (late) return Status(Code::kDeadlineExceeded, "no message");
+      if (late) return Status::deadline_exceeded("no message");
     }
   }
 
@@ -340,8 +334,8 @@ class ZmqTransport final : public Transport {
 Result<std::unique_ptr<Transport>> make_zmq_transport(bool over_tcp, const TransportOptions& options,
                                                       Rendezvous& rendezvous, TimePoint deadline) {
   if (options.connections < 1 || options.connections > kMaxConnections) {
-    return Status(Code::kInvalidArgument,
-                  fmt::format("{} connections: must be 1 to {}", options.connections, kMaxConnections));
+    return Status::invalid_argument(
+        fmt::format("{} connections: must be 1 to {}", options.connections, kMaxConnections));
   }
   try {
     auto transport = std::make_unique<ZmqTransport>(over_tcp, options);
@@ -351,7 +345,7 @@ Result<std::unique_ptr<Transport>> make_zmq_transport(bool over_tcp, const Trans
     transport->know(std::move(*addresses));
     return std::unique_ptr<Transport>(std::move(transport));
   } catch (const zmq::error_t& error) {
-    return Status(Code::kInternal, fmt::format("opening a ZeroMQ endpoint: {}", error.what()));
+    return Status::internal(fmt::format("opening a ZeroMQ endpoint: {}", error.what()));
   }
 }
 

@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "common/training_state.h"
-#include "experiments/report/safetensors.h"
+#include "experiments/checkpoint/safetensors.h"
 
 namespace syncopate::experiments {
 namespace {

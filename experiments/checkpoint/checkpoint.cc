@@ -7,15 +7,11 @@
 #include <optional>
 #include <stdexcept>
 
-#include "common/regular_file.h"
+#include "common/os/regular_file.h"
 #include "experiments/checkpoint/stored_file_reading.h"
 
 namespace syncopate::experiments {
 namespace {
-
-Status corrupt(const std::string& file, const std::string& what) {
-  return {Code::kDataLoss, fmt::format("{}: {}", file, what)};
-}
 
 std::string worker_name(int rank) { return fmt::format("worker-{}", rank); }
 
@@ -26,20 +22,20 @@ bool is_for(const StoredPart& part, const Wanted& wanted) {
 // Before anything that the text says is believed.
 Status check_seal(const SealedManifest& sealed, const CheckpointKey& key) {
   if (!sealed.mac) {
-    return {Code::kInvalidArgument,
-            "is not authenticated, and --checkpoint-key-file asks for that: anybody may have written it; leave the key "
-            "out only if you know where it comes from"};
+    return Status::invalid_argument(
+        "is not authenticated, and --checkpoint-key-file asks for that: anybody may have written it; leave the key "
+        "out only if you know where it comes from");
   }
   if (key.is_mac_of(sealed.body, *sealed.mac)) return {};
-  return {Code::kInvalidArgument,
-          "is authenticated by another key than that of --checkpoint-key-file, or was changed since"};
+  return Status::invalid_argument(
+      "is authenticated by another key than that of --checkpoint-key-file, or was changed since");
 }
 
 // Memory is taken for what a file holds: where it ends, that is said of the file.
 template <typename Read>
 Status within_memory(const std::string& path, std::uint64_t bytes, Read&& read) {
   const auto exhausted = [&] {
-    return Status(Code::kResourceExhausted, fmt::format("{}: there is no memory for its {} bytes", path, bytes));
+    return Status::resource_exhausted(fmt::format("{}: there is no memory for its {} bytes", path, bytes));
   };
   try {
     return read();
@@ -61,7 +57,7 @@ Result<Checkpoint> Checkpoint::open(std::string folder, const Expected& expected
   }
   const std::string digest = digest_text(*sums_of(*text, Digests::kYes).digest);
   if (!expected.digest.empty() && expected.digest != digest) {
-    return corrupt(path, "is another than when the run began: somebody has changed it");
+    return Status::data_loss("is another than when the run began: somebody has changed it").in(path);
   }
   const Result<SealedManifest> sealed = open_seal(*text);
   if (!sealed.ok()) return sealed.status().in(path);
@@ -71,7 +67,7 @@ Result<Checkpoint> Checkpoint::open(std::string folder, const Expected& expected
   Result<Manifest> manifest = parse_manifest_body(sealed->body);
   if (!manifest.ok()) return manifest.status().in(path);
   if (sealed->mac && !has_digests(*manifest)) {
-    return corrupt(path, "is authenticated, and there is no digest of all that it names");
+    return Status::data_loss("is authenticated, and there is no digest of all that it names").in(path);
   }
   return Checkpoint(std::move(folder), std::move(*manifest), sealed->mac.has_value(), digest);
 }
@@ -92,7 +88,8 @@ Status Checkpoint::verify(const StateForms& forms) const {
     if (block.range.begin <= reached) reached = std::max(reached, block.range.end);
   }
   if (reached >= forms.layout().dense().end) return {};
-  return corrupt(folder_, fmt::format("weights are there up to element {} of {}", reached, forms.layout().dense().end));
+  return Status::data_loss(fmt::format("weights are there up to element {} of {}", reached, forms.layout().dense().end))
+      .in(folder_);
 }
 
 Status Checkpoint::read(const StateForms& forms, const Wanted& wanted, TrainingState& state) const {

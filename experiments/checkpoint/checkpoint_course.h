@@ -15,8 +15,8 @@
 #include <vector>
 
 #include "common/clock.h"
-#include "experiments/checkpoint/checkpoint_interval.h"
 #include "experiments/checkpoint/manifest.h"
+#include "experiments/config/checkpoint_interval.h"
 
 namespace syncopate::experiments {
 

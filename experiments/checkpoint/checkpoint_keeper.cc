@@ -6,7 +6,7 @@
 #include <fstream>
 #include <utility>
 
-#include "common/whole_file.h"
+#include "common/os/whole_file.h"
 
 namespace syncopate::experiments {
 namespace {
@@ -113,10 +113,10 @@ Status check_shared(const std::string& folder, const std::string& run_id) {
   if (std::getline(std::ifstream(mark_of(folder)), owner) && owner == run_id) return {};
   char host[256] = {};
   ::gethostname(host, sizeof(host) - 1);
-  return {Code::kInvalidArgument,
-          fmt::format("{}: is not on host {} what it is where run_experiment runs; checkpoints need a folder that all "
-                      "hosts share: name one by --output, or leave --checkpoint-every out",
-                      folder, host)};
+  return Status::invalid_argument(
+      fmt::format("{}: is not on host {} what it is where run_experiment runs; checkpoints need a folder that all "
+                  "hosts share: name one by --output, or leave --checkpoint-every out",
+                  folder, host));
 }
 
 }  // namespace syncopate::experiments

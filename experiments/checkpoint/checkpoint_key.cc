@@ -8,8 +8,8 @@
 #include <cerrno>
 #include <cstring>
 
-#include "common/printable_text.h"
-#include "common/regular_file.h"
+#include "common/os/regular_file.h"
+#include "common/text/printable_text.h"
 
 namespace syncopate::experiments {
 namespace {
@@ -19,20 +19,20 @@ constexpr std::uint64_t kFewest = 32, kMost = 4096;
 constexpr std::string_view kPurpose = "syncopate checkpoint manifest 1";
 static_assert(kPurpose.size() >= crypto_generichash_KEYBYTES_MIN);
 
-Status wrong(const std::string& what) { return {Code::kInvalidArgument, what}; }
-
 const unsigned char* bytes_of(std::string_view text) { return reinterpret_cast<const unsigned char*>(text.data()); }
 
 Status check_private(const RegularFile& file, const std::string& path) {
   struct stat found {};
   if (::fstat(file.descriptor.get(), &found) != 0)
-    return wrong(fmt::format("cannot be read: {}", std::strerror(errno)));
+    return Status::invalid_argument(fmt::format("cannot be read: {}", std::strerror(errno)));
   if (found.st_uid != ::geteuid() && found.st_uid != 0) {
-    return wrong(fmt::format("belongs to user {}, who knows what is in it: the key must be your own", found.st_uid));
+    return Status::invalid_argument(
+        fmt::format("belongs to user {}, who knows what is in it: the key must be your own", found.st_uid));
   }
   if ((found.st_mode & (S_IRWXG | S_IRWXO)) == 0) return {};
-  return wrong(fmt::format("others may read or change it (mode {:o}): a key is for one user alone; chmod 600 {}",
-                           found.st_mode & 07777, path));
+  return Status::invalid_argument(
+      fmt::format("others may read or change it (mode {:o}): a key is for one user alone; chmod 600 {}",
+                  found.st_mode & 07777, path));
 }
 
 }  // namespace
@@ -47,8 +47,9 @@ Result<CheckpointKey> CheckpointKey::read(const std::string& path) {
   // Of what is open, and not of what may lie behind the name by now.
   char secret[kMost + 1];
   const ssize_t count = ::pread(file->descriptor.get(), secret, sizeof(secret), 0);
-  Result<CheckpointKey> key = count < 0 ? wrong(fmt::format("cannot be read: {}", std::strerror(errno)))
-                                        : of_bytes({secret, static_cast<std::size_t>(count)});
+  Result<CheckpointKey> key = count < 0
+                                  ? Status::invalid_argument(fmt::format("cannot be read: {}", std::strerror(errno)))
+                                  : of_bytes({secret, static_cast<std::size_t>(count)});
   sodium_memzero(secret, sizeof(secret));
   if (!key.ok()) return key.status().in(shown);
   return key;
@@ -56,14 +57,14 @@ Result<CheckpointKey> CheckpointKey::read(const std::string& path) {
 
 Result<CheckpointKey> CheckpointKey::of_bytes(std::string_view secret) {
   if (secret.size() < kFewest || secret.size() > kMost) {
-    return wrong(fmt::format(
+    return Status::invalid_argument(fmt::format(
         "holds {}, and a key has {} to {}; make one with: (umask 077; head -c 32 /dev/urandom >FILE)",
         secret.size() > kMost ? fmt::format("more than {} bytes", kMost) : fmt::format("{} bytes", secret.size()),
         kFewest, kMost));
   }
-  if (sodium_init() < 0) return Status(Code::kInternal, "libsodium cannot be used");
+  if (sodium_init() < 0) return Status::internal("libsodium cannot be used");
   auto* const bytes = static_cast<Bytes*>(sodium_malloc(sizeof(Bytes)));
-  if (bytes == nullptr) return Status(Code::kResourceExhausted, "no memory for a key");
+  if (bytes == nullptr) return Status::resource_exhausted("no memory for a key");
   crypto_generichash(bytes->data(), bytes->size(), bytes_of(secret), secret.size(), bytes_of(kPurpose),
                      kPurpose.size());
   CheckpointKey key;

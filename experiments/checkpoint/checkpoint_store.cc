@@ -11,8 +11,8 @@
 #include <cstring>
 #include <filesystem>
 
-#include "common/printable_text.h"
-#include "common/whole_file.h"
+#include "common/os/whole_file.h"
+#include "common/text/printable_text.h"
 #include "experiments/checkpoint/data_file.h"
 
 namespace syncopate::experiments {
@@ -120,13 +120,13 @@ std::vector<std::int64_t> CheckpointStore::steps() const {
 }
 
 Status CheckpointStore::complete(const Manifest& manifest, std::int64_t generation, const CheckpointKey* key) {
-  if (key != nullptr && !has_digests(manifest)) return {Code::kInternal, "a part has been written without digests"};
+  if (key != nullptr && !has_digests(manifest)) return Status::internal("a part has been written without digests");
   const std::string attempt = folder_ + "/" + attempt_name(manifest.step, generation);
   SYNCOPATE_RETURN_IF_ERROR(sync_folder(attempt));
   SYNCOPATE_RETURN_IF_ERROR(write_whole_file(attempt + "/" + kManifestFile, to_text(manifest, key)));
   // An earlier generation may have come as far: what is written now is as good, and this run's.
   if (!put_in_place(attempt, path_of(manifest.step))) {
-    return {Code::kResourceExhausted, fmt::format("{}: cannot be renamed: {}", attempt, std::strerror(errno))};
+    return Status::resource_exhausted(fmt::format("{}: cannot be renamed: {}", attempt, std::strerror(errno)));
   }
   for (const std::int64_t step : steps()) {
     if (step > manifest.step) abandoned_.insert(step);
@@ -163,8 +163,8 @@ Result<FoundCheckpoint> newest_checkpoint(const std::string& folder, const State
     passed_over.push_back(
         fmt::format("checkpoint {} is passed over: {}", printable(path, kLongestPath), checkpoint.status().message()));
   }
-  if (passed_over.empty()) return Status(Code::kNotFound, fmt::format("{}: holds no checkpoint", folder));
-  return Status(Code::kDataLoss, fmt::format("no checkpoint is whole: {}", fmt::join(passed_over, "; ")));
+  if (passed_over.empty()) return Status::not_found(fmt::format("{}: holds no checkpoint", folder));
+  return Status::data_loss(fmt::format("no checkpoint is whole: {}", fmt::join(passed_over, "; ")));
 }
 
 }  // namespace syncopate::experiments

@@ -7,8 +7,8 @@
 #include <cerrno>
 #include <cstring>
 
-#include "common/regular_file.h"
-#include "experiments/report/format.h"
+#include "common/os/regular_file.h"
+#include "common/text/format.h"
 
 namespace syncopate::experiments {
 namespace {
@@ -31,7 +31,7 @@ Result<DataFile> DataFile::make(std::string path, std::uint64_t bytes) {
 
 Result<DataFile> DataFile::open(std::string path) {
   Result<RegularFile> file = open_regular_file(path, Links::kRefused);
-  if (!file.ok()) return Status(Code::kDataLoss, file.status().message());
+  if (!file.ok()) return Status::data_loss(file.status().message());
   return DataFile(std::move(path), std::move(file->descriptor), file->bytes);
 }
 
@@ -51,7 +51,7 @@ Status DataFile::read(std::span<std::byte> bytes, std::uint64_t offset) const {
     const ssize_t count = ::pread(descriptor_.get(), bytes.data(), bytes.size(), static_cast<off_t>(offset));
     if (count < 0 && errno == EINTR) continue;
     if (count < 0) return cannot(path_, "read", Code::kDataLoss);
-    if (count == 0) return {Code::kDataLoss, fmt::format("{}: ends after {} bytes", path_, offset)};
+    if (count == 0) return Status::data_loss(fmt::format("{}: ends after {} bytes", path_, offset));
     bytes = bytes.subspan(static_cast<std::size_t>(count));
     offset += static_cast<std::uint64_t>(count);
   }
@@ -74,10 +74,10 @@ Status check_room(const std::string& folder, std::uint64_t bytes) {
   if (::statvfs(folder.c_str(), &disk) != 0) return cannot(folder, "written", Code::kResourceExhausted);
   const std::uint64_t room = static_cast<std::uint64_t>(disk.f_bavail) * disk.f_frsize;
   if (room >= bytes + kReserve) return {};
-  return {Code::kResourceExhausted,
-          fmt::format("{}: {} are free, and {} are needed, {} of them for what else the run writes", folder,
-                      format_bytes(static_cast<double>(room)), format_bytes(static_cast<double>(bytes + kReserve)),
-                      format_bytes(static_cast<double>(kReserve)))};
+  return Status::resource_exhausted(
+      fmt::format("{}: {} are free, and {} are needed, {} of them for what else the run writes", folder,
+                  format_bytes(static_cast<double>(room)), format_bytes(static_cast<double>(bytes + kReserve)),
+                  format_bytes(static_cast<double>(kReserve))));
 }
 
 }  // namespace syncopate::experiments

@@ -8,7 +8,7 @@
 #include <span>
 #include <string>
 
-#include "common/file_descriptor.h"
+#include "common/os/file_descriptor.h"
 #include "common/status.h"
 
 namespace syncopate::experiments {

@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "common/printable_text.h"
+#include "common/text/printable_text.h"
 #include "experiments/checkpoint/arena_form.h"
 #include "experiments/checkpoint/checksum.h"
 
@@ -61,22 +61,20 @@ std::string dump(const Json& json) { return json.dump(-1, ' ', false, Json::erro
 
 // From text: what is wrong is thrown as a Status, and caught where parsing begins.
 
-Status wrong(const std::string& what) { return {Code::kDataLoss, what}; }
-
 const ReadJson& field(const ReadJson& object, const char* name) {
-  if (!object.is_object() || !object.contains(name)) throw wrong(fmt::format("'{}' is missing", name));
+  if (!object.is_object() || !object.contains(name)) throw Status::data_loss(fmt::format("'{}' is missing", name));
   return object.at(name);
 }
 
 std::string text_field(const ReadJson& object, const char* name) {
   const ReadJson& value = field(object, name);
-  if (!value.is_string()) throw wrong(fmt::format("'{}' must be a text", name));
+  if (!value.is_string()) throw Status::data_loss(fmt::format("'{}' must be a text", name));
   return value.get<std::string>();
 }
 
 std::int64_t whole_number(const ReadJson& value, const char* name) {
   if (!value.is_number_integer() || (value.is_number_unsigned() && value.get<std::uint64_t>() > INT64_MAX)) {
-    throw wrong(fmt::format("'{}' must be a whole number", name));
+    throw Status::data_loss(fmt::format("'{}' must be a whole number", name));
   }
   return value.get<std::int64_t>();
 }
@@ -84,32 +82,33 @@ std::int64_t whole_number(const ReadJson& value, const char* name) {
 std::uint64_t amount(const ReadJson& value, const char* name) {
   const std::int64_t number = whole_number(value, name);
   if (number < 0 || static_cast<std::uint64_t>(number) > kMostBytes) {
-    throw wrong(fmt::format("'{}' must be 0 to {}, and is {}", name, kMostBytes, number));
+    throw Status::data_loss(fmt::format("'{}' must be 0 to {}, and is {}", name, kMostBytes, number));
   }
   return static_cast<std::uint64_t>(number);
 }
 
 std::uint64_t checksum_value(const ReadJson& value) {
   const auto checksum = value.is_string() ? parse_checksum(value.get<std::string>()) : std::nullopt;
-  if (!checksum) throw wrong("a checksum must be 16 hexadecimal digits");
+  if (!checksum) throw Status::data_loss("a checksum must be 16 hexadecimal digits");
   return *checksum;
 }
 
 Digest digest_value(const ReadJson& value) {
   const auto digest = value.is_string() ? parse_digest(value.get<std::string>()) : std::nullopt;
-  if (!digest) throw wrong("a digest must be 64 hexadecimal digits");
+  if (!digest) throw Status::data_loss("a digest must be 64 hexadecimal digits");
   return *digest;
 }
 
 const ReadJson& list_field(const ReadJson& object, const char* name) {
   const ReadJson& list = field(object, name);
-  if (!list.is_array()) throw wrong(fmt::format("'{}' must be a list", name));
+  if (!list.is_array()) throw Status::data_loss(fmt::format("'{}' must be a list", name));
   return list;
 }
 
 const ReadJson& bounded_list(const ReadJson& object, const char* name, std::size_t most) {
   const ReadJson& list = list_field(object, name);
-  if (list.size() > most) throw wrong(fmt::format("'{}' has {} entries, {} at most", name, list.size(), most));
+  if (list.size() > most)
+    throw Status::data_loss(fmt::format("'{}' has {} entries, {} at most", name, list.size(), most));
   return list;
 }
 
@@ -120,21 +119,21 @@ std::string plain_name(const std::string& name) {
            c == '_';
   };
   if (name.empty() || name.size() > kMostName || name.front() == '.' || !std::ranges::all_of(name, is_plain)) {
-    throw wrong(fmt::format("'{}' is no name of a file, a part or a writer", printable(name)));
+    throw Status::data_loss(fmt::format("'{}' is no name of a file, a part or a writer", printable(name)));
   }
   return name;
 }
 
 Range range_of(const ReadJson& entry) {
-  if (!entry.is_array() || entry.size() != 2) throw wrong("a range must be [begin, end]");
+  if (!entry.is_array() || entry.size() != 2) throw Status::data_loss("a range must be [begin, end]");
   const Range range{amount(entry[0], "begin"), amount(entry[1], "end")};
-  if (range.begin >= range.end) throw wrong(fmt::format("range {} to {} is empty", range.begin, range.end));
+  if (range.begin >= range.end) throw Status::data_loss(fmt::format("range {} to {} is empty", range.begin, range.end));
   return range;
 }
 
 void check_ascending(const std::vector<Range>& ranges, const std::string& of) {
   for (std::size_t i = 1; i < ranges.size(); ++i) {
-    if (ranges[i].begin < ranges[i - 1].end) throw wrong(of + ": pieces overlap or do not ascend");
+    if (ranges[i].begin < ranges[i - 1].end) throw Status::data_loss(of + ": pieces overlap or do not ascend");
   }
 }
 
@@ -145,19 +144,21 @@ void read_blocks(const ReadJson& json, StoredFile& file) {
   const ReadJson& checksums = list_field(json, "checksums");
   const ReadJson* const digests = file.sums.digest ? &list_field(json, "digests") : nullptr;
   if (digests != nullptr && digests->size() != checksums.size()) {
-    throw wrong(fmt::format("{}: {} digests and {} checksums", file.name, digests->size(), checksums.size()));
+    throw Status::data_loss(
+        fmt::format("{}: {} digests and {} checksums", file.name, digests->size(), checksums.size()));
   }
   // So that the next lines take no more memory than the text did.
-  if (!file.pieces.empty() && file.pieces.back().end > file.bytes) throw wrong(file.name + ": pieces exceed the file");
+  if (!file.pieces.empty() && file.pieces.back().end > file.bytes)
+    throw Status::data_loss(file.name + ": pieces exceed the file");
   for (const Range& piece : file.pieces) {
     for (const Range& block : blocks_of(piece)) {
       const std::size_t i = file.blocks.size();
-      if (i >= checksums.size()) throw wrong(file.name + ": has fewer checksums than blocks");
+      if (i >= checksums.size()) throw Status::data_loss(file.name + ": has fewer checksums than blocks");
       file.blocks.push_back({block, {.checksum = checksum_value(checksums[i])}});
       if (digests != nullptr) file.blocks.back().sums.digest = digest_value((*digests)[i]);
     }
   }
-  if (file.blocks.size() != checksums.size()) throw wrong(file.name + ": has more checksums than blocks");
+  if (file.blocks.size() != checksums.size()) throw Status::data_loss(file.name + ": has more checksums than blocks");
 }
 
 StoredFile file_of(const ReadJson& json) {
@@ -168,7 +169,7 @@ StoredFile file_of(const ReadJson& json) {
   if (json.contains("digest")) file.sums.digest = digest_value(json.at("digest"));
   const std::string kind = text_field(json, "kind");
   const auto found = std::ranges::find(kKinds, kind);
-  if (found == kKinds.end()) throw wrong(fmt::format("'{}' is no kind of file", printable(kind)));
+  if (found == kKinds.end()) throw Status::data_loss(fmt::format("'{}' is no kind of file", printable(kind)));
   file.kind = static_cast<StoredKind>(found - kKinds.begin());
   if (file.kind == StoredKind::kArena) read_blocks(json, file);
   return file;
@@ -178,9 +179,9 @@ StoredPart part_of(const ReadJson& json) {
   StoredPart part{.writer = plain_name(text_field(json, "writer")),
                   .step = static_cast<std::int64_t>(amount(field(json, "step"), "step"))};
   const ReadJson& counts = field(json, "counts");
-  if (!counts.is_object()) throw wrong("'counts' must map names to lists");
+  if (!counts.is_object()) throw Status::data_loss("'counts' must map names to lists");
   for (const auto& [name, values] : counts.items()) {
-    if (!values.is_array()) throw wrong("'counts' must map names to lists");
+    if (!values.is_array()) throw Status::data_loss("'counts' must map names to lists");
     for (const ReadJson& value : values) part.counts[name].push_back(whole_number(value, "counts"));
     part.counts.try_emplace(name);
   }
@@ -198,7 +199,7 @@ void check_files(const std::vector<StoredPart>& parts) {
       StoredFile& shared = known->second;
       if (file.kind != StoredKind::kArena || shared.kind != file.kind || shared.part != file.part ||
           shared.bytes != file.bytes || shared.sums != file.sums) {
-        throw wrong(fmt::format("{}: two parts say different things of it", file.name));
+        throw Status::data_loss(fmt::format("{}: two parts say different things of it", file.name));
       }
       shared.pieces.insert(shared.pieces.end(), file.pieces.begin(), file.pieces.end());
     }
@@ -212,14 +213,15 @@ void check_files(const std::vector<StoredPart>& parts) {
 Manifest manifest_of(const ReadJson& json) {
   const std::int64_t version = whole_number(field(json, "version"), "version");
   if (version != kManifestVersion) {
-    throw wrong(fmt::format("is of version {}, and this program reads version {}", version, kManifestVersion));
+    throw Status::data_loss(
+        fmt::format("is of version {}, and this program reads version {}", version, kManifestVersion));
   }
   Manifest manifest{.run = text_field(json, "run"),
                     .step = static_cast<std::int64_t>(amount(field(json, "step"), "step"))};
   const ReadJson& facts = field(json, "facts");
-  if (!facts.is_object()) throw wrong("'facts' must map names to texts");
+  if (!facts.is_object()) throw Status::data_loss("'facts' must map names to texts");
   for (const auto& [name, value] : facts.items()) {
-    if (!value.is_string()) throw wrong("'facts' must map names to texts");
+    if (!value.is_string()) throw Status::data_loss("'facts' must map names to texts");
     manifest.facts[name] = value.get<std::string>();
   }
   for (const ReadJson& part : bounded_list(json, "parts", kMostParts)) manifest.parts.push_back(part_of(part));
@@ -231,12 +233,12 @@ template <typename T>
 Result<T> parse(std::string_view text, T (*from_json)(const ReadJson&)) {
   try {
     const ReadJson json = ReadJson::parse(text, nullptr, false);
-    if (json.is_discarded()) return wrong("is not JSON");
+    if (json.is_discarded()) return Status::data_loss("is not JSON");
     return from_json(json);
   } catch (const Status& status) {
     return status;
   } catch (const std::bad_alloc&) {
-    return Status(Code::kResourceExhausted, fmt::format("no memory for what {} bytes say", text.size()));
+    return Status::resource_exhausted(fmt::format("no memory for what {} bytes say", text.size()));
   }
 }
 
@@ -256,7 +258,7 @@ std::string to_text(const Manifest& manifest, const CheckpointKey* key) {
 }
 
 Result<SealedManifest> open_seal(std::string_view text) {
-  const Status unwhole = wrong(fmt::format("{} bytes that are no whole manifest", text.size()));
+  const Status unwhole = Status::data_loss(fmt::format("{} bytes that are no whole manifest", text.size()));
   std::string_view rest = text;
   const auto take = [&rest](std::string_view prefix) {
     if (!rest.starts_with(prefix)) return false;
@@ -278,7 +280,8 @@ Result<SealedManifest> open_seal(std::string_view text) {
   if (!take(kBeforeBody) || !rest.ends_with(kAfterBody)) return unwhole;
   sealed.body = rest.substr(0, rest.size() - kAfterBody.size());
   if (checksum && *checksum == checksum_of(sealed.body)) return sealed;
-  return wrong(fmt::format("has the checksum {}, and says otherwise", checksum_text(checksum_of(sealed.body))));
+  return Status::data_loss(
+      fmt::format("has the checksum {}, and says otherwise", checksum_text(checksum_of(sealed.body))));
 }
 
 Result<Manifest> parse_manifest_body(std::string_view body) { return parse<Manifest>(body, manifest_of); }

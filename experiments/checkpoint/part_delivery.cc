@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "common/whole_file.h"
+#include "common/os/whole_file.h"
 #include "experiments/checkpoint/checkpoint_store.h"
 
 namespace syncopate::experiments {

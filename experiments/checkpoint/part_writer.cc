@@ -6,7 +6,7 @@
 
 #include "experiments/checkpoint/content_hash.h"
 #include "experiments/checkpoint/data_file.h"
-#include "experiments/report/safetensors.h"
+#include "experiments/checkpoint/safetensors.h"
 
 namespace syncopate::experiments {
 namespace {
@@ -59,7 +59,7 @@ class PartWriter {
     for (const Range& piece : stored.pieces) {
       const std::span<const float> values = state_.values(name, piece);
       for (const Range& block : blocks_of(piece)) {
-        if (stop_.stop_requested()) return {Code::kCancelled, "told to stop"};
+        if (stop_.stop_requested()) return Status::cancelled("told to stop");
         ContentHash hash(options_.digests);
         for (const ArenaForm::Stretch& stretch : form.stretches(block)) {
           const auto bytes = std::as_bytes(values.subspan(stretch.range.begin - piece.begin, stretch.range.size()));
@@ -128,7 +128,7 @@ class PartWriter {
       hash.add(bytes);
       const std::uint64_t at = offset;
       offset += bytes.size();
-      return stop_.stop_requested() ? Status(Code::kCancelled, "told to stop") : file->write(bytes, at);
+      return stop_.stop_requested() ? Status::cancelled("told to stop") : file->write(bytes, at);
     };
     SYNCOPATE_RETURN_IF_ERROR(write(std::as_bytes(std::span(header))));
     for (const auto& bytes : values) SYNCOPATE_RETURN_IF_ERROR(write(bytes));

@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <array>
 
-#include "common/printable_text.h"
+#include "common/text/printable_text.h"
 #include "experiments/checkpoint/checksum.h"
-#include "experiments/config/option_table.h"
+#include "experiments/config/options/option_table.h"
 
 namespace syncopate::experiments {
 namespace {
@@ -88,13 +88,12 @@ Status check_resume(const Manifest& manifest, const std::map<std::string, std::s
                              printable(there), printable(here));
   }
   if (!differing.empty()) {
-    return {Code::kInvalidArgument,
-            fmt::format("is of another run: {}; give the run the options that it had, as its config.toml has them",
-                        differing)};
+    return Status::invalid_argument(fmt::format(
+        "is of another run: {}; give the run the options that it had, as its config.toml has them", differing));
   }
   if (manifest.step < total_steps) return {};
-  return {Code::kInvalidArgument,
-          fmt::format("is of step {}, and the run has {} steps: nothing is left to train", manifest.step, total_steps)};
+  return Status::invalid_argument(
+      fmt::format("is of step {}, and the run has {} steps: nothing is left to train", manifest.step, total_steps));
 }
 
 bool has_state_of_its_own(const RunConfig& config) {

@@ -13,10 +13,6 @@
 namespace syncopate::experiments {
 namespace {
 
-Status corrupt(const std::string& path, const std::string& what) {
-  return {Code::kDataLoss, fmt::format("{}: {}", path, what)};
-}
-
 bool have_common(Range one, Range other) { return one.begin < other.end && other.begin < one.end; }
 
 // Padding, of which the file has nothing, is zero.
@@ -38,7 +34,7 @@ Result<DataFile> open_arena(const std::string& path, const StoredFile& stored, c
   if (const Status fits = check_stored(stored, forms); !fits.ok()) return fits.in(path);
   Result<DataFile> file = DataFile::open(path);
   if (!file.ok() || file->bytes() == stored.bytes) return file;
-  return corrupt(path, fmt::format("{} bytes instead of {}", file->bytes(), stored.bytes));
+  return Status::data_loss(fmt::format("{} bytes instead of {}", file->bytes(), stored.bytes)).in(path);
 }
 
 Result<StoredReader> open_whole(const std::string& path, const StoredFile& stored, const StateForms& forms) {
@@ -52,7 +48,7 @@ Status verify_arena(const std::string& path, const StoredFile& stored, const Sta
   const ArenaForm& form = *forms.form_of(stored.part);
   std::string header(form.header().size(), '\0');
   SYNCOPATE_RETURN_IF_ERROR(file->read(std::as_writable_bytes(std::span(header)), 0));
-  if (header != form.header()) return corrupt(path, "the header is not what was written");
+  if (header != form.header()) return Status::data_loss("the header is not what was written").in(path);
   SYNCOPATE_RETURN_IF_ERROR(check_sums(sums_of(header, stored.sums.digests()), stored.sums, path, "the header is"));
   std::vector<float> values;
   for (const StoredBlock& block : stored.blocks) {
@@ -83,11 +79,11 @@ Result<std::vector<RowKey>> read_keys(StoredReader& reader, std::uint64_t count,
   keys.reserve(numbers.size());
   for (const std::int64_t number : numbers) {
     if (number < 0 || static_cast<std::uint64_t>(number) >= table.rows()) {
-      return corrupt(reader.path(),
-                     fmt::format("{} is no row of '{}', which has {}", number, table.name, table.rows()));
+      return Status::data_loss(fmt::format("{} is no row of '{}', which has {}", number, table.name, table.rows()))
+          .in(reader.path());
     }
     if (!keys.empty() && number <= static_cast<std::int64_t>(keys.back())) {
-      return corrupt(reader.path(), fmt::format("row {} stands behind row {}", number, keys.back()));
+      return Status::data_loss(fmt::format("row {} stands behind row {}", number, keys.back())).in(reader.path());
     }
     keys.push_back(static_cast<RowKey>(number));
   }
@@ -134,7 +130,7 @@ Status read_arena(const std::string& path, const StoredFile& stored, const State
   for (const Range& piece : stored.pieces) {
     const bool wanted = is_wanted(piece);
     if (wanted && state.overlaps(stored.part, piece)) {
-      return corrupt(path, fmt::format("elements {} to {} are there twice", piece.begin, piece.end));
+      return Status::data_loss(fmt::format("elements {} to {} are there twice", piece.begin, piece.end)).in(path);
     }
     const std::span<float> values = wanted ? state.piece(stored.part, piece) : std::span<float>();
     for (; block != stored.blocks.end() && block->range.end <= piece.end; ++block) {
@@ -159,13 +155,13 @@ Status read_pieces(const std::string& path, const StoredFile& stored, const Stat
     std::span<float> values;
     if (form != nullptr) {
       if (form->gaps(*range) != std::vector{*range}) {
-        return corrupt(path, fmt::format("elements {} to {} are no padding", range->begin, range->end));
+        return Status::data_loss(fmt::format("elements {} to {} are no padding", range->begin, range->end)).in(path);
       }
       unwanted.resize(range->size());
       values = state.within(stored.part, *range);
       if (values.empty()) values = unwanted;
     } else if (state.overlaps(name, *range)) {
-      return corrupt(path, fmt::format("elements {} to {} are there twice", range->begin, range->end));
+      return Status::data_loss(fmt::format("elements {} to {} are there twice", range->begin, range->end)).in(path);
     } else {
       values = state.piece(name, *range);
     }
@@ -185,13 +181,15 @@ Status read_rows(const std::string& path, const StoredFile& stored, const StateF
   if (!keys.ok()) return keys.status();
   RowsState& rows = state.rows[found->table];
   if (rows.row_floats != 0 && rows.row_floats != found->row_floats) {
-    return corrupt(path,
-                   fmt::format("rows of {} floats, and of {} in another file", found->row_floats, rows.row_floats));
+    return Status::data_loss(
+               fmt::format("rows of {} floats, and of {} in another file", found->row_floats, rows.row_floats))
+        .in(path);
   }
   rows.row_floats = found->row_floats;
   SYNCOPATE_RETURN_IF_ERROR(read_values(*reader, found->table, *keys, is_wanted, rows));
   if (rows.keys.size() > table.rows()) {
-    return corrupt(path, fmt::format("more rows of '{}' than the {} that it has", table.name, table.rows()));
+    return Status::data_loss(fmt::format("more rows of '{}' than the {} that it has", table.name, table.rows()))
+        .in(path);
   }
   return reader->finish();
 }

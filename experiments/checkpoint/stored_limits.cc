@@ -6,7 +6,7 @@
 #include <charconv>
 #include <iterator>
 
-#include "common/printable_text.h"
+#include "common/text/printable_text.h"
 #include "common/training_state.h"
 
 namespace syncopate::experiments {
@@ -14,8 +14,6 @@ namespace {
 
 // A row's weights, and behind them what the optimizer remembers.
 constexpr std::uint64_t kMostMemories = 1 + std::size(state_part::kOptimizer);
-
-Status wrong(std::string what) { return {Code::kDataLoss, std::move(what)}; }
 
 std::optional<std::uint64_t> number_in(const std::string& text) {
   std::uint64_t number = 0;
@@ -30,16 +28,16 @@ std::uint64_t most_elements(const StateForms& forms) { return std::max(forms.lay
 Status check_size(const StoredFile& file, std::uint64_t most_values) {
   const std::uint64_t most = kMostStoredHeader + most_values;
   if (file.bytes <= most) return {};
-  return wrong(fmt::format("has {} bytes, and of this model it can have {} at most", file.bytes, most));
+  return Status::data_loss(fmt::format("has {} bytes, and of this model it can have {} at most", file.bytes, most));
 }
 
 Status check_arena(const StoredFile& file, const ArenaForm* form) {
-  if (form == nullptr) return wrong(fmt::format("'{}' has no layout", file.part));
-  if (form->file_bytes() != file.bytes) return wrong("is of another layout than this model's");
-  if (file.name != arena_file(file.part)) return wrong(fmt::format("is no file of '{}'", file.part));
+  if (form == nullptr) return Status::data_loss(fmt::format("'{}' has no layout", file.part));
+  if (form->file_bytes() != file.bytes) return Status::data_loss("is of another layout than this model's");
+  if (file.name != arena_file(file.part)) return Status::data_loss(fmt::format("is no file of '{}'", file.part));
   for (const Range& piece : file.pieces) {
     if (piece.begin >= form->arena().begin && piece.end <= form->arena().end) continue;
-    return wrong(fmt::format("elements {} to {} are not the model's", piece.begin, piece.end));
+    return Status::data_loss(fmt::format("elements {} to {} are not the model's", piece.begin, piece.end));
   }
   return {};
 }
@@ -50,18 +48,19 @@ Status check_stored(const StoredFile& file, const StateForms& forms) {
   if (file.kind == StoredKind::kArena) return check_arena(file, forms.form_of(file.part));
   if (file.kind == StoredKind::kPieces) return check_size(file, most_elements(forms) * sizeof(float));
   const std::optional<std::size_t> table = table_of(file, forms);
-  if (!table) return wrong(fmt::format("'{}' is no table of this model", file.part));
+  if (!table) return Status::data_loss(fmt::format("'{}' is no table of this model", file.part));
   const TensorSpec& spec = forms.layout().tables()[*table];
   return check_size(file, spec.rows() * (sizeof(std::int64_t) + kMostMemories * spec.width() * sizeof(float)));
 }
 
 Result<Range> piece_of(const PlacedTensor& tensor, const StateForms& forms) {
   const std::optional<std::uint64_t> begin = number_in(tensor.name);
-  if (!begin) return wrong(fmt::format("'{}' must be a number", printable(tensor.name)));
-  if (tensor.is_whole) return wrong(fmt::format("'{}' must be of F32", tensor.name));
+  if (!begin) return Status::data_loss(fmt::format("'{}' must be a number", printable(tensor.name)));
+  if (tensor.is_whole) return Status::data_loss(fmt::format("'{}' must be of F32", tensor.name));
   const std::uint64_t most = most_elements(forms), count = tensor.elements();
   if (*begin <= most && count <= most - *begin) return Range{*begin, *begin + count};
-  return wrong(fmt::format("{} elements from {} on are not the model's, which has {}", count, *begin, most));
+  return Status::data_loss(
+      fmt::format("{} elements from {} on are not the model's, which has {}", count, *begin, most));
 }
 
 std::optional<std::size_t> table_of(const StoredFile& stored, const StateForms& forms) {
@@ -77,15 +76,16 @@ Result<StoredRows> rows_of(const StoredFile& stored, const std::vector<PlacedTen
   const auto values = std::ranges::find(tensors, false, &PlacedTensor::is_whole);
   if (!table || tensors.size() != 2 || keys == tensors.end() || values == tensors.end() || keys->shape.size() != 1 ||
       values->shape.size() != 2 || keys->shape[0] != values->shape[0] || keys->offset > values->offset) {
-    return wrong("holds no keys and rows of a table");
+    return Status::data_loss("holds no keys and rows of a table");
   }
   const TensorSpec& spec = forms.layout().tables()[*table];
   const auto count = static_cast<std::uint64_t>(keys->shape[0]);
   const auto row_floats = static_cast<std::uint64_t>(values->shape[1]);
-  if (count > spec.rows()) return wrong(fmt::format("{} rows of '{}', which has {}", count, spec.name, spec.rows()));
+  if (count > spec.rows())
+    return Status::data_loss(fmt::format("{} rows of '{}', which has {}", count, spec.name, spec.rows()));
   if (row_floats == 0 || row_floats % spec.width() != 0 || row_floats / spec.width() > kMostMemories) {
-    return wrong(fmt::format("rows of {} floats of '{}', whose rows have {}, {} times at most", row_floats, spec.name,
-                             spec.width(), kMostMemories));
+    return Status::data_loss(fmt::format("rows of {} floats of '{}', whose rows have {}, {} times at most", row_floats,
+                                         spec.name, spec.width(), kMostMemories));
   }
   return StoredRows{*table, count, row_floats};
 }

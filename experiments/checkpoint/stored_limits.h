@@ -12,7 +12,7 @@
 #include "common/status.h"
 #include "experiments/checkpoint/arena_form.h"
 #include "experiments/checkpoint/manifest.h"
-#include "experiments/report/safetensors.h"
+#include "experiments/checkpoint/safetensors.h"
 
 namespace syncopate::experiments {
 

@@ -9,26 +9,22 @@
 namespace syncopate::experiments {
 namespace {
 
-Status corrupt(const std::string& path, const std::string& what) {
-  return {Code::kDataLoss, fmt::format("{}: {}", path, what)};
-}
-
 std::span<std::byte> bytes_of(std::string& text) { return std::as_writable_bytes(std::span(text)); }
 
 }  // namespace
 
 Status check_sums(const ContentSums& found, const ContentSums& written, const std::string& path,
                   const std::string& what) {
-  if (found.checksum != written.checksum) return corrupt(path, what + " not what was written");
+  if (found.checksum != written.checksum) return Status::data_loss(what + " not what was written").in(path);
   if (found.digest == written.digest) return {};
-  return corrupt(path, what + " not what was written: somebody has changed it, and mended the checksum");
+  return Status::data_loss(what + " not what was written: somebody has changed it, and mended the checksum").in(path);
 }
 
 Result<StoredReader> StoredReader::open(const std::string& path, const StoredFile& stored) {
   Result<DataFile> file = DataFile::open(path);
   if (!file.ok()) return file.status();
   if (file->bytes() != stored.bytes) {
-    return corrupt(path, fmt::format("{} bytes instead of {}", file->bytes(), stored.bytes));
+    return Status::data_loss(fmt::format("{} bytes instead of {}", file->bytes(), stored.bytes)).in(path);
   }
   StoredReader reader(std::move(*file), stored);
   SYNCOPATE_RETURN_IF_ERROR(reader.read_header());
@@ -41,7 +37,8 @@ Status StoredReader::read_header() {
   const Result<std::uint64_t> header_bytes = safetensors_header_bytes(length, file_.bytes());
   if (!header_bytes.ok()) return header_bytes.status().in(path());
   if (*header_bytes > kMostStoredHeader) {
-    return corrupt(path(), fmt::format("header of {} bytes, {} at most", *header_bytes, kMostStoredHeader));
+    return Status::data_loss(fmt::format("header of {} bytes, {} at most", *header_bytes, kMostStoredHeader))
+        .in(path());
   }
   std::string text(*header_bytes, '\0');
   SYNCOPATE_RETURN_IF_ERROR(next(bytes_of(text)));
@@ -52,7 +49,7 @@ Status StoredReader::read_header() {
 }
 
 Status StoredReader::next(std::span<std::byte> bytes) {
-  if (bytes.size() > file_.bytes() - reached_) return corrupt(path(), "ends too early");
+  if (bytes.size() > file_.bytes() - reached_) return Status::data_loss("ends too early").in(path());
   SYNCOPATE_RETURN_IF_ERROR(file_.read(bytes, reached_));
   reached_ += bytes.size();
   hash_.add(bytes);

@@ -12,7 +12,7 @@
 #include "experiments/checkpoint/content_hash.h"
 #include "experiments/checkpoint/data_file.h"
 #include "experiments/checkpoint/manifest.h"
-#include "experiments/report/safetensors.h"
+#include "experiments/checkpoint/safetensors.h"
 
 namespace syncopate::experiments {
 

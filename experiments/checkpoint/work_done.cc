@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "ps/shard_state.h"
+#include "ps/server/shard_state.h"
 
 namespace syncopate::experiments {
 

@@ -7,20 +7,18 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "common/regular_file.h"
+#include "common/os/regular_file.h"
 #include "experiments/config/compare_line.h"
-#include "experiments/config/given_options.h"
 #include "experiments/config/help_text.h"
 #include "experiments/config/nearest_name.h"
-#include "experiments/config/option_table.h"
-#include "experiments/plan/remote_shell.h"
+#include "experiments/config/options/given_options.h"
+#include "experiments/config/options/option_table.h"
+#include "experiments/config/remote_shell.h"
 
 namespace syncopate::experiments {
 namespace {
 
 constexpr std::uint64_t kMostConfigBytes = 1 << 20;
-
-Status wrong(std::string message) { return Status(Code::kInvalidArgument, std::move(message)); }
 
 // Every option of the table as a text: what it may hold is the table's business, for flags and files alike. What nobody
 // knows is collected, so that the message can suggest what was meant.
@@ -41,7 +39,7 @@ void bind(CLI::App& app, const std::vector<OptionSpec>& table) {
 
 Status unknown(const std::string& argument, const std::vector<OptionSpec>& table) {
   if (!argument.starts_with("-")) {
-    return wrong(
+    return Status::invalid_argument(
         fmt::format("{}: no such command; leave it out to run one job, or say compare to run several modes", argument));
   }
   std::vector<std::string> known;
@@ -50,14 +48,14 @@ Status unknown(const std::string& argument, const std::vector<OptionSpec>& table
   const std::string flag = argument.substr(0, argument.find('='));
   const std::string nearest = nearest_name(
       flag.substr(flag.find_first_not_of('-') == std::string::npos ? flag.size() : flag.find_first_not_of('-')), known);
-  return wrong(fmt::format("{}: no such flag; {}", flag,
-                           nearest.empty() ? "--help lists all" : fmt::format("did you mean --{}?", nearest)));
+  return Status::invalid_argument(fmt::format(
+      "{}: no such flag; {}", flag, nearest.empty() ? "--help lists all" : fmt::format("did you mean --{}?", nearest)));
 }
 
 Result<std::string> single_value(const CLI::Option& option) {
   const std::vector<std::string> values = option.results();
   if (values.size() == 1) return values.front();
-  return wrong(fmt::format("{}: given {} times; once is enough", option.get_name(), values.size()));
+  return Status::invalid_argument(fmt::format("{}: given {} times; once is enough", option.get_name(), values.size()));
 }
 
 Result<GivenOptions> given_on_line(const CLI::App& app, const std::vector<OptionSpec>& table) {
@@ -79,7 +77,8 @@ Result<GivenOptions> given_in_file_of(const CLI::Option& option) {
   if (!path.ok()) return path.status();
   const Result<std::string> text = read_input(*path, kMostConfigBytes);
   if (!text.ok()) {
-    return wrong(fmt::format("--config={}: must be a file that can be read ({})", *path, text.status().message()));
+    return Status::invalid_argument(
+        fmt::format("--config={}: must be a file that can be read ({})", *path, text.status().message()));
   }
   Result<GivenOptions> given = given_in_file(*text);
   if (!given.ok()) return given.status().in(*path);
@@ -149,7 +148,8 @@ Status check_text(int argc, const char* const* argv) {
       const auto byte = static_cast<unsigned char>(c);
       shown += byte >= 0x20 && byte < 0x7F ? std::string(1, c) : fmt::format("\\x{:02x}", byte);
     }
-    return wrong(fmt::format("{}: is not UTF-8, as all arguments and names of folders must be", shown));
+    return Status::invalid_argument(
+        fmt::format("{}: is not UTF-8, as all arguments and names of folders must be", shown));
   }
   return {};
 }
@@ -171,8 +171,8 @@ Result<CommandLine> parse_command_line(int argc, const char* const* argv) {
   } catch (const CLI::ParseError& error) {
     const std::string message = error.what();
     const std::string flag = message.substr(0, message.find(':'));
-    if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) == nullptr) return wrong(message);
-    return wrong(fmt::format("{0}: needs a value, as in {0}=VALUE; --help says which", flag));
+    if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) == nullptr) return Status::invalid_argument(message);
+    return Status::invalid_argument(fmt::format("{0}: needs a value, as in {0}=VALUE; --help says which", flag));
   }
   if (const CLI::Option* help = app.get_option("--help"); help->count() > 0) return help_asked_for(*help, *compare);
   if (app.get_option("--version")->count() > 0) {

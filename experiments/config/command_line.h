@@ -8,7 +8,7 @@
 
 #include "common/status.h"
 #include "experiments/config/comparison.h"
-#include "experiments/config/given_options.h"
+#include "experiments/config/options/given_options.h"
 #include "experiments/config/rate_grid.h"
 #include "experiments/config/run_config.h"
 

@@ -4,28 +4,27 @@
 
 #include <algorithm>
 
-#include "experiments/config/option_table.h"
+#include "experiments/config/options/option_table.h"
 #include "experiments/config/variation.h"
 
 namespace syncopate::experiments {
 namespace {
 
-Status wrong(std::string message) { return Status(Code::kInvalidArgument, std::move(message)); }
-
 // What stands elsewhere in a comparison, or would make no sense in one.
 Status check_given(const GivenOptions& given) {
   for (const char* name : {"mode", "consistency", "collective", "sync-every", "gossip"}) {
     if (!given.contains(name)) continue;
-    return wrong(fmt::format("--{}={}: compare takes its modes from --modes, as in --modes={}", name, given.at(name),
-                             kUsualModes));
+    return Status::invalid_argument(fmt::format("--{}={}: compare takes its modes from --modes, as in --modes={}", name,
+                                                given.at(name), kUsualModes));
   }
   if (given.contains("stop-at-target")) {
-    return wrong("--stop-at-target: the runs of a comparison train equally long; leave it out, or give it to one run");
+    return Status::invalid_argument(
+        "--stop-at-target: the runs of a comparison train equally long; leave it out, or give it to one run");
   }
   for (const char* name : {"checkpoint-every", "resume", "checkpoint-key-file"}) {
     if (!given.contains(name)) continue;
-    return wrong(fmt::format("--{}={}: compare measures runs from their beginning to their end; give it to one run",
-                             name, given.at(name)));
+    return Status::invalid_argument(fmt::format(
+        "--{}={}: compare measures runs from their beginning to their end; give it to one run", name, given.at(name)));
   }
   return {};
 }
@@ -34,17 +33,19 @@ Status check_given(const GivenOptions& given) {
 Result<CommandLine> finished_runs(const GivenOptions& given, const CompareWords& words) {
   for (const auto& [name, value] : given) {
     if (name == "output") continue;
-    return wrong(fmt::format("--{}={}: {} is a finished run, and compare trains none anew beside it; leave one out",
-                             name, value, words.folders.front()));
+    return Status::invalid_argument(
+        fmt::format("--{}={}: {} is a finished run, and compare trains none anew beside it; leave one out", name, value,
+                    words.folders.front()));
   }
   if (words.modes || words.rate_rule || words.tune_rate || !words.vary.empty()) {
-    return wrong(
+    return Status::invalid_argument(
         fmt::format("{}: finished runs are compared as they are; leave --modes, --vary, --rate-rule and "
                     "--tune-rate out",
                     words.folders.front()));
   }
   if (words.folders.size() < 2) {
-    return wrong(fmt::format("{}: is one folder of results; name two or more to compare them", words.folders.front()));
+    return Status::invalid_argument(
+        fmt::format("{}: is one folder of results; name two or more to compare them", words.folders.front()));
   }
   const Result<RunConfig> config = apply_options(given);
   if (!config.ok()) return config.status();
@@ -65,10 +66,12 @@ Result<std::vector<Variation>> variations_of(const CompareWords& words, const Gi
     if (!variation.ok()) return variation.status();
     const std::string& option = variation->option;
     if (given.contains(option)) {
-      return wrong(fmt::format("--{}={}: given beside --vary={}; leave one out", option, given.at(option), text));
+      return Status::invalid_argument(
+          fmt::format("--{}={}: given beside --vary={}; leave one out", option, given.at(option), text));
     }
     if (!all.emplace(option, text).second) {
-      return wrong(fmt::format("--vary={}: {} is varied twice; put all values into one", text, option));
+      return Status::invalid_argument(
+          fmt::format("--vary={}: {} is varied twice; put all values into one", text, option));
     }
     variations.push_back(std::move(*variation));
   }
@@ -77,7 +80,8 @@ Result<std::vector<Variation>> variations_of(const CompareWords& words, const Gi
     const bool other_is = std::ranges::find(variations, option.excludes, &Variation::option) != variations.end();
     if (option.excludes.empty() || !all.contains(option.name) || !all.contains(option.excludes)) continue;
     if (!is_varied && !other_is) continue;  // apply_options says so
-    return wrong(fmt::format("--vary: {} cannot stand beside {}; give one of the two", option.name, option.excludes));
+    return Status::invalid_argument(
+        fmt::format("--vary: {} cannot stand beside {}; give one of the two", option.name, option.excludes));
   }
   return variations;
 }
@@ -94,12 +98,12 @@ Status check_linear(CommandLine& line) {
       "--lr-schedule={}: --rate-rule=per-sample, the default, already gives each row a rate that grows with its "
       "update's minibatch; leave linear out, or add --rate-rule=per-update",
       first->config.lr_schedule);
-  if (std::ranges::find(line.varied, "lr-schedule") == line.varied.end()) return wrong(reason);
+  if (std::ranges::find(line.varied, "lr-schedule") == line.varied.end()) return Status::invalid_argument(reason);
   for (const ComparedRun& run : line.runs) {
     if (is_linear(run)) line.left_out.push_back(fmt::format("{}: left out: {}", run.label, reason));
   }
   std::erase_if(line.runs, is_linear);
-  return line.runs.empty() ? wrong(reason) : Status();
+  return line.runs.empty() ? Status::invalid_argument(reason) : Status();
 }
 
 Status settle_rates(const GivenOptions& given, const CompareWords& words, CommandLine& line) {
@@ -112,11 +116,11 @@ Status settle_rates(const GivenOptions& given, const CompareWords& words, Comman
     Result<RateGrid> grid = parse_rate_grid(*words.tune_rate);
     if (!grid.ok()) return grid.status();
     if (std::ranges::find(line.varied, "learning-rate") != line.varied.end()) {
-      return wrong(fmt::format("--tune-rate={}: chooses each row's learning rate, which --vary sets; leave one out",
-                               *words.tune_rate));
+      return Status::invalid_argument(fmt::format(
+          "--tune-rate={}: chooses each row's learning rate, which --vary sets; leave one out", *words.tune_rate));
     }
     if (!grid->factors && given.contains("learning-rate")) {
-      return wrong(
+      return Status::invalid_argument(
           fmt::format("--learning-rate={}: has no effect beside the rates of --tune-rate={}; leave it out, or "
                       "give factors of it, as in --tune-rate=x0.25,x1,x4",
                       given.at("learning-rate"), *words.tune_rate));

@@ -7,7 +7,7 @@
 
 #include "common/status.h"
 #include "experiments/config/command_line.h"
-#include "experiments/config/given_options.h"
+#include "experiments/config/options/given_options.h"
 
 namespace syncopate::experiments {
 

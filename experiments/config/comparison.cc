@@ -6,7 +6,8 @@
 #include <optional>
 #include <sstream>
 
-#include "experiments/config/option_kinds.h"
+#include "common/text/number.h"
+#include "experiments/config/options/option_kinds.h"
 
 namespace syncopate::experiments {
 namespace {
@@ -17,8 +18,7 @@ constexpr CollectiveKind kNamedCollectives[] = {
     CollectiveKind::kTree,   CollectiveKind::kBinomialTree, CollectiveKind::kHierarchical,    CollectiveKind::kNccl};
 
 Status wrong_mode(const std::string& label) {
-  return Status(
-      Code::kInvalidArgument,
+  return Status::invalid_argument(
       fmt::format("--modes: '{}' must be local, allreduce, allreduce: and a collective, as in allreduce:ring, "
                   "allreduce:sync-every:k (k from 2), allreduce:gossip, allreduce:gossip:k, "
                   "allreduce:gossip-async, allreduce:gossip-async:k, or ps: and a consistency, as in ps:bounded:4",
@@ -28,8 +28,7 @@ Status wrong_mode(const std::string& label) {
 // One worker that sees the batches of all.
 Result<RunConfig> as_local(RunConfig config, int workers) {
   if (workers > 1 && schedule_of(config).linear_scaling) {
-    return Status(
-        Code::kInvalidArgument,
+    return Status::invalid_argument(
         fmt::format("--lr-schedule={}: linear scales the rate with the workers, of which local has one; leave "
                     "linear out, or local out of --modes",
                     config.lr_schedule));
@@ -47,7 +46,7 @@ Result<RunConfig> as_local(RunConfig config, int workers) {
 // The number of steps in "PREFIX:k", if it is one of at least `least`.
 std::optional<std::int64_t> steps_in(std::string_view label, std::string_view prefix, std::int64_t least) {
   if (!label.starts_with(prefix)) return std::nullopt;
-  const auto steps = option_kinds::number_of<std::int64_t>(std::string(label.substr(prefix.size())));
+  const auto steps = parse_number<std::int64_t>(std::string(label.substr(prefix.size())));
   return steps && *steps >= least && *steps <= kMostSyncEvery ? steps : std::nullopt;
 }
 
@@ -102,8 +101,8 @@ Result<std::vector<ComparedRun>> comparison_runs(const RunConfig& base, const st
     if (!config.ok()) return config.status();
     for (const ComparedRun& other : runs) {
       if (other.label == label) {
-        return Status(Code::kInvalidArgument,
-                      fmt::format("--modes={}: names {} twice; every row is repeated by --repeat", modes, label));
+        return Status::invalid_argument(
+            fmt::format("--modes={}: names {} twice; every row is repeated by --repeat", modes, label));
       }
     }
     SYNCOPATE_RETURN_IF_ERROR(validate(*config));
@@ -112,16 +111,14 @@ Result<std::vector<ComparedRun>> comparison_runs(const RunConfig& base, const st
   if (runs.empty()) return wrong_mode(modes);
   const bool is_hurt = std::ranges::any_of(runs, [](const auto& run) { return !run.config.faults.empty(); });
   if (!base.faults.empty() && !is_hurt) {
-    return Status(
-        Code::kInvalidArgument,
+    return Status::invalid_argument(
         fmt::format("--fault={}: has no effect on local, whose one worker stands for all; leave it out or add "
                     "a mode",
                     base.faults.to_string()));
   }
   const bool is_slowed = std::ranges::any_of(runs, [](const auto& run) { return !run.config.stragglers.empty(); });
   if (!base.stragglers.empty() && !is_slowed) {
-    return Status(
-        Code::kInvalidArgument,
+    return Status::invalid_argument(
         fmt::format("--straggler={}: has no effect on local, whose one worker stands for all; leave it out or "
                     "add a mode",
                     base.stragglers.to_string()));

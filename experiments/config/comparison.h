@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "common/status.h"
-#include "experiments/config/rate_rule.h"
+#include "experiments/config/rules/rate_rule.h"
 #include "experiments/config/run_config.h"
 
 namespace syncopate::experiments {

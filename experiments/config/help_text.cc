@@ -9,7 +9,7 @@
 
 #include "experiments/config/comparison.h"
 #include "experiments/config/nearest_name.h"
-#include "experiments/config/option_table.h"
+#include "experiments/config/options/option_table.h"
 
 namespace syncopate::experiments {
 namespace {
@@ -209,9 +209,9 @@ Result<std::string> help_text(std::string_view topic, int columns) {
     known.push_back(option.name);
   }
   const std::string nearest = nearest_name(name, known);
-  return Status(Code::kInvalidArgument,
-                fmt::format("--help={}: no such topic or option; {}", topic,
-                            nearest.empty() ? "--help lists them" : fmt::format("did you mean {}?", nearest)));
+  return Status::invalid_argument(
+      fmt::format("--help={}: no such topic or option; {}", topic,
+                  nearest.empty() ? "--help lists them" : fmt::format("did you mean {}?", nearest)));
 }
 
 }  // namespace syncopate::experiments

@@ -14,8 +14,6 @@ namespace {
 constexpr int kMostSlots = 64;  // as workers
 constexpr std::size_t kMostHosts = 1024;
 
-Status wrong(std::string message) { return Status(Code::kInvalidArgument, std::move(message)); }
-
 // It becomes a word of the remote shell's command line, where a leading dash would be an option.
 bool is_name(std::string_view name) {
   const auto allowed = [](unsigned char c) {
@@ -25,26 +23,28 @@ bool is_name(std::string_view name) {
 }
 
 Status add(std::vector<HostSlots>& hosts, std::string_view name, std::string_view slots) {
-  if (!is_name(name)) return wrong(fmt::format("'{}' must be a name or an IPv4 address of a host", name));
+  if (!is_name(name))
+    return Status::invalid_argument(fmt::format("'{}' must be a name or an IPv4 address of a host", name));
   if (std::ranges::find(hosts, name, &HostSlots::name) != hosts.end()) {
-    return wrong(fmt::format("{} stands there twice; give it once, with all its slots", name));
+    return Status::invalid_argument(fmt::format("{} stands there twice; give it once, with all its slots", name));
   }
   HostSlots host{.name = std::string(name)};
   if (!slots.empty()) {
     const auto [end, error] = std::from_chars(slots.data(), slots.data() + slots.size(), host.slots);
     if (error != std::errc() || end != slots.data() + slots.size() || host.slots < 1 || host.slots > kMostSlots) {
-      return wrong(fmt::format("slots of {} must be 1 to {}, not '{}'", name, kMostSlots, slots));
+      return Status::invalid_argument(fmt::format("slots of {} must be 1 to {}, not '{}'", name, kMostSlots, slots));
     }
   }
   hosts.push_back(std::move(host));
-  if (hosts.size() > kMostHosts) return wrong(fmt::format("more than {} hosts", kMostHosts));
+  if (hosts.size() > kMostHosts) return Status::invalid_argument(fmt::format("more than {} hosts", kMostHosts));
   return {};
 }
 
 Status add(std::vector<HostSlots>& hosts, std::string_view entry) {
   const std::size_t colon = entry.find(':');
   if (colon == std::string_view::npos) return add(hosts, entry, "");
-  if (colon + 1 == entry.size()) return wrong(fmt::format("'{}' lacks its number of slots, as in HOST:2", entry));
+  if (colon + 1 == entry.size())
+    return Status::invalid_argument(fmt::format("'{}' lacks its number of slots, as in HOST:2", entry));
   return add(hosts, entry.substr(0, colon), entry.substr(colon + 1));
 }
 
@@ -54,7 +54,7 @@ Result<std::vector<HostSlots>> parse_hosts(std::string_view text) {
   std::vector<HostSlots> hosts;
   std::istringstream entries{std::string(text)};
   for (std::string entry; std::getline(entries, entry, ',');) SYNCOPATE_RETURN_IF_ERROR(add(hosts, entry));
-  if (hosts.empty()) return wrong("there must be one at least");
+  if (hosts.empty()) return Status::invalid_argument("there must be one at least");
   return hosts;
 }
 
@@ -72,10 +72,10 @@ Result<std::vector<HostSlots>> parse_host_file(std::string_view text) {
     Status added = !two ? add(hosts, entry)
                    : slots.starts_with(kSlots) && !(words >> rest)
                        ? add(hosts, entry, slots.substr(kSlots.size()))
-                       : wrong("must be HOST, HOST:SLOTS or HOST slots=SLOTS");
+                       : Status::invalid_argument("must be HOST, HOST:SLOTS or HOST slots=SLOTS");
     if (!added.ok()) return added.in(fmt::format("line {}", number));
   }
-  if (hosts.empty()) return wrong("there must be one at least");
+  if (hosts.empty()) return Status::invalid_argument("there must be one at least");
   return hosts;
 }
 

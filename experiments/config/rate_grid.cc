@@ -6,7 +6,8 @@
 #include <optional>
 #include <sstream>
 
-#include "experiments/config/option_kinds.h"
+#include "common/text/number.h"
+#include "experiments/config/options/option_kinds.h"
 
 namespace syncopate::experiments {
 namespace {
@@ -15,10 +16,10 @@ constexpr double kMostRate = 1000;  // of --learning-rate
 constexpr std::size_t kMostValues = 20;
 
 Status wrong(std::string_view text) {
-  return Status(Code::kInvalidArgument,
-                fmt::format("--tune-rate={}: must be 2 to {} different rates above 0 and up to {}, as in "
-                            "0.01,0.03,0.1,0.3, or factors of each row's own rate, as in x0.25,x1,x4",
-                            text, kMostValues, kMostRate));
+  return Status::invalid_argument(
+      fmt::format("--tune-rate={}: must be 2 to {} different rates above 0 and up to {}, as in "
+                  "0.01,0.03,0.1,0.3, or factors of each row's own rate, as in x0.25,x1,x4",
+                  text, kMostValues, kMostRate));
 }
 
 }  // namespace
@@ -30,7 +31,7 @@ Result<RateGrid> parse_rate_grid(std::string_view text) {
     const bool is_factor = part.starts_with("x");
     if (!grid.values.empty() && is_factor != grid.factors) return wrong(text);
     grid.factors = is_factor;
-    const std::optional<double> value = option_kinds::number_of<double>(is_factor ? part.substr(1) : part);
+    const std::optional<double> value = parse_number<double>(is_factor ? part.substr(1) : part);
     if (!value || !(*value > 0 && *value <= kMostRate)) return wrong(text);
     grid.values.push_back(*value);
   }

@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <cassert>
 
-#include "experiments/config/open_values.h"
-#include "experiments/config/table_rules.h"
+#include "experiments/config/options/open_values.h"
+#include "experiments/config/rules/table_rules.h"
 #include "worker/recommender/make_recommender.h"
 
 namespace syncopate::experiments {

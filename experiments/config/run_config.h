@@ -8,23 +8,23 @@
 #include <string>
 #include <vector>
 
-#include "allreduce/schedule.h"
-#include "allreduce/sparse_exchange.h"
+#include "allreduce/schedule/schedule.h"
+#include "allreduce/strategy/sparse_exchange.h"
 #include "common/clock.h"
 #include "common/codec/codec_config.h"
-#include "common/learning_rate.h"
-#include "common/optimizer.h"
+#include "common/optimizer/learning_rate.h"
+#include "common/optimizer/optimizer.h"
 #include "common/status.h"
 #include "common/transport/link_shape.h"
-#include "experiments/checkpoint/checkpoint_interval.h"
+#include "experiments/config/checkpoint_interval.h"
+#include "experiments/config/evaluation_interval.h"
+#include "experiments/config/fault_schedule.h"
 #include "experiments/config/host_list.h"
-#include "experiments/evaluation/evaluation_interval.h"
-#include "experiments/faults/fault_schedule.h"
 #include "ps/compression.h"
-#include "ps/consistency.h"
-#include "ps/push_scheduler.h"
-#include "ps/sharding.h"
-#include "ps/staleness.h"
+#include "ps/policy/consistency.h"
+#include "ps/policy/push_scheduler.h"
+#include "ps/policy/sharding.h"
+#include "ps/policy/staleness.h"
 #include "worker/backend/precision.h"
 #include "worker/recommender/embedding_kind.h"
 #include "worker/straggling.h"
@@ -195,6 +195,10 @@ RunConfig resolve(RunConfig config, const std::string& stamp);
 // Combinations that cannot work, in one line: what is wrong and what would be right. Single values have been checked by
 // the option table. Accepts configs before and after resolve().
 Status validate(const RunConfig& config);
+
+inline bool is_ps(const RunConfig& config) { return config.mode == Mode::kPs; }
+inline bool is_allreduce(const RunConfig& config) { return config.mode == Mode::kAllreduce; }
+inline bool is_distributed(const RunConfig& config) { return config.mode != Mode::kLocal; }
 
 // Whether processes of the run are on other hosts than the coordinator.
 bool spans_hosts(const RunConfig& config);

@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <optional>
 
-#include "common/printable_text.h"
-#include "experiments/config/given_options.h"
-#include "experiments/config/option_table.h"
+#include "common/text/printable_text.h"
+#include "experiments/config/options/given_options.h"
+#include "experiments/config/options/option_table.h"
 
 namespace syncopate::experiments {
 namespace {
@@ -93,9 +93,8 @@ Result<std::vector<std::pair<std::string, std::string>>> read_toml(std::string_v
     std::optional<std::string> value;
     if (equals != std::string_view::npos && !name.empty()) value = value_of(trim(line.substr(equals + 1)));
     if (!value) {
-      return Status(Code::kInvalidArgument,
-                    fmt::format("line {}: '{}' must be name = value, as in workers = 4 or mode = \"ps\"", line_number,
-                                printable(line, 80)));
+      return Status::invalid_argument(fmt::format(
+          "line {}: '{}' must be name = value, as in workers = 4 or mode = \"ps\"", line_number, printable(line, 80)));
     }
     entries.emplace_back(std::string(name), std::move(*value));
   }

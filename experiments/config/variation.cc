@@ -8,7 +8,7 @@
 #include <sstream>
 
 #include "experiments/config/nearest_name.h"
-#include "experiments/config/option_table.h"
+#include "experiments/config/options/option_table.h"
 
 namespace syncopate::experiments {
 namespace {
@@ -17,8 +17,6 @@ namespace {
 constexpr std::string_view kFixed[] = {
     "mode",   "consistency", "collective",      "sync-every",     "gossip", "output",
     "repeat", "dry-run",     "target-accuracy", "stop-at-target", "resume", "checkpoint-key-file"};
-
-Status wrong(std::string message) { return Status(Code::kInvalidArgument, std::move(message)); }
 
 std::vector<std::string> split(const std::string& text, char separator) {
   std::vector<std::string> parts;
@@ -87,34 +85,38 @@ std::vector<std::pair<std::string, std::string>> named(std::span<const Variation
 Result<Variation> parse_variation(std::string_view text) {
   const std::size_t equals = text.find('=');
   if (equals == std::string_view::npos) {
-    return wrong(fmt::format("--vary={}: must be an option and its values, as in --vary=batch-size=32,64,128", text));
+    return Status::invalid_argument(
+        fmt::format("--vary={}: must be an option and its values, as in --vary=batch-size=32,64,128", text));
   }
   const std::string list(text.substr(equals + 1));
   const char separator = list.find(';') != std::string::npos ? ';' : ',';
   Variation variation{std::string(text.substr(0, equals)), split(list, separator)};
   if (std::ranges::find(kFixed, variation.option) != std::end(kFixed)) {
-    return wrong(fmt::format("--vary={}: {} cannot be varied; modes stand in --modes", text, variation.option));
+    return Status::invalid_argument(
+        fmt::format("--vary={}: {} cannot be varied; modes stand in --modes", text, variation.option));
   }
   if (!option_named(variation.option)) {
     const std::string nearest = nearest_option(variation.option);
-    return wrong(fmt::format("--vary={}: there is no option {}; {}", text, variation.option,
-                             nearest.empty() ? "--help lists all" : fmt::format("did you mean {}?", nearest)));
+    return Status::invalid_argument(
+        fmt::format("--vary={}: there is no option {}; {}", text, variation.option,
+                    nearest.empty() ? "--help lists all" : fmt::format("did you mean {}?", nearest)));
   }
-  if (variation.values.empty()) return wrong(fmt::format("--vary={}: names no value", text));
+  if (variation.values.empty()) return Status::invalid_argument(fmt::format("--vary={}: names no value", text));
   for (auto value = variation.values.begin(); value != variation.values.end(); ++value) {
     if (std::find(variation.values.begin(), value, *value) == value) continue;
-    return wrong(fmt::format("--vary={}: names {} twice; every row is repeated by --repeat", text, *value));
+    return Status::invalid_argument(
+        fmt::format("--vary={}: names {} twice; every row is repeated by --repeat", text, *value));
   }
   return variation;
 }
 
 Status set_varied(RunConfig& config, const std::string& option, const std::string& value) {
   const std::optional<OptionSpec> spec = option_named(option);
-  if (!spec) return wrong(fmt::format("there is no option {}", option));
+  if (!spec) return Status::invalid_argument(fmt::format("there is no option {}", option));
   const bool is_switch = spec->placeholder.empty();
   if (value == "default" || (is_switch && value == "false")) return {};
   if (is_switch && value != "true") {
-    return wrong(fmt::format("--vary={}={}: a switch must be true or false", option, value));
+    return Status::invalid_argument(fmt::format("--vary={}={}: a switch must be true or false", option, value));
   }
   const Status status = spec->set(config, value);
   const bool means_not_given = value == "none" && spec->usual == "none";
@@ -134,7 +136,8 @@ Result<VariedRuns> varied_runs(const RunConfig& base, const std::string& modes, 
   const std::vector<std::string> all_modes = split(modes, ',');
   for (auto mode = all_modes.begin(); mode != all_modes.end(); ++mode) {
     if (std::find(all_modes.begin(), mode, *mode) == mode) continue;
-    return wrong(fmt::format("--modes={}: names {} twice; every row is repeated by --repeat", modes, *mode));
+    return Status::invalid_argument(
+        fmt::format("--modes={}: names {} twice; every row is repeated by --repeat", modes, *mode));
   }
   for (const std::string& mode : all_modes) {
     for (std::size_t i = 0; i < all.size(); ++i) {
@@ -151,7 +154,8 @@ Result<VariedRuns> varied_runs(const RunConfig& base, const std::string& modes, 
     }
   }
   if (varied.runs.empty()) {
-    return wrong(varied.left_out.empty() ? fmt::format("--modes={}: names no mode", modes) : varied.left_out.front());
+    return Status::invalid_argument(varied.left_out.empty() ? fmt::format("--modes={}: names no mode", modes)
+                                                            : varied.left_out.front());
   }
   return varied;
 }

@@ -1,9 +1,9 @@
 // The program of workers on GPUs: syncopate's, linked with CUDA's libraries.
 #include <cstdio>
 
-#include "experiments/process/cuda/cuda_accelerator.h"
-#include "experiments/process/private_memory.h"
-#include "experiments/process/process_main.h"
+#include "experiments/cluster/process/cuda/cuda_accelerator.h"
+#include "experiments/cluster/process/private_memory.h"
+#include "experiments/cluster/process/process_main.h"
 
 int main(int argc, char** argv) {
   using namespace syncopate::experiments;

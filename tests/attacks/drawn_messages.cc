@@ -17,7 +17,7 @@
 #include "common/hash.h"
 #include "common/transport/socket_frame.h"
 #include "common/transport/zmq_frame.h"
-#include "experiments/control/control.pb.h"
+#include "experiments/cluster/control/control.pb.h"
 #include "ps/wire.pb.h"
 #include "tests/fuzz/mutation.h"
 #include "tests/support/stranger_lines.h"

@@ -9,7 +9,7 @@
 #include <string>
 #include <zmq.hpp>
 
-#include "common/file_descriptor.h"
+#include "common/os/file_descriptor.h"
 #include "common/random.h"
 #include "tests/support/visible_run.h"
 

@@ -22,7 +22,7 @@ using testing_support::raw_connection;
 using testing_support::until_the_end;
 using testing_support::VisibleRun;
 
-const Flags kMode{"--mode=ps", "--workers=2", "--consistency=sync", "--transport=tcp"};
+const Flags kModeOverTcp{"--mode=ps", "--workers=2", "--consistency=sync", "--transport=tcp"};
 constexpr int kHeld = 1100;  // at each place: more than the usual limit of descriptors
 constexpr std::size_t kMegabyte = 1 << 20;
 constexpr std::size_t kFlood = 192 * kMegabyte;  // at each place
@@ -51,8 +51,8 @@ bool send_all(const FileDescriptor& connection, std::string_view bytes) {
 
 TEST(Memory, IsNotFilledByAMessageWithoutEnd) {
   begin_attack();
-  const Outcome& outcome = undisturbed(kMode);
-  Program program(slow_run(kMode));
+  const Outcome& outcome = undisturbed(kModeOverTcp);
+  Program program(slow_run(kModeOverTcp));
   Stranger stranger([coordinator = program.pid()] {
     const VisibleRun run = await_run(coordinator);
     std::map<std::string, std::size_t> taken;
@@ -100,8 +100,8 @@ TEST_P(HeldConnections, LeaveTheModelItsDescriptors) {
   begin_attack();
   const std::string what = GetParam();
   constexpr int kFewSteps = 100;  // each takes longer meanwhile
-  const Outcome& outcome = undisturbed(kMode, kFewSteps);
-  Flags flags = small_run(kMode, kFewSteps);
+  const Outcome& outcome = undisturbed(kModeOverTcp, kFewSteps);
+  Flags flags = small_run(kModeOverTcp, kFewSteps);
   flags.push_back("--fault=stop:worker1@step50+1s");  // time for them all
   // A usual limit, which the run cannot raise.
   Program program(flags, {"/usr/bin/prlimit", "--nofile=1024:1024"});

@@ -34,13 +34,13 @@
 #include <nlohmann/json.hpp>
 #include <ranges>
 
-#include "allreduce/direct_collective.h"
-#include "allreduce/link_measurement.h"
-#include "allreduce/mpi_collective.h"
-#include "allreduce/rank_order_sum.h"
-#include "allreduce/schedule_collective.h"
+#include "allreduce/collective/direct_collective.h"
+#include "allreduce/collective/link_measurement.h"
+#include "allreduce/collective/mpi_collective.h"
+#include "allreduce/collective/rank_order_sum.h"
+#include "allreduce/collective/schedule_collective.h"
 #include "common/transport/make_transport.h"
-#include "experiments/launcher/launcher.h"
+#include "experiments/cluster/launcher/launcher.h"
 #include "tests/support/blocking_mpi.h"
 #include "tests/support/forked_ranks.h"
 #include "tests/support/test_keys.h"

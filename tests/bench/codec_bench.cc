@@ -8,9 +8,9 @@
 #include <cstring>
 #include <vector>
 
-#include "common/aligned_buffer.h"
 #include "common/codec/error_feedback.h"
 #include "common/codec/power_sgd.h"
+#include "common/os/aligned_buffer.h"
 #include "common/random.h"
 
 namespace syncopate {

@@ -2,8 +2,8 @@
 //   build/release/tests/bench/compute_bench
 #include <benchmark/benchmark.h>
 
-#include "common/flush_denormals.h"
-#include "common/optimizer.h"
+#include "common/optimizer/optimizer.h"
+#include "common/os/flush_denormals.h"
 #include "worker/data/image_dataset.h"
 #include "worker/data/text_form.h"
 #include "worker/local_strategy.h"

@@ -27,10 +27,10 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "common/peak_memory.h"
+#include "common/os/peak_memory.h"
 #include "common/transport/make_transport.h"
-#include "ps/ps_strategy.h"
-#include "ps/shard_server.h"
+#include "ps/client/ps_strategy.h"
+#include "ps/server/shard_server.h"
 #include "tests/support/bare_wire.h"
 #include "tests/support/forked_ranks.h"
 #include "tests/support/process_memory.h"

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "common/random.h"
-#include "common/row_table.h"
+#include "common/tables/row_table.h"
 
 namespace syncopate {
 namespace {

@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "common/transport/make_transport.h"
-#include "ps/ps_strategy.h"
-#include "ps/shard_server.h"
+#include "ps/client/ps_strategy.h"
+#include "ps/server/shard_server.h"
 #include "tests/support/forked_ranks.h"
 #include "tests/support/test_keys.h"
 

@@ -5,9 +5,9 @@
 
 #include <numeric>
 
-#include "allreduce/schedule_collective.h"
+#include "allreduce/collective/schedule_collective.h"
 #include "common/transport/faulty_transport.h"
-#include "tests/ps/ps_job.h"
+#include "tests/ps/job/ps_job.h"
 
 namespace syncopate::faults {
 namespace {
@@ -16,8 +16,8 @@ using std::chrono::milliseconds;
 using testing_support::run_ranks;
 using testing_support::soon;
 
-constexpr int kWorkers = 3;
-constexpr int kSteps = 40;
+constexpr int kWireWorkers = 3;
+constexpr int kWireSteps = 40;
 constexpr Duration kPatience = std::chrono::seconds(2);
 
 struct Wire {
@@ -42,8 +42,8 @@ FaultPlan seeded(FaultPlan plan, int rank) {
 }
 
 struct PsOutcome {
-  std::vector<Status> workers{kWorkers};
-  std::vector<std::vector<float>> weights{kWorkers};
+  std::vector<Status> workers{kWireWorkers};
+  std::vector<std::vector<float>> weights{kWireWorkers};
   ps::ShardServerCounters counters;
 };
 
@@ -55,7 +55,7 @@ Status train(int rank, ps::PsStrategy& strategy, std::vector<float>& weights) {
   if (rank == 0) std::iota(arenas->weights.begin(), arenas->weights.end(), 0.0f);
   const Result<std::vector<Range>> buckets = strategy.join();
   if (!buckets.ok()) return buckets.status();
-  for (std::int64_t i = 0; i < kSteps; ++i) {
+  for (std::int64_t i = 0; i < kWireSteps; ++i) {
     ps::make_gradient(rank, i, arenas->gradients);
     const Result<SyncStats> stats = ps::step(strategy, i, buckets->size(), 0.1);
     if (!stats.ok()) return stats.status();
@@ -67,7 +67,7 @@ Status train(int rank, ps::PsStrategy& strategy, std::vector<float>& weights) {
 
 PsOutcome run_ps(const std::string& consistency, const std::optional<FaultPlan>& plan) {
   ps::PsJobOptions options{
-      .group = {.workers = kWorkers, .servers = 2}, .consistency = consistency, .chunk_bytes = 512};
+      .group = {.workers = kWireWorkers, .servers = 2}, .consistency = consistency, .chunk_bytes = 512};
   options.worker_timeout = kPatience;
   if (plan) {
     options.wrap = [&](int rank, std::unique_ptr<Transport> inner) {
@@ -125,7 +125,7 @@ INSTANTIATE_TEST_SUITE_P(That, PsOverABadWire, testing::Values(kOvertaking, kLos
 TEST_P(PsOverABadWire, EndsRightOrWithAStatus) {
   const PsOutcome undisturbed = run_ps("sync", {});
   const PsOutcome outcome = run_ps("sync", GetParam().plan);
-  for (std::size_t worker = 0; worker < kWorkers; ++worker) {
+  for (std::size_t worker = 0; worker < kWireWorkers; ++worker) {
     if (all_ok(outcome)) {
       EXPECT_EQ(outcome.weights[worker], undisturbed.weights[0]);
     }
@@ -137,29 +137,29 @@ TEST_P(PsOverABadWire, EndsRightOrWithAStatus) {
 }
 
 struct Sums {
-  std::vector<Status> status{kWorkers};
-  std::vector<int> right = std::vector<int>(kWorkers);  // of the sums that a rank was told are there
-  std::vector<int> wrong = std::vector<int>(kWorkers);
+  std::vector<Status> status{kWireWorkers};
+  std::vector<int> right = std::vector<int>(kWireWorkers);  // of the sums that a rank was told are there
+  std::vector<int> wrong = std::vector<int>(kWireWorkers);
 };
 
 // All ranks sum buffers whose sums are known, until one of them fails.
 Sums sum_over(const FaultPlan& plan, allreduce::ScheduleKind kind) {
-  std::vector<std::unique_ptr<Transport>> endpoints = testing_support::connect_group("inproc", kWorkers);
-  for (int rank = 0; rank < kWorkers; ++rank) {
+  std::vector<std::unique_ptr<Transport>> endpoints = testing_support::connect_group("inproc", kWireWorkers);
+  for (int rank = 0; rank < kWireWorkers; ++rank) {
     std::unique_ptr<Transport>& endpoint = endpoints[static_cast<std::size_t>(rank)];
     endpoint = std::make_unique<FaultyTransport>(std::move(endpoint), seeded(plan, rank));
   }
   Sums sums;
-  run_ranks(kWorkers, [&](int rank) {
+  run_ranks(kWireWorkers, [&](int rank) {
     const auto own = static_cast<std::size_t>(rank);
     const auto collective = allreduce::make_schedule_collective(*endpoints[own], {.kind = kind, .segment_bytes = 256});
     const Result<std::span<float>> buffer = collective->allocate(300);
     ASSERT_TRUE(buffer.ok());
-    for (int step = 0; step < kSteps && sums.status[own].ok(); ++step) {
+    for (int step = 0; step < kWireSteps && sums.status[own].ok(); ++step) {
       std::ranges::fill(*buffer, static_cast<float>(step + rank));
       sums.status[own] = collective->all_reduce(*buffer, SteadyClock().now() + kPatience / 4);
       if (!sums.status[own].ok()) return;
-      const auto expected = static_cast<float>(kWorkers * step + 3);
+      const auto expected = static_cast<float>(kWireWorkers * step + 3);
       const bool is_right = std::ranges::all_of(*buffer, [&](float value) { return value == expected; });
       ++(is_right ? sums.right : sums.wrong)[own];
     }
@@ -181,7 +181,7 @@ TEST_P(AllReduceOverAWire, SumsRightOrEndsWithAStatusOnEverySchedule) {
     EXPECT_THAT(sums.wrong, testing::Each(0));
     const bool in_order = !GetParam().plan.overtakes && GetParam().plan.drop == 0;
     if (in_order) {
-      EXPECT_THAT(sums.right, testing::Each(kSteps));
+      EXPECT_THAT(sums.right, testing::Each(kWireSteps));
     }
     for (const Status& status : sums.status) {
       if (!status.ok()) {

@@ -67,7 +67,7 @@ TEST_P(LossOfTheProgram, WhileTheyFinishLeavesNothing) {
   kill_when(finishes, 200, true);
 }
 
-// Processes wait for a program that is stopped as long as it lives (tests/experiments/failure/standstill_test.cc), and
+// Processes wait for a program that is stopped as long as it lives (tests/faults/standstill_test.cc), and
 // no longer.
 TEST_P(LossOfTheProgram, WhileItIsStoppedLeavesNothing) {
   kill_when([](Program& program) {

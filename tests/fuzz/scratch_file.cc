@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "common/file_descriptor.h"
+#include "common/os/file_descriptor.h"
 
 namespace syncopate::fuzz {
 namespace {

@@ -28,7 +28,7 @@ ScriptTransport::ScriptTransport(int rank, int size, std::vector<Line> script)
 
 Result<std::span<std::byte>> ScriptTransport::allocate(std::size_t bytes) {
   constexpr std::size_t kMost = std::size_t{64} << 20;
-  if (bytes > kMost) return Status(Code::kResourceExhausted, "more memory than a script has");
+  if (bytes > kMost) return Status::resource_exhausted("more memory than a script has");
   memory_.emplace_back((bytes + sizeof(float) - 1) / sizeof(float));
   return std::as_writable_bytes(memory_.back().span()).first(bytes);
 }
@@ -44,7 +44,7 @@ Status ScriptTransport::send(int peer, std::string_view header, std::span<const 
 
 Result<Message> ScriptTransport::receive(TimePoint) {
   if (before_each_) before_each_(next_);
-  if (next_ == script_.size()) return Status(Code::kCancelled, "the script is at its end");
+  if (next_ == script_.size()) return Status::cancelled("the script is at its end");
   const Line& line = script_[next_++];
   auto copy = std::make_unique<Copy>(line.payload);
   const std::span<const std::byte> payload = copy->bytes();

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "common/aligned_buffer.h"
+#include "common/os/aligned_buffer.h"
 #include "common/transport/transport.h"
 
 namespace syncopate::fuzz {

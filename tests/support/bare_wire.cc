@@ -11,7 +11,7 @@
 #include <zmq.hpp>
 
 #include "common/clock.h"
-#include "common/futex.h"
+#include "common/os/futex.h"
 #include "common/transport/shm_doorbell.h"
 #include "tests/support/forked_ranks.h"
 

@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "common/aligned_buffer.h"
+#include "common/os/aligned_buffer.h"
 
 namespace syncopate::testing_support {
 namespace {
@@ -37,9 +37,9 @@ class BlockingMpi final : public allreduce::Collective {
     MPI_Barrier(MPI_COMM_WORLD);
     return {};
   }
-  Status reduce_pair(std::span<float>, int, TimePoint) override { return Status(Code::kInternal, "not measured"); }
+  Status reduce_pair(std::span<float>, int, TimePoint) override { return Status::internal("not measured"); }
   Status all_to_all(std::span<const allreduce::Bytes>, std::span<allreduce::Bytes>, TimePoint) override {
-    return Status(Code::kInternal, "not measured");
+    return Status::internal("not measured");
   }
   void interrupt() override {}
   TransportCounters counters() const override { return {}; }

@@ -7,7 +7,7 @@
 #include <cstring>
 #include <new>
 
-#include "common/futex.h"
+#include "common/os/futex.h"
 
 namespace syncopate::testing_support {
 
@@ -30,7 +30,7 @@ Result<std::vector<std::string>> BoardRendezvous::exchange(const std::string&, i
   while (true) {
     const std::uint32_t published = board_->published.load();
     if (published >= static_cast<std::uint32_t>(size)) break;
-    if (SteadyClock().now() >= deadline) return Status(Code::kDeadlineExceeded, "not all ranks are there");
+    if (SteadyClock().now() >= deadline) return Status::deadline_exceeded("not all ranks are there");
     futex_wait(board_->published, published, std::chrono::milliseconds(10));
   }
   std::vector<std::string> values;

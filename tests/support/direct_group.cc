@@ -6,7 +6,7 @@
 
 #include <atomic>
 
-#include "allreduce/direct_collective.h"
+#include "allreduce/collective/direct_collective.h"
 #include "common/transport/inproc_transport.h"
 #include "tests/support/cluster.h"
 #include "tests/support/test_keys.h"

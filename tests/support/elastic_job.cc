@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <atomic>
 
-#include "allreduce/schedule_collective.h"
+#include "allreduce/collective/schedule_collective.h"
 #include "tests/support/cluster.h"
 #include "tests/support/quiet_wire.h"
 

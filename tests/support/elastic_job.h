@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "allreduce/allreduce_strategy.h"
-#include "allreduce/schedule.h"
-#include "common/row_table.h"
+#include "allreduce/schedule/schedule.h"
+#include "allreduce/strategy/allreduce_strategy.h"
+#include "common/tables/row_table.h"
 #include "common/training_state.h"
 
 namespace syncopate::testing_support {

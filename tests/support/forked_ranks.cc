@@ -9,7 +9,7 @@
 #include <cstdlib>
 #include <new>
 
-#include "common/large_blocks.h"
+#include "common/os/large_blocks.h"
 #include "tests/support/board_rendezvous.h"
 
 namespace syncopate::testing_support {

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "experiments/exit_code.h"
+#include "experiments/cluster/exit_code.h"
 #include "tests/support/run_program.h"
 
 namespace syncopate::faults {

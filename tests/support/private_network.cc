@@ -8,7 +8,7 @@
 
 #include <fstream>
 
-#include "common/file_descriptor.h"
+#include "common/os/file_descriptor.h"
 
 namespace syncopate::testing_support {
 namespace {

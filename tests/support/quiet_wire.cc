@@ -10,7 +10,7 @@
 namespace syncopate::testing_support {
 namespace {
 
-Status nothing_comes() { return {Code::kCancelled, "nothing can happen any more"}; }
+Status nothing_comes() { return Status::cancelled("nothing can happen any more"); }
 
 }  // namespace
 
@@ -116,7 +116,7 @@ Status MortalTransport::live_on() {
     return Status();
   }
   if (!std::exchange(died_, true) && on_death_) on_death_();
-  return Status(Code::kCancelled, "dead");
+  return Status::cancelled("dead");
 }
 
 Status MortalTransport::send(int peer, std::string_view header, std::span<const std::byte> payload,

@@ -15,7 +15,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "experiments/report/safetensors.h"
+#include "experiments/checkpoint/safetensors.h"
 #include "tests/support/build_paths.h"
 
 namespace syncopate::testing_support {
@@ -59,6 +59,11 @@ std::vector<std::string> lines_of(const std::string& text) {
   std::istringstream stream(text);
   for (std::string line; std::getline(stream, line);) lines.push_back(line);
   return lines;
+}
+
+std::vector<std::string> operator+(std::vector<std::string> flags, const std::vector<std::string>& more) {
+  flags.insert(flags.end(), more.begin(), more.end());
+  return flags;
 }
 
 Program::Program(std::vector<std::string> flags, const std::vector<std::string>& before)

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "common/clock.h"
-#include "common/file_descriptor.h"
+#include "common/os/file_descriptor.h"
 #include "tests/support/running_processes.h"
 #include "tests/support/slowness.h"
 
@@ -36,6 +36,9 @@ class TemporaryFolder {
  private:
   std::filesystem::path path_;
 };
+
+// The flags of both, `more` behind.
+std::vector<std::string> operator+(std::vector<std::string> flags, const std::vector<std::string>& more);
 
 std::string text_of(const std::filesystem::path& file);  // empty if there is no such file
 std::vector<std::string> lines_of(const std::string& text);

@@ -8,7 +8,7 @@
 #include <functional>
 #include <vector>
 
-#include "allreduce/schedule.h"
+#include "allreduce/schedule/schedule.h"
 #include "common/random.h"
 
 namespace syncopate::testing_support {

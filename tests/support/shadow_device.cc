@@ -99,7 +99,7 @@ Result<std::span<std::byte>> ShadowDevice::allocate_pinned(std::size_t bytes) {
 
 Result<std::span<std::byte>> ShadowDevice::allocate_from(std::vector<AlignedBuffer>& memory, std::size_t bytes) {
   SYNCOPATE_RETURN_IF_ERROR(failure_);
-  if (bytes > memory_left_) return Status(Code::kResourceExhausted, "shadow device: out of memory");
+  if (bytes > memory_left_) return Status::resource_exhausted("shadow device: out of memory");
   memory_left_ -= bytes;
   AlignedBuffer& buffer = memory.emplace_back((bytes + kAlignment) / sizeof(float) + 1);
   void* begin = buffer.data();
@@ -110,7 +110,7 @@ Result<std::span<std::byte>> ShadowDevice::allocate_from(std::vector<AlignedBuff
 Result<std::unique_ptr<PinnedRange>> ShadowDevice::pin(std::span<std::byte> host) {
   SYNCOPATE_RETURN_IF_ERROR(failure_);
   for (const std::span<const std::byte> range : pinned_ranges_) {
-    if (overlap(range, host)) return Status(Code::kInvalidArgument, "shadow device: this memory is pinned already");
+    if (overlap(range, host)) return Status::invalid_argument("shadow device: this memory is pinned already");
   }
   return std::unique_ptr<PinnedRange>(std::make_unique<ShadowPinned>(*this, host));
 }
@@ -148,7 +148,7 @@ Status ShadowDevice::wait(const Event& event, TimePoint /*deadline*/) {
   const auto& point = dynamic_cast<const ShadowEvent&>(event).point;
   if (point && !hangs_) queues_.reach(point);
   SYNCOPATE_RETURN_IF_ERROR(failure_);
-  if (point && !point->reached) return {Code::kDeadlineExceeded, "shadow device: work not done in time"};
+  if (point && !point->reached) return Status::deadline_exceeded("shadow device: work not done in time");
   return {};
 }
 

@@ -18,8 +18,8 @@
 #include <string>
 #include <vector>
 
-#include "common/aligned_buffer.h"
 #include "common/device/device.h"
+#include "common/os/aligned_buffer.h"
 #include "tests/support/shadow_queue.h"
 
 namespace syncopate::testing_support {

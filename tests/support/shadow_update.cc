@@ -2,8 +2,8 @@
 
 #include <cstddef>
 
-#include "common/flush_denormals.h"
-#include "common/update_rule.h"
+#include "common/optimizer/update_rule.h"
+#include "common/os/flush_denormals.h"
 
 // Compiled without contraction to fused multiply-add, like all that includes the rules (see tests/CMakeLists.txt).
 

@@ -4,7 +4,7 @@
 #include <span>
 
 #include "common/device/device.h"
-#include "common/optimizer.h"
+#include "common/optimizer/optimizer.h"
 
 namespace syncopate::testing_support {
 

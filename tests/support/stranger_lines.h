@@ -9,8 +9,8 @@
 #include <vector>
 #include <zmq.hpp>
 
-#include "common/file_descriptor.h"
-#include "experiments/control/control.pb.h"
+#include "common/os/file_descriptor.h"
+#include "experiments/cluster/control/control.pb.h"
 #include "tests/support/visible_run.h"
 
 namespace syncopate::testing_support {

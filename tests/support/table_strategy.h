@@ -3,8 +3,8 @@
 
 #include <vector>
 
-#include "common/row_table.h"
 #include "common/sync_strategy.h"
+#include "common/tables/row_table.h"
 
 namespace syncopate::testing_support {
 

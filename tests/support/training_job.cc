@@ -3,12 +3,12 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "allreduce/allreduce_strategy.h"
-#include "allreduce/schedule_collective.h"
-#include "common/aligned_buffer.h"
-#include "common/flush_denormals.h"
-#include "ps/ps_strategy.h"
-#include "ps/shard_server.h"
+#include "allreduce/collective/schedule_collective.h"
+#include "allreduce/strategy/allreduce_strategy.h"
+#include "common/os/aligned_buffer.h"
+#include "common/os/flush_denormals.h"
+#include "ps/client/ps_strategy.h"
+#include "ps/server/shard_server.h"
 #include "tests/support/cluster.h"
 #include "tests/support/direct_group.h"
 #include "worker/data/batch_loader.h"

@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "allreduce/schedule.h"
+#include "allreduce/schedule/schedule.h"
 #include "common/codec/codec_config.h"
-#include "common/optimizer.h"
+#include "common/optimizer/optimizer.h"
 #include "tests/support/faulty_strategy.h"
 #include "worker/data/dataset.h"
 

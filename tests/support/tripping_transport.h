@@ -28,7 +28,7 @@ class TrippingTransport final : public ForwardingTransport {
     if (!message.ok() || trip_ == nullptr || trip_->messages_left.load() == 0) return message;
     if (trip_->messages_left.fetch_sub(1) != 1) return message;
     trip_->trip();
-    return Status(Code::kCancelled, "tripped");
+    return Status::cancelled("tripped");
   }
 
  private:

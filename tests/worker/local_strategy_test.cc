@@ -5,7 +5,7 @@
 
 #include <cmath>
 
-#include "common/initial_row.h"
+#include "common/tables/initial_row.h"
 
 namespace syncopate::worker {
 namespace {

@@ -22,15 +22,15 @@ std::unique_ptr<Model> must_make(const std::string& spec, ImageShape image, int 
   return std::move(*model);
 }
 
-struct Pass {
+struct TrainedPass {
   LossAndCorrect result;
   Tensor gradients;
   std::vector<std::size_t> reported;
 };
 
 // Forward and backward on random images, with gradients that begin as NaN except for the padding.
-Pass run_pass(Model& model, const Tensor& weights, const BatchView& batch) {
-  Pass pass;
+TrainedPass run_pass(Model& model, const Tensor& weights, const BatchView& batch) {
+  TrainedPass pass;
   pass.gradients.assign(weights.size(), 0.0f);
   for (const TensorSpec& tensor : model.layout().tensors()) {
     std::ranges::fill(slice(std::span<float>(pass.gradients), tensor.range), std::nanf(""));
@@ -100,7 +100,7 @@ TEST_F(ModelTest, ReportsTensorsFromTheLastToTheFirstEachWhenItIsFinal) {
     const auto model = must_make("lenet", {16, 16, 1}, 2, *backend);
     const Tensor images = random_tensor(2 * 256, random_);
     const std::vector<int> labels = random_labels(2, 10, random_);
-    const Pass pass = run_pass(*model, initial_weights(*model), {images, labels});
+    const TrainedPass pass = run_pass(*model, initial_weights(*model), {images, labels});
     EXPECT_THAT(pass.reported, ElementsAre(7, 6, 5, 4, 3, 2, 1, 0));
   }
 }
@@ -137,8 +137,8 @@ TEST_F(ModelTest, GivesTheSameOnBothBackends) {
     const Tensor weights = initial_weights(*plain), images = random_tensor(5 * image.values(), random_);
     const std::vector<int> labels = random_labels(5, 10, random_);
     for (int round = 0; round < 2; ++round) {  // the second finds activations of the first
-      const Pass expected = run_pass(*plain, weights, {images, labels});
-      const Pass actual = run_pass(*fast, weights, {images, labels});
+      const TrainedPass expected = run_pass(*plain, weights, {images, labels});
+      const TrainedPass actual = run_pass(*fast, weights, {images, labels});
       EXPECT_NEAR(actual.result.loss, expected.result.loss, 1e-5);
       EXPECT_EQ(actual.result.correct, expected.result.correct);
       expect_close(actual.gradients, expected.gradients, 1e-5, "gradients");
@@ -151,7 +151,7 @@ TEST_F(ModelTest, GradientsAreSlopesOfTheLossThroughAllLayers) {
   Tensor weights = initial_weights(*model);
   const Tensor images = random_tensor(2 * 256, random_);
   const std::vector<int> labels{3, 8};
-  const Pass pass = run_pass(*model, weights, {images, labels});
+  const TrainedPass pass = run_pass(*model, weights, {images, labels});
   // ReLU and max-pool bend: where a bend lies on one side, the gradient is the slope of the other.
   for (const TensorSpec& tensor : model->layout().tensors()) {
     for (int sample = 0; sample < 4; ++sample) {

@@ -17,14 +17,14 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
 
-constexpr ImageShape kColour{32, 32, 3};
+constexpr ImageShape kResnetImage{32, 32, 3};
 constexpr ImageShape kSmall{9, 8, 2};
-constexpr int kBatch = 3;
+constexpr int kResnetBatch = 3;
 
 class Resnet : public testing::Test {
  protected:
   std::unique_ptr<Model> make(ComputeBackend& backend, ImageShape image, Pass pass = Pass::kTraining) {
-    auto model = make_model("resnet20", form_of_images(image, 10), kBatch, backend, pass);
+    auto model = make_model("resnet20", form_of_images(image, 10), kResnetBatch, backend, pass);
     EXPECT_TRUE(model.ok()) << model.status().message();
     return std::move(*model);
   }
@@ -32,7 +32,7 @@ class Resnet : public testing::Test {
   Random random_{5};
   std::unique_ptr<ComputeBackend> reference_ = make_reference_backend();
   std::unique_ptr<ComputeBackend> onednn_ = make_onednn_backend();
-  const Tensor images_ = random_tensor(kBatch * kSmall.values(), random_);
+  const Tensor images_ = random_tensor(kResnetBatch * kSmall.values(), random_);
   const std::vector<int> labels_{1, 7, 3};
 };
 
@@ -48,19 +48,19 @@ TEST_F(Resnet, HasAsManyParametersAsInThePaper) {
     const std::size_t norms = 2 * (16 + 2 * n * (16 + 32 + 64));
     return first + stage1 + stage2 + stage3 + norms + 64 * 10 + 10;
   };
-  EXPECT_EQ(count("resnet20", kColour), 269722u);
-  EXPECT_EQ(count("resnet32", kColour), 464154u);
-  EXPECT_EQ(count("resnet56", kColour), 853018u);
-  EXPECT_EQ(count("resnet20", kColour), formula(3, 3));
+  EXPECT_EQ(count("resnet20", kResnetImage), 269722u);
+  EXPECT_EQ(count("resnet32", kResnetImage), 464154u);
+  EXPECT_EQ(count("resnet56", kResnetImage), 853018u);
+  EXPECT_EQ(count("resnet20", kResnetImage), formula(3, 3));
   EXPECT_EQ(count("resnet20", {28, 28, 1}), formula(3, 1));
-  EXPECT_EQ(count("resnet56", kColour), formula(9, 3));
+  EXPECT_EQ(count("resnet56", kResnetImage), formula(9, 3));
 }
 
 // Two halvings: 32x32x16, 16x16x32 and 8x8x64. He et al. count multiply-adds, 41 million for 20 layers.
 TEST_F(Resnet, CountsItsOperations) {
   const double stage =
       1024.0 * 9 * 16 * 16;  // a convolution within any stage; the first of a stage has half the inputs
-  EXPECT_EQ(make(*onednn_, kColour)->flops_per_sample(),
+  EXPECT_EQ(make(*onednn_, kResnetImage)->flops_per_sample(),
             2 * (1024.0 * 9 * 3 * 16 + 6 * stage + 5.5 * stage + 5.5 * stage + 640));
 }
 
@@ -141,7 +141,7 @@ TEST_F(Resnet, GradientsAreSlopesOfTheLossThroughAllLayers) {
   const auto model = make(*reference_, {8, 8, 1});
   Tensor weights(model->layout().size()), gradients(weights.size());
   model->initialize(3, weights);
-  const Tensor images = random_tensor(kBatch * 64, random_);
+  const Tensor images = random_tensor(kResnetBatch * 64, random_);
   model->forward(weights, {images, labels_});
   const double loss = model->loss().loss;
   model->backward(weights, gradients, [](std::size_t) {});
@@ -179,9 +179,9 @@ TEST_F(Resnet, EvaluatesWithTheMomentsThatItIsGivenNotWithTheBatchs) {
     Tensor state(trained->local_state().begin(), trained->local_state().end());
     for (const TensorSpec& tensor : trained->local_layout().tensors()) {
       const bool is_variance = tensor.name.ends_with(".running_var");
-      const double rows = kBatch * (tensor.name.starts_with("stage3")   ? 3 * 2
-                                    : tensor.name.starts_with("stage2") ? 5 * 4
-                                                                        : 9 * 8);
+      const double rows = kResnetBatch * (tensor.name.starts_with("stage3")   ? 3 * 2
+                                          : tensor.name.starts_with("stage2") ? 5 * 4
+                                                                              : 9 * 8);
       for (float& value : slice(std::span(state), tensor.range)) {
         const double moment = (static_cast<double>(value) - (is_variance ? 0.9 : 0)) / 0.1;
         value = static_cast<float>(is_variance ? moment * (rows - 1) / rows : moment);

@@ -4,7 +4,7 @@
 
 #include <cstring>
 
-#include "common/aligned_buffer.h"
+#include "common/os/aligned_buffer.h"
 #include "tests/support/shadow_device.h"
 
 namespace syncopate::worker {
@@ -12,16 +12,16 @@ namespace {
 
 using testing_support::ShadowDevice;
 
-constexpr Duration kTimeout = std::chrono::seconds(20);
-constexpr std::size_t kBatch = 3, kValues = 4;
+constexpr Duration kStagingTimeout = std::chrono::seconds(20);
+constexpr std::size_t kStagedFloats = 3, kValues = 4;
 
 // Batch n: every value n, every label -n. It uses the memory of a batch again for the next but one.
 class CountingSource final : public BatchSource {
  public:
   BatchView next() override {
     float* const begin = memory_.data() + (count_ % 2) * 2 * kPart;
-    const std::span<float> images(begin, kBatch * kValues);
-    const std::span<int> labels(reinterpret_cast<int*>(begin + kPart), kBatch);
+    const std::span<float> images(begin, kStagedFloats * kValues);
+    const std::span<int> labels(reinterpret_cast<int*>(begin + kPart), kStagedFloats);
     std::ranges::fill(images, static_cast<float>(count_));
     std::ranges::fill(labels, -static_cast<int>(count_));
     ++count_;
@@ -41,25 +41,25 @@ TEST(StagedBatches, GivesTheSourcesBatchesInWhateverOrderTheDeviceWorks) {
   for (std::uint64_t seed = 0; seed < 40; ++seed) {
     ShadowDevice device(seed);
     CountingSource source;
-    auto batches = StagedBatches::create(source, device, clock, kTimeout);
+    auto batches = StagedBatches::create(source, device, clock, kStagingTimeout);
     ASSERT_TRUE(batches.ok()) << batches.status().message();
     std::vector<float> seen;
     std::vector<int> labels;
     for (int step = 0; step < 6; ++step) {
       const BatchView batch = (*batches)->next();
-      ASSERT_EQ(batch.values.size(), kBatch * kValues);
-      ASSERT_EQ(batch.labels.size(), kBatch);
+      ASSERT_EQ(batch.values.size(), kStagedFloats * kValues);
+      ASSERT_EQ(batch.labels.size(), kStagedFloats);
       device.give(device.compute(), [&seen, &labels, batch] {
         for (float value : batch.values) seen.push_back(value);
         for (int label : batch.labels) labels.push_back(label);
       });
     }
     device.finish();
-    ASSERT_EQ(seen.size(), 6 * kBatch * kValues);
+    ASSERT_EQ(seen.size(), 6 * kStagedFloats * kValues);
     for (std::size_t i = 0; i < seen.size(); ++i) {
-      ASSERT_EQ(seen[i], static_cast<float>(i / (kBatch * kValues))) << "seed " << seed;
+      ASSERT_EQ(seen[i], static_cast<float>(i / (kStagedFloats * kValues))) << "seed " << seed;
     }
-    for (std::size_t i = 0; i < labels.size(); ++i) ASSERT_EQ(labels[i], -static_cast<int>(i / kBatch));
+    for (std::size_t i = 0; i < labels.size(); ++i) ASSERT_EQ(labels[i], -static_cast<int>(i / kStagedFloats));
     EXPECT_EQ(device.unpinned_copies(), 0u);
   }
 }
@@ -73,8 +73,8 @@ class OrderedSource final : public BatchSource {
     const int number = static_cast<int>(ordered_.front());
     ordered_.erase(ordered_.begin());
     float* const begin = memory_.data() + (count_++ % 2) * 2 * kPart;
-    const std::span<float> images(begin, kBatch * kValues);
-    const std::span<int> labels(reinterpret_cast<int*>(begin + kPart), kBatch);
+    const std::span<float> images(begin, kStagedFloats * kValues);
+    const std::span<int> labels(reinterpret_cast<int*>(begin + kPart), kStagedFloats);
     std::ranges::fill(images, static_cast<float>(number));
     std::ranges::fill(labels, number);
     return {images, labels};
@@ -97,14 +97,14 @@ TEST(StagedBatches, GoesByOrdersHoweverFewThereAreAtATime) {
     ShadowDevice device(seed);
     OrderedSource source;
     source.order(99);
-    auto batches = StagedBatches::create(source, device, clock, kTimeout, true);
+    auto batches = StagedBatches::create(source, device, clock, kStagingTimeout, true);
     ASSERT_TRUE(batches.ok()) << batches.status().message();
     (*batches)->order(98);
     (*batches)->forget_orders();
     std::vector<int> labels;
     const auto take = [&] {
       const BatchView batch = (*batches)->next();
-      ASSERT_EQ(batch.labels.size(), kBatch);
+      ASSERT_EQ(batch.labels.size(), kStagedFloats);
       device.give(device.compute(), [&labels, batch] { labels.push_back(batch.labels.front()); });
     };
     for (const int number : {7, 8, 9}) (*batches)->order(number);
@@ -126,7 +126,7 @@ TEST(StagedBatches, HaveAnEndWhereTheDeviceHangs) {
   const SteadyClock clock;
   ShadowDevice device;
   CountingSource source;
-  auto batches = StagedBatches::create(source, device, clock, kTimeout);
+  auto batches = StagedBatches::create(source, device, clock, kStagingTimeout);
   ASSERT_TRUE(batches.ok());
   device.hang(true);
   (*batches)->next();
@@ -140,7 +140,7 @@ TEST(StagedBatches, SaysWhereTheDeviceHasTooLittleMemory) {
   ShadowDevice device;
   device.limit_memory(10);
   CountingSource source;
-  EXPECT_EQ(StagedBatches::create(source, device, clock, kTimeout).status().code(), Code::kResourceExhausted);
+  EXPECT_EQ(StagedBatches::create(source, device, clock, kStagingTimeout).status().code(), Code::kResourceExhausted);
 }
 
 }  // namespace

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "common/aligned_buffer.h"
+#include "common/os/aligned_buffer.h"
 #include "tests/worker/tensor_helpers.h"
 #include "worker/data/image_dataset.h"
 #include "worker/local_strategy.h"
@@ -31,7 +31,7 @@ class FakeStrategy final : public SyncStrategy {
   Result<std::vector<Range>> join() override {
     note("join");
     found_initial_weights = weights_.data()[0] != 0;
-    if (fails_in == "join") return Status(Code::kPeerLost, "rank 1 is gone");
+    if (fails_in == "join") return Status::peer_lost("rank 1 is gone");
     return buckets_;
   }
   void begin_step(const StepContext& step) override {
@@ -42,20 +42,20 @@ class FakeStrategy final : public SyncStrategy {
   Result<SyncStats> finish_step() override {
     note("finish_step");
     clock_.advance(std::chrono::milliseconds(7));
-    if (fails_in == "finish_step") return Status(Code::kPeerLost, "rank 1 is gone");
+    if (fails_in == "finish_step") return Status::peer_lost("rank 1 is gone");
     SyncStats stats;
     stats.bytes_out = 99;
     return stats;
   }
   Status weights_needed(Range range) override {
     needed.push_back(range);
-    if (fails_in == "weights_needed") return Status(Code::kDeadlineExceeded, "no answer from shard 1");
+    if (fails_in == "weights_needed") return Status::deadline_exceeded("no answer from shard 1");
     return Status();
   }
   JobWeights job_weights() const override { return {.are_there = true, .values = agreed}; }
   Status leave() override {
     note("leave");
-    return fails_in == "leave" ? Status(Code::kDeadlineExceeded, "rank 1 does not answer") : Status();
+    return fails_in == "leave" ? Status::deadline_exceeded("rank 1 does not answer") : Status();
   }
 
   std::string fails_in;
@@ -345,7 +345,7 @@ TEST_F(TrainerTest, PassesOnTheFailureOfEveryPhaseAndDoesNoMore) {
   EXPECT_EQ(run(strategy_).code(), Code::kDeadlineExceeded);
   EXPECT_THAT(strategy_.needed, SizeIs(1));
   calls_.clear();
-  hooks_.next_epoch = [](std::int64_t) -> Result<bool> { return Status(Code::kCancelled, "told to stop"); };
+  hooks_.next_epoch = [](std::int64_t) -> Result<bool> { return Status::cancelled("told to stop"); };
   EXPECT_EQ(run(strategy_).code(), Code::kCancelled);
   EXPECT_EQ(calls_.back(), "join [joining]");
 }

@@ -4,7 +4,7 @@
 
 #include <dnnl.hpp>
 
-#include "common/aligned_buffer.h"
+#include "common/os/aligned_buffer.h"
 #include "worker/backend/compute_backend.h"
 
 namespace syncopate::worker {

@@ -10,7 +10,7 @@
 #include <thread>
 #include <utility>
 
-#include "common/aligned_buffer.h"
+#include "common/os/aligned_buffer.h"
 #include "common/param_layout.h"
 #include "common/random.h"
 #include "common/thread_failure.h"

@@ -13,18 +13,19 @@
 namespace syncopate::worker {
 namespace {
 
-constexpr int kSide = 32;
-constexpr std::size_t kPlane = kSide * kSide;
+constexpr int kImageSide = 32;
+constexpr std::size_t kPlane = kImageSide * kImageSide;
 constexpr std::size_t kRecordBytes = 1 + 3 * kPlane;
 
 // One channel of a row of an image, cropped and normalised, into a row of `to`, where channels lie together.
 void show_row(const std::uint8_t* row, const Crop& crop, std::size_t channel, float* to) {
   const float scale = 1 / (255 * kCifarDeviation[channel]), shift = -kCifarMean[channel] / kCifarDeviation[channel];
   // What of the row is to be seen.
-  const int begin = std::max(0, crop.left - kCropPadding), end = std::min(kSide, kSide + crop.left - kCropPadding);
+  const int begin = std::max(0, crop.left - kCropPadding),
+            end = std::min(kImageSide, kImageSide + crop.left - kCropPadding);
   const int step = crop.flipped ? -3 : 3;
   const int first = begin - crop.left + kCropPadding;
-  float* place = to + 3 * (crop.flipped ? kSide - 1 - first : first) + channel;
+  float* place = to + 3 * (crop.flipped ? kImageSide - 1 - first : first) + channel;
   for (int x = begin; x < end; ++x, place += step) *place = static_cast<float>(row[x]) * scale + shift;
 }
 
@@ -54,11 +55,11 @@ class CifarDataset final : public ImageDataset {
     const Crop crop = crop_seed_ ? draw_crop(*crop_seed_, epoch, index) : Crop();
     const std::uint8_t* const planes = record(index).data() + 1;
     if (crop.top != kCropPadding || crop.left != kCropPadding) std::ranges::fill(to.values, 0.0f);
-    for (int y = 0; y < kSide; ++y) {
+    for (int y = 0; y < kImageSide; ++y) {
       const int from = y + crop.top - kCropPadding;
-      if (from < 0 || from >= kSide) continue;
+      if (from < 0 || from >= kImageSide) continue;
       for (std::size_t channel = 0; channel < 3; ++channel) {
-        show_row(planes + channel * kPlane + from * kSide, crop, channel, to.values.data() + 3 * kSide * y);
+        show_row(planes + channel * kPlane + from * kImageSide, crop, channel, to.values.data() + 3 * kImageSide * y);
       }
     }
     to.labels[0] = label(index);
@@ -79,15 +80,15 @@ class CifarDataset final : public ImageDataset {
 Status check(const FileBytes& file, std::int64_t records) {
   const std::size_t found = file.bytes().size(), expected = static_cast<std::size_t>(records) * kRecordBytes;
   if (found != expected) {
-    return Status(Code::kDataLoss, fmt::format("{}: {}: {} bytes, expected {} ({} records of {})", file.path(),
-                                               found < expected ? "truncated" : "trailing bytes", found, expected,
-                                               records, kRecordBytes));
+    return Status::data_loss(fmt::format("{}: {}: {} bytes, expected {} ({} records of {})", file.path(),
+                                         found < expected ? "truncated" : "trailing bytes", found, expected, records,
+                                         kRecordBytes));
   }
   for (std::size_t at = 0; at < expected; at += kRecordBytes) {
     const int label = file.bytes()[at];
     if (label >= kCifarClasses) {
-      return Status(Code::kDataLoss, fmt::format("{}: label {} of record {}, expected 0 to {}", file.path(), label,
-                                                 at / kRecordBytes, kCifarClasses - 1));
+      return Status::data_loss(fmt::format("{}: label {} of record {}, expected 0 to {}", file.path(), label,
+                                           at / kRecordBytes, kCifarClasses - 1));
     }
   }
   return Status();

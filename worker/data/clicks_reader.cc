@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
-#include "common/printable_text.h"
 #include "common/random.h"
+#include "common/text/printable_text.h"
 #include "worker/data/file_bytes.h"
 #include "worker/data/text_lines.h"
 
@@ -25,8 +25,8 @@ constexpr std::uint64_t kMissing = std::uint64_t{1} << 32;  // no category is so
 
 using Columns = std::array<std::string_view, kColumns>;
 
-Status wrong(const std::string& path, std::int64_t line, const std::string& what) {
-  return {Code::kDataLoss, fmt::format("{}: line {}: {}", path, line, what)};
+Status wrong_line(const std::string& path, std::int64_t line, const std::string& what) {
+  return Status::data_loss(fmt::format("{}: line {}: {}", path, line, what));
 }
 
 std::optional<std::uint64_t> parse_category(std::string_view text) {
@@ -36,22 +36,22 @@ std::optional<std::uint64_t> parse_category(std::string_view text) {
 }
 
 Status check(const std::string& path, const TextLines& lines) {
-  if (lines.is_too_long()) return wrong(path, lines.number(), fmt::format("longer than {} bytes", kLongestLine));
+  if (lines.is_too_long()) return wrong_line(path, lines.number(), fmt::format("longer than {} bytes", kLongestLine));
   Columns columns;
   const std::size_t found = split(lines.line(), "\t", columns);
   if (found != kColumns) {
-    return wrong(path, lines.number(),
-                 fmt::format("{} columns, expected {} between tabs: a label, {} whole numbers, {} categories", found,
-                             kColumns, kClickNumbers, kClickCategories));
+    return wrong_line(path, lines.number(),
+                      fmt::format("{} columns, expected {} between tabs: a label, {} whole numbers, {} categories",
+                                  found, kColumns, kClickNumbers, kClickCategories));
   }
   if (columns[0] != "0" && columns[0] != "1") {
-    return wrong(path, lines.number(),
-                 fmt::format("label '{}', expected 0 or 1", printable(columns[0], kLongestShown)));
+    return wrong_line(path, lines.number(),
+                      fmt::format("label '{}', expected 0 or 1", printable(columns[0], kLongestShown)));
   }
   for (int i = 0; i < kClickNumbers; ++i) {
     const std::string_view text = columns[static_cast<std::size_t>(1 + i)];
     if (!text.empty() && !parse_number<std::int64_t>(text)) {
-      return wrong(
+      return wrong_line(
           path, lines.number(),
           fmt::format("number {} '{}', expected a whole number or nothing", i + 1, printable(text, kLongestShown)));
     }
@@ -59,9 +59,9 @@ Status check(const std::string& path, const TextLines& lines) {
   for (int i = 0; i < kClickCategories; ++i) {
     const std::string_view text = columns[static_cast<std::size_t>(1 + kClickNumbers + i)];
     if (!parse_category(text)) {
-      return wrong(path, lines.number(),
-                   fmt::format("category {} '{}', expected up to 8 hexadecimal digits or nothing", i + 1,
-                               printable(text, kLongestShown)));
+      return wrong_line(path, lines.number(),
+                        fmt::format("category {} '{}', expected up to 8 hexadecimal digits or nothing", i + 1,
+                                    printable(text, kLongestShown)));
     }
   }
   return {};
@@ -131,7 +131,7 @@ Result<DatasetPair> open_clicks(const std::string& path, std::int64_t rows) {
   }
   const auto count = static_cast<std::int64_t>(file->begins.size());
   if (count < kFewestLines) {
-    return Status(Code::kDataLoss, fmt::format("{}: {} lines, expected {} or more", path, count, kFewestLines));
+    return Status::data_loss(fmt::format("{}: {} lines, expected {} or more", path, count, kFewestLines));
   }
   const std::int64_t test = count / 10;
   return DatasetPair{std::make_unique<Clicks>(file, 0, count - test, rows),

@@ -15,8 +15,8 @@
 namespace syncopate::worker {
 namespace {
 
-constexpr int kSide = kDigitShape.height;
-constexpr std::size_t kPixels = kSide * kSide;
+constexpr int kDigitSide = kDigitShape.height;
+constexpr std::size_t kDigitPixels = kDigitSide * kDigitSide;
 constexpr double kTurn = 2 * std::numbers::pi;
 
 // Streams of the random generator: one of shapes by index, one of labels by block of ten.
@@ -74,8 +74,8 @@ class AffineMap {
     xy_ = height * (-shear * cosine - sine);
     yx_ = width * sine;
     yy_ = height * (cosine - shear * sine);
-    x_ = (kSide - 1) / 2.0 + spread(random, 1.2);
-    y_ = (kSide - 1) / 2.0 + spread(random, 1.2);
+    x_ = (kDigitSide - 1) / 2.0 + spread(random, 1.2);
+    y_ = (kDigitSide - 1) / 2.0 + spread(random, 1.2);
   }
 
   Point operator()(Point p) const { return {xx_ * p.x + xy_ * p.y + x_, yx_ * p.x + yy_ * p.y + y_}; }
@@ -110,7 +110,7 @@ class Canvas {
     const double dx = b.x - a.x, dy = b.y - a.y;
     const double scale = 1 / std::max(dx * dx + dy * dy, 1e-9);
     for (int y = top; y < bottom; ++y) {
-      double* row = &ink_[static_cast<std::size_t>(y * kSide)];
+      double* row = &ink_[static_cast<std::size_t>(y * kDigitSide)];
       const double py = y - a.y;
       for (int x = left; x < right; ++x) {
         const double px = x - a.x;
@@ -126,11 +126,11 @@ class Canvas {
 
  private:
   static std::pair<int, int> pixels_between(double low, double high) {
-    return {static_cast<int>(std::clamp(std::ceil(low), 0.0, double{kSide})),
-            static_cast<int>(std::clamp(std::floor(high) + 1, 0.0, double{kSide}))};
+    return {static_cast<int>(std::clamp(std::ceil(low), 0.0, double{kDigitSide})),
+            static_cast<int>(std::clamp(std::floor(high) + 1, 0.0, double{kDigitSide}))};
   }
 
-  std::array<double, kPixels> ink_{};
+  std::array<double, kDigitPixels> ink_{};
 };
 
 // Catmull and Rom 1974, uniform: the curve between p1 and p2 with neighbours p0 and p3, t in [0, 1].
@@ -169,7 +169,7 @@ void draw_stroke(GlyphStroke stroke, Random& random, const ElasticField& bend, c
 void draw_specks(Random& random, Canvas& canvas) {
   const std::uint64_t specks = random.below(4);
   for (std::uint64_t i = 0; i < specks; ++i) {
-    const double x = random.uniform(0, kSide), y = random.uniform(0, kSide);
+    const double x = random.uniform(0, kDigitSide), y = random.uniform(0, kDigitSide);
     const double dx = spread(random, 1.5), dy = spread(random, 1.5);
     const double radius = random.uniform(0.3, 0.9);
     canvas.draw({x, y}, {x + dx, y + dy}, radius, 1.0);
@@ -180,7 +180,7 @@ void draw_specks(Random& random, Canvas& canvas) {
 void develop(const Canvas& canvas, Random& random, std::span<std::uint8_t> image) {
   const double darkness = random.uniform(0.65, 1.0) * 255;
   const double noise = random.uniform(0.0, 24.0) / 147.8;  // deviation of a sum of four uniform bytes
-  for (std::size_t pixel = 0; pixel < kPixels; pixel += 2) {
+  for (std::size_t pixel = 0; pixel < kDigitPixels; pixel += 2) {
     const std::uint64_t bits = random.next();
     for (std::size_t half = 0; half < 2; ++half) {
       const std::uint64_t word = bits >> (32 * half);
@@ -202,7 +202,7 @@ int digit_label(std::uint64_t seed, std::uint64_t index) {
 }
 
 int render_digit(std::uint64_t seed, std::uint64_t index, std::span<std::uint8_t> image) {
-  assert(image.size() == kPixels);
+  assert(image.size() == kDigitPixels);
   const int label = digit_label(seed, index);
   Random random(seed, kShapeStream + index);
   const std::span<const Glyph> glyphs = glyphs_of(label);
@@ -219,10 +219,11 @@ int render_digit(std::uint64_t seed, std::uint64_t index, std::span<std::uint8_t
 
 void render_digits(std::uint64_t seed, std::uint64_t first, std::span<std::uint8_t> images,
                    std::span<std::uint8_t> labels) {
-  assert(images.size() == labels.size() * kPixels);
+  assert(images.size() == labels.size() * kDigitPixels);
   const auto render = [&](std::size_t begin, std::size_t end) {
     for (std::size_t i = begin; i < end; ++i) {
-      labels[i] = static_cast<std::uint8_t>(render_digit(seed, first + i, images.subspan(i * kPixels, kPixels)));
+      labels[i] =
+          static_cast<std::uint8_t>(render_digit(seed, first + i, images.subspan(i * kDigitPixels, kDigitPixels)));
     }
   };
   const std::size_t half = labels.size() / 2;

@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "common/whole_file.h"
+#include "common/os/whole_file.h"
 #include "worker/data/digits.h"
 #include "worker/data/idx_format.h"
 

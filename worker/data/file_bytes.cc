@@ -11,9 +11,9 @@
 #include <system_error>
 #include <utility>
 
-#include "common/printable_text.h"
-#include "common/regular_file.h"
-#include "common/resource_limits.h"
+#include "common/os/regular_file.h"
+#include "common/os/resource_limits.h"
+#include "common/text/printable_text.h"
 #include "worker/data/gzip.h"
 
 namespace syncopate::worker {
@@ -31,10 +31,6 @@ Status cannot_read(const std::string& path, int error) {
   return {is_exhausted ? Code::kResourceExhausted : Code::kNotFound,
           fmt::format("{}: cannot be read: {}{}", shown(path), std::generic_category().message(error),
                       limit_behind(error))};
-}
-
-Status data_loss(const std::string& path, const std::string& what) {
-  return {Code::kDataLoss, fmt::format("{}: {}", shown(path), what)};
 }
 
 }  // namespace
@@ -65,8 +61,9 @@ FileBytes::~FileBytes() {
 Result<FileBytes> FileBytes::open(const std::string& path) {
   const Result<RegularFile> file = open_regular_file(path);
   if (!file.ok()) return file.status();
-  if (file->bytes == 0) return data_loss(path, "is empty");
-  if (file->bytes > kMostBytes) return data_loss(path, fmt::format("{} bytes, {} at most", file->bytes, kMostBytes));
+  if (file->bytes == 0) return Status::data_loss("is empty").in(shown(path));
+  if (file->bytes > kMostBytes)
+    return Status::data_loss(fmt::format("{} bytes, {} at most", file->bytes, kMostBytes)).in(shown(path));
 
   // Populated at once: the faults belong to the start of a run, not to its first steps. What is larger than memory may
   // be is not: of a file without blocks, the kernel would make pages without end.
@@ -79,7 +76,7 @@ Result<FileBytes> FileBytes::open(const std::string& path) {
 
   Result<std::vector<std::uint8_t>> inflated = inflate_gzip(mapped.bytes(), kInflatedLimit);
   if (!inflated.ok()) return inflated.status().in(shown(path));
-  if (inflated->empty()) return data_loss(path, "is empty once inflated");
+  if (inflated->empty()) return Status::data_loss("is empty once inflated").in(shown(path));
   return FileBytes(path, std::move(*inflated));
 }
 
@@ -93,7 +90,8 @@ Result<std::vector<std::uint8_t>> read_first_bytes(const std::string& path, std:
   std::vector<std::uint8_t> bytes(count);
   const int read = ::gzread(file.get(), bytes.data(), static_cast<unsigned>(count));
   if (read == static_cast<int>(count)) return bytes;
-  return data_loss(path, fmt::format("truncated: {} bytes, the header alone has {}", std::max(read, 0), count));
+  return Status::data_loss(fmt::format("truncated: {} bytes, the header alone has {}", std::max(read, 0), count))
+      .in(shown(path));
 }
 
 }  // namespace syncopate::worker

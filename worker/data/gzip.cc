@@ -33,10 +33,10 @@ class Inflater {
 
 Result<std::vector<std::uint8_t>> inflate_gzip(std::span<const std::uint8_t> compressed, std::size_t limit) try {
   if (compressed.size() > std::numeric_limits<uInt>::max()) {
-    return Status(Code::kDataLoss, fmt::format("{} bytes of gzip, at most 4 GiB are read", compressed.size()));
+    return Status::data_loss(fmt::format("{} bytes of gzip, at most 4 GiB are read", compressed.size()));
   }
   Inflater inflater;
-  if (!inflater.ready()) return Status(Code::kResourceExhausted, "no memory to inflate gzip");
+  if (!inflater.ready()) return Status::resource_exhausted("no memory to inflate gzip");
   z_stream& stream = inflater.stream();
   stream.next_in = const_cast<Bytef*>(compressed.data());  // zlib only reads, but does not say so
   stream.avail_in = static_cast<uInt>(compressed.size());
@@ -52,22 +52,22 @@ Result<std::vector<std::uint8_t>> inflate_gzip(std::span<const std::uint8_t> com
     outcome = ::inflate(&stream, Z_NO_FLUSH);
     filled += room - stream.avail_out;
     const std::size_t at = compressed.size() - stream.avail_in;
-    if (filled > limit) return Status(Code::kDataLoss, fmt::format("inflates to more than {} bytes", limit));
+    if (filled > limit) return Status::data_loss(fmt::format("inflates to more than {} bytes", limit));
     if (outcome == Z_BUF_ERROR || (outcome == Z_OK && stream.avail_in == 0 && stream.avail_out > 0)) {
-      return Status(Code::kDataLoss, fmt::format("truncated: the gzip stream goes on after its last byte {}", at));
+      return Status::data_loss(fmt::format("truncated: the gzip stream goes on after its last byte {}", at));
     }
     if (outcome != Z_OK && outcome != Z_STREAM_END) {
-      return Status(Code::kDataLoss, fmt::format("not a sound gzip stream at byte {}: {}", at,
-                                                 stream.msg != nullptr ? stream.msg : ::zError(outcome)));
+      return Status::data_loss(fmt::format("not a sound gzip stream at byte {}: {}", at,
+                                           stream.msg != nullptr ? stream.msg : ::zError(outcome)));
     }
   }
   if (stream.avail_in > 0) {
-    return Status(Code::kDataLoss, fmt::format("{} bytes follow the end of the gzip stream", stream.avail_in));
+    return Status::data_loss(fmt::format("{} bytes follow the end of the gzip stream", stream.avail_in));
   }
   content.resize(filled);
   return content;
 } catch (const std::bad_alloc&) {
-  return Status(Code::kResourceExhausted, "no memory for what it inflates to");
+  return Status::resource_exhausted("no memory for what it inflates to");
 }
 
 }  // namespace syncopate::worker

@@ -41,21 +41,19 @@ class IdxDataset final : public ImageDataset {
 
 using Header = std::span<const std::uint8_t>;
 
-Status data_loss(const std::string& path, const std::string& what) {
-  return Status(Code::kDataLoss, fmt::format("{}: {}", path, what));
-}
-
 // `bytes` are the file's, or its first.
 Status check_header(const std::string& path, Header bytes, std::uint32_t magic, std::size_t header_bytes,
                     const char* kind) {
   if (bytes.size() < header_bytes) {
-    return data_loss(path, fmt::format("truncated: {} bytes, the header alone has {}", bytes.size(), header_bytes));
+    return Status::data_loss(fmt::format("truncated: {} bytes, the header alone has {}", bytes.size(), header_bytes))
+        .in(path);
   }
   const std::uint32_t found = read_idx_word(bytes, 0);
   if (found != magic) {
-    return data_loss(path, fmt::format("magic 0x{:08x}, expected 0x{:08x} (IDX {})", found, magic, kind));
+    return Status::data_loss(fmt::format("magic 0x{:08x}, expected 0x{:08x} (IDX {})", found, magic, kind)).in(path);
   }
-  if (read_idx_word(bytes, 1) == 0) return data_loss(path, fmt::format("holds 0 {}, expected at least 1", kind));
+  if (read_idx_word(bytes, 1) == 0)
+    return Status::data_loss(fmt::format("holds 0 {}, expected at least 1", kind)).in(path);
   return Status();
 }
 
@@ -63,8 +61,9 @@ Result<ImageShape> shape_in(const std::string& path, Header bytes) {
   SYNCOPATE_RETURN_IF_ERROR(check_header(path, bytes, kIdxImagesMagic, kIdxImagesHeaderBytes, "images"));
   const std::uint32_t height = read_idx_word(bytes, 2), width = read_idx_word(bytes, 3);
   if (height == 0 || width == 0 || height > kLargestSide || width > kLargestSide) {
-    return data_loss(path,
-                     fmt::format("images of {}x{} pixels, expected sides of 1 to {}", height, width, kLargestSide));
+    return Status::data_loss(
+               fmt::format("images of {}x{} pixels, expected sides of 1 to {}", height, width, kLargestSide))
+        .in(path);
   }
   return ImageShape{static_cast<int>(height), static_cast<int>(width), 1};
 }
@@ -72,9 +71,9 @@ Result<ImageShape> shape_in(const std::string& path, Header bytes) {
 Status check_size(const FileBytes& file, std::uint64_t expected, const std::string& because) {
   const std::uint64_t found = file.bytes().size();
   if (found == expected) return Status();
-  return data_loss(file.path(),
-                   fmt::format("{}: {} bytes, expected {} ({})", found < expected ? "truncated" : "trailing bytes",
-                               found, expected, because));
+  return Status::data_loss(fmt::format("{}: {} bytes, expected {} ({})",
+                                       found < expected ? "truncated" : "trailing bytes", found, expected, because))
+      .in(file.path());
 }
 
 Status check_images(const FileBytes& file, ImageShape shape) {
@@ -91,8 +90,8 @@ Status check_labels(const FileBytes& file) {
   const std::span<const std::uint8_t> labels = file.bytes().subspan(kIdxLabelsHeaderBytes);
   for (std::size_t i = 0; i < labels.size(); ++i) {
     if (labels[i] >= kIdxClasses) {
-      return data_loss(file.path(),
-                       fmt::format("label {} of sample {}, expected 0 to {}", labels[i], i, kIdxClasses - 1));
+      return Status::data_loss(fmt::format("label {} of sample {}, expected 0 to {}", labels[i], i, kIdxClasses - 1))
+          .in(file.path());
     }
   }
   return Status();
@@ -111,8 +110,9 @@ Result<std::unique_ptr<ImageDataset>> open_idx(const std::string& images_path, c
   SYNCOPATE_RETURN_IF_ERROR(check_labels(*labels));
   const std::uint32_t image_count = read_idx_word(images->bytes(), 1), label_count = read_idx_word(labels->bytes(), 1);
   if (image_count != label_count) {
-    return data_loss(labels_path, fmt::format("{} labels, expected {}, one for each image of {}", label_count,
-                                              image_count, images_path));
+    return Status::data_loss(
+               fmt::format("{} labels, expected {}, one for each image of {}", label_count, image_count, images_path))
+        .in(labels_path);
   }
   return std::unique_ptr<ImageDataset>(std::make_unique<IdxDataset>(std::move(*images), std::move(*labels), *shape));
 }

@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "common/printable_text.h"
+#include "common/text/printable_text.h"
 #include "worker/data/cifar_reader.h"
 #include "worker/data/digits.h"
 #include "worker/data/digits_cache.h"
@@ -45,9 +45,10 @@ Result<DigitsCounts> parse_digits(std::string_view name) {
   const auto train = parse_count(counts.substr(0, dash));
   const auto test = parse_count(counts.substr(std::min(dash + 1, counts.size())));
   if (!train || !test) {
-    return Status(Code::kInvalidArgument, fmt::format("dataset '{}': must be digits:TRAIN-TEST, two counts of 1 to {}, "
-                                                      "as in digits:60000-10000",
-                                                      name, kMostDigits));
+    return Status::invalid_argument(
+        fmt::format("dataset '{}': must be digits:TRAIN-TEST, two counts of 1 to {}, "
+                    "as in digits:60000-10000",
+                    name, kMostDigits));
   }
   return DigitsCounts{.train = *train, .test = *test};
 }
@@ -64,8 +65,7 @@ Result<int> parse_text(std::string_view name) {
   if (name == "text") return kUsualContext;
   const auto context = parse_count(name.substr(kTextPrefix.size()));
   if (context && *context <= kLongestContext) return static_cast<int>(*context);
-  return Status(
-      Code::kInvalidArgument,
+  return Status::invalid_argument(
       fmt::format("dataset '{}': must be text:CONTEXT, 1 to {} characters, as in text:64", name, kLongestContext));
 }
 
@@ -81,10 +81,10 @@ Result<GrammarName> parse_grammar(std::string_view name) {
   const bool complete = split(name.substr(kGrammarPrefix.size()), "-", parts) == parts.size();
   std::ranges::transform(parts, numbers.begin(), [](std::string_view part) { return parse_count(part).value_or(0); });
   if (!complete || std::ranges::min(numbers) == 0 || numbers[2] > kLongestContext) {
-    return Status(Code::kInvalidArgument,
-                  fmt::format("dataset '{}': must be grammar:TRAIN-TEST-CONTEXT, two counts of 1 to {} and 1 to {} "
-                              "characters, as in grammar:60000-10000-64",
-                              name, kMostDigits, kLongestContext));
+    return Status::invalid_argument(
+        fmt::format("dataset '{}': must be grammar:TRAIN-TEST-CONTEXT, two counts of 1 to {} and 1 to {} "
+                    "characters, as in grammar:60000-10000-64",
+                    name, kMostDigits, kLongestContext));
   }
   return GrammarName{.counts = {.train = numbers[0], .test = numbers[1]}, .context = static_cast<int>(numbers[2])};
 }
@@ -115,12 +115,12 @@ Result<std::vector<std::string>> find_files(const std::string& dataset, const st
     }
     if (missing.empty()) return found;
     if (!found.empty()) {
-      return Status(Code::kNotFound, fmt::format("{}: {} has {} but not {}{}", dataset, folder, found.front(),
-                                                 fmt::join(missing, ", "), either));
+      return Status::not_found(
+          fmt::format("{}: {} has {} but not {}{}", dataset, folder, found.front(), fmt::join(missing, ", "), either));
     }
   }
-  return Status(Code::kNotFound, fmt::format("{}: found none of {}{} in {}", dataset, fmt::join(names, ", "), either,
-                                             fmt::join(folders, ", ")));
+  return Status::not_found(
+      fmt::format("{}: found none of {}{} in {}", dataset, fmt::join(names, ", "), either, fmt::join(folders, ", ")));
 }
 
 Result<DatasetPair> pair_of(const std::string& name, Result<std::unique_ptr<ImageDataset>> train,
@@ -129,8 +129,8 @@ Result<DatasetPair> pair_of(const std::string& name, Result<std::unique_ptr<Imag
   if (!test.ok()) return test.status();
   const ImageShape a = (*train)->shape(), b = (*test)->shape();
   if (a != b) {
-    return Status(Code::kDataLoss, fmt::format("{}: training images are {}x{}, test images {}x{}, expected the same",
-                                               name, a.height, a.width, b.height, b.width));
+    return Status::data_loss(fmt::format("{}: training images are {}x{}, test images {}x{}, expected the same", name,
+                                         a.height, a.width, b.height, b.width));
   }
   return DatasetPair{std::move(*train), std::move(*test)};
 }
@@ -199,7 +199,7 @@ Status check_dataset_name(const std::string& name) {
   if (is_text(name)) return parse_text(name).status();
   if (is_grammar(name)) return parse_grammar(name).status();
   if (name == "mnist" || name == "fashion-mnist" || is_cifar(name)) return Status();
-  return Status(Code::kInvalidArgument, fmt::format("dataset '{}': must be one of {}", name, kDatasetNames));
+  return Status::invalid_argument(fmt::format("dataset '{}': must be one of {}", name, kDatasetNames));
 }
 
 namespace {
@@ -238,7 +238,7 @@ Result<T> guarded(const std::string& name, Open&& open) {
     if (opened.ok()) return opened;
     return Status(opened.status().code(), printable(opened.status().message(), kLongestMessage));
   } catch (const std::bad_alloc&) {
-    return Status(Code::kResourceExhausted, fmt::format("dataset '{}': there is no memory for it", printable(name)));
+    return Status::resource_exhausted(fmt::format("dataset '{}': there is no memory for it", printable(name)));
   }
 }
 

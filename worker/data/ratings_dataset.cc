@@ -167,8 +167,7 @@ Result<DatasetPair> make_ratings(const RatingTable& table, std::uint64_t seed) {
   const std::vector<int> testable = testable_users(table);
   const std::vector<int> counts = counts_by_user(table);
   if (testable.empty() || std::ranges::max(counts) >= table.items) {
-    return Status(
-        Code::kDataLoss,
+    return Status::data_loss(
         fmt::format("{} users rate {} items, up to {} of them each; expected users with 2 ratings or more and "
                     "{} items or more that they have not rated",
                     table.users, table.items, std::ranges::max(counts), kRankedItems - 1));

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <tuple>
 
-#include "common/printable_text.h"
+#include "common/text/printable_text.h"
 #include "worker/data/file_bytes.h"
 #include "worker/data/text_lines.h"
 
@@ -37,20 +37,20 @@ struct RawRating {
   std::int64_t user = 0, item = 0, time = 0, line = 0;
 };
 
-Status wrong(const std::string& path, std::int64_t line, const std::string& what) {
-  return {Code::kDataLoss, fmt::format("{}: line {}: {}", path, line, what)};
+Status wrong_line(const std::string& path, std::int64_t line, const std::string& what) {
+  return Status::data_loss(fmt::format("{}: line {}: {}", path, line, what));
 }
 
 Result<RawRating> parse(const std::string& path, const TextLines& lines, std::string_view separator) {
   std::array<std::string_view, kColumns> columns;
   const std::size_t found = split(lines.line(), separator, columns);
   const auto bad = [&](const char* name, std::string_view text, const char* expected) {
-    return wrong(path, lines.number(),
-                 fmt::format("{} '{}', expected {}", name, printable(text, kLongestShown), expected));
+    return wrong_line(path, lines.number(),
+                      fmt::format("{} '{}', expected {}", name, printable(text, kLongestShown), expected));
   };
-  if (lines.is_too_long()) return wrong(path, lines.number(), fmt::format("longer than {} bytes", kLongestLine));
+  if (lines.is_too_long()) return wrong_line(path, lines.number(), fmt::format("longer than {} bytes", kLongestLine));
   if (found != kColumns) {
-    return wrong(path, lines.number(), fmt::format("{} columns, expected {}: {}", found, kColumns, kHeader));
+    return wrong_line(path, lines.number(), fmt::format("{} columns, expected {}: {}", found, kColumns, kHeader));
   }
   RawRating rating{.line = lines.number()};
   constexpr const char* kId = "a whole number of 0 or more";
@@ -85,7 +85,7 @@ Status check_rated_once(const std::string& path, std::vector<RawRating> ratings)
   const auto twice = std::ranges::adjacent_find(
       ratings, [](const RawRating& a, const RawRating& b) { return a.user == b.user && a.item == b.item; });
   if (twice == ratings.end()) return {};
-  return wrong(
+  return wrong_line(
       path, std::next(twice)->line,
       fmt::format("user {} rates item {} again after line {}, expected once", twice->user, twice->item, twice->line));
 }
@@ -97,7 +97,8 @@ Result<std::vector<RawRating>> read_raw(const std::string& path, const FileKind&
   if (kind.header) {
     lines.next();
     if (lines.line() != kHeader) {
-      return wrong(path, 1, fmt::format("header '{}', expected '{}'", printable(lines.line(), kLongestShown), kHeader));
+      return wrong_line(path, 1,
+                        fmt::format("header '{}', expected '{}'", printable(lines.line(), kLongestShown), kHeader));
     }
   }
   std::vector<RawRating> ratings;
@@ -106,10 +107,10 @@ Result<std::vector<RawRating>> read_raw(const std::string& path, const FileKind&
     if (!rating.ok()) return rating.status();
     ratings.push_back(*rating);
     if (ratings.size() > kMostRatings) {
-      return Status(Code::kDataLoss, fmt::format("{}: more than {} ratings", path, kMostRatings));
+      return Status::data_loss(fmt::format("{}: more than {} ratings", path, kMostRatings));
     }
   }
-  if (ratings.empty()) return Status(Code::kDataLoss, fmt::format("{}: holds no ratings, expected at least 1", path));
+  if (ratings.empty()) return Status::data_loss(fmt::format("{}: holds no ratings, expected at least 1", path));
   return ratings;
 }
 
@@ -118,7 +119,7 @@ Result<std::vector<RawRating>> read_raw(const std::string& path, const FileKind&
 Result<RatingTable> read_ratings(const std::string& path) {
   const std::string name = fs::path(path).filename().string();
   const auto kind = std::ranges::find_if(kFileKinds, [&](const FileKind& known) { return name == known.name; });
-  if (kind == kFileKinds.end()) return Status(Code::kInvalidArgument, path + ": not a name of a file of ratings");
+  if (kind == kFileKinds.end()) return Status::invalid_argument(path + ": not a name of a file of ratings");
   const Result<std::vector<RawRating>> raw = read_raw(path, *kind);
   if (!raw.ok()) return raw.status();
   SYNCOPATE_RETURN_IF_ERROR(check_rated_once(path, *raw));
@@ -148,11 +149,11 @@ Result<std::string> find_ratings(const std::string& data_dir) {
   }
   if (found.size() == 1) return found.front();
   if (found.empty()) {
-    return Status(Code::kNotFound,
-                  fmt::format("ratings: found none of ratings.csv, ratings.dat, u.data in {0} or {0}/ml-*", data_dir));
+    return Status::not_found(
+        fmt::format("ratings: found none of ratings.csv, ratings.dat, u.data in {0} or {0}/ml-*", data_dir));
   }
-  return Status(Code::kInvalidArgument, fmt::format("ratings: found {}, expected one; name its folder in --data-dir",
-                                                    fmt::join(found, " and ")));
+  return Status::invalid_argument(
+      fmt::format("ratings: found {}, expected one; name its folder in --data-dir", fmt::join(found, " and ")));
 }
 
 }  // namespace syncopate::worker

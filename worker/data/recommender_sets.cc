@@ -36,9 +36,9 @@ Result<std::vector<std::int64_t>> counts_of(const std::string& name) {
   const bool is_file = name.starts_with(kClicks);
   const std::optional<std::vector<std::int64_t>> counts = parse_counts(name, is_file ? 1 : 3);
   if (counts) return *counts;
-  return Status(Code::kInvalidArgument,
-                fmt::format("dataset '{}': must be {}{} with {} of 1 to {}", name, name.substr(0, name.find(':') + 1),
-                            is_file ? "ROWS" : "TRAIN-TEST-ROWS", is_file ? "a count" : "counts", kMostTableRows));
+  return Status::invalid_argument(fmt::format("dataset '{}': must be {}{} with {} of 1 to {}", name,
+                                              name.substr(0, name.find(':') + 1), is_file ? "ROWS" : "TRAIN-TEST-ROWS",
+                                              is_file ? "a count" : "counts", kMostTableRows));
 }
 
 Result<std::string> find_clicks(const std::string& data_dir) {
@@ -49,8 +49,7 @@ Result<std::string> find_clicks(const std::string& data_dir) {
       if (std::filesystem::exists(path, ignored)) return path;
     }
   }
-  return Status(Code::kNotFound,
-                fmt::format("clicks: found no train.txt (plain or .gz) in {0}/criteo or {0}", data_dir));
+  return Status::not_found(fmt::format("clicks: found no train.txt (plain or .gz) in {0}/criteo or {0}", data_dir));
 }
 
 Result<RatingTable> read_ratings_below(const std::string& data_dir) {

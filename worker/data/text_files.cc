@@ -71,7 +71,7 @@ Result<std::vector<std::string>> find_text_files(const std::vector<std::string>&
     std::vector<std::string> paths = text_files_in(folder);
     if (!paths.empty()) return paths;
   }
-  return Status(Code::kNotFound, fmt::format("text: found no *.txt in {}", fmt::join(folders, ", ")));
+  return Status::not_found(fmt::format("text: found no *.txt in {}", fmt::join(folders, ", ")));
 }
 
 }  // namespace
@@ -84,7 +84,7 @@ Result<TextParts> open_text(const std::vector<std::string>& folders, int context
   for (const std::string& path : *paths) {
     std::error_code ignored;  // FileBytes says what is wrong with a file that cannot be looked at
     if (std::filesystem::exists(path, ignored) && !std::filesystem::is_regular_file(path, ignored)) {
-      return Status(Code::kNotFound, fmt::format("{}: is not a regular file", path));  // to open a pipe would wait
+      return Status::not_found(fmt::format("{}: is not a regular file", path));  // to open a pipe would wait
     }
     Result<FileBytes> file = FileBytes::open(path);
     if (!file.ok()) return file.status();
@@ -99,8 +99,7 @@ Result<TextParts> open_text(const std::vector<std::string>& folders, int context
   }
   TextParts parts{std::make_unique<TextPart>(files, train, context), std::make_unique<TextPart>(files, test, context)};
   if (parts.first->size() == 0 || parts.second->size() == 0) {
-    return Status(
-        Code::kDataLoss,
+    return Status::data_loss(
         fmt::format("text: {} in {}, {} bytes together, are too short for --context={}: the last tenth of "
                     "one file at least must hold {} bytes",
                     paths->size() == 1 ? "the one *.txt" : fmt::format("the {} *.txt", paths->size()),

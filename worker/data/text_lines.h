@@ -6,12 +6,20 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
+
+#include "common/status.h"
 
 namespace syncopate::worker {
 
 inline std::string_view text_of(std::span<const std::uint8_t> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+// Data loss, "PATH: line LINE: what".
+inline Status wrong_line(const std::string& path, std::int64_t line, const std::string& what) {
+  return Status::data_loss("line " + std::to_string(line) + ": " + what).in(path);
 }
 
 // A line of a table has no more: what claims to be one is not read to its end.

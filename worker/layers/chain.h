@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "worker/layers/layer.h"
-#include "worker/pass.h"
+#include "worker/layers/pass.h"
 
 namespace syncopate::worker {
 

@@ -13,10 +13,6 @@ namespace {
 
 constexpr int kMostDimensions = 1024;
 
-Status invalid(const std::string& spec, const std::string& message) {
-  return {Code::kInvalidArgument, fmt::format("--model={}: {}", spec, message)};
-}
-
 Result<RecommenderShape> parse(const std::string& spec, int batch_size) {
   RecommenderShape shape{.name = spec, .batch_size = batch_size};
   std::string_view rest = std::string_view(spec).substr(family_of(spec).size());
@@ -27,8 +23,8 @@ Result<RecommenderShape> parse(const std::string& spec, int batch_size) {
   if (rest.empty()) return shape;
   const std::optional<int> dimensions = parse_number<int>(rest.substr(1));
   if (!dimensions || *dimensions < 1 || *dimensions > kMostDimensions) {
-    return invalid(spec, fmt::format("'{}' must be the width of an embedding, 1 to {}, as in {}:16", rest.substr(1),
-                                     kMostDimensions, family_of(spec)));
+    return invalid_model(spec, fmt::format("'{}' must be the width of an embedding, 1 to {}, as in {}:16",
+                                           rest.substr(1), kMostDimensions, family_of(spec)));
   }
   shape.dimensions = *dimensions;
   return shape;
@@ -38,11 +34,11 @@ Status check_form(const std::string& spec, const SampleForm& form) {
   const bool is_ncf = family_of(spec) == kNcf;
   const bool pairs = form.ids.size() == 2 && form.id_columns() == 2;
   if (form.classes == 2 && form.labels == 1 && (is_ncf ? pairs : !form.ids.empty())) return {};
-  return invalid(spec,
-                 fmt::format("learns from {} whether it is so or not, as in --dataset={}; the data has {} fields of "
-                             "ids, {} ids a sample, and {} classes",
-                             is_ncf ? "a user and an item" : "ids", is_ncf ? "ratings" : "clicks", form.ids.size(),
-                             form.id_columns(), form.classes));
+  return invalid_model(
+      spec, fmt::format("learns from {} whether it is so or not, as in --dataset={}; the data has {} fields of "
+                        "ids, {} ids a sample, and {} classes",
+                        is_ncf ? "a user and an item" : "ids", is_ncf ? "ratings" : "clicks", form.ids.size(),
+                        form.id_columns(), form.classes));
 }
 
 Status check_size(const RecommenderShape& shape, const SampleForm& form, int row_width) {
@@ -50,10 +46,10 @@ Status check_size(const RecommenderShape& shape, const SampleForm& form, int row
   std::int64_t values = 0;
   for (const IdField& field : form.ids) values += field.range * row_width;
   if (values <= kMostDenseEmbeddings) return {};
-  return {Code::kInvalidArgument,
-          fmt::format("--embeddings=dense: tables of {} values are too large for ordinary tensors, of which each has a "
-                      "gradient; at most {}, or --embeddings=sparse",
-                      values, kMostDenseEmbeddings)};
+  return Status::invalid_argument(
+      fmt::format("--embeddings=dense: tables of {} values are too large for ordinary tensors, of which each has a "
+                  "gradient; at most {}, or --embeddings=sparse",
+                  values, kMostDenseEmbeddings));
 }
 
 }  // namespace

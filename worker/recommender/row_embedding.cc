@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "common/initial_row.h"
+#include "common/tables/initial_row.h"
 
 namespace syncopate::worker {
 

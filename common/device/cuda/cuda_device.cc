@@ -82,8 +82,8 @@ Status CudaDevice::open(const Gpu& gpu) {
   const cudaError_t loaded = load_update_kernels();
   if (loaded == cudaErrorNoKernelImageForDevice || loaded == cudaErrorInvalidDeviceFunction) {
     forget_last_cuda_error();
-    return Status(Code::kNotFound, fmt::format("{}: this program holds no code for its compute capability, {}.{}",
-                                               description_, gpu.major, gpu.minor));
+    return Status::not_found(fmt::format("{}: this program holds no code for its compute capability, {}.{}",
+                                         description_, gpu.major, gpu.minor));
   }
   if (!failure_.keep(loaded, "cudaFuncGetAttributes")) return status();
   Result<std::unique_ptr<Stream>> compute = make_stream();
@@ -110,7 +110,7 @@ Status CudaDevice::no_room(const char* kind, std::size_t bytes) const {
   } else {
     forget_last_cuda_error();
   }
-  return Status(Code::kResourceExhausted, message);
+  return Status::resource_exhausted(message);
 }
 
 Result<std::span<std::byte>> CudaDevice::allocate(std::size_t bytes) {
@@ -192,7 +192,7 @@ Status CudaDevice::wait(const Event& event, TimePoint deadline) {
   for (;;) {
     const TimePoint now = clock.now();
     if (done(event)) return status();
-    if (now >= deadline) return Status(Code::kDeadlineExceeded, description_ + ": its work was not done in time");
+    if (now >= deadline) return Status::deadline_exceeded(description_ + ": its work was not done in time");
     if (now < patience) {
       std::this_thread::yield();
     } else {
@@ -207,8 +207,7 @@ Result<std::unique_ptr<Device>> open_cuda_device(int index) {
   const Result<std::vector<Gpu>> gpus = find_gpus();
   if (!gpus.ok()) return gpus.status();
   if (index < 0 || index >= static_cast<int>(gpus->size())) {
-    return Status(Code::kNotFound,
-                  fmt::format("GPU {} is not there: this machine has 0 to {}", index, gpus->size() - 1));
+    return Status::not_found(fmt::format("GPU {} is not there: this machine has 0 to {}", index, gpus->size() - 1));
   }
   const Gpu& gpu = (*gpus)[static_cast<std::size_t>(index)];
   auto device = std::make_unique<CudaDevice>(index, gpu);

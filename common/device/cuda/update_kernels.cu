@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "common/device/cuda/update_kernels.h"
-#include "common/update_rule.h"
+#include "common/optimizer/update_rule.h"
 
 namespace syncopate {
 namespace {

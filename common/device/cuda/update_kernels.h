@@ -1,12 +1,13 @@
-// The update rules of common/update_rule.h as kernels: one pass over memory an update. They round as Optimizer::apply
-// does: compiled without contraction and with denormals flushed (cmake/Options.cmake), with IEEE division and root.
+// The update rules of common/optimizer/update_rule.h as kernels: one pass over memory an update. They round as
+// Optimizer::apply does: compiled without contraction and with denormals flushed (cmake/Options.cmake), with IEEE
+// division and root.
 #pragma once
 
 #include <cuda_runtime_api.h>
 
 #include <cstddef>
 
-#include "common/optimizer.h"
+#include "common/optimizer/optimizer.h"
 
 namespace syncopate {
 

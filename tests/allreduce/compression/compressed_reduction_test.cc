@@ -11,10 +11,10 @@
 #include <string>
 #include <vector>
 
-#include "allreduce/allreduce_strategy.h"
-#include "allreduce/schedule_collective.h"
-#include "common/aligned_buffer.h"
+#include "allreduce/collective/schedule_collective.h"
+#include "allreduce/strategy/allreduce_strategy.h"
 #include "common/codec/codec.h"
+#include "common/os/aligned_buffer.h"
 #include "common/random.h"
 #include "tests/support/cluster.h"
 #include "tests/support/direct_group.h"

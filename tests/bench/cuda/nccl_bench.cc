@@ -18,8 +18,8 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "allreduce/cuda/nccl_collective.h"
-#include "allreduce/nccl_environment.h"
+#include "allreduce/nccl/cuda/nccl_collective.h"
+#include "allreduce/nccl/nccl_environment.h"
 #include "common/device/cuda/cuda_device.h"
 #include "tests/support/forked_ranks.h"
 

@@ -9,7 +9,7 @@
 #include <limits>
 #include <vector>
 
-#include "common/flush_denormals.h"
+#include "common/os/flush_denormals.h"
 #include "common/random.h"
 
 namespace syncopate::codec {

@@ -13,9 +13,9 @@
 namespace syncopate::codec {
 namespace {
 
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
+constexpr float kInfinite = std::numeric_limits<float>::infinity();
 
-std::vector<float> round_trip(const std::vector<float>& values) {
+std::vector<float> int8_round_trip(const std::vector<float>& values) {
   std::vector<std::byte> encoded(int8_size(values.size()));
   encode_int8(values, {}, encoded);
   std::vector<float> decoded(values.size());
@@ -33,11 +33,11 @@ TEST(Int8, HasAByteAnElementAndAScaleAChunk) {
 TEST(Int8, MultiplesOfTheScaleStayExact) {
   std::vector<float> values;
   for (int code = -127; code <= 127; ++code) values.push_back(0.25f * static_cast<float>(code));
-  EXPECT_EQ(round_trip(values), values);
+  EXPECT_EQ(int8_round_trip(values), values);
 }
 
 TEST(Int8, RoundsTiesToEven) {
-  EXPECT_EQ(round_trip({127.0f, 0.5f, 1.5f, 2.5f, -0.5f, -1.5f, 0.49f, 2.51f}),
+  EXPECT_EQ(int8_round_trip({127.0f, 0.5f, 1.5f, 2.5f, -0.5f, -1.5f, 0.49f, 2.51f}),
             (std::vector<float>{127, 0, 2, 2, 0, -2, 0, 3}));
 }
 
@@ -47,7 +47,7 @@ TEST(Int8, LosesHalfAStepOfItsChunkAtMost) {
   for (std::size_t i = 0; i < values.size(); ++i) {
     values[i] = static_cast<float>(random.normal() * std::pow(10.0, static_cast<double>(i / kChunk)));
   }
-  const std::vector<float> decoded = round_trip(values);
+  const std::vector<float> decoded = int8_round_trip(values);
   for (std::size_t begin = 0; begin < values.size(); begin += kChunk) {
     const std::size_t end = std::min(begin + kChunk, values.size());
     float largest = 0;
@@ -59,20 +59,20 @@ TEST(Int8, LosesHalfAStepOfItsChunkAtMost) {
 }
 
 TEST(Int8, AChunkThatHasDivergedIsNaNAndNoOther) {
-  for (const float diverged : {kInfinity, -kInfinity, std::numeric_limits<float>::quiet_NaN()}) {
+  for (const float diverged : {kInfinite, -kInfinite, std::numeric_limits<float>::quiet_NaN()}) {
     std::vector<float> values(3 * kChunk, 1.0f);
     values[kChunk + 5] = diverged;
-    const std::vector<float> decoded = round_trip(values);
+    const std::vector<float> decoded = int8_round_trip(values);
     for (std::size_t i = 0; i < values.size(); ++i) ASSERT_EQ(std::isnan(decoded[i]), i / kChunk == 1) << i;
   }
 }
 
 TEST(Int8, ZerosAndWhatIsTooSmallForAScaleBecomeZero) {
-  EXPECT_EQ(round_trip({0.0f, -0.0f, 0.0f}), (std::vector<float>{0, 0, 0}));
-  EXPECT_EQ(round_trip({0x1p-101f, -1e-40f}), (std::vector<float>{0, 0}));
-  EXPECT_EQ(round_trip({127 * 0x1p-100f, 0x1p-100f}), (std::vector<float>{127 * 0x1p-100f, 0x1p-100f}));
+  EXPECT_EQ(int8_round_trip({0.0f, -0.0f, 0.0f}), (std::vector<float>{0, 0, 0}));
+  EXPECT_EQ(int8_round_trip({0x1p-101f, -1e-40f}), (std::vector<float>{0, 0}));
+  EXPECT_EQ(int8_round_trip({127 * 0x1p-100f, 0x1p-100f}), (std::vector<float>{127 * 0x1p-100f, 0x1p-100f}));
   const float most = std::numeric_limits<float>::max();
-  EXPECT_FLOAT_EQ(round_trip({most, 0})[0], most);
+  EXPECT_FLOAT_EQ(int8_round_trip({most, 0})[0], most);
 }
 
 // Large weights beside the small ones of a norm, as a model has them in one chunk of a shard.

@@ -12,7 +12,7 @@
 namespace syncopate::codec {
 namespace {
 
-std::vector<float> round_trip(const std::vector<float>& values) {
+std::vector<float> sign_round_trip(const std::vector<float>& values) {
   std::vector<std::byte> encoded(sign_size(values.size()));
   encode_sign(values, {}, encoded);
   std::vector<float> decoded(values.size());
@@ -30,8 +30,8 @@ TEST(Sign, HasABitAnElementInWholeWordsAndAScaleAChunk) {
 }
 
 TEST(Sign, DecodesToTheMeanMagnitudeWithEachSign) {
-  EXPECT_EQ(round_trip({1, -2, 3, -6}), (std::vector<float>{3, -3, 3, -3}));
-  EXPECT_EQ(round_trip({4, 0, -0.0f, -4}), (std::vector<float>{2, 2, -2, -2}));
+  EXPECT_EQ(sign_round_trip({1, -2, 3, -6}), (std::vector<float>{3, -3, 3, -3}));
+  EXPECT_EQ(sign_round_trip({4, 0, -0.0f, -4}), (std::vector<float>{2, 2, -2, -2}));
 }
 
 TEST(Sign, KeepsEverySignOfLongRunsAndAScaleForEachChunk) {
@@ -40,14 +40,14 @@ TEST(Sign, KeepsEverySignOfLongRunsAndAScaleForEachChunk) {
   for (std::size_t i = 0; i < values.size(); ++i) {
     values[i] = static_cast<float>(i / kChunk + 1) * (random.below(2) == 0 ? -1.0f : 1.0f);
   }
-  EXPECT_EQ(round_trip(values), values);
+  EXPECT_EQ(sign_round_trip(values), values);
 }
 
 TEST(Sign, AChunkThatHasDivergedIsNaNAndNoOther) {
   for (const float diverged : {std::numeric_limits<float>::infinity(), std::numeric_limits<float>::quiet_NaN()}) {
     std::vector<float> values(3 * kChunk, 1.0f);
     values[kChunk + 5] = diverged;
-    const std::vector<float> decoded = round_trip(values);
+    const std::vector<float> decoded = sign_round_trip(values);
     for (std::size_t i = 0; i < values.size(); ++i) ASSERT_EQ(std::isnan(decoded[i]), i / kChunk == 1) << i;
   }
 }

@@ -1,7 +1,7 @@
 // Stream::update against Optimizer::apply: the same bits.
 #include <bit>
 
-#include "common/optimizer.h"
+#include "common/optimizer/optimizer.h"
 #include "common/random.h"
 #include "tests/common/cuda/gpu_test.h"
 

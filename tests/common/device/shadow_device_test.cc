@@ -7,7 +7,7 @@
 #include <cstring>
 #include <set>
 
-#include "common/optimizer.h"
+#include "common/optimizer/optimizer.h"
 #include "common/random.h"
 
 namespace syncopate::testing_support {

@@ -3,9 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "ps/local_steps_strategy.h"
-#include "ps/ps_strategy.h"
-#include "ps/shard_server.h"
+#include "ps/client/local_steps_strategy.h"
+#include "ps/client/ps_strategy.h"
+#include "ps/server/shard_server.h"
 #include "tests/support/cluster.h"
 #include "tests/support/device_training.h"
 #include "worker/local_strategy.h"
@@ -160,9 +160,9 @@ TEST(StagedStrategy, PassesOnFailuresOfTheDeviceAndOfTheInnerStrategy) {
     ASSERT_TRUE(staged.allocate(small_layout()).ok());
     ASSERT_TRUE(staged.join().ok());
     if (of_device) {
-      device.fail_after(0, Status(Code::kInternal, "an illegal address"));
+      device.fail_after(0, Status::internal("an illegal address"));
     } else {
-      inner.failure = Status(Code::kPeerLost, "rank 1 is gone");
+      inner.failure = Status::peer_lost("rank 1 is gone");
     }
     staged.begin_step({0, 0.1});
     for (std::size_t bucket : {0, 1, 2}) staged.gradient_ready(bucket);

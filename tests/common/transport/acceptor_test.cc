@@ -71,7 +71,7 @@ TEST(LocalSockets, AskWhetherToGoOnWhileTooManyConnect) {
   Result<FileDescriptor> listener = listen_locally(name);
   ASSERT_TRUE(listener.ok());
   ASSERT_EQ(listen(listener->get(), 0), 0) << "to have room for one connection";
-  const auto late = [] { return Status(Code::kDeadlineExceeded, "late"); };
+  const auto late = [] { return Status::deadline_exceeded("late"); };
   std::vector<FileDescriptor> waiting;
   Result<FileDescriptor> last = connect_locally(name, late);
   for (; last.ok() && waiting.size() < 100; last = connect_locally(name, late)) waiting.push_back(std::move(*last));

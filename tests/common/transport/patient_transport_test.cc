@@ -32,7 +32,7 @@ class SilentWire final : public Transport {
   Status late(TimePoint deadline) {
     deadlines_.push_back(deadline);
     if (deadline > clock_.now()) clock_.advance(deadline - clock_.now());
-    return Status(Code::kDeadlineExceeded, "no message");
+    return Status::deadline_exceeded("no message");
   }
 
   ManualClock& clock_;

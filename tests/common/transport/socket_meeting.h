@@ -10,8 +10,8 @@
 #include <charconv>
 #include <future>
 
-#include "common/file_descriptor.h"
 #include "common/hash.h"
+#include "common/os/file_descriptor.h"
 #include "common/transport/inproc_transport.h"
 #include "common/transport/make_transport.h"
 #include "common/transport/socket_frame.h"

@@ -8,8 +8,8 @@
 #include <charconv>
 #include <zmq.hpp>
 
-#include "common/file_descriptor.h"
 #include "common/hash.h"
+#include "common/os/file_descriptor.h"
 #include "common/transport/inproc_transport.h"
 #include "common/transport/make_transport.h"
 #include "common/transport/member_keys.h"

@@ -7,7 +7,7 @@
 #include <cstring>
 #include <numeric>
 
-#include "common/file_descriptor.h"
+#include "common/os/file_descriptor.h"
 #include "common/transport/socket_cipher.h"
 #include "common/transport/socket_link.h"
 

@@ -141,7 +141,7 @@ TEST(CheckpointCourse, SaysWhyOneCouldNotBeWrittenAndWhichIsKept) {
                                            "is kept"));
   for (const char* writer : {"worker-0", "worker-1"}) report(course, writer, 300);
   actions(course);
-  course.on_complete(300, Status(Code::kResourceExhausted, "no room"));
+  course.on_complete(300, Status::resource_exhausted("no room"));
   EXPECT_THAT(actions(course), ElementsAre("give up 300")) << "it has been said that they cannot be written";
   EXPECT_EQ(course.figures().last_step, 100);
 }

@@ -90,7 +90,7 @@ TEST_F(ACutter, ByOrderAtOnceWhereWorkersGoAtTheirOwnPace) {
 TEST_F(ACutter, ReportsWhatCannotBeTakenOrWritten) {
   const auto cutter = this->cutter({.steps = 1});
   cutter->begin(0, 0, Share::kAll);
-  cutter->step_done(1, [](TrainingState&) { return Status(Code::kInvalidArgument, "cannot be saved"); });
+  cutter->step_done(1, [](TrainingState&) { return Status::invalid_argument("cannot be saved"); });
   std::ofstream(folder_.path() / attempt_name(2, 0)) << "no folder";
   do_step(*cutter, 2);
   cutter->finish();

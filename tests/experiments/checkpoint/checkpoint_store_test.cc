@@ -107,7 +107,7 @@ TEST_F(AStore, ShowsManifestsToWhoMayRefuseThem) {
   write_small_checkpoint(store_, 20);
   damage(20, "weights.safetensors");
   const auto refuse = [](const Manifest& manifest) {
-    return Status(Code::kInvalidArgument, "another model: " + manifest.facts.at("model"));
+    return Status::invalid_argument("another model: " + manifest.facts.at("model"));
   };
   const Result<FoundCheckpoint> found = newest_checkpoint(folder_.path(), small_forms(), refuse);
   EXPECT_EQ(found.status().code(), Code::kInvalidArgument);

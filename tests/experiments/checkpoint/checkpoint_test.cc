@@ -1,6 +1,6 @@
 #include "experiments/checkpoint/checkpoint.h"
 
-#include "experiments/report/safetensors.h"
+#include "experiments/checkpoint/safetensors.h"
 #include "tests/experiments/checkpoint/small_checkpoint.h"
 
 namespace syncopate::experiments {

@@ -5,7 +5,7 @@
 
 #include "common/random.h"
 #include "experiments/checkpoint/checkpoint.h"
-#include "experiments/report/safetensors.h"
+#include "experiments/checkpoint/safetensors.h"
 #include "tests/experiments/checkpoint/small_checkpoint.h"
 
 namespace syncopate::experiments {

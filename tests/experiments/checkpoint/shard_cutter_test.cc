@@ -86,7 +86,7 @@ TEST_F(AShard, ThatMovesAtItsOwnPaceIsAskedForItsStateOfNow) {
 
 TEST_F(AShard, ThatHasPassedTheUpdateIsAskedForTheNextOne) {
   const auto cutter = this->cutter({.steps = 6});
-  asked_[0].done(Status(Code::kInvalidArgument, "7 have been made"));
+  asked_[0].done(Status::invalid_argument("7 have been made"));
   EXPECT_THAT(versions(), ElementsAre(6, 12));
   ASSERT_THAT(reports_, SizeIs(1));
   EXPECT_EQ(reports_[0].kind, Kind::kPassed);
@@ -95,7 +95,7 @@ TEST_F(AShard, ThatHasPassedTheUpdateIsAskedForTheNextOne) {
 TEST_F(AShard, IsNotAskedAnyMoreOnceItIsGone) {
   const auto cutter = this->cutter({.steps = 6});
   cutter->end();
-  asked_[0].done(Status(Code::kCancelled, "ended"));
+  asked_[0].done(Status::cancelled("ended"));
   EXPECT_THAT(versions(), ElementsAre(6));
   EXPECT_THAT(reports_, IsEmpty());
 }

@@ -8,7 +8,7 @@
 #include <fstream>
 #include <string>
 
-#include "common/whole_file.h"
+#include "common/os/whole_file.h"
 #include "experiments/checkpoint/checkpoint.h"
 #include "experiments/checkpoint/checkpoint_store.h"
 #include "experiments/checkpoint/part_writer.h"

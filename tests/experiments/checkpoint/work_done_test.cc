@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "ps/shard_state.h"
+#include "ps/server/shard_state.h"
 
 namespace syncopate::experiments {
 namespace {

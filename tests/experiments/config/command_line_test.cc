@@ -9,7 +9,7 @@
 #include <iterator>
 #include <string_view>
 
-#include "experiments/config/option_table.h"
+#include "experiments/config/options/option_table.h"
 #include "experiments/config/toml.h"
 #include "tests/experiments/config/typed_line.h"
 

@@ -5,7 +5,7 @@
 
 #include <sstream>
 
-#include "experiments/config/option_table.h"
+#include "experiments/config/options/option_table.h"
 
 namespace syncopate::experiments {
 namespace {

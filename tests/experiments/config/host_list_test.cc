@@ -9,7 +9,7 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-std::string refusal(const std::string& text) { return parse_hosts(text).status().message(); }
+std::string host_refusal(const std::string& text) { return parse_hosts(text).status().message(); }
 
 TEST(HostList, HasASlotUnlessMoreAreGiven) {
   EXPECT_THAT(*parse_hosts("node1:2,me@10.0.0.7,localhost:3"),
@@ -27,18 +27,18 @@ TEST(HostList, TakesThisHostByItsUsualName) {
 }
 
 TEST(HostList, SaysWhatIsWrong) {
-  EXPECT_EQ(refusal(""), "there must be one at least");
-  EXPECT_EQ(refusal("a,,b"), "'' must be a name or an IPv4 address of a host");
-  EXPECT_EQ(refusal("a:"), "'a:' lacks its number of slots, as in HOST:2");
-  EXPECT_EQ(refusal("a:0"), "slots of a must be 1 to 64, not '0'");
-  EXPECT_EQ(refusal("a:two"), "slots of a must be 1 to 64, not 'two'");
-  EXPECT_EQ(refusal("a:1,a:2"), "a stands there twice; give it once, with all its slots");
+  EXPECT_EQ(host_refusal(""), "there must be one at least");
+  EXPECT_EQ(host_refusal("a,,b"), "'' must be a name or an IPv4 address of a host");
+  EXPECT_EQ(host_refusal("a:"), "'a:' lacks its number of slots, as in HOST:2");
+  EXPECT_EQ(host_refusal("a:0"), "slots of a must be 1 to 64, not '0'");
+  EXPECT_EQ(host_refusal("a:two"), "slots of a must be 1 to 64, not 'two'");
+  EXPECT_EQ(host_refusal("a:1,a:2"), "a stands there twice; give it once, with all its slots");
 }
 
 // A name becomes a word on the remote shell's command line.
 TEST(HostList, TakesNoNameThatTheRemoteShellCouldReadAsSomethingElse) {
   for (const char* name : {"-oProxyCommand=reboot", "a b", "a;reboot", "$(reboot)"}) {
-    EXPECT_THAT(refusal(name), HasSubstr("must be a name")) << name;
+    EXPECT_THAT(host_refusal(name), HasSubstr("must be a name")) << name;
   }
 }
 

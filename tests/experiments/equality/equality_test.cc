@@ -4,8 +4,8 @@
 // gradient, but long training can magnify it without bound: a ReLU whose input is within rounding of zero is on in one
 // mode and off in the other. So it is proved in two steps. Over many steps every mode equals, bit by bit, plain loops
 // that sum in its order. Over so many as compare's check takes, and at its rate, every mode equals local within
-// rounding (experiments/run/equality.h says how that is measured).
-#include "experiments/run/equality.h"
+// rounding (experiments/lab/compare/equality.h says how that is measured).
+#include "experiments/lab/compare/equality.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "experiments/run/equality.h"
+#include "experiments/lab/compare/equality.h"
 #include "tests/support/run_program.h"
 #include "tests/support/training_job.h"
 #include "worker/data/open_dataset.h"
@@ -19,17 +19,17 @@ using testing_support::train_local;
 using testing_support::train_ps_sync;
 using testing_support::TrainingJob;
 
-struct Case {
+struct FaultCase {
   std::string name;
   std::string model;
   std::string dataset;
   std::string optimizer;
 };
 
-void PrintTo(const Case& tested, std::ostream* out) { *out << tested.model << ", " << tested.optimizer; }
+void PrintTo(const FaultCase& tested, std::ostream* out) { *out << tested.model << ", " << tested.optimizer; }
 
-std::vector<Case> all_cases() {
-  std::vector<Case> cases;
+std::vector<FaultCase> all_fault_cases() {
+  std::vector<FaultCase> cases;
   for (const auto& [name, model, dataset] :
        {std::tuple("Mlp", "mlp:784-64-32-10", "digits:2048-64"), std::tuple("Lenet", "lenet", "digits:2048-64"),
         std::tuple("Gpt", "gpt:2-2-32", "grammar:2048-64-16"),
@@ -42,7 +42,7 @@ std::vector<Case> all_cases() {
   return cases;
 }
 
-class PlantedFaults : public testing::TestWithParam<Case> {
+class PlantedFaults : public testing::TestWithParam<FaultCase> {
  protected:
   PlantedFaults() {
     RunConfig config;
@@ -92,7 +92,7 @@ class PlantedFaults : public testing::TestWithParam<Case> {
   std::vector<float> expected_;
 };
 
-INSTANTIATE_TEST_SUITE_P(Of, PlantedFaults, testing::ValuesIn(all_cases()),
+INSTANTIATE_TEST_SUITE_P(Of, PlantedFaults, testing::ValuesIn(all_fault_cases()),
                          [](const auto& tested) { return tested.param.name; });
 
 void scale(std::span<float> values, float factor) {

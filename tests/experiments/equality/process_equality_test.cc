@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <limits>
 
-#include "experiments/run/equality.h"
-#include "experiments/run/initial_weights.h"
+#include "experiments/lab/compare/equality.h"
+#include "experiments/lab/run/initial_weights.h"
 #include "tests/support/run_program.h"
 #include "tests/support/weights_distance.h"
 

@@ -2,7 +2,7 @@
 #include <fstream>
 
 #include "common/device/gpu_inventory.h"
-#include "tests/experiments/failure/failing_run.h"
+#include "tests/faults/failing_run.h"
 #include "tests/support/network_hosts.h"
 
 namespace syncopate::experiments {

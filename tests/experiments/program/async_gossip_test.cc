@@ -20,7 +20,7 @@ using testing_support::ProgramEnd;
 using testing_support::text_of;
 using Flags = std::vector<std::string>;
 
-Flags small(const Flags& mode) {
+Flags small_gossip(const Flags& mode) {
   Flags flags{"--mode=allreduce",     "--model=mlp:784-32-10", "--batch-size=16",
               "--train-samples=8192", "--test-samples=1000",   "--warmup-steps=0"};
   flags.insert(flags.end(), mode.begin(), mode.end());
@@ -28,7 +28,7 @@ Flags small(const Flags& mode) {
 }
 
 double accuracy_of(const Flags& mode) {
-  Program program(small(mode));
+  Program program(small_gossip(mode));
   const ProgramEnd end = program.wait();
   EXPECT_EQ(end.exit_code, 0) << end.err;
   EXPECT_EQ(program.summary()["used_samples"], 3 * 8192);
@@ -47,7 +47,7 @@ TEST(AsyncGossipRun, GoesOverEveryWireWithAnyNumberOfWorkers) {
   for (const Flags& wire : {Flags{"--workers=1"}, Flags{"--workers=2", "--transport=ipc"},
                             Flags{"--workers=3", "--transport=tcp"}, Flags{"--workers=4", "--transport=sockets"},
                             Flags{"--workers=3", "--shape=1gbit"}, Flags{"--workers=2", "--optimizer=momentum"}}) {
-    Flags flags = small(wire);
+    Flags flags = small_gossip(wire);
     flags.insert(flags.end(), {"--gossip=async", "--steps=60"});
     Program program(flags);
     const ProgramEnd end = program.wait();
@@ -60,7 +60,7 @@ TEST(AsyncGossipRun, GoesOverEveryWireWithAnyNumberOfWorkers) {
 // An active worker's gradient misses the one average that it has asked for; what a passive one's misses depends on
 // time.
 TEST(AsyncGossipRun, RecordsTheAveragesThatAGradientMissed) {
-  Program program(small({"--workers=2", "--gossip=async", "--work=quota", "--steps=30"}));
+  Program program(small_gossip({"--workers=2", "--gossip=async", "--work=quota", "--steps=30"}));
   const ProgramEnd end = program.wait();
   ASSERT_EQ(end.exit_code, 0) << end.err;
   EXPECT_THAT(end.out, ContainsRegex("\n  staleness +[0-9.]+ mean, [0-9.]+ p95, [0-9]+ max averages"));

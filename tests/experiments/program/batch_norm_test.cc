@@ -6,9 +6,9 @@
 #include <cmath>
 #include <sstream>
 
-#include "experiments/process/data_of.h"
-#include "experiments/process/evaluation.h"
-#include "experiments/report/safetensors.h"
+#include "experiments/checkpoint/safetensors.h"
+#include "experiments/cluster/process/data_of.h"
+#include "experiments/cluster/process/evaluation.h"
 #include "tests/support/run_program.h"
 
 namespace syncopate::experiments {

@@ -6,7 +6,7 @@
 
 #include <filesystem>
 
-#include "experiments/exit_code.h"
+#include "experiments/cluster/exit_code.h"
 #include "tests/support/run_program.h"
 
 namespace syncopate::experiments {
@@ -22,7 +22,7 @@ using testing_support::text_of;
 using Flags = std::vector<std::string>;
 
 // A comparison of jobs of a second.
-Flags small(const Flags& more) {
+Flags small_comparison(const Flags& more) {
   Flags flags{
       "compare",          "--model=mlp:784-32-10", "--batch-size=16", "--train-samples=4096", "--test-samples=512",
       "--warmup-steps=10"};
@@ -31,7 +31,7 @@ Flags small(const Flags& more) {
 }
 
 TEST(CompareProgram, ChecksEqualityThenPrintsModesSideBySide) {
-  Program program(small({"--modes=local,allreduce,ps:async", "--steps=90"}));
+  Program program(small_comparison({"--modes=local,allreduce,ps:async", "--steps=90"}));
   const ProgramEnd end = program.wait();
   EXPECT_EQ(end.exit_code, 0) << end.err;
   EXPECT_THAT(end.out, HasSubstr("equality: "));
@@ -46,7 +46,7 @@ TEST(CompareProgram, ChecksEqualityThenPrintsModesSideBySide) {
 }
 
 TEST(CompareProgram, KeepsTheFinishedRunsWhenItIsInterrupted) {
-  Program program(small({"--modes=allreduce,ps:sync", "--steps=200", "--repeat=100"}));
+  Program program(small_comparison({"--modes=allreduce,ps:sync", "--steps=200", "--repeat=100"}));
   ASSERT_TRUE(program.wait_until("a round has ended",
                                  [&] { return std::filesystem::exists(program.output() / "comparison.csv"); }));
   program.signal(SIGINT);
@@ -61,7 +61,8 @@ TEST(CompareProgram, KeepsTheFinishedRunsWhenItIsInterrupted) {
 
 // sgd at these rates learns nothing, well, or not at all.
 TEST(CompareProgram, MeasuresWithTheBestOfTheRatesThatItHasTried) {
-  Program program(small({"--modes=ps:async", "--optimizer=sgd", "--steps=120", "--tune-rate=0.00001,0.2,1000"}));
+  Program program(
+      small_comparison({"--modes=ps:async", "--optimizer=sgd", "--steps=120", "--tune-rate=0.00001,0.2,1000"}));
   const ProgramEnd end = program.wait();
   EXPECT_EQ(end.exit_code, 0) << end.err;
   EXPECT_THAT(end.out, HasSubstr("ps:async: learning rate 0.1 was best of 5e-06 to 500\n"));
@@ -69,7 +70,8 @@ TEST(CompareProgram, MeasuresWithTheBestOfTheRatesThatItHasTried) {
 }
 
 TEST(CompareProgram, ShowsItsRowsAndRatesWithoutRunningThem) {
-  Program program(small({"--modes=allreduce,ps:async", "--workers=4", "--vary=shape=none,1gbit", "--dry-run"}));
+  Program program(
+      small_comparison({"--modes=allreduce,ps:async", "--workers=4", "--vary=shape=none,1gbit", "--dry-run"}));
   const ProgramEnd end = program.wait();
   EXPECT_EQ(end.exit_code, 0) << end.err;
   EXPECT_THAT(end.out, ContainsRegex("\nps:async shape=none +0\\.00025 +16 "));

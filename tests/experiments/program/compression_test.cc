@@ -18,7 +18,7 @@ using testing_support::ProgramEnd;
 constexpr int kSteps = 300;
 
 // Of 32 samples a worker. A tenth of the digits is guessed right by chance.
-std::vector<std::string> job(const std::string& codec) {
+std::vector<std::string> allreduce_job(const std::string& codec) {
   return {"--mode=allreduce",     "--workers=2",        "--model=mlp:784-32-10",           "--batch-size=32",
           "--train-samples=4096", "--test-samples=512", fmt::format("--steps={}", kSteps), "--compress=" + codec};
 }
@@ -53,7 +53,7 @@ INSTANTIATE_TEST_SUITE_P(With, CompressedTraining,
                          });
 
 TEST_P(CompressedTraining, LearnsDigitsAndRecordsWhatItCosts) {
-  Program program(job(GetParam()));
+  Program program(allreduce_job(GetParam()));
   const ProgramEnd end = program.wait();
   ASSERT_EQ(end.exit_code, 0) << end.err;
   const nlohmann::json report = program.summary();
@@ -69,7 +69,7 @@ TEST_P(CompressedTraining, LearnsDigitsAndRecordsWhatItCosts) {
 
 // What is measured begins behind the freeze.
 TEST(OneBitAdamTraining, LearnsDigitsAndSendsWhatTheCodecSaysOnceTheVarianceIsFrozen) {
-  std::vector<std::string> flags = job("sign");
+  std::vector<std::string> flags = allreduce_job("sign");
   flags.insert(flags.end(), {"--optimizer=adam", "--adam-freeze-variance=60", "--warmup-steps=65"});
   Program program(flags);
   const ProgramEnd end = program.wait();

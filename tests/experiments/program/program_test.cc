@@ -8,7 +8,7 @@
 #include <sstream>
 
 #include "common/device/gpu_inventory.h"
-#include "experiments/exit_code.h"
+#include "experiments/cluster/exit_code.h"
 #include "tests/support/run_program.h"
 
 namespace syncopate::experiments {
@@ -29,14 +29,14 @@ using testing_support::text_of;
 using Flags = std::vector<std::string>;
 
 // A job of a second.
-Flags small(const Flags& mode) {
+Flags small_run(const Flags& mode) {
   Flags flags{"--model=mlp:784-32-10", "--batch-size=16", "--train-samples=4096", "--test-samples=512"};
   flags.insert(flags.end(), mode.begin(), mode.end());
   return flags;
 }
 
 TEST(DryRun, ShowsEveryProcessAndRunsNone) {
-  Program program(small({"--mode=ps", "--workers=2", "--servers=2", "--dry-run"}));
+  Program program(small_run({"--mode=ps", "--workers=2", "--servers=2", "--dry-run"}));
   const ProgramEnd end = program.wait();
   EXPECT_EQ(end.exit_code, 0);
   EXPECT_THAT(end.err, IsEmpty());
@@ -90,8 +90,8 @@ TEST(Help, ShowsATopicAndRefusesWhatIsNone) {
 }
 
 TEST(Sharding, IsShownBeforeTheRunAndRecorded) {
-  Program program(small({"--mode=ps", "--consistency=sync", "--servers=2", "--shards-per-server=2", "--sharding=tensor",
-                         "--chunk-bytes=4096", "--steps=20"}));
+  Program program(small_run({"--mode=ps", "--consistency=sync", "--servers=2", "--shards-per-server=2",
+                             "--sharding=tensor", "--chunk-bytes=4096", "--steps=20"}));
   const ProgramEnd end = program.wait();
   ASSERT_EQ(end.exit_code, 0) << end.err;
   EXPECT_THAT(end.out, ContainsRegex("^sharding tensor over 4 shards, chunks of at most 4.10 kB, skew 3.9"));
@@ -119,7 +119,7 @@ TEST(CollectiveAuto, MeasuresTheWireOnceAndSaysWhatItTook) {
   const testing_support::TemporaryFolder cache;
   const Environment kept("XDG_CACHE_HOME", cache.path().string());
   const auto finding = [] {
-    Program program(small({"--mode=allreduce", "--transport=sockets", "--workers=3", "--steps=20"}));
+    Program program(small_run({"--mode=allreduce", "--transport=sockets", "--workers=3", "--steps=20"}));
     const ProgramEnd end = program.wait();
     EXPECT_EQ(end.exit_code, 0) << end.err;
     return program.summary()["facts"].value("collective", "");
@@ -132,7 +132,7 @@ TEST(Device, ThatIsNotThereIsRefusedBeforeAnythingIsLaunched) {
   if (find_gpus().ok()) GTEST_SKIP() << "there is a GPU";
   for (const Flags& mode : {Flags{"--mode=local", "--device=cuda"}, Flags{"--mode=ps", "--device=cuda", "--dry-run"},
                             Flags{"--mode=allreduce", "--collective=nccl", "--device=auto"}}) {
-    Program program(small(mode));
+    Program program(small_run(mode));
     const ProgramEnd end = program.wait();
     EXPECT_EQ(end.exit_code, 2);
     EXPECT_THAT(lines_of(end.err), ElementsAre(HasSubstr("--device=cuda: ")));
@@ -141,7 +141,7 @@ TEST(Device, ThatIsNotThereIsRefusedBeforeAnythingIsLaunched) {
 }
 
 TEST(ProcessList, ShowsRoleRankAndRun) {
-  Program program(small({"--mode=ps", "--workers=2", "--servers=2", "--steps=1000000000"}));
+  Program program(small_run({"--mode=ps", "--workers=2", "--servers=2", "--steps=1000000000"}));
   for (const auto& [role, rank] :
        {std::pair("server", 0), {"server", 1}, {"worker", 0}, {"worker", 1}, {"evaluator", 0}}) {
     EXPECT_NE(program.process(role, rank), 0);
@@ -165,7 +165,7 @@ std::vector<std::string> column(const std::string& csv, const std::string& name)
 }
 
 TEST(Results, AreThereAndAgreeWithEachOther) {
-  Program program(small({"--mode=ps", "--consistency=bounded:1", "--workers=2", "--servers=2", "--epochs=2"}));
+  Program program(small_run({"--mode=ps", "--consistency=bounded:1", "--workers=2", "--servers=2", "--epochs=2"}));
   const ProgramEnd end = program.wait();
   ASSERT_EQ(end.exit_code, 0) << end.err;
   EXPECT_THAT(end.err, IsEmpty());
@@ -189,7 +189,7 @@ TEST(Results, AreThereAndAgreeWithEachOther) {
 // cache lines but for the last bias, of 10.
 TEST(BytesOverOpenMpi, AreWhatAnAllreduceMustAtLeastSend) {
   if (testing_support::kSanitized) GTEST_SKIP() << testing_support::kWhyNoMpi;
-  Program program(small(
+  Program program(small_run(
       {"--mode=allreduce", "--collective=mpi", "--launcher=mpirun", "--workers=3", "--steps=1", "--warmup-steps=0"}));
   const ProgramEnd end = program.wait();
   ASSERT_EQ(end.exit_code, 0) << end.err;
@@ -218,7 +218,7 @@ INSTANTIATE_TEST_SUITE_P(Of, Reproduction,
                          kLettersOfFlags);
 
 TEST_P(Reproduction, FromTheConfigWrittenBackIsExact) {
-  Program first(small(GetParam()));
+  Program first(small_run(GetParam()));
   ASSERT_EQ(first.wait().exit_code, 0);
   Program again({"--config=" + (first.output() / "config.toml").string()});
   ASSERT_EQ(again.wait().exit_code, 0);
@@ -228,7 +228,7 @@ TEST_P(Reproduction, FromTheConfigWrittenBackIsExact) {
 }
 
 TEST(BucketSize, IsSearchedForAndRecorded) {
-  const Flags flags = small({"--mode=allreduce", "--bucket-bytes=auto", "--warmup-steps=0"});
+  const Flags flags = small_run({"--mode=allreduce", "--bucket-bytes=auto", "--warmup-steps=0"});
   for (const auto& [steps, finding] : {std::pair("--steps=40", "[0-9.]+ MiB; a step took [0-9.]+ ms with 0.0625 MiB, "),
                                        std::pair("--steps=20", "not found: a search takes 37 steps")}) {
     Flags run = flags;
@@ -252,7 +252,7 @@ TEST(GlobalBatchSize, IsSharedAmongTheWorkers) {
 }
 
 TEST(Repeat, GivesSpread) {
-  Program program(small({"--mode=allreduce", "--steps=40", "--repeat=2"}));
+  Program program(small_run({"--mode=allreduce", "--steps=40", "--repeat=2"}));
   ASSERT_EQ(program.wait().exit_code, 0);
   const nlohmann::json summary = program.summary();
   EXPECT_EQ(summary["repeats"], 2);
@@ -265,7 +265,7 @@ TEST(Repeat, GivesSpread) {
 
 TEST(TargetAccuracy, EndsTheTrainingWhereThatIsAskedForAndTheTimeIsRecorded) {
   for (const Flags& mode : {Flags{"--mode=allreduce"}, Flags{"--mode=ps", "--consistency=async"}}) {
-    Flags flags = small(mode);
+    Flags flags = small_run(mode);
     flags.insert(flags.end(), {"--epochs=500", "--target-accuracy=0.5", "--stop-at-target"});
     Program program(flags);
     const ProgramEnd end = program.wait();
@@ -315,7 +315,7 @@ INSTANTIATE_TEST_SUITE_P(
     [](const auto& evaluated) { return evaluated.param.name; });
 
 TEST_P(EvaluateEvery, EvaluatesAtThePointsThatAreAskedForAndSaysWhoseWeights) {
-  Flags flags = small(GetParam().mode);
+  Flags flags = small_run(GetParam().mode);
   flags.insert(flags.end(), {"--steps=100", "--evaluate-every=20"});
   Program program(flags);
   const ProgramEnd end = program.wait();
@@ -341,7 +341,7 @@ TEST_P(EvaluateEvery, EvaluatesAtThePointsThatAreAskedForAndSaysWhoseWeights) {
 }
 
 TEST(EvaluateEverySoManySeconds, EvaluatesAsTimePasses) {
-  Flags flags = small({"--mode=local", "--straggler=0:+20"});
+  Flags flags = small_run({"--mode=local", "--straggler=0:+20"});
   flags.insert(flags.end(), {"--steps=60", "--evaluate-every=0.2s"});
   Program program(flags);
   ASSERT_EQ(program.wait().exit_code, 0);
@@ -351,7 +351,7 @@ TEST(EvaluateEverySoManySeconds, EvaluatesAsTimePasses) {
 }
 
 TEST(TargetAccuracy, IsJudgedTwentyTimesInARunAtLeast) {
-  Flags flags = small({"--mode=local"});
+  Flags flags = small_run({"--mode=local"});
   flags.insert(flags.end(), {"--epochs=2", "--target-accuracy=0.99"});
   Program program(flags);
   ASSERT_EQ(program.wait().exit_code, 0);
@@ -360,7 +360,7 @@ TEST(TargetAccuracy, IsJudgedTwentyTimesInARunAtLeast) {
 }
 
 TEST(TargetAccuracy, EndsNothingByItself) {
-  Flags flags = small({"--mode=allreduce"});
+  Flags flags = small_run({"--mode=allreduce"});
   flags.insert(flags.end(), {"--epochs=3", "--target-accuracy=0.2"});
   Program program(flags);
   const ProgramEnd end = program.wait();
@@ -375,7 +375,7 @@ TEST(TargetAccuracy, EndsNothingByItself) {
 }
 
 TEST(Faults, ThatAreNeverDueAreWarnedOf) {
-  Flags flags = small({"--mode=ps", "--consistency=async"});
+  Flags flags = small_run({"--mode=ps", "--consistency=async"});
   flags.insert(flags.end(), {"--steps=40", "--fault=stop:server0@3000s+1s"});
   Program program(flags);
   const ProgramEnd end = program.wait();
@@ -401,7 +401,7 @@ INSTANTIATE_TEST_SUITE_P(
 
 // With a last round that is shorter than the others, where workers make steps of their own.
 TEST_P(EveryConsistency, LearnsAndRecordsItself) {
-  Flags flags = small({"--mode=ps", "--workers=3", "--servers=2", "--steps=150"});
+  Flags flags = small_run({"--mode=ps", "--workers=3", "--servers=2", "--steps=150"});
   flags.insert(flags.end(), GetParam().begin(), GetParam().end());
   Program program(flags);
   const ProgramEnd end = program.wait();
@@ -433,7 +433,7 @@ INSTANTIATE_TEST_SUITE_P(Of, EightWorkers,
                                          Flags{"--mode=ps", "--consistency=sync", "--shards-per-server=2"}));
 
 TEST_P(EightWorkers, FinishOnAnyMachine) {
-  Flags flags = small(GetParam());
+  Flags flags = small_run(GetParam());
   flags.insert(flags.end(), {"--workers=8", "--steps=30"});
   Program program(flags);
   const ProgramEnd end = program.wait();

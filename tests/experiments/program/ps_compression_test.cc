@@ -13,12 +13,12 @@ using testing_support::Program;
 using testing_support::ProgramEnd;
 using Flags = std::vector<std::string>;
 
-constexpr double kModelBytes = 4 * (784 * 32 + 32 + 32 * 10 + 10);
+constexpr double kMlpBytes = 4 * (784 * 32 + 32 + 32 * 10 + 10);
 
 // So that both workers train at the same time, however late one of them begins: only then there are figures.
 constexpr const char* kWaits = "--straggler=all:+0.5";
 
-Flags job(const std::string& codec, const Flags& more) {
+Flags ps_job(const std::string& codec, const Flags& more) {
   Flags flags{"--mode=ps",
               "--workers=2",
               "--servers=2",
@@ -52,12 +52,12 @@ INSTANTIATE_TEST_SUITE_P(Codec, PsCompression,
 
 TEST_P(PsCompression, LearnsUnderSyncAndAsync) {
   for (const char* consistency : {"sync", "async"}) {
-    Program program(job(GetParam().name, {std::string("--consistency=") + consistency}));
+    Program program(ps_job(GetParam().name, {std::string("--consistency=") + consistency}));
     const ProgramEnd end = program.wait();
     ASSERT_EQ(end.exit_code, 0) << end.err;
     const nlohmann::json summary = program.summary();
     EXPECT_GT(summary["final_test_accuracy"], 0.4) << consistency;  // guessing: 0.1
-    EXPECT_LT(summary["bytes_out_per_step"], GetParam().part * kModelBytes);
+    EXPECT_LT(summary["bytes_out_per_step"], GetParam().part * kMlpBytes);
     EXPECT_EQ(summary["bytes_in_per_step"], summary["bytes_out_per_step"]);
     EXPECT_GT(summary["step_split_ms"]["codec"], 0);
     EXPECT_THAT(end.out, HasSubstr(fmt::format("ps {} {}, 2 workers", consistency, GetParam().name)));
@@ -65,17 +65,17 @@ TEST_P(PsCompression, LearnsUnderSyncAndAsync) {
 }
 
 TEST(PsCompressionOfAnswers, CanBeLeftOut) {
-  Program program(job("int8", {"--compress-answers=off", "--delay-compensation=0.04"}));
+  Program program(ps_job("int8", {"--compress-answers=off", "--delay-compensation=0.04"}));
   const ProgramEnd end = program.wait();
   ASSERT_EQ(end.exit_code, 0) << end.err;
   const nlohmann::json summary = program.summary();
-  EXPECT_GT(summary["bytes_in_per_step"], 0.99 * kModelBytes);
-  EXPECT_LT(summary["bytes_out_per_step"], 0.26 * kModelBytes);
+  EXPECT_GT(summary["bytes_in_per_step"], 0.99 * kMlpBytes);
+  EXPECT_LT(summary["bytes_out_per_step"], 0.26 * kMlpBytes);
   EXPECT_THAT(end.out, HasSubstr("ps async int8 (answers in full), 2 workers"));
 }
 
 TEST(PsCompressionUnderSync, IsRepeatedExactly) {
-  const Flags flags = job("randomk:0.2", {"--consistency=sync"});
+  const Flags flags = ps_job("randomk:0.2", {"--consistency=sync"});
   Program first(flags), again(flags);
   ASSERT_EQ(first.wait().exit_code, 0);
   ASSERT_EQ(again.wait().exit_code, 0);

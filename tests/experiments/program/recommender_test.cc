@@ -6,7 +6,7 @@
 #include <fstream>
 #include <map>
 
-#include "experiments/report/safetensors.h"
+#include "experiments/checkpoint/safetensors.h"
 #include "tests/support/run_program.h"
 #include "worker/data/zipf_sets.h"
 
@@ -16,15 +16,11 @@ namespace {
 using testing::AllOf;
 using testing::HasSubstr;
 using testing_support::Program;
+using testing_support::operator+;
 using testing_support::ProgramEnd;
 using testing_support::TemporaryFolder;
 
 using Flags = std::vector<std::string>;
-
-Flags operator+(Flags flags, const Flags& more) {
-  flags.insert(flags.end(), more.begin(), more.end());
-  return flags;
-}
 
 constexpr worker::ZipfCounts kCounts{.rows = 40, .train = 32768, .test = 4000};
 

@@ -12,7 +12,7 @@
 #include "experiments/checkpoint/checkpoint.h"
 #include "experiments/checkpoint/checkpoint_store.h"
 #include "experiments/checkpoint/work_done.h"
-#include "experiments/exit_code.h"
+#include "experiments/cluster/exit_code.h"
 #include "tests/support/run_program.h"
 
 namespace syncopate::experiments {
@@ -27,13 +27,9 @@ using testing::Not;
 using testing_support::Program;
 using testing_support::ProgramEnd;
 using testing_support::TemporaryFolder;
+using testing_support::operator+;
 
 using Flags = std::vector<std::string>;
-
-Flags operator+(Flags flags, const Flags& more) {
-  flags.insert(flags.end(), more.begin(), more.end());
-  return flags;
-}
 
 // Of 62 steps an epoch.
 const Flags kData{"--batch-size=32", "--train-samples=2000", "--test-samples=200"};

@@ -14,7 +14,7 @@ using testing_support::ProgramEnd;
 using testing_support::text_of;
 using Flags = std::vector<std::string>;
 
-constexpr double kModelBytes = 4 * (784 * 32 + 32 + 32 * 10 + 10);
+constexpr double kLenetBytes = 4 * (784 * 32 + 32 + 32 * 10 + 10);
 
 // Of a model of 100 KB.
 Flags job(const Flags& mode, const Flags& more = {}) {
@@ -46,7 +46,7 @@ INSTANTIATE_TEST_SUITE_P(Mode, Shaped,
 TEST_P(Shaped, StepsWaitAtLeastAsLongAsTheirBytesTake) {
   const nlohmann::json summary = summary_of(job(GetParam(), {"--shape=20mbit"}));
   const double bytes = summary["bytes_out_per_step"];
-  ASSERT_GT(bytes, kModelBytes * 0.99);
+  ASSERT_GT(bytes, kLenetBytes * 0.99);
   // Nothing of a step is sent before its backward pass, and all has come at the end of the wait.
   const nlohmann::json split = summary["step_split_ms"];
   EXPECT_GE(split["backward"].get<double>() + split["exposed_wait"].get<double>(),
@@ -79,7 +79,7 @@ TEST(Shape, OfAServerIsSharedByItsShards) {
   const nlohmann::json summary = summary_of(job(ps));
   // All workers' gradients come in by the one link of the one server. The window may miss a part of a step.
   EXPECT_GE(summary["step_split_ms"]["step"].get<double>(),
-            0.9 * milliseconds_of(4 * kModelBytes, *LinkShape::parse("50mbit")));
+            0.9 * milliseconds_of(4 * kLenetBytes, *LinkShape::parse("50mbit")));
 }
 
 TEST(Shape, LeavesWhatIsKnownOfTheRealWireAlone) {

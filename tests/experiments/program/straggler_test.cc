@@ -23,7 +23,7 @@ using testing_support::Program;
 using testing_support::ProgramEnd;
 using Flags = std::vector<std::string>;
 
-Flags small(const Flags& mode) {
+Flags small_straggling(const Flags& mode) {
   Flags flags{"--model=mlp:784-32-10", "--batch-size=16", "--train-samples=4096", "--test-samples=512",
               "--warmup-steps=0"};
   flags.insert(flags.end(), mode.begin(), mode.end());
@@ -69,7 +69,7 @@ INSTANTIATE_TEST_SUITE_P(Mode, StragglerIn,
                          });
 
 TEST_P(StragglerIn, ComputesAsManyTimesAsLongAndNobodyElseDoes) {
-  Flags flags = small(GetParam());
+  Flags flags = small_straggling(GetParam());
   flags.insert(flags.end(), {"--straggler=1:4x", "--steps=40"});
   Program program(flags);
   const ProgramEnd end = program.wait();
@@ -90,7 +90,7 @@ TEST_P(StragglerIn, ComputesAsManyTimesAsLongAndNobodyElseDoes) {
 // 30 steps of 20 ms or more, beside which others' take a millisecond.
 TEST(StragglerInStep, HoldsEverybodyUp) {
   for (const Flags& mode : {Flags{"--mode=ps", "--consistency=sync"}, Flags{"--mode=allreduce"}}) {
-    Flags flags = small(mode);
+    Flags flags = small_straggling(mode);
     flags.insert(flags.end(), {"--workers=2", "--straggler=1:+20", "--steps=30"});
     Program program(flags);
     const ProgramEnd end = program.wait();
@@ -101,8 +101,8 @@ TEST(StragglerInStep, HoldsEverybodyUp) {
 }
 
 TEST(StragglerOutOfStep, HoldsNobodyUp) {
-  Program program(
-      small({"--mode=ps", "--consistency=async", "--work=quota", "--workers=2", "--straggler=1:+20", "--steps=30"}));
+  Program program(small_straggling(
+      {"--mode=ps", "--consistency=async", "--work=quota", "--workers=2", "--straggler=1:+20", "--steps=30"}));
   const ProgramEnd end = program.wait();
   ASSERT_EQ(end.exit_code, 0) << end.err;
   EXPECT_LT(column(program, 0, "end_s").back(), column(program, 1, "end_s").back() / 2);
@@ -112,7 +112,7 @@ TEST(StragglerOutOfStep, HoldsNobodyUp) {
 // asynchronously, be the slow one active or passive. Its 200 batches' delays alone, in step, take 4 s and more.
 TEST(StragglerAmongThoseThatGossip, HoldsOthersUpInStepAndNobodyAsynchronously) {
   const auto seconds_of = [](const Flags& mode) {
-    Flags flags = small(mode);
+    Flags flags = small_straggling(mode);
     flags.insert(flags.end(), {"--mode=allreduce", "--workers=4", "--steps=200"});
     Program program(flags);
     const ProgramEnd end = program.wait();
@@ -137,8 +137,8 @@ INSTANTIATE_TEST_SUITE_P(Of, SharedWorkUnder,
 // A straggler trains fewer batches then, the other more, and both end together: within two of the straggler's steps.
 TEST_P(SharedWorkUnder, IsTrainedOnceWhoeverIsSlow) {
   const std::string how = GetParam();
-  Program program(small({how.starts_with("--gossip") ? "--mode=allreduce" : "--mode=ps", how, "--workers=2",
-                         "--straggler=1:+20", "--epochs=3"}));
+  Program program(small_straggling({how.starts_with("--gossip") ? "--mode=allreduce" : "--mode=ps", how, "--workers=2",
+                                    "--straggler=1:+20", "--epochs=3"}));
   const ProgramEnd end = program.wait();
   ASSERT_EQ(end.exit_code, 0) << end.err;
   std::vector<double> positions = column(program, 0, "position");
@@ -158,7 +158,7 @@ TEST_P(SharedWorkUnder, IsTrainedOnceWhoeverIsSlow) {
 // Training ends with the update that completes as many samples as the job has; the slow worker does not make up for
 // what was dropped of it.
 TEST(BackupWorkers, EndTheTrainingForAllAfterTheJobsUpdates) {
-  Program program(small(
+  Program program(small_straggling(
       {"--mode=ps", "--consistency=sync", "--backup-workers=1", "--workers=3", "--straggler=2:+20", "--steps=80"}));
   const ProgramEnd end = program.wait();
   ASSERT_EQ(end.exit_code, 0) << end.err;
@@ -186,7 +186,7 @@ TEST(StragglerOutOfStep, LeavesTheWholeJobsThroughputToBeMeasured) {
 
 TEST(StragglerAlone, IsSlowAsDrawnFromTheSeed) {
   const std::string spec = "all:exp:2,0:p0.5:+3";
-  Program program(small({"--mode=local", "--straggler=" + spec, "--steps=40", "--seed=5"}));
+  Program program(small_straggling({"--mode=local", "--straggler=" + spec, "--steps=40", "--seed=5"}));
   const ProgramEnd end = program.wait();
   ASSERT_EQ(end.exit_code, 0) << end.err;
   const worker::Stragglers stragglers = *worker::Stragglers::parse(spec);
@@ -202,14 +202,14 @@ TEST(StragglerAlone, IsSlowAsDrawnFromTheSeed) {
 }
 
 TEST(Straggler, OfHalfTheTimeoutIsNotTakenForHung) {
-  Program program(
-      small({"--mode=ps", "--consistency=sync", "--workers=2", "--straggler=1:+1500", "--timeout=3", "--steps=3"}));
+  Program program(small_straggling(
+      {"--mode=ps", "--consistency=sync", "--workers=2", "--straggler=1:+1500", "--timeout=3", "--steps=3"}));
   const ProgramEnd end = program.wait();
   EXPECT_EQ(end.exit_code, 0) << end.err;
 }
 
 TEST(Straggler, EndsItsDelayWhenTheRunIsToldToStop) {
-  Program program(small({"--mode=local", "--timeout=3600", "--straggler=0:+1800000", "--steps=3"}));
+  Program program(small_straggling({"--mode=local", "--timeout=3600", "--straggler=0:+1800000", "--steps=3"}));
   program.wait_until("the worker straggles", [&] {
     return testing_support::text_of(program.output() / "logs" / "worker-0.log").find("training") != std::string::npos;
   });

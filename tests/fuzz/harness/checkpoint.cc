@@ -12,9 +12,9 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "common/row_table.h"
+#include "common/tables/row_table.h"
 #include "experiments/checkpoint/part_writer.h"
-#include "ps/shard_state.h"
+#include "ps/server/shard_state.h"
 #include "tests/fuzz/harness.h"
 #include "tests/fuzz/input.h"
 #include "tests/fuzz/scratch_file.h"

@@ -1,8 +1,8 @@
 // --consistency, --delay-compensation and --sharding.
-#include "ps/consistency.h"
+#include "ps/policy/consistency.h"
 
-#include "ps/sharding.h"
-#include "ps/staleness.h"
+#include "ps/policy/sharding.h"
+#include "ps/policy/staleness.h"
 #include "tests/fuzz/harness.h"
 
 namespace syncopate::fuzz {

@@ -1,6 +1,6 @@
 // What processes and the coordinator say to each other: what can be read is turned into the program's own records.
 #include "common/step_record.h"
-#include "experiments/control/wire_records.h"
+#include "experiments/cluster/control/wire_records.h"
 #include "tests/fuzz/harness.h"
 #include "tests/fuzz/input.h"
 

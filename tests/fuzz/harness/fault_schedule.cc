@@ -1,5 +1,5 @@
 // --fault. What is taken, and written out, is taken again as the same.
-#include "experiments/faults/fault_schedule.h"
+#include "experiments/config/fault_schedule.h"
 
 #include "tests/fuzz/harness.h"
 

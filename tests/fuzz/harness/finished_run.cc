@@ -1,7 +1,7 @@
 // The files of a finished run that compare reads: the first byte says which.
 #include <cmath>
 
-#include "experiments/report/summary_reading.h"
+#include "experiments/lab/report/summary_reading.h"
 #include "tests/fuzz/harness.h"
 
 namespace syncopate::fuzz {

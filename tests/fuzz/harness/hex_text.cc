@@ -1,5 +1,5 @@
 // Bytes as hexadecimal text, in which NCCL's unique id travels.
-#include "allreduce/hex_text.h"
+#include "common/text/hex_text.h"
 
 #include <array>
 
@@ -10,8 +10,8 @@ namespace {
 
 const Harness hex_text("hex_text", [](Bytes input) {
   std::array<std::byte, 16> bytes{};
-  if (!allreduce::from_hex(text_of(input), bytes)) return;
-  require(allreduce::to_hex(bytes) == text_of(input), "bytes are the text that they were read from");
+  if (!from_hex(text_of(input), bytes)) return;
+  require(to_hex(bytes) == text_of(input), "bytes are the text that they were read from");
 });
 
 }  // namespace

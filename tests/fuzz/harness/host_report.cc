@@ -1,5 +1,5 @@
 // What a host prints when it is asked what it is.
-#include "experiments/report/host_report.h"
+#include "experiments/cluster/host/host_report.h"
 
 #include "tests/fuzz/harness.h"
 

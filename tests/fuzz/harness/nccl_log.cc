@@ -1,5 +1,5 @@
 // NCCL's log.
-#include "allreduce/nccl_log.h"
+#include "allreduce/nccl/nccl_log.h"
 
 #include "tests/fuzz/harness.h"
 

@@ -1,6 +1,6 @@
 // A worker among answers of which some are right and others late, alien or random bytes: what answers nothing is
 // dropped, and weights change only by what is due.
-#include "ps/ps_strategy.h"
+#include "ps/client/ps_strategy.h"
 
 #include <array>
 

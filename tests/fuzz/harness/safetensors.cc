@@ -1,5 +1,5 @@
 // Weights in a file. Values are taken only if they are there.
-#include "experiments/report/safetensors.h"
+#include "experiments/checkpoint/safetensors.h"
 
 #include "tests/fuzz/harness.h"
 

@@ -1,6 +1,6 @@
 // A shard's server among messages of which some are right, some late, some alien and some random bytes. The oracle: a
 // message that was dropped has changed nothing, so that a server which is never sent it says the same to everybody.
-#include "ps/shard_server.h"
+#include "ps/server/shard_server.h"
 
 #include <array>
 

@@ -10,7 +10,7 @@
 namespace syncopate::worker {
 namespace {
 
-constexpr double kTolerance = 2e-6;  // of the largest element
+constexpr double kSequenceTolerance = 2e-6;  // of the largest element
 
 class SequenceOps : public testing::Test {
  protected:
@@ -26,15 +26,15 @@ class SequenceOps : public testing::Test {
       backends_[i]->layer_norm_backward(s, x, gamma, moments[i], dy, unused, dbeta[i], {});
       EXPECT_EQ(unused, dgamma[i]);
     }
-    expect_close(y[1], y[0], kTolerance, "y");
-    expect_close(dgamma[1], dgamma[0], kTolerance, "dgamma");
-    expect_close(dbeta[1], dbeta[0], kTolerance, "dbeta");
-    expect_close(dx[1], dx[0], kTolerance, "dx");
+    expect_close(y[1], y[0], kSequenceTolerance, "y");
+    expect_close(dgamma[1], dgamma[0], kSequenceTolerance, "dgamma");
+    expect_close(dbeta[1], dbeta[0], kSequenceTolerance, "dbeta");
+    expect_close(dx[1], dx[0], kSequenceTolerance, "dx");
   }
 
   // Large scores are rounded by more than small ones.
   void expect_attention_agrees(const AttentionShape& s, float magnitude) {
-    const double tolerance = kTolerance * magnitude;
+    const double tolerance = kSequenceTolerance * magnitude;
     const int values = s.rows() * s.width, pairs = static_cast<int>(s.probabilities());
     Tensor qkv = random_tensor(3 * values, random_);
     for (float& value : qkv) value *= magnitude;
@@ -102,8 +102,8 @@ TEST_F(SequenceOps, GeluAgreesWithPlainLoopsAlsoFarFromZero) {
         backends_[i]->gelu_forward(x, y[i]);
         backends_[i]->gelu_backward(x, dy, dx[i]);
       }
-      expect_close(y[1], y[0], kTolerance, "y");
-      expect_close(dx[1], dx[0], kTolerance, "dx");
+      expect_close(y[1], y[0], kSequenceTolerance, "y");
+      expect_close(dx[1], dx[0], kSequenceTolerance, "dx");
     }
   }
 }
@@ -141,9 +141,9 @@ TEST_F(SequenceOps, DenseWithoutABiasAgreesWithPlainLoops) {
     backends_[i]->dense_forward(s, x, w, {}, y[i]);
     backends_[i]->dense_backward(s, x, w, dy, dw[i], {}, dx[i]);
   }
-  expect_close(y[1], y[0], kTolerance, "y");
-  expect_close(dw[1], dw[0], kTolerance, "dw");
-  expect_close(dx[1], dx[0], kTolerance, "dx");
+  expect_close(y[1], y[0], kSequenceTolerance, "y");
+  expect_close(dw[1], dw[0], kSequenceTolerance, "dw");
+  expect_close(dx[1], dx[0], kSequenceTolerance, "dx");
 }
 
 TEST(FastExp, IsWithinTwoUnitsOfTheLastPlaceAndKeepsWhatIsNoNumber) {

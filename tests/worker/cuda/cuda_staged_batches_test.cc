@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "common/aligned_buffer.h"
+#include "common/os/aligned_buffer.h"
 #include "tests/common/cuda/gpu_test.h"
 #include "worker/staged_batches.h"
 

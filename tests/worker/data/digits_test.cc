@@ -12,14 +12,14 @@ namespace {
 
 constexpr std::size_t kPixels = 28 * 28;
 
-struct Sample {
+struct DigitSample {
   std::vector<std::uint8_t> image;
   int label = 0;
-  bool operator==(const Sample&) const = default;
+  bool operator==(const DigitSample&) const = default;
 };
 
-Sample sample(std::uint64_t seed, std::uint64_t index) {
-  Sample drawn{.image = std::vector<std::uint8_t>(kPixels)};
+DigitSample sample(std::uint64_t seed, std::uint64_t index) {
+  DigitSample drawn{.image = std::vector<std::uint8_t>(kPixels)};
   drawn.label = render_digit(seed, index, drawn.image);
   return drawn;
 }
@@ -29,7 +29,7 @@ std::uint64_t hash_of(std::uint64_t seed, std::uint64_t first, std::uint64_t cou
   std::uint64_t hash = 0xCBF29CE484222325ull;
   const auto add = [&](std::uint8_t byte) { hash = (hash ^ byte) * 0x100000001B3ull; };
   for (std::uint64_t i = 0; i < count; ++i) {
-    const Sample drawn = sample(seed, first + i);
+    const DigitSample drawn = sample(seed, first + i);
     add(static_cast<std::uint8_t>(drawn.label));
     for (const std::uint8_t byte : drawn.image) add(byte);
   }
@@ -46,7 +46,7 @@ TEST(Digits, AreTheSameEverywhere) {
 }
 
 TEST(Digits, DependOnSeedAndIndexAlone) {
-  const Sample once = sample(3, 17);
+  const DigitSample once = sample(3, 17);
   sample(4, 99);
   EXPECT_EQ(sample(3, 17), once);
   EXPECT_NE(sample(4, 17), once);
@@ -69,7 +69,7 @@ TEST(Digits, HaveEachClassOnceInEveryTenAndInNoFixedOrder) {
 
 TEST(Digits, AreWrittenInInkOnPaper) {
   for (std::uint64_t i = 0; i < 200; ++i) {
-    const Sample drawn = sample(1, i);
+    const DigitSample drawn = sample(1, i);
     const auto dark = std::ranges::count_if(drawn.image, [](std::uint8_t value) { return value > 100; });
     EXPECT_GT(dark, 8) << "sample " << i;
     EXPECT_LT(dark, 450) << "sample " << i;
@@ -81,7 +81,7 @@ TEST(Digits, DrawnByTwoThreadsAreThoseDrawnByOne) {
   std::vector<std::uint8_t> images(kCount * kPixels), labels(kCount);
   render_digits(5, 1000, images, labels);
   for (std::size_t i = 0; i < kCount; ++i) {
-    const Sample one = sample(5, 1000 + i);
+    const DigitSample one = sample(5, 1000 + i);
     EXPECT_EQ(labels[i], one.label);
     EXPECT_TRUE(
         std::equal(one.image.begin(), one.image.end(), images.begin() + static_cast<std::ptrdiff_t>(i * kPixels)));

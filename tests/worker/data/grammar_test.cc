@@ -11,13 +11,13 @@
 namespace syncopate::worker {
 namespace {
 
-struct Sample {
+struct GrammarSample {
   std::vector<int> ids, labels;
 };
 
-Sample read(const Dataset& data, std::int64_t index) {
+GrammarSample read(const Dataset& data, std::int64_t index) {
   const auto context = static_cast<std::size_t>(data.form().labels);
-  Sample sample{std::vector<int>(context), std::vector<int>(context)};
+  GrammarSample sample{std::vector<int>(context), std::vector<int>(context)};
   data.read(index, 0, {{}, sample.ids, sample.labels});
   return sample;
 }
@@ -50,7 +50,7 @@ TEST(Grammar, SamplesFollowFromSeedAndIndexAndLabelsAreTheNextTokens) {
   const auto test = make_grammar_test(1, {.train = 10, .test = 10}, 16);
   EXPECT_EQ(data->size(), 10);
   EXPECT_TRUE(is_text(data->form()));
-  const Sample sample = read(*data, 4);
+  const GrammarSample sample = read(*data, 4);
   EXPECT_EQ(sample.ids, read(*make_grammar_train(1, {.train = 99, .test = 1}, 16), 4).ids);
   EXPECT_NE(sample.ids, read(*data, 5).ids);
   EXPECT_NE(sample.ids, read(*make_grammar_train(2, {.train = 10, .test = 10}, 16), 4).ids);

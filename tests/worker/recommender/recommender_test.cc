@@ -7,7 +7,7 @@
 #include <cmath>
 #include <set>
 
-#include "common/initial_row.h"
+#include "common/tables/initial_row.h"
 #include "tests/worker/tensor_helpers.h"
 #include "worker/recommender/make_recommender.h"
 

@@ -59,7 +59,7 @@ Status CudaDense::prepare(Operation& operation, ProductSpec spec, const ProductO
     product = MatrixProduct::make(context_, spec, operands);
   }
   if (!product.ok()) return product.status().in(what);
-  if (*product == nullptr) return {Code::kInternal, what + ": cuBLASLt has no algorithm for it"};
+  if (*product == nullptr) return Status::internal(what + ": cuBLASLt has no algorithm for it");
   operation.product = std::move(*product);
   return {};
 }

@@ -111,11 +111,11 @@ Status CudnnConvolution::choose(ConvProduct product, const float* first, const f
     SYNCOPATE_RETURN_IF_ERROR(context_.reserve(least));
     return choose(product, first, second, result);
   }
-  return {Code::kInternal,
-          fmt::format("convolution {} x {}x{}x{} -> {}, kernel {}, stride {}, padding {}, {}, {}: cuDNN has no "
-                      "deterministic algorithm ({})",
-                      shape_.batch, shape_.height, shape_.width, shape_.in, shape_.out, shape_.kernel, shape_.stride,
-                      shape_.padding, name_of(product), name_of(context_.precision), cudnnGetErrorString(last))};
+  return Status::internal(
+      fmt::format("convolution {} x {}x{}x{} -> {}, kernel {}, stride {}, padding {}, {}, {}: cuDNN has no "
+                  "deterministic algorithm ({})",
+                  shape_.batch, shape_.height, shape_.width, shape_.in, shape_.out, shape_.kernel, shape_.stride,
+                  shape_.padding, name_of(product), name_of(context_.precision), cudnnGetErrorString(last)));
 }
 
 std::vector<CudnnConvolution::Candidate> CudnnConvolution::candidates(ConvProduct product) const {

@@ -17,7 +17,7 @@ constexpr int kProposals = 16;
 Status check_alignment(const ProductOperands& operands) {
   for (const float* pointer : {operands.a, operands.b, static_cast<const float*>(operands.d), operands.vector}) {
     if (reinterpret_cast<std::uintptr_t>(pointer) % kAlignment != 0) {
-      return {Code::kInternal, "a tensor of a dense layer does not begin at a multiple of 16 bytes"};
+      return Status::internal("a tensor of a dense layer does not begin at a multiple of 16 bytes");
     }
   }
   return {};

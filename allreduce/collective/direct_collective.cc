@@ -1,0 +1,371 @@
+#include "allreduce/collective/direct_collective.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <new>
+#include <numeric>
+#include <optional>
+#include <vector>
+
+#include "allreduce/collective/direct_board.h"
+#include "allreduce/collective/rank_order_sum.h"
+#include "common/hash.h"
+#include "common/os/read_once.h"
+#include "common/param_layout.h"
+#include "common/transport/shm_links.h"
+#include "common/transport/shm_memory.h"
+
+namespace syncopate::allreduce {
+namespace {
+
+const char* name_of(DirectOperation::Kind kind) {
+  switch (kind) {
+    case DirectOperation::kBarrier:
+      return "barrier";
+    case DirectOperation::kAllReduce:
+      return "all_reduce";
+    case DirectOperation::kBroadcast:
+      return "broadcast";
+    case DirectOperation::kAllToAll:
+      return "all_to_all";
+  }
+  return "nothing known";
+}
+
+std::string describe(const DirectOperation& operation) {
+  return fmt::format("{} of elements {} to {} of arena {}", name_of(operation.kind), operation.offset,
+                     operation.offset + operation.length, operation.arena);
+}
+
+// Ranks that do operations together, as this one sees them.
+struct Circle {
+  std::vector<int> members;  // ascending, with this rank
+  DirectPlace* own = nullptr;
+  std::vector<const DirectPlace*> places;  // by index in members
+  std::vector<float*> buffers;             // of the operation under way, by index in members
+  std::uint32_t number = 0;                // of the operation under way
+};
+
+bool has_come(const std::atomic<std::uint32_t>& counter, std::uint32_t number) {
+  return static_cast<std::int32_t>(counter.load(std::memory_order_acquire) - number) >= 0;
+}
+
+class DirectCollective final : public Collective {
+ public:
+  DirectCollective(const TransportOptions& options, SharedMemory board)
+      : rank_(options.rank),
+        patience_(options.patience ? options.patience : std::make_shared<Patience>()),
+        board_memory_(std::move(board)),
+        board_(*::new (board_memory_.bytes().data()) DirectBoard),
+        waiter_(board_.doorbell),
+        peers_(static_cast<std::size_t>(options.size)),
+        pairs_(static_cast<std::size_t>(options.size)) {}
+
+  Status connect(const TransportOptions& options, Rendezvous& rendezvous, TimePoint deadline) {
+    const std::uint64_t run = hash_of(options.run_id + "/" + options.group);
+    Result<ShmLinks> links = ShmLinks::connect(options, run, board_memory_, rendezvous, deadline);
+    if (!links.ok()) return links.status();
+    links_.emplace(std::move(*links));
+    counters_.turned_away = links_->turned_away();
+    for (int rank = 0; rank < size(); ++rank) {
+      if (rank == rank_) continue;
+      Result<SharedMemory> board = SharedMemory::map(links_->take_inbox_of(rank), true);
+      if (!board.ok()) return board.status();
+      if (board->bytes().size() < DirectBoard::bytes_for(size())) {
+        return Status::data_loss(fmt::format("the board of rank {} is too small", rank));
+      }
+      peer(rank).board.emplace(std::move(*board));
+    }
+    form_circles();
+    return Status();
+  }
+
+  int rank() const override { return rank_; }
+  int size() const override { return static_cast<int>(peers_.size()); }
+  const char* name() const override { return "direct"; }
+
+  Result<std::span<float>> allocate(std::size_t elements) override {
+    Result<SharedMemory> memory = SharedMemory::create(std::max<std::size_t>(elements, 1) * sizeof(float));
+    if (!memory.ok()) return memory.status();
+    SYNCOPATE_RETURN_IF_ERROR(links_->announce_arena(arenas_.size(), *memory));
+    arenas_.push_back(std::move(*memory));
+    return floats_of(arenas_.back()).first(elements);
+  }
+
+  Status all_reduce(std::span<float> buffer, TimePoint deadline) override {
+    return sum(all_, buffer, deadline).in("all_reduce");
+  }
+
+  Status reduce_pair(std::span<float> buffer, int partner, TimePoint deadline) override {
+    SYNCOPATE_RETURN_IF_ERROR(check_partner(partner));
+    return sum(pairs_[static_cast<std::size_t>(partner)], buffer, deadline).in("reduce_pair");
+  }
+
+  Status broadcast(std::span<float> buffer, int root, TimePoint deadline) override {
+    return spread(buffer, root, deadline).in("broadcast");
+  }
+
+  Status barrier(TimePoint deadline) override {
+    return enter(all_, {.kind = DirectOperation::kBarrier}, deadline).in("barrier");
+  }
+
+  Status all_to_all(std::span<const Bytes> given, std::span<Bytes> taken, TimePoint deadline) override {
+    return exchange(given, taken, deadline).in("all_to_all");
+  }
+
+  void interrupt() override { waiter_.interrupt(); }
+  int waiting_for() const override { return waiting_for_.load(std::memory_order_relaxed); }
+  TransportCounters counters() const override { return counters_; }
+
+ private:
+  struct Peer {
+    std::optional<SharedMemory> board;  // none for oneself
+    std::vector<SharedMemory> arenas;   // by number
+    bool lost = false;
+  };
+
+  Peer& peer(int rank) { return peers_[static_cast<std::size_t>(rank)]; }
+  DirectBoard& board_of(int rank) {
+    return rank == rank_ ? board_ : *reinterpret_cast<DirectBoard*>(peer(rank).board->bytes().data());
+  }
+  static std::span<float> floats_of(const SharedMemory& memory) {
+    return {reinterpret_cast<float*>(memory.bytes().data()), memory.bytes().size() / sizeof(float)};
+  }
+
+  void form_circles() {
+    all_.members.resize(peers_.size());
+    std::iota(all_.members.begin(), all_.members.end(), 0);
+    for (int rank : all_.members) {
+      all_.places.push_back(&board_of(rank).places[rank]);
+      for (std::size_t side : {0, 1}) small_[side].push_back(board_of(rank).small[side]);
+    }
+    all_.own = &board_.places[rank_];
+    for (int partner : all_.members) {
+      if (partner == rank_) continue;
+      Circle& pair = pairs_[static_cast<std::size_t>(partner)];
+      pair.members = {std::min(rank_, partner), std::max(rank_, partner)};
+      pair.own = &board_.places[partner];
+      pair.places = {pair.own, &board_of(partner).places[rank_]};
+      if (partner < rank_) std::swap(pair.places[0], pair.places[1]);
+    }
+  }
+
+  Status sum(Circle& circle, std::span<float> buffer, TimePoint deadline) {
+    if (circle.members.size() < 2) return Status();
+    Result<DirectOperation> operation = operation_on(DirectOperation::kAllReduce, buffer);
+    if (!operation.ok()) return operation.status();
+    count(circle, buffer.size_bytes());
+    if (&circle == &all_ && buffer.size() <= kDirectSmallFloats) return sum_small(*operation, buffer, deadline);
+    SYNCOPATE_RETURN_IF_ERROR(enter(circle, *operation, deadline));
+    SYNCOPATE_RETURN_IF_ERROR(find_buffers(circle, *operation));
+    const auto place = static_cast<std::size_t>(std::ranges::find(circle.members, rank_) - circle.members.begin());
+    const Range part = balanced_ranges(buffer.size(), circle.members.size())[place];
+    for (float*& each : circle.buffers) each += part.begin;
+    sum_everywhere(circle.buffers, part.size());
+    return leave(circle, deadline);
+  }
+
+  Status sum_small(const DirectOperation& operation, std::span<float> buffer, TimePoint deadline) {
+    const std::size_t side = (all_.number + 1) % 2;
+    std::ranges::copy(buffer, board_.small[side]);
+    SYNCOPATE_RETURN_IF_ERROR(enter(all_, operation, deadline));
+    sum_into(buffer.data(), small_[side], buffer.size());
+    return Status();
+  }
+
+  Status spread(std::span<float> buffer, int root, TimePoint deadline) {
+    if (size() < 2) return Status();
+    Result<DirectOperation> operation = operation_on(DirectOperation::kBroadcast, buffer);
+    if (!operation.ok()) return operation.status();
+    operation->root = static_cast<std::uint16_t>(root);
+    SYNCOPATE_RETURN_IF_ERROR(enter(all_, *operation, deadline));
+    SYNCOPATE_RETURN_IF_ERROR(find_buffers(all_, *operation));
+    const auto bytes = static_cast<std::int64_t>(buffer.size_bytes());
+    if (root == rank_) {
+      counters_.payload_bytes_out += bytes * (size() - 1);
+    } else {
+      std::copy_n(all_.buffers[static_cast<std::size_t>(root)], buffer.size(), buffer.begin());
+      counters_.payload_bytes_in += bytes;
+    }
+    return leave(all_, deadline);
+  }
+
+  // Everybody shows where what it gives lies. It is read there.
+  Status exchange(std::span<const Bytes> given, std::span<Bytes> taken, TimePoint deadline) {
+    const auto own = static_cast<std::size_t>(rank_);
+    const std::size_t side = (all_.number + 1) % 2;
+    for (std::size_t to = 0; to < given.size(); ++to) {
+      if (to == own) continue;
+      const Result<DirectBytes> place = place_of(given[to]);
+      if (!place.ok()) return place.status();
+      board_.given(side, peers_.size())[to] = *place;
+      counters_.payload_bytes_out += static_cast<std::int64_t>(given[to].size());
+    }
+    SYNCOPATE_RETURN_IF_ERROR(enter(all_, {.kind = DirectOperation::kAllToAll}, deadline));
+    for (std::size_t from = 0; from < taken.size(); ++from) {
+      if (from == own) continue;
+      const int member = static_cast<int>(from);
+      const Result<Bytes> bytes =
+          bytes_at(member, read_once<DirectBytes>(&board_of(member).given(side, peers_.size())[own]));
+      if (!bytes.ok()) return bytes.status();
+      taken[from] = *bytes;
+      counters_.payload_bytes_in += static_cast<std::int64_t>(bytes->size());
+    }
+    taken[own] = given[own];
+    return Status();
+  }
+
+  Result<Bytes> bytes_at(int member, const DirectBytes& place) {
+    if (place.length == 0) return Bytes();
+    const Result<std::span<float>> arena = arena_of(member, place.arena);
+    if (!arena.ok()) return arena.status();
+    if (place.offset > arena->size_bytes() || place.length > arena->size_bytes() - place.offset) {
+      return Status::data_loss(fmt::format("rank {} gives bytes {} to {} of an arena of {} bytes", member, place.offset,
+                                           place.offset + place.length, arena->size_bytes()));
+    }
+    return Bytes(std::as_bytes(*arena).subspan(place.offset, place.length));
+  }
+
+  // Where `buffer` lies, which is where it lies on all ranks.
+  Result<DirectOperation> operation_on(DirectOperation::Kind kind, std::span<const float> buffer) const {
+    const Result<DirectBytes> place = place_of(std::as_bytes(buffer));
+    if (!place.ok()) return place.status();
+    return DirectOperation{.kind = kind,
+                           .arena = static_cast<std::uint32_t>(place->arena),
+                           .offset = place->offset / sizeof(float),
+                           .length = buffer.size()};
+  }
+
+  Result<DirectBytes> place_of(Bytes bytes) const {
+    if (bytes.empty()) return DirectBytes();
+    for (std::size_t number = 0; number < arenas_.size(); ++number) {
+      const Bytes arena = arenas_[number].bytes();
+      if (bytes.data() < arena.data() || bytes.data() + bytes.size() > arena.data() + arena.size()) continue;
+      return DirectBytes{number, static_cast<std::uint64_t>(bytes.data() - arena.data()), bytes.size()};
+    }
+    return Status::invalid_argument("the buffer does not lie in memory from allocate()");
+  }
+
+  // Returns when all members have entered and are about to do the same.
+  Status enter(Circle& circle, const DirectOperation& operation, TimePoint deadline) {
+    ++circle.number;
+    circle.own->operations[circle.number % 2] = operation;
+    SYNCOPATE_RETURN_IF_ERROR(meet(circle, &DirectPlace::entered, deadline));
+    for (std::size_t i = 0; i < circle.members.size(); ++i) {
+      const auto other = read_once<DirectOperation>(&circle.places[i]->operations[circle.number % 2]);
+      if (other == operation) continue;
+      return Status::data_loss(fmt::format("rank {} is in {} where rank {} is in {}: ranks disagree on what they do",
+                                           circle.members[i], describe(other), rank_, describe(operation)));
+    }
+    return Status();
+  }
+
+  Status leave(Circle& circle, TimePoint deadline) { return meet(circle, &DirectPlace::left, deadline); }
+
+  // Sets this rank's counter to the operation's number and returns when all members' have come there.
+  Status meet(Circle& circle, std::atomic<std::uint32_t> DirectPlace::*counter, TimePoint deadline) {
+    (circle.own->*counter).store(circle.number);
+    for (int member : circle.members) {
+      ShmDoorbell& bell = board_of(member).doorbell;
+      if (member != rank_ && bell.sleeping.load() != 0) bell.ring();
+    }
+    for (std::size_t i = 0; i < circle.members.size(); ++i) {
+      const std::atomic<std::uint32_t>& other = circle.places[i]->*counter;
+      if (has_come(other, circle.number)) continue;
+      const int member = circle.members[i];
+      waiting_for_.store(member, std::memory_order_relaxed);
+      Status status = wait_patiently(
+          [&](TimePoint until) {
+            return waiter_.wait_for([&] { return has_come(other, circle.number) || peer(member).lost; }, until,
+                                    "it has not come", [this] { note_lost_peers(); });
+          },
+          deadline);
+      waiting_for_.store(-1, std::memory_order_relaxed);
+      if (status.ok() && !has_come(other, circle.number)) status = Status::peer_lost("it is gone");
+      if (!status.ok()) return status.in(fmt::format("waiting for rank {}", member));
+    }
+    return Status();
+  }
+
+  template <typename Wait>
+  Status wait_patiently(const Wait& wait_until, TimePoint deadline) {
+    PatientWait wait(*patience_, deadline, clock_.now());
+    Status status = wait_until(wait.next(clock_.now()).value_or(deadline));
+    while (status.code() == Code::kDeadlineExceeded) {
+      const std::optional<TimePoint> next = wait.next(clock_.now());
+      if (!next) break;
+      status = wait_until(*next);
+    }
+    return status;
+  }
+
+  void note_lost_peers() {
+    for (int rank : links_->newly_lost()) peer(rank).lost = true;
+  }
+
+  // Fills circle.buffers.
+  Status find_buffers(Circle& circle, const DirectOperation& operation) {
+    circle.buffers.clear();
+    for (int member : circle.members) {
+      const Result<std::span<float>> arena = arena_of(member, operation.arena);
+      if (!arena.ok()) return arena.status();
+      if (operation.offset + operation.length > arena->size()) {
+        return Status::data_loss(fmt::format("rank {} has {} elements where rank {} has {}: ranks disagree", member,
+                                             arena->size(), rank_, floats_of(arenas_[operation.arena]).size()));
+      }
+      circle.buffers.push_back(arena->data() + operation.offset);
+    }
+    return Status();
+  }
+
+  // Members announce their arenas before they enter an operation on them.
+  Result<std::span<float>> arena_of(int member, std::size_t number) {
+    std::vector<SharedMemory>& arenas = member == rank_ ? arenas_ : peer(member).arenas;
+    while (arenas.size() <= number) {
+      std::optional<ReceivedParcel> received = links_->next_from(member);
+      if (!received) return Status::peer_lost(fmt::format("rank {} has not shown its memory", member));
+      Result<SharedMemory> memory = SharedMemory::map(std::move(received->file), true);
+      if (!memory.ok()) return memory.status();
+      arenas.push_back(std::move(*memory));
+    }
+    return floats_of(arenas[number]);
+  }
+
+  // What goes from this rank's buffer to others' sums and from its sum to others' buffers: 2(n-1)/n of the buffer.
+  void count(const Circle& circle, std::size_t bytes) {
+    const auto n = static_cast<std::int64_t>(circle.members.size());
+    const std::int64_t each_way = 2 * (n - 1) * static_cast<std::int64_t>(bytes) / n;
+    counters_.payload_bytes_out += each_way;
+    counters_.payload_bytes_in += each_way;
+  }
+
+  const int rank_;
+  const std::shared_ptr<Patience> patience_;
+  const SteadyClock clock_;
+  SharedMemory board_memory_;
+  DirectBoard& board_;
+  ShmWaiter waiter_;
+  std::optional<ShmLinks> links_;
+  std::vector<Peer> peers_;           // by rank
+  std::vector<SharedMemory> arenas_;  // own
+  Circle all_;
+  std::vector<Circle> pairs_;                       // by partner
+  std::array<std::vector<const float*>, 2> small_;  // small buffers on the boards, by side and rank
+  std::atomic<int> waiting_for_{-1};
+  TransportCounters counters_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Collective>> make_direct_collective(const TransportOptions& options, Rendezvous& rendezvous,
+                                                           TimePoint deadline) {
+  Result<SharedMemory> board = SharedMemory::create(DirectBoard::bytes_for(options.size));
+  if (!board.ok()) return board.status();
+  auto collective = std::make_unique<DirectCollective>(options, std::move(*board));
+  SYNCOPATE_RETURN_IF_ERROR(collective->connect(options, rendezvous, deadline));
+  return std::unique_ptr<Collective>(std::move(collective));
+}
+
+}  // namespace syncopate::allreduce

@@ -1,0 +1,338 @@
+// Carries out a schedule: sends each step's part, waits for the part that it expects, and reduces or copies it straight
+// from where it was received. Holds no decision: which parts go where stands in the schedule.
+#include "allreduce/collective/schedule_collective.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <deque>
+#include <map>
+#include <optional>
+#include <tuple>
+#include <vector>
+
+#include "allreduce/collective/receive_buffers.h"
+
+namespace syncopate::allreduce {
+namespace {
+
+// The header of a part, as its bytes lie in memory: all ranks are the same program on the same kind of machine.
+struct PartHeader {
+  enum Kind : std::uint32_t { kOfAll, kOfPair, kBytes };
+
+  std::uint64_t operation = 0;  // its number among those of all ranks, or among those of two
+  Kind kind = kOfAll;           // whose; kBytes: of all ranks, and an all_to_all
+  std::uint32_t part = 0;       // its number among the parts of the operation from this sender to this receiver
+  std::uint64_t begin = 0;      // elements of the buffer; bytes of what is given
+  std::uint64_t end = 0;
+
+  bool operator==(const PartHeader&) const = default;
+};
+static_assert(sizeof(PartHeader) == 32 && sizeof(PartHeader) <= kMaxHeaderBytes);
+
+// "part 2 of operation 7, elements 0 to 16"
+std::string describe(const PartHeader& header) {
+  const bool is_bytes = header.kind == PartHeader::kBytes;
+  return fmt::format("part {} of {}operation {}, {} {} to {}", header.part,
+                     header.kind == PartHeader::kOfPair ? "pair "
+                     : is_bytes                         ? "all_to_all "
+                                                        : "",
+                     header.operation, is_bytes ? "bytes" : "elements", header.begin, header.end);
+}
+
+void add_into(std::span<float> sum, std::span<const float> part) {
+  float* __restrict to = sum.data();
+  const float* __restrict from = part.data();
+  for (std::size_t i = 0; i < sum.size(); ++i) to[i] += from[i];
+}
+
+void take_into(std::span<float> buffer, const ReceivePart& part, std::span<const float> values) {
+  const std::span<float> own = slice(buffer, part.range);
+  if (part.then == ReceivePart::Then::kReduce) {
+    add_into(own, values);
+  } else {
+    std::copy(values.begin(), values.end(), own.begin());
+  }
+}
+
+class TransportCollective final : public ScheduleCollective {
+ public:
+  TransportCollective(Transport& transport, const ScheduleOptions& options)
+      : transport_(transport),
+        options_(options),
+        segment_(options.segment_bytes / sizeof(float)),
+        links_(static_cast<std::size_t>(transport.size())),
+        received_(transport.size()) {}
+
+  int rank() const override { return transport_.rank(); }
+  int size() const override { return transport_.size(); }
+  const char* name() const override { return link_model_ ? "auto" : name_of(options_.kind); }
+
+  Result<std::span<float>> allocate(std::size_t elements) override {
+    Result<std::span<std::byte>> bytes = transport_.allocate(elements * sizeof(float));
+    if (!bytes.ok()) return bytes.status();
+    return std::span<float>(reinterpret_cast<float*>(bytes->data()), elements);
+  }
+
+  Status all_reduce(std::span<float> buffer, TimePoint deadline) override {
+    const Schedule& schedule = kept({Operation::kAllReduce, 0, buffer.size()}, [&] {
+      return all_reduce_schedule(kind_for(buffer.size_bytes()), rank(), size(), buffer.size(), segment_,
+                                 options_.ranks_by_host);
+    });
+    return run(schedule, {.operation = ++operations_}, buffer, deadline).in("all_reduce");
+  }
+  Status broadcast(std::span<float> buffer, int root, TimePoint deadline) override {
+    const Schedule& schedule = kept({Operation::kBroadcast, root, buffer.size()},
+                                    [&] { return broadcast_schedule(rank(), size(), buffer.size(), root, segment_); });
+    return run(schedule, {.operation = ++operations_}, buffer, deadline).in("broadcast");
+  }
+  Status barrier(TimePoint deadline) override {
+    const Schedule& schedule = kept({Operation::kBarrier, 0, 0}, [&] { return barrier_schedule(rank(), size()); });
+    return run(schedule, {.operation = ++operations_}, {}, deadline).in("barrier");
+  }
+  Status reduce_pair(std::span<float> buffer, int partner, TimePoint deadline) override {
+    SYNCOPATE_RETURN_IF_ERROR(check_partner(partner));
+    const Schedule& schedule = kept({Operation::kReducePair, partner, buffer.size()},
+                                    [&] { return pair_schedule(rank(), partner, buffer.size(), segment_); });
+    const PartHeader operation{.operation = ++link(partner).pair_operations, .kind = PartHeader::kOfPair};
+    return run(schedule, operation, buffer, deadline).in("reduce_pair");
+  }
+  Status all_to_all(std::span<const Bytes> given, std::span<Bytes> taken, TimePoint deadline) override {
+    return exchange(given, taken, deadline).in("all_to_all");
+  }
+
+  void choose_by(const LinkModel& link) override {
+    link_model_ = link;
+    schedules_.clear();
+  }
+
+  void interrupt() override { transport_.interrupt(); }
+  int waiting_for() const override { return waiting_for_.load(std::memory_order_relaxed); }
+  TransportCounters counters() const override {
+    TransportCounters counters = transport_.counters();
+    counters.dropped += repeated_;
+    return counters;
+  }
+
+ private:
+  enum class Operation { kAllReduce, kBroadcast, kBarrier, kReducePair };
+  using Key = std::tuple<Operation, int, std::size_t>;  // what, with root or partner, of how many elements
+
+  // Where a part stands among all that come from one rank to another.
+  struct Place {
+    std::uint64_t operation = 0;  // 0: before the first
+    std::uint32_t part = 0;
+    auto operator<=>(const Place&) const = default;
+  };
+
+  // What this rank has to do with another.
+  struct Link {
+    std::deque<Message> early;     // received, but not yet due
+    Place newest, newest_of_pair;  // of the parts that were taken
+    PendingSends pending;          // sent, and perhaps still being read
+    std::uint32_t sent = 0;        // parts of this operation
+    std::uint32_t received = 0;
+    std::uint64_t pair_operations = 0;
+  };
+
+  // Says whom this rank waits for while it lives.
+  class Waiting {
+   public:
+    Waiting(std::atomic<int>& waiting_for, int peer) : waiting_for_(waiting_for) {
+      waiting_for_.store(peer, std::memory_order_relaxed);
+    }
+    ~Waiting() { waiting_for_.store(-1, std::memory_order_relaxed); }
+
+   private:
+    std::atomic<int>& waiting_for_;
+  };
+
+  ScheduleKind kind_for(std::size_t bytes) const {
+    return link_model_ ? choose_schedule(size(), bytes, *link_model_, options_.segment_bytes) : options_.kind;
+  }
+
+  Link& link(int peer) { return links_[static_cast<std::size_t>(peer)]; }
+
+  // Schedules of the few operations that a job has are made once.
+  template <typename Make>
+  const Schedule& kept(const Key& key, Make&& make) {
+    const auto [found, is_new] = schedules_.try_emplace(key);
+    if (is_new) found->second = make();
+    return found->second;
+  }
+
+  Status run(const Schedule& schedule, const PartHeader& operation, std::span<float> buffer, TimePoint deadline) {
+    SYNCOPATE_RETURN_IF_ERROR(make_room_for_copies(schedule));
+    for (Link& each : links_) each.sent = each.received = 0;
+    for (const ScheduleStep& step : schedule) {
+      if (step.send) SYNCOPATE_RETURN_IF_ERROR(send(*step.send, operation, buffer, deadline));
+      if (step.receive) SYNCOPATE_RETURN_IF_ERROR(receive(*step.receive, operation, buffer, deadline));
+    }
+    return wait_for_sends(deadline);
+  }
+
+  // What was taken is copied: over some wires its sender, who waits until it is let go of, is this rank's receiver.
+  Status exchange(std::span<const Bytes> given, std::span<Bytes> taken, TimePoint deadline) {
+    const auto count = static_cast<std::size_t>(size()), own = static_cast<std::size_t>(rank());
+    PartHeader header{.operation = ++operations_, .kind = PartHeader::kBytes};
+    for (std::size_t step = 1; step < count; ++step) {  // each begins with another, so that all are sent to at once
+      const std::size_t to = (own + step) % count;
+      header.end = given[to].size();
+      SYNCOPATE_RETURN_IF_ERROR(send(static_cast<int>(to), header, given[to], deadline));
+    }
+    for (std::size_t step = 1; step < count; ++step) {
+      const std::size_t from = (own + count - step) % count;
+      Result<Message> message = next_from(static_cast<int>(from), deadline);
+      if (!message.ok()) return message.status().in(fmt::format("waiting for rank {}", from));
+      header.end = message->payload().size();
+      SYNCOPATE_RETURN_IF_ERROR(check(*message, header, 1));
+      const std::span<std::byte> copy = received_.take(static_cast<int>(from), message->payload().size());
+      std::ranges::copy(message->payload(), copy.begin());
+      taken[from] = copy;
+    }
+    taken[own] = given[own];
+    return wait_for_sends(deadline);
+  }
+
+  Status wait_for_sends(TimePoint deadline) {
+    for (int peer = 0; peer < size(); ++peer) {
+      if (link(peer).pending.none()) continue;
+      const Waiting waiting(waiting_for_, peer);
+      const Status done = transport_.wait(link(peer).pending, deadline);
+      if (!done.ok()) return done.in(fmt::format("waiting for rank {}", peer));
+    }
+    return Status();
+  }
+
+  Status send(const SendPart& part, PartHeader header, std::span<const float> buffer, TimePoint deadline) {
+    std::span<const float> values = slice(buffer, part.range);
+    if (part.copied) values = copy_of(values);
+    if (part.peer == rank()) {
+      kept_aside_.push_back(values);
+      return Status();
+    }
+    Link& to = link(part.peer);
+    header.part = to.sent++;
+    header.begin = part.range.begin;
+    header.end = part.range.end;
+    return send(part.peer, header, std::as_bytes(values), deadline);
+  }
+
+  Status send(int peer, const PartHeader& header, Bytes payload, TimePoint deadline) {
+    const Waiting waiting(waiting_for_, peer);
+    return transport_.send(peer, {reinterpret_cast<const char*>(&header), sizeof(header)}, payload, &link(peer).pending,
+                           deadline);
+  }
+
+  Status receive(const ReceivePart& part, PartHeader expected, std::span<float> buffer, TimePoint deadline) {
+    if (part.peer == rank()) {
+      take_into(buffer, part, kept_aside_.front());
+      kept_aside_.pop_front();
+      return Status();
+    }
+    Result<Message> message = next_from(part.peer, deadline);
+    if (!message.ok()) return message.status().in(fmt::format("waiting for rank {}", part.peer));
+    expected.part = link(part.peer).received++;
+    expected.begin = part.range.begin;
+    expected.end = part.range.end;
+    SYNCOPATE_RETURN_IF_ERROR(check(*message, expected, sizeof(float)));
+    take_into(buffer, part, message->floats());
+    return Status();
+  }
+
+  // A peer may be ahead of what this rank is waiting for: other peers' messages are kept until it is their turn.
+  Result<Message> next_from(int peer, TimePoint deadline) {
+    std::deque<Message>& early = link(peer).early;
+    const Waiting waiting(waiting_for_, peer);
+    while (true) {
+      while (!early.empty()) {
+        Message message = std::move(early.front());
+        early.pop_front();
+        if (!is_repeated(message)) return message;
+      }
+      Result<Message> message = transport_.receive(deadline);
+      if (!message.ok()) return message.status();
+      // What is repeated is let go of at once: its sender waits for that.
+      if (!is_repeated(*message)) link(message->from()).early.push_back(std::move(*message));
+    }
+  }
+
+  static std::optional<PartHeader> header_of(const Message& message) {
+    PartHeader header;
+    if (message.header().size() != sizeof(header)) return std::nullopt;
+    std::memcpy(&header, message.header().data(), sizeof(header));
+    return header;
+  }
+
+  Place& newest(const PartHeader& header, int from) {
+    return header.kind == PartHeader::kOfPair ? link(from).newest_of_pair : link(from).newest;
+  }
+  // And counts it. Parts come in order: what is not behind the newest that was taken has come before.
+  bool is_repeated(const Message& message) {
+    const std::optional<PartHeader> header = header_of(message);
+    const bool repeated = header && Place(header->operation, header->part) <= newest(*header, message.from());
+    repeated_ += repeated;
+    return repeated;
+  }
+
+  // `unit`: bytes of what the header counts.
+  Status check(const Message& message, const PartHeader& expected, std::size_t unit) {
+    const std::optional<PartHeader> header = header_of(message);
+    if (!header) {
+      return Status::data_loss(fmt::format("rank {} sent a header of {} bytes where {} were due", message.from(),
+                                           message.header().size(), sizeof(PartHeader)));
+    }
+    if (*header == expected && message.payload().size() == (expected.end - expected.begin) * unit) {
+      newest(expected, message.from()) = {expected.operation, expected.part};
+      return Status();
+    }
+    return Status::data_loss(
+        fmt::format("rank {} sent {} in {} bytes where {} were due: ranks disagree on what they do", message.from(),
+                    describe(*header), message.payload().size(), describe(expected)));
+  }
+
+  // All copies of one operation lie behind each other; the next operation begins when all have been read.
+  Status make_room_for_copies(const Schedule& schedule) {
+    copied_ = 0;
+    kept_aside_.clear();
+    std::size_t elements = 0;
+    for (const ScheduleStep& step : schedule) {
+      if (step.send && step.send->copied) elements += step.send->range.size();
+    }
+    if (elements <= copies_.size()) return Status();
+    Result<std::span<float>> memory = allocate(std::bit_ceil(elements));
+    if (memory.ok()) copies_ = *memory;
+    return memory.status();
+  }
+
+  std::span<const float> copy_of(std::span<const float> values) {
+    const std::span<float> copy = copies_.subspan(copied_, values.size());
+    std::copy(values.begin(), values.end(), copy.begin());
+    copied_ += values.size();
+    return copy;
+  }
+
+  Transport& transport_;
+  const ScheduleOptions options_;
+  const std::size_t segment_;            // elements
+  std::optional<LinkModel> link_model_;  // to choose by
+  std::uint64_t operations_ = 0;
+  std::vector<Link> links_;  // by peer
+  ReceiveBuffers received_;
+  std::map<Key, Schedule> schedules_;
+  std::span<float> copies_;
+  std::size_t copied_ = 0;                         // of them, by this operation
+  std::deque<std::span<const float>> kept_aside_;  // what this rank has sent to itself
+  std::int64_t repeated_ = 0;                      // parts that came again, and were dropped
+  std::atomic<int> waiting_for_{-1};
+};
+
+}  // namespace
+
+std::unique_ptr<ScheduleCollective> make_schedule_collective(Transport& transport, const ScheduleOptions& options) {
+  return std::make_unique<TransportCollective>(transport, options);
+}
+
+}  // namespace syncopate::allreduce

@@ -1,0 +1,46 @@
+#include "allreduce/collective/shared_words.h"
+
+namespace syncopate::allreduce {
+namespace {
+
+// A float holds so many bits exactly, with room to spare.
+constexpr std::size_t kPieceBits = 16;
+constexpr std::size_t kPieces = 64 / kPieceBits;
+
+void write_word(std::uint64_t word, std::span<float> place) {
+  for (std::size_t piece = 0; piece < kPieces; ++piece) {
+    place[piece] = static_cast<float>((word >> (kPieceBits * piece)) & ((1u << kPieceBits) - 1));
+  }
+}
+
+std::uint64_t read_word(std::span<const float> place) {
+  std::uint64_t word = 0;
+  for (std::size_t piece = 0; piece < kPieces; ++piece) {
+    word |= static_cast<std::uint64_t>(place[piece]) << (kPieceBits * piece);
+  }
+  return word;
+}
+
+}  // namespace
+
+// Each rank writes what it says to its own place of a buffer that is zero elsewhere: the sum over all ranks shows
+// everybody everything.
+Result<std::vector<std::vector<std::uint64_t>>> share_words(Collective& collective, std::span<const std::uint64_t> own,
+                                                            TimePoint deadline) {
+  const auto size = static_cast<std::size_t>(collective.size());
+  const auto rank = static_cast<std::size_t>(collective.rank());
+  const Result<std::span<float>> all = collective.allocate(kPieces * own.size() * size);
+  if (!all.ok()) return all.status();
+  const auto place_of = [&](std::size_t member, std::size_t word) {
+    return all->subspan(kPieces * (member * own.size() + word), kPieces);
+  };
+  for (std::size_t word = 0; word < own.size(); ++word) write_word(own[word], place_of(rank, word));
+  SYNCOPATE_RETURN_IF_ERROR(collective.all_reduce(*all, deadline));
+  std::vector<std::vector<std::uint64_t>> said(size);
+  for (std::size_t member = 0; member < size; ++member) {
+    for (std::size_t word = 0; word < own.size(); ++word) said[member].push_back(read_word(place_of(member, word)));
+  }
+  return said;
+}
+
+}  // namespace syncopate::allreduce

@@ -1,0 +1,145 @@
+#include "allreduce/nccl/cuda/nccl_collective.h"
+
+#include <fmt/format.h>
+
+#include <atomic>
+#include <fstream>
+#include <sstream>
+#include <utility>
+#include <vector>
+
+#include "allreduce/nccl/cuda/nccl_communicator.h"
+#include "allreduce/nccl/nccl_log.h"
+#include "common/device/cuda/cuda_handles.h"
+#include "common/text/hex_text.h"
+
+namespace syncopate::allreduce {
+namespace {
+
+std::string version_text() {
+  int version = 0;
+  ncclGetVersion(&version);
+  return fmt::format("NCCL {}.{}.{}", version / 10000, version / 100 % 100, version % 100);  // nccl.h: NCCL_VERSION
+}
+
+class NcclCollective final : public DeviceCollective {
+ public:
+  NcclCollective(const NcclOptions& options, Device& device, std::unique_ptr<Event> last, const Clock& clock)
+      : options_(options),
+        device_(device),
+        clock_(clock),
+        last_(std::move(last)),
+        communicator_(gpu_index(device), clock, interrupted_) {}
+
+  // Leaving waits for the work under way, in vain where a peer is lost.
+  ~NcclCollective() override {
+    constexpr Duration kPatience = std::chrono::seconds(5);
+    if (communicator_.failure().ok()) (void)wait(*last_, clock_.now() + kPatience);
+  }
+
+  int rank() const override { return options_.rank; }
+  int size() const override { return options_.size; }
+  const char* name() const override { return "nccl"; }
+
+  std::string description() const override {
+    std::ifstream log(options_.log_file);
+    std::ostringstream text;
+    text << log.rdbuf();
+    const std::string chosen = describe(parse_nccl_log(text.str()));
+    return chosen.empty() ? version_text() : fmt::format("{}, {}", version_text(), chosen);
+  }
+
+  Status connect(const ncclUniqueId& id, TimePoint deadline) {
+    SYNCOPATE_RETURN_IF_ERROR(communicator_.join(id, options_.rank, options_.size, deadline));
+    // What one rank does alone, NCCL gives to the GPU at once in any case.
+    if (!options_.direct_calls || options_.size == 1) return Status();
+    return communicator_.make_direct(options_.rank, deadline);
+  }
+
+  Status all_reduce_mean(std::span<float> buffer, Stream& stream) override {
+    return give(stream, "ncclAllReduce", [&](ncclComm_t communicator) {
+      return ncclAllReduce(buffer.data(), buffer.data(), buffer.size(), ncclFloat32, ncclAvg, communicator,
+                           raw(stream));
+    });
+  }
+
+  Status broadcast(std::span<float> buffer, int root, Stream& stream) override {
+    return give(stream, "ncclBroadcast", [&](ncclComm_t communicator) {
+      return ncclBroadcast(buffer.data(), buffer.data(), buffer.size(), ncclFloat32, root, communicator, raw(stream));
+    });
+  }
+
+  Status wait(const Event& event, TimePoint deadline) override {
+    const TimePoint begin = clock_.now();
+    Patience patience;
+    while (true) {
+      SYNCOPATE_RETURN_IF_ERROR(communicator_.failure());
+      if (interrupted_) return communicator_.give_up(Status::cancelled("interrupted in NCCL"));
+      if (device_.done(event)) return device_.status();
+      SYNCOPATE_RETURN_IF_ERROR(communicator_.check());
+      const TimePoint now = clock_.now();
+      if (now >= deadline) return communicator_.give_up(no_answer("NCCL", now - begin));
+      patience.pause();
+    }
+  }
+
+  void interrupt() override { interrupted_ = true; }
+
+ private:
+  // Only once NCCL has given the operation to the GPU may anything else be given to its stream.
+  template <typename Call>
+  Status give(Stream& stream, const char* name, Call call) {
+    SYNCOPATE_RETURN_IF_ERROR(communicator_.failure());
+    const TimePoint deadline = clock_.now() + options_.call_timeout;
+    SYNCOPATE_RETURN_IF_ERROR(communicator_.settle(call(communicator_.get()), name, deadline));
+    stream.record(*last_);
+    return Status();
+  }
+
+  const NcclOptions options_;
+  Device& device_;
+  const Clock& clock_;
+  std::atomic<bool> interrupted_{false};
+  // Behind the last operation: NCCL carries out those of a communicator one after another, on whatever streams.
+  const std::unique_ptr<Event> last_;
+  NcclCommunicator communicator_;
+};
+
+// NCCL's unique id, made by rank 0; nobody needs MPI for it to go round.
+Result<ncclUniqueId> agree_on_id(const NcclOptions& options, Rendezvous& rendezvous, TimePoint deadline) {
+  ncclUniqueId id{};
+  std::span<std::byte> bytes = std::as_writable_bytes(std::span(id.internal));
+  Status made;
+  std::string value;
+  if (options.rank == 0) {
+    if (const ncclResult_t result = ncclGetUniqueId(&id); result == ncclSuccess) {
+      value = to_hex(bytes);
+    } else {
+      made = nccl_failure(result, "ncclGetUniqueId");
+    }
+  }
+  // Also without an id: the others are not to wait for it.
+  const Result<std::vector<std::string>> values =
+      rendezvous.exchange(options.group, options.rank, options.size, value, deadline);
+  SYNCOPATE_RETURN_IF_ERROR(made);
+  if (!values.ok()) return values.status();
+  if (values->empty() || !from_hex(values->front(), bytes)) {
+    return Status::peer_lost("rank 0 has not made a unique id of NCCL's");
+  }
+  return id;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<DeviceCollective>> connect_nccl(const NcclOptions& options, Device& device,
+                                                       Rendezvous& rendezvous, const Clock& clock, TimePoint deadline) {
+  Result<ncclUniqueId> id = agree_on_id(options, rendezvous, deadline);
+  if (!id.ok()) return id.status();
+  Result<std::unique_ptr<Event>> last = device.make_event();
+  if (!last.ok()) return last.status();
+  auto collective = std::make_unique<NcclCollective>(options, device, std::move(*last), clock);
+  SYNCOPATE_RETURN_IF_ERROR(collective->connect(*id, deadline));
+  return std::unique_ptr<DeviceCollective>(std::move(collective));
+}
+
+}  // namespace syncopate::allreduce

@@ -1,0 +1,163 @@
+#include "allreduce/strategy/model_averaging_strategy.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cassert>
+
+#include "allreduce/collective/shared_words.h"
+#include "allreduce/strategy/agreement.h"
+#include "allreduce/strategy/gossip_pairs.h"
+
+namespace syncopate::allreduce {
+namespace {
+
+// In TrainingState::counts: workers, steps since the last meeting, meetings.
+constexpr const char* kCounts = "averaging";
+constexpr std::int64_t kMostMeetings = std::int64_t{1} << 53;
+
+void divide(std::span<float> sum, int count) {
+  const auto divisor = static_cast<float>(count);
+  for (float& value : sum) value /= divisor;
+}
+
+}  // namespace
+
+ModelAveragingStrategy::ModelAveragingStrategy(Collective& collective, const ModelAveragingOptions& options,
+                                               const Clock& clock)
+    : collective_(collective), options_(options), optimizer_(options.optimizer), clock_(clock) {
+  assert(options.period >= 1);
+}
+
+Result<ParamArenas> ModelAveragingStrategy::allocate(const ParamLayout& layout) {
+  SYNCOPATE_RETURN_IF_ERROR(refuse_tables(layout));
+  layout_ = layout;
+  const Result<std::span<float>> weights = collective_.allocate(layout.size());
+  if (!weights.ok()) return weights.status();
+  weights_ = *weights;
+  gradients_ = AlignedBuffer(layout.size());
+  optimizer_ = Optimizer(options_.optimizer, layout, {0, layout.size()});
+  state_.emplace(options_.optimizer.kind, layout.size());
+  return ParamArenas{weights_, gradients_.span()};
+}
+
+Status ModelAveragingStrategy::restore(const TrainingState& state) {
+  const auto counts = state.counts.find(kCounts);
+  const std::int64_t workers = counts == state.counts.end() || counts->second.size() != 3 ? 0 : counts->second[0];
+  if (workers != collective_.size()) {
+    return Status::invalid_argument(
+        fmt::format("{} workers cannot go on from the state of {} that average their weights: each has its own",
+                    collective_.size(), workers));
+  }
+  const std::int64_t steps_alone = counts->second[1], meetings = counts->second[2];
+  if (steps_alone < 0 || steps_alone >= options_.period || meetings < 0 || meetings > kMostMeetings) {
+    return Status::data_loss(fmt::format("{} steps behind meeting {} cannot be, where workers meet every {} steps",
+                                         steps_alone, meetings, options_.period));
+  }
+  const Range all{0, weights_.size()};
+  SYNCOPATE_RETURN_IF_ERROR(state.read(state_part::kWeights, all, weights_));
+  SYNCOPATE_RETURN_IF_ERROR(state_->restore(all, 0, state));
+  steps_alone_ = steps_alone;
+  meetings_ = meetings;
+  restored_ = true;
+  first_step_ = steps_done_ = state.step;
+  return Status();
+}
+
+Status ModelAveragingStrategy::save(TrainingState& state) const {
+  if (!whole_) {
+    return Status::invalid_argument(
+        fmt::format("step {} has failed, and averaged weights cannot be told apart again", step_.step));
+  }
+  state.step = steps_done_;
+  state.put(state_part::kWeights, 0, weights_);
+  state_->save({0, weights_.size()}, 0, state);
+  state.counts[kCounts] = {collective_.size(), steps_alone_, meetings_};
+  return Status();
+}
+
+Status ModelAveragingStrategy::agree() {
+  SYNCOPATE_RETURN_IF_ERROR(prove_agreement(collective_, common_ground_of(layout_, {}, collective_), deadline()));
+  const std::uint64_t words[] = {restored_ ? 1u : 0u, static_cast<std::uint64_t>(first_step_)};
+  const Result<std::vector<std::vector<std::uint64_t>>> all = share_words(collective_, words, deadline());
+  if (!all.ok()) return all.status();
+  for (std::size_t rank = 0; rank < all->size(); ++rank) {
+    if (std::ranges::equal((*all)[rank], words)) continue;
+    const auto stands = [](std::uint64_t restored, std::uint64_t step) {
+      return restored != 0 ? fmt::format("goes on from step {}", step) : "begins anew";
+    };
+    return Status::invalid_argument(fmt::format("rank {} {}, rank {} {}: all must go on from the same step", rank,
+                                                stands((*all)[rank][0], (*all)[rank][1]), collective_.rank(),
+                                                stands(words[0], words[1])));
+  }
+  return Status();
+}
+
+Result<std::vector<Range>> ModelAveragingStrategy::join() {
+  const auto bytes = static_cast<std::int64_t>(weights_.size_bytes());
+  SYNCOPATE_RETURN_IF_ERROR(
+      watched(options_.activity, clock_, {.name = "all_reduce", .stage = Stage::kJoining}, [&] { return agree(); }));
+  if (restored_) return std::vector<Range>{{0, layout_.size()}};
+  SYNCOPATE_RETURN_IF_ERROR(watched(options_.activity, clock_,
+                                    {.name = "broadcast", .stage = Stage::kJoining, .bytes = bytes},
+                                    [&] { return collective_.broadcast(weights_, 0, deadline()); }));
+  return std::vector<Range>{{0, layout_.size()}};
+}
+
+Result<SyncStats> ModelAveragingStrategy::finish_step() {
+  SyncStats stats;
+  const TimePoint begin = clock_.now();
+  const UpdateStep update{static_cast<float>(step_.learning_rate), 1.0f, step_.step + 1};
+  optimizer_.apply(weights_, gradients_.span(), *state_, 0, update);
+  const TimePoint updated = clock_.now();
+  stats.optimizer = updated - begin;
+  if (++steps_alone_ == options_.period) {
+    const TransportCounters before = collective_.counters();
+    SYNCOPATE_RETURN_IF_ERROR(meet().in(fmt::format("step {}", step_.step)));
+    const TransportCounters after = collective_.counters();
+    stats.exposed_wait = stats.communication = clock_.now() - updated;
+    stats.bytes_out = after.payload_bytes_out - before.payload_bytes_out;
+    stats.bytes_in = after.payload_bytes_in - before.payload_bytes_in;
+  }
+  whole_ = true;
+  steps_done_ = step_.step + 1;
+  report_weights({0, weights_.size()});
+  return stats;
+}
+
+Status ModelAveragingStrategy::leave() {
+  if (steps_alone_ > 0 || options_.gossip_seed) {
+    whole_ = false;
+    SYNCOPATE_RETURN_IF_ERROR(average_with_all(Stage::kLeaving).in("leave"));
+    whole_ = true;
+    report_weights({0, weights_.size()});
+  }
+  return watched(options_.activity, clock_, {.name = "barrier", .stage = Stage::kLeaving},
+                 [&] { return collective_.barrier(deadline()); });
+}
+
+Status ModelAveragingStrategy::meet() {
+  steps_alone_ = 0;
+  const std::int64_t meeting = meetings_++;
+  if (!options_.gossip_seed) return average_with_all(Stage::kTraining);
+  const int rank = collective_.rank();
+  const int partner = gossip_pairs(*options_.gossip_seed, meeting, collective_.size())[static_cast<std::size_t>(rank)];
+  if (partner == rank) return {};
+  SYNCOPATE_RETURN_IF_ERROR(collective_.reduce_pair(weights_, partner, deadline()));
+  divide(weights_, 2);
+  return {};
+}
+
+Status ModelAveragingStrategy::average_with_all(Stage stage) {
+  const CollectiveOperation operation{.name = "all_reduce",
+                                      .stage = stage,
+                                      .bytes = static_cast<std::int64_t>(weights_.size_bytes()),
+                                      .step = step_.step,
+                                      .buckets = 1};
+  SYNCOPATE_RETURN_IF_ERROR(
+      watched(options_.activity, clock_, operation, [&] { return collective_.all_reduce(weights_, deadline()); }));
+  divide(weights_, collective_.size());
+  return {};
+}
+
+}  // namespace syncopate::allreduce

@@ -1,0 +1,85 @@
+#include "allreduce/strategy/replica_state.h"
+
+#include <bit>
+
+#include "allreduce/strategy/frozen_variance.h"
+
+namespace syncopate::allreduce {
+namespace {
+
+// FNV-1a with words of four bytes in place of bytes: many megabytes are hashed while others wait.
+class ContentHash {
+ public:
+  void add(std::span<const float> values) {
+    for (const float value : values) add(std::bit_cast<std::uint32_t>(value));
+  }
+  void add(std::uint32_t word) {
+    value_ = (value_ ^ word) * 0x100000001B3ull;
+    value_ ^= value_ >> 32;  // what has gone up comes down again
+  }
+  std::uint64_t value() const { return value_; }
+
+ private:
+  std::uint64_t value_ = 0xCBF29CE484222325ull;
+};
+
+}  // namespace
+
+void ReplicaState::allocate(const ParamLayout& layout, std::span<float> weights) {
+  layout_ = layout;
+  weights_ = weights;
+  optimizer_ = Optimizer(optimizer_.config(), layout, layout.dense());
+  remembered_.emplace(optimizer_.config().kind, layout.dense().size());
+  tables_.allocate(layout);
+}
+
+void ReplicaState::to_momentum(Range range, std::span<float> gradients) const {
+  optimizer_.own_momentum(slice(weights_, range), gradients, *remembered_, range.begin - layout_.dense().begin);
+}
+
+void ReplicaState::apply(Range range, std::span<const float> gradients, const UpdateStep& update) {
+  optimizer_.apply(slice(weights_, range), gradients, *remembered_, range.begin - layout_.dense().begin, update);
+  if (!optimizer_.takes_momentum_in(update.number + 1) || optimizer_.takes_momentum_in(update.number)) return;
+  const std::span<float> variances = remembered_->memories()[1];
+  for (const TensorSpec& tensor : layout_.tensors()) {
+    const Range part = tensor.range;
+    if (part.begin < range.begin || part.end > range.end) continue;
+    const std::size_t first = layout_.dense().begin;
+    raise_small_variances(slice(variances, {part.begin - first, part.end - first}));
+  }
+}
+
+void ReplicaState::save(TrainingState& state) const {
+  state.put(state_part::kWeights, layout_.dense().begin, dense());
+  remembered_->save({0, layout_.dense().size()}, layout_.dense().begin, state);
+  tables_.save(state);
+}
+
+Status ReplicaState::restore(const TrainingState& state) {
+  SYNCOPATE_RETURN_IF_ERROR(state.read(state_part::kWeights, layout_.dense(), dense()));
+  SYNCOPATE_RETURN_IF_ERROR(remembered_->restore({0, layout_.dense().size()}, layout_.dense().begin, state)
+                                .in("what the optimizer remembers"));
+  return tables_.restore(state);
+}
+
+Status ReplicaState::transfer(StateTransfer& transfer) {
+  SYNCOPATE_RETURN_IF_ERROR(transfer.give(dense()).in("weights"));
+  for (const std::span<float> memory : remembered_->memories()) {
+    SYNCOPATE_RETURN_IF_ERROR(transfer.give(memory).in("what the optimizer remembers"));
+  }
+  return tables_.transfer(transfer);
+}
+
+std::uint64_t ReplicaState::content() const {
+  ContentHash hash;
+  hash.add(dense());
+  TrainingState tables;
+  tables_.save(tables);
+  for (const auto& [table, rows] : tables.rows) {
+    for (const RowKey key : rows.keys) hash.add(key);
+    hash.add(rows.values);
+  }
+  return hash.value();
+}
+
+}  // namespace syncopate::allreduce

@@ -1,0 +1,16 @@
+// Bytes as text that any wire can carry: two hexadecimal digits each, "0a" for 10.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace syncopate {
+
+std::string to_hex(std::span<const std::byte> bytes);
+
+// Fills `bytes`. False, and `bytes` undefined, unless `text` is what to_hex gives of exactly as many.
+bool from_hex(std::string_view text, std::span<std::byte> bytes);
+
+}  // namespace syncopate

@@ -1,0 +1,240 @@
+#include "experiments/cluster/control/control_client.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <utility>
+#include <zmq.hpp>
+
+#include "common/os/peak_memory.h"
+#include "experiments/cluster/control/control_state.h"
+#include "experiments/cluster/control/control_thread.h"
+#include "experiments/cluster/control/wire_records.h"
+
+namespace syncopate::experiments {
+namespace {
+
+using control::FromCoordinator;
+using control::ToCoordinator;
+
+ToCoordinator hello(const std::string& run_id) {
+  char host[256] = {};
+  gethostname(host, sizeof(host) - 1);
+  ToCoordinator message;
+  message.mutable_hello()->set_run_id(run_id);
+  message.mutable_hello()->set_pid(getpid());
+  message.mutable_hello()->set_host(host);
+  return message;
+}
+
+// Makes messages of what the process says, and waits where it asks. The rest is done by the control thread.
+class Client final : public ControlClient {
+ public:
+  Client(const ControlOptions& options, Activity& activity)
+      : activity_(activity),
+        state_(options.self.role, options.self.rank),
+        thread_(options.address, options.keys, options.self, hello(options.run_id), activity, state_) {}
+
+  ~Client() override { thread_.post_records(); }
+
+  Status wait_for_welcome(TimePoint deadline) { return state_.admission.wait(deadline); }
+  const std::string& config_toml() const override { return state_.admission.config_toml(); }
+  const std::string& checkpoints() const override { return state_.admission.checkpoints(); }
+  const CheckpointTerms& checkpoint_terms() const override { return state_.admission.checkpoint_terms(); }
+  const std::vector<std::int64_t>& announced_steps() const override { return state_.admission.announced_steps(); }
+  std::shared_ptr<Patience> patience() const override { return state_.patience; }
+  std::shared_ptr<const LinkFaults> link_faults() const override { return state_.link_faults; }
+
+  void set_timeout(Duration timeout, Duration stall_warning) override { thread_.set_timeout(timeout, stall_warning); }
+
+  void on_stop(std::function<void()> callback) override { state_.callbacks.on_stop(std::move(callback)); }
+  void on_worker_lost(std::function<void(int)> callback) override {
+    state_.callbacks.on_worker_lost(std::move(callback));
+  }
+  void on_regroup(std::function<void()> callback) override { state_.callbacks.on_regroup(std::move(callback)); }
+  void on_checkpoint_order(std::function<void(std::int64_t, std::int64_t)> callback) override {
+    state_.callbacks.on_checkpoint_order(std::move(callback));
+  }
+  void on_heartbeat(std::function<allreduce::CollectiveState()> state) override {
+    state_.callbacks.on_heartbeat(std::move(state));
+  }
+
+  // What is asked.
+
+  Result<Generation> join_generation(std::int64_t after, TimePoint deadline) override {
+    ToCoordinator request;
+    request.mutable_join_request()->set_after(after);
+    if (!state_.board.knows_generation(after)) thread_.post(request);
+    return state_.board.join(after, deadline);
+  }
+
+  Result<std::vector<std::string>> exchange(const std::string& group, int rank, int size, const std::string& value,
+                                            TimePoint deadline) override {
+    ToCoordinator message;
+    control::Publish& publish = *message.mutable_publish();
+    publish.set_group(group);
+    publish.set_rank(rank);
+    publish.set_size(size);
+    publish.set_value(value);
+    Result<FromCoordinator> answer = ask(message, deadline);
+    if (!answer.ok()) return answer.status();
+    return std::vector<std::string>(answer->members().values().begin(), answer->members().values().end());
+  }
+
+  bool is_off() const override { return state_.board.is_off(); }
+
+  Result<EpochDecision> ask_epoch(std::int64_t epoch, TimePoint deadline) override {
+    ToCoordinator message;
+    message.mutable_epoch_question()->set_epoch(epoch);
+    Result<FromCoordinator> answer = ask(message, deadline);
+    if (!answer.ok()) return answer.status();
+    return EpochDecision{answer->epoch_answer().go_on(), Duration(answer->epoch_answer().elapsed())};
+  }
+
+  void request_batches(const BatchRequest& request) override {
+    ToCoordinator message;
+    control::BatchRequest& wire = *message.mutable_batch_request();
+    wire.set_generation(state_.board.joined());
+    wire.set_number(++batch_requests_);
+    wire.set_wanted(request.wanted);
+    wire.set_anew(request.anew);
+    wire.mutable_held()->Add(request.held.begin(), request.held.end());
+    if (request.anew) thread_.post_records();  // what has been trained is not given to others
+    thread_.post(message);
+  }
+
+  Result<std::optional<BatchRange>> take_batches(std::optional<TimePoint> deadline) override {
+    ToCoordinator question;
+    question.mutable_batch_request()->set_number(batch_requests_);
+    std::optional<FromCoordinator> answer = state_.board.take(question);
+    if (!answer && deadline) {
+      Result<FromCoordinator> awaited = state_.board.wait_for(question, *deadline);
+      if (!awaited.ok()) return awaited.status();
+      state_.board.take(question);  // it is not kept
+      answer = std::move(*awaited);
+    }
+    if (!answer) return std::optional<BatchRange>();
+    return std::optional(BatchRange{answer->batch_lease().begin(), answer->batch_lease().end()});
+  }
+
+  Status ask_leave(TimePoint deadline) override {
+    ToCoordinator message;
+    message.mutable_leave_question();
+    return ask(message, deadline).status();
+  }
+
+  Result<bool> ask_finish(TimePoint deadline) override {
+    ToCoordinator message;
+    message.mutable_finish_question();
+    Result<FromCoordinator> answer = ask(message, deadline);
+    if (!answer.ok()) return answer.status();
+    return answer->finish_answer().send_weights();
+  }
+
+  Status announce_step(std::int64_t step, TimePoint deadline) override {
+    ToCoordinator message;
+    message.mutable_step_announcement()->set_step(step);
+    thread_.post_records();  // of a process that is killed now, all steps are known
+    return ask(message, deadline).status();
+  }
+
+  bool wants_snapshots() const override { return state_.wants_snapshots; }
+
+  Result<WeightsSnapshot> next_snapshot() override { return state_.snapshots.pop(); }
+
+  // What is told.
+
+  void add(const StepRecord& record) override { state_.steps.add(record, state_.board.joined()); }
+
+  void report_trouble(const Status& status) override {
+    ToCoordinator message;
+    message.mutable_trouble()->set_generation(state_.board.joined());
+    *message.mutable_trouble()->mutable_failure() = to_wire(status, activity_);
+    thread_.post(message);
+  }
+
+  void report_missing(int rank, Duration waited) override {
+    ToCoordinator message;
+    control::MissingWorker& missing = *message.mutable_missing_worker();
+    missing.set_generation(state_.board.joined());
+    missing.set_rank(rank);
+    missing.set_waited(waited.count());
+    thread_.post(message);
+  }
+
+  void report_checkpoint(const std::string& writer, const CheckpointReport& report) override {
+    ToCoordinator message;
+    *message.mutable_checkpoint_report() = to_wire(writer, report);
+    thread_.post(message);
+  }
+
+  void send_local_state(std::int64_t point, std::span<const float> state) override {
+    ToCoordinator message;
+    message.mutable_local_state()->set_point(point);
+    message.mutable_local_state()->mutable_values()->Add(state.begin(), state.end());
+    thread_.post(message);
+  }
+
+  void send_snapshot(const WeightsSnapshot& stamp, std::span<const float> weights) override {
+    ToCoordinator message;
+    *message.mutable_snapshot() = to_wire(stamp);
+    thread_.post(message, zmq::message_t(weights.data(), weights.size_bytes()));
+  }
+
+  void send_evaluation(const WeightsSnapshot& stamp, double accuracy, double loss,
+                       const TestFigures& figures) override {
+    ToCoordinator message;
+    *message.mutable_evaluation() = to_wire(stamp, accuracy, loss, figures);
+    thread_.post(message);
+  }
+
+  void tell(const std::string& name, const std::string& value) override {
+    ToCoordinator message;
+    message.mutable_fact()->set_name(name);
+    message.mutable_fact()->set_value(value);
+    thread_.post(message);
+  }
+
+  void count_dropped(std::int64_t messages) override { dropped_.fetch_add(messages); }
+
+  void finished(std::int64_t updates, std::int64_t pushes, std::int64_t dropped) override {
+    ToCoordinator message;
+    control::ServerFacts& server = *message.mutable_finished()->mutable_server();
+    server.set_updates(updates);
+    server.set_pushes(pushes);
+    server.set_dropped(dropped + dropped_.load());
+    message.mutable_finished()->set_peak_memory(peak_memory_bytes());
+    thread_.post_records();
+    thread_.post(message);
+  }
+
+  void failed(const Status& status) override { thread_.fail(status); }
+
+ private:
+  Result<FromCoordinator> ask(const ToCoordinator& question, TimePoint deadline) {
+    thread_.post(question);
+    return state_.board.wait_for(question, deadline);
+  }
+
+  Activity& activity_;
+  std::atomic<std::int64_t> dropped_ = 0;
+  std::int64_t batch_requests_ = 0;  // of the thread that trains
+  ControlState state_;
+  ControlThread thread_;  // last: it uses all of the above, and ends first
+};
+
+}  // namespace
+
+Result<std::unique_ptr<ControlClient>> ControlClient::connect(const ControlOptions& options, Activity& activity,
+                                                              TimePoint deadline) {
+  try {
+    auto client = std::make_unique<Client>(options, activity);
+    SYNCOPATE_RETURN_IF_ERROR(client->wait_for_welcome(deadline));
+    return std::unique_ptr<ControlClient>(std::move(client));
+  } catch (const zmq::error_t& error) {
+    return Status::internal(fmt::format("connecting to the coordinator at {}: {}", options.address, error.what()));
+  }
+}
+
+}  // namespace syncopate::experiments

@@ -1,0 +1,25 @@
+// Who is who on the control connection. Each process proves itself with a CURVE key of its own, which follows from the
+// run's secret, its role and rank, and its incarnation; the coordinator has one more. What comes over a connection is
+// from who has proved that, whatever it claims.
+#pragma once
+
+#include <string>
+
+#include "common/transport/run_keys.h"
+#include "experiments/cluster/plan/job_plan.h"
+
+namespace syncopate::experiments {
+
+struct ProcessIdentity {
+  Role role = Role::kWorker;
+  int rank = 0;
+  int incarnation = 0;  // how often the process has been started again
+};
+
+// "worker-1/0"
+std::string text_of(const ProcessIdentity& process);
+
+RunKeys::Pair control_key(const RunKeys& keys, const ProcessIdentity& process);
+RunKeys::Pair coordinator_key(const RunKeys& keys);
+
+}  // namespace syncopate::experiments

@@ -1,0 +1,122 @@
+#include "experiments/cluster/control/control_line.h"
+
+#include <spdlog/spdlog.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <utility>
+
+#include "common/os/exhaustion.h"
+#include "common/transport/secure_sockets.h"
+#include "experiments/cluster/exit_code.h"
+
+namespace syncopate::experiments {
+namespace {
+
+constexpr Duration kLastWords = std::chrono::seconds(1);
+
+int milliseconds(Duration duration) {
+  return static_cast<int>(std::chrono::ceil<std::chrono::milliseconds>(duration).count());
+}
+
+}  // namespace
+
+ControlLine::ControlLine(const std::string& address, const RunKeys& keys, const ProcessIdentity& self)
+    : context_(1),
+      socket_(context_, zmq::socket_type::dealer),
+      wake_(FileDescriptor(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK))) {
+  socket_.set(zmq::sockopt::linger, milliseconds(kLastWords));
+  socket_.set(zmq::sockopt::sndhwm, 0);  // a coordinator that is stopped must not hold this thread up
+  secure_connector(socket_, coordinator_key(keys).public_key, control_key(keys, self));
+  socket_.connect(address);
+}
+
+ControlLine::~ControlLine() {
+  thread_.request_stop();
+  wake();
+  if (thread_.joinable()) thread_.join();
+}
+
+void ControlLine::open(Handlers handlers) {
+  handlers_ = std::move(handlers);
+  thread_ = std::jthread([this](const std::stop_token& stop) {
+    // Without this thread nobody hears of this process: its log is where it can still be said.
+    const Status status = caught([&] { loop(stop); });
+    if (status.ok()) return;
+    spdlog::error("the control thread: {}: {}", name_of(status.code()), status.message());
+    _exit(static_cast<int>(exit_code_of(status)));
+  });
+}
+
+void ControlLine::post(const control::ToCoordinator& message, std::optional<zmq::message_t> weights) {
+  Outgoing outgoing{zmq::message_t(message.ByteSizeLong()), std::move(weights)};
+  message.SerializeToArray(outgoing.head.data(), static_cast<int>(outgoing.head.size()));
+  {
+    const std::lock_guard lock(mutex_);
+    queue_.push_back(std::move(outgoing));
+  }
+  wake();
+}
+
+void ControlLine::loop(const std::stop_token& stop) {
+  while (!stop.stop_requested()) {
+    send_queued();
+    receive_all();
+    const TimePoint next = handlers_.on_tick(clock_.now());
+    wait_until(next);
+  }
+  send_queued();
+  socket_.set(zmq::sockopt::linger, milliseconds(linger_.load()));
+}
+
+void ControlLine::wait_until(TimePoint time) {
+  const auto left = std::chrono::ceil<std::chrono::milliseconds>(time - clock_.now());
+  zmq::pollitem_t items[] = {{socket_.handle(), 0, ZMQ_POLLIN, 0}, {nullptr, wake_.get(), ZMQ_POLLIN, 0}};
+  zmq::poll(items, 2, std::max(left, std::chrono::milliseconds(0)));
+  std::uint64_t wakes = 0;
+  (void)!read(wake_.get(), &wakes, sizeof(wakes));
+}
+
+void ControlLine::wake() {
+  const std::uint64_t one = 1;
+  (void)!write(wake_.get(), &one, sizeof(one));
+}
+
+void ControlLine::send_queued() {
+  while (true) {
+    Outgoing next;
+    {
+      const std::lock_guard lock(mutex_);
+      if (queue_.empty()) return;
+      next = std::move(queue_.front());
+      queue_.pop_front();
+    }
+    socket_.send(next.head, next.weights ? zmq::send_flags::sndmore : zmq::send_flags::none);
+    if (next.weights) socket_.send(*next.weights, zmq::send_flags::none);
+  }
+}
+
+void ControlLine::receive_all() {
+  zmq::message_t head;
+  while (socket_.recv(head, zmq::recv_flags::dontwait)) {
+    zmq::message_t weights;
+    bool has_more = head.more() && socket_.recv(weights, zmq::recv_flags::none) && weights.more();
+    const bool fits = !has_more && std::in_range<int>(head.size());
+    // What is left of a message would be taken for the next.
+    for (zmq::message_t rest; has_more;) has_more = socket_.recv(rest, zmq::recv_flags::none) && rest.more();
+    control::FromCoordinator message;
+    if (fits && message.ParseFromArray(head.data(), static_cast<int>(head.size()))) {
+      handlers_.on_message(message, weights);
+    }
+  }
+}
+
+void ControlLine::flush_and_close() {
+  send_queued();
+  socket_.close();
+  context_.close();  // waits, as long as the socket lingers, for what is on its way
+}
+
+}  // namespace syncopate::experiments

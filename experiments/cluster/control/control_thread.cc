@@ -1,0 +1,210 @@
+#include "experiments/cluster/control/control_thread.h"
+
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "experiments/cluster/control/heartbeat_interval.h"
+#include "experiments/cluster/control/wire_records.h"
+#include "experiments/cluster/exit_code.h"
+#include "experiments/cluster/starter.h"
+
+namespace syncopate::experiments {
+namespace {
+
+using control::FromCoordinator;
+using control::ToCoordinator;
+
+constexpr Duration kRecordsEvery = std::chrono::milliseconds(200);
+constexpr Duration kWatchdogMargin = std::chrono::seconds(2);
+// A coordinator that was not heard for this part of the timeout is away. Soon enough that no wait for it, or for who
+// waits for it, has passed its deadline.
+constexpr int kSilentParts = 4;
+
+}  // namespace
+
+ControlThread::ControlThread(const std::string& address, const RunKeys& keys, const ProcessIdentity& self,
+                             const ToCoordinator& hello, Activity& activity, ControlState& state)
+    : activity_(activity), state_(state), progress_(kWatchdogMargin, clock_.now()), line_(address, keys, self) {
+  line_.post(hello);
+  line_.open(
+      {.on_message = [this](FromCoordinator& message, const zmq::message_t& weights) { handle(message, weights); },
+       .on_tick = [this](TimePoint now) { return tick(now); }});
+}
+
+void ControlThread::set_timeout(Duration timeout, Duration stall_warning) {
+  {
+    const std::lock_guard lock(mutex_);
+    limits_ = {timeout, stall_warning};
+  }
+  state_.patience->set_timeout(timeout);
+  line_.set_linger(timeout);
+  line_.wake();
+}
+
+ControlThread::Limits ControlThread::limits() {
+  const std::lock_guard lock(mutex_);
+  return limits_;
+}
+
+void ControlThread::post(const ToCoordinator& message, std::optional<zmq::message_t> weights) {
+  line_.post(message, std::move(weights));
+}
+
+void ControlThread::post_records() {
+  // Whoever posts something else next has all records before it, also those that another thread has just taken.
+  const std::lock_guard lock(records_mutex_);
+  if (const std::optional<ToCoordinator> steps = state_.steps.take()) line_.post(*steps);
+}
+
+void ControlThread::fail(const Status& status) {
+  if (failed_.exchange(true)) return;
+  ToCoordinator message;
+  *message.mutable_failure() = to_wire(status, activity_);
+  post_records();
+  line_.post(message);
+}
+
+TimePoint ControlThread::tick(TimePoint now) {
+  const auto [timeout, stall_warning] = limits();
+  const Duration beat_every = heartbeat_interval(timeout, stall_warning);
+  if (!last_beat_ || now - *last_beat_ >= beat_every) {
+    beat();
+    last_beat_ = now;
+    if (compares_clocks_) ask_time();
+  }
+  if (now >= next_records_) {
+    post_records();
+    next_records_ = now + kRecordsEvery;
+  }
+  const Duration absence = attention_.absence(now);
+  coordinator_.forgive(absence);
+  progress_.forgive(absence);
+  if (absence > Duration::zero()) state_.patience->excuse(now);
+  check_coordinator(timeout, now);
+  check_own_progress(timeout, now);
+  return std::min(*last_beat_ + beat_every, next_records_);
+}
+
+void ControlThread::beat() {
+  ToCoordinator message;
+  message.mutable_heartbeat()->set_operation(activity_.operation());
+  message.mutable_heartbeat()->set_step(activity_.step());
+  if (const auto collective = state_.callbacks.collective_state()) {
+    *message.mutable_heartbeat()->mutable_collective() = to_wire(*collective);
+  }
+  line_.post(message);
+}
+
+void ControlThread::ask_time() {
+  ToCoordinator message;
+  message.mutable_clock_question()->set_sent(clock_.now().time_since_epoch().count());
+  line_.post(message);
+}
+
+// The first questions are asked one upon another, then one with each heartbeat.
+void ControlThread::take_time(const control::ClockAnswer& answer) {
+  const auto time = [](std::int64_t nanoseconds) { return TimePoint(Duration(nanoseconds)); };
+  offset_.add({.sent = time(answer.sent()),
+               .received = time(answer.received()),
+               .answered = time(answer.answered()),
+               .heard = clock_.now()});
+  if (++clock_answers_ < ClockOffset::kExchanges) return ask_time();
+  if (const auto estimate = offset_.estimate()) {
+    ToCoordinator message;
+    message.mutable_clock_report()->set_offset(estimate->offset.count());
+    message.mutable_clock_report()->set_uncertainty(estimate->uncertainty.count());
+    line_.post(message);
+  }
+  state_.admission.on_clocks_compared();
+}
+
+void ControlThread::hurt_links(const control::HurtLinks& order) {
+  if (!control::HurtLinks::Fault_IsValid(order.fault())) return;  // of a later version of this program
+  const Duration length(order.length());
+  spdlog::info("links are hurt ({}) for {:.3g} s", control::HurtLinks::Fault_Name(order.fault()), seconds(length));
+  const auto fault = static_cast<LinkFault>(order.fault());
+  state_.link_faults->begin(fault, std::max(state_.link_faults->until(fault), clock_.now() + length));
+}
+
+void ControlThread::handle(FromCoordinator& message, const zmq::message_t& weights) {
+  coordinator_.on_heard(clock_.now());
+  switch (message.kind_case()) {
+    case FromCoordinator::kWelcome:
+      compares_clocks_ = message.welcome().compare_clocks();
+      if (compares_clocks_) ask_time();
+      return state_.admission.on_welcome(message.welcome());
+    case FromCoordinator::kClockAnswer:
+      return take_time(message.clock_answer());
+    case FromCoordinator::kSnapshotTerms:
+      state_.wants_snapshots = message.snapshot_terms().wanted();
+      return;
+    case FromCoordinator::kEpochAnswer:
+      state_.wants_snapshots = message.epoch_answer().snapshots();
+      return state_.board.put(std::move(message));
+    case FromCoordinator::kMembers:
+    case FromCoordinator::kStepAnswer:
+    case FromCoordinator::kLeaveAnswer:
+    case FromCoordinator::kBatchLease:
+    case FromCoordinator::kFinishAnswer:
+      return state_.board.put(std::move(message));
+    case FromCoordinator::kGeneration:
+      return state_.callbacks.begin_generation(from_wire(message.generation()));
+    case FromCoordinator::kHurtLinks:
+      return hurt_links(message.hurt_links());
+    case FromCoordinator::kWorkerLost:
+      return state_.callbacks.lose_worker(message.worker_lost().rank());
+    case FromCoordinator::kSnapshot:
+      return state_.snapshots.push(
+          from_wire(message.snapshot(), {static_cast<const std::byte*>(weights.data()), weights.size()}));
+    case FromCoordinator::kCheckpointOrder:
+      return state_.callbacks.order_checkpoint(message.checkpoint_order().generation(),
+                                               message.checkpoint_order().step());
+    case FromCoordinator::kStop:
+      if (!message.stop().reason().empty()) spdlog::info("told to stop: {}", message.stop().reason());
+      return stop_work();
+    case FromCoordinator::kAlive:
+    case FromCoordinator::KIND_NOT_SET:
+      return;
+  }
+}
+
+void ControlThread::stop_work() {
+  if (!state_.board.stop()) return;
+  state_.admission.on_stop();
+  state_.snapshots.close();
+  state_.callbacks.stop();
+}
+
+// Of one on this host it is known whether it lives: one that does is waited for, for as long as it does, since a person
+// may have stopped it. (The kernel ends this process with it.)
+void ControlThread::check_coordinator(Duration timeout, TimePoint now) {
+  if (coordinator_.silence(now) >= timeout / kSilentParts && starter_lives()) {
+    if (!std::exchange(coordinator_is_away_, true)) {
+      spdlog::warn("nothing heard from the coordinator for {:.1f} s, which lives: waiting for it",
+                   seconds(coordinator_.silence(now)));
+    }
+    return state_.patience->excuse(now);
+  }
+  coordinator_is_away_ = false;
+  const std::optional<Duration> silence = coordinator_.falls_silent(timeout, now);
+  if (!silence) return;
+  spdlog::error("nothing heard from the coordinator for {:.1f} s: stopping", seconds(*silence));
+  stop_work();
+}
+
+// Ends the process where a wait that cannot be interrupted (inside MPI, say) has passed its deadline.
+void ControlThread::check_own_progress(Duration timeout, TimePoint now) {
+  if (now < state_.patience->until() + kWatchdogMargin) return;
+  const std::optional<Duration> still =
+      progress_.stands_still_for(activity_.changes(), activity_.may_last(), timeout, now);
+  if (!still) return;
+  fail(Status::deadline_exceeded(fmt::format("no progress for {:.0f} s", seconds(*still))));
+  line_.flush_and_close();
+  _exit(static_cast<int>(ExitCode::kTimeout));
+}
+
+}  // namespace syncopate::experiments

@@ -1,0 +1,85 @@
+// ControlThread: what a process's control thread does. It gives what comes from the coordinator to who waits for it,
+// sends heartbeats and records in time, compares clocks where that is asked for, and watches: it stops the process's
+// work when the coordinator has fallen silent, and ends the process when that work itself stands still.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <zmq.hpp>
+
+#include "common/activity.h"
+#include "common/clock.h"
+#include "common/status.h"
+#include "experiments/cluster/control/attention.h"
+#include "experiments/cluster/control/clock_offset.h"
+#include "experiments/cluster/control/control.pb.h"
+#include "experiments/cluster/control/control_line.h"
+#include "experiments/cluster/control/control_state.h"
+#include "experiments/cluster/control/coordinator_watch.h"
+#include "experiments/cluster/control/progress_watch.h"
+
+namespace syncopate::experiments {
+
+class ControlThread {
+ public:
+  // Connects to the coordinator as ControlLine does, says `hello` and starts the thread. `activity` and `state`
+  // outlive this. Throws zmq::error_t where the address cannot be one.
+  ControlThread(const std::string& address, const RunKeys& keys, const ProcessIdentity& self,
+                const control::ToCoordinator& hello, Activity& activity, ControlState& state);
+
+  // For any thread.
+
+  // By this timeout, from now on, silence of the coordinator and of this process's own work is judged, and by both how
+  // often it beats.
+  void set_timeout(Duration timeout, Duration stall_warning);
+  // Queues a message, which leaves before this is destroyed.
+  void post(const control::ToCoordinator& message, std::optional<zmq::message_t> weights = std::nullopt);
+  // Sends the records that there are, before their time.
+  void post_records();
+  // The process has failed: the first one is told, after all records.
+  void fail(const Status& status);
+
+ private:
+  struct Limits {
+    Duration timeout = std::chrono::seconds(30);
+    Duration stall_warning{};
+  };
+
+  Limits limits();
+  TimePoint tick(TimePoint now);
+  void beat();
+  void ask_time();
+  void take_time(const control::ClockAnswer& answer);
+  void hurt_links(const control::HurtLinks& order);
+  void handle(control::FromCoordinator& message, const zmq::message_t& weights);
+  void stop_work();
+  void check_coordinator(Duration timeout, TimePoint now);
+  void check_own_progress(Duration timeout, TimePoint now);
+
+  Activity& activity_;
+  ControlState& state_;
+  SteadyClock clock_;
+  std::atomic<bool> failed_ = false;
+
+  std::mutex records_mutex_;  // held from taking records to posting them
+  std::mutex mutex_;          // of limits_
+  Limits limits_;
+
+  // Of the control thread alone.
+  std::optional<TimePoint> last_beat_;
+  TimePoint next_records_ = clock_.now();
+  bool compares_clocks_ = false;
+  ClockOffset offset_;  // of the coordinator's clock
+  std::size_t clock_answers_ = 0;
+  Attention attention_{clock_.now()};
+  CoordinatorWatch coordinator_{clock_.now()};
+  bool coordinator_is_away_ = false;
+  ProgressWatch progress_;
+
+  ControlLine line_;  // last: its thread uses all of the above, and ends first
+};
+
+}  // namespace syncopate::experiments

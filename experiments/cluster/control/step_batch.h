@@ -1,0 +1,41 @@
+// StepBatch: records of steps on their way to the coordinator, gathered until the next message leaves with them.
+//
+// Any thread may call any method. Its mutex is held while one record is copied, or all are taken away at once: the
+// thread that trains never waits for a message to be made or sent.
+#pragma once
+
+#include <mutex>
+#include <optional>
+
+#include "common/step_record.h"
+#include "experiments/cluster/control/control.pb.h"
+#include "experiments/cluster/control/wire_records.h"
+
+namespace syncopate::experiments {
+
+class StepBatch {
+ public:
+  // A step that was finished in this generation.
+  void add(const StepRecord& record, std::int64_t generation) {
+    const std::lock_guard lock(mutex_);
+    control::Step& step = *message_.mutable_steps()->add_steps();
+    step = to_wire(record);
+    step.set_generation(generation);
+  }
+
+  // All that were added since the last call, in order; none if there are none.
+  std::optional<control::ToCoordinator> take() {
+    control::ToCoordinator taken;
+    {
+      const std::lock_guard lock(mutex_);
+      taken.Swap(&message_);
+    }
+    return taken.steps().steps_size() > 0 ? std::optional(std::move(taken)) : std::nullopt;
+  }
+
+ private:
+  std::mutex mutex_;  // of what follows
+  control::ToCoordinator message_;
+};
+
+}  // namespace syncopate::experiments

@@ -1,0 +1,22 @@
+#include "experiments/cluster/control/test_figures.h"
+
+#include <fmt/format.h>
+
+namespace syncopate::experiments {
+
+double headline_of(double accuracy, const TestFigures& figures) {
+  return figures.hit_rate.value_or(figures.auc.value_or(accuracy));
+}
+
+const char* headline_name(const TestFigures& figures) {
+  if (figures.hit_rate) return "HR@10";
+  return figures.auc ? "AUC" : "accuracy";
+}
+
+std::string to_text(double accuracy, const TestFigures& figures) {
+  std::string text = fmt::format("{} {:.4f}", headline_name(figures), headline_of(accuracy, figures));
+  if (figures.ndcg) text += fmt::format(", NDCG@10 {:.4f}", *figures.ndcg);
+  return text;
+}
+
+}  // namespace syncopate::experiments

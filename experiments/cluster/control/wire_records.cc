@@ -1,0 +1,235 @@
+#include "experiments/cluster/control/wire_records.h"
+
+#include <fmt/format.h>
+
+#include <cstring>
+#include <utility>
+#include <vector>
+
+#include "common/text/format.h"
+#include "common/text/printable_text.h"
+
+namespace syncopate::experiments {
+namespace {
+
+std::string text_of(const allreduce::CollectiveOperation& operation) {
+  const std::string how =
+      operation.bytes == 0 ? std::string(operation.name)
+                           : fmt::format("{}, {}", operation.name, format_bytes(static_cast<double>(operation.bytes)));
+  switch (operation.stage) {
+    case allreduce::CollectiveOperation::Stage::kJoining:
+      return fmt::format("joining ({})", how);
+    case allreduce::CollectiveOperation::Stage::kTraining:
+      return fmt::format("step {}, bucket {} of {} ({})", operation.step, operation.bucket, operation.buckets, how);
+    case allreduce::CollectiveOperation::Stage::kLeaving:
+      return fmt::format("leaving ({})", how);
+  }
+  return how;
+}
+
+}  // namespace
+
+control::Step to_wire(const StepRecord& record) {
+  control::Step step;
+  step.set_step(record.step);
+  step.set_epoch(record.epoch);
+  step.set_position(record.position);
+  step.set_end(record.end.time_since_epoch().count());
+  step.set_total(record.total.count());
+  step.set_data(record.data.count());
+  step.set_forward(record.forward.count());
+  step.set_backward(record.backward.count());
+  step.set_exposed_wait(record.sync.exposed_wait.count());
+  step.set_communication(record.sync.communication.count());
+  step.set_optimizer(record.sync.optimizer.count());
+  step.set_codec(record.sync.codec.count());
+  step.set_copy(record.sync.copy.count());
+  step.set_launch(record.launch.count());
+  step.set_straggle(record.straggle.count());
+  step.set_bytes_out(record.sync.bytes_out);
+  step.set_bytes_in(record.sync.bytes_in);
+  step.set_staleness_mean(record.sync.staleness_mean);
+  step.set_staleness_max(record.sync.staleness_max);
+  step.set_dropped(record.sync.dropped);
+  step.set_samples(record.samples);
+  step.set_loss(record.loss);
+  return step;
+}
+
+StepRecord from_wire(const control::Step& step) {
+  StepRecord record;
+  record.step = step.step();
+  record.epoch = step.epoch();
+  record.position = step.position();
+  record.end = TimePoint(Duration(step.end()));
+  record.total = Duration(step.total());
+  record.data = Duration(step.data());
+  record.forward = Duration(step.forward());
+  record.backward = Duration(step.backward());
+  record.sync.exposed_wait = Duration(step.exposed_wait());
+  record.sync.communication = Duration(step.communication());
+  record.sync.optimizer = Duration(step.optimizer());
+  record.sync.codec = Duration(step.codec());
+  record.sync.copy = Duration(step.copy());
+  record.launch = Duration(step.launch());
+  record.straggle = Duration(step.straggle());
+  record.sync.bytes_out = step.bytes_out();
+  record.sync.bytes_in = step.bytes_in();
+  record.sync.staleness_mean = step.staleness_mean();
+  record.sync.staleness_max = step.staleness_max();
+  record.sync.dropped = step.dropped();
+  record.samples = step.samples();
+  record.loss = step.loss();
+  return record;
+}
+
+control::Collective to_wire(const allreduce::CollectiveState& state) {
+  control::Collective collective;
+  collective.set_begun(state.begun);
+  collective.set_what(text_of(state.last));
+  collective.set_under_way(state.under_way);
+  collective.set_age(state.age.count());
+  collective.set_waits_for(state.waits_for);
+  return collective;
+}
+
+CollectiveReport from_wire(const control::Collective& collective) {
+  return {.begun = collective.begun(),
+          .what = collective.what(),
+          .under_way = collective.under_way(),
+          .age = Duration(collective.age()),
+          .waits_for = collective.waits_for()};
+}
+
+control::Failure to_wire(const Status& status, const Activity& activity) {
+  control::Failure failure;
+  failure.set_code(static_cast<int>(status.code()));
+  failure.set_message(status.message());
+  failure.set_operation(activity.operation());
+  failure.set_step(activity.step());
+  return failure;
+}
+
+Status from_wire(const control::Failure& failure) {
+  constexpr int kFirst = static_cast<int>(Code::kOk) + 1, kLast = static_cast<int>(Code::kInternal);
+  if (failure.code() >= kFirst && failure.code() <= kLast) {
+    return Status(static_cast<Code>(failure.code()), failure.message());
+  }
+  return Status::internal(fmt::format("a failure of unknown code {}: {}", failure.code(), failure.message()));
+}
+
+control::CheckpointReport to_wire(const std::string& writer, const CheckpointReport& report) {
+  control::CheckpointReport wire;
+  wire.set_writer(writer);
+  wire.set_generation(report.generation);
+  wire.set_step(report.step);
+  wire.set_kind(static_cast<int>(report.kind));
+  if (report.kind == CheckpointReport::Kind::kWritten) wire.set_part(to_text(report.part));
+  wire.set_reason(report.reason);
+  wire.set_stall(report.stall.count());
+  return wire;
+}
+
+CheckpointReport from_wire(const control::CheckpointReport& wire) {
+  using Kind = CheckpointReport::Kind;
+  CheckpointReport report{.kind = Kind::kFailed,
+                          .generation = wire.generation(),
+                          .step = wire.step(),
+                          .reason = wire.reason(),
+                          .stall = Duration(wire.stall())};
+  if (wire.kind() >= 0 && wire.kind() <= static_cast<int>(Kind::kFailed)) report.kind = static_cast<Kind>(wire.kind());
+  if (report.kind != Kind::kWritten) return report;
+  Result<StoredPart> part = parse_part(wire.part());
+  if (part.ok() && part->writer == wire.writer()) {
+    report.part = std::move(*part);
+  } else {
+    report.kind = Kind::kFailed;
+    report.reason = printable(part.ok() ? wire.writer() + " sent a part of " + part->writer : part.status().message());
+  }
+  return report;
+}
+
+control::Generation to_wire(const Generation& generation) {
+  control::Generation wire;
+  wire.set_number(generation.number);
+  wire.set_begins(generation.begins);
+  wire.mutable_workers()->Add(generation.workers.begin(), generation.workers.end());
+  for (const ServerSeats& seats : generation.servers) {
+    control::Seats& to = *wire.add_servers();
+    to.set_has_server(seats.has_server);
+    to.set_has_standby(seats.has_standby);
+    to.set_standby_leads(seats.standby_leads);
+  }
+  wire.set_restore(generation.restore);
+  return wire;
+}
+
+Generation from_wire(const control::Generation& wire) {
+  Generation generation{.number = wire.number(),
+                        .begins = wire.begins(),
+                        .workers = {wire.workers().begin(), wire.workers().end()},
+                        .servers = {},
+                        .restore = wire.restore()};
+  for (const control::Seats& seats : wire.servers()) {
+    generation.servers.push_back(
+        {.has_server = seats.has_server(), .has_standby = seats.has_standby(), .standby_leads = seats.standby_leads()});
+  }
+  return generation;
+}
+
+control::Snapshot to_wire(const WeightsSnapshot& snapshot) {
+  control::Snapshot stamp;
+  stamp.set_point(snapshot.point);
+  stamp.set_steps_done(snapshot.steps_done);
+  stamp.set_taken(snapshot.taken.time_since_epoch().count());
+  stamp.set_final(snapshot.final);
+  for (const std::vector<RowKey>& keys : snapshot.rows)
+    stamp.add_tables()->mutable_keys()->Add(keys.begin(), keys.end());
+  return stamp;
+}
+
+TableKeys rows_of(const control::Snapshot& snapshot) {
+  TableKeys rows;
+  for (const control::TableRows& table : snapshot.tables()) rows.emplace_back(table.keys().begin(), table.keys().end());
+  return rows;
+}
+
+WeightsSnapshot from_wire(const control::Snapshot& stamp, std::span<const std::byte> weights) {
+  WeightsSnapshot snapshot{.point = stamp.point(),
+                           .steps_done = stamp.steps_done(),
+                           .taken = TimePoint(Duration(stamp.taken())),
+                           .final = stamp.final(),
+                           .weights = std::vector<float>(weights.size() / sizeof(float)),
+                           .local_state = {stamp.local_state().begin(), stamp.local_state().end()},
+                           .rows = rows_of(stamp)};
+  if (!snapshot.weights.empty()) {
+    std::memcpy(snapshot.weights.data(), weights.data(), snapshot.weights.size() * sizeof(float));
+  }
+  return snapshot;
+}
+
+control::Evaluation to_wire(const WeightsSnapshot& evaluated, double accuracy, double loss,
+                            const TestFigures& figures) {
+  control::Evaluation evaluation;
+  *evaluation.mutable_snapshot() = to_wire({.point = evaluated.point,
+                                            .steps_done = evaluated.steps_done,
+                                            .taken = evaluated.taken,
+                                            .final = evaluated.final,
+                                            .weights = {}});
+  evaluation.set_accuracy(accuracy);
+  evaluation.set_loss(loss);
+  if (figures.auc) evaluation.set_auc(*figures.auc);
+  if (figures.hit_rate) evaluation.set_hit_rate(*figures.hit_rate);
+  if (figures.ndcg) evaluation.set_ndcg(*figures.ndcg);
+  return evaluation;
+}
+
+TestFigures figures_of(const control::Evaluation& evaluation) {
+  TestFigures figures;
+  if (evaluation.has_auc()) figures.auc = evaluation.auc();
+  if (evaluation.has_hit_rate()) figures.hit_rate = evaluation.hit_rate();
+  if (evaluation.has_ndcg()) figures.ndcg = evaluation.ndcg();
+  return figures;
+}
+
+}  // namespace syncopate::experiments

@@ -1,0 +1,95 @@
+#include "experiments/cluster/coordinator/generation_course.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace syncopate::experiments {
+
+GenerationCourse::GenerationCourse(const JobPlan& plan, const Recovery& recovery, std::string resume)
+    : plan_(plan), recovery_(recovery), resume_(std::move(resume)) {
+  next_.restore = resume_;
+  next_.servers.resize(static_cast<std::size_t>(count_of(plan, Role::kServer)));
+  for (const ProcessSpec& process : plan.processes) {
+    if (process.role == Role::kWorker) next_.workers.push_back(process.rank);
+    if (process.role == Role::kStandby) next_.servers[static_cast<std::size_t>(process.rank)].has_standby = true;
+  }
+  std::ranges::sort(next_.workers);
+  current_ = next_;
+}
+
+bool GenerationCourse::is_member(std::size_t process) const {
+  return takes_part(current_, spec(process).role, spec(process).rank);
+}
+
+GenerationCourse::Loss GenerationCourse::on_lost(std::size_t process, const Circumstances& circumstances) {
+  const Role role = spec(process).role;
+  const int rank = spec(process).rank;
+  switch (role) {
+    case Role::kEvaluator:
+      return Loss::kOthersGoOn;
+    case Role::kServer:
+    case Role::kStandby:
+      // Before training there is nothing yet that a standby could hold.
+      if (circumstances.begins) return Loss::kEndsRun;
+      return on_server_lost(next_.servers[static_cast<std::size_t>(rank)], role, circumstances);
+    case Role::kWorker:
+      break;
+  }
+  std::erase(next_.workers, rank);
+  if (!recovery_.survives_workers || next_.workers.empty()) return Loss::kEndsRun;
+  return recovery_.regroups_without_worker ? Loss::kRegroup : Loss::kOthersGoOn;
+}
+
+GenerationCourse::Loss GenerationCourse::on_server_lost(ServerSeats& seats, Role role,
+                                                        const Circumstances& circumstances) {
+  const bool was_server = role == Role::kServer;
+  // Who comes back fresh, and is lost before it was given anything, is nobody's loss.
+  (was_server ? seats.has_server : seats.has_standby) = false;
+  const bool has_other = was_server ? seats.has_standby : seats.has_server;
+  if (has_other) seats.standby_leads = was_server;
+  // Who goes back needs nothing from the lost one.
+  if (has_other && (goes_back_ || !circumstances.other_home_is_empty)) return Loss::kRegroup;
+  if (!recovery_.goes_back || !circumstances.can_go_back) return Loss::kEndsRun;
+  goes_back_ = true;
+  goes_back_in_ = current_.number + 1;
+  return Loss::kGoBack;
+}
+
+bool GenerationCourse::has_all_homes() const {
+  return std::ranges::all_of(next_.servers,
+                             [](const ServerSeats& seats) { return seats.has_server || seats.has_standby; });
+}
+
+bool GenerationCourse::has_home(std::size_t process) const {
+  const ServerSeats& seats = next_.servers[static_cast<std::size_t>(spec(process).rank)];
+  return seats.has_server || seats.has_standby;
+}
+
+void GenerationCourse::on_ready(std::size_t process) {
+  const int rank = spec(process).rank;
+  switch (spec(process).role) {
+    case Role::kWorker:
+      if (std::ranges::find(next_.workers, rank) == next_.workers.end()) next_.workers.push_back(rank);
+      std::ranges::sort(next_.workers);
+      return;
+    case Role::kServer:
+      next_.servers[static_cast<std::size_t>(rank)].has_server = true;
+      return;
+    case Role::kStandby:
+      next_.servers[static_cast<std::size_t>(rank)].has_standby = true;
+      return;
+    case Role::kEvaluator:
+      return;
+  }
+}
+
+const Generation& GenerationCourse::proclaim(bool begins, const std::string& checkpoint) {
+  for (ServerSeats& seats : next_.servers) seats.standby_leads &= seats.has_standby;
+  next_.number = current_.number + 1;
+  next_.begins = begins;
+  next_.restore = begins ? resume_ : goes_back_ ? checkpoint : "";
+  current_ = next_;
+  return current_;
+}
+
+}  // namespace syncopate::experiments

@@ -1,0 +1,138 @@
+#include "experiments/cluster/coordinator/process_table.h"
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <fstream>
+#include <string>
+#include <utility>
+
+namespace syncopate::experiments {
+namespace {
+
+bool readable(const FileDescriptor& handle) {
+  pollfd item{.fd = handle.get(), .events = POLLIN, .revents = 0};
+  return poll(&item, 1, 0) > 0;
+}
+
+// 0 where it has none, or is gone.
+pid_t parent_of(pid_t pid) {
+  std::ifstream file(fmt::format("/proc/{}/stat", pid));
+  std::string line;
+  std::getline(file, line);
+  // "4711 (name, which may hold anything) S 4710 ..."
+  const std::size_t end_of_name = line.rfind(')');
+  if (end_of_name == std::string::npos || line.size() < end_of_name + 4) return 0;
+  pid_t parent = 0;
+  std::from_chars(line.data() + end_of_name + 4, line.data() + line.size(), parent);
+  return parent;
+}
+
+bool descends_from(pid_t pid, pid_t ancestor) {
+  while (pid > 1 && pid != ancestor) pid = parent_of(pid);
+  return pid == ancestor;
+}
+
+constexpr int kSignalled = 128;    // how a shell says that a signal ended what it ran: this and the signal
+constexpr int kShellFailed = 255;  // how ssh says that it has lost touch
+
+ProcessEnd end_of(int status, bool is_remote_shell) {
+  ProcessEnd end;
+  if (WIFSIGNALED(status)) end.signal = WTERMSIG(status);
+  if (WIFEXITED(status)) end.exit_code = WEXITSTATUS(status);
+  if (!is_remote_shell) return end;
+  const int code = end.exit_code.value_or(kShellFailed);
+  if (code > kSignalled && code < kShellFailed) return {.exit_code = {}, .signal = code - kSignalled};
+  end.of_remote_shell = code == kShellFailed;
+  return end;
+}
+
+}  // namespace
+
+ProcessTable::ProcessTable(std::size_t processes, std::vector<StartedChild> children)
+    : children_(std::move(children)), carried_handles_(processes), carried_pids_(processes) {
+  for (std::size_t i = 0; i < processes; ++i) {
+    if (std::ranges::find(children_, i, &StartedChild::process) == children_.end()) carried_.push_back(i);
+  }
+}
+
+ProcessTable::~ProcessTable() { kill_and_reap(children_); }
+
+bool ProcessTable::is_carried(std::size_t process) const {
+  return std::ranges::find(carried_, process) != carried_.end();
+}
+
+// The handle is opened first: as long as it tells of no end, the pid is still this process's.
+bool ProcessTable::watch_carried(std::size_t process, pid_t pid) {
+  FileDescriptor handle(pid > 0 ? static_cast<int>(syscall(SYS_pidfd_open, pid, 0)) : -1);
+  const auto is_below = [&](const StartedChild& child) { return descends_from(pid, child.pid); };
+  if (!handle.open() || std::ranges::none_of(children_, is_below) || readable(handle)) return false;
+  carried_pids_[process] = pid;
+  carried_handles_[process] = std::move(handle);
+  return true;
+}
+
+std::optional<pid_t> ProcessTable::pid_of_child(std::size_t process) const {
+  const auto child = std::ranges::find(children_, process, &StartedChild::process);
+  return child == children_.end() || child->is_remote_shell ? std::nullopt : std::optional(child->pid);
+}
+
+std::vector<int> ProcessTable::handles() const {
+  std::vector<int> handles;
+  for (const StartedChild& child : children_) handles.push_back(child.handle.get());
+  for (const FileDescriptor& handle : carried_handles_) {
+    if (handle.open()) handles.push_back(handle.get());
+  }
+  return handles;
+}
+
+std::vector<ProcessTable::Ended> ProcessTable::take_ended() {
+  std::vector<Ended> ended, carriers;
+  std::erase_if(children_, [&](const StartedChild& child) {
+    int status = 0;
+    if (waitpid(child.pid, &status, WNOHANG) != child.pid) return false;
+    Ended one{child.process, end_of(status, child.is_remote_shell), child.name, child.log_file};
+    (child.process || one.end.signal ? ended : carriers).push_back(std::move(one));
+    return true;
+  });
+  for (std::size_t process : carried_) {
+    FileDescriptor& handle = carried_handles_[process];
+    if (!handle.open() || !readable(handle)) continue;
+    handle = FileDescriptor();
+    ended.push_back({process, {}, {}, {}});  // how it ended is known to its own parent alone
+  }
+  ended.insert(ended.end(), std::make_move_iterator(carriers.begin()), std::make_move_iterator(carriers.end()));
+  return ended;
+}
+
+void ProcessTable::kill_process(std::size_t process) {
+  if (carried_handles_[process].open()) {
+    syscall(SYS_pidfd_send_signal, carried_handles_[process].get(), SIGKILL, nullptr, 0);
+    return;
+  }
+  for (StartedChild& child : children_) {
+    if (child.process == process || (!child.process && is_carried(process))) end_child(child);
+  }
+}
+
+std::optional<pid_t> ProcessTable::signal_process(std::size_t process, int signal) {
+  if (carried_handles_[process].open()) {
+    const bool sent = syscall(SYS_pidfd_send_signal, carried_handles_[process].get(), signal, nullptr, 0) == 0;
+    return sent ? std::optional(carried_pids_[process]) : std::nullopt;
+  }
+  const auto child = std::ranges::find(children_, process, &StartedChild::process);
+  if (child == children_.end() || child->is_remote_shell || kill(child->pid, signal) != 0) return std::nullopt;
+  return child->pid;
+}
+
+void ProcessTable::kill_children() {
+  for (StartedChild& child : children_) end_child(child);
+}
+
+}  // namespace syncopate::experiments

@@ -1,0 +1,48 @@
+#include "experiments/cluster/coordinator/run_checkpoints.h"
+
+#include <utility>
+
+#include "experiments/checkpoint/run_facts.h"
+
+namespace syncopate::experiments {
+
+Status RunCheckpoints::open(const std::optional<CheckpointKeeperOptions>& options,
+                            CheckpointKeeper::Callbacks callbacks) {
+  if (!options) return {};
+  Result<std::unique_ptr<CheckpointKeeper>> keeper = CheckpointKeeper::create(*options, std::move(callbacks));
+  if (!keeper.ok()) return keeper.status();
+  keeper_ = std::move(*keeper);
+  return {};
+}
+
+void RunCheckpoints::begin(const Generation& generation, TimePoint now) {
+  if (!keeper_) return;
+  keeper_->course().on_generation(generation.number, checkpoint_writers(config_, has_local_state_, generation.workers),
+                                  now);
+}
+
+void RunCheckpoints::on_steps(int worker, std::int64_t steps_done, TimePoint now) {
+  if (keeper_) keeper_->course().on_steps(worker_writer(worker), steps_done, now);
+}
+
+void RunCheckpoints::on_job_steps(std::int64_t steps_done, TimePoint now) {
+  if (keeper_ && steps_done > 0) keeper_->course().on_steps("job", steps_done, now);
+}
+
+void RunCheckpoints::on_report(const std::string& writer, const CheckpointReport& report) {
+  if (keeper_) keeper_->course().on_report(writer, report);
+}
+
+void RunCheckpoints::on_worker_lost(int worker) {
+  if (keeper_) keeper_->course().on_lost(worker_writer(worker));
+}
+
+void RunCheckpoints::act(TimePoint now) {
+  if (keeper_) keeper_->act(now);
+}
+
+std::optional<CheckpointFigures> RunCheckpoints::finish(TimePoint now) {
+  return keeper_ ? std::optional(keeper_->finish(now)) : std::nullopt;
+}
+
+}  // namespace syncopate::experiments

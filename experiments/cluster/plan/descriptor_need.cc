@@ -1,0 +1,46 @@
+#include "experiments/cluster/plan/descriptor_need.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace syncopate::experiments {
+namespace {
+
+// What any process has open that speaks with another: files, ZeroMQ's own, watches.
+constexpr std::int64_t kOfItself = 32;
+// For each process the coordinator has a connection, a handle, its standard input, and of workers their steps.
+constexpr std::int64_t kOfEachProcess = 4;
+// For each other member of its group an endpoint has links and memory, and connections of its own and of that one.
+constexpr std::int64_t kOfEachPeer = 6;
+
+std::int64_t endpoints_of_server(const RunConfig& config) {
+  return config.mode == Mode::kPs ? config.shards_per_server : 1;
+}
+
+std::int64_t members_of_group(const RunConfig& config) {
+  if (config.mode != Mode::kPs) return config.workers;
+  return config.workers + std::int64_t{config.servers} * config.shards_per_server * (1 + config.replicas);
+}
+
+}  // namespace
+
+std::int64_t descriptors_of_coordinator(const JobPlan& plan) {
+  return kOfItself + kOfEachProcess * static_cast<std::int64_t>(plan.processes.size());
+}
+
+std::int64_t descriptors_of_process(const RunConfig& config) {
+  const std::int64_t connections = 2 * std::max(config.connections, 1);
+  return kOfItself + endpoints_of_server(config) * (members_of_group(config) - 1) * (kOfEachPeer + connections);
+}
+
+Status check_descriptors(const RunConfig& config, const JobPlan& plan, std::int64_t limit) {
+  const std::int64_t needed = std::max(descriptors_of_coordinator(plan), descriptors_of_process(config));
+  if (needed <= limit) return {};
+  return Status::invalid_argument(
+      fmt::format("a process of this run may need {} file descriptors, and may have {}: raise the hard limit "
+                  "(ulimit -Hn), or use fewer processes or --connections",
+                  needed, limit));
+}
+
+}  // namespace syncopate::experiments

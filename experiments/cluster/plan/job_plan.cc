@@ -1,0 +1,134 @@
+#include "experiments/cluster/plan/job_plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "allreduce/nccl/nccl_environment.h"
+
+namespace syncopate::experiments {
+namespace {
+
+ProcessSpec process(Role role, int rank, const std::string& run_id, const PlanHost& host) {
+  ProcessSpec spec;
+  spec.role = role;
+  spec.rank = rank;
+  spec.host = host.name;
+  spec.remote = host.remote;
+  spec.arguments = {fmt::format("--role={}", name_of(role)), fmt::format("--rank={}", rank), "--run=" + run_id};
+  // One thread a process: libraries that start a pool of their own would make replicas fight for the cores.
+  spec.environment = {{"OMP_NUM_THREADS", "1"}};
+  return spec;
+}
+
+void put_on_gpu(ProcessSpec& spec, const RunConfig& config, const PlanHost& host, int gpu) {
+  spec.gpu = gpu;
+  spec.arguments.push_back(fmt::format("--gpu={}", gpu));
+  if (config.mode != Mode::kAllreduce || config.collective != CollectiveKind::kNccl) return;
+  // The folder of results is on the coordinator's host.
+  const std::string log = spec.remote ? "" : fmt::format("{}/logs/nccl-{}.log", config.output, spec.rank);
+  const auto variables = allreduce::nccl_environment({.rank = spec.rank,
+                                                      .shares_gpu = config.share_gpu,
+                                                      .log_file = log,
+                                                      .interface = spans_hosts(config) ? host.interface : ""});
+  spec.environment.insert(spec.environment.end(), variables.begin(), variables.end());
+}
+
+// For a person, who could give it to a shell.
+std::string command_text(const JobPlan& plan, const ProcessSpec& spec, const std::string& program) {
+  std::string text;
+  if (!spec.remote) {
+    for (const auto& [name, value] : spec.environment) text += name + "=" + value + " ";
+  }
+  for (const std::string& word : command_line_of(plan, spec, program)) {
+    text += (text.empty() || text.ends_with(' ') ? "" : " ") + quoted(word);
+  }
+  return text;
+}
+
+}  // namespace
+
+const char* name_of(Role role) {
+  switch (role) {
+    case Role::kWorker:
+      return "worker";
+    case Role::kServer:
+      return "server";
+    case Role::kStandby:
+      return "standby";
+    case Role::kEvaluator:
+      return "evaluator";
+  }
+  return "";
+}
+
+std::string ProcessSpec::name() const {
+  return role == Role::kEvaluator ? name_of(role) : fmt::format("{} {}", name_of(role), rank);
+}
+
+std::string gpu_program_of(const std::string& program) { return program + "_gpu"; }
+
+std::string program_of(const ProcessSpec& process, const std::string& program) {
+  return process.gpu ? gpu_program_of(program) : program;
+}
+
+JobPlan make_plan(const RunConfig& config, const std::string& run_id, const Cluster& cluster) {
+  JobPlan plan{.run_id = run_id, .processes = {}, .remote_shell = cluster.remote_shell};
+  const int servers = config.mode == Mode::kPs ? config.servers : 0;
+  for (int rank = 0; rank < servers; ++rank) {
+    const PlanHost& host = cluster.hosts[static_cast<std::size_t>(rank) % cluster.hosts.size()];
+    plan.processes.push_back(process(Role::kServer, rank, run_id, host));
+  }
+  for (int rank = 0; rank < servers && config.replicas > 0; ++rank) {
+    const PlanHost& host = cluster.hosts[static_cast<std::size_t>(rank + 1) % cluster.hosts.size()];
+    plan.processes.push_back(process(Role::kStandby, rank, run_id, host));
+  }
+  int rank = 0;
+  for (const PlanHost& host : cluster.hosts) {
+    for (int slot = 0; slot < host.slots && rank < config.workers; ++slot, ++rank) {
+      plan.processes.push_back(process(Role::kWorker, rank, run_id, host));
+      if (config.collective == CollectiveKind::kMpi && spans_hosts(config) && !host.interface.empty()) {
+        // Open MPI would take every network that it finds.
+        plan.processes.back().environment.emplace_back("OMPI_MCA_btl_tcp_if_include", host.interface);
+      }
+      if (config.device == DeviceKind::kCuda) put_on_gpu(plan.processes.back(), config, host, slot % host.gpus);
+    }
+  }
+  plan.processes.push_back(process(Role::kEvaluator, 0, run_id, {.name = cluster.coordinator}));
+  return plan;
+}
+
+JobPlan make_plan(const RunConfig& config, const std::string& run_id, const std::string& host, int gpus) {
+  return make_plan(config, run_id,
+                   {.coordinator = host, .hosts = {{.name = host, .slots = config.workers, .gpus = gpus}}});
+}
+
+std::vector<std::string> command_line_of(const JobPlan& plan, const ProcessSpec& process, const std::string& program,
+                                         const std::vector<std::string>& more) {
+  std::vector<std::string> command{program_of(process, process.remote ? plan.remote_shell.program : program)};
+  command.insert(command.end(), process.arguments.begin(), process.arguments.end());
+  command.insert(command.end(), more.begin(), more.end());
+  if (!process.remote) return command;
+  command.insert(command.begin(), {plan.remote_shell.program, "--guard"});
+  return through_remote_shell(plan.remote_shell, process.host,
+                              remote_command(plan.remote_shell, process.environment, command));
+}
+
+bool has_remote_processes(const JobPlan& plan) { return std::ranges::any_of(plan.processes, &ProcessSpec::remote); }
+
+int count_of(const JobPlan& plan, Role role) {
+  return static_cast<int>(std::ranges::count(plan.processes, role, &ProcessSpec::role));
+}
+
+std::string to_text(const JobPlan& plan, const std::string& program) {
+  std::size_t host_width = 4;
+  for (const ProcessSpec& spec : plan.processes) host_width = std::max(host_width, spec.host.size());
+  std::string text = fmt::format("{:<9}  {:>4}  {:<{}}  {}\n", "role", "rank", "host", host_width, "command");
+  for (const ProcessSpec& spec : plan.processes) {
+    text += fmt::format("{:<9}  {:>4}  {:<{}}  {}\n", name_of(spec.role), spec.rank, spec.host, host_width,
+                        command_text(plan, spec, program));
+  }
+  return text;
+}
+
+}  // namespace syncopate::experiments

@@ -1,0 +1,117 @@
+#include "experiments/cluster/plan/placement.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "experiments/config/rules/table_rules.h"
+
+namespace syncopate::experiments {
+namespace {
+
+constexpr int kLeastCapability = 75;  // of those that cmake/Cuda.cmake compiles for
+
+// A host's part of the run: so many workers are to compute on it.
+struct Share {
+  std::string host;  // "this machine", "host node7"
+  const Machine* machine;
+  int workers = 0;
+};
+
+std::vector<Share> shares_of(const RunConfig& config, const Machines& machines) {
+  const RunConfig resolved = resolve(config, "");
+  if (machines.of_hosts.empty() || config.mode == Mode::kLocal) {
+    return {{"this machine", &machines.here, resolved.workers}};
+  }
+  std::vector<Share> shares;
+  const std::vector<HostSlots> hosts = hosts_of(resolved);
+  for (std::size_t i = 0; i < hosts.size(); ++i) {
+    shares.push_back({hosts[i].remote() ? "host " + hosts[i].name : "this machine", &machines.of_hosts[i]});
+  }
+  for (const std::size_t host : hosts_of_workers(hosts, resolved.workers)) ++shares[host].workers;
+  return shares;
+}
+
+// What keeps these workers from computing on GPUs, if anything.
+Status check_gpus(const RunConfig& config, const Share& share) {
+  const auto wrong = [&](const std::string& what) {
+    const std::string where = share.host == "this machine" ? "" : share.host + ": ";
+    return Status::invalid_argument("--device=cuda: " + where + what);
+  };
+  const Machine& machine = *share.machine;
+  if (!machine.gpu_program) {
+    return wrong("the program for GPUs is not built; it needs a CUDA toolkit with cuDNN and NCCL");
+  }
+  if (machine.gpus.empty()) return wrong(fmt::format("{}; --device=cpu needs none", machine.why_no_gpu));
+  for (const Gpu& gpu : machine.gpus) {
+    if (gpu.major * 10 + gpu.minor >= kLeastCapability) continue;
+    return wrong(fmt::format("{} has compute capability {}.{}; {}.{} or more is needed", gpu.name, gpu.major, gpu.minor,
+                             kLeastCapability / 10, kLeastCapability % 10));
+  }
+  const auto gpus = static_cast<int>(machine.gpus.size());
+  if (share.workers <= gpus || config.share_gpu) return {};
+  const std::string has =
+      fmt::format("{} has {} GPU{} ({})", share.host, gpus, gpus == 1 ? "" : "s", machine.gpus.front().name);
+  if (!config.hosts.empty() && config.mode != Mode::kLocal) {
+    return Status::invalid_argument(
+        fmt::format("--hosts={}: {} for {} workers; give it {} slot{}, or use "
+                    "--share-gpu",
+                    to_text(config.hosts), has, share.workers, gpus, gpus == 1 ? "" : "s"));
+  }
+  return Status::invalid_argument(
+      fmt::format("--workers={}: {}; use --workers={} or --share-gpu", share.workers, has, gpus));
+}
+
+Status check_gpus(const RunConfig& config, const std::vector<Share>& shares) {
+  for (const Share& share : shares) {
+    if (share.workers > 0) SYNCOPATE_RETURN_IF_ERROR(check_gpus(config, share));
+  }
+  return {};
+}
+
+bool any_gpu_is_shared(const std::vector<Share>& shares) {
+  return std::ranges::any_of(
+      shares, [](const Share& share) { return share.workers > static_cast<int>(share.machine->gpus.size()); });
+}
+
+}  // namespace
+
+Result<RunConfig> place(RunConfig config, const Machines& machines) {
+  if (config.device == DeviceKind::kCpu) return config;
+  const std::vector<Share> shares = shares_of(config, machines);
+  const Status gpus = check_gpus(config, shares);
+  if (config.device == DeviceKind::kCuda) {
+    if (!gpus.ok()) return gpus;
+    config.share_gpu = config.share_gpu && any_gpu_is_shared(shares);
+    return config;
+  }
+  // Plain loops, collectives of the CPU, and what only workers on the CPU do, are asked for by name.
+  const bool for_cpu = config.backend == BackendKind::kReference || config.overlap_forward || is_recommender(config) ||
+                       schedule_kind_of(config).has_value() || config.collective == CollectiveKind::kMpi;
+  const bool for_gpu = config.mode == Mode::kAllreduce && config.collective == CollectiveKind::kNccl;
+  if (for_gpu && for_cpu) {
+    return Status::invalid_argument(
+        fmt::format("--collective=nccl: sums on GPUs, but --backend={} computes on the processor; leave one out",
+                    name_of(config.backend)));
+  }
+  if (for_gpu && !gpus.ok()) return gpus.in("--collective=nccl");
+  config.device = gpus.ok() && !for_cpu ? DeviceKind::kCuda : DeviceKind::kCpu;
+  return config;
+}
+
+Status place_together(RunConfig& base, std::vector<ComparedRun>& runs, const Machines& machines) {
+  bool on_gpus = true;
+  for (const ComparedRun& run : runs) {
+    const Result<RunConfig> placed = place(run.config, machines);
+    if (!placed.ok()) return placed.status();
+    on_gpus = on_gpus && placed->device == DeviceKind::kCuda;
+  }
+  base.device = on_gpus ? DeviceKind::kCuda : DeviceKind::kCpu;
+  for (ComparedRun& run : runs) {
+    run.config.device = base.device;
+    SYNCOPATE_RETURN_IF_ERROR(validate(run.config));
+  }
+  return {};
+}
+
+}  // namespace syncopate::experiments

@@ -1,0 +1,66 @@
+#include "experiments/cluster/process/data_endpoint.h"
+
+#include <fmt/format.h>
+
+#include "common/transport/cuttable_transport.h"
+#include "common/transport/faulty_transport.h"
+#include "common/transport/numbered_transport.h"
+#include "common/transport/patient_transport.h"
+
+namespace syncopate::experiments {
+
+namespace {
+
+// Behind what can do to its messages what the run's faults may ask for.
+std::unique_ptr<Transport> open_to_faults(std::unique_ptr<Transport> transport, const RoleContext& context,
+                                          const Seat& seat) {
+  const FaultSchedule& schedule = context.config.faults;
+  const std::shared_ptr<const LinkFaults> faults = context.control.link_faults();
+  const std::uint64_t seed = context.config.seed + static_cast<std::uint64_t>(seat.rank);
+  if (schedule.may(LinkFault::kReorder)) {
+    const auto plan = [faults](TimePoint now) { return reordering(*faults, now); };
+    transport = std::make_unique<FaultyTransport>(std::move(transport), plan, seed);
+    transport = std::make_unique<NumberedTransport>(std::move(transport));
+  }
+  if (schedule.may(LinkFault::kDelay) || schedule.may(LinkFault::kDuplicate)) {
+    const auto plan = [faults](TimePoint now) { return delays_and_duplicates(*faults, now); };
+    transport = std::make_unique<FaultyTransport>(std::move(transport), plan, seed);
+  }
+  if (schedule.may(LinkFault::kCut)) transport = std::make_unique<CuttableTransport>(std::move(transport), faults);
+  return transport;
+}
+
+}  // namespace
+
+TransportOptions endpoint_options(const RoleContext& context, const Seat& seat) {
+  return {.run_id = context.run_id,
+          .group = fmt::format("data@{}", seat.generation),
+          .rank = seat.rank,
+          .size = seat.size,
+          .host = context.sockets.address,
+          .keys = context.sockets.keys,
+          .encrypted = context.sockets.between_hosts,
+          .connections = context.config.connections,
+          .patience = context.control.patience()};
+}
+
+std::shared_ptr<ProcessLink> make_link(const RunConfig& config) {
+  return config.shape ? std::make_shared<ProcessLink>(*config.shape) : nullptr;
+}
+
+Result<std::unique_ptr<Transport>> connect_endpoint(const RoleContext& context, const Seat& seat,
+                                                    const std::shared_ptr<ProcessLink>& link, const Clock& clock) {
+  Result<syncopate::TransportKind> kind = parse_transport_kind(name_of(context.config.transport));
+  if (!kind.ok()) return kind.status();
+  Result<std::unique_ptr<Transport>> transport =
+      make_transport(*kind, endpoint_options(context, seat), context.control,
+                     clock.now() + from_seconds(context.config.timeout_seconds));
+  if (!transport.ok()) return transport;
+  *transport = open_to_faults(std::move(*transport), context, seat);
+  // Above those: what is tried again passes the emulated link once.
+  if (link != nullptr) *transport = std::make_unique<ShapedTransport>(std::move(*transport), link);
+  return std::unique_ptr<Transport>(
+      std::make_unique<PatientTransport>(std::move(*transport), context.control.patience(), clock));
+}
+
+}  // namespace syncopate::experiments

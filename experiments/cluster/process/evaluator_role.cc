@@ -1,0 +1,54 @@
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <utility>
+
+#include "experiments/cluster/process/data_of.h"
+#include "experiments/cluster/process/evaluation.h"
+#include "experiments/cluster/process/roles.h"
+
+namespace syncopate::experiments {
+namespace {
+
+// A batch of what is foretold, images or characters, is limited by the memory of its activations.
+constexpr std::int64_t kBatch = 250;
+constexpr std::int64_t kMostLabels = 2048;
+// Training comes first, but on a machine that others keep busy an evaluation must get done, too: the lowest priority,
+// 19, would leave it about a hundredth of a core, too little to end within a run's timeout; this leaves it about a
+// tenth.
+constexpr int kNiceness = 10;
+
+}  // namespace
+
+Status run_evaluator(const RoleContext& context) {
+  setpriority(PRIO_PROCESS, 0, kNiceness);
+  Result<worker::DatasetPair> data = open_data_of(context.config);
+  if (!data.ok()) return data.status();
+  const std::unique_ptr<worker::ComputeBackend> backend = backend_of(context.config);
+  const std::int64_t batch = std::clamp<std::int64_t>(kMostLabels / data->test->form().labels, 1, kBatch);
+  Result<Evaluation> evaluation = Evaluation::create(model_spec(context.config), *data->test, *backend, batch);
+  if (!evaluation.ok()) return evaluation.status();
+
+  bool diverged = false;
+  while (true) {
+    context.activity.rest("waiting for a snapshot", 0);
+    const Result<WeightsSnapshot> snapshot = context.control.next_snapshot();
+    if (snapshot.status().code() == Code::kCancelled) return Status();
+    if (!snapshot.ok()) return snapshot.status();
+    SYNCOPATE_RETURN_IF_ERROR(evaluation->check(*snapshot));
+    context.activity.rest("evaluating", snapshot->steps_done);
+    const Evaluation::Score score = evaluation->run(snapshot->weights, snapshot->local_state, snapshot->rows);
+    spdlog::info("step {}: {}, loss {:.4f}", snapshot->steps_done, to_text(score.accuracy, score.figures), score.loss);
+    if (std::isnan(score.loss) && !std::exchange(diverged, true)) {
+      context.control.tell("diverged",
+                           fmt::format("at step {} or before it: weights are no numbers", snapshot->steps_done));
+    }
+    context.control.send_evaluation(*snapshot, score.accuracy, score.loss, score.figures);
+  }
+}
+
+}  // namespace syncopate::experiments

@@ -1,0 +1,87 @@
+#include "experiments/cluster/process/guard.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <string_view>
+
+#include "common/os/file_descriptor.h"
+#include "experiments/cluster/process/private_memory.h"
+#include "experiments/cluster/starter.h"
+
+namespace syncopate::experiments {
+namespace {
+
+constexpr int kGraceMs = 3'000;  // mpirun takes 1.5 s to end its processes and itself
+constexpr const char* kLocal = "--local-guard";
+
+[[noreturn]] void become(char** command, int input, pid_t guard) {
+  signal(SIGPIPE, SIG_DFL);
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (getppid() != guard) _exit(kNotStarted);  // the guard has died meanwhile
+  dup2(input, STDIN_FILENO);
+  execvp(command[0], command);
+  std::fprintf(stderr, "cannot start %s: %s\n", command[0], std::strerror(errno));
+  _exit(kNotStarted);
+}
+
+// Waits for the end of the process for so long at most; a negative time is for ever.
+bool ends_within(const FileDescriptor& ended, int limit_ms) {
+  pollfd item{.fd = ended.get(), .events = POLLIN, .revents = 0};
+  return poll(&item, 1, limit_ms) > 0;
+}
+
+// What has come on standard input goes on to `output`; false at its end. The process may have closed its own.
+bool pass_on(FileDescriptor& output) {
+  char bytes[4096];
+  const ssize_t count = read(STDIN_FILENO, bytes, sizeof(bytes));
+  if (count < 0) return errno == EINTR || errno == EAGAIN;
+  if (count > 0 && output.open() && write(output.get(), bytes, static_cast<std::size_t>(count)) != count) {
+    output = FileDescriptor();
+  }
+  explicit_bzero(bytes, sizeof(bytes));  // the run's keys were among them
+  return count > 0;
+}
+
+}  // namespace
+
+bool is_guard_command_line(int argc, const char* const* argv) {
+  return argc > 2 && (std::string_view(argv[1]) == "--guard" || std::string_view(argv[1]) == kLocal);
+}
+
+int guard_main(int, char** argv) {
+  keep_memory_private();
+  signal(SIGINT, SIG_IGN);
+  signal(SIGPIPE, SIG_IGN);
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0) return kNotStarted;
+  FileDescriptor input(ends[0]), output(ends[1]);
+  const pid_t guard = getpid(), process = fork();
+  if (process == 0) become(argv + 2, input.get(), guard);
+  if (process < 0) return kNotStarted;
+  input = FileDescriptor();
+  const FileDescriptor ended(static_cast<int>(syscall(SYS_pidfd_open, process, 0)));
+  pollfd items[] = {{.fd = ended.get(), .events = POLLIN, .revents = 0},
+                    {.fd = STDIN_FILENO, .events = POLLIN, .revents = 0}};
+  while (items[0].revents == 0) {
+    if (poll(items, 2, -1) < 0) continue;
+    if (items[1].revents == 0 || pass_on(output)) continue;
+    kill(process, SIGTERM);
+    if (!ends_within(ended, kGraceMs)) kill(process, SIGKILL);
+    break;
+  }
+  int status = 0;
+  waitpid(process, &status, 0);
+  if (WIFSIGNALED(status) && std::string_view(argv[1]) == kLocal) raise(WTERMSIG(status));
+  return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+}  // namespace syncopate::experiments

@@ -1,0 +1,119 @@
+#include "experiments/cluster/process/host_collective.h"
+
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "allreduce/collective/direct_collective.h"
+#include "allreduce/collective/link_measurement.h"
+#include "allreduce/collective/mpi_collective.h"
+#include "allreduce/collective/schedule_collective.h"
+#include "experiments/cluster/process/data_endpoint.h"
+#include "experiments/cluster/process/link_store.h"
+
+namespace syncopate::experiments {
+namespace {
+
+// By host, the workers of the generation that the plan puts there.
+allreduce::RanksByHost ranks_by_host(const RunConfig& config, const std::vector<int>& workers) {
+  const std::vector<HostSlots> hosts = hosts_of(config);
+  const std::vector<std::size_t> host_of = hosts_of_workers(hosts, config.workers);
+  allreduce::RanksByHost ranks(hosts.size());
+  for (std::size_t rank = 0; rank < workers.size(); ++rank) {
+    ranks[host_of[static_cast<std::size_t>(workers[rank])]].push_back(static_cast<int>(rank));
+  }
+  std::erase_if(ranks, [](const std::vector<int>& of_host) { return of_host.empty(); });
+  return ranks;
+}
+
+// All that the speed of a run's wire depends on.
+std::string wire_of(const RunConfig& config, int ranks) {
+  char name[256] = "";
+  gethostname(name, sizeof(name) - 1);
+  const std::string shaped = config.shape ? " shaped to " + config.shape->to_string() : "";
+  return fmt::format("{}{}, {} ranks, from {} on {}", name_of(config.transport), shaped, ranks, name,
+                     to_text(hosts_of(config)));
+}
+
+// "doubling up to 64 KiB, then direct"
+std::string describe_choices(int ranks, const allreduce::LinkModel& link, std::size_t segment_bytes) {
+  std::string text;
+  const auto chosen = [&](std::size_t kib) {
+    return allreduce::choose_schedule(ranks, kib * 1024, link, segment_bytes);
+  };
+  for (std::size_t kib = 1; kib <= std::size_t{1} << 20; kib *= 2) {
+    const bool is_last = kib == std::size_t{1} << 20;
+    if (!is_last && chosen(kib) == chosen(2 * kib)) continue;
+    text += allreduce::name_of(chosen(kib));
+    if (!is_last) text += fmt::format(" up to {} KiB, then ", kib);
+  }
+  return text;
+}
+
+// By the wire's speed: kept from an earlier run, or measured now, and kept. Says what was found, on rank 0.
+Result<std::string> choose_by_size(const RoleContext& context, allreduce::ScheduleCollective& collective,
+                                   const Clock& clock) {
+  const std::string wire = wire_of(context.config, collective.size());
+  const LinkStore store = LinkStore::of_user();
+  const std::optional<allreduce::LinkModel> known = collective.rank() == 0 ? store.find(wire) : std::nullopt;
+  const Result<allreduce::LinkModel> link =
+      allreduce::agree_on_link(collective, known, clock, clock.now() + from_seconds(context.config.timeout_seconds));
+  if (!link.ok()) return link.status().in("measuring the wire's speed");
+  collective.choose_by(*link);
+  if (collective.rank() != 0) return std::string();
+  if (!known) {
+    const Status kept = store.keep(wire, *link);
+    if (!kept.ok()) spdlog::warn("the wire's speed cannot be kept and will be measured again: {}", kept.message());
+  }
+  return fmt::format(
+      "{:.1f} us a message and {:.3g} GB/s ({}): {}", link->latency * 1e6, 1e-9 / link->seconds_per_byte,
+      known ? "measured in an earlier run" : "measured now",
+      describe_choices(collective.size(), *link, static_cast<std::size_t>(context.config.segment_bytes)));
+}
+
+template <typename Made>
+Result<HostCollective> without_transport(Result<std::unique_ptr<Made>> collective) {
+  if (!collective.ok()) return collective.status();
+  HostCollective connected;
+  connected.collective = std::move(*collective);
+  return connected;
+}
+
+}  // namespace
+
+Result<HostCollective> connect_host_collective(const RoleContext& context, const Generation& generation,
+                                               const Clock& clock) {
+  const RunConfig& config = context.config;
+  const std::vector<int>& workers = generation.workers;
+  const Seat seat{.generation = generation.number,
+                  .rank = static_cast<int>(std::ranges::find(workers, context.rank) - workers.begin()),
+                  .size = static_cast<int>(workers.size())};
+  if (config.collective == CollectiveKind::kMpi) {
+    return without_transport(allreduce::make_mpi_collective(context.rank, config.workers, context.control.patience()));
+  }
+  if (config.collective == CollectiveKind::kDirect && config.transport == TransportKind::kShm) {
+    return without_transport(allreduce::make_direct_collective(endpoint_options(context, seat), context.control,
+                                                               clock.now() + from_seconds(config.timeout_seconds)));
+  }
+  Result<std::unique_ptr<Transport>> transport = connect_endpoint(context, seat, make_link(config), clock);
+  if (!transport.ok()) return transport.status();
+  const allreduce::ScheduleOptions options{.kind = schedule_kind_of(config).value_or(allreduce::ScheduleKind::kRing),
+                                           .segment_bytes = static_cast<std::size_t>(config.segment_bytes),
+                                           .ranks_by_host = ranks_by_host(config, workers)};
+  HostCollective connected;
+  connected.transport = std::move(*transport);
+  if (gossips_asynchronously(config)) connected.channels = std::make_unique<TransportChannels>(*connected.transport, 2);
+  std::unique_ptr<allreduce::ScheduleCollective> collective = allreduce::make_schedule_collective(
+      connected.channels ? connected.channels->channel(kCollectiveChannel) : *connected.transport, options);
+  if (config.collective == CollectiveKind::kAuto) {
+    Result<std::string> found = choose_by_size(context, *collective, clock);
+    if (!found.ok()) return found.status();
+    connected.description = std::move(*found);
+  }
+  connected.collective = std::move(collective);
+  return connected;
+}
+
+}  // namespace syncopate::experiments

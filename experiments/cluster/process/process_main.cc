@@ -1,0 +1,157 @@
+#include "experiments/cluster/process/process_main.h"
+
+#include <fmt/format.h>
+#include <signal.h>
+#include <spdlog/sinks/stdout_sinks.h>
+#include <spdlog/spdlog.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <exception>
+#include <string_view>
+
+#include "common/os/exhaustion.h"
+#include "common/os/large_blocks.h"
+#include "common/os/local_address.h"
+#include "common/os/resource_limits.h"
+#include "experiments/cluster/exit_code.h"
+#include "experiments/cluster/process/lent_keys.h"
+#include "experiments/cluster/process/log_lines.h"
+#include "experiments/cluster/process/private_memory.h"
+#include "experiments/cluster/process/roles.h"
+#include "experiments/cluster/starter.h"
+#include "experiments/config/toml.h"
+
+namespace syncopate::experiments {
+namespace {
+
+// Before the configuration has come, and with it the run's own timeout.
+constexpr Duration kHelloTimeout = std::chrono::seconds(30);
+// That a process needs in any role. ZeroMQ ends a process that cannot have one.
+constexpr int kThreads = 8;
+
+Status run_role(Role role, const RoleContext& context) {
+  switch (role) {
+    case Role::kWorker:
+      return run_worker(context);
+    case Role::kServer:
+    case Role::kStandby:
+      return run_server(context);
+    case Role::kEvaluator:
+      return run_evaluator(context);
+  }
+  return Status::internal("unknown role");
+}
+
+// The line that the launcher has put on standard input, or lends.
+Result<RunKeys> receive_keys(bool are_lent) {
+  const Result<SecretText> line = are_lent ? lent_line() : line_on_stdin(SteadyClock().now() + kHelloTimeout);
+  return line.ok() ? RunKeys::parse(line->view()) : Result<RunKeys>(line.status());
+}
+
+// "10.0.0.7" of "tcp://10.0.0.7:4711".
+std::string host_of(const std::string& endpoint) {
+  const std::size_t slashes = endpoint.find("//");
+  const std::size_t begin = slashes == std::string::npos ? 0 : slashes + 2;
+  return endpoint.substr(begin, endpoint.rfind(':') - begin);
+}
+
+// Peers are to find the data sockets where the control connection goes out from: on this host, where that is a unix
+// socket.
+Result<DataSockets> data_sockets_of(const ControlOptions& options) {
+  if (options.address.starts_with("ipc:")) return DataSockets{.keys = options.keys};
+  const Result<std::string> address = local_address_towards(host_of(options.address));
+  if (!address.ok()) return address.status().in("--rendezvous=" + options.address);
+  return DataSockets{.keys = options.keys, .address = *address, .between_hosts = true};
+}
+
+Status run_process(const ControlOptions& options, const Accelerator* accelerator, int gpu) {
+  const Result<DataSockets> sockets = data_sockets_of(options);
+  if (!sockets.ok()) return sockets.status();
+  Activity activity;
+  Result<std::unique_ptr<ControlClient>> control =
+      ControlClient::connect(options, activity, SteadyClock().now() + kHelloTimeout);
+  if (!control.ok()) return control.status();
+  Status status;
+  const Result<RunConfig> given = from_toml_text((*control)->config_toml());
+  if (!given.ok()) {
+    status = given.status();
+  } else {
+    // The text has the global batch size alone where that was held fixed: the worker's follows from it.
+    const RunConfig config = resolve(*given, "");
+    (*control)->set_timeout(from_seconds(config.timeout_seconds), stall_warning_of(config));
+    const auto run = [&] {
+      return run_role(options.self.role, {.config = config,
+                                          .run_id = options.run_id,
+                                          .rank = options.self.rank,
+                                          .control = **control,
+                                          .activity = activity,
+                                          .sockets = *sockets,
+                                          .accelerator = accelerator,
+                                          .gpu = gpu,
+                                          .role = options.self.role});
+    };
+    status = caught(run);
+  }
+  if (status.ok()) {
+    if (options.self.role != Role::kServer) (*control)->finished(0, 0, 0);
+  } else if (status.code() != Code::kCancelled) {
+    (*control)->failed(status);
+  }
+  return status;
+}
+
+}  // namespace
+
+bool is_process_command_line(int argc, const char* const* argv) {
+  return argc > 1 && std::string_view(argv[1]).starts_with("--role=");
+}
+
+int process_main(int argc, const char* const* argv, const Accelerator* accelerator) {
+  // A process must not outlive the one that started it, and Ctrl-C is the coordinator's to handle.
+  die_with_parent();
+  signal(SIGINT, SIG_IGN);
+  signal(SIGPIPE, SIG_IGN);  // who reads no more of this process's output does not end it
+  raise_descriptor_limit();
+  keep_large_blocks();
+
+  CLI::App app("a process of a Syncopate run");
+  std::string address, run_id, role;
+  ProcessIdentity self;
+  int gpu = 0;
+  app.add_option("--role", role)->required()->check(CLI::IsMember({"worker", "server", "standby", "evaluator"}));
+  app.add_option("--rank", self.rank)->required();
+  app.add_option("--run", run_id)->required();
+  app.add_option("--rendezvous", address)->required();
+  app.add_option("--gpu", gpu);
+  app.add_option("--incarnation", self.incarnation);
+  bool borrows_keys = false;
+  app.add_flag("--keys-lent", borrows_keys);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    fmt::print(stderr, "{}\n", error.what());
+    return static_cast<int>(ExitCode::kUsage);
+  }
+  for (Role known : {Role::kWorker, Role::kServer, Role::kStandby, Role::kEvaluator}) {
+    if (role == name_of(known)) self.role = known;
+  }
+  spdlog::set_default_logger(spdlog::stderr_logger_mt(fmt::format("{} {}", role, self.rank)));
+  spdlog::set_formatter(printable_log_lines("%Y-%m-%d %H:%M:%S.%e %n [%l] %v"));
+  spdlog::flush_on(spdlog::level::info);
+
+  if (!borrows_keys) keep_memory_private();
+  const Result<RunKeys> keys = receive_keys(borrows_keys);
+  Status status = keys.ok() ? check_threads(kThreads) : keys.status();
+  if (status.ok()) {
+    status = caught([&] {
+      return run_process({.address = address, .run_id = run_id, .keys = *keys, .self = self}, accelerator, gpu);
+    });
+  }
+  if (status.ok()) return static_cast<int>(ExitCode::kSuccess);
+  spdlog::error("{}: {}", name_of(status.code()), status.message());
+  return static_cast<int>(exit_code_of(status));
+}
+
+}  // namespace syncopate::experiments

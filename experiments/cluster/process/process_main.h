@@ -1,0 +1,15 @@
+// The main function of a launched process: --role=R --rank=N --run=ID --rendezvous=ADDRESS [--gpu=I] [--incarnation=N]
+// [--keys-lent]. The run's secret is the line that it reads from standard input, or is lent (lent_keys.h).
+#pragma once
+
+#include "experiments/cluster/process/accelerator.h"
+
+namespace syncopate::experiments {
+
+// Whether this command line is a launched process's.
+bool is_process_command_line(int argc, const char* const* argv);
+
+// Returns the process's exit code. `accelerator` is null in the program for the CPU.
+int process_main(int argc, const char* const* argv, const Accelerator* accelerator);
+
+}  // namespace syncopate::experiments

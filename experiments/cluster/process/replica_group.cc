@@ -1,0 +1,224 @@
+#include "experiments/cluster/process/replica_group.h"
+
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+
+#include "allreduce/strategy/allreduce_strategy.h"
+#include "allreduce/strategy/device_allreduce_strategy.h"
+#include "allreduce/strategy/model_averaging_strategy.h"
+#include "common/device/staged_strategy.h"
+#include "common/transport/members_transport.h"
+#include "experiments/cluster/process/data_endpoint.h"
+#include "experiments/cluster/process/host_collective.h"
+#include "experiments/config/rules/survival_rules.h"
+#include "ps/client/local_steps_strategy.h"
+#include "ps/client/ps_strategy.h"
+#include "worker/device_local_strategy.h"
+#include "worker/local_strategy.h"
+
+namespace syncopate::experiments {
+
+namespace {
+
+Duration timeout_of(const RunConfig& config) { return from_seconds(config.timeout_seconds); }
+
+ps::LocalStepsOptions local_steps_of(const RunConfig& config) {
+  ps::LocalStepsOptions options{.optimizer = optimizer_of(config), .period = config.consistency.period()};
+  if (config.consistency.kind() == ps::Consistency::Kind::kEasgd) {
+    options.elastic_rate = static_cast<float>(config.elastic_alpha);
+  }
+  return options;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<ReplicaGroup>> ReplicaGroup::connect(const RoleContext& context, const Generation& generation,
+                                                            Device* device, const Clock& clock) {
+  const RunConfig& config = context.config;
+  const Duration timeout = timeout_of(config);
+  auto group = std::make_unique<ReplicaGroup>();
+  group->workers_ = generation.workers;
+  if (config.mode == Mode::kLocal && device != nullptr) {
+    group->strategy_ = std::make_unique<worker::DeviceLocalStrategy>(optimizer_of(config), *device, clock, timeout);
+    return group;
+  }
+  if (config.mode == Mode::kLocal) {
+    group->strategy_ = std::make_unique<worker::LocalStrategy>(optimizer_of(config), clock, config.seed);
+    return group;
+  }
+  if (config.mode == Mode::kAllreduce && config.collective == CollectiveKind::kNccl) {
+    SYNCOPATE_RETURN_IF_ERROR(group->connect_nccl(context, *device, clock));
+    return group;
+  }
+  SYNCOPATE_RETURN_IF_ERROR(config.mode == Mode::kPs ? group->connect_ps(context, generation, clock)
+                                                     : group->connect_allreduce(context, generation, clock));
+  if (device != nullptr) {
+    group->host_strategy_ = std::move(group->strategy_);
+    group->strategy_ = std::make_unique<StagedStrategy>(*group->host_strategy_, *device, clock, timeout);
+  }
+  return group;
+}
+
+Status ReplicaGroup::connect_ps(const RoleContext& context, const Generation& generation, const Clock& clock) {
+  const ps::PsGroup members = ps_group_of(context.config);
+  Result<std::unique_ptr<Transport>> transport =
+      connect_member(context, generation, context.rank, make_link(context.config), clock);
+  if (!transport.ok()) return transport.status();
+  transport_ = std::move(*transport);
+  const RunConfig& config = context.config;
+  const ps::PsStrategyOptions options{.group = members,
+                                      .sharding = sharding_of(config),
+                                      .push_order = may_order_pushes(config) ? config.push_order : ps::PushOrder::kFifo,
+                                      .pipeline_depth = may_run_ahead(config) ? config.pipeline_depth : 0,
+                                      .overlap_forward = may_overlap_forward(config) && config.overlap_forward,
+                                      .compression = compression_of(config),
+                                      .timeout = timeout_of(config),
+                                      .chief = generation.workers.front(),
+                                      .goes_on = goes_on(generation),
+                                      .heads = heads_of(members, generation),
+                                      .undoes_pushes = recovery_of(config).regroups()};
+  auto servers = std::make_unique<ps::PsStrategy>(options, *transport_, clock, &context.activity);
+  servers_ = servers.get();
+  if (config.consistency.pushes_weights()) {
+    strategy_ =
+        std::make_unique<ps::LocalStepsStrategy>(local_steps_of(config), std::move(servers), clock, context.rank);
+  } else {
+    strategy_ = std::move(servers);
+  }
+  return {};
+}
+
+Status ReplicaGroup::connect_allreduce(const RoleContext& context, const Generation& generation, const Clock& clock) {
+  const RunConfig& config = context.config;
+  Result<HostCollective> connected = connect_host_collective(context, generation, clock);
+  if (!connected.ok()) return connected.status();
+  transport_ = std::move(connected->transport);
+  channels_ = std::move(connected->channels);
+  collective_ = std::move(connected->collective);
+  description_ = std::move(connected->description);
+  if (gossips_asynchronously(config)) {
+    const allreduce::AsyncGossipOptions options{.optimizer = optimizer_of(config),
+                                                .period = config.sync_every,
+                                                .seed = config.seed,
+                                                .timeout = timeout_of(config),
+                                                .activity = &activity_,
+                                                .progress = &context.activity};
+    auto gossip = std::make_unique<allreduce::AsyncGossipStrategy>(*collective_, channels_->channel(kMeetingsChannel),
+                                                                   options, clock);
+    meetings_ = gossip.get();
+    strategy_ = std::move(gossip);
+    return {};
+  }
+  if (averages_weights(config)) {
+    allreduce::ModelAveragingOptions options{
+        .optimizer = optimizer_of(config), .period = config.sync_every, .timeout = timeout_of(config)};
+    options.activity = &activity_;
+    if (config.gossip != Gossip::kOff) options.gossip_seed = config.seed;
+    strategy_ = std::make_unique<allreduce::ModelAveragingStrategy>(*collective_, options, clock);
+    return {};
+  }
+  allreduce::AllReduceOptions options{.optimizer = optimizer_of(config),
+                                      .bucket_bytes = static_cast<std::size_t>(config.bucket_bytes),
+                                      .overlap = config.overlap,
+                                      .codec = codec_of(config),
+                                      .seed = config.seed,
+                                      .sparse_exchange = config.sparse_exchange,
+                                      .timeout = timeout_of(config),
+                                      .workers = generation.workers,
+                                      .elastic = config.elastic,
+                                      .activity = &activity_};
+  options.on_going_on = [](const std::string& finding) { spdlog::info("{}", finding); };
+  if (collective_->rank() == 0) {
+    options.on_exchange_found = [&control = context.control](const std::string& finding) {
+      control.tell("sparse exchange", finding);
+    };
+    options.on_search_end = [&control = context.control](const std::string& finding) {
+      control.tell("bucket size", finding);
+    };
+  }
+  strategy_ = allreduce::make_allreduce_strategy(*collective_, options, clock);
+  return {};
+}
+
+Status ReplicaGroup::connect_nccl(const RoleContext& context, Device& device, const Clock& clock) {
+  const RunConfig& config = context.config;
+  Result<std::unique_ptr<allreduce::DeviceCollective>> collective = context.accelerator->connect_collective(
+      context.rank, config.workers, device, context.control, clock, timeout_of(config));
+  if (!collective.ok()) return collective.status();
+  device_collective_ = std::move(*collective);
+  const allreduce::DeviceAllReduceOptions options{.optimizer = optimizer_of(config),
+                                                  .bucket_bytes = static_cast<std::size_t>(config.bucket_bytes),
+                                                  .overlap = config.overlap,
+                                                  .timeout = timeout_of(config)};
+  strategy_ = std::make_unique<allreduce::DeviceAllReduceStrategy>(*device_collective_, device, context.control,
+                                                                   options, clock);
+  return {};
+}
+
+allreduce::CollectiveState ReplicaGroup::collective_state() const {
+  allreduce::CollectiveState state = activity_.state(SteadyClock().now());
+  const int waits_for = collective_ ? collective_->waiting_for() : -1;
+  state.waits_for = waits_for < 0 ? -1 : workers_[static_cast<std::size_t>(waits_for)];
+  return state;
+}
+
+void ReplicaGroup::interrupt() {
+  if (transport_) transport_->interrupt();
+  if (collective_) collective_->interrupt();
+  if (device_collective_) device_collective_->interrupt();
+}
+
+std::int64_t ReplicaGroup::dropped() const {
+  // A collective that stands on a transport counts what that does.
+  const TransportCounters counters = collective_  ? collective_->counters()
+                                     : transport_ ? transport_->counters()
+                                                  : TransportCounters();
+  return not_let_through(counters) + (servers_ != nullptr ? servers_->dropped() : 0) +
+         (meetings_ != nullptr ? meetings_->dropped() : 0);
+}
+
+ps::PsGroup ps_group_of(const RunConfig& config) {
+  return {.workers = config.workers,
+          .servers = config.servers,
+          .shards_per_server = config.shards_per_server,
+          .replicas = config.replicas};
+}
+
+std::vector<int> members_of(const ps::PsGroup& group, const Generation& generation) {
+  const auto seats_of = [&](int shard) {
+    return generation.servers[static_cast<std::size_t>(group.server_of_shard(shard))];
+  };
+  std::vector<int> members = generation.workers;
+  for (int shard = 0; shard < group.shards(); ++shard) {
+    if (seats_of(shard).has_server) members.push_back(group.rank_of_shard(shard));
+  }
+  for (int shard = 0; shard < group.shards(); ++shard) {
+    if (seats_of(shard).has_standby) members.push_back(group.rank_of_standby(shard));
+  }
+  return members;
+}
+
+std::vector<int> heads_of(const ps::PsGroup& group, const Generation& generation) {
+  std::vector<int> heads;
+  for (int shard = 0; shard < group.shards(); ++shard) {
+    const ServerSeats& seats = generation.servers[static_cast<std::size_t>(group.server_of_shard(shard))];
+    heads.push_back(seats.standby_leads ? group.rank_of_standby(shard) : group.rank_of_shard(shard));
+  }
+  return heads;
+}
+
+Result<std::unique_ptr<Transport>> connect_member(const RoleContext& context, const Generation& generation, int rank,
+                                                  const std::shared_ptr<ProcessLink>& link, const Clock& clock) {
+  const ps::PsGroup group = ps_group_of(context.config);
+  std::vector<int> members = members_of(group, generation);
+  const Seat seat{.generation = generation.number,
+                  .rank = static_cast<int>(std::ranges::find(members, rank) - members.begin()),
+                  .size = static_cast<int>(members.size())};
+  Result<std::unique_ptr<Transport>> transport = connect_endpoint(context, seat, link, clock);
+  if (!transport.ok() || seat.size == group.size()) return transport;
+  return std::unique_ptr<Transport>(
+      std::make_unique<MembersTransport>(std::move(*transport), std::move(members), group.size()));
+}
+
+}  // namespace syncopate::experiments

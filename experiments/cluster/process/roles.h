@@ -1,0 +1,38 @@
+// What a process does in each role, from its configuration to its last word. Each returns when its part is done.
+#pragma once
+
+#include "common/activity.h"
+#include "common/status.h"
+#include "experiments/cluster/control/control_client.h"
+#include "experiments/cluster/process/accelerator.h"
+#include "experiments/config/run_config.h"
+
+namespace syncopate::experiments {
+
+// Where a process's data endpoints listen, and with which keys.
+struct DataSockets {
+  RunKeys keys;
+  std::string address = "127.0.0.1";
+  bool between_hosts = false;
+};
+
+struct RoleContext {
+  const RunConfig& config;
+  const std::string& run_id;
+  int rank;  // within the role
+  ControlClient& control;
+  Activity& activity;
+  DataSockets sockets;
+  const Accelerator* accelerator = nullptr;
+  int gpu = 0;  // that a worker computes on, with an accelerator
+  Role role = Role::kWorker;
+};
+
+// Trains. Worker 0 begins with the initial weights.
+Status run_worker(const RoleContext& context);
+// Serves its shards, one thread each.
+Status run_server(const RoleContext& context);
+// Evaluates snapshots on the test set until there are no more, at a low priority: training comes first.
+Status run_evaluator(const RoleContext& context);
+
+}  // namespace syncopate::experiments

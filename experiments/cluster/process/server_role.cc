@@ -1,0 +1,298 @@
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <functional>
+#include <optional>
+#include <thread>
+#include <vector>
+
+#include "common/os/exhaustion.h"
+#include "common/text/format.h"
+#include "experiments/cluster/process/data_endpoint.h"
+#include "experiments/cluster/process/replica_group.h"
+#include "experiments/cluster/process/roles.h"
+#include "experiments/cluster/process/shard_checkpoints.h"
+#include "experiments/config/rules/survival_rules.h"
+#include "ps/server/shard_server.h"
+
+namespace syncopate::experiments {
+namespace {
+
+// The part of the timeout for which others may wait for a worker: so that it is named, and left out, before they pass
+// their own deadlines, and after it would have been noticed if it were silent.
+constexpr double kPatience = 0.75;
+
+// One shard with its endpoint. Built, used and destroyed by its own thread.
+struct ShardPlace {
+  std::unique_ptr<Transport> transport;
+  std::unique_ptr<ps::ShardServer> server;
+  Status status;
+};
+
+// What a shard has come to in one generation, for the next.
+struct CarriedShard {
+  bool has_state = false;
+  TrainingState state;
+};
+
+// What the shards of one process have counted: in all generations, or, of what goes over from one to the next, in the
+// last.
+class ServerTotals {
+ public:
+  void begin_generation() { updates_ = rows_made_ = table_bytes_ = 0; }
+  void add(const ShardPlace& place);
+
+  std::int64_t updates() const { return updates_; }
+  std::int64_t pushes() const { return pushes_; }
+  std::int64_t dropped() const { return dropped_; }
+  std::string to_text() const {
+    return fmt::format("served {} pushes, {} of them late, in {} updates; dropped {} messages", pushes_, late_,
+                       updates_, dropped_);
+  }
+  // Empty where there are no tables.
+  std::string tables_text() const {
+    if (rows_made_ == 0) return {};
+    return fmt::format("{} rows in {}, {} pulled, {} pushed", rows_made_,
+                       format_bytes(static_cast<double>(table_bytes_)), rows_pulled_, rows_pushed_);
+  }
+
+ private:
+  std::int64_t pushes_ = 0, late_ = 0, dropped_ = 0, rows_pulled_ = 0, rows_pushed_ = 0;
+  std::int64_t updates_ = 0, rows_made_ = 0, table_bytes_ = 0;
+};
+
+void ServerTotals::add(const ShardPlace& place) {
+  const ps::ShardServerCounters counters = place.server->counters();
+  pushes_ += counters.shard.pushes;
+  late_ += counters.shard.late;
+  dropped_ += counters.dropped + not_let_through(place.transport->counters());
+  rows_pulled_ += counters.shard.rows_pulled;
+  rows_pushed_ += counters.shard.rows_pushed;
+  updates_ += counters.shard.updates;
+  rows_made_ += counters.shard.rows_made;
+  table_bytes_ += counters.shard.table_bytes;
+}
+
+// A server or a standby through all generations of a run: what its shards hold stays.
+class Server {
+ public:
+  explicit Server(const RoleContext& context)
+      : context_(context),
+        config_(context.config),
+        group_(ps_group_of(context.config)),
+        link_(make_link(context.config)),
+        carried_(static_cast<std::size_t>(context.config.shards_per_server)) {}
+
+  Status run();
+
+ private:
+  Status serve_in(const Generation& generation);
+  // Goes back to what a checkpoint has of its shards.
+  Status restore(const std::string& folder);
+  // Who is to go on, and is given nothing by another home, must have what to go on from.
+  Status check_carried(const Generation& generation) const;
+  void serve(const Generation& generation, std::vector<ShardPlace>& places);
+  Status connect(const Generation& generation, std::vector<ShardPlace>& places);
+  ps::ShardServerOptions options_in(const Generation& generation, std::size_t place) const;
+  int rank_of(std::size_t place) const;
+  ps::HomeRole role_in(const Generation& generation) const;
+  void carry_on(const std::vector<ShardPlace>& places);
+  void say_what_was_served(ps::HomeRole role);
+  TimePoint deadline() const { return clock_.now() + from_seconds(config_.timeout_seconds); }
+
+  // Runs `body`, which returns the place's status, for each shard on a thread of its own. Where memory or threads run
+  // out, `on_exhausted` is to end the others.
+  template <typename Body>
+  static void for_each_place(std::vector<ShardPlace>& places, const Body& body,
+                             const std::function<void()>& on_exhausted) {
+    const auto interrupt_if_exhausted = [&](const Status& status) {
+      if (status.code() == Code::kResourceExhausted) on_exhausted();
+    };
+    std::vector<std::jthread> threads;
+    for (std::size_t i = 0; i < places.size(); ++i) {
+      const Status started = caught([&] {
+        threads.emplace_back([&, i] {
+          places[i].status = caught([&] { return body(places[i], i); });
+          interrupt_if_exhausted(places[i].status);
+        });
+      });
+      if (started.ok()) continue;
+      places[i].status = started;
+      return interrupt_if_exhausted(started);
+    }
+  }
+  // That of one that was only interrupted does not say why.
+  static Status first_failure(const std::vector<ShardPlace>& places) {
+    Status first;
+    for (const ShardPlace& place : places) {
+      if (first.ok() || first.code() == Code::kCancelled) first = place.status.ok() ? first : place.status;
+    }
+    return first;
+  }
+
+  const RoleContext& context_;
+  const RunConfig& config_;
+  const ps::PsGroup group_;
+  const SteadyClock clock_;
+  const std::shared_ptr<ProcessLink> link_;
+  std::vector<CarriedShard> carried_;
+  std::unique_ptr<ShardCheckpoints> checkpoints_;
+  ServerTotals totals_;
+};
+
+Status Server::run() {
+  Result<std::unique_ptr<ShardCheckpoints>> checkpoints =
+      ShardCheckpoints::create(context_, context_.rank * config_.shards_per_server, config_.shards_per_server);
+  if (!checkpoints.ok()) return checkpoints.status();
+  checkpoints_ = std::move(*checkpoints);
+  const Recovery recovery = recovery_of(config_);
+  Status status;
+  std::int64_t last = -1;
+  while (true) {
+    context_.activity.rest("waiting for the others", 0);
+    const Result<Generation> generation = context_.control.join_generation(last, deadline());
+    if (!generation.ok()) {
+      return status.ok() || status.code() == Code::kCancelled ? generation.status() : status;
+    }
+    last = generation->number;
+    status = serve_in(*generation);
+    if (!recovery.may_go_on_after(status.code())) return status;
+    spdlog::info("generation {} is over: {}", last, status.message());
+    if (status.code() != Code::kCancelled) context_.control.report_trouble(status);
+  }
+}
+
+Status Server::serve_in(const Generation& generation) {
+  if (!generation.restore.empty()) SYNCOPATE_RETURN_IF_ERROR(restore(generation.restore));
+  SYNCOPATE_RETURN_IF_ERROR(check_carried(generation));
+  std::vector<ShardPlace> places(carried_.size());
+  SYNCOPATE_RETURN_IF_ERROR(connect(generation, places));
+  const auto interrupt = [&] {
+    for (ShardPlace& place : places) place.transport->interrupt();
+  };
+  context_.control.on_stop(interrupt);
+  context_.control.on_regroup(interrupt);
+  context_.control.on_worker_lost([&](int worker) {
+    for (ShardPlace& place : places) place.server->worker_lost(worker);
+  });
+  serve(generation, places);
+  context_.control.on_stop(nullptr);
+  context_.control.on_regroup(nullptr);
+  context_.control.on_worker_lost(nullptr);
+  totals_.begin_generation();
+  for (const ShardPlace& place : places) totals_.add(place);
+  const Status status = first_failure(places);
+  if (status.ok()) {
+    checkpoints_->finish();
+    say_what_was_served(role_in(generation));
+  } else {
+    carry_on(places);
+  }
+  return status;
+}
+
+Status Server::restore(const std::string& folder) {
+  context_.activity.set("reading a checkpoint", 0);
+  for (std::size_t i = 0; i < carried_.size(); ++i) {
+    Result<TrainingState> state = checkpoints_->read(folder, i);
+    if (!state.ok()) return state.status();
+    carried_[i] = {.has_state = true, .state = std::move(*state)};
+  }
+  return Status();
+}
+
+Status Server::check_carried(const Generation& generation) const {
+  if (!goes_on(generation) || role_in(generation) == ps::HomeRole::kTail) return {};
+  if (std::ranges::all_of(carried_, &CarriedShard::has_state)) return {};
+  return Status::internal(
+      fmt::format("generation {} is to go on, and this process holds no state of its shards", generation.number));
+}
+
+// Of a shard with two homes, the head writes checkpoints.
+void Server::serve(const Generation& generation, std::vector<ShardPlace>& places) {
+  const bool takes_checkpoints = role_in(generation) != ps::HomeRole::kTail;
+  if (takes_checkpoints) {
+    std::vector<ps::ShardServer*> servers;
+    std::vector<std::int64_t> first_steps;
+    for (std::size_t i = 0; i < places.size(); ++i) {
+      servers.push_back(places[i].server.get());
+      first_steps.push_back(goes_on(generation) && carried_[i].has_state ? carried_[i].state.step : 0);
+    }
+    checkpoints_->begin(generation.number, servers, first_steps);
+  }
+  context_.activity.rest("serving", 0);
+  for_each_place(
+      places, [](ShardPlace& place, std::size_t) { return place.server->serve(); },
+      [&] {
+        for (ShardPlace& place : places) place.transport->interrupt();
+      });
+  if (takes_checkpoints) checkpoints_->end();
+}
+
+Status Server::connect(const Generation& generation, std::vector<ShardPlace>& places) {
+  context_.activity.set("connecting", 0);
+  const auto connect_place = [&](ShardPlace& place, std::size_t i) -> Status {
+    Result<std::unique_ptr<Transport>> transport = connect_member(context_, generation, rank_of(i), link_, clock_);
+    if (!transport.ok()) return transport.status();
+    place.transport = std::move(*transport);
+    place.server = std::make_unique<ps::ShardServer>(options_in(generation, i), *place.transport, clock_);
+    const Duration patience = from_seconds(kPatience * config_.timeout_seconds);
+    place.server->on_missing(patience,
+                             [this, patience](int worker) { context_.control.report_missing(worker, patience); });
+    place.server->excuse_missing([this] { return clock_.now() < context_.control.patience()->until(); });
+    return Status();
+  };
+  for_each_place(places, connect_place, [] {});  // the others' waits have a deadline
+  return first_failure(places);
+}
+
+ps::ShardServerOptions Server::options_in(const Generation& generation, std::size_t place) const {
+  ps::ShardServerOptions options{.group = group_,
+                                 .consistency = consistency_of(config_),
+                                 .optimizer = optimizer_of(config_),
+                                 .staleness = staleness_of(config_),
+                                 .compression = compression_of(config_),
+                                 .seed = config_.seed,
+                                 .timeout = from_seconds(config_.timeout_seconds)};
+  options.there.assign(static_cast<std::size_t>(config_.workers), false);
+  for (const int worker : generation.workers) options.there[static_cast<std::size_t>(worker)] = true;
+  options.role = role_in(generation);
+  const CarriedShard& carried = carried_[place];
+  const bool is_given = options.role == ps::HomeRole::kTail;
+  if (goes_on(generation) && !is_given && carried.has_state) options.restored = &carried.state;
+  return options;
+}
+
+int Server::rank_of(std::size_t place) const {
+  const int shard = context_.rank * config_.shards_per_server + static_cast<int>(place);
+  return context_.role == Role::kStandby ? group_.rank_of_standby(shard) : group_.rank_of_shard(shard);
+}
+
+ps::HomeRole Server::role_in(const Generation& generation) const {
+  const ServerSeats& seats = generation.servers[static_cast<std::size_t>(context_.rank)];
+  if (!seats.has_server || !seats.has_standby) return ps::HomeRole::kAlone;
+  return seats.standby_leads == (context_.role == Role::kStandby) ? ps::HomeRole::kHead : ps::HomeRole::kTail;
+}
+
+void Server::carry_on(const std::vector<ShardPlace>& places) {
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    if (places[i].server->save(carried_[i].state)) carried_[i].has_state = true;
+  }
+}
+
+// Of a shard with two homes, the head speaks for both.
+void Server::say_what_was_served(ps::HomeRole role) {
+  spdlog::info("{}", totals_.to_text());
+  if (role == ps::HomeRole::kTail) return context_.control.finished(0, 0, totals_.dropped());
+  if (const std::string tables = totals_.tables_text(); !tables.empty()) {
+    context_.control.tell(fmt::format("tables on server {}", context_.rank), tables);
+  }
+  context_.control.finished(totals_.updates(), totals_.pushes(), totals_.dropped());
+}
+
+}  // namespace
+
+Status run_server(const RoleContext& context) { return Server(context).run(); }
+
+}  // namespace syncopate::experiments

@@ -1,0 +1,80 @@
+#include "experiments/cluster/process/shard_checkpoints.h"
+
+#include <utility>
+
+#include "experiments/checkpoint/checkpoint.h"
+#include "experiments/checkpoint/checkpoint_keeper.h"
+#include "experiments/checkpoint/run_facts.h"
+#include "experiments/cluster/process/data_of.h"
+#include "ps/tables/row_partition.h"
+
+namespace syncopate::experiments {
+
+Result<std::unique_ptr<ShardCheckpoints>> ShardCheckpoints::create(const RoleContext& context, int first_shard,
+                                                                   int shards) {
+  const RunConfig& config = context.config;
+  const Result<ParamLayout> layout = layout_of(config);
+  if (!layout.ok()) return layout.status();
+  const Result<ParamLayout> local_layout = local_state_layout_of(config);
+  if (!local_layout.ok()) return local_layout.status();
+  std::unique_ptr<ShardCheckpoints> made(new ShardCheckpoints(context, first_shard, *layout, *local_layout));
+  const std::string& folder = context.control.checkpoints();
+  if (folder.empty()) return made;
+  SYNCOPATE_RETURN_IF_ERROR(check_shared(folder, context.run_id));
+  for (int shard = first_shard; shard < first_shard + shards; ++shard) {
+    const std::string writer = shard_writer(shard);
+    made->cutters_.push_back(std::make_unique<ShardCutter>(
+        ShardCutterOptions{.folder = folder,
+                           .writer = writer,
+                           .interval = *config.checkpoint_every,
+                           .together = moves_together(config),
+                           .period = config.consistency.period(),
+                           .digests = context.control.checkpoint_terms().digests},
+        made->forms_, [&control = context.control, writer](const CheckpointReport& report) {
+          control.report_checkpoint(writer, report);
+        }));
+  }
+  return made;
+}
+
+Result<TrainingState> ShardCheckpoints::read(const std::string& folder, std::size_t place) const {
+  const RunConfig& config = context_.config;
+  const Result<Checkpoint> checkpoint =
+      Checkpoint::open(folder, {.digest = context_.control.checkpoint_terms().digest_of(folder)});
+  if (!checkpoint.ok()) return checkpoint.status();
+  const std::size_t shards = shards_of(config), shard = static_cast<std::size_t>(first_shard_) + place;
+  const auto is_mine = [shards, shard](std::size_t table, RowKey key) {
+    return ps::shard_of_row(table, key, shards) == shard;
+  };
+  TrainingState state;
+  const Status status = checkpoint->read(
+      forms_, {.ranges = ps::shard_map(layout_, shards, sharding_of(config)).chunks[shard], .row = is_mine}, state);
+  if (!status.ok()) return status;
+  return state;
+}
+
+void ShardCheckpoints::begin(std::int64_t generation, const std::vector<ps::ShardServer*>& servers,
+                             const std::vector<std::int64_t>& first_steps) {
+  if (cutters_.empty()) return;
+  for (std::size_t i = 0; i < cutters_.size(); ++i) {
+    cutters_[i]->begin(generation, first_steps[i],
+                       [server = servers[i]](std::int64_t version, TrainingState memory, ShardCutter::StateDone done) {
+                         server->save_when(version, std::move(memory), std::move(done));
+                       });
+  }
+  context_.control.on_checkpoint_order([this](std::int64_t of, std::int64_t step) {
+    for (const std::unique_ptr<ShardCutter>& cutter : cutters_) cutter->on_order(of, step);
+  });
+}
+
+void ShardCheckpoints::end() {
+  if (cutters_.empty()) return;
+  context_.control.on_checkpoint_order(nullptr);
+  for (const std::unique_ptr<ShardCutter>& cutter : cutters_) cutter->end();
+}
+
+void ShardCheckpoints::finish() {
+  for (const std::unique_ptr<ShardCutter>& cutter : cutters_) cutter->finish();
+}
+
+}  // namespace syncopate::experiments

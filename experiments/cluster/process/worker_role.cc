@@ -1,0 +1,421 @@
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+#include <sys/prctl.h>
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "common/os/exhaustion.h"
+#include "common/pause.h"
+#include "experiments/checkpoint/checkpoint.h"
+#include "experiments/checkpoint/checkpoint_cutter.h"
+#include "experiments/checkpoint/checkpoint_keeper.h"
+#include "experiments/checkpoint/run_facts.h"
+#include "experiments/cluster/process/data_of.h"
+#include "experiments/cluster/process/replica_group.h"
+#include "experiments/cluster/process/roles.h"
+#include "experiments/cluster/process/shared_work.h"
+#include "experiments/cluster/process/snapshot_sender.h"
+#include "experiments/config/evaluation_points.h"
+#include "experiments/config/rules/rate_rule.h"
+#include "experiments/config/rules/survival_rules.h"
+#include "worker/data/batch_loader.h"
+#include "worker/staged_batches.h"
+#include "worker/trainer.h"
+#include "worker/work.h"
+
+namespace syncopate::experiments {
+namespace {
+
+std::int64_t total_steps_of(const RunConfig& config, std::int64_t steps_per_epoch) {
+  return config.steps > 0 ? config.steps : config.epochs * steps_per_epoch;
+}
+
+// Where a worker computes: on a GPU, or, without a device, on the CPU.
+struct Place {
+  std::unique_ptr<Device> device;
+  std::unique_ptr<worker::ComputeBackend> backend;
+};
+
+Result<Place> place_of(const RoleContext& context) {
+  Place place;
+  if (context.config.device != DeviceKind::kCuda) {
+    place.backend = backend_of(context.config);
+    return place;
+  }
+  if (context.accelerator == nullptr) {
+    return Status::internal("a worker on a GPU was started with the program for the CPU");
+  }
+  Result<std::unique_ptr<Device>> device = context.accelerator->open_device(context.gpu);
+  if (!device.ok()) return device.status();
+  place.device = std::move(*device);
+  Result<std::unique_ptr<worker::ComputeBackend>> backend =
+      context.accelerator->make_backend(*place.device, context.config.precision);
+  if (!backend.ok()) return backend.status();
+  place.backend = std::move(*backend);
+  return place;
+}
+
+// A worker through all generations of a run: data, model and device stay, what binds it to others is made anew.
+class Worker {
+ public:
+  explicit Worker(const RoleContext& context) : context_(context), config_(context.config) {}
+
+  // Reads the data and builds the model, so that a worker that joins others keeps them waiting no longer than it must.
+  Status prepare();
+  // Trains, from generation to generation, until training is over or there is none to come.
+  Status run();
+
+ private:
+  Status train_in(const Generation& generation);
+  Status train_with(ReplicaGroup& replicas, const Generation& generation);
+  worker::TrainerHooks hooks(ReplicaGroup& replicas, const Generation& generation);
+  worker::BatchSource& batches() { return staged_ ? static_cast<worker::BatchSource&>(*staged_) : *loader_; }
+  SharedWork::Queue queue();
+  Status prepare_checkpoints();
+  Status stage_batches();
+  // Goes back to what a checkpoint has of this worker.
+  Status restore(const std::string& checkpoint);
+  // Adds what this worker writes of a checkpoint; between steps.
+  Status take(SyncStrategy& strategy, Share share, TrainingState& state);
+  // Where a fault is due at the step that is about to begin, it is carried out first.
+  Status announce(std::int64_t step);
+  Status hand_in(SyncStrategy& strategy, std::span<const float> weights);
+  // What the next generation is to go on from, as far as this worker has it.
+  void carry_on(const SyncStrategy& strategy);
+  TimePoint deadline() const { return clock_.now() + from_seconds(config_.timeout_seconds); }
+  void tell(const Generation& generation, const char* name, const std::string& value);
+  std::int64_t total_steps() const { return total_steps_of(config_, order_.steps_per_epoch()); }
+  // Of the points at which weights are evaluated: how many there are up to here.
+  std::int64_t points_passed(std::int64_t steps_done) const {
+    return points_->passed(static_cast<double>(steps_done), clock_.now() - training_began_);
+  }
+  std::int64_t job_steps_at(std::int64_t first, const SyncStrategy& strategy) const;
+  worker::EvaluationShare evaluation_due(std::int64_t steps_done, const SyncStrategy& strategy);
+
+  const RoleContext& context_;
+  const RunConfig& config_;
+  const SteadyClock clock_;
+  std::optional<worker::DatasetPair> data_;
+  worker::BatchOrder order_;
+  Place place_;
+  std::unique_ptr<worker::Model> model_;
+  std::unique_ptr<worker::BatchLoader> loader_;
+  std::unique_ptr<worker::StagedBatches> staged_;  // on a device
+  std::optional<SharedWork> shared_work_;          // where workers share the job's batches
+  std::optional<SnapshotSender> sender_;
+  std::optional<TrainingState> carried_;
+  std::optional<StateForms> forms_;         // of checkpoints
+  std::optional<CheckpointCutter> cutter_;  // where the run writes any
+  std::optional<std::int64_t> first_step_;  // of this generation, until it has been announced
+  std::optional<EvaluationPoints> points_;
+  std::int64_t points_passed_ = 0;
+  bool trains_to_the_end_ = true;  // of the job
+  TimePoint training_began_{};
+  WeightsSnapshot stamp_;
+};
+
+Status Worker::prepare() {
+  Result<worker::DatasetPair> data = open_data_of(config_);
+  if (!data.ok()) return data.status();
+  data_ = std::move(*data);
+  order_ = {.seed = config_.seed,
+            .dataset_size = data_->train->size(),
+            .batch_size = config_.batch_size,
+            .rank = context_.rank,
+            .workers = config_.workers};
+  if (order_.steps_per_epoch() == 0) {
+    return Status::invalid_argument(fmt::format("{} training samples do not fill one batch of {} on each of {} workers",
+                                                order_.dataset_size, order_.batch_size, order_.workers));
+  }
+  points_.emplace(config_.evaluate_every, config_.target_accuracy > 0,
+                  JobLength{.steps_per_epoch = order_.steps_per_epoch(), .total_steps = total_steps()});
+  context_.activity.set("opening the device", 0);
+  Result<Place> place = place_of(context_);
+  if (!place.ok()) return place.status();
+  place_ = std::move(*place);
+  Result<std::unique_ptr<worker::Model>> model =
+      worker::make_model(model_spec(config_), data_->train->form(), config_.batch_size, *place_.backend);
+  if (!model.ok()) return model.status();
+  model_ = std::move(*model);
+  constexpr int kPreparedAhead = 8;
+  loader_ = std::make_unique<worker::BatchLoader>(*data_->train, order_, kPreparedAhead, shares_work(config_));
+  sender_.emplace(*model_, *data_->test, context_.control);
+  SYNCOPATE_RETURN_IF_ERROR(prepare_checkpoints());
+  if (place_.device) SYNCOPATE_RETURN_IF_ERROR(stage_batches());
+  if (shares_work(config_)) shared_work_.emplace(queue(), batches(), clock_, context_.activity);
+  return Status();
+}
+
+Status Worker::stage_batches() {
+  if (shares_work(config_)) loader_->order(0);  // for its form
+  Result<std::unique_ptr<worker::StagedBatches>> staged = worker::StagedBatches::create(
+      *loader_, *place_.device, clock_, from_seconds(config_.timeout_seconds), shares_work(config_));
+  if (!staged.ok()) return staged.status();
+  staged_ = std::move(*staged);
+  return Status();
+}
+
+SharedWork::Queue Worker::queue() {
+  return {
+      .request = [this](const ControlClient::BatchRequest& request) { context_.control.request_batches(request); },
+      .take =
+          [this](bool wait) { return context_.control.take_batches(wait ? std::optional(deadline()) : std::nullopt); }};
+}
+
+Status Worker::prepare_checkpoints() {
+  forms_.emplace(model_->layout(), model_->local_layout());
+  const std::string& folder = context_.control.checkpoints();
+  if (folder.empty()) return Status();
+  SYNCOPATE_RETURN_IF_ERROR(check_shared(folder, context_.run_id));
+  const std::string writer = worker_writer(context_.rank);
+  cutter_.emplace(CutterOptions{.folder = folder,
+                                .writer = writer,
+                                .worker = context_.rank,
+                                .interval = *config_.checkpoint_every,
+                                .together = moves_together(config_),
+                                .digests = context_.control.checkpoint_terms().digests},
+                  *forms_, clock_, [this, writer](const CheckpointReport& report) {
+                    context_.control.report_checkpoint(writer, report);
+                  });
+  return Status();
+}
+
+Status Worker::restore(const std::string& folder) {
+  context_.activity.set("reading a checkpoint", stamp_.steps_done);
+  const Result<Checkpoint> checkpoint =
+      Checkpoint::open(folder, {.digest = context_.control.checkpoint_terms().digest_of(folder)});
+  if (!checkpoint.ok()) return checkpoint.status();
+  carried_.emplace();
+  SYNCOPATE_RETURN_IF_ERROR(checkpoint->read(
+      *forms_, {.worker = context_.rank, .alone = config_.mode == Mode::kPs || averages_weights(config_)}, *carried_));
+  const std::string name = state_part::local_state_of(context_.rank);
+  const std::span<float> local_state = model_->local_state();
+  if (local_state.empty() || carried_->pieces(name).empty()) return Status();
+  std::vector<float> values(local_state.size());
+  SYNCOPATE_RETURN_IF_ERROR(carried_->read(name, {0, values.size()}, values));
+  place_.backend->upload(values, local_state);
+  return place_.backend->status();
+}
+
+Status Worker::take(SyncStrategy& strategy, Share share, TrainingState& state) {
+  if (share != Share::kOfOne || has_state_of_its_own(config_)) {
+    SYNCOPATE_RETURN_IF_ERROR(strategy.weights_needed({0, model_->layout().size()}));
+    SYNCOPATE_RETURN_IF_ERROR(strategy.save(state));
+  }
+  if (model_->local_state().empty()) return Status();
+  const std::span<const float> local_state = place_.backend->host_view(model_->local_state());
+  SYNCOPATE_RETURN_IF_ERROR(place_.backend->status());
+  state.put(state_part::local_state_of(context_.rank), 0, local_state);
+  return Status();
+}
+
+Status Worker::run() {
+  const Recovery recovery = recovery_of(config_);
+  Status status;
+  std::int64_t last = -1;
+  while (true) {
+    context_.activity.set("waiting for the others", stamp_.steps_done);
+    const Result<Generation> generation = context_.control.join_generation(last, deadline());
+    if (!generation.ok()) {
+      return status.ok() || status.code() == Code::kCancelled ? generation.status() : status;
+    }
+    last = generation->number;
+    status = train_in(*generation);
+    if (!recovery.may_go_on_after(status.code())) return status;
+    spdlog::info("generation {} is over: {}", last, status.message());
+    if (status.code() != Code::kCancelled) context_.control.report_trouble(status);
+  }
+}
+
+Status Worker::train_in(const Generation& generation) {
+  context_.activity.set("connecting", stamp_.steps_done);
+  Result<std::unique_ptr<ReplicaGroup>> connected =
+      ReplicaGroup::connect(context_, generation, place_.device.get(), clock_);
+  if (!connected.ok()) return connected.status();
+  ReplicaGroup& replicas = **connected;
+  if (!generation.restore.empty()) {
+    SYNCOPATE_RETURN_IF_ERROR(restore(generation.restore));
+    if (shared_work_) shared_work_->go_back();
+  }
+  // While others still load, too.
+  if (context_.rank == 0) SYNCOPATE_RETURN_IF_ERROR(sender_->prepare());
+  const Status status = train_with(replicas, generation);
+  // Of what memory ran out for, say, nothing is left that could be.
+  if (recovery_of(config_).may_go_on_after(status.code())) carry_on(replicas.strategy());
+  // By now the library has said what it took.
+  if (const std::string collective = replicas.description(); !collective.empty()) {
+    tell(generation, "collective", collective);
+  }
+  context_.control.count_dropped(replicas.dropped());
+  // A device or a library that hangs may keep us in its destructor: the reason is said before.
+  if (!status.ok() && status.code() != Code::kCancelled && !recovery_of(config_).regroups()) {
+    context_.control.failed(status);
+  }
+  return status;
+}
+
+Status Worker::train_with(ReplicaGroup& replicas, const Generation& generation) {
+  Pause pause;
+  std::optional<worker::Straggling> straggling;
+  if (config_.stragglers.slows(context_.rank)) {
+    // The kernel would let each wait last up to 50 microseconds longer.
+    prctl(PR_SET_TIMERSLACK, 1000);
+    straggling.emplace(straggling_of(config_, context_.rank), clock_,
+                       [&](Duration duration) { return pause.wait(duration); });
+  }
+  if (config_.mode == Mode::kAllreduce) {
+    context_.control.on_heartbeat([&] { return replicas.collective_state(); });
+  }
+  const auto interrupt = [&] {
+    replicas.interrupt();
+    pause.interrupt();
+  };
+  context_.control.on_stop(interrupt);
+  context_.control.on_regroup(interrupt);
+  const worker::TrainerOptions options{.chief = generation.begins && context_.rank == generation.workers.front(),
+                                       .seed = config_.seed,
+                                       .total_steps = total_steps(),
+                                       .steps_per_epoch = order_.steps_per_epoch(),
+                                       .schedule = schedule_of(config_),
+                                       .base_learning_rate = config_.learning_rate,
+                                       .minibatch_growth = static_cast<double>(batches_an_update(config_)),
+                                       .workers = config_.workers,
+                                       .restored = carried_ && goes_on(generation) ? &*carried_ : nullptr};
+  std::optional<worker::UntilUpdated> until_updated;
+  worker::Work* work = shared_work_ ? &*shared_work_ : nullptr;
+  if (const int needed = batches_a_step(config_); needed < config_.workers) {
+    work = &until_updated.emplace(batches(), replicas.strategy(), needed, total_steps() * config_.workers);
+  }
+  const worker::TrainerParts parts{.backend = *place_.backend,
+                                   .model = *model_,
+                                   .batches = batches(),
+                                   .strategy = replicas.strategy(),
+                                   .records = context_.control,
+                                   .clock = clock_,
+                                   .activity = context_.activity,
+                                   .straggling = straggling ? &*straggling : nullptr,
+                                   .work = work};
+  spdlog::info("generation {}: training {} with {} parameters for {} steps of {} samples", generation.number,
+               model_->name(), model_->layout().parameter_count(), options.total_steps, config_.batch_size);
+  if (place_.device) {
+    tell(generation, "device", place_.device->description());
+    tell(generation, "libraries", context_.accelerator->libraries());
+  }
+  // What is thrown ends here, too: until then others may call back what lives here.
+  const Status status = caught([&] {
+    return worker::train(options, hooks(replicas, generation), parts,
+                         [&](std::span<const float> weights) { return hand_in(replicas.strategy(), weights); });
+  });
+  context_.control.on_stop(nullptr);
+  context_.control.on_regroup(nullptr);
+  context_.control.on_heartbeat(nullptr);
+  context_.control.on_checkpoint_order(nullptr);
+  if (cutter_ && status.ok()) {
+    context_.activity.rest("finishing a checkpoint", options.total_steps);
+    cutter_->finish();
+  }
+  return status;
+}
+
+worker::TrainerHooks Worker::hooks(ReplicaGroup& replicas, const Generation& generation) {
+  worker::TrainerHooks hooks;
+  const std::optional<Share> share =
+      share_of_worker(config_, !model_->local_layout().tensors().empty(), context_.rank == generation.workers.front());
+  const bool takes_checkpoints = cutter_ && share;
+  hooks.joined = [this, number = generation.number, share, takes_checkpoints](std::int64_t first_step) {
+    first_step_ = first_step;
+    if (!takes_checkpoints) return;
+    cutter_->begin(number, first_step, share);
+    context_.control.on_checkpoint_order([this](std::int64_t of, std::int64_t step) { cutter_->on_order(of, step); });
+  };
+  hooks.step_done = [this, &strategy = replicas.strategy(), share, takes_checkpoints](std::int64_t steps_done) {
+    stamp_.steps_done = steps_done;
+    if (takes_checkpoints) {
+      cutter_->step_done(steps_done, [&](TrainingState& state) { return take(strategy, *share, state); });
+    }
+    return announce(steps_done);
+  };
+  hooks.next_epoch = [this, &strategy = replicas.strategy()](std::int64_t epoch) -> Result<bool> {
+    context_.activity.set("waiting for the next epoch", stamp_.steps_done);
+    const Result<ControlClient::EpochDecision> decision = context_.control.ask_epoch(epoch, deadline());
+    if (!decision.ok()) return decision.status();
+    if (const auto first = std::exchange(first_step_, {}); first && decision->go_on) {
+      training_began_ = clock_.now() - decision->elapsed;
+      points_passed_ = points_passed(job_steps_at(*first, strategy));
+      SYNCOPATE_RETURN_IF_ERROR(announce(*first));
+    }
+    trains_to_the_end_ = decision->go_on;
+    return decision->go_on;
+  };
+  hooks.leaving = [this] { return context_.control.ask_leave(deadline()); };
+  hooks.evaluation_due = [this, &strategy = replicas.strategy()](std::int64_t steps_done) {
+    stamp_.steps_done = steps_done;
+    return evaluation_due(steps_done, strategy);
+  };
+  hooks.local_state = [this](bool final, std::span<const float> state) {
+    context_.control.send_local_state(final ? kFinalPoint : points_passed_, state);
+  };
+  hooks.snapshot = [this, &strategy = replicas.strategy()](std::int64_t steps_done, std::span<const float> weights) {
+    stamp_ = {.point = points_passed_, .steps_done = steps_done, .taken = clock_.now(), .final = false, .weights = {}};
+    return sender_->send(stamp_, weights, strategy);
+  };
+  return hooks;
+}
+
+// Steps of the job that are done when this worker goes on with its step `first`.
+std::int64_t Worker::job_steps_at(std::int64_t first, const SyncStrategy& strategy) const {
+  if (shared_work_) return shared_work_->position() / config_.workers;
+  const int needed = batches_a_step(config_);
+  return needed < config_.workers ? strategy.updates().value_or(0) * needed / config_.workers : first;
+}
+
+// A point that is passed between two meetings is one of the next meeting.
+worker::EvaluationShare Worker::evaluation_due(std::int64_t steps_done, const SyncStrategy& strategy) {
+  const std::int64_t passed = points_passed(steps_done);
+  if (passed <= points_passed_ || !strategy.job_weights().are_there) return {};
+  points_passed_ = passed;
+  return {.state = true, .weights = context_.control.wants_snapshots()};
+}
+
+Status Worker::announce(std::int64_t step) {
+  if (!std::ranges::binary_search(context_.control.announced_steps(), step)) return {};
+  context_.activity.set("beginning a step", step);
+  return context_.control.announce_step(step, deadline());
+}
+
+Status Worker::hand_in(SyncStrategy& strategy, std::span<const float> weights) {
+  context_.activity.set("handing in", stamp_.steps_done);
+  stamp_.final = true;
+  stamp_.point = kFinalPoint;
+  if (trains_to_the_end_) stamp_.steps_done = total_steps();
+  stamp_.taken = clock_.now();
+  const Result<bool> wanted = context_.control.ask_finish(deadline());
+  return wanted.ok() && *wanted ? sender_->send(stamp_, weights, strategy) : Status();
+}
+
+void Worker::carry_on(const SyncStrategy& strategy) {
+  TrainingState state;
+  const Status saved = strategy.save(state);
+  if (saved.ok()) {
+    carried_ = std::move(state);
+  } else {
+    spdlog::debug("nothing is carried on: {}", saved.message());
+  }
+}
+
+void Worker::tell(const Generation& generation, const char* name, const std::string& value) {
+  spdlog::info("{}: {}", name, value);
+  if (context_.rank == generation.workers.front()) context_.control.tell(name, value);
+}
+
+}  // namespace
+
+Status run_worker(const RoleContext& context) {
+  Worker worker(context);
+  SYNCOPATE_RETURN_IF_ERROR(worker.prepare());
+  return worker.run();
+}
+
+}  // namespace syncopate::experiments

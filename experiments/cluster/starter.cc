@@ -1,0 +1,54 @@
+#include "experiments/cluster/starter.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <charconv>
+#include <cstdlib>
+#include <string_view>
+
+#include "common/os/file_descriptor.h"
+#include "experiments/cluster/exit_code.h"
+
+namespace syncopate::experiments {
+namespace {
+
+constexpr const char* kStarter = "SYNCOPATE_STARTER";
+
+// 0 where none is named.
+pid_t starter() {
+  const char* const named = std::getenv(kStarter);
+  const std::string_view text = named == nullptr ? "" : named;
+  pid_t pid = 0;
+  std::from_chars(text.data(), text.data() + text.size(), pid);
+  return pid;
+}
+
+// Also where it is dead, but its own parent has not asked for its status yet.
+bool has_ended(pid_t pid) {
+  const FileDescriptor handle(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
+  if (!handle.open()) return errno == ESRCH;
+  pollfd item{.fd = handle.get(), .events = POLLIN, .revents = 0};
+  return poll(&item, 1, 0) > 0;
+}
+
+}  // namespace
+
+std::pair<std::string, std::string> named_starter(pid_t pid) { return {kStarter, std::to_string(pid)}; }
+
+bool starter_lives() {
+  const pid_t named = starter();
+  return named > 0 && !has_ended(named);
+}
+
+void die_with_parent() {
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  const pid_t named = starter();
+  if (named > 0 && has_ended(named)) _exit(static_cast<int>(ExitCode::kProcessLost));
+}
+
+}  // namespace syncopate::experiments

@@ -1,0 +1,77 @@
+#include "experiments/config/options/option_groups.h"
+#include "experiments/config/options/option_kinds.h"
+
+namespace syncopate::experiments {
+namespace {
+
+using C = RunConfig;
+
+constexpr const char* kCheckpointGroup = "Checkpoints";
+
+OptionSpec checkpoint_every() {
+  OptionSpec option{.group = kCheckpointGroup,
+                    .name = "checkpoint-every",
+                    .placeholder = "INTERVAL",
+                    .sentence =
+                        "Writes all that training needs to go on into the results, in the background: 200 every "
+                        "200 steps of a worker, 30s every 30 seconds.",
+                    .range = CheckpointInterval::forms(),
+                    .usual = "never",
+                    .is_text = true};
+  option.set = [option](RunConfig& config, const std::string& value) -> Status {
+    const Result<CheckpointInterval> parsed = CheckpointInterval::parse(value);
+    if (!parsed.ok()) return option_kinds::wrong(option, value, "interval");
+    config.checkpoint_every = *parsed;
+    return {};
+  };
+  option.get = [](const RunConfig& config) {
+    return config.checkpoint_every ? config.checkpoint_every->to_string() : std::string();
+  };
+  return option;
+}
+
+bool writes_checkpoints(const RunConfig& config) { return config.checkpoint_every.has_value(); }
+
+}  // namespace
+
+void add_checkpoint_options(std::vector<OptionSpec>& table) {
+  table.push_back(checkpoint_every());
+  table.push_back(option_kinds::only(
+      option_kinds::number(
+          {.group = kCheckpointGroup,
+           .name = "keep",
+           .placeholder = "N",
+           .sentence = "Checkpoints that are kept: an older one goes when a newer one is complete. While "
+                       "one is written the disk holds one more.",
+           .unit = "checkpoints"},
+          &C::keep, "kept checkpoints", 1, 1000000),
+      "--checkpoint-every", writes_checkpoints));
+  // A record that named it would depend on another run's files; without it the run comes to the same.
+  table.push_back(
+      option_kinds::text({.group = kCheckpointGroup,
+                          .name = "resume",
+                          .placeholder = "DIR",
+                          .sentence = "Goes on from the newest whole checkpoint of a run's results, or from "
+                                      "the checkpoint that lies there, up to the end that --epochs or --steps "
+                                      "say; results go to a folder of their own.",
+                          .range = "a run's results, or a checkpoint",
+                          .usual = "none",
+                          .in_file = false},
+                         &C::resume, "checkpoint"));
+  // The record is of the job, and may be read by anybody; where a key lies is nobody's business.
+  table.push_back(option_kinds::only(
+      option_kinds::text({.group = kCheckpointGroup,
+                          .name = "checkpoint-key-file",
+                          .placeholder = "FILE",
+                          .sentence = "Authenticates checkpoints by the secret in this file, those that are written "
+                                      "and the one that is taken up: one that was not written with it, or was changed "
+                                      "since, is refused.",
+                          .range = "a file of 32 to 4096 bytes that only you can read",
+                          .usual = "none",
+                          .in_file = false},
+                         &C::checkpoint_key_file, "key"),
+      "--checkpoint-every or --resume",
+      [](const RunConfig& config) { return writes_checkpoints(config) || !config.resume.empty(); }));
+}
+
+}  // namespace syncopate::experiments

@@ -1,0 +1,92 @@
+#include "experiments/config/options/given_options.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "common/text/printable_text.h"
+#include "experiments/config/nearest_name.h"
+#include "experiments/config/options/option_table.h"
+#include "experiments/config/toml.h"
+
+namespace syncopate::experiments {
+namespace {
+
+// No option means anything by them, and messages show values.
+bool is_control(char c) { return static_cast<unsigned char>(c) < ' ' || c == '\x7f'; }
+
+Status unknown_in_file(const std::string& name, const std::vector<OptionSpec>& table) {
+  std::vector<std::string> known;
+  for (const OptionSpec& option : table) {
+    if (option.in_file) known.push_back(option.name);
+    if (!option.in_file && option.name == name) {
+      return Status::invalid_argument(
+          fmt::format("{}: may not stand in a config file; give --{} on the command line", name, name));
+    }
+  }
+  const std::string shown = printable(name, 80);
+  const std::string nearest = nearest_name(shown, known);
+  return Status::invalid_argument(
+      fmt::format("{}: no such option; {}", shown,
+                  nearest.empty() ? "--help lists all" : fmt::format("did you mean {}?", nearest)));
+}
+
+}  // namespace
+
+Result<GivenOptions> given_in_file(std::string_view toml) {
+  const auto entries = read_toml(toml);
+  if (!entries.ok()) return entries.status();
+  const std::vector<OptionSpec> table = option_table();
+  GivenOptions given;
+  for (const auto& entry : *entries) {
+    const auto& [name, value] = entry;
+    const bool known = std::ranges::any_of(
+        table, [&](const OptionSpec& option) { return option.in_file && option.name == entry.first; });
+    if (!known) return unknown_in_file(name, table);
+    if (std::ranges::any_of(value, is_control)) {
+      return Status::invalid_argument(
+          fmt::format("{}: '{}' has control characters; leave them out", name, printable(value)));
+    }
+    if (!given.emplace(name, value).second)
+      return Status::invalid_argument(fmt::format("{}: given twice; once is enough", name));
+  }
+  return given;
+}
+
+GivenOptions merge(const GivenOptions& line, GivenOptions file) {
+  for (const OptionSpec& option : option_table()) {
+    if (line.contains(option.name)) file.erase(option.excludes);
+  }
+  GivenOptions merged = line;
+  merged.merge(file);
+  return merged;
+}
+
+Result<RunConfig> apply_options(const GivenOptions& given) {
+  RunConfig config;
+  for (const OptionSpec& option : option_table()) {
+    const auto found = given.find(option.name);
+    if (found == given.end()) continue;
+    if (const auto other = given.find(option.excludes); other != given.end()) {
+      return Status::invalid_argument(fmt::format("--{}={}: cannot stand beside --{}={}; give one of the two",
+                                                  option.name, found->second, other->first, other->second));
+    }
+    SYNCOPATE_RETURN_IF_ERROR(option.set(config, found->second));
+  }
+  return config;
+}
+
+Status check_effect(const GivenOptions& given, const std::vector<RunConfig>& configs) {
+  for (const OptionSpec& option : option_table()) {
+    const auto found = given.find(option.name);
+    if (found == given.end() || option.only_with.empty()) continue;
+    if (std::ranges::any_of(configs, [&](const RunConfig& config) { return option.has_effect(config); })) continue;
+    const bool is_bare = option.placeholder.empty() && found->second == "true";  // a switch
+    const std::string value = is_bare ? "" : "=" + found->second;
+    return Status::invalid_argument(fmt::format("--{}{}: has an effect only with {}; leave it out or add that",
+                                                option.name, value, option.only_with));
+  }
+  return {};
+}
+
+}  // namespace syncopate::experiments

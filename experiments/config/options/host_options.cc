@@ -1,0 +1,106 @@
+#include <fmt/format.h>
+
+#include "common/os/regular_file.h"
+#include "common/text/printable_text.h"
+#include "experiments/config/options/option_groups.h"
+#include "experiments/config/options/option_kinds.h"
+#include "experiments/config/remote_shell.h"
+
+namespace syncopate::experiments {
+namespace {
+
+using option_kinds::only;
+using option_kinds::text;
+using option_kinds::wrong;
+
+using C = RunConfig;
+
+OptionSpec hosts() {
+  OptionSpec option{.group = "Several hosts",
+                    .name = "hosts",
+                    .placeholder = "LIST",
+                    .sentence =
+                        "Where workers go, filling slots in order; servers go to these hosts in turn. localhost "
+                        "is this one.",
+                    .range = "HOST[:SLOTS], as in A:2,B:2",
+                    .usual = "this host",
+                    .is_text = true,
+                    .excludes = "hostfile"};
+  option.set = [](RunConfig& config, const std::string& value) -> Status {
+    Result<std::vector<HostSlots>> parsed = parse_hosts(value);
+    if (!parsed.ok()) return parsed.status().in(fmt::format("--hosts={}", value));
+    config.hosts = std::move(*parsed);
+    return {};
+  };
+  option.get = [](const RunConfig& config) { return to_text(config.hosts); };
+  return option;
+}
+
+// What it held is recorded as --hosts.
+OptionSpec hostfile() {
+  OptionSpec option{.group = "Several hosts",
+                    .name = "hostfile",
+                    .placeholder = "FILE",
+                    .sentence = "The same from a file: a host a line, HOST, HOST:SLOTS or HOST slots=SLOTS.",
+                    .range = "a file that can be read",
+                    .usual = "none",
+                    .is_text = true,
+                    .in_file = false,
+                    .excludes = "hosts"};
+  option.set = [option](RunConfig& config, const std::string& value) -> Status {
+    constexpr std::uint64_t kMostBytes = 1 << 20;
+    const Result<std::string> text = read_input(value, kMostBytes);
+    if (!text.ok()) return wrong(option, value, "hosts");
+    Result<std::vector<HostSlots>> parsed = parse_host_file(*text);
+    if (!parsed.ok()) {
+      const Status status(parsed.status().code(), printable(parsed.status().message()));
+      return status.in(fmt::format("--hostfile={}", value));
+    }
+    config.hosts = std::move(*parsed);
+    return {};
+  };
+  option.get = [](const RunConfig&) { return std::string(); };
+  return option;
+}
+
+OptionSpec remote_shell() {
+  OptionSpec option = text({.group = "Several hosts",
+                            .name = "remote-shell",
+                            .placeholder = "COMMAND",
+                            .sentence = "What runs a command on another host: host and command are put behind it.",
+                            .range = "words, quoted as for a shell"},
+                           &C::remote_shell, "remote shell");
+  option.set = [set = option.set, option](RunConfig& config, const std::string& value) -> Status {
+    if (!split_words(value).ok() || split_words(value)->empty()) return wrong(option, value, "remote shell");
+    return set(config, value);
+  };
+  return option;
+}
+
+}  // namespace
+
+void add_host_options(std::vector<OptionSpec>& table) {
+  const std::string group = "Several hosts";
+  table.push_back(only(hosts(), "--mode=ps or --mode=allreduce", is_distributed));
+  table.push_back(only(hostfile(), "--mode=ps or --mode=allreduce", is_distributed));
+  const auto spanning = [&](OptionSpec option) {
+    table.push_back(only(std::move(option), "--hosts that names another host", spans_hosts));
+  };
+  spanning(remote_shell());
+  spanning(text({.group = group,
+                 .name = "remote-program",
+                 .placeholder = "PATH",
+                 .sentence = "Where this program lies on the other hosts.",
+                 .range = "an absolute path",
+                 .usual = "where it lies here"},
+                &C::remote_program, "program"));
+  spanning(text({.group = group,
+                 .name = "listen-address",
+                 .placeholder = "ADDRESS",
+                 .sentence = "Where the other hosts reach this one.",
+                 .range = "an IPv4 address of this host",
+                 .usual = "the one that the route to them uses"},
+                &C::listen_address, "address"));
+}
+
+}  // namespace syncopate::experiments

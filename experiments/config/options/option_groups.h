@@ -1,0 +1,21 @@
+// Parts of the option table that fill files of their own. Each appends its options.
+#pragma once
+
+#include <vector>
+
+#include "experiments/config/options/option_table.h"
+
+namespace syncopate::experiments {
+
+void add_ps_options(std::vector<OptionSpec>& table);
+void add_recommender_options(std::vector<OptionSpec>& table);
+void add_allreduce_options(std::vector<OptionSpec>& table);
+void add_link_options(std::vector<OptionSpec>& table);
+void add_compression_options(std::vector<OptionSpec>& table);
+void add_checkpoint_options(std::vector<OptionSpec>& table);
+void add_evaluation_options(std::vector<OptionSpec>& table);
+void add_fault_options(std::vector<OptionSpec>& table);
+void add_survival_options(std::vector<OptionSpec>& table);
+void add_host_options(std::vector<OptionSpec>& table);
+
+}  // namespace syncopate::experiments

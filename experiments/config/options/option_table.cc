@@ -1,0 +1,387 @@
+#include "experiments/config/options/option_table.h"
+
+#include "common/transport/make_transport.h"
+#include "experiments/config/options/option_groups.h"
+#include "experiments/config/options/option_kinds.h"
+#include "worker/data/text_form.h"
+
+namespace syncopate::experiments {
+namespace {
+
+using option_kinds::choice;
+using option_kinds::flag;
+using option_kinds::number;
+using option_kinds::on_or_off;
+using option_kinds::only;
+using option_kinds::text;
+using option_kinds::unless_negative;
+using option_kinds::unless_zero;
+using option_kinds::wrong;
+
+OptionSpec straggler() {
+  OptionSpec option{.group = "Job",
+                    .name = "straggler",
+                    .placeholder = "LIST",
+                    .sentence =
+                        "Makes workers slow: 3:4x lets worker 3 compute 4 times as long, 0:+20 adds 20 ms a step, "
+                        "all:exp:5 a drawn time of 5 ms in the mean, 1:p0.1:+50 50 ms to one step in ten.",
+                    .range =
+                        "RANK or all, then :FACTORx, :+MS or :exp:MS, or one of these behind :pPROBABILITY; "
+                        "several between commas",
+                    .usual = "none",
+                    .is_text = true};
+  option.set = [](RunConfig& config, const std::string& value) -> Status {
+    const Result<worker::Stragglers> parsed = worker::Stragglers::parse(value);
+    if (!parsed.ok()) return parsed.status().in("--straggler=" + value);
+    if (parsed->empty()) return Status::invalid_argument("--straggler=: names nobody; leave it out");
+    config.stragglers = *parsed;
+    return {};
+  };
+  option.get = [](const RunConfig& config) { return config.stragglers.to_string(); };
+  return option;
+}
+
+bool has_transport(const RunConfig& config) { return is_ps(config) || has_own_collective(config); }
+bool has_connections(const RunConfig& config) {
+  return has_transport(config) && (config.transport == TransportKind::kIpc || config.transport == TransportKind::kTcp);
+}
+bool is_on_cpu(const RunConfig& config) { return config.device != DeviceKind::kCuda; }
+bool is_on_gpu(const RunConfig& config) { return config.device == DeviceKind::kCuda; }
+bool has_momentum(const RunConfig& config) { return config.optimizer == "momentum" || config.optimizer == "nesterov"; }
+bool has_moments(const RunConfig& config) { return config.optimizer == "adam" || config.optimizer == "adamw"; }
+bool is_adagrad(const RunConfig& config) { return config.optimizer == "adagrad"; }
+bool has_epsilon(const RunConfig& config) { return has_moments(config) || is_adagrad(config); }
+bool is_ftrl(const RunConfig& config) { return config.optimizer == "ftrl"; }
+bool draws_data(const RunConfig& config) { return generates_data(config) || config.dataset == "ratings"; }
+bool has_weight_decay(const RunConfig& config) { return !is_ftrl(config); }
+bool decays(const RunConfig& config) { return has_weight_decay(config) && config.weight_decay > 0; }
+
+using C = RunConfig;
+
+void add_job(std::vector<OptionSpec>& table) {
+  const std::string group = "Job";
+  table.push_back(
+      choice({.group = group, .name = "mode", .placeholder = "MODE", .sentence = "How replicas are kept in agreement."},
+             &C::mode, "mode", {Mode::kLocal, Mode::kPs, Mode::kAllreduce}));
+  table.push_back(unless_zero(number({.group = group,
+                                      .name = "workers",
+                                      .placeholder = "N",
+                                      .sentence = "Replicas that learn, each in a process of its own.",
+                                      .unit = "processes",
+                                      .usual = "2; one for each slot of --hosts; under local 1"},
+                                     &C::workers, "workers", 1, 64)));
+  table.push_back(
+      choice({.group = group, .name = "launcher", .placeholder = "HOW", .sentence = "What starts the processes."},
+             &C::launcher, "launcher", {LauncherKind::kLocal, LauncherKind::kMpirun}));
+  table.push_back(only(choice({.group = group,
+                               .name = "transport",
+                               .placeholder = "WIRE",
+                               .sentence = "What carries messages; auto takes shm on one host; between several, tcp "
+                                           "for ps and sockets for allreduce."},
+                              &C::transport, "transport",
+                              {TransportKind::kAuto, TransportKind::kShm, TransportKind::kIpc, TransportKind::kTcp,
+                               TransportKind::kSockets}),
+                       "--mode=ps, or a --collective of our own", has_transport));
+  table.push_back(
+      only(number({.group = group,
+                   .name = "connections",
+                   .placeholder = "N",
+                   .sentence = "To each peer; large messages take them in turn, where one cannot fill a link.",
+                   .unit = "connections"},
+                  &C::connections, "connections", 1, kMaxConnections),
+           "--transport=ipc or --transport=tcp", has_connections));
+  add_link_options(table);
+  table.push_back(choice({.group = group,
+                          .name = "device",
+                          .placeholder = "KIND",
+                          .sentence = "Where workers compute; auto takes GPUs where there is one for each."},
+                         &C::device, "device", {DeviceKind::kAuto, DeviceKind::kCpu, DeviceKind::kCuda}));
+  table.push_back(only(flag({.group = group,
+                             .name = "share-gpu",
+                             .sentence = "Lets several workers compute on one GPU; results are labelled as shared."},
+                            &C::share_gpu),
+                       "--device=cuda", is_on_gpu));
+  table.push_back(straggler());
+  add_fault_options(table);
+  add_compression_options(table);
+  add_ps_options(table);
+  add_allreduce_options(table);
+}
+
+void add_model_and_data(std::vector<OptionSpec>& table) {
+  const std::string group = "Model and data";
+  table.push_back(
+      text({.group = group,
+            .name = "model",
+            .placeholder = "NAME",
+            .sentence = "What learns; mlp:784-1024-10 gives an mlp's widths from pixels to classes, gpt:4-4-128 "
+                        "a transformer's layers, heads and width, for texts, ncf:16 and wide-deep:16 the width of a "
+                        "recommender's embeddings.",
+            .range = "softmax, mlp, mlp:WIDTHS, lenet, resnet20, resnet32, resnet56, gpt, gpt:LAYERS-HEADS-WIDTH, "
+                     "ncf, ncf:WIDTH, wide-deep or wide-deep:WIDTH"},
+           &C::model, "model"));
+  table.push_back(
+      text({.group = group,
+            .name = "dataset",
+            .placeholder = "NAME",
+            .sentence = "What is learnt; digits, grammar, zipf-ratings and zipf-clicks are generated, the others are "
+                        "read from --data-dir: text is its *.txt files, byte by byte, ratings are MovieLens's files, "
+                        "clicks Criteo's train.txt."},
+           &C::dataset, "data set",
+           {"digits", "mnist", "fashion-mnist", "cifar10", "text", "grammar", "ratings", "clicks", "zipf-ratings",
+            "zipf-clicks"}));
+  table.push_back(text({.group = group,
+                        .name = "data-dir",
+                        .placeholder = "DIR",
+                        .sentence = "Where the files of the data set lie, and where digits are kept once generated.",
+                        .range = "a directory"},
+                       &C::data_dir, "data directory"));
+  table.push_back(only(number({.group = group,
+                               .name = "train-samples",
+                               .placeholder = "N",
+                               .sentence = "Size of the generated training set.",
+                               .unit = "samples"},
+                              &C::train_samples, "training samples", std::int64_t{1}, std::int64_t{10000000}),
+                       "--dataset=digits, grammar, zipf-ratings or zipf-clicks", generates_data));
+  table.push_back(only(number({.group = group,
+                               .name = "test-samples",
+                               .placeholder = "N",
+                               .sentence = "Size of the generated test set.",
+                               .unit = "samples"},
+                              &C::test_samples, "test samples", std::int64_t{1}, std::int64_t{10000000}),
+                       "--dataset=digits, grammar, zipf-ratings or zipf-clicks", generates_data));
+  table.push_back(only(number({.group = group,
+                               .name = "context",
+                               .placeholder = "N",
+                               .sentence = "Length of a sample of a text: each character is foretold from those before "
+                                           "it in the sample.",
+                               .unit = "characters"},
+                              &C::context, "context", 1, worker::kLongestContext),
+                       "--dataset=text or grammar", learns_text));
+  table.push_back(only(on_or_off({.group = group,
+                                  .name = "augment",
+                                  .placeholder = "HOW",
+                                  .sentence = "Whether training images are shown as crops of 32x32 out of 40x40, half "
+                                              "of them mirrored, drawn anew in each epoch (He et al. 2016)."},
+                                 &C::augment, "augmentation"),
+                       "--dataset=cifar10", has_crops));
+  table.push_back(only(choice({.group = group,
+                               .name = "backend",
+                               .placeholder = "NAME",
+                               .sentence = "What computes: oneDNN, or plain loops to check it against."},
+                              &C::backend, "backend", {BackendKind::kOneDnn, BackendKind::kReference}),
+                       "--device=cpu", is_on_cpu));
+  table.push_back(only(
+      choice({.group = group,
+              .name = "precision",
+              .placeholder = "KIND",
+              .sentence = "Of products on a GPU (bf16: convolutions are tf32); weights and all that is kept are fp32."},
+             &C::precision, "precision",
+             {worker::Precision::kFp32, worker::Precision::kTf32, worker::Precision::kBf16}),
+      "--device=cuda", is_on_gpu));
+  add_recommender_options(table);
+}
+
+void add_update_rule(std::vector<OptionSpec>& table) {
+  const std::string group = "Training";
+  table.push_back(text({.group = group,
+                        .name = "optimizer",
+                        .placeholder = "NAME",
+                        .sentence = "The update rule, the same code in a worker and in a server."},
+                       &C::optimizer, "optimizer",
+                       {"sgd", "momentum", "nesterov", "adam", "adamw", "adagrad", "ftrl"}));
+  table.push_back(
+      number({.group = group,
+              .name = "learning-rate",
+              .placeholder = "RATE",
+              .sentence = "Base rate; 0 takes the optimizer's usual one.",
+              .usual = "0: sgd 0.1, momentum and nesterov 0.01, adam and adamw 0.001, adagrad 0.01, ftrl 0.1"},
+             &C::learning_rate, "learning rate", 0.0, 1000.0));
+  table.push_back(
+      text({.group = group,
+            .name = "lr-schedule",
+            .placeholder = "LIST",
+            .sentence = "How the rate goes over time, as in linear,warmup:5,step:30:0.1; linear multiplies it by the "
+                        "workers' batches that one update learns from, where these are several.",
+            .range = "constant, step:EPOCHS:FACTOR or cosine, then linear and warmup:EPOCHS if wanted"},
+           &C::lr_schedule, "schedule"));
+  const auto momentum_only = [&](OptionSpec option) {
+    table.push_back(only(std::move(option), "--optimizer=momentum or nesterov", has_momentum));
+  };
+  const auto adam_only = [&](OptionSpec option) {
+    table.push_back(only(std::move(option), "--optimizer=adam or adamw", has_moments));
+  };
+  momentum_only(number({.group = group, .name = "momentum", .placeholder = "X", .sentence = "Decay of the velocity."},
+                       &C::momentum, "momentum", 0.0, 0.9999));
+  adam_only(number({.group = group, .name = "beta1", .placeholder = "X", .sentence = "Decay of the first moment."},
+                   &C::beta1, "beta1", 0.0, 0.9999));
+  adam_only(number({.group = group, .name = "beta2", .placeholder = "X", .sentence = "Decay of the second moment."},
+                   &C::beta2, "beta2", 0.0, 0.999999));
+  adam_only(unless_zero(number({.group = group,
+                                .name = "adam-freeze-variance",
+                                .placeholder = "N",
+                                .sentence = "Keeps the second moment as it is after so many updates, so that later "
+                                            "gradients enter the first moment alone. With --compress this is 1-bit "
+                                            "Adam: nothing is compressed before, and the first moment is afterwards.",
+                                .unit = "updates",
+                                .usual = "never"},
+                               &C::adam_freeze_variance, "updates", std::int64_t{1}, std::int64_t{1000000000})));
+  table.push_back(
+      only(number({.group = group, .name = "epsilon", .placeholder = "X", .sentence = "Keeps the division finite."},
+                  &C::epsilon, "epsilon", 1e-16, 1.0),
+           "--optimizer=adam, adamw or adagrad", has_epsilon));
+  table.push_back(
+      only(number({.group = group,
+                   .name = "weight-decay",
+                   .placeholder = "X",
+                   .sentence = "Pull of weights towards zero, but of biases and norms; added to the gradient, in "
+                               "adamw decoupled from it: rate x X of each weight an update, as in PyTorch."},
+                  &C::weight_decay, "weight decay", 0.0, 1.0),
+           "any --optimizer but ftrl, which has --l2", has_weight_decay));
+  table.push_back(only(flag({.group = group,
+                             .name = "decay-all",
+                             .sentence = "Lets weight decay pull biases, and scales and shifts of norms, too."},
+                            &C::decay_all),
+                       "a --weight-decay above 0", decays));
+  table.push_back(only(number({.group = group,
+                               .name = "initial-accumulator",
+                               .placeholder = "X",
+                               .sentence = "What each weight's sum of squared gradients begins with."},
+                              &C::initial_accumulator, "initial accumulator", 0.0, 1e6),
+                       "--optimizer=adagrad", is_adagrad));
+  const auto ftrl_only = [&](OptionSpec option) {
+    table.push_back(only(std::move(option), "--optimizer=ftrl", is_ftrl));
+  };
+  ftrl_only(number({.group = group,
+                    .name = "l1",
+                    .placeholder = "X",
+                    .sentence = "Weights whose gradients' weighted sum stays below it are exactly zero."},
+                   &C::l1, "l1", 0.0, 1e6));
+  ftrl_only(number({.group = group, .name = "l2", .placeholder = "X", .sentence = "Pull of all weights towards zero."},
+                   &C::l2, "l2", 0.0, 1e6));
+  ftrl_only(number({.group = group,
+                    .name = "ftrl-beta",
+                    .placeholder = "X",
+                    .sentence = "The first steps' rate is the learning rate over this."},
+                   &C::ftrl_beta, "beta", 1e-6, 1e6));
+}
+
+void add_amount(std::vector<OptionSpec>& table) {
+  const std::string group = "Training";
+  OptionSpec batch = number({.group = group,
+                             .name = "batch-size",
+                             .placeholder = "B",
+                             .sentence = "Batch of each worker.",
+                             .unit = "samples",
+                             .excludes = "global-batch-size"},
+                            &C::batch_size, "batch size", 1, 65536);
+  // Where the global batch was held fixed, that is what reproduces the run.
+  batch.applies = [](const RunConfig& config) { return config.global_batch_size == 0; };
+  table.push_back(batch);
+  table.push_back(
+      unless_zero(number({.group = group,
+                          .name = "global-batch-size",
+                          .placeholder = "B",
+                          .sentence = "Batch of all workers together, instead of --batch-size.",
+                          .unit = "samples",
+                          .usual = "none",
+                          .excludes = "batch-size"},
+                         &C::global_batch_size, "global batch size", std::int64_t{1}, std::int64_t{65536})));
+  OptionSpec epochs = number({.group = group,
+                              .name = "epochs",
+                              .placeholder = "N",
+                              .sentence = "Length of the training.",
+                              .unit = "passes over the training set",
+                              .excludes = "steps"},
+                             &C::epochs, "epochs", std::int64_t{1}, std::int64_t{100000});
+  epochs.applies = [](const RunConfig& config) { return config.steps == 0; };
+  table.push_back(epochs);
+  table.push_back(unless_zero(number({.group = group,
+                                      .name = "steps",
+                                      .placeholder = "N",
+                                      .sentence = "Length of the training, instead of --epochs.",
+                                      .unit = "steps of all workers, a batch of each",
+                                      .usual = "none",
+                                      .excludes = "epochs"},
+                                     &C::steps, "steps", std::int64_t{1}, std::int64_t{1000000000})));
+  add_evaluation_options(table);
+  table.push_back(number(
+      {.group = group,
+       .name = "seed",
+       .placeholder = "N",
+       .sentence = "Decides initial weights, order of the data and what stragglers and codecs draw; repeat r (from "
+                   "0) of a run has SEED + r."},
+      &C::seed, "seed", std::uint64_t{0}, std::uint64_t{INT64_MAX}));
+  table.push_back(only(number({.group = group,
+                               .name = "data-seed",
+                               .placeholder = "N",
+                               .sentence = "Decides the generated data, and which items no user rated are shown with "
+                                           "ratings; the same in all repeats."},
+                              &C::data_seed, "data seed", std::uint64_t{0}, std::uint64_t{INT64_MAX}),
+                       "--dataset=digits, grammar, ratings, zipf-ratings or zipf-clicks", draws_data));
+}
+
+void add_run(std::vector<OptionSpec>& table) {
+  const std::string group = "Run";
+  table.push_back(number({.group = group,
+                          .name = "repeat",
+                          .placeholder = "N",
+                          .sentence = "Runs the whole job so often; the report shows median and spread.",
+                          .unit = "times"},
+                         &C::repeat, "repeats", 1, 100));
+  table.push_back(number({.group = group,
+                          .name = "warmup-steps",
+                          .placeholder = "N",
+                          .sentence = "First steps of each worker that no figure counts.",
+                          .unit = "steps"},
+                         &C::warmup_steps, "warm-up steps", 0, 1000000));
+  table.push_back(
+      number({.group = group,
+              .name = "timeout",
+              .placeholder = "SECONDS",
+              .sentence = "Deadline of everything that waits; past it the run ends and says who was missing.",
+              .unit = "seconds"},
+             &C::timeout_seconds, "timeout", 1.0, 3600.0));
+  table.push_back(only(
+      unless_negative(number({.group = group,
+                              .name = "stall-warning",
+                              .placeholder = "SECONDS",
+                              .sentence = "Names the ranks that the others wait for in an allreduce, once they have "
+                                          "waited so long; 0 never does.",
+                              .unit = "seconds",
+                              .usual = "5, or a quarter of --timeout if that is less"},
+                             &C::stall_warning_seconds, "stall warning", 0.0, 3600.0),
+                      &C::stall_warning_seconds),
+      "--mode=allreduce and --collective=ring or mpi", may_report_stalls));
+  // A record that named its own directory could not be run again.
+  table.push_back(text({.group = group,
+                        .name = "output",
+                        .placeholder = "DIR",
+                        .sentence = "Where results go.",
+                        .range = "a directory that is empty or not there yet",
+                        .usual = "results/DATE-TIME-MODE",
+                        .in_file = false},
+                       &C::output, "output"));
+  table.push_back(flag({.group = group,
+                        .name = "dry-run",
+                        .sentence = "Shows the processes that would run and what lies on which shard, and runs none.",
+                        .in_file = false},
+                       &C::dry_run));
+}
+
+}  // namespace
+
+std::vector<OptionSpec> option_table() {
+  std::vector<OptionSpec> table;
+  add_job(table);
+  add_host_options(table);
+  add_model_and_data(table);
+  add_update_rule(table);
+  add_amount(table);
+  add_checkpoint_options(table);
+  add_survival_options(table);
+  add_run(table);
+  return table;
+}
+
+}  // namespace syncopate::experiments

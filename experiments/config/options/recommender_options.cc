@@ -1,0 +1,32 @@
+#include "experiments/config/options/option_groups.h"
+#include "experiments/config/options/option_kinds.h"
+#include "experiments/config/rules/table_rules.h"
+#include "worker/data/recommender_sets.h"
+
+namespace syncopate::experiments {
+
+using option_kinds::choice;
+using option_kinds::number;
+using option_kinds::only;
+
+void add_recommender_options(std::vector<OptionSpec>& table) {
+  using C = RunConfig;
+  const std::string group = "Model and data";
+  table.push_back(only(number({.group = group,
+                               .name = "table-rows",
+                               .placeholder = "N",
+                               .sentence = "Rows of each table: users and items, or what categories are hashed to.",
+                               .unit = "rows"},
+                              &C::table_rows, "rows", std::int64_t{1}, worker::kMostTableRows),
+                       "--dataset=clicks, zipf-ratings or zipf-clicks", sizes_tables));
+  table.push_back(
+      only(choice({.group = group,
+                   .name = "embeddings",
+                   .placeholder = "KIND",
+                   .sentence = "sparse: tables of which only the rows that a batch touches are made, sent and updated; "
+                               "dense: ordinary tensors."},
+                  &C::embeddings, "embeddings", {worker::EmbeddingKind::kSparse, worker::EmbeddingKind::kDense}),
+           "--model=ncf or wide-deep", is_recommender));
+}
+
+}  // namespace syncopate::experiments

@@ -1,0 +1,285 @@
+// Which values of a RunConfig cannot stand beside each other. Rules of one part of a run that are many have a file of
+// their own, *_rules.cc.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string>
+
+#include "experiments/config/options/open_values.h"
+#include "experiments/config/rules/checkpoint_rules.h"
+#include "experiments/config/rules/fault_rules.h"
+#include "experiments/config/rules/rate_rule.h"
+#include "experiments/config/rules/survival_rules.h"
+#include "experiments/config/rules/table_rules.h"
+#include "experiments/config/run_config.h"
+
+namespace syncopate::experiments {
+namespace {
+
+// Its pairs send messages over a transport of ours.
+Status validate_asynchronous_gossip(const RunConfig& config) {
+  if (!gossips_asynchronously(config)) return {};
+  if (config.collective == CollectiveKind::kMpi) {
+    return Status::invalid_argument(
+        "--collective=mpi: --gossip=async sends weights from one worker to another while both compute, over wires of "
+        "ours; use --collective=ring");
+  }
+  const bool in_memory = config.transport == TransportKind::kAuto || config.transport == TransportKind::kShm;
+  if (config.collective == CollectiveKind::kDirect && in_memory && !spans_hosts(config)) {
+    return Status::invalid_argument(
+        "--collective=direct: --gossip=async sends messages, which direct does not in shared memory, where ranks read "
+        "each other's buffers together; use --collective=ring, or direct with --transport=sockets");
+  }
+  return {};
+}
+
+Status validate_job(const RunConfig& config) {
+  if (config.mode == Mode::kLocal && workers_of(config) > 1) {
+    return Status::invalid_argument(fmt::format(
+        "--workers={}: --mode=local trains in one process; use --mode=ps or --mode=allreduce", config.workers));
+  }
+  if (config.mode == Mode::kLocal && config.launcher != LauncherKind::kLocal) {
+    return Status::invalid_argument(fmt::format(
+        "--launcher={}: --mode=local has no processes to spread; leave --launcher out", name_of(config.launcher)));
+  }
+  if (config.mode == Mode::kAllreduce && config.collective == CollectiveKind::kMpi &&
+      config.launcher != LauncherKind::kMpirun) {
+    return Status::invalid_argument(
+        "--collective=mpi needs --launcher=mpirun: Open MPI connects only the processes that it has started");
+  }
+  if (averages_weights(config) && config.collective == CollectiveKind::kNccl) {
+    return Status::invalid_argument(
+        "--collective=nccl: sums gradients alone; with --sync-every and --gossip weights are averaged in the "
+        "host's memory, by --collective=ring or mpi");
+  }
+  SYNCOPATE_RETURN_IF_ERROR(validate_asynchronous_gossip(config));
+  if (sums_in_nccl(config) && config.bucket_bytes == 0) {
+    return Status::invalid_argument(
+        "--bucket-bytes=auto: searches among buckets that the host sends, not for NCCL's; give a size, as in "
+        "--bucket-bytes=1048576, or --collective=ring");
+  }
+  if (config.mode == Mode::kAllreduce && config.collective == CollectiveKind::kNccl &&
+      config.device == DeviceKind::kCpu) {
+    return Status::invalid_argument(
+        "--collective=nccl needs --device=cuda: NCCL sums on GPUs alone; on the CPU use ring or mpi");
+  }
+  return {};
+}
+
+Status validate_hosts(const RunConfig& config) {
+  if (config.hosts.empty() || config.mode == Mode::kLocal) return {};
+  const int slots = total_slots(config.hosts);
+  if (workers_of(config) > slots) {
+    return Status::invalid_argument(
+        fmt::format("--workers={}: --hosts={} has {} slot{}; use --workers={}, or give hosts more slots",
+                    workers_of(config), to_text(config.hosts), slots, slots == 1 ? "" : "s", slots));
+  }
+  if (!spans_hosts(config)) return {};
+  if (config.transport == TransportKind::kShm || config.transport == TransportKind::kIpc) {
+    return Status::invalid_argument(
+        fmt::format("--transport={}: connects processes of one host, and --hosts={} names others; use tcp or sockets",
+                    name_of(config.transport), to_text(config.hosts)));
+  }
+  const auto names_a_user = [](const HostSlots& host) { return host.name.find('@') != std::string::npos; };
+  if (config.launcher == LauncherKind::kMpirun && std::ranges::any_of(config.hosts, names_a_user)) {
+    return Status::invalid_argument(
+        fmt::format("--hosts={}: mpirun takes hosts without a user; name the user in the remote shell's "
+                    "configuration, or in --remote-shell",
+                    to_text(config.hosts)));
+  }
+  return {};
+}
+
+// What can be shaped are messages over a transport of ours, whose stamps are of one host's clock.
+Status validate_shape(const RunConfig& config) {
+  if (!config.shape || config.mode == Mode::kLocal) return {};
+  const std::string shape = config.shape->to_string();
+  if (spans_hosts(config)) {
+    return Status::invalid_argument(
+        fmt::format("--shape={}: emulates a network on one host, and --hosts={} names others; shape their own "
+                    "links, or leave --hosts out",
+                    shape, to_text(config.hosts)));
+  }
+  if (config.mode != Mode::kAllreduce) return {};
+  if (config.collective == CollectiveKind::kMpi || config.collective == CollectiveKind::kNccl) {
+    return Status::invalid_argument(
+        fmt::format("--shape={}: --collective={} has wires of its own, which cannot be shaped; use ring, or "
+                    "another of our schedules",
+                    shape, name_of(config.collective)));
+  }
+  const bool in_memory = config.transport == TransportKind::kAuto || config.transport == TransportKind::kShm;
+  if (config.collective == CollectiveKind::kDirect && in_memory) {
+    return Status::invalid_argument(
+        fmt::format("--shape={}: --collective=direct sends nothing in shared memory, where ranks read each "
+                    "other's buffers; use auto or ring, or direct with --transport=sockets",
+                    shape));
+  }
+  return {};
+}
+
+Status validate_consistency(const RunConfig& config) {
+  if (config.mode != Mode::kPs) return {};
+  const ps::Consistency& consistency = config.consistency;
+  const int workers = workers_of(config);
+  if (consistency.kind() == ps::Consistency::Kind::kSync && config.backup_workers >= workers) {
+    return Status::invalid_argument(
+        fmt::format("--backup-workers={}: must be fewer than the {} worker{}, of whom an update needs the others",
+                    config.backup_workers, workers, workers == 1 ? "" : "s"));
+  }
+  if (consistency.kind() == ps::Consistency::Kind::kSoftSync && consistency.bound() > workers) {
+    return Status::invalid_argument(
+        fmt::format("--consistency={}: n must be 1 to {}, the workers; with as many it is async",
+                    consistency.to_string(), workers));
+  }
+  return {};
+}
+
+Status validate_compression(const RunConfig& config) {
+  const ps::Compression compression = compression_of(config);
+  if (compression.codec.kind == CodecKind::kPowerSgd) {
+    return Status::invalid_argument(
+        fmt::format("--compress={}: works by sums over all workers, which parameter servers have no rounds for; "
+                    "use --mode=allreduce, or another codec",
+                    to_string(config.compress)));
+  }
+  if (compression.of_answers() && staleness_of(config).compensation.enabled()) {
+    return Status::invalid_argument(
+        fmt::format("--delay-compensation={}: needs to know the weights that a worker has, of which it is sent "
+                    "compressed differences; add --compress-answers=off",
+                    config.delay_compensation.to_string()));
+  }
+  return {};
+}
+
+// 1-bit Adam's workers go on from the momentum that all have come to.
+Status validate_one_bit_adam(const RunConfig& config) {
+  if (!is_one_bit_adam(config)) return {};
+  const std::string option = fmt::format("--adam-freeze-variance={}", config.adam_freeze_variance);
+  const std::string codec = fmt::format("--compress={}", to_string(config.compress));
+  if (config.mode == Mode::kPs) {
+    return Status::invalid_argument(
+        fmt::format("{}: with {} workers send momentum, which goes on from that of all (1-bit Adam); parameter servers "
+                    "answer with weights, which do not tell it; use --mode=allreduce, or leave one of the two out",
+                    option, codec));
+  }
+  if (has_tables(config)) {
+    return Status::invalid_argument(
+        fmt::format("{}: with {} a row of a table that is first touched later would have no variance (1-bit Adam); use "
+                    "--embeddings=dense, or leave one of the two out",
+                    option, codec));
+  }
+  if (config.steps > 0 && config.adam_freeze_variance >= config.steps) {
+    return Status::invalid_argument(
+        fmt::format("{}: must be fewer than --steps={}, or {} never begins (1-bit Adam); a sixth of all steps is usual",
+                    option, config.steps, codec));
+  }
+  return {};
+}
+
+// What is sent is a part of velocities: of what the update adds to a gradient they know nothing.
+Status validate_momentum_of_compression(const RunConfig& config) {
+  if (codec_of(config).kind == CodecKind::kTopK && config.steps == 0 && config.compress_warmup >= config.epochs) {
+    return Status::invalid_argument(
+        fmt::format("--compress-warmup={}: must be fewer than the {} epochs, or {} is never come to",
+                    config.compress_warmup, config.epochs, to_string(config.compress)));
+  }
+  if (!corrects_momentum(config)) return {};
+  const std::string option = fmt::format("--compress-momentum={}", name_of(config.compress_momentum));
+  if (config.weight_decay > 0) {
+    return Status::invalid_argument(
+        fmt::format("{}: the velocity is the workers' own, and --weight-decay={} would be left out of it; "
+                    "leave one of them out",
+                    option, config.weight_decay));
+  }
+  if (config.mode == Mode::kPs && config.momentum_correction) {
+    return Status::invalid_argument(
+        fmt::format("{}: servers then have no momentum that --momentum-correction could correct; leave one "
+                    "of them out",
+                    option));
+  }
+  if (has_tables(config)) {
+    return Status::invalid_argument(
+        fmt::format("{}: rows of tables go uncompressed, and would have no momentum; use "
+                    "--embeddings=dense",
+                    option));
+  }
+  return {};
+}
+
+Status validate_batches(const RunConfig& config) {
+  const std::int64_t workers = workers_of(config);
+  if (config.global_batch_size % workers != 0) {
+    return Status::invalid_argument(fmt::format(
+        "--global-batch-size={}: must be a multiple of the {} workers; {} would be", config.global_batch_size, workers,
+        std::max<std::int64_t>(1, config.global_batch_size / workers) * workers));
+  }
+  const std::int64_t global = config.global_batch_size > 0 ? config.global_batch_size : config.batch_size * workers;
+  if (generates_data(config) && config.train_samples < global) {
+    return Status::invalid_argument(
+        fmt::format("--train-samples={}: must hold one batch of all workers together, here {} samples",
+                    config.train_samples, global));
+  }
+  if (config.steps > 0 && config.steps <= config.warmup_steps) {
+    return Status::invalid_argument(
+        fmt::format("--steps={}: leaves nothing to measure after --warmup-steps={}; must be {} or more", config.steps,
+                    config.warmup_steps, config.warmup_steps + 1));
+  }
+  return {};
+}
+
+Status validate_stragglers(const RunConfig& config) {
+  return config.stragglers.check(workers_of(config), longest_delay(config))
+      .in("--straggler=" + config.stragglers.to_string());
+}
+
+Status validate_stall_warning(const RunConfig& config) {
+  if (!may_report_stalls(config) || config.stall_warning_seconds < config.timeout_seconds) return {};
+  return Status::invalid_argument(fmt::format("--stall-warning={}: must be less than --timeout={}, which ends the run",
+                                              config.stall_warning_seconds, config.timeout_seconds));
+}
+
+Status validate_schedule(const RunConfig& config) {
+  const Result<LearningRateSchedule> schedule = LearningRateSchedule::parse(config.lr_schedule);
+  if (!schedule.ok()) return schedule.status().in("--lr-schedule=" + config.lr_schedule);
+  const std::string reason = schedule->linear_scaling ? why_not_linear(config) : "";
+  return reason.empty() ? Status()
+                        : Status::invalid_argument(fmt::format("--lr-schedule={}: {}", config.lr_schedule, reason));
+}
+
+// A weight of ftrl's is a function of all gradients so far and of one rate: another rate would change it at once.
+Status validate_ftrl(const RunConfig& config) {
+  if (config.optimizer != "ftrl") return {};
+  const LearningRateSchedule schedule = schedule_of(config);
+  if (schedule.shape != LearningRateSchedule::Shape::kConstant || schedule.warmup_epochs > 0) {
+    return Status::invalid_argument(fmt::format(
+        "--lr-schedule={}: must be constant, or constant,linear, with --optimizer=ftrl", config.lr_schedule));
+  }
+  if (config.mode == Mode::kPs && config.staleness_lr == StalenessRate::kDivide) {
+    return Status::invalid_argument(
+        "--staleness-lr=divide: must be keep with --optimizer=ftrl, whose rate stays the same");
+  }
+  return {};
+}
+
+}  // namespace
+
+Status validate(const RunConfig& config) {
+  SYNCOPATE_RETURN_IF_ERROR(validate_job(config));
+  SYNCOPATE_RETURN_IF_ERROR(validate_hosts(config));
+  SYNCOPATE_RETURN_IF_ERROR(validate_shape(config));
+  SYNCOPATE_RETURN_IF_ERROR(validate_consistency(config));
+  SYNCOPATE_RETURN_IF_ERROR(validate_compression(config));
+  SYNCOPATE_RETURN_IF_ERROR(validate_momentum_of_compression(config));
+  SYNCOPATE_RETURN_IF_ERROR(validate_one_bit_adam(config));
+  SYNCOPATE_RETURN_IF_ERROR(validate_batches(config));
+  SYNCOPATE_RETURN_IF_ERROR(validate_tables(config));
+  SYNCOPATE_RETURN_IF_ERROR(validate_checkpoints(config));
+  SYNCOPATE_RETURN_IF_ERROR(validate_survival(config));
+  SYNCOPATE_RETURN_IF_ERROR(validate_stragglers(config));
+  SYNCOPATE_RETURN_IF_ERROR(validate_stall_warning(config));
+  SYNCOPATE_RETURN_IF_ERROR(validate_schedule(config));
+  SYNCOPATE_RETURN_IF_ERROR(validate_ftrl(config));
+  return validate_faults(config, config.steps);
+}
+
+}  // namespace syncopate::experiments

@@ -1,0 +1,50 @@
+#include "experiments/config/rules/fault_rules.h"
+
+#include <fmt/format.h>
+
+#include "experiments/config/rules/survival_rules.h"
+
+namespace syncopate::experiments {
+namespace {
+
+// Of a config that has been through resolve(): why its links cannot be hurt; empty if they can.
+std::string why_no_links(const RunConfig& config) {
+  if (config.mode == Mode::kLocal) return "--mode=local has none";
+  if (config.mode == Mode::kPs) return {};
+  if (config.collective == CollectiveKind::kMpi || config.collective == CollectiveKind::kNccl) {
+    return fmt::format("--collective={} has wires of its own; use ring, or another of our schedules",
+                       name_of(config.collective));
+  }
+  if (config.collective == CollectiveKind::kDirect && config.transport == TransportKind::kShm) {
+    return "--collective=direct sends nothing in shared memory, where ranks read each other's buffers; use ring, or "
+           "direct with --transport=sockets";
+  }
+  return {};
+}
+
+}  // namespace
+
+FaultScene fault_scene_of(const RunConfig& config, std::int64_t total_steps) {
+  const RunConfig resolved = resolve(config, "");
+  const Recovery recovery = recovery_of(resolved);
+  return {.workers = resolved.workers,
+          .servers = resolved.mode == Mode::kPs ? resolved.servers : 0,
+          .standbys = may_have_replicas(resolved) ? resolved.servers * resolved.replicas : 0,
+          .no_links = why_no_links(resolved),
+          .total_steps = total_steps,
+          .timeout = from_seconds(resolved.timeout_seconds),
+          .workers_to_spare = recovery.survives_workers ? resolved.workers - 1 : 0,
+          .spares_servers = recovery.has_standbys};
+}
+
+Status validate_faults(const RunConfig& config, std::int64_t total_steps) {
+  if (config.faults.empty()) return {};
+  if (spans_hosts(config)) {
+    return Status::invalid_argument(fmt::format(
+        "--fault={}: processes on other hosts cannot be hurt from here; leave --hosts out", config.faults.to_string()));
+  }
+  const Status status = config.faults.check(fault_scene_of(config, total_steps));
+  return status.ok() ? Status() : Status(status.code(), "--fault=" + status.message());
+}
+
+}  // namespace syncopate::experiments

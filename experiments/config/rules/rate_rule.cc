@@ -1,0 +1,74 @@
+#include "experiments/config/rules/rate_rule.h"
+
+#include <fmt/format.h>
+
+#include <string>
+
+#include "experiments/config/options/open_values.h"
+
+namespace syncopate::experiments {
+namespace {
+
+// Whether each worker trains weights of its own, which are averaged now and then.
+bool trains_replicas(const RunConfig& config) {
+  return averages_weights(config) || (config.mode == Mode::kPs && config.consistency.pushes_weights());
+}
+
+}  // namespace
+
+const char* name_of(RateRule value) { return value == RateRule::kPerSample ? "per-sample" : "per-update"; }
+
+Result<RateRule> parse_rate_rule(const std::string& text) {
+  for (const RateRule rule : {RateRule::kPerSample, RateRule::kPerUpdate}) {
+    if (text == name_of(rule)) return rule;
+  }
+  return Status::invalid_argument(fmt::format("--rate-rule={}: rate rule must be {} or {}", text,
+                                              name_of(RateRule::kPerSample), name_of(RateRule::kPerUpdate)));
+}
+
+std::int64_t batches_an_update(const RunConfig& config) {
+  const int workers = workers_of(config);
+  if (config.mode == Mode::kLocal) return 1;
+  if (config.mode == Mode::kAllreduce || trains_replicas(config)) return workers;
+  return consistency_of(config).pushes_an_update(workers, workers);
+}
+
+std::int64_t samples_an_update(const RunConfig& config) { return batches_an_update(config) * config.batch_size; }
+
+double updates_a_pass(const RunConfig& config, std::int64_t training_samples) {
+  return static_cast<double>(training_samples) / static_cast<double>(samples_an_update(config));
+}
+
+double ruled_rate(RateRule rule, double rate, const RunConfig& config, std::int64_t reference_samples) {
+  if (rule == RateRule::kPerUpdate) return rate;
+  const std::int64_t samples = samples_an_update(config);
+  if (samples == reference_samples) return rate;
+  const double ruled = rate * static_cast<double>(samples) / static_cast<double>(reference_samples);
+  return std::stod(fmt::format("{:.9g}", ruled));  // so that 0.1 x 3/4 is 0.075, as people read and write it
+}
+
+std::string why_not_linear(const RunConfig& config) {
+  const int workers = workers_of(config);
+  if (workers == 1) return {};  // as large as one worker's batch: the factor is 1
+  constexpr const char* kRemedy = "leave linear out, and give the rate with --learning-rate";
+  if (trains_replicas(config)) {
+    return fmt::format(
+        "linear scales the rate by the growth of an update's minibatch, and here each worker makes updates of its own "
+        "batch; {}",
+        kRemedy);
+  }
+  if (config.mode == Mode::kPs && batches_an_update(config) == 1) {
+    return fmt::format(
+        "linear scales the rate by the growth of an update's minibatch, and under --consistency={} an update is of "
+        "one worker's batch; {}",
+        config.consistency.to_string(), kRemedy);
+  }
+  if (config.global_batch_size > 0) {
+    return fmt::format(
+        "linear scales the rate as the minibatch grows with the workers, and --global-batch-size={} holds it fixed; {}",
+        config.global_batch_size, kRemedy);
+  }
+  return {};
+}
+
+}  // namespace syncopate::experiments

@@ -1,0 +1,53 @@
+#include "experiments/config/rules/survival_rules.h"
+
+#include <fmt/format.h>
+
+#include <string>
+
+namespace syncopate::experiments {
+namespace {}  // namespace
+
+Recovery recovery_of(const RunConfig& config) {
+  Recovery recovery;
+  if (config.launcher == LauncherKind::kMpirun) return recovery;  // it ends all that it carries when one of them dies
+  const bool is_ps = config.mode == Mode::kPs;
+  recovery.regroups_without_worker = may_be_elastic(config) && config.elastic;
+  recovery.survives_workers = is_ps || recovery.regroups_without_worker;
+  recovery.has_standbys = is_ps && config.replicas > 0;
+  recovery.goes_back = is_ps && config.checkpoint_every.has_value();
+  if (may_respawn(config) && config.respawn_seconds >= 0) recovery.respawn_after = from_seconds(config.respawn_seconds);
+  return recovery;
+}
+
+bool may_be_elastic(const RunConfig& config) {
+  return config.mode == Mode::kAllreduce && has_own_collective(config) && !averages_weights(config);
+}
+
+bool may_have_replicas(const RunConfig& config) {
+  return config.mode == Mode::kPs && config.launcher == LauncherKind::kLocal;
+}
+
+bool may_respawn(const RunConfig& config) {
+  return may_have_replicas(config) || (may_be_elastic(config) && config.elastic);
+}
+
+Status validate_survival(const RunConfig& config) {
+  if (config.mode == Mode::kAllreduce && config.elastic) {
+    if (config.collective == CollectiveKind::kMpi || config.launcher == LauncherKind::kMpirun) {
+      return Status::invalid_argument(
+          "--elastic: mpirun ends all processes when one of them dies; use a collective of our own, as in "
+          "--collective=ring, and --launcher=local");
+    }
+    if (config.collective == CollectiveKind::kNccl) {
+      return Status::invalid_argument("--elastic: NCCL's groups cannot lose a rank and go on; use --collective=ring");
+    }
+    if (averages_weights(config)) {
+      return Status::invalid_argument(
+          "--elastic: workers that average their weights (--sync-every, --gossip) have no step that all have "
+          "finished; leave it out, or average gradients");
+    }
+  }
+  return {};
+}
+
+}  // namespace syncopate::experiments

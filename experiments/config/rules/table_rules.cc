@@ -1,0 +1,90 @@
+#include "experiments/config/rules/table_rules.h"
+
+#include <fmt/format.h>
+
+#include <string>
+
+#include "worker/recommender/make_recommender.h"
+
+namespace syncopate::experiments {
+namespace {
+
+constexpr const char* kWayOut = "leave it out, or use --embeddings=dense";
+
+Status no(const std::string& option, const std::string& reason, const std::string& way_out = kWayOut) {
+  return Status::invalid_argument(fmt::format("{}: {}; {}", option, reason, way_out));
+}
+
+Status validate_ps(const RunConfig& config) {
+  using Kind = ps::Consistency::Kind;
+  const Kind kind = config.consistency.kind();
+  const std::string held = "servers update a row-sparse table in step or push by push";
+  if (kind != Kind::kSync && kind != Kind::kBounded && kind != Kind::kAsync) {
+    return no("--consistency=" + config.consistency.to_string(), held,
+              "use sync, bounded:k or async, or --embeddings=dense");
+  }
+  if (kind == Kind::kSync && config.backup_workers > 0) {
+    return no(fmt::format("--backup-workers={}", config.backup_workers),
+              "an update of a row-sparse table is of all workers' gradients");
+  }
+  const bool is_stale = kind != Kind::kSync;
+  if (is_stale && config.staleness_lr != StalenessRate::kKeep) {
+    return no(fmt::format("--staleness-lr={}", name_of(config.staleness_lr)), "rows are updated at the rate as it is");
+  }
+  if (is_stale && config.delay_compensation.lambda != 0) {
+    return no("--delay-compensation=" + config.delay_compensation.to_string(),
+              "no copies of rows are kept to correct them by");
+  }
+  if (is_stale && config.momentum_correction) return no("--momentum-correction", "rows have the momentum as it is");
+  if (may_run_ahead(config) && config.pipeline_depth > 0) {
+    return no(fmt::format("--pipeline-depth={}", config.pipeline_depth),
+              "rows are asked for in the step that reads them");
+  }
+  if (may_order_pushes(config) && config.push_order != ps::PushOrder::kFifo) {
+    return no("--push-order=priority", "a table's rows are pushed when backward has finished them");
+  }
+  return {};
+}
+
+Status validate_allreduce(const RunConfig& config) {
+  if (config.gossip != Gossip::kOff)
+    return no("--gossip", "weights are averaged as a whole, and a row-sparse table has no whole");
+  if (config.sync_every > 1) {
+    return no(fmt::format("--sync-every={}", config.sync_every),
+              "weights are averaged as a whole, and a row-sparse table has no whole");
+  }
+  return {};
+}
+
+}  // namespace
+
+bool is_recommender(const RunConfig& config) { return worker::is_recommender(config.model); }
+
+bool has_tables(const RunConfig& config) {
+  return is_recommender(config) && config.embeddings == worker::EmbeddingKind::kSparse;
+}
+
+bool sizes_tables(const RunConfig& config) {
+  return config.dataset == "clicks" || config.dataset == "zipf-ratings" || config.dataset == "zipf-clicks";
+}
+
+Status validate_tables(const RunConfig& config) {
+  if (!is_recommender(config)) return {};
+  if (config.device == DeviceKind::kCuda) {
+    return Status::invalid_argument(
+        fmt::format("--device=cuda: {} looks its rows up in the host's memory; use --device=cpu", config.model));
+  }
+  if (config.mode == Mode::kAllreduce && config.collective == CollectiveKind::kNccl) {
+    return Status::invalid_argument(fmt::format(
+        "--collective=nccl: sums on GPUs, and {} computes on the processor; use direct, ring or mpi", config.model));
+  }
+  if (config.model.ends_with(worker::kDenseSuffix)) {
+    return Status::invalid_argument(
+        fmt::format("--model={}: name the model alone, and use --embeddings=dense", config.model));
+  }
+  if (!has_tables(config)) return {};
+  if (config.mode == Mode::kPs) return validate_ps(config);
+  return config.mode == Mode::kAllreduce ? validate_allreduce(config) : Status();
+}
+
+}  // namespace syncopate::experiments

@@ -1,0 +1,251 @@
+#include "experiments/lab/compare/compare.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "experiments/cluster/host/build_facts.h"
+#include "experiments/config/toml.h"
+#include "experiments/lab/compare/equality.h"
+#include "experiments/lab/compare/rate_tuning.h"
+#include "experiments/lab/compare/round_order.h"
+#include "experiments/lab/compare/row_folder.h"
+#include "experiments/lab/report/calendar_text.h"
+#include "experiments/lab/report/comparison_files.h"
+#include "experiments/lab/report/comparison_text.h"
+#include "experiments/lab/run/console.h"
+
+namespace syncopate::experiments {
+namespace {
+
+std::string title_of(const ComparisonJob& job) {
+  RunConfig config = job.base;
+  config.mode = Mode::kAllreduce;  // whose workers are the job's
+  config = resolve(config, "");
+  return fmt::format("{} on {}, {} worker{}, batch {} a worker{}{}", config.model, config.dataset, config.workers,
+                     config.workers == 1 ? "" : "s", config.batch_size,
+                     job.varied.empty() ? "" : fmt::format(", {} varied", fmt::join(job.varied, " and ")),
+                     config.shape ? ", link emulated: " + config.shape->describe() : "");
+}
+
+// Of runs that are each at the rate that was given for the reference's updates: what they share.
+std::string shared_toml(const std::vector<ComparedRun>& runs) {
+  std::vector<RunConfig> configs;
+  for (const ComparedRun& run : runs) {
+    configs.push_back(resolve(run.config, ""));
+    configs.back().learning_rate = run.base_rate;
+  }
+  return to_toml(configs);
+}
+
+ComparisonReport begin_report(const ComparisonJob& job, std::size_t rounds) {
+  ComparisonReport report{.job = title_of(job),
+                          .command = job.command,
+                          .config_toml = shared_toml(job.runs),
+                          .started = calendar_text(calendar_stamp()),
+                          .version = fmt::format("{} ({})", program_version(), source_fingerprint()),
+                          .machine = this_environment(),
+                          .rate_rule = name_of(job.rate_rule),
+                          .target = job.base.target_accuracy,
+                          .rounds_asked = rounds,
+                          .varied = job.varied};
+  report.left_out = job.left_out;
+  for (const ComparedRun& run : job.runs) {
+    ComparedRow row{.label = run.label, .mode = run.mode, .values = run.values};
+    row.rounds.resize(rounds);
+    row.evals.resize(rounds);
+    row.seeds.resize(rounds);
+    row.folders.resize(rounds);
+    report.rows.push_back(std::move(row));
+  }
+  return report;
+}
+
+class Comparison {
+ public:
+  Comparison(const ComparisonJob& job, const JobRunner& runner, const Clock& clock)
+      : job_(job),
+        base_(job.base),
+        run_job_(runner),
+        clock_(clock),
+        rounds_(static_cast<std::size_t>(job.base.repeat)),
+        folder_(base_.output.empty() ? "results/" + calendar_stamp() + "-compare" : base_.output),
+        runs_(job.runs),
+        is_out_(job.runs.size()),
+        report_(begin_report(job, rounds_)) {}
+
+  ExitCode run() {
+    for (const std::string& line : job_.left_out) console_.say(line);
+    const ExitCode fair = prove_equality();
+    if (fair != ExitCode::kSuccess) return fair;
+    note_circumstances();
+    ExitCode exit = measure_all();
+    if (exit != ExitCode::kSuccess) console_.warn("run_experiment: " + report_.outcome);
+    if (has_finished_any()) console_.say("\n" + comparison_text(report_));
+    if (has_finished_any() || !report_.trials.empty()) {
+      const Status written = write_comparison(report_, folder_);
+      if (!written.ok()) return fail(ExitCode::kOutput, written.message());
+      console_.say(fmt::format("results in {0}: comparison.html shows them", folder_));
+    }
+    return exit;
+  }
+
+ private:
+  ExitCode prove_equality() {
+    console_.say("first, whether the synchronous modes follow the same curve");
+    const EqualityOutcome outcome = check_equality(base_, folder_ + "/equality", run_job_);
+    if (outcome.exit != ExitCode::kSuccess) return fail(outcome.exit, outcome.line);
+    console_.say(outcome.line + "\n");
+    report_.notes.push_back(outcome.line);
+    return ExitCode::kSuccess;
+  }
+
+  bool varies(const std::string& option) const { return std::ranges::find(job_.varied, option) != job_.varied.end(); }
+
+  // What makes the machine or its links other than they are.
+  void note_circumstances() {
+    const auto note = [&](std::string line) {
+      console_.say(line + "\n");
+      report_.notes.push_back(std::move(line));
+    };
+    if (!base_.stragglers.empty() && !varies("straggler")) {
+      note(fmt::format("straggler {}, in all modes but local", base_.stragglers.to_string()));
+    }
+    if (!base_.faults.empty() && !varies("fault")) {
+      note(fmt::format("fault {}, in all modes but local", base_.faults.to_string()));
+    }
+    if (compresses(base_) && !varies("compress")) {
+      note(fmt::format("--compress={}, in all modes that have it", to_string(base_.compress)));
+    }
+    if (base_.shape && !varies("shape")) {
+      note(fmt::format("link: emulated, {}, in all modes but local", base_.shape->describe()));
+    }
+  }
+
+  ExitCode measure_all() {
+    const std::size_t trials = job_.tune_rate ? job_.tune_rate->values.size() * seeds_a_trial(base_.repeat) : 0;
+    RowRunner runner(std::vector<std::size_t>(runs_.size(), rounds_ + trials), run_job_, clock_, console_);
+    if (job_.tune_rate) {
+      const RateTuning tuning{.grid = *job_.tune_rate,
+                              .rule = job_.rate_rule,
+                              .reference_samples = job_.reference_samples,
+                              .rounds = base_.repeat,
+                              .folder = folder_ + "/tuning"};
+      const TunedRates tuned = tune_rates(tuning, runs_, runner, console_, report_);
+      if (tuned.exit != ExitCode::kSuccess) return tuned.exit;
+      for (const std::size_t row : tuned.diverged) leave_out(row, runner);
+      console_.say("");
+    }
+    for (std::size_t row = 0; row < runs_.size(); ++row) report_.rows[row].rate = runs_[row].config.learning_rate;
+    ExitCode first = ExitCode::kSuccess;
+    for (std::size_t round = 0; round < rounds_; ++round) {
+      const ExitCode exit = run_round(round, runner);
+      if (first == ExitCode::kSuccess) first = exit;
+      if (has_ended_) return exit;
+      const Status written = has_finished_any() ? write_comparison(report_, folder_) : Status();
+      if (!written.ok()) return fail(ExitCode::kOutput, written.message());
+    }
+    return first;
+  }
+
+  // Returns the first exit code that is no success.
+  ExitCode run_round(std::size_t round, RowRunner& runner) {
+    ExitCode first = ExitCode::kSuccess;
+    report_.order.emplace_back();
+    std::size_t number = 0;
+    const auto rows = static_cast<std::size_t>(std::ranges::count(is_out_, false));
+    for (const std::size_t row : round_order(runs_.size(), base_.seed, round)) {
+      if (is_out_[row]) continue;
+      const std::string what =
+          fmt::format("round {}/{}, run {}/{}: {:<{}}", round + 1, rounds_, ++number, rows, runs_[row].label, width());
+      const ExitCode exit = measure(row, round, what, runner);
+      if (exit == ExitCode::kSuccess) continue;
+      if (first == ExitCode::kSuccess) first = exit;
+      if (has_ended_) return exit;
+    }
+    return first;
+  }
+
+  ExitCode measure(std::size_t row, std::size_t round, const std::string& what, RowRunner& runner) {
+    RunConfig config = runs_[row].config;
+    config.seed += round;
+    config.output = fmt::format("{}/{}-{}", folder_, folder_of(runs_[row].label), round + 1);
+    JobResult result = runner.run(row, what, config);
+    ComparedRow& to = report_.rows[row];
+    for (const std::string& event : result.facts.events) {
+      report_.notes.push_back(fmt::format("{}, round {}: {}", runs_[row].label, round + 1, event));
+    }
+    if (result.exit == ExitCode::kSuccess && result.facts.outcome != RunFacts().outcome) {
+      report_.notes.push_back(fmt::format("{}, round {}: {}", runs_[row].label, round + 1, result.facts.outcome));
+    }
+    if (result.exit != ExitCode::kSuccess) {
+      const std::string line = fmt::format("{}, round {}: {}", runs_[row].label, round + 1, result.verdict);
+      if (!is_lost_to_a_fault(config, result)) {
+        has_ended_ = true;
+        report_.outcome = line;
+        return result.exit;
+      }
+      leave_out(row, runner);
+      report_.notes.push_back(line + "; it is left out from then on");
+      if (report_.outcome == ComparisonReport().outcome) report_.outcome = line;
+      console_.warn("run_experiment: " + report_.notes.back());
+      return result.exit;
+    }
+    report_.order.back().push_back(row);
+    to.rounds[round] = std::move(result.reports.front());
+    to.evals[round] = std::move(result.evals.front());
+    to.seeds[round] = config.seed;
+    to.folders[round] = config.output;
+    to.parameters = result.facts.parameters;
+    const RunConfig resolved = resolve(config, "");
+    to.updates_a_pass = static_cast<double>(result.facts.steps_per_epoch * resolved.workers) /
+                        static_cast<double>(batches_an_update(resolved));
+    return ExitCode::kSuccess;
+  }
+
+  // What --fault asked for can end a run without any fault of the comparison.
+  static bool is_lost_to_a_fault(const RunConfig& config, const JobResult& result) {
+    return !config.faults.empty() && (result.exit == ExitCode::kProcessLost || result.exit == ExitCode::kTimeout);
+  }
+
+  void leave_out(std::size_t row, RowRunner& runner) {
+    is_out_[row] = true;
+    runner.leave_out(row);
+  }
+
+  bool has_finished_any() const {
+    return std::ranges::any_of(report_.rows, [](const ComparedRow& row) { return !finished_rounds(row).empty(); });
+  }
+
+  std::size_t width() const {
+    std::size_t width = 0;
+    for (const ComparedRun& run : runs_) width = std::max(width, run.label.size());
+    return width;
+  }
+
+  ExitCode fail(ExitCode exit, const std::string& line) {
+    console_.warn("run_experiment: " + line);
+    return exit;
+  }
+
+  const ComparisonJob& job_;
+  const RunConfig& base_;  // of job_
+  const JobRunner& run_job_;
+  const Clock& clock_;
+  const std::size_t rounds_;
+  const std::string folder_;
+  std::vector<ComparedRun> runs_;  // with the rates that were found best
+  std::vector<bool> is_out_;       // by row: it does not run any more
+  bool has_ended_ = false;         // before its time
+  ComparisonReport report_;
+  Console console_;
+};
+
+}  // namespace
+
+ExitCode compare(const ComparisonJob& job, const JobRunner& runner, const Clock& clock) {
+  return Comparison(job, runner, clock).run();
+}
+
+}  // namespace syncopate::experiments

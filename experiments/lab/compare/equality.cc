@@ -1,0 +1,217 @@
+#include "experiments/lab/compare/equality.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <optional>
+#include <vector>
+
+#include "experiments/cluster/process/data_of.h"
+#include "experiments/config/comparison.h"
+#include "experiments/lab/run/initial_weights.h"
+
+namespace syncopate::experiments {
+namespace {
+
+// Long enough for every tensor to move and for a difference in data order or update rule to show; short enough for
+// rounding not to grow.
+constexpr std::int64_t kSteps = 30;
+// Now and then training magnifies rounding all the same: a ReLU whose input is within rounding of zero is on in one
+// mode and off in another. That depends on the seed; a fault does not.
+constexpr std::uint64_t kSeeds = 3;
+// So far is an epsilon raised: gradients that are nothing but rounding (those of a softmax's keys' biases, say) are far
+// below it, all others are not.
+constexpr double kLeastEpsilon = 1e-4;
+// So far is a weight decay raised: left out, it is more than 1 % of the movement.
+constexpr double kLeastDecay = 1e-3;
+constexpr double kLeastDecoupledDecay = 0.05;
+constexpr const char* kSynchronousModes = "local,allreduce,ps:sync";
+// Of models with batch norm: one worker's moments are those of its own batch, and local has all workers' in one.
+constexpr const char* kModesOfTheSameBatches = "allreduce,ps:sync";
+
+constexpr double kInfinite = std::numeric_limits<double>::infinity();
+
+// Between the rates at which norms' weights, which move least, hardly move and those at which training is unstable.
+double equality_rate(const std::string& optimizer) {
+  if (optimizer == "sgd") return 0.1;
+  if (optimizer == "ftrl") return 0.2;
+  if (optimizer == "momentum" || optimizer == "nesterov") return 0.03;
+  return usual_learning_rate(optimizer) / 10;  // their steps do not shrink with the gradient
+}
+
+double distance(std::span<const float> first, std::span<const float> second) {
+  double sum = 0;
+  for (std::size_t i = 0; i < first.size(); ++i) sum += std::pow(static_cast<double>(first[i]) - second[i], 2);
+  return std::isfinite(sum) ? std::sqrt(sum) : kInfinite;
+}
+
+double length(std::span<const float> values) {
+  double sum = 0;
+  for (const float value : values) sum += std::pow(static_cast<double>(value), 2);
+  return std::sqrt(sum);
+}
+
+EqualityGap gap_of(const std::string& tensor, std::span<const float> initial, std::span<const float> expected,
+                   std::span<const float> actual) {
+  using Verdict = EqualityGap::Verdict;
+  const double moved = distance(expected, initial), apart = distance(expected, actual), began = length(initial);
+  if (!std::isfinite(moved) || !std::isfinite(apart)) return {Verdict::kUnequal, tensor, kInfinite, kInfinite};
+  const double movement = began > 0 ? moved / began : moved > 0 ? kInfinite : 0;
+  const double gap = moved > 0 ? apart / moved : apart > 0 ? kInfinite : 0;
+  if (movement >= kLeastMovement) {
+    return {gap <= kEqualityTolerance ? Verdict::kEqual : Verdict::kUnequal, tensor, gap, movement};
+  }
+  const bool only_other_moved = apart > kLeastMovement * began;
+  return {only_other_moved ? Verdict::kUnequal : Verdict::kNotShown, tensor, gap, movement};
+}
+
+// Whether `first` says more than `second`: unequal, then not shown, then equal; within these, by how much.
+bool outweighs(const EqualityGap& first, const EqualityGap& second) {
+  using Verdict = EqualityGap::Verdict;
+  const auto weight = [](Verdict verdict) {
+    return verdict == Verdict::kUnequal ? 2 : verdict == Verdict::kNotShown ? 1 : 0;
+  };
+  if (first.verdict != second.verdict) return weight(first.verdict) > weight(second.verdict);
+  return first.verdict == Verdict::kNotShown ? first.movement < second.movement : first.gap > second.gap;
+}
+
+struct Trained {
+  std::string label;
+  JobResult result;
+};
+
+EqualityOutcome failure(const Status& status) { return {exit_code_of(status), false, status.message()}; }
+
+// "local, allreduce and ps:sync"
+std::string names_of(const std::vector<Trained>& runs) {
+  std::string names = runs.front().label;
+  for (std::size_t i = 1; i < runs.size(); ++i) names += (i + 1 < runs.size() ? ", " : " and ") + runs[i].label;
+  return names;
+}
+
+std::string settings_of(const RunConfig& job) {
+  return fmt::format("{} steps of {} at a rate of {:g}{}", job.steps, job.optimizer, job.learning_rate,
+                     job.weight_decay > 0 ? fmt::format(" and a weight decay of {:g}", job.weight_decay) : "");
+}
+
+// The gap that says most, and whose it is.
+struct Finding {
+  EqualityGap gap;
+  std::string label;
+};
+
+Result<Finding> compare_with_first(const RunConfig& job, const std::vector<Trained>& runs) {
+  const JobResult& reference = runs.front().result;
+  const Result<ModelWeights> initial = initial_weights(job, reference.rows);
+  if (!initial.ok()) return initial.status();
+  std::optional<Finding> found;
+  for (const Trained& run : std::span(runs).subspan(1)) {
+    const EqualityGap gap = run.result.rows == reference.rows
+                                ? equality_gap(initial->layout, initial->values, reference.weights, run.result.weights)
+                                : EqualityGap{EqualityGap::Verdict::kUnequal, "the choice of rows", kInfinite, 0};
+    if (!found || outweighs(gap, found->gap)) found = {gap, run.label};
+  }
+  return *found;
+}
+
+std::string sentence_of(const RunConfig& base, const RunConfig& job, const std::vector<Trained>& runs,
+                        const Finding& found) {
+  const EqualityGap& gap = found.gap;
+  switch (gap.verdict) {
+    case EqualityGap::Verdict::kUnequal:
+      return fmt::format(
+          "{} does not follow the curve of {}: after {}, with each of {} seeds, weights lie apart by more than "
+          "rounding, {} by {:.2g} of the way that it has gone (tolerance {:.0e}); a comparison would compare more than "
+          "the mode",
+          found.label, runs.front().label, settings_of(job), kSeeds, gap.tensor, gap.gap, kEqualityTolerance);
+    case EqualityGap::Verdict::kNotShown:
+      return fmt::format(
+          "equality: not shown for {}: after {} {} has moved by {:.1e} of its length, less than the {:.0e} from which "
+          "a difference can be told from rounding",
+          names_of(runs), settings_of(job), gap.tensor, gap.movement, kLeastMovement);
+    case EqualityGap::Verdict::kEqual:
+      break;
+  }
+  return fmt::format(
+      "equality: {} follow the same curve{}: after {} no tensor lies further apart than {:.0e} of the way that it has "
+      "gone ({}; tolerance {:.0e}){}",
+      names_of(runs), compresses(base) ? " without --compress" : "", settings_of(job), gap.gap, gap.tensor,
+      kEqualityTolerance, job.seed == base.seed ? "" : fmt::format(", with seed {}", job.seed));
+}
+
+}  // namespace
+
+EqualityGap equality_gap(const ParamLayout& layout, std::span<const float> initial, std::span<const float> expected,
+                         std::span<const float> actual) {
+  using Verdict = EqualityGap::Verdict;
+  const std::size_t size = layout.size();
+  if (initial.size() != size || expected.size() != size || actual.size() != size) {
+    return {Verdict::kUnequal, "the number of weights", kInfinite, kInfinite};
+  }
+  std::optional<EqualityGap> worst;
+  for (const TensorSpec& tensor : layout.tensors()) {
+    const EqualityGap gap =
+        gap_of(tensor.name, slice(initial, tensor.range), slice(expected, tensor.range), slice(actual, tensor.range));
+    if (!worst || outweighs(gap, *worst)) worst = gap;
+  }
+  return worst.value_or(EqualityGap{});
+}
+
+RunConfig equality_job(const RunConfig& base) {
+  RunConfig job = base;
+  job.epochs = 0;
+  job.steps = kSteps;
+  job.repeat = 1;
+  job.warmup_steps = 0;
+  job.target_accuracy = 0;
+  job.stragglers = {};                       // who is slow changes no weight
+  job.faults = {};                           // a run that is hurt proves nothing
+  job.shape.reset();                         // nor does how fast bytes come
+  job.backup_workers = 0;                    // with them, sync takes other gradients each time
+  job.precision = worker::Precision::kFp32;  // rounding of factors would be magnified as that of sums is
+  job.compress = {};                         // what a codec loses is no rounding of sums
+  job.learning_rate = equality_rate(job.optimizer);
+  job.lr_schedule = "constant";  // a warm-up would hardly have begun
+  const OptimizerKind rule = optimizer_of(job).kind;
+  if (job.weight_decay > 0) {
+    job.weight_decay = std::max(job.weight_decay, rule == OptimizerKind::kAdamW ? kLeastDecoupledDecay : kLeastDecay);
+  }
+  job.epsilon = std::max(job.epsilon, kLeastEpsilon);
+  return job;
+}
+
+EqualityOutcome check_equality(const RunConfig& base, const std::string& folder, const JobRunner& runner) {
+  RunConfig job = equality_job(base);
+  const Result<ParamLayout> local_layout = local_state_layout_of(base);
+  if (!local_layout.ok()) return failure(local_layout.status());
+  const bool with_local = local_layout->size() == 0;
+  EqualityOutcome outcome;
+  for (std::uint64_t attempt = 0; attempt < kSeeds; ++attempt) {
+    job.seed = base.seed + attempt;
+    const Result<std::vector<ComparedRun>> runs =
+        comparison_runs(job, with_local ? kSynchronousModes : kModesOfTheSameBatches);
+    if (!runs.ok()) return {ExitCode::kUsage, false, runs.status().message()};
+    std::vector<Trained> trained;
+    for (const ComparedRun& run : *runs) {
+      RunConfig config = run.config;
+      std::string name = run.label + (attempt == 0 ? "" : fmt::format("-seed-{}", job.seed));
+      std::ranges::replace(name, ':', '-');
+      config.output = fmt::format("{}/{}", folder, name);
+      trained.push_back({run.label, runner(config)});
+      const JobResult& result = trained.back().result;
+      if (result.exit != ExitCode::kSuccess) return {result.exit, false, result.verdict};
+    }
+    const Result<Finding> found = compare_with_first(job, trained);
+    if (!found.ok()) return failure(found.status());
+    const bool is_unequal = found->gap.verdict == EqualityGap::Verdict::kUnequal;
+    outcome = {is_unequal ? ExitCode::kUnequal : ExitCode::kSuccess, found->gap.verdict == EqualityGap::Verdict::kEqual,
+               sentence_of(base, job, trained, *found)};
+    if (!with_local) outcome.line += "; local is left out, whose batch norms see all workers' batches as one";
+    if (!is_unequal) break;
+  }
+  return outcome;
+}
+
+}  // namespace syncopate::experiments

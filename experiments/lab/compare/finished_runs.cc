@@ -1,0 +1,218 @@
+#include "experiments/lab/compare/finished_runs.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <set>
+
+#include "common/clock.h"
+#include "common/os/regular_file.h"
+#include "common/os/whole_file.h"
+#include "experiments/cluster/host/build_facts.h"
+#include "experiments/config/comparison.h"
+#include "experiments/config/options/option_table.h"
+#include "experiments/config/toml.h"
+#include "experiments/lab/report/calendar_text.h"
+#include "experiments/lab/report/comparison_files.h"
+#include "experiments/lab/report/comparison_text.h"
+#include "experiments/lab/report/summary_reading.h"
+#include "experiments/lab/run/console.h"
+
+namespace syncopate::experiments {
+namespace {
+
+constexpr std::uint64_t kMostBytes = 64 << 20;  // of a file: far more than a run of a day leaves
+
+// What one folder holds.
+struct FinishedRun {
+  std::string folder;
+  RunConfig config;  // resolved
+  RunSummary summary;
+  std::vector<std::vector<EvalRecord>> evals;
+  Environment environment;
+};
+
+// The text of a file, as `read` understands it. Errors name the file.
+template <typename Read>
+auto read_file(const std::string& path, Read&& read) -> decltype(read(std::string_view())) {
+  const Result<std::string> text = read_regular_file(path, kMostBytes);
+  if (!text.ok()) return text.status();
+  auto value = read(std::string_view(*text));
+  if (!value.ok()) return Status::data_loss(fmt::format("{}: {}", path, value.status().message()));
+  return value;
+}
+
+Result<FinishedRun> read_run(const std::string& folder) {
+  std::error_code ignored;
+  if (!std::filesystem::is_directory(folder, ignored)) {
+    return Status::invalid_argument(
+        fmt::format("{}: must be the folder of a finished run, as results/NAME; modes stand in --modes", folder));
+  }
+  FinishedRun run{.folder = folder, .config = {}, .summary = {}, .evals = {}, .environment = {}};
+  Result<RunConfig> config = read_file(folder + "/config.toml", from_toml_text);
+  if (!config.ok()) return config.status();
+  run.config = resolve(std::move(*config), "");
+  Result<RunSummary> summary = read_file(folder + "/summary.json", read_summary);
+  if (!summary.ok()) return summary.status();
+  run.summary = std::move(*summary);
+  const std::size_t repeats = run.summary.reports.size();
+  auto evals = read_file(folder + "/evals.csv", [&](std::string_view text) { return read_evals(text, repeats); });
+  if (!evals.ok()) return evals.status();
+  run.evals = std::move(*evals);
+  Result<Environment> environment = read_file(folder + "/environment.json", read_environment);
+  if (!environment.ok()) return environment.status();
+  run.environment = std::move(*environment);
+  return run;
+}
+
+std::string mode_of(const RunConfig& config) {
+  if (config.mode == Mode::kPs) return "ps:" + config.consistency.to_string();
+  if (averages_weights(config)) return "allreduce:" + averaging_of(config);
+  return name_of(config.mode);
+}
+
+// Whether the option says something of the run. Local's one worker, with the batch of all, stands for all.
+bool has_part(const OptionSpec& option, const RunConfig& config) {
+  constexpr std::string_view kOfWorkers[] = {"workers", "batch-size", "global-batch-size"};
+  const bool stands_for_all = config.mode == Mode::kLocal;
+  return option.has_effect(config) &&
+         !(stands_for_all && std::ranges::find(kOfWorkers, option.name) != std::end(kOfWorkers));
+}
+
+// Options in which the runs differ, but for those that the mode's name says, and what only numbers repetitions.
+std::vector<OptionSpec> differing_options(const std::vector<FinishedRun>& runs) {
+  constexpr std::string_view kElsewhere[] = {"mode", "consistency", "sync-every", "gossip",
+                                             "seed", "repeat",      "data-dir"};
+  std::vector<OptionSpec> differing;
+  for (OptionSpec& option : option_table()) {
+    if (!option.in_file || std::ranges::find(kElsewhere, option.name) != std::end(kElsewhere)) continue;
+    std::set<std::string> values;
+    for (const FinishedRun& run : runs) {
+      if (has_part(option, run.config)) values.insert(option.get(run.config));
+    }
+    if (values.size() > 1) differing.push_back(std::move(option));
+  }
+  return differing;
+}
+
+ComparedRow row_of(const FinishedRun& run, const std::vector<OptionSpec>& differing) {
+  ComparedRow row{.mode = mode_of(run.config)};
+  row.label = row.mode;
+  for (const OptionSpec& option : differing) {
+    if (!has_part(option, run.config)) continue;
+    const std::string value = option.get(run.config);
+    row.values.emplace_back(option.name, value.empty() ? "none" : value);
+    row.label += fmt::format(" {}={}", row.values.back().first, row.values.back().second);
+  }
+  row.rate = run.config.learning_rate;
+  row.updates_a_pass = static_cast<double>(run.summary.steps_per_epoch) * run.config.workers /
+                       static_cast<double>(batches_an_update(run.config));
+  row.parameters = run.summary.parameters;
+  return row;
+}
+
+void add_rounds(const FinishedRun& run, ComparedRow& row) {
+  for (std::size_t repeat = 0; repeat < run.summary.reports.size(); ++repeat) {
+    row.rounds.emplace_back(run.summary.reports[repeat]);
+    row.evals.push_back(run.evals[repeat]);
+    const bool is_said = repeat < run.summary.seeds.size();
+    row.seeds.push_back(is_said ? run.summary.seeds[repeat] : run.config.seed + repeat);
+    row.folders.push_back(run.folder);
+  }
+}
+
+// So that all rows have as many rounds.
+void pad(ComparedRow& row, std::size_t rounds) {
+  row.rounds.resize(rounds);
+  row.evals.resize(rounds);
+  row.seeds.resize(rounds);
+  row.folders.resize(rounds);
+}
+
+std::string machine_of(const Environment& environment) {
+  return fmt::format("{}, {} cores, {}, commit {}", environment.host, environment.cores, environment.cpu_model,
+                     environment.commit.empty() ? "unknown" : environment.commit);
+}
+
+std::vector<std::string> notes_of(const std::vector<FinishedRun>& runs) {
+  std::vector<std::string> notes = {
+      "finished runs, which did not run in turns: what the machine did meanwhile is part of their differences"};
+  for (const FinishedRun& run : runs) {
+    if (run.summary.outcome != "completed") notes.push_back(fmt::format("{}: {}", run.folder, run.summary.outcome));
+    if (machine_of(run.environment) != machine_of(runs.front().environment)) {
+      notes.push_back(fmt::format("{} ran on another machine or program than {}: {}; {}", run.folder,
+                                  runs.front().folder, machine_of(run.environment),
+                                  machine_of(runs.front().environment)));
+    }
+  }
+  return notes;
+}
+
+std::string job_of(const std::vector<FinishedRun>& runs) {
+  std::set<std::string> jobs;
+  for (const FinishedRun& run : runs) jobs.insert(fmt::format("{} on {}", run.config.model, run.config.dataset));
+  return fmt::format("finished runs: {}", fmt::join(jobs, ", "));
+}
+
+Status make_output(const std::string& folder) {
+  std::error_code ignored;
+  if (std::filesystem::is_directory(folder, ignored) && !std::filesystem::is_empty(folder, ignored)) {
+    return Status::invalid_argument(
+        fmt::format("--output={}: holds files already; name another directory, or remove it", folder));
+  }
+  return make_folder(folder);
+}
+
+}  // namespace
+
+Result<ComparisonReport> read_finished_runs(const std::vector<std::string>& folders) {
+  std::vector<FinishedRun> runs;
+  for (const std::string& folder : folders) {
+    Result<FinishedRun> run = read_run(folder);
+    if (!run.ok()) return run.status();
+    runs.push_back(std::move(*run));
+  }
+  ComparisonReport report{.job = job_of(runs), .machine = runs.front().environment, .in_rounds = false};
+  const std::vector<OptionSpec> differing = differing_options(runs);
+  for (const OptionSpec& option : differing) report.varied.push_back(option.name);
+  for (const FinishedRun& run : runs) {
+    ComparedRow row = row_of(run, differing);
+    auto same = std::ranges::find(report.rows, row.label, &ComparedRow::label);
+    if (same == report.rows.end()) same = report.rows.insert(same, std::move(row));
+    add_rounds(run, *same);
+  }
+  for (const ComparedRow& row : report.rows) report.rounds_asked = std::max(report.rounds_asked, row.rounds.size());
+  for (ComparedRow& row : report.rows) pad(row, report.rounds_asked);
+  std::vector<RunConfig> configs;
+  for (const FinishedRun& run : runs) configs.push_back(run.config);
+  report.config_toml = to_toml(configs);
+  const double target = runs.front().config.target_accuracy;
+  const bool is_shared = std::ranges::all_of(configs, [&](const auto& c) { return c.target_accuracy == target; });
+  report.target = is_shared ? target : 0;
+  report.notes = notes_of(runs);
+  return report;
+}
+
+ExitCode compare_finished(const std::vector<std::string>& folders, const std::string& output,
+                          const std::string& command) {
+  Console console;
+  const auto fail = [&](const Status& status) {
+    console.warn("run_experiment: " + status.message());
+    return exit_code_of(status);
+  };
+  Result<ComparisonReport> report = read_finished_runs(folders);
+  if (!report.ok()) return fail(report.status());
+  report->command = command;
+  report->started = calendar_text(calendar_stamp());
+  report->version = fmt::format("{} ({})", program_version(), source_fingerprint());
+  const std::string folder = output.empty() ? "results/" + calendar_stamp() + "-compare" : output;
+  if (const Status made = make_output(folder); !made.ok()) return fail(made);
+  console.say("\n" + comparison_text(*report));
+  if (const Status written = write_comparison(*report, folder); !written.ok()) return fail(written);
+  console.say(fmt::format("results in {0}: comparison.html shows them", folder));
+  return ExitCode::kSuccess;
+}
+
+}  // namespace syncopate::experiments

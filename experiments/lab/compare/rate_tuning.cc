@@ -1,0 +1,93 @@
+#include "experiments/lab/compare/rate_tuning.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "experiments/lab/compare/rate_choice.h"
+#include "experiments/lab/compare/row_folder.h"
+#include "experiments/lab/report/statistics.h"
+
+namespace syncopate::experiments {
+namespace {
+
+constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+
+// Of one row, by ascending rate, without results.
+std::vector<RateTrial> trials_of(const RateTuning& tuning, ComparedRun run) {
+  std::vector<RateTrial> trials;
+  for (const double rate : rates_to_try(tuning.grid, run.base_rate)) {
+    set_rate(run, tuning.rule, rate, tuning.reference_samples);
+    trials.push_back({.label = run.label, .rate = run.config.learning_rate, .quality = {}, .loss = {}});
+  }
+  return trials;
+}
+
+std::string name_of(const RateTrial& trial) { return fmt::format("{} at {}", trial.label, trial.rate); }
+
+void add_result(RateTrial& trial, const RunReport& report) {
+  trial.quality.push_back(report.final_test_accuracy ? headline_of(*report.final_test_accuracy, report.final_figures)
+                                                     : kNone);
+  trial.loss.push_back(report.final_test_loss.value_or(kNone));
+}
+
+std::string edge_text(const RateChoice& choice) {
+  if (!choice.is_lowest && !choice.is_highest) return {};
+  return fmt::format(", the {} of those tried: a better one may lie beyond", choice.is_lowest ? "lowest" : "highest");
+}
+
+}  // namespace
+
+int seeds_a_trial(int rounds) { return std::min(rounds, 3); }
+
+TunedRates tune_rates(const RateTuning& tuning, std::vector<ComparedRun>& runs, RowRunner& runner, Console& console,
+                      ComparisonReport& report) {
+  std::vector<std::vector<RateTrial>> trials;
+  for (const ComparedRun& run : runs) trials.push_back(trials_of(tuning, run));
+  const int seeds = seeds_a_trial(tuning.rounds);
+  const std::size_t all = runs.size() * tuning.grid.values.size() * static_cast<std::size_t>(seeds);
+  std::size_t number = 0, width = 0;
+  for (const std::vector<RateTrial>& of_row : trials) {
+    for (const RateTrial& trial : of_row) width = std::max(width, name_of(trial).size());
+  }
+  for (int seed = 0; seed < seeds; ++seed) {
+    for (std::size_t row = 0; row < runs.size(); ++row) {
+      for (RateTrial& trial : trials[row]) {
+        RunConfig config = runs[row].config;
+        config.learning_rate = trial.rate;
+        config.seed += static_cast<std::uint64_t>(tuning.rounds + seed);
+        config.output = fmt::format("{}/{}-{}-{}", tuning.folder, folder_of(trial.label), trial.rate, seed + 1);
+        const std::string what =
+            fmt::format("trial {:>{}}/{}: {:<{}}", ++number, fmt::format("{}", all).size(), all, name_of(trial), width);
+        const JobResult result = runner.run(row, what, config);
+        if (result.exit != ExitCode::kSuccess) {
+          report.outcome = fmt::format("{}, trial {} of {}: {}", name_of(trial), number, all, result.verdict);
+          return {.exit = result.exit, .diverged = {}};
+        }
+        add_result(trial, result.reports.front());
+      }
+    }
+  }
+  TunedRates tuned;
+  const auto note = [&](std::string line) {
+    console.say(line);
+    report.notes.push_back(std::move(line));
+  };
+  for (std::size_t row = 0; row < runs.size(); ++row) {
+    report.trials.insert(report.trials.end(), trials[row].begin(), trials[row].end());
+    const std::optional<RateChoice> choice = choose_rate(trials[row]);
+    if (!choice) {
+      tuned.diverged.push_back(row);
+      note(fmt::format("{}: diverged at all rates of --tune-rate, and is not measured", runs[row].label));
+      continue;
+    }
+    const std::vector<double> rates = rates_to_try(tuning.grid, runs[row].base_rate);
+    set_rate(runs[row], tuning.rule, rates[choice->best], tuning.reference_samples);
+    note(fmt::format("{}: learning rate {} was best of {} to {}{}", runs[row].label, trials[row][choice->best].rate,
+                     trials[row].front().rate, trials[row].back().rate, edge_text(*choice)));
+  }
+  return tuned;
+}
+
+}  // namespace syncopate::experiments

@@ -1,0 +1,36 @@
+#include "experiments/lab/compare/row_runner.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "common/text/format.h"
+
+namespace syncopate::experiments {
+namespace {
+
+std::string result_text(const JobResult& result) {
+  if (result.exit != ExitCode::kSuccess || result.reports.empty()) return "not finished";
+  const RunReport& report = result.reports.front();
+  const bool has_diverged = report.final_test_loss && !std::isfinite(*report.final_test_loss);
+  return fmt::format("{} samples/s  {}{}",
+                     report.samples_per_second ? format_count(*report.samples_per_second) : std::string("-"),
+                     report.final_test_accuracy ? to_text(*report.final_test_accuracy, report.final_figures)
+                                                : std::string("not evaluated"),
+                     has_diverged ? ", diverged" : "");
+}
+
+}  // namespace
+
+JobResult RowRunner::run(std::size_t row, const std::string& what, RunConfig config) {
+  config.repeat = 1;
+  const std::optional<double> left = left_.seconds();
+  console_.say_part(fmt::format("{}  ETA {:<9} ... ", what, left ? format_duration(*left) : "unknown"));
+  const TimePoint begin = clock_.now();
+  JobResult result = run_job_(config);
+  left_.ran(row, seconds(clock_.now() - begin));
+  console_.say(result_text(result));
+  return result;
+}
+
+}  // namespace syncopate::experiments

@@ -1,0 +1,35 @@
+// RowRunner: runs the jobs of a comparison one after the other. Before each it says which one it is and when all will
+// be done, after it what came out: on a terminal and in a file alike, one line for each.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "common/clock.h"
+#include "experiments/config/run_config.h"
+#include "experiments/lab/compare/time_left.h"
+#include "experiments/lab/run/console.h"
+#include "experiments/lab/run/run_job.h"
+
+namespace syncopate::experiments {
+
+class RowRunner {
+ public:
+  // `runs_ahead`: by row, how often it is to run. Keeps references to the others.
+  RowRunner(std::vector<std::size_t> runs_ahead, const JobRunner& run_job, const Clock& clock, Console& console)
+      : run_job_(run_job), clock_(clock), console_(console), left_(std::move(runs_ahead)) {}
+
+  // Runs `config`, once. `what` says which run of the comparison it is: "round 2/5, run 3/8: ps:async".
+  JobResult run(std::size_t row, const std::string& what, RunConfig config);
+  // The row does not run any more.
+  void leave_out(std::size_t row) { left_.leave_out(row); }
+
+ private:
+  const JobRunner& run_job_;
+  const Clock& clock_;
+  Console& console_;
+  TimeLeft left_;
+};
+
+}  // namespace syncopate::experiments

@@ -1,0 +1,12 @@
+#include "experiments/lab/report/calendar_text.h"
+
+#include <fmt/format.h>
+
+namespace syncopate::experiments {
+
+std::string calendar_text(const std::string& stamp) {
+  const auto part = [&](std::size_t begin, std::size_t length) { return stamp.substr(begin, length); };
+  return fmt::format("{}-{}-{} {}:{}:{} UTC", part(0, 4), part(4, 2), part(6, 2), part(9, 2), part(11, 2), part(13, 2));
+}
+
+}  // namespace syncopate::experiments

@@ -1,0 +1,209 @@
+#include "experiments/lab/report/comparison_figures.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+
+#include "experiments/lab/report/machine_state.h"
+#include "experiments/lab/report/statistics.h"
+
+namespace syncopate::experiments {
+namespace {
+
+using RunFigure = std::function<std::optional<double>(const RunReport&)>;
+
+Series series_of(const ComparedRow& row, const RunFigure& figure) {
+  Series series;
+  for (const std::optional<RunReport>& round : row.rounds) series.push_back(round ? figure(*round) : std::nullopt);
+  return series;
+}
+
+std::optional<double> median_of(const ComparedRow& row, const RunFigure& figure) {
+  std::vector<double> present;
+  for (const std::optional<double>& value : series_of(row, figure)) {
+    if (value) present.push_back(*value);
+  }
+  return present.empty() ? std::nullopt : std::optional(median(present));
+}
+
+std::optional<double> throughput(const RunReport& report) { return report.samples_per_second; }
+std::optional<double> seconds_to_target(const RunReport& report) { return report.seconds_to_target; }
+
+std::optional<double> quality(const RunReport& report) {
+  if (!report.final_test_accuracy) return std::nullopt;
+  return headline_of(*report.final_test_accuracy, report.final_figures);
+}
+
+RowFigures own_figures(const ComparedRow& row) {
+  const auto any = [](double RunReport::*member, double factor) {
+    return [member, factor](const RunReport& report) { return std::optional(report.*member * factor); };
+  };
+  RowFigures figures;
+  figures.rounds = finished_rounds(row).size();
+  figures.samples_per_second = estimate(series_of(row, throughput));
+  figures.noise = noise_between_rounds(series_of(row, throughput));
+  figures.training_seconds = estimate(series_of(row, any(&RunReport::training_seconds, 1)));
+  figures.window_samples = median_of(row, [](const RunReport& report) {
+    return report.window ? std::optional(report.window->samples_per_second) : std::nullopt;
+  });
+  figures.step_ms = median_of(row, any(&RunReport::step_ms_median, 1));
+  figures.wait = median_of(row, [](const RunReport& report) -> std::optional<double> {
+    if (report.split_ms.step <= 0) return std::nullopt;
+    return report.split_ms.exposed_wait / report.split_ms.step;
+  });
+  figures.megabytes = median_of(row, [](const RunReport& report) {
+    return std::optional((report.bytes_out_per_step + report.bytes_in_per_step) / 1e6);
+  });
+  figures.codec_ms = median_of(row, any(&RunReport::codec_ms, 1));
+  figures.staleness = median_of(row, any(&RunReport::staleness_mean, 1));
+  figures.memory_mb = median_of(
+      row, [](const RunReport& report) { return std::optional(static_cast<double>(report.memory.all) / 1e6); });
+  figures.quality = estimate(series_of(row, quality));
+  const Estimate loss = estimate(series_of(row, [](const RunReport& report) { return report.final_test_loss; }));
+  if (loss.count > 0) figures.loss = loss.mean;
+  figures.to_target = estimate(series_of(row, seconds_to_target));
+  figures.resolution = median_of(row, [](const RunReport& report) { return report.seconds_to_target_resolution; });
+  return figures;
+}
+
+// Against the first row, by round where rounds pair them.
+void judge(const ComparisonReport& report, ComparisonFigures& figures) {
+  if (!report.in_rounds) {
+    const RowFigures& first = figures.rows.front();
+    for (RowFigures& row : figures.rows) {
+      const auto ratio = [](const Estimate& own, const Estimate& of) {
+        return Difference{.estimate = of.count > 0 && of.mean > 0 ? own.mean / of.mean : 0};
+      };
+      row.speed = ratio(row.samples_per_second, first.samples_per_second);
+      row.target_ratio = ratio(row.to_target, first.to_target);
+      row.quality_gain.estimate = row.quality.mean - first.quality.mean;
+    }
+    return;
+  }
+  const auto all = [&](const RunFigure& figure) {
+    std::vector<Series> rows;
+    for (const ComparedRow& row : report.rows) rows.push_back(series_of(row, figure));
+    return rows;
+  };
+  const std::vector<Difference> speed = ratios(all(throughput)), to_target = ratios(all(seconds_to_target)),
+                                gain = differences(all(quality));
+  for (std::size_t row = 0; row < figures.rows.size(); ++row) {
+    figures.rows[row].speed = speed[row];
+    figures.rows[row].target_ratio = to_target[row];
+    figures.rows[row].quality_gain = gain[row];
+  }
+}
+
+std::string judged_line(const ComparisonReport& report, const ComparisonFigures& figures) {
+  if (!report.in_rounds) return "Not judged: finished runs did not run in turns, so no round pairs them.";
+  if (figures.most_rounds < kFewestRounds) {
+    return fmt::format("Not judged: {} round{}; from {} on (--repeat={}) there are intervals and verdicts.",
+                       figures.most_rounds, figures.most_rounds == 1 ? "" : "s", kFewestRounds, 2 * kFewestRounds);
+  }
+  return fmt::format(
+      "Judged by differences within a round (t of logarithms, {}Holm over the rows): of comparisons of equal rows, at "
+      "most 1 in 20 calls any different. A difference is claimed only where 1 lies outside the interval.",
+      figures.most_rounds >= 10 ? "a tenth trimmed at each end, " : "");
+}
+
+// What the columns are.
+std::vector<std::string> column_lines(const ComparisonReport& report, const ComparisonFigures& figures) {
+  if (figures.most_rounds == 0) return {};
+  std::vector<std::string> lines = {
+      "Whole job: samples that the weights have learnt from, over the seconds from the first step's beginning to the "
+      "last "
+      "step's end. Window: where all workers train at once, after the warm-up. ms/step: of the median step; wait, MB "
+      "(sent "
+      "and received), staleness: of the mean step.",
+      "A/A noise: median difference between successive rounds of one row. Rate a pass: learning rate x its updates in "
+      "one "
+      "pass of the training set."};
+  if (report.target > 0) {
+    lines.emplace_back(
+        "Seconds to the target are of the rounds that reached it; resolution: how far apart the evaluations around it "
+        "lie.");
+  }
+  return lines;
+}
+
+// One line for each kind of trouble: the worst run's, and how many had it.
+std::vector<std::string> machine_lines(const ComparisonReport& report) {
+  struct Trouble {
+    MachineTrouble worst;
+    std::string label;
+    std::size_t round = 0, runs = 0;
+  };
+  std::vector<Trouble> troubles;
+  std::size_t runs = 0;
+  for (const ComparedRow& row : report.rows) {
+    for (std::size_t round = 0; round < row.rounds.size(); ++round) {
+      if (!row.rounds[round] || !row.rounds[round]->machine) continue;
+      ++runs;
+      for (const MachineTrouble& trouble : troubles_of(*row.rounds[round]->machine)) {
+        auto same = std::ranges::find_if(troubles, [&](const auto& one) { return one.worst.kind == trouble.kind; });
+        if (same == troubles.end()) same = troubles.insert(troubles.end(), {trouble, row.label, round, 0});
+        if (trouble.size > same->worst.size) same->worst = trouble, same->label = row.label, same->round = round;
+        ++same->runs;
+      }
+    }
+  }
+  std::vector<std::string> lines;
+  for (const Trouble& trouble : troubles) {
+    lines.push_back(fmt::format("In {} of {} runs, at worst in {}, round {}: {}", trouble.runs, runs, trouble.label,
+                                trouble.round + 1, trouble.worst.text));
+  }
+  return lines;
+}
+
+}  // namespace
+
+std::vector<RunReport> finished_rounds(const ComparedRow& row) {
+  std::vector<RunReport> reports;
+  for (const std::optional<RunReport>& round : row.rounds) {
+    if (round) reports.push_back(*round);
+  }
+  return reports;
+}
+
+ComparisonFigures figures_of(const ComparisonReport& report) {
+  ComparisonFigures figures;
+  for (const ComparedRow& row : report.rows) {
+    figures.rows.push_back(own_figures(row));
+    const RowFigures& own = figures.rows.back();
+    figures.has_codec |= own.codec_ms.value_or(0) > 0;
+    figures.most_rounds = std::max(figures.most_rounds, own.rounds);
+    figures.fewest_rounds = &row == &report.rows.front() ? own.rounds : std::min(figures.fewest_rounds, own.rounds);
+    for (const std::optional<RunReport>& round : row.rounds) {
+      if (round && round->final_test_accuracy) figures.quality = headline_name(round->final_figures);
+    }
+  }
+  if (!figures.rows.empty()) judge(report, figures);
+  return figures;
+}
+
+std::string words_of(Verdict verdict, const std::string& higher, const std::string& lower) {
+  switch (verdict) {
+    case Verdict::kHigher:
+      return higher;
+    case Verdict::kLower:
+      return lower;
+    case Verdict::kNoDifferenceShown:
+      return "no difference shown";
+    case Verdict::kNotJudged:
+      break;
+  }
+  return "not judged";
+}
+
+std::vector<std::string> caveats(const ComparisonReport& report, const ComparisonFigures& figures) {
+  std::vector<std::string> lines = column_lines(report, figures);
+  lines.push_back(judged_line(report, figures));
+  for (const std::string& line : machine_lines(report)) lines.push_back(line);
+  for (const std::string& line : report.left_out) lines.push_back(line);
+  for (const std::string& line : report.notes) lines.push_back(line);
+  if (report.outcome != "completed") lines.push_back("Not completed: " + report.outcome);
+  return lines;
+}
+
+}  // namespace syncopate::experiments

@@ -1,0 +1,178 @@
+#include "experiments/lab/report/comparison_tables.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <map>
+
+#include "common/text/format.h"
+#include "experiments/lab/report/statistics.h"
+
+namespace syncopate::experiments {
+namespace {
+
+using Row = std::vector<std::string>;
+using Words = std::function<std::string(double)>;
+
+constexpr const char* kNone = "-";
+
+std::string words(const std::optional<double>& value, const Words& format) { return value ? format(*value) : kNone; }
+
+Words number(const char* format) {
+  return [format](double value) { return fmt::format(fmt::runtime(format), value); };
+}
+
+std::string duration(double seconds) {
+  return seconds < 100 ? fmt::format("{:.3g} s", seconds) : format_duration(seconds);
+}
+
+// "41,250 ± 850"; of too few rounds for an interval "41,250 [40,900 .. 41,600]"; of one "41,250".
+std::string estimate_words(const Estimate& estimate, const Words& format) {
+  if (estimate.count == 0) return kNone;
+  if (estimate.interval)
+    return fmt::format("{} ± {}", format(estimate.mean), format(estimate.interval->high - estimate.mean));
+  if (estimate.count == 1) return format(estimate.mean);
+  return fmt::format("{} [{} .. {}]", format(estimate.mean), format(estimate.least), format(estimate.most));
+}
+
+// Two, or as many as it takes to show that a difference which is claimed lies outside its interval.
+int digits_of(const Difference& ratio) {
+  if (ratio.verdict != Verdict::kHigher && ratio.verdict != Verdict::kLower) return 2;
+  const double nearest = std::min(std::abs(ratio.interval->low - 1), std::abs(ratio.interval->high - 1));
+  return nearest >= 0.005 ? 2 : nearest >= 0.0005 ? 3 : 4;
+}
+
+std::string ratio_words(const Difference& ratio, bool is_first) {
+  if (is_first) return "1";
+  if (!(ratio.estimate > 0) || (ratio.pairs == 0 && ratio.estimate == 1)) return kNone;
+  const int digits = digits_of(ratio);
+  if (!ratio.interval) return fmt::format("{:.{}f}x", ratio.estimate, digits);
+  return fmt::format("{:.{}f}x [{:.{}f}, {:.{}f}]", ratio.estimate, digits, ratio.interval->low, digits,
+                     ratio.interval->high, digits);
+}
+
+std::string gain_words(const Difference& gain, bool is_first, bool present) {
+  if (is_first || !present) return kNone;
+  if (!gain.interval) return fmt::format("{:+.4f}", gain.estimate);
+  return fmt::format("{:+.4f} ± {:.4f}", gain.estimate, gain.interval->high - gain.estimate);
+}
+
+std::string verdict_words(const Difference& difference, bool is_first, const std::string& higher,
+                          const std::string& lower) {
+  return is_first ? "baseline" : words_of(difference.verdict, higher, lower);
+}
+
+std::string mean_of(const ComparisonFigures& figures) {
+  if (figures.most_rounds <= 1) return "one round";
+  return fmt::format("mean of {} rounds{}{}", figures.most_rounds,
+                     figures.fewest_rounds < figures.most_rounds ? " or fewer" : "",
+                     figures.most_rounds < kFewestRounds ? " [least .. most]" : " ± 95 % interval");
+}
+
+ComparisonTable speed_table(const ComparisonReport& report, const ComparisonFigures& figures) {
+  ComparisonTable table{fmt::format("Speed: samples/s of the whole job, {}; ratio to {}{}", mean_of(figures),
+                                    report.rows.front().label, report.in_rounds ? " round by round" : ""),
+                        {{"mode", "samples/s", "ratio", "verdict", "training", "A/A noise"}}};
+  for (std::size_t i = 0; i < figures.rows.size(); ++i) {
+    const RowFigures& row = figures.rows[i];
+    table.rows.push_back({report.rows[i].label, estimate_words(row.samples_per_second, format_count),
+                          ratio_words(row.speed, i == 0), verdict_words(row.speed, i == 0, "faster", "slower"),
+                          row.training_seconds.count > 0 ? duration(row.training_seconds.mean) : kNone,
+                          words(row.noise, [](double part) { return fmt::format("{:.1f} %", 100 * part); })});
+  }
+  return table;
+}
+
+ComparisonTable step_table(const ComparisonReport& report, const ComparisonFigures& figures) {
+  Row head = {"mode", "window samples/s", "ms/step", "wait %", "MB/step"};
+  if (figures.has_codec) head.emplace_back("codec ms");
+  head.insert(head.end(), {"staleness", "MB memory"});
+  ComparisonTable table{"Steps: one worker's, medians over rounds; memory of all processes", {std::move(head)}};
+  for (std::size_t i = 0; i < figures.rows.size(); ++i) {
+    const RowFigures& row = figures.rows[i];
+    Row cells = {report.rows[i].label, words(row.window_samples, format_count), words(row.step_ms, format_ms),
+                 words(row.wait, [](double part) { return fmt::format("{:.1f}", 100 * part); }),
+                 words(row.megabytes, number("{:.3f}"))};
+    if (figures.has_codec) cells.push_back(words(row.codec_ms, format_ms));
+    cells.push_back(words(row.staleness, number("{:.2f}")));
+    cells.push_back(words(row.memory_mb, number("{:.0f}")));
+    table.rows.push_back(std::move(cells));
+  }
+  return table;
+}
+
+ComparisonTable learning_table(const ComparisonReport& report, const ComparisonFigures& figures) {
+  ComparisonTable table{
+      fmt::format("Learning: {} on the test set at the end, {}, of a seed each{}", figures.quality, mean_of(figures),
+                  report.rate_rule.empty() ? "" : fmt::format("; rates {}", report.rate_rule)),
+      {{"mode", "rate", "rate a pass", figures.quality, "difference", "verdict", "test loss"}}};
+  for (std::size_t i = 0; i < figures.rows.size(); ++i) {
+    const RowFigures& row = figures.rows[i];
+    const ComparedRow& of = report.rows[i];
+    const bool present = row.quality.count > 0;
+    table.rows.push_back(
+        {of.label, of.rate > 0 ? fmt::format("{:.4g}", of.rate) : kNone,
+         of.rate > 0 && of.updates_a_pass > 0 ? fmt::format("{:.4g}", of.rate * of.updates_a_pass) : kNone,
+         estimate_words(row.quality, number("{:.4f}")), gain_words(row.quality_gain, i == 0, present),
+         present ? verdict_words(row.quality_gain, i == 0, "better", "worse") : kNone,
+         words(row.loss, number("{:.4f}"))});
+  }
+  return table;
+}
+
+ComparisonTable target_table(const ComparisonReport& report, const ComparisonFigures& figures) {
+  ComparisonTable table{fmt::format("Target: seconds of training until {} is {:.4g}, {}", figures.quality,
+                                    report.target, mean_of(figures)),
+                        {{"mode", "reached", "seconds", "resolution", "ratio", "verdict"}}};
+  for (std::size_t i = 0; i < figures.rows.size(); ++i) {
+    const RowFigures& row = figures.rows[i];
+    const bool present = row.to_target.count > 0;
+    table.rows.push_back({report.rows[i].label, fmt::format("{} of {}", row.to_target.count, row.rounds),
+                          estimate_words(row.to_target, number("{:.3g}")), words(row.resolution, number("{:.2g} s")),
+                          present ? ratio_words(row.target_ratio, i == 0) : kNone,
+                          present ? verdict_words(row.target_ratio, i == 0, "later", "sooner") : kNone});
+  }
+  return table;
+}
+
+// A row for each configuration, a column for each rate that was tried.
+ComparisonTable trial_table(const ComparisonReport& report, const ComparisonFigures& figures) {
+  std::map<double, std::size_t> columns;
+  for (const RateTrial& trial : report.trials) columns[trial.rate];
+  Row head = {"mode"};
+  for (auto& [rate, column] : columns) column = head.size(), head.push_back(fmt::format("{:.4g}", rate));
+  ComparisonTable table{
+      fmt::format("Rates tried: {} on the test set, mean over seeds, by learning rate", figures.quality),
+      {std::move(head)}};
+  for (const RateTrial& trial : report.trials) {
+    const auto same = [&](const Row& row) { return row.front() == trial.label; };
+    auto row = std::find_if(table.rows.begin() + 1, table.rows.end(), same);
+    if (row == table.rows.end()) {
+      Row cells(columns.size() + 1, kNone);
+      cells.front() = trial.label;
+      row = table.rows.insert(table.rows.end(), std::move(cells));
+    }
+    const double value = mean(trial.quality);
+    (*row)[columns[trial.rate]] = trial.quality.empty()  ? kNone
+                                  : std::isfinite(value) ? fmt::format("{:.4f}", value)
+                                                         : "diverged";
+  }
+  return table;
+}
+
+}  // namespace
+
+std::vector<ComparisonTable> comparison_tables(const ComparisonReport& report, const ComparisonFigures& figures) {
+  std::vector<ComparisonTable> tables;
+  if (!report.trials.empty()) tables.push_back(trial_table(report, figures));
+  if (figures.most_rounds == 0) return tables;
+  tables.push_back(speed_table(report, figures));
+  tables.push_back(step_table(report, figures));
+  tables.push_back(learning_table(report, figures));
+  if (report.target > 0) tables.push_back(target_table(report, figures));
+  return tables;
+}
+
+}  // namespace syncopate::experiments

@@ -1,0 +1,45 @@
+#include "experiments/lab/report/evaluation_record.h"
+
+#include <fmt/format.h>
+
+namespace syncopate::experiments {
+
+std::string evaluated_weights(const RunConfig& config) {
+  switch (config.mode) {
+    case Mode::kLocal:
+      return "the worker's";
+    case Mode::kAllreduce:
+      if (has_replicas_of_their_own(config)) return "the mean of all workers";
+      return averages_weights(config) ? "the mean of all workers, when they have met"
+                                      : "all workers', which are the same";
+    case Mode::kPs:
+      break;
+  }
+  switch (config.consistency.kind()) {
+    case ps::Consistency::Kind::kSync:
+      return "all workers', which are the same";
+    case ps::Consistency::Kind::kLocalSgd:
+      return "the mean of all workers, when they have met";
+    case ps::Consistency::Kind::kEasgd:
+      return "the center, when a worker has met it";
+    default:
+      return "the servers', as a worker was answered last";
+  }
+}
+
+std::string not_evaluated_text(const EvaluationRecord& record) {
+  std::string text;
+  if (const std::int64_t missing = record.points - record.evaluated; missing > 0) {
+    text = fmt::format("{} of {} points", missing, record.points);
+  }
+  if (!record.final_evaluated) text += text.empty() ? "the final weights" : ", and the final weights";
+  if (text.empty()) return text;
+  if (record.lost_evaluator) return text + ": the evaluator was lost";
+  return text + ": they came faster than they could be taken and evaluated; a longer --evaluate-every helps";
+}
+
+std::string to_text(const EvaluationRecord& record) {
+  return fmt::format("{} of {} points, {}: {}", record.evaluated, record.points, record.every, record.weights);
+}
+
+}  // namespace syncopate::experiments

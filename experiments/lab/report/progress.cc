@@ -1,0 +1,144 @@
+#include "experiments/lab/report/progress.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "common/text/format.h"
+
+namespace syncopate::experiments {
+namespace {
+
+constexpr Duration kRecent = std::chrono::seconds(2);
+constexpr Duration kBetweenUpdates = std::chrono::milliseconds(100);
+constexpr Duration kBetweenLines = std::chrono::seconds(10);
+constexpr const char* kClearLine = "\r\x1b[K";
+
+struct Field {
+  std::string text;
+  int importance = 0;  // the least is left out first
+};
+
+std::string joined(const std::vector<Field>& fields, int least_importance) {
+  std::string text;
+  for (const Field& field : fields) {
+    if (field.text.empty() || field.importance < least_importance) continue;
+    text += (text.empty() ? "" : "  ") + field.text;
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string to_text(const Progress& progress, std::size_t columns) {
+  std::vector<Field> fields{
+      {fmt::format("epoch {}/{}", std::min(progress.epoch + 1, progress.epochs), progress.epochs), 2},
+      {fmt::format("step {}/{}", progress.step, progress.steps), 3},
+      {fmt::format("loss {:.4f}", progress.loss), 4},
+      {"", 1},
+      {fmt::format("mean {} samples/s, {} ms/step", format_count(progress.samples_per_second),
+                   format_ms(progress.step_ms)),
+       0},
+      {progress.step < progress.steps ? "ETA " + format_duration(progress.seconds_left) : std::string(), 4}};
+  if (progress.accuracy) {
+    fields[3].text =
+        fmt::format("{} at epoch {:.3g}", to_text(*progress.accuracy, progress.figures), progress.evaluated_epoch);
+  }
+  int least = 0;
+  while (joined(fields, least).size() > columns && least < 4) ++least;
+  return joined(fields, least);
+}
+
+ProgressTracker::ProgressTracker(const Job& job)
+    : job_(job),
+      batches_(job.first_step * job.workers),
+      finished_(static_cast<std::size_t>(job.workers), job.first_step),
+      lost_(static_cast<std::size_t>(job.workers)) {
+  job_.steps_per_epoch = std::max<std::int64_t>(1, job.steps_per_epoch);
+}
+
+void ProgressTracker::add(int worker, const StepRecord& step) {
+  finished_[static_cast<std::size_t>(worker)] = step.step + 1;
+  batches_ = std::max(batches_, step.position + job_.batches_an_update);
+  first_ = std::min(first_, step.end - step.total);
+  newest_ = std::max(newest_, step.end);
+  recent_.push_back({step.end, step.total, step.samples, step.loss});
+  while (recent_.front().end < newest_ - kRecent) recent_.pop_front();
+}
+
+void ProgressTracker::worker_joined(int worker) {
+  finished_[static_cast<std::size_t>(worker)] = steps_finished();
+  lost_[static_cast<std::size_t>(worker)] = false;
+}
+
+std::int64_t ProgressTracker::steps_finished() const {
+  if (job_.by_position) return std::min(job_.total_steps, batches_ / job_.workers);
+  std::int64_t least = job_.total_steps;
+  for (std::size_t worker = 0; worker < finished_.size(); ++worker) {
+    if (!lost_[worker]) least = std::min(least, finished_[worker]);
+  }
+  return least;
+}
+
+Progress ProgressTracker::progress() const {
+  Progress progress;
+  progress.step = steps_finished();
+  progress.steps = job_.total_steps;
+  // A line that ends an epoch belongs to that epoch, not to the next.
+  progress.epoch = progress.step == 0 ? 0 : (progress.step - 1) / job_.steps_per_epoch;
+  progress.epochs = (job_.total_steps + job_.steps_per_epoch - 1) / job_.steps_per_epoch;
+  if (newest_eval_) {
+    progress.accuracy = newest_eval_->accuracy;
+    progress.figures = newest_eval_->figures;
+    progress.evaluated_epoch = newest_eval_->epoch;
+  }
+  if (recent_.empty()) return progress;
+  TimePoint begin = TimePoint::max();
+  Duration total{};
+  std::int64_t samples = 0;
+  double loss = 0;
+  for (const Sample& sample : recent_) {
+    begin = std::min(begin, sample.end - sample.total);
+    total += sample.total;
+    samples += sample.samples;
+    loss += sample.loss;
+  }
+  const auto count = static_cast<double>(recent_.size());
+  progress.samples_per_second = newest_ > begin ? static_cast<double>(samples) / seconds(newest_ - begin) : 0;
+  progress.step_ms = seconds(total) * 1e3 / count;
+  progress.loss = loss / count;
+  progress.seconds_left = seconds_left();
+  return progress;
+}
+
+// Rates of the moment would have it jump about, at each pause and each noisy neighbour.
+double ProgressTracker::seconds_left() const {
+  const std::int64_t finished = steps_finished();
+  if (finished <= job_.first_step) return 0;
+  const double a_step = seconds(newest_ - first_) / static_cast<double>(finished - job_.first_step);
+  return static_cast<double>(job_.total_steps - finished) * a_step;
+}
+
+std::string ProgressPrinter::update(const Progress& progress, TimePoint now) {
+  if (!last_) last_ = columns_ == 0 ? now : now - kBetweenUpdates;
+  if (now - *last_ < (columns_ == 0 ? kBetweenLines : kBetweenUpdates)) return {};
+  last_ = now;
+  if (columns_ == 0) return to_text(progress) + "\n";
+  standing_ = true;
+  return kClearLine +
+         to_text(progress, static_cast<std::size_t>(columns_ - 1)).substr(0, static_cast<std::size_t>(columns_ - 1));
+}
+
+std::string ProgressPrinter::epoch_finished(const Progress& progress, TimePoint now) {
+  standing_ = false;
+  last_ = now;
+  return (columns_ == 0 ? "" : kClearLine) + to_text(progress) + "\n";
+}
+
+std::string ProgressPrinter::interrupt() {
+  if (!standing_) return {};
+  standing_ = false;
+  return "\n";
+}
+
+}  // namespace syncopate::experiments

@@ -1,0 +1,101 @@
+#include "experiments/lab/report/results_writer.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+
+#include "common/os/whole_file.h"
+#include "experiments/checkpoint/safetensors.h"
+#include "experiments/config/toml.h"
+#include "experiments/lab/report/csv.h"
+#include "experiments/lab/report/summary_json.h"
+
+namespace syncopate::experiments {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr Duration kFlushEvery = std::chrono::seconds(1);
+// Enough for the summary of a run and the beginning of its steps: a disk with less is as good as full.
+constexpr std::size_t kProbeBytes = 4 * 1024 * 1024;
+
+Status make_empty_folder(const std::string& directory) {
+  SYNCOPATE_RETURN_IF_ERROR(check_output(directory));
+  const Status made = make_folder(directory + "/logs");
+  return made.ok() ? made : Status(made.code(), made.message() + "; --output=DIR names another place for results");
+}
+
+Status prove_writable(const std::string& directory) {
+  const std::string probe = directory + "/.probe";
+  SYNCOPATE_RETURN_IF_ERROR(write_whole_file(probe, std::string(kProbeBytes, ' ')));
+  std::error_code ignored;
+  fs::remove(probe, ignored);
+  return {};
+}
+
+}  // namespace
+
+Status check_output(const std::string& directory) {
+  std::error_code ignored;
+  if (!fs::is_directory(directory, ignored) || fs::is_empty(directory, ignored)) return {};
+  return Status::invalid_argument(
+      fmt::format("--output={}: holds files already; name another directory, or remove it", directory));
+}
+
+Result<ResultsWriter> ResultsWriter::create(const RunConfig& config, const Environment& environment) {
+  const std::string& directory = config.output;
+  SYNCOPATE_RETURN_IF_ERROR(make_empty_folder(directory));
+  SYNCOPATE_RETURN_IF_ERROR(prove_writable(directory));
+  SYNCOPATE_RETURN_IF_ERROR(write_whole_file(directory + "/config.toml", to_toml(config)));
+  SYNCOPATE_RETURN_IF_ERROR(write_whole_file(directory + "/environment.json", environment_json(environment, config)));
+  Result<AppendFile> steps = AppendFile::create(directory + "/steps.csv");
+  if (!steps.ok()) return steps.status();
+  Result<AppendFile> evals = AppendFile::create(directory + "/evals.csv");
+  if (!evals.ok()) return evals.status();
+  steps->add(steps_csv_header());
+  evals->add(evals_csv_header());
+  ResultsWriter writer(directory, std::move(*steps), std::move(*evals));
+  SYNCOPATE_RETURN_IF_ERROR(writer.flush());
+  return writer;
+}
+
+std::string ResultsWriter::log_path(const std::string& process) const {
+  std::string name = process;
+  for (char& c : name) c = c == ' ' ? '-' : c;
+  return fmt::format("{}/logs/{}.log", directory_, name);
+}
+
+void ResultsWriter::begin_repeat(TimePoint origin) {
+  ++repeat_;
+  origin_ = origin;
+}
+
+void ResultsWriter::add(int worker, const StepRecord& step) {
+  steps_.add(steps_csv_row(repeat_, worker, origin_, step));
+}
+
+void ResultsWriter::add(const EvalRecord& eval) { evals_.add(evals_csv_row(repeat_, eval)); }
+
+Status ResultsWriter::flush_if_due(TimePoint now) {
+  if (now - last_flush_ < kFlushEvery) return {};
+  last_flush_ = now;
+  return flush();
+}
+
+Status ResultsWriter::flush() {
+  SYNCOPATE_RETURN_IF_ERROR(steps_.flush());
+  return evals_.flush();
+}
+
+Status ResultsWriter::write_summary(std::span<const RunReport> reports, const RunFacts& facts) {
+  SYNCOPATE_RETURN_IF_ERROR(flush());
+  return write_whole_file(directory_ + "/summary.json", summary_json(reports, facts));
+}
+
+Status ResultsWriter::write_model(const ParamLayout& layout, std::span<const float> weights,
+                                  std::span<const WholeNumbers> whole_numbers,
+                                  const std::map<std::string, std::string>& metadata) {
+  return write_safetensors(model_path(), layout, weights, metadata, whole_numbers);
+}
+
+}  // namespace syncopate::experiments

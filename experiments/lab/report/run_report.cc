@@ -1,0 +1,250 @@
+#include "experiments/lab/report/run_report.h"
+
+#include <algorithm>
+#include <cassert>
+#include <cmath>
+#include <limits>
+
+#include "experiments/lab/report/statistics.h"
+#include "experiments/lab/report/target_crossing.h"
+
+namespace syncopate::experiments {
+namespace {
+
+struct Window {
+  TimePoint begin = TimePoint::min();
+  TimePoint end = TimePoint::max();
+};
+
+double milliseconds(Duration duration) { return seconds(duration) * 1e3; }
+
+// The step with which a worker's warm-up is over.
+std::int64_t warm_from(const WorkerSteps& worker, std::int64_t warmup_steps) {
+  return (worker.steps.empty() ? 0 : worker.steps.front().step) + warmup_steps;
+}
+
+// Nothing unless every worker (a lost one may be missing) has steps beyond its warm-up, and these overlap.
+std::optional<Window> common_window(std::span<const WorkerSteps> workers, std::int64_t warmup_steps) {
+  Window window;
+  bool any = false;
+  for (const WorkerSteps& worker : workers) {
+    const std::int64_t warm = warm_from(worker, warmup_steps);
+    const auto first = std::ranges::find_if(worker.steps, [&](const auto& s) { return s.step >= warm; });
+    if (first == worker.steps.end()) {
+      if (worker.lost) continue;
+      return std::nullopt;
+    }
+    window.begin = std::max(window.begin, first->end - first->total);
+    if (worker.lost) continue;
+    window.end = std::min(window.end, worker.steps.back().end);
+    any = true;
+  }
+  if (!any || window.end <= window.begin) return std::nullopt;
+  return window;
+}
+
+// Pointers, since a long run has more records than should be copied.
+using Steps = std::vector<const StepRecord*>;
+
+template <typename Predicate>
+void append_if(std::span<const StepRecord> steps, Predicate&& is_meant, Steps& chosen) {
+  for (const StepRecord& step : steps) {
+    if (is_meant(step)) chosen.push_back(&step);
+  }
+}
+
+Steps steps_within(std::span<const WorkerSteps> workers, const Window& window, std::int64_t warmup_steps) {
+  Steps inside;
+  for (const WorkerSteps& worker : workers) {
+    const std::int64_t warm = warm_from(worker, warmup_steps);
+    append_if(
+        worker.steps,
+        [&](const StepRecord& s) { return s.step >= warm && s.end > window.begin && s.end <= window.end; }, inside);
+  }
+  return inside;
+}
+
+Steps all_steps(std::span<const WorkerSteps> workers) {
+  Steps all;
+  for (const WorkerSteps& worker : workers) {
+    append_if(
+        worker.steps, [](const StepRecord&) { return true; }, all);
+  }
+  return all;
+}
+
+template <typename Value>
+std::vector<double> each(const Steps& steps, Value&& value) {
+  std::vector<double> values;
+  values.reserve(steps.size());
+  for (const StepRecord* step : steps) values.push_back(static_cast<double>(value(*step)));
+  return values;
+}
+
+StepSplit split_of(const Steps& steps) {
+  const auto mean_ms = [&](auto part) {
+    return mean(each(steps, [&](const StepRecord& step) { return milliseconds(part(step)); }));
+  };
+  StepSplit split;
+  split.step = mean_ms([](const StepRecord& s) { return s.total; });
+  split.data = mean_ms([](const StepRecord& s) { return s.data; });
+  split.forward = mean_ms([](const StepRecord& s) { return s.forward; });
+  split.backward = mean_ms([](const StepRecord& s) { return s.backward; });
+  split.straggle = mean_ms([](const StepRecord& s) { return s.straggle; });
+  split.exposed_wait = mean_ms([](const StepRecord& s) { return s.sync.exposed_wait; });
+  split.optimizer = mean_ms([](const StepRecord& s) { return s.sync.optimizer; });
+  split.other =
+      split.step - split.data - split.forward - split.backward - split.straggle - split.exposed_wait - split.optimizer;
+  return split;
+}
+
+double used_samples_of(const StepRecord& step) { return static_cast<double>(step.samples) * (1 - step.sync.dropped); }
+
+SteadyWindow steady_window(const Steps& steps, const Window& window) {
+  double samples = 0;
+  for (const StepRecord* step : steps) samples += used_samples_of(*step);
+  const double length = seconds(window.end - window.begin);
+  return {.seconds = length, .samples_per_second = samples / length, .steps = static_cast<std::int64_t>(steps.size())};
+}
+
+void report_steps(const Steps& steps, RunReport& report) {
+  for (const StepRecord* step : steps) report.staleness_max = std::max(report.staleness_max, step->sync.staleness_max);
+  const std::vector<double> totals = each(steps, [](const StepRecord& s) { return milliseconds(s.total); });
+  report.step_ms_median = median(totals);
+  report.step_ms_p95 = percentile(totals, 0.95);
+  report.split_ms = split_of(steps);
+  report.communication_ms = mean(each(steps, [](const StepRecord& s) { return milliseconds(s.sync.communication); }));
+  report.codec_ms = mean(each(steps, [](const StepRecord& s) { return milliseconds(s.sync.codec); }));
+  report.copy_ms = mean(each(steps, [](const StepRecord& s) { return milliseconds(s.sync.copy); }));
+  report.launch_ms = mean(each(steps, [](const StepRecord& s) { return milliseconds(s.launch); }));
+  report.hidden_communication_ms = mean(each(steps, [](const StepRecord& s) {
+    return milliseconds(std::max(Duration::zero(), s.sync.communication - s.sync.exposed_wait));
+  }));
+  report.bytes_out_per_step = mean(each(steps, [](const StepRecord& s) { return s.sync.bytes_out; }));
+  report.bytes_in_per_step = mean(each(steps, [](const StepRecord& s) { return s.sync.bytes_in; }));
+  const std::vector<double> staleness = each(steps, [](const StepRecord& s) { return s.sync.staleness_mean; });
+  report.staleness_mean = mean(staleness);
+  report.staleness_p95 = percentile(staleness, 0.95);
+  report.staleness_bins = staleness_histogram(steps);
+}
+
+void report_stragglers(std::span<const WorkerSteps> workers, std::int64_t warmup_steps, RunReport& report) {
+  for (const WorkerSteps& worker : workers) {
+    Steps steps;
+    const std::int64_t warm = warm_from(worker, warmup_steps);
+    append_if(
+        worker.steps, [&](const StepRecord& step) { return step.step >= warm; }, steps);
+    const std::vector<double> delays = each(steps, [](const StepRecord& s) { return milliseconds(s.straggle); });
+    if (std::ranges::all_of(delays, [](double delay) { return delay == 0; })) continue;
+    const double compute = mean(each(steps, [](const auto& s) { return milliseconds(s.forward + s.backward); }));
+    const double delay = mean(delays);
+    report.stragglers.push_back({.worker = worker.rank,
+                                 .delay_ms_mean = delay,
+                                 .delay_ms_max = std::ranges::max(delays),
+                                 .slowdown = compute > 0 ? (compute + delay) / compute : 1});
+  }
+}
+
+// Records lie in the order in which steps were made: one that a later record has the number of was undone, since its
+// worker went back.
+double used_samples(std::span<const StepRecord> steps) {
+  double samples = 0;
+  std::int64_t undone_from = std::numeric_limits<std::int64_t>::max();
+  for (auto step = steps.rbegin(); step != steps.rend(); ++step) {
+    if (step->step >= undone_from) continue;
+    undone_from = step->step;
+    samples += used_samples_of(*step);
+  }
+  return samples;
+}
+
+void report_whole(std::span<const WorkerSteps> workers, RunReport& report) {
+  TimePoint first = TimePoint::max(), last = TimePoint::min();
+  std::vector<double> last_losses;
+  double dropped = 0, used = 0;
+  for (const WorkerSteps& worker : workers) {
+    for (const StepRecord& step : worker.steps) {
+      first = std::min(first, step.end - step.total);
+      last = std::max(last, step.end);
+      report.total_steps += 1;
+      report.total_samples += step.samples;
+      dropped += step.sync.dropped;
+    }
+    used += used_samples(worker.steps);
+    if (!worker.lost && !worker.steps.empty()) last_losses.push_back(worker.steps.back().loss);
+  }
+  if (report.total_steps > 0) {
+    report.training_seconds = seconds(last - first);
+    report.dropped = dropped / static_cast<double>(report.total_steps);
+  }
+  report.used_samples = std::llround(used);
+  if (report.training_seconds > 0) {
+    report.samples_per_second = static_cast<double>(report.used_samples) / report.training_seconds;
+  }
+  if (!last_losses.empty()) report.final_train_loss = mean(last_losses);
+}
+
+void report_evals(std::span<const EvalRecord> evals, double target_accuracy, RunReport& report) {
+  if (evals.empty()) return;
+  report.final_test_accuracy = evals.back().accuracy;
+  report.final_test_loss = evals.back().loss;
+  report.final_figures = evals.back().figures;
+  if (target_accuracy <= 0) return;
+  const std::optional<TargetCrossing> crossing = target_crossing(evals, target_accuracy);
+  if (!crossing) return;
+  report.seconds_to_target = crossing->seconds;
+  report.samples_to_target = std::llround(crossing->samples);
+  report.seconds_to_target_resolution = crossing->resolution_seconds;
+}
+
+}  // namespace
+
+RunReport make_report(std::span<const WorkerSteps> workers, std::span<const EvalRecord> evals,
+                      const ReportOptions& options) {
+  RunReport report;
+  report_whole(workers, report);
+  report_stragglers(workers, options.warmup_steps, report);
+  report_evals(evals, options.target_accuracy, report);
+  if (const std::optional<Window> window = common_window(workers, options.warmup_steps)) {
+    const Steps inside = steps_within(workers, *window, options.warmup_steps);
+    report.window = steady_window(inside, *window);
+    report_steps(inside, report);
+  } else {
+    report_steps(all_steps(workers), report);
+  }
+  return report;
+}
+
+std::optional<double> hidden_part(const RunReport& report) {
+  if (report.communication_ms <= 0) return std::nullopt;
+  return report.hidden_communication_ms / report.communication_ms;
+}
+
+MemoryFigures memory_figures(const std::map<std::string, std::int64_t>& peaks) {
+  MemoryFigures memory;
+  for (const auto& [name, bytes] : peaks) {
+    const bool is_worker = name.starts_with("worker "), is_server = name.starts_with("server ");
+    if (is_worker) memory.worker = std::max(memory.worker, bytes);
+    if (is_server) memory.server = std::max(memory.server, bytes);
+    if (is_worker || is_server) memory.all += bytes;
+  }
+  return memory;
+}
+
+std::vector<double> throughputs(std::span<const RunReport> reports) {
+  std::vector<double> values;
+  for (const RunReport& report : reports) {
+    if (report.samples_per_second) values.push_back(*report.samples_per_second);
+  }
+  return values;
+}
+
+const RunReport& middle_report(std::span<const RunReport> reports) {
+  assert(!reports.empty());
+  std::vector<const RunReport*> ascending;
+  for (const RunReport& report : reports) ascending.push_back(&report);
+  std::ranges::stable_sort(ascending, {}, [](const RunReport* report) { return report->samples_per_second; });
+  return *ascending[(ascending.size() - 1) / 2];
+}
+
+}  // namespace syncopate::experiments

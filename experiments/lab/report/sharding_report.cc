@@ -1,0 +1,66 @@
+#include "experiments/lab/report/sharding_report.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "common/text/format.h"
+#include "experiments/lab/report/text_table.h"
+
+namespace syncopate::experiments {
+namespace {
+
+constexpr std::size_t kMostRows = 16;
+constexpr double kUneven = 1.05;
+
+std::size_t largest_of(const ps::ShardLoads& loads) {
+  return static_cast<std::size_t>(std::ranges::max_element(loads.bytes) - loads.bytes.begin());
+}
+
+// "server 1", or "server 1, shard 3" of all where a server has several.
+std::string name_of_shard(const ShardingReport& report, std::size_t shard) {
+  const std::string server = fmt::format("server {}", shard / report.shards_per_server);
+  return report.shards_per_server == 1 ? server : fmt::format("{}, shard {}", server, shard);
+}
+
+}  // namespace
+
+ShardingReport report_sharding(const RunConfig& config, const ParamLayout& layout) {
+  const ps::Sharding sharding = sharding_of(config);
+  return {.sharding = sharding,
+          .shards_per_server = static_cast<std::size_t>(config.shards_per_server),
+          .loads = ps::loads_of(ps::shard_map(layout, shards_of(config), sharding))};
+}
+
+std::string to_text(const ShardingReport& report) {
+  const ps::ShardLoads& loads = report.loads;
+  const std::size_t shards = loads.bytes.size();
+  std::vector<std::vector<std::string>> rows;
+  const auto add_row = [&](std::size_t shard) {
+    rows.push_back({"  " + name_of_shard(report, shard), format_bytes(static_cast<double>(loads.bytes[shard])),
+                    fmt::format("{} chunk{}", loads.chunks[shard], loads.chunks[shard] == 1 ? "" : "s")});
+  };
+  if (shards <= kMostRows) {
+    for (std::size_t shard = 0; shard < shards; ++shard) add_row(shard);
+  } else {
+    add_row(static_cast<std::size_t>(std::ranges::min_element(loads.bytes) - loads.bytes.begin()));
+    add_row(largest_of(loads));
+  }
+  return fmt::format("sharding {} over {} shard{}, chunks of at most {}, skew {:.2f} (largest over mean){}\n",
+                     name_of(report.sharding.policy), shards, shards == 1 ? "" : "s",
+                     format_bytes(static_cast<double>(report.sharding.chunk_bytes)), loads.skew,
+                     shards <= kMostRows ? "" : "; the smallest and the largest:") +
+         text_table(rows);
+}
+
+std::string hottest(const ShardingReport& report) {
+  return fmt::format("{}: {} holds {:.2f} x the mean", name_of(report.sharding.policy),
+                     name_of_shard(report, largest_of(report.loads)), report.loads.skew);
+}
+
+bool matters(const ShardingReport& report) {
+  return report.sharding.policy != ps::ShardingPolicy::kBalanced || report.loads.skew > kUneven;
+}
+
+}  // namespace syncopate::experiments

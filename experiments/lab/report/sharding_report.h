@@ -1,0 +1,30 @@
+// ShardingReport: what lies on which shard of a ps run, and how even that is. Known before anything is launched. Pure.
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+#include "common/param_layout.h"
+#include "experiments/config/run_config.h"
+#include "ps/policy/sharding.h"
+
+namespace syncopate::experiments {
+
+struct ShardingReport {
+  ps::Sharding sharding;
+  std::size_t shards_per_server = 1;
+  ps::ShardLoads loads;
+};
+
+// `config` is that of a ps run.
+ShardingReport report_sharding(const RunConfig& config, const ParamLayout& layout);
+
+// For people, before the run: a line for each shard, or, where there are many, for the smallest and the largest.
+std::string to_text(const ShardingReport& report);
+
+// "tensor: server 0 holds 2.31 x the mean"
+std::string hottest(const ShardingReport& report);
+// Whether that is worth a line of the summary: another policy was asked for, or shards are uneven.
+bool matters(const ShardingReport& report);
+
+}  // namespace syncopate::experiments

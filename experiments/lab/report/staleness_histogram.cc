@@ -1,0 +1,66 @@
+#include "experiments/lab/report/staleness_histogram.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <map>
+
+namespace syncopate::experiments {
+namespace {
+
+constexpr std::size_t kBinsShown = 5;
+
+struct Mean {
+  double sum = 0;
+  std::int64_t count = 0;
+  void add(double value) {
+    sum += value;
+    ++count;
+  }
+  double value() const { return sum / static_cast<double>(count); }
+};
+
+}  // namespace
+
+std::vector<StalenessBin> staleness_histogram(std::span<const StepRecord* const> steps) {
+  std::map<std::int64_t, Mean> of_epoch;
+  for (const StepRecord* step : steps) of_epoch[step->epoch].add(step->loss);
+  struct Losses {
+    Mean loss, excess;
+  };
+  std::map<std::int64_t, Losses> of_staleness;
+  for (const StepRecord* step : steps) {
+    Losses& losses = of_staleness[std::llround(step->sync.staleness_mean)];
+    losses.loss.add(step->loss);
+    losses.excess.add(step->loss - of_epoch[step->epoch].value());
+  }
+  std::vector<StalenessBin> bins;
+  for (const auto& [staleness, losses] : of_staleness) {
+    bins.push_back({staleness, losses.loss.count, losses.loss.value(), losses.excess.value()});
+  }
+  return bins;
+}
+
+std::string staleness_text(std::span<const StalenessBin> bins) {
+  if (bins.empty() || bins.back().staleness == 0) return {};
+  double all = 0;
+  for (const StalenessBin& bin : bins) all += static_cast<double>(bin.steps);
+  std::string text;
+  for (std::size_t begin = 0; begin < bins.size();) {
+    const bool is_rest = begin + 1 == kBinsShown;
+    const std::size_t end = is_rest ? bins.size() : begin + 1;
+    double steps = 0, loss = 0;
+    for (const StalenessBin& bin : bins.subspan(begin, end - begin)) {
+      steps += static_cast<double>(bin.steps);
+      loss += bin.loss * static_cast<double>(bin.steps);
+    }
+    const std::int64_t least = bins[begin].staleness, most = bins[end - 1].staleness;
+    text += fmt::format("{}{}: {:.1f} % loss {:.3g}", text.empty() ? "" : ", ",
+                        least == most ? fmt::format("{}", least) : fmt::format("{} to {}", least, most),
+                        100 * steps / all, loss / steps);
+    begin = end;
+  }
+  return text;
+}
+
+}  // namespace syncopate::experiments

@@ -1,0 +1,247 @@
+#include "experiments/lab/report/summary_json.h"
+
+#include <nlohmann/json.hpp>
+
+#include "experiments/lab/report/run_report_json.h"
+#include "experiments/lab/report/statistics.h"
+
+namespace syncopate::experiments {
+namespace {
+
+std::int64_t total_of(const std::map<std::string, std::int64_t>& counts) {
+  std::int64_t total = 0;
+  for (const auto& [name, count] : counts) total += count;
+  return total;
+}
+
+using Json = nlohmann::ordered_json;
+
+template <typename T>
+Json or_null(const std::optional<T>& value) {
+  return value ? Json(*value) : Json(nullptr);
+}
+
+Json split_json(const RunReport& report) {
+  const StepSplit& split = report.split_ms;
+  return {{"step", split.step},
+          {"data", split.data},
+          {"forward", split.forward},
+          {"backward", split.backward},
+          {"straggle", split.straggle},
+          {"exposed_wait", split.exposed_wait},
+          {"optimizer", split.optimizer},
+          {"other", split.other},
+          {"communication", report.communication_ms},
+          {"hidden_communication", report.hidden_communication_ms},
+          {"codec", report.codec_ms},
+          {"copy", report.copy_ms},
+          {"launch", report.launch_ms}};
+}
+
+Json sharding_json(const ShardingReport& report) {
+  return {{"policy", name_of(report.sharding.policy)},
+          {"chunk_bytes", report.sharding.chunk_bytes},
+          {"skew", report.loads.skew},
+          {"bytes", report.loads.bytes},
+          {"chunks", report.loads.chunks}};
+}
+
+Json stragglers_json(const RunReport& report) {
+  Json stragglers = Json::array();
+  for (const StragglerFigures& straggler : report.stragglers) {
+    stragglers.push_back({{"worker", straggler.worker},
+                          {"delay_ms_mean", straggler.delay_ms_mean},
+                          {"delay_ms_max", straggler.delay_ms_max},
+                          {"slowdown", straggler.slowdown}});
+  }
+  return stragglers;
+}
+
+Json histogram_json(std::span<const StalenessBin> bins) {
+  Json histogram = Json::array();
+  for (const StalenessBin& bin : bins) {
+    histogram.push_back({{"staleness", bin.staleness},
+                         {"steps", bin.steps},
+                         {"train_loss", bin.loss},
+                         {"excess_train_loss", bin.excess_loss}});
+  }
+  return histogram;
+}
+
+Json window_json(const std::optional<SteadyWindow>& window) {
+  if (!window) return nullptr;
+  return {{"seconds", window->seconds}, {"samples_per_second", window->samples_per_second}, {"steps", window->steps}};
+}
+
+Json machine_json(const std::optional<MachineLoad>& load) {
+  if (!load) return nullptr;
+  return {{"seconds", load->seconds},
+          {"cores", load->cores},
+          {"workers", load->workers},
+          {"own", or_null(load->own)},
+          {"others", or_null(load->others)},
+          {"steal", or_null(load->steal)},
+          {"waiting", or_null(load->waiting)},
+          {"load_average_before", or_null(load->load_before)},
+          {"load_average_after", or_null(load->load_after)},
+          {"mhz_before", or_null(load->mhz_before)},
+          {"mhz_after", or_null(load->mhz_after)},
+          {"governor", load->governor}};
+}
+
+}  // namespace
+
+Json report_json(const RunReport& report) {
+  return {{"samples_per_second", or_null(report.samples_per_second)},
+          {"final_test_accuracy", or_null(report.final_test_accuracy)},
+          {"final_test_loss", or_null(report.final_test_loss)},
+          {"final_test_auc", or_null(report.final_figures.auc)},
+          {"final_test_hr10", or_null(report.final_figures.hit_rate)},
+          {"final_test_ndcg10", or_null(report.final_figures.ndcg)},
+          {"final_train_loss", or_null(report.final_train_loss)},
+          {"seconds_to_target", or_null(report.seconds_to_target)},
+          {"samples_to_target", or_null(report.samples_to_target)},
+          {"seconds_to_target_resolution", or_null(report.seconds_to_target_resolution)},
+          {"training_seconds", report.training_seconds},
+          {"used_samples", report.used_samples},
+          {"steady_window", window_json(report.window)},
+          {"total_steps", report.total_steps},
+          {"total_samples", report.total_samples},
+          {"step_ms_median", report.step_ms_median},
+          {"step_ms_p95", report.step_ms_p95},
+          {"step_split_ms", split_json(report)},
+          {"hidden_part", or_null(hidden_part(report))},
+          {"stragglers", stragglers_json(report)},
+          {"bytes_out_per_step", report.bytes_out_per_step},
+          {"bytes_in_per_step", report.bytes_in_per_step},
+          {"memory_bytes",
+           {{"worker", report.memory.worker}, {"server", report.memory.server}, {"all", report.memory.all}}},
+          {"machine", machine_json(report.machine)},
+          {"staleness_mean", report.staleness_mean},
+          {"staleness_p95", report.staleness_p95},
+          {"staleness_max", report.staleness_max},
+          {"staleness_histogram", histogram_json(report.staleness_bins)},
+          {"dropped", report.dropped}};
+}
+
+namespace {
+
+Json checkpoints_json(const CheckpointFigures& figures) {
+  return {{"asked", figures.asked},
+          {"completed", figures.completed},
+          {"left_out", figures.left_out},
+          {"why_left_out", figures.left_out > 0 ? Json(figures.why_left_out) : Json(nullptr)},
+          {"last_step", or_null(figures.last_step)},
+          {"stall_seconds", seconds(figures.stall)}};
+}
+
+Json evaluations_json(const EvaluationRecord& record) {
+  return {
+      {"every", record.every}, {"weights", record.weights}, {"points", record.points}, {"evaluated", record.evaluated}};
+}
+
+std::optional<double> seconds_of(const std::optional<Duration>& duration) {
+  return duration ? std::optional(seconds(*duration)) : std::nullopt;
+}
+
+Json faults_json(std::span<const FaultRecord> faults) {
+  Json all = Json::array();
+  for (const FaultRecord& fault : faults) {
+    all.push_back({{"fault", fault.fault},
+                   {"outcome", fault.outcome},
+                   {"done", fault.at.has_value()},
+                   {"repeat", fault.repeat},
+                   {"step", or_null(fault.step)},
+                   {"training_seconds", fault.at ? Json(fault.training_seconds) : Json(nullptr)},
+                   {"seconds_to_first_step", or_null(seconds_of(fault.recovery.first))},
+                   {"seconds_to_all_steps", or_null(seconds_of(fault.recovery.all))}});
+  }
+  return all;
+}
+
+Json json_of(const HostEnvironment& host) {
+  return {{"name", host.name},         {"workers", host.workers},       {"servers", host.servers},
+          {"own_name", host.own_name}, {"kernel", host.kernel},         {"cpu_model", host.cpu_model},
+          {"cores", host.cores},       {"memory_gib", host.memory_gib}, {"vector_set", host.vector_set},
+          {"gpus", host.gpus}};
+}
+
+}  // namespace
+
+std::string summary_json(std::span<const RunReport> reports, const RunFacts& facts) {
+  Json summary = {
+      {"run", facts.run_id}, {"outcome", facts.outcome}, {"events", facts.events}, {"facts", facts.of_workers}};
+  if (facts.evaluations) {
+    summary["evaluations"] = evaluations_json(*facts.evaluations);
+    if (const std::string missing = not_evaluated_text(*facts.evaluations); !missing.empty()) {
+      summary["not_evaluated"] = missing;
+    }
+  }
+  if (!facts.straggler.empty()) summary["straggler"] = facts.straggler;
+  if (!facts.faults.empty()) summary["faults"] = faults_json(facts.faults);
+  if (facts.best_loss) summary["best_reachable_loss"] = *facts.best_loss;
+  if (!facts.link.empty()) summary["link"] = facts.link;
+  summary["parameters"] = facts.parameters;
+  summary["steps_per_epoch"] = facts.steps_per_epoch;
+  summary["seeds"] = facts.seeds;
+  summary["peak_memory_bytes"] = facts.peak_memory;
+  summary["strangers"] = total_of(facts.strangers);
+  if (!facts.strangers.empty()) summary["strangers_at"] = facts.strangers;
+  if (facts.sharding) summary["sharding"] = sharding_json(*facts.sharding);
+  if (facts.checkpoints) summary["checkpoints"] = checkpoints_json(*facts.checkpoints);
+  if (!facts.resumed_from.empty()) {
+    summary["resumed_from"] = {{"checkpoint", facts.resumed_from}, {"step", facts.resumed_at}};
+  }
+  Json uncertainty = Json::object();
+  for (const auto& [process, duration] : facts.clock_uncertainty) uncertainty[process] = microseconds(duration);
+  summary["clock_uncertainty_us"] = uncertainty;
+  std::vector<double> throughputs;
+  for (const RunReport& report : reports) {
+    if (report.samples_per_second) throughputs.push_back(*report.samples_per_second);
+  }
+  if (!reports.empty()) {
+    const Spread spread = spread_of(throughputs);
+    summary["repeats"] = reports.size();
+    summary.update(report_json(middle_report(reports)));
+    if (!throughputs.empty()) {
+      summary["samples_per_second"] = spread.median;
+      summary["samples_per_second_min"] = spread.least;
+      summary["samples_per_second_max"] = spread.most;
+    }
+  }
+  Json each = Json::array();
+  for (const RunReport& report : reports) each.push_back(report_json(report));
+  summary["each_repeat"] = each;
+  return summary.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+std::string environment_json(const Environment& environment, const RunConfig& config) {
+  Json hosts = Json::array();
+  for (const HostEnvironment& host : environment.hosts) hosts.push_back(json_of(host));
+  const Json json = {{"host", environment.host},
+                     {"kernel", environment.kernel},
+                     {"cpu_model", environment.cpu_model},
+                     {"cores", environment.cores},
+                     {"memory_gib", environment.memory_gib},
+                     {"version", environment.version},
+                     {"sources", environment.sources},
+                     {"compiler", environment.compiler},
+                     {"build", environment.build},
+                     {"vector_set", environment.vector_set},
+                     {"sanitizers", environment.sanitizers},
+                     {"commit", environment.commit},
+                     {"libraries", environment.libraries},
+                     {"hosts", hosts},
+                     {"encrypted", spans_hosts(config)},
+                     {"launcher", name_of(config.launcher)},
+                     {"transport", transport_that_runs(config)},
+                     {"device", name_of(config.device)},
+                     {"gpus", environment.gpus},
+                     {"shared_gpu", config.share_gpu},
+                     {"staged", is_staged(config)},
+                     {"precision", name_of(config.precision)},
+                     {"backend", config.device == DeviceKind::kCuda ? "cuda" : name_of(config.backend)}};
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace syncopate::experiments

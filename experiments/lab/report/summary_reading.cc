@@ -1,0 +1,254 @@
+#include "experiments/lab/report/summary_reading.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "common/text/printable_text.h"
+
+namespace syncopate::experiments {
+namespace {
+
+using ReadJson = nlohmann::json;
+
+constexpr std::size_t kMostRepeats = 100;  // of --repeat
+
+// An object's members by name. The first that is not there, or is of another kind, is the error.
+class Members {
+ public:
+  Members(const ReadJson& object, std::string& error) : object_(object), error_(error) {}
+
+  double number(const char* name) const { return maybe_number(name).value_or(0); }
+
+  // Null, or not there, is none.
+  std::optional<double> maybe_number(const char* name) const {
+    const ReadJson* member = find(name);
+    if (member == nullptr || member->is_null()) return std::nullopt;
+    if (!member->is_number()) return refuse<std::optional<double>>(name, "a number");
+    return member->get<double>();
+  }
+  std::int64_t count(const char* name) const {
+    const ReadJson* member = find(name);
+    if (member == nullptr) return 0;
+    if (!member->is_number_integer()) return refuse<std::int64_t>(name, "a whole number");
+    return member->get<std::int64_t>();
+  }
+  std::string text(const char* name) const {
+    const ReadJson* member = find(name);
+    if (member == nullptr) return {};
+    if (!member->is_string()) return refuse<std::string>(name, "a text");
+    return printable(member->get<std::string>());
+  }
+  Members object(const char* name) const {
+    static const ReadJson kEmpty = ReadJson::object();
+    const ReadJson* member = find(name);
+    if (member == nullptr || member->is_null()) return {kEmpty, error_};
+    if (!member->is_object()) refuse<int>(name, "an object");
+    return {member->is_object() ? *member : kEmpty, error_};
+  }
+  bool has(const char* name) const {
+    const ReadJson* member = find(name);
+    return member != nullptr && !member->is_null();
+  }
+  std::optional<std::int64_t> maybe_count(const char* name) const {
+    return has(name) ? std::optional(count(name)) : std::nullopt;
+  }
+  // An empty one where it is not there. Not copied: that would take a call for each level of what is nested in it.
+  const ReadJson& list(const char* name) const {
+    static const ReadJson kEmpty = ReadJson::array();
+    const ReadJson* member = find(name);
+    if (member == nullptr) return kEmpty;
+    if (!member->is_array()) refuse<int>(name, "a list");
+    return member->is_array() ? *member : kEmpty;
+  }
+  void require(const char* name) const {
+    if (find(name) == nullptr && error_.empty()) error_ = fmt::format("has no {}", name);
+  }
+
+ private:
+  const ReadJson* find(const char* name) const {
+    const auto found = object_.find(name);
+    return found == object_.end() ? nullptr : &*found;
+  }
+  template <typename T>
+  T refuse(const char* name, const char* kind) const {
+    if (error_.empty()) error_ = fmt::format("{} must be {}", name, kind);
+    return T{};
+  }
+
+  const ReadJson& object_;
+  std::string& error_;
+};
+
+RunReport report_of(const Members& members) {
+  for (const char* name : {"samples_per_second", "training_seconds", "total_steps", "step_split_ms"}) {
+    members.require(name);
+  }
+  RunReport report;
+  report.samples_per_second = members.maybe_number("samples_per_second");
+  report.training_seconds = members.number("training_seconds");
+  report.total_steps = members.count("total_steps");
+  report.total_samples = members.count("total_samples");
+  report.used_samples = members.count("used_samples");
+  if (members.has("steady_window")) {
+    const Members window = members.object("steady_window");
+    report.window = SteadyWindow{.seconds = window.number("seconds"),
+                                 .samples_per_second = window.number("samples_per_second"),
+                                 .steps = window.count("steps")};
+  }
+  report.step_ms_median = members.number("step_ms_median");
+  report.step_ms_p95 = members.number("step_ms_p95");
+  const Members split = members.object("step_split_ms");
+  report.split_ms = {.step = split.number("step"),
+                     .data = split.number("data"),
+                     .forward = split.number("forward"),
+                     .backward = split.number("backward"),
+                     .straggle = split.number("straggle"),
+                     .exposed_wait = split.number("exposed_wait"),
+                     .optimizer = split.number("optimizer"),
+                     .other = split.number("other")};
+  report.communication_ms = split.number("communication");
+  report.hidden_communication_ms = split.number("hidden_communication");
+  report.codec_ms = split.number("codec");
+  report.copy_ms = split.number("copy");
+  report.launch_ms = split.number("launch");
+  report.bytes_out_per_step = members.number("bytes_out_per_step");
+  report.bytes_in_per_step = members.number("bytes_in_per_step");
+  const Members memory = members.object("memory_bytes");
+  report.memory = {.worker = memory.count("worker"), .server = memory.count("server"), .all = memory.count("all")};
+  report.staleness_mean = members.number("staleness_mean");
+  report.staleness_p95 = members.number("staleness_p95");
+  report.staleness_max = members.count("staleness_max");
+  report.dropped = members.number("dropped");
+  report.final_train_loss = members.maybe_number("final_train_loss");
+  report.final_test_accuracy = members.maybe_number("final_test_accuracy");
+  report.final_test_loss = members.maybe_number("final_test_loss");
+  report.final_figures = {.auc = members.maybe_number("final_test_auc"),
+                          .hit_rate = members.maybe_number("final_test_hr10"),
+                          .ndcg = members.maybe_number("final_test_ndcg10")};
+  report.seconds_to_target = members.maybe_number("seconds_to_target");
+  report.samples_to_target = members.maybe_count("samples_to_target");
+  report.seconds_to_target_resolution = members.maybe_number("seconds_to_target_resolution");
+  return report;
+}
+
+Result<ReadJson> object_in(std::string_view text) {
+  ReadJson json = ReadJson::parse(text, nullptr, false);
+  if (json.is_discarded()) return Status::data_loss("is not whole, or no JSON");
+  if (!json.is_object()) return Status::data_loss("is no JSON object");
+  return json;
+}
+
+std::vector<std::string_view> split(std::string_view text, char separator) {
+  std::vector<std::string_view> parts;
+  while (true) {
+    const std::size_t end = text.find(separator);
+    parts.push_back(text.substr(0, end));
+    if (end == std::string_view::npos) return parts;
+    text.remove_prefix(end + 1);
+  }
+}
+
+template <typename T>
+bool read_number(std::string_view text, T& value) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return error == std::errc() && end == text.data() + text.size();
+}
+
+bool read_number(std::string_view text, std::optional<double>& value) {
+  if (text.empty()) return true;
+  return read_number(text, value.emplace());
+}
+
+// Columns that it does not know are passed over.
+bool read_eval(const std::vector<std::string_view>& names, const std::vector<std::string_view>& cells,
+               std::size_t& repeat, EvalRecord& eval) {
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    const auto read = [&](std::string_view name, auto& value) {
+      return names[i] != name || read_number(cells[i], value);
+    };
+    if (!read("repeat", repeat) || !read("epoch", eval.epoch) || !read("step", eval.step) ||
+        !read("samples_seen", eval.samples_seen) || !read("training_s", eval.training_seconds) ||
+        !read("accuracy", eval.accuracy) || !read("loss", eval.loss) || !read("auc", eval.figures.auc) ||
+        !read("hr10", eval.figures.hit_rate) || !read("ndcg10", eval.figures.ndcg)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+}  // namespace
+
+Result<RunSummary> read_summary(std::string_view json) {
+  const Result<ReadJson> whole = object_in(json);
+  if (!whole.ok()) return whole.status();
+  std::string error;
+  const Members members(*whole, error);
+  members.require("each_repeat");
+  RunSummary summary{.outcome = members.text("outcome"),
+                     .parameters = members.count("parameters"),
+                     .steps_per_epoch = members.count("steps_per_epoch"),
+                     .reports = {},
+                     .seeds = {}};
+  const ReadJson& repeats = members.list("each_repeat");
+  if (repeats.size() > kMostRepeats)
+    return Status::data_loss(fmt::format("each_repeat has more than {} entries", kMostRepeats));
+  for (const ReadJson& repeat : repeats) {
+    if (!repeat.is_object()) return Status::data_loss("each_repeat must be a list of objects");
+    summary.reports.push_back(report_of(Members(repeat, error)));
+  }
+  for (const ReadJson& seed : members.list("seeds")) {
+    if (!seed.is_number_unsigned()) return Status::data_loss("seeds must be a list of whole numbers");
+    summary.seeds.push_back(seed.get<std::uint64_t>());
+  }
+  if (!error.empty()) return Status::data_loss(error);
+  return summary;
+}
+
+Result<std::vector<std::vector<EvalRecord>>> read_evals(std::string_view csv, std::size_t repeats) {
+  const std::size_t end_of_header = csv.find('\n');
+  const std::vector<std::string_view> names = split(csv.substr(0, end_of_header), ',');
+  for (const char* name : {"repeat", "epoch", "step", "samples_seen", "training_s", "accuracy", "loss"}) {
+    if (std::ranges::find(names, name) == names.end()) return Status::data_loss(fmt::format("has no column {}", name));
+  }
+  std::vector<std::vector<EvalRecord>> evals(repeats);
+  csv.remove_prefix(std::min(end_of_header, csv.size() - 1) + 1);
+  for (int number = 2; !csv.empty(); ++number) {
+    const std::size_t end = csv.find('\n');
+    const std::vector<std::string_view> cells = split(csv.substr(0, end), ',');
+    std::size_t repeat = 0;
+    EvalRecord eval;
+    const bool is_row = end != std::string_view::npos && cells.size() == names.size() &&
+                        read_eval(names, cells, repeat, eval) && repeat < kMostRepeats;
+    if (!is_row) return Status::data_loss(fmt::format("line {} is no evaluation, or not whole", number));
+    if (repeat >= evals.size()) evals.resize(repeat + 1);
+    evals[repeat].push_back(eval);
+    csv.remove_prefix(end + 1);
+  }
+  return evals;
+}
+
+Result<Environment> read_environment(std::string_view json) {
+  const Result<ReadJson> whole = object_in(json);
+  if (!whole.ok()) return whole.status();
+  std::string error;
+  const Members members(*whole, error);
+  for (const char* name : {"host", "cores"}) members.require(name);
+  Environment environment{.host = members.text("host"),
+                          .kernel = members.text("kernel"),
+                          .cpu_model = members.text("cpu_model"),
+                          .cores = static_cast<int>(members.count("cores")),
+                          .memory_gib = members.number("memory_gib"),
+                          .compiler = members.text("compiler"),
+                          .build = members.text("build"),
+                          .vector_set = members.text("vector_set"),
+                          .sanitizers = members.text("sanitizers"),
+                          .commit = members.text("commit")};
+  if (!error.empty()) return Status::data_loss(error);
+  return environment;
+}
+
+}  // namespace syncopate::experiments

@@ -1,0 +1,278 @@
+#include "experiments/lab/report/summary_text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+#include <optional>
+
+#include "common/text/format.h"
+#include "experiments/lab/report/statistics.h"
+
+namespace syncopate::experiments {
+namespace {
+
+std::string line(const std::string& name, const std::string& value) { return fmt::format("  {:<18}{}\n", name, value); }
+
+std::string throughput_line(std::span<const RunReport> reports) {
+  const std::vector<double> values = throughputs(reports);
+  if (values.empty()) return line("throughput", "not measured: no worker has finished a step");
+  const Spread spread = spread_of(values);
+  std::string text = format_count(spread.median) + " samples/s, mean over the whole job";
+  if (values.size() > 1) {
+    text += fmt::format("  (median of {} runs; {} .. {}, {:.1f} %)", values.size(), format_count(spread.least),
+                        format_count(spread.most), 100 * (spread.most - spread.least) / spread.median);
+  }
+  return line("throughput", text);
+}
+
+// What a job does once it has warmed up, and until its first worker is done: beside the throughput of all of it.
+std::string window_line(const RunReport& report) {
+  if (!report.window) {
+    return line("steady window",
+                "none: the workers have no steps beyond the warm-up at the same time; what follows "
+                "is of all steps");
+  }
+  return line("steady window",
+              fmt::format("{} samples/s over {}, once all are past their warm-up and until the first "
+                          "is done; what follows is of it",
+                          format_count(report.window->samples_per_second), format_duration(report.window->seconds)));
+}
+
+constexpr const char* kStraggle = "straggle";
+
+std::string split_lines(const RunReport& report) {
+  const StepSplit& split = report.split_ms;
+  std::string text = line("step", fmt::format("{} ms median, {} ms p95, {} ms mean:", format_ms(report.step_ms_median),
+                                              format_ms(report.step_ms_p95), format_ms(split.step)));
+  const std::vector<std::pair<std::string, double>> parts = {
+      {"data", split.data},        {"forward", split.forward},   {"backward", split.backward},
+      {kStraggle, split.straggle}, {"wait", split.exposed_wait}, {"optimizer", split.optimizer},
+      {"other", split.other}};
+  for (const auto& [name, value] : parts) {
+    if (name == kStraggle && value == 0) continue;
+    text += line("  " + name,
+                 fmt::format("{:>6} ms {:>5.1f} %", format_ms(value), split.step > 0 ? 100 * value / split.step : 0.0));
+  }
+  return text;
+}
+
+std::string communication_lines(const RunReport& report) {
+  return line("communication",
+              fmt::format("{} ms a step, {} ms of it hidden under compute ({:.1f} %)",
+                          format_ms(report.communication_ms), format_ms(report.hidden_communication_ms),
+                          100 * hidden_part(report).value_or(0))) +
+         line("bytes", fmt::format("{} out, {} in, a step and worker", format_bytes(report.bytes_out_per_step),
+                                   format_bytes(report.bytes_in_per_step)));
+}
+
+std::string codec_line(const RunReport& report) {
+  if (report.codec_ms == 0) return {};
+  return line("codec", fmt::format("{} ms a step to compress and decompress", format_ms(report.codec_ms)));
+}
+
+std::string device_line(const RunReport& report) {
+  return line("device", fmt::format("{} ms a step to give it its work, {} ms of copies", format_ms(report.launch_ms),
+                                    format_ms(report.copy_ms)));
+}
+
+std::string memory_line(const RunReport& report) {
+  std::string text = format_bytes(static_cast<double>(report.memory.worker)) + " a worker";
+  if (report.memory.server > 0) text += ", " + format_bytes(static_cast<double>(report.memory.server)) + " a server";
+  return line("memory", text + " at most");
+}
+
+// Of the repeat in which it was worst.
+std::string machine_lines(std::span<const RunReport> reports) {
+  const MachineLoad* worst = nullptr;
+  for (const RunReport& report : reports) {
+    if (!report.machine) continue;
+    const auto taken = [](const MachineLoad& load) { return load.others.value_or(0) + load.steal.value_or(0); };
+    if (worst == nullptr || taken(*report.machine) > taken(*worst)) worst = &*report.machine;
+  }
+  if (worst == nullptr) return {};
+  std::string text = line("machine", to_text(*worst));
+  for (const MachineTrouble& trouble : troubles_of(*worst)) text += line("  beware", trouble.text);
+  return text;
+}
+
+std::string strangers_text(const std::map<std::string, std::int64_t>& counts) {
+  std::string where;
+  for (const auto& [process, count] : counts) {
+    where += fmt::format("{}{} at {}", where.empty() ? "" : ", ", format_count(static_cast<double>(count)), process);
+  }
+  return "messages or connections that were not of this run, or came twice, were dropped: " + where;
+}
+
+std::string checkpoint_lines(const RunFacts& facts, double training_seconds) {
+  std::string text;
+  if (!facts.resumed_from.empty()) {
+    text += line("resumed", fmt::format("from {}, at step {}", facts.resumed_from, facts.resumed_at));
+  }
+  if (!facts.checkpoints) return text;
+  const CheckpointFigures& figures = *facts.checkpoints;
+  std::string written = fmt::format("{}", figures.completed);
+  if (figures.left_out > 0) written += fmt::format(" of {} written", figures.asked);
+  if (figures.last_step) written += fmt::format(", last at step {}", *figures.last_step);
+  if (training_seconds > 0) {
+    written += fmt::format(", stall {:.2f} % of training", 100 * seconds(figures.stall) / training_seconds);
+  }
+  if (figures.left_out > 0) written += fmt::format("; {} left out: {}", figures.left_out, figures.why_left_out);
+  return text + line("checkpoints", written);
+}
+
+std::string straggler_lines(const RunReport& report) {
+  std::string text;
+  for (const StragglerFigures& straggler : report.stragglers) {
+    text += line("straggler", fmt::format("worker {}, by {} ms a step ({} at most): {:.2f} x its compute",
+                                          straggler.worker, format_ms(straggler.delay_ms_mean),
+                                          format_ms(straggler.delay_ms_max), straggler.slowdown));
+  }
+  return text;
+}
+
+std::string staleness_lines(const RunConfig& config, const RunReport& report) {
+  const char* of = gossips_asynchronously(config) ? "averages" : "updates";
+  std::string text = line("staleness", fmt::format("{:.2f} mean, {:.1f} p95, {} max {}", report.staleness_mean,
+                                                   report.staleness_p95, report.staleness_max, of));
+  if (const std::string bins = staleness_text(report.staleness_bins); !bins.empty()) text += line("  steps", bins);
+  if (consistency_of(config).backup_workers() > 0) {
+    text += line("dropped", fmt::format("{:.1f} % of the gradients, which came too late", 100 * report.dropped));
+  }
+  return text;
+}
+
+// A loss in nats a label; of texts, also in bits.
+std::string loss_text(const RunConfig& config, double loss) {
+  if (!learns_text(config)) return fmt::format("{:.4f}", loss);
+  return fmt::format("{:.4f}, {:.4f} bits a character", loss, loss / std::numbers::ln2);
+}
+
+// With the samples that were learnt from in it: a gradient that was dropped is none.
+std::string training_text(const RunReport& report) {
+  const auto count = [](std::int64_t samples) { return format_count(static_cast<double>(samples)); };
+  std::string text = format_duration(report.training_seconds);
+  if (report.total_samples > 0) text += fmt::format(", {} samples", count(report.used_samples));
+  if (report.used_samples < report.total_samples) {
+    text += fmt::format(" used of {} computed", count(report.total_samples));
+  }
+  return text;
+}
+
+// Short times with the digits that tell them apart.
+std::string precise_time(double seconds) {
+  return seconds < 9.95 ? fmt::format("{:.3g} s", seconds) : format_duration(seconds);
+}
+
+std::string target_text(const RunReport& report) {
+  if (!report.seconds_to_target) return "not reached";
+  std::string text = fmt::format("{}, {} samples", precise_time(*report.seconds_to_target),
+                                 format_count(static_cast<double>(report.samples_to_target.value_or(0))));
+  if (const std::optional<double> resolution = report.seconds_to_target_resolution) {
+    text += ", known within " + precise_time(*resolution);
+  }
+  return text;
+}
+
+std::string learning_lines(const RunConfig& config, const RunReport& report, std::optional<double> best_loss) {
+  std::string text;
+  if (report.final_train_loss) text += line("training loss", fmt::format("{:.4f}", *report.final_train_loss));
+  if (report.final_test_loss) text += line("test loss", loss_text(config, *report.final_test_loss));
+  if (best_loss) text += fmt::format("  best reachable loss {:.4f}\n", *best_loss);
+  if (report.final_test_accuracy) {
+    text += line("test accuracy", fmt::format("{:.2f} %", 100 * *report.final_test_accuracy));
+  }
+  if (report.final_figures != TestFigures()) {
+    text += line("test", to_text(*report.final_test_accuracy, report.final_figures));
+  }
+  text += line("training time", training_text(report));
+  if (config.target_accuracy > 0) {
+    text += line(fmt::format("time to {:.4g} %", 100 * config.target_accuracy), target_text(report));
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string describe(const RunConfig& config) {
+  const std::string device = config.device != DeviceKind::kCuda ? ""
+                                                                : fmt::format(", cuda {}{}", name_of(config.precision),
+                                                                              config.share_gpu ? ", shared" : "");
+  const std::string slowed = config.stragglers.empty() ? "" : ", straggler " + config.stragglers.to_string();
+  if (config.mode == Mode::kLocal) return "local, 1 worker" + device + slowed;
+  const bool ps = config.mode == Mode::kPs;
+  std::string text =
+      ps ? "ps " + config.consistency.to_string() : fmt::format("allreduce {}", name_of(config.collective));
+  if (averages_weights(config)) text += " " + averaging_of(config);
+  if (may_compress(config) && compresses(config)) {
+    const CodecConfig codec = codec_of(config);
+    text += " " + to_string(codec) + (ps && !config.compress_answers ? " (answers in full)" : "");
+    if (codec.rounding == Int8Rounding::kStochastic) text += " stochastic";
+    if (codec.warmup_epochs > 0) text += fmt::format(" warm-up {}", codec.warmup_epochs);
+    if (codec.whole_updates > 0) text += fmt::format(" after {} whole updates", codec.whole_updates);
+    if (codec.momentum.enabled()) text += fmt::format(" momentum {}", name_of(codec.momentum.how));
+  }
+  text += fmt::format(", {} worker{}", config.workers, config.workers == 1 ? "" : "s");
+  if (const int backups = consistency_of(config).backup_workers(); ps && backups > 0) {
+    text += fmt::format(", {} of them backup", backups);
+  }
+  if (may_share_work(config) && !shares_work(config)) text += ", each with a quota";
+  if (ps) text += fmt::format(", {} server{}", config.servers, config.servers == 1 ? "" : "s");
+  if (spans_hosts(config)) {
+    text += fmt::format(" on {} host{}", config.hosts.size(), config.hosts.size() == 1 ? "" : "s");
+  }
+  return text + device + (is_staged(config) ? ", staged over " : ", ") + transport_that_runs(config) + slowed;
+}
+
+std::string describe_link(const RunConfig& config) {
+  return config.shape && config.mode != Mode::kLocal ? "emulated, " + config.shape->describe() : std::string();
+}
+
+std::string summary_text(const RunConfig& config, std::span<const RunReport> reports, const RunFacts& facts) {
+  std::string text =
+      fmt::format("{}: {} on {}, batch {} a worker ({} held fixed)\n", describe(config), config.model, config.dataset,
+                  config.batch_size, config.global_batch_size > 0 ? "the global batch" : "the worker's batch");
+  if (!facts.link.empty()) text += line("link", facts.link);
+  if (!reports.empty()) {
+    const RunReport& report = middle_report(reports);
+    text += throughput_line(reports);
+    if (report.samples_per_second) {
+      text += window_line(report) + split_lines(report);
+      if (config.mode != Mode::kLocal) text += communication_lines(report);
+      text += codec_line(report);
+      if (report.launch_ms > 0) text += device_line(report);
+      if (config.mode == Mode::kPs || gossips_asynchronously(config)) text += staleness_lines(config, report);
+    }
+    if (report.memory.worker > 0) text += memory_line(report);
+    text += machine_lines(reports);
+    text += straggler_lines(report);
+    text += learning_lines(config, report, facts.best_loss);
+  }
+  for (const char* searched : {"bucket size", "sparse exchange"}) {
+    const auto found = facts.of_workers.find(searched);
+    if (found != facts.of_workers.end()) text += line(searched, found->second);
+  }
+  if (const auto found = facts.of_workers.find("rows kept"); found != facts.of_workers.end()) {
+    text += line("rows kept", found->second);
+  }
+  if (facts.sharding && matters(*facts.sharding)) text += line("sharding", hottest(*facts.sharding));
+  if (!facts.clock_uncertainty.empty()) {
+    const auto by_time = [](const auto& one, const auto& other) { return one.second < other.second; };
+    const Duration most = std::ranges::max_element(facts.clock_uncertainty, by_time)->second;
+    text += line("clocks", fmt::format("of other hosts known within {} ms", format_ms(seconds(most) * 1000)));
+  }
+  if (facts.evaluations) {
+    text += line("evaluated", to_text(*facts.evaluations));
+    const std::string missing = not_evaluated_text(*facts.evaluations);
+    if (!missing.empty()) text += line("not evaluated", missing);
+  }
+  text += checkpoint_lines(facts, reports.empty() ? 0 : middle_report(reports).training_seconds);
+  for (const FaultRecord& fault : facts.faults) text += line("fault", to_text(fault));
+  if (!facts.strangers.empty()) text += line("strangers", strangers_text(facts.strangers));
+  for (const std::string& event : facts.events) text += line("event", event);
+  if (facts.outcome != "completed") text += line("outcome", facts.outcome);
+  return text + line("results", config.output);
+}
+
+}  // namespace syncopate::experiments

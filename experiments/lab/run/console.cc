@@ -1,0 +1,60 @@
+#include "experiments/lab/run/console.h"
+
+#include <fmt/format.h>
+#include <stdio_ext.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <cstdio>
+
+#include "common/text/printable_lines.h"
+
+namespace syncopate::experiments {
+
+int terminal_columns() {
+  winsize size{};
+  if (isatty(STDOUT_FILENO) == 0) return 0;
+  return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
+}
+
+bool write_out(std::FILE* stream, const std::string& text) {
+  const bool written = std::fputs(text.c_str(), stream) >= 0 && std::fflush(stream) == 0;
+  // What is left in the buffer would be tried again at each call, and at the end.
+  if (!written) __fpurge(stream);
+  return written;
+}
+
+Console::Console(bool quiet) : quiet_(quiet), printer_(terminal_columns()) {}
+
+void Console::say(const std::string& text) {
+  if (!quiet_) print(printer_.interrupt() + printable_lines(text) + "\n");
+}
+
+void Console::say_part(const std::string& text) {
+  if (!quiet_) print(printer_.interrupt() + printable_lines(text));
+}
+
+void Console::warn(const std::string& text) {
+  print(printer_.interrupt());
+  (void)write_out(stderr, printable_lines(text) + "\n");
+}
+
+void Console::progress(const Progress& progress, TimePoint now) {
+  if (!quiet_) print(printer_.update(progress, now));
+}
+
+void Console::epoch_finished(const Progress& progress, TimePoint now) {
+  if (!quiet_) print(printer_.epoch_finished(progress, now));
+}
+
+void Console::evaluated(const EvalRecord& eval, std::int64_t epochs) {
+  say(fmt::format("epoch {:.4g}/{}  evaluated  test loss {:.4f}  {}", eval.epoch, epochs, eval.loss,
+                  to_text(eval.accuracy, eval.figures)));
+}
+
+void Console::print(const std::string& text) {
+  if (text.empty() || ended_) return;
+  ended_ = !write_out(stdout, text);
+}
+
+}  // namespace syncopate::experiments

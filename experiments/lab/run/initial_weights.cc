@@ -1,0 +1,42 @@
+#include "experiments/lab/run/initial_weights.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+
+#include "common/tables/initial_row.h"
+#include "experiments/cluster/process/data_of.h"
+#include "worker/model.h"
+
+namespace syncopate::experiments {
+
+Result<ModelWeights> initial_weights(const RunConfig& config, const TableKeys& rows) {
+  const Result<worker::SampleForm> form = worker::sample_form(dataset_spec(config), config.data_dir);
+  if (!form.ok()) return form.status();
+  const std::unique_ptr<worker::ComputeBackend> backend = backend_of(config);
+  const Result<std::unique_ptr<worker::Model>> model = worker::make_model(model_spec(config), *form, 1, *backend);
+  if (!model.ok()) return model.status();
+  const ParamLayout& layout = (*model)->layout();
+  if (rows.size() != layout.tables().size()) {
+    return Status::invalid_argument(
+        fmt::format("rows of {} tables, where {} has {}", rows.size(), config.model, layout.tables().size()));
+  }
+  std::vector<float> arena(layout.size());
+  (*model)->initialize(config.seed, arena);
+  ModelWeights weights{.layout = snapshot_layout(layout, rows), .values = {}};
+  weights.values.resize(weights.layout.size());
+  std::ranges::copy(slice(std::span(arena), layout.dense()), weights.values.begin());
+  const std::span<const TensorSpec> tables = std::span(weights.layout.tensors()).last(rows.size());
+  for (std::size_t table = 0; table < rows.size(); ++table) {
+    const std::span<float> values = slice(std::span(weights.values), tables[table].range);
+    const std::size_t width = layout.tables()[table].width();
+    for (std::size_t i = 0; i < rows[table].size(); ++i) {
+      initial_row(config.seed, table, rows[table][i], layout.tables()[table].table->limit,
+                  values.subspan(i * width, width));
+    }
+  }
+  return weights;
+}
+
+}  // namespace syncopate::experiments

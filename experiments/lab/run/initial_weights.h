@@ -1,0 +1,23 @@
+// The weights that a job begins with, as its model makes them from the seed, without a run.
+#pragma once
+
+#include <vector>
+
+#include "common/param_layout.h"
+#include "common/status.h"
+#include "experiments/cluster/control/snapshot_layout.h"
+#include "experiments/config/run_config.h"
+
+namespace syncopate::experiments {
+
+// Weights outside of a run: all tensors dense, laid out as snapshot_layout says.
+struct ModelWeights {
+  ParamLayout layout;
+  std::vector<float> values;
+};
+
+// Of row-sparse tables, the rows `rows` (none for a model without tables). Builds the model for a batch of one; opens
+// of the data no more than its form. Fails as make_model does.
+Result<ModelWeights> initial_weights(const RunConfig& config, const TableKeys& rows);
+
+}  // namespace syncopate::experiments

@@ -1,0 +1,180 @@
+#include "experiments/lab/run/recorder.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace syncopate::experiments {
+namespace {
+
+// Workers send their records at least this often (experiments/cluster/control/control_client.cc), with room to spare.
+constexpr Duration kRecordsAreIn = std::chrono::seconds(1);
+
+}  // namespace
+
+Recorder::Recorder(const RunConfig& config, const JobFacts& job, ResultsWriter& results, Console& console)
+    : config_(config),
+      job_(job),
+      results_(results),
+      console_(console),
+      tracker_({.workers = config.workers,
+                .steps_per_epoch = job.steps_per_epoch,
+                .total_steps = job.total_steps,
+                .first_step = job.first_step,
+                .by_position = shares_work(config) || batches_a_step(config) < config.workers,
+                .batches_an_update = shares_work(config) ? 1 : batches_a_step(config)}),
+      workers_(static_cast<std::size_t>(config.workers)),
+      epochs_shown_(job.first_step / job.steps_per_epoch),
+      epochs_evaluated_(epochs_shown_) {
+  for (std::size_t rank = 0; rank < workers_.size(); ++rank) workers_[rank].rank = static_cast<int>(rank);
+  note(make_logs());
+}
+
+Status Recorder::make_logs() {
+  while (logs_.size() < workers_.size()) {
+    Result<StepLog> log = StepLog::create(results_.directory());
+    if (!log.ok()) return log.status();
+    logs_.push_back({std::move(*log)});
+  }
+  return {};
+}
+
+void Recorder::on_training_begins(TimePoint now) {
+  training_ = true;
+  origin_ = now;
+  results_.begin_repeat(now);
+}
+
+void Recorder::on_steps(int worker, std::span<const StepRecord> steps) {
+  for (const StepRecord& step : steps) {
+    if (!failure_.ok()) return;
+    note(logs_[static_cast<std::size_t>(worker)].log.add(step));
+    results_.add(worker, step);
+    tracker_.add(worker, step);
+    furthest_step_ = std::max(furthest_step_, step.step + 1);
+  }
+}
+
+void Recorder::on_evaluation(const EvaluationResult& result) { waiting_.push_back(result); }
+
+void Recorder::on_final_weights(std::span<const float> weights, std::span<const float> local_state,
+                                const TableKeys& rows) {
+  // The evaluator fails the run for what cannot be this model's.
+  if (rows.size() != job_.layout.tables().size() || std::ranges::any_of(rows, &std::vector<RowKey>::empty)) return;
+  ParamLayout layout = snapshot_layout(job_.layout, rows);
+  if (weights.size() != layout.size() || local_state.size() != job_.local_layout.size()) return;
+  final_weights_.assign(weights.begin(), weights.end());
+  final_rows_ = rows;
+  // One arena behind the other is the arena of all tensors.
+  for (const TensorSpec& tensor : job_.local_layout.tensors()) layout.add(tensor.name, tensor.shape);
+  std::vector<float> values = final_weights_;
+  values.insert(values.end(), local_state.begin(), local_state.end());
+  std::vector<WholeNumbers> keys;
+  for (std::size_t table = 0; table < rows.size(); ++table) {
+    keys.push_back({job_.layout.tensors()[table].name + ".rows", {rows[table].begin(), rows[table].end()}});
+  }
+  note(results_.write_model(layout, values, keys,
+                            {{"model", config_.model}, {"dataset", config_.dataset}, {"mode", name_of(config_.mode)}}));
+}
+
+void Recorder::on_report(const std::string& line) { console_.warn(line); }
+
+void Recorder::on_worker_lost(int rank) {
+  workers_[static_cast<std::size_t>(rank)].lost = true;
+  tracker_.worker_lost(rank);
+}
+
+void Recorder::on_worker_joined(int rank) {
+  workers_[static_cast<std::size_t>(rank)].lost = false;
+  tracker_.worker_joined(rank);
+}
+
+Status Recorder::on_tick(TimePoint now) {
+  last_tick_ = now;
+  if (!attention_) attention_.emplace(now);
+  // What workers have said meanwhile comes in now.
+  if (attention_->absence(now) > Duration::zero()) records_are_in_ = now + kRecordsAreIn;
+  if (now >= records_are_in_) record_evaluations(now - kRecordsAreIn);
+  if (training_) {
+    const Progress progress = tracker_.progress();
+    console_.progress(progress, now);
+    show_finished_epoch(now);
+    note(results_.flush_if_due(now));
+  }
+  return failure_;
+}
+
+void Recorder::show_finished_epoch(TimePoint now) {
+  if (tracker_.epochs_finished() <= epochs_shown_) return;
+  epochs_shown_ = tracker_.epochs_finished();
+  Progress progress = tracker_.progress();
+  progress.epoch = epochs_shown_ - 1;  // the slowest worker may already be in the next
+  progress.accuracy.reset();           // which comes in a line of its own, once it is known
+  console_.epoch_finished(progress, now);
+}
+
+// The first at the end of an epoch or behind it, whose own line was printed before it was known.
+void Recorder::show_evaluation(const EvalRecord& record) {
+  const auto epoch = static_cast<std::int64_t>(std::floor(record.epoch));
+  if (epoch <= epochs_evaluated_) return;
+  epochs_evaluated_ = epoch;
+  console_.evaluated(record, tracker_.progress().epochs);
+}
+
+void Recorder::record_evaluations(TimePoint taken_before) {
+  const auto due = [&](const EvaluationResult& result) { return result.taken < taken_before; };
+  for (const EvaluationResult& result : waiting_) {
+    if (!due(result)) continue;
+    const double epoch = static_cast<double>(result.steps_done) / static_cast<double>(job_.steps_per_epoch);
+    const EvalRecord record{.epoch = epoch,
+                            .step = result.steps_done,
+                            .samples_seen = samples_until(result.taken),
+                            .training_seconds = seconds(result.taken - origin_),
+                            .accuracy = result.accuracy,
+                            .loss = result.loss,
+                            .figures = result.figures};
+    evals_.push_back(record);
+    results_.add(record);
+    tracker_.add(record);
+    if (!result.final) ++points_evaluated_;
+    show_evaluation(record);
+  }
+  std::erase_if(waiting_, due);
+}
+
+std::int64_t Recorder::samples_until(TimePoint time) {
+  for (Worker& worker : logs_) {
+    const Result<StepLog::View> view = worker.log.all();
+    if (!view.ok()) {
+      note(view.status());
+      continue;
+    }
+    const std::span<const StepRecord> steps = view->steps();
+    for (; worker.counted < steps.size() && steps[worker.counted].end <= time; ++worker.counted) {
+      samples_ += steps[worker.counted].samples;
+    }
+  }
+  return samples_;
+}
+
+Status Recorder::finish() {
+  record_evaluations(TimePoint::max());
+  if (training_) show_finished_epoch(last_tick_);
+  note(results_.flush());
+  for (std::size_t rank = 0; rank < logs_.size(); ++rank) {
+    Result<StepLog::View> view = logs_[rank].log.all();
+    note(view.status());
+    if (!view.ok()) continue;
+    logs_[rank].steps = std::move(*view);
+    workers_[rank].steps = logs_[rank].steps.steps();
+  }
+  return failure_;
+}
+
+RunReport Recorder::report() const {
+  return make_report(workers_, evals_,
+                     {.warmup_steps = config_.warmup_steps, .target_accuracy = config_.target_accuracy});
+}
+
+}  // namespace syncopate::experiments

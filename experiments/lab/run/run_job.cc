@@ -1,0 +1,390 @@
+#include "experiments/lab/run/run_job.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "common/os/resource_limits.h"
+#include "common/text/format.h"
+#include "experiments/checkpoint/checkpoint_store.h"
+#include "experiments/checkpoint/run_facts.h"
+#include "experiments/checkpoint/work_done.h"
+#include "experiments/cluster/coordinator/coordinator.h"
+#include "experiments/cluster/host/environment.h"
+#include "experiments/cluster/plan/descriptor_need.h"
+#include "experiments/cluster/plan/placement.h"
+#include "experiments/cluster/process/data_of.h"
+#include "experiments/config/evaluation_points.h"
+#include "experiments/config/rules/cautions.h"
+#include "experiments/config/rules/fault_rules.h"
+#include "experiments/lab/report/machine_state.h"
+#include "experiments/lab/report/recovery_times.h"
+#include "experiments/lab/report/results_writer.h"
+#include "experiments/lab/report/sharding_report.h"
+#include "experiments/lab/report/summary_text.h"
+#include "experiments/lab/run/recorder.h"
+#include "worker/data/batch_loader.h"
+#include "worker/work.h"
+
+namespace syncopate::experiments {
+namespace {
+
+// Unique on this host, and fit for names of files and sockets.
+std::string run_id_of(const RunConfig& config, int repeat) {
+  return fmt::format("{}-{}-{}", std::filesystem::path(config.output).filename().string(), getpid(), repeat);
+}
+
+// Whether the initial weights can pass an emulated link at all before those who wait for them give up.
+Status check_link(const RunConfig& config, const ParamLayout& layout) {
+  if (!config.shape || config.workers == 1) return {};
+  const std::size_t bytes = layout.dense().size() * sizeof(float);
+  const double least = seconds(config.shape->time_of(bytes));
+  if (least < config.timeout_seconds) return {};
+  return Status::invalid_argument(
+      fmt::format("--shape={}: the {} of initial weights alone take {} on this link, and --timeout={:g} ends every "
+                  "wait; use a larger --timeout, a faster link or a smaller model",
+                  config.shape->to_string(), format_bytes(static_cast<double>(bytes)), format_duration(least),
+                  config.timeout_seconds));
+}
+
+struct DataFacts {
+  std::int64_t train_samples = 0;
+  std::optional<double> best_loss = {};
+};
+
+// Of a set that is opened; digits are generated then, once for all processes.
+Result<DataFacts> data_facts_of(const RunConfig& config) {
+  const Result<worker::DatasetPair> data = open_data_of(config);
+  if (data.status().code() == Code::kResourceExhausted) {
+    return Status::resource_exhausted(data.status().message() +
+                                      "; --data-dir=DIR names another place for generated data");
+  }
+  if (!data.ok()) return data.status();
+  return DataFacts{data->train->size(), data->test->best_loss()};
+}
+
+// Lays out the model and counts the steps, so that what cannot work fails here rather than in every process.
+Result<JobFacts> prepare(const RunConfig& config, const Result<DataFacts>& data) {
+  if (!data.ok()) return data.status();
+  const worker::BatchOrder order{
+      .dataset_size = data->train_samples, .batch_size = config.batch_size, .workers = config.workers};
+  if (order.steps_per_epoch() == 0) {
+    return Status::invalid_argument(
+        fmt::format("{} training samples do not fill one batch of {} on each of {} workers: use a smaller "
+                    "--batch-size or fewer --workers",
+                    order.dataset_size, config.batch_size, config.workers));
+  }
+  const Result<ParamLayout> layout = layout_of(config);
+  if (!layout.ok()) return layout.status();
+  SYNCOPATE_RETURN_IF_ERROR(check_link(config, *layout));
+  const Result<ParamLayout> local_layout = local_state_layout_of(config);
+  if (!local_layout.ok()) return local_layout.status();
+  const std::int64_t total_steps = config.steps > 0 ? config.steps : config.epochs * order.steps_per_epoch();
+  SYNCOPATE_RETURN_IF_ERROR(validate_faults(config, total_steps));
+  return JobFacts{.layout = *layout,
+                  .local_layout = *local_layout,
+                  .steps_per_epoch = order.steps_per_epoch(),
+                  .total_steps = total_steps,
+                  .best_loss = data->best_loss};
+}
+
+std::unique_ptr<Launcher> launcher_of(const RunConfig& config) {
+  return config.launcher == LauncherKind::kMpirun ? make_mpirun_launcher() : make_local_launcher();
+}
+
+// The GPUs of `machine` that the plan's workers on `host` compute on.
+std::vector<std::string> gpus_used(const JobPlan& plan, const std::string& host, const Machine& machine) {
+  std::vector<std::string> names;
+  for (std::size_t gpu = 0; gpu < machine.gpus.size(); ++gpu) {
+    const bool used = std::ranges::any_of(plan.processes, [&](const ProcessSpec& process) {
+      return process.host == host && process.gpu == static_cast<int>(gpu);
+    });
+    if (used) names.push_back(machine.gpus[gpu].name);
+  }
+  return names;
+}
+
+Environment environment_of(const JobPlan& plan, const Cluster& cluster, const Survey& survey) {
+  Environment environment = this_environment();
+  if (survey.hosts.empty()) environment.gpus = gpus_used(plan, own_host(), survey.here);
+  for (std::size_t i = 0; i < survey.hosts.size(); ++i) {
+    const std::string& name = cluster.hosts[i].name;
+    const auto count = [&](Role role) {
+      return static_cast<int>(std::ranges::count_if(
+          plan.processes, [&](const ProcessSpec& process) { return process.host == name && process.role == role; }));
+    };
+    const Environment& there = survey.hosts[i].environment;
+    environment.hosts.push_back({.name = name,
+                                 .workers = count(Role::kWorker),
+                                 .servers = count(Role::kServer),
+                                 .own_name = there.host,
+                                 .kernel = there.kernel,
+                                 .cpu_model = there.cpu_model,
+                                 .cores = there.cores,
+                                 .memory_gib = there.memory_gib,
+                                 .vector_set = there.vector_set,
+                                 .gpus = gpus_used(plan, name, survey.hosts[i].machine)});
+    const std::vector<std::string>& gpus = environment.hosts.back().gpus;
+    environment.gpus.insert(environment.gpus.end(), gpus.begin(), gpus.end());
+  }
+  return environment;
+}
+
+void fail(JobResult& result, ExitCode exit, const std::string& verdict) {
+  if (result.exit != ExitCode::kSuccess) return;  // the first failure is the one that counts
+  result.exit = exit;
+  result.verdict = verdict;
+  result.facts.outcome = verdict;
+}
+
+// The longest that a process says: all weights, and the numbers of all rows.
+std::int64_t largest_frame_of(const ParamLayout& layout) {
+  constexpr std::size_t kBesides = std::size_t{64} << 20;
+  return static_cast<std::int64_t>(kBesides + 2 * sizeof(float) * layout.parameter_count());
+}
+
+// With a secret of its own for each run.
+Result<ListenOptions> listen_options_of(const RunConfig& config, const ParamLayout& layout) {
+  const Result<RunKeys> keys = RunKeys::make();
+  if (!keys.ok()) return keys.status();
+  return ListenOptions{.keys = *keys,
+                       .address = spans_hosts(config) ? config.listen_address : "",
+                       .largest_frame = largest_frame_of(layout)};
+}
+
+// What a run that writes checkpoints, or goes on from one, has to know beside its options.
+struct Resumption {
+  std::optional<CheckpointKey> key = {};  // of --checkpoint-key-file
+  std::string manifest_digest = {};       // of the checkpoint that it goes on from
+};
+
+std::optional<CheckpointKeeperOptions> checkpoints_of(const RunConfig& config, const JobFacts& job,
+                                                      const std::string& run_id, const Resumption& resumption) {
+  if (!config.checkpoint_every) return std::nullopt;
+  return CheckpointKeeperOptions{.folder = config.output + "/checkpoints",
+                                 .interval = *config.checkpoint_every,
+                                 .together = moves_together(config),
+                                 .first_step = job.first_step,
+                                 .keep = config.keep,
+                                 .run_id = run_id,
+                                 .facts = facts_of(config, job.layout, job.steps_per_epoch),
+                                 .key = resumption.key};
+}
+
+// After so many updates training ends: with backup workers there are more of them than steps of all workers.
+std::int64_t updates_of(const RunConfig& config, std::int64_t total_steps) {
+  return worker::UntilUpdated::updates_of(total_steps * config.workers, batches_a_step(config));
+}
+
+// Finds the checkpoint that the run is to go on from, if any, and says which ones could not be used. Reads the key,
+// which stays in this process.
+Status find_resumed(JobFacts& job, Console& console, JobResult& result, Resumption& resumption) {
+  const RunConfig& config = result.config;
+  if (!config.checkpoint_key_file.empty()) {
+    Result<CheckpointKey> key = CheckpointKey::read(config.checkpoint_key_file);
+    if (!key.ok()) return Status::invalid_argument("--checkpoint-key-file: " + key.status().message());
+    resumption.key = std::move(*key);
+  }
+  if (config.resume.empty()) return {};
+  const StateForms forms(job.layout, job.local_layout);
+  const auto check = [&](const Manifest& manifest) {
+    return check_resume(manifest, facts_of(config, job.layout, job.steps_per_epoch),
+                        updates_of(config, job.total_steps));
+  };
+  Result<FoundCheckpoint> found =
+      newest_checkpoint(config.resume, forms, check, resumption.key ? &*resumption.key : nullptr);
+  if (!found.ok()) return found.status().in("--resume=" + config.resume);
+  // To refuse it would protect from nobody: who has changed it can have taken the authentication out, too.
+  if (found->checkpoint.claims_authentication() && !resumption.key) {
+    found->passed_over.push_back(
+        fmt::format("checkpoint {} is authenticated, and no key was given: whether somebody has changed it is not "
+                    "checked; --checkpoint-key-file=FILE names the key",
+                    found->checkpoint.folder()));
+  }
+  for (const std::string& line : found->passed_over) console.warn(line);
+  result.facts.events.insert(result.facts.events.end(), found->passed_over.begin(), found->passed_over.end());
+  resumption.manifest_digest = found->checkpoint.digest();
+  job.first_step = found->checkpoint.manifest().step;
+  job.batches_done = batches_done(found->checkpoint.manifest(), config);
+  result.facts.resumed_at = job.first_step;
+  result.facts.resumed_from = found->checkpoint.folder();
+  return {};
+}
+
+EvaluationRecord evaluations_of(const RunConfig& config, const JobFacts& job, const Recorder& recorder,
+                                const RunOutcome& outcome) {
+  const EvaluationPoints points(config.evaluate_every, config.target_accuracy > 0,
+                                {.steps_per_epoch = job.steps_per_epoch, .total_steps = job.total_steps});
+  const RunReport report = recorder.report();
+  // As far as the run has come, for which the last records speak.
+  const std::int64_t steps = std::min(job.total_steps, recorder.furthest_step());
+  const std::int64_t passed = points.passed(static_cast<double>(steps), from_seconds(report.training_seconds)) -
+                              points.passed(static_cast<double>(job.first_step), {});
+  const std::int64_t evaluated = recorder.points_evaluated();
+  return {.every = points.to_text(),
+          .weights = evaluated_weights(config),
+          .points = std::max(evaluated, passed),
+          .evaluated = evaluated,
+          .final_evaluated = outcome.is_final_evaluated,
+          .lost_evaluator = outcome.lost_evaluator};
+}
+
+// The outcome of a run that --stop-at-target has ended.
+std::string stopped_text(const RunConfig& config, const JobFacts& job, const RunReport& report) {
+  const auto asked = static_cast<double>((job.total_steps - job.first_step) * config.workers * config.batch_size);
+  return fmt::format("stopped at the target: --target-accuracy={:g} was reached after {} of {} samples",
+                     config.target_accuracy, format_count(static_cast<double>(report.total_samples)),
+                     format_count(asked));
+}
+
+// Of a run that ended well: what was to go wrong in it and did not, which its figures do not show.
+void warn_of_faults_not_done(std::span<const FaultRecord> faults, Console& console) {
+  for (const FaultRecord& fault : faults) {
+    if (!fault.at) console.warn(fmt::format("warning: --fault={}: {}", fault.fault, fault.outcome));
+  }
+}
+
+// The last evaluation was of earlier weights than the final ones.
+void forget_final_figures(RunReport& report) {
+  report.final_test_accuracy.reset();
+  report.final_test_loss.reset();
+  report.final_figures = {};
+}
+
+// Workers that compute on this host's processors.
+int workers_on_own_cores(const RunConfig& config, const JobPlan& plan) {
+  if (config.device == DeviceKind::kCuda) return 0;
+  return static_cast<int>(std::ranges::count_if(
+      plan.processes, [](const ProcessSpec& process) { return process.role == Role::kWorker && !process.remote; }));
+}
+
+void run_repeat(const JobFacts& job, const Survey& survey, const Resumption& resumption, int repeat,
+                ResultsWriter& results, Interrupts& interrupts, Console& console, JobResult& result) {
+  RunConfig config = result.config;
+  config.seed += static_cast<std::uint64_t>(repeat);
+  const JobPlan plan = make_plan(config, run_id_of(config, repeat), cluster_of(config, survey));
+  Recorder recorder(config, job, results, console);
+  Result<ListenOptions> listen = listen_options_of(config, job.layout);
+  if (!listen.ok()) return fail(result, ExitCode::kInternal, listen.status().message());
+  const CoordinatorOptions options{.program = own_program(),
+                                   .log_directory = results.directory() + "/logs",
+                                   .listen = std::move(*listen),
+                                   .total_steps = job.total_steps,
+                                   .batches_done = job.batches_done,
+                                   .local_state_size = job.local_layout.size(),
+                                   .checkpoints = checkpoints_of(config, job, plan.run_id, resumption),
+                                   .resume = result.facts.resumed_from,
+                                   .resume_digest = resumption.manifest_digest};
+  const MachineReading before = read_machine();
+  const Result<RunOutcome> outcome = coordinate(config, plan, options, *launcher_of(config), recorder, interrupts);
+  const Status finished = recorder.finish();
+  if (!outcome.ok()) return fail(result, exit_code_of(outcome.status()), outcome.status().message());
+  result.facts.checkpoints = outcome->checkpoints;
+  result.facts.events.insert(result.facts.events.end(), outcome->reports.begin(), outcome->reports.end());
+  for (FaultRecord fault : outcome->faults) {
+    if (fault.at) fault.recovery = recovery_after(*fault.at, recorder.workers());
+    fault.repeat = repeat;
+    result.facts.faults.push_back(std::move(fault));
+  }
+  result.facts.of_workers = recorder.facts();
+  for (const auto& [process, count] : outcome->strangers) result.facts.strangers[process] += count;
+  result.facts.clock_uncertainty = outcome->clock_uncertainty;
+  result.facts.peak_memory = outcome->peak_memory;
+  result.reports.push_back(recorder.report());
+  result.facts.seeds.push_back(config.seed);
+  result.reports.back().memory = memory_figures(outcome->peak_memory);
+  result.reports.back().machine = load_between(before, read_machine(), workers_on_own_cores(config, plan));
+  result.facts.evaluations = evaluations_of(config, job, recorder, *outcome);
+  if (!outcome->is_final_evaluated) forget_final_figures(result.reports.back());
+  result.evals.push_back(recorder.evals());
+  result.weights = recorder.final_weights();
+  result.rows = recorder.final_rows();
+  if (outcome->verdict) return fail(result, outcome->verdict->code, outcome->verdict->line);
+  if (outcome->stopped_at_target) result.facts.outcome = stopped_text(config, job, result.reports.back());
+  warn_of_faults_not_done(outcome->faults, console);
+  if (!finished.ok()) return fail(result, ExitCode::kOutput, finished.message());
+  if (result.weights.empty()) fail(result, ExitCode::kInternal, "no worker handed in final weights");
+}
+
+}  // namespace
+
+JobResult run_job(const RunConfig& config, const Survey& survey, Interrupts& interrupts, Console& console) {
+  JobResult result;
+  const Result<RunConfig> placed = place(config, machines_of(survey));
+  if (const Status status = placed.ok() ? validate(*placed) : placed.status(); !status.ok()) {
+    fail(result, exit_code_of(status), status.message());
+    return result;
+  }
+  result.config = resolve(*placed, calendar_stamp());
+  if (spans_hosts(result.config)) result.config.listen_address = survey.listen_address;
+  result.facts.run_id = std::filesystem::path(result.config.output).filename().string();
+  Result<JobFacts> job = prepare(result.config, data_facts_of(result.config));
+  Resumption resumption;
+  if (const Status status = job.ok() ? find_resumed(*job, console, result, resumption) : job.status(); !status.ok()) {
+    fail(result, exit_code_of(status), status.message());
+    return result;
+  }
+  const Cluster cluster = cluster_of(result.config, survey);
+  const JobPlan plan = make_plan(result.config, result.facts.run_id, cluster);
+  if (const Status status = check_descriptors(result.config, plan, descriptor_limit()); !status.ok()) {
+    fail(result, exit_code_of(status), status.message());
+    return result;
+  }
+  Result<ResultsWriter> results = ResultsWriter::create(result.config, environment_of(plan, cluster, survey));
+  if (!results.ok()) {
+    fail(result, exit_code_of(results.status()), results.status().message());
+    return result;
+  }
+  result.facts.parameters = static_cast<std::int64_t>(job->layout.parameter_count());
+  result.facts.steps_per_epoch = job->steps_per_epoch;
+  result.facts.straggler = result.config.stragglers.to_string();
+  result.facts.best_loss = job->best_loss;
+  result.facts.link = describe_link(result.config);
+  for (const std::string& caution : cautions(result.config)) {
+    console.say("warning: " + caution);
+    result.facts.events.push_back(caution);
+  }
+  if (result.config.mode == Mode::kPs) {
+    result.facts.sharding = report_sharding(result.config, job->layout);
+    console.say(to_text(*result.facts.sharding));
+  }
+  for (int repeat = 0; repeat < result.config.repeat && result.exit == ExitCode::kSuccess; ++repeat) {
+    if (result.config.repeat > 1) console.say(fmt::format("repeat {} of {}", repeat + 1, result.config.repeat));
+    run_repeat(*job, survey, resumption, repeat, *results, interrupts, console, result);
+  }
+  const Status written = results->write_summary(result.reports, result.facts);
+  if (!written.ok()) fail(result, ExitCode::kOutput, written.message());
+  return result;
+}
+
+Result<std::string> dry_run_text(const RunConfig& config, const Survey& survey) {
+  const Result<RunConfig> placed = place(config, machines_of(survey));
+  if (!placed.ok()) return placed.status();
+  SYNCOPATE_RETURN_IF_ERROR(validate(*placed));
+  JobResult dry;
+  dry.config = resolve(*placed, calendar_stamp());
+  const RunConfig& resolved = dry.config;
+  const JobPlan plan = make_plan(resolved, run_id_of(resolved, 0), cluster_of(resolved, survey));
+  SYNCOPATE_RETURN_IF_ERROR(check_descriptors(resolved, plan, descriptor_limit()));
+  SYNCOPATE_RETURN_IF_ERROR(check_output(resolved.output));
+  std::string text = to_text(plan, own_program());
+  for (const std::string& caution : cautions(resolved)) text += "\nwarning: " + caution + "\n";
+  // What is generated is not generated for this: its size is known.
+  Result<JobFacts> job = generates_data(resolved) ? prepare(resolved, DataFacts{resolved.train_samples})
+                                                  : prepare(resolved, data_facts_of(resolved));
+  // Data may still have to be brought here.
+  if (job.status().code() == Code::kNotFound) {
+    return text + fmt::format("{}the run would end with exit code {}: {}\n", kDryRunHindrance,
+                              static_cast<int>(exit_code_of(job.status())), job.status().message());
+  }
+  if (!job.ok()) return job.status();
+  Console console;
+  Resumption resumption;
+  SYNCOPATE_RETURN_IF_ERROR(find_resumed(*job, console, dry, resumption));
+  if (resolved.mode != Mode::kPs) return text;
+  return text + "\n" + to_text(report_sharding(resolved, job->layout));
+}
+
+}  // namespace syncopate::experiments

@@ -1,0 +1,110 @@
+#include "experiments/lab/run/survey.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <filesystem>
+
+#include "common/os/local_address.h"
+#include "experiments/cluster/launcher/host_probe.h"
+
+namespace syncopate::experiments {
+namespace {
+
+RemoteShell remote_shell_of(const RunConfig& config) {
+  return {.words = *split_words(config.remote_shell),
+          .program = config.remote_program.empty() ? own_program() : config.remote_program,
+          .directory = std::filesystem::current_path().string()};
+}
+
+// The first that leads out of this host; a name of this host's own leads nowhere else.
+Result<std::string> listen_address_of(const RunConfig& config) {
+  if (!config.listen_address.empty()) {
+    const Status own = check_own_address(config.listen_address);
+    if (!own.ok()) return own.in("--listen-address");
+    return config.listen_address;
+  }
+  std::string address;
+  for (const HostSlots& host : config.hosts) {
+    if (!host.remote()) continue;
+    const Result<std::string> towards = local_address_towards(host.name.substr(host.name.find('@') + 1));
+    if (!towards.ok()) {
+      return Status::invalid_argument(
+          fmt::format("--hosts: {}; if only the remote shell knows the name, say with --listen-address where "
+                      "the hosts reach this one",
+                      towards.status().message()));
+    }
+    address = *towards;
+    if (!address.starts_with("127.")) break;
+  }
+  return address;
+}
+
+}  // namespace
+
+Result<Survey> survey(const RunConfig& config) {
+  const bool with_gpus = config.device != DeviceKind::kCpu;
+  Survey survey;
+  if (with_gpus) survey.here = this_machine();
+  if (!spans_hosts(config)) return survey;
+  Result<std::string> address = listen_address_of(config);
+  if (!address.ok()) return address.status();
+  survey.listen_address = std::move(*address);
+
+  ProbeOptions probe{.shell = remote_shell_of(config),
+                     .with_gpus = with_gpus,
+                     .towards = survey.listen_address,
+                     .timeout = from_seconds(config.timeout_seconds)};
+  for (const HostSlots& host : config.hosts) {
+    if (host.remote()) probe.hosts.push_back(host.name);
+  }
+  Result<std::vector<HostReport>> reports = probe_hosts(probe);
+  if (!reports.ok()) return reports.status();
+  auto next = reports->begin();
+  for (const HostSlots& host : config.hosts) {
+    if (host.remote()) {
+      survey.hosts.push_back(std::move(*next++));
+    } else {
+      survey.hosts.push_back(this_host(false, survey.listen_address));
+      survey.hosts.back().machine = survey.here;
+    }
+  }
+  return survey;
+}
+
+Machines machines_of(const Survey& survey) {
+  Machines machines(survey.here);
+  for (const HostReport& host : survey.hosts) machines.of_hosts.push_back(host.machine);
+  return machines;
+}
+
+Cluster cluster_of(const RunConfig& config, const Survey& survey) {
+  const auto gpus_of = [](const Machine& machine) { return static_cast<int>(machine.gpus.size()); };
+  Cluster cluster{.coordinator = own_host(), .hosts = {}};
+  if (!spans_hosts(config)) {
+    cluster.hosts = {{.name = own_host(), .slots = config.workers, .gpus = gpus_of(survey.here)}};
+    return cluster;
+  }
+  cluster.remote_shell = remote_shell_of(config);
+  for (std::size_t i = 0; i < config.hosts.size(); ++i) {
+    const HostSlots& host = config.hosts[i];
+    // For a dry run, hosts may not have been asked.
+    const HostReport report = i < survey.hosts.size() ? survey.hosts[i] : HostReport();
+    cluster.hosts.push_back({.name = host.remote() ? host.name : own_host(),
+                             .slots = host.slots,
+                             .remote = host.remote(),
+                             .gpus = gpus_of(report.machine),
+                             .interface = report.interface});
+  }
+  return cluster;
+}
+
+std::string own_program() { return std::filesystem::read_symlink("/proc/self/exe").string(); }
+
+std::string own_host() {
+  char name[256] = {};
+  gethostname(name, sizeof(name) - 1);
+  return name;
+}
+
+}  // namespace syncopate::experiments

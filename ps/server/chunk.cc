@@ -1,0 +1,217 @@
+#include "ps/server/chunk.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cassert>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "ps/server/shard_state.h"
+
+namespace syncopate::ps {
+namespace {
+
+// What workers have come to is averaged; the update rule is theirs.
+OptimizerConfig rule_of(const ChunkOptions& options) {
+  return options.consistency.pushes_weights() ? OptimizerConfig{.kind = OptimizerKind::kSgd} : options.optimizer;
+}
+
+}  // namespace
+
+Chunk::Chunk(const ChunkOptions& options, const Membership& members, WeightsPool& pool)
+    : options_(options),
+      members_(members),
+      weights_(members.workers(), rule_of(options), options.staleness.compensation, pool),
+      workers_(static_cast<std::size_t>(members.workers())) {
+  assert(options.consistency.applies_stale_gradients() || !options.staleness.compensation.enabled());
+  gradients_.reserve(workers_.size());
+}
+
+Status Chunk::restore(Range range, const TrainingState& state) {
+  const Result<ChunkCounts> found = chunk_counts(range, members_.workers(), options_.consistency.period(), state);
+  if (!found.ok()) return found.status();
+  const ChunkCounts& counts = *found;
+  const std::vector<std::int64_t> clocks = clocks_to_go_on_with(counts.clocks, members_);
+  for (std::size_t worker = 0; worker < workers_.size(); ++worker) workers_[worker].clock = clocks[worker];
+  mean_staleness_.restore(counts.staleness_count, counts.staleness);
+  if (options_.staleness.correct_momentum) correct_momentum();
+  const bool sums = options_.consistency.kind() == Consistency::Kind::kSoftSync;
+  if (sums) {
+    summed_ = static_cast<int>(counts.summed);
+    summed_weight_ = counts.summed_weight;
+    summed_rate_ = counts.summed_rate;
+  }
+  return weights_.restore(range, state, counts.version, sums ? counts.summed_weight : 0);
+}
+
+void Chunk::save(std::size_t begin, TrainingState& state) const {
+  ChunkCounts counts{.version = weights_.version(),
+                     .summed = summed_,
+                     .summed_weight = summed_weight_,
+                     .summed_rate = summed_rate_,
+                     .staleness_count = mean_staleness_.count(),
+                     .staleness = mean_staleness_.value(),
+                     .clocks = Clocks(members_.workers())};
+  for (int i = 0; i < members_.workers(); ++i) {
+    const auto worker = static_cast<std::size_t>(i);
+    counts.clocks.pushes[worker] = of(i).clock - (holds_gradient(i) ? 1 : 0);
+    counts.clocks.away[worker] = members_.is_lost(i);
+  }
+  put_chunk_counts(begin, counts, state);
+  weights_.save(begin, state);
+}
+
+Status Chunk::push(const PushRequest& request) {
+  SYNCOPATE_RETURN_IF_ERROR(check(request));
+  Worker& worker = of(request.worker);
+  // A gradient of its last answer's weights shows that it has read them; a worker that runs ahead may not have.
+  if (request.version == worker.version) weights_.returned(request.worker);
+  const std::int64_t staleness = weights_.version() - request.version;
+  worker.late = options_.consistency.updates_together() && staleness > 0;
+  worker.staleness = worker.late ? 0 : staleness;
+  worker.pushed_version = request.version;
+  worker.clock = request.clock;
+  worker.owed = true;
+  ++counters_.pushes;
+  if (worker.late) {
+    ++counters_.late;
+    return Status();
+  }
+  if (options_.consistency.updates_together()) {
+    worker.gradient = request.gradient;
+    worker.learning_rate = request.learning_rate;
+    return update_if_enough_pushed();
+  }
+  counters_.staleness_sum += staleness;
+  counters_.staleness_max = std::max(counters_.staleness_max, staleness);
+  if (options_.consistency.pushes_weights()) return weights_.move_towards(request.gradient, request.learning_rate);
+  return apply_stale(request);
+}
+
+Status Chunk::apply_stale(const PushRequest& request) {
+  const ChunkWeights::StaleGradient gradient{request.gradient, request.worker, request.version};
+  const std::int64_t staleness = of(request.worker).staleness;
+  const float weight = options_.staleness.divide_rate ? staleness_factor(staleness) : 1;
+  if (options_.staleness.correct_momentum) {
+    mean_staleness_.add(staleness);
+    correct_momentum();
+  }
+  const float rate = rate_gain_ * request.learning_rate;
+  if (options_.consistency.kind() != Consistency::Kind::kSoftSync) {
+    return scales_gradients() ? weights_.update(gradient, rate, weight) : weights_.update(gradient, weight * rate);
+  }
+  weights_.accumulate(gradient, weight);
+  summed_weight_ += weight;
+  summed_rate_ = rate;
+  ++summed_;
+  return summed_ < options_.consistency.pushes_an_update(members_.workers(), 1) ? Status() : update_from_sum();
+}
+
+// sum(weight · g) / count is the gradient of one update. For rules whose steps do not grow with the gradient it is
+// instead their weighted mean, at a rate that is lower by their mean weight.
+Status Chunk::update_from_sum() {
+  const auto count = static_cast<float>(std::exchange(summed_, 0));
+  const float weight = std::exchange(summed_weight_, 0.0f);
+  if (scales_gradients()) return weights_.update_from_sum(count, summed_rate_);
+  return weights_.update_from_sum(weight, summed_rate_ * weight / count);
+}
+
+bool Chunk::scales_gradients() const {
+  return options_.optimizer.kind == OptimizerKind::kSgd || options_.optimizer.kind == OptimizerKind::kMomentum;
+}
+
+void Chunk::correct_momentum() {
+  const CorrectedMomentum corrected =
+      corrected_momentum(options_.optimizer.momentum, options_.optimizer.nesterov, mean_staleness_.value());
+  weights_.set_momentum(corrected.momentum);
+  rate_gain_ = corrected.rate_factor;
+}
+
+void Chunk::lose(int worker) {
+  if (holds_gradient(worker)) --of(worker).clock;
+  of(worker).owed = false;
+  of(worker).gradient = {};
+  weights_.release(worker);
+}
+
+void Chunk::returned(int worker) {
+  weights_.returned(worker);
+  weights_.release(worker);
+}
+
+Status Chunk::update_if_enough_pushed() {
+  if (!options_.consistency.updates_together()) return Status();
+  gradients_.clear();
+  int live = 0;
+  float learning_rate = 0;
+  for (int i = 0; i < members_.workers(); ++i) {
+    if (!members_.is_live(i)) continue;
+    ++live;
+    const Worker& worker = of(i);
+    if (worker.gradient.empty()) continue;
+    if (gradients_.empty()) learning_rate = worker.learning_rate;
+    gradients_.push_back(worker.gradient);
+  }
+  const int needed = options_.consistency.pushes_an_update(members_.workers(), live);
+  if (gradients_.empty() || static_cast<int>(gradients_.size()) < needed) return Status();
+  SYNCOPATE_RETURN_IF_ERROR(weights_.update(gradients_, learning_rate));
+  for (Worker& worker : workers_) worker.gradient = {};
+  return Status();
+}
+
+Status Chunk::finish() { return summed_ > 0 ? update_from_sum() : Status(); }
+
+bool Chunk::may_answer(int worker) const {
+  return of(worker).owed && !holds_gradient(worker) &&
+         options_.consistency.may_answer(of(worker).clock, slowest_clock());
+}
+
+Chunk::Answer Chunk::answer(int worker) {
+  Worker& to = of(worker);
+  to.owed = false;
+  to.version = weights_.version();
+  return {.clock = to.clock,
+          .version = to.version,
+          .staleness = to.staleness,
+          .late = to.late,
+          .weights = weights_.current(),
+          .pending = weights_.lend(worker)};
+}
+
+Status Chunk::check(const PushRequest& request) const {
+  const Worker& worker = of(request.worker);
+  if (worker.owed || request.clock != worker.clock + 1) {
+    return Status::invalid_argument(fmt::format("push {} from worker {}, which has pushed {} times and {}",
+                                                request.clock, request.worker, worker.clock,
+                                                worker.owed ? "waits for an answer" : "has its answer"));
+  }
+  // A worker that runs ahead pushes gradients of weights that it was given before its last answer.
+  if (request.version > worker.version || request.version < worker.pushed_version) {
+    return Status::invalid_argument(
+        fmt::format("worker {} pushes a gradient from version {} of the weights, but was given {} to {}",
+                    request.worker, request.version, worker.pushed_version, worker.version));
+  }
+  if (!std::isfinite(request.learning_rate) || request.learning_rate < 0) {
+    return Status::invalid_argument(fmt::format("a learning rate of {}", request.learning_rate));
+  }
+  if (options_.consistency.kind() == Consistency::Kind::kEasgd && request.learning_rate >= 1) {
+    return Status::invalid_argument(fmt::format("an elastic rate of {}", request.learning_rate));
+  }
+  if (request.gradient.size() != weights_.size()) {
+    return Status::invalid_argument(
+        fmt::format("a gradient of {} floats instead of {}", request.gradient.size(), weights_.size()));
+  }
+  return Status();
+}
+
+std::int64_t Chunk::slowest_clock() const {
+  std::int64_t slowest = std::numeric_limits<std::int64_t>::max();
+  for (int i = 0; i < members_.workers(); ++i) {
+    if (members_.is_live(i)) slowest = std::min(slowest, of(i).clock);
+  }
+  return slowest;
+}
+
+}  // namespace syncopate::ps

@@ -1,0 +1,230 @@
+#include "ps/server/chunk_weights.h"
+
+#include <algorithm>
+#include <array>
+#include <cassert>
+#include <cmath>
+#include <utility>
+
+#include "common/os/flush_denormals.h"
+#include "common/param_layout.h"
+#include "ps/server/shard_state.h"
+
+namespace syncopate::ps {
+namespace {
+
+// Floats that are summed and applied at a time: the block, its sum and the optimizer's memory stay in the first-level
+// cache, and no buffer of the chunk's size is needed for the sum.
+constexpr std::size_t kBlock = 4096;
+// Of adaptive delay compensation.
+constexpr float kKeptSquare = 0.95f;
+constexpr float kLeastSquare = 1e-7f;
+
+// The sum of `gradients` within `block`: in `sum`, unless there is but one.
+std::span<const float> sum_of(std::span<const std::span<const float>> gradients, Range block, std::span<float> sum) {
+  if (gradients.size() == 1) return slice(gradients[0], block);
+  sum = sum.first(block.size());
+  const std::span<const float> first = slice(gradients[0], block);
+  const std::span<const float> second = slice(gradients[1], block);
+  for (std::size_t i = 0; i < sum.size(); ++i) sum[i] = first[i] + second[i];
+  for (const std::span<const float> gradient : gradients.subspan(2)) {
+    const std::span<const float> next = slice(gradient, block);
+    for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += next[i];
+  }
+  return sum;
+}
+
+}  // namespace
+
+ChunkWeights::ChunkWeights(int workers, OptimizerConfig optimizer, DelayCompensation compensation, WeightsPool& pool)
+    : optimizer_(optimizer),
+      compensation_(compensation),
+      pool_(pool),
+      state_(optimizer.kind, 0),
+      reads_current_(static_cast<std::size_t>(workers), false),
+      kept_(compensation.enabled() ? static_cast<std::size_t>(workers) : 0) {}
+
+void ChunkWeights::leave_undecayed(std::vector<Range> ranges) {
+  const OptimizerConfig config = optimizer_.config();
+  if (config.weight_decay != 0 && !config.decay_all) optimizer_ = Optimizer(config, std::move(ranges));
+}
+
+Status ChunkWeights::take_memory(std::size_t size) {
+  assert(!created());
+  Result<WeightsPool::Buffer*> buffer = pool_.acquire(size);
+  if (!buffer.ok()) return buffer.status();
+  current_ = *buffer;
+  size_ = size;
+  state_ = OptimizerState(optimizer_.config().kind, size_);
+  if (compensation_.enabled() && compensation_.adaptive) mean_square_ = AlignedBuffer(size_);
+  return Status();
+}
+
+Status ChunkWeights::create(std::span<const float> initial) {
+  SYNCOPATE_RETURN_IF_ERROR(take_memory(initial.size()));
+  std::copy(initial.begin(), initial.end(), current_->memory.begin());
+  return Status();
+}
+
+Status ChunkWeights::restore(Range range, const TrainingState& state, std::int64_t version, float summed_weight) {
+  SYNCOPATE_RETURN_IF_ERROR(take_memory(range.size()));
+  version_ = version;
+  SYNCOPATE_RETURN_IF_ERROR(state.read(state_part::kWeights, range, current_->memory.first(size_)));
+  SYNCOPATE_RETURN_IF_ERROR(state_.restore({0, size_}, range.begin, state));
+  // A job that has not kept it until now begins with none.
+  if (mean_square_.size() > 0 && state.covers(shard_part::kMeanSquare, range)) {
+    SYNCOPATE_RETURN_IF_ERROR(state.read(shard_part::kMeanSquare, range, mean_square_.span()));
+  }
+  if (summed_weight == 0) return Status();
+  sum_ = AlignedBuffer(size_);
+  return read_sum(range, summed_weight, sum_.span(), state);
+}
+
+void ChunkWeights::save(std::size_t begin, TrainingState& state) const {
+  state.put(state_part::kWeights, begin, current());
+  state_.save({0, size_}, begin, state);
+  if (mean_square_.size() > 0) state.put(shard_part::kMeanSquare, begin, mean_square_.span());
+  if (sum_.size() > 0) state.put(shard_part::kSum, begin, sum_.span());
+}
+
+Status ChunkWeights::update(std::span<const std::span<const float>> gradients, float learning_rate) {
+  const UpdateStep step = next_step(learning_rate, 1.0f / static_cast<float>(gradients.size()));
+  alignas(64) std::array<float, kBlock> sum;
+  return update_blocks([&](Range block, std::span<float> weights) {
+    optimizer_.apply(weights, sum_of(gradients, block, sum), state_, block.begin, step);
+  });
+}
+
+Status ChunkWeights::update(const StaleGradient& gradient, float learning_rate, float scale) {
+  const UpdateStep step = next_step(learning_rate, scale);
+  const std::span<const float> pulled = take_pulled(gradient);
+  alignas(64) std::array<float, kBlock> room;
+  const Status status = update_blocks([&](Range block, std::span<float> weights) {
+    const std::span<const float> values = compensated(gradient, block, pulled, weights, room);
+    optimizer_.apply(weights, values, state_, block.begin, step);
+  });
+  release(gradient.worker);
+  return status;
+}
+
+void ChunkWeights::accumulate(const StaleGradient& gradient, float weight) {
+  if (sum_.size() == 0) sum_ = AlignedBuffer(size_);
+  const std::span<const float> pulled = take_pulled(gradient);
+  alignas(64) std::array<float, kBlock> room;
+  for (std::size_t begin = 0; begin < size_; begin += kBlock) {
+    const Range block{begin, std::min(begin + kBlock, size_)};
+    const std::span<const float> values = compensated(gradient, block, pulled, slice(current(), block), room);
+    const std::span<float> sum = slice(sum_.span(), block);
+    for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += weight * values[i];
+  }
+  release(gradient.worker);
+}
+
+Status ChunkWeights::update_from_sum(float divisor, float learning_rate) {
+  const UpdateStep step = next_step(learning_rate, 1 / divisor);
+  return update_blocks([&](Range block, std::span<float> weights) {
+    const std::span<float> sum = slice(sum_.span(), block);
+    optimizer_.apply(weights, sum, state_, block.begin, step);
+    std::fill(sum.begin(), sum.end(), 0.0f);
+  });
+}
+
+Status ChunkWeights::move_towards(std::span<const float> values, float rate) {
+  return update_blocks([&](Range block, std::span<float> weights) {
+    const std::span<const float> there = slice(values, block);
+    for (std::size_t i = 0; i < weights.size(); ++i) weights[i] += rate * (there[i] - weights[i]);
+  });
+}
+
+PendingSends* ChunkWeights::lend(int worker) {
+  reads_current_[static_cast<std::size_t>(worker)] = true;
+  if (!kept_.empty()) {
+    release(worker);
+    kept_[static_cast<std::size_t>(worker)] = {current_, version_};
+    ++current_->keepers;
+  }
+  return &current_->pending;
+}
+
+void ChunkWeights::release(int worker) {
+  if (kept_.empty()) return;
+  WeightsPool::Buffer*& buffer = kept_[static_cast<std::size_t>(worker)].buffer;
+  if (buffer != nullptr) --buffer->keepers;
+  buffer = nullptr;
+}
+
+Status ChunkWeights::make_writable() {
+  if (current_->keepers == 0) {
+    if (current_->pending.none()) return Status();
+    if (std::ranges::find(reads_current_, true) == reads_current_.end()) return pool_.settle(current_->pending);
+  }
+  Result<WeightsPool::Buffer*> buffer = pool_.acquire(size_);
+  if (!buffer.ok()) return buffer.status();
+  pool_.give_up(current_);
+  current_ = *buffer;
+  std::fill(reads_current_.begin(), reads_current_.end(), false);
+  ++copies_;
+  return Status();
+}
+
+template <typename Change>
+Status ChunkWeights::update_blocks(Change&& change) {
+  const std::span<const float> from = current();
+  SYNCOPATE_RETURN_IF_ERROR(make_writable());
+  const std::span<float> to = current_->memory.first(size_);
+  for (std::size_t begin = 0; begin < size_; begin += kBlock) {
+    const Range block{begin, std::min(begin + kBlock, size_)};
+    const std::span<float> weights = slice(to, block);
+    if (to.data() != from.data()) {
+      const std::span<const float> old = slice(from, block);
+      std::copy(old.begin(), old.end(), weights.begin());
+    }
+    change(block, weights);
+  }
+  ++version_;
+  return Status();
+}
+
+UpdateStep ChunkWeights::next_step(float learning_rate, float gradient_scale) const {
+  return {.learning_rate = learning_rate, .gradient_scale = gradient_scale, .number = version_ + 1};
+}
+
+std::span<const float> ChunkWeights::take_pulled(const StaleGradient& gradient) {
+  if (!kept_.empty() && gradient.version < version_) {
+    const Kept& kept = kept_[static_cast<std::size_t>(gradient.worker)];
+    if (kept.buffer != nullptr && kept.version == gradient.version) return kept.buffer->memory.first(size_);
+  }
+  release(gradient.worker);
+  return {};
+}
+
+std::span<const float> ChunkWeights::compensated(const StaleGradient& gradient, Range block,
+                                                 std::span<const float> pulled, std::span<const float> now,
+                                                 std::span<float> room) {
+  const std::span<const float> values = slice(gradient.values, block);
+  if (pulled.empty() && mean_square_.size() == 0) return values;
+  const FlushDenormals flush;
+  if (mean_square_.size() > 0) {
+    const std::span<float> square = slice(mean_square_.span(), block);
+    for (std::size_t i = 0; i < square.size(); ++i) {
+      square[i] = kKeptSquare * square[i] + (1 - kKeptSquare) * (values[i] * values[i]);
+    }
+  }
+  if (pulled.empty()) return values;
+  const std::span<const float> then = slice(pulled, block);
+  const std::span<float> better = room.first(block.size());
+  if (compensation_.adaptive) {
+    const std::span<const float> square = slice(std::as_const(mean_square_).span(), block);
+    for (std::size_t i = 0; i < better.size(); ++i) {
+      const float lambda = compensation_.lambda / std::sqrt(square[i] + kLeastSquare);
+      better[i] = values[i] + lambda * values[i] * values[i] * (now[i] - then[i]);
+    }
+  } else {
+    for (std::size_t i = 0; i < better.size(); ++i) {
+      better[i] = values[i] + compensation_.lambda * values[i] * values[i] * (now[i] - then[i]);
+    }
+  }
+  return better;
+}
+
+}  // namespace syncopate::ps

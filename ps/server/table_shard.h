@@ -1,0 +1,194 @@
+// TableShard: one shard's part of a row-sparse table: which push updates its rows and when, and which pull is answered.
+// No I/O, no threads, no time.
+//
+// A worker pulls the rows of its next step, is answered, pushes their gradients, and so on: each time one pull and one
+// push, also if none of the rows lies here, so that its clock counts. One that goes through a step again whose push has
+// been applied here pulls for the next one without pushing. What `Consistency` says, as for chunks:
+//   sync       gradients are held until all live workers have pushed theirs, then make one update of all rows that any
+//              of them touched: the sum, in rank order, over the number of workers. A pull waits for the update of its
+//              worker's last push.
+//   bounded:k  each push is applied as it comes; a pull waits until the slowest live worker is within k clocks.
+//   async      each push is applied, and each pull answered, as it comes.
+// Rows are made when first touched, and are not changed by updates that do not touch them.
+//
+// A worker may also read any rows: it is answered once its last push has been applied.
+#pragma once
+
+#include <array>
+#include <bitset>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "common/optimizer/optimizer.h"
+#include "common/status.h"
+#include "common/tables/row_sum.h"
+#include "common/tables/row_table.h"
+#include "common/training_state.h"
+#include "ps/policy/consistency.h"
+#include "ps/policy/membership.h"
+#include "ps/tables/key_lists.h"
+
+namespace syncopate::ps {
+
+// What the chief says of a table when it joins.
+struct TableClaim {
+  std::uint64_t rows = 0;
+  std::uint64_t width = 0;
+  std::uint64_t rows_a_step = 0;
+  float limit = 0;
+};
+
+// Invalid argument where a table cannot be like that, or a step's rows would not fit in a message (512 MiB).
+Status check(const TableClaim& claim);
+
+struct TableShardOptions {
+  std::size_t table = 0;  // its index in the layout
+  TableClaim claim;
+  std::size_t shard = 0;  // of
+  std::size_t shards = 1;
+  Consistency consistency;  // sync without backup workers, bounded or async
+  OptimizerConfig optimizer;
+  std::uint64_t seed = 1;  // of rows' first values
+};
+
+struct PullRequest {
+  int worker = 0;
+  std::size_t table = 0;
+  std::int64_t clock = 0;  // pushes of this worker before
+  std::size_t slot = 0;    // where the list is kept, or lies
+  bool known = false;      // it lies there, and `keys` is empty
+  RowKeys keys;
+};
+
+struct RowsPush {
+  int worker = 0;
+  std::size_t table = 0;
+  std::int64_t clock = 0;  // pushes of this worker, this one included
+  float learning_rate = 0;
+  std::span<const float> gradients;  // of the rows of its last pull
+};
+
+struct ReadRequest {
+  int worker = 0;
+  std::size_t table = 0;
+  std::uint64_t read = 0;  // what the worker calls it; so does the answer
+  RowKeys keys;
+};
+
+struct TableCounters {
+  std::int64_t pushes = 0;         // accepted
+  std::int64_t staleness_sum = 0;  // over pushes
+  std::int64_t staleness_max = 0;
+  std::int64_t rows_pulled = 0;
+  std::int64_t rows_pushed = 0;
+};
+
+class TableShard {
+ public:
+  // `members` outlives this object. `options.claim` has been checked.
+  TableShard(const TableShardOptions& options, const Membership& members);
+
+  // Before anything else: goes on from what save() or a checkpoint has told, of which it takes the rows that lie here.
+  // Fails as RowTable::restore does.
+  Status restore(const TrainingState& state);
+  // Adds to `state` all that this part of the table must remember. A push that is held is no part of it.
+  void save(TrainingState& state) const;
+
+  // Both fail with invalid argument, and change nothing, if the request cannot be right; any other failure is of
+  // memory. The keys are copied. Gradients are used within the call, or held: they must stay while
+  // holds_gradient(worker).
+  Status pull(const PullRequest& request);
+  Status push(const RowsPush& request);
+  // The worker is gone: what is held of it is dropped.
+  void lose(int worker);
+  // The update that is due now that fewer workers are waited for.
+  Status update_if_all_pushed();
+
+  // Pushes of the worker so far.
+  std::int64_t clock(int worker) const { return of(worker).clock; }
+  bool holds_gradient(int worker) const { return of(worker).holds; }
+  // Whether the worker has pulled and is not answered yet; and whether its answer is due.
+  bool owes(int worker) const { return of(worker).phase == Phase::kPulling; }
+  // It is, or has asked for rows and is not answered yet.
+  bool waits(int worker) const { return owes(worker) || of(worker).asks; }
+  bool may_answer(int worker) const;
+
+  // What an answer to `worker` now says. It carries read(keys), and is on its way with this call.
+  struct Answer {
+    std::int64_t clock = 0;      // pushes of the worker so far
+    std::int64_t staleness = 0;  // of the last of them: updates between its pull and itself
+    RowKeys keys;
+  };
+  Answer answer(int worker);
+
+  // The worker asks for rows, one list at a time. Fails as pull does.
+  Status ask(const ReadRequest& request);
+  bool may_answer_ask(int worker) const { return of(worker).asks && !holds_gradient(worker); }
+  struct Asked {
+    std::uint64_t read = 0;
+    RowKeys keys;
+  };
+  Asked answer_ask(int worker);
+
+  // Keys of the rows that there are, from `offset` on, at most kKeysAPage: of the moment at which the worker asked for
+  // offset 0. Fails with invalid argument if there are none there.
+  struct Page {
+    RowKeys keys;  // valid until the next call
+    std::size_t total = 0;
+  };
+  static constexpr std::size_t kKeysAPage = 64 * 1024;
+  Result<Page> list(int worker, std::size_t offset);
+
+  // The weights of rows, (keys, width). Makes those that are not there.
+  Status read(RowKeys keys, std::span<float> values) { return rows_.read(keys, values); }
+
+  std::size_t width() const { return static_cast<std::size_t>(options_.claim.width); }
+  std::int64_t version() const { return version_; }  // updates so far
+  const RowTable& rows() const { return rows_; }
+  const TableCounters& counters() const { return counters_; }
+
+ private:
+  enum class Phase { kIdle, kPulling, kHasRows };
+
+  struct Worker {
+    Phase phase = Phase::kIdle;
+    std::int64_t clock = 0;
+    std::size_t slot = 0;      // of the last pull's list
+    std::int64_t version = 0;  // of its last answer
+    std::int64_t staleness = 0;
+    bool may_skip = false;  // pushes: none has come since the job went on
+    bool holds = false;     // the next three, where updates are made together
+    std::size_t pushed_slot = 0;
+    std::span<const float> gradients;
+    float learning_rate = 0;
+    std::array<std::vector<RowKey>, kKeyListSlots> lists;
+    std::bitset<kKeyListSlots> stored;
+    bool asks = false;       // for
+    std::uint64_t read = 0;  // the number of what it asks for
+    std::vector<RowKey> asked;
+    std::vector<RowKey> listed;  // that pages are of
+
+    RowKeys keys() const { return lists[slot]; }
+  };
+
+  Worker& of(int worker) { return workers_[static_cast<std::size_t>(worker)]; }
+  const Worker& of(int worker) const { return workers_[static_cast<std::size_t>(worker)]; }
+  Status check_pull(const PullRequest& request) const;
+  Status check_push(const RowsPush& request) const;
+  Status check_keys(RowKeys keys) const;
+  Status update(RowKeys keys, std::span<const float> gradients, float learning_rate, float scale);
+  std::int64_t slowest_clock() const;
+
+  TableShardOptions options_;
+  const Membership& members_;
+  RowTable rows_;
+  std::int64_t version_ = 0;
+  std::vector<Worker> workers_;
+  RowSum sum_;
+  std::vector<SparseRows> by_rank_;  // of the update under way
+
+  TableCounters counters_;
+};
+
+}  // namespace syncopate::ps

@@ -1,0 +1,89 @@
+#include "allreduce/collective/link_measurement.h"
+
+#include <gtest/gtest.h>
+
+#include "allreduce/collective/schedule_collective.h"
+#include "common/transport/shaped_transport.h"
+#include "tests/support/cluster.h"
+
+namespace syncopate::allreduce {
+namespace {
+
+using testing_support::connect_group;
+using testing_support::run_ranks;
+using testing_support::soon;
+
+bool same(const LinkModel& a, const LinkModel& b) {
+  return a.latency == b.latency && a.seconds_per_byte == b.seconds_per_byte &&
+         a.reduce_seconds_per_byte == b.reduce_seconds_per_byte;
+}
+
+std::vector<LinkModel> agreed(const std::string& wire, int size, const std::optional<LinkModel>& known_to_first) {
+  auto group = connect_group(wire, size);
+  std::vector<LinkModel> links(static_cast<std::size_t>(size));
+  const SteadyClock clock;
+  run_ranks(size, [&](int rank) {
+    // What others than rank 0 know does not count.
+    const std::optional<LinkModel> known = rank == 0 ? known_to_first : LinkModel{9, 9, 9};
+    const auto collective = make_schedule_collective(*group[static_cast<std::size_t>(rank)]);
+    Result<LinkModel> link = agree_on_link(*collective, known, clock, soon());
+    ASSERT_TRUE(link.ok()) << link.status().message();
+    links[static_cast<std::size_t>(rank)] = *link;
+    // Who has agreed goes on at once, while others may still be at it.
+    collective->choose_by(*link);
+    Result<std::span<float>> buffer = collective->allocate(1000);
+    ASSERT_TRUE(buffer.ok());
+    std::ranges::fill(*buffer, 1.0f);
+    const Status status = collective->all_reduce(*buffer, soon());
+    ASSERT_TRUE(status.ok()) << status.message();
+    EXPECT_EQ(buffer->back(), static_cast<float>(size));
+    EXPECT_STREQ(collective->name(), "auto");
+  });
+  return links;
+}
+
+TEST(LinkMeasurement, GivesAllRanksTheSameOverEveryWire) {
+  for (const std::string& wire : testing_support::all_wires()) {
+    for (int size : {2, 3, 4}) {
+      const std::vector<LinkModel> links = agreed(wire, size, std::nullopt);
+      for (const LinkModel& link : links) EXPECT_TRUE(same(link, links[0])) << wire;
+      EXPECT_GT(links[0].latency + links[0].seconds_per_byte, 0) << wire;
+      EXPECT_GT(links[0].reduce_seconds_per_byte, 0) << wire;
+    }
+  }
+}
+
+// A ring of 4 ranks with the longest messages would last 17 s here.
+TEST(LinkMeasurement, FindsASlowWireOutInSeconds) {
+  const LinkShape shape = *LinkShape::parse("1mbit+3ms");
+  auto group = connect_group("inproc", 4);
+  const SteadyClock clock;
+  const TimePoint begin = clock.now();
+  run_ranks(4, [&](int rank) {
+    ShapedTransport endpoint(std::move(group[static_cast<std::size_t>(rank)]), std::make_shared<ProcessLink>(shape));
+    const auto ring = make_schedule_collective(endpoint);
+    const Result<LinkModel> link = agree_on_link(*ring, std::nullopt, clock, soon());
+    ASSERT_TRUE(link.ok()) << link.status().message();
+    EXPECT_GT(link->latency, 0.003);
+    EXPECT_LT(link->latency, 0.009);
+    EXPECT_GT(link->seconds_per_byte, 7e-6);
+    EXPECT_LT(link->seconds_per_byte, 11e-6);
+  });
+  EXPECT_LT(clock.now() - begin, std::chrono::seconds(15));
+}
+
+TEST(LinkMeasurement, TakesWhatTheFirstRankKnows) {
+  const LinkModel known{0x1p-19, 0x1p-32, 0x1p-35};
+  for (const LinkModel& link : agreed("inproc", 3, known)) EXPECT_TRUE(same(link, known));
+}
+
+TEST(LinkMeasurement, EndsAtTheDeadlineWhereARankIsMissing) {
+  auto group = connect_group("inproc", 2);
+  const SteadyClock clock;
+  const auto ring = make_schedule_collective(*group[1]);
+  const Result<LinkModel> link = agree_on_link(*ring, std::nullopt, clock, clock.now() + std::chrono::milliseconds(50));
+  EXPECT_EQ(link.status().code(), Code::kDeadlineExceeded) << link.status().message();
+}
+
+}  // namespace
+}  // namespace syncopate::allreduce

@@ -1,0 +1,305 @@
+#include "allreduce/strategy/allreduce_strategy.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <functional>
+#include <limits>
+#include <set>
+
+#include "allreduce/collective/communication_thread.h"
+#include "allreduce/collective/schedule_collective.h"
+#include "allreduce/strategy/bucket_search.h"
+#include "tests/support/cluster.h"
+
+namespace syncopate::allreduce {
+namespace {
+
+using testing_support::connect_group;
+using testing_support::run_ranks;
+
+ParamLayout three_tensors(std::int64_t last) {
+  ParamLayout layout;
+  layout.add("first", {100, 3});
+  layout.add("second", {17});
+  layout.add("third", {last});
+  return layout;
+}
+
+// Buckets so small that each tensor has its own.
+AllReduceOptions options_with(bool overlap) {
+  return {.optimizer = {.kind = OptimizerKind::kSgd},
+          .bucket_bytes = 64,
+          .overlap = overlap,
+          .timeout = std::chrono::seconds(60)};
+}
+
+// Runs body(strategy, rank) on every rank.
+void with_strategies(int size, const AllReduceOptions& options, const std::function<void(SyncStrategy&, int)>& body) {
+  auto group = connect_group("inproc", size);
+  const SteadyClock clock;
+  run_ranks(size, [&](int rank) {
+    const auto ring = make_schedule_collective(*group[static_cast<std::size_t>(rank)]);
+    const auto strategy = make_allreduce_strategy(*ring, options, clock);
+    body(*strategy, rank);
+  });
+}
+
+class OverlapOnAndOff : public testing::TestWithParam<bool> {};
+
+INSTANTIATE_TEST_SUITE_P(AllReduceStrategy, OverlapOnAndOff, testing::Bool(),
+                         [](const auto& tested) { return tested.param ? "on" : "off"; });
+
+TEST_P(OverlapOnAndOff, AppliesTheMeanOfAllGradientsToTheChiefsWeights) {
+  with_strategies(3, options_with(GetParam()), [](SyncStrategy& strategy, int rank) {
+    const ParamLayout layout = three_tensors(40);
+    Result<ParamArenas> arenas = strategy.allocate(layout);
+    ASSERT_TRUE(arenas.ok());
+    std::fill(arenas->weights.begin(), arenas->weights.end(), rank == 0 ? 8.0f : -1.0f);
+    const Result<std::vector<Range>> buckets = strategy.join();
+    ASSERT_TRUE(buckets.ok()) << buckets.status().message();
+    EXPECT_EQ(buckets->size(), 3u);
+    for (int step = 0; step < 2; ++step) {
+      strategy.begin_step({.step = step, .learning_rate = 0.5});
+      for (std::size_t bucket = 0; bucket < buckets->size(); ++bucket) {
+        const std::span<float> part = slice(arenas->gradients, (*buckets)[bucket]);
+        std::fill(part.begin(), part.end(), static_cast<float>(3 * rank));  // mean: 3
+        strategy.gradient_ready(bucket);
+      }
+      const Result<SyncStats> stats = strategy.finish_step();
+      ASSERT_TRUE(stats.ok()) << stats.status().message();
+      EXPECT_GT(stats->bytes_out, 0);
+      EXPECT_EQ(stats->staleness_max, 0);
+      for (float weight : arenas->weights) ASSERT_EQ(weight, 8.0f - 1.5f * static_cast<float>(step + 1));
+    }
+    EXPECT_TRUE(strategy.leave().ok());
+  });
+}
+
+// Time that a test adds to the real one, so that deadlines still mean something.
+class PushedClock final : public Clock {
+ public:
+  TimePoint now() const override { return steady_.now() + pushed_.load(); }
+  void push(Duration by) { pushed_ = pushed_.load() + by; }
+
+ private:
+  SteadyClock steady_;
+  std::atomic<Duration> pushed_{};
+};
+
+// Three tensors of 40 KiB: buckets of 64 KiB hold one of them, of 256 KiB all. A step is made 20 s longer for each
+// bucket on rank 0, and 30 s longer for a single one on rank 1, so that together, though not for rank 0, several are
+// better.
+TEST(AllReduceStrategy, SettlesOnTheBucketsWithTheShortestStepsOfAllRanks) {
+  constexpr int kRanks = 2;
+  auto group = connect_group("inproc", kRanks);
+  std::vector<std::string> findings(kRanks);
+  run_ranks(kRanks, [&](int rank) {
+    PushedClock clock;
+    ParamLayout layout;
+    for (const char* name : {"first", "second", "third"}) layout.add(name, {10 * 1024});
+    const auto ring = make_schedule_collective(*group[static_cast<std::size_t>(rank)]);
+    AllReduceOptions options{.optimizer = {.kind = OptimizerKind::kSgd}, .bucket_bytes = 0};
+    options.on_search_end = [&](const std::string& finding) { findings[static_cast<std::size_t>(rank)] = finding; };
+    const auto strategy = make_allreduce_strategy(*ring, options, clock);
+    const Result<ParamArenas> arenas = strategy->allocate(layout);
+    ASSERT_TRUE(arenas.ok());
+    ASSERT_EQ(strategy->join()->size(), 3u) << "one a tensor";
+    std::size_t buckets = 0;
+    strategy->on_weights([&](Range range) {
+      ++buckets;
+      const bool whole = range.size() == layout.size();
+      if (rank == 0) clock.push(std::chrono::seconds(20));
+      if (rank == 1 && whole) clock.push(std::chrono::seconds(50));
+    });
+    std::set<std::size_t> tried, settled;  // numbers of buckets
+    const int searching = BucketSearch(2).steps();
+    for (int step = 0; step < searching + 3; ++step) {
+      buckets = 0;
+      std::ranges::fill(arenas->gradients, static_cast<float>(rank));
+      strategy->begin_step({.step = step, .learning_rate = 1});
+      for (std::size_t grain = 0; grain < 3; ++grain) strategy->gradient_ready(grain);
+      ASSERT_TRUE(strategy->finish_step().ok());
+      ASSERT_EQ(arenas->weights.front(), -0.5f * static_cast<float>(step + 1));
+      ASSERT_EQ(arenas->weights.back(), arenas->weights.front());
+      (step < searching ? tried : settled).insert(buckets);
+      EXPECT_EQ(findings[static_cast<std::size_t>(rank)].empty(), step < searching - 1) << step;
+    }
+    EXPECT_EQ(tried, (std::set<std::size_t>{1, 3}));
+    EXPECT_EQ(settled, (std::set<std::size_t>{3}));
+    EXPECT_TRUE(strategy->leave().ok());
+  });
+  EXPECT_THAT(findings[0],
+              testing::MatchesRegex("0.0625 MiB; a step took 30.* ms with 0.0625 MiB, 35.* ms with 0.25 MiB"));
+  EXPECT_EQ(findings[0], findings[1]);
+}
+
+TEST(AllReduceStrategy, SaysWhereARunWasTooShortToFindABucketSize) {
+  auto group = connect_group("inproc", 1);
+  const SteadyClock clock;
+  const auto ring = make_schedule_collective(*group[0]);
+  std::string finding;
+  const auto strategy = make_allreduce_strategy(
+      *ring, {.bucket_bytes = 0, .on_search_end = [&](const auto& text) { finding = text; }}, clock);
+  ASSERT_TRUE(strategy->allocate(three_tensors(1 << 20)).ok());
+  ASSERT_TRUE(strategy->join().ok());
+  EXPECT_TRUE(strategy->leave().ok());
+  EXPECT_EQ(finding.substr(0, 10), "not found:") << finding;
+}
+
+TEST(AllReduceStrategy, RefusesReplicasOfAnotherModelAndNamesThem) {
+  with_strategies(2, options_with(true), [](SyncStrategy& strategy, int rank) {
+    ASSERT_TRUE(strategy.allocate(three_tensors(rank == 0 ? 40 : 41)).ok());
+    const Status status = strategy.join().status();
+    EXPECT_EQ(status.code(), Code::kInvalidArgument);
+    EXPECT_NE(status.message().find(rank == 0 ? "rank 1 has layout" : "rank 0 has layout"), std::string::npos);
+  });
+}
+
+TEST_P(OverlapOnAndOff, AppliesTheMeanOfCompressedGradients) {
+  AllReduceOptions options = options_with(GetParam());
+  options.codec = *parse_codec("fp16");
+  with_strategies(3, options, [](SyncStrategy& strategy, int rank) {
+    Result<ParamArenas> arenas = strategy.allocate(three_tensors(40));
+    ASSERT_TRUE(arenas.ok());
+    const Result<std::vector<Range>> buckets = strategy.join();
+    ASSERT_TRUE(buckets.ok()) << buckets.status().message();
+    strategy.begin_step({.step = 0, .learning_rate = 1});
+    for (std::size_t bucket = 0; bucket < buckets->size(); ++bucket) {
+      // 2049 has one bit more than fp16, and becomes 2048.
+      std::ranges::fill(slice(arenas->gradients, (*buckets)[bucket]), rank == 2 ? 2049.0f : 512.0f);
+      strategy.gradient_ready(bucket);
+    }
+    const Result<SyncStats> stats = strategy.finish_step();
+    ASSERT_TRUE(stats.ok()) << stats.status().message();
+    EXPECT_GT(stats->codec, Duration::zero());
+    EXPECT_LE(stats->codec, stats->communication);
+    EXPECT_EQ(arenas->weights.front(), -1024.0f);
+    EXPECT_TRUE(strategy.leave().ok());
+  });
+}
+
+TEST(AllReduceStrategy, RefusesReplicasWithAnotherCodec) {
+  auto group = connect_group("inproc", 2);
+  const SteadyClock clock;
+  run_ranks(2, [&](int rank) {
+    const auto ring = make_schedule_collective(*group[static_cast<std::size_t>(rank)]);
+    const auto strategy = make_allreduce_strategy(
+        *ring, {.codec = *parse_codec(rank == 0 ? "int8" : "sign"), .timeout = std::chrono::seconds(60)}, clock);
+    ASSERT_TRUE(strategy->allocate(three_tensors(40)).ok());
+    const Status status = strategy->join().status();
+    EXPECT_EQ(status.code(), Code::kInvalidArgument);
+    EXPECT_NE(status.message().find(rank == 0 ? "rank 1 has collective" : "rank 0 has collective"), std::string::npos)
+        << status.message();
+  });
+}
+
+TEST(AllReduceStrategy, RefusesReplicasWithOtherBucketsAndNamesThem) {
+  auto group = connect_group("inproc", 2);
+  const SteadyClock clock;
+  run_ranks(2, [&](int rank) {
+    const auto ring = make_schedule_collective(*group[static_cast<std::size_t>(rank)]);
+    const auto strategy = make_allreduce_strategy(
+        *ring, {.bucket_bytes = rank == 0 ? 64u : 1u << 20, .timeout = std::chrono::seconds(60)}, clock);
+    ASSERT_TRUE(strategy->allocate(three_tensors(40)).ok());
+    const Status status = strategy->join().status();
+    EXPECT_EQ(status.code(), Code::kInvalidArgument);
+    EXPECT_NE(status.message().find(rank == 0 ? "rank 1 has buckets" : "rank 0 has buckets"), std::string::npos);
+  });
+}
+
+TEST(AllReduceStrategy, ReportsASilentRankFromFinishStepOnceForAllBuckets) {
+  auto group = connect_group("inproc", 2);
+  const SteadyClock clock;
+  run_ranks(2, [&](int rank) {
+    CollectiveActivity activity;
+    const auto ring = make_schedule_collective(*group[static_cast<std::size_t>(rank)]);
+    const auto strategy = make_allreduce_strategy(
+        *ring, {.bucket_bytes = 64, .timeout = std::chrono::seconds(2), .activity = &activity}, clock);
+    ASSERT_TRUE(strategy->allocate(three_tensors(40)).ok());
+    const Result<std::vector<Range>> buckets = strategy->join();
+    ASSERT_TRUE(buckets.ok()) << buckets.status().message();
+    if (rank == 1) return;  // its endpoint stays: to rank 0 it is silent, not lost
+    strategy->begin_step({.step = 7, .learning_rate = 0.5});
+    for (std::size_t bucket = 0; bucket < buckets->size(); ++bucket) strategy->gradient_ready(bucket);
+    const Status status = strategy->finish_step().status();
+    EXPECT_EQ(status.code(), Code::kDeadlineExceeded);
+    EXPECT_NE(status.message().find("step 7, bucket 0"), std::string::npos) << status.message();
+    EXPECT_NE(status.message().find("rank 1"), std::string::npos) << status.message();
+    // It is still in the operation that has failed, the first behind those of join.
+    const CollectiveState state = activity.state(clock.now());
+    EXPECT_TRUE(state.under_way);
+    EXPECT_EQ(state.begun, 3);
+    EXPECT_EQ(state.last.step, 7);
+    EXPECT_EQ(state.last.bucket, 0u);
+    EXPECT_EQ(state.last.buckets, buckets->size());
+    EXPECT_EQ(state.last.bytes, static_cast<std::int64_t>(buckets->front().size() * sizeof(float)));
+    EXPECT_GE(state.age, std::chrono::seconds(2));
+  });
+}
+
+TEST(AllReduceStrategy, CountsItsOperationsForWhoWatches) {
+  auto group = connect_group("inproc", 2);
+  const SteadyClock clock;
+  run_ranks(2, [&](int rank) {
+    CollectiveActivity activity;
+    const auto ring = make_schedule_collective(*group[static_cast<std::size_t>(rank)]);
+    const auto strategy = make_allreduce_strategy(
+        *ring, {.bucket_bytes = 64, .timeout = std::chrono::seconds(60), .activity = &activity}, clock);
+    ASSERT_TRUE(strategy->allocate(three_tensors(40)).ok());
+    const Result<std::vector<Range>> buckets = strategy->join();
+    ASSERT_TRUE(buckets.ok()) << buckets.status().message();
+    EXPECT_EQ(activity.state(clock.now()).begun, 2);
+    strategy->begin_step({.step = 0, .learning_rate = 0.5});
+    for (std::size_t bucket = 0; bucket < buckets->size(); ++bucket) strategy->gradient_ready(bucket);
+    ASSERT_TRUE(strategy->finish_step().ok());
+    EXPECT_EQ(activity.state(clock.now()).begun, 2 + static_cast<std::int64_t>(buckets->size()));
+    EXPECT_FALSE(activity.state(clock.now()).under_way);
+    EXPECT_TRUE(strategy->leave().ok());
+    EXPECT_EQ(activity.state(clock.now()).last.stage, CollectiveOperation::Stage::kLeaving);
+  });
+}
+
+TEST(CommunicationThread, DoesAllWorkOnceAndInOrderWhicheverThreadDoesIt) {
+  CommunicationThread thread;
+  std::vector<int> done;  // guarded by the thread's own order
+  constexpr int kPieces = 2000;
+  std::uint64_t ticket = 0;
+  for (int i = 0; i < kPieces; ++i) {
+    ticket = thread.submit([&done, i] { done.push_back(i); });
+    if (i % 7 == 0) {
+      thread.wait_for(ticket);
+      ASSERT_EQ(done.size(), static_cast<std::size_t>(i + 1));
+    }
+  }
+  thread.wait_for(ticket);
+  ASSERT_EQ(done.size(), static_cast<std::size_t>(kPieces));
+  for (int i = 0; i < kPieces; ++i) ASSERT_EQ(done[static_cast<std::size_t>(i)], i);
+}
+
+// Whichever thread does it: here each has some of it, in no order.
+TEST(CommunicationThread, FlushesDenormalsInAllOfItsWork) {
+  CommunicationThread thread;
+  std::atomic<float> least = std::numeric_limits<float>::min();
+  int flushed = 0;
+  constexpr int kPieces = 2000;
+  for (int i = 0; i < kPieces; ++i) {
+    const std::uint64_t ticket = thread.submit([&] { flushed += least.load() * 0.5f == 0 ? 1 : 0; });
+    if (i % 2 == 1) thread.wait_for(ticket);
+  }
+  EXPECT_EQ(flushed, kPieces);
+  EXPECT_NE(least.load() * 0.5f, 0) << "the caller's own work is as it was";
+}
+
+TEST(CommunicationThread, EndsWithWorkLeftInItsQueue) {
+  int done = 0;
+  {
+    CommunicationThread thread;
+    for (int i = 0; i < 100; ++i) thread.submit([&done] { ++done; });
+  }
+  EXPECT_LE(done, 100);
+}
+
+}  // namespace
+}  // namespace syncopate::allreduce

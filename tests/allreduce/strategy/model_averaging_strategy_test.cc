@@ -1,0 +1,292 @@
+#include "allreduce/strategy/model_averaging_strategy.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "allreduce/collective/schedule_collective.h"
+#include "allreduce/strategy/gossip_pairs.h"
+#include "tests/support/cluster.h"
+
+namespace syncopate::allreduce {
+namespace {
+
+using testing_support::all_wires;
+using testing_support::connect_group;
+using testing_support::run_ranks;
+
+constexpr Duration kTimeout = std::chrono::seconds(60);
+constexpr double kRate = 0.5;
+// Whole numbers, halves and quarters all the way, so that every sum is exact in whatever order it is made.
+constexpr OptimizerConfig kMomentum{.kind = OptimizerKind::kMomentum, .momentum = 0.5f};
+
+ParamLayout layout_with(std::int64_t last) {
+  ParamLayout layout;
+  layout.add("first", {20, 3});
+  layout.add("last", {last});
+  return layout;
+}
+
+float initial_weight(std::size_t at) { return static_cast<float>(at % 5); }
+float gradient(int rank, std::int64_t step, std::size_t at) {
+  return static_cast<float>((7 * rank + 3 * static_cast<int>(step) + static_cast<int>(at)) % 9 - 4);
+}
+
+using Weights = std::vector<float>;
+
+// What one worker is, without any network: weights and the optimizer's memory.
+struct Replica {
+  explicit Replica(const OptimizerConfig& config = kMomentum) : optimizer(config) {}
+
+  void step(int rank, std::int64_t number) {
+    Weights gradients(weights.size());
+    for (std::size_t i = 0; i < gradients.size(); ++i) gradients[i] = gradient(rank, number, i);
+    optimizer.apply(weights, gradients, state, 0, {.learning_rate = static_cast<float>(kRate), .number = number + 1});
+  }
+
+  Weights weights = [] {
+    Weights initial(layout_with(9).size());
+    for (std::size_t i = 0; i < initial.size(); ++i) initial[i] = initial_weight(i);
+    return initial;
+  }();
+  Optimizer optimizer;
+  OptimizerState state{optimizer.config().kind, layout_with(9).size()};
+};
+
+Weights mean_of(const std::vector<Replica>& replicas) {
+  Weights mean(replicas[0].weights.size());
+  for (std::size_t i = 0; i < mean.size(); ++i) {
+    for (const Replica& replica : replicas) mean[i] += replica.weights[i];
+    mean[i] /= static_cast<float>(replicas.size());
+  }
+  return mean;
+}
+
+void meet_in_pairs(std::vector<Replica>& replicas, const std::vector<int>& partners) {
+  std::vector<Weights> old;
+  for (const Replica& replica : replicas) old.push_back(replica.weights);
+  for (std::size_t rank = 0; rank < replicas.size(); ++rank) {
+    const Weights& others = old[static_cast<std::size_t>(partners[rank])];
+    for (std::size_t i = 0; i < others.size(); ++i) replicas[rank].weights[i] = (old[rank][i] + others[i]) / 2;
+  }
+}
+
+// Trains `steps` steps on every rank and leaves; `after(rank, step, stats, weights)` is called after each of them. The
+// final weights by rank.
+using After = std::function<void(int, std::int64_t, const SyncStats&, std::span<const float>)>;
+std::vector<Weights> train(const std::string& wire, int size, std::int64_t steps, const ModelAveragingOptions& options,
+                           const After& after) {
+  const auto endpoints = connect_group(wire, size);
+  const SteadyClock clock;
+  std::vector<Weights> final_weights(endpoints.size());
+  run_ranks(size, [&](int rank) {
+    const auto ring = make_schedule_collective(*endpoints[static_cast<std::size_t>(rank)]);
+    ModelAveragingStrategy strategy(*ring, options, clock);
+    const Result<ParamArenas> arenas = strategy.allocate(layout_with(9));
+    ASSERT_TRUE(arenas.ok()) << arenas.status().message();
+    for (std::size_t i = 0; rank == 0 && i < arenas->weights.size(); ++i) arenas->weights[i] = initial_weight(i);
+    const Result<std::vector<Range>> buckets = strategy.join();
+    ASSERT_TRUE(buckets.ok()) << buckets.status().message();
+    for (std::int64_t step = 0; step < steps; ++step) {
+      strategy.begin_step({step, kRate});
+      for (std::size_t i = 0; i < arenas->gradients.size(); ++i) arenas->gradients[i] = gradient(rank, step, i);
+      for (std::size_t bucket = 0; bucket < buckets->size(); ++bucket) strategy.gradient_ready(bucket);
+      const Result<SyncStats> stats = strategy.finish_step();
+      ASSERT_TRUE(stats.ok()) << stats.status().message();
+      after(rank, step, *stats, arenas->weights);
+    }
+    const Status left = strategy.leave();
+    ASSERT_TRUE(left.ok()) << left.message();
+    final_weights[static_cast<std::size_t>(rank)].assign(arenas->weights.begin(), arenas->weights.end());
+  });
+  return final_weights;
+}
+
+class ModelAveragingOverEveryWire : public testing::TestWithParam<std::string> {};
+
+INSTANTIATE_TEST_SUITE_P(Wire, ModelAveragingOverEveryWire, testing::ValuesIn(all_wires()),
+                         [](const auto& wire) { return wire.param; });
+
+// Seven steps, of which the last, for periods of 2 and 3, are agreed on when the workers leave.
+TEST_P(ModelAveragingOverEveryWire, GoesOnFromTheMeanOfWhatWorkersComeToByThemselves) {
+  constexpr std::int64_t kSteps = 7;
+  for (const int size : {1, 2, 4}) {
+    for (const std::int64_t period : {1, 2, 3, 7}) {
+      std::vector<Replica> replicas(static_cast<std::size_t>(size));
+      std::vector<std::vector<Weights>> expected;  // by step and rank
+      for (std::int64_t step = 0; step < kSteps; ++step) {
+        for (int rank = 0; rank < size; ++rank) replicas[static_cast<std::size_t>(rank)].step(rank, step);
+        if ((step + 1) % period == 0) {
+          const Weights mean = mean_of(replicas);
+          for (Replica& replica : replicas) replica.weights = mean;
+        }
+        expected.emplace_back();
+        for (const Replica& replica : replicas) expected.back().push_back(replica.weights);
+      }
+      const std::vector<Weights> final_weights =
+          train(GetParam(), size, kSteps, {.optimizer = kMomentum, .period = period, .timeout = kTimeout},
+                [&](int rank, std::int64_t step, const SyncStats& stats, std::span<const float> weights) {
+                  const Weights& own = expected[static_cast<std::size_t>(step)][static_cast<std::size_t>(rank)];
+                  EXPECT_TRUE(std::ranges::equal(weights, own)) << "rank " << rank << ", step " << step;
+                  const bool met = (step + 1) % period == 0;
+                  EXPECT_EQ(stats.bytes_out > 0, met && size > 1);
+                  EXPECT_EQ(stats.communication, stats.exposed_wait);
+                  EXPECT_EQ(stats.exposed_wait > Duration::zero(), met);
+                });
+      for (const Weights& each : final_weights) EXPECT_EQ(each, mean_of(replicas)) << size << ", every " << period;
+    }
+  }
+}
+
+// The pairs are those of the pure function; four ranks halve and add whole numbers, so that all is exact.
+TEST_P(ModelAveragingOverEveryWire, GossipsInPairsAndKeepsTheMeanOfAllWeights) {
+  constexpr std::int64_t kSteps = 8;
+  constexpr std::uint64_t kSeed = 5;
+  for (const int size : {1, 2, 4}) {
+    for (const std::int64_t period : {1, 3}) {
+      std::vector<Replica> replicas(static_cast<std::size_t>(size));
+      std::vector<std::vector<Weights>> expected;  // by step and rank
+      for (std::int64_t step = 0; step < kSteps; ++step) {
+        for (int rank = 0; rank < size; ++rank) replicas[static_cast<std::size_t>(rank)].step(rank, step);
+        const Weights mean = mean_of(replicas);
+        if ((step + 1) % period == 0) meet_in_pairs(replicas, gossip_pairs(kSeed, step / period, size));
+        EXPECT_EQ(mean_of(replicas), mean) << "a meeting has moved the mean";
+        expected.emplace_back();
+        for (const Replica& replica : replicas) expected.back().push_back(replica.weights);
+      }
+      const ModelAveragingOptions options{
+          .optimizer = kMomentum, .period = period, .gossip_seed = kSeed, .timeout = kTimeout};
+      const std::vector<Weights> final_weights =
+          train(GetParam(), size, kSteps, options,
+                [&](int rank, std::int64_t step, const SyncStats& stats, std::span<const float> weights) {
+                  const Weights& own = expected[static_cast<std::size_t>(step)][static_cast<std::size_t>(rank)];
+                  EXPECT_TRUE(std::ranges::equal(weights, own)) << "rank " << rank << ", step " << step;
+                  const bool met = (step + 1) % period == 0 && size > 1;
+                  EXPECT_EQ(stats.bytes_out, met ? static_cast<std::int64_t>(weights.size_bytes()) : 0);
+                });
+      for (const Weights& each : final_weights) EXPECT_EQ(each, mean_of(replicas)) << size << ", every " << period;
+    }
+  }
+}
+
+TEST(ModelAveraging, OfOneWorkerIsPlainTraining) {
+  const OptimizerConfig adam{.kind = OptimizerKind::kAdam};
+  Replica replica(adam);
+  for (std::int64_t step = 0; step < 5; ++step) replica.step(0, step);
+  for (const std::optional<std::uint64_t> seed : {std::optional<std::uint64_t>(), std::optional<std::uint64_t>(1)}) {
+    const ModelAveragingOptions options{.optimizer = adam, .period = 2, .gossip_seed = seed, .timeout = kTimeout};
+    EXPECT_EQ(train("inproc", 1, 5, options, [](auto&&...) {})[0], replica.weights);
+  }
+}
+
+TEST(ModelAveraging, RefusesReplicasOfAnotherModel) {
+  const auto endpoints = connect_group("inproc", 2);
+  const SteadyClock clock;
+  run_ranks(2, [&](int rank) {
+    const auto ring = make_schedule_collective(*endpoints[static_cast<std::size_t>(rank)]);
+    ModelAveragingStrategy strategy(*ring, {.timeout = kTimeout}, clock);
+    ASSERT_TRUE(strategy.allocate(layout_with(9 + rank)).ok());
+    EXPECT_EQ(strategy.join().status().code(), Code::kInvalidArgument);
+  });
+}
+
+TEST(ModelAveraging, NamesTheStepAndTheRankThatItWaitedForInVain) {
+  const auto endpoints = connect_group("inproc", 2);
+  const SteadyClock clock;
+  run_ranks(2, [&](int rank) {
+    const auto ring = make_schedule_collective(*endpoints[static_cast<std::size_t>(rank)]);
+    ModelAveragingStrategy strategy(*ring, {.period = 2, .timeout = std::chrono::seconds(2)}, clock);
+    ASSERT_TRUE(strategy.allocate(layout_with(9)).ok());
+    ASSERT_TRUE(strategy.join().ok());
+    if (rank == 1) return;  // its endpoint stays: to rank 0 it is silent, not lost
+    strategy.begin_step({7, kRate});
+    EXPECT_TRUE(strategy.finish_step().ok()) << "a step of its own waits for nobody";
+    strategy.begin_step({8, kRate});
+    const Status status = strategy.finish_step().status();
+    EXPECT_EQ(status.code(), Code::kDeadlineExceeded);
+    EXPECT_NE(status.message().find("step 8"), std::string::npos) << status.message();
+    EXPECT_NE(status.message().find("rank 1"), std::string::npos) << status.message();
+  });
+}
+
+// Trains the steps [begin, end) on every rank, from `states` on if there are any, and saves.
+std::vector<TrainingState> train_on(const ModelAveragingOptions& options, int size, std::int64_t begin,
+                                    std::int64_t end, const std::vector<TrainingState>* states) {
+  const auto endpoints = connect_group("inproc", size);
+  const SteadyClock clock;
+  std::vector<TrainingState> saved(endpoints.size());
+  run_ranks(size, [&](int rank) {
+    const auto ring = make_schedule_collective(*endpoints[static_cast<std::size_t>(rank)]);
+    ModelAveragingStrategy strategy(*ring, options, clock);
+    const Result<ParamArenas> arenas = strategy.allocate(layout_with(9));
+    ASSERT_TRUE(arenas.ok());
+    for (std::size_t i = 0; i < arenas->weights.size(); ++i) arenas->weights[i] = initial_weight(i);
+    if (states != nullptr) {
+      ASSERT_TRUE(strategy.restore((*states)[static_cast<std::size_t>(rank)]).ok());
+    }
+    const auto buckets = strategy.join();
+    ASSERT_TRUE(buckets.ok()) << buckets.status().message();
+    EXPECT_EQ(strategy.first_step(), begin);
+    for (std::int64_t step = begin; step < end; ++step) {
+      strategy.begin_step({step, kRate});
+      for (std::size_t i = 0; i < arenas->gradients.size(); ++i) arenas->gradients[i] = gradient(rank, step, i);
+      ASSERT_TRUE(strategy.finish_step().ok());
+    }
+    ASSERT_TRUE(strategy.save(saved[static_cast<std::size_t>(rank)]).ok());
+  });
+  return saved;
+}
+
+TEST(ModelAveraging, GoesOnFromWhatAllHaveSavedAlsoBetweenMeetings) {
+  for (const bool gossip : {false, true}) {
+    ModelAveragingOptions options{.optimizer = kMomentum, .period = 3, .timeout = kTimeout};
+    if (gossip) options.gossip_seed = 5;
+    const std::vector<TrainingState> unbroken = train_on(options, 4, 0, 11, nullptr);
+    const std::vector<TrainingState> broken = train_on(options, 4, 0, 5, nullptr);
+    const std::vector<TrainingState> resumed = train_on(options, 4, 5, 11, &broken);
+    for (std::size_t rank = 0; rank < unbroken.size(); ++rank) {
+      EXPECT_EQ(resumed[rank].names(), unbroken[rank].names());
+      for (const std::string& name : unbroken[rank].names()) {
+        const Range all{0, layout_with(9).size()};
+        Weights expected(all.size()), actual(all.size());
+        ASSERT_TRUE(unbroken[rank].read(name, all, expected).ok());
+        ASSERT_TRUE(resumed[rank].read(name, all, actual).ok());
+        EXPECT_EQ(actual, expected) << name << " of rank " << rank;
+      }
+    }
+  }
+}
+
+TEST(ModelAveraging, RefusesTheStateOfAnotherNumberOfWorkersAndOfOtherSteps) {
+  const ModelAveragingOptions options{.optimizer = kMomentum, .period = 3, .timeout = kTimeout};
+  const std::vector<TrainingState> states = train_on(options, 2, 0, 4, nullptr);
+  const auto endpoints = connect_group("inproc", 3);
+  const SteadyClock clock;
+  run_ranks(3, [&](int rank) {
+    const auto ring = make_schedule_collective(*endpoints[static_cast<std::size_t>(rank)]);
+    ModelAveragingStrategy strategy(*ring, options, clock);
+    ASSERT_TRUE(strategy.allocate(layout_with(9)).ok());
+    const Status status = strategy.restore(states[0]);
+    EXPECT_EQ(status.code(), Code::kInvalidArgument);
+    EXPECT_NE(status.message().find("3 workers cannot go on from the state of 2"), std::string::npos);
+  });
+  const auto pair = connect_group("inproc", 2);
+  run_ranks(2, [&](int rank) {
+    const auto ring = make_schedule_collective(*pair[static_cast<std::size_t>(rank)]);
+    ModelAveragingStrategy strategy(*ring, options, clock);
+    ASSERT_TRUE(strategy.allocate(layout_with(9)).ok());
+    if (rank == 1) {
+      ASSERT_TRUE(strategy.restore(states[1]).ok());
+    }
+    const Status status = strategy.join().status();
+    EXPECT_EQ(status.code(), Code::kInvalidArgument);
+    EXPECT_NE(status.message().find(rank == 0 ? "rank 1 goes on from step 4, rank 0 begins anew"
+                                              : "rank 0 begins anew, rank 1 goes on from step 4"),
+              std::string::npos)
+        << status.message();
+  });
+}
+
+}  // namespace
+}  // namespace syncopate::allreduce

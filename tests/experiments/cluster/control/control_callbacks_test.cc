@@ -1,0 +1,85 @@
+#include "experiments/cluster/control/control_callbacks.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace syncopate::experiments {
+namespace {
+
+using testing::ElementsAre;
+
+class ControlCallbacksTest : public testing::Test {
+ protected:
+  static Generation generation(std::int64_t number) { return {.number = number, .workers = {0, 1}}; }
+
+  AnswerBoard board_{Role::kWorker, 0};
+  ControlCallbacks callbacks_{board_};
+  int calls_ = 0;
+};
+
+TEST_F(ControlCallbacksTest, NobodyNeedsToListen) {
+  callbacks_.stop();
+  callbacks_.lose_worker(1);
+  callbacks_.begin_generation(generation(0));
+  callbacks_.order_checkpoint(0, 100);
+  EXPECT_FALSE(callbacks_.collective_state());
+}
+
+TEST_F(ControlCallbacksTest, AStopIsToldThenOrAtOnceToWhoComesLater) {
+  callbacks_.on_stop([&] { ++calls_; });
+  EXPECT_EQ(calls_, 0);
+  callbacks_.stop();
+  EXPECT_EQ(calls_, 1);
+  callbacks_.on_stop([&] { calls_ += 10; });
+  EXPECT_EQ(calls_, 11);
+}
+
+TEST_F(ControlCallbacksTest, LostWorkersAreToldInOrderUntilThereIsANewGeneration) {
+  std::vector<int> lost;
+  const auto listen = [&](int rank) { lost.push_back(rank); };
+  callbacks_.lose_worker(2);
+  callbacks_.on_worker_lost(listen);
+  callbacks_.lose_worker(1);
+  EXPECT_THAT(lost, ElementsAre(2, 1));
+  callbacks_.begin_generation(generation(1));
+  callbacks_.on_worker_lost(listen);
+  EXPECT_THAT(lost, ElementsAre(2, 1)) << "they are no news";
+  callbacks_.on_worker_lost(nullptr);
+  callbacks_.lose_worker(0);
+  EXPECT_THAT(lost, ElementsAre(2, 1)) << "taken back";
+}
+
+TEST_F(ControlCallbacksTest, ANewGenerationIsToldOnceItIsNewerThanTheOneJoined) {
+  callbacks_.begin_generation(generation(1));
+  ASSERT_TRUE(board_.join(-1, SteadyClock().now()).ok());
+  callbacks_.on_regroup([&] { ++calls_; });
+  callbacks_.begin_generation(generation(1));
+  EXPECT_EQ(calls_, 0) << "it is in that one";
+  callbacks_.begin_generation(generation(2));
+  EXPECT_EQ(calls_, 1);
+  callbacks_.on_regroup([&] { calls_ += 10; });
+  EXPECT_EQ(calls_, 11) << "at once, to who comes later";
+  ASSERT_TRUE(board_.join(1, SteadyClock().now()).ok());
+  callbacks_.on_regroup([&] { calls_ += 100; });
+  EXPECT_EQ(calls_, 11) << "joined meanwhile";
+}
+
+TEST_F(ControlCallbacksTest, ACheckpointIsOrderedFromWhoListens) {
+  std::vector<std::int64_t> steps;
+  callbacks_.on_checkpoint_order([&](std::int64_t, std::int64_t step) { steps.push_back(step); });
+  callbacks_.order_checkpoint(3, 100);
+  callbacks_.on_checkpoint_order(nullptr);
+  callbacks_.order_checkpoint(3, 200);
+  EXPECT_THAT(steps, ElementsAre(100));
+}
+
+TEST_F(ControlCallbacksTest, AskForTheCollectiveOperationWhereThereIsSomebodyToAsk) {
+  callbacks_.on_heartbeat([] { return allreduce::CollectiveState{.begun = 7}; });
+  ASSERT_TRUE(callbacks_.collective_state());
+  EXPECT_EQ(callbacks_.collective_state()->begun, 7);
+  callbacks_.on_heartbeat(nullptr);
+  EXPECT_FALSE(callbacks_.collective_state());
+}
+
+}  // namespace
+}  // namespace syncopate::experiments

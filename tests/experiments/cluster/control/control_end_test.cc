@@ -1,0 +1,137 @@
+// How a process is told to stop, loses the coordinator, and says its last words.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+
+#include "experiments/cluster/exit_code.h"
+#include "tests/experiments/cluster/control/fake_coordinator.h"
+
+namespace syncopate::experiments {
+namespace {
+
+using testing::ElementsAre;
+using std::literals::chrono_literals::operator""ms;
+
+TEST_F(Control, EndsAWaitAndCallsBackOnceWhenToldToStop) {
+  std::atomic<int> calls = 0;
+  std::promise<void> called;
+  client_->on_stop([&] {
+    if (++calls == 1) called.set_value();
+  });
+  auto asking = std::async(std::launch::async, [this] { return client_->ask_epoch(0, soon()); });
+  ASSERT_TRUE(coordinator_.next(ToCoordinator::kEpochQuestion));
+  coordinator_.stop();
+  coordinator_.stop();
+  EXPECT_EQ(asking.get().status().code(), Code::kCancelled);
+  ASSERT_EQ(called.get_future().wait_until(soon()), std::future_status::ready);
+  EXPECT_EQ(client_->next_snapshot().status().code(), Code::kCancelled);
+  coordinator_.lose(1);  // once that is known, the second stop has been handled
+  std::promise<void> lost;
+  client_->on_worker_lost([&](int) { lost.set_value(); });
+  ASSERT_EQ(lost.get_future().wait_until(soon()), std::future_status::ready);
+  client_->on_worker_lost(nullptr);
+  client_->on_stop(nullptr);
+  EXPECT_EQ(calls, 1);
+}
+
+TEST_F(Control, CallsBackAtOnceWhereItHasBeenToldToStopBefore) {
+  coordinator_.stop();
+  EXPECT_EQ(client_->next_snapshot().status().code(), Code::kCancelled);
+  std::promise<void> called;
+  client_->on_stop([&] { called.set_value(); });
+  EXPECT_EQ(called.get_future().wait_until(soon()), std::future_status::ready);
+  client_->on_stop(nullptr);
+}
+
+TEST_F(Control, TellsOfLostWorkersBeforeAndAfterSomebodyListens) {
+  coordinator_.lose(2);
+  coordinator_.answer([](FromCoordinator& message) { message.mutable_snapshot(); });
+  ASSERT_TRUE(client_->next_snapshot().ok());  // so what came before it has been handled
+  std::vector<int> lost;
+  std::promise<void> both;
+  client_->on_worker_lost([&](int rank) {
+    lost.push_back(rank);
+    if (lost.size() == 2) both.set_value();
+  });
+  coordinator_.lose(1);
+  ASSERT_EQ(both.get_future().wait_until(soon()), std::future_status::ready);
+  client_->on_worker_lost(nullptr);
+  EXPECT_THAT(lost, ElementsAre(2, 1));
+}
+
+TEST_F(Control, StopsOnceTheCoordinatorHasBeenSilentForTheTimeout) {
+  std::promise<void> stopped;
+  client_->on_stop([&] { stopped.set_value(); });
+  activity_.rest("serving", 0);
+  client_->set_timeout(300ms);
+  EXPECT_EQ(stopped.get_future().wait_until(soon()), std::future_status::ready);
+  EXPECT_EQ(client_->ask_finish(soon()).status().code(), Code::kCancelled);
+  client_->on_stop(nullptr);
+}
+
+TEST_F(Control, SendsItsLastWordsBeforeItIsDestroyed) {
+  StepRecord record;
+  record.step = 9;
+  client_->add(record);
+  client_->finished(3, 6, 1);
+  client_.reset();
+  const std::optional<Received> steps = coordinator_.next(ToCoordinator::kSteps);  // before the last word
+  ASSERT_TRUE(steps);
+  EXPECT_EQ(steps->message.steps().steps(0).step(), 9);
+  const std::optional<Received> finished = coordinator_.next(ToCoordinator::kFinished);
+  ASSERT_TRUE(finished);
+  EXPECT_EQ(finished->message.finished().server().updates(), 3);
+  EXPECT_EQ(finished->message.finished().server().pushes(), 6);
+  EXPECT_EQ(finished->message.finished().server().dropped(), 1);
+}
+
+TEST_F(Control, SendsItsLastRecordsBeforeItIsDestroyedWhateverItSaidBefore) {
+  client_->add({.step = 8});
+  ASSERT_TRUE(coordinator_.next(ToCoordinator::kSteps));  // records have just left: the next would in a while
+  client_->add({.step = 9});
+  client_.reset();
+  const std::optional<Received> steps = coordinator_.next(ToCoordinator::kSteps);
+  ASSERT_TRUE(steps);
+  EXPECT_EQ(steps->message.steps().steps(0).step(), 9);
+}
+
+TEST_F(Control, TellsAFact) {
+  client_->tell("collective", "NCCL 2.28.9");
+  const std::optional<Received> received = coordinator_.next(ToCoordinator::kFact);
+  ASSERT_TRUE(received);
+  EXPECT_EQ(received->message.fact().name(), "collective");
+  EXPECT_EQ(received->message.fact().value(), "NCCL 2.28.9");
+}
+
+TEST_F(Control, ReportsAFailureWithWhatTheProcessWasDoing) {
+  activity_.set("join", 0);
+  client_->failed(Status::data_loss("labels of 12"));
+  client_->failed(Status::internal("what followed from it"));
+  client_->finished(0, 0, 0);
+  client_.reset();
+  const std::optional<Received> received = coordinator_.next(ToCoordinator::kFailure);
+  ASSERT_TRUE(received);
+  const control::Failure& failure = received->message.failure();
+  EXPECT_EQ(static_cast<Code>(failure.code()), Code::kDataLoss);
+  EXPECT_EQ(failure.message(), "labels of 12");
+  EXPECT_EQ(failure.operation(), "join");
+  EXPECT_TRUE(coordinator_.next(ToCoordinator::kFinished));
+}
+
+using ControlDeathTest = Control;
+
+TEST_F(ControlDeathTest, EndsAProcessWhoseWorkStandsStill) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  activity_.set("inside a library", 3);
+  EXPECT_EXIT(
+      {
+        client_->set_timeout(1ms);
+        (void)coordinator_.next(ToCoordinator::kFinished);  // never comes: this only waits
+        _exit(0);
+      },
+      testing::ExitedWithCode(static_cast<int>(ExitCode::kTimeout)), "");
+}
+
+}  // namespace
+}  // namespace syncopate::experiments

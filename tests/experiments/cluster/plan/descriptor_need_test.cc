@@ -1,0 +1,45 @@
+#include "experiments/cluster/plan/descriptor_need.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace syncopate::experiments {
+namespace {
+
+RunConfig ps(int workers, int servers) {
+  RunConfig config;
+  config.mode = Mode::kPs;
+  config.workers = workers;
+  config.servers = servers;
+  return resolve(config, "");
+}
+
+TEST(DescriptorNeed, GrowsWithProcessesShardsAndConnections) {
+  EXPECT_GT(descriptors_of_coordinator(make_plan(ps(4, 2), "run-7", "box")),
+            descriptors_of_coordinator(make_plan(ps(2, 2), "run-7", "box")));
+  EXPECT_GT(descriptors_of_process(ps(4, 2)), descriptors_of_process(ps(2, 2)));
+  RunConfig more = ps(2, 2);
+  more.shards_per_server = 4;
+  EXPECT_GT(descriptors_of_process(more), descriptors_of_process(ps(2, 2)));
+  more = ps(2, 2);
+  more.connections = 8;
+  EXPECT_GT(descriptors_of_process(more), descriptors_of_process(ps(2, 2)));
+}
+
+TEST(DescriptorNeed, IsRefusedWhereTheLimitIsBelow) {
+  const RunConfig config = ps(4, 2);
+  const JobPlan plan = make_plan(config, "run-7", "box");
+  const std::int64_t needed = std::max(descriptors_of_coordinator(plan), descriptors_of_process(config));
+  EXPECT_TRUE(check_descriptors(config, plan, needed).ok());
+  const Status refused = check_descriptors(config, plan, needed - 1);
+  EXPECT_EQ(refused.code(), Code::kInvalidArgument);
+  EXPECT_THAT(refused.message(), testing::HasSubstr("ulimit -Hn"));
+}
+
+TEST(DescriptorNeed, OfAnUsualRunIsLittle) {
+  const RunConfig config = ps(8, 2);
+  EXPECT_TRUE(check_descriptors(config, make_plan(config, "run-7", "box"), 256).ok());
+}
+
+}  // namespace
+}  // namespace syncopate::experiments

@@ -1,0 +1,151 @@
+#include "experiments/cluster/plan/placement.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace syncopate::experiments {
+namespace {
+
+using testing::HasSubstr;
+
+const Machine kWithoutGpu{.gpu_program = true, .gpus = {}, .why_no_gpu = "no NVIDIA driver on this machine"};
+const Machine kWithOne{.gpu_program = true, .gpus = {{.name = "NVIDIA H200", .major = 9}}};
+const Machine kWithTwo{.gpu_program = true,
+                       .gpus = {{.name = "NVIDIA H200", .major = 9}, {.name = "NVIDIA H200", .major = 9}}};
+const Machine kNotBuilt{.gpu_program = false, .gpus = {{.name = "NVIDIA H200", .major = 9}}};
+
+RunConfig config_of(Mode mode, DeviceKind device, int workers = 0) {
+  RunConfig config;
+  config.mode = mode;
+  config.device = device;
+  config.workers = workers;
+  return config;
+}
+
+DeviceKind device_of(const RunConfig& config, const Machine& machine) {
+  const Result<RunConfig> placed = place(config, machine);
+  EXPECT_TRUE(placed.ok()) << placed.status().message();
+  return placed.ok() ? placed->device : DeviceKind::kAuto;
+}
+
+std::string refusal(const RunConfig& config, const Machine& machine) {
+  const Result<RunConfig> placed = place(config, machine);
+  EXPECT_EQ(placed.status().code(), Code::kInvalidArgument);
+  return placed.status().message();
+}
+
+TEST(Placement, TakesGpusWhereThereIsOneForEachWorker) {
+  const RunConfig local = config_of(Mode::kLocal, DeviceKind::kAuto);
+  EXPECT_EQ(device_of(local, kWithOne), DeviceKind::kCuda);
+  EXPECT_EQ(device_of(local, kWithoutGpu), DeviceKind::kCpu);
+  EXPECT_EQ(device_of(local, kNotBuilt), DeviceKind::kCpu);
+  const RunConfig two = config_of(Mode::kAllreduce, DeviceKind::kAuto);
+  EXPECT_EQ(device_of(two, kWithOne), DeviceKind::kCpu);
+  EXPECT_EQ(device_of(two, kWithTwo), DeviceKind::kCuda);
+}
+
+TEST(Placement, TakesTheCpuWhereSomethingOfTheCpuIsAskedFor) {
+  RunConfig reference = config_of(Mode::kLocal, DeviceKind::kAuto);
+  reference.backend = BackendKind::kReference;
+  EXPECT_EQ(device_of(reference, kWithOne), DeviceKind::kCpu);
+  RunConfig ring = config_of(Mode::kAllreduce, DeviceKind::kAuto);
+  ring.collective = CollectiveKind::kRing;
+  EXPECT_EQ(device_of(ring, kWithTwo), DeviceKind::kCpu);
+  RunConfig overlap = config_of(Mode::kPs, DeviceKind::kAuto);
+  EXPECT_EQ(device_of(overlap, kWithTwo), DeviceKind::kCuda);
+  overlap.overlap_forward = true;
+  EXPECT_EQ(device_of(overlap, kWithTwo), DeviceKind::kCpu);
+}
+
+TEST(Placement, LeavesTheCpuToThoseWhoAskForIt) {
+  EXPECT_EQ(device_of(config_of(Mode::kLocal, DeviceKind::kCpu), kWithOne), DeviceKind::kCpu);
+}
+
+TEST(Placement, SaysWhatWasFoundWhereAGpuIsAskedFor) {
+  EXPECT_EQ(refusal(config_of(Mode::kLocal, DeviceKind::kCuda), kWithoutGpu),
+            "--device=cuda: no NVIDIA driver on this machine; --device=cpu needs none");
+  EXPECT_THAT(refusal(config_of(Mode::kLocal, DeviceKind::kCuda), kNotBuilt), HasSubstr("is not built"));
+  RunConfig nccl = config_of(Mode::kAllreduce, DeviceKind::kAuto);
+  nccl.collective = CollectiveKind::kNccl;
+  EXPECT_EQ(refusal(nccl, kWithoutGpu),
+            "--collective=nccl: --device=cuda: no NVIDIA driver on this machine; --device=cpu needs none");
+}
+
+TEST(Placement, PutsSeveralWorkersOnOneGpuOnlyWhereThatIsAskedFor) {
+  RunConfig config = config_of(Mode::kPs, DeviceKind::kCuda, 3);
+  EXPECT_EQ(refusal(config, kWithTwo),
+            "--workers=3: this machine has 2 GPUs (NVIDIA H200); use --workers=2 or --share-gpu");
+  EXPECT_THAT(refusal(config, kWithOne), HasSubstr("has 1 GPU (NVIDIA H200); use --workers=1"));
+  config.share_gpu = true;
+  EXPECT_EQ(device_of(config, kWithOne), DeviceKind::kCuda);
+}
+
+TEST(Placement, SharesNothingWhereEveryWorkerHasAGpuOfItsOwn) {
+  RunConfig config = config_of(Mode::kPs, DeviceKind::kCuda, 2);
+  config.share_gpu = true;
+  EXPECT_FALSE(place(config, kWithTwo)->share_gpu);
+  EXPECT_TRUE(place(config, kWithOne)->share_gpu);
+}
+
+TEST(Placement, CountsTheGpusOfEachHost) {
+  RunConfig config = config_of(Mode::kAllreduce, DeviceKind::kCuda, 3);
+  config.hosts = {{"node1", 1}, {"node2", 2}};
+  Machines machines(kWithoutGpu);
+  machines.of_hosts = {kWithOne, kWithTwo};
+  EXPECT_EQ(place(config, machines)->device, DeviceKind::kCuda);
+  machines.of_hosts = {kWithTwo, kWithOne};
+  EXPECT_EQ(place(config, machines).status().message(),
+            "--hosts=node1:1,node2:2: host node2 has 1 GPU (NVIDIA H200) for 2 workers; give it 1 slot, or use "
+            "--share-gpu");
+  config.workers = 2;  // one on each
+  EXPECT_EQ(place(config, machines)->device, DeviceKind::kCuda);
+  config.share_gpu = true;
+  EXPECT_FALSE(place(config, machines)->share_gpu);
+}
+
+TEST(Placement, NamesTheHostThatHasNoGpu) {
+  RunConfig config = config_of(Mode::kAllreduce, DeviceKind::kCuda, 2);
+  config.hosts = {{"node1", 1}, {"node2", 1}, {"node3", 1}};
+  Machines machines(kWithTwo);
+  machines.of_hosts = {kWithOne, kWithoutGpu, kWithoutGpu};
+  EXPECT_EQ(place(config, machines).status().message(),
+            "--device=cuda: host node2: no NVIDIA driver on this machine; --device=cpu needs none");
+  machines.of_hosts[1] = kNotBuilt;
+  EXPECT_THAT(place(config, machines).status().message(), HasSubstr("host node2: the program for GPUs is not built"));
+  config.device = DeviceKind::kAuto;
+  EXPECT_EQ(place(config, machines)->device, DeviceKind::kCpu);
+  machines.of_hosts[1] = kWithOne;
+  EXPECT_EQ(place(config, machines)->device, DeviceKind::kCuda);  // nobody computes on node3
+}
+
+TEST(Placement, RefusesGpusThatNothingIsCompiledFor) {
+  const Machine old{.gpu_program = true, .gpus = {{.name = "Tesla V100", .major = 7}}};
+  EXPECT_EQ(refusal(config_of(Mode::kLocal, DeviceKind::kCuda), old),
+            "--device=cuda: Tesla V100 has compute capability 7.0; 7.5 or more is needed");
+  EXPECT_EQ(device_of(config_of(Mode::kLocal, DeviceKind::kAuto), old), DeviceKind::kCpu);
+}
+
+TEST(Placement, RefusesNcclBesideABackendOfTheProcessor) {
+  RunConfig config = config_of(Mode::kAllreduce, DeviceKind::kAuto);
+  config.collective = CollectiveKind::kNccl;
+  config.backend = BackendKind::kReference;
+  EXPECT_THAT(refusal(config, kWithTwo), HasSubstr("leave one out"));
+}
+
+TEST(Placement, PutsAllRunsOfAComparisonOnOneKindOfDevice) {
+  const auto placed = [](const std::string& modes, const Machine& machine) -> Result<DeviceKind> {
+    RunConfig base;
+    std::vector<ComparedRun> runs = *comparison_runs(base, modes);
+    SYNCOPATE_RETURN_IF_ERROR(place_together(base, runs, machine));
+    for (const ComparedRun& run : runs) EXPECT_EQ(run.config.device, base.device) << run.label;
+    return base.device;
+  };
+  EXPECT_EQ(*placed("local,allreduce,ps:async", kWithOne), DeviceKind::kCpu);  // two workers
+  EXPECT_EQ(*placed("local,allreduce,ps:async", kWithTwo), DeviceKind::kCuda);
+  EXPECT_EQ(*placed("allreduce:ring,ps:async", kWithTwo), DeviceKind::kCpu);
+  EXPECT_FALSE(placed("local,allreduce:nccl", kWithoutGpu).ok());
+  EXPECT_FALSE(placed("allreduce:ring,allreduce:nccl", kWithTwo).ok());
+}
+
+}  // namespace
+}  // namespace syncopate::experiments

@@ -1,0 +1,71 @@
+#include "experiments/config/rules/survival_rules.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace syncopate::experiments {
+namespace {
+
+using testing::HasSubstr;
+
+RunConfig config_of(Mode mode, LauncherKind launcher = LauncherKind::kLocal) {
+  RunConfig config;
+  config.mode = mode;
+  config.launcher = launcher;
+  return config;
+}
+
+TEST(RecoveryOf, ParameterServersGoOnWithoutWorkersUnderEveryConsistency) {
+  for (const std::string consistency : {"sync", "bounded:0", "softsync:2", "async", "local-sgd:3", "easgd:3"}) {
+    RunConfig config = config_of(Mode::kPs);
+    config.consistency = *ps::Consistency::parse(consistency);
+    EXPECT_TRUE(recovery_of(config).survives_workers) << consistency;
+    EXPECT_FALSE(recovery_of(config).regroups()) << consistency;
+  }
+}
+
+TEST(RecoveryOf, AllreduceDoesIfItIsElastic) {
+  RunConfig config = config_of(Mode::kAllreduce);
+  EXPECT_FALSE(recovery_of(config).survives_workers);
+  config.elastic = true;
+  EXPECT_TRUE(recovery_of(config).survives_workers);
+  EXPECT_TRUE(recovery_of(config).regroups_without_worker);
+}
+
+TEST(RecoveryOf, NothingIsSurvivedUnderMpirun) {
+  for (const Mode mode : {Mode::kPs, Mode::kAllreduce}) {
+    RunConfig config = config_of(mode, LauncherKind::kMpirun);
+    config.respawn_seconds = 1;
+    config.replicas = 1;
+    EXPECT_FALSE(recovery_of(config).survives_workers);
+    EXPECT_FALSE(recovery_of(config).regroups());
+  }
+}
+
+TEST(RecoveryOf, SaysWhenWhatIsLostIsStartedAgain) {
+  RunConfig config = config_of(Mode::kPs);
+  EXPECT_EQ(recovery_of(config).respawn_after, std::nullopt);
+  config.respawn_seconds = 1.5;
+  EXPECT_EQ(recovery_of(config).respawn_after, from_seconds(1.5));
+  config.mode = Mode::kAllreduce;
+  EXPECT_EQ(recovery_of(config).respawn_after, std::nullopt);
+}
+
+TEST(ValidateSurvival, RefusesWhatCannotLoseARank) {
+  RunConfig config = config_of(Mode::kAllreduce);
+  config.elastic = true;
+  EXPECT_TRUE(validate_survival(config).ok());
+  config.collective = CollectiveKind::kMpi;
+  EXPECT_THAT(validate_survival(config).message(), HasSubstr("mpirun ends all processes"));
+  config.collective = CollectiveKind::kNccl;
+  EXPECT_THAT(validate_survival(config).message(), HasSubstr("NCCL"));
+  config.collective = CollectiveKind::kRing;
+  for (const Gossip gossip : {Gossip::kInStep, Gossip::kAsync}) {
+    config.gossip = gossip;
+    EXPECT_THAT(validate_survival(config).message(), HasSubstr("--gossip"));
+    EXPECT_FALSE(recovery_of(config).survives_workers);
+  }
+}
+
+}  // namespace
+}  // namespace syncopate::experiments

@@ -1,0 +1,260 @@
+#include "experiments/lab/report/run_report.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+
+#include "experiments/lab/report/statistics.h"
+
+namespace syncopate::experiments {
+namespace {
+
+using std::chrono::milliseconds;
+
+struct Worker {
+  int rank = 0;
+  bool lost = false;
+  std::vector<StepRecord> steps = {};
+};
+
+// `count` steps of `step` each, beginning at `begin`, of `samples` samples.
+Worker steady(int rank, milliseconds begin, milliseconds step, int count, std::int64_t samples) {
+  Worker worker{.rank = rank};
+  for (int i = 0; i < count; ++i) {
+    StepRecord record;
+    record.step = i;
+    record.end = TimePoint() + begin + (i + 1) * step;
+    record.total = step;
+    record.samples = samples;
+    worker.steps.push_back(record);
+  }
+  return worker;
+}
+
+RunReport report_of(std::span<const Worker> workers, const ReportOptions& options = {}) {
+  std::vector<WorkerSteps> steps;
+  for (const Worker& worker : workers) steps.push_back({worker.rank, worker.lost, worker.steps});
+  return make_report(steps, {}, options);
+}
+
+TEST(Statistics, AreExactOnSmallSets) {
+  const std::array<double, 4> four = {4, 1, 3, 2};
+  EXPECT_EQ(median(four), 2.5);
+  EXPECT_EQ(percentile(four, 0.5), 2);
+  EXPECT_EQ(percentile(four, 0.95), 4);
+  EXPECT_EQ(percentile(four, 0.01), 1);
+  EXPECT_EQ(mean(four), 2.5);
+  EXPECT_EQ(spread_of(four), (Spread{2.5, 1, 4}));
+  EXPECT_EQ(median({}), 0);
+  EXPECT_EQ(percentile({}, 0.95), 0);
+  std::array<double, 20> twenty{};
+  for (std::size_t i = 0; i < 20; ++i) twenty[i] = static_cast<double>(20 - i);
+  EXPECT_EQ(percentile(twenty, 0.95), 19);
+}
+
+TEST(RunReport, CountsTheWholeJobAsThroughput) {
+  // Worker 0 is done at 100 ms; worker 1, at 145 ms. Neither its tail nor any warm-up is left out.
+  const std::array workers = {steady(0, milliseconds(0), milliseconds(10), 10, 10),
+                              steady(1, milliseconds(5), milliseconds(20), 7, 10)};
+  const RunReport report = report_of(workers, {.warmup_steps = 2, .target_accuracy = 0});
+  EXPECT_EQ(report.total_steps, 17);
+  EXPECT_EQ(report.total_samples, 170);
+  EXPECT_EQ(report.used_samples, 170);
+  EXPECT_DOUBLE_EQ(report.training_seconds, 0.145);
+  EXPECT_DOUBLE_EQ(*report.samples_per_second, 170 / 0.145);
+}
+
+TEST(RunReport, CountsNoSampleOfAGradientThatWasDropped) {
+  std::array workers = {steady(0, milliseconds(0), milliseconds(10), 4, 100),
+                        steady(1, milliseconds(0), milliseconds(10), 4, 100)};
+  workers[1].steps[1].sync.dropped = 1;
+  workers[1].steps[3].sync.dropped = 0.25;  // of its chunks
+  const RunReport report = report_of(workers);
+  EXPECT_EQ(report.total_samples, 800);
+  EXPECT_EQ(report.used_samples, 675);
+  EXPECT_DOUBLE_EQ(*report.samples_per_second, 675 / 0.04);
+  EXPECT_DOUBLE_EQ(report.window->samples_per_second, 675 / 0.04);
+  EXPECT_DOUBLE_EQ(report.dropped, 1.25 / 8);
+}
+
+TEST(RunReport, CountsAStepThatWasUndoneAndMadeAgainOnce) {
+  std::array workers = {steady(0, milliseconds(0), milliseconds(10), 6, 100)};
+  for (std::size_t made = 3; made < 6; ++made) workers[0].steps[made].step -= 2;  // 0 1 2, then again 1 2 3
+  const RunReport report = report_of(workers);
+  EXPECT_EQ(report.total_samples, 600);
+  EXPECT_EQ(report.used_samples, 400);
+}
+
+TEST(RunReport, CountsAllWorkersOverOneCommonWindow) {
+  // Worker 0 ends its warm-up at 20 ms and its last step at 100 ms; worker 1, at 45 ms and 145 ms. Window (45, 100]:
+  // steps of worker 0 that end at 50, 60, 70, 80, 90, 100; of worker 1 at 65, 85. A sum of rates would say 1500.
+  const std::array workers = {steady(0, milliseconds(0), milliseconds(10), 10, 10),
+                              steady(1, milliseconds(5), milliseconds(20), 7, 10)};
+  const RunReport report = report_of(workers, {.warmup_steps = 2, .target_accuracy = 0});
+  ASSERT_TRUE(report.window.has_value());
+  EXPECT_EQ(report.window->seconds, 0.055);
+  EXPECT_EQ(report.window->steps, 8);
+  EXPECT_EQ(report.window->samples_per_second, 80 / 0.055);
+  EXPECT_EQ(report.step_ms_median, 10);
+  EXPECT_EQ(report.step_ms_p95, 20);
+}
+
+TEST(RunReport, LeavesOutAStepThatEndsAsTheWindowBegins) {
+  // Window (40, 100] ms: worker 0's step that ends at 40 was made before it.
+  const std::array workers = {steady(0, milliseconds(0), milliseconds(10), 10, 10),
+                              steady(1, milliseconds(0), milliseconds(20), 5, 10)};
+  const RunReport report = report_of(workers, {.warmup_steps = 2, .target_accuracy = 0});
+  ASSERT_TRUE(report.window.has_value());
+  EXPECT_EQ(report.window->steps, 6 + 3);
+  EXPECT_EQ(report.window->samples_per_second, 90 / 0.06);
+}
+
+TEST(RunReport, BeginsWithTheFirstStepWhereNothingIsWarmUp) {
+  const std::array workers = {steady(0, milliseconds(100), milliseconds(10), 5, 8)};
+  const RunReport report = report_of(workers);
+  ASSERT_TRUE(report.window.has_value());
+  EXPECT_EQ(report.window->seconds, 0.05);
+  EXPECT_EQ(report.window->samples_per_second, 800);
+}
+
+TEST(RunReport, SpeaksOfAllStepsWhereWorkersShareNoWindow) {
+  const std::array apart = {steady(0, milliseconds(0), milliseconds(10), 5, 8),
+                            steady(1, milliseconds(60), milliseconds(30), 5, 8)};
+  const RunReport report = report_of(apart);
+  EXPECT_FALSE(report.window.has_value());
+  EXPECT_DOUBLE_EQ(*report.samples_per_second, 80 / 0.21);
+  EXPECT_EQ(report.step_ms_p95, 30);
+  EXPECT_EQ(report.split_ms.step, 20);
+}
+
+TEST(RunReport, HasAThroughputWhereAWorkerNeverEndsItsWarmUp) {
+  const std::array brief = {steady(0, milliseconds(0), milliseconds(10), 30, 8),
+                            steady(1, milliseconds(0), milliseconds(100), 3, 8)};
+  const RunReport report = report_of(brief, {.warmup_steps = 3, .target_accuracy = 0});
+  EXPECT_FALSE(report.window.has_value());
+  EXPECT_DOUBLE_EQ(*report.samples_per_second, 33 * 8 / 0.3);
+}
+
+TEST(RunReport, HasNoThroughputWithoutAStep) {
+  const RunReport report = make_report({}, {}, {});
+  EXPECT_FALSE(report.samples_per_second.has_value());
+  EXPECT_FALSE(report.window.has_value());
+}
+
+TEST(RunReport, ALostWorkerCountsButDoesNotEndTheWindow) {
+  std::array workers = {steady(0, milliseconds(0), milliseconds(10), 10, 10),
+                        steady(1, milliseconds(0), milliseconds(10), 4, 10)};
+  EXPECT_EQ(report_of(workers).window->seconds, 0.04);
+  workers[1].lost = true;
+  const RunReport report = report_of(workers);
+  EXPECT_EQ(report.window->seconds, 0.1);
+  EXPECT_EQ(report.window->samples_per_second, 1400);
+  EXPECT_EQ(*report.samples_per_second, 1400);
+  workers[1].steps.clear();
+  EXPECT_EQ(report_of(workers).window->samples_per_second, 1000);
+}
+
+TEST(RunReport, SaysWhoWasMadeSlowAndByHowMuch) {
+  std::array workers = {steady(0, milliseconds(0), milliseconds(16), 3, 1),
+                        steady(1, milliseconds(0), milliseconds(16), 3, 1)};
+  for (StepRecord& step : workers[1].steps) {
+    step.forward = milliseconds(1);
+    step.backward = milliseconds(3);
+    step.straggle = milliseconds(8);
+  }
+  workers[1].steps[0].straggle = milliseconds(16);
+  const RunReport report = report_of(workers, {.warmup_steps = 1});
+  ASSERT_EQ(report.stragglers.size(), 1u);
+  EXPECT_EQ(report.stragglers[0].worker, 1);
+  EXPECT_EQ(report.stragglers[0].delay_ms_mean, 8);
+  EXPECT_EQ(report.stragglers[0].delay_ms_max, 8) << "the first step was warm-up";
+  EXPECT_EQ(report.stragglers[0].slowdown, 3);
+  EXPECT_EQ(report.split_ms.straggle, 4) << "of a step, over both workers";
+  EXPECT_EQ(report.split_ms.other, 16 - 2 - 4);
+}
+
+TEST(RunReport, SplitsTheStepIntoPartsThatSumToIt) {
+  std::array workers = {steady(0, milliseconds(0), milliseconds(16), 2, 1)};
+  for (StepRecord& step : workers[0].steps) {
+    step.data = milliseconds(1);
+    step.forward = milliseconds(2);
+    step.backward = milliseconds(4);
+    step.sync.exposed_wait = milliseconds(3);
+    step.sync.optimizer = milliseconds(1);
+  }
+  workers[0].steps[1].sync.exposed_wait = milliseconds(5);
+  workers[0].steps[0].sync.communication = milliseconds(7);  // 4 hidden
+  workers[0].steps[1].sync.communication = milliseconds(1);  // none hidden, though the wait was longer
+  const RunReport report = report_of(workers);
+  EXPECT_EQ(report.split_ms.step, 16);
+  EXPECT_EQ(report.split_ms.exposed_wait, 4);
+  EXPECT_EQ(report.split_ms.other, 16 - 1 - 2 - 4 - 4 - 1);
+  EXPECT_EQ(report.communication_ms, 4);
+  EXPECT_EQ(report.hidden_communication_ms, 2);
+  EXPECT_EQ(hidden_part(report), 0.5);
+}
+
+TEST(RunReport, HidesNoCommunicationThatTheComputeThreadStoodWaitingFor) {
+  std::array workers = {steady(0, milliseconds(0), milliseconds(16), 3, 1)};
+  for (StepRecord& step : workers[0].steps) {
+    step.sync.communication = milliseconds(5);
+    step.sync.exposed_wait = milliseconds(5 + step.step);
+  }
+  EXPECT_EQ(hidden_part(report_of(workers)), 0);
+  for (StepRecord& step : workers[0].steps) step.sync.communication = {};
+  EXPECT_EQ(hidden_part(report_of(workers)), std::nullopt);
+}
+
+TEST(RunReport, LeavesWarmUpOutOfBytesAndStaleness) {
+  std::array workers = {steady(0, milliseconds(0), milliseconds(1), 5, 1)};
+  for (StepRecord& step : workers[0].steps) {
+    const std::int64_t n = step.step;
+    step.sync.bytes_out = 100 * n;
+    step.sync.bytes_in = 1000 * n;
+    step.sync.staleness_mean = n == 0 ? 99 : static_cast<double>(n);
+    step.sync.staleness_max = n == 0 ? 99 : n + 1;
+  }
+  const RunReport report = report_of(workers, {.warmup_steps = 1, .target_accuracy = 0});
+  EXPECT_EQ(report.bytes_out_per_step, 250);
+  EXPECT_EQ(report.bytes_in_per_step, 2500);
+  EXPECT_EQ(report.staleness_mean, 2.5);
+  EXPECT_EQ(report.staleness_p95, 4);
+  EXPECT_EQ(report.staleness_max, 5);
+}
+
+TEST(RunReport, CountsAWorkersWarmUpFromItsFirstStepInTheRun) {
+  std::array workers = {steady(0, milliseconds(0), milliseconds(10), 10, 10),
+                        steady(1, milliseconds(0), milliseconds(10), 10, 10)};
+  for (StepRecord& step : workers[1].steps) step.step += 500;  // of a run that goes on from a checkpoint
+  for (StepRecord& step : workers[0].steps) step.step += 40;
+  EXPECT_EQ(report_of(workers, {.warmup_steps = 2}).window->seconds, 0.08);
+}
+
+TEST(RunReport, FindsWhenTheTargetWasFirstReached) {
+  const std::array<EvalRecord, 4> evals = {
+      {{.epoch = 1, .step = 10, .samples_seen = 100, .training_seconds = 1, .accuracy = 0.90, .loss = 0.5},
+       {.epoch = 2, .step = 20, .samples_seen = 200, .training_seconds = 2, .accuracy = 0.95, .loss = 0.4},
+       {.epoch = 3, .step = 30, .samples_seen = 300, .training_seconds = 3, .accuracy = 0.94, .loss = 0.3},
+       {.epoch = 4, .step = 40, .samples_seen = 400, .training_seconds = 4, .accuracy = 0.96, .loss = 0.2}}};
+  const RunReport report = make_report({}, evals, {.warmup_steps = 0, .target_accuracy = 0.95});
+  EXPECT_EQ(report.final_test_accuracy, 0.96);
+  EXPECT_EQ(report.final_test_loss, 0.2);
+  EXPECT_EQ(report.seconds_to_target, 2);
+  EXPECT_EQ(report.samples_to_target, 200);
+  EXPECT_EQ(report.seconds_to_target_resolution, 1);
+  EXPECT_FALSE(make_report({}, evals, {.warmup_steps = 0, .target_accuracy = 0.97}).seconds_to_target.has_value());
+  EXPECT_FALSE(make_report({}, evals, {}).seconds_to_target.has_value());
+  EXPECT_FALSE(make_report({}, {}, {}).final_test_accuracy.has_value());
+}
+
+TEST(RunReport, OfTheMiddleHasTheMedianThroughput) {
+  std::array<RunReport, 4> reports;
+  reports[0].samples_per_second = 4;
+  reports[1].samples_per_second = 2;
+  reports[3].samples_per_second = 3;
+  EXPECT_EQ(&middle_report(reports), &reports[1]) << "one without a step is the least";
+  EXPECT_EQ(&middle_report(std::span(reports).first(1)), &reports[0]);
+}
+
+}  // namespace
+}  // namespace syncopate::experiments

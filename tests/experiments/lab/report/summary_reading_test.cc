@@ -1,0 +1,56 @@
+#include "experiments/lab/report/summary_reading.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace syncopate::experiments {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::SizeIs;
+
+TEST(SummaryReading, TakesWhatIsNotThereAsNotSaid) {
+  const auto summary = read_summary(R"({"each_repeat": [], "outcome": "interrupted"})");
+  ASSERT_TRUE(summary.ok()) << summary.status().message();
+  EXPECT_EQ(summary->outcome, "interrupted");
+  EXPECT_EQ(summary->steps_per_epoch, 0);
+  EXPECT_THAT(summary->seeds, SizeIs(0));
+}
+
+TEST(SummaryReading, SaysWhatIsNotAsItShouldBe) {
+  const auto refusal = [](std::string_view json) { return read_summary(json).status().message(); };
+  EXPECT_EQ(refusal("{\"each_repeat\": ["), "is not whole, or no JSON");
+  EXPECT_EQ(refusal("[]"), "is no JSON object");
+  EXPECT_EQ(refusal("{}"), "has no each_repeat");
+  EXPECT_EQ(refusal(R"({"each_repeat": {}})"), "each_repeat must be a list");
+  EXPECT_EQ(refusal(R"({"each_repeat": [1]})"), "each_repeat must be a list of objects");
+  EXPECT_EQ(refusal(R"({"each_repeat": [{}]})"), "has no samples_per_second");
+  EXPECT_EQ(refusal(R"({"each_repeat": [], "seeds": [-1]})"), "seeds must be a list of whole numbers");
+}
+
+// Whoever has made it must not end the program by what it nests.
+TEST(SummaryReading, OutlastsWhatIsNestedDeeply) {
+  const std::string deep = std::string(300000, '[') + std::string(300000, ']');
+  EXPECT_EQ(read_summary("{\"each_repeat\": [" + deep + "]}").status().message(),
+            "each_repeat must be a list of objects");
+}
+
+TEST(SummaryReading, ReadsEvaluationsByTheNamesOfTheirColumns) {
+  const auto evals = read_evals(
+      "repeat,more,epoch,step,samples_seen,training_s,accuracy,loss,hr10\n"
+      "0,x,1,10,640,0.5,0.8,0.25,\n1,x,2,20,1280,1.5,0.9,0.125,0.75\n",
+      1);
+  ASSERT_TRUE(evals.ok()) << evals.status().message();
+  ASSERT_THAT(*evals, ElementsAre(SizeIs(1), SizeIs(1)));
+  EXPECT_EQ(evals->at(0)[0].accuracy, 0.8);
+  EXPECT_FALSE(evals->at(0)[0].figures.hit_rate.has_value());
+  EXPECT_EQ(evals->at(1)[0].training_seconds, 1.5);
+  EXPECT_EQ(evals->at(1)[0].figures.hit_rate, 0.75);
+  EXPECT_EQ(read_evals("repeat,epoch\n", 1).status().message(), "has no column step");
+  EXPECT_THAT(read_evals("repeat,epoch,step,samples_seen,training_s,accuracy,loss\n0,1,2\n", 1).status().message(),
+              HasSubstr("line 2 is no evaluation"));
+}
+
+}  // namespace
+}  // namespace syncopate::experiments

@@ -1,0 +1,372 @@
+// Jobs that are broken off at any message, by whatever is lost, and go on.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <bit>
+
+#include "common/random.h"
+#include "ps/server/shard_state.h"
+#include "tests/ps/job/codec_names.h"
+#include "tests/ps/job/generations_job.h"
+
+namespace syncopate::ps {
+namespace {
+
+using testing::Each;
+
+constexpr std::size_t kChunk = 64;  // floats
+constexpr std::size_t kChunks = 5;
+constexpr std::int64_t kSteps = 8;
+
+ParamLayout layout_of_chunks() {
+  ParamLayout layout;
+  layout.add("weights", {kChunks * kChunk});
+  return layout;
+}
+
+// Each push of a worker has an element of its own in each chunk: with sgd the weights tell how often it was applied.
+std::size_t element_of(int worker, std::int64_t step) {
+  return static_cast<std::size_t>(worker) * kSteps + static_cast<std::size_t>(step);
+}
+void mark(int worker, std::int64_t step, std::span<float> gradients) {
+  for (std::size_t chunk = 0; chunk < kChunks; ++chunk) gradients[chunk * kChunk + element_of(worker, step)] = 1;
+}
+
+GenerationsOptions options_of(const PsGroup& group, const std::string& consistency) {
+  return {.group = group, .layout = layout_of_chunks(), .consistency = consistency, .steps = kSteps};
+}
+
+void expect_each_push_once(const std::vector<float>& weights, int workers, float each, const std::string& what) {
+  ASSERT_EQ(weights.size(), kChunks * kChunk) << what;
+  for (std::size_t chunk = 0; chunk < kChunks; ++chunk) {
+    for (std::size_t i = 0; i < kChunk; ++i) {
+      const float expected = i < static_cast<std::size_t>(workers) * kSteps ? -each : 0;
+      ASSERT_EQ(weights[chunk * kChunk + i], expected) << what << ": chunk " << chunk << " element " << i;
+    }
+  }
+}
+
+// Generations that are broken off at seeded messages, until one runs to its end.
+void run_broken_off(GenerationsJob& job, Random& random, int most, const std::function<GenerationPlan()>& plan_of) {
+  for (int generation = 0; generation < most; ++generation) {
+    GenerationPlan plan = plan_of();
+    plan.messages = 1 + static_cast<int>(random.below(150));
+    if (job.run(plan)) return;
+    if (testing::Test::HasFatalFailure()) return;
+  }
+  ASSERT_TRUE(job.run({}));
+}
+
+TEST(Generations, EachPushIsAppliedOnceWhereverAJobIsBrokenOff) {
+  constexpr int kWorkers = 4;
+  const PsGroup group{.workers = kWorkers, .servers = 2};
+  for (const std::string consistency : {"async", "bounded:0", "bounded:2", "sync", "softsync:1"}) {
+    const float each = consistency == "sync" || consistency == "softsync:1" ? 1.0f / kWorkers : 1.0f;
+    for (std::uint64_t seed = 1; seed <= 12; ++seed) {
+      GenerationsJob job(options_of(group, consistency));
+      job.gradients = mark;
+      Random random(seed);
+      run_broken_off(job, random, 6, [] { return GenerationPlan(); });
+      EXPECT_GE(job.broken_off(), 1);
+      expect_each_push_once(job.weights(), kWorkers, each, fmt::format("{} seed {}", consistency, seed));
+      if (HasFatalFailure()) return;
+    }
+  }
+}
+
+TEST(Generations, EachPushIsAppliedOnceInPipelinesAndUnderTheNextForwardPass) {
+  for (const int depth : {0, 1, 2}) {
+    for (std::uint64_t seed = 1; seed <= 10; ++seed) {
+      GenerationsOptions options = options_of({.workers = 2, .servers = 2}, depth > 0 ? "async" : "sync");
+      options.pipeline_depth = depth;
+      options.overlap_forward = depth == 0;
+      GenerationsJob job(options);
+      job.gradients = mark;
+      Random random(seed);
+      run_broken_off(job, random, 6, [] { return GenerationPlan(); });
+      EXPECT_GE(job.broken_off(), 1);
+      expect_each_push_once(job.weights(), 2, depth > 0 ? 1 : 0.5f, fmt::format("depth {} seed {}", depth, seed));
+      if (HasFatalFailure()) return;
+    }
+  }
+}
+
+void make_gradient(int rank, std::int64_t step, std::span<float> gradients) {
+  Random random(static_cast<std::uint64_t>(step), static_cast<std::uint64_t>(rank));
+  for (float& value : gradients) value = static_cast<float>(random.normal());
+}
+
+// Gradients do not depend on weights here, so that a step that is gone through again has the same.
+void expect_same_as_unbroken(const GenerationsOptions& options, int seeds, int most_messages = 150) {
+  GenerationsJob unbroken(options);
+  unbroken.gradients = make_gradient;
+  ASSERT_TRUE(unbroken.run({}));
+  for (int seed = 1; seed <= seeds; ++seed) {
+    GenerationsJob job(options);
+    job.gradients = make_gradient;
+    Random random(static_cast<std::uint64_t>(seed));
+    for (int generation = 0; generation < 5; ++generation) {
+      if (job.run({.messages = 1 + static_cast<int>(random.below(static_cast<std::uint64_t>(most_messages)))})) break;
+    }
+    if (job.weights().empty()) {
+      ASSERT_TRUE(job.run({}));
+    }
+    ASSERT_EQ(job.weights(), unbroken.weights()) << options.consistency << " seed " << seed;
+  }
+}
+
+TEST(Generations, SyncEqualsAnUnbrokenRunBitByBit) {
+  for (const auto kind : {OptimizerKind::kMomentum, OptimizerKind::kAdam}) {
+    GenerationsOptions options = options_of({.workers = 3, .servers = 2}, "sync");
+    options.optimizer = {.kind = kind};
+    options.learning_rate = 0.1;
+    expect_same_as_unbroken(options, 10);
+  }
+}
+
+TEST(Generations, StepsOfOnesOwnGoOnWhereTheyWere) {
+  for (const std::string consistency : {"local-sgd:3", "easgd:3"}) {
+    GenerationsOptions options = options_of({.workers = consistency == "easgd:3" ? 1 : 3, .servers = 2}, consistency);
+    options.local_optimizer = {.kind = OptimizerKind::kAdam};
+    options.learning_rate = 0.1;
+    expect_same_as_unbroken(options, 10, 60);
+  }
+}
+
+// One worker, so that the order of pushes is the same.
+TEST(Generations, WhatErrorFeedbackHasKeptBackIsAppliedOnce) {
+  for (const std::string codec : {"topk:0.1", "sign"}) {
+    GenerationsOptions options = options_of({.workers = 1, .servers = 2}, "async");
+    options.compression.codec = *parse_codec(codec);
+    options.learning_rate = 0.1;
+    expect_same_as_unbroken(options, 10, 60);
+  }
+}
+
+TEST(Generations, AWorkerThatComesBackTakesUpWhereTheSlowestIs) {
+  const PsGroup group{.workers = 3, .servers = 2};
+  for (const std::string consistency : {"bounded:0", "sync", "local-sgd:1"}) {
+    GenerationsJob job(options_of(group, consistency));
+    job.gradients = mark;
+    // Joining takes some thirty messages, a step of three workers as many: two or three steps, and as many without one.
+    ASSERT_FALSE(job.run({.messages = 100}));
+    ASSERT_FALSE(job.run({.lost = {1}, .messages = 90})) << consistency;
+    ASSERT_TRUE(job.run({})) << consistency;
+    const std::vector<std::int64_t> its = job.first_steps()[1];
+    ASSERT_EQ(its.size(), 2u);
+    const std::int64_t slowest = std::min(job.first_steps()[0].back(), job.first_steps()[2].back());
+    // Those who had begun a meeting have finished it when they have joined; who comes makes that step first.
+    EXPECT_GE(its.back() + (consistency == "local-sgd:1" ? 1 : 0), slowest);
+    EXPECT_GE(slowest, 3);
+  }
+}
+
+// Whoever is lost, and comes back without anything: nothing is applied twice, and what the others have pushed is there.
+TEST(Generations, NothingIsAppliedTwiceWhoeverIsLost) {
+  constexpr int kWorkers = 3;
+  for (const std::string consistency : {"async", "bounded:1"}) {
+    for (std::uint64_t seed = 1; seed <= 12; ++seed) {
+      GenerationsJob job(options_of({.workers = kWorkers, .servers = 2}, consistency));
+      job.gradients = mark;
+      Random random(seed);
+      run_broken_off(job, random, 6, [&] {
+        return GenerationPlan{.lost = {1 + static_cast<int>(random.below(2))}};  // the chief of the beginning stays
+      });
+      for (std::size_t i = 0; i < job.weights().size(); ++i) {
+        const bool is_of_chief = i % kChunk < kSteps;
+        ASSERT_GE(job.weights()[i], -1) << consistency << " seed " << seed << " element " << i;
+        if (!is_of_chief) continue;
+        ASSERT_EQ(job.weights()[i], -1) << consistency << " seed " << seed << " element " << i;
+      }
+    }
+  }
+}
+
+// The tail has all that was answered, and the head all that the tail has: whoever is lost, and whenever.
+TEST(Generations, NoAcknowledgedPushIsLostWithAHome) {
+  constexpr int kWorkers = 2;
+  const PsGroup group{.workers = kWorkers, .servers = 1, .shards_per_server = 1, .replicas = 1};
+  for (const std::string consistency : {"async", "sync"}) {
+    const float each = consistency == "sync" ? 1.0f / kWorkers : 1.0f;
+    for (const int victim : {group.rank_of_shard(0), group.rank_of_standby(0)}) {
+      for (int messages = 1;; messages += messages < 40 ? 1 : 7) {
+        const std::string what = fmt::format("{}: {} lost at its message {}", consistency,
+                                             victim == group.rank_of_shard(0) ? "head" : "tail", messages);
+        GenerationsJob job(options_of(group, consistency));
+        job.gradients = mark;
+        if (job.run({.messages = messages, .counts = victim})) {
+          EXPECT_GT(messages, 80) << what;
+          break;
+        }
+        // Of a job that had begun the other home has the state. Then the one that is lost comes back with nothing.
+        const bool has_begun = !job.first_steps().empty();
+        ASSERT_TRUE(!has_begun || job.carried().contains(group.other_home_of(victim))) << what;
+        const bool ended = job.run({.lost = {victim}, .messages = 30});
+        ASSERT_TRUE(ended || job.run({})) << what;
+        expect_each_push_once(job.weights(), kWorkers, each, what);
+        ASSERT_EQ(job.dropped(), 0) << what;
+        if (HasFatalFailure()) return;
+      }
+    }
+  }
+}
+
+TEST(Generations, HomesTakeTurnsThroughAnyLosses) {
+  const PsGroup group{.workers = 3, .servers = 2, .shards_per_server = 1, .replicas = 1};
+  for (std::uint64_t seed = 1; seed <= 12; ++seed) {
+    GenerationsJob job(options_of(group, "async"));
+    job.gradients = mark;
+    Random random(seed);
+    run_broken_off(job, random, 8, [&] {
+      GenerationPlan plan;
+      for (int shard = 0; shard < group.shards(); ++shard) {
+        // Not the one home that has a state.
+        const int home = random.below(2) == 0 ? group.rank_of_shard(shard) : group.rank_of_standby(shard);
+        if (random.below(2) == 0 && job.carried().contains(group.other_home_of(home))) plan.lost.push_back(home);
+      }
+      return plan;
+    });
+    expect_each_push_once(job.weights(), 3, 1, fmt::format("seed {}", seed));
+    if (HasFatalFailure()) return;
+  }
+}
+
+class TablesInGenerations : public testing::Test {
+ protected:
+  static constexpr int kWorkers = 2;
+  static constexpr std::size_t kWidth = 4;
+
+  TablesInGenerations() {
+    layout_.add_table("table", 64, kWidth, {.rows_a_step = 2, .limit = 0});
+    layout_.add("weights", {kChunks * kChunk});
+    // Of each push: a row of its own, and row 63, which all touch.
+    for (int worker = 0; worker < kWorkers; ++worker) {
+      for (std::int64_t step = 0; step < kSteps; ++step) {
+        keys_.push_back({static_cast<RowKey>(element_of(worker, step)), 63});
+      }
+    }
+  }
+
+  void prepare(GenerationsJob& job) {
+    job.rows = [this](int rank, std::int64_t step) { return std::vector<RowKeys>{keys_[element_of(rank, step)]}; };
+    job.gradients = [this](int, std::int64_t, std::span<float> gradients) {
+      const std::span<float> rows = slice(gradients, layout_.tables()[0].room_of(2));
+      std::ranges::fill(rows, 1.0f);
+    };
+    job.after_leave = [this](int rank, SyncStrategy& strategy) {
+      for (RowKey key = 0; key < rows_.size() && rank == 0; ++key) {
+        SYNCOPATE_RETURN_IF_ERROR(strategy.read_rows(0, RowKeys(&key, 1), std::span(rows_[key])));
+      }
+      return Status();
+    };
+  }
+
+  ParamLayout layout_;
+  std::vector<std::vector<RowKey>> keys_;
+  std::array<std::array<float, kWidth>, 64> rows_{};
+};
+
+TEST_F(TablesInGenerations, EachPushOfRowsIsAppliedOnce) {
+  for (const PsGroup& group : {PsGroup{.workers = kWorkers, .servers = 2},
+                               PsGroup{.workers = kWorkers, .servers = 2, .shards_per_server = 1, .replicas = 1}}) {
+    for (const std::string consistency : {"async", "bounded:1", "sync"}) {
+      const float each = consistency == "sync" ? 1.0f / kWorkers : 1.0f;
+      for (std::uint64_t seed = 1; seed <= 8; ++seed) {
+        GenerationsOptions options = options_of(group, consistency);
+        options.layout = layout_;
+        GenerationsJob job(options);
+        prepare(job);
+        Random random(seed);
+        run_broken_off(job, random, 6, [] { return GenerationPlan(); });
+        for (std::size_t i = 0; i < kWorkers * kSteps; ++i) {
+          ASSERT_THAT(rows_[i], Each(-each)) << consistency << " seed " << seed << " row " << i;
+        }
+        ASSERT_THAT(rows_[63], Each(-each * kWorkers * kSteps)) << consistency << " seed " << seed;
+      }
+    }
+  }
+}
+
+// Runs the job to its end. What its shards had when they had made so many updates.
+TrainingState run_with_cut(GenerationsJob& job, int shards, std::int64_t cut) {
+  TrainingState all;
+  std::mutex mutex;
+  int saved = 0;
+  job.after_step = [&](int rank, std::int64_t step, const std::vector<std::unique_ptr<ShardServer>>& servers) {
+    // Each shard heeds it behind one message more at most: before the third update, of which it is asked.
+    if (rank != 0 || step != 0) return;
+    for (const std::unique_ptr<ShardServer>& server : std::span(servers).first(static_cast<std::size_t>(shards))) {
+      server->save_when(cut, TrainingState(), [&](Result<TrainingState> state) {
+        ASSERT_TRUE(state.ok()) << state.status().message();
+        const std::lock_guard lock(mutex);
+        merge_shard(*state, all);
+        ++saved;
+      });
+      server->save_when(0, TrainingState(), [&](const Result<TrainingState>& state) {
+        EXPECT_EQ(state.status().code(), Code::kInvalidArgument);
+      });
+    }
+  };
+  EXPECT_TRUE(job.run({}));
+  EXPECT_EQ(saved, shards);
+  EXPECT_EQ(all.step, cut);
+  job.after_step = nullptr;
+  return all;
+}
+
+// Another job, which begins with what shards had.
+void run_from(GenerationsJob& job, const PsGroup& group, const TrainingState& all) {
+  for (int shard = 0; shard < group.shards(); ++shard) job.carried()[group.rank_of_shard(shard)].merge(all);
+  job.begin_from_carried();
+  EXPECT_TRUE(job.run({}));
+  EXPECT_EQ(job.first_steps()[0], std::vector<std::int64_t>{all.step});
+}
+
+// A cut of a job that goes on is where another job begins, with another number of shards and other chunks.
+TEST(Generations, ACutOfSyncGoesOnWithOtherShardsBitByBit) {
+  GenerationsOptions options = options_of({.workers = 2, .servers = 2}, "sync");
+  options.optimizer = {.kind = OptimizerKind::kAdam};
+  options.learning_rate = 0.1;
+  GenerationsJob job(options);
+  job.gradients = make_gradient;
+  const TrainingState all = run_with_cut(job, 2, 3);
+  for (const PsGroup& group : {PsGroup{.workers = 2, .servers = 3}, PsGroup{.workers = 2, .servers = 1}}) {
+    for (const std::size_t chunk_bytes : {256, 320, 64}) {
+      GenerationsOptions other = options;
+      other.group = group;
+      other.sharding.chunk_bytes = chunk_bytes;
+      GenerationsJob resumed(other);
+      resumed.gradients = make_gradient;
+      run_from(resumed, group, all);
+      EXPECT_EQ(resumed.weights(), job.weights()) << group.servers << " servers, chunks of " << chunk_bytes;
+    }
+  }
+}
+
+// What workers have is not what the shards have: they go on with that. (Of a codec that keeps nothing back of
+// gradients, a worker need remember nothing.)
+TEST(Generations, ACutOfSyncWithCompressedAnswersGoesOnBitByBit) {
+  for (const int replicas : {0, 1}) {
+    const PsGroup group{.workers = 2, .servers = 2, .replicas = replicas};
+    GenerationsOptions options = options_of(group, "sync");
+    options.optimizer = {.kind = OptimizerKind::kAdam};
+    options.learning_rate = 0.1;
+    options.compression = compression_of("int8");
+    GenerationsJob job(options), resumed(options);
+    job.gradients = resumed.gradients = make_gradient;
+    job.decay = resumed.decay = 0.5f;
+    const TrainingState all = run_with_cut(job, 2, 3);
+    const Range arena{0, options.layout.size()};
+    std::vector<float> weights(arena.size()), mirror(arena.size());
+    ASSERT_TRUE(all.read(state_part::kWeights, arena, weights).ok());
+    ASSERT_TRUE(all.read(shard_part::kMirror, arena, mirror).ok());
+    EXPECT_NE(mirror, weights);
+    run_from(resumed, group, all);
+    EXPECT_EQ(resumed.weights(), job.weights()) << replicas << " standbys";
+  }
+}
+
+}  // namespace
+}  // namespace syncopate::ps
