@@ -1,5 +1,5 @@
 // DeviceCollective: operations that all ranks of a group carry out together on device memory, in the order of a stream.
-// Every rank gives the same operations in the same order with buffers of the same length. One thread an instance.
+// Every rank gives the same operations in the same order with buffers of the same length. One thread per instance.
 #pragma once
 
 #include <span>
@@ -19,19 +19,19 @@ class DeviceCollective {
   virtual int size() const = 0;
   // "nccl"
   virtual const char* name() const = 0;
-  // What the library chose, for the record: "NCCL 2.28.9, Ring, LL128".
+  // The library's choices, for the record: "NCCL 2.28.9, Ring, LL128".
   virtual std::string description() const = 0;
 
-  // The mean over all ranks, in every rank's buffer, in place. Given to `stream`, like the next.
+  // Enqueues on `stream`: leaves the mean over all ranks in every rank's buffer, in place.
   virtual Status all_reduce_mean(std::span<float> buffer, Stream& stream) = 0;
-  // The root's buffer, in every rank's.
+  // Enqueues on `stream`: copies the root's buffer to every rank's.
   virtual Status broadcast(std::span<float> buffer, int root, Stream& stream) = 0;
 
-  // Waits for an event behind such work, and gives the work up, on every stream, where it cannot be done: deadline
-  // exceeded, peer lost, or cancelled after interrupt().
+  // Waits for an event that follows such work. If the work cannot be completed, it is aborted on every stream: fails
+  // with deadline exceeded, peer lost, or cancelled after interrupt().
   virtual Status wait(const Event& event, TimePoint deadline) = 0;
 
-  // Makes waits under way and to come return cancelled. Any thread.
+  // Makes current and future waits return cancelled. Any thread.
   virtual void interrupt() = 0;
 };
 

@@ -1,4 +1,4 @@
-// Activity: what a process is doing right now, for its heartbeats and for the verdict if it stops doing it.
+// Activity: what a process is doing right now, for its heartbeats, and for the verdict if it hangs.
 #pragma once
 
 #include <atomic>
@@ -11,7 +11,7 @@ class Activity {
  public:
   // Begins `operation`, a string literal (only its address is kept). It is expected to end within the run's timeout.
   void set(const char* operation, std::int64_t step) { note(operation, step, false); }
-  // The same for an operation that may last: serving, waiting for others to finish.
+  // Begins an operation that may last: serving, waiting for others to finish.
   void rest(const char* operation, std::int64_t step) { note(operation, step, true); }
 
   const char* operation() const { return operation_.load(std::memory_order_acquire); }

@@ -1,4 +1,4 @@
-// The only source of time. Code that waits or measures is handed a Clock, so that tests can drive it by hand.
+// Clock: the only source of time. Code that waits or measures receives a Clock, so that tests can control it.
 #pragma once
 
 #include <chrono>
@@ -7,7 +7,7 @@
 namespace syncopate {
 
 using Duration = std::chrono::nanoseconds;
-// Monotonic time; the same for all processes of one host, so that their stamps can be compared.
+// Monotonic time; the same for all processes of one host, so that their time stamps can be compared.
 using TimePoint = std::chrono::time_point<std::chrono::steady_clock, Duration>;
 
 inline double seconds(Duration duration) { return std::chrono::duration<double>(duration).count(); }
@@ -27,7 +27,7 @@ class SteadyClock final : public Clock {
   TimePoint now() const override { return std::chrono::steady_clock::now(); }
 };
 
-// Stands still until it is told otherwise.
+// A clock that stands still until advance() is called.
 class ManualClock final : public Clock {
  public:
   TimePoint now() const override { return now_; }
@@ -37,7 +37,7 @@ class ManualClock final : public Clock {
   TimePoint now_{};
 };
 
-// The calendar's date and time, for names and records only: "20261120-135501" in UTC.
+// Returns the calendar's date and time, for names and records only: "20261120-135501" in UTC.
 std::string calendar_stamp();
 
 }  // namespace syncopate

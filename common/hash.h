@@ -1,4 +1,4 @@
-// FNV-1a, 64 bits (Fowler, Noll, Vo): fingerprints that are the same on every machine. Not for adversaries.
+// FNV-1a, 64 bits (Fowler, Noll, Vo): hashes that are the same on every machine. Not secure against adversaries.
 #pragma once
 
 #include <cstdint>

@@ -1,8 +1,8 @@
-// ParamLayout: a model's named tensors in one flat arena of float32. Weights and gradients are each one contiguous
-// buffer of layout.size() elements with the same layout. Pure values; no memory is owned here.
+// ParamLayout: a model's named tensors in one flat arena of float32. Weights and gradients are one contiguous buffer
+// each, of layout.size() elements with the same layout. Pure values; it owns no memory.
 //
-// A row-sparse tensor is a table of which a step touches few rows: an embedding. It is too large to be in every arena,
-// or to travel as a whole; the arena has room for the rows of one step, side by side. Tables come first in the layout,
+// A row-sparse tensor is a table of which a step touches few rows: an embedding. It is too large to be in every arena
+// or to be sent as a whole; the arena has room for the rows of one step, side by side. Tables come first in the layout,
 // as they do in a model.
 #pragma once
 
@@ -24,7 +24,7 @@ struct Range {
   bool operator==(const Range&) const = default;
 };
 
-// The part of an arena that a range names.
+// Returns the part of an arena that a range names.
 template <typename T>
 std::span<T> slice(std::span<T> arena, Range range) {
   return arena.subspan(range.begin, range.size());
@@ -34,11 +34,11 @@ std::span<T> slice(std::span<T> arena, Range range) {
 inline constexpr std::size_t kAlignment = 16;
 
 using RowKey = std::uint32_t;             // a row's number in its table
-using RowKeys = std::span<const RowKey>;  // ascending, each once
+using RowKeys = std::span<const RowKey>;  // ascending, without duplicates
 
-// Of a row-sparse tensor of the shape (rows, width).
+// For a row-sparse tensor of the shape (rows, width).
 struct TableSpec {
-  std::int64_t rows_a_step = 0;  // the most that a step touches
+  std::int64_t rows_a_step = 0;  // the most rows that a step touches
   float limit = 0;               // rows begin uniform in ±limit (initial_row.h)
 
   bool operator==(const TableSpec&) const = default;
@@ -47,11 +47,11 @@ struct TableSpec {
 struct TensorSpec {
   std::string name;                 // unique, as in "dense1.weight"
   std::vector<std::int64_t> shape;  // outermost dimension first
-  Range range;                      // where it lies; its size is the product of shape, or rows_a_step · width
+  Range range;                      // its place in the arena; its size is the product of shape, or rows_a_step · width
   std::optional<TableSpec> table = {};
 
   std::size_t rows() const { return static_cast<std::size_t>(shape.front()); }
-  // Of a table: elements of a row, and where the first `count` rows of a step lie.
+  // For a table: the elements of a row, and the range of the first `count` rows of a step.
   std::size_t width() const { return static_cast<std::size_t>(shape.back()); }
   Range room_of(std::size_t count) const { return {range.begin, range.begin + count * width()}; }
   bool operator==(const TensorSpec&) const = default;
@@ -59,25 +59,26 @@ struct TensorSpec {
 
 class ParamLayout {
  public:
-  // Appends a tensor behind the last one, in forward order, and returns its index. Every dimension is at least 1.
+  // Appends a tensor after the last one, in forward order, and returns its index. Every dimension must be at least 1.
   std::size_t add(std::string name, std::vector<std::int64_t> shape);
 
-  // Appends a row-sparse tensor, before all others that are not, and returns its index: tables are counted as tensors
-  // are. At most 2^32 rows.
+  // Appends a row-sparse tensor and returns its index. All tables must be added before other tensors, and are counted
+  // like them. At most 2^32 rows.
   std::size_t add_table(std::string name, std::int64_t rows, std::int64_t width, const TableSpec& table);
 
   const std::vector<TensorSpec>& tensors() const { return tensors_; }
-  // The row-sparse ones, which are the first.
+  // The row-sparse tensors, which come first.
   std::span<const TensorSpec> tables() const { return std::span(tensors_).first(tables_); }
-  // The part of the arena behind the tables' room: all of it where there are none.
+  // The part of the arena after the tables' ranges: all of it if there are no tables.
   Range dense() const { return {dense_begin_, size_}; }
 
-  // Elements of the arena: the tensors and the padding that aligns them. Padding holds zeros, in weights and gradients.
+  // The elements of the arena: the tensors and the padding that aligns them. Padding holds zeros, in weights and
+  // gradients.
   std::size_t size() const { return size_; }
-  // Elements of the tensors alone, of tables all rows.
+  // The elements of the tensors without padding; for tables, of all rows.
   std::size_t parameter_count() const;
 
-  // Equal for equal names, shapes and places (FNV-1a, 64 bits): what replicas compare before they exchange bytes.
+  // Equal for equal names, shapes and places (FNV-1a, 64 bits). Replicas compare it before they exchange bytes.
   std::uint64_t hash() const;
 
  private:
@@ -87,25 +88,25 @@ class ParamLayout {
   std::size_t size_ = 0;
 };
 
-// Cuts the arena into buckets in the order in which backward finishes them: from the arena's end to its beginning,
-// whole tensors, each bucket as many as fit in `bucket_bytes` (a larger tensor has a bucket of its own, and so has each
-// table). The buckets cover the arena without overlap.
+// Cuts the arena into buckets in the order in which backward finishes them, from the arena's end to its beginning. A
+// bucket holds as many whole tensors as fit in `bucket_bytes`; a larger tensor has a bucket of its own, and so has each
+// table. The buckets cover the arena without overlap.
 std::vector<Range> buckets_in_backward_order(const ParamLayout& layout, std::size_t bucket_bytes);
 
 // Cuts `size` elements into `count` ranges in ascending order that differ by at most one alignment unit (and the last
-// by the remainder). Ranges are aligned and cover everything; a tensor may be split. Where there are fewer units than
+// by the remainder). Ranges are aligned and cover everything; a tensor may be split. If there are fewer units than
 // ranges, the last ones are empty.
 std::vector<Range> balanced_ranges(std::size_t size, std::size_t count);
 
-// Tells which buckets are complete while backward walks from the last tensor to the first.
+// Reports which buckets are complete while backward goes from the last tensor to the first.
 class BackwardProgress {
  public:
-  // `buckets` in backward order, covering the layout's arena; a bucket may begin or end inside a tensor.
+  // `buckets` are in backward order and cover the layout's arena; a bucket may begin or end inside a tensor.
   BackwardProgress(const ParamLayout& layout, std::vector<Range> buckets);
 
   void begin() { next_ = 0; }
 
-  // The gradients of tensor `index` and of all behind it are final. Calls ready(bucket index) for each bucket that has
+  // The gradients of tensor `index` and of all after it are final. Calls ready(bucket index) for each bucket that has
   // become complete, in order.
   template <typename Ready>
   void tensor_ready(std::size_t index, Ready&& ready) {
@@ -114,7 +115,7 @@ class BackwardProgress {
 
  private:
   std::vector<Range> buckets_;
-  std::vector<std::size_t> complete_from_;  // by tensor: first element that is final with it
+  std::vector<std::size_t> complete_from_;  // by tensor: the first element that is final with it
   std::size_t next_ = 0;
 };
 

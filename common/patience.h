@@ -1,6 +1,6 @@
-// Patience: time that nobody had is not silence. Where this process did not run for a while, or the one that
-// coordinates does not (a person has stopped it, the machine was suspended or stood still), waits for others are not
-// judged before all have had their whole time again.
+// Patience: extends deadlines after a standstill. If this process or the coordinator did not run for a while (somebody
+// stopped it, or the machine was suspended or stalled), waits for others do not expire before all have had their whole
+// time again.
 #pragma once
 
 #include <algorithm>
@@ -15,18 +15,18 @@ namespace syncopate {
 // Shared by a process's threads. Lock-free.
 class Patience {
  public:
-  // How long a wait for others may last.
+  // Sets how long a wait for others may last.
   void set_timeout(Duration timeout) { timeout_.store(timeout.count(), std::memory_order_relaxed); }
   Duration timeout() const { return Duration(timeout_.load(std::memory_order_relaxed)); }
 
-  // Until just before `now` somebody did not run.
+  // Some process did not run until just before `now`.
   void excuse(TimePoint now) {
     const Duration::rep until = (now + timeout()).time_since_epoch().count();
     Duration::rep before = until_.load(std::memory_order_relaxed);
     while (before < until && !until_.compare_exchange_weak(before, until)) {
     }
   }
-  // Nobody is late before.
+  // No wait expires before this time.
   TimePoint until() const { return TimePoint(Duration(until_.load(std::memory_order_relaxed))); }
 
  private:
@@ -37,19 +37,20 @@ class Patience {
 // One wait with a deadline, in slices. Used by one thread.
 class PatientWait {
  public:
-  // It begins `now`. `patience` outlives it.
+  // The wait begins at `now`. `patience` must outlive it.
   PatientWait(Patience& patience, TimePoint deadline, TimePoint now)
       : patience_(patience), deadline_(deadline), last_(now) {}
 
-  // A wait for others, which patience concerns; what only looks whether something has come has a shorter deadline.
+  // Returns whether this is a wait for others, to which patience applies. A mere look for new messages has a shorter
+  // deadline.
   static bool is_one(const Patience& patience, TimePoint deadline, TimePoint now) {
     return deadline - now >= patience.timeout() / 4;
   }
 
-  // Whether this process, that looked at `last`, has not run for a while since then.
+  // Returns whether this process, which last looked at time `last`, has not run for a while since then.
   static bool did_not_run(TimePoint last, TimePoint now) { return now - last > kSlice + kOverslept; }
 
-  // Until when to wait before this is asked again; none: it has been long enough.
+  // Returns until when to wait before calling this again; none if the wait has expired.
   std::optional<TimePoint> next(TimePoint now) {
     if (did_not_run(last_, now)) patience_.excuse(now);
     last_ = now;

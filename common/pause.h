@@ -1,4 +1,4 @@
-// Pause: a wait for nothing but time to pass, which another thread can end.
+// Pause: a sleep that another thread can end.
 #pragma once
 
 #include <condition_variable>
@@ -10,14 +10,14 @@ namespace syncopate {
 
 class Pause {
  public:
-  // Sleeps for `duration`. False, and at once, when interrupted, before or meanwhile.
+  // Sleeps for `duration`. Returns false at once if interrupted before or meanwhile.
   bool wait(Duration duration) {
     std::unique_lock lock(mutex_);
     if (duration <= Duration::zero()) return !interrupted_;  // the kernel takes up to 50 us for a sleep of nothing
     return !ended_.wait_for(lock, duration, [&] { return interrupted_; });
   }
 
-  // Ends all waits from now on. Any thread.
+  // Ends all current and future waits. Any thread.
   void interrupt() {
     const std::lock_guard lock(mutex_);
     interrupted_ = true;

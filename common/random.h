@@ -1,6 +1,6 @@
-// A small random generator whose sequence is the same on every machine and library: SplitMix64
-// (Steele, Lea, Flood 2014, "Fast splittable pseudorandom number generators", section 4).
-// The standard's engines are portable too, its distributions are not.
+// A small random generator whose sequence is the same on every machine and library: SplitMix64 (Steele, Lea, Flood
+// 2014, "Fast splittable pseudorandom number generators", section 4). The standard's engines are portable, too, but its
+// distributions are not.
 #pragma once
 
 #include <cmath>

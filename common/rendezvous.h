@@ -13,13 +13,13 @@ class Rendezvous {
  public:
   virtual ~Rendezvous() = default;
 
-  // Publishes `value` as that of member `rank` of `group`, waits until all `size` members have published theirs, and
-  // returns them by rank. Once a group and member. Fails with deadline exceeded (naming who is missing) or cancelled.
+  // Publishes `value` for member `rank` of `group`, waits until all `size` members have published theirs, and returns
+  // them by rank. Call it once per group and member. Fails with deadline exceeded (naming who is missing) or cancelled.
   virtual Result<std::vector<std::string>> exchange(const std::string& group, int rank, int size,
                                                     const std::string& value, TimePoint deadline) = 0;
 
-  // Whether the members that were exchanged will not all come any more, so that whoever still waits for them is to give
-  // up. Any thread.
+  // Whether some of the members will never arrive, so that a member that still waits for them should give up. Any
+  // thread.
   virtual bool is_off() const { return false; }
 };
 

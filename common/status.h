@@ -1,5 +1,5 @@
-// Status and Result: the outcome of whatever a peer, a file or a person can cause to fail.
-// Broken invariants of our own are assertions, not statuses.
+// Status and Result: the outcome of an operation that a peer, a file or a person can cause to fail. Violated invariants
+// of our own code are assertions, not statuses.
 #pragma once
 
 #include <cassert>
@@ -12,11 +12,11 @@ namespace syncopate {
 enum class Code {
   kOk,
   kInvalidArgument,    // a flag, a configuration, a call that cannot work
-  kNotFound,           // a file or a name that is not there
-  kDataLoss,           // bytes that are not what they should be: corrupt, truncated, of another version
-  kDeadlineExceeded,   // a wait that ended without what it waited for
+  kNotFound,           // a file or a name that does not exist
+  kDataLoss,           // bytes with wrong contents: corrupt, truncated, of another version
+  kDeadlineExceeded,   // a wait whose condition did not become true in time
   kPeerLost,           // the process at the other end is gone
-  kCancelled,          // told to stop from outside
+  kCancelled,          // stopped from outside
   kResourceExhausted,  // disk or memory is full, or may not be written
   kInternal,           // a library or the kernel refused what should have worked
 };
@@ -40,9 +40,9 @@ class [[nodiscard]] Status {
 
   bool ok() const { return code_ == Code::kOk; }
   Code code() const { return code_; }
-  // For a person: what was wrong, with the value, and what would be right. Empty when ok.
+  // For people: what was wrong, with the value, and what would be right. Empty if ok.
   const std::string& message() const { return message_; }
-  // The same failure with `where: ` put before its message.
+  // Returns the same failure with `where: ` before its message.
   Status in(const std::string& where) const;
 
  private:
@@ -50,7 +50,7 @@ class [[nodiscard]] Status {
   std::string message_;
 };
 
-// Either a T or the Status that says why there is none.
+// Either a T or the Status that explains why there is none.
 template <typename T>
 class [[nodiscard]] Result {
  public:

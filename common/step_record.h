@@ -1,4 +1,4 @@
-// What is kept of every step of every worker, and who takes it.
+// The record of every step of every worker, and its receiver.
 #pragma once
 
 #include <cstdint>
@@ -11,16 +11,16 @@ namespace syncopate {
 struct StepRecord {
   std::int64_t step = 0;   // of this worker, from 0
   std::int64_t epoch = 0;  // from 0
-  // In the job: batches that had been given out before it, to all workers. Where workers share the job's batches it is
-  // the number of the batch.
+  // In the job: the number of batches that were assigned before this one, over all workers. If workers share the job's
+  // batches, it is the number of the batch.
   std::int64_t position = 0;
-  TimePoint end{};      // when the weights of the next step were there
-  Duration total{};     // whole step, from the end of the last one
+  TimePoint end{};      // when the weights of the next step were available
+  Duration total{};     // the whole step, from the end of the previous one
   Duration data{};      // waiting for the batch
   Duration forward{};   // includes the loss
-  Duration backward{};  // includes handing over buckets
-  Duration straggle{};  // waits that make this worker slow, as --straggler asks for; in no other part
-  Duration launch{};    // on a device, by whose clock forward and backward are: the host's time to give it their work
+  Duration backward{};  // includes passing on buckets
+  Duration straggle{};  // waits that slow this worker on purpose (--straggler); in no other part
+  Duration launch{};    // on a device, whose clock measures forward and backward: the host's time to enqueue them
   SyncStats sync;
   std::int64_t samples = 0;
   double loss = 0;  // mean over this worker's batch

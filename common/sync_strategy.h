@@ -1,21 +1,21 @@
-// SyncStrategy: all that the worker knows of a mode. The cut is "gradients in, next weights out": only that is wide
-// enough for an optimizer that lives on a server.
+// SyncStrategy: a worker's interface to a mode. It takes gradients and provides the next weights: only this interface
+// is wide enough for an optimizer that runs on a server.
 //
 //   allocate(layout) -> arenas           once; the strategy owns them: it alone knows what its wire reads in place
-//   restore(state)                       where training goes on rather than begins
-//   join()                               every replica proves the same layout and leaves with the same weights
+//   restore(state)                       if training goes on rather than begins
+//   join()                               all replicas prove the same layout and return with the same weights
 //   repeat:
 //     begin_step(step)
-//     gradient_ready(bucket) ...       inside backward, in the one fixed order; never blocks
-//     finish_step() -> SyncStats       returns when the weights are those of the next forward pass, or
-//     weights_needed(range) ...        when a strategy lets them come while that pass already runs
-//   leave()                            drains, and agrees to stop
+//     gradient_ready(bucket) ...         inside backward, in one fixed order; never blocks
+//     finish_step() -> SyncStats         returns when the weights are those of the next forward pass, or
+//     weights_needed(range) ...          when a strategy lets them arrive during that pass
+//   leave()                              drains, and agrees to stop
 //
-// Of a table (param_layout.h) a step sees the rows that it says it touches: row keys[i] is the i-th in the table's
-// room. Their weights are there once weights_needed has returned for that room; the gradients of that many rows are
-// pushed with the table's bucket, and a row that is not touched is not changed, whatever the update rule.
+// Each step names the rows of a table (param_layout.h) that it touches: row keys[i] is the i-th in the table's range of
+// the arena. Their weights are valid once weights_needed has returned for that range. The gradients of these rows are
+// pushed with the table's bucket; a row that is not touched does not change, whatever the update rule.
 //
-// All calls come from the worker's compute thread. After any call has failed, only save() and the destructor may
+// All calls are made on the worker's compute thread. After any call has failed, only save() and the destructor may
 // follow.
 #pragma once
 
@@ -34,7 +34,7 @@
 namespace syncopate {
 
 // The two arenas, layout.size() floats each, zeroed, aligned to a cache line; valid as long as the strategy. They lie
-// where the model computes: a strategy for a device gives out the device's memory.
+// where the model computes: a strategy for a device provides the device's memory.
 struct ParamArenas {
   std::span<float> weights;
   std::span<float> gradients;
@@ -43,35 +43,35 @@ struct ParamArenas {
 struct StepContext {
   std::int64_t step = 0;     // 0 for the first
   double learning_rate = 0;  // of this step
-  // By table, what this step touches: at most rows_a_step. They stay as they are until finish_step.
+  // By table, the rows that this step touches: at most rows_a_step. They must not change until finish_step.
   std::span<const RowKeys> rows = {};
-  std::int64_t epoch = 0;  // that the step is of; 0 for the first
+  std::int64_t epoch = 0;  // of the step; 0 for the first
 };
 
-// What a step's synchronisation cost.
+// What a step's synchronisation costs.
 struct SyncStats {
-  Duration exposed_wait{};     // time that the compute thread stood waiting
-  Duration forward_wait{};     // the part of it that lay within forward
-  Duration communication{};    // time during which this worker's communication was under way, hidden or exposed
-  Duration optimizer{};        // time that the compute thread spent in the update rule; zero where a server applies it
+  Duration exposed_wait{};     // time that the compute thread waited
+  Duration forward_wait{};     // the part of it within forward
+  Duration communication{};    // time during which this worker's communication was in flight, hidden or exposed
+  Duration optimizer{};        // time that the compute thread spent in the update rule; zero if a server applies it
   Duration codec{};            // time that this worker's threads spent compressing and decompressing
-  Duration copy{};             // time that copies between a device and the host were under way; zero on the CPU
+  Duration copy{};             // time of copies between a device and the host; zero on the CPU
   std::int64_t bytes_out = 0;  // payload
   std::int64_t bytes_in = 0;
-  // Over the answers that came since the last step's figures (to this step's pushes, unless they may come later):
-  // server updates between the pull that the gradient was computed from and the push. Under asynchronous gossip:
-  // averages that changed the replica between the copy that the gradient was computed from and its update; how many
-  // updates of others these brought in is not known. Zero in synchronous modes.
+  // Over the responses since the last step's figures (to this step's pushes, unless they may arrive later): server
+  // updates between the pull that the gradient was computed from and the push. Under asynchronous gossip: averages that
+  // changed the replica between the copy that the gradient was computed from and its update; how many updates of others
+  // these contained is not known. Zero in synchronous modes.
   double staleness_mean = 0;
   std::int64_t staleness_max = 0;
-  // The part of these pushes that came too late for its update, and was dropped: 0 to 1.
+  // The share of these pushes that arrived too late for their update, and were dropped: 0 to 1.
   double dropped = 0;
 };
 
-// What a job has come to, for whoever evaluates it.
+// The weights that a job has reached, for evaluation.
 struct JobWeights {
-  bool are_there = true;               // false: not after this step
-  std::span<const float> values = {};  // in the host's memory; empty: they are those of the replica's own arena
+  bool are_there = true;               // false: not available after this step
+  std::span<const float> values = {};  // in the host's memory; empty: those of the replica's own arena
 };
 
 class SyncStrategy {
@@ -80,59 +80,59 @@ class SyncStrategy {
 
   virtual Result<ParamArenas> allocate(const ParamLayout& layout) = 0;
 
-  // Between allocate and join: this replica goes on from `state`, which its save() or a checkpoint has made. Fails with
-  // data loss where something is missing, with invalid argument where a strategy cannot go on.
+  // Call it between allocate and join: this replica goes on from `state`, which its save() or a checkpoint has made.
+  // Fails with data loss if something is missing, and with invalid argument if the strategy cannot go on.
   virtual Status restore(const TrainingState& state);
 
   // Before join, the chief has put the initial weights into its arena; after it, every replica holds them. Returns the
-  // buckets by which gradient_ready counts: ranges in backward order that cover the arena; they may split tensors, but
-  // for tables, each of which is one.
+  // buckets that gradient_ready counts: ranges in backward order that cover the arena. A bucket may split tensors,
+  // except that each table is exactly one bucket.
   virtual Result<std::vector<Range>> join() = 0;
 
-  // After join: the step that this replica goes on with, 0 in a new job.
+  // After join: the step with which this replica goes on, 0 in a new job.
   virtual std::int64_t first_step() const { return 0; }
 
   virtual void begin_step(const StepContext& step) = 0;
 
-  // The gradients of bucket `bucket` are final. Called once a bucket and step, in ascending order. Failures are kept
+  // The gradients of bucket `bucket` are final. Call it once per bucket and step, in ascending order. Failures are kept
   // and reported by finish_step.
   virtual void gradient_ready(std::size_t bucket) = 0;
 
   virtual Result<SyncStats> finish_step() = 0;
 
-  // Returns when `range` of the arena holds the weights of this step's forward pass. To be called before they are read:
-  // in forward, by each layer for its own, and by whoever reads the weights between steps.
+  // Returns when `range` of the arena holds the weights of this step's forward pass. Call it before they are read: in
+  // forward for each layer's range, and before weights are read between steps.
   virtual Status weights_needed(Range /*range*/) { return Status(); }
 
-  // Between steps. Most replicas hold the job's weights themselves. Where they make steps of their own, what they agree
-  // on is the job's, the mean or the center (it is what the papers report), and stands when they have just met.
+  // Between steps. Most replicas hold the job's weights themselves. If they make steps of their own, the job's weights
+  // are those that they agree on, the mean or the center (which the papers report); they are available just after a
+  // meeting.
   virtual JobWeights job_weights() const { return {}; }
 
-  // Where a step of this replica need not make an update (others may have made it without it): updates that every part
-  // of its weights has had in the whole job. None where each step is one update.
+  // For strategies in which a step of this replica need not make an update, since others may make it alone: the updates
+  // that every part of its weights has had in the whole job. Empty if each step is one update.
   virtual std::optional<std::int64_t> updates() const { return std::nullopt; }
 
   // After it, the weights are the job's final ones: the same on every replica.
   virtual Status leave() = 0;
 
-  // The rows `keys` of table `table` as they are now, into `values` (keys, width). On the chief, between steps and
-  // after leave. Fails with invalid argument where a strategy has no tables.
+  // Reads the current rows `keys` of table `table` into `values` (keys, width). On the chief, between steps and after
+  // leave. Fails with invalid argument if the strategy has no tables.
   virtual Status read_rows(std::size_t table, RowKeys keys, std::span<float> values);
-  // The rows that any replica has ever touched. At the same times.
+  // Returns the rows that any replica has ever touched. Allowed when read_rows is.
   virtual Result<std::vector<RowKey>> touched_rows(std::size_t table);
 
-  // Adds to `state` what this replica alone must remember to go on after the last step that it has finished: all there
-  // is where replicas hold everything themselves, less where servers do. Between steps, once weights_needed has
-  // returned for all weights; and after a failure, if the strategy can undo the step that failed, else it fails with
-  // invalid argument.
+  // Adds to `state` what only this replica has and needs to go on after its last finished step: everything if replicas
+  // hold the state themselves, less if servers do. Call it between steps, once weights_needed has returned for all
+  // weights; or after a failure, if the strategy can undo the failed step; otherwise it fails with invalid argument.
   virtual Status save(TrainingState& state) const;
 
   // From now on `ready` is called inside finish_step, weights_needed and leave for each range of the arena as soon as
-  // it holds its new weights, so that they can be taken elsewhere while others are still on their way.
+  // it holds its new weights, so that they can be copied elsewhere while others are still in flight.
   void on_weights(std::function<void(Range)> ready) { weights_ready_ = std::move(ready); }
 
  protected:
-  // Invalid argument if the layout has row-sparse tables: for strategies that have none.
+  // Fails with invalid argument if the layout has row-sparse tables; for strategies that do not support them.
   static Status refuse_tables(const ParamLayout& layout);
 
   void report_weights(Range range) const {

@@ -1,5 +1,5 @@
-// Where the tensors of an arena begin: what a codec must know that keeps one tensor's scale out of another's values,
-// and that a shard is told of, which knows ranges alone. Pure.
+// Where the tensors of an arena begin. A codec needs this to give each tensor a scale of its own, and a shard, which
+// knows only ranges, is sent it. Pure.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace syncopate {
 
-// Of a layout's tensors that are no tables: ascending.
+// The begins of a layout's tensors that are not tables, ascending.
 using TensorBegins = std::vector<std::uint64_t>;
 
 inline TensorBegins tensor_begins(const ParamLayout& layout) {

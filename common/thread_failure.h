@@ -1,5 +1,5 @@
-// ThreadFailure: carries what a thread throws (memory that ran out, say) to those who wait for its work, so that it
-// ends there, as it would have without the thread, and not here, as the whole process. Any thread.
+// ThreadFailure: carries what a thread throws (because memory ran out, say) to the threads that wait for its work, so
+// that the exception ends them, as without the thread, instead of the whole process. Any thread.
 #pragma once
 
 #include <exception>
@@ -10,7 +10,7 @@ namespace syncopate {
 
 class ThreadFailure {
  public:
-  // Does the work; keeps what it throws. False if it has thrown.
+  // Does the work, and keeps what it throws. Returns false if it has thrown.
   template <typename Work>
   bool carry(Work&& work) {
     try {
@@ -27,7 +27,7 @@ class ThreadFailure {
     const std::lock_guard lock(mutex_);
     return static_cast<bool>(thrown_);
   }
-  // Throws what was kept first, if anything was: each time.
+  // Rethrows the first exception that was kept, if any, at each call.
   void rethrow() const {
     const std::lock_guard lock(mutex_);
     if (thrown_) std::rethrow_exception(thrown_);

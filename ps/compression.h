@@ -1,4 +1,4 @@
-// How gradients and weights travel between workers and shards in fewer bytes; the same in all members of a job.
+// How gradients and weights are compressed between workers and shards. All members of a job use the same settings.
 #pragma once
 
 #include <cstddef>
@@ -10,25 +10,25 @@
 namespace syncopate::ps {
 
 struct Compression {
-  CodecConfig codec;       // none: all travels as it is; not PowerSGD, which needs rounds between workers
-  bool answers = true;     // weights, too: as differences
-  std::uint64_t seed = 0;  // of what random-k and stochastic rounding draw
+  CodecConfig codec;       // none: no compression; not PowerSGD, which needs rounds between workers
+  bool answers = true;     // compress weights, too, as differences
+  std::uint64_t seed = 0;  // seeds random-k and stochastic rounding
 
   bool of_pushes() const { return codec.kind != CodecKind::kNone; }
   bool of_answers() const { return of_pushes() && answers; }
 };
 
-// Which push, or the answer to it.
+// Names a push, or the response to it.
 struct PushName {
   int worker = 0;
   int shard = 0;
-  std::size_t chunk = 0;   // of the shard
+  std::size_t chunk = 0;   // index in the shard
   std::int64_t clock = 0;  // pushes of this worker to this chunk, this one included
   std::size_t begin = 0;   // where the chunk begins in the arena
 };
 
-// The key (common/codec/codec.h) of a push, or of the answer to it. Answers to all workers share theirs, so that under
-// sync, where they are given the same, they have the same bits.
+// The key (common/codec/codec.h) of a push, or of the response to it. Responses to all workers share one key, so that
+// under sync, where all are sent the same differences, they also have the same bits.
 enum class Travels : std::uint64_t { kToShard, kToWorker };
 inline std::uint64_t codec_key(const Compression& compression, Travels travels, const PushName& push) {
   Fnv hash;

@@ -17,7 +17,8 @@
 
 namespace syncopate::ps {
 
-// Zeroed floats that payloads can be sent from; they live as long as `transport`. Fails with resource exhausted.
+// Returns zeroed floats that payloads can be sent from; they live as long as `transport`. Fails with resource
+// exhausted.
 inline Result<std::span<float>> allocate_floats(Transport& transport, std::size_t elements) {
   if (elements == 0) return std::span<float>();
   Result<std::span<std::byte>> memory = transport.allocate(elements * sizeof(float));
@@ -32,7 +33,7 @@ inline Result<std::span<RowKey>> allocate_keys(Transport& transport, std::size_t
   return std::span<RowKey>(reinterpret_cast<RowKey*>(memory->data()), count);
 }
 
-// Where tensors begin, to be sent.
+// Copies where tensors begin to memory that it can be sent from.
 inline Result<std::span<std::uint64_t>> allocate_begins(Transport& transport, const TensorBegins& begins) {
   if (begins.empty()) return std::span<std::uint64_t>();
   const Result<std::span<std::byte>> memory = transport.allocate(begins.size() * sizeof(std::uint64_t));
@@ -42,8 +43,8 @@ inline Result<std::span<std::uint64_t>> allocate_begins(Transport& transport, co
   return sent;
 }
 
-// What a payload says of where the tensors of an arena of `arena_size` floats begin. Fails with invalid argument unless
-// it is numbers of 64 bits that ascend and lie in it.
+// Reads from a payload where the tensors of an arena of `arena_size` floats begin. Fails with invalid argument unless
+// it consists of ascending 64-bit numbers below `arena_size`.
 inline Result<TensorBegins> begins_in(std::span<const std::byte> payload, std::uint64_t arena_size) {
   TensorBegins begins(payload.size() / sizeof(std::uint64_t));
   if (payload.size() != begins.size() * sizeof(std::uint64_t)) {
@@ -55,7 +56,7 @@ inline Result<TensorBegins> begins_in(std::span<const std::byte> payload, std::u
   return Status::invalid_argument("tensors must begin in ascending order, within the arena");
 }
 
-// A payload, whose size must be a multiple of four, as keys.
+// Reads a payload, whose size must be a multiple of four, as keys.
 inline RowKeys keys_in(std::span<const std::byte> payload) {
   return {reinterpret_cast<const RowKey*>(payload.data()), payload.size() / sizeof(RowKey)};
 }

@@ -1,4 +1,4 @@
-// ChainBuilder: puts a model's layers together one by one, and keeps track of what the next one will be given.
+// ChainBuilder: assembles a model's layers one by one, and keeps track of the input of the next one.
 #pragma once
 
 #include <memory>
@@ -12,19 +12,19 @@
 
 namespace syncopate::worker {
 
-// What all chains of one model share while it is built.
+// What all chains of one model share while the model is built.
 struct ModelDraft {
   ComputeBackend& backend;
   int batch_size = 0;
-  int labels = 1;  // of a sample, each with a row of logits
+  int labels = 1;  // per sample, each with a row of logits
   Pass pass = Pass::kTraining;
   ParamLayout layout = {};
-  ParamLayout local_layout = {};  // of what training keeps beside the weights
+  ParamLayout local_layout = {};  // of the state that training keeps beside the weights
 };
 
 class ChainBuilder {
  public:
-  // Begins with `image`. Names of tensors begin with `prefix`. The draft outlives the builder, and grows with it.
+  // Begins with `image`. Names of tensors begin with `prefix`. The draft must outlive the builder, which adds to it.
   ChainBuilder(ModelDraft& draft, ImageShape image, std::string prefix = "");
 
   const ImageShape& image() const { return image_; }
@@ -36,14 +36,15 @@ class ChainBuilder {
   // 3x3 and padded by 1, so that stride 1 keeps the image's size, without a bias; then batch norm.
   void conv3x3_and_norm(int out, int stride, bool relu);
   void max_pool(int size);
-  void mean_pool();  // of the whole image
+  void mean_pool();  // over the whole image
   void relu();
   void flatten();
-  // Fewer pixels and more channels, without parameters.
+  // Reduces the pixels and adds channels, without parameters.
   void subsample(int out, int stride);
-  // A chain of its own inside this one's next layer, which begins with what that layer is given.
+  // Returns a builder for a chain inside this one's next layer, which has the same input as that layer.
   ChainBuilder within(const std::string& name) const;
-  // What `inner` makes plus what `shortcut` makes, or the image itself. `inner` was filled before `shortcut`.
+  // Adds the outputs of `inner` and of `shortcut`, or of `inner` and the image itself. `inner` must be filled before
+  // `shortcut`.
   void residual(ChainBuilder inner, std::optional<ChainBuilder> shortcut);
 
   Layers take() { return std::move(layers_); }
@@ -56,8 +57,8 @@ class ChainBuilder {
 
   ModelDraft& draft_;
   std::string prefix_;
-  ImageShape image_;         // what the next layer is given; a row is 1x1
-  GradientScratch scratch_;  // of the chains inside this one's layers
+  ImageShape image_;         // input of the next layer; a row is 1x1
+  GradientScratch scratch_;  // for the chains inside this one's layers
   Layers layers_;
   int dense_count_ = 0;
   int conv_count_ = 0;

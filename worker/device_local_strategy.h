@@ -1,4 +1,4 @@
-// DeviceLocalStrategy: LocalStrategy for a model that computes on a device, where its optimizer runs as well.
+// DeviceLocalStrategy: LocalStrategy for a model that computes on a device; the optimizer runs there as well.
 #pragma once
 
 #include <memory>
@@ -10,7 +10,7 @@ namespace syncopate::worker {
 
 class DeviceLocalStrategy final : public SyncStrategy {
  public:
-  // Both outlive the strategy. `timeout` bounds the wait for the end of a step.
+  // `device` and `clock` must outlive the strategy. `timeout` bounds the wait for the end of a step.
   DeviceLocalStrategy(const OptimizerConfig& optimizer, Device& device, const Clock& clock, Duration timeout)
       : optimizer_(optimizer), device_(device), clock_(clock), timeout_(timeout) {}
 

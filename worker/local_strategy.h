@@ -1,4 +1,5 @@
-// LocalStrategy: one worker and nobody to agree with. The whole arena is one bucket; finish_step applies the optimizer.
+// LocalStrategy: a single worker, which synchronises with nobody. The whole arena is one bucket; finish_step applies
+// the optimizer.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +16,7 @@ namespace syncopate::worker {
 
 class LocalStrategy final : public SyncStrategy {
  public:
-  // The clock must outlive the strategy. `seed` is what rows of tables begin with.
+  // The clock must outlive the strategy. `seed` seeds the first values of rows of tables.
   LocalStrategy(const OptimizerConfig& optimizer, const Clock& clock, std::uint64_t seed = 1)
       : optimizer_(optimizer), clock_(clock), seed_(seed) {}
 
@@ -39,9 +40,9 @@ class LocalStrategy final : public SyncStrategy {
   ParamLayout layout_;
   AlignedBuffer weights_;
   AlignedBuffer gradients_;
-  std::optional<OptimizerState> state_;  // of what is no table; from allocate on
+  std::optional<OptimizerState> state_;  // of the dense part; from allocate on
   std::vector<RowTable> tables_;
-  Status rows_;  // how reading them has gone
+  Status rows_;  // result of reading them
   StepContext step_;
   std::int64_t first_step_ = 0;
   std::int64_t steps_done_ = 0;

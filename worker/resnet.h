@@ -10,10 +10,10 @@
 
 namespace syncopate::worker {
 
-// Blocks a stage of "resnet20", "resnet32" or "resnet56"; nothing for another name.
+// Returns the number of blocks per stage of "resnet20", "resnet32" or "resnet56"; nothing for another name.
 std::optional<int> resnet_blocks(const std::string& spec);
 
-// Fails where the image is smaller than 8x8: three stages halve it twice.
+// Fails if the image is smaller than 8x8, since the three stages halve it twice.
 Status check_resnet_image(ImageShape image);
 
 void add_resnet(ChainBuilder& chain, int blocks, int classes);

@@ -11,8 +11,8 @@ namespace syncopate::worker {
 
 class Sequential final : public Model {
  public:
-  // The last layer's outputs are the logits, a row for each label. The first layer must not work in place: the images
-  // are not ours to write. `draft` is what they have grown with.
+  // The last layer's outputs are the logits, a row for each label. The first layer must not work in place, since the
+  // images must not be written. `draft` is the one that the layers were built with.
   Sequential(std::string name, ModelDraft draft, Layers layers);
 
   const std::string& name() const override { return name_; }
@@ -32,7 +32,7 @@ class Sequential final : public Model {
  private:
   std::string name_;
   int batch_size_;
-  int labels_;  // of a sample
+  int labels_;  // per sample
   ComputeBackend& backend_;
   ParamLayout layout_;
   ParamLayout local_layout_;
@@ -41,8 +41,8 @@ class Sequential final : public Model {
   Out local_state_;
   Out logits_;
   Out logits_gradient_;
-  In images_;                 // of the last forward, or whatever values samples have
-  std::span<const int> ids_;  // of the last forward
+  In images_;                 // from the last forward; may be other values than images
+  std::span<const int> ids_;  // from the last forward
 };
 
 }  // namespace syncopate::worker

@@ -1,7 +1,7 @@
-// StagedBatches: the batches of a source of the host's memory, on a device.
+// StagedBatches: copies the batches of a source in the host's memory to a device.
 //
-// The next batch is copied there by a stream of its own while the device computes with this one. Where the source tells
-// its memory, that is pinned, and nothing is copied on the host.
+// The next batch is copied by a stream of its own while the device computes with the current one. If the source reports
+// its memory, that memory is pinned, and nothing is copied on the host.
 #pragma once
 
 #include <array>
@@ -14,13 +14,13 @@ namespace syncopate::worker {
 
 class StagedBatches final : public BatchSource {
  public:
-  // Both outlive the result. `timeout` bounds the wait for a copy.
-  // `by_order`: the source gives what is ordered, and one batch has been, for its form alone.
+  // `source`, `device` and `clock` must outlive the result. `timeout` bounds the wait for a copy. `by_order`: the
+  // source works by orders; one batch must have been ordered already, from which the form is taken.
   static Result<std::unique_ptr<StagedBatches>> create(BatchSource& source, Device& device, const Clock& clock,
                                                        Duration timeout, bool by_order = false);
 
-  // In the device's memory, for work of its compute stream that is given from now on. The caller has given all work
-  // that reads the batch before.
+  // Returns a batch in the device's memory, for work that is enqueued on the compute stream from now on. The caller
+  // must have enqueued all work that reads the previous batch.
   BatchView next() override;
   void seek(std::int64_t step) override;
   void order(std::int64_t number) override;
@@ -52,10 +52,10 @@ class StagedBatches final : public BatchSource {
   std::unique_ptr<Stream> copies_;
   std::array<Slot, 2> slots_;  // in turns
   std::size_t taken_ = 0;      // batches
-  std::int64_t step_ = 0;      // that next() goes on with
-  std::int64_t ordered_ = 0;   // batches whose copy has not begun, where they are ordered
-  bool is_staged_ = false;     // the copy of what next() gives has begun
-  Status status_;              // the first failure; after it, no more batches
+  std::int64_t step_ = 0;      // of the batch that next() returns next
+  std::int64_t ordered_ = 0;   // ordered batches whose copy has not begun
+  bool is_staged_ = false;     // the copy of the batch that next() returns has begun
+  Status status_;              // the first failure; after it there are no more batches
 };
 
 }  // namespace syncopate::worker

@@ -1,8 +1,8 @@
-// Straggling: makes a worker as slow as its Stragglers say, by waits while it computes.
+// Straggling: makes a worker as slow as its Stragglers require, by waits during its compute.
 //
-// A slow machine computes slowly: not only does its step end later, each of its gradients is ready later. So the worker
-// catches up after its forward pass, before it hands over each bucket, and at the end of backward. By then the step is
-// as late as it would be there: extra time lies before backward, a factor stretches forward and backward evenly.
+// On a slow machine a step not only ends later: each of its gradients is ready later. So the worker waits after its
+// forward pass, before it passes on each bucket, and at the end of backward, until the step is as late as on such a
+// machine. Extra time is added before backward; a factor stretches forward and backward evenly.
 #pragma once
 
 #include <cstdint>
@@ -23,20 +23,21 @@ struct StragglingOptions {
 // For the compute thread.
 class Straggling {
  public:
-  // `wait` waits so long without using a core, and returns false as soon as it is told to end. The clock outlives this.
+  // `wait` waits for a given time without using a core, and returns false as soon as it is told to end. The clock must
+  // outlive this object.
   Straggling(StragglingOptions options, const Clock& clock, std::function<bool(Duration)> wait);
 
-  // The compute of step `step` begins now.
+  // Marks the begin of the compute of step `step`.
   void begin_step(std::int64_t step);
-  // Of the time since begin_step, so much was no compute.
+  // Excludes `waited` of the time since begin_step, which was not compute.
   void leave_out(Duration waited) { begin_ += waited; }
-  // What the step has computed so far is done now: waits as long as a slower machine would still be at it. What a wait
-  // lasts too long, as waits do where cores are scarce, is taken off the next ones, so that the delays are right in the
-  // mean; off the next step's no more than this step's delay, so that one that was held up for long is forgotten.
+  // Waits as long as a slower machine would still need for what the step has computed so far. If a wait lasts too long,
+  // as waits do when cores are scarce, the excess is subtracted from the next ones, so that the delays are right on
+  // average. From the next step's no more than this step's delay is subtracted, so that one long hold-up is forgotten.
   void catch_up();
 
   Duration waited() const { return waited_; }        // in this step
-  bool interrupted() const { return interrupted_; }  // a wait was; there are no more
+  bool interrupted() const { return interrupted_; }  // a wait was interrupted; there are no more waits
 
  private:
   const StragglingOptions options_;
@@ -46,7 +47,7 @@ class Straggling {
   TimePoint begin_{};
   Duration delay_{};   // of this step so far
   Duration waited_{};  // of this step
-  Duration credit_{};  // what was waited too long before it
+  Duration credit_{};  // excess of earlier waits
   bool interrupted_ = false;
 };
 

@@ -19,41 +19,41 @@ namespace syncopate::worker {
 
 struct TrainerOptions {
   bool chief = false;            // initialises the weights, unless they are restored
-  std::uint64_t seed = 1;        // of the initial weights
-  std::int64_t total_steps = 0;  // global batches of the job: what each worker trains where all train equally much
+  std::uint64_t seed = 1;        // for the initial weights
+  std::int64_t total_steps = 0;  // global batches of the job; each worker trains all of them if all train equally much
   std::int64_t steps_per_epoch = 1;
   LearningRateSchedule schedule;
   double base_learning_rate = 0;
   double minibatch_growth = 1;              // see LearningRateContext
-  int workers = 1;                          // of the job
-  const TrainingState* restored = nullptr;  // what to go on from; null: a new job, or others have it
+  int workers = 1;                          // in the job
+  const TrainingState* restored = nullptr;  // the state to go on from; null: a new job, or others have it
 };
 
-// What of a worker is to be evaluated after a step.
+// What a worker provides for an evaluation after a step.
 struct EvaluationShare {
   bool state = false;    // its model's local state
-  bool weights = false;  // those that the job has come to
+  bool weights = false;  // the weights that the job has reached
 };
 
-// What the loop asks and tells between steps; a null function is not called, and a failure ends the training.
+// Callbacks of the loop between steps. A null function is not called; a failure ends the training.
 struct TrainerHooks {
-  // After join, before the first step: the step that training begins with.
+  // Called after join, before the first step, with the step that training begins with.
   std::function<void(std::int64_t first_step)> joined;
-  // Before the first step of epoch `epoch` here (the first included, be it begun in its midst): false ends the
-  // training, on every worker after the same epoch. Epochs are the job's: a slow worker may pass over some.
+  // Called before the first step of epoch `epoch` on this worker (also if training begins in the middle of an epoch).
+  // False ends the training, on every worker after the same epoch. Epochs are the job's: a slow worker may skip some.
   std::function<Result<bool>(std::int64_t epoch)> next_epoch;
-  // After each step; `steps_done` counts it.
+  // Called after each step; `steps_done` includes it.
   std::function<Status(std::int64_t steps_done)> step_done;
-  // After each step before the job's last, behind step_done: what is to be evaluated now. Then the next two are called
-  // for it. `steps_done` here and below: steps of the job, by this worker's position in it.
+  // Called after each step but the job's last, after step_done: returns what is to be evaluated now, for which the next
+  // two are then called. Here and below `steps_done` counts steps of the job, by this worker's position in it.
   std::function<EvaluationShare(std::int64_t steps_done)> evaluation_due;
-  // Of a model that has any, its local state as it is now, in the host's memory. After the last step, too, where
+  // Receives a model's current local state, if it has any, in the host's memory. Also called after the last step, with
   // `final`.
   std::function<void(bool final, std::span<const float> state)> local_state;
-  // The weights that the job has come to (SyncStrategy::job_weights), in the host's memory. It may read rows of the
-  // strategy's tables.
+  // Receives the weights that the job has reached (SyncStrategy::job_weights), in the host's memory. It may read rows
+  // of the strategy's tables.
   std::function<Status(std::int64_t steps_done, std::span<const float> weights)> snapshot;
-  // After the last step, before this worker leaves the others.
+  // Called after the last step, before this worker leaves the others.
   std::function<Status()> leaving;
 };
 
@@ -65,11 +65,11 @@ struct TrainerParts {
   RecordSink& records;
   const Clock& clock;
   Activity& activity;
-  Straggling* straggling = nullptr;  // of a worker that is to be slow
+  Straggling* straggling = nullptr;  // for a worker that is to be slow
   Work* work = nullptr;              // null: this worker's own part of each of the total_steps
 };
 
-// Allocates, joins, runs steps from the strategy's first on until there is no more work, leaves, all on the calling
+// Allocates, joins, runs steps from the strategy's first on until there is no more work, and leaves, all on the calling
 // thread, on which denormals are flushed meanwhile. `final_weights`, unless null, is called with the weights (in the
 // host's memory) after leave(). The first failure ends it; leave() is then not called.
 Status train(const TrainerOptions& options, const TrainerHooks& hooks, const TrainerParts& parts,

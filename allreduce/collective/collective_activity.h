@@ -1,4 +1,4 @@
-// CollectiveActivity: which collective operation a rank is in, and since when, for its heartbeats.
+// CollectiveActivity: records for heartbeats which collective operation a rank is in, and since when.
 #pragma once
 
 #include <cstdint>
@@ -22,15 +22,15 @@ struct CollectiveOperation {
 };
 
 struct CollectiveState {
-  // Operations so far, with the last. All ranks carry out the same ones: an equal number is the same operation.
+  // Operations so far, including the last. All ranks carry out the same ones, so equal numbers name the same operation.
   std::int64_t begun = 0;
   CollectiveOperation last;
-  bool under_way = false;  // the last one
-  Duration age{};          // since it began
-  int waits_for = -1;      // the rank that it waits for; -1: none, or it cannot be told
+  bool under_way = false;  // the last operation has not ended
+  Duration age{};          // since the last operation began
+  int waits_for = -1;      // the rank that it waits for; -1 for none, or if it is unknown
 };
 
-// Written by whichever thread carries out operations, read by the one that sends heartbeats.
+// Written by the thread that carries out operations, read by the one that sends heartbeats.
 class CollectiveActivity {
  public:
   void begin(const CollectiveOperation& operation, TimePoint now) {
@@ -40,7 +40,7 @@ class CollectiveActivity {
     state_.under_way = true;
     began_ = now;
   }
-  // One that has failed has not ended: it is what the rank was in.
+  // Not called for an operation that has failed: it remains the one that the rank was in.
   void end() {
     const std::lock_guard lock(mutex_);
     state_.under_way = false;
@@ -58,7 +58,7 @@ class CollectiveActivity {
   TimePoint began_{};
 };
 
-// Carries out `work`, which is `operation`, and says so to `activity`, if there is one.
+// Carries out `work`, which is `operation`, and records it in `activity`, if that is not null.
 template <typename Work>
 Status watched(CollectiveActivity* activity, const Clock& clock, const CollectiveOperation& operation,
                const Work& work) {

@@ -1,6 +1,6 @@
-// CommunicationThread: carries out work in the order in which it was handed over, beside the thread that hands it over.
-// Denormals are flushed meanwhile, on whichever of the two threads: sums that every rank makes for itself must not
-// differ by who was at hand.
+// CommunicationThread: carries out work in order of submission, beside the thread that submits it. Denormals are
+// flushed during the work on either thread: sums that every rank computes for itself must not depend on which thread
+// did.
 #pragma once
 
 #include <condition_variable>
@@ -17,19 +17,19 @@ namespace syncopate::allreduce {
 class CommunicationThread {
  public:
   CommunicationThread();
-  // Waits for the work under way, not for what is queued.
+  // Waits for the work that is running, not for queued work.
   ~CommunicationThread();
 
-  // Returns the ticket of this piece of work: 1 for the first, then 2, ... Never blocks for long.
+  // Returns the ticket of this piece of work: 1 for the first, then 2, and so on. Never blocks for long.
   std::uint64_t submit(std::function<void()> work);
 
   // Returns when the work of `ticket` and all before it has been done. If the communication thread has not begun it
-  // yet, the caller's thread does it: a wake-up is saved when there is nothing left to overlap with. Throws what the
-  // communication thread's work has thrown.
+  // yet, the caller's thread does it, which saves a wake-up when there is nothing left to overlap with. Rethrows what
+  // the communication thread's work has thrown.
   void wait_for(std::uint64_t ticket);
 
  private:
-  // Does the next piece of work; `lock` is held on entry and exit, not meanwhile.
+  // Does the next piece of work. `lock` is held on entry and exit, but not during the work.
   void do_next(std::unique_lock<std::mutex>& lock);
   void loop(const std::stop_token& stop);
 

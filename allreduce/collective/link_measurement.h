@@ -1,4 +1,4 @@
-// How fast a group's wire is, as the cost model counts it.
+// Measures how fast a group's wire is, in the terms of the cost model.
 #pragma once
 
 #include <optional>
@@ -9,13 +9,13 @@
 
 namespace syncopate::allreduce {
 
-// Every rank calls it, and all get the same: `known`, if rank 0 has it, and else what they measure now, in some tens of
-// milliseconds; over a slow wire in seconds, with fewer and shorter rings. Only rank 0's `known` counts. `ring` sums by
-// the ring's schedule, and buffers of 256 KiB a rank uncut.
+// Called by every rank; all get the same result: `known`, if rank 0 has it, and otherwise what they measure now. That
+// takes some tens of milliseconds, or seconds over a slow wire, with fewer and shorter rings. Only rank 0's `known`
+// counts. `ring` must sum by the ring's schedule, and must not cut buffers of 256 KiB per rank.
 //
-// α and β are taken from how long rings of several lengths last: so they are those of a wire, and of processors, that
-// all ranks use at the same time. γ is taken from adding floats that lie in the cache, where a message that has just
-// come mostly is.
+// α and β are derived from the time of rings of several lengths, so they are those of a wire, and of processors, that
+// all ranks use at the same time. γ is derived from adding floats that lie in the cache, where a message that has just
+// arrived mostly lies.
 Result<LinkModel> agree_on_link(Collective& ring, const std::optional<LinkModel>& known, const Clock& clock,
                                 TimePoint deadline);
 

@@ -1,5 +1,5 @@
-// Sums of several buffers, element by element and in the order of the buffers: ((b0 + b1) + b2) + ... So the same bits
-// come out whoever computes them.
+// Sums of several buffers, element by element and in the order of the buffers: ((b0 + b1) + b2) + ... So the result has
+// the same bits whichever rank computes it.
 #pragma once
 
 #include <cstddef>
@@ -7,11 +7,11 @@
 
 namespace syncopate::allreduce {
 
-// Each of `buffers` (one at least, of `count` elements) becomes the sum of all. Every element is read once and written
-// once in each.
+// Overwrites each of `buffers` (at least one, of `count` elements) with the sum of all. Every element is read once and
+// written once in each buffer.
 void sum_everywhere(std::span<float* const> buffers, std::size_t count);
 
-// `sum`, of `count` elements, becomes the sum of `parts`, one at least; it overlaps none of them.
+// Writes the sum of `parts` (at least one) to `sum`, of `count` elements, which must not overlap them.
 void sum_into(float* sum, std::span<const float* const> parts, std::size_t count);
 
 }  // namespace syncopate::allreduce

@@ -1,4 +1,4 @@
-// ReceiveBuffers: memory for what each rank sends, as large as the most that it has sent so far.
+// ReceiveBuffers: a receive buffer for each rank, as large as the most that the rank has sent so far.
 #pragma once
 
 #include <bit>
@@ -14,7 +14,7 @@ class ReceiveBuffers {
  public:
   explicit ReceiveBuffers(int ranks) : buffers_(static_cast<std::size_t>(ranks)) {}
 
-  // On a cache line; in place of what was taken for `rank` before.
+  // Returns memory that begins on a cache line. It replaces what was last taken for `rank`.
   std::span<std::byte> take(int rank, std::size_t bytes) {
     AlignedBuffer& buffer = buffers_[static_cast<std::size_t>(rank)];
     const std::size_t floats = (bytes + sizeof(float) - 1) / sizeof(float);

@@ -1,5 +1,4 @@
-// Words that all ranks of a group show each other: an allgather of a few numbers, made of the one operation that all
-// collectives have.
+// An allgather of a few numbers (words), made of all_reduce, which all collectives have.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +9,8 @@
 
 namespace syncopate::allreduce {
 
-// What every rank has said, by rank. An operation of all ranks, which say as many words each; gets memory of the
-// collective. Fails as all_reduce does.
+// Returns the words of every rank, by rank. An operation of all ranks, which give equally many words; it allocates
+// memory of the collective. Fails as all_reduce does.
 Result<std::vector<std::vector<std::uint64_t>>> share_words(Collective& collective, std::span<const std::uint64_t> own,
                                                             TimePoint deadline);
 

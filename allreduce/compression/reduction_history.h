@@ -1,9 +1,9 @@
-// ReductionHistory: what a compressed reduction remembers, beside a copy of what it remembered before the step under
-// way, so that the step can be undone. One thread at a time.
+// ReductionHistory: the memories of a compressed reduction, with a copy of them from before the current step, so that
+// the step can be undone. One thread at a time.
 //
-// Of a step that has failed here another rank may hold the whole sum. Then this rank's gradients are in it, and what
-// was kept back of them is to be remembered; if nobody holds it, they are not, and the step's memory is to be
-// forgotten. Which of the two it is comes out when the members agree where they stand: both are saved.
+// When a step has failed on this rank, another rank may still hold the whole sum. Then the sum includes this rank's
+// gradients, and their residual must be kept; if no rank holds it, the step's residual must be dropped. Which of the
+// two holds is known when the members agree on the step they go on from, so both are saved.
 #pragma once
 
 #include <string>
@@ -18,22 +18,23 @@ namespace syncopate::allreduce {
 
 class ReductionHistory {
  public:
-  ReductionHistory() = default;  // of what remembers nothing
-  // The memories outlive it. `worker` is this rank's in the job; what is its own is kept under that.
+  ReductionHistory() = default;  // for a reduction that keeps nothing
+  // The memories must outlive it. `worker` is this rank's number in the job, under which its own memories are saved.
   ReductionHistory(std::vector<ReductionMemory> memories, int worker);
 
   bool empty() const { return memories_.empty(); }
-  // At the beginning of a step, before its first reduction: what is remembered now is kept.
+  // Copies the memories. Call it at the beginning of a step, before its first reduction.
   void keep();
 
-  // Adds what is remembered. Of a step that has failed: what keep() has kept, and beside it what the step has made of
-  // it.
+  // Adds the memories to `state`. After a step that has failed, these are the copies of keep(), with what the step has
+  // made of them beside.
   void save(TrainingState& state, bool step_failed) const;
-  // Takes what there is of it in `state`; what is not there is zero. Of a step that had failed: as it was before it.
+  // Takes the memories from `state`; those that it lacks become zero. After a step that had failed, they are as before
+  // it.
   void restore(const TrainingState& state);
-  // After restore: as it was after the step that had failed here.
+  // Call after restore: sets the memories as they were after the step that had failed here.
   void count_failed_step();
-  // What is alike on all ranks, of a rank that has it.
+  // Sends the memories that are alike on all ranks from a rank that has them.
   Status transfer(StateTransfer& transfer);
 
  private:
@@ -41,7 +42,8 @@ class ReductionHistory {
   std::string name_of(const ReductionMemory& memory, bool of_failed_step) const;
 
   std::vector<ReductionMemory> memories_;
-  // By memory, if any: as it was before the step under way; between restore and the first step, after the failed one.
+  // By memory, if any: its values before the current step; between restore and the first step, those after the failed
+  // one.
   std::vector<AlignedBuffer> kept_;
   int worker_ = 0;
 };

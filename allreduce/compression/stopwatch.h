@@ -1,4 +1,4 @@
-// Adds up the time that some of the work of an operation takes.
+// Stopwatch: adds up the time of some parts of an operation.
 #pragma once
 
 #include "common/clock.h"

@@ -1,5 +1,5 @@
-// The environment variables of a process that is to use connect_nccl: NCCL has no other way to be told some things, and
-// reads them when it is first called. Pure. The names and values are those of NCCL's user guide ("Environment
+// The environment variables for a process that uses connect_nccl. Some settings can be given to NCCL only in this way,
+// and it reads them when it is first called. Pure. The names and values are those of NCCL's user guide ("Environment
 // Variables") and, for NCCL_HOSTID, of its sources (2.28: misc/utils.cc, init.cc).
 #pragma once
 
@@ -11,27 +11,26 @@ namespace syncopate::allreduce {
 
 struct NcclPlace {
   int rank = 0;
-  // Another rank of the group computes on the same GPU, which NCCL refuses ("Duplicate GPU detected") unless it takes
-  // them for ranks of different hosts. They are then connected by sockets on this host: something to try a program
-  // with, not to measure, since the kernels of processes take turns on a GPU and each waits for the other's.
+  // Another rank of the group computes on the same GPU. NCCL refuses that ("Duplicate GPU detected") unless it takes
+  // the ranks for those of different hosts. They are then connected by sockets on this host. This serves to try a
+  // program, not to measure: the kernels of processes take turns on a GPU, and each waits for the other's.
   bool shares_gpu = false;
   // As NcclOptions::direct_calls.
   bool direct_calls = false;
-  // What parse_nccl_log reads; empty for none. One process a file.
+  // The file that parse_nccl_log reads; empty for none. Each process needs a file of its own.
   std::string log_file;
-  // Whether the log tells of each operation: only then are the protocols taken known. Costs rank 0 a write for each.
+  // Whether the log lists each operation: only then are the protocols known. Costs rank 0 a write per operation.
   bool log_operations = false;
-  // Where ranks are on several hosts: the interface of this host by which they are to find each other ("eth0"). NCCL
-  // would choose one by itself, and on a host with several perhaps one that leads nowhere. It is used for NCCL's own
-  // arrangements and where there is no faster net (InfiniBand). Empty on one host.
+  // If ranks are on several hosts: the interface of this host over which they find each other ("eth0"). NCCL would
+  // choose one by itself, which on a host with several may be one without a route. It carries NCCL's own setup, and all
+  // traffic if there is no faster net (InfiniBand). Empty on one host.
   std::string interface = {};
 };
 
-// Names and values, to be set before the process starts.
+// Returns names and values, to be set before the process starts.
 std::vector<std::pair<std::string, std::string>> nccl_environment(const NcclPlace& place);
 
-// The file that a process with this environment has its log in: its NCCL_DEBUG_FILE, as a path. Empty where it has
-// none.
+// Returns the path of this process's log: its NCCL_DEBUG_FILE. Empty for none.
 std::string nccl_log_file();
 
 }  // namespace syncopate::allreduce

@@ -1,4 +1,4 @@
-// What NCCL says in its log of how it works, for the record of a run. Pure: text in, values out.
+// Reads from NCCL's log how it works, for the record of a run. Pure: text in, values out.
 //
 // The lines are those that NCCL 2.28 writes (its sources' debug.cc: "host:pid:thread [GPU] NCCL INFO ..."):
 //
@@ -8,7 +8,7 @@
 //   AllReduce: 4096 Bytes -> Algo RING proto LL channel{Lo..Hi}={0..1}       TUNING (enqueue.cc), of rank 0 alone, for
 //                                                                            each operation
 //
-// They are no interface of NCCL's: another version may word them otherwise. What is not found is then not said.
+// NCCL does not guarantee their format: another version may word them differently. What is not found is left out.
 #pragma once
 
 #include <string>
@@ -18,25 +18,25 @@
 namespace syncopate::allreduce {
 
 struct NcclChoice {
-  // NCCL_ALGO as NCCL has read it; empty where it was not set. NCCL keeps to it, or fails ("no algorithm/protocol
+  // NCCL_ALGO as NCCL has read it; empty if it was not set. NCCL uses no other, or fails ("no algorithm/protocol
   // available"). A group of one rank has no algorithm, and does not read it.
   std::string allowed_algorithms;
-  // Of the allreduces so far, each once, in the order in which they were first taken, named as NCCL_ALGO and NCCL_PROTO
-  // name them: {"Ring"}, {"LL", "Simple"}. A protocol is chosen by the size of each buffer.
+  // Of the allreduces so far, each once, in order of first use, named as in NCCL_ALGO and NCCL_PROTO: {"Ring"}, {"LL",
+  // "Simple"}. NCCL chooses a protocol by the size of each buffer.
   std::vector<std::string> algorithms;
   std::vector<std::string> protocols;
   // How ranks are connected, each once: "P2P/CUMEM" (NVLink or PCIe), "SHM/direct", "NET/Socket", "NET/IB/GDRDMA".
   std::vector<std::string> wires;
-  // The most that one operation may use; 0 where the log does not say.
+  // The most that one operation may use; 0 if the log does not say.
   int channels = 0;
 
   bool operator==(const NcclChoice&) const = default;
 };
 
-// Of a log that may still be growing: a last line without an end is left out.
+// Parses a log that may still be growing: it ignores a last line without a newline.
 NcclChoice parse_nccl_log(std::string_view log);
 
-// "Ring, LL/Simple, 2 channels, NET/Socket"; what is not known is left out, so that it may be empty.
+// Returns "Ring, LL/Simple, 2 channels, NET/Socket", without what is unknown, so it may be empty.
 std::string describe(const NcclChoice& choice);
 
 }  // namespace syncopate::allreduce

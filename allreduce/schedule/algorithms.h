@@ -1,6 +1,6 @@
-// The algorithms behind all_reduce_schedule, each for one rank; `segment` as there. n ranks, S the buffer.
+// The algorithms of all_reduce_schedule, each for one rank; `segment` as there. n ranks, S is the buffer.
 //
-// What a rank sends is told as messages (uncut) and share of the buffer. Parts without elements are not sent.
+// Costs are given as messages (uncut) and as a share of the buffer, per rank. Parts without elements are not sent.
 #pragma once
 
 #include <span>
@@ -13,38 +13,38 @@ namespace syncopate::allreduce {
 // sends 2(n-1) messages, 2(n-1)/n of S.
 Schedule ring_all_reduce(int rank, int size, std::size_t length, std::size_t segment);
 
-// The same among `members`, of which this rank is the one at `place`; of `range` alone. Appended to `schedule`.
+// Appends to `schedule` the same among `members`, of which this rank is the one at `place`, for `range` alone.
 void append_ring(Schedule& schedule, std::span<const int> members, int place, Range range, std::size_t segment);
 
 // Reduce-scatter by recursive halving, allgather by recursive doubling (Thakur, Rabenseifner, Gropp 2005, on
-// allreduce). Every rank sends 2·log2(n) messages, 2(n-1)/n of S. Where n is no power of two, the ranks from the
-// largest one p < n on give all they have to a rank below, and get the sum in the end: each of these pairs sends S more
-// in either direction, and the rest is as for p.
+// allreduce). Every rank sends 2·log2(n) messages, 2(n-1)/n of S. If n is no power of two, the ranks from the largest
+// power p < n on each send all they have to a rank below, and receive the sum in the end: each of these pairs sends S
+// more in either direction, and the rest is as for p.
 Schedule halving_doubling_all_reduce(int rank, int size, std::size_t length, std::size_t segment);
 
-// Recursive doubling: in round k, ranks 2^k apart exchange all they have (Thakur et al. 2005, on short
-// allreduces). Every rank sends log2(n) messages, log2(n)·S; other n as above. Parts are copied: a rank adds into what
-// its partner may not have read yet.
+// Recursive doubling: in round k, ranks 2^k apart exchange all they have (Thakur et al. 2005, on short allreduces).
+// Every rank sends log2(n) messages, log2(n)·S; other n as above. Parts are copied, since a rank adds into what its
+// partner may not have read yet.
 Schedule doubling_all_reduce(int rank, int size, std::size_t length, std::size_t segment);
 
-// Every rank sends part q of the buffer to rank q, which sums in the order of ranks, ((x0+x1)+x2)+..., and sends the
-// sum to all. Every rank sends 2(n-1) messages, 2(n-1)/n of S, but waits for others only twice. (Reduce-scatter by
-// pairwise exchange, Thakur et al. 2005, then the same backwards.)
+// Every rank sends part q of the buffer to rank q, which sums in rank order, ((x0+x1)+x2)+..., and sends the sum to
+// all. Every rank sends 2(n-1) messages, 2(n-1)/n of S, but waits for others only twice. (Reduce-scatter by pairwise
+// exchange, Thakur et al. 2005, then the same in reverse.)
 Schedule direct_all_reduce(int rank, int size, std::size_t length, std::size_t segment);
 
 // Up a binomial tree to rank 0, then down it again: 2·ceil(log2(n)) rounds. All of S goes over each edge twice, which
-// are 2(n-1) messages. (A reduce and a broadcast, Thakur et al. 2005.)
+// makes 2(n-1) messages. (A reduce and a broadcast, Thakur et al. 2005.)
 Schedule binomial_tree_all_reduce(int rank, int size, std::size_t length, std::size_t segment);
 
-// Double binary tree (Sanders, Speck, Träff 2009): half of S goes up and down one binary tree, half another
-// whose inner ranks are leaves of the first. In segments, so that all levels work at once. 4(n-1) messages and 2(n-1)·S
-// in all; no rank sends more than 4 messages, 2·S.
+// Double binary tree (Sanders, Speck, Träff 2009): half of S goes up and down one binary tree, the other half another
+// tree whose inner ranks are leaves of the first. S is cut into segments, so that all levels work at once. 4(n-1)
+// messages and 2(n-1)·S in all; no rank sends more than 4 messages, 2·S.
 Schedule tree_all_reduce(int rank, int size, std::size_t length, std::size_t segment);
 
-// Reduce-scatter inside each host, a ring of each chunk's owners across hosts, allgather inside; inside as `direct`.
-// There are as many chunks as the smallest host has ranks, m: ranks beyond the first m of a host only hand in and get
-// back. On h hosts of m ranks each, a rank sends 2(m-1)/m of S inside its host and 2(h-1)/h of S/m to others. One host
-// is `direct`, one rank on each a ring.
+// Reduce-scatter inside each host, a ring of each chunk's owners across hosts, and allgather inside; inside as
+// `direct`. There are as many chunks as the smallest host has ranks, m; ranks beyond the first m of a host only send
+// their buffer and receive the sum. On h hosts of m ranks each, a rank sends 2(m-1)/m of S inside its host and 2(h-1)/h
+// of S/m to others. On one host this is `direct`; with one rank per host it is a ring.
 Schedule hierarchical_all_reduce(int rank, std::size_t length, std::size_t segment, const RanksByHost& hosts);
 
 }  // namespace syncopate::allreduce

@@ -1,5 +1,5 @@
-// Schedule: what one rank does in a collective, as data. Pure: rank, size and length in, a list of steps out. What each
-// algorithm does and costs stands in schedule/algorithms.h.
+// Schedule: what one rank does in a collective, as data. Pure: rank, size and length in, a list of steps out.
+// schedule/algorithms.h describes each algorithm and its cost.
 #pragma once
 
 #include <cstddef>
@@ -13,10 +13,10 @@
 namespace syncopate::allreduce {
 
 struct SendPart {
-  int peer = 0;  // this rank itself: a contribution that waits for its turn
-  Range range;   // elements of the buffer, as they are when the part is sent
-  // Whether a later step changes the range before the peer need have read it. Whoever carries out the schedule then
-  // sends a copy; all other parts may be read from the buffer in place, at any time until they are received.
+  int peer = 0;  // this rank itself: a contribution that is added in its turn
+  Range range;   // elements of the buffer, with their values at the time of sending
+  // Whether a later step may change the range before the peer has read it. A copy is then sent; all other parts may be
+  // read from the buffer in place, at any time until they are received.
   bool copied = false;
 };
 
@@ -28,7 +28,7 @@ struct ReceivePart {
   Then then = Then::kCopy;
 };
 
-// Sends, which does not wait, then receives, which does. Steps are carried out in order; parts from one rank to another
+// First sends, without waiting, then receives, waiting. Steps are carried out in order; parts from one rank to another
 // are received in the order in which they are sent.
 struct ScheduleStep {
   std::optional<SendPart> send;
@@ -37,7 +37,7 @@ struct ScheduleStep {
 
 using Schedule = std::vector<ScheduleStep>;
 
-// Schedules end also where a rank that has so many parts on their way to one peer waits before it sends another.
+// Schedules complete even if a rank waits whenever it has this many parts in flight to one peer.
 inline constexpr std::size_t kMaxPartsUnderWay = 16;
 
 enum class ScheduleKind { kRing, kHalvingDoubling, kDoubling, kTree, kBinomialTree, kDirect, kHierarchical };
@@ -48,25 +48,25 @@ inline constexpr ScheduleKind kAllScheduleKinds[] = {
 
 // "ring", "halving-doubling", "doubling", "tree", "binomial-tree", "direct", "hierarchical"
 const char* name_of(ScheduleKind kind);
-// Invalid argument for any other text.
+// Fails with invalid argument for any other text.
 Result<ScheduleKind> parse_schedule_kind(std::string_view text);
 
 // The ranks of each host; every rank once.
 using RanksByHost = std::vector<std::vector<int>>;
 
-// The sum over all ranks, left in every rank's buffer with the same bits. No part is larger than `segment` elements
-// (rounded up to kAlignment; 0: as large as the algorithm makes them); the sums do not depend on it. `hosts` is for
-// kHierarchical alone; empty is one host.
+// Leaves the sum over all ranks in every rank's buffer, with the same bits. No part is larger than `segment` elements
+// (rounded up to kAlignment; 0: as large as the algorithm makes them); the sums do not depend on it. `hosts` is used by
+// kHierarchical only; empty means one host.
 Schedule all_reduce_schedule(ScheduleKind kind, int rank, int size, std::size_t length, std::size_t segment = 0,
                              const RanksByHost& hosts = {});
 
-// The sum of two ranks' buffers, left in both with the same bits; no other rank takes part.
+// Leaves the sum of two ranks' buffers in both, with the same bits. No other rank takes part.
 Schedule pair_schedule(int rank, int partner, std::size_t length, std::size_t segment = 0);
 
-// The root's buffer, in every rank's.
+// Copies the root's buffer to every rank's.
 Schedule broadcast_schedule(int rank, int size, std::size_t length, int root, std::size_t segment = 0);
 
-// Nobody leaves before everybody has entered.
+// No rank finishes before all have entered.
 Schedule barrier_schedule(int rank, int size);
 
 }  // namespace syncopate::allreduce

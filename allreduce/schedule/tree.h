@@ -1,4 +1,4 @@
-// Trees over the places 0 .. n-1, whose root is place 0, and what goes up and down them segment by segment.
+// Trees over the places 0 .. n-1 with the root at place 0, and the traffic up and down them, segment by segment.
 #pragma once
 
 #include <functional>
@@ -8,35 +8,35 @@
 
 namespace syncopate::allreduce {
 
-// By place: where it hangs, and the round of a broadcast in which it is reached, from 0 on. The root's are -1.
+// By place: its parent, and the round of a broadcast in which it is reached, from 0 on. Both are -1 for the root.
 struct Tree {
   std::vector<int> parent;
   std::vector<int> round;
   int rounds = 0;
 };
 
-// A place hangs below the one without its highest bit. ceil(log2(n)) rounds, in each of which all that have been
-// reached reach another.
+// The parent of a place is the place without its highest bit. There are ceil(log2(n)) rounds; in each, every place that
+// has been reached reaches another.
 Tree binomial_tree(int size);
-// Each hangs below the one before: n-1 rounds, but nobody sends to more than one.
+// The parent of each place is the one before: n-1 rounds, but each place sends to at most one other.
 Tree chain(int size);
-// The place 0 has one child; below it, the places are a binary search tree whose leaves are the odd places. At most
-// ceil(log2(n)) + 1 rounds, and at most two children each.
+// Place 0 has one child; below it, the places are a binary search tree whose leaves are the odd places. There are at
+// most ceil(log2(n)) + 1 rounds, and at most two children per place.
 Tree binary_tree(int size);
 
-// What the rank at `place` of a tree does; rank_at tells the rank at a place. A segment is handed on one slot after the
-// next one has been sent on its way, so that one is reduced while the next one moves.
+// What the rank at `place` of a tree sends and receives; rank_at returns the rank at a place. A segment is forwarded
+// one slot after the next one has been sent to this rank, so that one is reduced while the next one moves.
 class TreeTraffic {
  public:
-  // All outlive this.
+  // All arguments must outlive this object.
   TreeTraffic(const Tree& tree, int place, const std::function<int(int)>& rank_at, const std::vector<Range>& segments);
 
-  // What the parts' Timetable needs.
+  // The lag of the parts' Timetable.
   static std::size_t lag(const std::vector<Range>& segments) { return segments.size() > 1 ? 1 : 0; }
 
-  // Sums to the root, the farthest first, then in `down` back to all.
+  // up() sums to the root, starting at the farthest places. down() then sends the result back to all.
   void up(Timetable& parts) const;
-  // `rounds_before` have passed: those of up(), or none.
+  // `rounds_before` have passed before: those of up(), or none.
   void down(Timetable& parts, int rounds_before) const;
 
  private:

@@ -1,5 +1,5 @@
-// What all ranks must have in common before they sum gradients: a rank that has not would add other tensors' gradients,
-// or, inside a library that does not check lengths, anything at all.
+// What all ranks must have in common before they sum gradients. A rank that differs would add gradients of other
+// tensors, or, inside a library that does not check lengths, arbitrary memory.
 #pragma once
 
 #include <cstdint>
@@ -11,11 +11,11 @@
 
 namespace syncopate::allreduce {
 
-// Hashes, equal for equal contents.
+// Hashes of what must agree; equal contents give equal hashes.
 struct CommonGround {
   std::uint64_t layout = 0;
-  std::uint64_t buckets = 0;     // their ranges, in the order in which they are reduced
-  std::uint64_t collective = 0;  // who sums, and how: with its codec
+  std::uint64_t buckets = 0;     // the buckets' ranges, in the order in which they are reduced
+  std::uint64_t collective = 0;  // name of the collective, and the codec
 
   bool operator==(const CommonGround&) const = default;
 };
@@ -23,8 +23,8 @@ struct CommonGround {
 CommonGround common_ground_of(const ParamLayout& layout, std::span<const Range> buckets, const Collective& collective,
                               const CodecConfig& codec = {});
 
-// Ok on every rank where all have the same. Else invalid argument on every rank, saying of one rank and itself what
-// differs.
+// Ok on every rank if all have the same. Otherwise fails with invalid argument on every rank, naming one rank and what
+// differs between it and this one.
 Status prove_agreement(Collective& collective, const CommonGround& own, TimePoint deadline);
 
 }  // namespace syncopate::allreduce

@@ -1,9 +1,9 @@
-// BucketSearch: finds the bucket size of the shortest steps by trying each. Pure: it is told how long steps took.
+// BucketSearch: finds the bucket size with the shortest steps by trying each. Pure: it is given the times of steps.
 //
 // The first steps of a run are skipped, since they are longer than others. Then the candidates take turns of one step,
-// in rounds that go up the list and down again, so that a slow spell or a drift of the machine falls on all of them
-// alike. When the search ends is known from the number of candidates alone, and so is what each step tries: all ranks
-// try the same, and need to agree once, on the times that they have found.
+// in rounds that go up the list and down again, so that a slow spell or a drift of the machine affects all of them
+// alike. The number of candidates alone determines when the search ends and what each step tries. So all ranks try the
+// same, and need to agree only once, on the measured times.
 #pragma once
 
 #include <cstddef>
@@ -21,26 +21,27 @@ struct BucketCandidate {
   std::vector<Range> buckets;  // buckets_in_backward_order(layout, bytes)
 };
 
-// From 64 KiB on by fours, to the first that holds the whole model; without those that cut it as the one before does.
+// Sizes from 64 KiB up by factors of four, to the first that holds the whole model, without those that cut it like the
+// one before.
 std::vector<BucketCandidate> bucket_candidates(const ParamLayout& layout);
 
 class BucketSearch {
  public:
   static constexpr int kSkipped = 5;  // steps
   static constexpr int kMostSteps = 100;
-  static constexpr int kMostRounds = 16;  // of an even number
+  static constexpr int kMostRounds = 16;  // rounded to an even number
 
-  // At least 1 candidate, at most 47. A single one needs no search: it has ended at once.
+  // Takes 1 to 47 candidates. A single one needs no search: the search has ended at once.
   explicit BucketSearch(std::size_t candidates);
 
   bool ended() const { return step_ == steps_; }
   // The number of steps from the first to the end of the search.
   int steps() const { return steps_; }
-  // What the step that comes tries, until the search has ended.
+  // The candidate that the next step tries. Requires that the search has not ended.
   std::size_t candidate() const;
-  // That step's time.
+  // Reports that step's time.
   void step_took(Duration time);
-  // The median time of a step by candidate, once the search among several has ended.
+  // The median time of a step, by candidate. Requires that a search among several has ended.
   std::vector<Duration> medians() const;
 
  private:
@@ -49,11 +50,11 @@ class BucketSearch {
   int step_ = 0;
 };
 
-// The index of the least of `times`.
+// Returns the index of the least of `times`.
 std::size_t fastest(std::span<const float> times);
 
-// What a search has come to: "1 MiB; a step took 1.920 ms with 0.25 MiB, 1.875 ms with 1 MiB". `times` are sums over
-// `ranks`, in milliseconds, by candidate.
+// Describes the result of a search: "1 MiB; a step took 1.920 ms with 0.25 MiB, 1.875 ms with 1 MiB". `times` are sums
+// over `ranks`, in milliseconds, by candidate.
 std::string describe_search(std::span<const BucketCandidate> candidates, std::span<const float> times, int ranks);
 
 }  // namespace syncopate::allreduce

@@ -1,9 +1,9 @@
-// GossipMeetings: carries out a worker's meetings with others under asynchronous gossip, beside the thread that
-// computes: a thread of its own asks or answers, as the worker's role is (gossip_roles.h), and averages the replica
-// with theirs. Holds no decision: what is due stands in the ledger.
+// GossipMeetings: carries out a worker's meetings with others under asynchronous gossip. A thread of its own, beside
+// the compute thread, asks or responds, depending on the worker's role (gossip_roles.h), and averages the replica with
+// theirs. It makes no decisions: the ledger says what is due.
 //
-// An active worker's thread sends the weights that are lent to it, and waits for the mean. A passive one's waits for
-// offers, whoever they come from, and answers each at once, also while its worker computes, straggles, or trains no
+// An active worker's thread sends the weights that are lent to it, and waits for the mean. A passive worker's thread
+// waits for offers from any rank, and responds to each at once, also while its worker computes, straggles, or trains no
 // more.
 #pragma once
 
@@ -22,9 +22,9 @@
 
 namespace syncopate::allreduce {
 
-// What meetings have cost since it was last asked.
+// The costs of meetings since the last call.
 struct MeetingCosts {
-  Duration communication{};    // an active worker: from the offer to the mean; a passive one: averages and answers
+  Duration communication{};    // active: from the offer to the mean; passive: averages and responses
   std::int64_t bytes_out = 0;  // payload
   std::int64_t bytes_in = 0;
 };
@@ -32,29 +32,29 @@ struct MeetingCosts {
 class GossipMeetings {
  public:
   struct Options {
-    std::uint64_t seed = 0;                       // partners are drawn from it
-    Duration timeout = std::chrono::seconds(30);  // of every wait for an answer, or for room to send
+    std::uint64_t seed = 0;                       // seeds the choice of partners
+    Duration timeout = std::chrono::seconds(30);  // for each wait for a response, or for room to send
   };
 
-  // All outlive the object, and nothing else uses the transport before finish() has begun its work with it or after
-  // start(). The replica's weights lie in the transport's memory.
+  // All arguments must outlive this object. Nothing else may use the transport between start() and finish(). The
+  // replica's weights must lie in the transport's memory.
   GossipMeetings(Transport& transport, SharedReplica& replica, std::size_t elements, const Options& options,
                  const Clock& clock);
-  // Where meetings are still under way, it interrupts the transport.
+  // Interrupts the transport if meetings are still under way.
   ~GossipMeetings();
 
-  // Begins. Gets memory of the transport for answers.
+  // Begins the meetings. Allocates memory of the transport for responses.
   Status start();
 
-  // This worker trains no more. Returns when no other does, so that all have the weights that they will leave with:
-  // that lasts as long as the slowest worker trains, and ends before that alone by a failure: a lost peer, an
-  // interrupt, or what the thread has met with. The calling thread then has the transport.
+  // This worker trains no more. Returns when no other worker trains either, so that all have the weights that they will
+  // leave with. That takes as long as the slowest worker trains; it ends earlier only by a failure: a lost peer, an
+  // interrupt, or a failure of the thread. The calling thread may use the transport afterwards.
   Status finish();
 
-  // The first failure of the thread, which has then ended. Throws what it has thrown. Any thread.
+  // The first failure of the thread, which has then ended. Rethrows what the thread has thrown. Any thread.
   Status status() const;
   MeetingCosts take_costs();
-  // Messages that came again, and were dropped.
+  // The number of repeated messages that were dropped.
   std::int64_t dropped() const;
 
  private:
@@ -63,12 +63,12 @@ class GossipMeetings {
   Status answer();  // a passive worker's
   Status meet();
   Status reply(Message offer);
-  // Handles what comes until `done`; the waits end at `deadline`, or, without one, by a failure alone.
+  // Handles what arrives until `done` returns true. Waits end at `deadline`; without one they end only by a failure.
   Status receive_until(const std::function<bool()>& done,
                        const std::function<Status(GossipLedger::Due due, Message message)>& handle,
                        std::optional<TimePoint> deadline);
   Status send(int peer, const GossipHeader& header, std::span<const float> payload, TimePoint deadline);
-  // Of a meeting that began then and has ended.
+  // Adds the costs of a meeting that began then and has ended.
   void add_costs(TimePoint began);
   bool is_active() const { return allreduce::is_active(transport_.rank()); }
   TimePoint deadline() const { return clock_.now() + options_.timeout; }
@@ -78,14 +78,14 @@ class GossipMeetings {
   const std::size_t elements_;
   const Options options_;
   const Clock& clock_;
-  // Of the thread that has the transport.
+  // Used by the thread that has the transport:
   GossipLedger ledger_;
   std::span<float> answer_;    // a passive worker's: the last mean
-  PendingSends pending_;       // of the offer or the answer
+  PendingSends pending_;       // of the offer or the response
   std::int64_t meetings_ = 0;  // that an active worker has asked for
-  TransportCounters counted_;  // what the costs so far are of
+  TransportCounters counted_;  // the transport's counters at the last costs
 
-  mutable std::mutex mutex_;  // of the next three
+  mutable std::mutex mutex_;  // guards the next three
   Status status_;
   MeetingCosts costs_;
   std::int64_t dropped_ = 0;

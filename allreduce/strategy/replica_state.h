@@ -1,4 +1,4 @@
-// ReplicaState: what all replicas of a job hold alike: the dense weights, what the optimizer remembers of them, and the
+// ReplicaState: the state that all replicas of a job have in common: the dense weights, their optimizer state, and the
 // rows of tables. One thread.
 #pragma once
 
@@ -16,27 +16,27 @@ namespace syncopate::allreduce {
 
 class ReplicaState {
  public:
-  // The tables outlive it.
+  // The tables must outlive it.
   ReplicaState(const OptimizerConfig& optimizer, ReplicatedTables& tables) : optimizer_(optimizer), tables_(tables) {}
 
-  // `weights` is the arena, which outlives it.
+  // `weights` is the arena, which must outlive it.
   void allocate(const ParamLayout& layout, std::span<float> weights);
 
-  // Before the update of a part of what is no table, where it is one of momentum (Optimizer::takes_momentum_in): this
-  // worker's gradients become its own momentum. Updates of other parts may go on meanwhile.
+  // Call it before the update of a dense part if that update takes momentum (Optimizer::takes_momentum_in): turns this
+  // worker's gradients into its own momentum. Updates of other parts may run meanwhile.
   void to_momentum(Range range, std::span<float> gradients) const;
   bool takes_momentum_in(std::int64_t update) const { return optimizer_.takes_momentum_in(update); }
-  // The update of a part of what is no table, of whole tensors. The last before those of momentum leaves the variance
-  // as it stays (frozen_variance.h).
+  // Updates a dense part, which must be of whole tensors. The last update before those of momentum freezes the variance
+  // (frozen_variance.h).
   void apply(Range range, std::span<const float> gradients, const UpdateStep& update);
 
   void save(TrainingState& state) const;
-  // Data loss where something is missing, or cannot be of this layout.
+  // Fails with data loss if something is missing, or cannot be of this layout.
   Status restore(const TrainingState& state);
-  // The giver's, to ranks that take it.
+  // Sends the giver's state to the ranks that take it.
   Status transfer(StateTransfer& transfer);
 
-  // A hash of all weights and rows.
+  // Returns a hash of all weights and rows.
   std::uint64_t content() const;
 
  private:
@@ -46,7 +46,7 @@ class ReplicaState {
   ReplicatedTables& tables_;
   ParamLayout layout_;
   std::span<float> weights_;
-  std::optional<OptimizerState> remembered_;  // of what is no table; from allocate on
+  std::optional<OptimizerState> remembered_;  // optimizer state of the dense part; from allocate on
 };
 
 }  // namespace syncopate::allreduce

@@ -1,4 +1,4 @@
-// How the gradients of row-sparse tables go round, as a person chooses it.
+// How the gradients of row-sparse tables are exchanged: the user's choice.
 #pragma once
 
 namespace syncopate::allreduce {

@@ -1,11 +1,11 @@
-// What int8 and sign share: values go in chunks, each behind a scale of its own.
+// The common part of int8 and sign: values are encoded in chunks, each after a scale of its own.
 //
 //   | scale, float32 | payload of 1024 values | scale | payload of 1024 | ... | scale | payload of the rest |
 //
-// Where a tensor begins, so does a chunk: the one before it may have fewer values. No scale is that of two tensors, of
-// which one, of large values, would round the other's to nothing.
+// A tensor always begins a new chunk; the chunk before it may have fewer values. So no two tensors share a scale, with
+// which the large values of one would round the other's to nothing.
 //
-// A scale is finite and not negative, or it is NaN and all of its chunk has diverged.
+// A scale is finite and not negative, or it is NaN, which means that its whole chunk has diverged.
 #pragma once
 
 #include <algorithm>
@@ -25,14 +25,14 @@ inline constexpr std::size_t kChunk = 1024;  // elements
 inline constexpr std::size_t kScaleBytes = sizeof(float);
 inline constexpr float kDiverged = std::numeric_limits<float>::quiet_NaN();
 
-// Where tensors begin among the values that are encoded: `begins` are ascending places of the arena, of which the first
-// value has place `offset`. Empty: all are of one tensor.
+// Where tensors begin among the encoded values: `begins` are ascending places in the arena, in which the first value
+// has place `offset`. Empty: all values are of one tensor.
 struct Tensors {
   std::span<const std::uint64_t> begins = {};
   std::uint64_t offset = 0;
 };
 
-// Calls body(first element, elements) for what each tensor has of `elements` values, in order.
+// Calls body(first element, elements) for each tensor's part of `elements` values, in order.
 template <typename Body>
 void each_tensor(std::size_t elements, const Tensors& tensors, Body&& body) {
   auto next = std::ranges::upper_bound(tensors.begins, tensors.offset);
@@ -45,7 +45,8 @@ void each_tensor(std::size_t elements, const Tensors& tensors, Body&& body) {
   }
 }
 
-// The length of `elements` values whose payloads have payload_bytes(elements of a chunk).
+// Returns the encoded bytes of `elements` values. The payload of a chunk has payload_bytes(elements of the chunk)
+// bytes.
 template <typename PayloadBytes>
 std::size_t chunked_size(std::size_t elements, const Tensors& tensors, PayloadBytes payload_bytes) {
   std::size_t bytes = 0;
@@ -57,7 +58,7 @@ std::size_t chunked_size(std::size_t elements, const Tensors& tensors, PayloadBy
   return bytes;
 }
 
-// Calls body(first element, elements, offset of its scale) for every chunk.
+// Calls body(first element, elements, offset of the scale) for every chunk.
 template <typename PayloadBytes, typename Body>
 void each_chunk(std::size_t elements, const Tensors& tensors, PayloadBytes payload_bytes, Body&& body) {
   std::size_t offset = 0;
@@ -70,7 +71,7 @@ void each_chunk(std::size_t elements, const Tensors& tensors, PayloadBytes paylo
   });
 }
 
-// Data loss unless all scales are as above. `encoded` has the right length.
+// Fails with data loss unless all scales are valid as above. `encoded` must have the right length.
 template <typename PayloadBytes>
 Status check_scales(std::span<const std::byte> encoded, std::size_t elements, const Tensors& tensors,
                     PayloadBytes payload_bytes) {
@@ -82,7 +83,7 @@ Status check_scales(std::span<const std::byte> encoded, std::size_t elements, co
   return good ? Status() : Status::data_loss("a scale must be finite and not negative, or NaN");
 }
 
-// encode(values of a chunk, their number, where its scale goes, its first element), chunk by chunk.
+// Calls encode(values of the chunk, their number, where the scale goes, first element) for each chunk.
 template <typename PayloadBytes, typename Encode>
 void encode_chunks(std::span<const float> values, const Tensors& tensors, PayloadBytes payload_bytes, Encode encode,
                    std::span<std::byte> out) {
@@ -91,7 +92,8 @@ void encode_chunks(std::span<const float> values, const Tensors& tensors, Payloa
   });
 }
 
-// decode(into as a constant, a chunk's scale, elements, where they go), chunk by chunk. Fails as check_scales does.
+// Calls decode(into as a constant, the chunk's scale, elements, where they go) for each chunk. Fails as check_scales
+// does.
 template <typename PayloadBytes, typename Decode>
 Status decode_chunks(std::span<const std::byte> encoded, const Tensors& tensors, Into into, PayloadBytes payload_bytes,
                      Decode decode, std::span<float> out) {

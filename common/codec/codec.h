@@ -1,4 +1,4 @@
-// Codec: a run of float32 values as fewer bytes, and back. Pure: no input or output, no threads, no time.
+// Codec: encodes float32 values in fewer bytes, and decodes them. Pure: no input or output, no threads, no time.
 //
 //   codec    bytes of n elements              decoded value
 //   none     4n                               the same bits
@@ -10,16 +10,16 @@
 //   random-k 4k                               k elements drawn from the key, exact; the others zero
 //   sign     n/8 + 4·ceil(n/1024), in words   ± the mean |x| of its chunk of 1024; zeros count as positive
 //
-// Numbers are little endian. The length follows from how many elements there are and where tensors begin among them, so
-// that both sides know it beforehand: in int8 and sign each tensor begins a chunk, with a scale of its own. Top-k with
-// a warm-up (codec_config.h) has one length for each of its epochs; the sender's decides, and a receiver takes them
-// all.
+// Numbers are little endian. The length depends only on the number of elements and on where tensors begin among them,
+// so that both sides know it beforehand: in int8 and sign each tensor begins a chunk, with a scale of its own. Top-k
+// with a warm-up (codec_config.h) has one length for each of its epochs; the sender's epoch decides, and a receiver
+// accepts all of these lengths.
 //
-// A gradient that has diverged is seen to: NaN and infinities stay what they are in none, fp16, bf16, top-k and, where
-// they are drawn, random-k; in int8 and sign, a chunk that holds one is NaN throughout.
+// Diverged gradients remain visible: NaN and infinities are preserved in none, fp16, bf16, top-k and, if they are
+// drawn, random-k; in int8 and sign, a chunk that holds one becomes NaN throughout.
 //
-// The same bytes and values on every processor, and with denormals flushed or not, but for values that are denormal
-// themselves. Sources: README.md.
+// Bytes and values are the same on every processor, whether or not denormals are flushed, except for values that are
+// denormal themselves. For sources see README.md.
 #pragma once
 
 #include <cstddef>
@@ -34,40 +34,43 @@
 
 namespace syncopate {
 
-// Holds nothing but its configuration, the epoch, and scratch memory, which grows to what encode() needs. One thread at
-// a time.
+// Holds only its configuration, the epoch, and scratch memory, which grows to what encode() needs. One thread at a
+// time.
 class Codec {
  public:
-  // Any kind but PowerSGD, which works on matrices and takes two rounds: power_sgd.h. `begins` is where the tensors of
-  // the arena begin whose values are encoded; empty: it is one tensor.
+  // `config` may be of any kind but PowerSGD, which works on matrices and takes two rounds: power_sgd.h. `begins` is
+  // where the tensors of the arena begin whose values are encoded; empty: it is one tensor.
   explicit Codec(const CodecConfig& config, TensorBegins begins = {});
 
   const CodecConfig& config() const { return config_; }
   const TensorBegins& begins() const { return begins_; }
 
-  // From now on encode() is of this epoch, 0 at first: it decides the ratio of a top-k that warms up.
+  // Sets the epoch of the following encode() calls, 0 at first. It determines the ratio of a top-k that warms up.
   void begin_epoch(std::int64_t epoch) { epoch_ = epoch; }
 
-  // `begin`, here and below: the place in the arena of the first of the values.
-  // Bytes of `elements` values in this epoch, exactly, and the most in any. Less than 2^32 elements.
+  // Here and below, `begin` is the place in the arena of the first of the values.
+  // encoded_size returns the exact bytes of `elements` values in this epoch, largest_size the most in any epoch.
+  // Requires less than 2^32 elements.
   std::size_t encoded_size(std::size_t elements, std::size_t begin = 0) const;
   std::size_t largest_size(std::size_t elements, std::size_t begin = 0) const;
-  // An epoch in which `elements` values have `bytes` bytes, if there is one: the first.
+  // Returns the first epoch in which `elements` values have `bytes` bytes, if there is one.
   std::optional<std::int64_t> epoch_of(std::size_t bytes, std::size_t elements, std::size_t begin = 0) const;
 
-  // Fills `out`, of encoded_size(values.size(), begin) bytes. `key` names the values among all that a run encodes, as
-  // their place and step do; random-k draws its elements from it, and so whoever decodes must know it, and stochastic
-  // rounding its chances.
+  // Fills `out`, of encoded_size(values.size(), begin) bytes. `key` names the values among all that a run encodes, for
+  // example by their place and step. Random-k draws its elements from the key, so the receiver must know it; stochastic
+  // rounding draws from it, too.
   void encode(std::span<const float> values, std::uint64_t key, std::span<std::byte> out, std::size_t begin = 0);
 
-  // Every element of `out` becomes the decoded value. Data loss, and `out` is left as it was, if `encoded` is not what
-  // encode() makes of out.size() values in some epoch: another length, indices that do not ascend or are out of range,
-  // scales that are negative or infinite. Bytes may come from anywhere, at any alignment. If they change meanwhile, as
-  // in memory that their sender can write, the values are worth nothing, and nothing but `out` is written to.
+  // Overwrites every element of `out` with the decoded value. Fails with data loss, and leaves `out` unchanged, if
+  // `encoded` is not what encode() makes of out.size() values in some epoch: another length, indices that do not ascend
+  // or are out of range, scales that are negative or infinite. Bytes may come from anywhere, at any alignment. If they
+  // change meanwhile, as in memory that their sender can write, the values are undefined, but nothing except `out` is
+  // written.
   Status decode(std::span<const std::byte> encoded, std::uint64_t key, std::span<float> out,
                 std::size_t begin = 0) const;
 
-  // sum += decoded, and sum -= decoded, with the same checks. Top-k and random-k touch what was sent alone.
+  // sum += decoded, and sum -= decoded, with the same checks. Top-k and random-k touch only the elements that were
+  // sent.
   Status add_decoded(std::span<const std::byte> encoded, std::uint64_t key, std::span<float> sum,
                      std::size_t begin = 0) const;
   Status subtract_decoded(std::span<const std::byte> encoded, std::uint64_t key, std::span<float> sum,

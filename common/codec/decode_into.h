@@ -1,4 +1,4 @@
-// What becomes of a decoded value: it replaces what is there, or is added to it, or subtracted.
+// What happens to a decoded value: it replaces the value that is there, is added to it, or is subtracted.
 #pragma once
 
 #include <type_traits>
@@ -18,7 +18,7 @@ void put(float value, float& place) {
   }
 }
 
-// Calls body(std::integral_constant<Into, ...>), so that a loop is compiled once for each.
+// Calls body(std::integral_constant<Into, ...>), so that a loop is compiled once for each value.
 template <typename Body>
 void with_constant(Into into, Body&& body) {
   switch (into) {

@@ -1,6 +1,6 @@
-// float32 to 16 bits and back: IEEE 754 binary16 (fp16), and bfloat16, float32's upper half. To nearest, ties to even.
-// Integer arithmetic, so that it vectorises on every processor, and rounds the same whether denormals are flushed or
-// not.
+// Conversion of float32 to 16 bits and back: IEEE 754 binary16 (fp16), and bfloat16, the upper half of float32. Rounds
+// to nearest, ties to even. Integer arithmetic, so that it vectorises on every processor, and rounds the same whether
+// or not denormals are flushed.
 #pragma once
 
 #include <cstddef>
@@ -10,11 +10,11 @@
 
 namespace syncopate::codec {
 
-// `out` has 2 bytes a value. NaN stays NaN, of the same sign. In fp16, magnitudes from 65520 on become infinite.
+// `out` has 2 bytes per value. NaN stays NaN, with the same sign. In fp16, magnitudes from 65520 on become infinite.
 void encode_fp16(std::span<const float> values, std::span<std::byte> out);
 void encode_bf16(std::span<const float> values, std::span<std::byte> out);
 
-// `encoded` has 2 bytes for each value of `out`. Exact: all values of 16 bits are float32's, too.
+// `encoded` has 2 bytes for each value of `out`. Exact, since every 16-bit value is also a float32.
 void decode_fp16(std::span<const std::byte> encoded, Into into, std::span<float> out);
 void decode_bf16(std::span<const std::byte> encoded, Into into, std::span<float> out);
 

@@ -1,9 +1,9 @@
-// k of a run of values, drawn from a key that sender and receiver share, so that only the values travel (random
-// sparsification: Stich et al. 2018, "Sparsified SGD with memory", section 2; the shared draw makes encodings of
-// several senders sums of each other: Vogels et al. 2019, "PowerSGD", section 4.3).
+// Random-k: encodes k of the values, drawn from a key that sender and receiver share, so that only the values are sent
+// (random sparsification: Stich et al. 2018, "Sparsified SGD with memory", section 2; since all senders draw the same,
+// their encodings can be added up: Vogels et al. 2019, "PowerSGD", section 4.3).
 //
-// The run is cut into k parts that differ by one element at most, and one element of each is drawn: indices ascend, and
-// each element's chance is k/n but for that one.
+// The values are cut into k parts that differ by one element at most, and one element of each is drawn. So indices
+// ascend, and each element's probability is k/n, up to that difference.
 #pragma once
 
 #include <cstddef>
@@ -14,12 +14,12 @@
 
 namespace syncopate::codec {
 
-inline constexpr std::size_t kRandomKBytes = sizeof(float);  // of each value that is sent
+inline constexpr std::size_t kRandomKBytes = sizeof(float);  // per value that is sent
 
-// Encodes out.size() / kRandomKBytes of `values`, unscaled: error feedback sends the rest later.
+// Encodes out.size() / kRandomKBytes of `values`, unscaled, since error feedback sends the rest later.
 void encode_random_k(std::span<const float> values, std::uint64_t key, std::span<std::byte> out);
 
-// `encoded` has at most kRandomKBytes for each element of `out`. What was not sent counts as zero.
+// `encoded` has at most kRandomKBytes for each element of `out`. Elements that were not sent count as zero.
 void decode_random_k(std::span<const std::byte> encoded, std::uint64_t key, Into into, std::span<float> out);
 
 }  // namespace syncopate::codec

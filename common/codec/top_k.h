@@ -1,11 +1,11 @@
-// The k largest of a run of values by magnitude, as ascending indices and exact values (Aji and Heafield 2017, "Sparse
+// Top-k: the k largest values by magnitude, as ascending indices and exact values (Aji and Heafield 2017, "Sparse
 // communication for distributed gradient descent"; Lin et al. 2018, "Deep gradient compression", section 3.1, from
-// which the threshold from a sample is).
+// which the threshold from a sample is taken).
 //
 //   | k indices, uint32, ascending | their k values, float32 |
 //
-// A sample of the values gives a threshold that about k, and hardly ever fewer, pass; only those that pass are then
-// selected from. The result is exact whatever the sample was; a bad one costs time alone.
+// A sample of the values gives a threshold that about k values pass, and hardly ever fewer; the selection is then among
+// these. The result is exact whatever the sample was; a bad sample costs only time.
 #pragma once
 
 #include <cstddef>
@@ -18,17 +18,18 @@
 
 namespace syncopate::codec {
 
-inline constexpr std::size_t kTopKBytes = sizeof(std::uint32_t) + sizeof(float);  // of each value that is sent
+inline constexpr std::size_t kTopKBytes = sizeof(std::uint32_t) + sizeof(float);  // per value that is sent
 
-// Encodes out.size() / kTopKBytes of `values`. Of equal magnitudes, those with the lower indices. NaN counts as larger
-// than infinity. `scratch` is memory that the next call can use again.
+// Encodes out.size() / kTopKBytes of `values`. Among equal magnitudes it takes those with the lower indices. NaN counts
+// as larger than infinity. `scratch` is memory that the next call can reuse.
 void encode_top_k(std::span<const float> values, std::vector<std::uint32_t>& scratch, std::span<std::byte> out);
 
-// `encoded` has a multiple of kTopKBytes. Data loss, and `out` is left alone, unless indices ascend and are below
-// out.size(). What was not sent counts as zero.
+// `encoded` must have a multiple of kTopKBytes. Fails with data loss, and leaves `out` unchanged, unless indices ascend
+// and are below out.size(). Elements that were not sent count as zero.
 Status decode_top_k(std::span<const std::byte> encoded, Into into, std::span<float> out);
 
-// Values that encode_top_k has just chosen become zero in `values`, of as many elements as what it was given.
+// Sets those elements of `values` to zero that encode_top_k has just chosen. `values` is as long as what encode_top_k
+// was given.
 void clear_sent(std::span<const std::byte> encoded, std::span<float> values);
 
 }  // namespace syncopate::codec

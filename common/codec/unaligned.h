@@ -1,5 +1,5 @@
-// Numbers in encoded bytes, which may lie at any alignment. Little endian, as the processors that this is built for
-// are.
+// Reads and writes numbers in encoded bytes, at any alignment. Little endian, like the processors that this is built
+// for.
 #pragma once
 
 #include <bit>

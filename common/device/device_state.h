@@ -1,4 +1,4 @@
-// A replica whose weights and optimizer lie on a device, as a TrainingState: taken there, and put back.
+// Saves a replica whose weights and optimizer state lie on a device to a TrainingState, and restores it.
 #pragma once
 
 #include <span>
@@ -10,10 +10,10 @@
 
 namespace syncopate {
 
-// Both give copies to the device's compute stream and wait for them until `deadline`. `weights` is the whole arena.
+// Both enqueue copies on the device's compute stream and wait for them until `deadline`. `weights` is the whole arena.
 Status save_from_device(Device& device, std::span<const float> weights, const DeviceOptimizerState& remembered,
                         TimePoint deadline, TrainingState& state);
-// Data loss where something is missing.
+// Fails with data loss if something is missing.
 Status restore_to_device(Device& device, const TrainingState& state, std::span<float> weights,
                          const DeviceOptimizerState& remembered, TimePoint deadline);
 

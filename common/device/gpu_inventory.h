@@ -1,5 +1,5 @@
-// What GPUs this machine has: asked of NVIDIA's driver, which is loaded when this is called, so that a program which
-// is built without a CUDA toolkit can tell.
+// Finds the GPUs of this machine by asking NVIDIA's driver, which is loaded at the call, so that it also works in a
+// program that is built without a CUDA toolkit.
 #pragma once
 
 #include <cstddef>
@@ -18,10 +18,11 @@ struct Gpu {
   int minor = 0;
 };
 
-// At least one, in the driver's order, which is CUDA's own: of those that CUDA_VISIBLE_DEVICES leaves, if it is set.
-// Not found, with what was found instead, where there is none. Makes no context: nothing is held on a GPU.
+// Returns at least one GPU, in the driver's order, which is also CUDA's; only those that CUDA_VISIBLE_DEVICES leaves,
+// if it is set. Fails with not found, saying what was found instead, if there is none. Creates no context, so nothing
+// is allocated on a GPU.
 //
-// The driver stays loaded in this process; a child that is to use a GPU must exec. Any thread.
+// The driver stays loaded in this process; a child process that is to use a GPU must exec. Any thread.
 Result<std::vector<Gpu>> find_gpus();
 
 }  // namespace syncopate

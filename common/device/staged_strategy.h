@@ -1,8 +1,8 @@
-// StagedStrategy: a strategy of the host's memory for a model that computes on a device.
+// StagedStrategy: lets a model that computes on a device use a strategy that works in the host's memory.
 //
-// As soon as backward has finished a bucket there, a stream of its own copies the bucket to the inner strategy's
-// gradients; once it has arrived, it is handed over, while backward goes on. New weights go back by the same stream,
-// range by range as the inner strategy gets them.
+// As soon as backward has finished a bucket on the device, a copy stream copies it to the inner strategy's gradients;
+// once it has arrived, it is passed to the inner strategy, while backward goes on. New weights are copied back on the
+// same stream, range by range as the inner strategy gets them.
 #pragma once
 
 #include <initializer_list>
@@ -16,7 +16,7 @@ namespace syncopate {
 
 class StagedStrategy final : public SyncStrategy {
  public:
-  // All outlive this object. `timeout` bounds each wait for the device.
+  // All arguments must outlive this object. `timeout` bounds each wait for the device.
   StagedStrategy(SyncStrategy& inner, Device& device, const Clock& clock, Duration timeout)
       : inner_(inner), device_(device), clock_(clock), timeout_(timeout) {}
   ~StagedStrategy() override { inner_.on_weights(nullptr); }
@@ -29,14 +29,14 @@ class StagedStrategy final : public SyncStrategy {
   Status save(TrainingState& state) const override { return inner_.save(state); }
   void begin_step(const StepContext& step) override;
   void gradient_ready(std::size_t bucket) override;
-  // The inner strategy's figures, with the time of the copies; the wait is from the end of backward on the device to
-  // the arrival of the weights there, less the inner strategy's update.
+  // Returns the inner strategy's figures, with the time of the copies. The wait is from the end of backward on the
+  // device to the arrival of the weights there, less the inner strategy's update.
   Result<SyncStats> finish_step() override;
   Status leave() override;
   JobWeights job_weights() const override { return inner_.job_weights(); }
 
  private:
-  // One bucket's way from the device.
+  // The copy of one bucket from the device.
   struct Bucket {
     Range range;
     std::unique_ptr<Event> ready;  // on the compute stream; the next two on the copy stream
@@ -48,7 +48,7 @@ class StagedStrategy final : public SyncStrategy {
   Status prepare(const std::vector<Range>& buckets);
   // Begins to copy new weights to the device.
   void send_weights(Range range);
-  // What the compute stream does next finds all weights that were sent. Waits until they are there.
+  // Makes the compute stream see all weights that were sent. Waits until they have arrived.
   Status settle_weights();
   Status make_events(std::initializer_list<std::unique_ptr<Event>*> events);
 
@@ -68,9 +68,9 @@ class StagedStrategy final : public SyncStrategy {
     std::unique_ptr<Event> end;
   };
   std::vector<WeightsCopy> weights_copies_;
-  std::size_t weights_sent_ = 0;    // since they were settled last
+  std::size_t weights_sent_ = 0;    // since the last settle_weights()
   std::unique_ptr<Event> settled_;  // on the compute stream
-  std::size_t handed_over_ = 0;     // buckets of this step
+  std::size_t handed_over_ = 0;     // buckets of this step passed to the inner strategy
 };
 
 }  // namespace syncopate

@@ -1,5 +1,5 @@
 // The learning rate of each step, as a pure function of the step. A worker computes it and, under ps, sends it with its
-// push: a server keeps no schedule of its own.
+// push, so that a server needs no schedule of its own.
 #pragma once
 
 #include <cstdint>
@@ -22,19 +22,20 @@ struct LearningRateSchedule {
   double warmup_epochs = 0;     // warmup:EPOCHS rises linearly to the rate over that time (Goyal 2017, section 2.2);
                                 // with linear it begins at the base rate, else at zero
 
-  // As in "constant", "cosine,warmup:1", "linear,warmup:5,step:30:0.1". Says what is wrong and what would be right.
+  // Parses "constant", "cosine,warmup:1" or "linear,warmup:5,step:30:0.1". An error says what is wrong and what would
+  // be right.
   static Result<LearningRateSchedule> parse(std::string_view text);
 };
 
 struct LearningRateContext {
   double base_rate = 0;
-  // How many times one worker's batch makes the minibatch of an update: what linear scales by.
+  // The minibatch of an update in units of one worker's batch: the factor of linear.
   double minibatch_growth = 1;
   std::int64_t steps_per_epoch = 1;
-  std::int64_t total_steps = 1;  // of one worker; where cosine reaches zero (Loshchilov and Hutter 2017, equation 5)
+  std::int64_t total_steps = 1;  // of one worker; cosine reaches zero there (Loshchilov and Hutter 2017, equation 5)
 };
 
-// The rate of step `step`, 0 .. total_steps-1.
+// Returns the rate of step `step`, 0 .. total_steps-1.
 double learning_rate_at(const LearningRateSchedule& schedule, const LearningRateContext& context, std::int64_t step);
 
 }  // namespace syncopate

@@ -1,4 +1,4 @@
-// The update rules, for one weight: the very same lines for the processor's loops and for a device's kernels. Files
+// The update rules for one weight: the same lines are used by the processor's loops and by a device's kernels. Files
 // that include this are compiled without contraction to fused multiply-add, so that all round alike.
 #pragma once
 
@@ -20,7 +20,7 @@ struct MomentumConstants {
 
 struct AdamConstants {
   float scale;
-  float coupled_decay;  // joins the gradient
+  float coupled_decay;  // added to the gradient
   float keep;           // 1 - rate · decoupled decay
   float beta1, one_minus_beta1, beta2, one_minus_beta2;
   float step_size;        // rate / (1 - beta1^t)
@@ -56,7 +56,7 @@ inline AdamConstants adam_constants(const OptimizerConfig& config, const UpdateS
   const bool decoupled = config.kind == OptimizerKind::kAdamW;
   const double rate = step.learning_rate;
   const double number = static_cast<double>(step.number);
-  // A variance that keeps all of itself and takes nothing is frozen.
+  // A variance that keeps all of itself and adds nothing is frozen.
   const bool is_frozen = config.frozen_after > 0 && step.number > config.frozen_after;
   const double measured = is_frozen ? static_cast<double>(config.frozen_after) : number;
   const double correction1 = 1 - std::pow(static_cast<double>(config.beta1), number);
@@ -113,7 +113,7 @@ inline float own_momentum(float w, float g, float m, float v, const AdamConstant
   return v == 0 ? 0.0f : mean;
 }
 
-// `sum` times the scale is the moment; the variance stays as it is, and so do both bias corrections of adam().
+// `sum` times the scale is the moment. The variance and both bias corrections of adam() are unchanged.
 inline void adam_from_momentum(float& w, float sum, float& m, float v, const AdamConstants& c) {
   const float mean = v == 0 ? 0.0f : c.scale * sum;
   m = mean;
@@ -127,7 +127,7 @@ SYNCOPATE_ANYWHERE inline void adagrad(float& w, float g, float& squares, const 
   w -= c.learning_rate * gradient / (std::sqrt(sum + c.initial) + c.epsilon);
 }
 
-// As long as n is zero, z is what would have led to the weight as it is.
+// As long as n is zero, z is the value that would have led to the current weight.
 SYNCOPATE_ANYWHERE inline void ftrl(float& w, float g, float& z, float& n, const FtrlConstants& c) {
   const float gradient = c.scale * g;
   const float sum = n + gradient * gradient;

@@ -1,5 +1,5 @@
-// A fixed number of floats, zeroed, beginning on a cache line; from a page on, on pages of its own, so that it can be
-// pinned for a device. Owns its memory; moves, never copies.
+// AlignedBuffer: a fixed number of floats, zeroed, beginning on a cache line. A buffer of at least a page lies on pages
+// of its own, so that it can be pinned for a device. Owns its memory; it can be moved, but not copied.
 #pragma once
 
 #include <cstddef>

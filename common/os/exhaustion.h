@@ -1,5 +1,5 @@
-// What is thrown becomes a Status here: of our own code nothing is, but memory, threads or descriptors may run out in
-// any library, at any place.
+// Converts exceptions to a Status. Our own code throws none, but memory, threads or descriptors may run out in any
+// library, anywhere.
 #pragma once
 
 #include <exception>
@@ -10,10 +10,10 @@
 
 namespace syncopate {
 
-// Resource exhausted, with what ran out and which limit to raise, where that is known; else internal.
+// Returns resource exhausted, with what ran out and which limit to raise, if that is known; otherwise internal.
 Status status_of(const std::exception_ptr& thrown);
 
-// Does the work, which returns a Status or nothing; what it throws is the Status.
+// Does the work, which returns a Status or nothing, and returns that Status or the one of what it throws.
 template <typename Work>
 Status caught(Work&& work) {
   try {

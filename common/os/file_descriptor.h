@@ -1,4 +1,4 @@
-// Owns a file descriptor.
+// FileDescriptor: owns a file descriptor.
 #pragma once
 
 #include <unistd.h>

@@ -1,4 +1,4 @@
-// Sleeping on a word of memory that processes share (futex(2)).
+// Waits on a word of memory that processes share (futex(2)).
 #pragma once
 
 #include <atomic>
@@ -8,10 +8,10 @@
 
 namespace syncopate {
 
-// Sleeps while `word` is `expected`, until somebody wakes it or `timeout` is over. May return early.
+// Sleeps while `word` is `expected`, until it is woken or `timeout` has passed. May return early.
 void futex_wait(const std::atomic<std::uint32_t>& word, std::uint32_t expected, Duration timeout);
 
-// Wakes all that sleep on `word`, and says how many did.
+// Wakes all threads that sleep on `word`, and returns their number.
 int futex_wake(const std::atomic<std::uint32_t>& word);
 
 }  // namespace syncopate

@@ -3,9 +3,9 @@
 
 namespace syncopate {
 
-// Messages of megabytes come and go. By default the C library returns such blocks to the kernel and has every page
-// faulted in anew; after this call blocks up to 32 MB (its upper limit) are kept and reused. For a process's main
-// function.
+// Messages of megabytes are allocated and freed all the time. By default the C library returns such blocks to the
+// kernel, and every page is faulted in anew. After this call blocks up to 32 MB (the C library's upper limit) are kept
+// and reused. Call it in a process's main function.
 void keep_large_blocks();
 
 }  // namespace syncopate

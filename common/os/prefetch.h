@@ -1,4 +1,4 @@
-// Asks for memory before it is needed.
+// Prefetches memory before it is needed.
 #pragma once
 
 #include <algorithm>
@@ -6,8 +6,8 @@
 
 namespace syncopate {
 
-// Brings `bytes` from `begin` on, at most the first 512, nearer to the processor, to be read and written soon. Longer
-// runs the processor foresees itself.
+// Brings the first `bytes` after `begin`, at most 512, into the cache for reading and writing. The processor prefetches
+// the rest of longer ranges by itself.
 inline void prefetch(const void* begin, std::size_t bytes) {
   constexpr std::size_t kCacheLine = 64;
   constexpr std::size_t kMost = 512;

@@ -6,8 +6,8 @@
 
 namespace syncopate {
 
-// A copy of the T at `from`, at any alignment. What is checked of it is what is used of it: the compiler does not look
-// there again. Its bytes may be of different moments.
+// Returns a copy of the T at `from`, at any alignment. The compiler does not read that memory again, so the value that
+// is checked is the value that is used. Its bytes may stem from different moments.
 template <typename T>
 T read_once(const void* from) {
   static_assert(std::is_trivially_copyable_v<T>);

@@ -1,5 +1,5 @@
-// Files that others have made, opened so that nothing but a file can be behind the name: no pipe that would never
-// answer, no device that never ends. Messages begin with the path, in a form that can be shown.
+// Opens files that others have made, and refuses anything but a regular file: a pipe might never answer, and a device
+// might never end. Messages begin with the path, in a printable form.
 #pragma once
 
 #include <cstdint>
@@ -10,21 +10,21 @@
 
 namespace syncopate {
 
-enum class Links { kFollowed, kRefused };  // where the path's last name is a symbolic link
+enum class Links { kFollowed, kRefused };  // if the path's last component is a symbolic link
 
 struct RegularFile {
-  FileDescriptor descriptor;  // to read
-  std::uint64_t bytes = 0;    // that it had when it was opened
+  FileDescriptor descriptor;  // open for reading
+  std::uint64_t bytes = 0;    // its size when it was opened
 };
 
-// Never waits. Not found where it is not there, may not be read, or is anything but a regular file.
+// Never waits. Fails with not found if the file does not exist, may not be read, or is not a regular file.
 Result<RegularFile> open_regular_file(const std::string& path, Links links = Links::kFollowed);
 
-// All of it. Data loss where it has more than `limit` bytes or ends before its size, resource exhausted where memory
-// ends.
+// Reads all of it. Fails with data loss if it has more than `limit` bytes or ends before its size, and with resource
+// exhausted if there is no memory.
 Result<std::string> read_regular_file(const std::string& path, std::uint64_t limit, Links links = Links::kFollowed);
 
-// The same of what a person names, which may be a pipe: what comes out of it, up to its end.
+// The same for a file that a person names, which may be a pipe: reads it to its end.
 Result<std::string> read_input(const std::string& path, std::uint64_t limit);
 
 }  // namespace syncopate

@@ -1,4 +1,4 @@
-// What the system lets a process have: descriptors, threads, memory.
+// The limits of the system for a process: descriptors, threads, memory.
 #pragma once
 
 #include <cstdint>
@@ -9,23 +9,24 @@
 
 namespace syncopate {
 
-// From now on this process, and what it starts, may have as many descriptors as it may ask for, up to 65536: some
-// programs look at each that there could be.
+// Raises the limit of descriptors, for this process and its children, to the most that it may set, but at most 65536:
+// some programs iterate over all possible descriptors.
 void raise_descriptor_limit();
-// How many it may have.
+// The current limit of descriptors.
 std::int64_t descriptor_limit();
-// Whether another can be had now.
+// Whether another descriptor can be opened now.
 bool has_free_descriptor();
 
-// Whether so many threads can be started beside those that there are. Resource exhausted, with the limit, if not.
+// Whether `threads` more threads can be started. Fails with resource exhausted, with the limit, if not.
 Status check_threads(int threads);
 
-// Behind what failed with `error` (an errno): which limit that is, and how it is raised, as in "; ulimit -n is 64:
-// raise it". Empty where no limit is known.
+// Returns a suffix for the message of a failure with `error` (an errno): the limit that was reached, and how to raise
+// it, such as "; ulimit -n is 64: raise it". Empty if no limit is known.
 std::string limit_behind(int error);
 
-// Does the work on a thread with a table of descriptors of its own, in which nothing is open but standard input, output
-// and error: whatever has used up this process's. Returns false where the system has no such thread.
+// Does the work on a thread with a descriptor table of its own, in which only standard input, output and error are
+// open. So it works even if this process has used up its descriptors. Returns false if the system cannot provide such a
+// thread.
 bool with_own_descriptors(const std::function<void()>& work);
 
 }  // namespace syncopate

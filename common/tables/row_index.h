@@ -1,6 +1,6 @@
-// RowIndex: the place of each row of a table that has been made so far. A hash table with open addressing and linear
-// probing (Knuth, The Art of Computer Programming, volume 3, section 6.4, algorithm L): one cache line a look-up,
-// mostly.
+// RowIndex: maps the keys of the rows created so far to their places. A hash table with open addressing and linear
+// probing (Knuth, The Art of Computer Programming, volume 3, section 6.4, algorithm L): mostly one cache line per
+// look-up.
 #pragma once
 
 #include <cstddef>
@@ -17,11 +17,11 @@ class RowIndex {
 
   RowIndex();
 
-  // Asks for the memory in which `key` stands, if it does.
+  // Prefetches the memory in which `key` is looked up.
   void prefetch(RowKey key) const { __builtin_prefetch(&entries_[home_of(key)]); }
-  // The place of `key`, or kNone.
+  // Returns the place of `key`, or kNone.
   std::uint32_t find(RowKey key) const;
-  // Gives `key`, which has none, a place. May throw std::bad_alloc, and then changes nothing.
+  // Assigns a place to `key`, which must have none. May throw std::bad_alloc, and then changes nothing.
   void add(RowKey key, std::uint32_t place);
 
   std::size_t size() const { return size_; }
@@ -34,14 +34,14 @@ class RowIndex {
     std::uint32_t place = kNone;
   };
 
-  // Fibonacci hashing (same volume, section 6.4): keys that follow each other are spread evenly.
+  // Fibonacci hashing (same volume, section 6.4): spreads consecutive keys evenly.
   std::size_t home_of(RowKey key) const { return (key * 0x9E3779B97F4A7C15ull) >> shift_; }
-  // The entry that holds `key`, or the free one that it would be put in.
+  // Returns the entry that holds `key`, or the free one in which it would be put.
   std::size_t entry_of(RowKey key) const;
   void grow();
 
-  std::vector<Entry> entries_;  // a power of two, at most two thirds of them taken
-  int shift_;                   // 64 less the number's logarithm
+  std::vector<Entry> entries_;  // a power of two, at most two thirds in use
+  int shift_;                   // 64 less the logarithm of the number of entries
   std::size_t size_ = 0;
 };
 

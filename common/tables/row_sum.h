@@ -1,5 +1,5 @@
-// RowSum: the sum of several replicas' sparse gradients, in the order in which they are given, over the union of their
-// keys: ((g0 + g1) + g2) + ... of those that have the row. Pure; reuses its memory.
+// RowSum: adds up several replicas' sparse gradients, in the given order, over the union of their keys: ((g0 + g1) +
+// g2) + ... over those that have the row. Pure; reuses its memory.
 #pragma once
 
 #include <span>
@@ -20,14 +20,14 @@ class RowSum {
 
   void sum(std::span<const SparseRows> by_rank);
 
-  // The last sum's, until the next: ascending, and (keys, width).
+  // The last sum, valid until the next: keys ascending, and values (keys, width).
   RowKeys keys() const { return keys_; }
   std::span<const float> values() const { return std::span(values_).first(keys_.size() * width_); }
 
  private:
   const std::size_t width_;
   std::vector<RowKey> keys_;
-  std::vector<float> values_;      // what is behind the last sum's is left over
+  std::vector<float> values_;      // may be longer than the last sum
   std::vector<std::size_t> next_;  // by rank: the first key that is not in the sum yet
 };
 

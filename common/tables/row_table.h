@@ -1,6 +1,5 @@
-// RowTable: the rows of a table, or of the part of it that a shard holds, made when first touched, with what the
-// optimizer remembers of them. A row that is not named by an update is not changed by it, and its memory is not either.
-// One thread.
+// RowTable: the rows of a table, or of the part of it that a shard holds, with their optimizer state. A row is created
+// when first touched. An update changes only the rows that it names, and their state. One thread.
 #pragma once
 
 #include <cstdint>
@@ -29,28 +28,28 @@ class RowTable {
  public:
   explicit RowTable(const RowTableOptions& options);
 
-  // The rows `keys`, in any order, into `values` (keys, width). Those that were not there are made: resource exhausted
-  // where memory ends.
+  // Reads the rows `keys`, in any order, into `values` (keys, width). Creates rows that do not exist yet; fails with
+  // resource exhausted if there is no memory.
   Status read(RowKeys keys, std::span<float> values);
-  // The same, but none is made: a row that is not there is given as it would begin.
+  // The same, but creates none: for a row that does not exist, returns its initial values.
   void peek(RowKeys keys, std::span<float> values) const;
-  // One update of the rows `keys`, each named once, with `gradients` (keys, width). Those that were not there are made
-  // first: resource exhausted where memory ends, and then no row has been updated.
+  // Makes one update of the rows `keys`, without duplicates, with `gradients` (keys, width). First creates rows that do
+  // not exist yet; if there is no memory for them, fails with resource exhausted and updates no row.
   Status update(RowKeys keys, std::span<const float> gradients, const UpdateStep& step);
 
-  // All rows that have been made, ascending, with what is remembered of them; and the other way round, before any row
-  // has been made: data loss where `state` is not of such rows, resource exhausted where memory ends.
+  // save stores all created rows, ascending, with their optimizer state. restore, before any row has been created,
+  // reads them back: data loss if `state` is not of such rows, resource exhausted if there is no memory.
   void save(RowsState& state) const;
   Status restore(const RowsState& state);
 
-  // Of the rows that have been made, ascending.
+  // The keys of the created rows, ascending.
   std::vector<RowKey> keys() const { return index_.keys(); }
   std::size_t created() const { return index_.size(); }
-  // Memory of the rows, of what is remembered of them and of the index.
+  // Memory of the rows, of their optimizer state and of the index.
   std::size_t bytes() const;
 
  private:
-  // Points found_ to the rows `keys`. Makes those that are missing.
+  // Points found_ to the rows `keys`. Creates those that do not exist.
   Status find(RowKeys keys);
   float* row_at(std::uint32_t place) { return const_cast<float*>(std::as_const(*this).row_at(place)); }
   const float* row_at(std::uint32_t place) const {
@@ -60,14 +59,14 @@ class RowTable {
 
   const RowTableOptions options_;
   Optimizer optimizer_;
-  const std::size_t row_floats_;      // weights, and what is remembered of them behind
+  const std::size_t row_floats_;      // weights, followed by their optimizer state
   const int slab_shift_;              // a slab has 2^slab_shift_ rows
-  RowIndex index_;                    // the places of rows are counted through all slabs
+  RowIndex index_;                    // places of rows are counted through all slabs
   std::vector<AlignedBuffer> slabs_;  // so that no row ever moves
-  std::vector<float*> found_;         // of the call under way, by key
+  std::vector<float*> found_;         // by key of the current call
 };
 
-// One for each table of the layout, that is to hold any of its rows.
+// Returns a RowTable for each table of the layout, each of which may hold all rows.
 std::vector<RowTable> row_tables_of(const ParamLayout& layout, std::uint64_t seed, const OptimizerConfig& optimizer);
 
 }  // namespace syncopate

@@ -1,4 +1,4 @@
-// Bytes as text that any wire can carry: two hexadecimal digits each, "0a" for 10.
+// Bytes as text: two hexadecimal digits each, "0a" for 10.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@ namespace syncopate {
 
 std::string to_hex(std::span<const std::byte> bytes);
 
-// Fills `bytes`. False, and `bytes` undefined, unless `text` is what to_hex gives of exactly as many.
+// Fills `bytes`. Returns false, with `bytes` undefined, unless `text` is what to_hex returns for exactly as many bytes.
 bool from_hex(std::string_view text, std::span<std::byte> bytes);
 
 }  // namespace syncopate

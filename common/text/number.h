@@ -1,4 +1,4 @@
-// Numbers of texts that people and peers write. Pure.
+// Parses numbers in texts from people and peers. Pure.
 #pragma once
 
 #include <charconv>
@@ -7,8 +7,8 @@
 
 namespace syncopate {
 
-// The number that `text` is from its first character to its last, in decimal; none if it is anything else, or if T
-// cannot hold it. NaN and infinities are numbers here: who needs a range checks so that these fail.
+// Returns the decimal number that is the whole of `text`; none if it is anything else, or if T cannot hold it. NaN and
+// infinities are accepted: a caller that needs a range must check it so that these fail.
 template <typename T>
 std::optional<T> parse_number(std::string_view text) {
   T value{};

@@ -1,4 +1,4 @@
-// Text for a terminal or a log, whoever it comes from. Pure.
+// Makes text of any origin safe for a terminal or a log. Pure.
 #pragma once
 
 #include <string>
@@ -6,7 +6,7 @@
 
 namespace syncopate {
 
-// `text` of one line or several, each made printable (common/text/printable_text.h).
+// Returns `text`, of one line or several, with each line made printable (common/text/printable_text.h).
 std::string printable_lines(std::string_view text);
 
 }  // namespace syncopate

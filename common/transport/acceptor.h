@@ -1,5 +1,5 @@
-// Acceptor: takes the connections that come to a listener. Where no file descriptor is left for one it says so once,
-// and lets the listener rest for a moment, which else would be ready again and again.
+// Acceptor: accepts the connections of a listener. If no file descriptor is left for one, it reports so once, and
+// pauses for a moment, since the listener would otherwise be ready again and again.
 #pragma once
 
 #include <string>
@@ -11,16 +11,16 @@ namespace syncopate {
 
 class Acceptor {
  public:
-  // `listener` listens and does not block. `name` is that of its endpoint, for warnings.
+  // `listener` must be listening and non-blocking. `name` is the name of its endpoint, for warnings.
   Acceptor(FileDescriptor listener, std::string name) : listener_(std::move(listener)), name_(std::move(name)) {}
 
-  // The listener, or -1 while it rests.
+  // The listener, or -1 during a pause.
   int to_poll() const { return clock_.now() < rests_until_ ? -1 : listener_.get(); }
-  // The next connection, made with such flags of accept4(2); not open if there is none.
+  // Accepts the next connection with these flags of accept4(2); the result is not open if there is none.
   FileDescriptor accept(int flags);
-  // Whether the last one could not be taken, for want of what connections take. One that is closed may make room.
+  // Whether the last connection could not be accepted for want of resources. Closing a connection may free some.
   bool is_short() const { return clock_.now() < rests_until_; }
-  // What has been wanting, as the end of a sentence on connections that did not come; empty if nothing was.
+  // The resource that was lacking, as the end of a sentence about missing connections; empty if none was.
   const std::string& shortage() const { return shortage_; }
 
  private:

@@ -1,4 +1,4 @@
-// BorrowedPayloads: what ZeroMQ still reads from the callers' memory.
+// BorrowedPayloads: the payloads that ZeroMQ still reads from the callers' memory.
 #pragma once
 
 #include <algorithm>
@@ -14,8 +14,8 @@
 
 namespace syncopate {
 
-// Payloads that ZeroMQ still reads from the callers' memory. Its I/O threads report here when they have let go of one.
-// Made before these threads are.
+// Tracks these payloads. ZeroMQ's I/O threads report here when they have released one. It must be created before these
+// threads are.
 class BorrowedPayloads {
  public:
   BorrowedPayloads() {
@@ -25,7 +25,7 @@ class BorrowedPayloads {
     }
   }
 
-  // A message that is `payload` where it lies, counted in `pending`; a copy if too many are lent already.
+  // Returns a message that refers to `payload` in place, counted in `pending`; a copy if too many are loaned already.
   zmq::message_t borrow(std::span<const std::byte> payload, const PendingSends::Counter& pending) {
     const std::lock_guard lock(mutex_);
     if (free_.empty()) return zmq::message_t(payload.data(), payload.size());
@@ -48,7 +48,7 @@ class BorrowedPayloads {
     PendingSends::Counter pending;  // guarded by the lender's mutex
   };
 
-  // Called by ZeroMQ, on a thread of its own.
+  // Called by ZeroMQ, on one of its own threads.
   static void let_go(void* /*payload*/, void* hint) {
     Loan& loan = *static_cast<Loan*>(hint);
     BorrowedPayloads& lender = *loan.lender;

@@ -1,5 +1,4 @@
-// BufferPool: memory for payloads that come in, used again and again, so that a steady flow of messages allocates none.
-// One thread.
+// BufferPool: memory for received payloads. It is reused, so that a steady flow of messages allocates none. One thread.
 #pragma once
 
 #include <array>
@@ -21,8 +20,8 @@ class BufferPool {
   using Memory = std::unique_ptr<std::byte[], Free>;
 
  public:
-  // Bytes of the pool, aligned to a cache line and not initialised; they return to it when this dies, which is before
-  // the pool does.
+  // Memory of the pool, aligned to a cache line and not initialised. It returns to the pool when this object is
+  // destroyed, which must be before the pool is.
   class Buffer {
    public:
     Buffer() = default;
@@ -49,8 +48,7 @@ class BufferPool {
     std::size_t bytes_ = 0;
   };
 
-  // `bytes` is 1 or more. The kernel gives pages only as they are written to: what is taken and not filled costs
-  // little.
+  // `bytes` is at least 1. The kernel allocates pages only when they are written, so unfilled memory costs little.
   Buffer take(std::size_t bytes);
 
  private:
@@ -59,7 +57,7 @@ class BufferPool {
   std::vector<Memory>& free_of(std::size_t bytes) { return free_[size_class(bytes)]; }
 
   static constexpr std::size_t kSmallest = 4096;
-  std::array<std::vector<Memory>, 65> free_;  // by class; the one used last is taken first, since a cache may hold it
+  std::array<std::vector<Memory>, 65> free_;  // by class; the last used is taken first, since a cache may hold it
 };
 
 }  // namespace syncopate

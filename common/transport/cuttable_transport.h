@@ -1,8 +1,9 @@
-// CuttableTransport: a transport whose link can be cut for a while. Wraps another one, which carries the messages.
+// CuttableTransport: a transport whose link can be partitioned for a while. Wraps another one, which carries the
+// messages.
 //
-// While the link is cut, what is sent is kept back here, and what has come is not handed over; afterwards all goes on
-// in its order. Nothing is lost: so does a network whose cable is pulled for a moment, since its ends send again what
-// was not confirmed. Who waits longer than its deadline gives up, as it would there.
+// While the link is partitioned, sent messages are held here, and received ones are not delivered; afterwards all
+// continue in order. Nothing is lost, as in a network whose cable is pulled for a moment, since its ends resend what
+// was not confirmed. A wait that exceeds its deadline fails, as it would there.
 #pragma once
 
 #include <deque>
@@ -30,22 +31,22 @@ class CuttableTransport final : public ForwardingTransport {
     int peer = 0;
     std::string header;
     std::span<const std::byte> payload;
-    PendingSends pending;  // shares the sender's count, in which the message stands meanwhile
+    PendingSends pending;  // shares the sender's count, which includes the message meanwhile
     bool counts = false;   // whether it does
   };
 
   TimePoint cut_until() const { return faults_->until(LinkFault::kCut); }
   bool is_cut() const { return clock_.now() < cut_until(); }
-  // Sends what was kept back, unless the link is cut.
+  // Sends the held messages, unless the link is partitioned.
   Status send_held(TimePoint deadline);
-  // While the link is cut, and until `deadline`: takes over what comes, without handing it out. Ok when the link is
-  // whole again.
+  // While the link is partitioned, and until `deadline`: receives messages without delivering them. Returns ok when the
+  // link is whole again.
   Status sit_out(TimePoint deadline);
 
   std::shared_ptr<const LinkFaults> faults_;
   SteadyClock clock_;
   std::deque<Held> held_;
-  std::deque<Result<Message>> come_;  // messages and losses of peers
+  std::deque<Result<Message>> come_;  // received messages and losses of peers
 };
 
 }  // namespace syncopate

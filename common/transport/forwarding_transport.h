@@ -1,5 +1,5 @@
-// ForwardingTransport: what a transport is made of that wraps another one, which carries the messages. Everything is
-// passed on as it is; a wrapper overrides what it changes.
+// ForwardingTransport: the base of transports that wrap another one, which carries the messages. It passes everything
+// on unchanged; a wrapper overrides what it changes.
 #pragma once
 
 #include <cstring>
@@ -13,8 +13,8 @@
 
 namespace syncopate {
 
-// What a wrapper tells its like on the other side goes before the header, as bytes: all members are processes of the
-// same program on the same kind of machine. Envelopes together: at most kMaxEnvelopeBytes.
+// A wrapper's data for the wrapper on the other side goes before the header, as bytes: all members are processes of the
+// same program on the same kind of machine. All envelopes together have at most kMaxEnvelopeBytes.
 template <typename Envelope>
 requires std::is_trivially_copyable_v<Envelope> std::string in_envelope(const Envelope& envelope,
                                                                         std::string_view header) {
@@ -23,7 +23,7 @@ requires std::is_trivially_copyable_v<Envelope> std::string in_envelope(const En
   header.copy(bytes.data() + sizeof(envelope), header.size());
   return bytes;
 }
-// Takes it off again; none, and the message stays as it is, if it is too short to have one.
+// Removes the envelope. Returns none, and leaves the message unchanged, if it is too short to have one.
 template <typename Envelope>
 requires std::is_trivially_copyable_v<Envelope> std::optional<Envelope> take_envelope(Message& message) {
   Envelope envelope;
@@ -55,7 +55,7 @@ class ForwardingTransport : public Transport {
   Transport& wrapped() const { return *inner_; }
 
  private:
-  std::unique_ptr<Transport> inner_;  // outlives what a wrapper keeps of its messages
+  std::unique_ptr<Transport> inner_;  // must outlive the messages that a wrapper keeps
 };
 
 }  // namespace syncopate

@@ -8,14 +8,14 @@
 
 namespace syncopate {
 
-// What the endpoints of one group share. Thread-safe.
+// The state that the endpoints of one group share. Thread-safe.
 class InProcHub {
  public:
   explicit InProcHub(int size);
   ~InProcHub();
 
-  // The endpoint of `rank`, which keeps the hub's state alive. Once a rank. When it is destroyed, the others are told
-  // that this peer is lost.
+  // Returns the endpoint of `rank`, which keeps the hub's state alive. Call it once per rank. When the endpoint is
+  // destroyed, the others learn that this peer is lost.
   std::unique_ptr<Transport> endpoint(int rank);
 
  private:
@@ -24,7 +24,7 @@ class InProcHub {
   std::shared_ptr<Shared> shared_;
 };
 
-// Rendezvous between threads. Thread-safe; one object serves all of them.
+// A rendezvous between threads. Thread-safe; one object serves all of them.
 class InProcRendezvous final : public Rendezvous {
  public:
   InProcRendezvous();

@@ -1,7 +1,7 @@
-// LinkClock: one direction of a link in virtual time: when has which message passed? Pure: times in, times out.
+// LinkClock: one direction of a link in virtual time: when each message has passed. Pure: times in, times out.
 //
-// It is a token bucket with a burst of nothing, as a real link is: one message after another, each as long as its bytes
-// take. A shaper of packets (tc's tbf) needs a burst because its timer is coarse; virtual time has no timer.
+// It is a token bucket without a burst, like a real link: messages pass one after another, each for the time that its
+// bytes take. A packet shaper (tc's tbf) needs a burst because its timer is coarse; virtual time has no timer.
 #pragma once
 
 #include <cstddef>
@@ -14,20 +14,20 @@ namespace syncopate {
 class LinkClock {
  public:
   struct Passage {
-    TimePoint begin;  // of its first byte
-    TimePoint end;    // of its last byte
+    TimePoint begin;  // when the first byte passes
+    TimePoint end;    // when the last byte passes
   };
 
-  // Takes the link for `busy` in all, from the first moment at or after `from` at which it is free; where others have
-  // taken it later on, what is left goes behind them. So it does not matter in which order messages are asked about
-  // that did not come at the same time, as several threads may ask. `busy` is above zero.
+  // Reserves the link for `busy` in all, from the first moment at or after `from` at which it is free. If it is
+  // reserved later on, the remainder goes after those reservations. So the order of calls does not matter for messages
+  // that did not arrive at the same time, as when several threads call. `busy` must be above zero.
   Passage pass(TimePoint from, Duration busy);
 
-  // So many busy times are remembered; those before count as one, with what was free between them.
+  // The number of busy times that are remembered; earlier ones count as one, including the free time between them.
   static constexpr std::size_t kMostRemembered = 1024;
 
  private:
-  std::deque<Passage> taken_;  // in order, apart from each other
+  std::deque<Passage> taken_;  // in order, disjoint
 };
 
 }  // namespace syncopate

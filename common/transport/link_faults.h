@@ -1,4 +1,4 @@
-// LinkFaults: what goes wrong on a process's data links, and until when; shared by all of its endpoints.
+// LinkFaults: the faults of a process's data links, and their ends; shared by all of its endpoints.
 #pragma once
 
 #include <array>
@@ -11,21 +11,21 @@ namespace syncopate {
 
 enum class LinkFault {
   kCut,        // nothing passes (CuttableTransport)
-  kDelay,      // of what it sends, some comes late (FaultyTransport, as are these)
-  kDuplicate,  // all comes twice
-  kReorder,    // some is overtaken by what was sent after it
+  kDelay,      // some sent messages arrive late (FaultyTransport, as for the next two)
+  kDuplicate,  // every message arrives twice
+  kReorder,    // some messages are overtaken by later ones
 };
 inline constexpr std::size_t kLinkFaults = 4;
 
 // Any thread.
 class LinkFaults {
  public:
-  // From now on it is so; until `time` it stays so.
+  // Begins the fault now; it lasts until `time`.
   void begin(LinkFault fault, TimePoint time) {
     until_[static_cast<std::size_t>(fault)].store(time.time_since_epoch().count(), std::memory_order_relaxed);
   }
 
-  // Past, where it is not so.
+  // Returns when the fault ends; a time in the past if it is not active.
   TimePoint until(LinkFault fault) const {
     return TimePoint(Duration(until_[static_cast<std::size_t>(fault)].load(std::memory_order_relaxed)));
   }

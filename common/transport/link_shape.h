@@ -1,4 +1,4 @@
-// LinkShape: the network link that a run is to behave as if it had. Pure.
+// LinkShape: the network link that a run is to simulate. Pure.
 #pragma once
 
 #include <cstddef>
@@ -11,29 +11,30 @@
 
 namespace syncopate {
 
-// One full-duplex link a process.
+// One full-duplex link per process.
 struct LinkShape {
   std::int64_t bits_per_second = 0;  // each way
-  Duration delay{};                  // one way, of each message
+  Duration delay{};                  // one way, for each message
 
   // "1gbit", "100mbit+5ms", "2.5gbit+200us": kbit, mbit or gbit, then us or ms, in letters of
   // either case (a bit is no byte: 10GB is refused). Says what is wrong otherwise.
   static Result<LinkShape> parse(std::string_view text);
   static const char* forms();
-  // As parse() reads it.
+  // In the form that parse() reads.
   std::string to_string() const;
   // "1 Gb/s each way a process, 5 ms one way"
   std::string describe() const;
 
-  // How long a message of so many bytes, header and payload, keeps the link busy in one direction.
+  // Returns how long a message of this size, header and payload, occupies the link in one direction.
   Duration time_of(std::size_t message_bytes) const;
 
   bool operator==(const LinkShape&) const = default;
 };
 
-// What a message of so many bytes, header and payload, takes up on Ethernet under TCP: 1448 bytes a segment, each with
-// 90 more. These are preamble, head, checksum and gap of a frame (8 + 14 + 4 + 12), IP's 20 and TCP's 32 with the time
-// stamps that Linux sends. So a gigabit carries 941 Mb/s of payload. Acknowledgements are not counted.
+// Returns the bytes that a message of this size, header and payload, takes on Ethernet under TCP: 1448 bytes per
+// segment, each with 90 more. These are preamble, head, checksum and gap of a frame (8 + 14 + 4 + 12), IP's 20 and
+// TCP's 32 with the time stamps that Linux sends. So a gigabit carries 941 Mb/s of payload. Acknowledgements are not
+// counted.
 std::size_t bytes_on_wire(std::size_t message_bytes);
 
 }  // namespace syncopate

@@ -1,5 +1,5 @@
-// Unix sockets in the abstract namespace: they leave no file behind. A random name can be taken by nobody beforehand;
-// but every user of the host can connect there, so that both ends look who is at the other.
+// Unix sockets in the abstract namespace, which leave no file behind. Nobody can take a random name beforehand; but
+// every user of the host can connect to it, so both ends check which user is at the other.
 #pragma once
 
 #include <functional>
@@ -10,21 +10,22 @@
 
 namespace syncopate {
 
-// "syncopate-" and 128 random bits: as long whatever the run is called. Without the zero byte that such names begin
-// with.
+// Returns "syncopate-" and 128 random bits, so the length does not depend on the name of the run. It lacks the zero
+// byte with which such names begin.
 std::string new_local_name();
 
-// Listens for messages (SOCK_SEQPACKET), and does not block. Data loss if that cannot be a name.
+// Listens for messages (SOCK_SEQPACKET), without blocking. Fails with data loss if `name` cannot be a name.
 Result<FileDescriptor> listen_locally(const std::string& name);
 
-// Connects there; waits only while too many others do, and asks `check` from time to time whether it may. The other end
-// is this user's: fails with peer lost if it is not, or if nobody listens, and with what `check` says.
+// Connects to `name`. Waits only while too many others connect, and calls `check` from time to time to learn whether to
+// go on. Fails with peer lost if the other end is not of this user or if nobody listens, and with the failure of
+// `check`.
 Result<FileDescriptor> connect_locally(const std::string& name, const std::function<Status()>& check);
 
-// The kernel's word for who is at the other end: such names have no permissions.
+// Returns whether the other end is of this user, according to the kernel: such names have no permissions.
 bool is_of_own_user(int connection);
 
-// What errno says of doing `what` with a local socket: peer lost if the other end has gone.
+// Converts errno to a Status for `what` with a local socket: peer lost if the other end has closed it.
 Status local_socket_failure(const char* what);
 
 }  // namespace syncopate

@@ -1,5 +1,5 @@
-// MemberKeys: what the members of one group show each other who they are with. All is derived from the run's secret, so
-// that each member knows what each other one must show, and nobody else does.
+// MemberKeys: the keys by which the members of one group authenticate each other. All are derived from the run's
+// secret, so that each member knows what each other one must show, and nobody else does.
 #pragma once
 
 #include <array>
@@ -15,11 +15,11 @@ class MemberKeys {
 
   MemberKeys(const RunKeys& keys, std::string group) : keys_(keys), group_(std::move(group)) {}
 
-  // CURVE: of a member that listens, and of one that connects.
+  // CURVE: the keys of a member that listens, and of one that connects.
   RunKeys::Pair listener(int rank) const { return pair("listener", rank); }
   RunKeys::Pair connector(int rank) const { return pair("connector", rank); }
-  // PLAIN: what one member shows another, in hexadecimal. It opens nothing else, so that who listens where that member
-  // has listened does not learn anything by it.
+  // PLAIN: what one member shows another, in hexadecimal. It opens nothing else, so a process that listens at an
+  // address where that member once listened learns nothing useful from it.
   std::string password(int from, int to) const;
   // The same for shared memory.
   Proof proof(int from, int to) const;

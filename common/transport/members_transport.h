@@ -1,5 +1,5 @@
-// MembersTransport: the endpoint of a group of which not all members are there. Ranks are those of the whole group, so
-// that whoever uses it need not know who is missing; the transport below connects those that are there.
+// MembersTransport: the endpoint of a group of which not all members are present. Ranks are those of the whole group,
+// so that its user need not know who is missing; the inner transport connects those that are present.
 #pragma once
 
 #include <memory>
@@ -11,20 +11,20 @@ namespace syncopate {
 
 class MembersTransport final : public ForwardingTransport {
  public:
-  // `inner` connects the members `there` of a group of `size`: ranks of the group, ascending, one for each of the inner
-  // transport's, in its order.
+  // `inner` connects the members `there` of a group of `size`: ranks of the group, ascending, one for each rank of the
+  // inner transport, in its order.
   MembersTransport(std::unique_ptr<Transport> inner, std::vector<int> there, int size);
 
   int rank() const override { return there_[static_cast<std::size_t>(wrapped().rank())]; }
   int size() const override { return static_cast<int>(inner_rank_.size()); }
-  // Fails with peer lost for who is not there.
+  // Fails with peer lost for a member that is not present.
   Status send(int peer, std::string_view header, std::span<const std::byte> payload, PendingSends* pending,
               TimePoint deadline) override;
   Result<Message> receive(TimePoint deadline) override;
 
  private:
   std::vector<int> there_;       // by the inner transport's rank
-  std::vector<int> inner_rank_;  // by the group's; -1: not there
+  std::vector<int> inner_rank_;  // by the group's rank; -1: not present
 };
 
 }  // namespace syncopate

@@ -1,5 +1,5 @@
-// MessageOrder: gives messages that come over several connections back the order in which their senders sent them.
-// Pure: no wire, no time, one thread.
+// MessageOrder: restores the order in which senders sent messages that arrive over several connections. Pure: no wire,
+// no time, one thread.
 #pragma once
 
 #include <cstdint>
@@ -13,17 +13,17 @@ namespace syncopate {
 
 class MessageOrder {
  public:
-  // Of how many messages ahead of the one that is due are kept, a peer. What a peer can have under way to us is far
-  // less; more is not ours, and must not fill our memory.
+  // The number of messages ahead of the next one that are kept, per peer. A peer of ours can have far fewer in flight;
+  // more are not ours, and must not fill our memory.
   static constexpr std::uint64_t kMostAhead = 4096;
 
   explicit MessageOrder(int peers) : peers_(static_cast<std::size_t>(peers)) {}
 
-  // Takes the message that message.from(), one of the peers, has sent as its `number`th, from 0. False, and the message
-  // is dropped, if that one has been taken before or is too far ahead.
+  // Takes the message that message.from(), one of the peers, has sent as its `number`th, from 0. Returns false, and
+  // drops the message, if that number has been taken before or is too far ahead.
   bool put(std::uint64_t number, Message message);
 
-  // The next message that is due, if it is there. To be called until there is none before the next put().
+  // Returns the next message in order, if it has arrived. Call it until there is none before the next put().
   std::optional<Message> take();
 
  private:
@@ -33,7 +33,7 @@ class MessageOrder {
   };
 
   std::vector<Peer> peers_;
-  std::size_t last_ = 0;  // peer that a message was taken from: it alone may have another one due
+  std::size_t last_ = 0;  // the peer of the last message taken: only it may have another one due
 };
 
 }  // namespace syncopate

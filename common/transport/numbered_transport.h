@@ -1,9 +1,9 @@
-// NumberedTransport: a transport that keeps messages in order over one that does not. Wraps that one; each message goes
-// with its number among those from its sender to its receiver, who hands over what is due next, and drops what has come
-// before.
+// NumberedTransport: keeps messages in order over a transport that does not. Wraps that one. Each message carries its
+// number among those from its sender to its receiver, which delivers the messages in order, and drops repeated ones.
 //
-// So do the ends of a network whose packets take several ways. Of ours none needs it but where a run's faults reorder
-// what is sent (--fault=reorder:...). All members of a group number their messages, or none does.
+// The ends of a network whose packets take several routes do the same. Of our transports none needs it except under a
+// run's faults that reorder messages (--fault=reorder:...). Either all members of a group number their messages, or
+// none does.
 #pragma once
 
 #include <memory>
@@ -25,8 +25,8 @@ class NumberedTransport final : public ForwardingTransport {
   TransportCounters counters() const override;
 
  private:
-  std::vector<std::uint64_t> sent_;  // messages, by peer
-  MessageOrder order_;               // of what has come
+  std::vector<std::uint64_t> sent_;  // messages sent, by peer
+  MessageOrder order_;               // of received messages
   std::int64_t dropped_ = 0;
 };
 

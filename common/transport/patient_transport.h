@@ -1,5 +1,5 @@
-// PatientTransport: a transport whose waits last longer where somebody did not run for a while (common/patience.h).
-// Wraps another one, which carries the messages.
+// PatientTransport: a transport whose waits are extended after a standstill of some process (common/patience.h). Wraps
+// another one, which carries the messages.
 #pragma once
 
 #include <memory>
@@ -35,9 +35,9 @@ class PatientTransport final : public ForwardingTransport {
   template <typename Call>
   auto patiently(TimePoint deadline, const Call& call) -> decltype(call(deadline)) {
     const TimePoint begin = clock_.now();
-    // Several calls may share a deadline: the wait has then begun before this one.
+    // Several calls may share a deadline; the wait has then begun with an earlier call.
     if (deadline != deadline_ && !PatientWait::is_one(*patience_, deadline, begin)) return call(deadline);
-    // It may have stood still since the last of them: nothing but the sum of what came is done in between.
+    // This process may have stood still since the last call: only the sum of what arrived is computed in between.
     if (deadline == deadline_ && PatientWait::did_not_run(last_, begin)) patience_->excuse(begin);
     deadline_ = deadline;
     PatientWait wait(*patience_, deadline, begin);

@@ -1,8 +1,8 @@
-// RunKeys: the secret of one run. Its processes have it, nobody else does, and whatever they prove to each other or
-// encrypt with is derived from it.
+// RunKeys: the secret of one run. Only its processes have it, and all that they prove to each other or encrypt with is
+// derived from it.
 //
-// The secret lies in memory of its own that is never swapped out nor part of a core dump, as far as the system allows,
-// and is wiped with its last copy (libsodium's sodium_malloc). Copies share it; any thread may use one.
+// The secret lies in memory of its own that is never swapped out and not part of a core dump, as far as the system
+// allows, and is wiped with its last copy (libsodium's sodium_malloc). Copies share it; any thread may use one.
 #pragma once
 
 #include <array>
@@ -22,29 +22,29 @@ class RunKeys {
   // A key pair of CURVE (CurveZMQ, rfc.zeromq.org/spec/26), in Z85 (rfc.zeromq.org/spec/32): 40 characters each.
   struct Pair {
     std::string public_key;
-    std::string secret_key;  // wiped at the end
+    std::string secret_key;  // wiped on destruction
 
     ~Pair();
   };
 
-  // A new one, of the kernel's random numbers. Internal where ZeroMQ was built without CURVE.
+  // Makes a new one, from the kernel's random numbers. Fails with internal if ZeroMQ was built without CURVE.
   static Result<RunKeys> make();
 
-  // One key for each purpose; none tells anything of another, or of the secret (keyed BLAKE2b, RFC 7693).
+  // Returns one key for each purpose; none reveals anything of another, or of the secret (keyed BLAKE2b, RFC 7693).
   Key derive(std::string_view purpose) const;
-  // The pair whose secret half is derived so.
+  // Returns the pair whose secret half is derived in this way.
   Pair pair(std::string_view purpose) const;
 
-  // 64 characters, and no line break. It is the secret: for a pipe or memory that is lent, never for a command line, a
-  // file, the environment or a log.
+  // Returns 64 characters without a line break. They are the secret: send them only through a pipe or loaned memory,
+  // never on a command line or in a file, the environment or a log.
   SecretText to_text() const;
-  // Data loss where that is not what to_text() gives; the message does not show the text.
+  // Fails with data loss if `text` is not what to_text() returns; the message does not show the text.
   static Result<RunKeys> parse(std::string_view text);
 
  private:
   RunKeys();  // memory for it
 
-  std::shared_ptr<unsigned char> secret_;  // of 32 bytes
+  std::shared_ptr<unsigned char> secret_;  // 32 bytes
 };
 
 }  // namespace syncopate

@@ -1,5 +1,5 @@
-// SecretText: a text that is a secret, such as that of RunKeys on its way to a process. What it held in memory is wiped
-// when it goes or is given another one; who copies from view() has a copy to wipe.
+// SecretText: a text that is a secret, such as the text of RunKeys when it is sent to a process. Its memory is wiped
+// when it is destroyed or assigned; a caller that copies from view() must wipe the copy.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@ namespace syncopate {
 class SecretText {
  public:
   SecretText() = default;
-  // `text`, and what comes behind it, as the end of its line.
+  // Holds `text`, followed by `end`, such as the end of its line.
   explicit SecretText(std::string_view text, std::string_view end = {});
   SecretText(const SecretText& other) : SecretText(other.view()) {}
   SecretText(SecretText&& other) noexcept : SecretText() { swap(other); }
@@ -25,7 +25,7 @@ class SecretText {
  private:
   void swap(SecretText& other) noexcept { text_.swap(other.text_); }
 
-  std::string text_;  // grows never, and so leaves nothing behind elsewhere
+  std::string text_;  // never grows, and so leaves no copy behind
 };
 
 }  // namespace syncopate

@@ -1,5 +1,5 @@
-// Keys put on ZeroMQ sockets: CURVE encrypts and authenticates, or PLAIN authenticates alone, on one host; an
-// Authenticator decides who is let in.
+// Security for ZeroMQ sockets: CURVE encrypts and authenticates, and on one host PLAIN only authenticates; an
+// Authenticator decides who is admitted.
 #pragma once
 
 #include <atomic>
@@ -16,46 +16,45 @@
 
 namespace syncopate {
 
-// Before bind(): whoever connects must know the public half of `own`. Who is let in, an Authenticator decides; without
-// one ZeroMQ lets in everybody who gets that far.
+// Call it before bind(). A connecting peer must know the public half of `own`. An Authenticator decides which of these
+// are admitted; without one ZeroMQ admits all of them.
 void secure_listener(zmq::socket_t& socket, const RunKeys::Pair& own);
-// Before connect(), to whoever has the secret half of `listener_key`, and to nobody else.
+// Call it before connect(). Connects only to the holder of the secret half of `listener_key`.
 void secure_connector(zmq::socket_t& socket, const std::string& listener_key, const RunKeys::Pair& own);
 
-// Before connect(), on one host: shows this name and password (PLAIN) to whoever listens there, whatever it is. So it
-// connects once, and not to who may listen there later. The password is for this listener alone.
+// Call it before connect(), on one host: shows this name and password (PLAIN) to any process that listens there. So it
+// connects once, and not to a process that may listen there later. The password is for this listener only.
 void show_password(zmq::socket_t& socket, const std::string& name, const std::string& password);
 
-// Before bind(), of a socket that listens at an ipc address: processes of other users of this host are not let in.
+// Call it before bind(), for a socket that listens at an ipc address: rejects processes of other users of this host.
 void admit_own_user(zmq::socket_t& socket);
 
-// A new address of a unix socket in the abstract namespace, "ipc://@syncopate-4f...": random, so that nobody can have
-// taken it before, and with no file, so that nothing is left behind.
+// Returns a new address of a unix socket in the abstract namespace, "ipc://@syncopate-4f...". It is random, so that
+// nobody can have taken it before, and has no file, so that nothing is left behind.
 std::string new_ipc_address();
 
-// Lets in to the secured listeners of one context those whose keys it knows, and nobody else (ZAP,
-// rfc.zeromq.org/spec/27). What comes over a connection bears the name of who it is let in as: user_of(). A thread of
-// its own.
+// Admits to the secured listeners of one context only peers whose keys it knows (ZAP, rfc.zeromq.org/spec/27). Messages
+// of a connection carry the name as which it was admitted: user_of(). It has a thread of its own.
 class Authenticator {
  public:
-  // Secures `listener` with `own`, which is to be bound afterwards. One a context. The context outlives the
+  // Secures `listener` with `own`; bind the listener afterwards. One per context. The context must outlive the
   // authenticator, and the authenticator the listener.
   Authenticator(zmq::context_t& context, const RunKeys::Pair& own, zmq::socket_t& listener);
-  // The same for a listener that is shown passwords.
+  // The same for a listener that takes passwords.
   Authenticator(zmq::context_t& context, zmq::socket_t& listener);
   ~Authenticator();
   Authenticator(const Authenticator&) = delete;
   Authenticator& operator=(const Authenticator&) = delete;
 
-  // From now on whoever has the secret half of this key is let in, as `name`. Any thread.
+  // From now on a peer with the secret half of this key is admitted as `name`. Any thread.
   void admit(const std::string& public_key, const std::string& name);
-  // From now on who shows this password is let in as `name`. Any thread.
+  // From now on a peer that shows this password is admitted as `name`. Any thread.
   void admit_by_password(const std::string& name, const std::string& password);
-  // From now on nobody is let in with this key. Connections that there are stay. Any thread.
+  // From now on this key is not admitted any more. Existing connections stay. Any thread.
   void expel(const std::string& public_key);
 
-  // Connections that came to nothing: of another user, without CURVE or PLAIN, with a key or password that is not
-  // known, or silent for too long. Any thread.
+  // The number of rejected connections: of another user, without CURVE or PLAIN, with an unknown key or password, or
+  // silent for too long. Any thread.
   std::int64_t turned_away() const { return turned_away_.load(std::memory_order_relaxed); }
 
  private:
@@ -66,19 +65,19 @@ class Authenticator {
   std::optional<std::string> name_of(const std::string& key);
   bool has_password(const std::string& name, const std::string& password);
 
-  zmq::socket_t requests_;  // of the thread, once it runs, as is the next
+  zmq::socket_t requests_;  // used by the thread, once it runs, as is the next
   zmq::socket_t failures_;  // of handshakes with the listener
   std::mutex mutex_;
-  std::map<std::string, std::string> names_;      // by the bytes of a public key; with mutex_
-  std::map<std::string, std::string> passwords_;  // by name; with mutex_
+  std::map<std::string, std::string> names_;      // by the bytes of a public key; guarded by mutex_
+  std::map<std::string, std::string> passwords_;  // by name; guarded by mutex_
   FileDescriptor stop_;                           // eventfd
-  bool warned_ = false;                           // of the thread: strangers come again and again
-  bool told_of_shortage_ = false;                 // of the thread
+  bool warned_ = false;                           // used by the thread: warns of strangers only once
+  bool told_of_shortage_ = false;                 // used by the thread
   std::atomic<std::int64_t> turned_away_{0};
   std::jthread thread_;
 };
 
-// As whom an Authenticator has let in the connection that this came over; empty without one.
+// Returns the name as which an Authenticator has admitted the connection of this message; empty without one.
 std::string user_of(zmq::message_t& message);
 
 }  // namespace syncopate

@@ -1,18 +1,18 @@
 // ShapedTransport: a transport that behaves as if each process had a network link of its own. Wraps another one, which
-// carries the messages, and hands them over no sooner than such a link would have brought them.
+// carries the messages, and delivers them no sooner than such a link would.
 //
 //   sender                                            receiver
-//   send: when is its first byte through our link? ─► receive: from then on, and `delay` later, its bytes come in, if
-//         stamped before the header                            those of no other message do; once the last one is
-//                                                              in, it is handed over
+//   send: when does its first byte pass our link?   ─► receive: from then on, and `delay` later, its bytes arrive,
+//         stamped before the header                            while those of no other message do; after the last one
+//                                                              it is delivered
 //
-// All in virtual time: nobody sleeps to send, and no thread is needed. What it takes the inner transport to bring a
-// message counts only as far as it lasts longer than the link would. Whole messages pass one after another, in the
-// order of their first bytes: a real link would mix the packets of several senders.
+// All of this is in virtual time: no send sleeps, and no thread is needed. The inner transport's own time counts only
+// as far as it exceeds the link's. Whole messages pass one after another, in the order of their first bytes, whereas a
+// real link would mix the packets of several senders.
 //
-// Stamps are of the steady clock, so that all members are processes of one host. A receiver keeps back, unread, what
-// has not arrived yet; where it lies then, and how much that can be, is as before: over shared memory in the sender's
-// memory, 64 messages from each; over other wires what the members let be under way.
+// Stamps are of the steady clock, so all members must be processes of one host. A receiver holds, unread, what has not
+// arrived yet. Where it lies meanwhile, and how much that can be, is unchanged: over shared memory in the sender's
+// memory, 64 messages from each; over other wires as much as the members allow in flight.
 #pragma once
 
 #include <cstdint>
@@ -33,11 +33,11 @@ class ProcessLink {
  public:
   explicit ProcessLink(const LinkShape& shape) : shape_(shape) {}
 
-  // Takes in a message of so many bytes at `now`. Returns when its first byte leaves.
+  // Accepts a message of this size at `now`. Returns when its first byte leaves.
   TimePoint send(TimePoint now, std::size_t bytes);
-  // When the first byte of a message that left its sender at `left` is here at the earliest.
+  // Returns the earliest arrival of the first byte of a message that left its sender at `left`.
   TimePoint due(TimePoint left) const { return left + shape_.delay; }
-  // When its last byte has come in.
+  // Returns when its last byte has arrived.
   TimePoint receive(TimePoint left, std::size_t bytes);
 
  private:
@@ -46,8 +46,8 @@ class ProcessLink {
   LinkClock out_, in_;  // guarded by mutex_
 };
 
-// wait() ends when the inner one does: over shared memory when the payload has been used, over the others as soon as it
-// has been taken over, as a kernel's buffers would.
+// wait() ends when the inner one does: over shared memory when the payload has been used, over other wires as soon as
+// it has been accepted, as by a kernel's buffers.
 class ShapedTransport final : public ForwardingTransport {
  public:
   ShapedTransport(std::unique_ptr<Transport> inner, std::shared_ptr<ProcessLink> link)
@@ -60,30 +60,30 @@ class ShapedTransport final : public ForwardingTransport {
 
  private:
   struct Held {
-    std::uint64_t number = 0;  // of those taken over from the inner transport
-    TimePoint left;            // its sender, with its first byte
+    std::uint64_t number = 0;  // in order of receipt from the inner transport
+    TimePoint left;            // when its first byte left its sender
     Message message;
   };
   struct Loss {
-    std::uint64_t number = 0;  // how many were taken over before: they are handed over first
+    std::uint64_t number = 0;  // how many messages were received before it: these are delivered first
     Status status;
   };
 
-  // Takes `message` over from the inner transport.
+  // Takes a message from the inner transport.
   void hold(Message message);
   void drop(const Message& message);
-  // Lets the bytes of all messages come in whose first byte is here.
+  // Lets the bytes of all messages arrive whose first byte is here.
   void let_in(TimePoint now);
-  // The first failure of a peer whose messages have all been handed over; nothing if there is none.
+  // Returns the first failure of a peer whose messages have all been delivered; the end if there is none.
   std::vector<Loss>::iterator due_loss();
-  // When something is to be done next.
+  // Returns when the next action is due.
   TimePoint next_event() const;
 
   std::shared_ptr<ProcessLink> link_;
   SteadyClock clock_;
-  std::multimap<TimePoint, Held> coming_;    // by when the first byte is here
-  std::multimap<TimePoint, Held> arriving_;  // by when the last byte is
-  std::vector<Loss> losses_;                 // not told yet
+  std::multimap<TimePoint, Held> coming_;    // by arrival of the first byte
+  std::multimap<TimePoint, Held> arriving_;  // by arrival of the last byte
+  std::vector<Loss> losses_;                 // not reported yet
   std::uint64_t taken_over_ = 0;             // messages
   std::int64_t dropped_ = 0;
 };

@@ -1,4 +1,4 @@
-// What the owner of shared memory sleeps on, and how it waits for what others write there.
+// The doorbell on which the owner of shared memory sleeps, and how it waits for what others write there.
 #pragma once
 
 #include <sched.h>
@@ -14,26 +14,26 @@
 
 namespace syncopate {
 
-// Lies in memory that processes share; one sleeper.
+// Lies in memory that processes share; it has one sleeper.
 struct alignas(64) ShmDoorbell {
   std::atomic<std::uint32_t> rings;
   std::atomic<std::uint32_t> sleeping;
 
-  // Whether somebody slept and was woken. What the sleeper waits for must have been written before.
+  // Rings the bell, and returns whether a sleeper was woken. Write what the sleeper waits for before calling it.
   bool ring() {
     rings.fetch_add(1);
     return sleeping.load() != 0 && futex_wake(rings) > 0;
   }
 };
 
-// Waits at one's own doorbell. One thread, but for interrupt().
+// Waits at the owner's doorbell. One thread, except for interrupt().
 class ShmWaiter {
  public:
   // `bell` must outlive the waiter.
   explicit ShmWaiter(ShmDoorbell& bell) : bell_(bell) {}
 
-  // Returns once `ready` says true, or fails with deadline exceeded (`late` is its message) or cancelled. Looks again
-  // for a moment, then sleeps; calls `look_up` about once a slice.
+  // Returns once `ready` returns true, or fails with deadline exceeded (with message `late`) or cancelled. Polls for a
+  // moment, then sleeps; calls `look_up` about once per kLookUpEvery.
   template <typename Ready, typename LookUp>
   Status wait_for(Ready&& ready, TimePoint deadline, const char* late, LookUp&& look_up) {
     if (ready()) return Status();
@@ -63,7 +63,7 @@ class ShmWaiter {
     }
   }
 
-  // Ends the wait under way and all later ones. Any thread.
+  // Ends the current wait and all later ones. Any thread.
   void interrupt() {
     interrupted_.store(true);
     bell_.ring();

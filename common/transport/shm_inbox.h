@@ -7,8 +7,8 @@
 //                                              state = kTaken, uses the payload where it lies
 //   finds the slot free: payload let go  <-    state = kFree, rings the sender's doorbell
 //
-// A slot has one writer at a time: the sender while it is free, the receiver from then on. That one may hold all slots
-// of a sender, who then waits; a slot that is held is not full, so that it is not received again.
+// A slot has one writer at a time: the sender while it is free, the receiver from then on. The receiver may hold all
+// slots of a sender, which then waits; a held slot is not full, so that it is not received again.
 #pragma once
 
 #include <atomic>
@@ -24,10 +24,10 @@ inline constexpr std::uint32_t kSlotsPerSender = 64;
 struct alignas(64) ShmSlot {
   enum State : std::uint32_t { kFree = 0, kFull = 1, kTaken = 2 };
 
-  // Where its parts lie. The receiver reads it once, since the sender can write it at any time.
+  // Where the slot's parts lie. The receiver reads it once, since the sender can write it at any time.
   struct Place {
     std::uint32_t header_bytes = 0;
-    std::uint64_t arena = 0;  // the sender's number for it
+    std::uint64_t arena = 0;  // the sender's number of it
     std::uint64_t offset = 0;
     std::uint64_t payload_bytes = 0;
   };
@@ -40,7 +40,7 @@ struct alignas(64) ShmSlot {
 struct ShmInbox {
   std::uint64_t run;  // hash of run and group
   std::uint64_t senders;
-  ShmDoorbell doorbell;  // rung when a message has come, or a payload of the owner's was let go
+  ShmDoorbell doorbell;  // rung when a message has arrived, or a payload of the owner was released
   ShmSlot slots[1];      // [senders][kSlotsPerSender]
 
   static std::size_t bytes_for(int senders) {

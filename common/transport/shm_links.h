@@ -1,8 +1,8 @@
-// Links: a unix socket between every two members of a group on one host. They pass the file descriptors of shared
-// memory, and tell when a peer is gone. They listen at abstract names, so that no socket file is left behind, random
-// ones, so that nobody has taken them before. Every user of the host can connect there: who is of another user, or does
-// not prove to have the run's secret, is turned away, and who says nothing holds up nobody. When all are connected
-// nobody listens any longer.
+// ShmLinks: a unix socket between every two members of a group on one host. The sockets carry the file descriptors of
+// shared memory, and show when a peer is gone. They listen at abstract names, so that no socket file is left behind,
+// and at random ones, so that nobody has taken them before. Every user of the host can connect to them: a connection of
+// another user, or without proof of the run's secret, is rejected, and a silent one delays nobody. Once all members are
+// connected, nobody listens any longer.
 #pragma once
 
 #include <poll.h>
@@ -23,33 +23,33 @@ namespace syncopate {
 
 class ShmLinks {
  public:
-  // Listens, exchanges addresses, connects to all peers, and swaps hellos that carry `inbox`. Afterwards inbox_of(peer)
-  // gives the memory that each peer has sent.
+  // Listens, exchanges addresses, connects to all peers, and swaps hellos that carry `inbox`. Afterwards
+  // take_inbox_of(peer) returns the memory that each peer has sent.
   static Result<ShmLinks> connect(const TransportOptions& options, std::uint64_t run, const SharedMemory& inbox,
                                   Rendezvous& rendezvous, TimePoint deadline);
 
-  // The descriptor that came with `peer`'s hello. Once a peer.
+  // Returns the descriptor that came with `peer`'s hello. Call it once per peer.
   FileDescriptor take_inbox_of(int peer) { return std::move(inboxes_[static_cast<std::size_t>(peer)]); }
 
-  // Hands an arena's memory to every peer that is still there.
+  // Sends an arena's memory to every peer that is still connected.
   Status announce_arena(std::uint64_t number, const SharedMemory& memory);
 
-  // The next parcel that `peer` has sent; nothing if there is none.
+  // Returns the next parcel that `peer` has sent; nothing if there is none.
   std::optional<ReceivedParcel> next_from(int peer);
 
-  // Peers, not reported before, whose end of the link is closed.
+  // Returns the peers, not reported before, whose end of the link is closed.
   std::vector<int> newly_lost();
 
-  // Connections that were not begun as a peer begins one.
+  // The number of rejected connections: those that did not begin as a peer's.
   std::int64_t turned_away() const { return turned_away_; }
 
  private:
-  // A connection that has not said hello yet.
+  // A connection that has not sent its hello yet.
   struct Silent {
     FileDescriptor connection;
-    TimePoint due;  // when it is turned away
+    TimePoint due;  // when it is rejected
   };
-  // What the members do while they connect.
+  // What the members need while they connect.
   struct Meeting {
     const TransportOptions& options;
     const SharedMemory& inbox;
@@ -61,7 +61,7 @@ class ShmLinks {
   Status connect_to(int peer, const std::string& name, const Meeting& meeting);
   Status accept_missing(Acceptor& acceptor, const Meeting& meeting);
   void accept_all(Acceptor& acceptor, std::vector<Silent>& silent, Duration handshake_time);
-  // Whether the connection, which has said something, is a peer's who was missing; it is then a link.
+  // Returns whether the connection, which has sent something, is that of a missing peer. If so, it is now a link.
   bool admit(FileDescriptor connection, const Meeting& meeting);
   Status take_answer_of(int peer, const Meeting& meeting);
   ShmParcel hello_to(int peer, const TransportOptions& options) const;
@@ -75,7 +75,7 @@ class ShmLinks {
   std::vector<FileDescriptor> links_;    // by peer; none to oneself
   std::vector<FileDescriptor> inboxes_;  // by peer
   std::vector<bool> lost_;               // by peer
-  std::vector<pollfd> polled_;           // what newly_lost looks at: who waits does so often, and allocates nothing
+  std::vector<pollfd> polled_;           // what newly_lost polls; reused, since waiting threads call it often
   std::int64_t turned_away_ = 0;
 };
 

@@ -1,5 +1,5 @@
-// Anonymous memory that processes of one host share: a memory file without a name (memfd_create(2)), handed over as a
-// file descriptor. A kill leaves nothing behind, and the size of /dev/shm does not matter.
+// Anonymous memory that processes of one host share: a memory file without a name (memfd_create(2)), passed as a file
+// descriptor. A kill leaves nothing behind, and the size of /dev/shm does not matter.
 #pragma once
 
 #include <cstddef>
@@ -12,10 +12,10 @@ namespace syncopate {
 
 class SharedMemory {
  public:
-  // Zeroed memory of a fixed size. Fails with resource exhausted.
+  // Creates zeroed memory of a fixed size. Fails with resource exhausted.
   static Result<SharedMemory> create(std::size_t bytes);
-  // Maps what a peer has created. Only memory whose size can no longer change is accepted: else a peer could make our
-  // reads fault. `writable` says how we map it.
+  // Maps memory that a peer has created. Only memory whose size can no longer change is accepted, since otherwise a
+  // peer could make our reads fault. `writable` chooses how it is mapped.
   static Result<SharedMemory> map(FileDescriptor file, bool writable);
 
   SharedMemory(SharedMemory&& other) noexcept;

@@ -1,7 +1,7 @@
-// SocketHandshake: one end's part in beginning a connection. Who connects speaks first; who is connected to answers
-// only a Hello that is right. Each end then proves that it has the run's keys: with fresh keys in the Hellos, the keys
-// of the connection follow from all that was said (EphemeralPair), and the first record of each end must open. What
-// follows is sealed, or plain where the connection stays on one host. Nothing here waits.
+// SocketHandshake: one end's part in beginning a connection. The connecting end sends first; the other end answers only
+// a valid Hello. Each end then proves that it has the run's keys: the keys of the connection follow from all that was
+// sent, with fresh keys in the Hellos (EphemeralPair), and the first record of each end must open. What follows is
+// sealed, or plain if the connection stays on one host. Nothing here waits.
 #pragma once
 
 #include <cstdint>
@@ -27,35 +27,36 @@ class SocketHandshake {
     bool encrypted = false;
   };
 
-  // Of who connects to `peer`. The socket may still be connecting; it does not block. `self` outlives the handshake.
+  // Begins the handshake of an end that connects to `peer`. The socket may still be connecting; it must not block.
+  // `self` must outlive the handshake.
   static SocketHandshake connecting(FileDescriptor socket, const Member& self, int peer);
-  // Of who was connected to, by a member of higher rank or by a stranger.
+  // Begins the handshake of an end that has accepted a connection, from a member of higher rank or from a stranger.
   static SocketHandshake accepted(FileDescriptor socket, const Member& self);
 
   enum class State { kUnderWay, kDone, kFailed };
 
-  // Goes on as far as that can be without waiting.
+  // Goes on as far as possible without waiting.
   State advance();
   // What to poll for until advance() can do more.
   int descriptor() const { return socket_.get(); }
   short events() const;
-  // Whether the other end began it.
+  // Whether the other end began the connection.
   bool was_accepted() const { return !connects_; }
-  // Who the other end is; -1 while that is not known.
+  // The rank of the other end; -1 as long as it is unknown.
   int peer() const { return peer_; }
-  // The connection, once done.
+  // Returns the connection, once done.
   std::unique_ptr<SocketStream> take_stream();
 
  private:
   SocketHandshake(FileDescriptor socket, const Member& self, int peer);
 
-  // Each of these ends the handshake where that cannot be done.
+  // Each of these fails the handshake if it cannot be done.
   void say_hello();
   void accept_hello();
   void agree(const Hello& others);
   void say_proof();
   void accept_proof();
-  // Whether all is said, and whether so many bytes have been heard; as far as that can be without waiting.
+  // Whether everything was sent, and whether `bytes` bytes have been received; as far as possible without waiting.
   bool said();
   bool heard(std::size_t bytes);
 
@@ -70,7 +71,7 @@ class SocketHandshake {
   std::string to_say_;
   std::string heard_;
   EphemeralPair pair_;
-  // Once greeted.
+  // Set once the Hellos have been exchanged.
   std::optional<SocketCipher> out_;
   std::optional<SocketCipher> in_;
 };

@@ -1,5 +1,5 @@
-// SocketLink: messages over one connection, both ways. Sends that the connection does not take at once wait in a queue;
-// payloads are received straight into buffers of a pool. Nothing here waits. One thread.
+// SocketLink: messages over one connection, both ways. Sends that the connection does not accept at once wait in a
+// queue; payloads are received directly into buffers of a pool. Nothing here waits. One thread.
 #pragma once
 
 #include <array>
@@ -17,7 +17,7 @@ namespace syncopate {
 
 class SocketLink {
  public:
-  // Messages are `peer`'s, and no payload is larger than `largest`. The pool outlives the link.
+  // Messages are from `peer`, and no payload may be larger than `largest`. The pool must outlive the link.
   SocketLink(int peer, std::unique_ptr<SocketStream> stream, BufferPool& pool,
              std::uint64_t largest = kMaxPayloadBytes);
   ~SocketLink();
@@ -26,31 +26,31 @@ class SocketLink {
 
   int descriptor() const { return stream_->descriptor(); }
 
-  // Sends a message, or queues what is not taken of it. A payload that is queued is counted in `pending` until it has
-  // been taken; without a counter, what was not taken is copied.
+  // Sends a message, or queues the part that is not accepted. A queued payload is counted in `pending` until it has
+  // been accepted; without a counter, the rest is copied.
   void send(std::string_view header, std::span<const std::byte> payload, const PendingSends::Counter* pending);
   // Tells the peer that nothing more will be sent.
   void say_goodbye();
-  // Goes on with what is queued. False if nothing moved.
+  // Goes on sending what is queued. Returns false if nothing moved.
   bool flush();
   std::size_t queued() const { return queue_.size(); }
-  // Whether flush() has anything to go on with.
+  // Whether flush() has anything to send.
   bool has_more_to_send() const { return !queue_.empty() || holds_bytes(); }
-  // Whether bytes that count as sent are not the kernel's yet.
+  // Whether bytes that count as sent have not reached the kernel yet.
   bool holds_bytes() const { return !deaf_ && stream_->holds_bytes(); }
-  // The connection takes no more, and nothing is queued any longer.
+  // The connection accepts no more, and the queue is empty for good.
   bool deaf() const { return deaf_; }
-  // Bytes that the peer's kernel has not confirmed yet.
+  // The bytes that the peer's kernel has not confirmed yet.
   std::size_t unconfirmed() const;
 
-  // Receives what is there, up to about a large segment, and puts messages that are complete at the end of `inbox`.
-  // False if there was nothing.
+  // Receives what has arrived, up to about one large segment, and appends complete messages to `inbox`. Returns false
+  // if there was nothing.
   bool receive(std::deque<Message>& inbox);
-  // No more will come: the peer is gone, or what came was no frame.
+  // No more will arrive: the peer is gone, or what arrived was not a frame.
   bool ended() const { return ended_; }
   // The peer has said goodbye.
   bool left_in_order() const { return goodbye_; }
-  // The connection was given up because of what came.
+  // The connection was given up because of invalid data.
   bool corrupt() const { return corrupt_; }
 
  private:
@@ -60,16 +60,16 @@ class SocketLink {
     std::array<std::byte, sizeof(FrameHead) + kMaxWireHeaderBytes> head;  // the frame's, then the message's header
     std::size_t head_bytes = 0;
     std::span<const std::byte> payload;
-    std::size_t taken = 0;          // of both
+    std::size_t taken = 0;          // bytes sent of both
     PendingSends::Counter pending;  // or null
     BufferPool::Buffer copy;        // of the payload, or none
 
     std::size_t bytes() const { return head_bytes + payload.size(); }
-    // The parts that are still to be sent; how many of them.
+    // Writes the parts that are still to be sent, and returns their number.
     std::size_t parts(iovec* parts) const;
   };
 
-  // What is being received.
+  // The message that is being received.
   struct Incoming {
     std::string header;
     BufferPool::Buffer payload;
@@ -94,7 +94,7 @@ class SocketLink {
   bool deaf_ = false;
 
   static constexpr std::size_t kAhead = 16 * 1024;
-  std::array<std::byte, kAhead> ahead_;  // received and not looked at yet: [ahead_begin_, ahead_end_)
+  std::array<std::byte, kAhead> ahead_;  // received but not parsed yet: [ahead_begin_, ahead_end_)
   std::size_t ahead_begin_ = 0;
   std::size_t ahead_end_ = 0;
   Incoming incoming_;

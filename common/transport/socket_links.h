@@ -1,6 +1,6 @@
-// Connects the members of a group by tcp: one connection between every two, each begun by a Hello of both ends. Who
-// does not say the right one is turned away, and who says none holds up nobody. When all are connected nobody listens
-// any longer.
+// Connects the members of a group by tcp: one connection between every two, each begun by a Hello of both ends. A
+// connection with a wrong Hello is rejected, and one without a Hello delays nobody. Once all members are connected,
+// nobody listens any longer.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ namespace syncopate {
 
 struct SocketLinks {
   std::vector<std::unique_ptr<SocketStream>> streams;  // by peer; none to oneself
-  std::int64_t turned_away = 0;                        // connections that were not begun as they must be
+  std::int64_t turned_away = 0;                        // rejected connections, which did not begin as they must
 };
 
 // Listens at options.host, on a port that the kernel chooses, tells the group through the rendezvous, and returns when

@@ -17,26 +17,26 @@ class SocketStream {
  public:
   virtual ~SocketStream() = default;
 
-  // To be polled.
+  // The descriptor to poll.
   virtual int descriptor() const = 0;
 
-  // How many bytes of the parts, from the first one on, were taken: 0 if there is no room now. Nothing if the
-  // connection takes no more ever. What was taken is not read again.
+  // Returns how many bytes of the parts, from the first one on, were accepted: 0 if there is no room now; nothing if
+  // the connection accepts no more ever. Accepted bytes are not read again.
   virtual std::optional<std::size_t> write(std::span<const iovec> parts) = 0;
-  // Whether bytes that were taken are not the kernel's yet. Every write(), also of no parts, goes on with them first.
+  // Whether accepted bytes have not reached the kernel yet. Every write(), even one without parts, sends them first.
   virtual bool holds_bytes() const = 0;
 
-  // How many bytes were put into the places, from the first one on: 0 if there are none now. Nothing if no more will
-  // come.
+  // Returns how many bytes were put into the places, from the first one on: 0 if there are none now; nothing if no more
+  // will arrive.
   virtual std::optional<std::size_t> read(std::span<const iovec> places) = 0;
-  // Whether read() gives bytes though polling the descriptor does not tell of any.
+  // Whether read() has bytes although polling the descriptor shows none.
   virtual bool has_received() const = 0;
 };
 
-// Bytes as they are. The socket is connected and does not block.
+// A stream of plain bytes. The socket must be connected and non-blocking.
 std::unique_ptr<SocketStream> make_plain_stream(FileDescriptor socket);
-// Bytes in records, each sealed by `out` and opened by `in`. Anything but the next record ends the stream for good:
-// what is read are the first bytes of what was written, all of them or fewer.
+// A stream of records, each sealed by `out` and opened by `in`. Anything but the next record ends the stream for good:
+// the bytes read are a prefix of the bytes written, or all of them.
 std::unique_ptr<SocketStream> make_sealed_stream(FileDescriptor socket, const SocketCipher& out,
                                                  const SocketCipher& in);
 

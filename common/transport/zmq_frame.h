@@ -1,8 +1,8 @@
-// What ZeroMQ carries: frame 1 is a ZmqPreamble and the message's header; frame 2, if there is one, is the payload.
-// Between hosts frame 3 then is a ZmqTrailer. CURVE notices frames that are changed, repeated or moved, but not those
-// that are left out on the way: as the numbers at both ends of a message are the same, and messages' numbers are
-// contiguous, nothing can be left out of one message, nor a message out of those that are received after it.
-// Numbers are in the byte order of the machine, which is the same on all hosts of a run. Pure.
+// The messages on ZeroMQ: frame 1 is a ZmqPreamble and the message's header; frame 2, if there is one, is the payload.
+// Between hosts frame 3 is then a ZmqTrailer. CURVE detects frames that are changed, repeated or moved, but not those
+// that are left out on the way. Since the numbers at both ends of a message are equal, and messages' numbers are
+// contiguous, nothing can be left out of a message, nor a message out of those that are received after it. Numbers are
+// in the byte order of the machine, which is the same on all hosts of a run. Pure.
 #pragma once
 
 #include <cstddef>
@@ -28,8 +28,8 @@ struct ZmqTrailer {
   std::uint64_t number = 0;  // as in the preamble
 };
 
-// Reads the preamble of `head`, behind which comes a payload of so many bytes. Null if that is a message of the run
-// `run` by one of its `members`; else what it is, and `preamble` is worth nothing.
+// Reads the preamble of `head`, which is followed by a payload of `payload_bytes`. Returns null if that is a message of
+// the run `run` by one of its `members`; otherwise a description of it, and `preamble` is undefined.
 inline const char* objection_to(std::span<const std::byte> head, std::size_t payload_bytes, std::uint64_t run,
                                 int members, ZmqPreamble& preamble) {
   if (head.size() < sizeof(preamble) || head.size() > sizeof(preamble) + kMaxWireHeaderBytes) {

@@ -67,7 +67,7 @@ namespace {
 
 constexpr std::string_view kWorker = ".worker", kReplica = ".replica";
 
-// The number behind the last `mark`, with which the text ends; -1 where it does not.
+// Returns the number after the last `mark`, if the text ends with it; else -1.
 int number_behind(std::string_view mark, const std::string& part) {
   const std::size_t at = part.rfind(mark);
   if (at == std::string::npos) return -1;

@@ -1,6 +1,6 @@
-// ArenaForm: where each element of an arena lies in a safetensors file that has the layout's tensors by their names.
-// Header and places follow from the layout alone, so that several processes can write ranges of one file, each without
-// knowing of the others. Row-sparse tables and padding are not in it. Pure.
+// ArenaForm: where each element of an arena lies in a safetensors file that holds the layout's tensors by their names.
+// The header and the offsets follow from the layout alone, so that several processes can write ranges of one file
+// without coordination. Row-sparse tables and padding are not in the file. Pure.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ class ArenaForm {
  public:
   explicit ArenaForm(const ParamLayout& layout, const std::map<std::string, std::string>& metadata = {});
 
-  // Elements [begin, end) of the arena, without padding, and where the first of them lies in the file.
+  // Elements [begin, end) of the arena, without padding, and the offset of the first of them in the file.
   struct Stretch {
     Range range;
     std::uint64_t offset = 0;
@@ -26,7 +26,7 @@ class ArenaForm {
   std::uint64_t file_bytes() const { return file_bytes_; }
   Range arena() const { return arena_; }  // without tables
   std::vector<Stretch> stretches(Range range) const;
-  // What of `range` is not in the file.
+  // Returns the parts of `range` that are not in the file.
   std::vector<Range> gaps(Range range) const;
 
  private:
@@ -36,29 +36,29 @@ class ArenaForm {
   Range arena_;
 };
 
-// `range` cut where checksums are: blocks begin at multiples of a mebibyte of the arena, so that who wants a part of it
-// reads and checks little more than that.
+// Cuts `range` into blocks that have checksums of their own. Blocks begin at multiples of a mebibyte of the arena, so
+// that a reader that needs a part reads and checks little more than that part.
 std::vector<Range> blocks_of(Range range);
 
-// The worker to whom a part of that name alone belongs, as "residual.worker1" does to 1; -1: everybody's.
+// Returns the worker that alone owns a part of that name, as worker 1 owns "residual.worker1"; -1: all share it.
 int owner_of(const std::string& part);
-// How a part that is everybody's is called where each worker has its own: "weights.replica1". And the other way round:
-// what the owner knows a part as.
+// The first returns the name of a shared part where each worker has its own: "weights.replica1". The second is its
+// inverse: it returns the name by which the owner knows a part.
 std::string replica_part(const std::string& part, int worker);
 std::string name_to_owner(const std::string& part);
-// The file of values that have a layout, which all processes share.
+// Returns the name of the file of a part that has a layout. All processes share it.
 std::string arena_file(const std::string& part);
 
-// The forms of what a TrainingState may have.
+// The forms of the parts that a TrainingState may have.
 class StateForms {
  public:
-  // Of the model's weights, and of what it keeps beside them.
+  // Takes the layout of the model's weights, and of what it keeps besides them.
   StateForms(const ParamLayout& layout, const ParamLayout& local_layout);
 
-  // Of the part of that name; null where it has no layout.
+  // Returns the form of the part of that name; null if the part has no layout.
   const ArenaForm* form_of(const std::string& part) const;
   const ParamLayout& layout() const { return layout_; }
-  std::size_t local_size() const { return local_size_; }  // elements of what is kept beside the weights
+  std::size_t local_size() const { return local_size_; }  // elements of what the model keeps besides its weights
 
  private:
   ParamLayout layout_;

@@ -9,7 +9,7 @@
 namespace syncopate::experiments {
 namespace {
 
-// Training comes first, but a checkpoint must get done on a machine that is busy, too: this leaves it about a tenth of
+// Training comes first, but a checkpoint must also complete on a busy machine. This niceness leaves it about a tenth of
 // a core beside a thread that never waits.
 constexpr int kNiceness = 10;
 
@@ -42,7 +42,7 @@ void BackgroundWriter::finish() {
 }
 
 void BackgroundWriter::run(const std::stop_token& stop) {
-  // Of this thread alone, as Linux has it (setpriority(2), "C library/kernel differences").
+  // On Linux this changes only this thread (setpriority(2), "C library/kernel differences").
   setpriority(PRIO_PROCESS, static_cast<id_t>(syscall(SYS_gettid)), kNiceness);
   std::unique_lock lock(mutex_);
   while (changed_.wait(lock, stop, [&] { return static_cast<bool>(write_); })) {

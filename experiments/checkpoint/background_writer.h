@@ -1,6 +1,6 @@
-// BackgroundWriter: writes states on a thread of its own, of low priority, while training goes on. At most one is on
-// its way: whoever comes while another is still being written is told so, and nothing is queued. The memory of states
-// is kept from one to the next.
+// BackgroundWriter: writes states on a thread of its own, of low priority, during training. It writes one state at a
+// time. Nothing is queued: begin() returns null while a state is still being written. The memory of a state is reused
+// for the next one.
 #pragma once
 
 #include <condition_variable>
@@ -16,27 +16,27 @@ namespace syncopate::experiments {
 
 class BackgroundWriter {
  public:
-  // On the writer's thread; is to return soon once `stop` asks for it.
+  // Runs on the writer's thread; must return soon once `stop` is requested.
   using Write = std::function<void(const TrainingState& state, const std::stop_token& stop)>;
 
   BackgroundWriter();
-  // What is being written is told to stop, and waited for.
+  // Requests the write in progress to stop, and waits for it.
   ~BackgroundWriter();
   BackgroundWriter(const BackgroundWriter&) = delete;
   BackgroundWriter& operator=(const BackgroundWriter&) = delete;
 
-  // The state to fill for the next submit, emptied; null while the last one is still being written. One thread calls
-  // this and submit. This and finish() throw what a write has thrown.
+  // Returns the state to fill for the next submit, emptied; null while the last one is still being written. One thread
+  // calls this and submit. This and finish() rethrow what a write has thrown.
   TrainingState* begin();
-  // Hands over the state that begin() has given; returns at once.
+  // Hands over the state that begin() has returned, and returns at once.
   void submit(Write write);
-  // Until nothing is being written any more.
+  // Waits until nothing is being written any more.
   void finish();
 
  private:
   void run(const std::stop_token& stop);
 
-  TrainingState state_;  // the caller's while `write_` is null, else the thread's
+  TrainingState state_;  // owned by the caller while `write_` is null, else by the thread
   std::mutex mutex_;
   std::condition_variable_any changed_;
   Write write_;

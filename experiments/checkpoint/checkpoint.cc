@@ -19,7 +19,7 @@ bool is_for(const StoredPart& part, const Wanted& wanted) {
   return part.writer == worker_name(wanted.worker) || !wanted.alone;
 }
 
-// Before anything that the text says is believed.
+// Runs before anything in the text is used.
 Status check_seal(const SealedManifest& sealed, const CheckpointKey& key) {
   if (!sealed.mac) {
     return Status::invalid_argument(
@@ -31,7 +31,7 @@ Status check_seal(const SealedManifest& sealed, const CheckpointKey& key) {
       "is authenticated by another key than that of --checkpoint-key-file, or was changed since");
 }
 
-// Memory is taken for what a file holds: where it ends, that is said of the file.
+// Memory is allocated for what a file holds. If it runs out, the error names the file.
 template <typename Read>
 Status within_memory(const std::string& path, std::uint64_t bytes, Read&& read) {
   const auto exhausted = [&] {
@@ -118,8 +118,8 @@ Status Checkpoint::read(const StateForms& forms, const Wanted& wanted, TrainingS
   });
 }
 
-// A worker goes on from what it has written itself, and, unless that is all it wants, from what the chief has written
-// for all; shards from what all of them have.
+// A worker goes on from the counts that it has written itself and, unless it wants only those, from the ones that the
+// chief has written for all; shards go on from those of all shards.
 void Checkpoint::read_counts(const Wanted& wanted, TrainingState& state) const {
   const bool of_worker = wanted.worker >= 0;
   const auto is_wanted = [&](const StoredPart& part) {

@@ -1,5 +1,5 @@
-// Checkpoint: one that is complete, on the disk: what it is of, whether each byte is what it was, and parts of it read
-// back into a TrainingState.
+// Checkpoint: a complete checkpoint on the disk. It says what it is a checkpoint of, verifies that each byte is intact,
+// and reads parts of it back into a TrainingState.
 #pragma once
 
 #include <functional>
@@ -13,45 +13,45 @@
 
 namespace syncopate::experiments {
 
-// What a reader wants of it.
+// Which parts of a checkpoint a reader wants.
 struct Wanted {
   std::optional<std::vector<Range>> ranges = {};  // of the arena; none: all of it
-  int worker = -1;     // the rank whose own parts are wanted, too; -1: nobody's, but those of shards
-  bool alone = false;  // nothing but what that worker has written: the rest is the shards', or other replicas'
-  // Of tables; null: all rows.
+  int worker = -1;     // the rank whose own parts are wanted, too; -1: no worker's, but those of shards
+  bool alone = false;  // only what that worker has written; the rest belongs to the shards or to other replicas
+  // Selects rows of tables; null: all rows.
   std::function<bool(std::size_t table, RowKey key)> row = nullptr;
 };
 
-// Anybody may have made it: all that it says is checked against the model before a byte is used, and against what is in
-// the files. Failures name the file, and are data loss, or resource exhausted where memory ends.
+// Files are not trusted: everything in the manifest is checked against the model, and against the files, before a byte
+// is used. Failures name the file, and are data loss, or resource exhausted if memory runs out.
 class Checkpoint {
  public:
   struct Expected {
-    // Invalid argument unless the manifest is authenticated by it, before anything else that it says is believed; null:
-    // not asked for.
+    // If not null, open() fails with invalid argument unless this key authenticates the manifest. This is checked
+    // before anything else in the manifest is used.
     const CheckpointKey* key = nullptr;
-    // Data loss unless the manifest's text has this digest; empty: not asked for.
+    // If not empty, open() fails with data loss unless the manifest's text has this digest.
     std::string digest = {};
   };
-  // Reads the manifest in `folder`. Data loss where it is missing or not what it should be.
+  // Reads the manifest in `folder`. Fails with data loss if it is missing or malformed.
   static Result<Checkpoint> open(std::string folder, const Expected& expected);
   static Result<Checkpoint> open(std::string folder) { return open(std::move(folder), Expected()); }
 
   const std::string& folder() const { return folder_; }
   const Manifest& manifest() const { return manifest_; }
-  // Whether somebody with a key has written it: without the key nobody can tell who.
+  // Returns whether the manifest says that it was written with a key. Without the key nobody can tell which one.
   bool claims_authentication() const { return has_mac_; }
-  // Of the manifest's text, and by that of all that it names, where it is authenticated.
+  // Returns the digest of the manifest's text. If the checkpoint is authenticated, it covers all that the manifest
+  // names.
   const std::string& digest() const { return digest_; }
 
-  // Reads all there is, and compares lengths and checksums, and digests where there are any; and whether the weights
-  // are all there. Data loss, naming the first file that is not what it was. `forms` are those of the model that it is
-  // of.
+  // Reads the whole checkpoint, compares lengths, checksums and (if there are any) digests, and checks that no weights
+  // are missing. Fails with data loss, naming the first file that has changed. `forms` must be those of its model.
   Status verify(const StateForms& forms) const;
 
-  // Adds what is wanted to `state`, which holds nothing of it yet, each block of a file checked again: data loss as
-  // above, and then nothing in the state is to be used. The state's pieces are those that were written, as far as they
-  // have anything that is wanted. Memory is taken for these, and for the keys of one file of rows.
+  // Adds the wanted parts to `state`, which must not contain any of them yet. Each block of a file is checked again: on
+  // data loss nothing in the state may be used. The state's pieces are those that were written, as far as they contain
+  // wanted elements. Memory is allocated for these, and for the keys of one file of rows.
   Status read(const StateForms& forms, const Wanted& wanted, TrainingState& state) const;
 
  private:

@@ -9,9 +9,9 @@
 namespace syncopate::experiments {
 namespace {
 
-// The pace is measured over this time.
+// The time over which the pace is measured.
 constexpr Duration kPaceOver = std::chrono::milliseconds(300);
-// No order is given further ahead.
+// The furthest that an order is given ahead.
 constexpr Duration kFurthestAhead = std::chrono::seconds(2);
 constexpr std::int64_t kLeastAhead = 2;
 
@@ -35,7 +35,7 @@ void CheckpointCourse::on_steps(const std::string& worker, std::int64_t steps_do
   heard_[worker] = std::max(heard_[worker], steps_done);
   furthest_ = std::max(furthest_, heard());
   last_heard_ = now;
-  // The first that is heard may be some steps beyond the first of the generation, but hardly beyond what is due.
+  // The first reported step may be some steps past the first of the membership epoch, but hardly past one that is due.
   if (interval_.steps > 0 && !next_step_) next_step_ = ((steps_done - 1) / interval_.steps + 1) * interval_.steps;
   if (!pace_since_) {
     pace_since_ = now;
@@ -70,7 +70,7 @@ void CheckpointCourse::order(TimePoint now) {
   } else {
     next_ = std::max(*next_ + from_seconds(interval_.seconds), now);
   }
-  if (last_step_ == step || given_up_.contains(step)) return;  // nothing has moved since
+  if (last_step_ == step || given_up_.contains(step)) return;  // no step was made since
   ordered_ = step;
   attempts_.try_emplace(step);
   actions_.push_back({.kind = CheckpointAction::Kind::kOrder, .generation = generation_, .step = step});
@@ -118,7 +118,7 @@ void CheckpointCourse::on_complete(std::int64_t step, const Status& status) {
   reported_ = false;
 }
 
-// Without a reason nothing is shown. What is left out again and again is shown once.
+// If `report` is empty, nothing is shown. Checkpoints left out repeatedly are reported once.
 void CheckpointCourse::give_up(std::int64_t step, const std::string& report, const Reason& reason) {
   ++left_out_;
   ++reasons_[reason];
@@ -149,7 +149,7 @@ CheckpointFigures CheckpointCourse::figures() const {
   CheckpointFigures figures{
       .asked = std::max(asked(), completed_ + left_out_), .completed = completed_, .last_step = last_step_};
   figures.left_out = figures.asked - completed_;
-  // Those of which nothing was heard: their step went by unnoticed, or the run was over before they were whole.
+  // Counts those without any report: their step passed unnoticed, or the run ended before they were complete.
   std::map<Reason, std::int64_t> reasons = reasons_;
   if (const std::int64_t unheard = figures.left_out - left_out_; unheard > 0) {
     reasons[{"steps went by, or training ended, before they could be written", kLonger}] += unheard;

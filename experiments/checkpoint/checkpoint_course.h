@@ -1,10 +1,11 @@
-// CheckpointCourse: when checkpoints are taken, at which step, and what becomes of them. Pure: it is told what happened
-// and when, and says what is to be done. The coordinator carries it out.
+// CheckpointCourse: the policy of checkpoints: when one is taken, at which step, and what becomes of it. Pure: it
+// receives events with their times and returns actions, which the coordinator carries out.
 //
-// Where all workers move together, everybody cuts at one and the same step. One of every N steps follows from the
-// count, and nobody has to be told; one of every S seconds is ordered for a step that is far enough ahead for everybody
-// to hear of it in time. Who has passed that step says so; the attempt is then given up, and the next one is ordered
-// further ahead. Where workers go at their own pace there is no step that all share: they are told to cut at once.
+// If all workers move together, all writers take the checkpoint at the same step. For one every N steps that step
+// follows from the count, and no message is needed. One every S seconds is ordered for a step far enough ahead for the
+// order to reach all writers in time. A writer that is already past that step reports it; the attempt is then given up,
+// and the next one is ordered further ahead. If workers go at their own pace there is no common step: they are ordered
+// to take the checkpoint at once.
 #pragma once
 
 #include <cstdint>
@@ -20,28 +21,28 @@
 
 namespace syncopate::experiments {
 
-// What one writer says of one checkpoint.
+// One writer's report about one checkpoint.
 struct CheckpointReport {
   enum class Kind {
     kWritten,  // its part is on the disk
-    kBusy,     // it was still writing the one before
-    kPassed,   // it was told too late: it is beyond that step
-    kFailed,   // it could not
+    kBusy,     // it was still writing the previous one
+    kPassed,   // the order came too late: it is past that step
+    kFailed,   // it could not write its part
   };
   Kind kind = Kind::kWritten;
   std::int64_t generation = 0;
   std::int64_t step = 0;
-  StoredPart part = {};     // of kWritten
-  std::string reason = {};  // of kFailed
-  Duration stall{};         // for so long training stood still
+  StoredPart part = {};     // kWritten only
+  std::string reason = {};  // kFailed only
+  Duration stall{};         // how long training stood still
 };
 
 struct CheckpointAction {
   enum class Kind {
-    kOrder,     // tell all writers to cut at `step`, or at once
-    kComplete,  // all parts are written: write the manifest, then say on_complete
+    kOrder,     // tell all writers to take a checkpoint at `step`, or at once
+    kComplete,  // all parts are written: write the manifest, then call on_complete
     kGiveUp,    // remove what has been written of it
-    kReport,    // show `text` to the person: the run goes on
+    kReport,    // show `text` to the user; the run goes on
   };
   Kind kind;
   std::int64_t generation = 0;
@@ -50,36 +51,36 @@ struct CheckpointAction {
   std::string text = {};
 };
 
-// What there is to say about a run's checkpoints in the end.
+// The figures about a run's checkpoints at its end.
 struct CheckpointFigures {
-  std::int64_t asked = 0;  // that the interval comes to in the steps, or the time, that there were
+  std::int64_t asked = 0;  // number that the interval asks for in the steps, or the time, of the run
   std::int64_t completed = 0;
-  std::int64_t left_out = 0;              // of those asked for, for whatever reason
-  std::string why_left_out = {};          // the reason of most, and what would help; empty where none is left out
-  std::optional<std::int64_t> last_step;  // of the newest that is complete
-  Duration stall{};                       // of the worker that stood still longest, all together
+  std::int64_t left_out = 0;              // how many of those were not completed, for whatever reason
+  std::string why_left_out = {};          // the most frequent reason, and what would help; empty if none was left out
+  std::optional<std::int64_t> last_step;  // step of the newest complete checkpoint
+  Duration stall{};                       // total of the worker that stood still longest
 };
 
 class CheckpointCourse {
  public:
-  // `together`: workers move together. The run begins with step `first_step`.
+  // `together`: whether workers move together. The run begins with step `first_step`.
   CheckpointCourse(const CheckpointInterval& interval, bool together, std::int64_t first_step = 0)
       : interval_(interval), together_(together), first_step_(first_step), furthest_(first_step) {}
 
-  // Training goes on in a new generation, with these writers: "worker-0", "shard-1". From where is not known until
-  // steps are heard of. What was under way is given up.
+  // Training goes on in a new membership epoch, with these writers: "worker-0", "shard-1". Its first step is unknown
+  // until a worker reports steps. Attempts in progress are given up.
   void on_generation(std::int64_t generation, std::vector<std::string> writers, TimePoint now);
-  // A worker has been heard to have finished so many steps.
+  // A worker has reported that it has finished this many steps.
   void on_steps(const std::string& worker, std::int64_t steps_done, TimePoint now);
   void on_report(const std::string& writer, const CheckpointReport& report);
-  // A worker, be it a writer or not, is gone; others may go on in this generation. If it was to write, what was under
-  // way is given up, and it is awaited no more.
+  // A worker, whether it is a writer or not, was lost; others may go on in this membership epoch. If it was a writer,
+  // attempts in progress are given up, and its parts are not expected any more.
   void on_lost(const std::string& writer);
-  // How writing the manifest went.
+  // Reports the result of writing the manifest.
   void on_complete(std::int64_t step, const Status& status);
   void on_tick(TimePoint now);
 
-  // What is to be done, in order. Empties the list.
+  // Returns the actions to carry out, in order, and empties the list.
   std::vector<CheckpointAction> take_actions();
   CheckpointFigures figures() const;
 
@@ -88,12 +89,12 @@ class CheckpointCourse {
     std::map<std::string, StoredPart> parts;  // by writer
   };
 
-  // Of all workers that have been heard: where they move together the furthest, ahead of whom a step must be; else the
-  // slowest, by whom a checkpoint goes.
+  // Returns a step over all workers that have reported: the furthest if they move together, since an order must be
+  // ahead of it; else the slowest, which the checkpoint is counted by.
   std::int64_t heard() const;
   bool is_due(TimePoint now) const;
   void order(TimePoint now);
-  // For the figures, `why` is the reason of many, and `remedy` what would help.
+  // The reason for leaving one out. For the figures, `why` can be shared by many, and `remedy` says what would help.
   struct Reason {
     std::string why, remedy;
     auto operator<=>(const Reason&) const = default;
@@ -106,29 +107,29 @@ class CheckpointCourse {
   const CheckpointInterval interval_;
   const bool together_;
   const std::int64_t first_step_;
-  std::int64_t furthest_;           // that all have come to, over all generations
-  std::optional<TimePoint> begun_;  // training
+  std::int64_t furthest_;           // largest heard() so far, over all membership epochs
+  std::optional<TimePoint> begun_;  // when training began
   TimePoint last_heard_{};
   std::int64_t generation_ = 0;
   std::vector<std::string> writers_;
-  std::map<std::int64_t, Attempt> attempts_;   // by step, of this generation
-  std::set<std::int64_t> given_up_;            // of this generation: what still comes of them is not wanted
-  std::map<std::string, std::int64_t> heard_;  // by worker, steps done in this generation
-  std::optional<std::int64_t> ordered_;        // and not over yet
-  std::optional<TimePoint> next_;              // by time
-  std::optional<std::int64_t> next_step_;      // by steps, where they are ordered
-  // Records come every 200 ms, and orders are given every 100 ms: so old is what has been heard.
+  std::map<std::int64_t, Attempt> attempts_;  // attempts of this membership epoch, by step
+  std::set<std::int64_t> given_up_;  // steps given up in this membership epoch; later reports about them are ignored
+  std::map<std::string, std::int64_t> heard_;  // steps done in this membership epoch, by worker
+  std::optional<std::int64_t> ordered_;        // the step that is ordered and not decided yet
+  std::optional<TimePoint> next_;              // time of the next order, for an interval in seconds
+  std::optional<std::int64_t> next_step_;      // step of the next order, for an interval in steps, if they are ordered
+  // How old reports may be: records are sent every 200 ms, and orders every 100 ms.
   Duration ahead_ = std::chrono::milliseconds(500);
-  // For the pace: since when, from which step.
+  // For the pace: the time and the step from which it is measured.
   std::optional<TimePoint> pace_since_;
   std::int64_t pace_from_ = 0;
   double steps_a_second_ = 0;
 
   std::int64_t completed_ = 0, left_out_ = 0;
-  std::map<Reason, std::int64_t> reasons_;  // how many were left out for it
+  std::map<Reason, std::int64_t> reasons_;  // how many were left out for each reason
   std::optional<std::int64_t> last_step_;
-  std::map<std::string, Duration> stalls_;  // by writer
-  bool reported_ = false;                   // that one was left out, since the last that was complete
+  std::map<std::string, Duration> stalls_;  // total stall of each writer
+  bool reported_ = false;                   // whether a left-out checkpoint was reported since the last complete one
   std::vector<CheckpointAction> actions_;
 };
 

@@ -1,6 +1,6 @@
 // CheckpointCutter: takes a worker's parts of checkpoints. Training calls it after each step, which costs next to
-// nothing unless a checkpoint is due; then the state is copied while training stands still, and written by another
-// thread while it goes on.
+// nothing unless a checkpoint is due. Then the state is copied while training stands still, and another thread writes
+// it while training goes on.
 #pragma once
 
 #include <functional>
@@ -16,32 +16,32 @@
 namespace syncopate::experiments {
 
 struct CutterOptions {
-  std::string folder;  // of the run's checkpoints
+  std::string folder;  // folder of the run's checkpoints
   std::string writer;
   int worker = 0;  // the rank
   CheckpointInterval interval;
-  bool together = true;  // as CheckpointCourse has it
+  bool together = true;  // whether workers move together, as in CheckpointCourse
   Digests digests = Digests::kNo;
 };
 
 class CheckpointCutter {
  public:
-  // `forms` and `clock` outlive this; `report` may be called from any thread, until this ends.
+  // `forms` and `clock` outlive this. `report` may be called from any thread, until this is destroyed.
   CheckpointCutter(CutterOptions options, const StateForms& forms, const Clock& clock, ReportCheckpoint report);
 
-  // From now on steps are those of this generation, `first_step` the next; `share`: what is written of them, if
-  // anything.
+  // From now on steps are those of this membership epoch; `first_step` is the next one. `share` says what this worker
+  // writes, if anything.
   void begin(std::int64_t generation, std::int64_t first_step, std::optional<Share> share);
-  // Any thread: cut at `step`, or, where workers do not move together, after the next.
+  // Any thread: take a checkpoint at `step`, or, if workers do not move together, after the next step.
   void on_order(std::int64_t generation, std::int64_t step);
-  // So many steps are done. Where a checkpoint is due, `take` fills the state, whose step is set; its failure is
-  // reported, and no matter of training's.
+  // This many steps are done. If a checkpoint is due, `take` fills the state, whose step is already set. Its failure is
+  // reported and does not affect training.
   void step_done(std::int64_t steps_done, const std::function<Status(TrainingState&)>& take);
-  // Until what is being written is written.
+  // Waits until nothing is being written.
   void finish() { writer_.finish(); }
 
  private:
-  // The step by which a checkpoint that is due now goes.
+  // Returns the step by which a checkpoint that is due now is counted.
   std::optional<std::int64_t> due(std::int64_t steps_done);
   void cut(CheckpointReport report, std::int64_t steps_done, const std::function<Status(TrainingState&)>& take);
 
@@ -50,7 +50,7 @@ class CheckpointCutter {
   const Clock& clock_;
   const ReportCheckpoint report_;
 
-  std::mutex mutex_;  // of what follows
+  std::mutex mutex_;  // guards what follows
   std::int64_t generation_ = 0;
   std::int64_t steps_done_ = 0;
   std::optional<Share> share_;

@@ -11,7 +11,7 @@
 namespace syncopate::experiments {
 namespace {
 
-// Says whose folder it is.
+// Returns the file that names the run that owns the folder.
 std::string mark_of(const std::string& folder) { return folder + "/.run"; }
 
 }  // namespace
@@ -68,7 +68,7 @@ void CheckpointKeeper::hear_of_completed() {
     course_.on_complete(one.step, one.status);
     if (!one.status.ok()) continue;
     if (callbacks_.completed) callbacks_.completed(store_.path_of(one.step));
-    // Not before: until now others may have been told to go back to the one before.
+    // Not earlier: until now other processes may have been told to go back to the previous one.
     post([this, one] { store_.tidy(one.step, one.generation, options_.keep); });
   }
 }

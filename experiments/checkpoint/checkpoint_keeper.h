@@ -1,6 +1,6 @@
-// CheckpointKeeper: what the coordinator has to do with checkpoints. It carries out what a CheckpointCourse decides;
-// manifests are written, and old checkpoints removed, on a thread of its own, so that a slow disk never keeps the
-// coordinator from answering. But for that thread, everything happens on the caller's.
+// CheckpointKeeper: the coordinator's part in checkpoints. It carries out the actions of a CheckpointCourse. It writes
+// manifests and removes old checkpoints on a thread of its own, so that a slow disk never keeps the coordinator from
+// responding. Everything else runs on the caller's thread.
 #pragma once
 
 #include <condition_variable>
@@ -21,37 +21,38 @@
 namespace syncopate::experiments {
 
 struct CheckpointKeeperOptions {
-  std::string folder;  // of checkpoints; is made
+  std::string folder;  // folder of checkpoints; it is created
   CheckpointInterval interval;
-  bool together = true;         // as CheckpointCourse has it
-  std::int64_t first_step = 0;  // that the run begins with
+  bool together = true;         // whether workers move together, as in CheckpointCourse
+  std::int64_t first_step = 0;  // the step that the run begins with
   int keep = 2;
   std::string run_id;
   std::map<std::string, std::string> facts;
-  std::optional<CheckpointKey> key = {};  // that authenticates them; none: nothing does
+  std::optional<CheckpointKey> key = {};  // authenticates manifests; none: they are not authenticated
 };
 
 class CheckpointKeeper {
  public:
   struct Callbacks {
-    // Tells all writers to cut at `step`, or, where they do not move together, at once.
+    // Tells all writers to take a checkpoint at `step`, or, if they do not move together, at once.
     std::function<void(std::int64_t generation, std::int64_t step)> order;
     std::function<void(const std::string& line)> report;
-    // One is complete, in this folder; null: nobody wants to know.
+    // Called when a checkpoint is complete, with its folder. May be null.
     std::function<void(const std::string& folder)> completed = nullptr;
   };
 
-  // Fails with resource exhausted where the folder cannot be made.
+  // Fails with resource exhausted if the folder cannot be created.
   static Result<std::unique_ptr<CheckpointKeeper>> create(CheckpointKeeperOptions options, Callbacks callbacks);
-  // What is under way is finished.
+  // Finishes the tasks in progress.
   ~CheckpointKeeper();
 
-  // What the course is told; see there.
+  // The policy, to which events are reported; see there.
   CheckpointCourse& course() { return course_; }
-  // Carries out what has been decided. To be called after anything was told, and about every 100 ms. Throws what the
-  // thread has thrown that touches the disk.
+  // Carries out the actions that are due. Call it after each event, and about every 100 ms. Rethrows what the disk
+  // thread has thrown.
   void act(TimePoint now);
-  // Once training is over and all have said what they have: completes what can be, and removes what cannot.
+  // Call it once training is over and all reports have arrived. Completes the checkpoints that can be completed, and
+  // removes the others.
   CheckpointFigures finish(TimePoint now);
 
  private:
@@ -72,7 +73,7 @@ class CheckpointKeeper {
   const CheckpointKeeperOptions options_;
   const Callbacks callbacks_;
   CheckpointCourse course_;
-  CheckpointStore store_;  // the thread's
+  CheckpointStore store_;  // used by the thread
 
   std::mutex mutex_;
   std::condition_variable_any changed_;
@@ -83,8 +84,8 @@ class CheckpointKeeper {
   std::jthread thread_;
 };
 
-// On several hosts all processes must see the folder that run_experiment has made: invalid argument, saying so, where
-// this process does not see the one of this run.
+// Checks that this process sees the folder that run_experiment has created, which is necessary on several hosts. Fails
+// with invalid argument if it does not see the folder of this run.
 Status check_shared(const std::string& folder, const std::string& run_id);
 
 }  // namespace syncopate::experiments

@@ -15,7 +15,7 @@ namespace syncopate::experiments {
 namespace {
 
 constexpr std::uint64_t kFewest = 32, kMost = 4096;
-// What is made of a secret is for this alone.
+// Derived keys are bound to this purpose.
 constexpr std::string_view kPurpose = "syncopate checkpoint manifest 1";
 static_assert(kPurpose.size() >= crypto_generichash_KEYBYTES_MIN);
 
@@ -44,7 +44,7 @@ Result<CheckpointKey> CheckpointKey::read(const std::string& path) {
   const Result<RegularFile> file = open_regular_file(path);
   if (!file.ok()) return file.status();
   if (const Status status = check_private(*file, shown); !status.ok()) return status.in(shown);
-  // Of what is open, and not of what may lie behind the name by now.
+  // Checks the open file, and not another one that may have taken its name since.
   char secret[kMost + 1];
   const ssize_t count = ::pread(file->descriptor.get(), secret, sizeof(secret), 0);
   Result<CheckpointKey> key = count < 0

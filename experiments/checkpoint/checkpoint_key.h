@@ -1,5 +1,5 @@
-// CheckpointKey: the secret of who writes checkpoints and goes on from them, by which a manifest is authenticated. Only
-// the coordinator has it: what other processes write is named by digests in the manifest.
+// CheckpointKey: the secret that authenticates manifests, shared by the runs that write checkpoints and resume from
+// them. Only the coordinator has it: the manifest names the files of other processes by their digests.
 #pragma once
 
 #include <array>
@@ -15,16 +15,16 @@ namespace syncopate::experiments {
 
 class CheckpointKey {
  public:
-  // The bytes of a file, all of them as they are: 32 at least, 4096 at most. Invalid argument, with what to do, where
-  // there are fewer or more, where the file is not the user's own or root's, or where others may read it; not found
-  // where it is not there. No message shows what is in it.
+  // Reads the bytes of a file, unchanged: 32 at least, 4096 at most. Fails with invalid argument, saying what to do, if
+  // there are fewer or more, if the file does not belong to the user or root, or if others may read it. Fails with not
+  // found if it does not exist. No message shows the contents.
   static Result<CheckpointKey> read(const std::string& path);
-  // The same of bytes.
+  // Makes a key of such bytes.
   static Result<CheckpointKey> of_bytes(std::string_view secret);
 
-  // Authenticates a text (keyed BLAKE2b, RFC 7693, section 2.9). Who lacks the key can make none.
+  // Authenticates a text (keyed BLAKE2b, RFC 7693, section 2.9). It cannot be made without the key.
   Digest mac_of(std::string_view text) const;
-  // Takes as long whatever is wrong.
+  // Compares in constant time.
   bool is_mac_of(std::string_view text, const Digest& mac) const;
 
  private:
@@ -35,7 +35,8 @@ class CheckpointKey {
 
   CheckpointKey() = default;
 
-  std::shared_ptr<const Bytes> key_;  // in memory of its own, which is wiped, not swapped out, and in no core dump
+  // in memory of its own, which is wiped when freed, never swapped out, and not in core dumps
+  std::shared_ptr<const Bytes> key_;
 };
 
 }  // namespace syncopate::experiments

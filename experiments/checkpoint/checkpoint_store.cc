@@ -27,7 +27,7 @@ constexpr std::size_t kLongestPath = 4096;
 
 struct Found {
   std::int64_t step = 0;
-  std::int64_t generation = 0;  // of an attempt
+  std::int64_t generation = 0;  // attempts only
   bool complete = false;
   std::string path;
 };
@@ -61,14 +61,14 @@ void remove_all(const std::string& path) {
   fs::remove_all(path, ignored);
 }
 
-// The manifest goes first: from then on it is no checkpoint, whenever we are interrupted.
+// Removes the manifest first: from then on this is not a checkpoint, even if we are interrupted.
 void remove_checkpoint(const std::string& path) {
   std::error_code ignored;
   fs::remove(path + "/" + kManifestFile, ignored);
   remove_all(path);
 }
 
-// At once, where the file system can do that: there is a whole checkpoint at any moment.
+// Replaces atomically, if the file system can do that, so that there is a complete checkpoint at any moment.
 bool put_in_place(const std::string& attempt, const std::string& place) {
   if (renameat2(AT_FDCWD, attempt.c_str(), AT_FDCWD, place.c_str(), RENAME_EXCHANGE) == 0) {
     remove_checkpoint(attempt);
@@ -78,7 +78,7 @@ bool put_in_place(const std::string& attempt, const std::string& place) {
   return rename(attempt.c_str(), place.c_str()) == 0;
 }
 
-// `unfit`: the answer, whatever else there is.
+// If `unfit` is a failure, it is the result of the search, whatever other checkpoints there are.
 Result<Checkpoint> open_whole(const std::string& folder, const StateForms& forms,
                               const std::function<Status(const Manifest&)>& check, const CheckpointKey* key,
                               Status& unfit) {
@@ -91,7 +91,7 @@ Result<Checkpoint> open_whole(const std::string& folder, const StateForms& forms
   return checkpoint;
 }
 
-// The folders to look at, newest first: one, where `folder` is a checkpoint itself.
+// Returns the folders to look at, newest first; only one if `folder` is itself a checkpoint.
 std::vector<std::string> candidates(const std::string& folder) {
   std::error_code ignored;
   if (fs::exists(folder + "/" + kManifestFile, ignored)) return {folder};
@@ -124,7 +124,7 @@ Status CheckpointStore::complete(const Manifest& manifest, std::int64_t generati
   const std::string attempt = folder_ + "/" + attempt_name(manifest.step, generation);
   SYNCOPATE_RETURN_IF_ERROR(sync_folder(attempt));
   SYNCOPATE_RETURN_IF_ERROR(write_whole_file(attempt + "/" + kManifestFile, to_text(manifest, key)));
-  // An earlier generation may have come as far: what is written now is as good, and this run's.
+  // An earlier membership epoch may have reached the same step. The new checkpoint is as good, and belongs to this run.
   if (!put_in_place(attempt, path_of(manifest.step))) {
     return Status::resource_exhausted(fmt::format("{}: cannot be renamed: {}", attempt, std::strerror(errno)));
   }

@@ -1,4 +1,4 @@
-// What the coordinator tells a process of checkpoints, beside where they are written.
+// What the coordinator tells a process about checkpoints, besides where they are written.
 #pragma once
 
 #include <string>
@@ -8,13 +8,13 @@
 namespace syncopate::experiments {
 
 struct CheckpointTerms {
-  Digests digests = Digests::kNo;  // of the parts that it writes
-  // The checkpoint that the run goes on from, and the digest of its manifest, which the coordinator has found to be
-  // right: that one is to be read, whatever may lie in its place by now. Empty where the run begins anew.
+  Digests digests = Digests::kNo;  // which digests it makes of the parts that it writes
+  // The checkpoint that the run resumes from, and the digest of its manifest, which the coordinator has verified. The
+  // process must read exactly this one, even if the files have been replaced since. Empty if the run begins anew.
   std::string resumed = {};
   std::string resumed_digest = {};
 
-  // Of the manifest of the checkpoint in `folder`; empty: no particular one.
+  // Returns the digest that the manifest of the checkpoint in `folder` must have; empty: any.
   std::string digest_of(const std::string& folder) const { return folder == resumed ? resumed_digest : std::string(); }
 };
 

@@ -1,5 +1,5 @@
-// The checksum of checkpoints: XXH3, 64 bits (Collet, xxHash's specification, "XXH3"). It finds what a disk or a crash
-// has done to bytes; it is no protection from those who want to deceive.
+// The checksum of checkpoints: XXH3, 64 bits (Collet, xxHash's specification, "XXH3"). It detects damage by a disk or a
+// crash; it does not protect against deliberate changes.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@ struct XXH3_state_s;
 
 namespace syncopate::experiments {
 
-// Of bytes that come piece by piece. One thread.
+// Computes the checksum of bytes that are added piece by piece. Used by one thread.
 class Checksum {
  public:
   Checksum();
@@ -31,7 +31,7 @@ class Checksum {
 
 std::uint64_t checksum_of(std::string_view bytes);
 
-// As manifests have it: 16 hexadecimal digits; nothing where a text is anything else.
+// Converts to and from the form in manifests, 16 hexadecimal digits. Parsing returns nothing for any other text.
 std::string checksum_text(std::uint64_t checksum);
 std::optional<std::uint64_t> parse_checksum(std::string_view text);
 

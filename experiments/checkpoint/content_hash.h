@@ -1,6 +1,6 @@
-// What a manifest says of the bytes of a block or a file, so that they can be told from any others: the checksum, which
-// finds what a disk or a crash has done, and, where checkpoints are authenticated, a digest, which also finds what
-// somebody has done on purpose (BLAKE2b of 32 bytes: RFC 7693, by libsodium).
+// What a manifest records about the bytes of a block or a file, to detect changes: the checksum, which detects damage
+// by a disk or a crash, and, if checkpoints are authenticated, a digest, which also detects deliberate changes (BLAKE2b
+// of 32 bytes: RFC 7693, by libsodium).
 #pragma once
 
 #include <array>
@@ -18,7 +18,7 @@ namespace syncopate::experiments {
 
 using Digest = std::array<std::uint8_t, 32>;
 
-// As manifests have it: 64 hexadecimal digits; nothing where a text is anything else.
+// Converts to and from the form in manifests, 64 hexadecimal digits. Parsing returns nothing for any other text.
 std::string digest_text(const Digest& digest);
 std::optional<Digest> parse_digest(std::string_view text);
 
@@ -28,13 +28,13 @@ struct ContentSums {
   std::uint64_t checksum = 0;
   std::optional<Digest> digest = {};
 
-  // Whether there is one.
+  // Returns whether there is a digest.
   Digests digests() const { return digest ? Digests::kYes : Digests::kNo; }
   bool operator==(const ContentSums&) const = default;
 };
 
-// Of bytes that come piece by piece. One thread. A digest costs about as much as writing to a fast disk, and is only
-// made where it is asked for.
+// Computes the sums of bytes that are added piece by piece. Used by one thread. A digest costs about as much as writing
+// to a fast disk, and is only computed on request.
 class ContentHash {
  public:
   explicit ContentHash(Digests digests);
@@ -43,13 +43,13 @@ class ContentHash {
   ~ContentHash();
 
   void add(std::span<const std::byte> bytes);
-  // Once.
+  // Returns the sums; may be called once.
   ContentSums sums();
 
  private:
   struct State;
   Checksum checksum_;
-  std::unique_ptr<State> digest_;  // null: none is made
+  std::unique_ptr<State> digest_;  // null: no digest is computed
 };
 
 ContentSums sums_of(std::string_view bytes, Digests digests);

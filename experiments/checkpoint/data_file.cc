@@ -13,7 +13,7 @@
 namespace syncopate::experiments {
 namespace {
 
-constexpr std::uint64_t kReserve = 8 << 20;  // steps and evaluations of hours, and the summary
+constexpr std::uint64_t kReserve = 8 << 20;  // for steps and evaluations of some hours, and the summary
 
 Status cannot(const std::string& path, const char* what, Code code) {
   return {code, fmt::format("{}: cannot be {}: {}", path, what, std::strerror(errno))};
@@ -64,7 +64,7 @@ Status DataFile::sync() {
 
 Status sync_folder(const std::string& path) {
   const FileDescriptor descriptor(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  // EINVAL: a file system that has no such notion.
+  // EINVAL: the file system does not support fsync.
   const bool synced = descriptor.open() && (::fsync(descriptor.get()) == 0 || errno == EINVAL);
   return synced ? Status() : cannot(path, "written", Code::kResourceExhausted);
 }

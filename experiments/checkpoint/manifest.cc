@@ -16,7 +16,7 @@ namespace syncopate::experiments {
 namespace {
 
 using Json = nlohmann::ordered_json;
-// To read: names in a map, so that a million of them take no time to speak of.
+// For reading: member names are kept in a map, so that a million of them take little time.
 using ReadJson = nlohmann::json;
 
 constexpr std::string_view kBeforeChecksum = "{\"checksum\": \"";
@@ -24,12 +24,13 @@ constexpr std::string_view kBeforeMac = "\",\n\"mac\": \"";
 constexpr std::string_view kBeforeBody = "\",\n\"manifest\": ";
 constexpr std::string_view kAfterBody = "}\n";
 constexpr std::array<const char*, 3> kKinds{"arena", "pieces", "rows"};
-constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 50;  // no file has more; sums of such do not overflow
+// no file is larger, and sums of such sizes do not overflow
+constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 50;
 constexpr std::size_t kMostName = 128;
-// Of all workers and shards; and of one of them, with tables.
+// Parts of all workers and shards, and files of one of them that has tables.
 constexpr std::size_t kMostParts = 8192, kMostFiles = 1024;
 
-// To text.
+// Converts to text.
 
 Json json_of(const StoredFile& file) {
   Json json = {{"name", file.name},
@@ -59,7 +60,7 @@ Json json_of(const StoredPart& part) {
 
 std::string dump(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
 
-// From text: what is wrong is thrown as a Status, and caught where parsing begins.
+// Converts from text. Errors are thrown as a Status, and caught where parsing begins.
 
 const ReadJson& field(const ReadJson& object, const char* name) {
   if (!object.is_object() || !object.contains(name)) throw Status::data_loss(fmt::format("'{}' is missing", name));
@@ -112,7 +113,7 @@ const ReadJson& bounded_list(const ReadJson& object, const char* name, std::size
   return list;
 }
 
-// Fit for a file in the checkpoint's own folder, and for nowhere else.
+// Returns the name if it is that of a file directly in the checkpoint's folder.
 std::string plain_name(const std::string& name) {
   const auto is_plain = [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '-' ||
@@ -137,7 +138,7 @@ void check_ascending(const std::vector<Range>& ranges, const std::string& of) {
   }
 }
 
-// A checksum for each block that the pieces are cut into.
+// Reads a checksum for each block that the pieces are cut into.
 void read_blocks(const ReadJson& json, StoredFile& file) {
   for (const ReadJson& entry : list_field(json, "pieces")) file.pieces.push_back(range_of(entry));
   check_ascending(file.pieces, file.name);
@@ -147,7 +148,7 @@ void read_blocks(const ReadJson& json, StoredFile& file) {
     throw Status::data_loss(
         fmt::format("{}: {} digests and {} checksums", file.name, digests->size(), checksums.size()));
   }
-  // So that the next lines take no more memory than the text did.
+  // Ensures that the next lines allocate no more memory than the text did.
   if (!file.pieces.empty() && file.pieces.back().end > file.bytes)
     throw Status::data_loss(file.name + ": pieces exceed the file");
   for (const Range& piece : file.pieces) {
@@ -189,7 +190,7 @@ StoredPart part_of(const ReadJson& json) {
   return part;
 }
 
-// Parts that share a file must agree about it, and no element may be there twice.
+// Parts that share a file must agree about it, and no element may occur twice.
 void check_files(const std::vector<StoredPart>& parts) {
   std::map<std::string, StoredFile> files;
   for (const StoredPart& part : parts) {

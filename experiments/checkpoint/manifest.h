@@ -1,11 +1,11 @@
-// manifest.json: what a checkpoint is of, and each byte that belongs to it. It is written last, so that it is there
-// only where all that it names is. Pure: values to text and back.
+// manifest.json: describes a checkpoint and each byte that belongs to it. It is written last, so that it only exists
+// once all files that it names do. Pure: converts values to text and back.
 //
 //   {"checksum": "16 hexadecimal digits", "manifest": {"version": 1, "run": …, "step": …, "facts": {…}, "parts": […]}}
 //
-// The checksum is of the text between `"manifest": ` and the last brace. A part is what one process has written. Where
-// checkpoints are authenticated there is "mac" between the two, 64 hexadecimal digits, of the same text, and a digest
-// beside each checksum within (content_hash.h).
+// The checksum covers the text between `"manifest": ` and the last brace. A part is what one process has written. If
+// checkpoints are authenticated, "mac" stands between the two, 64 hexadecimal digits that cover the same text, and a
+// digest stands beside each checksum within (content_hash.h).
 #pragma once
 
 #include <cstdint>
@@ -25,10 +25,10 @@ namespace syncopate::experiments {
 inline constexpr const char* kManifestFile = "manifest.json";
 inline constexpr int kManifestVersion = 1;
 
-// No manifest is larger: it would be of checkpoints of hundreds of gigabytes.
+// The largest manifest, which would describe a checkpoint of hundreds of gigabytes.
 inline constexpr std::uint64_t kMostManifestBytes = std::uint64_t{64} << 20;
 
-// Elements of the arena, and the sums of their bytes in the file (of padding there are none).
+// Elements of the arena, and the sums of their bytes in the file (padding has none).
 struct StoredBlock {
   Range range;
   ContentSums sums;
@@ -39,17 +39,17 @@ struct StoredBlock {
 // What a file holds of a TrainingState.
 enum class StoredKind {
   kArena,   // values by the names of the layout's tensors, as far as there are blocks; several parts may share the file
-  kPieces,  // values without a layout, or in its padding: a tensor for each piece, named for its first element
-  kRows,    // of one row-sparse table: keys, and what is remembered of each
+  kPieces,  // values without a layout, or in its padding: a tensor for each piece, named after its first element
+  kRows,    // one row-sparse table: keys, and the values of each row
 };
 
 struct StoredFile {
   std::string name;  // within the checkpoint's folder
   StoredKind kind = StoredKind::kArena;
-  std::string part;         // of the TrainingState; of rows, the table's number
-  std::uint64_t bytes = 0;  // of the whole file
-  ContentSums sums;         // of the header where there are blocks, else of the whole file
-  // Of kArena alone: the pieces of the TrainingState, ascending, and the blocks that each is cut into (arena_form.h).
+  std::string part;         // part of the TrainingState; for rows, the table's number
+  std::uint64_t bytes = 0;  // size of the whole file
+  ContentSums sums;         // sums of the header if there are blocks, else of the whole file
+  // kArena only: the pieces of the TrainingState, ascending, and the blocks that each is cut into (arena_form.h).
   std::vector<Range> pieces;
   std::vector<StoredBlock> blocks;
 
@@ -58,7 +58,7 @@ struct StoredFile {
 
 struct StoredPart {
   std::string writer;     // "worker-0", "shard-1"
-  std::int64_t step = 0;  // steps that are in it
+  std::int64_t step = 0;  // steps that it includes
   std::map<std::string, std::vector<std::int64_t>> counts;
   std::vector<StoredFile> files;
 
@@ -66,36 +66,36 @@ struct StoredPart {
 };
 
 struct Manifest {
-  std::string run;  // that wrote it
+  std::string run;  // the run that wrote it
   std::int64_t step = 0;
-  std::map<std::string, std::string> facts;  // that a run must share to go on from it (run_facts.h)
+  std::map<std::string, std::string> facts;  // facts that a run must share to resume from it (run_facts.h)
   std::vector<StoredPart> parts;
 
   bool operator==(const Manifest&) const = default;
 };
 
-// `key`: authenticated by it; null: not.
+// Returns the text. `key` authenticates it; null: it is not authenticated.
 std::string to_text(const Manifest& manifest, const CheckpointKey* key = nullptr);
 
-// The outside of a manifest's text, whose form and checksum are right.
+// The envelope of a manifest's text whose form and checksum are right.
 struct SealedManifest {
-  std::string_view body;           // within the text
+  std::string_view body;           // a part of the text
   std::optional<Digest> mac = {};  // none: it is not authenticated
 };
 Result<SealedManifest> open_seal(std::string_view text);
-// Checks all that it says, and that parts fit together. Data loss, with what is wrong, and resource exhausted where
-// memory ends.
+// Checks all values, and that the parts fit together. Fails with data loss, saying what is wrong, and with resource
+// exhausted if memory runs out.
 Result<Manifest> parse_manifest_body(std::string_view body);
-// Both.
+// Does both.
 Result<Manifest> parse_manifest(std::string_view text);
-// Whether there is a digest of all that it names.
+// Returns whether every file that it names has a digest.
 bool has_digests(const Manifest& manifest);
 
-// A part alone, on its way to who writes the manifest.
+// Converts a single part, which is sent to the process that writes the manifest.
 std::string to_text(const StoredPart& part);
 Result<StoredPart> parse_part(std::string_view text);
 
-// The name of the folder of a complete checkpoint: "step-000400".
+// Returns the name of the folder of a complete checkpoint: "step-000400".
 std::string checkpoint_name(std::int64_t step);
 
 }  // namespace syncopate::experiments

@@ -1,9 +1,9 @@
-// Writes what one process has of a checkpoint: its TrainingState, as files of the checkpoint's folder.
+// Writes one process's part of a checkpoint: its TrainingState, as files in the checkpoint's folder.
 //
-// Values that have a layout go into one file a name, weights.safetensors and so on, which all processes share: each
-// writes its own ranges at their places, so that no process must hold all, and the file is plain safetensors in the
-// end, however many shards there were. Rows and values without a layout go into files of the process's own, as do
-// values in padding, should there be any: compressed gradients may leave some.
+// Values that have a layout go into one file per name (weights.safetensors and so on), which all processes share: each
+// writes its own ranges at their offsets, so that no process must hold all of them, and the result is plain safetensors
+// for any number of shards. Rows and values without a layout go into files of the process's own, as do values in
+// padding, which compressed gradients may leave there.
 #pragma once
 
 #include <stop_token>
@@ -15,27 +15,27 @@
 
 namespace syncopate::experiments {
 
-// Which of a state is written.
+// Which part of a state is written.
 enum class Share {
-  kAll,      // all, by the one process that has it, or writes it for all
-  kOfOne,    // what this worker alone has, whose names end with ".worker3": others write the rest
-  kReplica,  // all, as this worker's alone: replicas differ, and the chief's are those that others read
+  kAll,      // everything, by the one process that has it, or writes it for all
+  kOfOne,    // only what this worker alone has, whose names end with ".worker3"; others write the rest
+  kReplica,  // everything, under this worker's own names: replicas differ, and readers use the chief's
 };
 
 struct PartOptions {
-  std::string folder;  // is there
+  std::string folder;  // must exist
   std::string writer;  // "worker-0"
   Share share = Share::kAll;
-  int worker = -1;                 // of kReplica: its rank
-  Digests digests = Digests::kNo;  // beside the checksums
+  int worker = -1;                 // kReplica only: its rank
+  Digests digests = Digests::kNo;  // whether digests are made besides the checksums
 };
 
-// Has returned, once all is on the disk, what a manifest says of it. Resource exhausted where the disk is full or may
-// not be written; cancelled once `stop` asks for it.
+// Writes the part and returns its description for the manifest once all of it is on the disk. Fails with resource
+// exhausted if the disk is full or may not be written, and with cancelled once `stop` is requested.
 Result<StoredPart> write_part(const PartOptions& options, const StateForms& forms, const TrainingState& state,
                               const std::stop_token& stop = {});
 
-// Bytes of files that write_part would fill.
+// Returns the size in bytes of the files that write_part would write.
 std::uint64_t part_bytes(const PartOptions& options, const TrainingState& state);
 
 }  // namespace syncopate::experiments

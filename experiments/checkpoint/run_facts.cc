@@ -68,7 +68,7 @@ std::map<std::string, std::string> facts_of(const RunConfig& config, const Param
   facts["--workers"] = fmt::format("{}", config.workers);
   facts["--batch-size"] = fmt::format("{}", config.batch_size);
   facts["layout"] = checksum_text(layout.hash());
-  // Others go on the same way, however long the run is to be.
+  // Other schedules do not depend on the length of the run.
   if (schedule_of(config).shape == LearningRateSchedule::Shape::kCosine) {
     const std::int64_t total = config.steps > 0 ? config.steps : config.epochs * steps_per_epoch;
     facts["steps in all, which --lr-schedule goes by"] = fmt::format("{}", total);

@@ -20,7 +20,7 @@ namespace {
 static_assert(std::endian::native == std::endian::little, "values are written as they lie in memory");
 
 using Json = nlohmann::ordered_json;
-// To read: names in a map, so that a header of a million of them takes no time to speak of.
+// For reading: names are kept in a map, so that a header with a million of them takes little time.
 using ReadJson = nlohmann::json;
 using Tensor = SafetensorsFile::Tensor;
 
@@ -35,8 +35,8 @@ std::vector<TensorForm> forms_of(const ParamLayout& layout, std::span<const Whol
   return forms;
 }
 
-// The product of the dimensions in bytes; nothing if it is no product of at most `limit`. Of nothing there may be any
-// width: a table without rows.
+// Computes the product of the dimensions in bytes; fails if it exceeds `limit`. An empty tensor may have any width: a
+// table without rows.
 bool bytes_of_shape(const ReadJson& shape, std::size_t element_bytes, std::uint64_t limit,
                     std::vector<std::int64_t>& dimensions, std::uint64_t& bytes) {
   constexpr std::uint64_t kMostLength = std::uint64_t{1} << 48;
@@ -87,7 +87,7 @@ Status read_metadata(const ReadJson& entry, std::map<std::string, std::string>& 
   return {};
 }
 
-// That they cover the data without holes or overlap; puts them in order.
+// Sorts the tensors and checks that they cover the data without holes or overlap.
 Status check_cover(std::vector<PlacedTensor>& tensors, std::uint64_t data_bytes) {
   std::ranges::stable_sort(
       tensors, {}, [](const PlacedTensor& tensor) { return std::pair(tensor.offset, tensor.offset + tensor.bytes); });

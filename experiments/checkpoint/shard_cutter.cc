@@ -43,7 +43,7 @@ void ShardCutter::ask(std::int64_t generation, std::int64_t step) {
 }
 
 void ShardCutter::on_state(CheckpointReport report, Result<TrainingState> state) {
-  if (state.status().code() == Code::kCancelled) return;  // the generation is over
+  if (state.status().code() == Code::kCancelled) return;  // the membership epoch is over
   if (!state.ok()) {
     report.kind = CheckpointReport::Kind::kPassed;
     return report_(report);

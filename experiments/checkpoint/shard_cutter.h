@@ -1,5 +1,5 @@
-// ShardCutter: takes one shard's parts of checkpoints. It asks the shard for its state at the right moment, which the
-// shard copies while it serves, and writes it on a thread of its own.
+// ShardCutter: takes one shard's parts of checkpoints. It asks the shard for its state at the right moment; the shard
+// copies the state while it serves, and the cutter writes it on a thread of its own.
 #pragma once
 
 #include <functional>
@@ -14,46 +14,46 @@
 namespace syncopate::experiments {
 
 struct ShardCutterOptions {
-  std::string folder;  // of the run's checkpoints
+  std::string folder;  // folder of the run's checkpoints
   std::string writer;  // "shard-3"
   CheckpointInterval interval;
-  bool together = true;     // as CheckpointCourse has it: updates count steps
-  std::int64_t period = 1;  // of a worker, steps from one update to the next
+  bool together = true;     // whether workers move together, as in CheckpointCourse: updates then count steps
+  std::int64_t period = 1;  // a worker's steps from one update to the next
   Digests digests = Digests::kNo;
 };
 
 class ShardCutter {
  public:
   using StateDone = std::function<void(Result<TrainingState>)>;
-  // Asks for the state when `version` updates have been made, or, where they are not made together, for that of now;
-  // `done` is called once, later, on any thread. As ps::ShardServer::save_when.
+  // Asks for the state at the time when `version` updates have been made, or, if updates are not made together, for the
+  // current one. `done` is called once, later, on any thread. See ps::ShardServer::save_when.
   using SaveWhen = std::function<void(std::int64_t version, TrainingState memory, StateDone done)>;
 
-  // `forms` outlives this; `report` may be called from any thread, until this ends.
+  // `forms` outlives this. `report` may be called from any thread, until this is destroyed.
   ShardCutter(ShardCutterOptions options, const StateForms& forms, ReportCheckpoint report);
 
-  // From now on the shard is served in this generation, and goes on after `first_step` steps; `save_when` is called
-  // until end().
+  // From now on the shard is served in this membership epoch, and goes on after `first_step` steps. `save_when` is
+  // called until end().
   void begin(std::int64_t generation, std::int64_t first_step, SaveWhen save_when);
   // Any thread: take part in the checkpoint of this step.
   void on_order(std::int64_t generation, std::int64_t step);
-  // To be called before what save_when refers to is gone, and once it has called back for all that it was asked.
+  // Call it before what save_when refers to is destroyed, and once it has called back for all requests.
   void end();
-  // Until what is being written is written.
+  // Waits until nothing is being written.
   void finish() { writer_.finish(); }
 
  private:
   std::int64_t next_after(std::int64_t step) const;
   void ask(std::int64_t generation, std::int64_t step);
   void on_state(CheckpointReport report, Result<TrainingState> state);
-  // Whether checkpoints are due by the count of updates, and nobody orders them.
+  // Returns whether checkpoints are due by the count of updates, without orders.
   bool counts() const { return options_.interval.steps > 0 && options_.together; }
 
   const ShardCutterOptions options_;
   const StateForms& forms_;
   const ReportCheckpoint report_;
 
-  std::mutex mutex_;  // of what follows
+  std::mutex mutex_;  // guards what follows
   std::int64_t generation_ = 0;
   SaveWhen save_when_;
 

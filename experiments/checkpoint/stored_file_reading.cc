@@ -15,7 +15,7 @@ namespace {
 
 bool have_common(Range one, Range other) { return one.begin < other.end && other.begin < one.end; }
 
-// Padding, of which the file has nothing, is zero.
+// Padding is not in the file and becomes zero.
 Status read_block(const DataFile& file, const ArenaForm& form, const StoredBlock& block, std::span<float> values) {
   std::ranges::fill(values, 0.0f);
   ContentHash hash(block.sums.digests());
@@ -29,7 +29,7 @@ Status read_block(const DataFile& file, const ArenaForm& form, const StoredBlock
                     fmt::format("elements {} to {} are", block.range.begin, block.range.end));
 }
 
-// The file behind what has been held against the model.
+// Opens the file after its entry in the manifest was checked against the model.
 Result<DataFile> open_arena(const std::string& path, const StoredFile& stored, const StateForms& forms) {
   if (const Status fits = check_stored(stored, forms); !fits.ok()) return fits.in(path);
   Result<DataFile> file = DataFile::open(path);
@@ -71,7 +71,7 @@ Status verify_whole(const std::string& path, const StoredFile& stored, const Sta
   return reader->finish();
 }
 
-// The keys of `count` rows, ascending, each one of the table's.
+// Reads the keys of `count` rows. They must ascend, and each must be one of the table's.
 Result<std::vector<RowKey>> read_keys(StoredReader& reader, std::uint64_t count, const TensorSpec& table) {
   std::vector<std::int64_t> numbers(count);
   SYNCOPATE_RETURN_IF_ERROR(reader.next(std::as_writable_bytes(std::span(numbers))));
@@ -90,7 +90,7 @@ Result<std::vector<RowKey>> read_keys(StoredReader& reader, std::uint64_t count,
   return keys;
 }
 
-// The values of `keys`, some rows at a time: into the state those that are wanted.
+// Reads the values of `keys`, some rows at a time, and stores the wanted ones in the state.
 Status read_values(StoredReader& reader, std::size_t table, const std::vector<RowKey>& keys,
                    const IsWantedRow& is_wanted, RowsState& rows) {
   constexpr std::size_t kFloatsAtOnce = (std::size_t{1} << 20) / sizeof(float);

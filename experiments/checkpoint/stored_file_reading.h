@@ -1,6 +1,6 @@
-// Reads one file of a checkpoint into a TrainingState, once what the manifest says of it has been held against the
-// model (stored_limits.h). Data loss, naming the file, where it is not what was written; what has come into the state
-// by then is not to be used. Memory for what is read is taken as it is: std::bad_alloc is the caller's.
+// Reads one file of a checkpoint into a TrainingState, after its entry in the manifest was checked against the model
+// (stored_limits.h). Fails with data loss, naming the file, if it is not what was written; the state must then not be
+// used. These functions do not handle std::bad_alloc: the caller does.
 #pragma once
 
 #include <functional>
@@ -15,19 +15,21 @@ namespace syncopate::experiments {
 
 using IsWantedRow = std::function<bool(std::size_t table, RowKey key)>;
 
-// Reads all of it, and takes nothing.
+// Reads and checks the whole file, and keeps nothing.
 Status verify_stored(const std::string& path, const StoredFile& stored, const StateForms& forms);
 
-// Of kArena: the pieces that have anything of `ranges`; null, and what belongs to no range of the weights: all.
+// Reads a kArena file: the pieces that overlap `ranges`, or all if it is null or if the part has
+// the layout of the local state.
 Status read_arena(const std::string& path, const StoredFile& stored, const StateForms& forms,
                   const std::vector<Range>* ranges, TrainingState& state);
-// Of kPieces. Of a part that has a layout they are padding, and patched into the pieces that are there.
+// Reads a kPieces file. If its part has a layout the pieces are padding, and are patched into the existing pieces.
 Status read_pieces(const std::string& path, const StoredFile& stored, const StateForms& forms, TrainingState& state);
-// Of kRows: those that `is_wanted`; null: all. They are behind those that are there: sort_rows is to follow.
+// Reads a kRows file: the rows for which `is_wanted` returns true; null: all. Appends them to the existing rows; the
+// caller must call sort_rows afterwards.
 Status read_rows(const std::string& path, const StoredFile& stored, const StateForms& forms,
                  const IsWantedRow& is_wanted, TrainingState& state);
 
-// By key, each once: parts of a table come from several files.
+// Sorts rows by key and keeps each once, since parts of a table come from several files.
 void sort_rows(RowsState& rows);
 
 }  // namespace syncopate::experiments

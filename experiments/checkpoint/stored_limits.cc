@@ -12,7 +12,7 @@
 namespace syncopate::experiments {
 namespace {
 
-// A row's weights, and behind them what the optimizer remembers.
+// A row's weights, followed by the optimizer's state for them.
 constexpr std::uint64_t kMostMemories = 1 + std::size(state_part::kOptimizer);
 
 std::optional<std::uint64_t> number_in(const std::string& text) {
@@ -22,7 +22,7 @@ std::optional<std::uint64_t> number_in(const std::string& text) {
   return error == std::errc() && rest == end ? std::optional(number) : std::nullopt;
 }
 
-// Every value without a layout belongs to an element of an arena, or there are fewer of them than of elements.
+// Values without a layout belong to elements of an arena, or are fewer than its elements.
 std::uint64_t most_elements(const StateForms& forms) { return std::max(forms.layout().size(), forms.local_size()); }
 
 Status check_size(const StoredFile& file, std::uint64_t most_values) {

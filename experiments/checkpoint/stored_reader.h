@@ -1,6 +1,6 @@
-// StoredReader: a file of a checkpoint that one process has written for itself, read once from its beginning to its
-// end. What it gives is what is summed: whoever takes bytes from it has them checked once finish() says so, and uses
-// them only then. It takes no memory for what the file claims to hold.
+// StoredReader: reads a file of a checkpoint that one process has written for itself, once, from its beginning to its
+// end. All bytes that it returns are included in the sums: the caller may use them only once finish() has succeeded. It
+// allocates no memory for what the file claims to hold.
 #pragma once
 
 #include <cstddef>
@@ -16,20 +16,20 @@
 
 namespace syncopate::experiments {
 
-// Data loss, naming the file, unless `found` is what was written.
+// Fails with data loss, naming the file, unless `found` equals what was written.
 Status check_sums(const ContentSums& found, const ContentSums& written, const std::string& path,
                   const std::string& what);
 
 class StoredReader {
  public:
-  // Reads the header. Data loss unless the file has the bytes that the manifest says, and is safetensors.
+  // Reads the header. Fails with data loss unless the file has the length in the manifest, and is safetensors.
   static Result<StoredReader> open(const std::string& path, const StoredFile& stored);
 
   const std::string& path() const { return file_.path(); }
   const std::vector<PlacedTensor>& tensors() const { return tensors_; }
-  // The next bytes of values. Data loss where there are no more.
+  // Reads the next bytes of values. Fails with data loss if there are no more.
   Status next(std::span<std::byte> bytes);
-  // Reads what is left. Data loss unless all that was read is what was written.
+  // Reads the rest. Fails with data loss unless all that was read is what was written.
   Status finish();
 
  private:

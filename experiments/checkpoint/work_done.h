@@ -1,4 +1,4 @@
-// How much of a job a checkpoint has, where workers share its batches. Pure.
+// How much of a job a checkpoint includes, if workers share its batches. Pure.
 #pragma once
 
 #include <cstdint>
@@ -8,9 +8,10 @@
 
 namespace syncopate::experiments {
 
-// Batches that the weights of the checkpoint have learnt from, by what its shards have counted: gradients that every
-// chunk has had. So none is counted that was on its way; which ones they were is not known, and a run that goes on
-// takes the first of the job's order for them. Where no shard has counted, its steps of all workers.
+// Returns the number of batches that the checkpoint's weights have learnt from, as its shards have counted them:
+// gradients that every chunk has received. A gradient that was still being sent is not counted. It is not known which
+// batches these were; a run that resumes assumes the first ones in the job's order. If no shard has counted, returns
+// the steps of all workers.
 std::int64_t batches_done(const Manifest& manifest, const RunConfig& config);
 
 }  // namespace syncopate::experiments

@@ -19,7 +19,7 @@ namespace {
 
 constexpr const char* kStarter = "SYNCOPATE_STARTER";
 
-// 0 where none is named.
+// Returns 0 if none is named.
 pid_t starter() {
   const char* const named = std::getenv(kStarter);
   const std::string_view text = named == nullptr ? "" : named;
@@ -28,7 +28,7 @@ pid_t starter() {
   return pid;
 }
 
-// Also where it is dead, but its own parent has not asked for its status yet.
+// Also returns true for a process that is dead, but whose parent has not collected its status yet.
 bool has_ended(pid_t pid) {
   const FileDescriptor handle(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
   if (!handle.open()) return errno == ESRCH;

@@ -1,5 +1,5 @@
-// The starter of a process: the program that has started it on this host, be it through mpirun. What a run starts must
-// not outlive it, whenever it is killed.
+// The starter of a process: the program that has started it on this host, perhaps through mpirun. Processes of a run
+// must not outlive it, whenever it is killed.
 #pragma once
 
 #include <sys/types.h>
@@ -9,17 +9,17 @@
 
 namespace syncopate::experiments {
 
-// The exit code of a process whose program could not be started, as shells have it.
+// The exit code of a process whose program could not be started, as in shells.
 inline constexpr int kNotStarted = 127;
 
-// What a starter puts into the environment of its children: who it is.
+// Returns the variable that a starter puts into the environment of its children to identify itself.
 std::pair<std::string, std::string> named_starter(pid_t pid);
 
-// A starter is named, and lives, be it stopped. (Of a process on another host none is.)
+// Returns whether a starter is named and lives, even if it is stopped. (A process on another host has none.)
 bool starter_lives();
 
-// From now on the kernel kills this process when its parent dies. Where the starter is named and has died before, this
-// process ends here and now: its parent may have died, too, before it could be asked for that.
+// From now on the kernel kills this process when its parent dies. If a starter is named and has died already, this
+// process ends at once, since its parent may have died before the kernel could be asked.
 void die_with_parent();
 
 }  // namespace syncopate::experiments

@@ -1,4 +1,4 @@
-// How often checkpoints are written: every so many steps, or every so many seconds.
+// CheckpointInterval: how often a run writes checkpoints, by steps or by seconds.
 #pragma once
 
 #include <cstdint>
@@ -11,13 +11,13 @@
 namespace syncopate::experiments {
 
 struct CheckpointInterval {
-  std::int64_t steps = 0;  // 0: by time
+  std::int64_t steps = 0;  // 0: the interval is in seconds
   double seconds = 0;
 
-  // "200": steps; "30s", "0.5s": seconds. Invalid argument for anything else.
+  // Reads "200" as steps, and "30s" or "0.5s" as seconds. Fails with invalid argument for anything else.
   static Result<CheckpointInterval> parse(std::string_view text);
   static const char* forms();
-  // As parse reads it.
+  // Returns the text that parse() reads.
   std::string to_string() const;
 
   bool operator==(const CheckpointInterval&) const = default;

@@ -20,8 +20,8 @@ namespace {
 
 constexpr std::uint64_t kMostConfigBytes = 1 << 20;
 
-// Every option of the table as a text: what it may hold is the table's business, for flags and files alike. What nobody
-// knows is collected, so that the message can suggest what was meant.
+// Binds every option of the table as a text; the table checks the values, for flags and files alike. Unknown names are
+// collected, so that the message can suggest what was meant.
 void bind(CLI::App& app, const std::vector<OptionSpec>& table) {
   app.set_help_flag();
   app.allow_extras();
@@ -96,7 +96,7 @@ Result<CommandLine> run_line(const GivenOptions& given) {
   return line;
 }
 
-// Those of compare alone; `folders` is what stands beside all options.
+// Returns the options of compare alone; `folders` are the positional arguments.
 Result<CompareWords> compare_words(const CLI::App& compare, std::vector<std::string> folders) {
   CompareWords words{.folders = std::move(folders)};
   const std::pair<const char*, std::optional<std::string>*> options[] = {
@@ -112,14 +112,14 @@ Result<CompareWords> compare_words(const CLI::App& compare, std::vector<std::str
   return words;
 }
 
-// As it can be typed again.
+// Returns the command line in a form that can be typed again.
 std::string typed_line(int argc, const char* const* argv) {
   std::string line = "run_experiment";
   for (int i = 1; i < argc; ++i) line += " " + quoted(argv[i]);
   return line;
 }
 
-// `compare --help` is of compare.
+// `compare --help` shows the topic compare.
 Result<CommandLine> help_asked_for(const CLI::Option& help, const CLI::App& compare) {
   CommandLine line;
   line.action = CommandLine::Action::kHelp;
@@ -139,7 +139,7 @@ bool is_utf8(const std::string& text) {
   }
 }
 
-// Names go into files and messages that are UTF-8.
+// Fails unless all arguments are UTF-8, since names go into files and messages that are.
 Status check_text(int argc, const char* const* argv) {
   for (const std::string& argument : std::vector<std::string>(argv, argv + argc)) {
     if (is_utf8(argument)) continue;

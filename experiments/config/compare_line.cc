@@ -10,7 +10,7 @@
 namespace syncopate::experiments {
 namespace {
 
-// What stands elsewhere in a comparison, or would make no sense in one.
+// Fails for options that a comparison sets in another way, or that make no sense in one.
 Status check_given(const GivenOptions& given) {
   for (const char* name : {"mode", "consistency", "collective", "sync-every", "gossip"}) {
     if (!given.contains(name)) continue;
@@ -29,7 +29,7 @@ Status check_given(const GivenOptions& given) {
   return {};
 }
 
-// Of finished runs nothing can be asked but where the table goes.
+// For finished runs only the output folder can be given.
 Result<CommandLine> finished_runs(const GivenOptions& given, const CompareWords& words) {
   for (const auto& [name, value] : given) {
     if (name == "output") continue;
@@ -57,7 +57,7 @@ Result<CommandLine> finished_runs(const GivenOptions& given, const CompareWords&
   return line;
 }
 
-// The options that --vary names, each once and not given otherwise.
+// Returns the options that --vary names. Each must be named once and not be given otherwise.
 Result<std::vector<Variation>> variations_of(const CompareWords& words, const GivenOptions& given) {
   std::vector<Variation> variations;
   GivenOptions all = given;
@@ -79,14 +79,14 @@ Result<std::vector<Variation>> variations_of(const CompareWords& words, const Gi
     const bool is_varied = std::ranges::find(variations, option.name, &Variation::option) != variations.end();
     const bool other_is = std::ranges::find(variations, option.excludes, &Variation::option) != variations.end();
     if (option.excludes.empty() || !all.contains(option.name) || !all.contains(option.excludes)) continue;
-    if (!is_varied && !other_is) continue;  // apply_options says so
+    if (!is_varied && !other_is) continue;  // apply_options reports it
     return Status::invalid_argument(
         fmt::format("--vary: {} cannot stand beside {}; give one of the two", option.name, option.excludes));
   }
   return variations;
 }
 
-// linear and per-sample do the same: together they would do it twice.
+// linear and per-sample scale in the same way: together they would do it twice.
 Status check_linear(CommandLine& line) {
   if (line.rate_rule == RateRule::kPerUpdate) return {};
   const auto is_linear = [](const ComparedRun& run) {

@@ -1,4 +1,4 @@
-// The part of the command line that is compare's: from words to the rows of a comparison. Pure.
+// The part of the command line that belongs to compare: turns its words into the rows of a comparison. Pure.
 #pragma once
 
 #include <optional>
@@ -11,15 +11,15 @@
 
 namespace syncopate::experiments {
 
-// What was given for compare alone, as it was typed.
+// The options that only compare takes, as they were typed.
 struct CompareWords {
   std::optional<std::string> modes, rate_rule, tune_rate;
   std::vector<std::string> vary;     // one for each --vary
-  std::vector<std::string> folders;  // of finished runs
+  std::vector<std::string> folders;  // folders of finished runs
 };
 
-// The comparison of `words`, with `given` for all runs. Fails with invalid argument and one line that says what is
-// wrong and what would be right.
+// Returns the comparison that `words` asks for, with the options `given` applied to all runs. Fails with invalid
+// argument and one line that says what is wrong and what would be right.
 Result<CommandLine> compare_line(const GivenOptions& given, const CompareWords& words);
 
 }  // namespace syncopate::experiments

@@ -12,7 +12,7 @@
 namespace syncopate::experiments {
 namespace {
 
-// As in allreduce:ring.
+// The collectives that may be named, as in allreduce:ring.
 constexpr CollectiveKind kNamedCollectives[] = {
     CollectiveKind::kDirect, CollectiveKind::kRing,         CollectiveKind::kHalvingDoubling, CollectiveKind::kDoubling,
     CollectiveKind::kTree,   CollectiveKind::kBinomialTree, CollectiveKind::kHierarchical,    CollectiveKind::kNccl};
@@ -25,7 +25,7 @@ Status wrong_mode(const std::string& label) {
                   label));
 }
 
-// One worker that sees the batches of all.
+// Returns the config with one worker that trains the batches of all.
 Result<RunConfig> as_local(RunConfig config, int workers) {
   if (workers > 1 && schedule_of(config).linear_scaling) {
     return Status::invalid_argument(
@@ -36,14 +36,14 @@ Result<RunConfig> as_local(RunConfig config, int workers) {
   config.mode = Mode::kLocal;
   config.launcher = LauncherKind::kLocal;
   config.workers = 1;
-  config.stragglers = {};  // its one worker stands for all
+  config.stragglers = {};  // its one worker represents all
   config.shape.reset();
   config.faults = {};
   if (config.global_batch_size == 0) config.global_batch_size = static_cast<std::int64_t>(config.batch_size) * workers;
   return config;
 }
 
-// The number of steps in "PREFIX:k", if it is one of at least `least`.
+// Returns the number of steps in "PREFIX:k", if it is at least `least`.
 std::optional<std::int64_t> steps_in(std::string_view label, std::string_view prefix, std::int64_t least) {
   if (!label.starts_with(prefix)) return std::nullopt;
   const auto steps = parse_number<std::int64_t>(std::string(label.substr(prefix.size())));

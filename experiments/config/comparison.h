@@ -15,29 +15,29 @@ namespace syncopate::experiments {
 inline constexpr std::string_view kUsualModes = "local,allreduce,ps:sync,ps:async";
 
 struct ComparedRun {
-  std::string label;  // what its results are called: "ps:bounded:4", "ps:bounded:4 batch-size=32"
+  std::string label;  // the name of its results: "ps:bounded:4", "ps:bounded:4 batch-size=32"
   RunConfig config;   // validated, not resolved
   std::string mode;   // as given in --modes: "ps:bounded:4"
-  std::vector<std::pair<std::string, std::string>> values;  // of the varied options that have an effect: {name, value}
-  double base_rate = 0;  // for updates of the comparison's reference; 0 before apply_rate_rule
+  std::vector<std::pair<std::string, std::string>> values;  // the varied options that have an effect: {name, value}
+  double base_rate = 0;  // learning rate for updates of the comparison's reference; 0 before apply_rate_rule
 };
 
-// One run for each entry of `modes` (comma-separated: local, allreduce, allreduce:ring, allreduce:mpi,
-// allreduce:sync-every:k, allreduce:gossip or allreduce:gossip:k, allreduce:gossip-async(:k), ps:sync, ps:bounded:k,
-// ps:async), with `base` for all else. `local` trains one worker with the batch of all workers together, so that its
-// curve is that of the synchronous modes; stragglers, faults and a shaped link do not concern it. allreduce:mpi is
-// launched by mpirun.
+// Returns one run for each entry of `modes`, with `base` for everything else. Entries are separated by commas: local,
+// allreduce, allreduce:ring, allreduce:mpi, allreduce:sync-every:k, allreduce:gossip or allreduce:gossip:k,
+// allreduce:gossip-async(:k), ps:sync, ps:bounded:k, ps:async. `local` trains one worker with the batch of all workers
+// together, so that its curve is that of the synchronous modes. Stragglers, faults and a shaped link do not apply to
+// it. allreduce:mpi is launched by mpirun.
 Result<std::vector<ComparedRun>> comparison_runs(const RunConfig& base, const std::string& modes);
 
-// Samples in a synchronous update of all workers of the comparison's job: what the rate rule relates rates to. `base`
-// is what its runs share, with the first value of each option that is varied.
+// Returns the number of samples in one synchronous update of all workers. The rate rule relates learning rates to it.
+// `base` is what the runs share, with the first value of each varied option.
 std::int64_t reference_samples(const RunConfig& base);
 
-// Gives the run `rate`, for updates of `reference` samples, as `rule` has it: its learning rate becomes the one that it
-// trains with.
+// Sets the run's learning rate to the one that `rule` derives from `rate`, which is right for updates of `reference`
+// samples.
 void set_rate(ComparedRun& run, RateRule rule, double rate, std::int64_t reference);
 
-// The same for each run with the rate that it has been given, or its optimizer's usual one.
+// Calls set_rate for each run, with the learning rate that the run was given or else the usual one of its optimizer.
 void apply_rate_rule(std::vector<ComparedRun>& runs, RateRule rule, std::int64_t reference);
 
 }  // namespace syncopate::experiments

@@ -1,4 +1,4 @@
-// What the choices of a RunConfig are called.
+// The names of the choices in a RunConfig.
 #include "experiments/config/run_config.h"
 
 namespace syncopate::experiments {

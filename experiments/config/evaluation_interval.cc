@@ -12,7 +12,7 @@ namespace {
 
 constexpr double kLeastEpochs = 1e-4, kMostEpochs = 100000;
 
-// Of "0.5epochs" or "1epoch"; none: it is another form, or no number.
+// Reads "0.5epochs" or "1epoch"; none: it is another form, or not a number.
 std::optional<double> epochs_of(std::string_view text) {
   for (const std::string_view unit : {"epochs", "epoch"}) {
     if (!text.ends_with(unit)) continue;
@@ -20,7 +20,7 @@ std::optional<double> epochs_of(std::string_view text) {
     double value = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
     if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-    // Written so that NaN fails too.
+    // This form rejects NaN, too.
     return value >= kLeastEpochs && value <= kMostEpochs ? std::optional(value) : std::nullopt;
   }
   return std::nullopt;

@@ -1,4 +1,4 @@
-// How often weights are evaluated on the test set while they are trained.
+// EvaluationInterval: how often the weights are evaluated on the test set during training.
 #pragma once
 
 #include <cstdint>
@@ -9,17 +9,17 @@
 
 namespace syncopate::experiments {
 
-// One of the three is above 0.
+// Exactly one of the three is above 0.
 struct EvaluationInterval {
-  std::int64_t steps = 0;  // of the job: one is a step of all workers
+  std::int64_t steps = 0;  // steps of the job; each is a step of all workers
   double seconds = 0;      // since training began
   double epochs = 0;
 
-  // As a checkpoint interval is written, "200" steps or "2s" seconds; or "0.5epochs", "1epoch". Invalid argument for
+  // Reads "200" as steps, "2s" as seconds, and "0.5epochs" or "1epoch" as epochs. Fails with invalid argument for
   // anything else.
   static Result<EvaluationInterval> parse(std::string_view text);
   static const char* forms();
-  // As parse reads it.
+  // Returns the text that parse() reads.
   std::string to_string() const;
 
   bool operator==(const EvaluationInterval&) const = default;

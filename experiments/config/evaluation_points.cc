@@ -8,10 +8,10 @@
 namespace syncopate::experiments {
 namespace {
 
-// Sums of fractions of an epoch come to whole steps but for rounding.
+// Sums of fractions of an epoch are whole steps, except for rounding.
 constexpr double kRounding = 1e-6;
 
-// As few equal parts of an epoch as make enough points of the whole job, with the one at its end.
+// Divides an epoch into as few equal parts as make enough points of the whole job, the one at its end included.
 double part_for_a_target(const JobLength& job) {
   const double epochs = static_cast<double>(job.total_steps) / static_cast<double>(job.steps_per_epoch);
   const double parts = static_cast<double>(EvaluationPoints::kLeastForATarget) / epochs;

@@ -1,7 +1,7 @@
 // EvaluationPoints: the points of a job at which its weights are evaluated, counted from 1. Pure.
 //
-// Points of steps and epochs lie along the job (a step is one of all workers), those of seconds along the time since
-// training began. The final weights, which are always evaluated, are no point.
+// Points given in steps or epochs lie along the job, where one step is a step of all workers. Points given in seconds
+// lie along the time since training began. The final weights are always evaluated and do not count as a point.
 #pragma once
 
 #include <cstdint>
@@ -20,25 +20,27 @@ struct JobLength {
 
 class EvaluationPoints {
  public:
-  // A run that is to reach an accuracy is evaluated so often at least, the final weights included, so that the time to
-  // it is known within a twentieth of the run.
+  // The least number of evaluations, the final weights included, of a run that has a target accuracy. The time to the
+  // target is then known within a twentieth of the run.
   static constexpr std::int64_t kLeastForATarget = 20;
 
-  // None asked for: each epoch; with a target, equal parts of an epoch, as few as make kLeastForATarget.
+  // If `asked` is empty, evaluates at each epoch. With a target it divides the epoch into equal parts, as few as make
+  // kLeastForATarget evaluations.
   EvaluationPoints(const std::optional<EvaluationInterval>& asked, bool has_target, const JobLength& job);
 
-  // How many points the job has come to with `steps` of its steps, `elapsed` after training began. It has no point at
-  // its end.
+  // Returns how many points the job has reached after `steps` of its steps and `elapsed` since training began. There is
+  // no point at the end of the job.
   std::int64_t passed(double steps, Duration elapsed) const;
-  // Of the whole job; by time it is not known before the end.
+  // Returns the number of points of the whole job. It is empty for points given in seconds, since it is not known
+  // before the end.
   std::optional<std::int64_t> all() const;
-  // "every 0.5 epochs (117 steps)", "every 2 s".
+  // Returns, for example, "every 0.5 epochs (117 steps)" or "every 2 s".
   std::string to_text() const;
 
  private:
   JobLength job_;
   EvaluationInterval interval_;
-  double stride_ = 0;  // steps from one point to the next; 0: by time
+  double stride_ = 0;  // steps from one point to the next; 0: points are in seconds
 };
 
 }  // namespace syncopate::experiments

@@ -33,7 +33,7 @@ int count_of(const FaultScene& scene, FaultRole role) {
   return 0;
 }
 
-// "workers 0 to 3", "worker 0 alone", "no servers"
+// Returns "workers 0 to 3", "worker 0 alone" or "no servers".
 std::string those_there(FaultRole role, int count) {
   if (count == 0) return fmt::format("there are no {}s", name_of(role));
   if (count == 1) return fmt::format("there is {} 0 alone", name_of(role));
@@ -56,7 +56,7 @@ Status check_fault(const Fault& fault, const FaultScene& scene) {
 
 int drawn_rank(Random& random, int count) { return static_cast<int>(random.below(static_cast<std::uint64_t>(count))); }
 
-// Anybody who trains or serves, all with the same chance: the loss of the evaluator ends every run.
+// Draws any process that trains or serves, with equal probability. The evaluator is not among them.
 FaultTarget draw_target(Random& random, const FaultScene& scene) {
   std::vector<FaultTarget> targets;
   for (const FaultRole role : {FaultRole::kWorker, FaultRole::kServer, FaultRole::kStandby}) {
@@ -65,8 +65,8 @@ FaultTarget draw_target(Random& random, const FaultScene& scene) {
   return targets[random.below(targets.size())];
 }
 
-// In the middle four fifths of the run. Stops and cuts last from a twentieth of the timeout to nearly all of it: some
-// are sat out, others pass for a silence or end a wait.
+// Draws a fault in the middle four fifths of the run. Stops and cuts last from a twentieth of the timeout to nearly all
+// of it: the run waits for the end of some, while others look like a silence or end a wait.
 Fault draw_fault(Random& random, const FaultScene& scene) {
   Fault fault;
   fault.target = draw_target(random, scene);
@@ -81,10 +81,10 @@ Fault draw_fault(Random& random, const FaultScene& scene) {
   return fault;
 }
 
-// What a run is judged by is a silence of half of the timeout, and three faults may follow upon each other.
+// A silence of half of the timeout counts as a failure, and three faults may directly follow each other.
 constexpr double kLongestOutlasted = 0.15;
 
-// Whether the run goes on without `target`, once those of `killed` are gone.
+// Returns whether the run goes on without `target`, once those of `killed` are lost.
 bool may_lose(const FaultTarget& target, const std::vector<FaultTarget>& killed, const FaultScene& scene) {
   if (target.role == FaultRole::kWorker) {
     return std::ranges::count(killed, FaultRole::kWorker, &FaultTarget::role) < scene.workers_to_spare;
@@ -95,7 +95,7 @@ bool may_lose(const FaultTarget& target, const std::vector<FaultTarget>& killed,
   return scene.spares_servers && std::ranges::none_of(killed, holds_the_same);
 }
 
-// `fault`, made one that the run outlasts. `killed` are those that faults before it have killed.
+// Changes `fault` into one that the run survives. `killed` are those that earlier faults have killed.
 Fault outlasted(Fault fault, std::vector<FaultTarget>& killed, Random& random, const FaultScene& scene) {
   if (fault.kind == FaultKind::kKill) {
     if (std::ranges::find(killed, fault.target) == killed.end() && may_lose(fault.target, killed, scene)) {
@@ -118,7 +118,7 @@ std::uint64_t stream_of(std::string_view what, std::uint64_t number) {
 
 std::vector<Fault> draw_faults(std::uint64_t seed, bool any, const FaultScene& scene) {
   Random random(seed, stream_of("random faults", 0));
-  Random changes(seed, stream_of("outlasted faults", 0));  // so that both forms draw the same whom and when
+  Random changes(seed, stream_of("outlasted faults", 0));  // so that both forms draw the same targets and times
   std::vector<Fault> faults;
   std::vector<FaultTarget> killed;
   const std::uint64_t count = 1 + random.below(kMostDrawn);

@@ -1,22 +1,24 @@
-// FaultSchedule: what is to go wrong in a run, and when, as --fault gives it. Pure: what is drawn follows from the
+// FaultSchedule: which faults are injected into a run, and when, as --fault asks. Pure: random choices follow from the
 // run's seed.
 //
-// As a person writes it, entries between commas:
+// Entries are written with commas between them:
 //
 //   kill:TARGET@WHEN         SIGKILL                                             kill:server0@step200
 //   stop:TARGET@WHEN+TIME    SIGSTOP, and SIGCONT after TIME                     stop:worker1@10s+3s
 //   cut:TARGET@WHEN+TIME     its data links carry nothing for TIME, then again   cut:worker2@5s+2s
 //   delay:, duplicate:, reorder:TARGET@WHEN+TIME                                 delay:server0@step50+2s
-//                            for TIME, some of the messages that it sends come late, all come twice, some are overtaken
-//   random:SEED              one to three kills, stops and cuts, drawn for the   random:7
-//                            run, which it outlasts by what its mode promises: kills of those alone whom it goes on
-//                            without, stops and cuts that are shorter than any silence that is judged
-//   random:SEED:any          also those that end it, in a verdict                random:7:any
-//   churn:TIME               every TIME in the mean (exponentially distributed), a worker that trains is killed
+//                            for TIME, some of the messages that it sends are delayed, all are sent twice, or some are
+//                            overtaken by others
+//   random:SEED              one to three random kills, stops and cuts that the  random:7
+//                            run survives by what its mode promises: it kills only processes that the run can go on
+//                            without, and its stops and cuts are shorter than any silence that counts as a failure
+//   random:SEED:any          also random faults that end the run with a verdict  random:7:any
+//   churn:TIME               kills a training worker every TIME on average (exponentially distributed)
 //
-// TARGET is worker, server or standby with its rank, evaluator, any-worker or any-server (drawn). WHEN is a step, as in
-// step200, or a time since training began. A worker is hurt when it itself begins the step, another process when the
-// first worker does. Times are as in 10s, 1.5s or 200ms.
+// TARGET is worker, server or standby with its rank, evaluator, any-worker or any-server (drawn at random). WHEN is a
+// step, as in step200, or a time since training began. A fault of a worker takes effect when that worker begins the
+// step; a fault of another process takes effect when the first worker begins it. Times are written as 10s, 1.5s or
+// 200ms.
 #pragma once
 
 #include <cstdint>
@@ -34,18 +36,18 @@ namespace syncopate::experiments {
 enum class FaultKind { kKill, kStop, kCut, kDelay, kDuplicate, kReorder };
 enum class FaultRole { kWorker, kServer, kStandby, kEvaluator };
 
-// "kill", "stop", "cut", "delay", "duplicate", "reorder"
+// Returns "kill", "stop", "cut", "delay", "duplicate" or "reorder".
 const char* name_of(FaultKind kind);
-// Of the kinds that hurt a process's links.
+// Returns the fault of the links that `kind` causes; empty for kinds that do not impair links.
 std::optional<LinkFault> link_fault_of(FaultKind kind);
-// "worker", "server", "standby", "evaluator"
+// Returns "worker", "server", "standby" or "evaluator".
 const char* name_of(FaultRole role);
 
 struct FaultTarget {
   FaultRole role = FaultRole::kWorker;
   std::optional<int> rank = 0;  // none: any; always 0 for the evaluator
 
-  // As verdicts and logs call it: "worker 1", "evaluator"; with no rank, "any worker".
+  // Returns the name that verdicts and logs use: "worker 1", "evaluator", or "any worker" without a rank.
   std::string name() const;
   bool operator==(const FaultTarget&) const = default;
 };
@@ -53,49 +55,51 @@ struct FaultTarget {
 struct Fault {
   FaultKind kind = FaultKind::kKill;
   FaultTarget target;
-  std::optional<std::int64_t> step;  // none: at `time`
+  std::optional<std::int64_t> step;  // none: the fault comes at `time`
   Duration time{};                   // since training began
-  Duration length{};                 // of all but a kill
+  Duration length{};                 // duration of every kind but a kill
 
-  // As FaultSchedule::parse reads it.
+  // Returns the text that FaultSchedule::parse() reads.
   std::string to_string() const;
   bool operator==(const Fault&) const = default;
 };
 
-// What a schedule must know of the run that it is for.
+// The facts of a run that its fault schedule needs.
 struct FaultScene {
   int workers = 1;
   int servers = 0;
   int standbys = 0;
-  std::string no_links = {};     // why links cannot be hurt; empty: they can
-  std::int64_t total_steps = 0;  // of one worker; 0: not known yet
-  Duration timeout{};            // of every wait
-  // What the run goes on without.
+  std::string no_links = {};     // why links cannot be impaired; empty: they can
+  std::int64_t total_steps = 0;  // steps of one worker; 0: not known yet
+  Duration timeout{};            // timeout of every wait
+  // The number of workers that the run can go on without.
   int workers_to_spare = 0;
-  bool spares_servers = false;  // of each server and its standby, one
+  bool spares_servers = false;  // whether the run survives the loss of one of each server and its standby
 };
 
-// A schedule in which nothing is left to chance but whom churn strikes, and when.
+// A schedule whose random choices have been made, except which worker churn kills, and when.
 struct DrawnFaults {
-  std::vector<Fault> faults;     // each target has its rank
-  std::vector<Duration> churns;  // the mean time between two losses of each
+  std::vector<Fault> faults;     // every target has a rank
+  std::vector<Duration> churns;  // for each churn, the mean time between two losses
 };
 
 class FaultSchedule {
  public:
-  // An empty text: no faults. Says what is wrong and what would be right.
+  // Reads `text`; an empty text means no faults. Fails with invalid argument, saying what is wrong and what would be
+  // right.
   static Result<FaultSchedule> parse(std::string_view text);
-  // As parse reads it.
+  // Returns the text that parse() reads.
   std::string to_string() const;
 
   bool empty() const { return entries_.empty(); }
-  // Whether this may happen to links: endpoints must then be able to do it.
+  // Returns whether the schedule may inject this fault into links. Endpoints must then be able to inject it.
   bool may(LinkFault fault) const;
 
-  // Whether all that are named are there, and links that are to be hurt can be.
+  // Fails if a named target does not exist, or if links that are to be impaired cannot be.
   Status check(const FaultScene& scene) const;
 
-  // Draws what is random, within the steps of the scene, which are known and which check() has accepted.
+  // Makes the random choices, within the steps of the scene. Requires that the number of steps is known and that
+  // check() has accepted the scene.
   DrawnFaults draw(std::uint64_t seed, const FaultScene& scene) const;
 
  private:
@@ -103,9 +107,9 @@ class FaultSchedule {
     enum class Kind { kFault, kRandom, kChurn };
     Kind kind = Kind::kFault;
     Fault fault;
-    std::uint64_t seed = 0;  // of kRandom
-    bool any = false;        // of kRandom: also what ends the run
-    Duration mean{};         // of kChurn
+    std::uint64_t seed = 0;  // kRandom only
+    bool any = false;        // kRandom only: also faults that end the run
+    Duration mean{};         // kChurn only
 
     std::string to_string() const;
   };

@@ -13,7 +13,7 @@ constexpr double kLongestSeconds = 24 * 3600;
 constexpr std::int64_t kLastFaultStep = 1'000'000'000'000;
 constexpr int kMostRank = 1 << 20;
 
-// Puts in when, and for how long, of "step200", "10s" or "10s+3s".
+// Sets the time and the duration from "step200", "10s" or "10s+3s".
 Status parse_when(std::string_view text, Fault& fault) {
   const std::size_t plus = text.find('+');
   const std::string_view when = text.substr(0, plus);
@@ -54,7 +54,7 @@ Result<Duration> parse_fault_time(std::string_view text) {
     digits = {};
   }
   const std::optional<double> value = parse_number<double>(digits);
-  // Written so that NaN fails too.
+  // This form rejects NaN, too.
   if (!value || !(*value * unit >= 1e-3 && *value * unit <= kLongestSeconds)) {
     return Status::invalid_argument(
         fmt::format("'{}' must be a time of 1ms to {:g}s, as in 10s, 1.5s or 200ms", text, kLongestSeconds));

@@ -18,11 +18,11 @@ constexpr int kFewestColumns = 40;
 
 struct Topic {
   std::string name;
-  std::string group;                       // of options: the heading that they stand under
-  std::vector<std::string> examples = {};  // behind "run_experiment "
+  std::string group;                       // heading of the options that it lists
+  std::vector<std::string> examples = {};  // each follows "run_experiment "
 };
 
-// In the order in which people need them.
+// The order is that in which people need them.
 const std::vector<Topic>& topics() {
   static const std::vector<Topic> all = {
       {"job", "Job", {"--mode=allreduce --workers=2", "--mode=ps --workers=4 --straggler=3:4x --shape=1gbit"}},
@@ -50,7 +50,7 @@ const std::vector<Topic>& topics() {
   return all;
 }
 
-// What is no option of a run, as the table of options would have it.
+// Returns what is not an option of a run, in the form of the option table.
 std::vector<OptionSpec> options_beside_the_table() {
   return {
       {.group = "Run",
@@ -113,7 +113,7 @@ std::vector<OptionSpec> all_options() {
   return options;
 }
 
-// `text` in lines of at most `columns`, each behind `indent` spaces.
+// Returns `text` in lines of at most `columns`, each indented by `indent` spaces.
 std::string wrapped(const std::string& text, int indent, int columns) {
   std::string lines, line;
   std::istringstream words(text);
@@ -130,7 +130,7 @@ std::string wrapped(const std::string& text, int indent, int columns) {
   return lines;
 }
 
-// "[processes; 1 to 64; default 2]"
+// Returns, for example, "[processes; 1 to 64; default 2]".
 std::string facts(const OptionSpec& option) {
   std::string text = "[";
   for (const std::string& part : {option.unit, option.range}) {

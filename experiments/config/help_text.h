@@ -1,4 +1,4 @@
-// What --help shows: a first page, a page for each topic, one for each option, or all. Pure.
+// The text of --help: a first page, a page for each topic, a page for each option, or everything. Pure.
 #pragma once
 
 #include <string>
@@ -8,10 +8,10 @@
 
 namespace syncopate::experiments {
 
-// `topic` is "" (what the program does, how to begin, and what topics there are), a topic ("ps", "training",
-// "compare"), the name of an option with or without dashes ("straggler"), or "all". No line is longer than `columns`,
-// but for words that are, and examples; below 40 it is taken as 40. Fails with invalid argument, saying what would be
-// right, for a topic that there is none of.
+// Returns the help text of `topic`, which is "" (what the program does, how to begin, and which topics exist), a topic
+// ("ps", "training", "compare"), the name of an option with or without dashes ("straggler"), or "all". Lines are no
+// longer than `columns` (at least 40), except for examples and single words that are longer. Fails with invalid
+// argument for an unknown topic, saying what would be right.
 Result<std::string> help_text(std::string_view topic, int columns);
 
 }  // namespace syncopate::experiments

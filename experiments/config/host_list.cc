@@ -11,10 +11,10 @@
 namespace syncopate::experiments {
 namespace {
 
-constexpr int kMostSlots = 64;  // as workers
+constexpr int kMostSlots = 64;  // as many as workers
 constexpr std::size_t kMostHosts = 1024;
 
-// It becomes a word of the remote shell's command line, where a leading dash would be an option.
+// The name becomes a word of the remote shell's command line, where a leading dash would be an option.
 bool is_name(std::string_view name) {
   const auto allowed = [](unsigned char c) {
     return std::isalnum(c) != 0 || c == '.' || c == '-' || c == '_' || c == '@';

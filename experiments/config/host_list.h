@@ -1,4 +1,4 @@
-// The hosts that a person asks for, and how workers and servers are laid over them. Pure.
+// The hosts of a run, and how workers and servers are placed on them. Pure.
 #pragma once
 
 #include <string>
@@ -11,22 +11,23 @@ namespace syncopate::experiments {
 
 struct HostSlots {
   std::string name;  // as the remote shell takes it ("node7", "me@10.0.0.7"), or "localhost"
-  int slots = 1;     // workers that it may have
+  int slots = 1;     // the most workers that it may run
 
-  // It is another host than the one where run_experiment runs, as far as the name says.
+  // Returns whether the name is that of another host than the one where run_experiment runs.
   bool remote() const { return name != "localhost"; }
   bool operator==(const HostSlots&) const = default;
 };
 
-// "A:2,B" is two slots on A and one on B. Invalid argument, in words that follow "hosts", where it is anything else.
+// Reads "A:2,B" as two slots on A and one on B. Fails with invalid argument for anything else; the message is worded to
+// follow "hosts".
 Result<std::vector<HostSlots>> parse_hosts(std::string_view text);
-// A host a line: HOST, HOST:SLOTS or, as mpirun's files have it, "HOST slots=SLOTS"; # begins a comment.
+// Reads one host per line: HOST, HOST:SLOTS or, as in mpirun's files, "HOST slots=SLOTS". A # begins a comment.
 Result<std::vector<HostSlots>> parse_host_file(std::string_view text);
-// What parse_hosts() reads.
+// Returns the text that parse_hosts() reads.
 std::string to_text(const std::vector<HostSlots>& hosts);
 
 int total_slots(const std::vector<HostSlots>& hosts);
-// The host of each worker, as an index: they fill the slots in order. There must be slots enough.
+// Returns the index of each worker's host. Workers fill the slots in order. Requires at least `workers` slots.
 std::vector<std::size_t> hosts_of_workers(const std::vector<HostSlots>& hosts, int workers);
 
 }  // namespace syncopate::experiments

@@ -1,4 +1,4 @@
-// What a person most likely meant by a name that nobody knows.
+// Suggests the name that a person most likely meant by an unknown one.
 #pragma once
 
 #include <string>
@@ -7,8 +7,8 @@
 
 namespace syncopate::experiments {
 
-// The name in `known` with the least Levenshtein distance to `name`, at most a third of its letters (two in a short
-// name). Empty if none is so near.
+// Returns the name in `known` with the least Levenshtein distance to `name`. The distance may be at most a third of its
+// letters (two for a short name). Returns an empty text if no name is that near.
 std::string nearest_name(std::string_view name, const std::vector<std::string>& known);
 
 }  // namespace syncopate::experiments

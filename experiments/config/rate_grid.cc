@@ -12,7 +12,7 @@
 namespace syncopate::experiments {
 namespace {
 
-constexpr double kMostRate = 1000;  // of --learning-rate
+constexpr double kMostRate = 1000;  // limit of --learning-rate
 constexpr std::size_t kMostValues = 20;
 
 Status wrong(std::string_view text) {

@@ -7,7 +7,7 @@ namespace syncopate::experiments {
 
 Result<std::vector<std::string>> split_words(std::string_view text) {
   std::vector<std::string> words;
-  bool within = false;  // a word
+  bool within = false;  // within a word
   char quote = 0;
   for (std::size_t i = 0; i < text.size(); ++i) {
     const char c = text[i];

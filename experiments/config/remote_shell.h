@@ -1,4 +1,4 @@
-// How a process is started on another host: one command, as a text that the shell there reads. Pure.
+// How a process is started on another host: with one command, a text that the shell there reads. Pure.
 #pragma once
 
 #include <string>
@@ -11,24 +11,26 @@
 namespace syncopate::experiments {
 
 struct RemoteShell {
-  std::vector<std::string> words;  // {"ssh", "-o", "BatchMode=yes"}; host and command come behind them
+  std::vector<std::string> words;  // {"ssh", "-o", "BatchMode=yes"}; the host and the command follow them
   std::string program;             // path of the executable on other hosts
-  std::string directory;           // where processes work there: as here, so that relative paths mean the same
+  // working directory of processes there: the same as here, so that relative paths keep their meaning
+  std::string directory;
 };
 
-// The words of a command line as POSIX sh splits them: blanks, '...', "..." and \, without expansions. Invalid argument
-// where a quote is not closed.
+// Splits a command line into words as POSIX sh does, with blanks, '...', "..." and \, but without expansions. Fails
+// with invalid argument if a quote is not closed.
 Result<std::vector<std::string>> split_words(std::string_view text);
 
-// One word for a POSIX shell, quoted where it must be.
+// Returns one word for a POSIX shell, quoted if necessary.
 std::string quoted(const std::string& word);
 
-// What the shell on the other host is to run: DIRECTORY entered, COMMAND in the shell's place with ENVIRONMENT.
+// Returns the text that the remote shell runs: it changes to DIRECTORY and replaces itself with COMMAND, with
+// ENVIRONMENT set.
 std::string remote_command(const RemoteShell& shell,
                            const std::vector<std::pair<std::string, std::string>>& environment,
                            const std::vector<std::string>& command);
 
-// The whole command line that runs it on `host`.
+// Returns the whole command line that runs `remote_command` on `host`.
 std::vector<std::string> through_remote_shell(const RemoteShell& shell, const std::string& host,
                                               const std::string& remote_command);
 

@@ -15,7 +15,7 @@ namespace {
 
 using allreduce::ScheduleKind;
 
-// Of a config in which all else has been resolved: "results/20261121-155054-ps-bounded-4".
+// Returns "results/20261121-155054-ps-bounded-4". Everything else in `config` must have been resolved.
 std::string usual_output(const RunConfig& config, const std::string& stamp) {
   std::string output = fmt::format("results/{}-{}", stamp, name_of(config.mode));
   const auto add = [&output](std::string part) {
@@ -76,7 +76,7 @@ RunConfig resolve(RunConfig config, const std::string& stamp) {
     if (sums_in_nccl(config)) {
       config.collective = CollectiveKind::kNccl;
     } else if (gossips_asynchronously(config)) {
-      config.collective = CollectiveKind::kRing;  // at the beginning and in the end alone: not worth a measurement
+      config.collective = CollectiveKind::kRing;  // used only at the beginning and at the end: not worth a measurement
     } else if (config.transport == TransportKind::kShm && !config.shape) {
       config.collective = CollectiveKind::kDirect;
     }
@@ -241,7 +241,7 @@ bool may_report_stalls(const RunConfig& config) {
   return config.mode == Mode::kAllreduce && config.collective != CollectiveKind::kNccl && config.gossip == Gossip::kOff;
 }
 
-// What was lent to a worker for compensation is what its last answer carried.
+// The weights that a worker keeps for compensation are those of its last response.
 bool may_run_ahead(const RunConfig& config) {
   return config.mode == Mode::kPs && config.consistency.kind() == ps::Consistency::Kind::kAsync &&
          config.delay_compensation.lambda == 0;
@@ -253,7 +253,7 @@ bool may_overlap_forward(const RunConfig& config) {
          !runs_ahead;
 }
 
-// Where a push is answered only after other workers', all must push in the same order.
+// If a push is answered only after other workers' pushes, all must push in the same order.
 bool may_order_pushes(const RunConfig& config) {
   return may_overlap_forward(config) && config.overlap_forward &&
          config.consistency.kind() == ps::Consistency::Kind::kAsync;

@@ -25,7 +25,7 @@ bool only_comment(std::string_view rest) {
   return rest.empty() || rest.front() == '#';
 }
 
-// A quoted string with nothing but a comment behind it; nothing if it is not one.
+// Reads a quoted string that is followed by nothing but a comment; none if it is not one.
 std::optional<std::string> quoted(std::string_view text) {
   const char quote = text.front();
   std::string value;
@@ -60,7 +60,7 @@ std::string quote(const std::string& value) {
   return text + '"';
 }
 
-// The lines of all options that may stand in a file and for which `value_of` has a value, under their groups.
+// Returns the lines of all options that are allowed in a file and for which `value_of` has a value, under their groups.
 template <typename ValueOf>
 std::string file_of(ValueOf&& value_of) {
   std::string text;

@@ -12,22 +12,22 @@
 
 namespace syncopate::experiments {
 
-// Name and value of each line, in order. Reads what a flat TOML file may hold: comments, "basic" strings with the
-// escapes \" \\ \t \n, 'literal' strings, and bare values (numbers). Fails on anything else, with the number of the
-// line.
+// Reads the name and the value of each line, in order. Accepts what a flat TOML file may hold: comments, "basic"
+// strings with the escapes \" \\ \t \n, 'literal' strings, and bare values (numbers). Fails on anything else, with the
+// line number.
 Result<std::vector<std::pair<std::string, std::string>>> read_toml(std::string_view text);
 
-// The file that reproduces `config`: all options that have an effect under its mode, each with its sentence. Without
-// output and dry-run, which are not part of the job.
+// Returns the file that reproduces `config`: each option that has an effect under its mode, with its description. It
+// omits output and dry-run, which are not part of the job.
 std::string to_toml(const RunConfig& config);
 
-// What a comparison's resolved `configs` share, as a file for it: each option that has an effect in some of them and
-// the same value in all of these, without those that tell modes apart. Runs under local are passed over where there are
-// others, since their one worker stands for all.
+// Returns a file for a comparison, with what its resolved `configs` share: each option that has an effect in some of
+// them and the same value in all of these, except for options that distinguish modes. Runs under local are ignored
+// where there are others, since their one worker stands for all.
 std::string to_toml(std::span<const RunConfig> configs);
 
-// The config that a file describes; what it does not name has its default. Checked option by option and with
-// validate().
+// Returns the config that a file describes, with the default for each option that it does not name. Each option is
+// checked, and the whole by validate().
 Result<RunConfig> from_toml_text(std::string_view text);
 
 }  // namespace syncopate::experiments

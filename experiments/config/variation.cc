@@ -13,7 +13,7 @@
 namespace syncopate::experiments {
 namespace {
 
-// Modes are named by --modes; the rest is of the comparison as a whole.
+// Options that cannot be varied: --modes names the mode, and the others belong to the comparison as a whole.
 constexpr std::string_view kFixed[] = {
     "mode",   "consistency", "collective",      "sync-every",     "gossip", "output",
     "repeat", "dry-run",     "target-accuracy", "stop-at-target", "resume", "checkpoint-key-file"};
@@ -69,7 +69,7 @@ std::string label_of(const std::string& mode, const std::vector<std::pair<std::s
   return label;
 }
 
-// The values of the options that have an effect under `config`; with no config, all.
+// Returns the values of the options that have an effect under `config`; all if there is no config.
 std::vector<std::pair<std::string, std::string>> named(std::span<const Variation> variations, const Combination& values,
                                                        const RunConfig* config) {
   std::vector<std::pair<std::string, std::string>> pairs;

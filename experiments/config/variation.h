@@ -1,5 +1,5 @@
-// What `compare --vary=OPTION=VALUE,...` asks for: an option, and the values that each mode is run with. Given several
-// times, every combination of values is run.
+// Variation: what `compare --vary=OPTION=VALUE,...` asks for, an option and the values that each mode is run with. If
+// it is given several times, every combination of values is run.
 #pragma once
 
 #include <span>
@@ -17,24 +17,24 @@ struct Variation {
   std::vector<std::string> values;  // at least one
 };
 
-// Of "batch-size=32,64,128"; where values have commas of their own, they stand between semicolons:
-// "straggler=none;0:2x,1:4x". Fails, saying what would be right, where there is no such option, where it cannot be
-// varied (what tells modes apart, where results go), or where a value is given twice. Values are checked by
-// varied_runs.
+// Reads "batch-size=32,64,128". Values that contain commas are separated by semicolons: "straggler=none;0:2x,1:4x".
+// Fails, saying what would be right, if there is no such option, if it cannot be varied (because it distinguishes
+// modes, or says where results go), or if a value is given twice. varied_runs checks the values.
 Result<Variation> parse_variation(std::string_view text);
 
-// Puts one value into a config in which the option has not been given. Beside what the option takes, `default` leaves
-// it as it is where it is not given, as does `none` where that is the default; a switch is true or false.
+// Sets one value in a config in which the option has not been given. Besides the option's own values it accepts
+// `default`, which leaves the option as it is; `none`, which does the same where that is the default; and true or false
+// for a switch.
 Status set_varied(RunConfig& config, const std::string& option, const std::string& value);
 
 struct VariedRuns {
   std::vector<ComparedRun> runs;
-  std::vector<std::string> left_out;  // one line for each combination that cannot run: which, and why
+  std::vector<std::string> left_out;  // one line for each combination that cannot run, with the reason
 };
 
-// One run for each of `modes` (as comparison_runs takes them) and each combination of values, the last variation's
-// changing fastest: "allreduce batch-size=32 servers=2". Of combinations that differ only in options without an effect
-// in a mode, one is run. Fails where no combination can run, and where a value is none of the option's.
+// Returns one run for each of `modes` (as comparison_runs takes them) and each combination of values; the values of the
+// last variation change fastest: "allreduce batch-size=32 servers=2". Combinations that differ only in options without
+// an effect in a mode are run once. Fails if no combination can run, or if the option does not accept a value.
 Result<VariedRuns> varied_runs(const RunConfig& base, const std::string& modes, std::span<const Variation> variations);
 
 }  // namespace syncopate::experiments

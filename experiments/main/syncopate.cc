@@ -1,5 +1,4 @@
-// The program of Syncopate: run_experiment for a person, and every process that a run launches, but for workers on
-// GPUs.
+// The program of Syncopate: run_experiment for a person, and every process that a run launches, except workers on GPUs.
 #include <fmt/format.h>
 #include <signal.h>
 #include <spdlog/sinks/stdout_sinks.h>
@@ -31,7 +30,7 @@
 namespace syncopate::experiments {
 namespace {
 
-// That the coordinator needs. ZeroMQ ends a program that cannot have one.
+// Threads that the coordinator needs. ZeroMQ ends a program that cannot create one.
 constexpr int kThreads = 8;
 
 void complain(const std::string& message) {
@@ -55,7 +54,7 @@ ExitCode run_one(const RunConfig& config, const Survey& survey, Interrupts& inte
   return result.exit;
 }
 
-// Shows a comparison's rows, and refuses what its runs would refuse.
+// Shows a comparison's rows, and fails if its runs would fail.
 ExitCode plan_comparison(const ComparisonJob& job, const Survey& survey) {
   std::string hindrance;
   for (const ComparedRun& run : job.runs) {
@@ -71,7 +70,7 @@ ExitCode plan_comparison(const ComparisonJob& job, const Survey& survey) {
   return ExitCode::kSuccess;
 }
 
-// Where the workers compute, and whether all that was asked for by name has an effect there.
+// Decides where the workers compute, and checks that every option given by name has an effect there.
 Status settle_device(CommandLine& command, const Survey& survey) {
   const Machines machines = machines_of(survey);
   std::vector<RunConfig> settled;
@@ -87,8 +86,8 @@ Status settle_device(CommandLine& command, const Survey& survey) {
   return check_effect(command.given, settled);
 }
 
-// What the hosts have. Runs of one comparison have the same hosts, but for local. A dry run asks no other host for what
-// its plan does not show.
+// Finds out what the hosts have. Runs of one comparison have the same hosts, except local. A dry run does not ask other
+// hosts for what its plan does not show.
 Result<Survey> survey_for(const CommandLine& command) {
   const auto spanning = std::ranges::find_if(command.runs, spans_hosts, &ComparedRun::config);
   const RunConfig& config = spanning != command.runs.end() ? spanning->config : command.config;
@@ -103,7 +102,7 @@ bool starts_mpirun(const CommandLine& command) {
              : by_mpirun(command.config);
 }
 
-// Who may read this process's memory, and whether mpirun may be started.
+// Sets who may read this process's memory, and checks whether mpirun may be started.
 Status settle_rights(const CommandLine& command) {
   if (dumps_are_allowed()) {
     complain("SYNCOPATE_ALLOW_DUMPS=1: core dumps and debuggers can show the run's keys");
@@ -167,7 +166,7 @@ ExitCode run_person(int argc, const char* const* argv) {
   return run_one(command->config, *survey, interrupts);
 }
 
-// What runs out at any place is said as what is wrong.
+// Reports memory or threads that run out anywhere as an error.
 ExitCode run_caught(int argc, const char* const* argv) {
   signal(SIGPIPE, SIG_IGN);
   raise_descriptor_limit();

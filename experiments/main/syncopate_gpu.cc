@@ -1,4 +1,4 @@
-// The program of workers on GPUs: syncopate's, linked with CUDA's libraries.
+// The program of workers on GPUs: syncopate, linked with CUDA's libraries.
 #include <cstdio>
 
 #include "experiments/cluster/process/cuda/cuda_accelerator.h"

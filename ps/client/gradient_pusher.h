@@ -1,5 +1,6 @@
-// GradientPusher: how a worker's gradients leave it: from what memory, which of them may go now, and what of them is
-// unanswered. A part of PsStrategy, which receives the answers. The compute thread's.
+// GradientPusher: sends a worker's gradients: it chooses the memory that they are sent from and which of them may go
+// now, and counts those that are unanswered. It is part of PsStrategy, which receives the responses. Used by the
+// compute thread only.
 #pragma once
 
 #include <cstddef>
@@ -21,48 +22,48 @@ class GradientPusher {
  public:
   struct Options {
     PushScheduler::Order order = PushScheduler::Order::kFifo;
-    std::size_t window_bytes = 0;  // that may be unanswered, of each shard
-    int pipeline_depth = 0;        // steps whose answers the next need not wait for
+    std::size_t window_bytes = 0;  // the most that may be unanswered, per shard
+    int pipeline_depth = 0;        // steps whose responses the next step need not wait for
   };
-  // `worker` is who pushes. `links`, of which ready and pushed are counted here, `sender` and `traffic` outlive this
-  // object.
+  // `worker` is the rank that pushes. `links`, whose `ready` and `pushed` are counted here, `sender` and `traffic` must
+  // outlive this object.
   GradientPusher(const Options& options, int worker, ArenaLinks& links, ShardSender& sender, StepTraffic& traffic);
 
-  // Takes the memory that gradients of `arenas` are sent from: their own arena, copies where there is a pipeline, or
-  // `codec`'s, which has its own and outlives this object; null: none. Once, when the links are known. Fails as
-  // Transport::allocate does.
+  // Allocates the memory that gradients of `arenas` are sent from. That is their own arena, copies of it if there is a
+  // pipeline, or the memory of `codec`, which must outlive this object; null means no codec. Call it once, when the
+  // links are known. Fails as Transport::allocate does.
   Status allocate(Transport& transport, const ParamArenas& arenas, WorkerCodec* codec);
 
-  // Of a pipeline, gradients of so many steps may be on their way at a time, each from memory of its own.
+  // The number of steps whose gradients may be in flight at a time. Each step sends from memory of its own.
   std::size_t slots() const { return static_cast<std::size_t>(options_.pipeline_depth) + 1; }
-  // Counts what is being read of the memory that gradients of `step` are sent from.
+  // The counter of sends that still read the gradients of `step`.
   PendingSends& pending(std::int64_t step) { return pending_[slot_of(step)]; }
 
-  // The gradient of `step` lies in the arena; what may go, goes.
+  // The gradient of `step` lies in the arena. Sends what may be sent now.
   Status ready(std::size_t bucket, const StepContext& step);
-  // Sends what may go by now: to be called after answers.
+  // Sends what may be sent now. Call it after responses have been received.
   Status push_what_may_go();
-  // The next push of the chunk has been answered.
+  // Records that the next push of the chunk has been answered.
   void answered(ChunkLink& chunk);
 
   bool all_sent() const { return scheduler_.empty(); }
   bool all_answered() const { return scheduler_.idle(); }
-  // No chunk has more gradients unanswered than the pipeline is deep.
+  // True if no chunk has more unanswered gradients than the pipeline is deep.
   bool keeps_up() const { return behind_ == 0; }
 
  private:
-  // A gradient that lies ready to be pushed, or is under way.
+  // A gradient that is ready to be pushed, or in flight.
   struct Outgoing {
     std::span<const std::byte> gradient;  // as it is sent
-    std::int64_t version = 0;             // that it was computed from
+    std::int64_t version = 0;             // version of the weights that it was computed from
     double learning_rate = 0;
   };
 
   std::size_t slot_of(std::int64_t step) const { return static_cast<std::size_t>(step) % slots(); }
-  // The gradient in the arena, as it is to be sent: where it lies, a copy, or compressed.
+  // Returns the gradient in the arena as it is to be sent: in place, copied, or compressed.
   std::span<const std::byte> to_be_sent(std::size_t bucket, std::size_t slot);
   Status push(std::size_t bucket, std::size_t slot);
-  // Of the window.
+  // The bytes of the window that a push of the chunk takes.
   std::size_t credit_of(const ChunkLink& chunk) const;
 
   const Options options_;
@@ -76,7 +77,7 @@ class GradientPusher {
   std::vector<PendingSends> pending_;          // by slot
   std::vector<Outgoing> outgoing_;             // by bucket, then slot
   PushScheduler scheduler_;
-  std::int64_t behind_ = 0;  // chunks with more gradients unanswered than the pipeline is deep
+  std::int64_t behind_ = 0;  // chunks with more unanswered gradients than the pipeline is deep
 };
 
 }  // namespace syncopate::ps

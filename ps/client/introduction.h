@@ -1,4 +1,5 @@
-// Introduction: what a worker says to the shards when it joins: who it is and, if it has to, what there is.
+// Introduction: what a worker tells the shards when it joins: its rank and, if it describes the job, the chunks and
+// tables.
 #pragma once
 
 #include <span>
@@ -14,17 +15,17 @@ namespace syncopate::ps {
 struct Introduction {
   const ArenaLinks& links;
   std::span<const float> weights;  // of the whole arena
-  // Where tensors begin (common/tensor_begins.h), in the transport's memory; empty: the shards need not know.
+  // Where tensors begin (common/tensor_begins.h), in the transport's memory. Empty if the shards need not know.
   std::span<const std::uint64_t> tensor_begins;
   std::span<const Range> undecayed;  // of the arena (decay_parts.h)
-  // It says which tables and chunks there are; else somebody else does.
+  // This worker describes the tables and chunks; otherwise another worker does.
   bool describes = false;
-  // It also brings the initial weights; else the shards have theirs.
+  // This worker also sends the initial weights; otherwise the shards have theirs already.
   bool brings_weights = false;
 };
 
-// To all shards. Weights and tensors' begins are sent from where they lie: they stay as they are while `pending` counts
-// them. Fails as ShardSender::send does.
+// Sends the introduction to all shards. The weights and `tensor_begins` are sent in place: they must not change while
+// `pending` counts them. Fails as ShardSender::send does.
 Status introduce(const Introduction& introduction, TableClient& tables, ShardSender& sender, PendingSends& pending);
 
 }  // namespace syncopate::ps

@@ -1,23 +1,23 @@
-// LocalStepsStrategy: a worker that makes steps of its own, with its own optimizer, and meets the others through the
-// servers every `period` steps. A step without a meeting waits for nobody and sends nothing.
+// LocalStepsStrategy: a worker makes steps of its own, with its own optimizer, and exchanges weights with the others
+// through the servers every `period` steps (a meeting). A step without a meeting waits for nobody and sends nothing.
 //
-//   local-sgd  It pushes how far it has come from the weights that it was given last, b - x, and the shards apply the
-//              mean of that as a gradient, with sgd and a rate of 1: b - mean(b - x) = mean(x) is what all go on from
-//              (the "pseudo-gradient" of Reddi et al. 2021, "Adaptive federated optimization", section 2).
+//   local-sgd  The worker pushes how far it has moved from the weights b that it last received, b - x. The shards
+//              apply the mean of that as a gradient, with sgd and a rate of 1: all go on from b - mean(b - x) =
+//              mean(x) (the "pseudo-gradient" of Reddi et al. 2021, "Adaptive federated optimization", section 2).
 //   easgd      A meeting is part of the step that follows `period` others (Zhang, Choromanska and LeCun 2015, algorithm
 //              1): with the weights x from before that step and d = alpha (x - c), the center moves to c' = c + d, and
-//              the worker to x - d - rate · g(x), whose gradient is that of x, too. The worker pushes x; a shard
-//              answers c', and the worker's move needs no more: x - c' = (1 - alpha) (x - c), so that d = alpha /
-//              (1 - alpha) (x - c'). In the very first step nothing has moved, and nobody meets.
+//              the worker to x - d - rate · g(x), where the gradient is also that of x. The worker pushes x; a shard
+//              responds with c', which is all that the worker needs: x - c' = (1 - alpha) (x - c), so d = alpha /
+//              (1 - alpha) (x - c'). In the very first step nothing has moved, and there is no meeting.
 //
-// What an optimizer remembers stays with the worker from one meeting to the next. leave() is the last meeting, if steps
-// have been made since the last one (under easgd the beginning of the step that would follow); after it all hold the
-// servers' weights: the mean, or the center.
+// The optimizer's state stays with the worker from one meeting to the next. leave() holds a last meeting if steps have
+// been made since the previous one (under easgd that is the beginning of the step that would follow). After it all
+// workers hold the servers' weights: the mean, or the center.
 //
-// A worker that goes on in another generation keeps its own weights, and what its optimizer remembers, if the servers
-// are where it has met them last. A meeting that was broken off is finished in join(), chunk by chunk: what a shard has
-// applied is not pushed again. If the servers are elsewhere (they went back to a checkpoint, say), it goes on from
-// theirs.
+// A worker that goes on in another membership epoch keeps its own weights and its optimizer's state if the servers are
+// where it last met them. join() finishes a meeting that was broken off, chunk by chunk: it does not push again what a
+// shard has applied. If the servers are elsewhere (because they went back to a checkpoint, say), the worker goes on
+// from their weights.
 #pragma once
 
 #include <memory>
@@ -41,12 +41,13 @@ struct LocalStepsOptions {
 
 class LocalStepsStrategy final : public SyncStrategy {
  public:
-  // `servers` pushes and pulls, with no step under way when its finish_step returns. `worker` is whose own this is in a
-  // state. `clock` outlives this object.
+  // `servers` pushes and pulls, and must have no step under way when its finish_step returns. `worker` is the rank
+  // under which the worker's own values are saved in a state. `clock` must outlive this object.
   LocalStepsStrategy(const LocalStepsOptions& options, std::unique_ptr<PsStrategy> servers, const Clock& clock,
                      int worker = 0);
 
-  // The gradients are also what is sent: one more arena than the servers' strategy has, and the optimizer's memory.
+  // The gradient arena is also what is sent. This takes one more arena than the servers' strategy, and the optimizer's
+  // state.
   Result<ParamArenas> allocate(const ParamLayout& layout) override;
   Status restore(const TrainingState& state) override;
   Result<std::vector<Range>> join() override;
@@ -55,12 +56,12 @@ class LocalStepsStrategy final : public SyncStrategy {
   void gradient_ready(std::size_t /*bucket*/) override {}
   Result<SyncStats> finish_step() override;
   Status leave() override;
-  // The mean, or the center, as this worker was answered when it has met the others last: just now.
+  // The mean, or the center, as this worker received it; present only if it has just met the others.
   JobWeights job_weights() const override { return {.are_there = has_just_met_, .values = link_.weights}; }
   Status save(TrainingState& state) const override;
 
  private:
-  // Where this worker is.
+  // How far this worker has come.
   struct Place {
     std::int64_t meetings = 0;
     std::int64_t steps_alone = 0;
@@ -69,17 +70,18 @@ class LocalStepsStrategy final : public SyncStrategy {
   };
 
   Place place_now() const;
-  // Whether the servers are where the worker was, but for the meeting that was broken off.
+  // True if the servers are where this worker was, except for the meeting that was broken off.
   bool is_current(const Place& carried) const;
-  // Takes what the servers have told in their welcome.
+  // Adopts what the servers reported in their welcome.
   void take_up();
   std::string name_of(std::string_view part) const;
-  // Pushes what this worker has come to, and goes on from what the servers answer.
+  // Pushes this worker's result, and goes on from the servers' response.
   Result<SyncStats> meet();
-  // The update of this step. `keeps`: what is pushed is the weights from before it.
+  // Makes the update of this step. With `keeps`, the weights from before it are kept to be pushed.
   void update(bool keeps);
   void prepare(Range range);
-  // Steps since a meeting that has just been.
+  // The number of steps since a meeting that ended after `steps_alone` steps. Under easgd the meeting's own step
+  // counts.
   std::int64_t steps_behind_meeting(std::int64_t steps_alone) const;
   void take(Range range);
 
@@ -88,17 +90,17 @@ class LocalStepsStrategy final : public SyncStrategy {
   std::unique_ptr<PsStrategy> servers_;
   const Clock& clock_;
   int worker_;
-  ParamArenas link_;       // the weights that were answered last, and what is pushed
-  AlignedBuffer weights_;  // of this worker
+  ParamArenas link_;       // the weights that were last received, and what is pushed
+  AlignedBuffer weights_;  // this worker's own
   OptimizerState state_;
   std::vector<Range> buckets_;
   StepContext step_;
   std::int64_t meetings_ = 0;
-  std::int64_t steps_alone_ = 0;  // since the last of them
-  bool is_meeting_ = false;       // or was, when it failed
+  std::int64_t steps_alone_ = 0;  // since the last meeting
+  bool is_meeting_ = false;       // also set if the meeting failed
   bool has_just_met_ = false;     // in the last step
   bool has_joined_ = false;
-  std::optional<Place> carried_;  // from an earlier generation
+  std::optional<Place> carried_;  // from an earlier membership epoch
   bool leaving_ = false;
 };
 

@@ -1,16 +1,16 @@
 // PsStrategy: the worker's side of the parameter servers.
 //
-// Its buckets are chunks: as soon as backward has finished one, its gradient goes to the shard that holds it, while
-// backward goes on; the shard's answer carries the chunk's next weights. So pushes, updates and pulls of different
-// chunks overlap, in both directions of the wire. The compute thread owns the endpoint: a send hands over a pointer and
+// Its buckets are chunks. As soon as backward has finished a chunk, its gradient goes to the shard that holds it, while
+// backward goes on; the shard's response carries the chunk's next weights. So pushes, updates and pulls of different
+// chunks overlap, in both directions of the wire. The compute thread owns the endpoint: a send passes a pointer and
 // never waits for the network.
 //
-// Of what is handed over, no more than `window_bytes` a shard is unanswered: a server need not keep more for a worker.
-// Under a consistency that lets answers wait for other workers, all workers must push in the same order, or they would
-// wait for each other's chunks for ever; the order of backward (PushScheduler::Order::kFifo) is the same for all.
+// At most `window_bytes` of pushes per shard are unanswered, so a server need not hold more for a worker. Under a
+// consistency whose responses wait for other workers, all workers must push in the same order; otherwise they could
+// wait for each other's chunks forever. The order of backward (PushScheduler::Order::kFifo) is the same for all.
 //
-// Rows of tables (table_client.h) are asked for when a step begins, and weights_needed waits for those of its range.
-// Their buckets come behind all chunks: gradients of rows go as soon as they are there, beside the window.
+// Rows of tables (table_client.h) are pulled when a step begins, and weights_needed waits for those of its range. The
+// tables' buckets come after all chunks. Gradients of rows are sent as soon as they are ready, outside the window.
 #pragma once
 
 #include <cstdint>
@@ -41,73 +41,78 @@ struct PsStrategyOptions {
   Sharding sharding;
   PushScheduler::Order push_order = PushScheduler::Order::kFifo;
   std::size_t window_bytes = 8 * 1024 * 1024;
-  // Steps whose answers finish_step need not wait for: the worker then computes with weights that lack its own last
-  // gradients. Each costs one more arena of gradients.
+  // The number of steps whose responses finish_step need not wait for. The worker then computes with weights that lack
+  // its own last gradients. Each such step costs one more arena of gradients.
   int pipeline_depth = 0;
-  // finish_step does not wait for answers, and weights_needed for those of its range alone: what is pulled last travels
-  // while the next forward pass runs. Not together with a pipeline.
+  // finish_step does not wait for responses, and weights_needed waits only for those of its range: the last pulls
+  // arrive while the next forward pass runs. Cannot be combined with a pipeline.
   bool overlap_forward = false;
   Compression compression;
   Duration timeout = std::chrono::seconds(30);  // of join and of finish_step
-  // Of one generation of a job (which begins with none of these).
+  // The following describe one membership epoch of a job; the defaults are for a job that begins.
   int chief = kChief;  // the lowest worker there, who brings the initial weights
-  // The job goes on: shards have their weights, and say how far this worker had come.
+  // The job goes on: the shards have their weights, and report how far this worker had come.
   bool goes_on = false;
-  // By shard, the member that takes what workers send; empty: rank_of_shard, as without standbys.
+  // By shard, the member that receives what workers send. Empty means rank_of_shard, as without standbys.
   std::vector<int> heads = {};
-  // Keeps what it takes to make a push again that a lost server has not applied: one more arena where the codec keeps
-  // residuals.
+  // Keeps what is needed to repeat a push that a lost server has not applied. This takes one more arena if the codec
+  // keeps residuals.
   bool undoes_pushes = false;
 };
 
 class PsStrategy final : public SyncStrategy {
  public:
-  // `transport` is the endpoint of a worker of the group; it, `clock` and `activity` (may be null) outlive this object.
+  // `transport` is the endpoint of a worker of the group. It, `clock` and `activity` (may be null) must outlive this
+  // object.
   PsStrategy(PsStrategyOptions options, Transport& transport, const Clock& clock, Activity* activity);
-  // Where there are tables, tells the servers that this worker, which has left, reads no more: until then they stay.
+  // If there are tables, tells the servers that this worker, which has left, reads no more. The servers stay until
+  // then.
   ~PsStrategy() override;
 
-  // Fails with invalid argument where there are tables together with a pipeline or with pushes in another order than
+  // Fails with invalid argument if there are tables together with a pipeline or with a push order other than
   // backward's.
   Result<ParamArenas> allocate(const ParamLayout& layout) override;
 
-  // What error feedback has kept back. All else the shards tell.
+  // Covers the residuals of error feedback. The shards report all else.
   Status restore(const TrainingState& state) override;
   Status save(TrainingState& state) const override;
 
-  // Fails with invalid argument, saying whose layout differs, if the workers' layouts or shardings are not the same,
-  // and with deadline exceeded, saying which shards are silent, if not all workers and shards have joined in time.
+  // Fails with invalid argument, naming the worker whose layout differs, if the workers' layouts or shardings differ.
+  // Fails with deadline exceeded, naming the silent shards, if not all workers and shards have joined in time.
   Result<std::vector<Range>> join() override;
 
-  // The first of which a shard lacks a push of this worker. In the steps that are gone through again, what has been
-  // applied is not pushed again: each push is applied once, and a chunk's weights stay those of the welcome meanwhile.
+  // The first step for which a shard lacks a push of this worker. When steps from there on are repeated, this worker
+  // does not push what has been applied already: each push is applied once, and the chunk keeps the weights of the
+  // welcome meanwhile.
   std::int64_t first_step() const override { return first_round_; }
-  // Pushes of this worker to a bucket of a chunk that have been answered, or of which the welcome has told.
+  // The number of this worker's pushes to the bucket's chunk that have been answered, including those that the welcome
+  // reported.
   std::int64_t answered(std::size_t bucket) const { return links_.chunks[bucket].answered; }
 
   void begin_step(const StepContext& step) override;
   void gradient_ready(std::size_t bucket) override;
 
-  // Fails with deadline exceeded, saying which shards are silent. When it returns, the gradients may be overwritten;
-  // with overlap_forward, once weights_needed has been asked for all weights. Its figures are of the answers since the
-  // last call.
+  // Fails with deadline exceeded, naming the silent shards. When it returns, the gradients may be overwritten; with
+  // overlap_forward they may be overwritten once weights_needed has been called for all weights. The returned figures
+  // cover the responses since the last call.
   Result<SyncStats> finish_step() override;
 
   Status weights_needed(Range range) override;
 
-  // Those of the chunk that has had fewest. None where there are no chunks.
+  // The updates of the chunk that has had the fewest. Empty if there are no chunks.
   std::optional<std::int64_t> updates() const override;
 
-  // Waits until all workers that are still in the job have left: as long as the slowest of them trains. No deadline of
-  // its own bounds that; a server that dies meanwhile is noticed by the control plane's heartbeats, which end this wait
-  // through transport.interrupt().
+  // Waits until all workers that are still in the job have left, which takes as long as the slowest of them trains.
+  // This wait has no deadline of its own: if a server dies meanwhile, the control plane's heartbeats notice it and end
+  // this wait through transport.interrupt().
   Status leave() override;
 
-  // They make the rows that are not there. Any worker may read: who is the chief changes when one is lost.
+  // Creates the rows that do not exist yet. Any worker may read, since another worker becomes chief if the chief is
+  // lost.
   Status read_rows(std::size_t table, RowKeys keys, std::span<float> values) override;
   Result<std::vector<RowKey>> touched_rows(std::size_t table) override;
 
-  // Messages that did not check out and were dropped.
+  // The number of messages that were dropped because they failed the checks.
   std::int64_t dropped() const { return dropped_; }
 
  private:
@@ -116,25 +121,26 @@ class PsStrategy final : public SyncStrategy {
   TimePoint timeout_from_now() const { return clock_.now() + options_.timeout; }
   void set_activity(const char* operation);
 
-  // Goes on from where the shards have said that this worker is.
+  // Goes on from where the shards reported this worker to be.
   void take_up();
-  // Waits for the answers to what is read.
+  // Waits for the responses to what is being read.
   Status finish_reading();
   Status check_reads(std::size_t table) const;
   std::size_t table_of(std::size_t bucket) const { return links_.chunks.size() + tables_.tables() - 1 - bucket; }
 
-  // Takes answers that have come, without waiting.
+  // Takes the responses that have arrived, without waiting.
   Status take_answers();
-  // Receives, and sends what answers make room for, until `complete`. Without a deadline it ends with the transport's
-  // interrupt alone.
+  // Receives, and sends what the responses allow, until `complete` returns true. Without a deadline only the
+  // transport's interrupt ends it early.
   template <typename Complete>
   Status exchange_until(Complete&& complete, std::optional<TimePoint> deadline);
-  // Until the weights of all chunks have come behind a welcome or a farewell.
+  // Waits until the weights of all chunks have arrived after a welcome or a farewell.
   Status receive_all_weights(std::optional<TimePoint> deadline);
   Status accept(const Message& message);
   bool accept_greeting(int shard);
   bool accept_weights(const Message& message, int shard);
-  // Whether `payload` is what an answer to the chunk's next push, or a greeting, carries; it is then in the arena.
+  // Returns whether `payload` is valid as a response to the chunk's next push, or as a greeting. If so, it is now in
+  // the arena.
   bool take_weights(const ChunkLink& chunk, std::span<const std::byte> payload);
   bool accept_rows(const Message& message, int shard);
   void drop(const Message& message);
@@ -149,11 +155,12 @@ class PsStrategy final : public SyncStrategy {
 
   ParamArenas arenas_;
   ArenaLinks links_;
-  std::span<const std::uint64_t> begins_;  // of tensors, in the transport's memory; where anything is compressed
+  std::span<const std::uint64_t> begins_;  // where tensors begin, in the transport's memory; used if anything is
+                                           // compressed
   std::vector<Range> undecayed_;           // of the arena
   ShardSender sender_;
   StepTraffic traffic_;
-  std::optional<WorkerCodec> codec_;  // where anything is compressed
+  std::optional<WorkerCodec> codec_;  // if anything is compressed
   GradientPusher pusher_;
   TableClient tables_;
 
@@ -162,9 +169,9 @@ class PsStrategy final : public SyncStrategy {
   std::int64_t round_ = 0;  // rounds of pushes that are finished, in the whole job
   StepContext step_;
   bool in_backward_ = false;
-  Status failure_;                 // the first of this step's pushes
-  std::vector<Range> unreported_;  // ranges whose new weights came during backward
-  Duration forward_wait_{};        // of this step
+  Status failure_;                 // the first failure of this step's pushes
+  std::vector<Range> unreported_;  // ranges whose new weights arrived during backward
+  Duration forward_wait_{};        // in this step
   wire::Header incoming_;          // reused
   std::int64_t dropped_ = 0;
 };

@@ -1,5 +1,5 @@
-// ShardSender: a worker's messages to the shards. Each goes to the member that takes what workers send for its shard.
-// One thread.
+// ShardSender: sends a worker's messages to the shards. Each goes to the member that receives what workers send for its
+// shard. One thread.
 #pragma once
 
 #include <cstddef>
@@ -17,17 +17,17 @@ namespace syncopate::ps {
 
 class ShardSender {
  public:
-  // `heads`: by shard, that member; of shards beyond them rank_of_shard. `timeout` is of each send and wait.
-  // `transport` and `clock` outlive this object.
+  // `heads` gives that member by shard; shards beyond its end use rank_of_shard. `timeout` applies to each send and
+  // wait. `transport` and `clock` must outlive this object.
   ShardSender(const PsGroup& group, std::vector<int> heads, Transport& transport, const Clock& clock, Duration timeout);
 
   const PsGroup& group() const { return group_; }
-  // What the next message says: to be set before each send.
+  // The header of the next message. Set it before each send.
   wire::Header& header() { return header_; }
-  // Sends header() and the payload. That stays as it is while `pending` counts it; null where it is empty. Fails as
-  // Transport::send does, and names the shard.
+  // Sends header() and the payload. The payload must not change while `pending` counts it; `pending` may be null if the
+  // payload is empty. Fails as Transport::send does, and names the shard.
   Status send(int shard, std::span<const std::byte> payload, PendingSends* pending);
-  // Until what `pending` counts has been read.
+  // Waits until what `pending` counts has been read.
   Status wait(const PendingSends& pending) { return transport_.wait(pending, timeout_from_now()); }
 
  private:

@@ -1,5 +1,5 @@
-// StepTraffic: what goes between a worker and its shards, and how long something is under way: the figures of a step.
-// With overlap_forward it goes on between two steps, too. One thread.
+// StepTraffic: counts the bytes between a worker and its shards in a step, and the time during which something is in
+// flight. With overlap_forward that also covers the time between two steps. One thread.
 #pragma once
 
 #include <cstddef>
@@ -12,24 +12,24 @@ namespace syncopate::ps {
 
 class StepTraffic {
  public:
-  // `clock` outlives this object.
+  // `clock` must outlive this object.
   explicit StepTraffic(const Clock& clock) : clock_(clock) {}
 
-  // So many messages more are due; and one of them has come.
+  // expect() adds to the messages that are due. come() records that one of them has arrived.
   void expect(std::size_t messages);
   void come();
   bool any_due() const { return due_ > 0; }
-  // So many are due, whatever was before.
+  // Sets the number of messages that are due, whatever it was before.
   void expect_only(std::size_t messages);
-  // Of what is taken next: nothing has gone or come yet.
+  // Resets the figures that take() returns next.
   void begin();
 
   void sent(std::size_t bytes) { figures_.bytes_out += static_cast<std::int64_t>(bytes); }
   void received(std::size_t bytes) { figures_.bytes_in += static_cast<std::int64_t>(bytes); }
-  // An answer to a push that was so stale, or came too late for its update.
+  // Records a response to a push with its staleness. `late` means that the push arrived too late for its update.
   void answered(std::int64_t staleness, bool late);
 
-  // What has gone and come since this was asked last: bytes, staleness, drops, and the time of communication until now.
+  // Returns the figures since the last call: bytes, staleness, dropped pushes, and communication time up to now.
   SyncStats take();
 
  private:
@@ -37,7 +37,7 @@ class StepTraffic {
     std::int64_t bytes_out = 0;
     std::int64_t bytes_in = 0;
     std::int64_t answers = 0;  // to pushes
-    std::int64_t late = 0;     // of these
+    std::int64_t late = 0;     // how many of these were late
     std::int64_t staleness_sum = 0;
     std::int64_t staleness_max = 0;
   };
@@ -45,7 +45,7 @@ class StepTraffic {
   const Clock& clock_;
   std::size_t due_ = 0;       // messages
   Duration communication_{};  // until due_since_
-  TimePoint due_since_{};     // while any is due
+  TimePoint due_since_{};     // while a message is due
   Figures figures_;
 };
 

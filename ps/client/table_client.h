@@ -1,12 +1,12 @@
-// TableClient: the worker's side of row-sparse tables: asks the shards for the rows of a step, puts them into the
-// table's room in the arena, and sends their gradients. Part of a PsStrategy, which receives, waits, and counts what is
-// due.
+// TableClient: the worker's side of row-sparse tables. It pulls the rows of a step from the shards, puts them into the
+// table's range of the arena, and sends their gradients. It is part of a PsStrategy, which receives, waits, and counts
+// what is due.
 //
-//   begin_step   one Pull a shard and table ───────▶   the list of keys is kept in a slot
+//   begin_step   one Pull per shard and table ─────▶   the list of keys is kept in a slot
 //   rows scattered to their places         ◀───────   Rows, when the consistency allows
-//   push         one PushRows a shard ─────────────▶   for the same list; its answer are the next step's Rows
+//   push         one PushRows per shard ───────────▶   for the same list; its response is the next step's Rows
 //
-// The compute thread's, as all of a strategy.
+// Used by the compute thread only, like all of a strategy.
 #pragma once
 
 #include <cstdint>
@@ -28,49 +28,49 @@ namespace syncopate::ps {
 
 class TableClient {
  public:
-  // `sender` and `traffic` outlive this object.
+  // `sender` and `traffic` must outlive this object.
   TableClient(ShardSender& sender, StepTraffic& traffic) : sender_(sender), traffic_(traffic) {}
 
-  // Takes memory for what is sent: as much as each table's room, and a key for each of its rows. Fails with invalid
-  // argument where a table cannot be served, and with resource exhausted.
+  // Allocates the memory that is sent from: as many floats as each table's range has, and a key for each of its rows.
+  // Fails with invalid argument if a table cannot be served, and with resource exhausted.
   Status allocate(Transport& transport, const ParamLayout& layout, const ParamArenas& arenas);
   std::size_t tables() const { return tables_.size(); }
-  // The whole room of a table, with the padding behind it.
+  // The whole range of a table in the arena, including the padding after it.
   Range room_of(std::size_t table) const { return tables_[table].room; }
 
-  // Tells `shard` what the tables are like: behind the join of who describes chunks.
+  // Describes the tables to `shard`. Sent after the join of the worker that describes chunks.
   Status describe_to(int shard);
-  // Whether a welcome of `shard` says of each table how many pushes of this worker have been applied.
+  // Returns whether a welcome of `shard` reports for each table how many pushes of this worker have been applied.
   bool accept(const wire::Welcome& welcome, int shard);
-  // The pushes that all shards' parts of all tables have had; at least one table.
+  // The least number of applied pushes over all shards' parts of all tables. Requires at least one table.
   std::int64_t least_pushed() const;
-  // Goes on behind `rounds` pushes; those that a shard has had beyond them are not made again.
+  // Goes on after `rounds` pushes. Pushes beyond them that a shard has applied are not repeated.
   void take_up(std::int64_t rounds);
 
-  // Asks for the rows of a step: tables() answers of each shard are due from then on.
+  // Pulls the rows of a step. From then on tables() responses are due from each shard.
   Status begin_step(const StepContext& step);
-  // Whether rows of `range` are still due.
+  // Returns whether rows of `range` are still due.
   bool awaits(Range range) const;
   bool awaits(int shard) const;
-  // Sends the gradients in a table's room. Fails with internal if the step's rows have not come before.
+  // Sends the gradients in a table's range. Fails with internal if the step's rows have not arrived before.
   Status push(std::size_t table, double learning_rate);
-  // Whether `message`, which carries `rows`, is an answer that is due: the rows are then in the arena.
+  // Returns whether `message`, which carries `rows`, is a response that is due. If so, the rows are now in the arena.
   bool accept(const wire::Rows& rows, const Message& message, int shard);
 
-  // Reading. Each asks all shards; the answers are due until reads_due() is false.
+  // Reading. Each function asks all shards; responses are due until reads_due() returns false.
   std::size_t rows_a_step(std::size_t table) const { return tables_[table].rows_a_step; }
   std::size_t width(std::size_t table) const { return tables_[table].width; }
-  // Rows, at most rows_a_step, into `values`, which stays until they are there.
+  // Asks for rows, at most rows_a_step, to be put into `values`, which must stay valid until they have arrived.
   Status ask_rows(std::size_t table, RowKeys keys, std::span<float> values);
-  // Keys of all rows that there are; ascending in listed() once they are there.
+  // Asks for the keys of all existing rows. listed() returns them in ascending order once they have arrived.
   Status ask_keys(std::size_t table);
   std::vector<RowKey> listed();
   bool reads_due() const;
   bool accept(const wire::RowsRead& read, const Message& message, int shard);
-  // Asks for the next page where there is one.
+  // Also asks for the next page if there is one.
   Result<bool> accept(const wire::RowsListed& listed, const Message& message, int shard);
 
-  // Nothing more will be read.
+  // Tells the shards that this worker reads no more.
   Status say_goodbye();
 
  private:
@@ -82,9 +82,9 @@ class TableClient {
     Range room;
     RowPartition partition;                 // of the step's rows
     KeyLists lists = {};                    // that the shards hold
-    std::int64_t rounds = 0;                // of pushes, to all shards
+    std::int64_t rounds = 0;                // of pushes to all shards
     std::vector<std::int64_t> pushes = {};  // by shard
-    std::vector<std::int64_t> begun = {};   // by shard: pushes of earlier generations
+    std::vector<std::int64_t> begun = {};   // by shard: pushes of earlier membership epochs
     std::vector<bool> due = {};             // by shard: rows
     std::size_t shards_due = 0;
     std::span<RowKey> keys = {};      // as they are sent, shard by shard
@@ -93,7 +93,7 @@ class TableClient {
     PendingSends gradients_pending = {};
   };
 
-  // What is read now.
+  // The read that is under way.
   struct Reading {
     std::uint64_t number = 0;
     std::size_t table = 0;
@@ -101,7 +101,7 @@ class TableClient {
     RowPartition partition;
     std::span<float> values;
     std::vector<bool> due;            // by shard
-    std::vector<std::size_t> listed;  // by shard: keys that have come
+    std::vector<std::size_t> listed;  // by shard: keys that have arrived
     std::vector<RowKey> keys;
   };
 

@@ -1,6 +1,6 @@
-// WorkerCodec: a worker's gradients, compressed to be pushed, and the answers to them, decompressed. What a codec loses
-// of a gradient is added to the next one where the codec wants that (ErrorFeedback), which keeps the worker's velocity,
-// too, where momentum is corrected. One thread.
+// WorkerCodec: compresses the gradients that a worker pushes, and decompresses the responses. If the codec wants error
+// feedback (ErrorFeedback), what it loses of a gradient is added to the next one; with momentum correction the worker's
+// velocity is kept there, too. One thread.
 #pragma once
 
 #include <cstddef>
@@ -22,36 +22,36 @@ namespace syncopate::ps {
 
 class WorkerCodec {
  public:
-  // `clock` outlives this object.
+  // `clock` must outlive this object.
   WorkerCodec(const Compression& compression, const Clock& clock);
 
-  // Takes the memory from which gradients of `buckets`, ranges of an arena of `arena_size` floats, are sent: `slots`
-  // encodings of each may be on their way. Once, first. Fails as Transport::allocate does.
-  // With `undoes_pushes`, what was kept back before the last push of each bucket is remembered until the next. `begins`
-  // is where the arena's tensors begin.
+  // Allocates the memory from which gradients of `buckets`, ranges of an arena of `arena_size` floats, are sent:
+  // `slots` encodings of each bucket may be in flight. Call it once, first. Fails as Transport::allocate does. With
+  // `undoes_pushes`, the residual from before the last push of each bucket is kept until the next push. `begins` is
+  // where the arena's tensors begin.
   Status allocate(Transport& transport, std::span<const Range> buckets, std::size_t arena_size, std::size_t slots,
                   bool undoes_pushes = false, const TensorBegins& begins = {});
 
-  // The pushes that follow are of this epoch.
+  // The pushes that follow belong to this epoch.
   void begin_epoch(std::int64_t epoch);
 
-  // What was kept back, in the name of `worker`: as restored it is that behind the last push, until take_up.
+  // Save and restore the residuals under the name of `worker`. After restore they are those after the last push, until
+  // take_up.
   void save(int worker, TrainingState& state) const;
   Status restore(int worker, const TrainingState& state);
-  // The shard has applied so many pushes of the bucket: if the last was not among them, it is as if it had not been
-  // made.
+  // The shard has applied `applied` pushes of the bucket. If the last push was not among them, undoes it.
   void take_up(int worker, std::size_t bucket, std::int64_t applied);
 
-  // The encoding of the bucket's gradient, in the transport's memory. It stays until the next of this bucket and slot,
-  // which may come once that memory is no longer sent from.
+  // Returns the encoding of the bucket's gradient, in the transport's memory. It stays valid until the next call for
+  // this bucket and slot, which requires that nothing is still being sent from that memory.
   std::span<const std::byte> encode(const PushName& push, std::size_t bucket, std::size_t slot,
                                     std::span<const float> gradient);
 
-  // Adds what the answer to `push` carries to the worker's weights. Fails with data loss, and leaves them as they are,
-  // if that is no encoding of so many differences.
+  // Adds the differences that the response to `push` carries to the worker's weights. Fails with data loss, and leaves
+  // the weights unchanged, if the payload does not encode that many differences.
   Status apply_answer(const PushName& push, std::span<const std::byte> payload, std::span<float> weights);
 
-  // The time that both have taken since this was asked last.
+  // Returns the time that encoding and decoding have taken since the last call.
   Duration take_time();
 
  private:
@@ -59,16 +59,16 @@ class WorkerCodec {
   const Clock& clock_;
   Codec codec_;
   std::optional<ErrorFeedback> feedback_;
-  // What was kept back before the last push of each bucket, and the velocity of that time; may be empty.
+  // Residuals and velocity from before the last push of each bucket; may be empty.
   AlignedBuffer before_;
   AlignedBuffer velocity_before_;
-  std::vector<std::int64_t> clocks_;  // by bucket: of its last push; 0: none
+  std::vector<std::int64_t> clocks_;  // by bucket: clock of its last push; 0 for none
   std::vector<Range> buckets_;
   std::size_t slots_ = 1;
   std::vector<std::span<std::byte>> rooms_;  // by bucket, then slot
   Duration time_{};
 
-  // What is kept from push to push: its name in a state, what it is, and what it was before the last push.
+  // One array that is kept from push to push: its name in a state, its values, and its values before the last push.
   struct Memory {
     std::string name;
     std::string before_name;

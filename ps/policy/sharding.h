@@ -1,5 +1,5 @@
-// Sharding: which shard holds which part of the arena, and in which chunks it travels. Pure; both sides compute it from
-// the same layout, and compare its hash when a worker joins. Of tables, every shard holds a part (row_partition.h).
+// Sharding: which shard holds which part of the arena, and in which chunks it is sent. Pure: both sides compute it from
+// the same layout, and compare its hash when a worker joins. Every shard holds a part of each table (row_partition.h).
 #pragma once
 
 #include <cstddef>
@@ -15,15 +15,15 @@ namespace syncopate::ps {
 enum class ShardingPolicy {
   // Equal ranges of the arena, in order; tensors may be split.
   kBalanced,
-  // Whole tensors, in turns, in the layout's order: what TensorFlow does with variables (replica_device_setter's
-  // default). A tensor that is larger than all others together makes its shard hot.
+  // Whole tensors, round robin in the layout's order, as TensorFlow places variables (the default of
+  // replica_device_setter). A tensor that is larger than all others together makes its shard hot.
   kTensor,
-  // Chunks by a hash of their key, which is made of their tensor's index and their place in it: what BytePS does with
-  // its partitions (global.cc; djb2 is its usual hash), and MXNet with small arrays.
+  // Chunks by a hash of their key, which is made of their tensor's index and their place in it, as BytePS does with its
+  // partitions (global.cc; djb2 is its usual hash) and MXNet with small arrays.
   kHash,
-  // Chunks from the largest to the smallest, each to the shard that has least until then ("longest processing time
-  // first", Graham 1969, "Bounds on multiprocessing timing anomalies", section 5): the largest shard has at most
-  // 4/3 - 1/(3 shards) of the least that is possible.
+  // Chunks from the largest to the smallest, each to the shard that has the least so far ("longest processing time
+  // first", Graham 1969, "Bounds on multiprocessing timing anomalies", section 5): the largest shard then has at most
+  // 4/3 - 1/(3 shards) times the least possible maximum.
   kLeastLoaded,
 };
 
@@ -32,7 +32,7 @@ inline constexpr ShardingPolicy kShardingPolicies[] = {ShardingPolicy::kBalanced
 
 // "balanced", "tensor", "hash", "least-loaded"
 const char* name_of(ShardingPolicy value);
-// The policy of this name. Says what is wrong and what would be right.
+// Returns the policy of this name. An error says what is wrong and what would be right.
 Result<ShardingPolicy> parse_sharding_policy(std::string_view text);
 
 struct Sharding {
@@ -41,23 +41,23 @@ struct Sharding {
 };
 
 // The chunks of each shard: ranges of the arena in ascending order, none empty. All together they cover the arena's
-// dense part without overlap; each begins at a multiple of kAlignment. A chunk is what is pushed, applied and pulled as
-// one. Under all policies but balanced it is part of one tensor, with the padding behind it.
+// dense part without overlap; each begins at a multiple of kAlignment. A chunk is pushed, applied and pulled as a
+// whole. Under all policies but balanced it is part of one tensor, with the padding after it.
 struct ShardMap {
-  std::vector<std::vector<Range>> chunks;  // by shard; a shard may have none
+  std::vector<std::vector<Range>> chunks;  // by shard; may be empty for a shard
 
-  // Equal for equal chunks (FNV-1a, 64 bits).
+  // Equal chunks give equal hashes (FNV-1a, 64 bits).
   std::uint64_t hash() const;
 };
 
 // `shards` is at least 1.
 ShardMap shard_map(const ParamLayout& layout, std::size_t shards, const Sharding& sharding);
 
-// What each shard has to hold and to carry.
+// The load on each shard.
 struct ShardLoads {
   std::vector<std::size_t> bytes;   // of weights, by shard
   std::vector<std::size_t> chunks;  // by shard
-  double skew = 1;                  // largest over mean of bytes: by how much the largest shard lags an even one
+  double skew = 1;                  // largest over mean of bytes; 1 if the shards are even
 };
 
 ShardLoads loads_of(const ShardMap& map);

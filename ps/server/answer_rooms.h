@@ -1,6 +1,6 @@
-// AnswerRooms: memory that a shard sends rows from: for each worker and table as much as its largest answer so far
-// took, and less than twice that in all. Such an answer is made for one worker; the weights of chunks are lent to all
-// from where they lie.
+// AnswerRooms: the memory that a shard sends rows from. For each worker and table it holds less than twice what the
+// largest response so far took. Such a response is made for one worker, whereas the weights of chunks are sent to all
+// workers from where they lie.
 #pragma once
 
 #include <cstddef>
@@ -16,13 +16,13 @@ namespace syncopate::ps {
 
 class AnswerRooms {
  public:
-  // `transport` outlives this object.
+  // `transport` must outlive this object.
   explicit AnswerRooms(Transport& transport) : transport_(transport) {}
 
-  // Room for `bytes`, once what was sent from there last has been let go: a worker that asks again has read it. Fails
-  // with resource exhausted, and as Transport::wait does.
+  // Returns memory for `bytes`, once what was last sent from there has been released: a worker that asks again has read
+  // it. Fails with resource exhausted, and as Transport::wait does.
   Result<std::span<std::byte>> take(int worker, std::size_t table, std::size_t bytes, TimePoint deadline);
-  // Of what is sent from there.
+  // The counter of sends from that memory.
   PendingSends& pending(int worker, std::size_t table) { return rooms_[{worker, table}].pending; }
 
  private:

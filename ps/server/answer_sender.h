@@ -1,6 +1,5 @@
-// AnswerSender: puts a shard's answers on the wire: weights from where they lie or compressed, rows from rooms of their
-// own. The head of a shard's two homes has a silent one, which does to the shard what sending would, and sends nothing.
-// One thread.
+// AnswerSender: sends a shard's responses: weights in place or compressed, rows from memory of their own. The head of a
+// shard's two replicas has a silent sender, which changes the shard as sending would, but sends nothing. One thread.
 #pragma once
 
 #include <functional>
@@ -21,41 +20,44 @@
 namespace syncopate::ps {
 
 struct AnswerSenderOptions {
-  int shard = 0;  // its number
+  int shard = 0;  // the shard's number
   Compression compression;
-  Duration timeout{};  // of handing an answer to the transport, and of the last ones' delivery
+  Duration timeout{};  // for passing a response to the transport, and for delivery of the last ones
   bool is_silent = false;
-  // Where answers are compressed and the codec is to know what all workers have: a silent one then compresses, too.
+  // Set if responses are compressed and the codec must know what every worker has; a silent sender then compresses,
+  // too.
   bool keeps_mirrors = false;
-  // What the job goes on from, which may tell what the workers had; null: none. It outlives the start of the job.
+  // The state that the job goes on from, which may include what the workers had; null for none. It must outlive the
+  // start of the job.
   const TrainingState* restored = nullptr;
 };
 
 class AnswerSender {
  public:
-  // `codec` is needed where answers are compressed. `on_unreachable` is called for a worker that has taken no answer
-  // for the timeout. All outlive this object.
+  // `codec` is needed if responses are compressed. `on_unreachable` is called with a worker that has taken no response
+  // for the timeout. All arguments must outlive this object.
   AnswerSender(const AnswerSenderOptions& options, Shard& shard, ShardCodec* codec, Transport& transport,
                const Clock& clock, std::function<void(int)> on_unreachable);
 
-  // Fails where the shard cannot go on; a worker that cannot be answered is not such a failure.
+  // Fails if the shard cannot go on. That a worker cannot be answered is not such a failure.
   Status send(std::span<const Answer> answers);
-  // Answers the wish for a page of keys. Fails as Shard::on_list_rows and send do.
+  // Responds to a request for a page of keys. Fails as Shard::on_list_rows and send do.
   Status list_rows(int worker, const wire::ListRows& request);
-  // Until the last weights, behind farewells, have been read, or their readers have been silent for the timeout.
+  // Waits until the last weights, sent after farewells, have been read, or their readers have been silent for the
+  // timeout.
   Status wait_for_last_sends();
 
  private:
   Status send(const Answer& answer);
-  // What of the answer's weights goes on the wire, and from where.
+  // Returns the payload to send for the response's weights, with the counter of sends that read it.
   Result<ShardCodec::Answer> payload_of(const Answer& answer);
   Status send_rows(const Answer& answer);
   void welcome(int worker);
-  // The worker goes on with what it had when the state was taken, rather than with the weights as they are.
+  // Returns whether the worker goes on with what it had when the state was taken, rather than with the current weights.
   bool begins_with_mirror(std::size_t chunk) const;
   // Sends outgoing_ and the payload.
   Status send(int worker, std::span<const std::byte> payload, PendingSends* pending);
-  // What a failure to answer `worker` means: something for others to judge, unless the failure is the shard's own.
+  // Decides what a failure to answer `worker` means. Unless the failure is the shard's own, others must judge it.
   Status not_answered(int worker, const Status& status);
   TimePoint timeout_from_now() const { return clock_.now() + options_.timeout; }
 
@@ -66,10 +68,10 @@ class AnswerSender {
   const Clock& clock_;
   std::function<void(int)> on_unreachable_;
   AnswerRooms rooms_;
-  std::vector<float> made_;                       // rows that a silent one does not send
+  std::vector<float> made_;                       // rows that a silent sender does not send
   bool is_final_ = false;                         // farewells are being said
-  std::vector<const PendingSends*> final_sends_;  // of weights behind them
-  wire::Header outgoing_;                         // reused, as is the next
+  std::vector<const PendingSends*> final_sends_;  // of the weights after farewells
+  wire::Header outgoing_;                         // reused, like the next
   std::string outgoing_bytes_;
 };
 

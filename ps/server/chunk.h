@@ -1,24 +1,27 @@
-// Chunk: one chunk of a shard: which push updates its weights and when, and who is answered. Chunks know nothing of
-// each other: each has versions and clocks of its own. No I/O, no threads, no time.
+// Chunk: one chunk of a shard. It decides which push updates its weights and when, and who is answered. Chunks know
+// nothing of each other: each has versions and clocks of its own. No I/O, no threads, no time.
 //
-// Push and pull are one: a push is answered with weights. What `Consistency` says, chunk by chunk:
+// Push and pull are one operation: a push is answered with weights. Each `Consistency` means, chunk by chunk:
 //   sync        gradients are held until all live workers have pushed theirs, then applied as one update: their mean,
-//               summed in rank order, so that the result does not depend on who came first. With backup workers the
-//               first N do, and one that comes later (of an older version) is dropped, counted, and answered at once.
-//               Each chunk may take another N, as each variable does in TensorFlow's accumulators; and while fewer than
+//               summed in rank order, so that the result does not depend on the order of arrival. With backup workers
+//               the
+//               first N make the update, and a later one (of an older version) is dropped, counted, and answered at
+//               once.
+//               Each chunk may take another N workers, as each variable does in TensorFlow's accumulators; if fewer
+//               than
 //               N workers are left, all that are left are needed.
-//   bounded:k   each push is applied as it comes; its answer waits until the slowest live worker is within k clocks,
-//               and then carries the weights of that moment.
-//   softsync:n  each push is added to a sum and answered as it comes; every c-th makes an update of the sum. The
-//               staleness of a gradient is the same at its push and at the update. What is left of a sum once nobody
-//               trains any more makes the last update.
-//   async       each push is applied and answered as it comes.
-//   local-sgd:k as sync; what is pushed is how far a worker has come from the weights that it was given, as if it were
-//               a gradient, with a rate of 1. Applied with plain sgd, the mean of these leads to the mean of the
-//               weights.
-//   easgd:k     each push, which carries a worker's weights, moves these weights towards them by the rate that it
-//               carries, and is answered with the weights just after that.
-// What helps against stale gradients, where they are applied as they come, says staleness.h.
+//   bounded:k   each push is applied when it arrives; its response waits until the slowest live worker is within k
+//               clocks, and then carries the weights of that moment.
+//   softsync:n  each push is added to a sum and answered when it arrives; every c-th push makes an update of the sum.
+//   The
+//               staleness of a gradient is the same at its push and at the update. Once nobody trains any more, what
+//               remains of a sum makes the last update.
+//   async       each push is applied and answered when it arrives.
+//   local-sgd:k like sync; a worker pushes how far it has moved from the weights that it was given, as if that were a
+//               gradient, with a rate of 1. Applied with plain sgd, the mean of these gives the mean of the weights.
+//   easgd:k     each push carries a worker's weights. It moves the shard's weights towards them by the rate that it
+//               carries, and is answered with the shard's weights just after that.
+// staleness.h describes the remedies for stale gradients that are applied when they arrive.
 #pragma once
 
 #include <cstdint>
@@ -38,7 +41,7 @@ namespace syncopate::ps {
 
 struct PushRequest {
   int worker = 0;
-  std::size_t chunk = 0;     // of the shard
+  std::size_t chunk = 0;     // index in the shard
   std::int64_t clock = 0;    // pushes of this worker to this chunk, this one included
   std::int64_t version = 0;  // of the weights that the gradient was computed from
   float learning_rate = 0;
@@ -47,63 +50,63 @@ struct PushRequest {
 
 struct ChunkOptions {
   Consistency consistency;
-  OptimizerConfig optimizer;   // where gradients are pushed
-  StalenessOptions staleness;  // where stale gradients are applied
+  OptimizerConfig optimizer;   // if gradients are pushed
+  StalenessOptions staleness;  // if stale gradients are applied
 };
 
 struct ChunkCounters {
   std::int64_t pushes = 0;         // accepted
-  std::int64_t late = 0;           // of these: came when their update had been made, and were dropped
-  std::int64_t staleness_sum = 0;  // over pushes that were applied
+  std::int64_t late = 0;           // how many of these were dropped, because their update had been made
+  std::int64_t staleness_sum = 0;  // over applied pushes
   std::int64_t staleness_max = 0;
 };
 
 class Chunk {
  public:
-  // `members` and `pool` outlive this object.
+  // `members` and `pool` must outlive this object.
   Chunk(const ChunkOptions& options, const Membership& members, WeightsPool& pool);
 
-  // Ranges of the chunk that weight decay leaves out. Before create or restore.
+  // Sets the ranges of the chunk that weight decay leaves out. Call it before create or restore.
   void leave_undecayed(std::vector<Range> ranges) { weights_.leave_undecayed(std::move(ranges)); }
-  // The chief's weights; they are copied.
+  // Creates the chunk with the chief's weights, which are copied.
   Status create(std::span<const float> initial) { return weights_.create(initial); }
-  // Or, instead, what save() or a checkpoint has told of `range` of the arena, with a clock for each worker
-  // (clocks_to_go_on_with). Fails with data loss where something is missing.
+  // Alternative to create: restores `range` of the arena from a state that save() or a checkpoint has made, with a
+  // clock for each worker (clocks_to_go_on_with). Fails with data loss if something is missing.
   Status restore(Range range, const TrainingState& state);
   bool created() const { return weights_.created(); }
-  // Adds to `state` all that this chunk, which begins at `begin` of the arena, must remember. A push that is held is no
-  // part of it: it has not been pushed.
+  // Adds to `state` all that this chunk, which begins at `begin` of the arena, must remember. A held push is not saved:
+  // it counts as not yet pushed.
   void save(std::size_t begin, TrainingState& state) const;
 
-  // Fails with invalid argument, and changes nothing, if the push cannot be right; any other failure is of memory.
-  // The gradient is used within the call, or is held: it must stay as it is while holds_gradient(worker).
+  // Fails with invalid argument, and changes nothing, if the push cannot be valid; any other failure is of memory. The
+  // gradient is either used within the call or held: it must not change while holds_gradient(worker).
   Status push(const PushRequest& request);
-  // The worker is gone: what is held of it is dropped.
+  // Removes a lost worker. What is held of it is dropped.
   void lose(int worker);
-  // The update that is due now that fewer workers are waited for.
+  // Makes the update that is due if fewer workers are now waited for.
   Status update_if_enough_pushed();
-  // The last update, of what has been pushed and not been applied: nobody will push any more.
+  // Makes the last update, from what has been pushed and not yet applied. Nobody may push afterwards.
   Status finish();
 
-  // Pushes of the worker so far.
+  // The number of pushes received from the worker so far.
   std::int64_t clock(int worker) const { return of(worker).clock; }
   bool holds_gradient(int worker) const { return !of(worker).gradient.empty(); }
-  // Whether the worker has pushed and is not answered yet (so that it waits); and whether its answer is due.
+  // owes() and waits(): the worker has pushed and is not answered yet. may_answer(): its response is due.
   bool owes(int worker) const { return of(worker).owed; }
   bool waits(int worker) const { return owes(worker); }
   bool may_answer(int worker) const;
 
-  // What an answer to `worker` now says and carries.
+  // What a response to `worker` sent now says and carries.
   struct Answer {
     std::int64_t clock = 0;
     std::int64_t version = 0;
     std::int64_t staleness = 0;      // of the push that is answered: updates between its pull and itself
-    bool late = false;               // it was dropped
-    std::span<const float> weights;  // stay as they are while `pending` counts a send of them
+    bool late = false;               // the push was dropped
+    std::span<const float> weights;  // must not change while `pending` counts a send of them
     PendingSends* pending = nullptr;
   };
   Answer answer(int worker);
-  // `worker` has shown, by its next message, that it has read its last answer.
+  // `worker` has shown by its next message that it has read its last response.
   void returned(int worker);
 
   const ChunkWeights& weights() const { return weights_; }
@@ -113,11 +116,11 @@ class Chunk {
   struct Worker {
     std::int64_t clock = 0;
     bool owed = false;
-    std::int64_t pushed_version = 0;  // that its last gradient was computed from
-    std::int64_t version = 0;         // of its last answer
+    std::int64_t pushed_version = 0;  // version that its last gradient was computed from
+    std::int64_t version = 0;         // of its last response
     std::int64_t staleness = 0;
     bool late = false;
-    std::span<const float> gradient;  // held, where updates are made together
+    std::span<const float> gradient;  // held, if updates are made together
     float learning_rate = 0;
   };
 
@@ -126,7 +129,7 @@ class Chunk {
   Status check(const PushRequest& request) const;
   Status apply_stale(const PushRequest& request);
   Status update_from_sum();
-  // Whether dividing by staleness scales each gradient, as the paper does; else the rate.
+  // Returns whether dividing by staleness scales each gradient, as the paper does; otherwise it scales the rate.
   bool scales_gradients() const;
   void correct_momentum();
   std::int64_t slowest_clock() const;
@@ -136,12 +139,12 @@ class Chunk {
   ChunkWeights weights_;
   std::vector<Worker> workers_;
   std::vector<std::span<const float>> gradients_;  // of the update under way
-  // Of softsync's sum.
+  // The sum of softsync.
   int summed_ = 0;
   float summed_weight_ = 0;
-  float summed_rate_ = 0;  // that the last of them came with
+  float summed_rate_ = 0;  // learning rate of the last gradient in it
   MeanStaleness mean_staleness_;
-  float rate_gain_ = 1;  // of the momentum that is applied, over that which was asked for
+  float rate_gain_ = 1;  // gain of the applied momentum over that of the configured one
   ChunkCounters counters_;
 };
 

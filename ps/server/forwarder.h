@@ -1,6 +1,6 @@
-// Forwarder: the head's way to the tail of a shard's two homes: what workers have sent, in the order in which the head
-// takes it, each with who sent it. A payload is copied once, into memory from which the tail reads it, so that the
-// worker gets its own back at once. One thread.
+// Forwarder: sends from the head of a shard's two replicas to the tail what workers have sent, in the order in which
+// the head takes it, each message with its sender. A payload is copied once, into memory from which the tail reads it,
+// so that the worker's own memory is released at once. One thread.
 #pragma once
 
 #include <span>
@@ -17,21 +17,22 @@ namespace syncopate::ps {
 
 class Forwarder {
  public:
-  // `transport` and `clock` outlive this object. `timeout` is of each send, and of the last ones' delivery.
+  // `transport` and `clock` must outlive this object. `timeout` applies to each send, and to the delivery of the last
+  // ones.
   Forwarder(Transport& transport, const Clock& clock, int tail, Duration timeout);
 
-  // What the head goes on from, piece by piece, before anything else; null: nothing, the job begins.
+  // Sends the state that the head goes on from, piece by piece, before anything else. Null means that the job begins.
   Status send(const TrainingState* state);
-  // `header`, whose origin it sets, and what came with it.
+  // Sends `header`, in which it sets the origin, and the payload that came with it.
   Status forward(int worker, wire::Header& header, std::span<const std::byte> payload);
   Status worker_lost(int worker);
-  // Until the tail has read all.
+  // Waits until the tail has read everything.
   Status wait_for_last_sends();
 
  private:
   Status send_rows(std::size_t table, const RowsState& rows);
-  // Sends outgoing_ with a copy of the payload; waits until the one before has been read, so that there is but one
-  // copy.
+  // Sends outgoing_ with a copy of the payload. Waits first until the previous copy has been read, so that there is
+  // only one.
   Status send_piece(std::span<const std::byte> payload);
   // Sends `header` and the payload, which is in the transport's memory.
   Status send(const wire::Header& header, std::span<const std::byte> payload, PendingSends* pending);
@@ -42,9 +43,9 @@ class Forwarder {
   const Clock& clock_;
   int tail_;
   Duration timeout_;
-  WeightsPool pool_;       // of copies, used again when they have been read
+  WeightsPool pool_;       // of copies; a copy is reused once it has been read
   PendingSends last_;      // of messages without a payload
-  wire::Header outgoing_;  // reused, as is the next
+  wire::Header outgoing_;  // reused, like the next
   std::string bytes_;
 };
 

@@ -1,4 +1,4 @@
-// HeldMessages: pushes whose gradients a shard still needs, where it reads them: in the messages that brought them. One
+// HeldMessages: keeps the messages whose gradients a shard still needs, because it reads the gradients in place. One
 // thread.
 #pragma once
 
@@ -17,7 +17,7 @@ class HeldMessages {
   void keep_push(std::size_t chunk, Message message);
   void keep_rows(std::size_t table, Message message);
 
-  // Lets go of those that the shard has used, or will not use any more.
+  // Releases the messages that the shard has used, or will not use any more.
   void let_go_of_pushes(const Shard& shard, std::size_t chunk);
   void let_go_of_pushes(const Shard& shard);
   void let_go_of_rows(const Shard& shard);

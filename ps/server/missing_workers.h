@@ -1,8 +1,8 @@
-// MissingWorkers: which workers the others have waited for at a shard for too long. Pure: it is shown, now and then,
-// who is awaited.
+// MissingWorkers: finds the workers that others have waited for at a shard for too long. Pure: it is called now and
+// then with the workers that are awaited.
 //
-// Where an answer may wait for other workers' pushes, who waits for it can name silent shards alone. The shard knows
-// whose push it lacks.
+// If a response waits for other workers' pushes, the worker that waits for it can name only silent shards. The shard
+// knows whose push is missing.
 #pragma once
 
 #include <cstdint>
@@ -16,26 +16,26 @@ namespace syncopate::ps {
 // A worker that must push before somebody who waits at the shard can be answered.
 struct AwaitedWorker {
   int worker = 0;
-  std::int64_t pushes = 0;  // that it has made here so far
+  std::int64_t pushes = 0;  // that it has made at this shard so far
 
   bool operator==(const AwaitedWorker&) const = default;
 };
 
-// Those of a job that has started, in the order of ranks. Who has left and waits for the others' end awaits nobody:
-// they may take as long as they train.
+// Returns the awaited workers of a job that has started, in rank order. A worker that has left and waits for the end of
+// the others awaits nobody, since they may train as long as they like.
 std::vector<AwaitedWorker> awaited_at(const Shard& shard);
 
 class MissingWorkers {
  public:
-  // A worker is missing that has been awaited for `patience` and has pushed nothing meanwhile.
+  // A worker is missing if it has been awaited for `patience` and has pushed nothing meanwhile.
   explicit MissingWorkers(Duration patience) : interval_(patience / kLooks) {}
 
-  // Whether it is time for the next look. Looks are counted, not time: a process that was stopped for long has not
-  // looked, and first takes what has come to it meanwhile.
+  // Returns whether the next look is due. Looks are counted rather than time: a process that was stopped for long has
+  // not looked, and first takes the messages that have arrived meanwhile.
   bool is_due(TimePoint now) const { return now >= next_; }
-  // All that were awaited are excused so far.
+  // Forgets how long the awaited workers have been awaited.
   void forgive() { watched_.clear(); }
-  // Who is missing, each told once until it has pushed again or is no more awaited.
+  // Returns the missing workers. Each is reported once, until it has pushed again or is no longer awaited.
   std::vector<int> look(const std::vector<AwaitedWorker>& awaited, TimePoint now);
 
  private:
@@ -43,7 +43,7 @@ class MissingWorkers {
 
   struct Watched {
     AwaitedWorker who;
-    int looks = 0;  // since the first that found it so
+    int looks = 0;  // since the first look that found it so
   };
 
   Duration interval_;

@@ -1,7 +1,8 @@
-// Shard: what one parameter-server shard decides and computes: who has joined, which push updates which chunk and when,
-// who is answered with what. No I/O, no threads, no time: messages in, the answers that are now due out.
+// Shard: the decisions and computations of one parameter-server shard: which workers have joined, which push updates
+// which chunk and when, and who is answered with what. No I/O, no threads, no time: calls take messages and return the
+// responses that are now due.
 //
-// What comes from outside is checked: a call with a message that cannot be right fails with invalid argument, says why,
+// Messages from outside are checked: a call with a message that cannot be valid fails with invalid argument, says why,
 // and changes nothing. Any other failure (memory) is the end of the shard. One thread.
 #pragma once
 
@@ -29,14 +30,14 @@ struct ShardOptions {
   Consistency consistency;
   OptimizerConfig optimizer;
   StalenessOptions staleness;
-  // Of tables.
-  std::size_t shard = 0;  // which this is, of
+  // For tables.
+  std::size_t shard = 0;  // number of this shard, of
   std::size_t shards = 1;
-  std::uint64_t seed = 1;  // of rows' first values
-  // By worker, whether it is in the job; empty: all are. Who is not counts as lost.
+  std::uint64_t seed = 1;  // seeds the first values of rows
+  // By worker, whether it is in the job; empty means that all are. A worker that is not in the job counts as lost.
   std::vector<bool> there = {};
-  // What the shard goes on from, in one piece or of several shards; it outlives the start of the job. None: the chief,
-  // the lowest worker there, brings the initial weights.
+  // The state that the shard goes on from, of one shard or merged from several; it must outlive the start of the job.
+  // Null: the chief, the lowest worker present, brings the initial weights.
   const TrainingState* restored = nullptr;
 };
 
@@ -44,102 +45,103 @@ struct Answer {
   enum class Kind {
     kWelcome,   // to a join; the weights of all chunks follow
     kReject,    // to a join; the reason is refusal()
-    kWeights,   // of one chunk: to a push, or behind a welcome or a farewell
+    kWeights,   // of one chunk: to a push, or after a welcome or a farewell
     kFarewell,  // to a leave; the final weights of all chunks follow
     kRows,      // of one table: to a pull
-    kRowsRead,  // of one table: to a worker's wish to read
+    kRowsRead,  // of one table: to a worker's read request
   };
   Kind kind = Kind::kWeights;
   int worker = 0;
   std::size_t chunk = 0;
-  Chunk::Answer weights;    // of kWeights
-  bool greets = false;      // behind a welcome or a farewell
-  std::size_t table = 0;    // of the last two kinds
-  TableShard::Answer rows;  // of the last two kinds; to be read before the next call
-  std::uint64_t read = 0;   // of kRowsRead
+  Chunk::Answer weights;    // for kWeights
+  bool greets = false;      // after a welcome or a farewell
+  std::size_t table = 0;    // for the last two kinds
+  TableShard::Answer rows;  // for the last two kinds; must be read before the next call
+  std::uint64_t read = 0;   // for kRowsRead
 };
 
 struct ShardCounters {
-  std::int64_t pushes = 0;         // of chunks and of rows of a table; accepted
-  std::int64_t late = 0;           // of these: dropped, since their update had been made
+  std::int64_t pushes = 0;         // accepted pushes of chunks and of rows of a table
+  std::int64_t late = 0;           // how many of these were dropped, because their update had been made
   std::int64_t updates = 0;        // of chunks and of tables
-  std::int64_t staleness_sum = 0;  // over pushes that were applied
+  std::int64_t staleness_sum = 0;  // over applied pushes
   std::int64_t staleness_max = 0;
   std::int64_t copies = 0;  // updates that could not be made in place
   std::int64_t workers_lost = 0;
-  // Of tables.
+  // For tables.
   std::int64_t rows_pulled = 0;
   std::int64_t rows_pushed = 0;
   std::int64_t rows_made = 0;
-  std::int64_t table_bytes = 0;  // memory of these rows, of what is remembered of them and of the index
+  std::int64_t table_bytes = 0;  // memory of these rows, of their optimizer state, and of the index
 };
 
 class Shard {
  public:
   Shard(ShardOptions options, WeightsPool::Allocate allocate, WeightsPool::Settle settle);
 
-  // The answers that a call has made due, valid until the next call. Send each from its weights in place.
+  // The responses that a call has made due, valid until the next call. Send the weights of each in place.
   using Answers = Result<std::span<const Answer>>;
 
-  // All are answered once every live worker has joined and the weights are there: with a welcome, or with a rejection
-  // if they claim different arenas or the chief is lost.
+  // All workers are answered once every live worker has joined and the weights are present: with a welcome, or with a
+  // rejection if their arenas differ or the chief is lost.
   Answers on_join(int worker, const ArenaClaim& claim);
 
-  // By who describes chunks, before these: ranges of the arena that weight decay leaves out, begin and end of each,
-  // ascending. What another worker has said already is not looked at.
+  // Sent by the worker that describes chunks, before the chunks: ranges of the arena that weight decay leaves out, as
+  // the begin and end of each, ascending. Ignored if another worker has sent them already.
   Answers on_undecayed(int worker, std::span<const std::uint64_t> bounds);
 
-  // The chief's weights of one chunk, `range` of the arena, in the order of chunks, once it has joined. They are
-  // copied. In a job that goes on every worker says which chunks there are, the first for all, and `weights` are not
-  // looked at.
+  // Takes the chief's weights of one chunk, `range` of the arena, in the order of chunks, once the chief has joined.
+  // The weights are copied. In a job that goes on every worker describes the chunks, the first one for all, and
+  // `weights` is ignored.
   Answers on_initial(int worker, std::size_t chunk, Range range, std::span<const float> weights);
 
   // See Chunk::push.
   Answers on_push(const PushRequest& request);
 
-  // The account of one table, in their order, by who describes chunks.
+  // Takes the description of one table, in the order of tables, from the worker that describes chunks.
   Answers on_table(int worker, std::size_t table, const TableClaim& claim);
 
   // See TableShard.
   Answers on_pull(const PullRequest& request);
   Answers on_rows_push(const RowsPush& request);
-  // Until the worker's goodbye. Rows are an answer, keys what is returned.
+  // Allowed until the worker's goodbye. Rows are sent as a response; keys are returned.
   Answers on_read_rows(const ReadRequest& request);
   Result<TableShard::Page> on_list_rows(int worker, std::size_t table, std::size_t offset);
 
-  // The worker will push no more; it is answered once no live worker is left. Where there are tables, it may then go on
+  // The worker will push no more. It is answered once no live worker is left. If there are tables, it may then go on
   // reading.
   Answers on_leave(int worker);
 
-  // The worker, behind its farewell, will read no more.
+  // The worker, after its farewell, will read no more.
   Answers on_goodbye(int worker);
 
-  // The worker is gone: it is answered no more, nobody waits for it. Knows no failure for one that had gone before.
+  // The worker is lost: it is not answered any more, and nobody waits for it. Does nothing for a worker that had
+  // already left or been lost.
   Answers on_worker_lost(int worker);
 
   bool holds_gradient(int worker, std::size_t chunk) const { return chunks_[chunk].holds_gradient(worker); }
   bool holds_rows(int worker, std::size_t table) const { return tables_[table].holds_gradient(worker); }
-  // Every worker has had its last answer, and where there are tables has said goodbye, or is lost.
+  // Every worker is lost, or has had its last response and, if there are tables, has said goodbye.
   bool done() const { return members_.done(); }
-  // Why the job could not start; empty if it has started, or still may.
+  // Why the job could not start. Empty if it has started, or still may.
   const std::string& refusal() const { return members_.refusal(); }
 
-  // Whether all chunks and tables are there, so that there is something to save.
+  // Whether all chunks and tables exist, so that there is something to save.
   bool complete() const { return laid_out_ && created_ == chunks_.size() && tables_.size() == claim_.tables; }
-  // Adds to `state` all that the shard must remember to go on, and as its step the one that the slowest worker goes on
-  // with. Pushes that are held are no part of it. To be called when complete().
+  // Adds to `state` all that the shard must remember to go on. The state's step is the one that the slowest worker goes
+  // on with. Held pushes are not saved. Requires complete().
   void save(TrainingState& state) const;
-  // The same for one chunk, or for one table.
+  // The same for one chunk or one table.
   void save_chunk(std::size_t chunk, TrainingState& state) const { chunks_[chunk].save(ranges_[chunk].begin, state); }
   void save_table(std::size_t table, TrainingState& state) const { tables_[table].save(state); }
   const Consistency& consistency() const { return options_.consistency; }
   const Membership& members() const { return members_; }
 
-  // Known once a worker that describes them has joined.
+  // True once a worker that describes chunks has joined.
   bool is_laid_out() const { return laid_out_; }
   std::size_t chunks() const { return chunks_.size(); }
   const Chunk& chunk(std::size_t index) const { return chunks_[index]; }
-  Range range(std::size_t chunk) const { return ranges_[chunk]; }  // of the arena; once it has been described
+  Range range(std::size_t chunk) const { return ranges_[chunk]; }  // of the arena; known once it has been described
   std::size_t tables() const { return tables_.size(); }
   TableShard& table(std::size_t index) { return tables_[index]; }
   const TableShard& table(std::size_t index) const { return tables_[index]; }
@@ -157,7 +159,7 @@ class Shard {
   Status check_reads(int worker, std::size_t table) const;
   bool owes_any(int worker) const;
 
-  // Adds what has become due to due_: of the start, of one chunk, of the end.
+  // These add what has become due to due_.
   void start_if_all_joined();
   void answer_pushes(std::size_t chunk);
   void answer_pulls(std::size_t table);
@@ -172,12 +174,12 @@ class Shard {
   ArenaClaim claim_;
   std::vector<Range> undecayed_;  // of the arena
   std::deque<Chunk> chunks_;
-  std::vector<Range> ranges_;           // of the arena, of those that are created
-  std::vector<std::size_t> described_;  // by worker: chunks and tables that it has told of
-  std::size_t created_ = 0;             // of chunks_, in order
+  std::vector<Range> ranges_;           // of the arena; of the created chunks
+  std::vector<std::size_t> described_;  // by worker: chunks and tables that it has described
+  std::size_t created_ = 0;             // the number of chunks_ created, in order
   std::uint64_t created_size_ = 0;      // floats of these
   std::deque<TableShard> tables_;
-  bool ended_ = false;  // farewells have been said
+  bool ended_ = false;  // farewells have been sent
   std::vector<Answer> due_;
   std::int64_t workers_lost_ = 0;
 };

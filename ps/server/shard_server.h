@@ -1,9 +1,9 @@
-// ShardServer: the driver of one Shard: takes messages from its endpoint, asks the core, sends what is due. It holds no
-// decision, and is the only one that touches its shard: there is no lock on the data path.
+// ShardServer: drives one Shard: takes messages from its endpoint, passes them to the shard, and sends the responses
+// that are due. It makes no decisions. It alone touches its shard, so there is no lock on the data path.
 //
-// With standbys a shard has two homes, each with a server. The head takes what workers send, hands it on to the tail in
-// the order in which it takes it, and answers nothing; the tail feeds its own shard with that, and answers. So an
-// answer means that both have, or will have made, what is answered (README.md, "Replication").
+// With standbys a shard has two replicas, each with a server. The head receives what workers send, forwards it to the
+// tail in the order in which it takes it, and answers nothing; the tail applies that to its own shard, and answers. So
+// a response means that both replicas have applied, or will apply, what is answered (README.md, "Replication").
 #pragma once
 
 #include <cstdint>
@@ -39,57 +39,59 @@ struct ShardServerOptions {
   OptimizerConfig optimizer;
   StalenessOptions staleness;
   Compression compression;
-  std::uint64_t seed = 1;                       // of the first values of tables' rows
-  Duration timeout = std::chrono::seconds(30);  // of handing an answer to the transport, and of the last ones' delivery
-  // Of one generation of a job (which begins with none of these).
-  std::vector<bool> there = {};  // by worker; empty: all. Who is not there counts as lost
-  // What save() of the last generation, or a checkpoint, has given; it outlives this object, and only save() may change
-  // it. None: the job begins. What the tail goes on from comes from the head.
+  std::uint64_t seed = 1;                       // seeds the first values of tables' rows
+  Duration timeout = std::chrono::seconds(30);  // for passing a response to the transport, and for delivery of the last
+                                                // ones
+  // The following describe one membership epoch of a job; the defaults are for a job that begins.
+  std::vector<bool> there = {};  // by worker; empty: all. A worker that is not there counts as lost
+  // The state from save() of the last membership epoch, or from a checkpoint. It must outlive this object, and only
+  // save() may change it. Null: the job begins. A tail receives its state from the head instead.
   const TrainingState* restored = nullptr;
   HomeRole role = HomeRole::kAlone;
 };
 
 struct ShardServerCounters {
   ShardCounters shard;
-  std::int64_t dropped = 0;  // messages that did not check out
+  std::int64_t dropped = 0;  // messages that failed the checks
 };
 
 class ShardServer {
  public:
-  // `transport` is the endpoint of a shard's home in the group; it and `clock` outlive this object.
+  // `transport` is the endpoint of one of the shard's replicas in the group. It and `clock` must outlive this object.
   ShardServer(ShardServerOptions options, Transport& transport, const Clock& clock);
 
-  // Serves until every worker has left or is lost; where there are tables, until all have said goodbye. Waits for
-  // workers as long as they take, and for the shard's other home: that they are alive is the control plane's to watch.
-  // Fails with invalid argument if the job could not start (the workers' layouts differ), with data loss if `restored`
-  // lacks something, with cancelled after transport.interrupt(), and with what the transport or memory fails with.
-  // Once, on the endpoint's thread; no message of the endpoint is alive afterwards.
+  // Serves until every worker has left or is lost; if there are tables, until all have said goodbye. Waits without
+  // limit for workers and for the shard's other replica: the control plane watches that they are alive. Fails with
+  // invalid argument if the job could not start (the workers' layouts differ), with data loss if `restored` lacks
+  // something, with cancelled after transport.interrupt(), and with what the transport or memory fails with. Call it
+  // once, on the endpoint's thread; no message of the endpoint is alive afterwards.
   Status serve();
 
-  // Tells that worker `rank` is gone, as the control plane has found out. Any thread; heeded within 50 ms. A tail hears
-  // it from its head instead, in the order of what that worker has sent.
+  // Reports that worker `rank` is lost, as the control plane has found. Any thread; takes effect within 50 ms. A tail
+  // learns it from its head instead, in order with that worker's messages.
   void worker_lost(int rank);
 
-  // Calls `report` for each worker that others have waited for here so long, with nothing pushed by it meanwhile: it is
-  // gone, or its link is. On the endpoint's thread; before serve(). A tail, which sees what its head lets it see, calls
-  // nothing.
+  // Calls `report` for each worker that others have waited for here for `patience` without a push of it meanwhile: it,
+  // or its link, is gone. The call is on the endpoint's thread. Call on_missing before serve(). A tail, which sees only
+  // what its head forwards, reports nothing.
   void on_missing(Duration patience, std::function<void(int worker)> report);
-  // While `is_excused` says so, nobody is missing. Before serve().
+  // While `is_excused` returns true, nobody is missing. Call it before serve().
   void excuse_missing(std::function<bool()> is_excused) { is_excused_ = std::move(is_excused); }
 
-  // Asks for the shard's state, for a checkpoint: of the moment at which `version` updates have been made, chunk by
-  // chunk, where they are made together, and else of now. `memory` is used again. `done` is called on the endpoint's
-  // thread, once: with the state, with invalid argument if that version has been passed, or with cancelled if serve()
-  // ends before, or, then on this thread, has. Any thread, also from within `done`; heeded within 50 ms.
+  // Requests the shard's state, for a checkpoint. If updates are made together, it is the state at which `version`
+  // updates have been made, chunk by chunk; otherwise it is the current one. `memory` is reused. `done` is called once,
+  // on the endpoint's thread: with the state, with invalid argument if that version has been passed, or with cancelled
+  // if serve() ends first. If serve() has ended already, `done` is called on this thread. Any thread, also from within
+  // `done`; takes effect within 50 ms.
   using StateDone = std::function<void(Result<TrainingState>)>;
   void save_when(std::int64_t version, TrainingState memory, StateDone done);
 
-  // When serve() has returned: what the shard goes on from in the next generation, as options.restored; `state` may be
-  // that of this one. False, and nothing is changed, if there is nothing: the job has not begun, or a tail has not got
-  // its state yet.
+  // Requires that serve() has returned. Stores what the shard goes on from in the next membership epoch, as
+  // options.restored; `state` may be the one of this epoch. Returns false, and changes nothing, if there is nothing to
+  // store: the job has not begun, or a tail does not have its state yet.
   bool save(TrainingState& state) const;
 
-  // To be read when serve() has returned.
+  // Requires that serve() has returned.
   ShardServerCounters counters() const;
 
  private:
@@ -102,31 +104,33 @@ class ShardServer {
   Status receive_state();
   void make_shard(const TrainingState* restored);
   Status serve_until_done();
-  // The next message, or none within the time after which other matters are looked at.
+  // Returns the next message, or none if none arrives within the time after which other duties are due.
   Result<std::optional<Message>> receive();
   Status take_lost_workers();
   Status lose(int worker);
   void look_for_missing();
   void take_requests();
   void advance_cuts();
-  // Whether a cut tells what workers have: all the same, and not what the shard has.
+  // Returns whether a cut includes what workers have: the same for all of them, and different from what the shard has.
   bool keeps_mirrors() const {
     return options_.compression.of_answers() && options_.consistency.answers_all_the_same();
   }
   void end_cuts();
   Status ended() const;
-  // Whether the message, whose header is then in incoming_, is one that a worker sends to this shard, by whatever way;
-  // it is then from that worker.
+  // Returns whether the message is one that a worker sends to this shard, directly or through the head. Its header is
+  // then in incoming_, and it counts as from that worker.
   bool take_header(Message& message);
   Status forward(const Message& message);
-  // What came of telling the tail something: who cannot reach it serves nobody any more, until the next generation.
+  // Handles the result of a send to the tail: a head that cannot reach its tail serves nobody until the next membership
+  // epoch.
   Status told_tail(const Status& status);
   Status handle(Message message);
   Shard::Answers dispatch(const Message& message);
-  // What the message, whose header is in incoming_, carries; fails with invalid argument if that cannot be read.
+  // Returns the floats that the message, whose header is in incoming_, carries. Fails with invalid argument if they
+  // cannot be read.
   Result<std::span<const float>> floats_in(const Message& message);
-  // A copy of the keys that the message carries, until the next one: its sender may write where they lie, and would
-  // else change what has been checked.
+  // own_keys() returns a copy of the keys that the message carries, valid until the next one. A copy is needed because
+  // the sender may write where they lie, and so change what has been checked.
   Shard::Answers take_join(int from, std::span<const std::byte> payload);
   RowKeys own_keys(const Message& message);
   Status finish(int from, const Shard::Answers& answers);
@@ -136,19 +140,19 @@ class ShardServer {
   Transport& transport_;
   const Clock& clock_;
   int number_;                          // of the shard
-  std::optional<Forwarder> to_tail_;    // a head's
-  bool is_cut_off_ = false;             // a head, whose tail is out of reach
-  StateReceiver received_;              // a tail's
-  std::optional<Shard> shard_;          // a tail's from when it has its state
-  std::optional<ShardCodec> codec_;     // where anything is compressed
-  std::optional<AnswerSender> sender_;  // with the shard
+  std::optional<Forwarder> to_tail_;    // in a head
+  bool is_cut_off_ = false;             // in a head whose tail is out of reach
+  StateReceiver received_;              // in a tail
+  std::optional<Shard> shard_;          // in a tail only once it has its state
+  std::optional<ShardCodec> codec_;     // if anything is compressed
+  std::optional<AnswerSender> sender_;  // exists with the shard
   HeldMessages held_;
-  std::optional<MissingWorkers> missing_;  // where answers may wait for others, and somebody wants to know
+  std::optional<MissingWorkers> missing_;  // if responses may wait for others, and on_missing was called
   std::function<void(int worker)> report_missing_;
   std::function<bool()> is_excused_;
   std::vector<Request> cuts_;
   wire::Header incoming_;     // reused
-  std::vector<RowKey> keys_;  // that a message has brought; reused
+  std::vector<RowKey> keys_;  // that a message brought; reused
   std::int64_t dropped_ = 0;
 
   std::mutex mutex_;

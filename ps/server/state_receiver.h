@@ -1,4 +1,4 @@
-// StateReceiver: puts together the state that the head of a shard's two homes sends to the tail. Pure. One thread.
+// StateReceiver: puts together the state that the head of a shard's two replicas sends to the tail. Pure. One thread.
 #pragma once
 
 #include "common/status.h"
@@ -10,13 +10,13 @@ namespace syncopate::ps {
 
 class StateReceiver {
  public:
-  // `message` carries `piece`. Fails with invalid argument if that cannot be.
+  // Takes `message`, which carries `piece`. Fails with invalid argument if the piece cannot be valid.
   Status accept(const wire::State& piece, const Message& message);
 
   bool complete() const { return complete_; }
-  // Once complete: what the shard goes on from; null: the job begins.
+  // Requires complete(). Returns the state that the shard goes on from, or null if the job begins.
   const TrainingState* state() const { return goes_on_ ? &state_ : nullptr; }
-  // Gives its memory back: the shard has taken what it needs.
+  // Frees its memory. Call it when the shard has taken what it needs.
   void clear() { state_ = TrainingState(); }
 
  private:

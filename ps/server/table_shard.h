@@ -1,17 +1,17 @@
-// TableShard: one shard's part of a row-sparse table: which push updates its rows and when, and which pull is answered.
-// No I/O, no threads, no time.
+// TableShard: one shard's part of a row-sparse table. It decides which push updates its rows and when, and which pull
+// is answered. No I/O, no threads, no time.
 //
-// A worker pulls the rows of its next step, is answered, pushes their gradients, and so on: each time one pull and one
-// push, also if none of the rows lies here, so that its clock counts. One that goes through a step again whose push has
-// been applied here pulls for the next one without pushing. What `Consistency` says, as for chunks:
+// A worker pulls the rows of its next step, is answered, pushes their gradients, and so on. It makes one pull and one
+// push per step even if none of the rows lies here, so that its clock counts. A worker that repeats a step whose push
+// has been applied here pulls for the next step without pushing. Each `Consistency` means, as for chunks:
 //   sync       gradients are held until all live workers have pushed theirs, then make one update of all rows that any
 //              of them touched: the sum, in rank order, over the number of workers. A pull waits for the update of its
 //              worker's last push.
-//   bounded:k  each push is applied as it comes; a pull waits until the slowest live worker is within k clocks.
-//   async      each push is applied, and each pull answered, as it comes.
-// Rows are made when first touched, and are not changed by updates that do not touch them.
+//   bounded:k  each push is applied when it arrives; a pull waits until the slowest live worker is within k clocks.
+//   async      each push is applied, and each pull answered, when it arrives.
+// Rows are created when first touched. Updates that do not touch a row do not change it.
 //
-// A worker may also read any rows: it is answered once its last push has been applied.
+// A worker may also read any rows. It is answered once its last push has been applied.
 #pragma once
 
 #include <array>
@@ -31,7 +31,7 @@
 
 namespace syncopate::ps {
 
-// What the chief says of a table when it joins.
+// The description of a table that the chief sends when it joins.
 struct TableClaim {
   std::uint64_t rows = 0;
   std::uint64_t width = 0;
@@ -39,7 +39,7 @@ struct TableClaim {
   float limit = 0;
 };
 
-// Invalid argument where a table cannot be like that, or a step's rows would not fit in a message (512 MiB).
+// Fails with invalid argument if a table cannot be like that, or if a step's rows would not fit in a message (512 MiB).
 Status check(const TableClaim& claim);
 
 struct TableShardOptions {
@@ -49,15 +49,15 @@ struct TableShardOptions {
   std::size_t shards = 1;
   Consistency consistency;  // sync without backup workers, bounded or async
   OptimizerConfig optimizer;
-  std::uint64_t seed = 1;  // of rows' first values
+  std::uint64_t seed = 1;  // seeds the first values of rows
 };
 
 struct PullRequest {
   int worker = 0;
   std::size_t table = 0;
   std::int64_t clock = 0;  // pushes of this worker before
-  std::size_t slot = 0;    // where the list is kept, or lies
-  bool known = false;      // it lies there, and `keys` is empty
+  std::size_t slot = 0;    // where the list of keys is kept
+  bool known = false;      // the list lies there already, and `keys` is empty
   RowKeys keys;
 };
 
@@ -72,7 +72,7 @@ struct RowsPush {
 struct ReadRequest {
   int worker = 0;
   std::size_t table = 0;
-  std::uint64_t read = 0;  // what the worker calls it; so does the answer
+  std::uint64_t read = 0;  // the worker's number for it, repeated in the response
   RowKeys keys;
 };
 
@@ -86,35 +86,35 @@ struct TableCounters {
 
 class TableShard {
  public:
-  // `members` outlives this object. `options.claim` has been checked.
+  // `members` must outlive this object. `options.claim` must have passed check().
   TableShard(const TableShardOptions& options, const Membership& members);
 
-  // Before anything else: goes on from what save() or a checkpoint has told, of which it takes the rows that lie here.
-  // Fails as RowTable::restore does.
+  // Restores from what save() or a checkpoint has stored, of which it takes the rows that lie here. Call it before
+  // anything else. Fails as RowTable::restore does.
   Status restore(const TrainingState& state);
-  // Adds to `state` all that this part of the table must remember. A push that is held is no part of it.
+  // Adds to `state` all that this part of the table must remember. A held push is not saved.
   void save(TrainingState& state) const;
 
-  // Both fail with invalid argument, and change nothing, if the request cannot be right; any other failure is of
-  // memory. The keys are copied. Gradients are used within the call, or held: they must stay while
+  // Both fail with invalid argument, and change nothing, if the request cannot be valid; any other failure is of
+  // memory. The keys are copied. Gradients are either used within the call or held: they must stay valid while
   // holds_gradient(worker).
   Status pull(const PullRequest& request);
   Status push(const RowsPush& request);
-  // The worker is gone: what is held of it is dropped.
+  // Removes a lost worker. What is held of it is dropped.
   void lose(int worker);
-  // The update that is due now that fewer workers are waited for.
+  // Makes the update that is due if fewer workers are now waited for.
   Status update_if_all_pushed();
 
-  // Pushes of the worker so far.
+  // The number of pushes received from the worker so far.
   std::int64_t clock(int worker) const { return of(worker).clock; }
   bool holds_gradient(int worker) const { return of(worker).holds; }
-  // Whether the worker has pulled and is not answered yet; and whether its answer is due.
+  // owes(): the worker has pulled and is not answered yet. may_answer(): its response is due.
   bool owes(int worker) const { return of(worker).phase == Phase::kPulling; }
-  // It is, or has asked for rows and is not answered yet.
+  // The worker is owed a response to a pull, or to a read request.
   bool waits(int worker) const { return owes(worker) || of(worker).asks; }
   bool may_answer(int worker) const;
 
-  // What an answer to `worker` now says. It carries read(keys), and is on its way with this call.
+  // What a response to `worker` sent now says. It carries read(keys). The call counts the response as sent.
   struct Answer {
     std::int64_t clock = 0;      // pushes of the worker so far
     std::int64_t staleness = 0;  // of the last of them: updates between its pull and itself
@@ -122,7 +122,7 @@ class TableShard {
   };
   Answer answer(int worker);
 
-  // The worker asks for rows, one list at a time. Fails as pull does.
+  // The worker requests rows, one list at a time. Fails as pull does.
   Status ask(const ReadRequest& request);
   bool may_answer_ask(int worker) const { return of(worker).asks && !holds_gradient(worker); }
   struct Asked {
@@ -131,8 +131,8 @@ class TableShard {
   };
   Asked answer_ask(int worker);
 
-  // Keys of the rows that there are, from `offset` on, at most kKeysAPage: of the moment at which the worker asked for
-  // offset 0. Fails with invalid argument if there are none there.
+  // Returns the keys of the existing rows from `offset` on, at most kKeysAPage, as of the moment at which the worker
+  // asked for offset 0. Fails with invalid argument if there are none at `offset`.
   struct Page {
     RowKeys keys;  // valid until the next call
     std::size_t total = 0;
@@ -140,7 +140,7 @@ class TableShard {
   static constexpr std::size_t kKeysAPage = 64 * 1024;
   Result<Page> list(int worker, std::size_t offset);
 
-  // The weights of rows, (keys, width). Makes those that are not there.
+  // Reads the weights of rows, (keys, width). Creates rows that do not exist yet.
   Status read(RowKeys keys, std::span<float> values) { return rows_.read(keys, values); }
 
   std::size_t width() const { return static_cast<std::size_t>(options_.claim.width); }
@@ -155,19 +155,19 @@ class TableShard {
     Phase phase = Phase::kIdle;
     std::int64_t clock = 0;
     std::size_t slot = 0;      // of the last pull's list
-    std::int64_t version = 0;  // of its last answer
+    std::int64_t version = 0;  // of its last response
     std::int64_t staleness = 0;
-    bool may_skip = false;  // pushes: none has come since the job went on
-    bool holds = false;     // the next three, where updates are made together
+    bool may_skip = false;  // it may skip pushes: none has arrived since the job went on
+    bool holds = false;     // holds the next three, if updates are made together
     std::size_t pushed_slot = 0;
     std::span<const float> gradients;
     float learning_rate = 0;
     std::array<std::vector<RowKey>, kKeyListSlots> lists;
     std::bitset<kKeyListSlots> stored;
     bool asks = false;       // for
-    std::uint64_t read = 0;  // the number of what it asks for
+    std::uint64_t read = 0;  // the number of the read request
     std::vector<RowKey> asked;
-    std::vector<RowKey> listed;  // that pages are of
+    std::vector<RowKey> listed;  // the keys that pages are taken from
 
     RowKeys keys() const { return lists[slot]; }
   };

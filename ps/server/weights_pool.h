@@ -1,7 +1,7 @@
-// WeightsPool: memory for the weights of a shard's chunks, kept so that answers can be sent from it in place while
-// updates go on: a buffer that a transport still reads must not change. Each chunk has a current buffer of its own;
-// those that were given up while they were being read are shared by all chunks of about that size, so that there are
-// only as many of them as answers are on their way.
+// WeightsPool: memory for the weights of a shard's chunks. It lets responses be sent in place while updates go on,
+// since a buffer that a transport still reads must not change. Each chunk has a current buffer of its own. Buffers that
+// were given up while they were being read are shared by all chunks of about that size, so that there are only as many
+// of them as responses in flight.
 //
 // One thread.
 #pragma once
@@ -19,9 +19,10 @@ namespace syncopate::ps {
 
 class WeightsPool {
  public:
-  // Zeroed memory of so many floats that outlives this object.
+  // Returns zeroed memory of `elements` floats that outlives this object.
   using Allocate = std::function<Result<std::span<float>>(std::size_t elements)>;
-  // Brings a counter to zero that is about to be there: the reader is known to be done, the report is under way.
+  // Waits until `pending` is zero, which is about to happen: the reader is known to be done, and only the report is
+  // under way.
   using Settle = std::function<Status(const PendingSends& pending)>;
 
   struct Buffer {
@@ -32,17 +33,17 @@ class WeightsPool {
 
   WeightsPool(Allocate allocate, Settle settle) : allocate_(std::move(allocate)), settle_(std::move(settle)) {}
 
-  // Takes `elements` of memory at once, from which the first buffers will come. Fails as `allocate` does.
+  // Allocates `elements` floats at once, from which the first buffers are taken. Fails as `allocate` does.
   Status reserve(std::size_t elements);
 
-  // A buffer that nobody reads, `memory` at least `elements` long. Valid as long as the pool; its contents are
-  // anything. Fails as `allocate` does.
+  // Returns a buffer that nobody reads, with `memory` of at least `elements` floats. It is valid as long as the pool;
+  // its contents are arbitrary. Fails as `allocate` does.
   Result<Buffer*> acquire(std::size_t elements);
 
-  // Gives a buffer up; it is handed out again once nobody reads or keeps it.
+  // Gives a buffer up. It is returned by acquire() again once nobody reads or keeps it.
   void give_up(Buffer* buffer) { given_up_.push_back(buffer); }
 
-  // Calls `wait` for each that was given up and is not used again, until it fails.
+  // Calls `wait` for each buffer that was given up and is not used again, until it fails.
   Status wait_for_given_up(const Settle& wait) const {
     for (const Buffer* buffer : given_up_) SYNCOPATE_RETURN_IF_ERROR(wait(buffer->pending));
     return Status();

@@ -1,8 +1,9 @@
-// KeyLists: the worker's account of the key lists that the shards hold for it, so that a list is sent once. Pure.
+// KeyLists: the worker's record of the key lists that the shards hold for it, so that each list is sent only once.
+// Pure.
 //
-// There are a few slots, the same here and at every shard, and it is the worker who says what is put where. So there is
-// no miss to be answered and no signature that two lists could share: what is compared here is the lists themselves.
-// Memory: kKeyListSlots lists of at most rows_a_step keys for each table, here and, shared among the shards, there.
+// There are a few slots, the same here and at every shard, and the worker decides what is stored in which. So there is
+// no miss to be answered, and no signature that two lists could share: the lists themselves are compared here. Memory:
+// kKeyListSlots lists of at most rows_a_step keys for each table, here and, divided among the shards, there.
 #pragma once
 
 #include <array>
@@ -20,12 +21,13 @@ class KeyLists {
  public:
   struct Place {
     std::size_t slot = 0;
-    bool known = false;  // the shards hold the list there; if not, it is to be sent to them, for this slot
+    bool known = false;  // the shards hold the list in the slot; if not, it must be sent to them
   };
 
-  // Where the shards find `keys` from now on. A new list takes a free slot, and where there is none another one's,
-  // drawn at random: of a cycle of lists that is longer than there are slots some are then still found, where to give
-  // up the least recently used would find none. Never that of the last call, whose list a shard may still need.
+  // Returns where the shards find `keys` from now on. A new list takes a free slot. If there is none, it takes a slot
+  // drawn at random: if lists recur in a cycle that is longer than there are slots, some are then still found, whereas
+  // evicting the least recently used would find none. It never takes the slot of the last call, whose list a shard may
+  // still need.
   Place place(RowKeys keys);
 
  private:

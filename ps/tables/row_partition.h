@@ -1,10 +1,12 @@
-// Which shard holds a row of a table, and the rows of one step by shard. Pure; both sides compute it alike.
+// Which shard holds a row of a table, and how the rows of one step divide among shards. Pure; both sides compute it
+// alike.
 //
-// Few rows are touched often and most seldom, and the often touched ones may stand side by side: ranges of keys, or
-// keys modulo shards, would make a shard hot. A hash that mixes all bits of a key puts each row on any shard with the
-// same chance, whatever its popularity. A step names a row once, however many samples touch it: so n rows of a step are
-// n / shards on each, give or take sqrt(n / shards). The mixing is SplitMix64's (Steele, Lea, Flood 2014, section 4):
-// another one than RowIndex's multiplication, whose places would crowd if its leading bits had chosen the shard.
+// A few rows are touched often and most seldom, and those touched often may be adjacent: ranges of keys, or keys modulo
+// shards, would make a shard hot. A hash that mixes all bits of a key puts each row on any shard with equal
+// probability, whatever its popularity. A step names a row once, however many samples touch it: so of n rows of a step
+// each shard has n / shards, give or take sqrt(n / shards). The mixing is SplitMix64's (Steele, Lea, Flood 2014,
+// section 4). It differs from RowIndex's multiplication, whose places would crowd if its leading bits had chosen the
+// shard.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +18,7 @@
 
 namespace syncopate::ps {
 
-// The shard, of `shards`, that holds row `key` of the layout's `table`-th table.
+// Returns the shard, of `shards`, that holds row `key` of the layout's `table`-th table.
 inline std::size_t shard_of_row(std::size_t table, RowKey key, std::size_t shards) {
   std::uint64_t z = ((std::uint64_t{table} << 32) | key) + 0x9E3779B97F4A7C15ull;
   z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9ull;
@@ -29,10 +31,10 @@ class RowPartition {
  public:
   RowPartition(std::size_t table, std::size_t shards) : table_(table), begins_(shards + 1) {}
 
-  // `keys` is not kept.
+  // Divides `keys` among the shards. `keys` is not kept.
   void split(RowKeys keys);
 
-  // Of the last split: which of the keys, ascending, lie on `shard`, as their places in the list.
+  // Returns which keys of the last split lie on `shard`, as ascending places in the list.
   std::span<const std::uint32_t> places_of(std::size_t shard) const {
     return std::span(places_).subspan(begins_[shard], begins_[shard + 1] - begins_[shard]);
   }
@@ -40,7 +42,7 @@ class RowPartition {
  private:
   std::size_t table_;
   std::vector<std::uint32_t> shards_;  // by key
-  std::vector<std::size_t> begins_;    // by shard, in places_; and the end
+  std::vector<std::size_t> begins_;    // by shard: where it begins in places_; and the end
   std::vector<std::uint32_t> places_;
 };
 

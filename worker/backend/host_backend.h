@@ -1,4 +1,4 @@
-// HostBackend: what backends that compute on the CPU share. Tensors are the host's own memory.
+// HostBackend: the common part of backends that compute on the CPU. Tensors lie in the host's own memory.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// Causal self-attention by oneDNN's matrix products, one head of one text at a time: what a head needs stays in the
-// cache from one product to the next, and queries, keys and values are used as they lie.
+// Causal self-attention by oneDNN's matrix products, one head of one text at a time: a head's data stays in the cache
+// from one product to the next, and queries, keys and values are used in place.
 #pragma once
 
 #include <dnnl.hpp>
@@ -21,7 +21,7 @@ class OneDnnAttention {
 
  private:
   AttentionShape shape_;
-  AlignedBuffer score_gradients_;  // (T, T), of the head at hand
+  AlignedBuffer score_gradients_;  // (T, T), of the current head
 };
 
 }  // namespace syncopate::worker

@@ -1,5 +1,5 @@
-// A convolution for one shape, compiled once. Images stay (batch, height, width, channels); the weights, which oneDNN
-// wants in a layout of its own, are reordered on the way in and their gradient on the way out.
+// A convolution for one shape, compiled once. Images stay (batch, height, width, channels). oneDNN wants the weights in
+// a layout of its own: they are reordered on the way in, and their gradient on the way out.
 #pragma once
 
 #include "worker/backend/compute_backend.h"
@@ -18,7 +18,7 @@ class OneDnnConv {
   void backward(dnnl::stream& stream, In x, In w, In dy, Out dw, Out db, Out dx);
 
  private:
-  // One convolution primitive, and its weights (or their gradient) in the layout that it wants.
+  // One convolution primitive, with its weights (or their gradient) in the layout that it wants.
   struct Operation {
     OneDnnPrimitive primitive;
     dnnl::memory weights;

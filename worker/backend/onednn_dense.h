@@ -1,4 +1,4 @@
-// A dense layer's three matrix products for one shape, compiled once. The weights stay as they lie in the arena.
+// A dense layer's three matrix products for one shape, compiled once. The weights are used in place, in the arena.
 #pragma once
 
 #include "worker/backend/compute_backend.h"
@@ -12,7 +12,7 @@ class OneDnnDense {
 
   const DenseShape& shape() const { return shape_; }
 
-  // As in ComputeBackend. backward leaves db alone.
+  // As in ComputeBackend, except that backward does not compute db.
   void forward(dnnl::stream& stream, In x, In w, In b, Out y);
   void backward(dnnl::stream& stream, In x, In w, In dy, Out dw, Out dx);
 

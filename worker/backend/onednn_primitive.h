@@ -1,5 +1,5 @@
-// One oneDNN operation made ready: the compiled primitive, its arguments and its scratchpad, all allocated once. Each
-// call binds the arguments to the caller's memory and runs.
+// OneDnnPrimitive: one prepared oneDNN operation: the compiled primitive, its arguments and its scratchpad, all
+// allocated once. Each call binds the arguments to the caller's memory and runs.
 #pragma once
 
 #include <dnnl.hpp>
@@ -8,8 +8,8 @@
 
 namespace syncopate::worker {
 
-// Holds oneDNN to the calling thread while it lives. oneDNN is built with OpenMP and would use all processors; what the
-// caller has set for itself is put back.
+// Restricts oneDNN to the calling thread while this object lives. oneDNN is built with OpenMP and would use all
+// processors. The destructor restores the caller's own setting.
 class SingleThread {
  public:
   SingleThread();
@@ -21,7 +21,7 @@ class SingleThread {
   int before_;
 };
 
-// Attributes by which a primitive leaves its scratchpad to OneDnnPrimitive.
+// Returns attributes by which a primitive leaves its scratchpad to OneDnnPrimitive.
 dnnl::primitive_attr with_own_scratchpad();
 
 class OneDnnPrimitive {
@@ -38,7 +38,8 @@ class OneDnnPrimitive {
     return OneDnnPrimitive(Primitive(descriptor), descriptor.scratchpad_desc(), engine, arguments);
   }
 
-  // The caller's memory for one argument: the layout and size of its descriptor, untouched until run() has returned.
+  // Binds the caller's memory to one argument. It must have the layout and size of the argument's descriptor, and must
+  // not be touched until run() has returned.
   void bind(int id, const float* data) { arguments_.at(id).set_data_handle(const_cast<float*>(data)); }
   // Returns when the work is done. All arguments must be bound.
   void run(dnnl::stream& stream) {

@@ -1,14 +1,15 @@
-// Precision: what a device multiplies in. Weights, activations and gradients lie in memory as float32 in each, sums are
-// made in float32, and all but dense layers and convolutions is float32: a lesser precision is that of factors alone.
+// Precision: the precision in which a device multiplies. Weights, activations and gradients are always stored as
+// float32, sums are computed in float32, and so is everything but dense layers and convolutions. A lower precision
+// affects only factors.
 #pragma once
 
 namespace syncopate::worker {
 
 enum class Precision {
-  kFp32,  // no factor is rounded
+  kFp32,  // factors are not rounded
   kTf32,  // factors rounded to 10 bits of mantissa, with float32's range
   // Factors of dense layers rounded to 7 bits of mantissa, with float32's range. Convolutions are those of kTf32: the
-  // only lesser type that cuDNN's convolutions of float32 tensors round to is float16, in whose range small gradients
+  // only lower type to which cuDNN's convolutions of float32 tensors round is float16, in whose range small gradients
   // vanish.
   kBf16,
 };

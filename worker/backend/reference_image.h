@@ -1,4 +1,4 @@
-// The oracle's batch norm, mean pooling and subsampling: each as its definition reads, summed in double precision.
+// The oracle's batch norm, mean pooling and subsampling: each follows its definition, and sums in double precision.
 // Contracts as in ComputeBackend.
 #pragma once
 

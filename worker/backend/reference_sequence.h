@@ -1,4 +1,4 @@
-// The oracle's operations on sequences: each as its definition reads, summed in double precision. Contracts as in
+// The oracle's operations on sequences: each follows its definition, and sums in double precision. Contracts as in
 // ComputeBackend.
 #pragma once
 

@@ -1,4 +1,4 @@
-// The operations on sequences on the CPU that are bound by memory, not by products of matrices: loops in a form that
+// The operations on sequences on the CPU that are bound by memory rather than by matrix products: loops in a form that
 // the compiler vectorises. Contracts as in ComputeBackend.
 #pragma once
 
@@ -15,10 +15,10 @@ void layer_norm_backward(const LayerNormShape& shape, In x, In gamma, In moments
 void gelu_forward(In x, Out y);
 void gelu_backward(In x, In dy, Out dx);
 
-// In place, over the rows of `scores` (context, context): row t becomes the softmax of its first t + 1 elements, and 0
-// beyond.
+// In place, over the rows of `scores` (context, context): replaces the first t + 1 elements of row t by their softmax,
+// and the rest by 0.
 void causal_softmax(int context, Out scores);
-// In place: dp, of which nothing beyond the diagonal is read, becomes the gradient of the scores, 0 beyond it.
+// In place: replaces dp by the gradient of the scores, and by 0 beyond the diagonal, where dp is not read.
 void causal_softmax_backward(int context, In p, Out dp);
 
 }  // namespace syncopate::worker

@@ -1,4 +1,4 @@
-// Shapes of the operations on sequences: B texts of T positions each, which are rows of C values.
+// Shapes of the operations on sequences: B texts of T positions each; a position is a row of C values.
 #pragma once
 
 #include <cstddef>
@@ -16,14 +16,15 @@ struct LayerNormShape {
   bool operator==(const LayerNormShape&) const = default;
 };
 
-// Added to a variance, so that a constant row has a norm (Ba et al. 2016, "Layer normalization"; the value is GPT-2's).
+// Added to a variance, so that a constant row can be normalised (Ba et al. 2016, "Layer normalization"; the value is
+// GPT-2's).
 inline constexpr float kLayerNormEpsilon = 1e-5f;
 
 struct AttentionShape {
   int batch = 0, context = 0, heads = 0, width = 0;  // B, T, H, C, a multiple of H
   int head_width() const { return width / heads; }
   int rows() const { return batch * context; }
-  // Of all heads' probabilities, (B, H, T, T).
+  // The number of all heads' probabilities, (B, H, T, T).
   std::size_t probabilities() const { return static_cast<std::size_t>(batch) * heads * context * context; }
   bool operator==(const AttentionShape&) const = default;
 };

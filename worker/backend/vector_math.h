@@ -1,5 +1,5 @@
 // Functions of one float without branches or tables, so that the compiler vectorises loops over them, and sums over
-// lanes, so that it may: it must not change the order of a sum on its own.
+// lanes, which it can vectorise: it must not reorder an ordinary sum.
 #pragma once
 
 #include <array>
@@ -9,12 +9,12 @@
 
 namespace syncopate::worker {
 
-// e^x within 2 units in the last place; x below -87 counts as -87, above 88 as 88. What is no number stays.
+// Returns e^x within 2 units in the last place. x below -87 counts as -87, above 88 as 88; NaN stays.
 //
-// e^x = 2^n · e^r with n the whole number next to x / ln 2, so that |r| <= ln 2 / 2, where Taylor's series has an error
-// of less than 1e-8 after the seventh power.
+// e^x = 2^n · e^r, where n is the integer next to x / ln 2. So |r| <= ln 2 / 2, where the error of Taylor's series is
+// less than 1e-8 after the seventh power.
 inline float fast_exp(float x) {
-  // Adding it leaves no digits behind the point, and the whole number in the lowest bits.
+  // Adding it drops all digits after the point, and leaves the integer in the lowest bits.
   constexpr float kRound = 0x1.8p23f;
   constexpr float kHigh = 0x1.62e4p-1f, kLow = 0x1.7f7d1cp-20f;  // ln 2 = their sum; n · kHigh is exact
   x = x < -87.0f ? -87.0f : x;
@@ -36,7 +36,7 @@ inline float fast_exp(float x) {
 
 inline constexpr std::size_t kLanes = 16;
 
-// The sum of term(0) .. term(count - 1).
+// Returns the sum of term(0) .. term(count - 1).
 template <typename Term>
 float sum_of(std::size_t count, Term term) {
   std::array<float, kLanes> lanes{};
@@ -51,7 +51,7 @@ float sum_of(std::size_t count, Term term) {
   return lanes[0];
 }
 
-// The largest of values[0 .. count - 1]; count > 0.
+// Returns the largest of values[0 .. count - 1]. Requires count > 0.
 inline float largest_of(const float* values, std::size_t count) {
   std::array<float, kLanes> lanes;
   lanes.fill(values[0]);

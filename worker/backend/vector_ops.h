@@ -1,5 +1,5 @@
-// The operations on the CPU that are bound by memory, not by arithmetic: simple loops in a form that the compiler
-// vectorises. Contracts as in ComputeBackend.
+// The operations on the CPU that are bound by memory rather than by arithmetic: simple loops in a form that the
+// compiler vectorises. Contracts as in ComputeBackend.
 #pragma once
 
 #include "worker/backend/compute_backend.h"

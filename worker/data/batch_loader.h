@@ -1,8 +1,8 @@
-// BatchLoader: the batches of one worker, in the one order that all modes share, prepared ahead by a thread of its own.
+// BatchLoader: the batches of one worker, in the one order that all modes share, prefetched by a thread of its own.
 //
 // One seed gives one permutation of the training set per epoch. The global batch number g of an epoch is the
-// permutation's elements [g·W·B, (g+1)·W·B); worker r of W takes every W-th of them, beginning with the r-th. What does
-// not fill a global batch is left out of that epoch.
+// permutation's elements [g·W·B, (g+1)·W·B); worker r of W takes every W-th of them, beginning with the r-th. Samples
+// that do not fill a global batch are left out of that epoch.
 #pragma once
 
 #include <cstdint>
@@ -18,36 +18,37 @@ namespace syncopate::worker {
 struct BatchOrder {
   std::uint64_t seed = 1;
   std::int64_t dataset_size = 0;
-  int batch_size = 1;  // B, of one worker
+  int batch_size = 1;  // B, per worker
   int rank = 0;        // r
   int workers = 1;     // W
 
   std::int64_t steps_per_epoch() const { return dataset_size / (static_cast<std::int64_t>(batch_size) * workers); }
 };
 
-// Writes the permutation of 0 .. permutation.size()-1 of one epoch: Fisher and Yates' shuffle (Knuth, The Art of
+// Writes the permutation of 0 .. permutation.size()-1 for one epoch: Fisher and Yates' shuffle (Knuth, The Art of
 // Computer Programming 2, algorithm 3.4.2P), the same on every machine. Pure.
 void epoch_permutation(std::uint64_t seed, std::int64_t epoch, std::span<std::int64_t> permutation);
-// Writes the dataset indices of batch `step` (within the epoch) for this worker: order.batch_size of them. Pure.
-// `permutation` is that of the epoch.
+// Writes the order.batch_size dataset indices of this worker's batch `step` (within the epoch). `permutation` is that
+// of the epoch. Pure.
 void batch_indices(const BatchOrder& order, std::span<const std::int64_t> permutation, std::int64_t step,
                    std::span<std::int64_t> indices);
 
-// Reads samples `indices`, as they are in `epoch`, one behind the other into `to`. Allocates nothing.
+// Reads samples `indices` of `epoch` one after the other into `to`. Allocates nothing.
 void read_batch(const Dataset& dataset, std::span<const std::int64_t> indices, std::int64_t epoch,
                 const SampleRoom& to);
 
 class BatchLoader final : public BatchSource {
  public:
-  // The dataset must outlive the loader, and hold at least one global batch. The prefetch thread starts here and keeps
-  // up to `depth` batches ready; it sleeps until half of them are taken, so that it is woken once for several batches.
-  // `by_order`: it prepares what is ordered; else the batches of order.rank, one after the other.
+  // The dataset must outlive the loader, and hold at least one global batch. The constructor starts the prefetch
+  // thread, which keeps up to `depth` batches ready; it sleeps until half of them are taken, so that it is woken once
+  // for several batches. With `by_order` it prepares the ordered batches, and otherwise those of order.rank, one after
+  // the other.
   BatchLoader(const Dataset& dataset, const BatchOrder& order, int depth = 8, bool by_order = false);
-  // Ends the thread, at the latest once the batch it is at is done.
+  // Ends the thread, at the latest when its current batch is done.
   ~BatchLoader() override;
 
-  // The next batch, epoch after epoch without end. Valid until the next call. Waits for the prefetch thread. One thread
-  // calls this and what follows.
+  // Returns the next batch, epoch after epoch without end. Valid until the next call. Waits for the prefetch thread.
+  // One thread calls this and the following functions.
   BatchView next() override;
   void seek(std::int64_t step) override;
   void order(std::int64_t number) override;

@@ -1,4 +1,4 @@
-// Dataset: the samples of one part of a data set, training or test, and what each consists of.
+// Dataset: the samples of one part of a data set, training or test, and their form.
 #pragma once
 
 #include <cstdint>
@@ -18,18 +18,19 @@ struct ImageShape {
   bool operator==(const ImageShape&) const = default;
 };
 
-// Whole numbers of one meaning: the positions of a text, a user, hashed categories.
+// A field of whole numbers with one meaning: the positions of a text, a user, hashed categories.
 struct IdField {
   std::string name;        // "token"
-  int columns = 1;         // numbers a sample
+  int columns = 1;         // numbers per sample
   std::int64_t range = 0;  // each is 0 .. range-1
 
   bool operator==(const IdField&) const = default;
 };
 
-// What one sample consists of.
+// The form of a sample.
 struct SampleForm {
-  ImageShape image;          // its values; features that are no image have the shape 1x1xN, none 0x0x0
+  ImageShape image;          // its values; features that are not an image have the shape 1x1xN, or 0x0x0 if there are
+                             // none
   int classes = 0;           // a label is 0 .. classes-1
   std::vector<IdField> ids;  // its whole numbers, field after field
   int labels = 1;            // one, or one for each position of a text
@@ -43,15 +44,15 @@ struct SampleForm {
   bool operator==(const SampleForm&) const = default;
 };
 
-// How what is learnt is judged on a test set (worker/metrics.h).
+// How a model is judged on a test set (worker/metrics.h).
 enum class Judgement {
-  kAccuracy,  // the share of labels that were told right
-  kRanking,   // the place of a positive among kRankedItems samples: the first of each so many is it
-  kClicks,    // how well the positives (label 1) are told from the negatives
+  kAccuracy,  // the share of labels that were predicted
+  kRanking,   // the rank of a positive among kRankedItems samples, of which it is the first
+  kClicks,    // how well the positives (label 1) are separated from the negatives
 };
 inline constexpr int kRankedItems = 100;  // one and 99, as in He et al. 2017, section 4.1
 
-// Room for one sample or for several, one behind the other.
+// Memory for one sample or for several, one after the other.
 struct SampleRoom {
   std::span<float> values;
   std::span<int> ids;
@@ -66,12 +67,12 @@ class Dataset {
   virtual const SampleForm& form() const = 0;
   virtual Judgement judgement() const { return Judgement::kAccuracy; }
 
-  // Writes sample `index` as it is in epoch `epoch`: the same for the same arguments, and, where samples are drawn
-  // (negatives of a recommender), different from epoch to epoch. A test set is read as of epoch 0. Thread-safe.
+  // Writes sample `index` of epoch `epoch`: the same for the same arguments and, if samples are drawn (negatives of a
+  // recommender), different from epoch to epoch. A test set is read with epoch 0. Thread-safe.
   virtual void read(std::int64_t index, std::int64_t epoch, const SampleRoom& to) const = 0;
 
-  // The least cross-entropy that any model can have on what these samples are drawn from, in nats a label, where the
-  // process that draws them is known. On the samples themselves, which are finitely many, it may be a little less.
+  // The least cross-entropy that any model can have on the distribution of these samples, in nats per label; empty if
+  // that distribution is not known. On the samples themselves, which are finitely many, the loss may be a little lower.
   virtual std::optional<double> best_loss() const { return std::nullopt; }
 };
 

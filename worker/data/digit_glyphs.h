@@ -1,4 +1,4 @@
-// The skeletons that `digits` are drawn from: for each class a few ways in which people write it.
+// The skeletons from which `digits` are drawn: for each class a few ways in which people write it.
 #pragma once
 
 #include <span>
@@ -10,13 +10,13 @@ struct GlyphPoint {
   int y = 0;  // 0 (top) to 100 (bottom)
 };
 
-// A stroke is a smooth curve through its points; a corner is where one stroke ends and the next begins.
+// A stroke is a smooth curve through its points; at a corner one stroke ends and the next begins.
 using GlyphStroke = std::span<const GlyphPoint>;
 using Glyph = std::span<const GlyphStroke>;
 
 inline constexpr int kDigitClasses = 10;
 
-// All ways of writing `digit`, 0 to 9. The memory is the program's own.
+// Returns all ways of writing `digit`, 0 to 9. The memory is static.
 std::span<const Glyph> glyphs_of(int digit);
 
 }  // namespace syncopate::worker

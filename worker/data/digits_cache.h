@@ -1,4 +1,5 @@
-// Keeps generated digits as IDX files, so that they are made once and read, and shared between processes, as MNIST is.
+// Stores generated digits as IDX files, so that they are generated once and then read, and shared between processes,
+// like MNIST.
 #pragma once
 
 #include <cstdint>
@@ -14,11 +15,12 @@ struct DigitsCounts {
   bool operator==(const DigitsCounts&) const = default;
 };
 
-// The folder below `data_dir` that holds this very set: digits-<train>-<test>-seed<seed>-v<version of the generator>.
+// Returns the folder below `data_dir` for this set: digits-<train>-<test>-seed<seed>-v<version of the generator>.
 std::string digits_folder(const std::string& data_dir, std::uint64_t seed, DigitsCounts counts);
 
-// Makes the set unless its four files are there, and returns its folder. Processes may do so at once: each file appears
-// whole, and is the same whoever wrote it. kResourceExhausted, with path and reason, where it cannot be written.
+// Generates the set unless its four files exist, and returns its folder. Several processes may do so at once: each file
+// appears whole, with the same contents from every process. kResourceExhausted, with path and reason, if it cannot be
+// written.
 Result<std::string> ensure_digits(const std::string& data_dir, std::uint64_t seed, DigitsCounts counts);
 
 }  // namespace syncopate::worker

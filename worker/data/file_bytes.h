@@ -1,5 +1,5 @@
 // FileBytes: the content of one data file. A plain file is mapped read-only, so that the processes of a host share its
-// pages; a .gz file is inflated into memory. Owns what bytes() shows; moves, never copies.
+// pages; a .gz file is inflated into memory. Owns the memory of bytes(). Can be moved, but not copied.
 #pragma once
 
 #include <cstdint>
@@ -13,9 +13,10 @@ namespace syncopate::worker {
 
 class FileBytes {
  public:
-  // Inflates where the name ends in ".gz". kNotFound: no such file, no regular one, or it may not be read. kDataLoss: a
-  // file of more than 4 TiB; a gzip stream that is corrupt, cut short, followed by more bytes, or larger than 4 GiB.
-  // kResourceExhausted: no memory for what is inflated. A mapped file must not be cut while in use.
+  // Inflates the file if the name ends in ".gz". kNotFound: it does not exist, is not a regular file, or may not be
+  // read. kDataLoss: a file of more than 4 TiB; a gzip stream that is corrupt, truncated, followed by more bytes, or
+  // larger than 4 GiB. kResourceExhausted: no memory for the inflated content. A mapped file must not be truncated
+  // while in use.
   static Result<FileBytes> open(const std::string& path);
 
   FileBytes(FileBytes&& other) noexcept;
@@ -34,8 +35,8 @@ class FileBytes {
   std::span<const std::uint8_t> bytes_;  // the mapping, or inflated_
 };
 
-// The first `count` bytes of the file's content, and no more of it than is needed for them. kNotFound as above;
-// kDataLoss where it has fewer.
+// Returns the first `count` bytes of the file's content, and reads no more than needed. kNotFound as above; kDataLoss
+// if it has fewer.
 Result<std::vector<std::uint8_t>> read_first_bytes(const std::string& path, std::size_t count);
 
 }  // namespace syncopate::worker

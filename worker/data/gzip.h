@@ -9,9 +9,9 @@
 
 namespace syncopate::worker {
 
-// The content of `compressed`, which must be one whole gzip stream and nothing after it. kDataLoss, saying what was
-// found and at which byte, otherwise, and where the content would pass `limit` bytes; kResourceExhausted where memory
-// ends.
+// Returns the content of `compressed`, which must be exactly one whole gzip stream. Otherwise fails with kDataLoss,
+// saying what was found and at which byte, as it does if the content would exceed `limit` bytes. kResourceExhausted: no
+// memory.
 Result<std::vector<std::uint8_t>> inflate_gzip(std::span<const std::uint8_t> compressed, std::size_t limit);
 
 }  // namespace syncopate::worker

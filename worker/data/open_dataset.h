@@ -1,4 +1,4 @@
-// Opens a data set by name: the training and the test part, checked and ready to be read.
+// Opens a data set by name: the training part and the test part, checked and ready to be read.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ struct DatasetPair {
   std::unique_ptr<Dataset> train, test;  // of the same form
 };
 
-// What open_dataset knows, as one reads it in help:
+// The names that open_dataset accepts, as shown in help:
 //   digits, digits:TRAIN-TEST   generated from `seed` on first use, below data_dir; 60000-10000 unless given
 //   mnist                       IDX files in data_dir/mnist, data_dir/MNIST/raw or data_dir
 //   fashion-mnist               IDX files in data_dir/fashion-mnist, data_dir/FashionMNIST/raw or data_dir
@@ -27,16 +27,16 @@ inline constexpr const char* kDatasetNames =
     "digits, digits:TRAIN-TEST, mnist, fashion-mnist, cifar10, cifar10:plain, text, text:CONTEXT, grammar, "
     "grammar:TRAIN-TEST-CONTEXT, ratings, clicks:ROWS, zipf-ratings:TRAIN-TEST-ROWS, zipf-clicks:TRAIN-TEST-ROWS";
 
-// Whether there is such a name, without touching a file. kInvalidArgument says what would be right.
+// Checks the name without touching a file. kInvalidArgument says what would be right.
 Status check_dataset_name(const std::string& name);
 
 // kInvalidArgument: no such name. kNotFound: files that are missing, and where they were looked for. kDataLoss: a file
-// that is not what it should be. kResourceExhausted: digits could not be written. `seed` matters to digits,
-// grammar and cifar10 alone, beside recommenders' sets.
+// with wrong contents. kResourceExhausted: digits could not be written. `seed` is used only by digits, grammar,
+// cifar10, and the sets for recommenders.
 Result<DatasetPair> open_dataset(const std::string& name, const std::string& data_dir, std::uint64_t seed);
 
-// That of a set's samples, from its name or from the header of its first file: nothing is generated, and no data read.
-// Fails as open_dataset does.
+// Returns the form of a set's samples, from its name or from the header of its first file: nothing is generated, and no
+// data is read. Fails as open_dataset does.
 Result<SampleForm> sample_form(const std::string& name, const std::string& data_dir);
 
 }  // namespace syncopate::worker

@@ -1,5 +1,4 @@
-// What samples of texts look like: a window of characters, of which each but the first is to be foretold from those
-// before it.
+// The form of samples of texts: a window of characters; each but the first is to be predicted from those before it.
 #pragma once
 
 #include "worker/data/dataset.h"
@@ -13,7 +12,7 @@ inline SampleForm form_of_text(int context, int characters) {
   return {.image = {}, .classes = characters, .ids = {{"token", context, characters}}, .labels = context};
 }
 
-// Whether the samples are texts.
+// Returns whether the samples are texts.
 inline bool is_text(const SampleForm& form) {
   return form.values() == 0 && form.ids.size() == 1 && form.ids.front().name == "token";
 }

@@ -1,4 +1,5 @@
-// TextLines: the lines of a text in memory, one by one and numbered, for readers of tables that say where they stopped.
+// TextLines: the lines of a text in memory, one by one and numbered, for readers of tables that report the line of an
+// error.
 #pragma once
 
 #include <charconv>
@@ -17,20 +18,21 @@ inline std::string_view text_of(std::span<const std::uint8_t> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-// Data loss, "PATH: line LINE: what".
+// Returns data loss, "PATH: line LINE: what".
 inline Status wrong_line(const std::string& path, std::int64_t line, const std::string& what) {
   return Status::data_loss("line " + std::to_string(line) + ": " + what).in(path);
 }
 
-// A line of a table has no more: what claims to be one is not read to its end.
+// The longest line of a table, in bytes. A longer one is not read to its end.
 inline constexpr std::size_t kLongestLine = 1 << 16;
 
 class TextLines {
  public:
-  // The text must outlive this.
+  // The text must outlive this object.
   explicit TextLines(std::string_view text) : text_(text) {}
 
-  // False at the end. A line ends with "\n" or "\r\n"; the last one may end with the text.
+  // Moves to the next line. Returns false at the end. A line ends with "\n" or "\r\n"; the last one may end with the
+  // text.
   bool next() {
     begin_ = end_;
     if (begin_ >= text_.size()) return false;
@@ -45,10 +47,10 @@ class TextLines {
   }
 
   std::string_view line() const { return line_; }
-  // More than kLongestLine bytes: line() is the beginning, and what follows are no lines of the text.
+  // The line has more than kLongestLine bytes: line() is only its beginning, and next() must not be called again.
   bool is_too_long() const { return is_too_long_; }
   std::int64_t number() const { return number_; }  // of the line, from 1
-  std::size_t position() const { return begin_; }  // where it begins in the text
+  std::size_t position() const { return begin_; }  // of the line in the text
 
  private:
   std::string_view text_, line_;
@@ -57,7 +59,7 @@ class TextLines {
   bool is_too_long_ = false;
 };
 
-// Cuts `line` at each `separator` into `columns`. Returns how many columns it has, which may be more than were written.
+// Cuts `line` at each `separator` into `columns`. Returns the number of columns, which may be more than were written.
 inline std::size_t split(std::string_view line, std::string_view separator, std::span<std::string_view> columns) {
   for (std::size_t count = 0;; ++count) {
     const std::size_t end = line.find(separator);
@@ -67,7 +69,7 @@ inline std::size_t split(std::string_view line, std::string_view separator, std:
   }
 }
 
-// The whole of `text` as a number, to the base 10 unless told; nothing where it is none.
+// Parses the whole of `text` as a number, in base 10 unless `base` is given. Returns nothing if it is not a number.
 template <typename Number, typename... Base>
 std::optional<Number> parse_number(std::string_view text, Base... base) {
   Number number{};

@@ -1,4 +1,4 @@
-// What dense and convolution layers share: a weight and a bias in the arena, and how they begin.
+// AffineParams: what dense and convolution layers share: a weight and a bias in the arena, and their initialization.
 #pragma once
 
 #include <cstdint>
@@ -12,11 +12,11 @@
 
 namespace syncopate::worker {
 
-// He-uniform, U(±sqrt(6 / fan in)), keeps the variance of what a ReLU lets through (He et al. 2015, section 2.2);
-// LeCun-uniform, U(±sqrt(3 / fan in)), that of a linear layer (LeCun et al. 1998, section 4.6).
+// He-uniform, U(±sqrt(6 / fan in)), preserves the variance through a ReLU (He et al. 2015, section 2.2). LeCun-uniform,
+// U(±sqrt(3 / fan in)), preserves it through a linear layer (LeCun et al. 1998, section 4.6).
 enum class Initialization { kHeUniform, kLeCunUniform };
 
-// N(0, deviation²), without regard to the shape.
+// N(0, deviation²), independent of the shape.
 struct NormalInitialization {
   double deviation = 0;
 
@@ -28,13 +28,13 @@ struct NormalInitialization {
 
 class AffineParams {
  public:
-  // Appends `name`.weight, of this shape (outputs first), and, where there is one, `name`.bias to the layout.
+  // Appends `name`.weight, of this shape (outputs first), and, if there is a bias, `name`.bias to the layout.
   AffineParams(ParamLayout& layout, const std::string& name, const std::vector<std::int64_t>& weight_shape,
                Initialization initialization, bool with_bias = true);
   AffineParams(ParamLayout& layout, const std::string& name, const std::vector<std::int64_t>& weight_shape,
                NormalInitialization initialization);
 
-  // Zero biases; the same seed gives the same weights, whatever other tensors the model has.
+  // Sets biases to zero and draws the weights. They depend on the seed, but not on other tensors of the model.
   void initialize(std::uint64_t seed, std::span<float> arena) const;
 
   template <typename T>
@@ -45,7 +45,7 @@ class AffineParams {
   std::span<T> bias(std::span<T> arena) const {
     return slice(arena, bias_);
   }
-  // Weight and bias, which lie side by side.
+  // The range of weight and bias, which are adjacent.
   Range range() const { return {weight_.begin, bias_.end}; }
 
   void report(const TensorReady& ready) const {
@@ -56,8 +56,8 @@ class AffineParams {
  private:
   std::size_t index_;  // of the weight in the layout; the bias follows
   Range weight_;
-  Range bias_;    // empty, behind the weight, where there is none
-  double limit_;  // initial weights are uniform in ±limit, unless they are
+  Range bias_;    // empty, after the weight, if there is none
+  double limit_;  // initial weights are uniform in ±limit, unless normal_ is set
   std::optional<NormalInitialization> normal_;
 };
 

@@ -1,5 +1,5 @@
-// Attention: causal self-attention of several heads, between the projections that make its input (queries, keys and
-// values, side by side) and use its output.
+// Attention: causal self-attention of several heads. The projections before and after it, which make its input
+// (queries, keys and values, side by side) and use its output, are other layers.
 #pragma once
 
 #include "worker/layers/layer.h"
@@ -12,7 +12,7 @@ class Attention final : public Layer {
       : backend_(backend), shape_(shape), probabilities_(backend.allocate_floats(shape.probabilities())) {}
 
   std::size_t output_values() const override { return static_cast<std::size_t>(shape_.context) * shape_.width; }
-  // Of the pairs that are not masked, T (T+1) / 2: a score and a weighted value each.
+  // Counts a score and a weighted value for each of the T (T+1) / 2 pairs that are not masked.
   double flops_per_sample() const override { return 2.0 * shape_.context * (shape_.context + 1) * shape_.width; }
 
   void forward(In /*weights*/, const Activations& values) override {
@@ -26,7 +26,7 @@ class Attention final : public Layer {
  private:
   ComputeBackend& backend_;
   AttentionShape shape_;
-  Out probabilities_;  // of the last forward
+  Out probabilities_;  // from the last forward
 };
 
 }  // namespace syncopate::worker

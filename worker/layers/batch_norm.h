@@ -1,5 +1,5 @@
-// BatchNorm: each channel is normalised, then scaled and shifted by what is learnt (Ioffe & Szegedy 2015), and cut at
-// zero where the shape says relu.
+// BatchNorm: each channel is normalised, then multiplied by a learnt scale and shifted by a learnt shift (Ioffe &
+// Szegedy 2015), followed by a relu if the shape has one.
 #pragma once
 
 #include <algorithm>
@@ -12,8 +12,8 @@ namespace syncopate::worker {
 
 class BatchNorm final : public Layer {
  public:
-  // Appends `name`.weight, the scale, and `name`.bias, the shift, to the layout; `name`.running_mean and
-  // `name`.running_var to that of the local state.
+  // Appends `name`.weight, the scale, and `name`.bias, the shift, to the layout; appends `name`.running_mean and
+  // `name`.running_var to the layout of the local state.
   BatchNorm(ComputeBackend& backend, const BatchNormShape& shape, std::size_t pixels, Pass pass,
             const std::string& name, ParamLayout& layout, ParamLayout& local_layout)
       : backend_(backend),
@@ -50,7 +50,7 @@ class BatchNorm final : public Layer {
                                   running_, values.output);
     }
   }
-  // Of training's forward alone.
+  // Requires a forward in training.
   void backward(In weights, const Activations& values, const ActivationGradients& gradients, Out arena_gradients,
                 const TensorReady& ready) override {
     backend_.batch_norm_backward(shape_, values.input, slice(weights, scale_), slice(weights, shift_), batch_,
@@ -63,12 +63,12 @@ class BatchNorm final : public Layer {
  private:
   ComputeBackend& backend_;
   BatchNormShape shape_;
-  std::size_t values_;  // of one sample
+  std::size_t values_;  // per sample
   Pass pass_;
   std::size_t index_;  // of the scale in the layout; the shift follows
   Range scale_, shift_;
   Range mean_, variance_;  // in the local state
-  BatchMoments batch_;     // of the last forward
+  BatchMoments batch_;     // from the last forward
   RunningMoments running_;
 };
 

@@ -1,4 +1,4 @@
-// Chain: layers one behind another, as a layer. A model is one; so is what a Residual holds.
+// Chain: a sequence of layers, as a layer. A model is one; so is the inside of a Residual.
 #pragma once
 
 #include <functional>
@@ -13,16 +13,15 @@ namespace syncopate::worker {
 using Layers = std::vector<std::unique_ptr<Layer>>;
 
 // Memory for the gradients between layers. A layer's backward reads the gradient of its output and writes that of its
-// input: two buffers in turn will do, and chains that run one after another share them. A chain inside a layer of
-// another chain runs while that one's are in use, and needs a pair of its own. In evaluation, where nothing is kept for
-// backward, the same holds for the outputs.
+// input, so two buffers are enough, used in turn, and chains that run one after another share them. A chain inside a
+// layer of another chain runs while that chain's buffers are in use, and needs a pair of its own. In evaluation, where
+// nothing is kept for backward, the same holds for the outputs.
 class GradientScratch {
  public:
   // The backend must outlive it.
   explicit GradientScratch(ComputeBackend& backend) : backend_(backend) {}
 
-  // Room for `count` floats in buffer `number`, 0 or 1, at the beginning of what was given before where it holds so
-  // many.
+  // Returns `count` floats in buffer `number`, 0 or 1: the beginning of the existing buffer if it is large enough.
   Out buffer(std::size_t number, std::size_t count);
 
  private:
@@ -32,11 +31,11 @@ class GradientScratch {
 
 class Chain final : public Layer {
  public:
-  // Layers in forward order, at least one; the first must not work in place, since its input is not the chain's to
-  // write. All outputs but the last are allocated here. A chain for evaluation has no backward.
+  // `layers` are in forward order, at least one. The first must not work in place, since the chain must not write its
+  // input. All outputs but the last are allocated here. A chain for evaluation has no backward.
   Chain(ComputeBackend& backend, Layers layers, int batch_size, GradientScratch& scratch, Pass pass = Pass::kTraining);
 
-  // From now on forward calls `before` with the part of the arena that a layer reads, before the layer does.
+  // From now on forward calls `before` with the part of the arena that a layer reads, just before the layer runs.
   void before_reading(std::function<void(Range)> before) { before_reading_ = std::move(before); }
 
   std::size_t output_values() const override { return layers_.back()->output_values(); }
@@ -53,13 +52,13 @@ class Chain final : public Layer {
 
  private:
   Activations activations_of(std::size_t layer, const Activations& values) const;
-  // Of layer `layer`'s output.
+  // The gradient of layer `layer`'s output.
   Out gradient_of(std::size_t layer, const ActivationGradients& gradients) const;
 
   Layers layers_;
-  std::size_t last_;  // from this layer on, outputs are the chain's own: it writes it, and those behind work in place
+  std::size_t last_;  // this layer writes the chain's own output; those after it work in place
   std::function<void(Range)> before_reading_;
-  // Of the layers before that.
+  // Outputs of the layers before last_.
   std::vector<Out> outputs_;
   std::vector<Out> gradients_;  // in training
 };

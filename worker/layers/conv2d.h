@@ -1,4 +1,4 @@
-// Conv2d: a convolution, with a bias for each output channel where the shape says so.
+// Conv2d: a convolution, with a bias for each output channel if the shape has one.
 #pragma once
 
 #include "worker/layers/affine.h"
@@ -7,7 +7,7 @@ namespace syncopate::worker {
 
 class Conv2d final : public Layer {
  public:
-  // Under ReLU, so its weights begin He-uniform.
+  // A ReLU follows, so the weights begin He-uniform.
   Conv2d(ComputeBackend& backend, const ConvShape& shape, const std::string& name, ParamLayout& layout)
       : backend_(backend),
         shape_(shape),

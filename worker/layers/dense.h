@@ -1,4 +1,4 @@
-// Dense: y = x · wᵀ + b, or max(x · wᵀ + b, 0) where the shape says relu.
+// Dense: y = x · wᵀ + b, or max(x · wᵀ + b, 0) if the shape has relu.
 #pragma once
 
 #include "worker/layers/affine.h"
@@ -10,7 +10,7 @@ class Dense final : public Layer {
   Dense(ComputeBackend& backend, const DenseShape& shape, const std::string& name, Initialization initialization,
         ParamLayout& layout)
       : Dense(backend, shape, AffineParams(layout, name, {shape.out, shape.in}, initialization), 1) {}
-  // Of a sample's `rows` rows each: shape.batch counts those of the whole batch.
+  // For samples of `rows` rows each; shape.batch counts the rows of the whole batch.
   Dense(ComputeBackend& backend, const DenseShape& shape, const AffineParams& params, int rows)
       : backend_(backend), shape_(shape), rows_(rows), params_(params) {}
 
@@ -35,7 +35,7 @@ class Dense final : public Layer {
  private:
   ComputeBackend& backend_;
   DenseShape shape_;
-  int rows_;  // of a sample
+  int rows_;  // per sample
   AffineParams params_;
 };
 

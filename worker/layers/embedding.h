@@ -1,8 +1,8 @@
-// Embedding: y[t] = tokens[ids[t]] + positions[t], a row of what is learnt for each token of a text and for its place.
-// The first layer of a model: it reads the batch's whole numbers and has no input.
+// Embedding: y[t] = tokens[ids[t]] + positions[t], with a learnt row for each token of a text and for each position. It
+// is the first layer of a model: it reads the batch's whole numbers and has no input.
 //
-// The output layer may have the same tokens (TiedOutput): in backward it writes their gradient first, this layer adds
-// its own to it, and alone reports it.
+// The output layer may share the tokens (TiedOutput). In backward it writes their gradient first; this layer adds its
+// own to it, and reports the tensor.
 #pragma once
 
 #include "worker/layers/affine.h"

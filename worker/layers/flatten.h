@@ -1,4 +1,4 @@
-// Flatten: an image becomes a row of values. Images are (height, width, channels) in memory, so nothing moves.
+// Flatten: turns an image into a row of values. Images are (height, width, channels) in memory, so nothing moves.
 #pragma once
 
 #include "worker/layers/layer.h"

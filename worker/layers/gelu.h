@@ -21,7 +21,7 @@ class Gelu final : public Layer {
 
  private:
   ComputeBackend& backend_;
-  std::size_t values_;  // of one sample
+  std::size_t values_;  // per sample
 };
 
 }  // namespace syncopate::worker

@@ -1,5 +1,5 @@
-// Layer: one stage of a model, written once over the ComputeBackend. Its weights lie in the arena, at ranges that it
-// was given when it was built; activations belong to the model.
+// Layer: one stage of a model, written once over the ComputeBackend. Its weights lie in the arena, at ranges that are
+// fixed when it is built; the model owns the activations.
 #pragma once
 
 #include <algorithm>
@@ -12,23 +12,23 @@
 
 namespace syncopate::worker {
 
-// Says that the gradient of the tensor with this index in the layout is final.
+// Reports that the gradient of the tensor with this index in the layout is final.
 using TensorReady = std::function<void(std::size_t)>;
 
-// What forward has read and written; backward is given the same again.
+// What forward has read and written; backward gets the same again.
 struct Activations {
   In input;                       // (batch, input values)
-  Out output;                     // (batch, output_values()); the input's own memory where in_place()
+  Out output;                     // (batch, output_values()); the input's own memory if in_place()
   std::span<const int> ids = {};  // (batch, id columns): those of the model's batch
 };
 
-// The gradients of the loss with respect to them.
+// The gradients of the loss with respect to the activations.
 struct ActivationGradients {
-  Out output;  // given; backward may overwrite it
-  Out input;   // to be written; empty where nobody needs it; the output's own memory where in_place()
+  Out output;  // an input; backward may overwrite it
+  Out input;   // an output; empty if it is not needed; the same memory as `output` if in_place()
 };
 
-// The smallest range that covers both; an empty one counts for nothing.
+// Returns the smallest range that covers both; an empty one is ignored.
 inline Range joined(Range first, Range second) {
   if (first.size() == 0) return second;
   if (second.size() == 0) return first;
@@ -39,25 +39,26 @@ class Layer {
  public:
   virtual ~Layer() = default;
 
-  virtual std::size_t output_values() const = 0;  // of one sample
+  virtual std::size_t output_values() const = 0;  // per sample
   virtual bool in_place() const { return false; }
-  // Whether backward reads the output, or writes to its gradient. Where not, others may use both: a sum is made in the
-  // output's memory, and its gradient given to all that were added.
+  // Whether backward reads the output, or writes to its gradient. If not, others may use both: a sum is computed in the
+  // output's memory, and its gradient is passed to all summands.
   virtual bool uses_output_in_backward() const { return in_place(); }
-  virtual double flops_per_sample() const { return 0; }  // forward; multiply and add are two
+  virtual double flops_per_sample() const { return 0; }  // of forward; multiply and add count as two
 
-  // The part of the arena that it reads; empty for none.
+  // The part of the arena that the layer reads; empty for none.
   virtual Range params() const { return {}; }
 
   virtual void initialize(std::uint64_t /*seed*/, std::span<float> /*weights*/) const {}
 
-  // What training keeps beside the weights, as a batch norm its running moments: no gradient, no optimizer. `state` is
-  // the model's whole, the first in the host's memory, the second in the backend's, where it stays from then on.
+  // State that training keeps beside the weights, such as the running moments of a batch norm; it has no gradient and
+  // no optimizer. `state` is that of the whole model: the first function gets it in the host's memory, the second in
+  // the backend's, where it stays from then on.
   virtual void initialize_local_state(std::span<float> /*state*/) const {}
   virtual void use_local_state(Out /*state*/) {}
 
-  // `weights` and `gradients` are whole arenas. backward overwrites this layer's part of `gradients` and reports its
-  // tensors, the last first.
+  // `weights` and `arena_gradients` are whole arenas. backward overwrites this layer's part of `arena_gradients` and
+  // reports its tensors, the last first.
   virtual void forward(In weights, const Activations& values) = 0;
   virtual void backward(In weights, const Activations& values, const ActivationGradients& gradients,
                         Out arena_gradients, const TensorReady& ready) = 0;

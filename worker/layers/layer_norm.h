@@ -1,4 +1,5 @@
-// LayerNorm: each row is normalised by its own moments, then scaled and shifted by what is learnt (Ba et al. 2016).
+// LayerNorm: each row is normalised by its own moments, then multiplied by a learnt scale and shifted by a learnt shift
+// (Ba et al. 2016).
 #pragma once
 
 #include <algorithm>
@@ -10,7 +11,7 @@ namespace syncopate::worker {
 
 class LayerNorm final : public Layer {
  public:
-  // `shape` counts the rows of the whole batch, `rows` of each sample. Appends `name`.weight, the scale, and
+  // `shape` counts the rows of the whole batch, `rows` those of each sample. Appends `name`.weight, the scale, and
   // `name`.bias, the shift, to the layout.
   LayerNorm(ComputeBackend& backend, const LayerNormShape& shape, int rows, const std::string& name,
             ParamLayout& layout)
@@ -45,10 +46,10 @@ class LayerNorm final : public Layer {
  private:
   ComputeBackend& backend_;
   LayerNormShape shape_;
-  int rows_;           // of a sample
+  int rows_;           // per sample
   std::size_t index_;  // of the scale in the layout; the shift follows
   Range scale_, shift_;
-  Out moments_;  // of the last forward
+  Out moments_;  // from the last forward
 };
 
 }  // namespace syncopate::worker

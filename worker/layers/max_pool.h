@@ -27,7 +27,7 @@ class MaxPool final : public Layer {
  private:
   ComputeBackend& backend_;
   PoolShape shape_;
-  std::span<unsigned char> index_;  // who won each window
+  std::span<unsigned char> index_;  // of the largest element of each window
 };
 
 }  // namespace syncopate::worker

@@ -1,6 +1,6 @@
 // Residual: y = f(x) + s(x), where f is any chain of layers and the shortcut s is the identity or a chain of its own
-// (He et al. 2016, "Deep residual learning for image recognition", section 3.2). What stands behind the sum, as a relu
-// does there, is a layer of its own.
+// (He et al. 2016, "Deep residual learning for image recognition", section 3.2). What follows the sum, such as the
+// paper's relu, is a separate layer.
 #pragma once
 
 #include <memory>
@@ -11,9 +11,9 @@ namespace syncopate::worker {
 
 class Residual final : public Layer {
  public:
-  // Tensors of `inner` stand in the layout before those of `shortcut`, and nothing between them. `inner` must not use
-  // its output in backward, since the sum is made there; nor must `shortcut`, since they have one gradient. A null
-  // `shortcut` is the identity: then an image of `input_values` has as many values behind `inner`.
+  // The tensors of `inner` must come directly before those of `shortcut` in the layout. `inner` must not use its output
+  // in backward, since the sum is computed there; nor must `shortcut`, since both share one gradient. A null `shortcut`
+  // is the identity: then `inner` must preserve the number of values, `input_values`.
   Residual(ComputeBackend& backend, std::unique_ptr<Layer> inner, std::unique_ptr<Layer> shortcut,
            std::size_t input_values, int batch_size);
 
@@ -32,7 +32,7 @@ class Residual final : public Layer {
   ComputeBackend& backend_;
   std::unique_ptr<Layer> inner_;
   std::unique_ptr<Layer> shortcut_;  // null: the identity
-  // Of the shortcut, where it is a chain.
+  // For the shortcut, if it is a chain.
   Out output_;
   Out input_gradient_;
 };

@@ -1,5 +1,5 @@
-// Subsample: a shortcut without parameters to fewer pixels and more channels, which begin as zeros (He et al. 2016,
-// "Deep residual learning for image recognition", section 3.3, option A).
+// Subsample: a shortcut without parameters to fewer pixels and more channels; the new channels are zeros (He et al.
+// 2016, "Deep residual learning for image recognition", section 3.3, option A).
 #pragma once
 
 #include "worker/layers/layer.h"

@@ -9,8 +9,8 @@ namespace syncopate::worker {
 
 class TiedOutput final : public Layer {
  public:
-  // `shape` is without a bias, and counts the rows of the whole batch, `rows` of each sample. `tokens` (shape.out,
-  // shape.in) lie in the arena, and have been asked for when this layer reads them.
+  // `shape` has no bias, and counts the rows of the whole batch; `rows` counts those of each sample. `tokens`
+  // (shape.out, shape.in) lie in the arena, and must be up to date when this layer reads them.
   TiedOutput(ComputeBackend& backend, const DenseShape& shape, Range tokens, int rows)
       : backend_(backend), shape_(shape), tokens_(tokens), rows_(rows) {}
 
@@ -30,7 +30,7 @@ class TiedOutput final : public Layer {
   ComputeBackend& backend_;
   DenseShape shape_;
   Range tokens_;
-  int rows_;  // of a sample
+  int rows_;  // per sample
 };
 
 }  // namespace syncopate::worker

@@ -1,4 +1,4 @@
-// Recommenders by name.
+// Makes recommenders by name.
 #pragma once
 
 #include <memory>
@@ -10,22 +10,22 @@
 
 namespace syncopate::worker {
 
-// The most values that dense embeddings may have, all tables together: each has a gradient and an optimizer's memory.
+// The most values that dense embeddings may have, all tables together: each value has a gradient and optimizer state.
 inline constexpr std::int64_t kMostDenseEmbeddings = std::int64_t{1} << 27;
 
-// Behind a name: its embeddings are dense.
+// As a suffix of a name: its embeddings are dense.
 inline constexpr std::string_view kDenseSuffix = ":dense";
 
 inline constexpr std::string_view kNcf = "ncf", kWideDeep = "wide-deep";
 
-// Of a model's spec, what stands before a colon, if there is one.
+// Returns the part of a model's spec before the colon, if there is one.
 inline std::string_view family_of(std::string_view spec) { return spec.substr(0, spec.find(':')); }
 
 inline bool is_recommender(std::string_view spec) { return family_of(spec) == kNcf || family_of(spec) == kWideDeep; }
 
-// `spec` is "ncf", "ncf:DIM", "wide-deep" or "wide-deep:DIM", DIM the width of an embedding; with ":dense" behind, its
-// tables are ordinary tensors (row_embedding.h). Samples have two classes and one label; ncf's have two ids, a user and
-// an item. Fails with invalid argument, saying what would be right.
+// `spec` is "ncf", "ncf:DIM", "wide-deep" or "wide-deep:DIM", where DIM is the width of an embedding; with the suffix
+// ":dense" its tables are ordinary tensors (row_embedding.h). Samples must have two classes and one label; for ncf they
+// must have two ids, a user and an item. Fails with invalid argument, saying what would be right.
 Result<std::unique_ptr<Model>> make_recommender(const std::string& spec, const SampleForm& form, int batch_size,
                                                 ComputeBackend& backend);
 

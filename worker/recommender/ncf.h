@@ -1,9 +1,9 @@
 // Ncf: neural matrix factorisation (He et al. 2017, "Neural Collaborative Filtering", section 3.4 and figure 3).
 //
-// A row has two halves. The first ones of user and item are multiplied, element by element; the second ones go through
-// the tower, one behind the other; the head makes a logit of both results. The tower has three layers, each half as
-// wide as the one before it, and the first as wide as what goes in (section 3.3, whose example is 32, 16, 8 over
-// embeddings of 16, as section 4.1 sets it; the width of the last is what the paper calls predictive factors).
+// A row has two halves. The first halves of user and item are multiplied, element by element; the second halves are
+// concatenated and go through the tower; the head makes a logit of both results. The tower has three layers: the first
+// is as wide as its input, and each of the others half as wide as the one before (section 3.3, whose example is 32, 16,
+// 8 over embeddings of 16, as section 4.1 sets it; the paper calls the width of the last one predictive factors).
 #pragma once
 
 #include <algorithm>

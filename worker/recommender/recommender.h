@@ -1,6 +1,6 @@
-// Recommender: what models over tables share. A sample's ids take rows from tables, what is made of them is a logit,
-// and the loss is sigmoid and cross-entropy. It computes in the host's memory.
-// `Ncf` (ncf.h) and `WideDeep` (wide_deep.h) say what is made of the rows.
+// Recommender: the common part of models over tables. A sample's ids select rows of tables, from which a logit is
+// computed; the loss is sigmoid and cross-entropy. It computes in the host's memory. `Ncf` (ncf.h) and `WideDeep`
+// (wide_deep.h) define how the rows are combined.
 #pragma once
 
 #include <functional>
@@ -18,7 +18,7 @@
 namespace syncopate::worker {
 
 struct RecommenderShape {
-  std::string name;  // as it was asked for
+  std::string name;  // as requested
   int dimensions = 16;
   EmbeddingKind kind = EmbeddingKind::kSparse;
   int batch_size = 1;
@@ -34,7 +34,7 @@ class Recommender : public Model {
   double flops_per_sample() const override { return tower_->flops_per_sample() + head_->flops_per_sample(); }
 
   void initialize(std::uint64_t seed, std::span<float> weights) const override;
-  // Empty where the embeddings are dense.
+  // Empty if the embeddings are dense.
   std::span<const RowKeys> touched_rows(const BatchView& batch) override;
   void forward(std::span<const float> weights, const BatchView& batch) override;
   void before_reading(std::function<void(Range)> before) override;
@@ -44,8 +44,8 @@ class Recommender : public Model {
   std::span<const float> scores() override { return logit_.values; }
 
  protected:
-  // Of one sample: its values; its rows, one behind the other; what goes into the tower; what stands beside the tower's
-  // output before the head; and what is added to the logit.
+  // For one sample: the widths of a row, of the tower's input and layers, and of what joins the tower's output before
+  // the head. Parts also has what is added to the logit.
   struct Widths {
     int row = 1;
     int tower_input = 1;
@@ -59,8 +59,8 @@ class Recommender : public Model {
   };
   Recommender(const RecommenderShape& shape, const SampleForm& form, const Widths& widths, ComputeBackend& backend);
 
-  // What a model decides, for one sample: what is made of its rows, and what the gradients of that make the rows'. Both
-  // write all of `to`.
+  // What each model defines, for one sample: combine computes `to` from its rows, and separate computes the rows'
+  // gradients from the gradients of these. Both write all of `to`.
   virtual void combine(In values, In rows, const Parts& to) const = 0;
   virtual void separate(In rows, const Parts& gradients, Out to) const = 0;
 
@@ -75,14 +75,14 @@ class Recommender : public Model {
   void separate_all();
 
   const RecommenderShape shape_;
-  const std::size_t values_, beside_;  // of a sample
+  const std::size_t values_, beside_;  // per sample
   ComputeBackend& backend_;
   ParamLayout layout_;
   ParamLayout local_layout_;
   std::vector<RowEmbedding> tables_;
   std::vector<RowKeys> touched_;  // by table
-  GradientScratch scratch_;       // of the tower
-  std::optional<Chain> tower_;    // dense layers under ReLU; this and the next from the constructor on
+  GradientScratch scratch_;       // for the tower
+  std::optional<Chain> tower_;    // dense layers under ReLU; this and the next are set by the constructor
   std::optional<Dense> head_;
   std::function<void(Range)> before_reading_;
   Activation rows_, tower_input_, tower_output_, head_input_, extra_logit_, logit_;

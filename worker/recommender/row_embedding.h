@@ -1,8 +1,8 @@
-// RowEmbedding: a table of which each id of a batch takes a row. In the host's memory.
+// RowEmbedding: a table from which each id of a batch selects a row. It lies in the host's memory.
 //
-// Sparse, it is a row-sparse table of the layout (common/param_layout.h), and the arena has room for the rows of one
-// batch. Dense, it is an ordinary tensor, whose gradient is zero where no id asks. Both begin with the same values, and
-// sum the gradients of a row in the same order: that of the ids in the batch.
+// If sparse, it is a row-sparse table of the layout (common/param_layout.h), and the arena holds only the rows of one
+// batch. If dense, it is an ordinary tensor, whose gradient is zero in rows that no id selects. Both begin with the
+// same values, and sum the gradients of a row in the same order: that of the ids in the batch.
 #pragma once
 
 #include <cstdint>
@@ -23,26 +23,27 @@ class RowEmbedding {
   // Rows begin uniform in ±kInitialLimit.
   static constexpr float kInitialLimit = 0.05f;
 
-  // Appends its tensor, named after the field, to the layout. A sample has `id_columns` ids, of which the field's begin
-  // with number `first_column`.
+  // Appends its tensor, named after the field, to the layout. A sample has `id_columns` ids; the field's ids begin at
+  // number `first_column`.
   RowEmbedding(ParamLayout& layout, EmbeddingKind kind, const IdField& field, int first_column, int id_columns,
                int width, int batch_size);
 
-  // Its part of the arena.
+  // Its range in the arena.
   Range room() const { return room_; }
-  std::size_t index() const { return index_; }  // of the tensor in the layout
+  std::size_t index() const { return index_; }  // of its tensor in the layout
 
   void initialize(std::uint64_t seed, std::span<float> weights) const;
 
-  // From now on it is about a batch with these ids, (batch, id columns). Returns the rows that they ask for.
+  // From now on the functions below apply to a batch with these ids, (batch, id columns). Returns the rows that the ids
+  // select.
   RowKeys touch(std::span<const int> ids);
-  // Writes the rows of the batch's ids, out of an arena, to where the ids stand in (batch, id columns, width); and the
-  // other way round the sum of `gradients` of the same form by row into an arena.
+  // gather writes the rows of the batch's ids from an arena to (batch, id columns, width). scatter adds up `gradients`,
+  // of the same form, by row into an arena.
   void gather(In weights, Out rows) const;
   void scatter(In gradients, Out arena_gradients) const;
 
  private:
-  // Of the row that is the `place`-th of the batch, the first element in the arena.
+  // Where the row at `place` of the batch's rows begins in the arena.
   std::size_t begin_of(std::size_t place) const;
 
   EmbeddingKind kind_;
@@ -50,7 +51,7 @@ class RowEmbedding {
   std::size_t index_ = 0;
   Range room_;
   std::vector<int> ids_;                  // (batch, columns)
-  std::vector<std::uint32_t> positions_;  // of each of them in (batch, id columns)
+  std::vector<std::uint32_t> positions_;  // of each id in (batch, id columns)
   RowLookup lookup_;
 };
 

@@ -1,5 +1,5 @@
-// RowLookup: which rows of a table a batch asks for, each once and ascending, and where each of its ids finds its row.
-// Pure; it keeps its memory from batch to batch.
+// RowLookup: the rows of a table that a batch selects, each once and ascending, and for each id the place of its row.
+// Pure; it reuses its memory from batch to batch.
 #pragma once
 
 #include <cstddef>
@@ -13,14 +13,14 @@ namespace syncopate::worker {
 
 class RowLookup {
  public:
-  // `ids`, each 0 or more, are sorted by their digits (Knuth, The Art of Computer Programming 3, section 5.2.5): a few
-  // passes over the batch, as many as the largest id needs.
+  // Sets the ids of the batch, each 0 or more. They are sorted by radix sort (Knuth, The Art of Computer Programming 3,
+  // section 5.2.5): a few passes over the batch, as many as the largest id needs.
   void set(std::span<const int> ids);
 
   RowKeys keys() const { return keys_; }
   // By id, the index of its row in keys().
   std::span<const std::uint32_t> places() const { return places_; }
-  // Of the ids that ask for keys()[row], their indices in ascending order.
+  // The indices of the ids that select keys()[row], ascending.
   std::span<const std::uint32_t> askers(std::size_t row) const {
     return std::span(askers_).subspan(begins_[row], begins_[row + 1] - begins_[row]);
   }
@@ -32,7 +32,7 @@ class RowLookup {
   std::vector<RowKey> keys_;
   std::vector<std::uint32_t> places_;
   std::vector<std::uint32_t> askers_;
-  std::vector<std::size_t> begins_;  // by row, and an end
+  std::vector<std::size_t> begins_;  // by row, followed by the end
 };
 
 }  // namespace syncopate::worker

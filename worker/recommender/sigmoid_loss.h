@@ -1,4 +1,4 @@
-// The loss of models that say how likely one of two classes is.
+// The loss of models that give the probability of one of two classes.
 #pragma once
 
 #include <span>
@@ -7,9 +7,9 @@
 
 namespace syncopate::worker {
 
-// Sigmoid and cross-entropy over a logit a sample, in the host's memory: log(1 + exp(logit)) - label · logit, in a form
-// that stays finite for large logits. Labels are 0 or 1. Writes d(mean loss)/d(logits) to dlogits. A sample is told
-// right where (logit > 0) is its label.
+// Sigmoid and cross-entropy over one logit per sample, in the host's memory: log(1 + exp(logit)) - label · logit, in a
+// form that stays finite for large logits. Labels are 0 or 1. Writes d(mean loss)/d(logits) to dlogits. A sample is
+// correct if (logit > 0) equals its label.
 LossAndCorrect sigmoid_cross_entropy(In logits, std::span<const int> labels, Out dlogits);
 
 }  // namespace syncopate::worker

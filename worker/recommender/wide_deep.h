@@ -1,7 +1,8 @@
 // WideDeep: Cheng et al. 2016, "Wide & Deep Learning for Recommender Systems", section 3.
 //
-// The first number of a row is its wide weight: those of a sample's ids are summed. The others are its embedding: those
-// of all ids and the sample's values, one behind the other, go through the tower. The logit is the sum of both parts.
+// The first number of a row is its wide weight; the wide weights of a sample's ids are summed. The other numbers are
+// its embedding; the embeddings of all ids and the sample's values, concatenated, go through the tower. The logit is
+// the sum of both parts.
 #pragma once
 
 #include <algorithm>

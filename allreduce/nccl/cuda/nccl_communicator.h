@@ -1,8 +1,8 @@
-// NcclCommunicator: one rank's end of an NCCL communicator, made and used so that nothing waits without a deadline.
+// NcclCommunicator: one rank's end of an NCCL communicator, used so that nothing waits without a deadline.
 //
-// It follows NCCL's user guide ("Fault Tolerance", "ncclCommGetAsyncError"): the communicator is made not to block, so
-// that a call may return ncclInProgress; no other call is made, and nothing is given to the stream, until
-// ncclCommGetAsyncError says success. A communicator that has failed is aborted, and only that.
+// It follows NCCL's user guide ("Fault Tolerance", "ncclCommGetAsyncError"): the communicator is non-blocking, so a
+// call may return ncclInProgress; no other call is made, and nothing is enqueued on the stream, until
+// ncclCommGetAsyncError returns success. A communicator that has failed is aborted, and not used otherwise.
 #pragma once
 
 #include <nccl.h>
@@ -15,8 +15,8 @@
 
 namespace syncopate::allreduce {
 
-// How a thread waits for what it must ask for again and again, since neither NCCL nor CUDA can be waited for with a
-// deadline: it yields at first, for what takes microseconds, and then sleeps shortly between questions.
+// Patience: how a thread polls, since neither NCCL nor CUDA can be waited for with a deadline. It yields at first, for
+// what takes microseconds, and then sleeps shortly between polls.
 class Patience {
  public:
   void pause();
@@ -25,35 +25,35 @@ class Patience {
   int pauses_ = 0;
 };
 
-// One thread, but for `interrupted`.
+// One thread, except for `interrupted`.
 class NcclCommunicator {
  public:
-  // `gpu` as cudaSetDevice takes it: the current one of the thread that makes the calls. Once `interrupted` is true,
-  // waits end. Both arguments that are referred to outlive this.
+  // `gpu` is numbered as for cudaSetDevice, and is the current one of the thread that makes the calls. Once
+  // `interrupted` is true, waits end. `clock` and `interrupted` must outlive this object.
   NcclCommunicator(int gpu, const Clock& clock, const std::atomic<bool>& interrupted);
-  // Leaves the group when all work is done; work that is not, it gives up after some seconds.
+  // Leaves the group when all work is done. Work that is not done is aborted after some seconds.
   ~NcclCommunicator();
   NcclCommunicator(const NcclCommunicator&) = delete;
   NcclCommunicator& operator=(const NcclCommunicator&) = delete;
 
-  // Once. All ranks, with the id that one of them has made.
+  // Joins the communicator. All ranks call it once, with the id that one of them has made.
   Status join(const ncclUniqueId& id, int rank, int size, TimePoint deadline);
-  // All ranks, after join and before any operation: from now on operations are given to the GPU by the thread that
-  // makes the call, and no call returns ncclInProgress.
+  // All ranks call it after join and before any operation. From now on the calling thread enqueues operations on the
+  // GPU, and no call returns ncclInProgress.
   Status make_direct(int rank, TimePoint deadline);
 
-  // To be handed to NCCL's functions; not to be kept.
+  // For passing to NCCL's functions; do not keep it.
   ncclComm_t get() const { return communicator_; }
-  // The failure that everything has been given up for; ok as long as there is none.
+  // The failure for which everything was aborted; ok if there was none.
   const Status& failure() const { return failure_; }
 
-  // Makes of what `call`, a function of NCCL's, has returned a Status, having waited for a call in progress. On failure
-  // everything is given up.
+  // Waits if `call`, a function of NCCL's, is in progress, and returns its `result` as a Status. On failure everything
+  // is aborted.
   Status settle(ncclResult_t result, const char* call, TimePoint deadline);
-  // Whether an operation under way has failed since; if so, everything is given up.
+  // Fails if a running operation has failed meanwhile; then everything is aborted.
   Status check();
-  // Ends all operations under way on the GPU, with undefined results. Returns `why`, which failure() is from then on;
-  // if there was a failure before, that one.
+  // Aborts all running operations on the GPU, with undefined results. Returns `why`, which failure() is from then on;
+  // if there was a failure before, returns that one.
   Status give_up(Status why);
 
  private:
@@ -61,14 +61,14 @@ class NcclCommunicator {
   const Clock& clock_;
   const std::atomic<bool>& interrupted_;
   ncclComm_t communicator_ = nullptr;
-  // Where NCCL is to put the communicator that it makes for direct calls, at any time until `communicator_` is aborted.
+  // Where NCCL stores the communicator that it makes for direct calls, at any time until `communicator_` is aborted.
   std::shared_ptr<ncclComm_t> direct_;
   Status failure_;
 };
 
 // "no answer in ncclCommSplit for 30 s"
 Status no_answer(const char* what, Duration waited);
-// In NCCL's words.
+// The failure of `call` in NCCL's words.
 Status nccl_failure(ncclResult_t result, const char* call);
 
 }  // namespace syncopate::allreduce

@@ -1,4 +1,4 @@
-// A GPU as a Device, over the CUDA runtime.
+// A GPU as a Device, using the CUDA runtime.
 #pragma once
 
 #include <memory>
@@ -8,14 +8,15 @@
 
 namespace syncopate {
 
-// GPU `index`, from 0, of those that find_gpus() finds. Not found where it is not there, or where this program holds no
-// code for it. Fails also where CUDA refuses: another process may hold the GPU for itself, or the driver be too old.
+// Opens GPU `index`, from 0, of those that find_gpus() returns. Fails with not found if it does not exist, or if this
+// program contains no code for it. Also fails if CUDA refuses: another process may hold the GPU exclusively, or the
+// driver may be too old.
 //
-// The GPU becomes the calling thread's current one, which CUDA's libraries go by: the device is to be used by this
-// thread. What the device does itself does not need that.
+// The GPU becomes the calling thread's current one, which CUDA's libraries use; so this thread must use the device. The
+// device's own functions do not need that.
 //
-// A device ends when all work given to it is done. Work that cannot be done, a collective's with a lost peer, must have
-// been given up before.
+// Destroying the device waits until all work enqueued on it is done. Work that cannot be done, such as a collective
+// with a lost peer, must have been aborted before.
 Result<std::unique_ptr<Device>> open_cuda_device(int index);
 
 }  // namespace syncopate

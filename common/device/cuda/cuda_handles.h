@@ -1,5 +1,5 @@
-// What lies below a device made by open_cuda_device: for code that gives work to CUDA's libraries itself. A handle
-// lives as long as what it was taken from.
+// The CUDA handles of a device made by open_cuda_device, for code that enqueues work of CUDA's libraries itself. A
+// handle lives as long as the object it was taken from.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -8,10 +8,10 @@
 
 namespace syncopate {
 
-// The arguments are of a CUDA device.
+// The arguments must belong to a CUDA device.
 cudaStream_t raw(Stream& stream);
 cudaEvent_t raw(const Event& event);
-// As cudaSetDevice takes it.
+// The index as cudaSetDevice takes it.
 int gpu_index(const Device& device);
 
 }  // namespace syncopate

@@ -1,4 +1,4 @@
-// What CUDA's calls return, as a Status; and the first failure of a device, kept.
+// Converts results of CUDA calls to a Status, and keeps the first failure of a device.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -9,25 +9,25 @@
 
 namespace syncopate {
 
-// "cudaMemcpyAsync: cudaErrorInvalidValue (invalid argument)"; ok for cudaSuccess. `call` is what returned `result`. No
-// memory is resource exhausted; all else, internal.
+// Returns "cudaMemcpyAsync: cudaErrorInvalidValue (invalid argument)"; ok for cudaSuccess. `call` names the call that
+// returned `result`. No memory is resource exhausted; all else is internal.
 Status cuda_status(cudaError_t result, const char* call);
 
-// CUDA remembers each thread's last failure until somebody asks, who may take it for his own. To be called when a
-// failure has been seen and dealt with.
+// CUDA keeps each thread's last failure until it is queried, and the next query may take it for its own. Call this when
+// a failure has been handled.
 void forget_last_cuda_error();
 
 // One thread.
 class FirstFailure {
  public:
-  // `where` begins the message.
+  // `where` is the beginning of the message.
   explicit FirstFailure(std::string where) : where_(std::move(where)) {}
 
   bool none() const { return status_.ok(); }
   const Status& status() const { return status_; }
 
-  // Keeps what `call` returned, if it is the first failure. True for cudaSuccess. A failure of work that was given to
-  // the device earlier may be returned by any later call: then it is that one which is named.
+  // Keeps the result of `call` if it is the first failure. Returns true for cudaSuccess. A failure of work that was
+  // enqueued earlier may be returned by any later call, which is then the one that is named.
   bool keep(cudaError_t result, const char* call);
 
  private:

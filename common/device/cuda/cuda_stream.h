@@ -8,7 +8,7 @@
 
 namespace syncopate {
 
-// Owns its event, which takes the device's time.
+// Owns its CUDA event, which records the device's time.
 class CudaEvent final : public Event {
  public:
   CudaEvent(cudaEvent_t event, FirstFailure& failure) : event_(event), failure_(failure) {}
@@ -17,7 +17,7 @@ class CudaEvent final : public Event {
   CudaEvent& operator=(const CudaEvent&) = delete;
 
   cudaEvent_t get() const { return event_; }
-  // Whether it was ever recorded: only then has it a time.
+  // Whether it was ever recorded; only then it has a time.
   bool recorded() const { return recorded_; }
   void set_recorded() { recorded_ = true; }
 
@@ -27,11 +27,11 @@ class CudaEvent final : public Event {
   bool recorded_ = false;
 };
 
-// Owns its stream. Once anything of the device has failed, what it is given is ignored.
+// Owns its stream. Once anything of the device has failed, new work is ignored.
 class CudaStream final : public Stream {
  public:
   CudaStream(int gpu, cudaStream_t stream, FirstFailure& failure) : gpu_(gpu), stream_(stream), failure_(failure) {}
-  // Work already given goes on.
+  // Work already enqueued goes on.
   ~CudaStream() override;
   CudaStream(const CudaStream&) = delete;
   CudaStream& operator=(const CudaStream&) = delete;

@@ -10,7 +10,7 @@ namespace {
 using control::FromCoordinator;
 using control::ToCoordinator;
 
-// A question and its answer have the same key, which is also what a person is told that somebody has waited for.
+// A question and its answer have the same key, which also names what was waited for in error messages.
 std::string group_key(const std::string& group) { return "group " + group; }
 std::string epoch_key(std::int64_t epoch) { return fmt::format("epoch {}", epoch); }
 std::string step_key(std::int64_t step) { return fmt::format("step {}", step); }

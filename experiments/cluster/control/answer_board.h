@@ -1,9 +1,9 @@
-// AnswerBoard: where a process's threads wait for what the coordinator says, each until its own deadline: answers to
-// what they have asked, and the next generation. Most questions are asked of all members of a generation together, and
-// have no answer any more once a newer one is known.
+// AnswerBoard: where a process's threads wait for messages of the coordinator, each until its own deadline: answers to
+// their questions, and the next membership epoch. Most questions are asked of all members of a membership epoch
+// together, and will not be answered once a newer one is known.
 //
-// Any thread may call any method: the control thread puts in what comes, others wait. Its mutex is its own; nothing
-// else is called while it is held.
+// Any thread may call any method: the control thread stores what arrives, and others wait. The board calls nothing else
+// while it holds its mutex.
 #pragma once
 
 #include <condition_variable>
@@ -26,49 +26,49 @@ namespace syncopate::experiments {
 
 class AnswerBoard {
  public:
-  // For the process that has this role and rank.
-  // `patience` is had with deadlines.
+  // Makes the board of the process that has this role and rank. `patience` extends deadlines.
   AnswerBoard(Role role, int rank, std::shared_ptr<Patience> patience = std::make_shared<Patience>())
       : role_(role), rank_(rank), patience_(std::move(patience)) {}
 
-  // What has come.
+  // Messages that have arrived.
 
-  // Keeps an answer until the next generation: several threads may have asked the same. Anything else is left out.
+  // Keeps an answer until the next membership epoch, since several threads may have asked the same. Ignores any other
+  // message.
   void put(control::FromCoordinator message);
-  // Answers that were there belong to an earlier one, and are forgotten. False, and nothing is changed, where one as
-  // new is known already.
+  // Stores a new membership epoch and discards the answers, which belong to an earlier one. Returns false and changes
+  // nothing if an equally new one is already known.
   bool proclaim(const Generation& generation);
-  // The process is to stop: all waits end. False where it was told so before.
+  // The process must stop: all waits end. Returns false if it was called before.
   bool stop();
 
-  // What is waited for.
+  // Waits.
 
-  // The answer to a question that has been sent. Cancelled once the process is to stop or, but for the question whether
-  // the final weights are wanted, there is a newer generation than the one joined. A passed deadline says what was
-  // waited for.
+  // Returns the answer to a question that has been sent. Fails with cancelled once the process must stop, or once there
+  // is a newer membership epoch than the one joined, unless the question is whether the final weights are wanted. If
+  // the deadline passes, the error says what was waited for.
   Result<control::FromCoordinator> wait_for(const control::ToCoordinator& question, TimePoint deadline);
 
-  // The answer to one of many questions that a single thread asks, if it is here: it is not kept. None once wait_for
-  // would be cancelled.
+  // Returns the answer to one of many questions of a single thread, if it has arrived, and discards it. Returns none
+  // once wait_for would be cancelled.
   std::optional<control::FromCoordinator> take(const control::ToCoordinator& question);
 
-  // Whether a generation is known that has a number above `after` and in which this process takes part.
+  // Returns whether a membership epoch is known that has a number above `after` and includes this process.
   bool knows_generation(std::int64_t after) const;
-  // The newest of these, which this process is in from then on; waits until there is one. Cancelled once the process is
-  // to stop.
+  // Waits for such a membership epoch, joins the newest, and returns it. Fails with cancelled once the process must
+  // stop.
   Result<Generation> join(std::int64_t after, TimePoint deadline);
 
-  std::int64_t joined() const;  // below 0: none yet
-  // There is a newer generation than the one joined.
+  std::int64_t joined() const;  // number of the membership epoch joined; below 0: none yet
+  // Returns whether there is a newer membership epoch than the one joined.
   bool is_superseded() const;
-  // There is, or the process is to stop.
+  // Returns whether there is one, or the process must stop.
   bool is_off() const;
 
  private:
-  // With mutex_.
+  // The following require mutex_.
   bool has_newer() const { return newest_ && newest_->number > joined_; }
   bool takes_part_after(std::int64_t after) const;
-  // Until the condition is met, or the deadline has passed, with patience.
+  // Waits until the condition is met, or the deadline, extended by patience_, has passed.
   template <typename Condition>
   void wait_until(std::unique_lock<std::mutex>& lock, TimePoint deadline, const Condition& condition);
 
@@ -76,10 +76,10 @@ class AnswerBoard {
   const int rank_;
   const std::shared_ptr<Patience> patience_;
 
-  mutable std::mutex mutex_;  // of what follows
+  mutable std::mutex mutex_;  // guards what follows
   std::condition_variable changed_;
-  std::map<std::string, control::FromCoordinator> answers_;  // by what was asked
-  std::optional<Generation> newest_;                         // that is known
+  std::map<std::string, control::FromCoordinator> answers_;  // by question
+  std::optional<Generation> newest_;                         // the newest that is known
   std::int64_t joined_ = -1;
   bool stopped_ = false;
 };

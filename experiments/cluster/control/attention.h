@@ -1,5 +1,5 @@
-// Attention: whether a watcher looks as often as it is to. Time in which it did not look, on a machine that stood still
-// or did much else, says nothing of those whom it watches: what they have done meanwhile is heard of only now. Pure.
+// Attention: whether a watcher looks as often as it should. While it does not look, because the machine stands still or
+// is busy, silence proves nothing about the watched processes: their messages are only read now. Pure.
 #pragma once
 
 #include <chrono>
@@ -12,7 +12,8 @@ class Attention {
  public:
   explicit Attention(TimePoint now) : last_(now) {}
 
-  // It looks `now`. For how long it has not, where that is longer than it should be: so much silence is to be forgiven.
+  // The watcher looks `now`. Returns how long it has not looked, if that is longer than it should be. That much silence
+  // must be forgiven.
   Duration absence(TimePoint now) {
     const Duration gap = now - last_;
     last_ = now;

@@ -1,11 +1,11 @@
-// Batches of a job, one behind the other.
+// BatchRange: consecutive batches of a job.
 #pragma once
 
 #include <cstdint>
 
 namespace syncopate::experiments {
 
-// Batches `begin` up to but not `end`, by their numbers.
+// The batches from `begin` up to but not including `end`, by their numbers.
 struct BatchRange {
   std::int64_t begin = 0;
   std::int64_t end = 0;

@@ -1,10 +1,10 @@
-// ClockOffset: how far another host's steady clock is ahead of this one's, from exchanges of messages. Pure.
+// ClockOffset: estimates how far another host's steady clock is ahead of this one's, from exchanges of messages. Pure.
 //
-// An exchange gives an interval in which the offset must lie: the time between the two clocks' stamps is the offset and
-// what the message took, which is between nothing and the whole round trip. The middle is right if both ways take as
-// long; it is wrong by half the round trip at most. So of the last few exchanges the one with the shortest round trip
-// counts (F. Cristian 1989, "Probabilistic clock synchronization"; the clock filter of NTP, RFC 5905, sections 8 and
-// 10). Only the last few, since clocks drift apart.
+// An exchange gives an interval that contains the offset: the difference between the two clocks' stamps is the offset
+// plus the time that the message took, which is between zero and the whole round trip. The middle is right if both ways
+// take equally long, and wrong by at most half the round trip. So the exchange with the shortest of the last few round
+// trips counts (F. Cristian 1989, "Probabilistic clock synchronization"; the clock filter of NTP, RFC 5905, sections 8
+// and 10). Older exchanges do not count, since clocks drift apart.
 #pragma once
 
 #include <array>
@@ -16,10 +16,10 @@
 namespace syncopate::experiments {
 
 struct ClockExchange {
-  TimePoint sent{};      // here: the question
-  TimePoint received{};  // there
-  TimePoint answered{};  // there
-  TimePoint heard{};     // here
+  TimePoint sent{};      // on this host: the question
+  TimePoint received{};  // on the other host
+  TimePoint answered{};  // on the other host
+  TimePoint heard{};     // on this host
 };
 
 class ClockOffset {
@@ -27,11 +27,11 @@ class ClockOffset {
   static constexpr std::size_t kExchanges = 8;
 
   struct Estimate {
-    Duration offset{};       // there minus here
-    Duration uncertainty{};  // the true offset is not farther from it: half the round trip
+    Duration offset{};       // the other clock minus this one
+    Duration uncertainty{};  // largest distance of the true offset from it: half the round trip
   };
 
-  // What cannot be (an answer before its question) is left out.
+  // Adds an exchange. An impossible one (an answer before its question) is ignored.
   void add(const ClockExchange& exchange) {
     const Duration round_trip = (exchange.heard - exchange.sent) - (exchange.answered - exchange.received);
     if (round_trip < Duration::zero() || exchange.answered < exchange.received) return;
@@ -41,7 +41,7 @@ class ClockOffset {
 
   std::size_t exchanges() const { return count_; }
 
-  // None without an exchange.
+  // Returns none without an exchange.
   std::optional<Estimate> estimate() const {
     std::optional<Estimate> best;
     for (std::size_t i = 0; i < count_ && i < kExchanges; ++i) {

@@ -45,7 +45,7 @@ void ControlCallbacks::lose_worker(int rank) {
   if (worker_lost_) worker_lost_(rank);
 }
 
-// All under one lock: who registers for it meanwhile is called once, here or there.
+// Holds one lock throughout, so that a callback registered meanwhile is called exactly once, here or there.
 void ControlCallbacks::begin_generation(const Generation& generation) {
   const std::lock_guard lock(mutex_);
   if (!board_.proclaim(generation)) return;

@@ -1,8 +1,9 @@
-// ControlCallbacks: whom the control thread calls when news comes, and what those who ask for it later have missed.
+// ControlCallbacks: the functions that the control thread calls when news arrives. It also stores the news for
+// functions that are registered later.
 //
-// Any thread may register a callback, and takes it back with a null function: it does not run any more once that call
-// has returned. For that a mutex is held while a callback runs, which therefore must neither register nor take back
-// one. The board's mutex may be taken meanwhile; nobody who holds that one calls here.
+// Any thread may register a callback, and removes it by registering a null function: it does not run any more once that
+// call has returned. A mutex is held while a callback runs, which therefore must neither register nor remove one. The
+// board's mutex may be taken meanwhile, so this object must not be called by a thread that holds that one.
 #pragma once
 
 #include <cstdint>
@@ -18,38 +19,39 @@ namespace syncopate::experiments {
 
 class ControlCallbacks {
  public:
-  // `board` knows the generations, and outlives this.
+  // `board` knows the membership epochs, and outlives this.
   explicit ControlCallbacks(AnswerBoard& board) : board_(board) {}
 
-  // What each is called for: see ControlClient. Those of a stop, of lost workers and of a new generation are called at
-  // once for what has come before.
+  // ControlClient says when each is called. Those of a stop, of lost workers and of a new membership epoch are called
+  // at once for news that has arrived before.
   void on_stop(std::function<void()> callback);
   void on_worker_lost(std::function<void(int rank)> callback);
   void on_regroup(std::function<void()> callback);
   void on_checkpoint_order(std::function<void(std::int64_t generation, std::int64_t step)> callback);
   void on_heartbeat(std::function<allreduce::CollectiveState()> state);
 
-  // News, for the control thread.
+  // News, reported by the control thread.
 
-  // Once.
+  // Called once.
   void stop();
   void lose_worker(int rank);
-  // Also tells the board. Whoever sees the new generation there is not told any more who was lost before it.
+  // Also tells the board. A thread that sees the new membership epoch there is not told any more about workers lost
+  // before.
   void begin_generation(const Generation& generation);
   void order_checkpoint(std::int64_t generation, std::int64_t step);
-  // What on_heartbeat() is to be asked for; none where nobody is asked.
+  // Returns what the function of on_heartbeat() returns; none if there is no function.
   std::optional<allreduce::CollectiveState> collective_state();
 
  private:
   AnswerBoard& board_;
 
-  std::mutex mutex_;  // of what follows; held while a callback runs
+  std::mutex mutex_;  // guards what follows; held while a callback runs
   std::function<void()> stop_;
   std::function<void(int)> worker_lost_;
   std::function<void()> regroup_;
   std::function<void(std::int64_t, std::int64_t)> checkpoint_order_;
   std::function<allreduce::CollectiveState()> collective_state_;
-  std::vector<int> lost_workers_;  // in this generation
+  std::vector<int> lost_workers_;  // in this membership epoch
   bool stopped_ = false;
 };
 

@@ -28,7 +28,7 @@ ToCoordinator hello(const std::string& run_id) {
   return message;
 }
 
-// Makes messages of what the process says, and waits where it asks. The rest is done by the control thread.
+// Converts the process's calls to messages, and waits where necessary. The control thread does the rest.
 class Client final : public ControlClient {
  public:
   Client(const ControlOptions& options, Activity& activity)
@@ -60,7 +60,7 @@ class Client final : public ControlClient {
     state_.callbacks.on_heartbeat(std::move(state));
   }
 
-  // What is asked.
+  // Questions.
 
   Result<Generation> join_generation(std::int64_t after, TimePoint deadline) override {
     ToCoordinator request;
@@ -100,7 +100,7 @@ class Client final : public ControlClient {
     wire.set_wanted(request.wanted);
     wire.set_anew(request.anew);
     wire.mutable_held()->Add(request.held.begin(), request.held.end());
-    if (request.anew) thread_.post_records();  // what has been trained is not given to others
+    if (request.anew) thread_.post_records();  // so that batches that have been trained are not given to others
     thread_.post(message);
   }
 
@@ -111,7 +111,7 @@ class Client final : public ControlClient {
     if (!answer && deadline) {
       Result<FromCoordinator> awaited = state_.board.wait_for(question, *deadline);
       if (!awaited.ok()) return awaited.status();
-      state_.board.take(question);  // it is not kept
+      state_.board.take(question);  // the answer is discarded
       answer = std::move(*awaited);
     }
     if (!answer) return std::optional<BatchRange>();
@@ -135,7 +135,7 @@ class Client final : public ControlClient {
   Status announce_step(std::int64_t step, TimePoint deadline) override {
     ToCoordinator message;
     message.mutable_step_announcement()->set_step(step);
-    thread_.post_records();  // of a process that is killed now, all steps are known
+    thread_.post_records();  // so that all steps are known of a process that is killed now
     return ask(message, deadline).status();
   }
 
@@ -143,7 +143,7 @@ class Client final : public ControlClient {
 
   Result<WeightsSnapshot> next_snapshot() override { return state_.snapshots.pop(); }
 
-  // What is told.
+  // Reports.
 
   void add(const StepRecord& record) override { state_.steps.add(record, state_.board.joined()); }
 
@@ -219,7 +219,7 @@ class Client final : public ControlClient {
 
   Activity& activity_;
   std::atomic<std::int64_t> dropped_ = 0;
-  std::int64_t batch_requests_ = 0;  // of the thread that trains
+  std::int64_t batch_requests_ = 0;  // used by the thread that trains
   ControlState state_;
   ControlThread thread_;  // last: it uses all of the above, and ends first
 };

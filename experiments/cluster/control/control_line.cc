@@ -28,7 +28,7 @@ ControlLine::ControlLine(const std::string& address, const RunKeys& keys, const 
       socket_(context_, zmq::socket_type::dealer),
       wake_(FileDescriptor(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK))) {
   socket_.set(zmq::sockopt::linger, milliseconds(kLastWords));
-  socket_.set(zmq::sockopt::sndhwm, 0);  // a coordinator that is stopped must not hold this thread up
+  socket_.set(zmq::sockopt::sndhwm, 0);  // a coordinator that is stopped must not block this thread
   secure_connector(socket_, coordinator_key(keys).public_key, control_key(keys, self));
   socket_.connect(address);
 }
@@ -42,7 +42,7 @@ ControlLine::~ControlLine() {
 void ControlLine::open(Handlers handlers) {
   handlers_ = std::move(handlers);
   thread_ = std::jthread([this](const std::stop_token& stop) {
-    // Without this thread nobody hears of this process: its log is where it can still be said.
+    // Without this thread the coordinator receives nothing from this process: the failure can only go to its log.
     const Status status = caught([&] { loop(stop); });
     if (status.ok()) return;
     spdlog::error("the control thread: {}: {}", name_of(status.code()), status.message());
@@ -104,7 +104,7 @@ void ControlLine::receive_all() {
     zmq::message_t weights;
     bool has_more = head.more() && socket_.recv(weights, zmq::recv_flags::none) && weights.more();
     const bool fits = !has_more && std::in_range<int>(head.size());
-    // What is left of a message would be taken for the next.
+    // Otherwise the rest of a message would be taken for the next one.
     for (zmq::message_t rest; has_more;) has_more = socket_.recv(rest, zmq::recv_flags::none) && rest.more();
     control::FromCoordinator message;
     if (fits && message.ParseFromArray(head.data(), static_cast<int>(head.size()))) {
@@ -116,7 +116,7 @@ void ControlLine::receive_all() {
 void ControlLine::flush_and_close() {
   send_queued();
   socket_.close();
-  context_.close();  // waits, as long as the socket lingers, for what is on its way
+  context_.close();  // waits, within the linger time, for messages being sent
 }
 
 }  // namespace syncopate::experiments

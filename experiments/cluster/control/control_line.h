@@ -20,32 +20,32 @@ namespace syncopate::experiments {
 
 class ControlLine {
  public:
-  // What the line's thread calls.
+  // The functions that the line's thread calls.
   struct Handlers {
-    // A message, and the weights that came with it, if any.
+    // Receives a message, and the weights that came with it, if any.
     std::function<void(control::FromCoordinator& message, const zmq::message_t& weights)> on_message;
-    // After every message and every wait. Returns when it wants to be called again, at the latest.
+    // Called after every message and every wait. Returns the latest time at which it must be called again.
     std::function<TimePoint(TimePoint now)> on_tick;
   };
 
-  // Connects `self` to the coordinator of the run with these keys, at `address`. Throws zmq::error_t where that cannot
-  // be an address.
+  // Connects `self` to the coordinator of the run with these keys, at `address`. Throws zmq::error_t if that cannot be
+  // an address.
   ControlLine(const std::string& address, const RunKeys& keys, const ProcessIdentity& self);
-  // What is queued is sent first, which may take as long as it may linger.
+  // Sends queued messages first, within the linger time.
   ~ControlLine();
   ControlLine(const ControlLine&) = delete;
   ControlLine& operator=(const ControlLine&) = delete;
 
-  // Starts the thread; once.
+  // Starts the thread; called once.
   void open(Handlers handlers);
   // Queues a message. Any thread.
   void post(const control::ToCoordinator& message, std::optional<zmq::message_t> weights = std::nullopt);
-  // For so long what was posted may take to leave at the end; a second, if nothing is said. Any thread.
+  // Sets how long the destructor may take to send messages that are still queued; the default is a second. Any thread.
   void set_linger(Duration linger) { linger_ = linger; }
-  // Has on_tick called now. Any thread.
+  // Makes the thread call on_tick now. Any thread.
   void wake();
-  // Sends what is queued and waits, for a second at most, until it has left. For the line's thread, as the last that
-  // is done with the line.
+  // Sends what is queued and waits, for a second at most, until it has left. The line's thread may call it, as its last
+  // use of the line.
   void flush_and_close();
 
  private:
@@ -61,8 +61,8 @@ class ControlLine {
 
   SteadyClock clock_;
   zmq::context_t context_;
-  zmq::socket_t socket_;  // of the thread, once it runs
-  FileDescriptor wake_;   // eventfd: something is queued
+  zmq::socket_t socket_;  // used by the thread alone, once it runs
+  FileDescriptor wake_;   // eventfd, signalled when something is queued
   Handlers handlers_;
 
   std::atomic<Duration> linger_{std::chrono::seconds(1)};

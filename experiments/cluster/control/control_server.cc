@@ -12,12 +12,12 @@ namespace syncopate::experiments {
 namespace {
 
 constexpr int kLingerMilliseconds = 500;
-// Connections that the kernel holds until they are accepted: all processes may come at once, and try only once.
+// Connections that the kernel holds until they are accepted: all processes may connect at once, and try only once.
 constexpr int kBacklog = 1024;
 
 }  // namespace
 
-// Routes are the router's own numbers of connections: a name that a peer could claim for itself means nothing here.
+// Routes are the router's own numbers of connections, so that a name that a peer chooses has no effect.
 ControlServer::ControlServer(const JobPlan& plan, const ListenOptions& options)
     : plan_(plan), keys_(options.keys), context_(1), socket_(context_, zmq::socket_type::router) {
   socket_.set(zmq::sockopt::linger, kLingerMilliseconds);
@@ -70,7 +70,7 @@ ControlServer::Frames ControlServer::take_frames(const zmq::message_t& route) {
   bool has_more = has_head && frames.head.more() && socket_.recv(frames.weights, zmq::recv_flags::none);
   has_more = has_more && frames.weights.more();
   frames.fit = has_head && !has_more && std::in_range<int>(frames.head.size());
-  // What is left of a message would be taken for the next.
+  // Otherwise the rest of a message would be taken for the next one.
   for (zmq::message_t rest; has_more;) has_more = socket_.recv(rest, zmq::recv_flags::none) && rest.more();
   return frames;
 }

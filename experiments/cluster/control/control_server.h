@@ -1,8 +1,8 @@
 // ControlServer: the coordinator's end of the processes' control connections, by index in the plan.
 //
-// Nobody gets in but a process of this run, each with a key of its own (control_identity.h): a message is from whoever
-// has proved that at the beginning of its connection. On one host it is a unix socket, which processes of other users
-// cannot even connect to.
+// Only processes of this run can connect, each with a key of its own (control_identity.h): a message belongs to the
+// process that has proved its key at the beginning of the connection. On one host it is a unix socket, which processes
+// of other users cannot even connect to.
 //
 // Used by one thread. Errors of the socket are zmq::error_t.
 #pragma once
@@ -26,9 +26,9 @@ namespace syncopate::experiments {
 // Where the coordinator listens.
 struct ListenOptions {
   RunKeys keys;
-  // Of this host, in the network that other hosts are in; empty where all processes are on this host.
+  // Address of this host in the network of the other hosts; empty if all processes are on this host.
   std::string address = {};
-  // Of one frame, in bytes. What is announced as longer ends the connection before memory is taken for it.
+  // The largest frame, in bytes. A frame announced as larger ends the connection before memory is allocated for it.
   std::int64_t largest_frame = std::int64_t{1} << 30;
 };
 
@@ -37,30 +37,32 @@ class ControlServer {
   struct Received {
     std::size_t process = 0;
     control::ToCoordinator message;
-    zmq::message_t weights;  // empty where the message has none
+    zmq::message_t weights;  // empty if the message has none
   };
 
   // Listens at a random name, or on a free port. `plan` must outlive the server.
   ControlServer(const JobPlan& plan, const ListenOptions& options);
 
-  // What processes connect to.
+  // Returns the address that processes connect to.
   std::string address() const { return socket_.get(zmq::sockopt::last_endpoint); }
-  // To be polled for what has come in.
+  // Returns the item to poll for messages.
   zmq::pollitem_t incoming() { return {socket_.handle(), 0, ZMQ_POLLIN, 0}; }
-  // The next message, if one has come. What is no message, or none that a process of this role may send, or comes
-  // before the process's hello, which must name this run, is dropped. Its texts may be shown (printable_message.h).
+  // Returns the next message, if one has arrived. Drops what is not a message, what a process of this role may not
+  // send, and what arrives before the process's hello, which must name this run. Texts of the message are safe to show
+  // (printable_message.h).
   std::optional<Received> receive();
-  // Messages that were dropped, and connections that were not let in.
+  // Returns the number of messages that were dropped and of connections that were rejected.
   std::int64_t dropped() const { return dropped_ + authenticator_->turned_away(); }
 
-  // A process that has not been welcomed yet gets the message right after its welcome; one that is gone, never.
+  // A process that has not been welcomed yet receives the message right after its welcome; a process that has ended
+  // never does.
   void send(std::size_t process, const control::FromCoordinator& message, zmq::message_t weights = {});
-  // The first answer to a process, once it has said hello. One on another host is to compare its clock with ours, which
-  // is added.
+  // Sends the first answer to a process that has said hello. For one on another host it adds the request to compare its
+  // clock with ours.
   void welcome(std::size_t process, control::Welcome welcome);
 
-  // The process has been given up and is about to be started again: from now on it is known as the incarnation whose
-  // number is returned. Nothing is heard from the one before any more, and nothing that was meant for it is sent.
+  // The process has been given up and is about to be restarted. From now on it is known as the incarnation whose number
+  // is returned. Messages from the previous incarnation are ignored, and messages for it are not sent.
   int begin_incarnation(std::size_t process);
 
  private:
@@ -71,20 +73,20 @@ class ControlServer {
   struct Line {
     ProcessIdentity identity;
     bool has_clock_of_its_own = false;
-    bool known = false;     // has said hello in the name of this run
-    bool welcomed = false;  // what is to be sent before is held
-    std::string route;      // the connection that it was last heard over, as the router names it
+    bool known = false;     // has said hello for this run
+    bool welcomed = false;  // messages for it are held until then
+    std::string route;      // the connection over which it sent its last message, as the router names it
     std::vector<Outgoing> held;
   };
-  // A message as it came: its frames behind the route, as far as there is room for them.
+  // A message as it arrived: its frames after the route, as far as there is a field for them.
   struct Frames {
     zmq::message_t head;
     zmq::message_t weights;
-    bool fit = false;  // there is a head, and nothing behind the weights
+    bool fit = false;  // whether there is a head, and nothing after the weights
   };
 
   Frames take_frames(const zmq::message_t& route);
-  // What is wrong with a message from this process; empty where nothing is, and `message` is it.
+  // Returns what is wrong with a message from this process. Returns an empty text if nothing is, and sets `message`.
   std::string objection_to(const Line& line, const Frames& frames, control::ToCoordinator& message) const;
   void admit(std::size_t process);
   void transmit(const Line& line, Outgoing message);
@@ -92,10 +94,10 @@ class ControlServer {
   const JobPlan& plan_;
   const RunKeys keys_;
   zmq::context_t context_;
-  std::optional<Authenticator> authenticator_;  // of socket_, which it outlives
+  std::optional<Authenticator> authenticator_;  // must outlive socket_
   zmq::socket_t socket_;
   std::vector<Line> lines_;                     // by process
-  std::map<std::string, std::size_t> by_user_;  // process, by text_of() its identity
+  std::map<std::string, std::size_t> by_user_;  // index of the process, by text_of() its identity
   std::int64_t dropped_ = 0;
 };
 

@@ -1,5 +1,5 @@
 // ControlState: what a process's control thread shares with its other threads. Each part has a mutex of its own, and
-// says when it is held.
+// documents when it is held.
 #pragma once
 
 #include <atomic>
@@ -16,7 +16,7 @@
 namespace syncopate::experiments {
 
 struct ControlState {
-  // Of the process that has this role and rank.
+  // Makes the state of the process that has this role and rank.
   ControlState(Role role, int rank) : board(role, rank, patience) {}
 
   const std::shared_ptr<Patience> patience = std::make_shared<Patience>();
@@ -24,7 +24,7 @@ struct ControlState {
   AnswerBoard board;
   ControlCallbacks callbacks{board};
   SnapshotQueue snapshots;                    // to evaluate
-  std::atomic<bool> wants_snapshots = false;  // the coordinator, from this worker
+  std::atomic<bool> wants_snapshots = false;  // whether the coordinator wants them from this worker
   StepBatch steps;                            // to be sent
   const std::shared_ptr<LinkFaults> link_faults = std::make_shared<LinkFaults>();
 };

@@ -20,8 +20,8 @@ using control::ToCoordinator;
 
 constexpr Duration kRecordsEvery = std::chrono::milliseconds(200);
 constexpr Duration kWatchdogMargin = std::chrono::seconds(2);
-// A coordinator that was not heard for this part of the timeout is away. Soon enough that no wait for it, or for who
-// waits for it, has passed its deadline.
+// A coordinator that has been silent for this fraction of the timeout counts as absent. That is early enough for every
+// wait that depends on it to be extended before its deadline.
 constexpr int kSilentParts = 4;
 
 }  // namespace
@@ -55,7 +55,8 @@ void ControlThread::post(const ToCoordinator& message, std::optional<zmq::messag
 }
 
 void ControlThread::post_records() {
-  // Whoever posts something else next has all records before it, also those that another thread has just taken.
+  // Ensures that all records precede any message that is posted next, including records that another thread has just
+  // taken.
   const std::lock_guard lock(records_mutex_);
   if (const std::optional<ToCoordinator> steps = state_.steps.take()) line_.post(*steps);
 }
@@ -105,7 +106,7 @@ void ControlThread::ask_time() {
   line_.post(message);
 }
 
-// The first questions are asked one upon another, then one with each heartbeat.
+// The first questions are asked one after the other, and then one with each heartbeat.
 void ControlThread::take_time(const control::ClockAnswer& answer) {
   const auto time = [](std::int64_t nanoseconds) { return TimePoint(Duration(nanoseconds)); };
   offset_.add({.sent = time(answer.sent()),
@@ -123,7 +124,7 @@ void ControlThread::take_time(const control::ClockAnswer& answer) {
 }
 
 void ControlThread::hurt_links(const control::HurtLinks& order) {
-  if (!control::HurtLinks::Fault_IsValid(order.fault())) return;  // of a later version of this program
+  if (!control::HurtLinks::Fault_IsValid(order.fault())) return;  // from a later version of this program
   const Duration length(order.length());
   spdlog::info("links are hurt ({}) for {:.3g} s", control::HurtLinks::Fault_Name(order.fault()), seconds(length));
   const auto fault = static_cast<LinkFault>(order.fault());
@@ -179,8 +180,8 @@ void ControlThread::stop_work() {
   state_.callbacks.stop();
 }
 
-// Of one on this host it is known whether it lives: one that does is waited for, for as long as it does, since a person
-// may have stopped it. (The kernel ends this process with it.)
+// If the coordinator is on this host, it is known whether it lives. If it does, this process waits as long as it lives,
+// since a person may have stopped it. (The kernel ends this process with it.)
 void ControlThread::check_coordinator(Duration timeout, TimePoint now) {
   if (coordinator_.silence(now) >= timeout / kSilentParts && starter_lives()) {
     if (!std::exchange(coordinator_is_away_, true)) {
@@ -196,7 +197,7 @@ void ControlThread::check_coordinator(Duration timeout, TimePoint now) {
   stop_work();
 }
 
-// Ends the process where a wait that cannot be interrupted (inside MPI, say) has passed its deadline.
+// Ends the process if a wait that cannot be interrupted (such as one inside MPI) has passed its deadline.
 void ControlThread::check_own_progress(Duration timeout, TimePoint now) {
   if (now < state_.patience->until() + kWatchdogMargin) return;
   const std::optional<Duration> still =

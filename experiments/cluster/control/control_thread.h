@@ -1,6 +1,6 @@
-// ControlThread: what a process's control thread does. It gives what comes from the coordinator to who waits for it,
-// sends heartbeats and records in time, compares clocks where that is asked for, and watches: it stops the process's
-// work when the coordinator has fallen silent, and ends the process when that work itself stands still.
+// ControlThread: a process's control thread. It passes messages of the coordinator to the threads that wait for them,
+// sends heartbeats and records on time, and compares clocks if that is asked for. It also watches: it stops the
+// process's work when the coordinator has fallen silent, and ends the process when that work makes no progress.
 #pragma once
 
 #include <atomic>
@@ -25,21 +25,21 @@ namespace syncopate::experiments {
 
 class ControlThread {
  public:
-  // Connects to the coordinator as ControlLine does, says `hello` and starts the thread. `activity` and `state`
-  // outlive this. Throws zmq::error_t where the address cannot be one.
+  // Connects to the coordinator as ControlLine does, says `hello` and starts the thread. `activity` and `state` outlive
+  // this. Throws zmq::error_t if the address cannot be one.
   ControlThread(const std::string& address, const RunKeys& keys, const ProcessIdentity& self,
                 const control::ToCoordinator& hello, Activity& activity, ControlState& state);
 
-  // For any thread.
+  // Methods for any thread.
 
-  // By this timeout, from now on, silence of the coordinator and of this process's own work is judged, and by both how
-  // often it beats.
+  // From now on this timeout limits the silence of the coordinator and of this process's own work. Both arguments
+  // determine how often heartbeats are sent.
   void set_timeout(Duration timeout, Duration stall_warning);
-  // Queues a message, which leaves before this is destroyed.
+  // Queues a message, which is sent before this is destroyed.
   void post(const control::ToCoordinator& message, std::optional<zmq::message_t> weights = std::nullopt);
-  // Sends the records that there are, before their time.
+  // Sends the collected records now.
   void post_records();
-  // The process has failed: the first one is told, after all records.
+  // The process has failed. The first failure is reported, after all records.
   void fail(const Status& status);
 
  private:
@@ -65,14 +65,14 @@ class ControlThread {
   std::atomic<bool> failed_ = false;
 
   std::mutex records_mutex_;  // held from taking records to posting them
-  std::mutex mutex_;          // of limits_
+  std::mutex mutex_;          // guards limits_
   Limits limits_;
 
-  // Of the control thread alone.
+  // The following belong to the control thread.
   std::optional<TimePoint> last_beat_;
   TimePoint next_records_ = clock_.now();
   bool compares_clocks_ = false;
-  ClockOffset offset_;  // of the coordinator's clock
+  ClockOffset offset_;  // offset of the coordinator's clock
   std::size_t clock_answers_ = 0;
   Attention attention_{clock_.now()};
   CoordinatorWatch coordinator_{clock_.now()};

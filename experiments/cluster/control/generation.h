@@ -1,5 +1,6 @@
-// Generation: who takes part in a run from one change of its members to the next. In each, all that take part connect
-// anew, and go on from what they carry. Plain data; the coordinator decides it (coordinator/generation_course.h).
+// Generation: a membership epoch, which says who takes part in a run between two changes of its members. In each one
+// all members connect again, and go on from the state that they have. Plain data; the coordinator decides it
+// (coordinator/generation_course.h).
 #pragma once
 
 #include <cstdint>
@@ -10,11 +11,12 @@
 
 namespace syncopate::experiments {
 
-// Who serves one server's shards. Of two, the head takes what workers send, and the tail answers (ps/README.md).
+// The processes that serve one server's shards. Of two, the head receives what workers send, and the tail responds
+// (ps/README.md).
 struct ServerSeats {
   bool has_server = true;
   bool has_standby = false;
-  // Of two, the standby is the head: the server has come back, and holds nothing yet.
+  // Whether the standby is the head of the two, because the server was restarted and has no state yet.
   bool standby_leads = false;
 
   bool operator==(const ServerSeats&) const = default;
@@ -23,14 +25,14 @@ struct ServerSeats {
 struct Generation {
   std::int64_t number = 0;
   bool begins = true;                // nothing has been trained yet: the lowest worker has the initial weights
-  std::vector<int> workers;          // ranks that take part, ascending
+  std::vector<int> workers;          // ranks of the members, ascending
   std::vector<ServerSeats> servers;  // by server
-  std::string restore = {};          // a checkpoint's folder that all go on from; empty: what they hold
+  std::string restore = {};  // folder of the checkpoint that all restore; empty: they keep the state that they have
 
   bool operator==(const Generation&) const = default;
 };
 
-// Whether anybody has anything to go on from.
+// Returns whether any member has state to go on from.
 inline bool goes_on(const Generation& generation) { return !generation.begins || !generation.restore.empty(); }
 
 bool takes_part(const Generation& generation, Role role, int rank);

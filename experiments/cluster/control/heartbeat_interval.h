@@ -1,4 +1,4 @@
-// How often a process says what it is doing, and the coordinator expects to hear it.
+// How often a process sends heartbeats, and the coordinator expects them.
 #pragma once
 
 #include <algorithm>
@@ -7,8 +7,8 @@
 
 namespace syncopate::experiments {
 
-// Every tenth of the timeout, so that its silence is told from a late word, and at least every second.
-// With a `stall_warning` of more than zero also every fifth of that, so that a stall is not found much later.
+// Returns a tenth of the timeout, so that silence can be told from a late message, and at most a second. With a
+// `stall_warning` above zero it returns at most a fifth of that, so that a stall is not found much later.
 inline Duration heartbeat_interval(Duration timeout, Duration stall_warning = {}) {
   const Duration interval = std::min<Duration>(std::chrono::seconds(1), timeout / 10);
   return stall_warning > Duration::zero() ? std::min(interval, stall_warning / 5) : interval;

@@ -6,7 +6,7 @@
 
 namespace syncopate::experiments {
 
-// Whether a process of this role has any reason to send a message of this kind. A message of no kind, nobody may.
+// Returns whether a process of this role may send a message of this kind. No process may send a message without a kind.
 bool may_send(Role role, control::ToCoordinator::KindCase kind);
 
 }  // namespace syncopate::experiments

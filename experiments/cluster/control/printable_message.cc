@@ -53,7 +53,7 @@ void make_printable(Message& message, const Reflection& reflection, const FieldD
   }
 }
 
-// Fields that are there, and those of the messages within.
+// Changes the fields that are set, and those of nested messages.
 void make_printable(Message& message) {
   const Reflection& reflection = *message.GetReflection();
   std::vector<const FieldDescriptor*> fields;

@@ -1,5 +1,5 @@
-// What a snapshot of weights holds: the dense ones, as they lie in the model's arena, and of each row-sparse table some
-// rows, behind one another.
+// What a snapshot of weights contains: the dense ones, as they lie in the model's arena, followed by some rows of each
+// row-sparse table.
 #pragma once
 
 #include <vector>
@@ -8,11 +8,11 @@
 
 namespace syncopate::experiments {
 
-// By table of a layout, ascending row numbers; empty for a layout without tables.
+// Ascending row numbers, for each table of a layout; empty for a layout without tables.
 using TableKeys = std::vector<std::vector<RowKey>>;
 
-// The snapshot's own layout, in which all tensors are dense: that of the model without tables; then each table as a
-// tensor of as many rows as `rows` names of it, at least one.
+// Returns the layout of the snapshot, in which all tensors are dense: first that of the model without tables, then each
+// table as a tensor with as many rows as `rows` names of it, but at least one.
 ParamLayout snapshot_layout(const ParamLayout& layout, const TableKeys& rows);
 
 }  // namespace syncopate::experiments

@@ -1,7 +1,7 @@
-// SnapshotQueue: snapshots that have come and wait to be evaluated, in the order in which they came.
+// SnapshotQueue: snapshots that have arrived and wait to be evaluated, in order of arrival.
 //
-// Any thread may call any method: the control thread pushes, the evaluator's pops. Its mutex is held while a snapshot
-// is moved, no longer.
+// Any thread may call any method: the control thread pushes, the evaluator's thread pops. Its mutex is only held while
+// a snapshot is moved.
 #pragma once
 
 #include <condition_variable>
@@ -16,13 +16,13 @@ namespace syncopate::experiments {
 class SnapshotQueue {
  public:
   void push(WeightsSnapshot snapshot);
-  // There will be no more. What has come may still be popped.
+  // There will be no more. Snapshots that have arrived may still be popped.
   void close();
-  // The oldest; waits until there is one. Cancelled once the queue is closed and empty.
+  // Waits for a snapshot and returns the oldest. Fails with cancelled once the queue is closed and empty.
   Result<WeightsSnapshot> pop();
 
  private:
-  std::mutex mutex_;  // of what follows
+  std::mutex mutex_;  // guards what follows
   std::condition_variable changed_;
   std::deque<WeightsSnapshot> queue_;
   bool closed_ = false;

@@ -1,7 +1,7 @@
-// StepBatch: records of steps on their way to the coordinator, gathered until the next message leaves with them.
+// StepBatch: collects records of steps until the next message to the coordinator takes them.
 //
-// Any thread may call any method. Its mutex is held while one record is copied, or all are taken away at once: the
-// thread that trains never waits for a message to be made or sent.
+// Any thread may call any method. Its mutex is held while one record is copied, or all are taken at once: the thread
+// that trains never waits for a message to be made or sent.
 #pragma once
 
 #include <mutex>
@@ -15,7 +15,7 @@ namespace syncopate::experiments {
 
 class StepBatch {
  public:
-  // A step that was finished in this generation.
+  // Adds a step that was finished in this membership epoch.
   void add(const StepRecord& record, std::int64_t generation) {
     const std::lock_guard lock(mutex_);
     control::Step& step = *message_.mutable_steps()->add_steps();
@@ -23,7 +23,7 @@ class StepBatch {
     step.set_generation(generation);
   }
 
-  // All that were added since the last call, in order; none if there are none.
+  // Returns all records that were added since the last call, in order; none if there are none.
   std::optional<control::ToCoordinator> take() {
     control::ToCoordinator taken;
     {
@@ -34,7 +34,7 @@ class StepBatch {
   }
 
  private:
-  std::mutex mutex_;  // of what follows
+  std::mutex mutex_;  // guards what follows
   control::ToCoordinator message_;
 };
 

@@ -1,4 +1,4 @@
-// WeightsSnapshot: weights as they were at one moment, on their way to be evaluated. Plain data.
+// WeightsSnapshot: a copy of the weights at one moment, which is sent for evaluation. Plain data.
 #pragma once
 
 #include <cstdint>
@@ -10,11 +10,11 @@
 
 namespace syncopate::experiments {
 
-// The final weights come behind all points at which weights are evaluated (experiments/config/evaluation_points.h).
+// The point of the final weights, which is after all points of evaluation (experiments/config/evaluation_points.h).
 inline constexpr std::int64_t kFinalPoint = std::numeric_limits<std::int64_t>::max();
 
-// A stamped copy of the weights, laid out as snapshot_layout says, and, on its way to the evaluator, the mean of the
-// workers' local states.
+// A copy of the weights with its stamp, laid out as snapshot_layout says. On its way to the evaluator it also has the
+// mean of the workers' local states.
 struct WeightsSnapshot {
   std::int64_t point = 0;
   std::int64_t steps_done = 0;
@@ -22,7 +22,7 @@ struct WeightsSnapshot {
   bool final = false;
   std::vector<float> weights;
   std::vector<float> local_state = {};
-  TableKeys rows = {};  // of row-sparse tables
+  TableKeys rows = {};  // which rows of row-sparse tables it has
 };
 
 }  // namespace syncopate::experiments

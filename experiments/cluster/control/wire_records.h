@@ -1,4 +1,4 @@
-// Between the records of the program and those of the wire.
+// Converts between the program's records and those of the control protocol.
 #pragma once
 
 #include <cstddef>
@@ -24,25 +24,25 @@ StepRecord from_wire(const control::Step& step);
 control::Collective to_wire(const allreduce::CollectiveState& state);
 CollectiveReport from_wire(const control::Collective& collective);
 
-// With what the process is doing.
+// Includes what the process is doing.
 control::Failure to_wire(const Status& status, const Activity& activity);
-// Never ok: a code that is none of a failure's makes it an internal error that says so.
+// Never returns ok: a code that is not one of a failure becomes an internal error that says so.
 Status from_wire(const control::Failure& failure);
 
 control::CheckpointReport to_wire(const std::string& writer, const CheckpointReport& report);
-// A part that does not parse makes it one of kFailed.
+// A part that does not parse becomes a report of kFailed.
 CheckpointReport from_wire(const control::CheckpointReport& report);
 
 control::Generation to_wire(const Generation& generation);
 Generation from_wire(const control::Generation& generation);
 
-// The stamp and which rows there are; the weights travel in a frame of their own.
+// Takes the stamp and the row numbers; the weights are sent in a frame of their own.
 control::Snapshot to_wire(const WeightsSnapshot& snapshot);
-// Without the weights, or with those of their frame.
+// Returns the snapshot without weights, or with those of their frame.
 WeightsSnapshot from_wire(const control::Snapshot& snapshot, std::span<const std::byte> weights = {});
 TableKeys rows_of(const control::Snapshot& snapshot);
 
-// Of the snapshot that was evaluated, the stamp alone.
+// Takes only the stamp of the snapshot that was evaluated.
 control::Evaluation to_wire(const WeightsSnapshot& evaluated, double accuracy, double loss, const TestFigures& figures);
 TestFigures figures_of(const control::Evaluation& evaluation);
 

@@ -6,9 +6,9 @@
 namespace syncopate::experiments {
 namespace {
 
-constexpr std::int64_t kParts = 2;     // of what is left, for each worker
-constexpr std::int64_t kShortest = 8;  // part of what is wanted
-constexpr std::int64_t kMost = 10000;  // at once, whoever asks
+constexpr std::int64_t kParts = 2;     // a range is at most 1 / (kParts x workers) of what is left
+constexpr std::int64_t kShortest = 8;  // and at least 1 / kShortest of what is wanted
+constexpr std::int64_t kMost = 10000;  // largest range for any request
 
 }  // namespace
 
@@ -34,7 +34,7 @@ std::optional<BatchRange> BatchQueue::draw(int worker, std::int64_t wanted) {
 }
 
 void BatchQueue::finish(int worker, std::int64_t batch) {
-  // One that it does not hold any more has been trained all the same, unless it has been given to somebody else.
+  // A batch that the worker does not hold any more has still been trained, unless it was given to another worker.
   if (held_[worker].erase(batch) > 0 || returned_.erase(batch) > 0) ++done_;
 }
 

@@ -32,7 +32,7 @@ using control::FromCoordinator;
 using control::ToCoordinator;
 
 constexpr std::chrono::milliseconds kTick{100};
-// mpirun, once its processes have ended, has so long to end itself.
+// How long mpirun has to end itself once its processes have ended.
 constexpr Duration kCarrierPatience = std::chrono::seconds(5);
 
 std::string last_line_of(const std::string& file) {
@@ -119,7 +119,7 @@ class Coordinator {
     zmq::poll(items.data(), items.size(), std::min(kTick, std::chrono::ceil<std::chrono::milliseconds>(until_fault)));
   }
 
-  // How faults reach the processes.
+  // Returns how faults are injected into the processes.
   FaultInjector::Hands hands() {
     return {.still_there = [this](std::size_t process) { return monitor_.still_there(process); },
             .trains = [this](std::size_t process) { return monitor_.trains(process); },
@@ -224,7 +224,7 @@ class Coordinator {
                                                                hello.pid())},
                                  "starting", 0, now);
     }
-    // A person knows another host by the name that they have given it.
+    // A user knows another host by the name that they have given it.
     monitor_.on_hello(process, child.value_or(static_cast<pid_t>(hello.pid())), spec.remote ? spec.host : hello.host(),
                       now);
     control::Welcome welcome;
@@ -261,7 +261,7 @@ class Coordinator {
       if (batches_) {
         for (const StepRecord& record : records) batches_->finish(spec.rank, record.position);
         checkpoints_.on_job_steps(batches_->done() / config_.workers, now);
-      } else if (monitor_.still_there(process)) {  // what a lost worker has still said is no news
+      } else if (monitor_.still_there(process)) {  // reports of a worker that was lost meanwhile are ignored
         checkpoints_.on_steps(spec.rank, records.back().step + 1, now);
       }
       monitor_.on_step_finished(process, steps.steps().rbegin()->generation());
@@ -269,7 +269,7 @@ class Coordinator {
     observer_.on_steps(spec.rank, records);
   }
 
-  // One of another generation is not answered: who has asked it asks anew.
+  // A request from another membership epoch is not answered: the worker asks again.
   void on_batch_request(std::size_t process, const control::BatchRequest& request) {
     const bool is_now = request.generation() == monitor_.generation().number && monitor_.still_there(process);
     if (!batches_ || !is_now) return;
@@ -288,16 +288,16 @@ class Coordinator {
     control_.send(process, answer);
   }
 
-  // Of a run that goes on from a checkpoint, what had been done by then.
+  // In a run that was resumed, this is what was done at that time.
   void go_back_to(const std::string& checkpoint) {
     const bool is_resumed = checkpoint == options_.resume;
     const Result<Checkpoint> opened =
         Checkpoint::open(checkpoint, {.digest = is_resumed ? options_.resume_digest : std::string()});
-    // Workers, which read it, too, find out why it cannot be.
+    // If it cannot be read, the workers, which also read it, report why.
     if (opened.ok()) batches_->go_back(batches_done(opened->manifest(), config_));
   }
 
-  // A worker that is lost when the others have left cannot be helped out.
+  // A worker that is lost after the others have left cannot be replaced.
   void report_untrained() {
     if (!batches_ || monitor_.verdict() || epochs_.has_ended()) return;
     const std::int64_t missing = batches_->batches() - batches_->done();
@@ -353,7 +353,7 @@ class Coordinator {
     control_.send(process, message);
   }
 
-  // What was asked for a generation before is not answered any more: who is still there asks again.
+  // Questions of an earlier membership epoch are not answered any more: processes that are still there ask again.
   void proclaim() {
     groups_.begin_generation(monitor_.generation().number);
     epochs_.begin_generation();
@@ -396,12 +396,12 @@ class Coordinator {
     control_.send(process, answer);
   }
 
-  // One worker is enough, but where each has weights of its own, whose mean is evaluated.
+  // One worker is enough, unless each has weights of its own, whose mean is evaluated.
   bool is_to_take_snapshots(std::size_t process) {
     return (has_replicas_of_their_own(config_) || monitor_.chief() == process) && monitor_.wants_snapshots();
   }
 
-  // Tells workers that know otherwise: the evaluator has fallen behind or caught up, or there is another chief.
+  // Tells workers for which this has changed: the evaluator has fallen behind or caught up, or there is another chief.
   void tell_snapshot_terms() {
     if (!epochs_.has_begun() || monitor_.stopping()) return;
     for (std::size_t i = 0; i < plan_.processes.size(); ++i) {
@@ -497,7 +497,7 @@ class Coordinator {
       return monitor_.on_carrier_end(processes_->carried(), ended.end, ended.name, last_line_of(ended.log_file),
                                      clock_.now());
     }
-    // Who ends well has said so: behind weights of gigabytes, perhaps, which take their time to come out here.
+    // A process that ends well has said so. Its message may arrive late, since it may follow gigabytes of weights.
     const Duration patience = std::max(
         options_.last_words_time, ended.end.exit_code == 0 ? from_seconds(config_.timeout_seconds) / 2 : Duration());
     if (!ended.end.signal) hear_last_words(*ended.process, patience);
@@ -506,7 +506,7 @@ class Coordinator {
     monitor_.on_end(*ended.process, end, clock_.now());
   }
 
-  // Takes what a process that has ended without being killed has still said: it has been sent, but not yet received.
+  // Receives what a process that was not killed sent before it ended.
   void hear_last_words(std::size_t process, Duration patience) {
     const TimePoint deadline = clock_.now() + patience;
     receive_all();
@@ -539,11 +539,11 @@ class Coordinator {
   SteadyClock clock_;
   RunMonitor monitor_;
   ControlServer control_;
-  Launcher* launcher_ = nullptr;         // of the run under way
-  std::vector<Duration> clock_offsets_;  // by process: what is to be added to its stamps to make them ours
-  std::vector<bool> takes_snapshots_;    // by process, as it has been told
+  Launcher* launcher_ = nullptr;         // of the run in progress
+  std::vector<Duration> clock_offsets_;  // by process: added to its time stamps to convert them to our clock
+  std::vector<bool> takes_snapshots_;    // by process: what it was told last
   TimePoint training_began_{};
-  std::optional<ProcessTable> processes_;  // once they have been started
+  std::optional<ProcessTable> processes_;  // set once they have been started
   std::optional<TimePoint> all_ended_;
   bool descriptors_ran_out_ = false;
   RendezvousGroups groups_;
@@ -551,7 +551,7 @@ class Coordinator {
   WorkerWeights weights_;
   RunCheckpoints checkpoints_;
   FaultInjector faults_;
-  std::optional<BatchQueue> batches_;  // where workers share the job's
+  std::optional<BatchQueue> batches_;  // set if workers share the job's batches
   RunOutcome outcome_;
 };
 

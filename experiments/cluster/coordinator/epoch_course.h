@@ -1,4 +1,4 @@
-// EpochCourse: whether each epoch is to be trained, the same for all workers. Pure.
+// EpochCourse: decides whether each epoch is trained, in the same way for all workers. Pure.
 #pragma once
 
 #include <algorithm>
@@ -17,28 +17,28 @@ class EpochCourse {
     std::int64_t epoch = 0;
   };
 
-  // Training ends with the epoch in which the figure that the test set is judged by reaches `target`; 0: with the last.
+  // Training ends with the epoch in which the test set's headline figure reaches `target`; 0: with the last epoch.
   explicit EpochCourse(double target) : target_(target) {}
 
   void on_evaluation(double figure) { target_reached_ = target_reached_ || (target_ > 0 && figure >= target_); }
   bool target_reached() const { return target_reached_; }
 
-  // Decided once, when the first worker asks.
+  // Decides once, when the first worker asks.
   bool go_on(std::int64_t epoch) { return decisions_.try_emplace(epoch, !target_reached_).first->second; }
-  // Somebody was told that an epoch is not to be trained.
+  // Returns whether some worker was told not to train an epoch.
   bool has_ended() const {
     return std::ranges::any_of(decisions_, [](const auto& decision) { return !decision.second; });
   }
 
-  // Training begins for all together: who asks before waits.
+  // Training begins for all together: a worker that asks before that must wait.
   bool has_begun() const { return begun_; }
   void hold(const Question& question) { held_.push_back(question); }
-  // It begins. Who has waited, in the order in which they have asked.
+  // Training begins. Returns the held questions in the order in which they were asked.
   std::vector<Question> begin() {
     begun_ = true;
     return std::exchange(held_, {});
   }
-  // There is a new generation: who is still there asks again.
+  // There is a new membership epoch: its members will ask again.
   void begin_generation() { held_.clear(); }
 
  private:

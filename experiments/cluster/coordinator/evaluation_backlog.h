@@ -1,5 +1,5 @@
-// EvaluationBacklog: snapshots that wait to be evaluated, whether there is room for another, and what is not evaluated
-// at all. Pure.
+// EvaluationBacklog: the snapshots that wait to be evaluated, whether there is space for another, and which are never
+// evaluated. Pure.
 #pragma once
 
 #include <cstddef>
@@ -11,18 +11,19 @@ namespace syncopate::experiments {
 
 class EvaluationBacklog {
  public:
-  // A run must not go on for much longer than its training only to be evaluated: beyond so many, points are left out.
+  // With more than this many waiting, points are left out, so that evaluation does not continue long after training.
   static constexpr std::size_t kMostWaiting = 100;
 
-  // So many bytes of weights may wait; two snapshots may in any case. The final weights wait whether or not there is
-  // room.
+  // This many bytes of weights may wait, but two snapshots always may. The final weights wait even if there is no
+  // space.
   explicit EvaluationBacklog(std::size_t most_bytes) : most_bytes_(most_bytes) {}
 
-  // That of point `point` has come, or of the final weights: it waits, or is missing where nobody evaluates any more.
+  // The snapshot of point `point`, or of the final weights, has arrived. It waits, or is missing if nobody evaluates
+  // any more.
   void on_snapshot(std::int64_t point, bool final, std::size_t bytes);
-  // False where no such snapshot waited: it has been evaluated before, or never came.
+  // Returns false if no such snapshot waited: it was evaluated before, or never arrived.
   bool on_evaluation(std::int64_t point, bool final);
-  // From now on nobody evaluates. What waits is missing.
+  // From now on nobody evaluates. Waiting snapshots become missing.
   void give_up();
   bool given_up() const { return given_up_; }
   bool is_final_missing() const { return is_final_missing_; }
@@ -32,7 +33,8 @@ class EvaluationBacklog {
     return waiting() < 2 || (waiting() < kMostWaiting && (waiting() + 1) * bytes_of_each_ <= most_bytes_);
   }
 
-  // What waits, and what has come and is missing: "1 snapshot", "3 snapshots and the final weights". Empty for nothing.
+  // Return what waits, and what arrived and is missing: "1 snapshot", "3 snapshots and the final weights". Empty for
+  // nothing.
   std::string waiting_text() const;
   std::string missing_text() const;
 
@@ -46,7 +48,7 @@ class EvaluationBacklog {
   const std::size_t most_bytes_;
   std::vector<Waiting> waiting_;
   std::size_t bytes_of_each_ = 0;
-  std::size_t missing_ = 0;  // beside the final weights
+  std::size_t missing_ = 0;  // without the final weights
   bool is_final_missing_ = false;
   bool given_up_ = false;
 };

@@ -7,7 +7,7 @@
 namespace syncopate::experiments {
 namespace {
 
-// What it died of, a machine short of memory, say, may pass.
+// The cause of its death, such as a shortage of memory, may pass.
 constexpr std::array<Duration, EvaluatorCourse::kMostStarts> kPauses{std::chrono::milliseconds(100),
                                                                      std::chrono::seconds(1), std::chrono::seconds(5)};
 

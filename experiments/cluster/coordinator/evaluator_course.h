@@ -1,7 +1,7 @@
-// EvaluatorCourse: what becomes of the evaluator when it is lost, and of what it was to evaluate. Pure.
+// EvaluatorCourse: the policy for the loss of the evaluator, and for the snapshots that it had to evaluate. Pure.
 //
-// Training needs no evaluation: a run goes on without one, and says which are missing. The evaluator is started again
-// first, in every mode, since it stands beside those that train.
+// Training needs no evaluation: a run goes on without an evaluator, and says which evaluations are missing. A lost
+// evaluator is first restarted, in every mode, since it is independent of the processes that train.
 #pragma once
 
 #include <cstddef>
@@ -16,29 +16,29 @@ namespace syncopate::experiments {
 
 class EvaluatorCourse {
  public:
-  // So often it is started again without an evaluation in between, each time after a longer pause.
+  // How often it is restarted without an evaluation in between, each time after a longer pause.
   static constexpr int kMostStarts = 3;
 
   struct Loss {
-    std::optional<Duration> start_after;  // none: it is not started again
-    std::string consequence;              // for a person, behind what is said of the loss
+    std::optional<Duration> start_after;  // none: it is not restarted
+    std::string consequence;              // for a person; follows the report of the loss
   };
 
-  // Weights may wait in `most_bytes`. `has_target`: training is to end with an accuracy.
+  // Weights may wait in `most_bytes`. `has_target`: training is to end at an accuracy.
   EvaluatorCourse(std::size_t most_bytes, bool has_target) : backlog_(most_bytes), has_target_(has_target) {}
 
   const EvaluationBacklog& backlog() const { return backlog_; }
-  // It is there, or will be again.
+  // Returns whether it runs, or will run again.
   bool evaluates() const { return !backlog_.given_up(); }
 
   void on_snapshot(std::int64_t point, bool final, std::size_t bytes) { backlog_.on_snapshot(point, final, bytes); }
-  // False where nothing waited for that.
+  // Returns false if no snapshot waited for that.
   bool on_evaluation(std::int64_t point, bool final);
-  // Whether more weights are to be evaluated: not where too many wait.
+  // Returns whether more weights should be evaluated: not if too many wait.
   bool wants_snapshots() const { return evaluates() && backlog_.has_room(); }
 
   Loss on_lost();
-  // What waits is missing from now on, and all that comes. What is to be said of that.
+  // Everything that waits, or arrives later, is now missing. Returns the text that says so.
   std::string give_up();
 
  private:

@@ -14,7 +14,7 @@
 namespace syncopate::experiments {
 namespace {
 
-// With the name of the process behind it.
+// The process's name follows this text.
 const char* done_to_links(LinkFault fault) {
   switch (fault) {
     case LinkFault::kCut:

@@ -29,7 +29,7 @@ GenerationCourse::Loss GenerationCourse::on_lost(std::size_t process, const Circ
       return Loss::kOthersGoOn;
     case Role::kServer:
     case Role::kStandby:
-      // Before training there is nothing yet that a standby could hold.
+      // Before training a standby holds nothing yet.
       if (circumstances.begins) return Loss::kEndsRun;
       return on_server_lost(next_.servers[static_cast<std::size_t>(rank)], role, circumstances);
     case Role::kWorker:
@@ -43,11 +43,11 @@ GenerationCourse::Loss GenerationCourse::on_lost(std::size_t process, const Circ
 GenerationCourse::Loss GenerationCourse::on_server_lost(ServerSeats& seats, Role role,
                                                         const Circumstances& circumstances) {
   const bool was_server = role == Role::kServer;
-  // Who comes back fresh, and is lost before it was given anything, is nobody's loss.
+  // Losing a process that has just joined, before it received any state, loses nothing.
   (was_server ? seats.has_server : seats.has_standby) = false;
   const bool has_other = was_server ? seats.has_standby : seats.has_server;
   if (has_other) seats.standby_leads = was_server;
-  // Who goes back needs nothing from the lost one.
+  // A replica that goes back to a checkpoint needs nothing from the lost one.
   if (has_other && (goes_back_ || !circumstances.other_home_is_empty)) return Loss::kRegroup;
   if (!recovery_.goes_back || !circumstances.can_go_back) return Loss::kEndsRun;
   goes_back_ = true;

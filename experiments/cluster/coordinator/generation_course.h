@@ -1,5 +1,5 @@
-// GenerationCourse: who takes part in a run, as processes are lost and come (back). Pure: it is told, and says what
-// that means and what the next generation is to be.
+// GenerationCourse: the membership policy: who takes part in a run when processes are lost, or join (again). Pure: it
+// receives events, and returns what they mean and what the next membership epoch is.
 #pragma once
 
 #include <cstddef>
@@ -13,41 +13,42 @@ namespace syncopate::experiments {
 
 class GenerationCourse {
  public:
-  // The first generation has all workers, servers and standbys of the plan, which outlives the course. Until something
-  // has been trained all go on from the checkpoint `resume`; empty: from the initial weights.
+  // The first membership epoch has all workers, servers and standbys of the plan, which outlives this. Until something
+  // has been trained all start from the checkpoint `resume`; empty: from the initial weights.
   GenerationCourse(const JobPlan& plan, const Recovery& recovery, std::string resume = {});
 
   const Generation& current() const { return current_; }
   bool is_member(std::size_t process) const;
 
-  // What the loss of a process means.
+  // The effect of the loss of a process.
   enum class Loss {
     kEndsRun,
-    kOthersGoOn,  // as they are
-    kRegroup,     // in a new generation, without it
-    kGoBack,      // to the last checkpoint, in a new generation, once all shards have a home again
+    kOthersGoOn,  // unchanged
+    kRegroup,     // in a new membership epoch, without it
+    kGoBack,      // to the last checkpoint, in a new membership epoch, once all shards have a replica again
   };
   struct Circumstances {
-    bool begins = false;               // nothing has been trained yet
-    bool can_go_back = false;          // there is a checkpoint
-    bool other_home_is_empty = false;  // of a server's or a standby's shards: it has only just come
+    bool begins = false;       // nothing has been trained yet
+    bool can_go_back = false;  // there is a checkpoint
+    // of a server's or a standby's shards: the other replica has just joined and may hold nothing
+    bool other_home_is_empty = false;
   };
   Loss on_lost(std::size_t process, const Circumstances& circumstances);
 
-  // A process that was lost is ready to take part again: in the next generation.
+  // A lost process is ready to take part again, in the next membership epoch.
   void on_ready(std::size_t process);
 
-  // All shards have a server or a standby that is ready.
+  // Returns whether every shard has a server or a standby that is ready.
   bool has_all_homes() const;
-  bool has_home(std::size_t process) const;  // the shards of that server or standby
-  // All are to go back to a checkpoint: from the loss that made it so, until all have trained on from there. Each
-  // generation meanwhile restores it, since any of them may have missed the last.
+  bool has_home(std::size_t process) const;  // the same for the shards of that server or standby
+  // Returns whether all are going back to a checkpoint: from the loss that caused it until all have trained on from
+  // there. Each membership epoch in between restores the checkpoint, since any member may have missed the last one.
   bool goes_back() const { return goes_back_; }
-  // All that take part have trained in this generation.
+  // All members have trained in this membership epoch.
   void on_all_train() { goes_back_ = goes_back_ && current_.number < goes_back_in_; }
 
-  // The next generation: those that are there now. If they are to go back, it is to `checkpoint`. Not while a shard has
-  // no home.
+  // Starts and returns the next membership epoch, with the processes that are there now. If they go back, it is to
+  // `checkpoint`. Requires that every shard has a replica.
   const Generation& proclaim(bool begins, const std::string& checkpoint = {});
 
  private:
@@ -58,9 +59,9 @@ class GenerationCourse {
   const Recovery recovery_;
   const std::string resume_;
   Generation current_;
-  Generation next_;  // as it would be now
+  Generation next_;  // the next one, if it began now
   bool goes_back_ = false;
-  std::int64_t goes_back_in_ = 0;  // the first generation that does, for the last loss that made it so
+  std::int64_t goes_back_in_ = 0;  // the first membership epoch that goes back for the last loss that required it
 };
 
 }  // namespace syncopate::experiments

@@ -1,4 +1,4 @@
-// Interrupts: Ctrl-C and requests to end, as something to poll instead of something that strikes anywhere.
+// Interrupts: Ctrl-C and requests to end, which are polled instead of handled asynchronously.
 #pragma once
 
 #include <signal.h>
@@ -7,15 +7,15 @@
 
 namespace syncopate::experiments {
 
-// While it lives, SIGINT, SIGTERM and SIGHUP are blocked in this thread and in threads started from it.
+// While this lives, SIGINT, SIGTERM and SIGHUP are blocked in this thread and in threads started from it.
 class Interrupts {
  public:
   Interrupts();
   ~Interrupts();
 
-  // Readable when one has come.
+  // Returns a descriptor that is readable when a signal has arrived.
   int handle() const { return handle_.get(); }
-  // Takes one, if one has come.
+  // Takes a signal, if one has arrived, and returns whether one had.
   bool take();
 
  private:

@@ -1,5 +1,5 @@
-// LocalStates: what each worker's model has kept beside its weights by each point at which these are evaluated, until
-// it is evaluated, too, as the mean over the workers. Pure: values in, values out.
+// LocalStates: what each worker's model keeps besides its weights at each point of evaluation, until the evaluation
+// uses the mean over the workers. Pure: values in, values out.
 #pragma once
 
 #include <cstddef>
@@ -13,20 +13,20 @@ namespace syncopate::experiments {
 
 class LocalStates {
  public:
-  // Of `size` values each; 0 for a model that keeps nothing.
+  // Takes states of `size` values each; 0 for a model that keeps nothing.
   explicit LocalStates(std::size_t size) : size_(size) {}
 
-  // False, and nothing kept, where it has another size.
+  // Returns false and keeps nothing if the state has another size.
   bool add(int rank, std::int64_t point, std::span<const float> state);
 
-  // The mean over all workers that have come to `point`, once all of `awaited` have: of each its first state from there
-  // on, since one step of a slow worker may span several points. A worker that is lost is awaited no more, and counts
-  // where it had come so far. Added up in the order of ranks: the same bits whoever came first. Empty for a model that
-  // keeps nothing.
+  // Returns the mean over all workers that have reached `point`, once all of `awaited` have. Each worker counts with
+  // its first state from that point on, since one step of a slow worker may span several points. A lost worker is not
+  // awaited, and counts if it had reached the point. Values are added in the order of ranks, so that the bits do not
+  // depend on the order of arrival. Empty for a model that keeps nothing.
   std::optional<std::vector<float>> mean(std::int64_t point, std::span<const int> awaited) const;
 
-  // Forgets the points that all of `awaited`, which are those that are still there, have left behind: until then the
-  // one that is behind may become the chief, whose weights are evaluated.
+  // Forgets the points that all of `awaited` (the workers still there) have passed. Until then the slowest of them may
+  // become the chief, whose weights are evaluated.
   void forget_what_is_behind(std::span<const int> awaited);
 
  private:

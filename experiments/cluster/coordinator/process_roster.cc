@@ -62,7 +62,7 @@ int ProcessRoster::live_workers() const {
 
 std::optional<std::size_t> ProcessRoster::chief() const {
   for (std::size_t i = 0; i < entries_.size(); ++i) {
-    if (is_worker(i) && still_there(i)) return i;  // workers stand in the plan by rank
+    if (is_worker(i) && still_there(i)) return i;  // the plan lists workers by rank
   }
   return std::nullopt;
 }

@@ -21,12 +21,12 @@ bool readable(const FileDescriptor& handle) {
   return poll(&item, 1, 0) > 0;
 }
 
-// 0 where it has none, or is gone.
+// Returns 0 if the process has no parent, or does not exist any more.
 pid_t parent_of(pid_t pid) {
   std::ifstream file(fmt::format("/proc/{}/stat", pid));
   std::string line;
   std::getline(file, line);
-  // "4711 (name, which may hold anything) S 4710 ..."
+  // "4711 (name, which may contain anything) S 4710 ..."
   const std::size_t end_of_name = line.rfind(')');
   if (end_of_name == std::string::npos || line.size() < end_of_name + 4) return 0;
   pid_t parent = 0;
@@ -39,8 +39,8 @@ bool descends_from(pid_t pid, pid_t ancestor) {
   return pid == ancestor;
 }
 
-constexpr int kSignalled = 128;    // how a shell says that a signal ended what it ran: this and the signal
-constexpr int kShellFailed = 255;  // how ssh says that it has lost touch
+constexpr int kSignalled = 128;    // a shell adds this to the number of the signal that ended its command
+constexpr int kShellFailed = 255;  // ssh reports a lost connection with this code
 
 ProcessEnd end_of(int status, bool is_remote_shell) {
   ProcessEnd end;
@@ -68,7 +68,7 @@ bool ProcessTable::is_carried(std::size_t process) const {
   return std::ranges::find(carried_, process) != carried_.end();
 }
 
-// The handle is opened first: as long as it tells of no end, the pid is still this process's.
+// The handle is opened first: as long as it does not report an end, the pid still belongs to this process.
 bool ProcessTable::watch_carried(std::size_t process, pid_t pid) {
   FileDescriptor handle(pid > 0 ? static_cast<int>(syscall(SYS_pidfd_open, pid, 0)) : -1);
   const auto is_below = [&](const StartedChild& child) { return descends_from(pid, child.pid); };
@@ -105,7 +105,7 @@ std::vector<ProcessTable::Ended> ProcessTable::take_ended() {
     FileDescriptor& handle = carried_handles_[process];
     if (!handle.open() || !readable(handle)) continue;
     handle = FileDescriptor();
-    ended.push_back({process, {}, {}, {}});  // how it ended is known to its own parent alone
+    ended.push_back({process, {}, {}, {}});  // only its parent knows how it ended
   }
   ended.insert(ended.end(), std::make_move_iterator(carriers.begin()), std::make_move_iterator(carriers.end()));
   return ended;

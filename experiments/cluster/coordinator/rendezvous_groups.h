@@ -1,4 +1,5 @@
-// RendezvousGroups: what processes have published for each other, by group, until all of a group are there. Pure.
+// RendezvousGroups: what processes have published for each other, by group, until all members of a group are there.
+// Pure.
 #pragma once
 
 #include <cstddef>
@@ -16,15 +17,16 @@ class RendezvousGroups {
  public:
   struct Answer {
     control::Members members;
-    std::vector<std::size_t> askers;  // who is to have it: a process with several members in the group, several times
+    // the processes to send it to; one with several members in the group appears several times
+    std::vector<std::size_t> askers;
   };
 
-  // `process` has published a value. The answer once the group is complete; a member that comes later, and again, gets
-  // it alone. A rank that cannot be is left out.
+  // `process` has published a value. Returns the answer once the group is complete. A member that publishes later, or
+  // again, is then the only asker. An impossible rank is ignored.
   std::optional<Answer> publish(std::size_t process, const control::Publish& publish);
 
-  // What was published for a generation before is forgotten: who is still there publishes again. Groups of a generation
-  // have its number at the end of their names, as in "data@3".
+  // Forgets what was published for an earlier membership epoch: processes that are still there publish again. Names of
+  // groups end with the number of their membership epoch, as in "data@3".
   void begin_generation(std::int64_t number);
 
  private:

@@ -6,7 +6,7 @@
 namespace syncopate::experiments {
 
 std::optional<std::vector<float>> ReplicaMeans::add(int rank, std::int64_t point, std::span<const float> weights) {
-  // It sends none for a point before this one any more.
+  // The replica will not send any point before this one.
   std::erase_if(points_, [&](const auto& one) { return one.first < point && !one.second.contains(rank); });
   Weights& sent = points_[point];
   sent[rank].assign(weights.begin(), weights.end());

@@ -1,5 +1,5 @@
-// ReplicaMeans: weights of replicas that agree on nothing before the end (gossip), point by point, until all have sent
-// theirs: what is evaluated is their mean. Pure: values in, values out.
+// ReplicaMeans: collects, point by point, the weights of replicas that agree on nothing before the end (gossip). Their
+// mean is what is evaluated. Pure: values in, values out.
 #pragma once
 
 #include <cstdint>
@@ -14,9 +14,10 @@ class ReplicaMeans {
  public:
   explicit ReplicaMeans(int replicas) : replicas_(static_cast<std::size_t>(replicas)) {}
 
-  // Those of replica `rank`, as it has come to `point`; each sends its points in order, and may leave some out. Once it
-  // is the last of all to send this point, their mean, added up in the order of ranks: the same bits whoever came
-  // first. None before, and where not all have sent as many values.
+  // Adds the weights of replica `rank` at `point`. Each replica sends its points in order, and may leave some out. If
+  // it is the last one to send this point, returns their mean, added in the order of ranks, so that the bits do not
+  // depend on the order of arrival. Returns none before that, and if the replicas have not all sent the same number of
+  // values.
   std::optional<std::vector<float>> add(int rank, std::int64_t point, std::span<const float> weights);
 
  private:
@@ -25,7 +26,7 @@ class ReplicaMeans {
   static std::optional<std::vector<float>> mean_of(const Weights& all);
 
   const std::size_t replicas_;
-  std::map<std::int64_t, Weights> points_;  // that may still be whole
+  std::map<std::int64_t, Weights> points_;  // points that can still become complete
 };
 
 }  // namespace syncopate::experiments

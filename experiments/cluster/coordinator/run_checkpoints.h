@@ -1,5 +1,5 @@
-// RunCheckpoints: what the coordinator tells the keeper of checkpoints, where the run writes any. Where it writes none,
-// nothing happens.
+// RunCheckpoints: passes the coordinator's events to the CheckpointKeeper. If the run writes no checkpoints, its
+// methods do nothing.
 //
 // Used by the coordinator's thread.
 #pragma once
@@ -16,25 +16,25 @@ namespace syncopate::experiments {
 
 class RunCheckpoints {
  public:
-  // `config` has been through resolve(), and outlives this. `has_local_state`: the model keeps something beside its
-  // weights.
+  // `config` must have been through resolve(), and outlives this. `has_local_state`: the model keeps something besides
+  // its weights.
   RunCheckpoints(const RunConfig& config, bool has_local_state) : config_(config), has_local_state_(has_local_state) {}
 
-  // Before anything else. Without options the run writes none. Fails with resource exhausted where their folder cannot
-  // be made.
+  // Must be called first. Without options the run writes no checkpoints. Fails with resource exhausted if their folder
+  // cannot be created.
   Status open(const std::optional<CheckpointKeeperOptions>& options, CheckpointKeeper::Callbacks callbacks);
 
-  // Training begins, or goes on, in this generation.
+  // Training begins, or goes on, in this membership epoch.
   void begin(const Generation& generation, TimePoint now);
-  // A worker has been heard to have finished so many steps.
+  // A worker has reported that it has finished this many steps.
   void on_steps(int worker, std::int64_t steps_done, TimePoint now);
-  // The same where workers share the job's batches: all of them together have made so many of its steps.
+  // The same for workers that share the job's batches: together they have made this many of its steps.
   void on_job_steps(std::int64_t steps_done, TimePoint now);
   void on_report(const std::string& writer, const CheckpointReport& report);
   void on_worker_lost(int worker);
-  // Does what is due. To be called about every 100 ms.
+  // Carries out what is due. Call it about every 100 ms.
   void act(TimePoint now);
-  // Once all processes have ended; none where the run wrote none.
+  // Call it once all processes have ended. Returns none if the run wrote no checkpoints.
   std::optional<CheckpointFigures> finish(TimePoint now);
 
  private:

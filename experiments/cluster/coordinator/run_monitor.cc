@@ -8,18 +8,19 @@
 namespace syncopate::experiments {
 namespace {
 
-// A report that may have a deeper cause is kept for so long before it becomes the verdict.
+// How long a report that may have a deeper cause is kept before it becomes the verdict.
 constexpr Duration kExplanationTime = std::chrono::milliseconds(1500);
 // mpirun ends about three seconds after it has begun to end its processes, and then says why.
 constexpr Duration kCarrierExplanationTime = std::chrono::seconds(6);
-// So many generations may follow each other without a step that anybody has finished.
+// How many membership epochs may follow each other without a finished step.
 constexpr int kMostRegroupsInVain = 8;
-// A server that is needed is started so often in a row; a pause before the second time, twice as long before each next.
+// How often in a row a needed server is restarted. There is a pause before the second restart, which doubles each time.
 constexpr int kMostStartsInVain = 6;
 constexpr Duration kStartPause = std::chrono::milliseconds(100);
-// So many timeouts there are for the last answers, for the final weights to reach the workers, and from one of them us.
+// The number of timeouts allowed for the last responses, for the final weights to reach the workers, and for one of
+// them to send the weights here.
 constexpr int kLeaveTimeouts = 3;
-// Processes that were asked to stop have so long before they are killed.
+// How long processes that were asked to stop have before they are killed.
 constexpr Duration kStopPatience = std::chrono::seconds(5);
 
 std::string describe_workers(int count) { return count == 1 ? "1 worker goes" : fmt::format("{} workers go", count); }
@@ -72,7 +73,7 @@ void RunMonitor::on_join_request(std::size_t process, TimePoint now) {
   on_heard(process, now);
   ProcessRoster::Entry& self = roster_[process];
   if (stopping_ || is_closed_ || self.state != State::kRunning) return;
-  if (!self.lost) return;  // it is told of its generation by the caller, or will be, if there is another
+  if (!self.lost) return;  // the caller tells it its membership epoch, or will do so if there is another one
   self.lost = false;
   self.starts = 0;
   course_.on_ready(process);
@@ -100,7 +101,7 @@ void RunMonitor::on_leaving(std::size_t process) {
 }
 
 void RunMonitor::on_training_over(std::size_t process, TimePoint now) {
-  roster_[process].trains = true;  // it may have come for the last words alone
+  roster_[process].trains = true;  // it may have joined only for the end of training
   roster_[process].has_final_weights = true;
   if (std::exchange(training_over_, true)) return;
   for (std::size_t i = 0; i < roster_.size(); ++i) {
@@ -132,10 +133,10 @@ void RunMonitor::on_trouble(std::size_t process, std::int64_t number, const Stat
       {.process = process, .verdict = std::move(verdict), .until = now + kExplanationTime, .is_trouble = true});
 }
 
-// It may well be heard here: what is gone is its link to the server, and it waits as the others do.
+// The worker may well be heard here: what failed is its link to the server, and it waits like the others.
 void RunMonitor::on_missing(std::size_t process, std::int64_t number, int rank, Duration waited, TimePoint now) {
   if (stopping_ || number != generation().number) return;
-  if (awake_since_ && now - waited < *awake_since_) return;  // it may have waited for an answer from here
+  if (awake_since_ && now - waited < *awake_since_) return;  // it may have waited for an answer of the coordinator
   for (std::size_t i = 0; i < roster_.size(); ++i) {
     if (!roster_.is_worker(i) || plan_.processes[i].rank != rank || !still_there(i)) continue;
     actions_.push_back({MonitorAction::Kind::kKill, i});
@@ -155,7 +156,7 @@ void RunMonitor::regroup(TimePoint now) {
   suspicions_.forget_troubles();
   leave_by_.reset();
   for (std::size_t i = 0; i < roster_.size(); ++i) roster_[i].is_leaving = false;
-  // Before training all ask anew for the first epoch.
+  // Before training, all ask again for the first epoch.
   if (!training_released_) {
     for (std::size_t i = 0; i < roster_.size(); ++i) roster_[i].ready_to_train = false;
   }
@@ -224,7 +225,7 @@ void RunMonitor::on_failure(std::size_t process, const Status& status, const std
   if (stopping_ || roster_[process].lost) return;
   Verdict verdict{exit_code_of(status), fmt::format("{}: {}", roster_.describe(process, now), status.message())};
   const bool may_have_a_cause = status.code() == Code::kPeerLost || status.code() == Code::kDeadlineExceeded;
-  // What is wrong before anything was trained is better mended first.
+  // A failure before anything was trained is better repaired first.
   if (roster_.is_evaluator(process) && (training_released_ || may_have_a_cause)) {
     return lose_evaluator(process, verdict, now);
   }
@@ -240,11 +241,11 @@ void RunMonitor::on_end(std::size_t process, const ProcessEnd& end, TimePoint no
   if (self.lost && !stopping_) start_again_later(process, now);
   if (stopping_ || self.lost) return;
   const bool in_order = before == State::kFinished && end.exit_code.value_or(0) == 0 && !end.signal;
-  // A process that has reported its failure ends for that reason: the report speaks for it.
+  // A process that has reported its failure ends for that reason, and the report has been judged.
   if (in_order || before == State::kFailed || died_of_a_sibling(end)) return;
   Verdict verdict{ExitCode::kProcessLost, fmt::format("{} {}", roster_.describe(process, now), describe(end))};
   if (end.exit_code == static_cast<int>(ExitCode::kOutput)) verdict.code = ExitCode::kOutput;
-  // mpirun ends those on this host because of one on another, of whose end it will tell.
+  // mpirun ends the processes on this host because of one on another host, whose end it will report.
   if (end.is_known_to_carrier_alone() && has_remote_processes(plan_)) {
     suspicions_.add({process, std::move(verdict), now + kCarrierExplanationTime, true});
     return;
@@ -253,7 +254,7 @@ void RunMonitor::on_end(std::size_t process, const ProcessEnd& end, TimePoint no
 }
 
 void RunMonitor::on_evaluator_end(std::size_t process, const ProcessEnd& end, TimePoint now) {
-  if (evaluator_pause_) return start_evaluator_later(process, now);  // its loss has been told
+  if (evaluator_pause_) return start_evaluator_later(process, now);  // its loss has been reported
   if (!evaluates()) return;
   lose_evaluator(process, {ExitCode::kProcessLost, fmt::format("{} {}", roster_.describe(process, now), describe(end))},
                  now);
@@ -268,14 +269,14 @@ void RunMonitor::on_carrier_end(const std::vector<std::size_t>& carried, const P
   bool all_lived = true;
   for (std::size_t process : carried) {
     const State before = roster_[process].state;
-    // Of others here, the end is seen by itself.
+    // The end of other processes here is detected directly.
     if (before == State::kEnded || (before != State::kExpected && !plan_.processes[process].remote)) continue;
-    roster_[process].state = State::kEnded;  // it has died with its carrier, or never lived
+    roster_[process].state = State::kEnded;  // it has died with its carrier, or was never started
     all_lived &= before == State::kFinished || before == State::kFailed;
   }
   if (stopping_ || (end.exit_code == 0 && all_lived)) return;
   Verdict verdict{ExitCode::kProcessLost, fmt::format("{} {}: {}", carrier, describe(end), last_words)};
-  // It ends by itself because a process has; but none of them kills it.
+  // The carrier ends by itself because a process has ended; none of them kills it.
   if (end.signal) return conclude(std::move(verdict), now);
   suspicions_.forget_of_carrier();
   suspicions_.add({std::nullopt, std::move(verdict), now + kExplanationTime});
@@ -324,7 +325,7 @@ Duration RunMonitor::notice_absence(TimePoint now) {
   return absence;
 }
 
-// Silence is noticed well before those who wait for the silent one pass their own deadlines.
+// Silence is detected well before processes that wait for the silent one pass their own deadlines.
 void RunMonitor::judge_silence(TimePoint now) {
   for (std::size_t i = 0; i < roster_.size() && !stopping_; ++i) {
     ProcessRoster::Entry& self = roster_[i];
@@ -335,7 +336,7 @@ void RunMonitor::judge_silence(TimePoint now) {
     const std::string how = starting ? fmt::format("has not said hello for {:.3g} s", seconds(now - self.last_heard))
                                      : "has stopped answering";
     actions_.push_back({MonitorAction::Kind::kKill, i});
-    if (comes_back) {  // it is started once more when it has ended
+    if (comes_back) {  // it is restarted when it has ended
       actions_.push_back({MonitorAction::Kind::kReport, i, 0, fmt::format("{} {}", roster_.describe(i, now), how)});
       self.last_heard = now;
       continue;
@@ -348,7 +349,7 @@ void RunMonitor::judge_suspicions(TimePoint now) {
   while (!stopping_) {
     std::optional<Suspicion> due = suspicions_.take_due(now);
     if (!due) return;
-    if (due->is_trouble && waits_for_homes()) continue;  // for the generation that helps it
+    if (due->is_trouble && waits_for_homes()) continue;  // the next membership epoch will resolve it
     if (due->is_trouble && !training_over_) {
       actions_.push_back(
           {MonitorAction::Kind::kReport, *due->process, 0, fmt::format("{}; all connect anew", due->verdict.line)});
@@ -356,7 +357,7 @@ void RunMonitor::judge_suspicions(TimePoint now) {
       continue;
     }
     if (!due->process || !options_.recovery.survives_workers) return conclude(std::move(due->verdict), now);
-    // It has given up, whether or not it manages to end.
+    // The process has given up, whether or not it manages to end.
     if (roster_[*due->process].state != State::kEnded) {
       actions_.push_back({MonitorAction::Kind::kKill, *due->process});
     }
@@ -374,7 +375,7 @@ void RunMonitor::judge_leaving(TimePoint now) {
       now);
 }
 
-// Once the workers have finished, servers are to finish within the timeout, and the evaluator each evaluation.
+// Once the workers have finished, servers must finish within the timeout, and the evaluator each evaluation.
 void RunMonitor::judge_stragglers(TimePoint now) {
   if (!end_by_ || now < *end_by_) return;
   for (std::size_t i = 0; i < roster_.size(); ++i) {
@@ -413,7 +414,7 @@ void RunMonitor::lose_evaluator(std::size_t process, const Verdict& verdict, Tim
   if (roster_[process].state == State::kEnded) start_evaluator_later(process, now);
 }
 
-// Once it has ended: there is only one.
+// Restarts it only once it has ended: there is only one.
 void RunMonitor::start_evaluator_later(std::size_t process, TimePoint now) {
   restarts_.push_back({process, now + *std::exchange(evaluator_pause_, {})});
 }
@@ -445,7 +446,7 @@ void RunMonitor::lose(std::size_t process, Verdict verdict, TimePoint now) {
 
 std::optional<std::string> RunMonitor::why_it_ends(std::size_t process, Loss loss, bool other_is_empty) const {
   const bool is_worker = roster_.is_worker(process);
-  // Others may have failed, too, and not be lost yet; or they have only just come, and hold nothing.
+  // Others may have failed, too, and not be lost yet; or they have just joined, and hold nothing.
   const bool nobody_goes_on = is_worker && !training_over_ && (roster_.live_workers() == 0 || nobody_holds_weights());
   if (loss != Loss::kEndsRun && !nobody_goes_on) {
     const bool others_are_done = !is_worker && !training_over_ && roster_.any_home_has_finished();
@@ -463,7 +464,7 @@ void RunMonitor::go_on_without(std::size_t process, Loss loss, TimePoint now) {
     stalls_.forget(plan_.processes[process].rank);
   }
   if (loss == Loss::kGoBack) is_closed_ = false;
-  // Others were not needed when they ended, and are now.
+  // Other processes were not needed when they ended, and are needed now.
   for (std::size_t i = 0; i < roster_.size(); ++i) {
     if (!roster_.is_evaluator(i) && roster_[i].lost && roster_[i].state == State::kEnded) start_again_later(i, now);
   }
@@ -489,7 +490,8 @@ std::string RunMonitor::consequence(std::size_t process, Loss loss) const {
                      spec.role == Role::kServer ? "takes its place" : "goes on without it");
 }
 
-// Once it has ended: there is only one of each. What ends again and again is started ever more seldom.
+// Restarts a process once it has ended: there is only one of each. A process that ends repeatedly is restarted after
+// ever longer pauses.
 void RunMonitor::start_again_later(std::size_t process, TimePoint now) {
   const bool is_needed =
       course_.goes_back() && plan_.processes[process].role == Role::kServer && !course_.has_home(process);
@@ -532,7 +534,7 @@ void RunMonitor::begin_stopping(const std::string& reason, TimePoint now) {
 std::vector<MonitorAction> RunMonitor::take_actions() { return std::exchange(actions_, {}); }
 
 std::string RunMonitor::stall_text(TimePoint now) const {
-  // Silence is judged after half of the timeout, and what was told then is younger than that.
+  // Silence is judged after half of the timeout; a stall reported since then is more recent.
   const std::optional<std::string> stall = stalls_.stall(options_.timeout / 4, now);
   return stall ? "; " + *stall : "";
 }

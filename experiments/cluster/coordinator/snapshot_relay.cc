@@ -29,7 +29,7 @@ void SnapshotRelay::pass_on(const std::vector<int>& workers) {
   local_states_.forget_what_is_behind(workers);
 }
 
-// The weights are not copied: both messages have the same memory.
+// The weights are not copied: both messages share the same memory.
 void SnapshotRelay::send(const control::Snapshot& stamp, const zmq::message_t& weights) {
   control::FromCoordinator message;
   *message.mutable_snapshot() = stamp;

@@ -1,6 +1,6 @@
-// SnapshotRelay: weights on their way from workers to the evaluator, each with the mean of the workers' local states of
-// its point, which it waits for. What has been sent is kept until it has been evaluated, so that an evaluator that was
-// started again can have it: as many as may wait (evaluation_backlog.h), and the final weights. One thread.
+// SnapshotRelay: relays weights from workers to the evaluator. For each snapshot it waits for the mean of the workers'
+// local states at its point. Snapshots that were sent are kept until they have been evaluated, so that they can be sent
+// to a restarted evaluator: as many as may wait (evaluation_backlog.h), and the final weights. Used by one thread.
 #pragma once
 
 #include <cstdint>
@@ -18,9 +18,9 @@ namespace syncopate::experiments {
 class SnapshotRelay {
  public:
   struct Hands {
-    // To the evaluator.
+    // Sends a message to the evaluator.
     std::function<void(const control::FromCoordinator& message, zmq::message_t weights)> send;
-    // Of the final ones: the snapshot, its weights, and the mean of the local states.
+    // Receives the final snapshot, its weights, and the mean of the local states.
     std::function<void(const control::Snapshot& stamp, std::span<const float> weights, std::span<const float> state)>
         on_final;
   };
@@ -30,14 +30,13 @@ class SnapshotRelay {
       : local_states_(local_state_size), hands_(std::move(hands)) {}
 
   void add(control::Snapshot stamp, zmq::message_t weights) { held_.push_back({std::move(stamp), std::move(weights)}); }
-  // False, and nothing is kept, if it has another size than this model's.
+  // Returns false and keeps nothing if the state does not have this model's size.
   bool add_local_state(int worker, const control::LocalState& state);
 
-  // Sends what can be sent, in the order in which it came; `workers` are those that are still there: of others nothing
-  // is waited for.
+  // Sends what can be sent, in the order of arrival. `workers` are those that are still there; it waits for no others.
   void pass_on(const std::vector<int>& workers);
 
-  // There is a new evaluator, which has nothing yet.
+  // There is a new evaluator, which has received nothing yet.
   void send_again();
   void on_evaluated(std::int64_t point, bool final);
   // Nobody evaluates any more: nothing is sent or kept.

@@ -51,10 +51,10 @@ std::optional<StallInspector::Stall> StallInspector::find(Duration at_least, Tim
     const CollectiveReport& report = worker.report;
     if (!waits(worker, now)) continue;
     const TimePoint since = *worker.heard - report.age;
-    // One that has not waited for long has come late, and one that waits since the last stall may have been heard
+    // A worker that has not waited for long is late itself. One that waits since the last stall may have been heard
     // before that ended.
     if (now - since < at_least / 2 || since < not_before_) continue;
-    // As told, not as it may have grown since: between two heartbeats the operation may have ended.
+    // Uses the age as reported, and not as it may have grown: the operation may have ended between two heartbeats.
     is_long |= report.age >= at_least;
     if (!first || report.begun < first->number) {
       first = Stall{report.begun, report.what, since};
@@ -71,7 +71,7 @@ std::string StallInspector::describe(const Stall& stall, TimePoint now) const {
   for (std::size_t i = 0; i < workers_.size(); ++i) {
     const Worker& worker = workers_[i];
     const CollectiveReport& report = worker.report;
-    // Some may have got through, and wait in the next one.
+    // Some workers may have finished this one, and wait in the next.
     if (waits(worker, now) && report.begun >= stall.number) {
       waiting.push_back(static_cast<int>(i));
       if (report.waits_for >= 0) chain += fmt::format("; rank {} waits for rank {}", i, report.waits_for);

@@ -1,4 +1,4 @@
-// How a process ended, and how a run did. Plain data.
+// How a process ended, and how a run ended. Plain data.
 #pragma once
 
 #include <signal.h>
@@ -17,18 +17,19 @@ struct Verdict {
 
 // How a process ended, as far as the coordinator can see.
 struct ProcessEnd {
-  std::optional<int> exit_code;  // neither: it is gone, and its status is its parent's
+  std::optional<int> exit_code;  // neither: it has ended, and only its parent knows its status
   std::optional<int> signal;
-  bool of_remote_shell = false;  // not the process, as far as is known, but the remote shell that it hung on
-  std::string last_words = {};   // the last line of its log, where that may say why
+  bool of_remote_shell = false;  // whether this is, as far as known, the end of its remote shell and not of the process
+  std::string last_words = {};   // the last line of its log, if that may say why
 
-  // It has ended itself, and not well: by an exit code, or as a library does that finds no way on.
+  // Returns whether it has ended itself with a failure: by an exit code, or by abort(), as a library does that cannot
+  // go on.
   bool has_last_words() const { return exit_code.value_or(0) != 0 || signal == SIGABRT; }
-  // How it ended is known to its carrier alone.
+  // Returns whether only its carrier knows how it ended.
   bool is_known_to_carrier_alone() const { return !exit_code && !signal; }
 };
 
-// What is said of a process behind its name: "was killed by signal 9 (Killed)".
+// Returns the text that follows a process's name: "was killed by signal 9 (Killed)".
 std::string describe(const ProcessEnd& end);
 
 }  // namespace syncopate::experiments

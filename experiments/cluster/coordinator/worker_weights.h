@@ -1,5 +1,5 @@
-// WorkerWeights: what workers hand in of their weights: snapshots, which are passed on to the evaluator with the mean
-// of what the workers' models keep beside them, and the final ones, of which one worker's are enough.
+// WorkerWeights: handles the weights that workers send. It passes snapshots on to the evaluator, with the mean of what
+// the workers' models keep besides them, and takes the final weights from one worker.
 //
 // Used by the coordinator's thread.
 #pragma once
@@ -20,23 +20,24 @@ namespace syncopate::experiments {
 
 class WorkerWeights {
  public:
-  // Local states have `local_state_size` values: none for most models. `means_of`: so many replicas that agree on
-  // nothing before the end; 0: they do. All others outlive this.
+  // Local states have `local_state_size` values: none for most models. `means_of` is the number of replicas that agree
+  // on nothing before the end; 0: replicas agree. All other arguments outlive this.
   WorkerWeights(const JobPlan& plan, std::size_t local_state_size, int means_of, RunMonitor& monitor,
                 ControlServer& control, RunObserver& observer);
 
-  // Of `process`. Its stamp is of a clock to which `clock_offset` is to be added to make it ours. Where replicas agree
-  // on nothing before the end, it waits for those of all of them, whose mean is passed on, with the stamp of the last.
+  // Takes a snapshot of `process`. `clock_offset` is added to its stamp to convert it to our clock. If replicas agree
+  // on nothing before the end, it waits for the snapshots of all of them and passes on their mean, with the stamp of
+  // the last.
   void on_snapshot(std::size_t process, const control::Snapshot& stamp, zmq::message_t weights, Duration clock_offset);
-  // One that has another size than the model's is reported and left out.
+  // Reports and ignores a state that does not have the model's size.
   void on_local_state(std::size_t process, const control::LocalState& state);
   // Training is over at `process`, which asks whether its final weights are wanted.
   void on_finish_question(std::size_t process);
-  // A worker is lost: another may have to hand in the final weights.
+  // A worker is lost: another may have to send the final weights.
   void on_worker_lost() { settle_final(); }
-  // Passes on what need not wait any more: for a worker that is gone nobody waits.
+  // Passes on what need not wait any more; it does not wait for workers that have left.
   void pass_on();
-  // A new evaluator is to have what the one before has not evaluated.
+  // Sends a new evaluator what the previous one has not evaluated.
   void send_again() { snapshots_.send_again(); }
   void on_evaluated(const control::Snapshot& stamp) { snapshots_.on_evaluated(stamp.point(), stamp.final()); }
 

@@ -84,7 +84,8 @@ void FaultCourse::act(const Due& due, TimePoint now, std::vector<FaultAction>& a
 }
 
 void FaultCourse::strike(Churn& churn, std::span<const int> workers, std::vector<FaultAction>& actions) {
-  const std::uint64_t drawn = random_.next();  // also where nobody is struck: what follows does not depend on it
+  // drawn even if no worker is killed, so that later draws do not depend on it
+  const std::uint64_t drawn = random_.next();
   if (workers.size() < 2) return;
   const int worker = workers[drawn % workers.size()];
   churn.has_struck = true;

@@ -1,5 +1,5 @@
-// FaultCourse: which of a run's faults are due. Pure: it is told of steps, of time and of who is there, and says what
-// is to be done now.
+// FaultCourse: decides which of a run's faults are due. Pure: it receives steps, times and the workers that are there,
+// and returns the actions that are due now.
 #pragma once
 
 #include <cstdint>
@@ -17,46 +17,47 @@ struct FaultAction {
   enum class Kind {
     kKill,
     kStop,
-    kContinue,   // what was stopped
+    kContinue,   // continue a stopped process
     kHurtLinks,  // for `length`
   };
   Kind kind = Kind::kKill;
   FaultTarget target;
-  LinkFault link_fault = LinkFault::kCut;  // of kHurtLinks
-  Duration length{};                       // of all but a kill
+  LinkFault link_fault = LinkFault::kCut;  // kHurtLinks only
+  Duration length{};                       // duration of every kind but a kill
   std::string fault;                       // as it was asked for: "kill:worker1@step200", "churn:4s"
-  std::optional<std::int64_t> step = {};   // that it was due at; none: it was due at a time
+  std::optional<std::int64_t> step = {};   // the step at which it was due; none: it was due at a time
 };
 
 class FaultCourse {
  public:
-  // `seed`: of whom churn strikes, and when.
+  // `seed` determines which workers churn kills, and when.
   FaultCourse(DrawnFaults faults, std::uint64_t seed);
 
-  // Which steps a worker is to announce before it begins them: ascending, each once.
+  // Returns the steps that a worker must announce before it begins them: ascending, each once.
   std::vector<std::int64_t> announced_steps(int worker) const;
 
   void on_training_begins(TimePoint now);
   // Worker `worker` is about to begin `step`.
   void on_step_begins(int worker, std::int64_t step);
 
-  // What has become due, in order, each once. `workers` are those that train: churn takes one of them, but never
-  // the last, without whom there is no run.
+  // Returns the actions that have become due, in order, each once. `workers` are those that train. Churn kills one of
+  // them, but never the last, without which there is no run.
   std::vector<FaultAction> take_due(TimePoint now, std::span<const int> workers);
-  // When something will be due by itself; never: the end of time.
+  // Returns when the next fault will be due by time; the end of time if none will.
   TimePoint next() const;
 
-  // The run is over, or is to end: nothing is due any more but to continue what is stopped.
+  // The run is over, or is about to end. Returns the actions that continue stopped processes; nothing else is due any
+  // more.
   std::vector<FaultAction> end();
-  // Faults whose step or time has not come.
+  // Returns the faults whose step or time was not reached.
   std::vector<Fault> not_come() const;
-  // Churns that have struck nobody: the mean time between two losses of each.
+  // Returns the churns that have killed no worker: the mean time between two losses of each.
   std::vector<Duration> churns_in_vain() const;
 
  private:
   struct Due {
     Fault fault;
-    bool reached = false;  // its step
+    bool reached = false;  // its step was reached
     bool done = false;
   };
   struct Churn {
@@ -66,7 +67,7 @@ class FaultCourse {
   };
   struct Stopped {
     TimePoint until{};
-    FaultAction action;  // that continues it
+    FaultAction action;  // the action that continues it
   };
 
   bool is_due(const Due& due, TimePoint now) const;
@@ -78,7 +79,7 @@ class FaultCourse {
   std::vector<Due> faults_;
   std::vector<Churn> churns_;
   std::vector<Stopped> stopped_;
-  TimePoint begun_ = TimePoint::max();  // training
+  TimePoint begun_ = TimePoint::max();  // when training began
 };
 
 }  // namespace syncopate::experiments

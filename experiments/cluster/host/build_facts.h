@@ -1,4 +1,4 @@
-// How this program was compiled: the one place that asks the compiler.
+// How this program was compiled. It is the only place that asks the compiler.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@ std::string compiler_name();        // "g++ 12.2.0"
 std::string build_kind();           // "optimised, assertions off"
 std::string compiled_vector_set();  // "AVX-512", "AVX2", "baseline"
 std::string compiled_sanitizers();  // "address,undefined"; empty for none
-// Of all sources: the same in two programs if they were made of the same ones. "3f09a2c41b77d05e"
+// Returns a hash of all sources, which is the same in programs made of the same sources: "3f09a2c41b77d05e".
 std::string source_fingerprint();
 
 }  // namespace syncopate::experiments

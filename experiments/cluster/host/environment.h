@@ -1,4 +1,4 @@
-// What a run ran on: the machine, the build, the libraries. For environment.json.
+// Environment: what a run ran on: the machine, the build, the libraries. For environment.json.
 #pragma once
 
 #include <map>
@@ -9,7 +9,7 @@ namespace syncopate::experiments {
 
 // One of several hosts of a run.
 struct HostEnvironment {
-  std::string name;  // as --hosts has it; this host's own for localhost
+  std::string name;  // as in --hosts; this host's own name for localhost
   int workers = 0;
   int servers = 0;
   std::string own_name;
@@ -24,25 +24,25 @@ struct HostEnvironment {
 struct Environment {
   std::string host;
   std::string kernel;     // "Linux 6.1.0-18-amd64 x86_64"
-  std::string cpu_model;  // empty where the kernel does not tell
-  int cores = 0;          // that this process may run on
+  std::string cpu_model;  // empty if the kernel does not report it
+  int cores = 0;          // cores that this process may run on
   double memory_gib = 0;
-  std::string version;  // of this program
-  std::string sources;  // their fingerprint
+  std::string version;  // version of this program
+  std::string sources;  // fingerprint of the sources
   std::string compiler;
   std::string build;       // "optimised, assertions off"
-  std::string vector_set;  // the widest that the compiler was allowed: "AVX-512", "AVX2", "baseline"
+  std::string vector_set;  // the widest that the compiler was allowed to use: "AVX-512", "AVX2", "baseline"
   std::string sanitizers;  // as in -fsanitize=; empty for none
-  std::string commit;      // of the source tree that the program lies in; empty where there is none
+  std::string commit;      // of the source tree that contains the program; empty if there is none
   std::map<std::string, std::string> libraries;
-  std::vector<std::string> gpus;       // that the run computes on
-  std::vector<HostEnvironment> hosts;  // that workers and servers are on; empty where that is this one alone
+  std::vector<std::string> gpus;       // GPUs that the run computes on
+  std::vector<HostEnvironment> hosts;  // hosts of the workers and servers; empty if that is this host alone
 };
 
-// Reads all of it from this process and its host; leaves empty what cannot be found out.
+// Reads everything from this process and its host; leaves empty what cannot be determined.
 Environment this_environment();
 
-// What --version shows: the program's version, what it was built of and how, and its libraries. Several lines.
+// Returns the text of --version, several lines: the program's version, its sources and its build, and its libraries.
 std::string version_text(const Environment& environment);
 
 }  // namespace syncopate::experiments

@@ -17,7 +17,7 @@ std::string first_line(const fs::path& path) {
   return line;
 }
 
-// The directory behind a .git file ("gitdir: PATH"), or the .git directory itself.
+// Returns the directory that a .git file points to ("gitdir: PATH"), or the .git directory itself.
 fs::path git_directory(const fs::path& dot_git) {
   constexpr std::string_view kPointer = "gitdir: ";
   std::error_code ignored;
@@ -55,7 +55,7 @@ std::string git_commit_of(const fs::path& inside) {
   const std::string head = first_line(git / "HEAD");
   if (!head.starts_with(kReference)) return checked(head);
   const std::string reference = head.substr(kReference.size());
-  // A work tree of its own keeps HEAD, and shares references with the main one.
+  // A linked work tree has its own HEAD, and shares references with the main one.
   const std::string common = first_line(git / "commondir");
   const fs::path shared = common.empty() ? git : git / common;
   const std::string loose = checked(first_line(shared / reference));

@@ -1,4 +1,4 @@
-// Which commit a source tree stands at, read from the files that git keeps, without running git.
+// Finds the commit of a source tree from the files of git, without running git.
 #pragma once
 
 #include <filesystem>
@@ -6,8 +6,8 @@
 
 namespace syncopate::experiments {
 
-// The commit of the work tree that `inside` lies in, as hexadecimal digits; empty where there is none, or none yet.
-// Knows work trees of their own (a .git file), loose and packed references.
+// Returns the commit of the work tree that contains `inside`, as hexadecimal digits; empty if there is none, or none
+// yet. Supports linked work trees (a .git file), and loose and packed references.
 std::string git_commit_of(const std::filesystem::path& inside);
 
 }  // namespace syncopate::experiments

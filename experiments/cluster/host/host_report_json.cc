@@ -72,7 +72,7 @@ Result<HostReport> parse_host_report(std::string_view printed) {
     if (!json.is_object() || !json.contains("syncopate_host")) continue;
     try {
       found = report_of(json);
-    } catch (const Json::exception&) {  // of a version that reports something else
+    } catch (const Json::exception&) {  // from a version that reports something else
       found = HostReport();
     }
   }

@@ -22,7 +22,7 @@ constexpr off_t kMostAnswer = 1 << 20;
 // A host that is being asked.
 struct Question {
   std::string host;
-  FileDescriptor answer;  // a memory file: what it has printed
+  FileDescriptor answer;  // a memory file with what it has printed
   std::optional<StartedChild> shell;
   Status failure;  // why it could not even be asked
 };

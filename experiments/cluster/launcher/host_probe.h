@@ -1,5 +1,5 @@
-// Asks other hosts, through the remote shell by which processes will be started there, whether they can take part in a
-// run: whether they can be reached, and have this program, of the same sources.
+// Asks other hosts whether they can take part in a run, through the remote shell that will also start the processes:
+// they must be reachable, and have this program, built from the same sources.
 #pragma once
 
 #include <string>
@@ -16,11 +16,11 @@ struct ProbeOptions {
   std::vector<std::string> hosts;
   bool with_gpus = false;
   std::string towards;  // the coordinator's address
-  Duration timeout{};   // for all together
+  Duration timeout{};   // for all hosts together
 };
 
-// A report for each host, in order. All are asked at once. Invalid argument, with what is wrong for each host that
-// cannot take part.
+// Returns a report for each host, in order. All are asked at once. Fails with invalid argument, naming the problem of
+// each host that cannot take part.
 Result<std::vector<HostReport>> probe_hosts(const ProbeOptions& options);
 
 }  // namespace syncopate::experiments

@@ -21,7 +21,7 @@ namespace {
 
 constexpr int kGuardEndsWithinMs = 10'000;
 
-// C's way to pass texts: pointers into `texts`, and a null at the end.
+// Returns texts in the form of C: pointers into `texts`, with a null at the end.
 std::vector<char*> pointers_to(std::vector<std::string>& texts) {
   std::vector<char*> pointers;
   for (std::string& text : texts) pointers.push_back(text.data());
@@ -43,7 +43,7 @@ std::vector<std::string> environment_with(const EnvironmentVariables& additions)
   return all;
 }
 
-// A pipe with `text` in it.
+// A pipe that contains `text`.
 struct Input {
   FileDescriptor read_end;
   FileDescriptor write_end;
@@ -57,7 +57,7 @@ Result<Input> input_of(std::string_view text) {
                   fmt::format("cannot make a pipe: {}{}", strerror(error), limit_behind(error)));
   }
   Input input{FileDescriptor(ends[0]), FileDescriptor(ends[1])};
-  // It fits: a pipe takes 4 KiB at least.
+  // The text fits: a pipe holds at least 4 KiB.
   if (write(input.write_end.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size())) {
     return Status::internal(fmt::format("cannot write to a pipe: {}", strerror(errno)));
   }
@@ -91,7 +91,7 @@ class LocalLauncher final : public Launcher {
     if (!child.ok()) return child;
     child->process = i;
     child->is_remote_shell = process.remote;
-    // A remote shell and the guard behind it end with their input; a process here has nothing more to read.
+    // A remote shell and its guard end with their input; a process on this host needs no more input.
     if (!process.remote) child->input = FileDescriptor();
     return child;
   }
@@ -131,7 +131,7 @@ Result<StartedChild> start_child(const std::vector<std::string>& command,
   sigemptyset(&none);
   posix_spawnattr_setsigmask(&attributes, &none);
   posix_spawnattr_setpgroup(&attributes, 0);
-  // A remote shell, say, is to end with a pipe that is closed, which this program is not.
+  // A child such as a remote shell must end when its pipe is closed; this program must not.
   sigset_t pipe_alone;
   sigemptyset(&pipe_alone);
   sigaddset(&pipe_alone, SIGPIPE);
@@ -159,7 +159,7 @@ Result<StartedChild> start_child(const std::vector<std::string>& command,
   return child;
 }
 
-// What a remote shell has started ends with its input, also where others hold the shell's own end open.
+// A process that a remote shell has started ends with its input, even if others hold the shell's own end open.
 void end_child(StartedChild& child) {
   child.input = FileDescriptor();
   if (!child.is_guard) kill(child.pid, SIGKILL);

@@ -56,7 +56,7 @@ class MpirunLauncher final : public Launcher {
     if (!lent.ok()) return lent.status();
     EnvironmentVariables environment{{kLentKeys, path_of(*lent)}};
     if (has_remote_processes(plan)) {
-      // mpirun reads the agent's command line as words between blanks, and colons as alternatives.
+      // mpirun splits the agent's command line at blanks, and takes colons as alternatives.
       if (options.program.find_first_of(" :") != std::string::npos) {
         return Status::invalid_argument(
             fmt::format("--launcher=mpirun: cannot start {} for other hosts, since mpirun would cut that path "
@@ -76,7 +76,7 @@ class MpirunLauncher final : public Launcher {
   }
 };
 
-// Daemons stay below their guards, and are all started from here, where the agent is.
+// Daemons stay below their guards, and are all started from this host, where the agent is.
 void add_remote_options(std::vector<std::string>& command, const std::string& program) {
   command.insert(command.end(), {"--leave-session-attached", "--mca", "plm_rsh_agent", program + " --mpirun-agent",
                                  "--mca", "plm_rsh_no_tree_spawn", "1"});
@@ -96,7 +96,7 @@ void add_process(std::vector<std::string>& command, const JobPlan& plan, const P
 }  // namespace
 
 std::vector<std::string> mpirun_command(const JobPlan& plan, const LaunchOptions& options) {
-  // More ranks than cores are welcome, and then yield to each other while they wait.
+  // More ranks than cores are allowed; they then yield to each other while they wait.
   std::vector<std::string> command{"mpirun", "--oversubscribe",     "--bind-to", "none",
                                    "--mca",  "mpi_yield_when_idle", "1"};
   if (has_remote_processes(plan)) add_remote_options(command, options.program);

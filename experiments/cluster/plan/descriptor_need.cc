@@ -7,11 +7,11 @@
 namespace syncopate::experiments {
 namespace {
 
-// What any process has open that speaks with another: files, ZeroMQ's own, watches.
+// Descriptors of any process that communicates: files, ZeroMQ's own, watches.
 constexpr std::int64_t kOfItself = 32;
-// For each process the coordinator has a connection, a handle, its standard input, and of workers their steps.
+// For each process the coordinator has a connection, a handle, its standard input, and for workers a file of steps.
 constexpr std::int64_t kOfEachProcess = 4;
-// For each other member of its group an endpoint has links and memory, and connections of its own and of that one.
+// For each other member of its group an endpoint has links and memory, and connections in both directions.
 constexpr std::int64_t kOfEachPeer = 6;
 
 std::int64_t endpoints_of_server(const RunConfig& config) {

@@ -1,4 +1,4 @@
-// How many file descriptors a run needs, so that one that cannot have them is refused before it is launched. Pure.
+// How many file descriptors a run needs, so that a run that cannot have them is refused before it is launched. Pure.
 #pragma once
 
 #include <cstdint>
@@ -9,12 +9,12 @@
 
 namespace syncopate::experiments {
 
-// Upper bounds, with some to spare: of run_experiment itself, and of the process that needs the most. `config` has been
-// through resolve().
+// Return upper bounds, with a reserve: for run_experiment itself, and for the process that needs the most. `config`
+// must have been through resolve().
 std::int64_t descriptors_of_coordinator(const JobPlan& plan);
 std::int64_t descriptors_of_process(const RunConfig& config);
 
-// Invalid argument where a process may have no more than `limit` and this run needs more.
+// Fails with invalid argument if a process may have at most `limit` descriptors and this run needs more.
 Status check_descriptors(const RunConfig& config, const JobPlan& plan, std::int64_t limit);
 
 }  // namespace syncopate::experiments

@@ -16,7 +16,7 @@ ProcessSpec process(Role role, int rank, const std::string& run_id, const PlanHo
   spec.host = host.name;
   spec.remote = host.remote;
   spec.arguments = {fmt::format("--role={}", name_of(role)), fmt::format("--rank={}", rank), "--run=" + run_id};
-  // One thread a process: libraries that start a pool of their own would make replicas fight for the cores.
+  // One thread per process: libraries that start a pool of their own would make replicas compete for the cores.
   spec.environment = {{"OMP_NUM_THREADS", "1"}};
   return spec;
 }
@@ -34,7 +34,7 @@ void put_on_gpu(ProcessSpec& spec, const RunConfig& config, const PlanHost& host
   spec.environment.insert(spec.environment.end(), variables.begin(), variables.end());
 }
 
-// For a person, who could give it to a shell.
+// Returns text for a person, who could paste it into a shell.
 std::string command_text(const JobPlan& plan, const ProcessSpec& spec, const std::string& program) {
   std::string text;
   if (!spec.remote) {
@@ -88,7 +88,7 @@ JobPlan make_plan(const RunConfig& config, const std::string& run_id, const Clus
     for (int slot = 0; slot < host.slots && rank < config.workers; ++slot, ++rank) {
       plan.processes.push_back(process(Role::kWorker, rank, run_id, host));
       if (config.collective == CollectiveKind::kMpi && spans_hosts(config) && !host.interface.empty()) {
-        // Open MPI would take every network that it finds.
+        // Open MPI would otherwise use every network that it finds.
         plan.processes.back().environment.emplace_back("OMPI_MCA_btl_tcp_if_include", host.interface);
       }
       if (config.device == DeviceKind::kCuda) put_on_gpu(plan.processes.back(), config, host, slot % host.gpus);

@@ -9,9 +9,9 @@
 namespace syncopate::experiments {
 namespace {
 
-constexpr int kLeastCapability = 75;  // of those that cmake/Cuda.cmake compiles for
+constexpr int kLeastCapability = 75;  // the least that cmake/Cuda.cmake compiles for
 
-// A host's part of the run: so many workers are to compute on it.
+// A host's part of the run: the number of workers that compute on it.
 struct Share {
   std::string host;  // "this machine", "host node7"
   const Machine* machine;
@@ -32,7 +32,7 @@ std::vector<Share> shares_of(const RunConfig& config, const Machines& machines) 
   return shares;
 }
 
-// What keeps these workers from computing on GPUs, if anything.
+// Fails if something keeps these workers from computing on GPUs.
 Status check_gpus(const RunConfig& config, const Share& share) {
   const auto wrong = [&](const std::string& what) {
     const std::string where = share.host == "this machine" ? "" : share.host + ": ";
@@ -85,7 +85,7 @@ Result<RunConfig> place(RunConfig config, const Machines& machines) {
     config.share_gpu = config.share_gpu && any_gpu_is_shared(shares);
     return config;
   }
-  // Plain loops, collectives of the CPU, and what only workers on the CPU do, are asked for by name.
+  // The reference backend, collectives of the CPU, and features of workers on the CPU are only chosen by name.
   const bool for_cpu = config.backend == BackendKind::kReference || config.overlap_forward || is_recommender(config) ||
                        schedule_kind_of(config).has_value() || config.collective == CollectiveKind::kMpi;
   const bool for_gpu = config.mode == Mode::kAllreduce && config.collective == CollectiveKind::kNccl;

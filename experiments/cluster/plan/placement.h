@@ -1,4 +1,4 @@
-// Placement: where a run's workers compute. Pure: what the machines have is given.
+// Placement: on which devices a run's workers compute. Pure: the machines are given.
 #pragma once
 
 #include <string>
@@ -13,25 +13,25 @@
 namespace syncopate::experiments {
 
 struct Machine {
-  bool gpu_program = false;     // the executable for GPUs was built
-  std::vector<Gpu> gpus;        // that the driver shows
-  std::string why_no_gpu = {};  // where it shows none
+  bool gpu_program = false;     // whether the executable for GPUs was built
+  std::vector<Gpu> gpus;        // those that the driver reports
+  std::string why_no_gpu = {};  // set if it reports none
 };
 
-// Those that a run may use.
+// The machines that a run may use.
 struct Machines {
-  Machines(Machine machine) : here(std::move(machine)) {}  // all on one
+  Machines(Machine machine) : here(std::move(machine)) {}  // all on one machine
 
   Machine here;                   // the coordinator's
-  std::vector<Machine> of_hosts;  // of --hosts, in its order; empty without it
+  std::vector<Machine> of_hosts;  // those of --hosts, in its order; empty without it
 };
 
-// Settles --device=auto, and refuses, saying what was found, what these machines cannot do. What has no GPU to share
-// shares none. `config` is one that validate() accepts.
+// Decides --device=auto. Fails if these machines cannot do what was asked for, saying what was found. If there is no
+// GPU to share, sharing is switched off. `config` must be one that validate() accepts.
 Result<RunConfig> place(RunConfig config, const Machines& machines);
 
-// The same for all runs of a comparison together: GPUs where every run has them, else the processor; what differs is
-// the mode alone.
+// Does the same for all runs of a comparison together: they use GPUs if every run can, else the processor, so that only
+// the mode differs.
 Status place_together(RunConfig& base, std::vector<ComparedRun>& runs, const Machines& machines);
 
 }  // namespace syncopate::experiments

@@ -17,14 +17,14 @@ class Accelerator {
  public:
   virtual ~Accelerator() = default;
 
-  // For the calling thread, which is then the one that gives the device its work.
+  // Opens the device for the calling thread, which must then be the one that launches the device's work.
   virtual Result<std::unique_ptr<Device>> open_device(int gpu) const = 0;
-  // Versions, for the record.
+  // Returns the libraries' versions, for the record.
   virtual std::string libraries() const = 0;
   // The device outlives the backend.
   virtual Result<std::unique_ptr<worker::ComputeBackend>> make_backend(Device& device,
                                                                        worker::Precision precision) const = 0;
-  // Rank `rank` of `size` in the group of this name; all meet at `rendezvous`.
+  // Connects rank `rank` of `size`; all ranks meet at `rendezvous`.
   virtual Result<std::unique_ptr<allreduce::DeviceCollective>> connect_collective(int rank, int size, Device& device,
                                                                                   Rendezvous& rendezvous,
                                                                                   const Clock& clock,

@@ -11,7 +11,7 @@ namespace syncopate::experiments {
 
 namespace {
 
-// Behind what can do to its messages what the run's faults may ask for.
+// Wraps the transport in one that can inject the faults that the run may ask for.
 std::unique_ptr<Transport> open_to_faults(std::unique_ptr<Transport> transport, const RoleContext& context,
                                           const Seat& seat) {
   const FaultSchedule& schedule = context.config.faults;
@@ -57,7 +57,7 @@ Result<std::unique_ptr<Transport>> connect_endpoint(const RoleContext& context, 
                      clock.now() + from_seconds(context.config.timeout_seconds));
   if (!transport.ok()) return transport;
   *transport = open_to_faults(std::move(*transport), context, seat);
-  // Above those: what is tried again passes the emulated link once.
+  // This comes above those, so that a repeated message passes the emulated link once.
   if (link != nullptr) *transport = std::make_unique<ShapedTransport>(std::move(*transport), link);
   return std::unique_ptr<Transport>(
       std::make_unique<PatientTransport>(std::move(*transport), context.control.patience(), clock));

@@ -1,4 +1,4 @@
-// A process's endpoint in the group over which gradients and weights travel.
+// A process's endpoint in the group that exchanges gradients and weights.
 #pragma once
 
 #include <memory>
@@ -10,20 +10,20 @@
 
 namespace syncopate::experiments {
 
-// A member of a generation's data group.
+// A rank assignment in the data group of a membership epoch.
 struct Seat {
   std::int64_t generation = 0;
   int rank = 0;  // among those that take part
   int size = 1;
 };
 
-// Of the endpoint of that member, which the process that `context` is of has.
+// Returns the options of that member's endpoint in the process of `context`.
 TransportOptions endpoint_options(const RoleContext& context, const Seat& seat);
 
-// The emulated link of this process, for all of its endpoints; null where the run has none.
+// Returns the emulated link of this process, shared by all of its endpoints; null if the run has none.
 std::shared_ptr<ProcessLink> make_link(const RunConfig& config);
 
-// Connects that endpoint by the run's transport, behind `link` unless that is null, within the run's timeout.
+// Connects that endpoint by the run's transport, through `link` unless that is null, within the run's timeout.
 Result<std::unique_ptr<Transport>> connect_endpoint(const RoleContext& context, const Seat& seat,
                                                     const std::shared_ptr<ProcessLink>& link, const Clock& clock);
 

@@ -1,4 +1,4 @@
-// The data set, the layout of the weights and the backend that a configuration asks for.
+// Makes the data set, the layout of the weights and the backend that a configuration asks for.
 #pragma once
 
 #include <memory>
@@ -11,10 +11,10 @@
 namespace syncopate::experiments {
 
 Result<worker::DatasetPair> open_data_of(const RunConfig& config);
-// Of the model for that data set, with room for the rows of a batch: opens no data and builds no model, and is there
-// before anything runs.
+// Returns the layout of the model for that data set, with space for the rows of a batch. It opens no data and builds no
+// model, so that it can be called before anything runs.
 Result<ParamLayout> layout_of(const RunConfig& config);
-// The same of what its training keeps beside the weights: empty for most models.
+// Returns the layout of what the model's training keeps besides the weights: empty for most models.
 Result<ParamLayout> local_state_layout_of(const RunConfig& config);
 std::unique_ptr<worker::ComputeBackend> backend_of(const RunConfig& config);
 

@@ -67,7 +67,7 @@ Evaluation::Score Evaluation::run(std::span<const float> weights, std::span<cons
   const auto samples = static_cast<double>(data_->size());
   std::int64_t correct = 0;
   double loss = 0;
-  std::vector<float> scores;  // of all samples, if the model gives any
+  std::vector<float> scores;  // for all samples, if the model gives any
   std::vector<int> labels;
   for (std::int64_t begin = 0; begin < data_->size(); begin += batch_) {
     const std::int64_t size = std::min(batch_, data_->size() - begin);
@@ -83,7 +83,7 @@ Evaluation::Score Evaluation::run(std::span<const float> weights, std::span<cons
       labels.insert(labels.end(), batch.labels.begin(), batch.labels.end());
     }
   }
-  // A relu on the way may have hidden it.
+  // A relu in between may have hidden it.
   const auto all_numbers = [](std::span<const float> values) {
     return std::ranges::all_of(values, [](float value) { return std::isfinite(value); });
   };

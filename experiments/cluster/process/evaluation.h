@@ -1,5 +1,5 @@
-// Evaluation: how well weights do on a whole data set. It goes through the data in batches of one size, and a last one
-// of what is left, so that its answer does not depend on how the data is cut.
+// Evaluation: evaluates weights on a whole data set. It goes through the data in batches of one size, and a last one
+// with the rest, so that its result does not depend on how the data is divided.
 #pragma once
 
 #include <cstdint>
@@ -21,23 +21,24 @@ namespace syncopate::experiments {
 class Evaluation {
  public:
   struct Score {
-    double accuracy = 0;  // share of the labels
-    double loss = 0;      // mean over the labels; no number where a weight is none
+    double accuracy = 0;  // fraction of the labels
+    double loss = 0;      // mean over the labels; not a number if a weight is not
     TestFigures figures;  // as far as the data set is judged by them
   };
 
-  // Of models of the kind `model` on `data`, which holds a sample at least, `batch` samples at a time. `data` and
-  // `backend` outlive this object. Fails as worker::make_model does.
+  // Makes an evaluation of models of the kind `model` on `data`, which has at least one sample, `batch` samples at a
+  // time. `data` and `backend` outlive this object. Fails as worker::make_model does.
   static Result<Evaluation> create(const std::string& model, const worker::Dataset& data,
                                    worker::ComputeBackend& backend, std::int64_t batch);
 
   const ParamLayout& layout() const { return models_.front()->layout(); }
   const ParamLayout& local_layout() const { return models_.front()->local_layout(); }
 
-  // Whether a snapshot can be of this model, and has the rows that the data touches. Data loss says what is wrong.
+  // Checks whether a snapshot fits this model, and has the rows that the data uses. Fails with data loss, saying what
+  // is wrong.
   Status check(const WeightsSnapshot& snapshot) const;
 
-  // Of a snapshot that check accepts: `weights` is laid out as snapshot_layout says.
+  // Evaluates a snapshot that check accepts: `weights` is laid out as snapshot_layout says.
   Score run(std::span<const float> weights, std::span<const float> local_state = {}, const TableKeys& rows = {});
 
  private:
@@ -45,7 +46,7 @@ class Evaluation {
       : data_(&data), backend_(&backend), batch_(batch) {}
 
   worker::BatchView read(std::int64_t begin, std::int64_t size);
-  // Of a model with tables, its arena with the dense weights and the rows of this batch.
+  // Returns the arena of a model with tables, with the dense weights and the rows of this batch.
   std::span<const float> arena_with_rows(std::size_t model, std::span<const float> weights, const TableKeys& rows,
                                          const worker::BatchView& batch);
   TestFigures figures_of(std::span<const float> scores, std::span<const int> labels) const;
@@ -57,8 +58,8 @@ class Evaluation {
   std::vector<std::int64_t> indices_;
   std::vector<float> values_;
   std::vector<int> ids_, labels_;
-  TableKeys rows_;                          // that the data touches
-  std::vector<std::vector<float>> arenas_;  // by model, where there are tables
+  TableKeys rows_;                          // rows that the data uses
+  std::vector<std::vector<float>> arenas_;  // by model, if there are tables
 };
 
 }  // namespace syncopate::experiments

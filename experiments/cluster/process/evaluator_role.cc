@@ -14,12 +14,11 @@
 namespace syncopate::experiments {
 namespace {
 
-// A batch of what is foretold, images or characters, is limited by the memory of its activations.
+// The batch of predicted images or characters is limited by the memory of its activations.
 constexpr std::int64_t kBatch = 250;
 constexpr std::int64_t kMostLabels = 2048;
-// Training comes first, but on a machine that others keep busy an evaluation must get done, too: the lowest priority,
-// 19, would leave it about a hundredth of a core, too little to end within a run's timeout; this leaves it about a
-// tenth.
+// Training comes first, but an evaluation must also complete on a busy machine. The lowest priority, 19, would leave it
+// about a hundredth of a core, too little to end within a run's timeout; this one leaves it about a tenth.
 constexpr int kNiceness = 10;
 
 }  // namespace

@@ -26,20 +26,20 @@ constexpr const char* kLocal = "--local-guard";
 [[noreturn]] void become(char** command, int input, pid_t guard) {
   signal(SIGPIPE, SIG_DFL);
   prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (getppid() != guard) _exit(kNotStarted);  // the guard has died meanwhile
+  if (getppid() != guard) _exit(kNotStarted);  // the guard has died in the meantime
   dup2(input, STDIN_FILENO);
   execvp(command[0], command);
   std::fprintf(stderr, "cannot start %s: %s\n", command[0], std::strerror(errno));
   _exit(kNotStarted);
 }
 
-// Waits for the end of the process for so long at most; a negative time is for ever.
+// Waits for the end of the process, for at most this long; a negative limit means forever.
 bool ends_within(const FileDescriptor& ended, int limit_ms) {
   pollfd item{.fd = ended.get(), .events = POLLIN, .revents = 0};
   return poll(&item, 1, limit_ms) > 0;
 }
 
-// What has come on standard input goes on to `output`; false at its end. The process may have closed its own.
+// Passes standard input on to `output`; returns false at its end. The process may have closed its own.
 bool pass_on(FileDescriptor& output) {
   char bytes[4096];
   const ssize_t count = read(STDIN_FILENO, bytes, sizeof(bytes));
@@ -47,7 +47,7 @@ bool pass_on(FileDescriptor& output) {
   if (count > 0 && output.open() && write(output.get(), bytes, static_cast<std::size_t>(count)) != count) {
     output = FileDescriptor();
   }
-  explicit_bzero(bytes, sizeof(bytes));  // the run's keys were among them
+  explicit_bzero(bytes, sizeof(bytes));  // the run's keys were in it
   return count > 0;
 }
 

@@ -1,20 +1,20 @@
-// Guard: the parent of a process that must not outlive the coordinator, and that the kernel cannot end with it: one on
-// another host, and mpirun, which is to remove what it keeps in files. The guard ends it when its own standard input
-// ends, which the coordinator, or the remote shell in its place, keeps open as long as it lives and wants the process:
-// with SIGTERM, and with SIGKILL where that does not end it soon, since it is stopped or hangs.
+// Guard: the parent of a process that must not outlive the coordinator, if the kernel cannot ensure that: a process on
+// another host, and mpirun, which must delete its files. The guard ends the process when its own standard input ends.
+// The coordinator, or the remote shell in its place, keeps that open as long as it lives and wants the process. The
+// guard sends SIGTERM, and then SIGKILL if the process does not end soon, because it is stopped or hangs.
 //
-// A program of one thread, so that it can fork:
+// The program has a single thread, so that it can fork:
 //   syncopate --guard PROGRAM ARGUMENTS...        on another host
 //   syncopate --local-guard PROGRAM ARGUMENTS...  on this one
 #pragma once
 
 namespace syncopate::experiments {
 
-// Whether this command line is a guard's.
+// Returns whether this command line is a guard's.
 bool is_guard_command_line(int argc, const char* const* argv);
 
-// Starts the process, passes on to it what comes on standard input, and waits. Returns the process's exit code. Where a
-// signal has killed it, a local guard dies of that, too; else that is 128 and the signal, as a shell says it.
+// Starts the process, passes standard input on to it, and waits. Returns the process's exit code. If a signal has
+// killed the process, a local guard dies of the same signal; another guard returns 128 plus the signal, as shells do.
 int guard_main(int argc, char** argv);
 
 }  // namespace syncopate::experiments

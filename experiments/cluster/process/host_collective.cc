@@ -16,7 +16,7 @@
 namespace syncopate::experiments {
 namespace {
 
-// By host, the workers of the generation that the plan puts there.
+// Returns, for each host, the workers of the membership epoch that the plan places there.
 allreduce::RanksByHost ranks_by_host(const RunConfig& config, const std::vector<int>& workers) {
   const std::vector<HostSlots> hosts = hosts_of(config);
   const std::vector<std::size_t> host_of = hosts_of_workers(hosts, config.workers);
@@ -28,7 +28,7 @@ allreduce::RanksByHost ranks_by_host(const RunConfig& config, const std::vector<
   return ranks;
 }
 
-// All that the speed of a run's wire depends on.
+// Returns the name of everything that the speed of a run's network depends on.
 std::string wire_of(const RunConfig& config, int ranks) {
   char name[256] = "";
   gethostname(name, sizeof(name) - 1);
@@ -37,7 +37,7 @@ std::string wire_of(const RunConfig& config, int ranks) {
                      to_text(hosts_of(config)));
 }
 
-// "doubling up to 64 KiB, then direct"
+// Returns, for example, "doubling up to 64 KiB, then direct".
 std::string describe_choices(int ranks, const allreduce::LinkModel& link, std::size_t segment_bytes) {
   std::string text;
   const auto chosen = [&](std::size_t kib) {
@@ -52,7 +52,8 @@ std::string describe_choices(int ranks, const allreduce::LinkModel& link, std::s
   return text;
 }
 
-// By the wire's speed: kept from an earlier run, or measured now, and kept. Says what was found, on rank 0.
+// Chooses by the network's speed, which is kept from an earlier run, or measured now and kept. On rank 0 returns what
+// was found.
 Result<std::string> choose_by_size(const RoleContext& context, allreduce::ScheduleCollective& collective,
                                    const Clock& clock) {
   const std::string wire = wire_of(context.config, collective.size());

@@ -1,4 +1,5 @@
-// The collective of a run's workers in the memory of hosts, as the configuration asks for it, and the wire below it.
+// HostCollective: the collective of a run's workers in host memory, as the configuration asks for it, and its
+// transport.
 #pragma once
 
 #include <memory>
@@ -13,18 +14,18 @@
 namespace syncopate::experiments {
 
 struct HostCollective {
-  std::unique_ptr<Transport> transport;  // none where the collective brings its own
-  // Of the transport, where workers also send each other messages beside what the collective does; else none.
+  std::unique_ptr<Transport> transport;  // null if the collective has its own
+  // Channels of the transport, if workers also send each other messages besides the collective's; else null.
   std::unique_ptr<TransportChannels> channels;
   std::unique_ptr<allreduce::Collective> collective;
-  std::string description;  // what was found out, for the record; empty where there is nothing to say
+  std::string description;  // what was measured, for the record; may be empty
 };
 
-// Of the channels.
+// The numbers of the channels.
 inline constexpr int kCollectiveChannel = 0;
 inline constexpr int kMeetingsChannel = 1;
 
-// Connects a worker with all others of the generation, within the run's timeout. Its ranks are places in
+// Connects a worker with all others of the membership epoch, within the run's timeout. Its ranks are indices into
 // generation.workers.
 Result<HostCollective> connect_host_collective(const RoleContext& context, const Generation& generation,
                                                const Clock& clock);

@@ -15,7 +15,7 @@ namespace syncopate::experiments {
 
 namespace {
 
-// Where a line gathers; wiped at the end.
+// A buffer for a line, which is wiped at the end.
 class Line {
  public:
   ~Line() { explicit_bzero(text_, sizeof(text_)); }
@@ -23,12 +23,12 @@ class Line {
   std::size_t room() const { return sizeof(text_) - size_; }
   void grow(std::size_t more) { size_ += more; }
   bool is_complete() const { return view().find('\n') != std::string_view::npos; }
-  // Up to its end, once it is complete.
+  // The text without its line break, once the line is complete.
   std::string_view view() const { return std::string_view(text_, size_); }
   SecretText secret() const { return SecretText(view().substr(0, view().find('\n'))); }
 
  private:
-  char text_[512];  // a run's secret takes 65
+  char text_[512];  // a run's secret takes 65 bytes
   std::size_t size_ = 0;
 };
 
@@ -69,7 +69,7 @@ Result<SecretText> line_on_stdin(TimePoint deadline) {
     pollfd item{.fd = STDIN_FILENO, .events = POLLIN, .revents = 0};
     const int ready = poll(&item, 1, static_cast<int>(std::max<std::int64_t>(left.count(), 0)));
     if (ready <= 0) return Status::deadline_exceeded("the run's keys have not come on standard input");
-    // One by one: what comes behind the line is not ours to read.
+    // Reads byte by byte, since what follows the line is not for us.
     if (line.room() == 0 || read(STDIN_FILENO, line.end(), 1) != 1) {
       return Status::peer_lost("standard input has ended before the run's keys came; a remote shell must pass it on");
     }

@@ -1,6 +1,6 @@
-// How a run's keys reach processes whose standard input is not ours to write: one that has them lends them out, through
-// a file that has no name and is in memory alone. Where it lies stands in the environment; nobody but its user can open
-// it there, and it is gone with the process that lends it.
+// How a run's keys reach processes whose standard input we cannot write: a process that has the keys shares them
+// through an unnamed file in memory. The environment says where it is. Only the same user can open it there, and it
+// disappears with the process that shares it.
 #pragma once
 
 #include <string>
@@ -13,16 +13,16 @@
 
 namespace syncopate::experiments {
 
-// Where the keys are lent: "/proc/4711/fd/5".
+// Where the keys are: "/proc/4711/fd/5".
 inline constexpr const char* kLentKeys = "SYNCOPATE_LENT_KEYS";
 
-// A file that holds `line` and its end; it can be read as long as this process has it open. One that is `inherited`
-// stays open in a program that takes this one's place.
+// Returns a file that holds `line` and its line break. Others can read it as long as this process has it open. If
+// `inherited`, it stays open in a program that replaces this one.
 Result<FileDescriptor> lend(std::string_view line, bool inherited = false);
-// Under which path others read it.
+// Returns the path by which others read it.
 std::string path_of(const FileDescriptor& lent);
 
-// The line that is lent to this process, and the one that stands on its standard input; without line breaks.
+// Return the line that is shared with this process, and the line on its standard input; without line breaks.
 Result<SecretText> lent_line();
 Result<SecretText> line_on_stdin(TimePoint deadline);
 

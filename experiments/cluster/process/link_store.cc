@@ -14,7 +14,7 @@ namespace {
 
 using nlohmann::json;
 
-// An object; empty where there is no file, or it holds something else.
+// Returns the file's JSON object; empty if there is no file, or it contains something else.
 json contents_of(const std::string& path) {
   std::ifstream file(path);
   json contents = file ? json::parse(file, nullptr, false) : json::object();

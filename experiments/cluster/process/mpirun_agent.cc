@@ -39,7 +39,7 @@ int become(const std::vector<std::string>& words) {
   return fail(fmt::format("cannot start {}: {}", words[0], strerror(errno)));
 }
 
-// A pipe with `text` in it, as standard input that does not end before this process does: it holds both ends itself.
+// Makes standard input a pipe that contains `text` and does not end before this process does, which holds both ends.
 bool put_on_stdin(std::string_view text) {
   int ends[2];
   return pipe(ends) == 0 && write(ends[1], text.data(), text.size()) == static_cast<ssize_t>(text.size()) &&
@@ -69,7 +69,8 @@ int mpirun_agent_main(int argc, char** argv) {
   const RemoteShell shell{.words = *words, .program = variable(kProgram), .directory = variable(kDirectory)};
   const Result<SecretText> keys = lent_line();
   if (!keys.ok()) return fail(keys.status().message());
-  // As ssh does: what mpirun has quoted is the shell's to read. A daemon in the place of its shell ends with the guard.
+  // Joins the words as ssh does: the shell must read what mpirun has quoted. A daemon that replaces its shell ends with
+  // the guard.
   std::string daemon;
   for (int i = 3; i < argc; ++i) daemon += std::string(daemon.empty() ? "" : " ") + argv[i];
   daemon.erase(0, daemon.find_first_not_of(' '));

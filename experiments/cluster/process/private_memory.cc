@@ -12,8 +12,9 @@
 namespace syncopate::experiments {
 namespace {
 
-// Less than a file needs, so that none is written; and of all limits the one by which the kernel, which else does not
-// limit a pipe, keeps a dump from a program, too (do_coredump() in its fs/coredump.c). Zero would not.
+// This is less than a file needs, so that no dump is written. It is also the one limit at which the kernel, which does
+// not otherwise limit a pipe, passes no dump to a program either (do_coredump() in its fs/coredump.c). Zero would not
+// do that.
 constexpr rlim_t kNoCoreDump = 1;
 
 }  // namespace

@@ -26,9 +26,9 @@
 namespace syncopate::experiments {
 namespace {
 
-// Before the configuration has come, and with it the run's own timeout.
+// Used until the configuration has arrived, and with it the run's own timeout.
 constexpr Duration kHelloTimeout = std::chrono::seconds(30);
-// That a process needs in any role. ZeroMQ ends a process that cannot have one.
+// Threads that a process needs in any role. ZeroMQ ends a process that cannot create one.
 constexpr int kThreads = 8;
 
 Status run_role(Role role, const RoleContext& context) {
@@ -44,21 +44,20 @@ Status run_role(Role role, const RoleContext& context) {
   return Status::internal("unknown role");
 }
 
-// The line that the launcher has put on standard input, or lends.
+// Reads the line that the launcher has written to standard input, or shares.
 Result<RunKeys> receive_keys(bool are_lent) {
   const Result<SecretText> line = are_lent ? lent_line() : line_on_stdin(SteadyClock().now() + kHelloTimeout);
   return line.ok() ? RunKeys::parse(line->view()) : Result<RunKeys>(line.status());
 }
 
-// "10.0.0.7" of "tcp://10.0.0.7:4711".
+// Returns "10.0.0.7" for "tcp://10.0.0.7:4711".
 std::string host_of(const std::string& endpoint) {
   const std::size_t slashes = endpoint.find("//");
   const std::size_t begin = slashes == std::string::npos ? 0 : slashes + 2;
   return endpoint.substr(begin, endpoint.rfind(':') - begin);
 }
 
-// Peers are to find the data sockets where the control connection goes out from: on this host, where that is a unix
-// socket.
+// Data sockets listen where the control connection goes out from; on this host if that is a unix socket.
 Result<DataSockets> data_sockets_of(const ControlOptions& options) {
   if (options.address.starts_with("ipc:")) return DataSockets{.keys = options.keys};
   const Result<std::string> address = local_address_towards(host_of(options.address));
@@ -78,7 +77,7 @@ Status run_process(const ControlOptions& options, const Accelerator* accelerator
   if (!given.ok()) {
     status = given.status();
   } else {
-    // The text has the global batch size alone where that was held fixed: the worker's follows from it.
+    // If the global batch size was given, the text has only that; resolve() derives the worker's batch size from it.
     const RunConfig config = resolve(*given, "");
     (*control)->set_timeout(from_seconds(config.timeout_seconds), stall_warning_of(config));
     const auto run = [&] {
@@ -109,10 +108,10 @@ bool is_process_command_line(int argc, const char* const* argv) {
 }
 
 int process_main(int argc, const char* const* argv, const Accelerator* accelerator) {
-  // A process must not outlive the one that started it, and Ctrl-C is the coordinator's to handle.
+  // A process must not outlive the one that started it, and only the coordinator handles Ctrl-C.
   die_with_parent();
   signal(SIGINT, SIG_IGN);
-  signal(SIGPIPE, SIG_IGN);  // who reads no more of this process's output does not end it
+  signal(SIGPIPE, SIG_IGN);  // a reader that closes this process's output does not end it
   raise_descriptor_limit();
   keep_large_blocks();
 

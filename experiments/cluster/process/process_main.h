@@ -1,12 +1,12 @@
 // The main function of a launched process: --role=R --rank=N --run=ID --rendezvous=ADDRESS [--gpu=I] [--incarnation=N]
-// [--keys-lent]. The run's secret is the line that it reads from standard input, or is lent (lent_keys.h).
+// [--keys-lent]. The run's secret is the line on its standard input, or is shared with it (lent_keys.h).
 #pragma once
 
 #include "experiments/cluster/process/accelerator.h"
 
 namespace syncopate::experiments {
 
-// Whether this command line is a launched process's.
+// Returns whether this command line is a launched process's.
 bool is_process_command_line(int argc, const char* const* argv);
 
 // Returns the process's exit code. `accelerator` is null in the program for the CPU.

@@ -170,7 +170,7 @@ void ReplicaGroup::interrupt() {
 }
 
 std::int64_t ReplicaGroup::dropped() const {
-  // A collective that stands on a transport counts what that does.
+  // A collective over a transport also counts what that does.
   const TransportCounters counters = collective_  ? collective_->counters()
                                      : transport_ ? transport_->counters()
                                                   : TransportCounters();

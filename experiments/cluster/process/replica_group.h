@@ -1,5 +1,5 @@
-// ReplicaGroup: what binds a worker to the others, as the configuration asks for it: transport, collective and
-// strategy. Here, and nowhere else, a mode's name becomes its parts.
+// ReplicaGroup: a worker's connection to the others, as the configuration asks for it: transport, collective and
+// strategy. Only this class translates a mode's name into these parts.
 #pragma once
 
 #include <memory>
@@ -22,20 +22,19 @@ namespace syncopate::experiments {
 
 class ReplicaGroup {
  public:
-  // Connects a worker, which computes on `device` unless that is null, with all others of the generation. All that the
-  // context refers to, the device and the clock outlive the group.
+  // Connects a worker, which computes on `device` unless that is null, with all others of the membership epoch. All
+  // that the context refers to, the device and the clock outlive the group.
   static Result<std::unique_ptr<ReplicaGroup>> connect(const RoleContext& context, const Generation& generation,
                                                        Device* device, const Clock& clock);
 
   SyncStrategy& strategy() { return *strategy_; }
-  // Makes all waits end. Any thread.
+  // Ends all waits. Any thread.
   void interrupt();
-  // Which collective operation this worker is in. Any thread.
+  // Returns which collective operation this worker is in. Any thread.
   allreduce::CollectiveState collective_state() const;
-  // Messages and connections so far that did not check out.
+  // Returns the number of messages and connections so far that failed their checks.
   std::int64_t dropped() const;
-  // What carries the gradients, as its library describes it, or as it was found out; empty where there is nothing to
-  // say.
+  // Returns a description of what carries the gradients, from its library or from measurements; may be empty.
   std::string description() const { return device_collective_ ? device_collective_->description() : description_; }
 
  private:
@@ -43,26 +42,27 @@ class ReplicaGroup {
   Status connect_allreduce(const RoleContext& context, const Generation& generation, const Clock& clock);
   Status connect_nccl(const RoleContext& context, Device& device, const Clock& clock);
 
-  std::vector<int> workers_;  // of the generation
-  // In the order in which they stand on each other.
+  std::vector<int> workers_;  // workers of the membership epoch
+  // Each of the following may use those before it.
   allreduce::CollectiveActivity activity_;
   std::unique_ptr<Transport> transport_;
-  std::unique_ptr<TransportChannels> channels_;  // where the collective has not all of it
+  std::unique_ptr<TransportChannels> channels_;  // set if the collective does not use all of the transport
   std::unique_ptr<allreduce::Collective> collective_;
-  std::string description_;  // of collective_
+  std::string description_;  // description of collective_
   std::unique_ptr<allreduce::DeviceCollective> device_collective_;
-  std::unique_ptr<SyncStrategy> host_strategy_;  // under a staged one
+  std::unique_ptr<SyncStrategy> host_strategy_;  // below a staged strategy_
   std::unique_ptr<SyncStrategy> strategy_;
-  const ps::PsStrategy* servers_ = nullptr;                   // under ps: below strategy_, or itself
-  const allreduce::AsyncGossipStrategy* meetings_ = nullptr;  // likewise under asynchronous gossip
+  const ps::PsStrategy* servers_ = nullptr;                   // under ps: strategy_, or the strategy below it
+  const allreduce::AsyncGossipStrategy* meetings_ = nullptr;  // the same under asynchronous gossip
 };
 
-// The members of a ps run, and those of them that take part in a generation: ranks of the group, ascending.
+// Return the members of a ps run, and those of them that take part in a membership epoch: ranks of the group,
+// ascending.
 ps::PsGroup ps_group_of(const RunConfig& config);
 std::vector<int> members_of(const ps::PsGroup& group, const Generation& generation);
-// By shard, the member that takes what workers send.
+// Returns, for each shard, the member that receives what workers send.
 std::vector<int> heads_of(const ps::PsGroup& group, const Generation& generation);
-// The endpoint of member `rank` of the group, by which all that take part are connected.
+// Returns the endpoint of member `rank` of the group, connected with all that take part.
 Result<std::unique_ptr<Transport>> connect_member(const RoleContext& context, const Generation& generation, int rank,
                                                   const std::shared_ptr<ProcessLink>& link, const Clock& clock);
 

@@ -1,4 +1,5 @@
-// What a process does in each role, from its configuration to its last word. Each returns when its part is done.
+// What a process does in each role, from its configuration to its last message. Each function returns when its part is
+// done.
 #pragma once
 
 #include "common/activity.h"
@@ -24,15 +25,15 @@ struct RoleContext {
   Activity& activity;
   DataSockets sockets;
   const Accelerator* accelerator = nullptr;
-  int gpu = 0;  // that a worker computes on, with an accelerator
+  int gpu = 0;  // the GPU that a worker computes on, with an accelerator
   Role role = Role::kWorker;
 };
 
 // Trains. Worker 0 begins with the initial weights.
 Status run_worker(const RoleContext& context);
-// Serves its shards, one thread each.
+// Serves its shards, with one thread for each.
 Status run_server(const RoleContext& context);
-// Evaluates snapshots on the test set until there are no more, at a low priority: training comes first.
+// Evaluates snapshots on the test set until there are no more, at a low priority, since training comes first.
 Status run_evaluator(const RoleContext& context);
 
 }  // namespace syncopate::experiments

@@ -19,25 +19,24 @@
 namespace syncopate::experiments {
 namespace {
 
-// The part of the timeout for which others may wait for a worker: so that it is named, and left out, before they pass
-// their own deadlines, and after it would have been noticed if it were silent.
+// The fraction of the timeout for which others may wait for a worker. A missing worker is then named and excluded
+// before they pass their own deadlines, and after it would have been noticed if it were silent.
 constexpr double kPatience = 0.75;
 
-// One shard with its endpoint. Built, used and destroyed by its own thread.
+// One shard with its endpoint. Its own thread builds, uses and destroys it.
 struct ShardPlace {
   std::unique_ptr<Transport> transport;
   std::unique_ptr<ps::ShardServer> server;
   Status status;
 };
 
-// What a shard has come to in one generation, for the next.
+// The state that a shard carries from one membership epoch to the next.
 struct CarriedShard {
   bool has_state = false;
   TrainingState state;
 };
 
-// What the shards of one process have counted: in all generations, or, of what goes over from one to the next, in the
-// last.
+// The counts of the shards of one process: over all membership epochs, or, for state that is carried over, in the last.
 class ServerTotals {
  public:
   void begin_generation() { updates_ = rows_made_ = table_bytes_ = 0; }
@@ -50,7 +49,7 @@ class ServerTotals {
     return fmt::format("served {} pushes, {} of them late, in {} updates; dropped {} messages", pushes_, late_,
                        updates_, dropped_);
   }
-  // Empty where there are no tables.
+  // Empty if there are no tables.
   std::string tables_text() const {
     if (rows_made_ == 0) return {};
     return fmt::format("{} rows in {}, {} pulled, {} pushed", rows_made_,
@@ -74,7 +73,7 @@ void ServerTotals::add(const ShardPlace& place) {
   table_bytes_ += counters.shard.table_bytes;
 }
 
-// A server or a standby through all generations of a run: what its shards hold stays.
+// A server or a standby through all membership epochs of a run. Its shards keep their state.
 class Server {
  public:
   explicit Server(const RoleContext& context)
@@ -88,9 +87,9 @@ class Server {
 
  private:
   Status serve_in(const Generation& generation);
-  // Goes back to what a checkpoint has of its shards.
+  // Goes back to the state of its shards in a checkpoint.
   Status restore(const std::string& folder);
-  // Who is to go on, and is given nothing by another home, must have what to go on from.
+  // A replica that must go on, and receives no state from another, must have state of its own.
   Status check_carried(const Generation& generation) const;
   void serve(const Generation& generation, std::vector<ShardPlace>& places);
   Status connect(const Generation& generation, std::vector<ShardPlace>& places);
@@ -101,8 +100,8 @@ class Server {
   void say_what_was_served(ps::HomeRole role);
   TimePoint deadline() const { return clock_.now() + from_seconds(config_.timeout_seconds); }
 
-  // Runs `body`, which returns the place's status, for each shard on a thread of its own. Where memory or threads run
-  // out, `on_exhausted` is to end the others.
+  // Runs `body`, which returns the place's status, for each shard on a thread of its own. If memory or threads run out,
+  // `on_exhausted` must end the others.
   template <typename Body>
   static void for_each_place(std::vector<ShardPlace>& places, const Body& body,
                              const std::function<void()>& on_exhausted) {
@@ -122,7 +121,7 @@ class Server {
       return interrupt_if_exhausted(started);
     }
   }
-  // That of one that was only interrupted does not say why.
+  // Ignores places that were only interrupted, whose status does not say why.
   static Status first_failure(const std::vector<ShardPlace>& places) {
     Status first;
     for (const ShardPlace& place : places) {
@@ -209,7 +208,7 @@ Status Server::check_carried(const Generation& generation) const {
       fmt::format("generation {} is to go on, and this process holds no state of its shards", generation.number));
 }
 
-// Of a shard with two homes, the head writes checkpoints.
+// For a shard with two replicas, the head writes checkpoints.
 void Server::serve(const Generation& generation, std::vector<ShardPlace>& places) {
   const bool takes_checkpoints = role_in(generation) != ps::HomeRole::kTail;
   if (takes_checkpoints) {
@@ -281,7 +280,7 @@ void Server::carry_on(const std::vector<ShardPlace>& places) {
   }
 }
 
-// Of a shard with two homes, the head speaks for both.
+// For a shard with two replicas, the head reports for both.
 void Server::say_what_was_served(ps::HomeRole role) {
   spdlog::info("{}", totals_.to_text());
   if (role == ps::HomeRole::kTail) return context_.control.finished(0, 0, totals_.dropped());

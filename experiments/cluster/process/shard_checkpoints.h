@@ -1,4 +1,4 @@
-// ShardCheckpoints: what a server has to do with checkpoints: its shards' parts are taken, and read back.
+// ShardCheckpoints: a server's part in checkpoints: it takes its shards' parts, and reads them back.
 #pragma once
 
 #include <functional>
@@ -14,18 +14,18 @@ namespace syncopate::experiments {
 
 class ShardCheckpoints {
  public:
-  // Of the shards `first_shard` on, `shards` of them. The context outlives this.
+  // Makes the parts of `shards` shards, from `first_shard` on. The context outlives this.
   static Result<std::unique_ptr<ShardCheckpoints>> create(const RoleContext& context, int first_shard, int shards);
 
-  // What shard `place` of these goes on from, out of a checkpoint's folder.
+  // Returns the state from which the server's shard number `place` goes on, read from a checkpoint's folder.
   Result<TrainingState> read(const std::string& folder, std::size_t place) const;
 
-  // Each shard is served by one of `servers`, from `first_steps` on, until end(); does nothing in a run without
+  // Each shard is served by one of `servers`, from `first_steps` on, until end(). Does nothing in a run without
   // checkpoints.
   void begin(std::int64_t generation, const std::vector<ps::ShardServer*>& servers,
              const std::vector<std::int64_t>& first_steps);
   void end();
-  // Until what is being written is written.
+  // Waits until nothing is being written.
   void finish();
 
  private:

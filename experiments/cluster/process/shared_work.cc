@@ -7,7 +7,7 @@ namespace {
 
 constexpr Duration kDrawFor = std::chrono::milliseconds(50);
 
-// Whether so few of the batches that were drawn last are left that it is time to draw again.
+// Returns whether so few of the batches drawn last are left that it is time to draw again.
 bool is_time(std::size_t left, std::int64_t drawn) { return static_cast<std::int64_t>(left) <= 3 * drawn / 4; }
 
 }  // namespace
@@ -32,7 +32,7 @@ Result<std::optional<std::int64_t>> SharedWork::next(std::int64_t step) {
   const TimePoint now = clock_.now();
   if (taken_) {
     held_.pop_front();
-    // One slow step among others does not make a worker slow; nor does one fast step make it fast.
+    // The mean is smoothed, so that a single slow or fast step changes it little.
     if (step_begin_)
       step_time_ = step_time_ == Duration() ? now - *step_begin_ : (3 * step_time_ + (now - *step_begin_)) / 4;
     taken_.reset();

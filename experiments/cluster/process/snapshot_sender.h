@@ -1,4 +1,4 @@
-// SnapshotSender: a worker's weights on their way to the coordinator; of row-sparse tables some rows (test_rows.h).
+// SnapshotSender: sends a worker's weights to the coordinator, and some rows of row-sparse tables (test_rows.h).
 #pragma once
 
 #include <optional>
@@ -12,13 +12,14 @@ namespace syncopate::experiments {
 
 class SnapshotSender {
  public:
-  // All outlive the sender.
+  // All arguments outlive the sender.
   SnapshotSender(worker::Model& model, const worker::Dataset& test, ControlClient& control)
       : model_(model), test_(test), control_(control) {}
 
-  // Finds out which rows the test set touches, which the first send would do otherwise. Fails as test_rows does.
+  // Finds the rows that the test set uses, which the first send would do otherwise. Fails as test_rows does.
   Status prepare();
-  // `weights` is the model's arena, `strategy` has its rows. Between steps, and, if the stamp says final, after leave.
+  // `weights` is the model's arena; `strategy` has its rows. Call it between steps, and, if the stamp says final, after
+  // leave.
   Status send(WeightsSnapshot stamp, std::span<const float> weights, SyncStrategy& strategy);
 
  private:

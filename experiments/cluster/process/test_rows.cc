@@ -17,7 +17,7 @@ void sort_and_unite(std::vector<RowKey>& keys) {
   keys.erase(std::unique(keys.begin(), keys.end()), keys.end());
 }
 
-// Gathers keys, each many times, in memory for few more than there are different ones.
+// Collects keys that occur many times, in memory for little more than the distinct ones.
 class KeySet {
  public:
   void add(RowKeys keys) {
@@ -34,10 +34,10 @@ class KeySet {
  private:
   static constexpr std::size_t kSlack = 1 << 20;
   std::vector<RowKey> keys_;
-  std::size_t different_ = 0;  // when it was last sorted
+  std::size_t different_ = 0;  // at the last sort
 };
 
-// All of `data` in batches of the model's size; the last is filled up with its last sample.
+// Visits all of `data` in batches of the model's size; the last is filled up with its last sample.
 template <typename Visit>
 void each_batch(const worker::Dataset& data, int batch_size, Visit visit) {
   const worker::SampleForm& form = data.form();

@@ -1,5 +1,5 @@
-// Of a model with row-sparse tables, the rows that a snapshot is to hold: those that the test set touches, so that it
-// can be evaluated without the tables; at the end all that were ever touched, as far as they are few enough to be kept.
+// Which rows of row-sparse tables a snapshot contains: those that the test set uses, so that it can be evaluated
+// without the tables; at the end all that were ever touched, if they are few enough.
 #pragma once
 
 #include <cstdint>
@@ -15,27 +15,27 @@
 
 namespace syncopate::experiments {
 
-// The most that the values of a snapshot's rows may take: they go through the coordinator to the evaluator.
+// The largest size of a snapshot's rows, which are sent through the coordinator to the evaluator.
 inline constexpr std::size_t kMostSnapshotBytes = std::size_t{1} << 30;
-// The most of all touched rows that is kept at the end.
+// The largest size of all touched rows that are kept at the end.
 inline constexpr std::size_t kMostKeptBytes = std::size_t{1} << 28;
 
-// What the values of these rows take.
+// Returns the size of the values of these rows, in bytes.
 std::size_t bytes_of_rows(const ParamLayout& layout, const TableKeys& rows);
 
-// By table, the rows that any sample of `test` touches; none for a model without tables. Invalid argument where they
-// take more than kMostSnapshotBytes. The model's rows of the last batch are forgotten.
+// Returns, for each table, the rows that any sample of `test` uses; none for a model without tables. Fails with invalid
+// argument if they take more than kMostSnapshotBytes. The model's rows of the last batch are forgotten.
 Result<TableKeys> test_rows(worker::Model& model, const worker::Dataset& test);
 
 struct RowsToKeep {
   TableKeys rows;
-  std::string note;  // why these are not all that have been touched; empty where they are
+  std::string note;  // why these are not all that have been touched; empty if they are
 };
-// The test's rows, and all others that have been touched if that is no more than `most_bytes`.
+// Returns the test's rows, and all others that have been touched if that is no more than `most_bytes`.
 Result<RowsToKeep> rows_to_keep(const ParamLayout& layout, const TableKeys& test, SyncStrategy& strategy,
                                 std::size_t most_bytes = kMostKeptBytes);
 
-// The values of a snapshot with these rows, as snapshot_layout lays them out. `weights` is the model's arena.
+// Returns the values of a snapshot with these rows, as snapshot_layout lays them out. `weights` is the model's arena.
 Result<std::vector<float>> snapshot_values(const ParamLayout& layout, const TableKeys& rows,
                                            std::span<const float> weights, SyncStrategy& strategy);
 

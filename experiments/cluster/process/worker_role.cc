@@ -57,14 +57,14 @@ Result<Place> place_of(const RoleContext& context) {
   return place;
 }
 
-// A worker through all generations of a run: data, model and device stay, what binds it to others is made anew.
+// A worker through all membership epochs of a run. It keeps data, model and device, and connects to the others anew.
 class Worker {
  public:
   explicit Worker(const RoleContext& context) : context_(context), config_(context.config) {}
 
-  // Reads the data and builds the model, so that a worker that joins others keeps them waiting no longer than it must.
+  // Reads the data and builds the model before joining, so that other workers wait no longer than necessary.
   Status prepare();
-  // Trains, from generation to generation, until training is over or there is none to come.
+  // Trains in one membership epoch after the other, until training is over or no other follows.
   Status run();
 
  private:
@@ -75,19 +75,19 @@ class Worker {
   SharedWork::Queue queue();
   Status prepare_checkpoints();
   Status stage_batches();
-  // Goes back to what a checkpoint has of this worker.
+  // Goes back to this worker's state in a checkpoint.
   Status restore(const std::string& checkpoint);
-  // Adds what this worker writes of a checkpoint; between steps.
+  // Adds this worker's part of a checkpoint to `state`. Call it between steps.
   Status take(SyncStrategy& strategy, Share share, TrainingState& state);
-  // Where a fault is due at the step that is about to begin, it is carried out first.
+  // Announces a step at which a fault is due, which is injected before the step begins.
   Status announce(std::int64_t step);
   Status hand_in(SyncStrategy& strategy, std::span<const float> weights);
-  // What the next generation is to go on from, as far as this worker has it.
+  // Keeps the state from which the next membership epoch goes on, as far as this worker has it.
   void carry_on(const SyncStrategy& strategy);
   TimePoint deadline() const { return clock_.now() + from_seconds(config_.timeout_seconds); }
   void tell(const Generation& generation, const char* name, const std::string& value);
   std::int64_t total_steps() const { return total_steps_of(config_, order_.steps_per_epoch()); }
-  // Of the points at which weights are evaluated: how many there are up to here.
+  // Returns how many points of evaluation there are up to here.
   std::int64_t points_passed(std::int64_t steps_done) const {
     return points_->passed(static_cast<double>(steps_done), clock_.now() - training_began_);
   }
@@ -102,16 +102,16 @@ class Worker {
   Place place_;
   std::unique_ptr<worker::Model> model_;
   std::unique_ptr<worker::BatchLoader> loader_;
-  std::unique_ptr<worker::StagedBatches> staged_;  // on a device
-  std::optional<SharedWork> shared_work_;          // where workers share the job's batches
+  std::unique_ptr<worker::StagedBatches> staged_;  // set on a device
+  std::optional<SharedWork> shared_work_;          // set if workers share the job's batches
   std::optional<SnapshotSender> sender_;
   std::optional<TrainingState> carried_;
   std::optional<StateForms> forms_;         // of checkpoints
-  std::optional<CheckpointCutter> cutter_;  // where the run writes any
-  std::optional<std::int64_t> first_step_;  // of this generation, until it has been announced
+  std::optional<CheckpointCutter> cutter_;  // set if the run writes any
+  std::optional<std::int64_t> first_step_;  // first step of this membership epoch, until it has been announced
   std::optional<EvaluationPoints> points_;
   std::int64_t points_passed_ = 0;
-  bool trains_to_the_end_ = true;  // of the job
+  bool trains_to_the_end_ = true;  // until the end of the job
   TimePoint training_began_{};
   WeightsSnapshot stamp_;
 };
@@ -149,7 +149,7 @@ Status Worker::prepare() {
 }
 
 Status Worker::stage_batches() {
-  if (shares_work(config_)) loader_->order(0);  // for its form
+  if (shares_work(config_)) loader_->order(0);  // to learn the form of a batch
   Result<std::unique_ptr<worker::StagedBatches>> staged = worker::StagedBatches::create(
       *loader_, *place_.device, clock_, from_seconds(config_.timeout_seconds), shares_work(config_));
   if (!staged.ok()) return staged.status();
@@ -239,17 +239,17 @@ Status Worker::train_in(const Generation& generation) {
     SYNCOPATE_RETURN_IF_ERROR(restore(generation.restore));
     if (shared_work_) shared_work_->go_back();
   }
-  // While others still load, too.
+  // This is done while others still load their data.
   if (context_.rank == 0) SYNCOPATE_RETURN_IF_ERROR(sender_->prepare());
   const Status status = train_with(replicas, generation);
-  // Of what memory ran out for, say, nothing is left that could be.
+  // After a failure such as lack of memory there is no state to carry on.
   if (recovery_of(config_).may_go_on_after(status.code())) carry_on(replicas.strategy());
-  // By now the library has said what it took.
+  // By now the library has reported which collective it uses.
   if (const std::string collective = replicas.description(); !collective.empty()) {
     tell(generation, "collective", collective);
   }
   context_.control.count_dropped(replicas.dropped());
-  // A device or a library that hangs may keep us in its destructor: the reason is said before.
+  // The reason is reported first, since the destructor of a hanging device or library may block.
   if (!status.ok() && status.code() != Code::kCancelled && !recovery_of(config_).regroups()) {
     context_.control.failed(status);
   }
@@ -260,7 +260,7 @@ Status Worker::train_with(ReplicaGroup& replicas, const Generation& generation) 
   Pause pause;
   std::optional<worker::Straggling> straggling;
   if (config_.stragglers.slows(context_.rank)) {
-    // The kernel would let each wait last up to 50 microseconds longer.
+    // The kernel would otherwise extend each wait by up to 50 microseconds.
     prctl(PR_SET_TIMERSLACK, 1000);
     straggling.emplace(straggling_of(config_, context_.rank), clock_,
                        [&](Duration duration) { return pause.wait(duration); });
@@ -303,7 +303,7 @@ Status Worker::train_with(ReplicaGroup& replicas, const Generation& generation) 
     tell(generation, "device", place_.device->description());
     tell(generation, "libraries", context_.accelerator->libraries());
   }
-  // What is thrown ends here, too: until then others may call back what lives here.
+  // Exceptions end here, too: until then others may call back into objects of this function.
   const Status status = caught([&] {
     return worker::train(options, hooks(replicas, generation), parts,
                          [&](std::span<const float> weights) { return hand_in(replicas.strategy(), weights); });
@@ -364,14 +364,14 @@ worker::TrainerHooks Worker::hooks(ReplicaGroup& replicas, const Generation& gen
   return hooks;
 }
 
-// Steps of the job that are done when this worker goes on with its step `first`.
+// Returns the steps of the job that are done when this worker goes on with its step `first`.
 std::int64_t Worker::job_steps_at(std::int64_t first, const SyncStrategy& strategy) const {
   if (shared_work_) return shared_work_->position() / config_.workers;
   const int needed = batches_a_step(config_);
   return needed < config_.workers ? strategy.updates().value_or(0) * needed / config_.workers : first;
 }
 
-// A point that is passed between two meetings is one of the next meeting.
+// A point that is passed between two averagings is assigned to the next one.
 worker::EvaluationShare Worker::evaluation_due(std::int64_t steps_done, const SyncStrategy& strategy) {
   const std::int64_t passed = points_passed(steps_done);
   if (passed <= points_passed_ || !strategy.job_weights().are_there) return {};

@@ -14,7 +14,7 @@ using C = RunConfig;
 
 constexpr const char* kSumsGradients = "--mode=allreduce, and without --sync-every and --gossip";
 
-// Direct in shared memory knows no parts.
+// The direct collective in shared memory has no segments.
 bool has_segments(const RunConfig& config) {
   const bool in_memory = config.collective == CollectiveKind::kDirect && config.transport == TransportKind::kShm;
   return has_own_collective(config) && !in_memory;
@@ -43,7 +43,7 @@ OptionSpec bucket_bytes() {
   return option;
 }
 
-// A switch that may say how.
+// A switch with an optional value.
 OptionSpec gossip() {
   OptionSpec option{.group = "Allreduce",
                     .name = "gossip",

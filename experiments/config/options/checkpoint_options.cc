@@ -46,7 +46,8 @@ void add_checkpoint_options(std::vector<OptionSpec>& table) {
            .unit = "checkpoints"},
           &C::keep, "kept checkpoints", 1, 1000000),
       "--checkpoint-every", writes_checkpoints));
-  // A record that named it would depend on another run's files; without it the run comes to the same.
+  // Not recorded: a record that named it would depend on another run's files. The run reaches the same result without
+  // it.
   table.push_back(
       option_kinds::text({.group = kCheckpointGroup,
                           .name = "resume",
@@ -58,7 +59,7 @@ void add_checkpoint_options(std::vector<OptionSpec>& table) {
                           .usual = "none",
                           .in_file = false},
                          &C::resume, "checkpoint"));
-  // The record is of the job, and may be read by anybody; where a key lies is nobody's business.
+  // Not recorded: the record describes the job and is readable by anybody; the location of a key is private.
   table.push_back(option_kinds::only(
       option_kinds::text({.group = kCheckpointGroup,
                           .name = "checkpoint-key-file",

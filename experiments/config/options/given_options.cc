@@ -12,7 +12,7 @@
 namespace syncopate::experiments {
 namespace {
 
-// No option means anything by them, and messages show values.
+// Control characters have no meaning in any option, and messages show values.
 bool is_control(char c) { return static_cast<unsigned char>(c) < ' ' || c == '\x7f'; }
 
 Status unknown_in_file(const std::string& name, const std::vector<OptionSpec>& table) {

@@ -1,4 +1,4 @@
-// Options as a person gave them, on the command line or in a file, on their way to a RunConfig.
+// GivenOptions: options as a person gave them, on the command line or in a file, before they become a RunConfig.
 #pragma once
 
 #include <map>
@@ -11,19 +11,21 @@
 
 namespace syncopate::experiments {
 
-// Name and text of each option that was given, without dashes.
+// The name (without dashes) and the text of each option that was given.
 using GivenOptions = std::map<std::string, std::string>;
 
-// Those of a config file's text. Fails on a name that is not known (and suggests the nearest), or given twice.
+// Returns the options in the text of a config file. Fails if a name is unknown (and suggests the nearest) or given
+// twice.
 Result<GivenOptions> given_in_file(std::string_view toml);
 
-// `line` over `file`: what the command line says holds, also against an option of the file that excludes it.
+// Merges both. The command line wins, also over an option of the file that excludes one of its own.
 GivenOptions merge(const GivenOptions& line, GivenOptions file);
 
-// Defaults, with each given value checked and put in. Fails on the first that cannot be, or that excludes another.
+// Returns the defaults with each given value checked and set. Fails at the first value that is not allowed, or that
+// excludes another.
 Result<RunConfig> apply_options(const GivenOptions& given);
 
-// Fails if an option was given that has no effect under any of `configs`: it would be ignored in silence.
+// Fails if a given option has no effect under any of `configs`, since it would be silently ignored.
 Status check_effect(const GivenOptions& given, const std::vector<RunConfig>& configs);
 
 }  // namespace syncopate::experiments

@@ -36,7 +36,7 @@ OptionSpec hosts() {
   return option;
 }
 
-// What it held is recorded as --hosts.
+// Its contents are recorded as --hosts.
 OptionSpec hostfile() {
   OptionSpec option{.group = "Several hosts",
                     .name = "hostfile",

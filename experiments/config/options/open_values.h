@@ -1,4 +1,4 @@
-// What a RunConfig comes to before resolve() has put in what was left open: for resolve() itself, and for the rules.
+// The values that a RunConfig implies where they were left open, for resolve() and for the rules, which run before it.
 // Pure.
 #pragma once
 
@@ -7,11 +7,11 @@
 
 namespace syncopate::experiments {
 
-// 1 under local; of several hosts one for each slot; else 2.
+// Returns the number of workers: 1 under local, one for each slot if hosts are given, else 2.
 int workers_of(const RunConfig& config);
-// Whether NCCL sums the gradients: it was asked for, or is what auto means on GPUs.
+// Returns whether NCCL sums the gradients: because it was asked for, or because auto chooses it on GPUs.
 bool sums_in_nccl(const RunConfig& config);
-// The longest that a straggler may be slowed in a step: half of the timeout, since others wait for it meanwhile.
+// Returns the longest delay of a straggler in one step: half of the timeout, since the others wait for it meanwhile.
 Duration longest_delay(const RunConfig& config);
 
 }  // namespace syncopate::experiments

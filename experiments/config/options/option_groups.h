@@ -1,4 +1,4 @@
-// Parts of the option table that fill files of their own. Each appends its options.
+// Parts of the option table that have files of their own. Each function appends its options.
 #pragma once
 
 #include <vector>

@@ -1,5 +1,5 @@
-// The kinds of options that the table is made of: a number in a range, one of a few names, a text. Each takes the words
-// of an option and returns it with its checks, its default and its way back into text.
+// The kinds of options in the table: a number in a range, one of a few names, a text. Each function takes an option's
+// descriptions and returns the option with its checks, its default and its conversion back to text.
 #pragma once
 
 #include <fmt/format.h>
@@ -15,12 +15,12 @@
 
 namespace syncopate::experiments::option_kinds {
 
-// --NAME=VALUE: NOUN must be RANGE
+// Returns the error "--NAME=VALUE: NOUN must be RANGE".
 inline Status wrong(const OptionSpec& option, const std::string& value, const std::string& noun) {
   return Status::invalid_argument(fmt::format("--{}={}: {} must be {}", option.name, value, noun, option.range));
 }
 
-// "a, b or c"
+// Returns "a, b or c".
 inline std::string any_of(const std::vector<std::string>& names) {
   std::string text;
   for (std::size_t i = 0; i < names.size(); ++i) {
@@ -30,14 +30,14 @@ inline std::string any_of(const std::vector<std::string>& names) {
   return text;
 }
 
-// A number in [low, high]. `noun` begins the message if it is not.
+// Makes a number in [low, high]. `noun` names it in the error message.
 template <typename T>
 OptionSpec number(OptionSpec option, T RunConfig::*field, const std::string& noun, T low, T high) {
   if (option.range.empty()) option.range = fmt::format("{} to {}", low, high);
   if (option.usual.empty()) option.usual = fmt::format("{}", RunConfig().*field);
   option.set = [option, field, noun, low, high](RunConfig& config, const std::string& text) -> Status {
     const std::optional<T> value = parse_number<T>(text);
-    // Written so that NaN fails too.
+    // This form rejects NaN, too.
     if (!value || !(*value >= low && *value <= high)) return wrong(option, text, noun);
     config.*field = *value;
     return {};
@@ -46,7 +46,7 @@ OptionSpec number(OptionSpec option, T RunConfig::*field, const std::string& nou
   return option;
 }
 
-// One of the names that name_of gives to `values`.
+// Makes a choice among `values`, by the names that name_of gives them.
 template <typename E>
 OptionSpec choice(OptionSpec option, E RunConfig::*field, const std::string& noun, std::vector<E> values) {
   option.is_text = true;
@@ -66,7 +66,7 @@ OptionSpec choice(OptionSpec option, E RunConfig::*field, const std::string& nou
   return option;
 }
 
-// A switch: given, or not.
+// Makes a switch: it is given, or it is not.
 inline OptionSpec flag(OptionSpec option, bool RunConfig::*field) {
   option.set = [name = option.name, field](RunConfig& config, const std::string& value) -> Status {
     if (value != "true") {
@@ -80,7 +80,7 @@ inline OptionSpec flag(OptionSpec option, bool RunConfig::*field) {
   return option;
 }
 
-// A switch that says which way it stands.
+// Makes a switch whose value is "on" or "off".
 inline OptionSpec on_or_off(OptionSpec option, bool RunConfig::*field, const std::string& noun) {
   const auto name_of = [](bool on) { return std::string(on ? "on" : "off"); };
   option.is_text = true;
@@ -95,7 +95,7 @@ inline OptionSpec on_or_off(OptionSpec option, bool RunConfig::*field, const std
   return option;
 }
 
-// A text; where `allowed` is not empty, one of these.
+// Makes a text. If `allowed` is not empty, the text must be one of them.
 inline OptionSpec text(OptionSpec option, std::string RunConfig::*field, const std::string& noun,
                        std::vector<std::string> allowed = {}) {
   option.is_text = true;
@@ -112,14 +112,14 @@ inline OptionSpec text(OptionSpec option, std::string RunConfig::*field, const s
   return option;
 }
 
-// `option`, with an effect only where `applies` says so.
+// Returns `option` with an effect only where `applies` returns true.
 inline OptionSpec only(OptionSpec option, std::string only_with, bool (*applies)(const RunConfig&)) {
   option.only_with = std::move(only_with);
   option.applies = applies;
   return option;
 }
 
-// A zero in the config stands for "not given" and is not shown.
+// Returns `option` so that a zero in the config means "not given" and is not shown.
 inline OptionSpec unless_zero(OptionSpec option) {
   option.get = [get = option.get](const RunConfig& config) {
     const std::string value = get(config);
@@ -128,7 +128,7 @@ inline OptionSpec unless_zero(OptionSpec option) {
   return option;
 }
 
-// The same of a number below zero, where zero means something.
+// Does the same for a value below zero, where zero has a meaning of its own.
 inline OptionSpec unless_negative(OptionSpec option, double RunConfig::*field) {
   option.get = [get = option.get, field](const RunConfig& config) {
     return config.*field < 0 ? std::string() : get(config);

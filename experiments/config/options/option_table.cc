@@ -275,7 +275,7 @@ void add_amount(std::vector<OptionSpec>& table) {
                              .unit = "samples",
                              .excludes = "global-batch-size"},
                             &C::batch_size, "batch size", 1, 65536);
-  // Where the global batch was held fixed, that is what reproduces the run.
+  // If the global batch size was given, recording that one reproduces the run.
   batch.applies = [](const RunConfig& config) { return config.global_batch_size == 0; };
   table.push_back(batch);
   table.push_back(
@@ -353,7 +353,7 @@ void add_run(std::vector<OptionSpec>& table) {
                              &C::stall_warning_seconds, "stall warning", 0.0, 3600.0),
                       &C::stall_warning_seconds),
       "--mode=allreduce and --collective=ring or mpi", may_report_stalls));
-  // A record that named its own directory could not be run again.
+  // Not recorded: a record that named its own directory could not be run again.
   table.push_back(text({.group = group,
                         .name = "output",
                         .placeholder = "DIR",

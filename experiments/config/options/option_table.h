@@ -1,5 +1,5 @@
-// The table of all options: the one place that knows what a knob of RunConfig is called outside, what it may be, and
-// what it is for. The command line, --help, the config file and the record of a run are all read off it.
+// The table of all options: the only place that defines the outside name, the range and the purpose of each field of
+// RunConfig. The command line, --help, the config file and the record of a run are all made from it.
 #pragma once
 
 #include <functional>
@@ -11,30 +11,30 @@
 namespace syncopate::experiments {
 
 struct OptionSpec {
-  std::string group = {};        // the heading it stands under, as in "Parameter servers"
+  std::string group = {};        // its heading in the help: "Parameter servers"
   std::string name = {};         // "servers": --servers=… on the command line, servers = … in a file
-  std::string placeholder = {};  // "N"; empty for a switch, whose value is "true" unless it can say how
-  std::string sentence = {};     // what it is for
-  std::string unit = {};         // "processes"; empty for what has none
+  std::string placeholder = {};  // "N"; empty for a switch, whose value is "true" unless it is "on" or "off"
+  std::string sentence = {};     // its purpose
+  std::string unit = {};         // "processes"; empty if it has none
   std::string range = {};        // "1 to 64", "sync, bounded:k or async"
-  std::string usual = {};        // the default, as people read it
-  bool is_text = false;          // quoted in a file
-  bool in_file = true;           // may stand in a config file
-  bool is_list = false;          // given several times, it is as if all stood in one, between commas
+  std::string usual = {};        // the default, as shown to people
+  bool is_text = false;          // its value is quoted in a file
+  bool in_file = true;           // it is allowed in a config file
+  bool is_list = false;          // several uses of it mean the same as one with commas between the values
   std::string only_with = {};    // when it has an effect, as in "--mode=ps"; empty: always
-  std::string excludes = {};     // the option that may not be given beside it
+  std::string excludes = {};     // an option that may not be given together with it
 
-  // Checks one value and puts it in. The message names option, value and range.
+  // Checks one value and sets it in the config. The error message names the option, the value and the range.
   std::function<Status(RunConfig&, const std::string& text)> set = {};
-  // The value as set() reads it; empty where it is not given, so that a record does not show it.
+  // Returns the value in the form that set() reads, or an empty text if it is not given, so that a record omits it.
   std::function<std::string(const RunConfig&)> get = {};
-  // Whether it has an effect under this config; null: always.
+  // Returns whether the option has an effect under this config; null: it always has.
   std::function<bool(const RunConfig&)> applies = {};
 
   bool has_effect(const RunConfig& config) const { return !applies || applies(config); }
 };
 
-// In the order in which people read them. Built anew by each call.
+// Returns the options in the order in which people read them. Each call builds the table anew.
 std::vector<OptionSpec> option_table();
 
 }  // namespace syncopate::experiments

@@ -1,5 +1,5 @@
-// What a config may do and a person may not expect: lines that a run shows before it begins, and keeps among its
-// events. Pure.
+// Warnings about effects of a config that a person may not expect. A run shows these lines before it begins and records
+// them among its events. Pure.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace syncopate::experiments {
 
-// Empty where there is nothing to be said. Of a config that has been through resolve().
+// Returns the warnings, or none. `config` must have been through resolve().
 std::vector<std::string> cautions(const RunConfig& config);
 
 }  // namespace syncopate::experiments

@@ -5,7 +5,7 @@
 namespace syncopate::experiments {
 namespace {
 
-// Of the options, as it was given.
+// Returns the option as it was given.
 std::string option_of(const RunConfig& config) {
   return config.checkpoint_every ? "--checkpoint-every=" + config.checkpoint_every->to_string()
                                  : "--resume=" + config.resume;

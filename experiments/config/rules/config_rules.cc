@@ -1,5 +1,5 @@
-// Which values of a RunConfig cannot stand beside each other. Rules of one part of a run that are many have a file of
-// their own, *_rules.cc.
+// Which values of a RunConfig cannot be combined. If a part of a run has many rules, they have a file of their own,
+// *_rules.cc.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -16,7 +16,7 @@
 namespace syncopate::experiments {
 namespace {
 
-// Its pairs send messages over a transport of ours.
+// Its pairs send messages over one of our own transports.
 Status validate_asynchronous_gossip(const RunConfig& config) {
   if (!gossips_asynchronously(config)) return {};
   if (config.collective == CollectiveKind::kMpi) {
@@ -90,7 +90,7 @@ Status validate_hosts(const RunConfig& config) {
   return {};
 }
 
-// What can be shaped are messages over a transport of ours, whose stamps are of one host's clock.
+// Only messages over our own transports can be shaped, with time stamps of one host's clock.
 Status validate_shape(const RunConfig& config) {
   if (!config.shape || config.mode == Mode::kLocal) return {};
   const std::string shape = config.shape->to_string();
@@ -151,7 +151,7 @@ Status validate_compression(const RunConfig& config) {
   return {};
 }
 
-// 1-bit Adam's workers go on from the momentum that all have come to.
+// In 1-bit Adam, workers go on from the momentum that all share.
 Status validate_one_bit_adam(const RunConfig& config) {
   if (!is_one_bit_adam(config)) return {};
   const std::string option = fmt::format("--adam-freeze-variance={}", config.adam_freeze_variance);
@@ -176,7 +176,7 @@ Status validate_one_bit_adam(const RunConfig& config) {
   return {};
 }
 
-// What is sent is a part of velocities: of what the update adds to a gradient they know nothing.
+// What is sent is a part of the velocities, which do not include what the update adds to a gradient.
 Status validate_momentum_of_compression(const RunConfig& config) {
   if (codec_of(config).kind == CodecKind::kTopK && config.steps == 0 && config.compress_warmup >= config.epochs) {
     return Status::invalid_argument(
@@ -246,7 +246,7 @@ Status validate_schedule(const RunConfig& config) {
                         : Status::invalid_argument(fmt::format("--lr-schedule={}: {}", config.lr_schedule, reason));
 }
 
-// A weight of ftrl's is a function of all gradients so far and of one rate: another rate would change it at once.
+// A weight of ftrl is a function of all gradients so far and of one rate: another rate would change it at once.
 Status validate_ftrl(const RunConfig& config) {
   if (config.optimizer != "ftrl") return {};
   const LearningRateSchedule schedule = schedule_of(config);

@@ -7,7 +7,7 @@
 namespace syncopate::experiments {
 namespace {
 
-// Of a config that has been through resolve(): why its links cannot be hurt; empty if they can.
+// Returns why links cannot be impaired; empty if they can. `config` must have been through resolve().
 std::string why_no_links(const RunConfig& config) {
   if (config.mode == Mode::kLocal) return "--mode=local has none";
   if (config.mode == Mode::kPs) return {};

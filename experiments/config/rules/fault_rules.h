@@ -1,4 +1,4 @@
-// What --fault may ask for under a configuration. Pure.
+// Which faults --fault may ask for under a configuration. Pure.
 #pragma once
 
 #include <cstdint>
@@ -9,11 +9,12 @@
 
 namespace syncopate::experiments {
 
-// Whom the faults of a run may strike; a worker makes `total_steps`, 0 where that is not known yet. `config` is one
-// that all other rules have accepted.
+// Returns which processes the faults of a run may affect. A worker makes `total_steps` steps; 0 if that is not known
+// yet. Requires that all other rules have accepted `config`.
 FaultScene fault_scene_of(const RunConfig& config, std::int64_t total_steps);
 
-// Faults that cannot be: what is wrong and what would be right. As above.
+// Fails if a fault is impossible, saying what is wrong and what would be right. The parameters are those of
+// fault_scene_of.
 Status validate_faults(const RunConfig& config, std::int64_t total_steps);
 
 }  // namespace syncopate::experiments

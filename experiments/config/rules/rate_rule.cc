@@ -9,7 +9,7 @@
 namespace syncopate::experiments {
 namespace {
 
-// Whether each worker trains weights of its own, which are averaged now and then.
+// Returns whether each worker trains weights of its own, which are averaged at intervals.
 bool trains_replicas(const RunConfig& config) {
   return averages_weights(config) || (config.mode == Mode::kPs && config.consistency.pushes_weights());
 }
@@ -49,7 +49,7 @@ double ruled_rate(RateRule rule, double rate, const RunConfig& config, std::int6
 
 std::string why_not_linear(const RunConfig& config) {
   const int workers = workers_of(config);
-  if (workers == 1) return {};  // as large as one worker's batch: the factor is 1
+  if (workers == 1) return {};  // one worker's batch: the factor is 1
   constexpr const char* kRemedy = "leave linear out, and give the rate with --learning-rate";
   if (trains_replicas(config)) {
     return fmt::format(

@@ -9,7 +9,7 @@ namespace {}  // namespace
 
 Recovery recovery_of(const RunConfig& config) {
   Recovery recovery;
-  if (config.launcher == LauncherKind::kMpirun) return recovery;  // it ends all that it carries when one of them dies
+  if (config.launcher == LauncherKind::kMpirun) return recovery;  // mpirun ends all its processes when one of them dies
   const bool is_ps = config.mode == Mode::kPs;
   recovery.regroups_without_worker = may_be_elastic(config) && config.elastic;
   recovery.survives_workers = is_ps || recovery.regroups_without_worker;

@@ -1,4 +1,4 @@
-// What a run lives on without, as its options say, and which options cannot work together. Pure.
+// Which losses a run survives under its options, and which options cannot work together. Pure.
 #pragma once
 
 #include <optional>
@@ -9,21 +9,22 @@
 
 namespace syncopate::experiments {
 
-// What becomes of a run when one of its processes is lost. Without the evaluator it goes on always.
+// What a run does when it loses one of its processes. It always goes on without the evaluator.
 struct Recovery {
-  // The others go on without a lost worker: as long as there are any.
+  // The run goes on without a lost worker, as long as any is left.
   bool survives_workers = false;
-  // Whoever stays then forms a group anew (a generation): under ps the servers need not, since they are told.
+  // The remaining processes then form a new group (a new membership epoch). Under ps the servers need not: they are
+  // notified.
   bool regroups_without_worker = false;
   // Servers have standbys.
   bool has_standbys = false;
-  // A server that nobody stands in for is started again, and all go back to the last checkpoint, once there is one.
+  // A server without a live standby is restarted, and all processes go back to the last checkpoint, if there is one.
   bool goes_back = false;
-  std::optional<Duration> respawn_after;  // none: what is lost stays away
+  std::optional<Duration> respawn_after;  // none: a lost process is not restarted
 
-  // Whether generations may follow each other at all.
+  // Returns whether the run may have more than one membership epoch.
   bool regroups() const { return regroups_without_worker || has_standbys || goes_back || respawn_after.has_value(); }
-  // Whether a process whose part in one generation has ended so may take part in the next.
+  // Returns whether a process whose part in one membership epoch ended with `code` may take part in the next.
   bool may_go_on_after(Code code) const {
     return regroups() && (code == Code::kCancelled || code == Code::kPeerLost || code == Code::kDeadlineExceeded);
   }
@@ -31,14 +32,14 @@ struct Recovery {
 
 Recovery recovery_of(const RunConfig& config);
 
-// Whether --elastic has a meaning; validate_survival says where it cannot work.
+// Returns whether --elastic has a meaning; validate_survival says where it cannot work.
 inline bool sums_among_workers(const RunConfig& config) { return config.mode == Mode::kAllreduce; }
-// Whether these options have an effect.
+// Each returns whether the option has an effect.
 bool may_be_elastic(const RunConfig& config);
 bool may_have_replicas(const RunConfig& config);
 bool may_respawn(const RunConfig& config);
 
-// Which of them cannot work with what else is asked for, why, and what would be right. For validate().
+// For validate(): says which of them cannot work with the other options, why, and what would be right.
 Status validate_survival(const RunConfig& config);
 
 }  // namespace syncopate::experiments

@@ -5,13 +5,13 @@
 
 namespace syncopate::experiments {
 
-// Whether the model is a recommender (worker/recommender), and whether its embeddings are row-sparse tables.
+// Return whether the model is a recommender (worker/recommender), and whether its embeddings are row-sparse tables.
 bool is_recommender(const RunConfig& config);
 bool has_tables(const RunConfig& config);
-// Whether --table-rows sizes the tables.
+// Returns whether --table-rows sets the size of the tables.
 bool sizes_tables(const RunConfig& config);
 
-// Options that cannot work with them: which, why, and what would be right. For validate().
+// For validate(): says which options cannot work with tables, why, and what would be right.
 Status validate_tables(const RunConfig& config);
 
 }  // namespace syncopate::experiments

@@ -29,7 +29,7 @@ std::string title_of(const ComparisonJob& job) {
                      config.shape ? ", link emulated: " + config.shape->describe() : "");
 }
 
-// Of runs that are each at the rate that was given for the reference's updates: what they share.
+// Returns what runs share that all train at the rate that was given for the reference's updates.
 std::string shared_toml(const std::vector<ComparedRun>& runs) {
   std::vector<RunConfig> configs;
   for (const ComparedRun& run : runs) {
@@ -103,7 +103,7 @@ class Comparison {
 
   bool varies(const std::string& option) const { return std::ranges::find(job_.varied, option) != job_.varied.end(); }
 
-  // What makes the machine or its links other than they are.
+  // Notes what changes the machine or its links.
   void note_circumstances() {
     const auto note = [&](std::string line) {
       console_.say(line + "\n");
@@ -149,7 +149,7 @@ class Comparison {
     return first;
   }
 
-  // Returns the first exit code that is no success.
+  // Returns the first exit code that is not a success.
   ExitCode run_round(std::size_t round, RowRunner& runner) {
     ExitCode first = ExitCode::kSuccess;
     report_.order.emplace_back();
@@ -204,7 +204,7 @@ class Comparison {
     return ExitCode::kSuccess;
   }
 
-  // What --fault asked for can end a run without any fault of the comparison.
+  // A fault of --fault can end a run although nothing is wrong with the comparison.
   static bool is_lost_to_a_fault(const RunConfig& config, const JobResult& result) {
     return !config.faults.empty() && (result.exit == ExitCode::kProcessLost || result.exit == ExitCode::kTimeout);
   }
@@ -235,9 +235,9 @@ class Comparison {
   const Clock& clock_;
   const std::size_t rounds_;
   const std::string folder_;
-  std::vector<ComparedRun> runs_;  // with the rates that were found best
-  std::vector<bool> is_out_;       // by row: it does not run any more
-  bool has_ended_ = false;         // before its time
+  std::vector<ComparedRun> runs_;  // with the best rates found
+  std::vector<bool> is_out_;       // by row: whether it was left out
+  bool has_ended_ = false;         // ended early
   ComparisonReport report_;
   Console console_;
 };

@@ -9,7 +9,7 @@
 namespace syncopate::experiments {
 namespace {
 
-// In a number that people read.
+// Formats a number for people.
 std::string number(double value) { return fmt::format("{:.6g}", value); }
 
 std::string rate_line(const ComparisonJob& job) {

@@ -18,22 +18,24 @@ namespace {
 // Long enough for every tensor to move and for a difference in data order or update rule to show; short enough for
 // rounding not to grow.
 constexpr std::int64_t kSteps = 30;
-// Now and then training magnifies rounding all the same: a ReLU whose input is within rounding of zero is on in one
-// mode and off in another. That depends on the seed; a fault does not.
+// Occasionally training still magnifies rounding: a ReLU whose input is within rounding of zero is on in one mode and
+// off in another. That depends on the seed; a fault does not.
 constexpr std::uint64_t kSeeds = 3;
-// So far is an epsilon raised: gradients that are nothing but rounding (those of a softmax's keys' biases, say) are far
-// below it, all others are not.
+// An epsilon is raised to this value. Gradients that are only rounding (such as those of a softmax's keys' biases) are
+// far below it; all others are not.
 constexpr double kLeastEpsilon = 1e-4;
-// So far is a weight decay raised: left out, it is more than 1 % of the movement.
+// A weight decay is raised to this value. If it were left out, it would be more than 1 % of the movement.
 constexpr double kLeastDecay = 1e-3;
 constexpr double kLeastDecoupledDecay = 0.05;
 constexpr const char* kSynchronousModes = "local,allreduce,ps:sync";
-// Of models with batch norm: one worker's moments are those of its own batch, and local has all workers' in one.
+// The modes for models with batch norm. A worker's moments are those of its own batch, while local has all workers'
+// batch.
 constexpr const char* kModesOfTheSameBatches = "allreduce,ps:sync";
 
 constexpr double kInfinite = std::numeric_limits<double>::infinity();
 
-// Between the rates at which norms' weights, which move least, hardly move and those at which training is unstable.
+// Returns a rate between those at which the weights of norms, which move least, hardly move and those at which training
+// is unstable.
 double equality_rate(const std::string& optimizer) {
   if (optimizer == "sgd") return 0.1;
   if (optimizer == "ftrl") return 0.2;
@@ -67,7 +69,7 @@ EqualityGap gap_of(const std::string& tensor, std::span<const float> initial, st
   return {only_other_moved ? Verdict::kUnequal : Verdict::kNotShown, tensor, gap, movement};
 }
 
-// Whether `first` says more than `second`: unequal, then not shown, then equal; within these, by how much.
+// Returns whether `first` matters more than `second`: unequal, then not shown, then equal; within these, by size.
 bool outweighs(const EqualityGap& first, const EqualityGap& second) {
   using Verdict = EqualityGap::Verdict;
   const auto weight = [](Verdict verdict) {
@@ -84,7 +86,7 @@ struct Trained {
 
 EqualityOutcome failure(const Status& status) { return {exit_code_of(status), false, status.message()}; }
 
-// "local, allreduce and ps:sync"
+// Returns, for example, "local, allreduce and ps:sync".
 std::string names_of(const std::vector<Trained>& runs) {
   std::string names = runs.front().label;
   for (std::size_t i = 1; i < runs.size(); ++i) names += (i + 1 < runs.size() ? ", " : " and ") + runs[i].label;
@@ -96,7 +98,7 @@ std::string settings_of(const RunConfig& job) {
                      job.weight_decay > 0 ? fmt::format(" and a weight decay of {:g}", job.weight_decay) : "");
 }
 
-// The gap that says most, and whose it is.
+// The gap that matters most, and the run that it belongs to.
 struct Finding {
   EqualityGap gap;
   std::string label;
@@ -166,12 +168,12 @@ RunConfig equality_job(const RunConfig& base) {
   job.repeat = 1;
   job.warmup_steps = 0;
   job.target_accuracy = 0;
-  job.stragglers = {};                       // who is slow changes no weight
-  job.faults = {};                           // a run that is hurt proves nothing
-  job.shape.reset();                         // nor does how fast bytes come
-  job.backup_workers = 0;                    // with them, sync takes other gradients each time
-  job.precision = worker::Precision::kFp32;  // rounding of factors would be magnified as that of sums is
-  job.compress = {};                         // what a codec loses is no rounding of sums
+  job.stragglers = {};                       // slow workers change no weight
+  job.faults = {};                           // a run with faults proves nothing
+  job.shape.reset();                         // the speed of links changes no weight
+  job.backup_workers = 0;                    // with them, sync uses other gradients each time
+  job.precision = worker::Precision::kFp32;  // rounding of factors would be magnified like that of sums
+  job.compress = {};                         // the loss of a codec is not a rounding of sums
   job.learning_rate = equality_rate(job.optimizer);
   job.lr_schedule = "constant";  // a warm-up would hardly have begun
   const OptimizerKind rule = optimizer_of(job).kind;

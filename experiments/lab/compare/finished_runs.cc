@@ -23,9 +23,9 @@
 namespace syncopate::experiments {
 namespace {
 
-constexpr std::uint64_t kMostBytes = 64 << 20;  // of a file: far more than a run of a day leaves
+constexpr std::uint64_t kMostBytes = 64 << 20;  // size limit of a file: far more than a run of a day leaves
 
-// What one folder holds.
+// The contents of one folder.
 struct FinishedRun {
   std::string folder;
   RunConfig config;  // resolved
@@ -34,7 +34,7 @@ struct FinishedRun {
   Environment environment;
 };
 
-// The text of a file, as `read` understands it. Errors name the file.
+// Reads a file and parses its text with `read`. Errors name the file.
 template <typename Read>
 auto read_file(const std::string& path, Read&& read) -> decltype(read(std::string_view())) {
   const Result<std::string> text = read_regular_file(path, kMostBytes);
@@ -73,7 +73,7 @@ std::string mode_of(const RunConfig& config) {
   return name_of(config.mode);
 }
 
-// Whether the option says something of the run. Local's one worker, with the batch of all, stands for all.
+// Returns whether the option applies to the run. The one worker of local, with the batch of all, represents all.
 bool has_part(const OptionSpec& option, const RunConfig& config) {
   constexpr std::string_view kOfWorkers[] = {"workers", "batch-size", "global-batch-size"};
   const bool stands_for_all = config.mode == Mode::kLocal;
@@ -81,7 +81,8 @@ bool has_part(const OptionSpec& option, const RunConfig& config) {
          !(stands_for_all && std::ranges::find(kOfWorkers, option.name) != std::end(kOfWorkers));
 }
 
-// Options in which the runs differ, but for those that the mode's name says, and what only numbers repetitions.
+// Returns the options in which the runs differ, without those that the mode's name includes, or that number
+// repetitions.
 std::vector<OptionSpec> differing_options(const std::vector<FinishedRun>& runs) {
   constexpr std::string_view kElsewhere[] = {"mode", "consistency", "sync-every", "gossip",
                                              "seed", "repeat",      "data-dir"};
@@ -123,7 +124,7 @@ void add_rounds(const FinishedRun& run, ComparedRow& row) {
   }
 }
 
-// So that all rows have as many rounds.
+// Makes the number of rounds the same in all rows.
 void pad(ComparedRow& row, std::size_t rounds) {
   row.rounds.resize(rounds);
   row.evals.resize(rounds);

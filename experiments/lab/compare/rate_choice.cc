@@ -10,7 +10,7 @@
 namespace syncopate::experiments {
 namespace {
 
-// Less is better.
+// Lower is better.
 using Score = std::tuple<std::size_t, double, double>;
 
 bool has_diverged(const RateTrial& trial, std::size_t seed) {

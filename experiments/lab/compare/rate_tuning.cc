@@ -14,7 +14,7 @@ namespace {
 
 constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 
-// Of one row, by ascending rate, without results.
+// Returns the trials of one row, by ascending rate, without results.
 std::vector<RateTrial> trials_of(const RateTuning& tuning, ComparedRun run) {
   std::vector<RateTrial> trials;
   for (const double rate : rates_to_try(tuning.grid, run.base_rate)) {

@@ -1,9 +1,9 @@
 // --tune-rate: tries learning rates for each row of a comparison, so that each is measured at its own best one.
 //
-// A trial is the whole job, for a shorter one has another best rate. Its seeds are none of those that the comparison
-// then measures with, so that what was chosen for its luck is not measured with the same luck. What is best is judged
-// on the test set, for all rows alike: the comparison says how rows compare at their best rates, and not how well a
-// rate can be chosen without a test set.
+// A trial is the whole job, since a shorter job has another best rate. Trials use none of the seeds that the comparison
+// measures with, so that a rate chosen by luck is not measured with the same luck. Rates are judged on the test set,
+// for all rows alike: the comparison shows how rows compare at their best rates, and not how well a rate can be chosen
+// without a test set.
 #pragma once
 
 #include <span>
@@ -22,11 +22,11 @@ struct RateTuning {
   RateGrid grid;
   RateRule rule = RateRule::kPerSample;
   std::int64_t reference_samples = 1;
-  int rounds = 1;      // of the comparison: their seeds are not tried
-  std::string folder;  // where the trials' results go
+  int rounds = 1;      // rounds of the comparison, whose seeds are not tried
+  std::string folder;  // where the results of the trials are written
 };
 
-// Seeds that each rate is tried with: as many as there are rounds, but at most 3.
+// Returns how many seeds each rate is tried with: as many as there are rounds, but at most 3.
 int seeds_a_trial(int rounds);
 
 struct TunedRates {
@@ -35,8 +35,8 @@ struct TunedRates {
 };
 
 // Tries all rates of the grid for all rows, gives each row the best (choose_rate), and adds trials and notes to
-// `report`. Ends with the first run that does not succeed: `exit` is its exit code, and its verdict the report's
-// outcome.
+// `report`. Ends with the first run that does not succeed: `exit` is then its exit code, and its verdict becomes the
+// report's outcome.
 TunedRates tune_rates(const RateTuning& tuning, std::vector<ComparedRun>& runs, RowRunner& runner, Console& console,
                       ComparisonReport& report);
 

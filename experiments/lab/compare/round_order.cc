@@ -8,7 +8,7 @@
 namespace syncopate::experiments {
 namespace {
 
-constexpr std::uint64_t kStreamOfRounds = 0x726F756E6473;  // apart from what else is drawn from the seed
+constexpr std::uint64_t kStreamOfRounds = 0x726F756E6473;  // separate from other draws from the seed
 
 }  // namespace
 

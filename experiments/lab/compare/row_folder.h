@@ -1,12 +1,12 @@
-// What a row's folders are called. Pure.
+// The names of a row's folders. Pure.
 #pragma once
 
 #include <string>
 
 namespace syncopate::experiments {
 
-// "ps:bounded:4 batch-size=32" -> "ps-bounded-4-batch-size-32". Any label that a comparison has becomes one name of a
-// file.
+// Returns "ps-bounded-4-batch-size-32" for "ps:bounded:4 batch-size=32". Any label of a comparison becomes one valid
+// file name.
 std::string folder_of(std::string label);
 
 }  // namespace syncopate::experiments

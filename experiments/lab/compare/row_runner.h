@@ -1,5 +1,5 @@
-// RowRunner: runs the jobs of a comparison one after the other. Before each it says which one it is and when all will
-// be done, after it what came out: on a terminal and in a file alike, one line for each.
+// RowRunner: runs the jobs of a comparison one after the other. Before each job it prints one line that says which one
+// it is and when all will be done, and after it one line with the result, on a terminal and in a file alike.
 #pragma once
 
 #include <cstddef>
@@ -16,13 +16,13 @@ namespace syncopate::experiments {
 
 class RowRunner {
  public:
-  // `runs_ahead`: by row, how often it is to run. Keeps references to the others.
+  // `runs_ahead` has, for each row, how often it will run. The other arguments are kept by reference.
   RowRunner(std::vector<std::size_t> runs_ahead, const JobRunner& run_job, const Clock& clock, Console& console)
       : run_job_(run_job), clock_(clock), console_(console), left_(std::move(runs_ahead)) {}
 
-  // Runs `config`, once. `what` says which run of the comparison it is: "round 2/5, run 3/8: ps:async".
+  // Runs `config` once. `what` names the run of the comparison: "round 2/5, run 3/8: ps:async".
   JobResult run(std::size_t row, const std::string& what, RunConfig config);
-  // The row does not run any more.
+  // Says that the row will not run any more.
   void leave_out(std::size_t row) { left_.leave_out(row); }
 
  private:

@@ -1,4 +1,4 @@
-// How long the rest of a comparison will take, by how long its runs took so far. Pure.
+// TimeLeft: estimates how long the rest of a comparison will take, from how long its runs took so far. Pure.
 #pragma once
 
 #include <cstddef>
@@ -10,16 +10,16 @@ namespace syncopate::experiments {
 
 class TimeLeft {
  public:
-  // `runs`: how many runs of each row are ahead.
+  // `runs` has, for each row, how many runs are ahead.
   explicit TimeLeft(std::vector<std::size_t> runs) : ahead_(std::move(runs)), took_(ahead_.size()) {}
 
-  // A run of `row` that was ahead has ended, after so many seconds.
+  // A run of `row` has ended, after this many seconds.
   void ran(std::size_t row, double seconds);
-  // No run of `row` is ahead any more.
+  // `row` has no runs ahead any more.
   void leave_out(std::size_t row) { ahead_[row] = 0; }
 
-  // Each row's runs take the mean of those that it has had; one that has had none takes the mean of all. Empty before
-  // the first.
+  // Returns the estimate. Each row's runs take the mean of those it has had; a row without any takes the mean of all.
+  // Empty before the first run.
   std::optional<double> seconds() const;
 
  private:
@@ -29,7 +29,7 @@ class TimeLeft {
   };
 
   std::vector<std::size_t> ahead_;  // by row
-  std::vector<Took> took_;          // likewise
+  std::vector<Took> took_;          // by row
 };
 
 }  // namespace syncopate::experiments

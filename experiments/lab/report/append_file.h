@@ -1,5 +1,5 @@
-// A text file that grows while the run goes on. Lines gather in memory and reach the disk when flush() is called, so
-// that adding one never waits. One thread.
+// AppendFile: a text file that grows during a run. Lines collect in memory and reach the disk when flush() is called,
+// so that adding a line never waits. Used by one thread.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@ namespace syncopate::experiments {
 
 class AppendFile {
  public:
-  // Creates the file, or empties it. Fails with resource exhausted, path and the system's reason.
+  // Creates the file, or empties it. Fails with resource exhausted, the path and the system's reason.
   static Result<AppendFile> create(std::string path);
 
   AppendFile(AppendFile&& other) noexcept;
@@ -19,7 +19,7 @@ class AppendFile {
   ~AppendFile();  // does not flush
 
   void add(std::string_view text) { waiting_ += text; }
-  // What has gathered goes to the file. On failure (full disk) what could not be written stays gathered.
+  // Writes the collected text to the file. After a failure (full disk) the text that could not be written is kept.
   Status flush();
 
  private:

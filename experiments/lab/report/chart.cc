@@ -12,7 +12,7 @@
 namespace syncopate::experiments {
 namespace {
 
-// In units that a narrow screen shows at two thirds of their size, so that letters stay legible there.
+// Units that a narrow screen shows at two thirds of their size, so that letters stay legible there.
 constexpr double kWidth = 480, kPlotHeight = 230, kLeft = 66, kRight = 16, kTop = 34, kBottom = 46;
 constexpr double kLegendLine = 19, kLetter = 6.6, kRowHeight = 24;
 constexpr std::array kColours = {"#0072B2", "#D55E00", "#009E73", "#CC79A7",
@@ -96,7 +96,7 @@ Frame frame_of(const Chart& chart) {
     for (const ChartPoint& point : series.points) {
       if (!series.is_level) across.push_back(point.x);
       up.push_back(point.y);
-      // Bounds of an interval that are not on the axis end at its edge.
+      // An interval whose bounds are not on the axis ends at its edge.
       for (const std::optional<double>& bound : {point.low, point.high}) {
         if (bound && (*bound > 0 || !(chart.y.logarithmic || chart.y.from_zero))) up.push_back(*bound);
       }
@@ -113,7 +113,7 @@ std::string grid(const Chart& chart, const Frame& frame) {
   constexpr double kRightEdge = kWidth - kRight, kBase = kTop + kPlotHeight;
   const std::string pale = stroke("#ddd", 1);
   std::string svg;
-  double free_from = 0;  // for the next label below the axis
+  double free_from = 0;  // the next label below the axis may begin here
   for (const double value : frame.x.tick_values()) {
     const double x = frame.left(value), half = width_of(tick_text(value)) / 2;
     svg += line_between(x, kTop, x, kBase, pale);
@@ -133,12 +133,12 @@ std::string grid(const Chart& chart, const Frame& frame) {
                            kLeft, kTop, kWidth - kLeft - kRight, kPlotHeight);
 }
 
-// Where labels and marks stand, so that none is printed over another.
+// Places: the positions of labels and marks, so that none is printed over another.
 class Places {
  public:
   void take(double left, double top, double right, double bottom) { boxes_.push_back({left, top, right, bottom}); }
 
-  // `text` beside (x, y), where there is room; else nothing.
+  // Places `text` beside (x, y), if there is space; else returns nothing.
   std::string label(double x, double y, const std::string& text) {
     const double width = width_of(text), height = 12;
     const struct {
@@ -191,7 +191,7 @@ std::string series_lines(const ChartSeries& series, const Frame& frame) {
   return svg;
 }
 
-// Not more than these of a line have a mark.
+// The largest number of points of a line that have a mark.
 constexpr std::size_t kMarksOfALine = 30;
 
 std::string series_marks(const ChartSeries& series, const Frame& frame, Places& places) {
@@ -220,7 +220,7 @@ std::string labels(const ChartSeries& series, const Frame& frame, Places& places
   return svg;
 }
 
-// Line by line, as many entries as fit on each.
+// The legend in lines, with as many entries as fit on each.
 struct Legend {
   std::string svg;
   double height = 0;

@@ -1,4 +1,4 @@
-// Chart: points and lines as an SVG picture that a browser shows by itself. Pure.
+// Chart: points and lines as an SVG picture that a browser can show. Pure.
 #pragma once
 
 #include <optional>
@@ -10,17 +10,18 @@ namespace syncopate::experiments {
 struct ChartPoint {
   double x = 0;
   double y = 0;
-  std::string label = {};                     // beside it, where there is room; always in its tooltip
-  std::optional<double> low = {}, high = {};  // of y: drawn as an error bar
+  std::string label = {};                     // shown beside the point if there is room; always in its tooltip
+  std::optional<double> low = {}, high = {};  // ends of the error bar of y
 };
 
 struct ChartSeries {
   std::string name;
   std::vector<ChartPoint> points;
-  bool joined = true;     // by a line, in this order
-  bool is_level = false;  // its first point's y is a line across the chart, whatever x: what does not depend on x
-  // Colours are those of Okabe and Ito, which people with any colour vision tell apart; numbers past the last begin
-  // again. Two series differ if either differs.
+  bool joined = true;  // whether a line joins the points, in this order
+  // whether y of its first point is drawn as a line across the chart, because it does not depend on x
+  bool is_level = false;
+  // Colours are those of Okabe and Ito, which people with any colour vision can distinguish. Numbers past the last
+  // begin again. Two series look different if either the colour or the marker differs.
   int colour = 0;
   int marker = 0;
 };
@@ -28,8 +29,8 @@ struct ChartSeries {
 struct ChartAxis {
   std::string label;
   bool logarithmic = false;         // values below zero are then left out, and zeros have a place of their own
-  bool from_zero = false;           // begins at zero, so that lengths can be compared
-  std::optional<double> most = {};  // that can be: the axis does not go on beyond it
+  bool from_zero = false;           // whether it begins at zero, so that lengths can be compared
+  std::optional<double> most = {};  // the largest possible value; the axis ends there at the latest
 };
 
 struct Chart {
@@ -38,11 +39,11 @@ struct Chart {
   std::vector<ChartSeries> series;
 };
 
-// An <svg> element with axes, a grid, and a legend of the series that have something to show. It is as wide as the page
-// lets it be. Values that are no numbers are left out.
+// Returns an <svg> element with axes, a grid, and a legend of the series that have values. It takes the width that the
+// page gives it. Values that are not finite numbers are left out.
 std::string svg_of(const Chart& chart);
 
-// Ratios or other values with intervals, a line each, with a mark at `reference`.
+// One row for each ratio (or other value) with its interval, and a mark at `reference`.
 struct IntervalRow {
   std::string name;
   double value = 0;

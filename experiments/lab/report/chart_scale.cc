@@ -11,8 +11,7 @@ namespace {
 
 constexpr std::size_t kFewestTicks = 3;
 
-// Of the values `times` powers of ten, those between the last that is not above `low` and the first that is not below
-// `high`.
+// Returns `times` powers of ten, from the last value that is not above `low` to the first that is not below `high`.
 std::vector<double> decades(double low, double high, std::initializer_list<int> times) {
   std::vector<double> all;
   for (int power = static_cast<int>(std::floor(std::log10(low))) - 1; std::pow(10, power) <= 10 * high; ++power) {
@@ -28,7 +27,7 @@ std::vector<double> decades(double low, double high, std::initializer_list<int> 
 
 std::vector<double> multiples(double low, double high, double step) {
   std::vector<double> values;
-  // Counted, so that no rounding adds up.
+  // Values are counted, so that rounding does not accumulate.
   const auto first = static_cast<std::int64_t>(std::floor(low / step + 1e-9)),
              last = static_cast<std::int64_t>(std::ceil(high / step - 1e-9));
   for (std::int64_t i = first; i <= last; ++i) values.push_back(static_cast<double>(i) * step);
@@ -67,7 +66,7 @@ ChartScale::ChartScale(const ChartAxis& axis, const std::vector<double>& values)
   if (axis.most) low = std::min(low, *axis.most), high = std::min(high, *axis.most);
   if (low > high) low = logarithmic_ ? 1 : 0, high = logarithmic_ ? 10 : 1;  // nothing to show
   if (axis.from_zero && !logarithmic_) low = std::min(low, 0.0), high = std::max(high, 0.0);
-  if (high - low <= 1e-9 * std::max(std::abs(low), std::abs(high))) {  // one value, which is to stand in the middle
+  if (high - low <= 1e-9 * std::max(std::abs(low), std::abs(high))) {  // a single value, which is placed in the middle
     const double around = logarithmic_ ? 0 : low == 0 ? 0.5 : std::abs(low) * 0.1;
     low -= around;
     high = axis.most ? std::min(*axis.most, high + around) : high + around;

@@ -1,4 +1,4 @@
-// An axis of a chart: which values it shows, where, and with which ticks. Pure.
+// ChartScale: the axis of a chart: which values it shows, where, and with which ticks. Pure.
 #pragma once
 
 #include <string>
@@ -8,31 +8,31 @@
 
 namespace syncopate::experiments {
 
-// Round values from `low` to `high`, three or more, of which the first is `low` or below and the last `high` or above,
-// but never above `most`: 1, 2 or 5 times a power of ten apart; on a logarithmic axis powers of ten, with 2 and 5 times
-// them where the axis is short.
+// Returns three or more round values from `low` to `high`. The first is `low` or below, and the last is `high` or
+// above, but never above `most`. They are 1, 2 or 5 times a power of ten apart; on a logarithmic axis they are powers
+// of ten, with 2 and 5 times them if the axis is short.
 std::vector<double> ticks(double low, double high, bool logarithmic, std::optional<double> most = {});
 
 class ChartScale {
  public:
-  // Of an axis that has to show `values`; those that it cannot show are passed over.
+  // Makes a scale that shows `values`; values that the axis cannot show are ignored.
   ChartScale(const ChartAxis& axis, const std::vector<double>& values);
 
   bool shows(double value) const;
-  double fraction(double value) const;  // of the axis' length; `value` is one that it shows
-  // Within the axis, from its beginning to its end.
+  double fraction(double value) const;  // position along the axis, 0 to 1; `value` must be one that it shows
+  // Ticks within the axis, from its beginning to its end.
   const std::vector<double>& tick_values() const { return ticks_; }
 
  private:
   double to(double value) const;
 
   bool logarithmic_;
-  bool with_zero_ = false;  // a logarithmic axis that has a place for it
+  bool with_zero_ = false;  // whether a logarithmic axis has a place for zero
   double low_ = 0, high_ = 1;
   std::vector<double> ticks_;
 };
 
-// "0.95", "20k", "1.5M"
+// Returns, for example, "0.95", "20k" or "1.5M".
 std::string tick_text(double value);
 
 }  // namespace syncopate::experiments

@@ -13,7 +13,7 @@
 namespace syncopate::experiments {
 namespace {
 
-// A value of one row, with what it varies by.
+// A value of one row, with its interval.
 struct Value {
   double value = 0;
   std::optional<Interval> range = {};
@@ -31,8 +31,8 @@ std::optional<Value> value_of(const std::optional<double>& value) {
   return value ? std::optional(Value{*value}) : std::nullopt;
 }
 
-// What a row looks like in every chart: a colour for its mode, and a marker for its place among the mode's rows, or,
-// where each mode has one row, for the mode.
+// The look of a row in every chart: a colour for its mode, and a marker for its place among the mode's rows, or for the
+// mode if each mode has one row.
 struct Look {
   int colour = 0, marker = 0;
 };
@@ -89,7 +89,7 @@ std::string speed_ratios(const ComparisonReport& report, const ComparisonFigures
   return chart.rows.size() > 1 ? svg_of(chart) : "";
 }
 
-// The round whose throughput is the median one, or the first that there is: one curve stands for a row.
+// Returns the round with the median throughput, or the first that there is, whose curve represents the row.
 std::optional<std::size_t> middle_round(const ComparedRow& row) {
   std::vector<std::size_t> rounds;
   for (std::size_t round = 0; round < row.rounds.size(); ++round) {
@@ -155,7 +155,7 @@ bool sends_differ(const ComparisonFigures& figures) {
   return most > 1.05 * least;
 }
 
-// A mark for each row, labelled with what was varied, or, where nothing was, with its label.
+// Draws a mark for each row, labelled with what was varied, or, if nothing was, with its label.
 std::string against_bytes(const ComparisonReport& report, const ComparisonFigures& figures, const Looks& looks,
                           const std::string& title, const ChartAxis& axis, const RowFigure& figure) {
   Chart chart{
@@ -183,8 +183,8 @@ std::optional<std::string> value_of(const ComparedRow& row, const std::string& o
   return found == row.values.end() ? std::nullopt : std::optional(found->second);
 }
 
-// A line for each mode, and for each combination of what else was varied, over the values of `option`; a level for what
-// does not depend on it. Empty unless there is a line of two numbers.
+// Draws a line for each mode, and for each combination of the other varied options, over the values of `option`, and a
+// level for what does not depend on it. Empty unless there is a line of two numbers.
 std::string over_option(const ComparisonReport& report, const ComparisonFigures& figures, const Looks& looks,
                         const std::string& option, const ChartAxis& axis, const RowFigure& figure) {
   Chart chart{.title = fmt::format("{} over {}", axis.label, option), .x = {.label = option}, .y = axis, .series = {}};

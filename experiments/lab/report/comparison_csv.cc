@@ -7,7 +7,7 @@
 namespace syncopate::experiments {
 namespace {
 
-// As RFC 4180 has it.
+// Quotes as in RFC 4180.
 std::string quoted(const std::string& text) {
   std::string cell = "\"";
   for (const char c : text) cell += c == '"' ? std::string("\"\"") : std::string(1, c);
@@ -16,7 +16,7 @@ std::string quoted(const std::string& text) {
 
 std::string number(double value) { return fmt::format("{:.6g}", value); }
 
-// "" for none, as pandas reads it.
+// Returns "" for none, which pandas reads as missing.
 std::string number(const std::optional<double>& value) { return value ? number(*value) : std::string(); }
 
 std::optional<double> headline(const RunReport& report) {
@@ -28,7 +28,7 @@ struct Cell {
   std::string column, text;
 };
 
-// What `round` of `row` was.
+// Returns the cells that identify `round` of `row`.
 std::vector<Cell> which(const ComparisonReport& report, const ComparedRow& row, std::size_t index, std::size_t round) {
   std::vector<Cell> cells = {{"label", quoted(row.label)}, {"mode", quoted(row.mode)}};
   for (const std::string& option : report.varied) {

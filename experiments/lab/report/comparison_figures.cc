@@ -67,7 +67,7 @@ RowFigures own_figures(const ComparedRow& row) {
   return figures;
 }
 
-// Against the first row, by round where rounds pair them.
+// Compares rows with the first, by round if rounds pair them.
 void judge(const ComparisonReport& report, ComparisonFigures& figures) {
   if (!report.in_rounds) {
     const RowFigures& first = figures.rows.front();
@@ -107,7 +107,7 @@ std::string judged_line(const ComparisonReport& report, const ComparisonFigures&
       figures.most_rounds >= 10 ? "a tenth trimmed at each end, " : "");
 }
 
-// What the columns are.
+// Returns the explanations of the columns.
 std::vector<std::string> column_lines(const ComparisonReport& report, const ComparisonFigures& figures) {
   if (figures.most_rounds == 0) return {};
   std::vector<std::string> lines = {
@@ -127,7 +127,7 @@ std::vector<std::string> column_lines(const ComparisonReport& report, const Comp
   return lines;
 }
 
-// One line for each kind of trouble: the worst run's, and how many had it.
+// Returns one line for each kind of trouble: the worst run's, and how many runs had it.
 std::vector<std::string> machine_lines(const ComparisonReport& report) {
   struct Trouble {
     MachineTrouble worst;

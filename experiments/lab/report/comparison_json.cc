@@ -59,7 +59,7 @@ Json evals_json(const std::vector<EvalRecord>& evals) {
   return all;
 }
 
-// null for a round that did not come to its end.
+// A round that did not complete is null.
 Json rounds_json(const ComparedRow& row) {
   Json all = Json::array();
   for (std::size_t round = 0; round < row.rounds.size(); ++round) {

@@ -42,7 +42,7 @@ std::string joined(const std::vector<std::string>& words, const char* between) {
   return text;
 }
 
-// Where and when.
+// Returns where and when the comparison ran.
 std::string place_of(const ComparisonReport& report) {
   const Environment& machine = report.machine;
   std::vector<std::string> parts;

@@ -1,5 +1,5 @@
-// ComparisonReport: what a comparison has measured, as plain data. The comparison fills it in as its runs end;
-// comparison_text.h and comparison_files.h show it. It may be shown at any time: what has not run is empty.
+// ComparisonReport: what a comparison has measured, as plain data. The comparison fills it in as its runs end, and
+// comparison_text.h and comparison_files.h show it. It may be shown at any time: fields of what has not run are empty.
 #pragma once
 
 #include <cstddef>
@@ -18,45 +18,46 @@ namespace syncopate::experiments {
 struct ComparedRow {
   std::string label;                                        // "allreduce batch-size=32"
   std::string mode;                                         // "allreduce"
-  std::vector<std::pair<std::string, std::string>> values;  // of the varied options that have an effect: {name, value}
-  double rate = 0;                                          // --learning-rate that it ran with; 0: not known
-  double updates_a_pass = 0;                                // in one pass of the training set; 0: not known
-  std::int64_t parameters = 0;                              // of the model
-  // One entry a round; these four are as long as each other. Empty: not run, or not to its end.
+  std::vector<std::pair<std::string, std::string>> values;  // the varied options that have an effect: {name, value}
+  double rate = 0;                                          // the --learning-rate that it ran with; 0: not known
+  double updates_a_pass = 0;                                // updates in one pass of the training set; 0: not known
+  std::int64_t parameters = 0;                              // number of the model's parameters
+  // One entry per round; these four have the same length. An entry is empty if the round did not run or did not
+  // complete.
   std::vector<std::optional<RunReport>> rounds;
   std::vector<std::vector<EvalRecord>> evals;
   std::vector<std::uint64_t> seeds;
-  std::vector<std::string> folders;  // where its results lie
+  std::vector<std::string> folders;  // where the results of each round lie
 };
 
 // One rate that --tune-rate has tried for one row.
 struct RateTrial {
-  std::string label;                  // of the row
+  std::string label;                  // label of the row
   double rate = 0;                    // --learning-rate
-  std::vector<double> quality, loss;  // at the end, on the test set, by seed; a diverged run's are no numbers
+  std::vector<double> quality, loss;  // at the end, on the test set, by seed; not a number for a diverged run
 };
 
 struct ComparisonReport {
-  std::string job;          // and what was varied: "mlp on digits, 4 workers, servers varied"
+  std::string job;          // the job and what was varied: "mlp on digits, 4 workers, servers varied"
   std::string command;      // as it was typed
-  std::string config_toml;  // what the rows share
+  std::string config_toml;  // the settings that the rows share
   std::string started;      // "2026-03-01 12:00:00 UTC"
-  std::string version;      // of the program
-  Environment machine;      // of the host that it was started on
-  std::string rate_rule;    // of --rate-rule; empty: not said
-  double target = 0;        // of --target-accuracy; 0: none
-  bool in_rounds = true;    // false: finished runs, which did not run in turns, so that no round pairs them
+  std::string version;      // version of the program
+  Environment machine;      // the host that it was started on
+  std::string rate_rule;    // --rate-rule; empty: not known
+  double target = 0;        // --target-accuracy; 0: none
+  bool in_rounds = true;    // false: finished runs, which did not alternate in time, so that no round pairs them
   std::size_t rounds_asked = 1;
   std::vector<std::string> varied;              // names of options
   std::vector<ComparedRow> rows;                // the first is the baseline
-  std::vector<std::vector<std::size_t>> order;  // by round: rows as they ran
+  std::vector<std::vector<std::size_t>> order;  // for each round, the rows in the order in which they ran
   std::vector<RateTrial> trials;
-  std::vector<std::string> left_out;  // a line for each row that cannot run: which, and why
-  std::vector<std::string> notes;     // what a reader must know beside the figures
-  std::string outcome = "completed";  // or what ended it before its time
+  std::vector<std::string> left_out;  // a line for each row that cannot run, with the reason
+  std::vector<std::string> notes;     // what a reader must know besides the figures
+  std::string outcome = "completed";  // or what ended it early
 };
 
-// The reports of the rounds that came to their end, in order.
+// Returns the reports of the completed rounds, in order.
 std::vector<RunReport> finished_rounds(const ComparedRow& row);
 
 }  // namespace syncopate::experiments

@@ -28,7 +28,7 @@ std::string duration(double seconds) {
   return seconds < 100 ? fmt::format("{:.3g} s", seconds) : format_duration(seconds);
 }
 
-// "41,250 ± 850"; of too few rounds for an interval "41,250 [40,900 .. 41,600]"; of one "41,250".
+// Returns "41,250 ± 850"; with too few rounds for an interval "41,250 [40,900 .. 41,600]"; with one "41,250".
 std::string estimate_words(const Estimate& estimate, const Words& format) {
   if (estimate.count == 0) return kNone;
   if (estimate.interval)
@@ -37,7 +37,7 @@ std::string estimate_words(const Estimate& estimate, const Words& format) {
   return fmt::format("{} [{} .. {}]", format(estimate.mean), format(estimate.least), format(estimate.most));
 }
 
-// Two, or as many as it takes to show that a difference which is claimed lies outside its interval.
+// Returns two, or as many digits as show that a claimed difference lies outside its interval.
 int digits_of(const Difference& ratio) {
   if (ratio.verdict != Verdict::kHigher && ratio.verdict != Verdict::kLower) return 2;
   const double nearest = std::min(std::abs(ratio.interval->low - 1), std::abs(ratio.interval->high - 1));
@@ -137,7 +137,7 @@ ComparisonTable target_table(const ComparisonReport& report, const ComparisonFig
   return table;
 }
 
-// A row for each configuration, a column for each rate that was tried.
+// Makes a row for each configuration, and a column for each rate that was tried.
 ComparisonTable trial_table(const ComparisonReport& report, const ComparisonFigures& figures) {
   std::map<double, std::size_t> columns;
   for (const RateTrial& trial : report.trials) columns[trial.rate];

@@ -10,12 +10,12 @@
 namespace syncopate::experiments {
 
 struct ComparisonTable {
-  std::string title;                           // what is in it, with units, and which mean is meant
-  std::vector<std::vector<std::string>> rows;  // the first is the head; all are as long
+  std::string title;                           // what it contains, with units, and which mean is used
+  std::vector<std::vector<std::string>> rows;  // the first is the heading; all have the same length
 };
 
-// Speed; what a step is made of; what was learnt; where a target was asked for, when it was reached; where rates were
-// tried, what came of them. A table that would say nothing is left out.
+// Returns the tables: speed; the parts of a step; what was learnt; when the target was reached, if there was one; and
+// the results of the rates that were tried, if any. A table that would be empty is left out.
 std::vector<ComparisonTable> comparison_tables(const ComparisonReport& report, const ComparisonFigures& figures);
 
 }  // namespace syncopate::experiments

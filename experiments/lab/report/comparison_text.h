@@ -7,7 +7,7 @@
 
 namespace syncopate::experiments {
 
-// Its tables (comparison_tables.h), and below them what a reader must know to believe them, a sentence a line.
+// Returns its tables (comparison_tables.h), and below them what a reader must know to trust them, one sentence a line.
 std::string comparison_text(const ComparisonReport& report);
 
 }  // namespace syncopate::experiments

@@ -9,11 +9,11 @@
 
 namespace syncopate::experiments {
 
-// The first line of each file.
+// Return the first line of each file.
 std::string steps_csv_header();
 std::string evals_csv_header();
 
-// `repeat` from 0; end_s counts from `origin`, when this repeat's training began.
+// Return one row. `repeat` counts from 0; end_s counts from `origin`, when this repeat's training began.
 std::string steps_csv_row(int repeat, int worker, TimePoint origin, const StepRecord& step);
 std::string evals_csv_row(int repeat, const EvalRecord& eval);
 

@@ -1,5 +1,5 @@
-// EvaluationRecord: which weights of a run were evaluated, how often, and how often not. For its record, and for a
-// person.
+// EvaluationRecord: which weights of a run were evaluated, at how many points, and how many were missed. It is for the
+// record of the run and for a person.
 #pragma once
 
 #include <cstdint>
@@ -11,20 +11,19 @@ namespace syncopate::experiments {
 
 struct EvaluationRecord {
   std::string every;           // "every epoch", "every 50 steps"
-  std::string weights;         // evaluated_weights()
-  std::int64_t points = 0;     // that the run came to; the final weights are none
-  std::int64_t evaluated = 0;  // of them
+  std::string weights;         // what evaluated_weights() returned
+  std::int64_t points = 0;     // points that the run reached, without the final weights
+  std::int64_t evaluated = 0;  // points that were evaluated
   bool final_evaluated = true;
-  bool lost_evaluator = false;  // for good
+  bool lost_evaluator = false;  // permanently
 };
 
-// Whose weights are evaluated while they are trained. `config` has been through resolve().
+// Returns whose weights are evaluated during training. `config` must have been through resolve().
 std::string evaluated_weights(const RunConfig& config);
 
-// What was not evaluated, and why; empty for nothing: "9 of 40 points: the evaluator was
-// lost".
+// Returns what was not evaluated, and why: "9 of 40 points: the evaluator was lost". Empty if nothing was missed.
 std::string not_evaluated_text(const EvaluationRecord& record);
-// "at 31 of 40 points, every 50 steps: the center that workers meet at"
+// Returns, for example, "at 31 of 40 points, every 50 steps: the center that workers meet at".
 std::string to_text(const EvaluationRecord& record);
 
 }  // namespace syncopate::experiments

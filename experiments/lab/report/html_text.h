@@ -1,4 +1,4 @@
-// Text in a page or a picture. Pure.
+// Escapes text for a page or a picture. Pure.
 #pragma once
 
 #include <string>
@@ -6,7 +6,7 @@
 
 namespace syncopate::experiments {
 
-// `text`, made printable, as it stands between HTML or SVG tags, or within an attribute's quotes.
+// Returns `text`, made printable, for use between HTML or SVG tags or within an attribute's quotes.
 std::string html_text(std::string_view text);
 
 }  // namespace syncopate::experiments

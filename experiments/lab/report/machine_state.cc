@@ -16,10 +16,10 @@ namespace syncopate::experiments {
 namespace {
 
 constexpr double kOthersAreMany = 0.05, kStealIsMuch = 0.01, kCoresAreBusy = 0.6;
-// Counters of the kernel are this coarse, in seconds; less of a core than some of them tells nothing.
+// The resolution of the kernel's counters, in seconds; a smaller share of a core means nothing.
 constexpr double kCounts = 0.05;
 
-// Of files that the kernel makes up as they are read; empty where there is none.
+// Reads a file that the kernel generates; empty if there is none.
 std::string text_of(const std::filesystem::path& path) {
   std::ifstream file(path);
   std::ostringstream text;
@@ -38,7 +38,7 @@ std::vector<int> usable_cores() {
   return cores;
 }
 
-// The least quota of this process's control group and those above it, of both versions.
+// Returns the least quota of this process's control group and its ancestors, in both versions.
 std::optional<double> group_quota() {
   std::optional<double> least;
   std::istringstream groups(text_of("/proc/self/cgroup"));

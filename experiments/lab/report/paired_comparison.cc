@@ -10,7 +10,7 @@
 namespace syncopate::experiments {
 namespace {
 
-// Of each end.
+// The fraction trimmed at each end.
 constexpr double kTrimmed = 0.1;
 
 // A trimmed mean, its standard error, and how many degrees of freedom that has.
@@ -29,7 +29,7 @@ struct TrimmedMean {
   }
 };
 
-// Of two values or more.
+// Requires two values or more.
 TrimmedMean trimmed_mean(std::vector<double> values) {
   std::ranges::sort(values);
   const std::size_t count = values.size(), cut = static_cast<std::size_t>(kTrimmed * static_cast<double>(count) + 1e-9);
@@ -60,7 +60,7 @@ Difference difference(const Series& baseline, const Series& row, std::optional<T
 }
 
 // Holm's procedure: the smallest p is judged at level / m, the next at level / (m - 1), and so on until one is not
-// significant; it and all after it are judged at its level.
+// significant; that one and all after it are judged at its level.
 void judge(std::vector<Difference>& rows, const std::vector<std::optional<TrimmedMean>>& means) {
   std::vector<std::size_t> judged;
   for (std::size_t row = 0; row < rows.size(); ++row) {

@@ -1,16 +1,16 @@
 // What rounds of runs may claim: whether one configuration differs from another beyond the noise of the machine. Pure.
 //
-// Every round runs each configuration once, in drawn order, so that a slow spell falls on all alike and, between equal
-// configurations, a difference within a round is as likely to have the one sign as the other. Of these differences, one
-// a round, a trimmed mean is taken, with Student's t interval over winsorized deviations: Yuen (1974), The two-sample
-// trimmed t for unequal population variances, for paired values (of one sample: Tukey and McLaughlin 1963). A tenth is
-// trimmed at each end, so that it is a t test below ten rounds, and a single run that was disturbed does no harm from
-// there on. Several configurations are judged together by Holm's procedure (1979, A simple sequentially rejective
+// Every round runs each configuration once, in a random order, so that a slow period affects all alike and, between
+// equal configurations, a difference within a round is as likely to be positive as negative. The estimate is a trimmed
+// mean of these differences, one per round, with Student's t interval over winsorized deviations: Yuen (1974), The
+// two-sample trimmed t for unequal population variances, for paired values (for one sample: Tukey and McLaughlin 1963).
+// A tenth is trimmed at each end, so that it is a t test below ten rounds, and from there on a single disturbed run
+// does no harm. Several configurations are judged together by Holm's procedure (1979, A simple sequentially rejective
 // multiple test procedure).
 //
-// Chosen by simulation, of which tests/experiments/lab/report/paired_comparison_test.cc keeps a part: a percentile
-// bootstrap of the median called 15 to 35 % of tables of four to eight equal rows different at five rounds, a
-// studentized one found half of what a t test finds, and a signed-rank test can claim nothing below eight rounds.
+// The method was chosen by simulation, of which tests/experiments/lab/report/paired_comparison_test.cc keeps a part: a
+// percentile bootstrap of the median called 15 to 35 % of tables of four to eight equal rows different at five rounds,
+// a studentized one found half of what a t test finds, and a signed-rank test can claim nothing below eight rounds.
 #pragma once
 
 #include <cstddef>
@@ -20,12 +20,12 @@
 
 namespace syncopate::experiments {
 
-// Fewer rounds than these are not judged.
+// With fewer rounds than this nothing is judged.
 inline constexpr std::size_t kFewestRounds = 5;
 
-// The part of tables of equal configurations in which any is called different is to be 0.05 at most. Winsorized
-// deviations of few rounds are a little too small, by what a nominal level of 0.04 leaves room for. A single interval
-// so covers 96 % by its formula, and is quoted as one of 95 %.
+// At most 0.05 of the tables of equal configurations should contain one that is called different. Winsorized deviations
+// of few rounds are a little too small, and a nominal level of 0.04 leaves room for that. A single interval therefore
+// covers 96 % by its formula, and is quoted as one of 95 %.
 inline constexpr double kFamilyLevel = 0.04;
 
 struct Interval {
@@ -34,44 +34,44 @@ struct Interval {
   bool operator==(const Interval&) const = default;
 };
 
-// Values of one configuration.
+// An estimate from the values of one configuration.
 struct Estimate {
   std::size_t count = 0;
   double mean = 0;  // trimmed
   double least = 0;
   double most = 0;
-  std::optional<Interval> interval;  // of the mean, at 95 %; from kFewestRounds values on
+  std::optional<Interval> interval;  // for the mean, at 95 %; given from kFewestRounds values on
 };
 
 enum class Verdict { kHigher, kLower, kNoDifferenceShown, kNotJudged };
 
-// A configuration against the baseline, over the rounds that have both.
+// A configuration against the baseline, over the rounds that both have.
 struct Difference {
   std::size_t pairs = 0;
   double estimate = 0;  // the trimmed mean of the differences
-  // From kFewestRounds pairs on: at the level at which Holm's procedure judges this configuration, so that the verdict
-  // is kHigher or kLower exactly where the interval leaves out that there is no difference.
+  // Given from kFewestRounds pairs on, at the level at which Holm's procedure judges this configuration, so that the
+  // verdict is kHigher or kLower exactly where the interval excludes that there is no difference.
   std::optional<Interval> interval;
-  double p = 1;  // before Holm's procedure: how often equal configurations come to lie so far apart
+  double p = 1;  // before Holm's procedure: the probability that equal configurations differ by so much
   Verdict verdict = Verdict::kNotJudged;
 };
 
-// By round; empty where there is no value.
+// A value for each round; empty where there is none.
 using Series = std::vector<std::optional<double>>;
 
-// Each of `rows` against the first, as one family. The first's own Difference is of no pairs, as is that of a row that
-// shares no round with it. Values are finite; rows may differ in length.
+// Compares each of `rows` with the first, as one family. The Difference of the first has no pairs, as has that of a row
+// that shares no round with it. Values must be finite; rows may differ in length.
 std::vector<Difference> differences(std::span<const Series> rows);
 
-// The same of ratios to the first: differences of logarithms, given as ratios. Values of zero and below count as
-// missing.
+// Does the same for ratios to the first: differences of logarithms, returned as ratios. Values of zero and below count
+// as missing.
 std::vector<Difference> ratios(std::span<const Series> rows);
 
-// Of no values, a count of 0.
+// Returns the estimate; its count is 0 if there are no values.
 Estimate estimate(const Series& values);
 
-// A configuration's own noise: the median of |log(value / value before)| over rounds that follow each other, as a
-// fraction. Empty unless there are two values to compare. Values of zero and below count as missing.
+// Returns a configuration's own noise: the median of |log(value / value before)| over successive rounds, as a fraction.
+// Empty unless there are two values to compare. Values of zero and below count as missing.
 std::optional<double> noise_between_rounds(const Series& values);
 
 }  // namespace syncopate::experiments

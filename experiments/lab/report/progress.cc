@@ -16,7 +16,7 @@ constexpr const char* kClearLine = "\r\x1b[K";
 
 struct Field {
   std::string text;
-  int importance = 0;  // the least is left out first
+  int importance = 0;  // the least important is left out first
 };
 
 std::string joined(const std::vector<Field>& fields, int least_importance) {
@@ -84,7 +84,7 @@ Progress ProgressTracker::progress() const {
   Progress progress;
   progress.step = steps_finished();
   progress.steps = job_.total_steps;
-  // A line that ends an epoch belongs to that epoch, not to the next.
+  // A line at the end of an epoch belongs to that epoch, not to the next.
   progress.epoch = progress.step == 0 ? 0 : (progress.step - 1) / job_.steps_per_epoch;
   progress.epochs = (job_.total_steps + job_.steps_per_epoch - 1) / job_.steps_per_epoch;
   if (newest_eval_) {
@@ -111,7 +111,7 @@ Progress ProgressTracker::progress() const {
   return progress;
 }
 
-// Rates of the moment would have it jump about, at each pause and each noisy neighbour.
+// Uses the mean rate, since the current one would make the estimate jump at each pause and disturbance.
 double ProgressTracker::seconds_left() const {
   const std::int64_t finished = steps_finished();
   if (finished <= job_.first_step) return 0;

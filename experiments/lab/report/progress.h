@@ -1,4 +1,4 @@
-// How far a run is, while it runs.
+// How far a run has come, while it runs.
 #pragma once
 
 #include <cstddef>
@@ -14,39 +14,41 @@
 
 namespace syncopate::experiments {
 
-// What a progress line shows.
+// The values of a progress line.
 struct Progress {
   std::int64_t epoch = 0;   // from 0
-  std::int64_t epochs = 1;  // of the whole run
-  std::int64_t step = 0;    // of the job: finished by all
-  std::int64_t steps = 0;   // of the whole run
+  std::int64_t epochs = 1;  // epochs of the whole run
+  std::int64_t step = 0;    // steps of the job that all workers have finished
+  std::int64_t steps = 0;   // steps of the whole run
   // Means over the last two seconds.
-  double samples_per_second = 0;  // of all workers together
+  double samples_per_second = 0;  // sum over all workers
   double step_ms = 0;             // of one worker
   double loss = 0;
-  // The newest evaluation, and of when it is.
+  // The newest evaluation, and the epoch at which it was taken.
   std::optional<double> accuracy;
   TestFigures figures = {};
   double evaluated_epoch = 0;
-  double seconds_left = 0;  // at the pace of the whole run so far
+  double seconds_left = 0;  // estimated from the pace of the whole run so far
 };
 
-// "epoch 2/3  step 312/468  loss 0.1234  accuracy 0.9650 at epoch 1.5  mean 41,250 samples/s, 1.55 ms/step  ETA 12 s".
-// Where that is longer than `columns`, what matters least is left out first: the means, the accuracy, the epoch, the
-// step; loss and time left stay.
+// Returns a line such as
+//   "epoch 2/3  step 312/468  loss 0.1234  accuracy 0.9650 at epoch 1.5  mean 41,250 samples/s, 1.55 ms/step  ETA 12
+//   s".
+// If that is longer than `columns`, the least important parts are left out first: the means, the accuracy, the epoch,
+// the step. The loss and the time left stay.
 std::string to_text(const Progress& progress, std::size_t columns = std::string::npos);
 
-// Turns the records of all workers into a Progress. One thread.
+// ProgressTracker: turns the records of all workers into a Progress. Used by one thread.
 class ProgressTracker {
  public:
   struct Job {
     int workers = 1;
     std::int64_t steps_per_epoch = 1;
     std::int64_t total_steps = 1;
-    std::int64_t first_step = 0;  // of a run that goes on from a checkpoint
-    // How far it is: as far as the slowest worker, where each trains an equal part; else as far as the furthest
-    // position in the job that any worker has come to (common/step_record.h), and so many batches further once its step
-    // is done.
+    std::int64_t first_step = 0;  // above 0 if the run resumes from a checkpoint
+    // How progress is counted. False: by the slowest worker, where each trains an equal part. True: by the furthest
+    // position in the job that any worker has reached (common/step_record.h), plus this many batches once its step is
+    // done.
     bool by_position = false;
     int batches_an_update = 1;
   };
@@ -55,13 +57,13 @@ class ProgressTracker {
 
   void add(int worker, const StepRecord& step);
   void add(const EvalRecord& eval) { newest_eval_ = eval; }
-  // The others are what counts from here on.
+  // From now on only the other workers count.
   void worker_lost(int worker) { lost_[static_cast<std::size_t>(worker)] = true; }
 
-  // It counts again, from where the slowest of the others is.
+  // The worker counts again, from where the slowest of the others is.
   void worker_joined(int worker);
 
-  // Epochs of the job that are done.
+  // Returns the number of completed epochs of the job.
   std::int64_t epochs_finished() const { return steps_finished() / job_.steps_per_epoch; }
   Progress progress() const;
 
@@ -77,27 +79,27 @@ class ProgressTracker {
   double seconds_left() const;
 
   Job job_;
-  std::int64_t batches_ = 0;            // of the job that are done, by position
-  std::vector<std::int64_t> finished_;  // steps, by worker
+  std::int64_t batches_ = 0;            // batches of the job that are done, by position
+  std::vector<std::int64_t> finished_;  // finished steps, by worker
   std::vector<bool> lost_;
-  std::deque<Sample> recent_;  // by time of arrival
+  std::deque<Sample> recent_;  // in order of arrival
   TimePoint first_ = TimePoint::max();
   TimePoint newest_ = TimePoint::min();
   std::optional<EvalRecord> newest_eval_;
 };
 
-// Decides what to print of it, and when. On a terminal, one line that is written over, at most ten times a second, and
-// stays when its epoch ends; elsewhere, without control characters, one plain line an epoch, and one whenever ten
-// seconds have passed without any.
+// ProgressPrinter: decides which text to print for a Progress, and when. On a terminal it is one line that is
+// overwritten at most ten times a second and stays when its epoch ends. Elsewhere it is one plain line per epoch, and
+// one whenever ten seconds have passed without any, without control characters.
 class ProgressPrinter {
  public:
-  // `columns`: the terminal's width, for a line that is written over must not wrap; 0 if this is no terminal.
+  // `columns` is the terminal's width, since a line that is overwritten must not wrap; 0 if this is not a terminal.
   explicit ProgressPrinter(int columns) : columns_(columns) {}
 
-  // The text to print now, often empty.
+  // Return the text to print now, which is often empty.
   std::string update(const Progress& progress, TimePoint now);
   std::string epoch_finished(const Progress& progress, TimePoint now);
-  // Ends a line that was left standing, before anything else is printed.
+  // Returns the text that ends a line left standing, before anything else is printed.
   std::string interrupt();
 
  private:

@@ -1,4 +1,4 @@
-// The time after a fault until training went on, from the workers' step records. Pure.
+// Computes, from the workers' step records, the time from a fault until training went on. Pure.
 #pragma once
 
 #include <span>
@@ -9,7 +9,7 @@
 
 namespace syncopate::experiments {
 
-// `workers` in the order of their steps' ends, each.
+// The steps of each of `workers` must be in the order of their ends.
 RecoveryTimes recovery_after(TimePoint fault, std::span<const WorkerSteps> workers);
 
 }  // namespace syncopate::experiments

@@ -16,7 +16,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr Duration kFlushEvery = std::chrono::seconds(1);
-// Enough for the summary of a run and the beginning of its steps: a disk with less is as good as full.
+// Enough for the summary of a run and the beginning of its steps: a disk with less counts as full.
 constexpr std::size_t kProbeBytes = 4 * 1024 * 1024;
 
 Status make_empty_folder(const std::string& directory) {

@@ -1,7 +1,8 @@
-// ResultsWriter: the folder that a run leaves behind (results/README.md is its schema).
+// ResultsWriter: writes the folder of a run's results (results/README.md is its schema).
 //
-// Steps and evaluations are appended while the run goes on, so that an end before its time keeps what was recorded;
-// all else is written whole. One thread. All failures are resource exhausted, with the path and the system's reason.
+// Steps and evaluations are appended during the run, so that a run that ends early keeps what was recorded. All other
+// files are written completely or not at all. Used by one thread. Every failure is resource exhausted, with the path
+// and the system's reason.
 #pragma once
 
 #include <map>
@@ -22,14 +23,14 @@
 
 namespace syncopate::experiments {
 
-// Whether results can go to `directory`, as far as can be seen without making it: invalid argument where others lie
-// there already.
+// Checks whether results can go to `directory`, as far as is possible without creating it. Fails with invalid argument
+// if it already has results.
 Status check_output(const std::string& directory);
 
 class ResultsWriter {
  public:
-  // Makes `directory` (which must be empty or not there yet) with its logs/, proves that some megabytes can be written,
-  // and leaves config.toml and environment.json there. Fails with invalid argument where results lie already.
+  // Creates `directory` (which must be empty or not exist yet) with its logs/, checks that some megabytes can be
+  // written, and writes config.toml and environment.json. Fails with invalid argument if it already has results.
   static Result<ResultsWriter> create(const RunConfig& config, const Environment& environment);
 
   const std::string& directory() const { return directory_; }
@@ -38,16 +39,17 @@ class ResultsWriter {
 
   // Training of the next repeat begins at `origin`; the first is repeat 0. Times in steps.csv count from there.
   void begin_repeat(TimePoint origin);
-  // Kept in memory until a flush.
+  // Both keep the record in memory until a flush.
   void add(int worker, const StepRecord& step);
   void add(const EvalRecord& eval);
-  // Writes what has gathered if the last time was a second or more ago.
+  // Flushes if the last flush was a second or more ago.
   Status flush_if_due(TimePoint now);
   Status flush();
 
-  // One report for each repeat, in order; may be fewer than were asked for, even none, if the run ended early.
+  // Writes one report for each repeat, in order. There may be fewer than were asked for, or none, if the run ended
+  // early.
   Status write_summary(std::span<const RunReport> reports, const RunFacts& facts);
-  // Safetensors, as safetensors.h says.
+  // Writes the model in the format of safetensors.h.
   Status write_model(const ParamLayout& layout, std::span<const float> weights,
                      std::span<const WholeNumbers> whole_numbers, const std::map<std::string, std::string>& metadata);
 

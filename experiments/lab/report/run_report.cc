@@ -18,12 +18,12 @@ struct Window {
 
 double milliseconds(Duration duration) { return seconds(duration) * 1e3; }
 
-// The step with which a worker's warm-up is over.
+// Returns the step with which a worker's warm-up is over.
 std::int64_t warm_from(const WorkerSteps& worker, std::int64_t warmup_steps) {
   return (worker.steps.empty() ? 0 : worker.steps.front().step) + warmup_steps;
 }
 
-// Nothing unless every worker (a lost one may be missing) has steps beyond its warm-up, and these overlap.
+// Returns nothing unless every worker (a lost one may be missing) has steps after its warm-up, and these overlap.
 std::optional<Window> common_window(std::span<const WorkerSteps> workers, std::int64_t warmup_steps) {
   Window window;
   bool any = false;
@@ -43,7 +43,7 @@ std::optional<Window> common_window(std::span<const WorkerSteps> workers, std::i
   return window;
 }
 
-// Pointers, since a long run has more records than should be copied.
+// Pointers, since a long run has too many records to copy.
 using Steps = std::vector<const StepRecord*>;
 
 template <typename Predicate>
@@ -145,8 +145,8 @@ void report_stragglers(std::span<const WorkerSteps> workers, std::int64_t warmup
   }
 }
 
-// Records lie in the order in which steps were made: one that a later record has the number of was undone, since its
-// worker went back.
+// Records are in the order in which steps were made. If a later record has the same number, the step was undone,
+// because its worker went back.
 double used_samples(std::span<const StepRecord> steps) {
   double samples = 0;
   std::int64_t undone_from = std::numeric_limits<std::int64_t>::max();

@@ -1,5 +1,5 @@
-// A RunReport as it stands in summary.json, for each repeat, and in comparison.json, for each round
-// (results/README.md explains every key). Pure.
+// A RunReport as JSON, for each repeat in summary.json and for each round in comparison.json (results/README.md
+// explains every key). Pure.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>

@@ -18,7 +18,7 @@ std::size_t largest_of(const ps::ShardLoads& loads) {
   return static_cast<std::size_t>(std::ranges::max_element(loads.bytes) - loads.bytes.begin());
 }
 
-// "server 1", or "server 1, shard 3" of all where a server has several.
+// Returns "server 1", or "server 1, shard 3" if a server has several; shards are numbered over all servers.
 std::string name_of_shard(const ShardingReport& report, std::size_t shard) {
   const std::string server = fmt::format("server {}", shard / report.shards_per_server);
   return report.shards_per_server == 1 ? server : fmt::format("{}, shard {}", server, shard);

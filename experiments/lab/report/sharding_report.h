@@ -1,4 +1,5 @@
-// ShardingReport: what lies on which shard of a ps run, and how even that is. Known before anything is launched. Pure.
+// ShardingReport: what each shard of a ps run holds, and how even that is. It is known before anything is launched.
+// Pure.
 #pragma once
 
 #include <cstddef>
@@ -16,15 +17,16 @@ struct ShardingReport {
   ps::ShardLoads loads;
 };
 
-// `config` is that of a ps run.
+// `config` must be that of a ps run.
 ShardingReport report_sharding(const RunConfig& config, const ParamLayout& layout);
 
-// For people, before the run: a line for each shard, or, where there are many, for the smallest and the largest.
+// Returns text for people, before the run: a line for each shard, or, if there are many, for the smallest and the
+// largest.
 std::string to_text(const ShardingReport& report);
 
-// "tensor: server 0 holds 2.31 x the mean"
+// Returns, for example, "tensor: server 0 holds 2.31 x the mean".
 std::string hottest(const ShardingReport& report);
-// Whether that is worth a line of the summary: another policy was asked for, or shards are uneven.
+// Returns whether the summary should mention it: another policy was asked for, or shards are uneven.
 bool matters(const ShardingReport& report);
 
 }  // namespace syncopate::experiments

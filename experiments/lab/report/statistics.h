@@ -5,10 +5,10 @@
 
 namespace syncopate::experiments {
 
-// Of an even number of values, the mean of the two in the middle; 0 of none.
+// Returns the median: for an even number of values the mean of the middle two, and 0 for none.
 double median(std::span<const double> values);
-// The smallest value that at least `fraction` of all values do not exceed (nearest rank), fraction in (0, 1]; 0 of
-// none.
+// Returns the smallest value that at least `fraction` of all values do not exceed (nearest rank). `fraction` is in (0,
+// 1]. Returns 0 for no values.
 double percentile(std::span<const double> values, double fraction);
 double mean(std::span<const double> values);
 

@@ -1,5 +1,5 @@
-// StepLog: the records of one worker's steps, in the order in which they came. A run of days makes more of them than
-// fit in memory: all but the newest lie in a file without a name, which goes with the log. One thread.
+// StepLog: the records of one worker's steps, in the order in which they arrived. A run of days makes more of them than
+// fit in memory, so that all but the newest lie in an unnamed file, which is deleted with the log. Used by one thread.
 #pragma once
 
 #include <span>
@@ -14,7 +14,8 @@ namespace syncopate::experiments {
 
 class StepLog {
  public:
-  // Records as they lie in the file, mapped: valid as long as this lives, whatever becomes of the log.
+  // The records as they lie in the file, mapped into memory. They stay valid as long as the View lives, even without
+  // the log.
   class View {
    public:
     View() = default;
@@ -29,13 +30,13 @@ class StepLog {
     std::span<const StepRecord> steps_;
   };
 
-  // The file takes room on the disk of `directory`. Fails with resource exhausted, the path and the system's reason; as
-  // do all others.
+  // Creates the unnamed file on the disk of `directory`. This and the other methods fail with resource exhausted, the
+  // path and the system's reason.
   static Result<StepLog> create(const std::string& directory);
 
-  // After a failure what could not be written is kept in memory.
+  // Adds a record. After a failure, records that could not be written stay in memory.
   Status add(const StepRecord& step);
-  // All that have been added.
+  // Returns all records that have been added.
   Result<View> all();
 
  private:

@@ -12,7 +12,8 @@ double two_sided_p(double t, int freedom) {
   const double angle = std::atan(std::abs(t) / std::sqrt(freedom));
   const double sine = std::sin(angle), cosine = std::cos(angle);
   const bool odd = freedom % 2 == 1;
-  // The series 1 + 1/2 cos^2 + (1*3)/(2*4) cos^4 + ... of an even freedom, cos + 2/3 cos^3 + ... of an odd one.
+  // The series is 1 + 1/2 cos^2 + (1*3)/(2*4) cos^4 + ... for an even freedom, and cos + 2/3 cos^3 + ... for an odd
+  // one.
   double term = odd ? cosine : 1, sum = freedom == 1 ? 0 : term;
   for (int i = odd ? 3 : 2; i <= freedom - 2; i += 2) {
     term *= (i - 1.0) / i * cosine * cosine;

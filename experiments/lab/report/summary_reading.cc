@@ -14,16 +14,16 @@ namespace {
 
 using ReadJson = nlohmann::json;
 
-constexpr std::size_t kMostRepeats = 100;  // of --repeat
+constexpr std::size_t kMostRepeats = 100;  // limit of --repeat
 
-// An object's members by name. The first that is not there, or is of another kind, is the error.
+// Reads an object's members by name. The first one that is missing, or of another kind, is the error.
 class Members {
  public:
   Members(const ReadJson& object, std::string& error) : object_(object), error_(error) {}
 
   double number(const char* name) const { return maybe_number(name).value_or(0); }
 
-  // Null, or not there, is none.
+  // Returns none for null and for a missing member.
   std::optional<double> maybe_number(const char* name) const {
     const ReadJson* member = find(name);
     if (member == nullptr || member->is_null()) return std::nullopt;
@@ -56,7 +56,7 @@ class Members {
   std::optional<std::int64_t> maybe_count(const char* name) const {
     return has(name) ? std::optional(count(name)) : std::nullopt;
   }
-  // An empty one where it is not there. Not copied: that would take a call for each level of what is nested in it.
+  // Returns an empty list if it is missing. It is not copied, since that would recurse once for each level of nesting.
   const ReadJson& list(const char* name) const {
     static const ReadJson kEmpty = ReadJson::array();
     const ReadJson* member = find(name);
@@ -163,7 +163,7 @@ bool read_number(std::string_view text, std::optional<double>& value) {
   return read_number(text, value.emplace());
 }
 
-// Columns that it does not know are passed over.
+// Unknown columns are ignored.
 bool read_eval(const std::vector<std::string_view>& names, const std::vector<std::string_view>& cells,
                std::size_t& repeat, EvalRecord& eval) {
   for (std::size_t i = 0; i < names.size(); ++i) {

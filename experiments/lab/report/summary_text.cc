@@ -27,7 +27,7 @@ std::string throughput_line(std::span<const RunReport> reports) {
   return line("throughput", text);
 }
 
-// What a job does once it has warmed up, and until its first worker is done: beside the throughput of all of it.
+// Shows the throughput after the warm-up and until the first worker is done, beside that of the whole job.
 std::string window_line(const RunReport& report) {
   if (!report.window) {
     return line("steady window",
@@ -83,7 +83,7 @@ std::string memory_line(const RunReport& report) {
   return line("memory", text + " at most");
 }
 
-// Of the repeat in which it was worst.
+// Shows the repeat in which it was worst.
 std::string machine_lines(std::span<const RunReport> reports) {
   const MachineLoad* worst = nullptr;
   for (const RunReport& report : reports) {
@@ -143,13 +143,13 @@ std::string staleness_lines(const RunConfig& config, const RunReport& report) {
   return text;
 }
 
-// A loss in nats a label; of texts, also in bits.
+// Returns a loss in nats per label, for text models also in bits.
 std::string loss_text(const RunConfig& config, double loss) {
   if (!learns_text(config)) return fmt::format("{:.4f}", loss);
   return fmt::format("{:.4f}, {:.4f} bits a character", loss, loss / std::numbers::ln2);
 }
 
-// With the samples that were learnt from in it: a gradient that was dropped is none.
+// Includes the number of samples that were learnt from, without dropped gradients.
 std::string training_text(const RunReport& report) {
   const auto count = [](std::int64_t samples) { return format_count(static_cast<double>(samples)); };
   std::string text = format_duration(report.training_seconds);
@@ -160,7 +160,7 @@ std::string training_text(const RunReport& report) {
   return text;
 }
 
-// Short times with the digits that tell them apart.
+// Gives short times enough digits to distinguish them.
 std::string precise_time(double seconds) {
   return seconds < 9.95 ? fmt::format("{:.3g} s", seconds) : format_duration(seconds);
 }

@@ -1,4 +1,4 @@
-// What a person reads at the end of a run. Pure.
+// The text that a person reads at the end of a run. Pure.
 #pragma once
 
 #include <span>
@@ -11,12 +11,12 @@
 
 namespace syncopate::experiments {
 
-// "ps async, 4 workers, 2 servers, shm": what ran.
+// Returns what ran: "ps async, 4 workers, 2 servers, shm".
 std::string describe(const RunConfig& config);
-// "emulated, 1 Gb/s each way a process"; empty where nothing is emulated.
+// Returns "emulated, 1 Gb/s each way a process"; empty if nothing is emulated.
 std::string describe_link(const RunConfig& config);
 
-// `config` is resolved; `reports` has one report for each repeat and may be empty.
+// Returns the summary. `config` must be resolved; `reports` has one report for each repeat and may be empty.
 std::string summary_text(const RunConfig& config, std::span<const RunReport> reports, const RunFacts& facts);
 
 }  // namespace syncopate::experiments

@@ -6,7 +6,7 @@
 namespace syncopate::experiments {
 namespace {
 
-// Characters of UTF-8: bytes that go on with none.
+// Counts characters of UTF-8: all bytes that are not continuation bytes.
 std::size_t width_of(const std::string& text) {
   return static_cast<std::size_t>(std::ranges::count_if(text, [](char c) { return (c & 0xC0) != 0x80; }));
 }

@@ -1,4 +1,4 @@
-// Rows of words, aligned for people. Pure.
+// Formats rows of words as an aligned table. Pure.
 #pragma once
 
 #include <string>
@@ -6,8 +6,8 @@
 
 namespace syncopate::experiments {
 
-// All rows have as many cells as the first. The first column is flush left, the others right; two blanks between.
-// UTF-8, each character one column wide.
+// All rows must have as many cells as the first. The first column is aligned left, the others right, with two blanks
+// between columns. The text is UTF-8; each character counts as one column.
 std::string text_table(const std::vector<std::vector<std::string>>& rows);
 
 }  // namespace syncopate::experiments

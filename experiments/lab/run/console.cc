@@ -19,7 +19,7 @@ int terminal_columns() {
 
 bool write_out(std::FILE* stream, const std::string& text) {
   const bool written = std::fputs(text.c_str(), stream) >= 0 && std::fflush(stream) == 0;
-  // What is left in the buffer would be tried again at each call, and at the end.
+  // Otherwise the rest of the buffer would be tried again at each call, and at the end.
   if (!written) __fpurge(stream);
   return written;
 }

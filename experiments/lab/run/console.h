@@ -1,7 +1,6 @@
-// Console: what a person sees of a run. Progress goes to standard output as it fits a terminal or a file; what went
-// wrong to standard error. Text is made printable, whoever it comes from: nothing in it drives the terminal. Where
-// nobody reads it any more (a closed pipe), or it cannot be written (a full disk), that ends the output and not the
-// run.
+// Console: what a person sees of a run. Progress goes to standard output, in a form that suits a terminal or a file;
+// warnings go to standard error. All text is made printable, whatever its source, so that it cannot control the
+// terminal. If output cannot be written (a closed pipe, a full disk), the output ends and the run goes on.
 #pragma once
 
 #include <cstdio>
@@ -11,30 +10,30 @@
 
 namespace syncopate::experiments {
 
-// A text to standard output or error, at once. False if it could not be written.
+// Writes a text to standard output or error, at once. Returns false if it could not be written.
 bool write_out(std::FILE* stream, const std::string& text);
 
-// Of standard output; zero if it is no terminal.
+// Returns the width of standard output; zero if it is not a terminal.
 int terminal_columns();
 
 class Console {
  public:
-  // With `quiet`, shows warnings and nothing else.
+  // If `quiet`, shows only warnings.
   explicit Console(bool quiet = false);
 
-  void say(const std::string& text);       // a line, or several
-  void say_part(const std::string& text);  // of a line that the next say() ends
+  void say(const std::string& text);       // one line or several
+  void say_part(const std::string& text);  // part of a line that the next say() ends
   void warn(const std::string& text);      // to standard error
   void progress(const Progress& progress, TimePoint now);
   void epoch_finished(const Progress& progress, TimePoint now);
-  // Of `epochs`.
+  // `epochs` is the number of epochs of the whole run.
   void evaluated(const EvalRecord& eval, std::int64_t epochs);
 
  private:
   void print(const std::string& text);
 
   bool quiet_;
-  bool ended_ = false;  // output
+  bool ended_ = false;  // output has ended
   ProgressPrinter printer_;
 };
 

@@ -1,4 +1,4 @@
-// The weights that a job begins with, as its model makes them from the seed, without a run.
+// The initial weights of a job, as its model makes them from the seed, without a run.
 #pragma once
 
 #include <vector>
@@ -10,14 +10,14 @@
 
 namespace syncopate::experiments {
 
-// Weights outside of a run: all tensors dense, laid out as snapshot_layout says.
+// Weights outside of a run. All tensors are dense, laid out as snapshot_layout says.
 struct ModelWeights {
   ParamLayout layout;
   std::vector<float> values;
 };
 
-// Of row-sparse tables, the rows `rows` (none for a model without tables). Builds the model for a batch of one; opens
-// of the data no more than its form. Fails as make_model does.
+// Returns the initial weights, and of row-sparse tables the rows `rows` (none for a model without tables). Builds the
+// model for a batch of one, and opens only the description of the data. Fails as make_model does.
 Result<ModelWeights> initial_weights(const RunConfig& config, const TableKeys& rows);
 
 }  // namespace syncopate::experiments

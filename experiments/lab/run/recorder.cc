@@ -60,13 +60,13 @@ void Recorder::on_evaluation(const EvaluationResult& result) { waiting_.push_bac
 
 void Recorder::on_final_weights(std::span<const float> weights, std::span<const float> local_state,
                                 const TableKeys& rows) {
-  // The evaluator fails the run for what cannot be this model's.
+  // The evaluator fails the run for weights that do not fit this model.
   if (rows.size() != job_.layout.tables().size() || std::ranges::any_of(rows, &std::vector<RowKey>::empty)) return;
   ParamLayout layout = snapshot_layout(job_.layout, rows);
   if (weights.size() != layout.size() || local_state.size() != job_.local_layout.size()) return;
   final_weights_.assign(weights.begin(), weights.end());
   final_rows_ = rows;
-  // One arena behind the other is the arena of all tensors.
+  // The two arenas together are the arena of all tensors.
   for (const TensorSpec& tensor : job_.local_layout.tensors()) layout.add(tensor.name, tensor.shape);
   std::vector<float> values = final_weights_;
   values.insert(values.end(), local_state.begin(), local_state.end());
@@ -93,7 +93,7 @@ void Recorder::on_worker_joined(int rank) {
 Status Recorder::on_tick(TimePoint now) {
   last_tick_ = now;
   if (!attention_) attention_.emplace(now);
-  // What workers have said meanwhile comes in now.
+  // Messages that workers sent during the absence arrive now.
   if (attention_->absence(now) > Duration::zero()) records_are_in_ = now + kRecordsAreIn;
   if (now >= records_are_in_) record_evaluations(now - kRecordsAreIn);
   if (training_) {
@@ -109,12 +109,12 @@ void Recorder::show_finished_epoch(TimePoint now) {
   if (tracker_.epochs_finished() <= epochs_shown_) return;
   epochs_shown_ = tracker_.epochs_finished();
   Progress progress = tracker_.progress();
-  progress.epoch = epochs_shown_ - 1;  // the slowest worker may already be in the next
-  progress.accuracy.reset();           // which comes in a line of its own, once it is known
+  progress.epoch = epochs_shown_ - 1;  // the slowest worker may already be in the next one
+  progress.accuracy.reset();           // it follows in a line of its own, once it is known
   console_.epoch_finished(progress, now);
 }
 
-// The first at the end of an epoch or behind it, whose own line was printed before it was known.
+// Shows the first evaluation at or after the end of an epoch, whose own line was printed before it was known.
 void Recorder::show_evaluation(const EvalRecord& record) {
   const auto epoch = static_cast<std::int64_t>(std::floor(record.epoch));
   if (epoch <= epochs_evaluated_) return;

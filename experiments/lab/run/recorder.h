@@ -1,4 +1,5 @@
-// Recorder: takes what a run yields: to the results' folder, to the person who watches, and to the report at the end.
+// Recorder: records a run's output in the results' folder, shows it to the person who watches, and makes the report at
+// the end.
 #pragma once
 
 #include <map>
@@ -16,20 +17,20 @@
 
 namespace syncopate::experiments {
 
-// What the recorder must know of the job.
+// The facts of the job that the recorder needs.
 struct JobFacts {
   ParamLayout layout;
-  ParamLayout local_layout = {};  // of what the model keeps beside its weights
+  ParamLayout local_layout = {};  // layout of what the model keeps besides its weights
   std::int64_t steps_per_epoch = 1;
-  std::int64_t total_steps = 1;     // of the job, in global batches
-  std::optional<double> best_loss;  // of the test set, where it is known
-  std::int64_t first_step = 0;      // more than 0 in a run that goes on from a checkpoint
-  std::int64_t batches_done = 0;    // by then, where workers share the job's batches
+  std::int64_t total_steps = 1;     // steps of the job, in global batches
+  std::optional<double> best_loss;  // on the test set, if known
+  std::int64_t first_step = 0;      // above 0 in a run that resumes from a checkpoint
+  std::int64_t batches_done = 0;    // batches done by `first_step`, if workers share the job's batches
 };
 
 class Recorder final : public RunObserver {
  public:
-  // One repeat of a run. All three outlive the recorder; `config` has been through resolve().
+  // Records one repeat of a run. All four outlive the recorder; `config` must have been through resolve().
   Recorder(const RunConfig& config, const JobFacts& job, ResultsWriter& results, Console& console);
 
   void on_training_begins(TimePoint now) override;
@@ -43,30 +44,30 @@ class Recorder final : public RunObserver {
   void on_report(const std::string& line) override;
   Status on_tick(TimePoint now) override;
 
-  // Writes what is left. Call once, when the run is over.
+  // Writes what is left. Call it once, when the run is over.
   Status finish();
-  // After finish(). The steps of workers() live as long as the recorder.
+  // The following are valid after finish(). The steps of workers() live as long as the recorder.
   RunReport report() const;
   const std::vector<EvalRecord>& evals() const { return evals_; }
   const std::vector<WorkerSteps>& workers() const { return workers_; }
-  // Laid out as snapshot_layout says; empty where none came that fit the model.
+  // Laid out as snapshot_layout says; empty if no weights arrived that fit the model.
   const std::vector<float>& final_weights() const { return final_weights_; }
   const TableKeys& final_rows() const { return final_rows_; }
   const std::map<std::string, std::string>& facts() const { return facts_; }
-  // Evaluations but that of the final weights.
+  // Number of evaluations, without that of the final weights.
   std::int64_t points_evaluated() const { return points_evaluated_; }
-  // Steps of the job that were finished, by the worker that made most.
+  // Steps of the job that were finished, by the worker that finished most.
   std::int64_t furthest_step() const { return furthest_step_; }
 
  private:
   Status make_logs();
   void show_finished_epoch(TimePoint now);
   void show_evaluation(const EvalRecord& record);
-  // Evaluations are recorded when all steps that were finished before their snapshot have been heard of.
+  // Records evaluations once the records of all steps that were finished before their snapshots have arrived.
   void record_evaluations(TimePoint taken_before);
-  // By all workers. Times come in ascending order, so that what has been counted need not be read again.
+  // Returns the samples of all workers until `time`. Times must ascend, so that counted records need not be read again.
   std::int64_t samples_until(TimePoint time);
-  // What could not be written ends the run.
+  // Keeps the first failure to write, which ends the run.
   void note(const Status& status) {
     if (failure_.ok()) failure_ = status;
   }
@@ -80,25 +81,25 @@ class Recorder final : public RunObserver {
   bool training_ = false;
   struct Worker {
     StepLog log;
-    std::size_t counted = 0;   // steps that are in samples_
-    StepLog::View steps = {};  // of all, once the run is over
+    std::size_t counted = 0;   // number of steps included in samples_
+    StepLog::View steps = {};  // all steps, once the run is over
   };
-  std::vector<Worker> logs_;  // by rank; none where their files could not be made
+  std::vector<Worker> logs_;  // by rank; empty if their files could not be created
   std::vector<WorkerSteps> workers_;
   std::int64_t samples_ = 0;
   std::int64_t points_evaluated_ = 0;
   std::int64_t furthest_step_ = 0;
-  std::vector<EvaluationResult> waiting_;  // evaluations not recorded yet
+  std::vector<EvaluationResult> waiting_;  // not recorded yet
   TimePoint last_tick_{};
-  std::optional<Attention> attention_;           // from the first tick on
-  TimePoint records_are_in_ = TimePoint::min();  // after a time in which nobody has listened
+  std::optional<Attention> attention_;           // set from the first tick on
+  TimePoint records_are_in_ = TimePoint::min();  // when late records have arrived after an absence
   std::vector<EvalRecord> evals_;
   std::vector<float> final_weights_;
   TableKeys final_rows_;
   std::map<std::string, std::string> facts_;
   std::int64_t epochs_shown_ = 0;
   std::int64_t epochs_evaluated_ = 0;
-  Status failure_;  // the first to write something
+  Status failure_;  // the first failure to write
 };
 
 }  // namespace syncopate::experiments

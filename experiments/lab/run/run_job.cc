@@ -31,12 +31,12 @@
 namespace syncopate::experiments {
 namespace {
 
-// Unique on this host, and fit for names of files and sockets.
+// Returns an id that is unique on this host, and valid in names of files and sockets.
 std::string run_id_of(const RunConfig& config, int repeat) {
   return fmt::format("{}-{}-{}", std::filesystem::path(config.output).filename().string(), getpid(), repeat);
 }
 
-// Whether the initial weights can pass an emulated link at all before those who wait for them give up.
+// Checks that the initial weights can pass an emulated link before the processes that wait for them give up.
 Status check_link(const RunConfig& config, const ParamLayout& layout) {
   if (!config.shape || config.workers == 1) return {};
   const std::size_t bytes = layout.dense().size() * sizeof(float);
@@ -54,7 +54,7 @@ struct DataFacts {
   std::optional<double> best_loss = {};
 };
 
-// Of a set that is opened; digits are generated then, once for all processes.
+// Opens the data set; digits are then generated once for all processes.
 Result<DataFacts> data_facts_of(const RunConfig& config) {
   const Result<worker::DatasetPair> data = open_data_of(config);
   if (data.status().code() == Code::kResourceExhausted) {
@@ -65,7 +65,7 @@ Result<DataFacts> data_facts_of(const RunConfig& config) {
   return DataFacts{data->train->size(), data->test->best_loss()};
 }
 
-// Lays out the model and counts the steps, so that what cannot work fails here rather than in every process.
+// Lays out the model and counts the steps, so that an impossible config fails here rather than in every process.
 Result<JobFacts> prepare(const RunConfig& config, const Result<DataFacts>& data) {
   if (!data.ok()) return data.status();
   const worker::BatchOrder order{
@@ -94,7 +94,7 @@ std::unique_ptr<Launcher> launcher_of(const RunConfig& config) {
   return config.launcher == LauncherKind::kMpirun ? make_mpirun_launcher() : make_local_launcher();
 }
 
-// The GPUs of `machine` that the plan's workers on `host` compute on.
+// Returns the GPUs of `machine` that the plan's workers on `host` compute on.
 std::vector<std::string> gpus_used(const JobPlan& plan, const std::string& host, const Machine& machine) {
   std::vector<std::string> names;
   for (std::size_t gpu = 0; gpu < machine.gpus.size(); ++gpu) {
@@ -139,13 +139,13 @@ void fail(JobResult& result, ExitCode exit, const std::string& verdict) {
   result.facts.outcome = verdict;
 }
 
-// The longest that a process says: all weights, and the numbers of all rows.
+// Returns the size of the largest message of a process: all weights, and the numbers of all rows.
 std::int64_t largest_frame_of(const ParamLayout& layout) {
   constexpr std::size_t kBesides = std::size_t{64} << 20;
   return static_cast<std::int64_t>(kBesides + 2 * sizeof(float) * layout.parameter_count());
 }
 
-// With a secret of its own for each run.
+// Each run has a secret of its own.
 Result<ListenOptions> listen_options_of(const RunConfig& config, const ParamLayout& layout) {
   const Result<RunKeys> keys = RunKeys::make();
   if (!keys.ok()) return keys.status();
@@ -154,10 +154,10 @@ Result<ListenOptions> listen_options_of(const RunConfig& config, const ParamLayo
                        .largest_frame = largest_frame_of(layout)};
 }
 
-// What a run that writes checkpoints, or goes on from one, has to know beside its options.
+// What a run that writes checkpoints, or resumes from one, needs besides its options.
 struct Resumption {
-  std::optional<CheckpointKey> key = {};  // of --checkpoint-key-file
-  std::string manifest_digest = {};       // of the checkpoint that it goes on from
+  std::optional<CheckpointKey> key = {};  // from --checkpoint-key-file
+  std::string manifest_digest = {};       // of the checkpoint that it resumes from
 };
 
 std::optional<CheckpointKeeperOptions> checkpoints_of(const RunConfig& config, const JobFacts& job,
@@ -173,13 +173,13 @@ std::optional<CheckpointKeeperOptions> checkpoints_of(const RunConfig& config, c
                                  .key = resumption.key};
 }
 
-// After so many updates training ends: with backup workers there are more of them than steps of all workers.
+// Returns after how many updates training ends: with backup workers there are more of them than steps of all workers.
 std::int64_t updates_of(const RunConfig& config, std::int64_t total_steps) {
   return worker::UntilUpdated::updates_of(total_steps * config.workers, batches_a_step(config));
 }
 
-// Finds the checkpoint that the run is to go on from, if any, and says which ones could not be used. Reads the key,
-// which stays in this process.
+// Finds the checkpoint to resume from, if any, and says which ones could not be used. Reads the key, which stays in
+// this process.
 Status find_resumed(JobFacts& job, Console& console, JobResult& result, Resumption& resumption) {
   const RunConfig& config = result.config;
   if (!config.checkpoint_key_file.empty()) {
@@ -196,7 +196,7 @@ Status find_resumed(JobFacts& job, Console& console, JobResult& result, Resumpti
   Result<FoundCheckpoint> found =
       newest_checkpoint(config.resume, forms, check, resumption.key ? &*resumption.key : nullptr);
   if (!found.ok()) return found.status().in("--resume=" + config.resume);
-  // To refuse it would protect from nobody: who has changed it can have taken the authentication out, too.
+  // Refusing it would protect nobody: an attacker who changed it can have removed the authentication, too.
   if (found->checkpoint.claims_authentication() && !resumption.key) {
     found->passed_over.push_back(
         fmt::format("checkpoint {} is authenticated, and no key was given: whether somebody has changed it is not "
@@ -218,7 +218,7 @@ EvaluationRecord evaluations_of(const RunConfig& config, const JobFacts& job, co
   const EvaluationPoints points(config.evaluate_every, config.target_accuracy > 0,
                                 {.steps_per_epoch = job.steps_per_epoch, .total_steps = job.total_steps});
   const RunReport report = recorder.report();
-  // As far as the run has come, for which the last records speak.
+  // As far as the run has come, according to the last records.
   const std::int64_t steps = std::min(job.total_steps, recorder.furthest_step());
   const std::int64_t passed = points.passed(static_cast<double>(steps), from_seconds(report.training_seconds)) -
                               points.passed(static_cast<double>(job.first_step), {});
@@ -231,7 +231,7 @@ EvaluationRecord evaluations_of(const RunConfig& config, const JobFacts& job, co
           .lost_evaluator = outcome.lost_evaluator};
 }
 
-// The outcome of a run that --stop-at-target has ended.
+// Returns the outcome of a run that --stop-at-target has ended.
 std::string stopped_text(const RunConfig& config, const JobFacts& job, const RunReport& report) {
   const auto asked = static_cast<double>((job.total_steps - job.first_step) * config.workers * config.batch_size);
   return fmt::format("stopped at the target: --target-accuracy={:g} was reached after {} of {} samples",
@@ -239,21 +239,21 @@ std::string stopped_text(const RunConfig& config, const JobFacts& job, const Run
                      format_count(asked));
 }
 
-// Of a run that ended well: what was to go wrong in it and did not, which its figures do not show.
+// Warns, after a run that ended well, of faults that were not injected, which its figures do not show.
 void warn_of_faults_not_done(std::span<const FaultRecord> faults, Console& console) {
   for (const FaultRecord& fault : faults) {
     if (!fault.at) console.warn(fmt::format("warning: --fault={}: {}", fault.fault, fault.outcome));
   }
 }
 
-// The last evaluation was of earlier weights than the final ones.
+// Called if the last evaluation was of earlier weights than the final ones.
 void forget_final_figures(RunReport& report) {
   report.final_test_accuracy.reset();
   report.final_test_loss.reset();
   report.final_figures = {};
 }
 
-// Workers that compute on this host's processors.
+// Returns the number of workers that compute on this host's processors.
 int workers_on_own_cores(const RunConfig& config, const JobPlan& plan) {
   if (config.device == DeviceKind::kCuda) return 0;
   return static_cast<int>(std::ranges::count_if(
@@ -371,10 +371,10 @@ Result<std::string> dry_run_text(const RunConfig& config, const Survey& survey) 
   SYNCOPATE_RETURN_IF_ERROR(check_output(resolved.output));
   std::string text = to_text(plan, own_program());
   for (const std::string& caution : cautions(resolved)) text += "\nwarning: " + caution + "\n";
-  // What is generated is not generated for this: its size is known.
+  // A data set that is generated is not generated for this: its size is known.
   Result<JobFacts> job = generates_data(resolved) ? prepare(resolved, DataFacts{resolved.train_samples})
                                                   : prepare(resolved, data_facts_of(resolved));
-  // Data may still have to be brought here.
+  // Data may still have to be copied here.
   if (job.status().code() == Code::kNotFound) {
     return text + fmt::format("{}the run would end with exit code {}: {}\n", kDryRunHindrance,
                               static_cast<int>(exit_code_of(job.status())), job.status().message());

@@ -1,4 +1,4 @@
-// run_job: a run from its configuration to its results, repeats and all.
+// run_job: carries a run from its configuration to its results, with all repeats.
 #pragma once
 
 #include <functional>
@@ -21,31 +21,31 @@ namespace syncopate::experiments {
 
 struct JobResult {
   ExitCode exit = ExitCode::kSuccess;
-  std::string verdict;             // what ended it before its time, if anything did
+  std::string verdict;             // what ended it early, if anything did
   RunConfig config;                // resolved: what ran
-  std::vector<RunReport> reports;  // one for each repeat that came to a report
-  // Of each of these, its evaluations.
+  std::vector<RunReport> reports;  // one for each repeat that produced a report
+  // The evaluations of each of these.
   std::vector<std::vector<EvalRecord>> evals;
   RunFacts facts;
-  // The final ones of the last repeat, and of row-sparse tables the rows that are among them, laid out as
-  // snapshot_layout says; empty if it did not get there.
+  // The final weights of the last repeat, and which rows of row-sparse tables are among them, laid out as
+  // snapshot_layout says. Empty if the run did not get that far.
   std::vector<float> weights;
   TableKeys rows;
 };
 
-// Runs one job without showing its progress, as run_job does.
+// Runs one job like run_job, without showing its progress.
 using JobRunner = std::function<JobResult(const RunConfig& config)>;
 
-// Checks and prepares all that can fail before anything is launched, runs every repeat, writes the results. `config`
-// has been validated, and `survey` is of its hosts. Shows progress on `console`; the summary and the verdict are the
-// caller's to show.
+// Checks and prepares everything that can fail before anything is launched, runs every repeat, and writes the results.
+// `config` must have been validated, and `survey` must be that of its hosts. Shows progress on `console`; the caller
+// shows the summary and the verdict.
 JobResult run_job(const RunConfig& config, const Survey& survey, Interrupts& interrupts, Console& console);
 
-// What the line begins with in which dry_run_text says what keeps the run from training as things are.
+// The beginning of the line in which dry_run_text says what keeps the run from training in the present circumstances.
 inline constexpr std::string_view kDryRunHindrance = "\nas things are, ";
 
-// For --dry-run: the processes that would be launched and, under ps, what lies on which shard. Invalid argument where
-// these machines cannot run it.
+// For --dry-run: returns the processes that would be launched and, under ps, what each shard holds. Fails with invalid
+// argument if these machines cannot run it.
 Result<std::string> dry_run_text(const RunConfig& config, const Survey& survey);
 
 }  // namespace syncopate::experiments

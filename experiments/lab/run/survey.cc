@@ -17,7 +17,7 @@ RemoteShell remote_shell_of(const RunConfig& config) {
           .directory = std::filesystem::current_path().string()};
 }
 
-// The first that leads out of this host; a name of this host's own leads nowhere else.
+// Returns the first address that leads out of this host; the host's own name does not.
 Result<std::string> listen_address_of(const RunConfig& config) {
   if (!config.listen_address.empty()) {
     const Status own = check_own_address(config.listen_address);

@@ -1,4 +1,4 @@
-// Survey: what must be known of the hosts of a run before it can be planned.
+// Survey: the facts about the hosts of a run that are needed to plan it.
 #pragma once
 
 #include <string>
@@ -12,22 +12,22 @@
 namespace syncopate::experiments {
 
 struct Survey {
-  Machine here;                   // where this runs
-  std::string listen_address;     // where the other hosts reach this one; empty without others
-  std::vector<HostReport> hosts;  // of --hosts, in order; empty without others
+  Machine here;                   // the host where this runs
+  std::string listen_address;     // where other hosts reach this one; empty without others
+  std::vector<HostReport> hosts;  // one for each of --hosts, in order; empty without others
 };
 
-// Asks all other hosts at once, through the remote shell; loads NVIDIA's driver here unless GPUs are not wanted.
-// `config` has been validated. Invalid argument, with what is wrong for each host that cannot take part, or with no
-// address at which this one can be reached.
+// Queries all other hosts at once, through the remote shell. Loads NVIDIA's driver here unless GPUs are not wanted.
+// `config` must have been validated. Fails with invalid argument, naming the problem of each host that cannot take
+// part, or if this host has no address at which the others can reach it.
 Result<Survey> survey(const RunConfig& config);
 
 Machines machines_of(const Survey& survey);
 
-// What a plan is made of. `config`, resolved, is one that the survey was made for, or one of local.
+// Returns the input of a plan. `config`, resolved, is one that the survey was made for, or one of local.
 Cluster cluster_of(const RunConfig& config, const Survey& survey);
 
-// This program, and the name of this host.
+// Return the path of this program, and the name of this host.
 std::string own_program();
 std::string own_host();
 

@@ -1,6 +1,6 @@
-// Kernels of causal self-attention, as in ComputeBackend: a warp has one query, or one key, of one head. They multiply
-// in float32 whatever the backend's precision, and are made for the short texts of small models: each dot product is
-// one lane's.
+// Kernels of causal self-attention, as in ComputeBackend. One warp handles one query, or one key, of one head. They
+// multiply in float32 whatever the backend's precision. They are made for the short texts of small models: one lane
+// computes each dot product.
 #pragma once
 
 #include <cuda_runtime_api.h>

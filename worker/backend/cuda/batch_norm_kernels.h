@@ -1,6 +1,6 @@
-// Batch normalization of a matrix (rows, channels) by kernels of our own: what cuDNN offers for channels that lie
-// innermost is not deterministic in every mode, and its backward has no relu. All sum in an order that depends on the
-// shape alone. Each gives its work to `stream` and returns what its launches returned.
+// Batch normalization of a matrix (rows, channels) by our own kernels: cuDNN's mode for innermost channels is not
+// always deterministic, and its backward has no relu. All sum in an order that depends only on the shape. Each function
+// enqueues its work on `stream` and returns the result of its launches.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -10,14 +10,14 @@
 
 namespace syncopate::worker {
 
-// As BatchNormShape.
+// Like BatchNormShape.
 struct BatchNormRows {
   std::size_t rows;
   int channels;
   bool relu;
 };
 
-// Pointers are to `channels` floats each.
+// Pointers to `channels` floats each.
 struct BatchNormScale {
   const float* scale;
   const float* shift;
@@ -31,8 +31,8 @@ struct BatchNormRunning {
   float* variance;
 };
 
-// As ComputeBackend's. `workspace` is device memory for sums of parts; the less, the fewer parts, but at least for one:
-// two floats a channel.
+// Like the operations of ComputeBackend. `workspace` is device memory for partial sums: the smaller it is, the fewer
+// parts, but it must hold at least one part, two floats per channel.
 cudaError_t launch_batch_norm_forward(const BatchNormRows& shape, const float* x, const BatchNormScale& learnt,
                                       const BatchNormMoments& batch, const BatchNormRunning& running, float* y,
                                       std::span<std::byte> workspace, cudaStream_t stream);

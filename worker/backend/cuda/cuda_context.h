@@ -1,4 +1,4 @@
-// What the operations of one CUDA backend share.
+// The context that the operations of one CUDA backend share.
 #pragma once
 
 #include <cublasLt.h>
@@ -13,17 +13,17 @@
 
 namespace syncopate::worker {
 
-// Borrowed by every operation; outlives it.
+// Borrowed by every operation; must outlive it.
 struct CudaContext {
   Device* device = nullptr;
-  cudaStream_t stream = nullptr;  // all work goes to it, in order
+  cudaStream_t stream = nullptr;  // receives all work, in order
   cublasLtHandle_t blas = nullptr;
   cudnnHandle_t dnn = nullptr;
-  // Device memory for one operation at a time, which the stream's order sees to.
+  // Device memory for one operation at a time, which the order of the stream ensures.
   std::span<std::byte> workspace;
   Precision precision = Precision::kFp32;
 
-  // From now on the workspace has at least so many bytes.
+  // Grows the workspace to at least `bytes`.
   Status reserve(std::size_t bytes) {
     if (bytes <= workspace.size()) return {};
     const Result<std::span<std::byte>> memory = device->allocate(bytes);

@@ -1,5 +1,5 @@
-// A convolution layer for one shape: cuDNN's products, with bias and its gradient by kernels of our own. They cost a
-// pass over y each; cuDNN has its fused form for few algorithms, and is slow in adding to images whose channels lie
+// A convolution layer for one shape: cuDNN's products, with the bias and its gradient by our own kernels. These cost a
+// pass over y each. cuDNN fuses them for few algorithms only, and is slow in adding to images whose channels are
 // innermost.
 #pragma once
 
@@ -19,14 +19,14 @@ class CudaConv {
 
   const ConvShape& shape() const { return shape_; }
 
-  // As in ComputeBackend; what fails is returned.
+  // As in ComputeBackend; failures are returned.
   Status forward(In x, In w, In b, Out y);
   Status backward(In x, In w, In dy, Out dw, Out db, Out dx);
 
  private:
-  // Makes ready what the first use needs.
+  // Prepares what the first use needs.
   Status prepare();
-  // Rows of y as a matrix of shape_.out columns.
+  // The number of rows of y as a matrix of shape_.out columns.
   std::size_t output_pixels() const;
 
   ConvShape shape_;

@@ -1,9 +1,9 @@
-// CudnnConvolution: the three products of a convolution for one shape by cuDNN, on tensors as they lie: images (batch,
+// CudnnConvolution: the three products of a convolution for one shape by cuDNN, on tensors in place: images (batch,
 // height, width, channels), weights (out, kernel height, kernel width, in), which cuDNN calls NHWC for both.
 //
-// Of each product, the first use takes the first algorithm of those that cuDNN proposes, fastest first, which is
-// deterministic, has room in the workspace (which grows where none has), computes in no lesser precision than asked
-// for, and is accepted when it is run: that cuDNN proposes an algorithm does not promise that it has it for this
+// The first use of each product chooses among the algorithms that cuDNN proposes, fastest first. It takes the first
+// that is deterministic, fits in the workspace (which grows if none fits), computes in at least the requested
+// precision, and is accepted when it is run: that cuDNN proposes an algorithm does not mean that it has it for this
 // layout.
 #pragma once
 
@@ -33,11 +33,11 @@ class CudnnConvolution {
   // The context must outlive it.
   static Result<std::unique_ptr<CudnnConvolution>> make(const ConvShape& shape, CudaContext& context);
 
-  // `result` from `first` and `second`, in the order in which ConvProduct names them. Overwrites the result.
+  // Computes `result` from `first` and `second`, in the order in which ConvProduct names them. Overwrites `result`.
   Status run(ConvProduct product, const float* first, const float* second, float* result);
 
  private:
-  // `algorithm` is of the product's own enumeration.
+  // `algorithm` is a value of the product's own enumeration.
   struct Candidate {
     int algorithm;
     cudnnMathType_t math;
@@ -52,9 +52,9 @@ class CudnnConvolution {
   Status describe();
   Status describe(Operation& operation) const;
   Operation& operation(ConvProduct product) { return operations_[static_cast<std::size_t>(product)]; }
-  // Runs one candidate after another; keeps the first that is accepted.
+  // Runs one candidate after another, and keeps the first that is accepted.
   Status choose(ConvProduct product, const float* first, const float* second, float* result);
-  // What cuDNN proposes, then what it has had since its first version.
+  // What cuDNN proposes, followed by the algorithms that it has had since its first version.
   std::vector<Candidate> candidates(ConvProduct product) const;
   std::vector<Candidate> proposals(ConvProduct product) const;
   cudnnStatus_t workspace_size(ConvProduct product, int algorithm, std::size_t& bytes) const;

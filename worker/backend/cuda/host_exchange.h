@@ -1,6 +1,6 @@
-// HostExchange: tensors between the host's memory and a device's, through pinned memory. What stands before it in the
-// stream of compute is waited for: it is for what happens once an epoch, not once a step
-// (but for a worker that is to be slow).
+// HostExchange: copies tensors between the host's memory and a device's, through pinned memory. It waits for all
+// earlier work of the compute stream, so it is for what happens once per epoch, not once per step (except for a worker
+// that is slowed on purpose).
 #pragma once
 
 #include <cstddef>
@@ -16,18 +16,18 @@ namespace syncopate::worker {
 
 class HostExchange {
  public:
-  // `event` is its own from now on. The device must outlive it. Waits fail after `timeout`.
+  // Takes ownership of `event`. The device must outlive it. Waits fail after `timeout`.
   HostExchange(Device& device, std::unique_ptr<Event> event, Duration timeout)
       : device_(device), event_(std::move(event)), timeout_(timeout) {}
 
   Status upload(std::span<const std::byte> host, std::span<std::byte> tensor);
-  // What `tensor` holds, in pinned memory; valid until the next call.
+  // Returns the contents of `tensor`, in pinned memory; valid until the next call.
   Result<std::span<const std::byte>> view(std::span<const std::byte> tensor);
-  // Until all that was given to the stream of compute so far is done.
+  // Waits until all work enqueued on the compute stream so far is done.
   Status wait();
 
  private:
-  // Pinned memory, allocated anew where the last was too small; a run asks for few sizes.
+  // Returns pinned memory, allocated anew if the last was too small; a run needs few sizes.
   Result<std::span<std::byte>> pinned(std::size_t bytes);
 
   Device& device_;

@@ -1,5 +1,5 @@
-// Global mean pooling and subsampling of (batch, height, width, channels) images. Each gives its work to `stream` and
-// returns what its launch returned.
+// Global mean pooling and subsampling of (batch, height, width, channels) images. Each function enqueues its work on
+// `stream` and returns the result of its launch.
 #pragma once
 
 #include <cuda_runtime_api.h>

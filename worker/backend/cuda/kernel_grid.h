@@ -1,4 +1,4 @@
-// How kernels on elements and on matrices are cut into blocks.
+// How kernels on elements and on matrices are divided into blocks.
 #pragma once
 
 #include <algorithm>
@@ -6,8 +6,8 @@
 
 namespace syncopate::worker {
 
-inline constexpr unsigned kThreads = 256;  // of a block of elements
-// A few times what any GPU runs at once; the rest is done by loops.
+inline constexpr unsigned kThreads = 256;  // per block of elements
+// A few times what any GPU runs at once; loops do the rest.
 inline constexpr std::size_t kMostBlocks = 8192;
 
 // A block of matrix kernels: neighbours in a warp are neighbours in a row.

@@ -1,4 +1,5 @@
-// What CUDA's libraries return, as a Status that names the call. CUDA's own: common/device/cuda/cuda_status.h.
+// Converts the results of CUDA's libraries to a Status that names the call. For CUDA itself see
+// common/device/cuda/cuda_status.h.
 #pragma once
 
 #include <cublasLt.h>
@@ -8,7 +9,8 @@
 
 namespace syncopate::worker {
 
-// "cudnnConvolutionForward: CUDNN_STATUS_NOT_SUPPORTED"; ok for success. `call` is what returned `result`.
+// Returns "cudnnConvolutionForward: CUDNN_STATUS_NOT_SUPPORTED"; ok for success. `call` names the call that returned
+// `result`.
 Status library_status(cublasStatus_t result, const char* call);
 Status library_status(cudnnStatus_t result, const char* call);
 

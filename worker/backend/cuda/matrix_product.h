@@ -1,4 +1,4 @@
-// MatrixProduct: one matrix product by cuBLASLt, its algorithm chosen once.
+// MatrixProduct: one matrix product by cuBLASLt, whose algorithm is chosen once.
 #pragma once
 
 #include <cublasLt.h>
@@ -15,25 +15,25 @@ namespace syncopate::worker {
 // tensor (r, c) is a column-major matrix of c rows and r columns. op(A) is (rows, inner), op(B) is (inner, columns).
 struct ProductSpec {
   int rows = 0, columns = 0, inner = 0;
-  bool transpose_a = false;  // A lies as (inner, rows)
-  bool transpose_b = false;  // B lies as (columns, inner)
+  bool transpose_a = false;  // A is stored as (inner, rows)
+  bool transpose_b = false;  // B is stored as (columns, inner)
   // BIAS and RELU_BIAS add a vector of `rows` elements to every column of D. BGRADB writes the sums of op(B) over
   // `inner`, a vector of `columns` elements (cublasLt.h, cublasLtEpilogue_t).
   cublasLtEpilogue_t epilogue = CUBLASLT_EPILOGUE_DEFAULT;
 };
 
-// On the device, each beginning at a multiple of 16 bytes.
+// Pointers to device memory, each a multiple of 16 bytes.
 struct ProductOperands {
   const float* a = nullptr;
   const float* b = nullptr;
   float* d = nullptr;
-  const float* vector = nullptr;  // the epilogue's, which writes it under BGRADB
+  const float* vector = nullptr;  // for the epilogue, which writes it under BGRADB
 };
 
 class MatrixProduct {
  public:
-  // Takes the first algorithm of those that cuBLASLt proposes which it also accepts to run; so this gives the product
-  // of `operands` to the stream. Null where it has none for this epilogue.
+  // Uses the first algorithm that cuBLASLt proposes and also accepts to run; so this enqueues the product of `operands`
+  // on the stream. Returns null if there is none for this epilogue.
   static Result<std::unique_ptr<MatrixProduct>> make(const CudaContext& context, const ProductSpec& spec,
                                                      const ProductOperands& operands);
 

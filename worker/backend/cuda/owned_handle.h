@@ -1,4 +1,4 @@
-// Owns a handle that one of CUDA's libraries has made.
+// OwnedHandle: owns a handle that one of CUDA's libraries has created.
 #pragma once
 
 #include <memory>
@@ -13,7 +13,7 @@ struct DestroyHandle {
   }
 };
 
-// As in OwnedHandle<cudnnTensorStruct, cudnnDestroyTensorDescriptor>.
+// Use it as in OwnedHandle<cudnnTensorStruct, cudnnDestroyTensorDescriptor>.
 template <typename Opaque, auto kDestroy>
 using OwnedHandle = std::unique_ptr<Opaque, DestroyHandle<kDestroy>>;
 

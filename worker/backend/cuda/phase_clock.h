@@ -1,5 +1,5 @@
-// PhaseClock: when the phases of a step begin by the device's clock, and their names for a profiler: NVTX ranges
-// "forward", "backward" and "synchronising" on the thread that gives the work.
+// PhaseClock: measures by the device's clock when the phases of a step begin, and names them for a profiler by the NVTX
+// ranges "forward", "backward" and "synchronising" on the thread that enqueues the work.
 #pragma once
 
 #include <array>
@@ -21,10 +21,10 @@ class PhaseClock {
   PhaseClock(const PhaseClock&) = delete;
   PhaseClock& operator=(const PhaseClock&) = delete;
 
-  // Ends the phase before. Begins behind all work given to the stream of compute so far.
+  // Ends the previous phase. The new one begins after all work enqueued on the compute stream so far.
   void begin(ComputeBackend::Phase phase);
-  // Ends the step's last phase. Waits for the beginning of that phase, which is past when the step's work is done;
-  // nothing before all three phases of a step were begun.
+  // Ends the step's last phase. Waits for the beginning of that phase, which has passed when the step's work is done.
+  // Returns nothing before all three phases of a step were begun.
   Result<std::optional<DeviceTimes>> times(TimePoint deadline);
 
  private:

@@ -1,5 +1,5 @@
-// Kernels of the operations on sequences but attention. Each launch is given to `stream` and returns at once; the
-// contracts are ComputeBackend's, and the order of every sum is always the same.
+// Kernels of the operations on sequences except attention. Each function enqueues its launch on `stream` and returns at
+// once. The contracts are ComputeBackend's, and the order of every sum is always the same.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -12,7 +12,7 @@ namespace syncopate::worker {
 
 cudaError_t launch_embedding_forward(const EmbeddingShape& shape, const int* ids, const float* tokens,
                                      const float* positions, float* y, cudaStream_t stream);
-// Of the tokens alone; the positions' gradient is the column sums of dy(B, T·C).
+// Computes the gradient of the tokens only; that of the positions is the column sums of dy(B, T·C).
 cudaError_t launch_embedding_backward(const EmbeddingShape& shape, const int* ids, const float* dy, float* dtokens,
                                       cudaStream_t stream);
 

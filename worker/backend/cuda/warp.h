@@ -1,4 +1,4 @@
-// Sums of a warp, for kernels in which a warp has a row.
+// Reductions over a warp, for kernels in which a warp handles a row.
 #pragma once
 
 namespace syncopate::worker {
@@ -6,7 +6,7 @@ namespace syncopate::worker {
 inline constexpr unsigned kWarp = 32;
 inline constexpr unsigned kAllLanes = 0xffffffffu;
 
-// Every lane leaves with the sum of all lanes; likewise with the largest.
+// warp_sum returns to every lane the sum over all lanes; warp_largest returns the largest.
 __device__ inline float warp_sum(float mine) {
   for (unsigned distance = kWarp / 2; distance > 0; distance /= 2) mine += __shfl_xor_sync(kAllLanes, mine, distance);
   return mine;

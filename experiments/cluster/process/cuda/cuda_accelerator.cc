@@ -18,7 +18,7 @@ namespace {
 class CudaAccelerator final : public Accelerator {
  public:
   Result<std::unique_ptr<Device>> open_device(int gpu) const override {
-    // Waits for the GPU poll with short sleeps, which the kernel would stretch by 50 microseconds.
+    // Waits for the GPU poll with short sleeps, which the kernel would otherwise extend by 50 microseconds.
     prctl(PR_SET_TIMERSLACK, 1000);
     return open_cuda_device(gpu);
   }

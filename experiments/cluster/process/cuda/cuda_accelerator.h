@@ -1,11 +1,11 @@
-// The accelerator of NVIDIA's GPUs: CUDA, cuBLAS, cuDNN and NCCL.
+// The accelerator for NVIDIA's GPUs: CUDA, cuBLAS, cuDNN and NCCL.
 #pragma once
 
 #include "experiments/cluster/process/accelerator.h"
 
 namespace syncopate::experiments {
 
-// The same object in each call.
+// Returns the same object in each call.
 const Accelerator& cuda_accelerator();
 
 }  // namespace syncopate::experiments
