@@ -147,6 +147,10 @@ class MpiCollective final : public Collective {
       return MPI_Ialltoall(sizes.data(), 1, MPI_INT64_T, theirs.data(), 1, MPI_INT64_T, MPI_COMM_WORLD, &requests[0]);
     };
     SYNCOPATE_RETURN_IF_ERROR(carry_out(tell_sizes, deadline));
+    for (std::size_t from = 0; from < count; ++from) {
+      if (theirs[from] >= 0 && theirs[from] <= std::numeric_limits<int>::max()) continue;
+      return Status::data_loss(fmt::format("rank {} announces {} bytes", from, theirs[from]));
+    }
     const auto send_bytes = [&](Requests requests) {
       for (std::size_t peer = 0; peer < count; ++peer) {
         if (peer == own) continue;

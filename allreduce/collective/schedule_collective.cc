@@ -263,6 +263,7 @@ class TransportCollective final : public ScheduleCollective {
     PartHeader header;
     if (message.header().size() != sizeof(header)) return std::nullopt;
     std::memcpy(&header, message.header().data(), sizeof(header));
+    if (header.kind > PartHeader::kBytes) return std::nullopt;
     return header;
   }
 
@@ -281,8 +282,8 @@ class TransportCollective final : public ScheduleCollective {
   Status check(const Message& message, const PartHeader& expected, std::size_t unit) {
     const std::optional<PartHeader> header = header_of(message);
     if (!header) {
-      return Status::data_loss(fmt::format("rank {} sent a header of {} bytes where {} were due", message.from(),
-                                           message.header().size(), sizeof(PartHeader)));
+      return Status::data_loss(fmt::format("rank {} sent a header of {} bytes that is none of a part", message.from(),
+                                           message.header().size()));
     }
     if (*header == expected && message.payload().size() == (expected.end - expected.begin) * unit) {
       newest(expected, message.from()) = {expected.operation, expected.part};

@@ -1,5 +1,10 @@
 #include "allreduce/collective/shared_words.h"
 
+#include <fmt/format.h>
+
+#include <cmath>
+#include <optional>
+
 namespace syncopate::allreduce {
 namespace {
 
@@ -13,9 +18,14 @@ void write_word(std::uint64_t word, std::span<float> place) {
   }
 }
 
-std::uint64_t read_word(std::span<const float> place) {
+// Returns none unless every piece is a whole number of kPieceBits bits, as each is that a rank of this run has written.
+std::optional<std::uint64_t> read_word(std::span<const float> place) {
   std::uint64_t word = 0;
   for (std::size_t piece = 0; piece < kPieces; ++piece) {
+    const float value = place[piece];
+    if (!(value >= 0 && value < static_cast<float>(1u << kPieceBits)) || value != std::trunc(value)) {
+      return std::nullopt;
+    }
     word |= static_cast<std::uint64_t>(place[piece]) << (kPieceBits * piece);
   }
   return word;
@@ -38,7 +48,11 @@ Result<std::vector<std::vector<std::uint64_t>>> share_words(Collective& collecti
   SYNCOPATE_RETURN_IF_ERROR(collective.all_reduce(*all, deadline));
   std::vector<std::vector<std::uint64_t>> said(size);
   for (std::size_t member = 0; member < size; ++member) {
-    for (std::size_t word = 0; word < own.size(); ++word) said[member].push_back(read_word(place_of(member, word)));
+    for (std::size_t word = 0; word < own.size(); ++word) {
+      const std::optional<std::uint64_t> read = read_word(place_of(member, word));
+      if (!read) return Status::data_loss(fmt::format("rank {} has said what is no number", member));
+      said[member].push_back(*read);
+    }
   }
   return said;
 }

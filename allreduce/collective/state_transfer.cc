@@ -24,11 +24,11 @@ Status StateTransfer::give(const TensorSpec& table, RowsState& rows) {
   const auto [count, row_floats] = shape;
   RowsState unused;
   RowsState& held = gives() || takes_ ? rows : unused;
+  if (count > table.rows() || (takes_ && row_floats != rows.row_floats)) {
+    return Status::data_loss(fmt::format("{}: {} rows of {} floats cannot be of {} rows of {}", table.name, count,
+                                         row_floats, table.rows(), rows.row_floats));
+  }
   if (takes_) {
-    if (count > table.rows() || row_floats != rows.row_floats) {
-      return Status::data_loss(fmt::format("{}: {} rows of {} floats cannot be of {} rows of {}", table.name, count,
-                                           row_floats, table.rows(), rows.row_floats));
-    }
     rows.keys.resize(count);
     rows.values.resize(count * row_floats);
   }

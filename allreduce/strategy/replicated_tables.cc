@@ -52,6 +52,7 @@ Status ReplicatedTables::prepare(std::span<const std::uint64_t> found) {
     std::vector<TableWay> ways = ways_for(spec);
     const bool is_found = ways.size() > 1;
     if (const std::uint64_t known = found[tables_.size()]; is_found && known > 0) {
+      if (known > 2) return Status::data_loss(fmt::format("{}: {} is no way to exchange a table", spec.name, known));
       ways = {known == 1 ? TableWay::kRows : TableWay::kDense};
     }
     Table& table = tables_.emplace_back(

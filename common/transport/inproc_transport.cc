@@ -87,6 +87,7 @@ class InProcTransport final : public Transport {
 
   Status send(int peer, std::string_view header, std::span<const std::byte> payload, PendingSends* pending,
               TimePoint) override {
+    SYNCOPATE_RETURN_IF_ERROR(check_message(header, payload, kAnySize));
     Parcel parcel{.from = rank_, .header = std::string(header), .payload = payload};
     if (pending != nullptr && !payload.empty()) {
       parcel.pending = pending->counter();

@@ -95,7 +95,7 @@ class ShmTransport final : public Transport {
 
   Status send(int to, std::string_view header, std::span<const std::byte> payload, PendingSends* pending,
               TimePoint deadline) override {
-    assert(header.size() <= kMaxWireHeaderBytes);
+    SYNCOPATE_RETURN_IF_ERROR(check_message(header, payload, kAnySize));
     ShmSlot& slot = inbox_of(to).slot(rank_, peer(to).sent);
     const auto is_free = [&] { return slot.state.load(std::memory_order_acquire) == ShmSlot::kFree || peer(to).lost; };
     SYNCOPATE_RETURN_IF_ERROR(wait_for(is_free, deadline, "the peer's inbox is full"));

@@ -65,7 +65,9 @@ void SocketHandshake::accept_hello() {
   std::memcpy(&hello, heard_.data(), sizeof(hello));
   const bool knows_us = hello.magic == Hello::kMagic && hello.version == Hello::kVersion && hello.run == self_->run &&
                         hello.to == static_cast<std::uint32_t>(self_->rank) &&
-                        hello.encrypts == (self_->encrypted ? 1u : 0u);
+                        hello.encrypts == (self_->encrypted ? 1u : 0u) &&
+                        (hello.cipher == static_cast<std::uint32_t>(SocketCipher::Kind::kChaCha20Poly1305) ||
+                         hello.cipher == static_cast<std::uint32_t>(SocketCipher::Kind::kAes256Gcm));
   const bool is_due = connects_ ? hello.from == static_cast<std::uint32_t>(peer_)
                                 : hello.from > hello.to && hello.from < static_cast<std::uint32_t>(self_->size);
   if (!knows_us || !is_due) {

@@ -57,7 +57,7 @@ class SocketTransport final : public Transport {
 
   Status send(int peer, std::string_view header, std::span<const std::byte> payload, PendingSends* pending,
               TimePoint deadline) override {
-    SYNCOPATE_RETURN_IF_ERROR(check_payload(payload, largest_));
+    SYNCOPATE_RETURN_IF_ERROR(check_message(header, payload, largest_));
     SocketLink& to = *link(peer);
     to.flush();
     if (to.queued() >= kMostQueued) {

@@ -8,6 +8,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <span>
 #include <string>
@@ -25,8 +26,11 @@ inline constexpr std::size_t kMaxWireHeaderBytes = kMaxHeaderBytes + kMaxEnvelop
 // The largest payload over a wire that carries bytes. A message that announces more is dropped before memory is
 // allocated for it.
 inline constexpr std::uint64_t kMaxPayloadBytes = std::uint64_t{1} << 30;
-// Fails with invalid argument if the payload is larger than `largest`.
-Status check_payload(std::span<const std::byte> payload, std::uint64_t largest = kMaxPayloadBytes);
+// The limit of a transport that passes payloads on where they lie.
+inline constexpr std::uint64_t kAnySize = std::numeric_limits<std::uint64_t>::max();
+// Fails with invalid argument if no wire carries the message: its header, envelopes included, is longer than
+// kMaxWireHeaderBytes, or its payload is larger than `largest` bytes. Every transport that builds a frame asks first.
+Status check_message(std::string_view header, std::span<const std::byte> payload, std::uint64_t largest);
 
 // Counts sends whose payload is still being read. A payload may be changed once its counter is back at zero. It is
 // updated inside the calls of the transport that it was passed to, and possibly by that transport's threads; the count

@@ -119,7 +119,7 @@ class ZmqTransport final : public Transport {
 
   Status send(int peer, std::string_view header, std::span<const std::byte> payload, PendingSends* pending,
               TimePoint deadline) override {
-    SYNCOPATE_RETURN_IF_ERROR(check_payload(payload, largest_));
+    SYNCOPATE_RETURN_IF_ERROR(check_message(header, payload, largest_));
     Outbox& outbox = outboxes_[static_cast<std::size_t>(peer)];
     const ZmqPreamble preamble{
         .from = static_cast<std::uint32_t>(rank_), .run = run_, .number = outbox.sent, .payload_bytes = payload.size()};

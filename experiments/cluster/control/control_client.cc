@@ -79,6 +79,10 @@ class Client final : public ControlClient {
     publish.set_value(value);
     Result<FromCoordinator> answer = ask(message, deadline);
     if (!answer.ok()) return answer.status();
+    if (answer->members().values_size() != size) {
+      return Status::data_loss(
+          fmt::format("{} members of {}, which has {}", answer->members().values_size(), group, size));
+    }
     return std::vector<std::string>(answer->members().values().begin(), answer->members().values().end());
   }
 

@@ -124,11 +124,11 @@ void ControlThread::take_time(const control::ClockAnswer& answer) {
 }
 
 void ControlThread::hurt_links(const control::HurtLinks& order) {
-  if (!control::HurtLinks::Fault_IsValid(order.fault())) return;  // from a later version of this program
+  const std::optional<LinkFault> fault = from_wire(order.fault());
+  if (!fault) return;
   const Duration length(order.length());
   spdlog::info("links are hurt ({}) for {:.3g} s", control::HurtLinks::Fault_Name(order.fault()), seconds(length));
-  const auto fault = static_cast<LinkFault>(order.fault());
-  state_.link_faults->begin(fault, std::max(state_.link_faults->until(fault), clock_.now() + length));
+  state_.link_faults->begin(*fault, std::max(state_.link_faults->until(*fault), clock_.now() + length));
 }
 
 void ControlThread::handle(FromCoordinator& message, const zmq::message_t& weights) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -9,6 +10,7 @@
 #include "common/activity.h"
 #include "common/status.h"
 #include "common/step_record.h"
+#include "common/transport/link_faults.h"
 #include "experiments/checkpoint/checkpoint_course.h"
 #include "experiments/cluster/control/collective_report.h"
 #include "experiments/cluster/control/control.pb.h"
@@ -32,6 +34,10 @@ Status from_wire(const control::Failure& failure);
 control::CheckpointReport to_wire(const std::string& writer, const CheckpointReport& report);
 // A part that does not parse becomes a report of kFailed.
 CheckpointReport from_wire(const control::CheckpointReport& report);
+
+control::HurtLinks::Fault to_wire(LinkFault fault);
+// Returns none for a fault of a later version of this program.
+std::optional<LinkFault> from_wire(control::HurtLinks::Fault fault);
 
 control::Generation to_wire(const Generation& generation);
 Generation from_wire(const control::Generation& generation);

@@ -127,7 +127,7 @@ class Coordinator {
             .hurt_links =
                 [this](std::size_t process, LinkFault fault, Duration length) {
                   FromCoordinator message;
-                  message.mutable_hurt_links()->set_fault(static_cast<control::HurtLinks::Fault>(fault));
+                  message.mutable_hurt_links()->set_fault(to_wire(fault));
                   message.mutable_hurt_links()->set_length(length.count());
                   control_.send(process, message);
                 },

@@ -22,7 +22,9 @@ Gpu gpu_of(const Json& json) {
           .minor = json.at("minor")};
 }
 
+// Throws Json::exception unless it is what this version of the program prints.
 HostReport report_of(const Json& json) {
+  if (json.at("syncopate_host") != kFormat) return {};
   HostReport report{.fingerprint = json.at("fingerprint"), .interface = json.at("interface")};
   Environment& environment = report.environment;
   environment.host = json.at("host");

@@ -108,6 +108,16 @@ TEST_P(EveryTransport, DeliversHeadersAndPayloadsOfEverySizeUnchanged) {
   EXPECT_EQ(group[1]->counters().payload_bytes_in, group[0]->counters().payload_bytes_out);
 }
 
+TEST_P(EveryTransport, RefusesAHeaderThatNoFrameHolds) {
+  auto group = connect(2);
+  const std::string too_long(kMaxWireHeaderBytes + 1, 'h');
+  EXPECT_EQ(group[0]->send(1, too_long, {}, nullptr, soon()).code(), Code::kInvalidArgument);
+  ASSERT_TRUE(group[0]->send(1, "short", {}, nullptr, soon()).ok());
+  const Result<Message> message = group[1]->receive(soon());
+  ASSERT_TRUE(message.ok()) << message.status().message();
+  EXPECT_EQ(message->header(), "short");
+}
+
 TEST_P(EveryTransport, KeepsTheOrderOfEachSender) {
   constexpr int kRanks = 4, kMessages = 500;
   auto group = connect(kRanks);

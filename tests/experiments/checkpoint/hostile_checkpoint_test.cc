@@ -179,6 +179,11 @@ TEST_F(AHostileCheckpoint, OfATableThatTheModelHasNotIsRefused) {
   EXPECT_THAT(refusal(), HasSubstr("is no name"));
 }
 
+TEST_F(AHostileCheckpoint, WhoseCountsHaveANameThatNoHeaderHoldsIsRefused) {
+  manifest_.parts[0].counts[std::string(129, 'n')] = {1};
+  EXPECT_THAT(refusal(), HasSubstr("is no name of counts"));
+}
+
 TEST_F(AHostileCheckpoint, OfElementsThatTheModelHasNotIsRefused) {
   StoredFile& weights = stored("weights.safetensors");
   weights.pieces = {{0, 16}};
