@@ -72,7 +72,7 @@ class Training {
     return {};
   }
 
-  // Of a model that has any.
+  // Does nothing for a model without local state.
   Status tell_local_state(const TrainerHooks& hooks, bool final) {
     if (!hooks.local_state || parts_.model.local_state().empty()) return {};
     const std::span<const float> state = parts_.backend.host_view(parts_.model.local_state());
@@ -163,7 +163,7 @@ class Training {
     if (parts_.straggling != nullptr) parts_.straggling->leave_out(parts_.clock.now() - begin);
   }
 
-  // Of a worker that is to be slow: what has been computed so far takes as long as it would there.
+  // Makes a worker that is to be slow take as long for what it has computed so far as it would there.
   void straggle(const char* operation) {
     if (parts_.straggling == nullptr) return;
     parts_.backend.finish();

@@ -184,7 +184,7 @@ MadeReduction make_owner_sum(const ReductionParts& parts) {
   const Result<std::span<std::byte>> parts_memory =
       allocate_bytes(parts.collective, codec.encoded_size(parts.layout.size()) + ranks * kRoomBetweenParts);
   if (!parts_memory.ok()) return parts_memory.status();
-  // Of any part of any bucket, however many tensors begin there.
+  // Holds the sum of any part of any bucket, however many tensors begin there.
   const Result<std::span<std::byte>> sum_memory =
       allocate_bytes(parts.collective,
                      Codec(parts.codec).encoded_size(part) + codec.begins().size() * kRoomOfTensor + kRoomBetweenParts);

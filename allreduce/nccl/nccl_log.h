@@ -21,8 +21,8 @@ struct NcclChoice {
   // NCCL_ALGO as NCCL has read it; empty if it was not set. NCCL uses no other, or fails ("no algorithm/protocol
   // available"). A group of one rank has no algorithm, and does not read it.
   std::string allowed_algorithms;
-  // Of the allreduces so far, each once, in order of first use, named as in NCCL_ALGO and NCCL_PROTO: {"Ring"}, {"LL",
-  // "Simple"}. NCCL chooses a protocol by the size of each buffer.
+  // What the allreduces so far used, each once, in order of first use, named as in NCCL_ALGO and NCCL_PROTO: {"Ring"},
+  // {"LL", "Simple"}. NCCL chooses a protocol by the size of each buffer.
   std::vector<std::string> algorithms;
   std::vector<std::string> protocols;
   // How ranks are connected, each once: "P2P/CUMEM" (NVLink or PCIe), "SHM/direct", "NET/Socket", "NET/IB/GDRDMA".

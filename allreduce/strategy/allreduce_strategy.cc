@@ -173,7 +173,7 @@ class AllReduceStrategy final : public SyncStrategy {
 
   using Stage = CollectiveOperation::Stage;
 
-  // Of the step's update: 1 for the first of the job.
+  // Returns the number of the step's update: 1 for the first of the job.
   std::int64_t update_number() const { return step_.step + 1; }
   TimePoint deadline() const { return clock_.now() + options_.timeout; }
   static std::int64_t bytes_of(std::span<const float> part) { return static_cast<std::int64_t>(part.size_bytes()); }

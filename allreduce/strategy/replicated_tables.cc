@@ -70,7 +70,7 @@ Status ReplicatedTables::prepare(std::span<const std::uint64_t> found) {
   return times.status();
 }
 
-// Of N rows, the dense way moves 2·(n-1)/n·N rows each way; the other at most (n-1)·K, of K rows of each rank.
+// For N rows, the dense exchange moves 2·(n-1)/n·N rows each way; the other at most (n-1)·K, for K rows of each rank.
 std::vector<TableWay> ReplicatedTables::ways_for(const TensorSpec& table) const {
   if (options_.exchange == SparseExchange::kRows) return {TableWay::kRows};
   if (options_.exchange == SparseExchange::kDense) return {TableWay::kDense};

@@ -57,7 +57,7 @@ std::byte drawn_code(float value, std::uint32_t bits16) {
   return static_cast<std::byte>(std::bit_cast<std::uint32_t>(value + chance + kRounder));
 }
 
-// Of 32 bits the upper half is for a value of the chunk's first half, the lower for one of its second.
+// The upper half of 32 drawn bits rounds a value of the chunk's first half, the lower half one of its second.
 void encode_chunk_drawn(const float* __restrict values, std::size_t count, std::byte* __restrict out,
                         std::uint32_t first, std::uint32_t key) {
   const float inverse = store_scale(values, count, out);

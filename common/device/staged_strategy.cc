@@ -91,7 +91,7 @@ void StagedStrategy::gradient_ready(std::size_t index) {
   copies_->copy_to_host(bytes_of(slice(arenas_.gradients, bucket.range)),
                         bytes_of(slice(host_.gradients, bucket.range)));
   copies_->record(*bucket.copied);
-  // Of a device that has failed, everything is done, but nothing may be handed over.
+  // A device that has failed reports everything as done, but nothing may be handed over.
   while (handed_over_ <= index && device_.done(*buckets_[handed_over_].copied) && device_.status().ok()) {
     inner_.gradient_ready(handed_over_++);
   }

@@ -112,7 +112,7 @@ double learning_rate_at(const LearningRateSchedule& schedule, const LearningRate
   const double scaled = context.base_rate * (schedule.linear_scaling ? context.minibatch_growth : 1);
   const double rate = scaled * shape_factor(schedule, epoch, progress);
   if (epoch >= schedule.warmup_epochs) return rate;
-  // Of the rate that the shape asks for now, so that there is no jump where the warm-up ends.
+  // The warm-up scales the rate that the shape asks for now, so that there is no jump where it ends.
   const double first = schedule.linear_scaling ? 1.0 / context.minibatch_growth : 0.0;
   return rate * (first + (1 - first) * epoch / schedule.warmup_epochs);
 }

@@ -65,7 +65,7 @@ std::optional<ReceivedParcel> receive_parcel(int link, int flags) {
     return recvmsg(link, &message, flags | MSG_CMSG_CLOEXEC);
   };
   ssize_t bytes = receive();
-  // Of a peer that has died and had not read all that we sent, the kernel says so once, before it gives what came.
+  // The kernel reports once, before it returns what arrived, that a peer died before it had read all that we sent.
   if (bytes < 0 && errno == ECONNRESET) bytes = receive();
   if (bytes < 0) return std::nullopt;
   std::vector<FileDescriptor> files = files_in(message);

@@ -10,7 +10,7 @@
 namespace syncopate {
 namespace {
 
-// Of one call of the kernel, each way: while it copies, nothing goes the other way.
+// The limits of one call of the kernel, each way: while it copies, nothing is sent the other way.
 constexpr std::size_t kMostAtOnce = 512 * 1024;
 constexpr std::size_t kMostParts = 16;
 

@@ -26,8 +26,8 @@ constexpr std::size_t kMostQueued = 16384;
 constexpr std::size_t kMostHeld = 64 << 20;
 // The peer that a message came from last is looked at first; after so many such looks, all are.
 constexpr int kMostShortcuts = 16;
-// Of a peer that has closed its endpoint in order the loss is told so much later: who has finished first must not keep
-// the others from their last messages to each other.
+// The loss of a peer that has closed its endpoint in order is reported so much later: a member that finishes first must
+// not keep the others from their last messages to each other.
 constexpr Duration kGrace = std::chrono::seconds(1);
 
 class SocketTransport final : public Transport {

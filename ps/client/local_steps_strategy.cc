@@ -14,7 +14,7 @@ namespace {
 constexpr const char* kPlace = "place";
 constexpr std::size_t kPlaceCounts = 3;
 constexpr std::int64_t kMostMeetings = std::int64_t{1} << 40;
-// Of a meeting of easgd that was broken off: what was pushed.
+// What was pushed at a meeting of easgd that was broken off.
 constexpr const char* kPushed = "pushed";
 // Weights that are kept and updated at a time.
 constexpr std::size_t kBlock = 4096;

@@ -13,7 +13,7 @@
 namespace syncopate::ps {
 namespace {
 
-// Of dropped messages only the first few are logged; all are counted.
+// Only the first few dropped messages are logged; all are counted.
 constexpr std::int64_t kLoggedDrops = 10;
 // How long one receive of a wait without a deadline may take.
 constexpr Duration kSlice = std::chrono::milliseconds(500);

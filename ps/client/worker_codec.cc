@@ -11,7 +11,7 @@
 namespace syncopate::ps {
 namespace {
 
-// Of each encoding, so that a room begins on a cache line.
+// The alignment of each encoding, so that a slot begins on a cache line.
 constexpr std::size_t kRoomAlignment = 64;
 
 std::size_t room_for(std::size_t bytes) { return (bytes + kRoomAlignment - 1) / kRoomAlignment * kRoomAlignment; }

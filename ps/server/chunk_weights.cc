@@ -16,7 +16,7 @@ namespace {
 // Floats that are summed and applied at a time: the block, its sum and the optimizer's memory stay in the first-level
 // cache, and no buffer of the chunk's size is needed for the sum.
 constexpr std::size_t kBlock = 4096;
-// Of adaptive delay compensation.
+// The constants of adaptive delay compensation.
 constexpr float kKeptSquare = 0.95f;
 constexpr float kLeastSquare = 1e-7f;
 

@@ -56,7 +56,7 @@ Status Shard::lay_out(const ArenaClaim& claim) {
 Shard::Answers Shard::on_initial(int worker, std::size_t chunk, Range range, std::span<const float> weights) {
   due_.clear();
   SYNCOPATE_RETURN_IF_ERROR(check_describes(worker, claim_.tables + chunk, "initial weights"));
-  // Of a job that goes on each worker tells it; the first has said it for all.
+  // In a job that is resumed each worker sends it, and the first has said it for all.
   if (!members_.goes_on() || chunk >= created_ || range != ranges_[chunk]) {
     SYNCOPATE_RETURN_IF_ERROR(check_range(chunk, range));
     SYNCOPATE_RETURN_IF_ERROR(create(chunk, range, weights));
@@ -269,7 +269,7 @@ void Shard::save(TrainingState& state) const {
   state.step = slowest_step();
 }
 
-// Of the workers that are not lost: a held push has not been made.
+// Returns the slowest step of the workers that are not lost. A held push has not been made.
 std::int64_t Shard::slowest_step() const {
   std::optional<std::int64_t> slowest;
   const auto look_at = [&](const auto& part) {

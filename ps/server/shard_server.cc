@@ -14,7 +14,7 @@ namespace {
 
 // How long a lost worker may stay unnoticed while nothing arrives.
 constexpr Duration kPollInterval = std::chrono::milliseconds(50);
-// Of dropped messages only the first few are logged; all are counted.
+// Only the first few dropped messages are logged; all are counted.
 constexpr std::int64_t kLoggedDrops = 10;
 
 }  // namespace
@@ -60,7 +60,7 @@ void ShardServer::make_shard(const TrainingState* restored) {
                                       .keeps_mirrors = keeps_mirrors(),
                                       .restored = restored},
                   *shard_, codec_ ? &*codec_ : nullptr, transport_, clock_, [this](int worker) {
-                    // Of a tail's shard the head says who is lost; the control plane tells it.
+                    // The head tells a tail's shard who is lost, as the control plane tells the head.
                     if (options_.role == HomeRole::kAlone) worker_lost(worker);
                   });
 }
@@ -328,7 +328,7 @@ Shard::Answers ShardServer::take_join(int from, std::span<const std::byte> paylo
                                                   .shard_size = join.shard_size(),
                                                   .chunks = join.chunks(),
                                                   .tables = join.tables()});
-  // Of whose word the shard's chunks are made. Nothing has been decoded yet.
+  // The shard's chunks are made as this worker described them. Nothing has been decoded yet.
   if (codec_ && !was_laid_out && shard_->is_laid_out()) codec_->know_tensors(std::move(*begins));
   return answers;
 }
@@ -345,7 +345,7 @@ Result<std::span<const float>> ShardServer::floats_in(const Message& message) {
     return Status::invalid_argument(fmt::format("{} bytes are no floats", message.payload().size()));
   }
   const std::size_t chunk = incoming_.push().chunk();
-  // Of these the shard says itself what is wrong; a gradient that it holds stays where it is.
+  // The shard reports itself what is wrong with these. A gradient that it holds stays where it is.
   const bool is_there = chunk < shard_->chunks() && shard_->chunk(chunk).created();
   if (!is_there || shard_->holds_gradient(message.from(), chunk)) return std::span<const float>();
   return codec_->decode({message.from(), number_, chunk, incoming_.push().clock(), shard_->range(chunk).begin},

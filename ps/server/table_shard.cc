@@ -121,7 +121,7 @@ void TableShard::lose(int worker) {
   of(worker).clock = clock;
 }
 
-// Of those who have left, too: they leave without an answer to their last push.
+// Workers that have left count, too: they leave without a response to their last push.
 Status TableShard::update_if_all_pushed() {
   by_rank_.clear();
   float learning_rate = 0;

@@ -65,7 +65,7 @@ std::string drawn_text(Random& random) {
   return random.below(3) == 0 ? std::string(random.below(5000), 'a') : kTexts[random.below(kTexts.size())];
 }
 
-// Of one value, or one more of a list.
+// Draws one value, or one more of a list.
 void draw_field(Message& message, const FieldDescriptor& field, Random& random, int depth) {
   const google::protobuf::Reflection& reflection = *message.GetReflection();
   const bool is_list = field.is_repeated();

@@ -34,7 +34,7 @@ class DrawnMessages {
   void throw_parcel(const std::string& place);
 
   std::string name();  // of a process, or of none
-  // Of nobody, or of this process: a run that believes it would kill whom it names.
+  // Returns a pid of no process, or of this one: a run that believes it would kill the process it names.
   std::int64_t harmless_pid();
   std::uint64_t run_hash();
   zmq::socket_t& new_socket(zmq::socket_type type);

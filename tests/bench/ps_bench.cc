@@ -71,7 +71,7 @@ double percentile(std::vector<double> values, std::size_t percent) {
   return values[values.size() * percent / 100];
 }
 
-// Of one contender: a value a round.
+// The figures of one contender: a value a round.
 struct Times {
   std::vector<double> medians, tails;  // microseconds of a step
 

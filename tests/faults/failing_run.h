@@ -19,7 +19,7 @@ using Flags = std::vector<std::string>;
 using testing_support::Program;
 using testing_support::ProgramEnd;
 
-// Of a run. What is silent for half of it is noticed.
+// The timeout of a run. A process that is silent for half of it is noticed.
 inline constexpr int kTimeoutSeconds = 6 * testing_support::kSlowness;
 // From a failure to the end of the program, its processes included.
 inline constexpr Duration kDeadline = 2 * std::chrono::seconds(kTimeoutSeconds);

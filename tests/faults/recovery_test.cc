@@ -117,7 +117,7 @@ class GoingBack : public RecoveredLoss {
   }
 };
 
-// Of 2500 steps of a millisecond and more.
+// 2500 steps, of a millisecond and more each.
 constexpr const char* kSlowSteps = "--steps=2500";
 const Flags kPsWithCheckpoints{"--mode=ps", "--workers=2", "--servers=2", "--straggler=all:+1",
                                "--checkpoint-every=100"};

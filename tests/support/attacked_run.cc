@@ -13,7 +13,7 @@ namespace {
 
 using testing_support::text_of;
 
-// Of a run that has left no summary, nothing.
+// Returns the summary; null if the run has left none.
 nlohmann::json summary_of(const Program& program) {
   nlohmann::json summary = program.summary();
   return summary.is_object() ? summary : nlohmann::json::object();

@@ -26,7 +26,7 @@ constexpr std::size_t kChunkFloats = (256 << 10) / sizeof(float);
   std::_Exit(1);
 }
 
-// Of steps 0 .. steps-1 each; without the warm-up.
+// Returns the seconds of each of steps 0 .. steps-1, without the warm-up.
 template <typename Step>
 std::vector<double> timed(int steps, Step step) {
   const SteadyClock clock;

@@ -7,8 +7,8 @@
 
 namespace syncopate::testing_support {
 
-// Of all processes that mpirun has started; one a process. Knows no deadline, cannot be interrupted, and ends the
-// process where Open MPI fails.
+// Returns the collective of all processes that mpirun has started; call it once a process. It knows no deadline, cannot
+// be interrupted, and ends the process where Open MPI fails.
 std::unique_ptr<allreduce::Collective> make_blocking_mpi();
 
 }  // namespace syncopate::testing_support

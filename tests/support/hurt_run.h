@@ -17,10 +17,10 @@ using Flags = std::vector<std::string>;
 using testing_support::Program;
 using testing_support::ProgramEnd;
 
-// Of a run that is to end for its faults: half of it notices a silence. Its processes must have started by then, too,
-// on a machine that does much else.
+// The timeout of a run that is to end for its faults: a silence of half of it is noticed. The processes must have
+// started by then, too, on a machine that does much else.
 inline constexpr int kTimeoutSeconds = 6 * testing_support::kSlowness;
-// Of one that is to live through them.
+// The timeout of a run that is to survive its faults.
 inline constexpr int kLongTimeoutSeconds = 20 * testing_support::kSlowness;
 // From the last fault to the end of the program, its processes included: some wait passes its deadline, the run is told
 // to stop, and what does not is killed.
@@ -41,7 +41,7 @@ Flags small_run(const Flags& mode, int steps, int timeout_seconds = kTimeoutSeco
 // temporary files.
 class Remains {
  public:
-  // Of what: processes, with all that is theirs; or files, too.
+  // What remains: processes, with all that is theirs; or files, too.
   enum class Of { kProcesses, kAll };
 
   // Before the run is started.

@@ -5,8 +5,8 @@
 
 namespace syncopate::testing_support {
 
-// Of what is resident now, in bytes: memory of other processes that this one only reads (mappings that are shared and
-// not writable, from /proc/self/smaps).
+// Returns how many of the bytes that are resident now are memory of other processes that this one only reads (mappings
+// that are shared and not writable, from /proc/self/smaps).
 std::size_t resident_bytes_of_peers();
 
 }  // namespace syncopate::testing_support

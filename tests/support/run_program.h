@@ -81,7 +81,7 @@ class Program {
 
   // What it wrote. Of JSON that is not there, null.
   nlohmann::json summary() const;
-  // Of all tensors, in the file's order; empty if there is no such file.
+  // Returns the values of all tensors, in the file's order; empty if there is no such file.
   std::vector<float> weights() const;
   std::string errors() const { return text_of(folder_.path() / "err.txt"); }
   std::string steps_csv() const { return text_of(output_ / "steps.csv"); }

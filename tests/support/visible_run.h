@@ -15,7 +15,7 @@ struct VisibleRun {
   std::string control;  // --rendezvous: "tcp://127.0.0.1:4711", "ipc://@name"
 };
 
-// Of the run that this coordinator has started; none before its first process is there.
+// Returns the run that this coordinator has started; none before its first process is there.
 std::optional<VisibleRun> visible_run(pid_t coordinator);
 
 // Where somebody listens: "tcp://127.0.0.1:4711", or for abstract names "ipc://@name" of a stream and

@@ -136,7 +136,7 @@ TEST_F(Resnet, GivesTheSameOnBothBackends) {
   }
 }
 
-// Of what is behind a sum and a relu, and of what is in front of all.
+// Checks the gradients behind a sum and a relu, and those in front of all layers.
 TEST_F(Resnet, GradientsAreSlopesOfTheLossThroughAllLayers) {
   const auto model = make(*reference_, {8, 8, 1});
   Tensor weights(model->layout().size()), gradients(weights.size());

@@ -239,7 +239,7 @@ TEST_F(TrainerTest, HandsOverTheLocalStateOfAModelThatHasAnyBeforeTheWeightsAndA
   EXPECT_THAT(last, testing::ElementsAreArray(resnet->local_state()));
 }
 
-// Of a job that others train with it: what it draws are positions of its own.
+// The work of one worker of a job that others train, too: it draws positions of its own.
 class Positions final : public Work {
  public:
   explicit Positions(std::vector<std::int64_t> positions) : positions_(std::move(positions)) {}

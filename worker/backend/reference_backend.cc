@@ -200,7 +200,7 @@ class ReferenceBackend final : public HostBackend {
     }
   }
 
-  // Of the images with the zeros around them.
+  // Returns an element of the images with the zeros around them.
   static float input(const ConvShape& s, In x, int n, int padded_row, int padded_column, int i) {
     const int row = padded_row - s.padding;
     const int column = padded_column - s.padding;

@@ -142,7 +142,7 @@ class BatchLoader::Prefetcher {
     }
   }
 
-  // Of the `batch`-th, once there is room for it; none when told to stop.
+  // Returns the number of the `batch`-th once there is room for it; none when a stop is requested.
   std::optional<std::int64_t> wait_for_number(std::int64_t batch, const std::stop_token& stop) {
     std::unique_lock lock(mutex_);
     if (prepared_ - taken_ == depth_ || !has_work()) {

@@ -29,7 +29,7 @@ inline constexpr const char* kCifarTrainFiles[] = {"data_batch_1.bin", "data_bat
                                                    "data_batch_4.bin", "data_batch_5.bin"};
 inline constexpr const char* kCifarTestFile = "test_batch.bin";
 
-// Of the training images, in units of 255: red, green, blue.
+// The moments of the training images, in units of 255: red, green, blue.
 inline constexpr float kCifarMean[] = {0.49139968f, 0.48215841f, 0.44653091f};
 inline constexpr float kCifarDeviation[] = {0.24703223f, 0.24348513f, 0.26158784f};
 

@@ -10,7 +10,7 @@
 namespace syncopate::worker {
 namespace {
 
-// Of one sample, in a tensor that has `each` floats a sample.
+// Returns the part of one sample, in a tensor that has `each` floats a sample.
 template <typename T>
 std::span<T> part(std::span<T> tensor, std::size_t sample, std::size_t each) {
   return tensor.subspan(sample * each, each);

@@ -13,8 +13,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Of ncclCommFinalize, and of everything that leaving takes: well above what they need (milliseconds, and up to half a
-// second where a thread of NCCL's sleeps in poll).
+// The limits of ncclCommFinalize, and of all that leaving takes: well above what they need (milliseconds, and up to
+// half a second where a thread of NCCL's sleeps in poll).
 constexpr Duration kFinalizeLimit = 5s;
 constexpr Duration kLeaveLimit = 10s;
 

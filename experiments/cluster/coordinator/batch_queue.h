@@ -27,7 +27,7 @@ class BatchQueue {
   std::optional<BatchRange> draw(int worker, std::int64_t wanted);
   // The worker has trained this batch. It counts once, however often it is reported.
   void finish(int worker, std::int64_t batch);
-  // Of the batches that it has drawn and not trained, the worker has only these: the others are given out again.
+  // The worker still has only these of the batches that it has drawn and not trained: the others are given out again.
   void hold_only(int worker, std::span<const std::int64_t> held);
   // Training goes back to where the first `done` batches had been trained.
   void go_back(std::int64_t done);

@@ -33,7 +33,7 @@ void with_direct(int size, const std::function<void(Collective&)>& body) {
   run_ranks(size, [&](int rank) { body(*group[static_cast<std::size_t>(rank)]); });
 }
 
-// Of very different sizes, so that sums depend on the order; exact products.
+// Returns values of very different sizes, so that sums depend on the order; exact products.
 float drawn(int rank, std::size_t i, int round) {
   Random random(static_cast<std::uint64_t>(rank) * 7919 + i * 13 + static_cast<std::uint64_t>(round));
   return static_cast<float>(random.below(100000)) * (random.below(2) == 0 ? 0x1p-16f : 0x1p16f);

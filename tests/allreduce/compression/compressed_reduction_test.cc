@@ -193,7 +193,7 @@ TEST(CompressedReduction, IsExactForWhatTheFormatHas) {
   }
 }
 
-// Of two ranks' matrices neither has rank 1, but their sum does: PowerSGD approximates the sum, not what each rank has.
+// Neither of two ranks' matrices has rank 1, but their sum does: PowerSGD approximates the sum, not what each rank has.
 TEST(CompressedReduction, SumsExactlyByPowerSgdWhereTheSumHasItsRank) {
   const Draw parts = [](const ParamLayout& layout, int rank, std::int64_t, std::span<float> gradients) {
     Random random(5);  // the same on both ranks, and with opposite signs

@@ -24,7 +24,7 @@ double simulated(ScheduleKind kind, int size, std::size_t bytes, const LinkModel
   return simulated_seconds(schedules, [&](int, int) { return link; });
 }
 
-// Of so many bytes that every rank's share, and its half, is aligned.
+// Returns so many bytes that every rank's share, and its half, is aligned.
 std::size_t even_bytes(int size) { return static_cast<std::size_t>(size) * 100 * kAlignment * sizeof(float); }
 
 TEST(CostModel, IsExactForPowersOfTwo) {

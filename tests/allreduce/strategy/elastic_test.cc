@@ -176,7 +176,7 @@ INSTANTIATE_TEST_SUITE_P(Of, ElasticErrorFeedback, testing::Values("topk:0.2", "
   return codec.substr(0, codec.find(':'));
 });
 
-// Of four workers the one that dies and the next one are lost: divisions by 4 and 2 are exact.
+// Two of four workers are lost, the one that dies and the next one: divisions by 4 and 2 are exact.
 TEST_P(ElasticErrorFeedback, CountsEveryGradientOfEveryStepOnce) {
   const ElasticJob job{
       .optimizer = {.kind = OptimizerKind::kSgd}, .codec = *parse_codec(GetParam()), .rate_by_workers = true};

@@ -127,7 +127,7 @@ TEST(ElasticDirect, GoesOnWithoutARankThatDiesInTheMidstOfAnyOperation) {
   for (int size = 2; size <= 4; ++size) expect_survival(connect_direct, size, 1, 1);
 }
 
-// Of a transport that is gone, peers are told.
+// Peers are told that a transport is gone.
 class OverTransport final : public Collective {
  public:
   explicit OverTransport(std::unique_ptr<Transport> transport)

@@ -159,8 +159,8 @@ TEST(OneBitAdam, IsAdamWithAFrozenVarianceWhereNothingIsLost) {
   }
 }
 
-// Of a third of the elements no gradient is known when the variance is frozen, and of another third one that is smaller
-// by far: what the codec makes of them stays small, and gradients that come later move them.
+// A third of the elements has had no gradient when the variance is frozen, and another third one that is smaller by
+// far: what the codec makes of them stays small, and gradients that arrive later move them.
 TEST(OneBitAdam, ThrowsNoWeightFarAwayWhoseVarianceIsSmall) {
   const auto draw = [](std::size_t size, int worker, int step) {
     std::vector<float> gradient = drawn_gradient(size, worker, step);
@@ -179,7 +179,7 @@ TEST(OneBitAdam, ThrowsNoWeightFarAwayWhoseVarianceIsSmall) {
   }
 }
 
-// Of a tensor without any gradient there is nothing to go by.
+// A tensor without any gradient gives nothing to go by.
 TEST(OneBitAdam, LeavesATensorAloneThatHasHadNoGradient) {
   const auto draw = [](std::size_t size, int worker, int step) {
     if (size == 30 && step < kWarmup) return std::vector<float>(size);

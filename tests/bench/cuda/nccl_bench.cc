@@ -41,7 +41,7 @@ struct Options {
   bool share_gpu = false;
 };
 
-// Of one operation.
+// The seconds of one operation.
 struct Times {
   double device = 0;
   double host = 0;
@@ -137,7 +137,7 @@ class Rank {
   const std::span<float> count_;
 };
 
-// Of each size: the time on the device and that on the host. Called by every rank, in a process of its own.
+// Returns for each size the time on the device and that on the host. Every rank calls it, in a process of its own.
 std::vector<double> run_rank(int rank, int size, bool direct, syncopate::Rendezvous& rendezvous,
                              const Options& options) {
   for (const auto& [name, value] : syncopate::allreduce::nccl_environment(
@@ -161,7 +161,7 @@ std::vector<double> run_rank(int rank, int size, bool direct, syncopate::Rendezv
   return figures;
 }
 
-// Of the slowest rank, by size.
+// Returns the times of the slowest rank, by size.
 std::vector<Times> measure(int size, bool direct, const Options& options) {
   const auto ranks = syncopate::testing_support::run_forked_ranks(
       size,

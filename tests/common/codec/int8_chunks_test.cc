@@ -162,7 +162,7 @@ TEST(Int8Stochastic, LeavesMultiplesOfTheScaleAsTheyAre) {
   for (std::uint64_t key = 0; key < 2000; ++key) ASSERT_EQ(drawn_trip(values, key), values) << key;
 }
 
-// Of any scale: a value, and what it is multiplied by to become a code, are rounded themselves.
+// This holds at any scale: a value, and the factor that makes it a code, are rounded themselves.
 TEST(Int8Stochastic, LeavesMultiplesOfAnyScaleAsTheyAre) {
   Random random(7);
   for (std::uint64_t key = 0; key < 3000; ++key) {

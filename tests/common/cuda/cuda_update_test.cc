@@ -28,9 +28,9 @@ const Rule kRules[] = {
     {"adamw with decay", {.kind = OptimizerKind::kAdamW, .epsilon = 1e-6f, .weight_decay = 0.013f}},
 };
 
-// Of all sizes, zeros among them. Where there are few, also some whose squares or shares are too small for a normal
-// number; where there are many, one would sooner or later lie so close below the smallest normal number that it rounds
-// to it, and whether such a one is flushed is for each processor to say.
+// Values of all sizes, zeros among them. Where there are few, also some whose squares or shares are too small for a
+// normal number; where there are many, one would sooner or later lie so close below the smallest normal number that it
+// rounds to it, and whether such a one is flushed is for each processor to say.
 std::vector<float> values(std::size_t count, std::uint64_t seed) {
   constexpr float kScales[] = {1, 1e-3f, 1e-10f, 1e8f, 0, 1e-19f, 1e-30f, 3e-38f};
   const std::size_t scales = count < 5000 ? 8 : 5;

@@ -251,7 +251,7 @@ TEST_P(LocalNames, CannotBeTakenBeforehand) {
       sockaddr_un address{.sun_family = AF_UNIX};
       std::memcpy(address.sun_path + 1, name.data(), name.size());
       squatters.emplace_back(socket(AF_UNIX, type | SOCK_CLOEXEC, 0));
-      // Of the second type the name is taken already.
+      // A socket of the second type finds the name taken.
       (void)bind(squatters.back().get(), reinterpret_cast<const sockaddr*>(&address),
                  static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size()));
       (void)listen(squatters.back().get(), 10);

@@ -16,7 +16,7 @@ class NumberedTransportTest : public testing::TestWithParam<std::string> {};
 INSTANTIATE_TEST_SUITE_P(Over, NumberedTransportTest, testing::ValuesIn(testing_support::all_wires()),
                          [](const auto& wire) { return wire.param; });
 
-// Of three endpoints, two send to the third, which reads now and then.
+// Two of three endpoints send to the third, which reads now and then.
 TEST_P(NumberedTransportTest, KeepsTheOrderOfEachSenderOverAWireThatReordersAndRepeats) {
   const FaultPlan plan{.duplicate = 0.2, .delay = 0.3, .delayed_by = std::chrono::milliseconds(1), .overtakes = true};
   std::vector<std::unique_ptr<NumberedTransport>> group;

@@ -40,7 +40,7 @@ CheckpointCourse by_steps() {
   return course;
 }
 
-// Of 100 steps a second.
+// Makes 100 steps a second.
 CheckpointCourse by_seconds(bool together = true) {
   CheckpointCourse course({.seconds = 2}, together);
   course.on_generation(0, {"worker-0", "worker-1"}, at(0));

@@ -29,7 +29,7 @@ std::string raw(const std::vector<T>& values) {
   return {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T)};
 }
 
-// Of 4 bytes an element that count from 1.
+// Returns a tensor of floats that count from 1.
 Tensor floats(const std::string& name, std::vector<std::int64_t> shape) {
   std::size_t count = 1;
   for (const std::int64_t length : shape) count *= static_cast<std::size_t>(length);

@@ -85,7 +85,7 @@ struct SmallOptions {
   const CheckpointKey* key = nullptr;
 };
 
-// Of two servers and two workers, complete in `store`.
+// Writes a complete checkpoint of two servers and two workers to `store`.
 inline Manifest write_small_checkpoint(CheckpointStore& store, std::int64_t step, const SmallOptions& options = {}) {
   const std::string folder = store.folder() + "/" + attempt_name(step, 0);
   EXPECT_TRUE(make_folder(folder).ok());
@@ -107,7 +107,7 @@ inline Manifest write_small_checkpoint(CheckpointStore& store, std::int64_t step
   return manifest;
 }
 
-// Of the bytes of `content`, a file of values that have a layout.
+// Returns the checksum of a block of `content`, a file of values that have a layout.
 inline std::uint64_t small_block_checksum(const std::string& content, const StoredFile& file,
                                           const StoredBlock& block) {
   Checksum checksum;

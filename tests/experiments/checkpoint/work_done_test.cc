@@ -7,7 +7,7 @@
 namespace syncopate::experiments {
 namespace {
 
-// Of a shard that has two chunks.
+// Returns the part of a shard that has two chunks.
 StoredPart shard(const std::string& writer, std::int64_t first, std::int64_t second, std::int64_t summed = 0) {
   TrainingState state;
   ps::ChunkCounts counts{.version = first, .summed = summed, .clocks = ps::Clocks(2)};

@@ -17,7 +17,7 @@ using testing_support::ProgramEnd;
 
 constexpr int kSteps = 300;
 
-// Of 32 samples a worker. A tenth of the digits is guessed right by chance.
+// Each worker has 32 samples a batch. A tenth of the digits is guessed right by chance.
 std::vector<std::string> allreduce_job(const std::string& codec) {
   return {"--mode=allreduce",     "--workers=2",        "--model=mlp:784-32-10",           "--batch-size=32",
           "--train-samples=4096", "--test-samples=512", fmt::format("--steps={}", kSteps), "--compress=" + codec};

@@ -49,7 +49,7 @@ class OrdinaryUser : public testing::Test {
     return all;
   }
 
-  // Of files and folders that are open to more than `closed` says, and of what stands there at all.
+  // Returns the files and folders that are open to more than `closed` says, and how many there are.
   std::vector<std::string> too_open(mode_t closed) const {
     std::vector<std::string> found;
     for (const auto& entry : fs::recursive_directory_iterator(folder_.path())) {

@@ -283,7 +283,7 @@ TEST(TargetAccuracy, EndsTheTrainingWhereThatIsAskedForAndTheTimeIsRecorded) {
   }
 }
 
-// Of the weights that are evaluated.
+// Which weights are evaluated.
 struct Evaluated {
   const char* name;
   Flags mode;

@@ -133,7 +133,7 @@ TEST(BrokenRatings, EndTheRunBeforeItBegins) {
   EXPECT_THAT(end.err, HasSubstr("u.data: line 2: movieId 'x', expected a whole number of 0 or more"));
 }
 
-// Of each table the values of all rows, by row; and the other tensors.
+// The values of all rows of each table, by row; and the other tensors.
 struct Weights {
   std::map<std::string, std::map<std::int64_t, std::vector<float>>> rows;
   std::map<std::string, std::vector<float>> dense;

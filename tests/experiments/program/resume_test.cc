@@ -31,7 +31,7 @@ using testing_support::operator+;
 
 using Flags = std::vector<std::string>;
 
-// Of 62 steps an epoch.
+// An epoch has 62 steps.
 const Flags kData{"--batch-size=32", "--train-samples=2000", "--test-samples=200"};
 const Flags kSmall = kData + Flags{"--model=mlp:784-64-10"};
 
@@ -183,7 +183,7 @@ TEST(Resume, OfServersWhoseWorkersGoAtTheirOwnPaceGoesOn) {
     const std::int64_t step = CheckpointStore(checkpoints_of(broken)).steps().front();
     nlohmann::json summary;
     EXPECT_FALSE(resumed(flags + Flags{fmt::format("--steps={}", step + 200)}, broken.output(), &summary).empty());
-    // Of a job that workers share, what the checkpoint leaves of it.
+    // What the checkpoint leaves to do of a job that workers share.
     const Result<Checkpoint> checkpoint = Checkpoint::open(checkpoints_of(broken) + "/" + checkpoint_name(step));
     ASSERT_TRUE(checkpoint.ok());
     RunConfig config;
@@ -259,7 +259,7 @@ TEST_F(AFinishedRun, HasNothingLeftToTrain) {
   EXPECT_THAT(end.err, HasSubstr("nothing is left to train"));
 }
 
-// Of a secret that a message, a log or a record must not show.
+// Writes a key file with a secret that a message, a log or a record must not show.
 std::string key_file(const TemporaryFolder& folder, const std::string& secret) {
   const std::string path = folder.path() / secret.substr(0, 4);
   std::ofstream(path) << secret;

@@ -16,7 +16,7 @@ using Flags = std::vector<std::string>;
 
 constexpr double kLenetBytes = 4 * (784 * 32 + 32 + 32 * 10 + 10);
 
-// Of a model of 100 KB.
+// The model has 100 KB.
 Flags job(const Flags& mode, const Flags& more = {}) {
   Flags flags{"--model=mlp:784-32-10", "--batch-size=16", "--train-samples=4096", "--test-samples=512", "--steps=16"};
   flags.insert(flags.end(), mode.begin(), mode.end());

@@ -18,7 +18,7 @@ constexpr std::array<CodecConfig, 8> kCodecs = {{{.kind = CodecKind::kNone},
                                                  {.kind = CodecKind::kRandomK, .ratio = 0.1},
                                                  {.kind = CodecKind::kSign},
                                                  {.kind = CodecKind::kTopK, .ratio = 1}}};
-// Of the values before, so that a change can be seen.
+// What the values were before, so that a change can be seen.
 constexpr float kBefore = 0.5f;
 
 bool same_bits(std::span<const float> a, std::span<const float> b) {

@@ -98,7 +98,7 @@ class GenerationsJob {
 
   // What a member has saved; it may be taken away.
   std::map<int, TrainingState>& carried() { return carried_; }
-  // Of the worker that left last.
+  // The weights of the worker that left last.
   const std::vector<float>& weights() const { return weights_; }
   // By worker: the first step of each generation.
   std::map<int, std::vector<std::int64_t>>& first_steps() { return first_steps_; }

@@ -200,7 +200,7 @@ TEST(Generations, NoAcknowledgedPushIsLostWithAHome) {
           EXPECT_GT(messages, 80) << what;
           break;
         }
-        // Of a job that had begun the other home has the state. Then the one that is lost comes back with nothing.
+        // In a job that had begun, the other replica has the state. Then the one that is lost joins again with nothing.
         const bool has_begun = !job.first_steps().empty();
         ASSERT_TRUE(!has_begun || job.carried().contains(group.other_home_of(victim))) << what;
         const bool ended = job.run({.lost = {victim}, .messages = 30});
@@ -241,7 +241,7 @@ class TablesInGenerations : public testing::Test {
   TablesInGenerations() {
     layout_.add_table("table", 64, kWidth, {.rows_a_step = 2, .limit = 0});
     layout_.add("weights", {kChunks * kChunk});
-    // Of each push: a row of its own, and row 63, which all touch.
+    // Each push has a row of its own, and row 63, which all touch.
     for (int worker = 0; worker < kWorkers; ++worker) {
       for (std::int64_t step = 0; step < kSteps; ++step) {
         keys_.push_back({static_cast<RowKey>(element_of(worker, step)), 63});

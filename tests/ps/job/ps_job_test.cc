@@ -272,7 +272,7 @@ TEST_P(PsJobOverEveryWire, AWorkerThatRunsAheadIsAsStaleAsItsPipelineIsDeepAndLo
           fill(arenas.gradients, static_cast<float>(i + 1));
           const Result<SyncStats> stats = step(strategy, i, buckets->size(), 1.0);
           ASSERT_TRUE(stats.ok()) << stats.status().message();
-          // Of the pushes of steps 0 .. i, at most the last `depth` are missing.
+          // At most the last `depth` of the pushes of steps 0 .. i are missing.
           const std::int64_t applied = std::max<std::int64_t>(0, i + 1 - depth);
           EXPECT_THAT(arenas.weights, Each(testing::Le(static_cast<float>(-applied * (applied + 1) / 2))));
           stalest = std::max(stalest, stats->staleness_max);
@@ -536,7 +536,7 @@ TEST(PsJob, AnInterruptEndsTheWaitForTheOthersToLeave) {
 
 TEST(PsJob, TheOthersGoOnWithoutALostWorker) {
   const ParamLayout layout = small_layout();
-  // Of 22 gradients of one, softsync:1 makes 7 updates from three each and one from the last: their means are one.
+  // From 22 gradients of one, softsync:1 makes 7 updates of three each and one of the last: their means are one.
   for (const auto& [consistency, expected] : {std::pair("async", -22.0f), std::pair("bounded:0", -22.0f),
                                               std::pair("sync", -10.0f), std::pair("softsync:1", -8.0f)}) {
     PsJob job({.group = {.workers = 3, .servers = 2}, .consistency = consistency});

@@ -257,7 +257,7 @@ TEST(ShardSchedules, SyncIsTheMeanWhateverTheSchedule) {
   }
 }
 
-// Of the first N of N + b; what comes later is dropped, counted and answered at once. The model says the rest.
+// Each update takes the first N of N + b gradients; a later one is dropped, counted and answered at once.
 TEST(ShardSchedules, BackupWorkersMakeEachUpdateOfExactlyTheFirstGradientsOfItsVersion) {
   for (const ScheduledJob& job :
        {ScheduledJob{2, 3, "sync+1"}, ScheduledJob{3, 2, "sync+1"}, ScheduledJob{3, 2, "sync+2"}}) {

@@ -12,8 +12,8 @@
 
 namespace syncopate::worker {
 
-// Of the largest element of a result (and of 1). float32: sums here are of up to 3000 terms. The others: factors are
-// rounded to 2^-11 and 2^-8, or cut to 2^-10 and 2^-7.
+// Returns the tolerance relative to the largest element of a result (and to 1). float32: sums here have up to 3000
+// terms. The others: factors are rounded to 2^-11 and 2^-8, or cut to 2^-10 and 2^-7.
 inline double tolerance_of(Precision precision) {
   switch (precision) {
     case Precision::kFp32:

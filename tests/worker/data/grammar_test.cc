@@ -58,7 +58,7 @@ TEST(Grammar, SamplesFollowFromSeedAndIndexAndLabelsAreTheNextTokens) {
   EXPECT_TRUE(std::equal(sample.ids.begin() + 1, sample.ids.end(), sample.labels.begin()));
 }
 
-// Of 20,000 strings, whose probabilities are known: -ln of them comes to the entropy within the noise of so many.
+// The probabilities of 20,000 strings are known: -ln of them comes to the entropy within the noise of so many.
 TEST(Grammar, EntropyIsWhatItsStringsTakeToWrite) {
   constexpr int kContext = 40, kStrings = 20000;
   double sum = 0;

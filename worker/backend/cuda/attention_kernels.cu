@@ -15,7 +15,7 @@ struct Place {
   std::size_t width, head_width;   // C, D
   std::size_t in_qkv, in_y, in_p;  // where the head's position 0 begins, in each tensor
 
-  // Of the head's `position`: its query, key and value are `width` elements apart.
+  // Return the row of the head's position: its query, key and value are `width` elements apart.
   __device__ std::size_t row_of_qkv(int at) const { return in_qkv + at * 3 * width; }
   __device__ std::size_t row_of_y(int at) const { return in_y + at * width; }
   __device__ std::size_t row_of_p(int at) const { return in_p + static_cast<std::size_t>(at) * context; }

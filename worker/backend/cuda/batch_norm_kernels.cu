@@ -30,7 +30,7 @@ __device__ void write_sums(float2 sum, int column, int channels, float2* __restr
   sums[static_cast<std::size_t>(blockIdx.y) * channels + column] = sum;
 }
 
-// Of x - x[0] and of its square: what all rows have in common costs no digits.
+// Sums x - x[0] and its square, so that what all rows have in common costs no digits.
 __global__ void sum_moments(BatchNormRows shape, const float* __restrict__ x, std::size_t part_rows,
                             float2* __restrict__ sums) {
   const int column = static_cast<int>(blockIdx.x * kBlockColumns + threadIdx.x);
@@ -107,7 +107,7 @@ __device__ Line line_of(int c, const BatchNormScale& learnt, const BatchNormMome
   return {batch.mean[c], learnt.scale[c] * batch.inverse_deviation[c], learnt.shift[c]};
 }
 
-// Of the gradient, and of the gradient times x - mean.
+// Sums the gradient, and the gradient times x - mean.
 __global__ void sum_gradients(BatchNormRows shape, const float* __restrict__ x, BatchNormScale learnt,
                               BatchNormMoments batch, const float* __restrict__ dy, std::size_t part_rows,
                               float2* __restrict__ sums) {

@@ -20,7 +20,7 @@ namespace syncopate::experiments {
 
 class Peer {
  public:
-  // Of whatever it waits for: long, since it only ends tests that have failed.
+  // How long it waits for anything: long, since this only ends tests that have failed.
   static constexpr std::chrono::seconds kDeadline{20 * testing_support::kSlowness};
 
   Peer(const std::string& address, const RunKeys& keys, const ProcessIdentity& self)

@@ -13,7 +13,7 @@ using std::literals::chrono_literals::operator""s;
 
 constexpr TimePoint kBegin{100s};
 
-// Of three workers, and two servers with a standby each.
+// A roster of three workers, and two servers with a standby each.
 class ProcessRosterTest : public testing::Test {
  protected:
   ProcessRosterTest() : plan_(plan()), roster_(plan_, kBegin) {}

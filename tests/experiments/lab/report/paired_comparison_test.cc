@@ -111,7 +111,7 @@ class Machine {
   double normal() {
     return std::sqrt(-2 * std::log(uniform())) * std::cos(2 * std::numbers::pi * uniform());  // Box and Muller
   }
-  // Of a run, in order of time.
+  // Returns the seconds of the next run, in order of time.
   double run() {
     if (noise_.spells && uniform() < (spell_ < 0 ? 1.0 / 3 : 1.0 / 8))
       spell_ = spell_ < 0 ? 0 : -0.05 - 0.2 * uniform();

@@ -7,7 +7,7 @@
 namespace syncopate::experiments {
 namespace {
 
-// Of any table of the distribution: freedom, p to both sides, t.
+// An entry of any table of the distribution: degrees of freedom, p to both sides, t.
 class StudentT : public testing::TestWithParam<std::tuple<int, double, double>> {};
 
 INSTANTIATE_TEST_SUITE_P(Tabled, StudentT,
