@@ -2,7 +2,7 @@
 // is wide enough for an optimizer that runs on a server.
 //
 //   allocate(layout) -> arenas           once; the strategy owns them: it alone knows what its wire reads in place
-//   restore(state)                       if training goes on rather than begins
+//   resumable()->restore(state)          if training goes on rather than begins
 //   join()                               all replicas prove the same layout and return with the same weights
 //   repeat:
 //     begin_step(step)
@@ -15,8 +15,8 @@
 // the arena. Their weights are valid once weights_needed has returned for that range. The gradients of these rows are
 // pushed with the table's bucket; a row that is not touched does not change, whatever the update rule.
 //
-// All calls are made on the worker's compute thread. After any call has failed, only save() and the destructor may
-// follow.
+// All calls are made on the worker's compute thread. After any call has failed, only Resumable::save and the
+// destructor may follow.
 #pragma once
 
 #include <cstdint>
@@ -74,15 +74,41 @@ struct JobWeights {
   std::span<const float> values = {};  // in the host's memory; empty: those of the replica's own arena
 };
 
+// What a strategy can do whose replica can go on from a saved state.
+class Resumable {
+ public:
+  virtual ~Resumable() = default;
+
+  // Call it between allocate and join: this replica goes on from `state`, which its save() or a checkpoint has made.
+  // Fails with data loss if something is missing, and with invalid argument if this replica cannot go on from it.
+  virtual Status restore(const TrainingState& state) = 0;
+
+  // Adds to `state` what only this replica has and needs to go on after its last finished step: everything if replicas
+  // hold the state themselves, less if servers do. Call it between steps, once weights_needed has returned for all
+  // weights; or after a failure, if the strategy can undo the failed step; otherwise it fails with invalid argument.
+  virtual Status save(TrainingState& state) const = 0;
+};
+
+// What a strategy can do that trains row-sparse tables. On the chief, between steps and after leave.
+class TableReader {
+ public:
+  virtual ~TableReader() = default;
+
+  // Reads the current rows `keys` of table `table` into `values` (keys, width).
+  virtual Status read_rows(std::size_t table, RowKeys keys, std::span<float> values) = 0;
+  // Returns the rows that any replica has ever touched.
+  virtual Result<std::vector<RowKey>> touched_rows(std::size_t table) = 0;
+};
+
 class SyncStrategy {
  public:
   virtual ~SyncStrategy() = default;
 
-  virtual Result<ParamArenas> allocate(const ParamLayout& layout) = 0;
+  // What only some strategies can do: null if this one cannot. What is returned is part of the strategy.
+  virtual Resumable* resumable() { return nullptr; }
+  virtual TableReader* table_reader() { return nullptr; }
 
-  // Call it between allocate and join: this replica goes on from `state`, which its save() or a checkpoint has made.
-  // Fails with data loss if something is missing, and with invalid argument if the strategy cannot go on.
-  virtual Status restore(const TrainingState& state);
+  virtual Result<ParamArenas> allocate(const ParamLayout& layout) = 0;
 
   // Before join, the chief has put the initial weights into its arena; after it, every replica holds them. Returns the
   // buckets that gradient_ready counts: ranges in backward order that cover the arena. A bucket may split tensors,
@@ -115,17 +141,6 @@ class SyncStrategy {
 
   // After it, the weights are the job's final ones: the same on every replica.
   virtual Status leave() = 0;
-
-  // Reads the current rows `keys` of table `table` into `values` (keys, width). On the chief, between steps and after
-  // leave. Fails with invalid argument if the strategy has no tables.
-  virtual Status read_rows(std::size_t table, RowKeys keys, std::span<float> values);
-  // Returns the rows that any replica has ever touched. Allowed when read_rows is.
-  virtual Result<std::vector<RowKey>> touched_rows(std::size_t table);
-
-  // Adds to `state` what only this replica has and needs to go on after its last finished step: everything if replicas
-  // hold the state themselves, less if servers do. Call it between steps, once weights_needed has returned for all
-  // weights; or after a failure, if the strategy can undo the failed step; otherwise it fails with invalid argument.
-  virtual Status save(TrainingState& state) const;
 
   // From now on `ready` is called inside finish_step, weights_needed and leave for each range of the arena as soon as
   // it holds its new weights, so that they can be copied elsewhere while others are still in flight.

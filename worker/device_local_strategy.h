@@ -8,12 +8,13 @@
 
 namespace syncopate::worker {
 
-class DeviceLocalStrategy final : public SyncStrategy {
+class DeviceLocalStrategy final : public SyncStrategy, public Resumable {
  public:
   // `device` and `clock` must outlive the strategy. `timeout` bounds the wait for the end of a step.
   DeviceLocalStrategy(const OptimizerConfig& optimizer, Device& device, const Clock& clock, Duration timeout)
       : optimizer_(optimizer), device_(device), clock_(clock), timeout_(timeout) {}
 
+  Resumable* resumable() override { return this; }
   Result<ParamArenas> allocate(const ParamLayout& layout) override;
   Status restore(const TrainingState& state) override;
   Result<std::vector<Range>> join() override;

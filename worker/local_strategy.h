@@ -14,12 +14,14 @@
 
 namespace syncopate::worker {
 
-class LocalStrategy final : public SyncStrategy {
+class LocalStrategy final : public SyncStrategy, public Resumable, public TableReader {
  public:
   // The clock must outlive the strategy. `seed` seeds the first values of rows of tables.
   LocalStrategy(const OptimizerConfig& optimizer, const Clock& clock, std::uint64_t seed = 1)
       : optimizer_(optimizer), clock_(clock), seed_(seed) {}
 
+  Resumable* resumable() override { return this; }
+  TableReader* table_reader() override { return this; }
   Result<ParamArenas> allocate(const ParamLayout& layout) override;
   Status restore(const TrainingState& state) override;
   Result<std::vector<Range>> join() override;

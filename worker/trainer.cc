@@ -201,7 +201,9 @@ Status train(const TrainerOptions& options, const TrainerHooks& hooks, const Tra
   const Result<ParamArenas> arenas = parts.strategy.allocate(parts.model.layout());
   if (!arenas.ok()) return arenas.status();
   if (options.restored != nullptr) {
-    SYNCOPATE_RETURN_IF_ERROR(parts.strategy.restore(*options.restored));
+    Resumable* const resumable = parts.strategy.resumable();
+    if (resumable == nullptr) return Status::invalid_argument("this strategy cannot go on from a saved state");
+    SYNCOPATE_RETURN_IF_ERROR(resumable->restore(*options.restored));
   } else if (options.chief) {
     AlignedBuffer initial(arenas->weights.size());
     parts.model.initialize(options.seed, initial.span());

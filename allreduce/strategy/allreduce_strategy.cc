@@ -26,7 +26,7 @@ struct BucketWork {
   Duration codec{};  // of this time, what went into compression
 };
 
-class AllReduceStrategy final : public SyncStrategy {
+class AllReduceStrategy final : public SyncStrategy, public Resumable, public TableReader {
  public:
   AllReduceStrategy(Collective& collective, const AllReduceOptions& options, const Clock& clock)
       : collective_(collective),
@@ -44,6 +44,8 @@ class AllReduceStrategy final : public SyncStrategy {
     assert(!options.optimizer.takes_momentum || options.optimizer.frozen_after == options.codec.whole_updates);
   }
 
+  Resumable* resumable() override { return this; }
+  TableReader* table_reader() override { return this; }
   Result<ParamArenas> allocate(const ParamLayout& layout) override {
     layout_ = layout;
     for (std::span<float>* arena : {&arenas_.weights, &arenas_.gradients}) {

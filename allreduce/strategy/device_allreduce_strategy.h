@@ -22,13 +22,14 @@ struct DeviceAllReduceOptions {
   Duration timeout = std::chrono::seconds(30);  // for join, and for each step
 };
 
-class DeviceAllReduceStrategy final : public SyncStrategy {
+class DeviceAllReduceStrategy final : public SyncStrategy, public Resumable {
  public:
   // All arguments must outlive the strategy. At `rendezvous` the ranks check that they train the same layout.
   DeviceAllReduceStrategy(DeviceCollective& collective, Device& device, Rendezvous& rendezvous,
                           const DeviceAllReduceOptions& options, const Clock& clock)
       : collective_(collective), device_(device), rendezvous_(rendezvous), options_(options), clock_(clock) {}
 
+  Resumable* resumable() override { return this; }
   Result<ParamArenas> allocate(const ParamLayout& layout) override;
   // All ranks must restore the same state.
   Status restore(const TrainingState& state) override;

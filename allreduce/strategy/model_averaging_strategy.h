@@ -37,11 +37,12 @@ struct ModelAveragingOptions {
   CollectiveActivity* activity = nullptr;       // records the operations of all ranks; may be null, must outlive it
 };
 
-class ModelAveragingStrategy final : public SyncStrategy {
+class ModelAveragingStrategy final : public SyncStrategy, public Resumable {
  public:
   // `collective` and `clock` must outlive the strategy.
   ModelAveragingStrategy(Collective& collective, const ModelAveragingOptions& options, const Clock& clock);
 
+  Resumable* resumable() override { return this; }
   Result<ParamArenas> allocate(const ParamLayout& layout) override;
   // A step that has failed cannot be undone: save then fails with invalid argument. restore fails so with the state of
   // another number of workers.

@@ -53,7 +53,7 @@ Status StagedStrategy::prepare(const std::vector<Range>& buckets) {
 }
 
 Status StagedStrategy::restore(const TrainingState& state) {
-  SYNCOPATE_RETURN_IF_ERROR(inner_.restore(state));
+  SYNCOPATE_RETURN_IF_ERROR(inner_.resumable()->restore(state));
   const Result<std::unique_ptr<Event>> there = device_.make_event();
   if (!there.ok()) return there.status();
   device_.compute().copy_to_device(bytes_of(host_.weights), bytes_of(arenas_.weights));

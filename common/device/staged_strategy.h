@@ -14,19 +14,22 @@
 
 namespace syncopate {
 
-class StagedStrategy final : public SyncStrategy {
+class StagedStrategy final : public SyncStrategy, public Resumable {
  public:
   // All arguments must outlive this object. `timeout` bounds each wait for the device.
   StagedStrategy(SyncStrategy& inner, Device& device, const Clock& clock, Duration timeout)
       : inner_(inner), device_(device), clock_(clock), timeout_(timeout) {}
   ~StagedStrategy() override { inner_.on_weights(nullptr); }
 
+  // As the inner strategy.
+  Resumable* resumable() override { return inner_.resumable() != nullptr ? this : nullptr; }
   Result<ParamArenas> allocate(const ParamLayout& layout) override;
+  // This and save() require that the inner strategy is resumable.
   Status restore(const TrainingState& state) override;
   Result<std::vector<Range>> join() override;
   std::int64_t first_step() const override { return inner_.first_step(); }
   std::optional<std::int64_t> updates() const override { return inner_.updates(); }
-  Status save(TrainingState& state) const override { return inner_.save(state); }
+  Status save(TrainingState& state) const override { return inner_.resumable()->save(state); }
   void begin_step(const StepContext& step) override;
   void gradient_ready(std::size_t bucket) override;
   // Returns the inner strategy's figures, with the time of the copies. The wait is from the end of backward on the

@@ -39,13 +39,14 @@ struct LocalStepsOptions {
   std::optional<float> elastic_rate;  // easgd's alpha, above 0 and below 1; empty under local-sgd
 };
 
-class LocalStepsStrategy final : public SyncStrategy {
+class LocalStepsStrategy final : public SyncStrategy, public Resumable {
  public:
   // `servers` pushes and pulls, and must have no step under way when its finish_step returns. `worker` is the rank
   // under which the worker's own values are saved in a state. `clock` must outlive this object.
   LocalStepsStrategy(const LocalStepsOptions& options, std::unique_ptr<PsStrategy> servers, const Clock& clock,
                      int worker = 0);
 
+  Resumable* resumable() override { return this; }
   // The gradient arena is also what is sent. This takes one more arena than the servers' strategy, and the optimizer's
   // state.
   Result<ParamArenas> allocate(const ParamLayout& layout) override;

@@ -60,7 +60,7 @@ struct PsStrategyOptions {
   bool undoes_pushes = false;
 };
 
-class PsStrategy final : public SyncStrategy {
+class PsStrategy final : public SyncStrategy, public Resumable, public TableReader {
  public:
   // `transport` is the endpoint of a worker of the group. It, `clock` and `activity` (may be null) must outlive this
   // object.
@@ -69,6 +69,8 @@ class PsStrategy final : public SyncStrategy {
   // then.
   ~PsStrategy() override;
 
+  Resumable* resumable() override { return this; }
+  TableReader* table_reader() override { return this; }
   // Fails with invalid argument if there are tables together with a pipeline or with a push order other than
   // backward's.
   Result<ParamArenas> allocate(const ParamLayout& layout) override;

@@ -37,7 +37,7 @@ std::vector<float> train_on_device(SyncStrategy& strategy, ShadowDevice& device,
   if (!arenas.ok()) return {};
   std::vector<float> weights = initial_weights(layout);
   if (restored != nullptr) {
-    const Status status = strategy.restore(*restored);
+    const Status status = strategy.resumable()->restore(*restored);
     EXPECT_TRUE(status.ok()) << status.message();
   } else {
     device.give(device.compute(), [&] { std::ranges::copy(weights, arenas->weights.begin()); });

@@ -42,7 +42,7 @@ class Trainee {
 
   Status train(bool begins, const TrainingState* restored, std::int64_t steps) {
     for (std::size_t i = 0; i < arenas_.weights.size(); ++i) arenas_.weights[i] = begins ? initial_weight(i) : -1.0f;
-    if (restored != nullptr) SYNCOPATE_RETURN_IF_ERROR(strategy_.restore(*restored));
+    if (restored != nullptr) SYNCOPATE_RETURN_IF_ERROR(strategy_.resumable()->restore(*restored));
     const Result<std::vector<Range>> buckets = strategy_.join();
     if (!buckets.ok()) return buckets.status();
     for (std::int64_t step = strategy_.first_step(); step < steps; ++step) {
@@ -121,7 +121,7 @@ std::optional<TrainingState> train_member(const ElasticJob& job, const std::vect
   const Status status = Trainee(job, workers, worker, *strategy).train(begins, restored, steps);
   EXPECT_TRUE(status.ok() || status.code() == Code::kCancelled || status.code() == Code::kPeerLost) << status.message();
   TrainingState state;
-  if (!strategy->save(state).ok()) return std::nullopt;
+  if (!strategy->resumable()->save(state).ok()) return std::nullopt;
   return state;
 }
 

@@ -29,7 +29,7 @@ class FaultyStrategy final : public SyncStrategy {
     if (arenas.ok()) arenas_ = *arenas;
     return arenas;
   }
-  Status restore(const TrainingState& state) override { return inner_.restore(state); }
+  Resumable* resumable() override { return inner_.resumable(); }
   Result<std::vector<Range>> join() override {
     Result<std::vector<Range>> buckets = inner_.join();
     if (buckets.ok()) buckets_ = *buckets;

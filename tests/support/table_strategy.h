@@ -8,7 +8,7 @@
 
 namespace syncopate::testing_support {
 
-class TableStrategy final : public SyncStrategy {
+class TableStrategy final : public SyncStrategy, public TableReader {
  public:
   TableStrategy(const ParamLayout& layout, std::uint64_t seed) {
     for (std::size_t table = 0; table < layout.tables().size(); ++table) {
@@ -20,6 +20,7 @@ class TableStrategy final : public SyncStrategy {
 
   RowTable& table(std::size_t index) { return tables_[index]; }
 
+  TableReader* table_reader() override { return this; }
   Result<ParamArenas> allocate(const ParamLayout& /*layout*/) override { return ParamArenas(); }
   Result<std::vector<Range>> join() override { return std::vector<Range>(); }
   void begin_step(const StepContext& /*step*/) override {}

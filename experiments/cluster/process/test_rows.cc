@@ -57,6 +57,8 @@ void each_batch(const worker::Dataset& data, int batch_size, Visit visit) {
 
 }  // namespace
 
+Status no_tables() { return Status::invalid_argument("this strategy has no row-sparse tables"); }
+
 std::size_t bytes_of_rows(const ParamLayout& layout, const TableKeys& rows) {
   std::size_t bytes = 0;
   for (std::size_t table = 0; table < rows.size(); ++table) {
@@ -85,8 +87,10 @@ Result<TableKeys> test_rows(worker::Model& model, const worker::Dataset& test) {
 Result<RowsToKeep> rows_to_keep(const ParamLayout& layout, const TableKeys& test, SyncStrategy& strategy,
                                 std::size_t most_bytes) {
   TableKeys all;
+  TableReader* const reader = strategy.table_reader();
+  if (reader == nullptr && !test.empty()) return no_tables();
   for (std::size_t table = 0; table < test.size(); ++table) {
-    const Result<std::vector<RowKey>> touched = strategy.touched_rows(table);
+    const Result<std::vector<RowKey>> touched = reader->touched_rows(table);
     if (!touched.ok()) return touched.status();
     std::ranges::set_union(test[table], *touched, std::back_inserter(all.emplace_back()));
   }
@@ -103,9 +107,11 @@ Result<std::vector<float>> snapshot_values(const ParamLayout& layout, const Tabl
   std::vector<float> values(snapshot.size());
   std::ranges::copy(slice(weights, layout.dense()), values.begin());
   const std::span<const TensorSpec> tables = std::span(snapshot.tensors()).last(rows.size());
+  TableReader* const reader = strategy.table_reader();
+  if (reader == nullptr && !rows.empty()) return no_tables();
   for (std::size_t table = 0; table < rows.size(); ++table) {
     SYNCOPATE_RETURN_IF_ERROR(
-        strategy.read_rows(table, rows[table], slice(std::span<float>(values), tables[table].range)));
+        reader->read_rows(table, rows[table], slice(std::span<float>(values), tables[table].range)));
   }
   return values;
 }

@@ -83,7 +83,7 @@ class Worker {
   Status announce(std::int64_t step);
   Status hand_in(SyncStrategy& strategy, std::span<const float> weights);
   // Keeps the state from which the next membership epoch goes on, as far as this worker has it.
-  void carry_on(const SyncStrategy& strategy);
+  void carry_on(SyncStrategy& strategy);
   TimePoint deadline() const { return clock_.now() + from_seconds(config_.timeout_seconds); }
   void tell(const Generation& generation, const char* name, const std::string& value);
   std::int64_t total_steps() const { return total_steps_of(config_, order_.steps_per_epoch()); }
@@ -202,7 +202,9 @@ Status Worker::restore(const std::string& folder) {
 Status Worker::take(SyncStrategy& strategy, Share share, TrainingState& state) {
   if (share != Share::kOfOne || has_state_of_its_own(config_)) {
     SYNCOPATE_RETURN_IF_ERROR(strategy.weights_needed({0, model_->layout().size()}));
-    SYNCOPATE_RETURN_IF_ERROR(strategy.save(state));
+    Resumable* const resumable = strategy.resumable();
+    if (resumable == nullptr) return Status::invalid_argument("this strategy cannot be saved");
+    SYNCOPATE_RETURN_IF_ERROR(resumable->save(state));
   }
   if (model_->local_state().empty()) return Status();
   const std::span<const float> local_state = place_.backend->host_view(model_->local_state());
@@ -395,9 +397,11 @@ Status Worker::hand_in(SyncStrategy& strategy, std::span<const float> weights) {
   return wanted.ok() && *wanted ? sender_->send(stamp_, weights, strategy) : Status();
 }
 
-void Worker::carry_on(const SyncStrategy& strategy) {
+void Worker::carry_on(SyncStrategy& strategy) {
+  Resumable* const resumable = strategy.resumable();
+  if (resumable == nullptr) return;
   TrainingState state;
-  const Status saved = strategy.save(state);
+  const Status saved = resumable->save(state);
   if (saved.ok()) {
     carried_ = std::move(state);
   } else {

@@ -113,14 +113,14 @@ class Tables {
 
   std::vector<float> read(std::size_t table, RowKeys keys) {
     std::vector<float> values(keys.size() * kWidths[table]);
-    EXPECT_TRUE(strategy_.read_rows(table, keys, values).ok());
+    EXPECT_TRUE(strategy_.table_reader()->read_rows(table, keys, values).ok());
     return values;
   }
   void expect_rows(int ranks, std::int64_t steps, const OptimizerConfig& rule) {
     for (std::size_t table : {0u, 1u}) {
       const RowTable expected = expected_rows(ranks, steps, table, rows_, rule);
       const std::vector<RowKey> keys = expected.keys();
-      EXPECT_THAT(*strategy_.touched_rows(table), ElementsAreArray(keys));
+      EXPECT_THAT(*strategy_.table_reader()->touched_rows(table), ElementsAreArray(keys));
       EXPECT_THAT(read(table, keys), ElementsAreArray(peek(expected, keys, kWidths[table])));
     }
   }

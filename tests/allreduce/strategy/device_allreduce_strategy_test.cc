@@ -102,7 +102,7 @@ TEST_F(DeviceAllReduceTest, GoesOnFromWhatAnotherHasSaved) {
   const auto before = make(device, 128);
   train_on_device(*before, device, 3);
   TrainingState state;
-  ASSERT_TRUE(before->save(state).ok());
+  ASSERT_TRUE(before->resumable()->save(state).ok());
   const auto after = make(other, 4096);
   const std::vector<float> weights = train_on_device(*after, other, 5, &state);
   ASSERT_EQ(weights.size(), expected.size());

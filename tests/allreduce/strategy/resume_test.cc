@@ -45,7 +45,7 @@ RankStates train(const AllReduceOptions& options, int size, std::int64_t steps, 
       arenas.weights[i] = std::sin(static_cast<float>(i));
     }
     if (!states.empty()) {
-      ASSERT_TRUE(strategy->restore(states[std::min(at, states.size() - 1)]).ok());
+      ASSERT_TRUE(strategy->resumable()->restore(states[std::min(at, states.size() - 1)]).ok());
     }
     const auto buckets = strategy->join();
     ASSERT_TRUE(buckets.ok()) << buckets.status().message();
@@ -61,7 +61,7 @@ RankStates train(const AllReduceOptions& options, int size, std::int64_t steps, 
       const auto stats = strategy->finish_step();
       ASSERT_TRUE(stats.ok()) << stats.status().message();
     }
-    const Status status = strategy->save(saved[at]);
+    const Status status = strategy->resumable()->save(saved[at]);
     ASSERT_TRUE(status.ok()) << status.message();
     ASSERT_TRUE(ring->barrier(testing_support::soon()).ok());
   });
@@ -177,10 +177,10 @@ TEST(ResumeRefuses, AStateThatLacksSomething) {
   const auto strategy = make_allreduce_strategy(*ring, options_with("none"), clock);
   ASSERT_TRUE(strategy->allocate(layout_with_a_table()).ok());
   TrainingState state;
-  EXPECT_EQ(strategy->restore(state).code(), Code::kDataLoss);
+  EXPECT_EQ(strategy->resumable()->restore(state).code(), Code::kDataLoss);
   const ParamLayout layout = layout_with_a_table();
   state.put(state_part::kWeights, 0, std::vector<float>(layout.size()));
-  const Status status = strategy->restore(state);
+  const Status status = strategy->resumable()->restore(state);
   EXPECT_EQ(status.code(), Code::kDataLoss);
   EXPECT_THAT(status.message(), HasSubstr("what the optimizer remembers"));
 }
@@ -196,13 +196,13 @@ TEST(ResumeRefuses, ToSaveAStepThatHasFailedUnlessItIsElastic) {
       const auto strategy = make_allreduce_strategy(*ring, options, clock);
       ASSERT_TRUE(strategy->allocate(layout_with_a_table()).ok());
       TrainingState state;
-      EXPECT_EQ(strategy->save(state).code(), Code::kInvalidArgument) << "before join";
+      EXPECT_EQ(strategy->resumable()->save(state).code(), Code::kInvalidArgument) << "before join";
       ASSERT_TRUE(strategy->join().ok());
       const std::vector<RowKeys> rows(1);
       strategy->begin_step({.step = 0, .learning_rate = 1, .rows = rows});
       ring->interrupt();
       EXPECT_EQ(strategy->finish_step().status().code(), Code::kCancelled);
-      EXPECT_EQ(strategy->save(state).ok(), elastic);
+      EXPECT_EQ(strategy->resumable()->save(state).ok(), elastic);
       EXPECT_EQ(state.step, 0);
     });
   }

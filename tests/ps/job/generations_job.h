@@ -181,13 +181,13 @@ class GenerationsJob {
     const std::unique_ptr<SyncStrategy> strategy = strategy_of(rank, endpoint);
     const ParamArenas arenas = *strategy->allocate(options_.layout);
     if (const auto state = carried_.find(rank); state != carried_.end()) {
-      const Status restored = strategy->restore(state->second);
+      const Status restored = strategy->resumable()->restore(state->second);
       ASSERT_TRUE(restored.ok()) << restored.message();
     }
     const Status status = train(rank, *strategy, arenas);
     ASSERT_TRUE(status.ok() || status.code() == Code::kCancelled) << status.message();
     TrainingState saved;
-    ASSERT_TRUE(strategy->save(saved).ok());
+    ASSERT_TRUE(strategy->resumable()->save(saved).ok());
     const std::lock_guard lock(mutex_);
     carried_[rank] = std::move(saved);
   }

@@ -257,7 +257,7 @@ class TablesInGenerations : public testing::Test {
     };
     job.after_leave = [this](int rank, SyncStrategy& strategy) {
       for (RowKey key = 0; key < rows_.size() && rank == 0; ++key) {
-        SYNCOPATE_RETURN_IF_ERROR(strategy.read_rows(0, RowKeys(&key, 1), std::span(rows_[key])));
+        SYNCOPATE_RETURN_IF_ERROR(strategy.table_reader()->read_rows(0, RowKeys(&key, 1), std::span(rows_[key])));
       }
       return Status();
     };
