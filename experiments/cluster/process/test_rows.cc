@@ -55,9 +55,9 @@ void each_batch(const worker::Dataset& data, int batch_size, Visit visit) {
   }
 }
 
-}  // namespace
-
 Status no_tables() { return Status::invalid_argument("this strategy has no row-sparse tables"); }
+
+}  // namespace
 
 std::size_t bytes_of_rows(const ParamLayout& layout, const TableKeys& rows) {
   std::size_t bytes = 0;
