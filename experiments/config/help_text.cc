@@ -16,6 +16,13 @@ namespace {
 
 constexpr int kFewestColumns = 40;
 
+// Returns "ps:sync, ps:bounded:k" and so on: each consistency as compare takes it.
+std::string ps_modes() {
+  std::vector<std::string> modes = ps::consistency_usages([](const ps::ConsistencyTraits&) { return true; });
+  for (std::string& mode : modes) mode.insert(0, "ps:");
+  return fmt::to_string(fmt::join(modes, ", "));
+}
+
 struct Topic {
   std::string name;
   std::string group;                       // heading of the options that it lists
@@ -75,8 +82,8 @@ std::vector<OptionSpec> options_beside_the_table() {
        .sentence = "What to compare; local gets the batch of all workers together. In place of --mode, --consistency, "
                    "--collective, --sync-every and --gossip.",
        .range = "local, allreduce, allreduce:mpi, allreduce:sync-every:k, allreduce:gossip:k, "
-                "allreduce:gossip-async:k, ps:sync, ps:bounded:k, "
-                "ps:async, or ps: and another consistency",
+                "allreduce:gossip-async:k, " +
+                ps_modes(),
        .usual = std::string(kUsualModes)},
       {.group = "compare",
        .name = "vary",

@@ -64,9 +64,8 @@ RunConfig resolve(RunConfig config, const std::string& stamp) {
   config.workers = workers_of(config);
   if (config.learning_rate == 0) config.learning_rate = usual_learning_rate(config.optimizer);
   if (config.global_batch_size > 0) config.batch_size = static_cast<int>(config.global_batch_size / config.workers);
-  const bool is_easgd = config.consistency.kind() == ps::Consistency::Kind::kEasgd;
   // Zhang, Choromanska and LeCun 2015: beta = 0.9 is the center's share of all workers together.
-  if (is_easgd && config.elastic_alpha == 0) config.elastic_alpha = 0.9 / config.workers;
+  if (config.consistency.is_elastic() && config.elastic_alpha == 0) config.elastic_alpha = 0.9 / config.workers;
   if (config.transport == TransportKind::kAuto) {
     const TransportKind between_hosts = config.mode == Mode::kPs ? TransportKind::kTcp : TransportKind::kSockets;
     config.transport = spans_hosts(config) ? between_hosts : TransportKind::kShm;
@@ -243,8 +242,7 @@ bool may_report_stalls(const RunConfig& config) {
 
 // The weights that a worker keeps for compensation are those of its last response.
 bool may_run_ahead(const RunConfig& config) {
-  return config.mode == Mode::kPs && config.consistency.kind() == ps::Consistency::Kind::kAsync &&
-         config.delay_compensation.lambda == 0;
+  return config.mode == Mode::kPs && config.consistency.traits().pipeline && config.delay_compensation.lambda == 0;
 }
 
 bool may_overlap_forward(const RunConfig& config) {
@@ -255,12 +253,11 @@ bool may_overlap_forward(const RunConfig& config) {
 
 // If a push is answered only after other workers' pushes, all must push in the same order.
 bool may_order_pushes(const RunConfig& config) {
-  return may_overlap_forward(config) && config.overlap_forward &&
-         config.consistency.kind() == ps::Consistency::Kind::kAsync;
+  return may_overlap_forward(config) && config.overlap_forward && config.consistency.traits().pipeline;
 }
 
 bool may_share_work(const RunConfig& config) {
-  return gossips_asynchronously(config) || (config.mode == Mode::kPs && !config.consistency.updates_together());
+  return gossips_asynchronously(config) || (config.mode == Mode::kPs && config.consistency.traits().shares_work());
 }
 
 bool shares_work(const RunConfig& config) { return may_share_work(config) && config.work == WorkDivision::kShared; }
@@ -270,8 +267,7 @@ int batches_a_step(const RunConfig& config) {
 }
 
 ps::Consistency consistency_of(const RunConfig& config) {
-  const bool has_backups = config.consistency.kind() == ps::Consistency::Kind::kSync;
-  return config.consistency.with_backup_workers(has_backups ? config.backup_workers : 0);
+  return config.consistency.with_backup_workers(config.consistency.traits().backup_workers ? config.backup_workers : 0);
 }
 
 ps::StalenessOptions staleness_of(const RunConfig& config) {

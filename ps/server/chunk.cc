@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cassert>
 #include <cmath>
-#include <limits>
 #include <utility>
 
 #include "ps/server/shard_state.h"
@@ -14,7 +13,7 @@ namespace syncopate::ps {
 namespace {
 
 // What workers have come to is averaged; the update rule is theirs.
-OptimizerConfig rule_of(const ChunkOptions& options) {
+OptimizerConfig applied_optimizer(const ChunkOptions& options) {
   return options.consistency.pushes_weights() ? OptimizerConfig{.kind = OptimizerKind::kSgd} : options.optimizer;
 }
 
@@ -23,7 +22,8 @@ OptimizerConfig rule_of(const ChunkOptions& options) {
 Chunk::Chunk(const ChunkOptions& options, const Membership& members, WeightsPool& pool)
     : options_(options),
       members_(members),
-      weights_(members.workers(), rule_of(options), options.staleness.compensation, pool),
+      weights_(members.workers(), applied_optimizer(options), options.staleness.compensation, pool),
+      rule_(options.consistency, members),
       workers_(static_cast<std::size_t>(members.workers())) {
   assert(options.consistency.applies_stale_gradients() || !options.staleness.compensation.enabled());
   gradients_.reserve(workers_.size());
@@ -33,11 +33,10 @@ Status Chunk::restore(Range range, const TrainingState& state) {
   const Result<ChunkCounts> found = chunk_counts(range, members_.workers(), options_.consistency.period(), state);
   if (!found.ok()) return found.status();
   const ChunkCounts& counts = *found;
-  const std::vector<std::int64_t> clocks = clocks_to_go_on_with(counts.clocks, members_);
-  for (std::size_t worker = 0; worker < workers_.size(); ++worker) workers_[worker].clock = clocks[worker];
+  rule_.restore(clocks_to_go_on_with(counts.clocks, members_));
   mean_staleness_.restore(counts.staleness_count, counts.staleness);
   if (options_.staleness.correct_momentum) correct_momentum();
-  const bool sums = options_.consistency.kind() == Consistency::Kind::kSoftSync;
+  const bool sums = options_.consistency.sums_gradients();
   if (sums) {
     summed_ = static_cast<int>(counts.summed);
     summed_weight_ = counts.summed_weight;
@@ -56,7 +55,7 @@ void Chunk::save(std::size_t begin, TrainingState& state) const {
                      .clocks = Clocks(members_.workers())};
   for (int i = 0; i < members_.workers(); ++i) {
     const auto worker = static_cast<std::size_t>(i);
-    counts.clocks.pushes[worker] = of(i).clock - (holds_gradient(i) ? 1 : 0);
+    counts.clocks.pushes[worker] = clock(i) - (has_pending_gradient(i) ? 1 : 0);
     counts.clocks.away[worker] = members_.is_lost(i);
   }
   put_chunk_counts(begin, counts, state);
@@ -65,15 +64,15 @@ void Chunk::save(std::size_t begin, TrainingState& state) const {
 
 Status Chunk::push(const PushRequest& request) {
   SYNCOPATE_RETURN_IF_ERROR(check(request));
-  Worker& worker = of(request.worker);
+  Worker& worker = of(request.step.worker);
   // A gradient of its last answer's weights shows that it has read them; a worker that runs ahead may not have.
-  if (request.version == worker.version) weights_.returned(request.worker);
+  if (request.version == worker.version) weights_.returned(request.step.worker);
   const std::int64_t staleness = weights_.version() - request.version;
   worker.late = options_.consistency.updates_together() && staleness > 0;
   worker.staleness = worker.late ? 0 : staleness;
   worker.pushed_version = request.version;
-  worker.clock = request.clock;
-  worker.owed = true;
+  worker.pulls = true;
+  rule_.on_push(request.step);
   ++counters_.pushes;
   if (worker.late) {
     ++counters_.late;
@@ -81,25 +80,25 @@ Status Chunk::push(const PushRequest& request) {
   }
   if (options_.consistency.updates_together()) {
     worker.gradient = request.gradient;
-    worker.learning_rate = request.learning_rate;
+    worker.learning_rate = request.step.learning_rate;
     return update_if_enough_pushed();
   }
   counters_.staleness_sum += staleness;
   counters_.staleness_max = std::max(counters_.staleness_max, staleness);
-  if (options_.consistency.pushes_weights()) return weights_.move_towards(request.gradient, request.learning_rate);
+  if (options_.consistency.pushes_weights()) return weights_.move_towards(request.gradient, request.step.learning_rate);
   return apply_stale(request);
 }
 
 Status Chunk::apply_stale(const PushRequest& request) {
-  const ChunkWeights::StaleGradient gradient{request.gradient, request.worker, request.version};
-  const std::int64_t staleness = of(request.worker).staleness;
+  const ChunkWeights::StaleGradient gradient{request.gradient, request.step.worker, request.version};
+  const std::int64_t staleness = of(request.step.worker).staleness;
   const float weight = options_.staleness.divide_rate ? staleness_factor(staleness) : 1;
   if (options_.staleness.correct_momentum) {
     mean_staleness_.add(staleness);
     correct_momentum();
   }
-  const float rate = rate_gain_ * request.learning_rate;
-  if (options_.consistency.kind() != Consistency::Kind::kSoftSync) {
+  const float rate = rate_gain_ * request.step.learning_rate;
+  if (!options_.consistency.sums_gradients()) {
     return scales_gradients() ? weights_.update(gradient, rate, weight) : weights_.update(gradient, weight * rate);
   }
   weights_.accumulate(gradient, weight);
@@ -130,8 +129,8 @@ void Chunk::correct_momentum() {
 }
 
 void Chunk::lose(int worker) {
-  if (holds_gradient(worker)) --of(worker).clock;
-  of(worker).owed = false;
+  if (has_pending_gradient(worker)) rule_.undo_push(worker);
+  of(worker).pulls = false;
   of(worker).gradient = {};
   weights_.release(worker);
 }
@@ -163,16 +162,15 @@ Status Chunk::update_if_enough_pushed() {
 
 Status Chunk::finish() { return summed_ > 0 ? update_from_sum() : Status(); }
 
-bool Chunk::may_answer(int worker) const {
-  return of(worker).owed && !holds_gradient(worker) &&
-         options_.consistency.may_answer(of(worker).clock, slowest_clock());
+bool Chunk::may_respond(int worker) const {
+  return has_pending_pull(worker) && !has_pending_gradient(worker) && rule_.may_respond(worker);
 }
 
 Chunk::Answer Chunk::answer(int worker) {
   Worker& to = of(worker);
-  to.owed = false;
+  to.pulls = false;
   to.version = weights_.version();
-  return {.clock = to.clock,
+  return {.clock = clock(worker),
           .version = to.version,
           .staleness = to.staleness,
           .late = to.late,
@@ -181,37 +179,30 @@ Chunk::Answer Chunk::answer(int worker) {
 }
 
 Status Chunk::check(const PushRequest& request) const {
-  const Worker& worker = of(request.worker);
-  if (worker.owed || request.clock != worker.clock + 1) {
-    return Status::invalid_argument(fmt::format("push {} from worker {}, which has pushed {} times and {}",
-                                                request.clock, request.worker, worker.clock,
-                                                worker.owed ? "waits for an answer" : "has its answer"));
+  const auto& [rank, clock, learning_rate, arrived] = request.step;
+  const Worker& worker = of(rank);
+  if (worker.pulls || clock != rule_.clock(rank) + 1) {
+    return Status::invalid_argument(fmt::format("push {} from worker {}, which has pushed {} times and {}", clock, rank,
+                                                rule_.clock(rank),
+                                                worker.pulls ? "waits for an answer" : "has its answer"));
   }
   // A worker that runs ahead pushes gradients of weights that it was given before its last answer.
   if (request.version > worker.version || request.version < worker.pushed_version) {
     return Status::invalid_argument(
-        fmt::format("worker {} pushes a gradient from version {} of the weights, but was given {} to {}",
-                    request.worker, request.version, worker.pushed_version, worker.version));
+        fmt::format("worker {} pushes a gradient from version {} of the weights, but was given {} to {}", rank,
+                    request.version, worker.pushed_version, worker.version));
   }
-  if (!std::isfinite(request.learning_rate) || request.learning_rate < 0) {
-    return Status::invalid_argument(fmt::format("a learning rate of {}", request.learning_rate));
+  if (!std::isfinite(learning_rate) || learning_rate < 0) {
+    return Status::invalid_argument(fmt::format("a learning rate of {}", learning_rate));
   }
-  if (options_.consistency.kind() == Consistency::Kind::kEasgd && request.learning_rate >= 1) {
-    return Status::invalid_argument(fmt::format("an elastic rate of {}", request.learning_rate));
+  if (options_.consistency.is_elastic() && learning_rate >= 1) {
+    return Status::invalid_argument(fmt::format("an elastic rate of {}", learning_rate));
   }
   if (request.gradient.size() != weights_.size()) {
     return Status::invalid_argument(
         fmt::format("a gradient of {} floats instead of {}", request.gradient.size(), weights_.size()));
   }
   return Status();
-}
-
-std::int64_t Chunk::slowest_clock() const {
-  std::int64_t slowest = std::numeric_limits<std::int64_t>::max();
-  for (int i = 0; i < members_.workers(); ++i) {
-    if (members_.is_live(i)) slowest = std::min(slowest, of(i).clock);
-  }
-  return slowest;
 }
 
 }  // namespace syncopate::ps

@@ -1,26 +1,21 @@
 // Chunk: one chunk of a shard. It decides which push updates its weights and when, and who is answered. Chunks know
 // nothing of each other: each has versions and clocks of its own. No I/O, no threads, no time.
 //
-// Push and pull are one operation: a push is answered with weights. Each `Consistency` means, chunk by chunk:
-//   sync        gradients are held until all live workers have pushed theirs, then applied as one update: their mean,
-//               summed in rank order, so that the result does not depend on the order of arrival. With backup workers
-//               the
-//               first N make the update, and a later one (of an older version) is dropped, counted, and answered at
-//               once.
-//               Each chunk may take another N workers, as each variable does in TensorFlow's accumulators; if fewer
-//               than
-//               N workers are left, all that are left are needed.
-//   bounded:k   each push is applied when it arrives; its response waits until the slowest live worker is within k
-//               clocks, and then carries the weights of that moment.
-//   softsync:n  each push is added to a sum and answered when it arrives; every c-th push makes an update of the sum.
-//   The
-//               staleness of a gradient is the same at its push and at the update. Once nobody trains any more, what
-//               remains of a sum makes the last update.
-//   async       each push is applied and answered when it arrives.
-//   local-sgd:k like sync; a worker pushes how far it has moved from the weights that it was given, as if that were a
-//               gradient, with a rate of 1. Applied with plain sgd, the mean of these gives the mean of the weights.
-//   easgd:k     each push carries a worker's weights. It moves the shard's weights towards them by the rate that it
-//               carries, and is answered with the shard's weights just after that.
+// Push and pull are one operation: a push is answered with weights, as soon as the `Consistency` (consistency.h)
+// allows. Chunk by chunk:
+//   - Gradients of which all workers' make an update are held until all live workers have pushed theirs, then applied:
+//     their mean, summed in rank order, so that the result does not depend on the order of arrival. With backup workers
+//     the first N make the update, and a later one (of an older version) is dropped, counted, and answered at once.
+//     Each chunk may take another N workers, as each variable does in TensorFlow's accumulators; if fewer than N
+//     workers are left, all that are left are needed. Weights that workers have come to are pushed as how far they have
+//     moved from those that they were given, as if that were a gradient, with a rate of 1.
+//   - A gradient of which several make an update is added to a sum. Its staleness is the same at its push and at the
+//     update. Once nobody trains any more, what remains of a sum makes the last update.
+//   - Any other push is applied when it arrives. An elastic one carries a worker's weights: it moves the chunk's
+//   weights
+//     towards them by the rate that it carries, and is answered with the weights just after that.
+//   - Where a rule bounds the staleness, a response waits until its worker's lead is within the bound, and then carries
+//     the weights of that moment.
 // staleness.h describes the remedies for stale gradients that are applied when they arrive.
 #pragma once
 
@@ -32,6 +27,7 @@
 #include "common/optimizer/optimizer.h"
 #include "common/status.h"
 #include "ps/policy/consistency.h"
+#include "ps/policy/consistency_state.h"
 #include "ps/policy/membership.h"
 #include "ps/policy/staleness.h"
 #include "ps/server/chunk_weights.h"
@@ -40,11 +36,9 @@
 namespace syncopate::ps {
 
 struct PushRequest {
-  int worker = 0;
+  Step step;
   std::size_t chunk = 0;     // index in the shard
-  std::int64_t clock = 0;    // pushes of this worker to this chunk, this one included
   std::int64_t version = 0;  // of the weights that the gradient was computed from
-  float learning_rate = 0;
   std::span<const float> gradient;
 };
 
@@ -79,7 +73,7 @@ class Chunk {
   void save(std::size_t begin, TrainingState& state) const;
 
   // Fails with invalid argument, and changes nothing, if the push cannot be valid; any other failure is of memory. The
-  // gradient is either used within the call or held: it must not change while holds_gradient(worker).
+  // gradient is either used within the call or held: it must not change while has_pending_gradient(worker).
   Status push(const PushRequest& request);
   // Removes a lost worker. What is held of it is dropped.
   void lose(int worker);
@@ -89,12 +83,16 @@ class Chunk {
   Status finish();
 
   // The number of pushes received from the worker so far.
-  std::int64_t clock(int worker) const { return of(worker).clock; }
-  bool holds_gradient(int worker) const { return !of(worker).gradient.empty(); }
-  // owes() and waits(): the worker has pushed and is not answered yet. may_answer(): its response is due.
-  bool owes(int worker) const { return of(worker).owed; }
-  bool waits(int worker) const { return owes(worker); }
-  bool may_answer(int worker) const;
+  std::int64_t clock(int worker) const { return rule_.clock(worker); }
+  // The worker's gradient is held for an update that waits for others.
+  bool has_pending_gradient(int worker) const { return !of(worker).gradient.empty(); }
+  // The worker has pushed, and has not got the weights yet.
+  bool has_pending_pull(int worker) const { return of(worker).pulls; }
+  bool has_pending_request(int worker) const { return has_pending_pull(worker); }
+  // The worker's pull is pending, and its response is due.
+  bool may_respond(int worker) const;
+  // No response may go to `worker` before `other` has pushed again, however few make an update.
+  bool waits_for(int worker, int other) const { return rule_.waits_for(worker, other); }
 
   // What a response to `worker` sent now says and carries.
   struct Answer {
@@ -114,8 +112,7 @@ class Chunk {
 
  private:
   struct Worker {
-    std::int64_t clock = 0;
-    bool owed = false;
+    bool pulls = false;
     std::int64_t pushed_version = 0;  // version that its last gradient was computed from
     std::int64_t version = 0;         // of its last response
     std::int64_t staleness = 0;
@@ -132,14 +129,14 @@ class Chunk {
   // Returns whether dividing by staleness scales each gradient, as the paper does; otherwise it scales the rate.
   bool scales_gradients() const;
   void correct_momentum();
-  std::int64_t slowest_clock() const;
 
   ChunkOptions options_;
   const Membership& members_;
   ChunkWeights weights_;
+  ConsistencyState rule_;
   std::vector<Worker> workers_;
   std::vector<std::span<const float>> gradients_;  // of the update under way
-  // The sum of softsync.
+  // The sum, where several pushes make an update.
   int summed_ = 0;
   float summed_weight_ = 0;
   float summed_rate_ = 0;  // learning rate of the last gradient in it

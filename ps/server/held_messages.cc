@@ -17,7 +17,7 @@ void HeldMessages::keep(std::vector<Message>& messages, std::size_t part, Messag
 void HeldMessages::let_go_of_pushes(const Shard& shard, std::size_t chunk) {
   for (int worker = 0; worker < workers_; ++worker) {
     const std::size_t place = place_of(worker, chunk);
-    if (place < pushes_.size() && !shard.holds_gradient(worker, chunk)) pushes_[place] = Message();
+    if (place < pushes_.size() && !shard.has_pending_gradient(worker, chunk)) pushes_[place] = Message();
   }
 }
 
@@ -29,7 +29,7 @@ void HeldMessages::let_go_of_rows(const Shard& shard) {
   for (std::size_t table = 0; table < shard.tables(); ++table) {
     for (int worker = 0; worker < workers_; ++worker) {
       const std::size_t place = place_of(worker, table);
-      if (place < rows_.size() && !shard.holds_rows(worker, table)) rows_[place] = Message();
+      if (place < rows_.size() && !shard.has_pending_rows(worker, table)) rows_[place] = Message();
     }
   }
 }

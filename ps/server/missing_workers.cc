@@ -7,20 +7,15 @@ namespace syncopate::ps {
 namespace {
 
 // Sets `awaited`, by worker, where a push to `part`, a chunk or a table, is what somebody waits for.
-template <typename Part, typename Waits>
-void mark_awaited(const Part& part, const Membership& members, const Consistency& consistency, Waits&& waits,
-                  std::vector<bool>& awaited) {
-  bool any_held = false;
-  std::int64_t furthest = 0;  // of those who wait
-  for (int worker = 0; worker < members.workers(); ++worker) {
-    if (!waits(worker)) continue;
-    any_held |= part.holds_gradient(worker);
-    furthest = std::max(furthest, part.clock(worker));
-  }
-  for (int worker = 0; worker < members.workers(); ++worker) {
-    if (!members.is_live(worker) || part.holds_gradient(worker)) continue;
-    if (any_held || !consistency.may_answer(furthest, part.clock(worker))) {
-      awaited[static_cast<std::size_t>(worker)] = true;
+template <typename Part>
+void mark_awaited(const Part& part, const Membership& members, std::vector<bool>& awaited) {
+  for (int waiting = 0; waiting < members.workers(); ++waiting) {
+    if (!part.has_pending_request(waiting)) continue;
+    for (int other = 0; other < members.workers(); ++other) {
+      if (!members.is_live(other) || part.has_pending_gradient(other)) continue;
+      if (part.has_pending_gradient(waiting) || part.waits_for(waiting, other)) {
+        awaited[static_cast<std::size_t>(other)] = true;
+      }
     }
   }
 }
@@ -34,8 +29,7 @@ std::vector<AwaitedWorker> awaited_at(const Shard& shard) {
   std::vector<bool> awaited(static_cast<std::size_t>(members.workers()));
   std::vector<std::int64_t> pushes(awaited.size());
   const auto look_at = [&](const auto& part) {
-    mark_awaited(
-        part, members, shard.consistency(), [&](int worker) { return part.waits(worker); }, awaited);
+    mark_awaited(part, members, awaited);
     for (std::size_t i = 0; i < pushes.size(); ++i) pushes[i] += part.clock(static_cast<int>(i));
   };
   for (std::size_t chunk = 0; chunk < shard.chunks(); ++chunk) look_at(shard.chunk(chunk));

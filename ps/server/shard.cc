@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "common/optimizer/decay_parts.h"
+#include "common/text/list_text.h"
 #include "ps/group.h"
 
 namespace syncopate::ps {
@@ -15,8 +16,10 @@ namespace {
 // Why tables cannot be served under these options; empty if they can.
 std::string objection_to_tables(const ShardOptions& options) {
   const Consistency& consistency = options.consistency;
-  if (consistency.pushes_weights() || consistency.kind() == Consistency::Kind::kSoftSync) {
-    return fmt::format("row-sparse tables are served under sync, bounded:k and async, not {}", consistency.to_string());
+  const auto serves_tables = [](const ConsistencyTraits& traits) { return traits.tables; };
+  if (!serves_tables(consistency.traits())) {
+    return fmt::format("row-sparse tables are served under {}, not {}",
+                       list_text(consistency_usages(serves_tables), "and"), consistency.to_string());
   }
   if (consistency.backup_workers() > 0) return "row-sparse tables are served without backup workers";
   if (options.staleness.divide_rate || options.staleness.compensation.enabled() || options.staleness.correct_momentum) {
@@ -129,8 +132,8 @@ Status Shard::create(std::size_t table, const TableClaim& claim) {
 
 Shard::Answers Shard::on_push(const PushRequest& request) {
   due_.clear();
-  if (!members_.started() || !members_.is_joined(request.worker)) {
-    return Status::invalid_argument(fmt::format("a push from worker {}, which is not in the job", request.worker));
+  if (!members_.started() || !members_.is_joined(request.step.worker)) {
+    return Status::invalid_argument(fmt::format("a push from worker {}, which is not in the job", request.step.worker));
   }
   if (request.chunk >= chunks_.size()) {
     return Status::invalid_argument(fmt::format("a push to chunk {} of {}", request.chunk, chunks_.size()));
@@ -150,7 +153,7 @@ Shard::Answers Shard::on_pull(const PullRequest& request) {
 
 Shard::Answers Shard::on_rows_push(const RowsPush& request) {
   due_.clear();
-  SYNCOPATE_RETURN_IF_ERROR(check_trains(request.worker, request.table));
+  SYNCOPATE_RETURN_IF_ERROR(check_trains(request.step.worker, request.table));
   SYNCOPATE_RETURN_IF_ERROR(tables_[request.table].push(request));
   answer_pulls(request.table);
   return std::span<const Answer>(due_);
@@ -171,7 +174,7 @@ Result<TableShard::Page> Shard::on_list_rows(int worker, std::size_t table, std:
 
 Shard::Answers Shard::on_leave(int worker) {
   due_.clear();
-  if (owes_any(worker))
+  if (has_pending_pull(worker))
     return Status::invalid_argument(fmt::format("worker {} leaves before its last push was answered", worker));
   SYNCOPATE_RETURN_IF_ERROR(members_.leave(worker));
   for (Chunk& chunk : chunks_) chunk.returned(worker);
@@ -275,7 +278,7 @@ std::int64_t Shard::slowest_step() const {
   const auto look_at = [&](const auto& part) {
     for (int worker = 0; worker < options_.workers; ++worker) {
       if (members_.is_lost(worker)) continue;
-      const std::int64_t clock = part.clock(worker) - (part.holds_gradient(worker) ? 1 : 0);
+      const std::int64_t clock = part.clock(worker) - (part.has_pending_gradient(worker) ? 1 : 0);
       slowest = std::min(slowest.value_or(clock), clock);
     }
   };
@@ -293,9 +296,9 @@ bool Shard::all_have_described() const {
   return complete();
 }
 
-bool Shard::owes_any(int worker) const {
-  const auto owes = [worker](const auto& part) { return part.owes(worker); };
-  return std::ranges::any_of(chunks_, owes) || std::ranges::any_of(tables_, owes);
+bool Shard::has_pending_pull(int worker) const {
+  const auto is_pending = [worker](const auto& part) { return part.has_pending_pull(worker); };
+  return std::ranges::any_of(chunks_, is_pending) || std::ranges::any_of(tables_, is_pending);
 }
 
 void Shard::start_if_all_joined() {
@@ -310,14 +313,14 @@ void Shard::start_if_all_joined() {
 
 void Shard::answer_pushes(std::size_t chunk) {
   for (int worker = 0; worker < options_.workers; ++worker) {
-    if (chunks_[chunk].may_answer(worker)) answer(worker, chunk);
+    if (chunks_[chunk].may_respond(worker)) answer(worker, chunk);
   }
 }
 
 void Shard::answer_pulls(std::size_t index) {
   TableShard& table = tables_[index];
   for (int worker = 0; worker < options_.workers; ++worker) {
-    if (table.may_answer(worker)) {
+    if (table.may_respond(worker)) {
       due_.push_back({.kind = Answer::Kind::kRows, .worker = worker, .table = index, .rows = table.answer(worker)});
     }
     if (table.may_answer_ask(worker)) {

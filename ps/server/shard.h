@@ -119,8 +119,8 @@ class Shard {
   // already left or been lost.
   Answers on_worker_lost(int worker);
 
-  bool holds_gradient(int worker, std::size_t chunk) const { return chunks_[chunk].holds_gradient(worker); }
-  bool holds_rows(int worker, std::size_t table) const { return tables_[table].holds_gradient(worker); }
+  bool has_pending_gradient(int worker, std::size_t chunk) const { return chunks_[chunk].has_pending_gradient(worker); }
+  bool has_pending_rows(int worker, std::size_t table) const { return tables_[table].has_pending_gradient(worker); }
   // Every worker is lost, or has had its last response and, if there are tables, has said goodbye.
   bool done() const { return members_.done(); }
   // Why the job could not start. Empty if it has started, or still may.
@@ -157,7 +157,7 @@ class Shard {
   std::int64_t slowest_step() const;
   Status check_trains(int worker, std::size_t table) const;
   Status check_reads(int worker, std::size_t table) const;
-  bool owes_any(int worker) const;
+  bool has_pending_pull(int worker) const;
 
   // These add what has become due to due_.
   void start_if_all_joined();

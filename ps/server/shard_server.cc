@@ -217,6 +217,8 @@ bool ShardServer::take_header(Message& message) {
   } else if (!is_tail && (!options_.group.is_worker(message.from()) || incoming_.origin() != 0)) {
     drop(message.from(), "not a worker");
   } else {
+    // Both homes decide by the same times.
+    if (!is_tail) incoming_.set_arrived(clock_.now().time_since_epoch().count());
     if (is_tail) message = std::move(message).renumbered(static_cast<int>(incoming_.origin()) - 1);
     return true;
   }
@@ -245,9 +247,9 @@ Status ShardServer::handle(Message message) {
   const bool is_rows_push = answers.ok() && incoming_.has_push_rows();
   const std::size_t chunk = is_push ? incoming_.push().chunk() : 0;
   const std::size_t table = is_rows_push ? incoming_.push_rows().table() : 0;
-  if (is_push && !codec_ && shard_->holds_gradient(from, chunk)) {
+  if (is_push && !codec_ && shard_->has_pending_gradient(from, chunk)) {
     held_.keep_push(chunk, std::move(message));
-  } else if (is_rows_push && shard_->holds_rows(from, table)) {
+  } else if (is_rows_push && shard_->has_pending_rows(from, table)) {
     held_.keep_rows(table, std::move(message));
   } else {
     message = Message();  // its sender gets its memory back before its answer
@@ -258,6 +260,14 @@ Status ShardServer::handle(Message message) {
   if (is_leave) held_.let_go_of_pushes(*shard_);
   if (is_rows_push || is_leave) held_.let_go_of_rows(*shard_);
   return finish(from, answers);
+}
+
+template <typename Push>
+Step ShardServer::step_of(int worker, const Push& push) const {
+  return {.worker = worker,
+          .clock = push.clock(),
+          .learning_rate = static_cast<float>(push.learning_rate()),
+          .arrived = TimePoint(Duration(incoming_.arrived()))};
 }
 
 Shard::Answers ShardServer::dispatch(const Message& message) {
@@ -280,11 +290,9 @@ Shard::Answers ShardServer::dispatch(const Message& message) {
       return shard_->on_initial(from, incoming_.initial().chunk(),
                                 {incoming_.initial().begin(), incoming_.initial().end()}, *floats);
     case wire::Header::kPush:
-      return shard_->on_push({.worker = from,
+      return shard_->on_push({.step = step_of(from, incoming_.push()),
                               .chunk = incoming_.push().chunk(),
-                              .clock = incoming_.push().clock(),
                               .version = incoming_.push().version(),
-                              .learning_rate = static_cast<float>(incoming_.push().learning_rate()),
                               .gradient = *floats});
     case wire::Header::kPull:
       return shard_->on_pull({.worker = from,
@@ -294,11 +302,8 @@ Shard::Answers ShardServer::dispatch(const Message& message) {
                               .known = incoming_.pull().known(),
                               .keys = own_keys(message)});
     case wire::Header::kPushRows:
-      return shard_->on_rows_push({.worker = from,
-                                   .table = incoming_.push_rows().table(),
-                                   .clock = incoming_.push_rows().clock(),
-                                   .learning_rate = static_cast<float>(incoming_.push_rows().learning_rate()),
-                                   .gradients = *floats});
+      return shard_->on_rows_push(
+          {.step = step_of(from, incoming_.push_rows()), .table = incoming_.push_rows().table(), .gradients = *floats});
     case wire::Header::kReadRows:
       return shard_->on_read_rows({.worker = from,
                                    .table = incoming_.read_rows().table(),
@@ -347,7 +352,7 @@ Result<std::span<const float>> ShardServer::floats_in(const Message& message) {
   const std::size_t chunk = incoming_.push().chunk();
   // The shard reports itself what is wrong with these. A gradient that it holds stays where it is.
   const bool is_there = chunk < shard_->chunks() && shard_->chunk(chunk).created();
-  if (!is_there || shard_->holds_gradient(message.from(), chunk)) return std::span<const float>();
+  if (!is_there || shard_->has_pending_gradient(message.from(), chunk)) return std::span<const float>();
   return codec_->decode({message.from(), number_, chunk, incoming_.push().clock(), shard_->range(chunk).begin},
                         message.payload(), shard_->chunk(chunk).weights().size());
 }

@@ -131,6 +131,8 @@ class ShardServer {
   Result<std::span<const float>> floats_in(const Message& message);
   // own_keys() returns a copy of the keys that the message carries, valid until the next one. A copy is needed because
   // the sender may write where they lie, and so change what has been checked.
+  template <typename Push>
+  Step step_of(int worker, const Push& push) const;  // of a push that is incoming_
   Shard::Answers take_join(int from, std::span<const std::byte> payload);
   RowKeys own_keys(const Message& message);
   Status finish(int from, const Shard::Answers& answers);

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cassert>
 #include <cmath>
-#include <limits>
 #include <string>
 #include <utility>
 
@@ -43,6 +42,7 @@ TableShard::TableShard(const TableShardOptions& options, const Membership& membe
              .limit = options.claim.limit,
              .seed = options.seed,
              .optimizer = options.optimizer}),
+      rule_(options.consistency, members),
       workers_(static_cast<std::size_t>(members.workers())),
       sum_(width()) {
   by_rank_.reserve(workers_.size());
@@ -53,11 +53,8 @@ Status TableShard::restore(const TrainingState& state) {
       table_counts(options_.table, options_.shard, options_.shards, members_.workers(), state);
   if (!counts.ok()) return counts.status();
   version_ = counts->version;
-  const std::vector<std::int64_t> clocks = clocks_to_go_on_with(counts->clocks, members_);
-  for (std::size_t worker = 0; worker < workers_.size(); ++worker) {
-    workers_[worker].clock = clocks[worker];
-    workers_[worker].may_skip = true;
-  }
+  rule_.restore(clocks_to_go_on_with(counts->clocks, members_));
+  for (Worker& worker : workers_) worker.may_skip = true;
   const auto rows = state.rows.find(options_.table);
   if (rows == state.rows.end()) return Status();
   const RowsState& all = rows->second;
@@ -76,7 +73,7 @@ void TableShard::save(TrainingState& state) const {
   TableCounts counts{.version = version_, .clocks = Clocks(members_.workers())};
   for (int i = 0; i < members_.workers(); ++i) {
     const auto worker = static_cast<std::size_t>(i);
-    counts.clocks.pushes[worker] = of(i).clock - (holds_gradient(i) ? 1 : 0);
+    counts.clocks.pushes[worker] = clock(i) - (has_pending_gradient(i) ? 1 : 0);
     counts.clocks.away[worker] = members_.is_lost(i);
   }
   put_table_counts(options_.table, options_.shard, options_.shards, counts, state);
@@ -96,29 +93,28 @@ Status TableShard::pull(const PullRequest& request) {
 
 Status TableShard::push(const RowsPush& request) {
   SYNCOPATE_RETURN_IF_ERROR(check_push(request));
-  Worker& worker = of(request.worker);
+  Worker& worker = of(request.step.worker);
   worker.phase = Phase::kIdle;
   worker.may_skip = false;
-  worker.clock = request.clock;
+  rule_.on_push(request.step);
   worker.staleness = version_ - worker.version;
   ++counters_.pushes;
   counters_.rows_pushed += static_cast<std::int64_t>(worker.keys().size());
   counters_.staleness_sum += worker.staleness;
   counters_.staleness_max = std::max(counters_.staleness_max, worker.staleness);
   if (!options_.consistency.updates_together()) {
-    return update(worker.keys(), request.gradients, request.learning_rate, 1);
+    return update(worker.keys(), request.gradients, request.step.learning_rate, 1);
   }
   worker.holds = true;
   worker.pushed_slot = worker.slot;
   worker.gradients = request.gradients;
-  worker.learning_rate = request.learning_rate;
+  worker.learning_rate = request.step.learning_rate;
   return update_if_all_pushed();
 }
 
 void TableShard::lose(int worker) {
-  const std::int64_t clock = of(worker).clock - (holds_gradient(worker) ? 1 : 0);
+  if (has_pending_gradient(worker)) rule_.undo_push(worker);
   of(worker) = Worker();
-  of(worker).clock = clock;
 }
 
 // Workers that have left count, too: they leave without a response to their last push.
@@ -140,8 +136,8 @@ Status TableShard::update_if_all_pushed() {
   return Status();
 }
 
-bool TableShard::may_answer(int worker) const {
-  return owes(worker) && !holds_gradient(worker) && options_.consistency.may_answer(of(worker).clock, slowest_clock());
+bool TableShard::may_respond(int worker) const {
+  return has_pending_pull(worker) && !has_pending_gradient(worker) && rule_.may_respond(worker);
 }
 
 TableShard::Answer TableShard::answer(int worker) {
@@ -149,7 +145,7 @@ TableShard::Answer TableShard::answer(int worker) {
   to.phase = Phase::kHasRows;
   to.version = version_;
   counters_.rows_pulled += static_cast<std::int64_t>(to.keys().size());
-  return {.clock = to.clock, .staleness = to.staleness, .keys = to.keys()};
+  return {.clock = clock(worker), .staleness = to.staleness, .keys = to.keys()};
 }
 
 Status TableShard::ask(const ReadRequest& request) {
@@ -185,10 +181,10 @@ Status TableShard::update(RowKeys keys, std::span<const float> gradients, float 
 Status TableShard::check_pull(const PullRequest& request) const {
   const Worker& worker = of(request.worker);
   const bool is_its_turn = worker.phase == Phase::kIdle || (worker.phase == Phase::kHasRows && worker.may_skip);
-  if (!is_its_turn || request.clock != worker.clock) {
+  if (!is_its_turn || request.clock != clock(request.worker)) {
     return Status::invalid_argument(
         fmt::format("a pull behind push {} from worker {}, which has pushed {} times and {}", request.clock,
-                    request.worker, worker.clock,
+                    request.worker, clock(request.worker),
                     is_its_turn                       ? "may pull"
                     : worker.phase == Phase::kPulling ? "waits for its rows"
                                                       : "has not used its rows"));
@@ -203,21 +199,22 @@ Status TableShard::check_pull(const PullRequest& request) const {
   if (request.known) return Status();
   const bool is_in_use = worker.holds ? request.slot == worker.pushed_slot || request.slot == worker.slot
                                       : request.slot == worker.slot && worker.stored[request.slot];
-  if (is_in_use && worker.clock > 0) {
+  if (is_in_use && clock(request.worker) > 0) {
     return Status::invalid_argument(fmt::format("new keys for slot {}, which the last push refers to", request.slot));
   }
   return check_keys(request.keys);
 }
 
 Status TableShard::check_push(const RowsPush& request) const {
-  const Worker& worker = of(request.worker);
-  if (worker.phase != Phase::kHasRows || request.clock != worker.clock + 1) {
+  const auto& [rank, clock, learning_rate, arrived] = request.step;
+  const Worker& worker = of(rank);
+  if (worker.phase != Phase::kHasRows || clock != rule_.clock(rank) + 1) {
     return Status::invalid_argument(
-        fmt::format("push {} of rows from worker {}, which has pushed {} times and {}", request.clock, request.worker,
-                    worker.clock, worker.phase == Phase::kHasRows ? "has its rows" : "has not got its rows"));
+        fmt::format("push {} of rows from worker {}, which has pushed {} times and {}", clock, rank, rule_.clock(rank),
+                    worker.phase == Phase::kHasRows ? "has its rows" : "has not got its rows"));
   }
-  if (!std::isfinite(request.learning_rate) || request.learning_rate < 0) {
-    return Status::invalid_argument(fmt::format("a learning rate of {}", request.learning_rate));
+  if (!std::isfinite(learning_rate) || learning_rate < 0) {
+    return Status::invalid_argument(fmt::format("a learning rate of {}", learning_rate));
   }
   if (request.gradients.size() != worker.keys().size() * width()) {
     return Status::invalid_argument(fmt::format("gradients of {} floats for {} rows of {}", request.gradients.size(),
@@ -241,14 +238,6 @@ Status TableShard::check_keys(RowKeys keys) const {
     }
   }
   return Status();
-}
-
-std::int64_t TableShard::slowest_clock() const {
-  std::int64_t slowest = std::numeric_limits<std::int64_t>::max();
-  for (int i = 0; i < members_.workers(); ++i) {
-    if (members_.is_live(i)) slowest = std::min(slowest, of(i).clock);
-  }
-  return slowest;
 }
 
 }  // namespace syncopate::ps

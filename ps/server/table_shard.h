@@ -3,12 +3,13 @@
 //
 // A worker pulls the rows of its next step, is answered, pushes their gradients, and so on. It makes one pull and one
 // push per step even if none of the rows lies here, so that its clock counts. A worker that repeats a step whose push
-// has been applied here pulls for the next step without pushing. Each `Consistency` means, as for chunks:
-//   sync       gradients are held until all live workers have pushed theirs, then make one update of all rows that any
-//              of them touched: the sum, in rank order, over the number of workers. A pull waits for the update of its
-//              worker's last push.
-//   bounded:k  each push is applied when it arrives; a pull waits until the slowest live worker is within k clocks.
-//   async      each push is applied, and each pull answered, when it arrives.
+// has been applied here pulls for the next step without pushing. As for chunks, the `Consistency` (consistency.h) says
+// when:
+//   - Gradients of which all workers' make an update are held until all live workers have pushed theirs, then make one
+//     update of all rows that any of them touched: the sum, in rank order, over the number of workers. A pull waits for
+//     the update of its worker's last push.
+//   - Any other push is applied when it arrives; where the rule bounds the staleness, a pull waits until its worker's
+//     lead is within the bound.
 // Rows are created when first touched. Updates that do not touch a row do not change it.
 //
 // A worker may also read any rows. It is answered once its last push has been applied.
@@ -26,6 +27,7 @@
 #include "common/tables/row_table.h"
 #include "common/training_state.h"
 #include "ps/policy/consistency.h"
+#include "ps/policy/consistency_state.h"
 #include "ps/policy/membership.h"
 #include "ps/tables/key_lists.h"
 
@@ -47,7 +49,7 @@ struct TableShardOptions {
   TableClaim claim;
   std::size_t shard = 0;  // of
   std::size_t shards = 1;
-  Consistency consistency;  // sync without backup workers, bounded or async
+  Consistency consistency;  // of a kind that serves tables, without backup workers
   OptimizerConfig optimizer;
   std::uint64_t seed = 1;  // seeds the first values of rows
 };
@@ -62,10 +64,8 @@ struct PullRequest {
 };
 
 struct RowsPush {
-  int worker = 0;
+  Step step;
   std::size_t table = 0;
-  std::int64_t clock = 0;  // pushes of this worker, this one included
-  float learning_rate = 0;
   std::span<const float> gradients;  // of the rows of its last pull
 };
 
@@ -97,7 +97,7 @@ class TableShard {
 
   // Both fail with invalid argument, and change nothing, if the request cannot be valid; any other failure is of
   // memory. The keys are copied. Gradients are either used within the call or held: they must stay valid while
-  // holds_gradient(worker).
+  // has_pending_gradient(worker).
   Status pull(const PullRequest& request);
   Status push(const RowsPush& request);
   // Removes a lost worker. What is held of it is dropped.
@@ -106,13 +106,17 @@ class TableShard {
   Status update_if_all_pushed();
 
   // The number of pushes received from the worker so far.
-  std::int64_t clock(int worker) const { return of(worker).clock; }
-  bool holds_gradient(int worker) const { return of(worker).holds; }
-  // owes(): the worker has pulled and is not answered yet. may_answer(): its response is due.
-  bool owes(int worker) const { return of(worker).phase == Phase::kPulling; }
-  // The worker is owed a response to a pull, or to a read request.
-  bool waits(int worker) const { return owes(worker) || of(worker).asks; }
-  bool may_answer(int worker) const;
+  std::int64_t clock(int worker) const { return rule_.clock(worker); }
+  // The worker's gradients are held for an update that waits for others.
+  bool has_pending_gradient(int worker) const { return of(worker).holds; }
+  // The worker has pulled, and has not got its rows yet.
+  bool has_pending_pull(int worker) const { return of(worker).phase == Phase::kPulling; }
+  // The worker has not got the rows of a pull, or of a read request.
+  bool has_pending_request(int worker) const { return has_pending_pull(worker) || of(worker).asks; }
+  // The worker's pull is pending, and its response is due.
+  bool may_respond(int worker) const;
+  // No rows may go to `worker` before `other` has pushed again, however few make an update.
+  bool waits_for(int worker, int other) const { return rule_.waits_for(worker, other); }
 
   // What a response to `worker` sent now says. It carries read(keys). The call counts the response as sent.
   struct Answer {
@@ -124,7 +128,7 @@ class TableShard {
 
   // The worker requests rows, one list at a time. Fails as pull does.
   Status ask(const ReadRequest& request);
-  bool may_answer_ask(int worker) const { return of(worker).asks && !holds_gradient(worker); }
+  bool may_answer_ask(int worker) const { return of(worker).asks && !has_pending_gradient(worker); }
   struct Asked {
     std::uint64_t read = 0;
     RowKeys keys;
@@ -153,7 +157,6 @@ class TableShard {
 
   struct Worker {
     Phase phase = Phase::kIdle;
-    std::int64_t clock = 0;
     std::size_t slot = 0;      // of the last pull's list
     std::int64_t version = 0;  // of its last response
     std::int64_t staleness = 0;
@@ -178,12 +181,12 @@ class TableShard {
   Status check_push(const RowsPush& request) const;
   Status check_keys(RowKeys keys) const;
   Status update(RowKeys keys, std::span<const float> gradients, float learning_rate, float scale);
-  std::int64_t slowest_clock() const;
 
   TableShardOptions options_;
   const Membership& members_;
   RowTable rows_;
   std::int64_t version_ = 0;
+  ConsistencyState rule_;
   std::vector<Worker> workers_;
   RowSum sum_;
   std::vector<SparseRows> by_rank_;  // of the update under way

@@ -25,7 +25,7 @@ Duration timeout_of(const RunConfig& config) { return from_seconds(config.timeou
 
 ps::LocalStepsOptions local_steps_of(const RunConfig& config) {
   ps::LocalStepsOptions options{.optimizer = optimizer_of(config), .period = config.consistency.period()};
-  if (config.consistency.kind() == ps::Consistency::Kind::kEasgd) {
+  if (config.consistency.is_elastic()) {
     options.elastic_rate = static_cast<float>(config.elastic_alpha);
   }
   return options;

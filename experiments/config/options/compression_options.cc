@@ -1,3 +1,4 @@
+#include "common/text/list_text.h"
 #include "experiments/config/options/option_groups.h"
 #include "experiments/config/options/option_kinds.h"
 
@@ -20,10 +21,12 @@ void add_compression_options(std::vector<OptionSpec>& table) {
     return {};
   };
   option.get = [](const RunConfig& config) { return to_string(config.compress); };
+  const std::vector<std::string> pushing_weights =
+      ps::consistency_names([](const ps::ConsistencyTraits& traits) { return traits.pushes_weights; });
   table.push_back(option_kinds::only(option,
                                      "--mode=allreduce, without --sync-every and --gossip and with another collective "
-                                     "than nccl, or with --mode=ps and "
-                                     "a consistency other than local-sgd and easgd",
+                                     "than nccl, or with --mode=ps and a consistency other than " +
+                                         list_text(pushing_weights, "and"),
                                      may_compress));
   table.push_back(option_kinds::only(
       option_kinds::choice({.group = "Job",

@@ -1,3 +1,6 @@
+#include <fmt/format.h>
+
+#include "common/text/list_text.h"
 #include "experiments/config/options/option_groups.h"
 #include "experiments/config/options/option_kinds.h"
 
@@ -14,24 +17,32 @@ using option_kinds::wrong;
 using C = RunConfig;
 
 bool has_several_shards(const RunConfig& config) { return is_ps(config) && shards_of(config) > 1; }
-bool is_sync_ps(const RunConfig& config) {
-  return is_ps(config) && config.consistency.kind() == ps::Consistency::Kind::kSync;
-}
-bool is_easgd(const RunConfig& config) {
-  return is_ps(config) && config.consistency.kind() == ps::Consistency::Kind::kEasgd;
-}
+bool may_have_backups(const RunConfig& config) { return is_ps(config) && config.consistency.traits().backup_workers; }
+bool is_elastic_ps(const RunConfig& config) { return is_ps(config) && config.consistency.is_elastic(); }
 bool is_stale(const RunConfig& config) { return is_ps(config) && config.consistency.applies_stale_gradients(); }
 bool is_stale_with_momentum(const RunConfig& config) {
   return is_stale(config) && (config.optimizer == "momentum" || config.optimizer == "nesterov");
+}
+
+// Returns "--consistency=" and the kinds of which `test` is true, as in "--consistency=bounded or async".
+std::string consistency_among(ps::ConsistencyTest test) {
+  return "--consistency=" + list_text(ps::consistency_names(test), "or");
+}
+
+// Returns how far workers run apart under each kind.
+std::string consistency_sentence() {
+  std::string text = "How far workers may run apart.";
+  for (const ps::ConsistencyTraits& traits : ps::consistency_traits()) {
+    text += fmt::format("{} {}: {}", text.ends_with('.') ? "" : ";", traits.usage(), traits.sentence);
+  }
+  return text + ".";
 }
 
 OptionSpec consistency() {
   OptionSpec option{.group = "Parameter servers",
                     .name = "consistency",
                     .placeholder = "KIND",
-                    .sentence =
-                        "How far workers may run apart: in step, at most k pushes, at a staleness of about n, "
-                        "freely; or with steps of their own between meetings, k steps apart.",
+                    .sentence = consistency_sentence(),
                     .range = ps::Consistency::forms(),
                     .usual = RunConfig().consistency.to_string(),
                     .is_text = true};
@@ -67,7 +78,8 @@ OptionSpec delay_compensation() {
 
 void add_consistency_details(std::vector<OptionSpec>& table) {
   const std::string group = "Parameter servers";
-  const std::string stale = "--consistency=bounded, softsync or async";
+  using Traits = ps::ConsistencyTraits;
+  const std::string stale = consistency_among([](const Traits& kind) { return kind.applies_stale_gradients(); });
   table.push_back(
       only(choice({.group = group,
                    .name = "work",
@@ -76,7 +88,8 @@ void add_consistency_details(std::vector<OptionSpec>& table) {
                                "whole job, so that a slow one trains fewer and all end together; quota: each trains "
                                "an equal part, and the job ends with the slowest."},
                   &C::work, "division of work", {WorkDivision::kShared, WorkDivision::kQuota}),
-           "--consistency=async, bounded, softsync or easgd, or --gossip=async", may_share_work));
+           consistency_among([](const Traits& kind) { return kind.shares_work(); }) + ", or --gossip=async",
+           may_share_work));
   table.push_back(only(number({.group = group,
                                .name = "backup-workers",
                                .placeholder = "B",
@@ -84,7 +97,7 @@ void add_consistency_details(std::vector<OptionSpec>& table) {
                                            "gradients, and drops what comes later.",
                                .unit = "processes"},
                               &C::backup_workers, "backup workers", 0, 63),
-                       "--consistency=sync", is_sync_ps));
+                       consistency_among([](const Traits& kind) { return kind.backup_workers; }), may_have_backups));
   table.push_back(only(unless_zero(number({.group = group,
                                            .name = "elastic-alpha",
                                            .placeholder = "X",
@@ -92,7 +105,7 @@ void add_consistency_details(std::vector<OptionSpec>& table) {
                                            .unit = "fraction of their distance",
                                            .usual = "0.9 / workers"},
                                           &C::elastic_alpha, "alpha", 0.0001, 0.9999)),
-                       "--consistency=easgd:k", is_easgd));
+                       consistency_among([](const Traits& kind) { return kind.is_elastic(); }), is_elastic_ps));
   table.push_back(
       only(choice({.group = group,
                    .name = "staleness-lr",
@@ -144,6 +157,7 @@ void add_ps_options(std::vector<OptionSpec>& table) {
                                  .unit = "bytes",
                                  .usual = "262144 over shared memory, else 1048576"},
                                 &C::chunk_bytes, "chunk size", std::int64_t{4096}, std::int64_t{1} << 30)));
+  const std::string pipelined = consistency_among([](const ps::ConsistencyTraits& kind) { return kind.pipeline; });
   table.push_back(only(number({.group = "Parameter servers",
                                .name = "pipeline-depth",
                                .placeholder = "D",
@@ -151,20 +165,22 @@ void add_ps_options(std::vector<OptionSpec>& table) {
                                            "another copy of the gradients, and staleness.",
                                .unit = "steps"},
                               &C::pipeline_depth, "pipeline depth", 0, 16),
-                       "--consistency=async, and without --delay-compensation", may_run_ahead));
+                       pipelined + ", and without --delay-compensation", may_run_ahead));
   table.push_back(
       only(flag({.group = "Parameter servers",
                  .name = "overlap-forward",
                  .sentence = "Lets weights come while the next forward pass runs; a layer waits for its own alone."},
                 &C::overlap_forward),
-           "--device=cpu, --pipeline-depth=0, and --consistency other than local-sgd and easgd", may_overlap_forward));
+           "--device=cpu, --pipeline-depth=0, and " +
+               consistency_among([](const ps::ConsistencyTraits& kind) { return !kind.pushes_weights; }),
+           may_overlap_forward));
   table.push_back(only(choice({.group = "Parameter servers",
                                .name = "push-order",
                                .placeholder = "ORDER",
                                .sentence = "What goes first where chunks queue: what backward finished first, or what "
                                            "the next forward pass needs first."},
                               &C::push_order, "push order", {ps::PushOrder::kFifo, ps::PushOrder::kPriority}),
-                       "--overlap-forward and --consistency=async", may_order_pushes));
+                       "--overlap-forward and " + pipelined, may_order_pushes));
 }
 
 }  // namespace syncopate::experiments

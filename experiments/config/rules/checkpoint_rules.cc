@@ -26,8 +26,8 @@ Status validate_checkpoints(const RunConfig& config) {
                     "job's; leave it out, or use --gossip, whose partners meet after the same step",
                     option));
   }
-  if (config.mode == Mode::kPs && config.consistency.kind() == ps::Consistency::Kind::kLocalSgd &&
-      config.checkpoint_every && config.checkpoint_every->steps % config.consistency.period() != 0) {
+  if (config.mode == Mode::kPs && config.consistency.updates_together() && config.checkpoint_every &&
+      config.checkpoint_every->steps % config.consistency.period() != 0) {
     return Status::invalid_argument(
         fmt::format("{}: must be a multiple of {}, the steps from one meeting of --consistency={} to the next", option,
                     config.consistency.period(), config.consistency.to_string()));

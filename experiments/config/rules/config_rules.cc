@@ -121,17 +121,12 @@ Status validate_consistency(const RunConfig& config) {
   if (config.mode != Mode::kPs) return {};
   const ps::Consistency& consistency = config.consistency;
   const int workers = workers_of(config);
-  if (consistency.kind() == ps::Consistency::Kind::kSync && config.backup_workers >= workers) {
+  if (consistency.traits().backup_workers && config.backup_workers >= workers) {
     return Status::invalid_argument(
         fmt::format("--backup-workers={}: must be fewer than the {} worker{}, of whom an update needs the others",
                     config.backup_workers, workers, workers == 1 ? "" : "s"));
   }
-  if (consistency.kind() == ps::Consistency::Kind::kSoftSync && consistency.bound() > workers) {
-    return Status::invalid_argument(
-        fmt::format("--consistency={}: n must be 1 to {}, the workers; with as many it is async",
-                    consistency.to_string(), workers));
-  }
-  return {};
+  return consistency.check_workers(workers).in("--consistency=" + consistency.to_string());
 }
 
 Status validate_compression(const RunConfig& config) {

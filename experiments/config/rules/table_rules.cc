@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "common/text/list_text.h"
 #include "worker/recommender/make_recommender.h"
 
 namespace syncopate::experiments {
@@ -16,18 +17,18 @@ Status no(const std::string& option, const std::string& reason, const std::strin
 }
 
 Status validate_ps(const RunConfig& config) {
-  using Kind = ps::Consistency::Kind;
-  const Kind kind = config.consistency.kind();
-  const std::string held = "servers update a row-sparse table in step or push by push";
-  if (kind != Kind::kSync && kind != Kind::kBounded && kind != Kind::kAsync) {
-    return no("--consistency=" + config.consistency.to_string(), held,
-              "use sync, bounded:k or async, or --embeddings=dense");
+  const auto serves_tables = [](const ps::ConsistencyTraits& traits) { return traits.tables; };
+  const ps::ConsistencyTraits& traits = config.consistency.traits();
+  if (!serves_tables(traits)) {
+    return no("--consistency=" + config.consistency.to_string(),
+              "servers update a row-sparse table in step or push by push",
+              fmt::format("use {}, or --embeddings=dense", list_text(ps::consistency_usages(serves_tables), "or")));
   }
-  if (kind == Kind::kSync && config.backup_workers > 0) {
+  if (traits.backup_workers && config.backup_workers > 0) {
     return no(fmt::format("--backup-workers={}", config.backup_workers),
               "an update of a row-sparse table is of all workers' gradients");
   }
-  const bool is_stale = kind != Kind::kSync;
+  const bool is_stale = traits.applies_stale_gradients();
   if (is_stale && config.staleness_lr != StalenessRate::kKeep) {
     return no(fmt::format("--staleness-lr={}", name_of(config.staleness_lr)), "rows are updated at the rate as it is");
   }

@@ -15,16 +15,11 @@ std::string evaluated_weights(const RunConfig& config) {
     case Mode::kPs:
       break;
   }
-  switch (config.consistency.kind()) {
-    case ps::Consistency::Kind::kSync:
-      return "all workers', which are the same";
-    case ps::Consistency::Kind::kLocalSgd:
-      return "the mean of all workers, when they have met";
-    case ps::Consistency::Kind::kEasgd:
-      return "the center, when a worker has met it";
-    default:
-      return "the servers', as a worker was answered last";
-  }
+  const ps::Consistency& consistency = config.consistency;
+  if (consistency.is_elastic()) return "the center, when a worker has met it";
+  if (consistency.applies_stale_gradients()) return "the servers', as a worker was answered last";
+  return consistency.pushes_weights() ? "the mean of all workers, when they have met"
+                                      : "all workers', which are the same";
 }
 
 std::string not_evaluated_text(const EvaluationRecord& record) {

@@ -173,7 +173,7 @@ class GenerationsJob {
     const Consistency consistency = consistency_of(options_.consistency);
     if (!consistency.pushes_weights()) return servers;
     LocalStepsOptions local{.optimizer = options_.local_optimizer, .period = consistency.period(), .elastic_rate = {}};
-    if (consistency.kind() == Consistency::Kind::kEasgd) local.elastic_rate = 0.25f;
+    if (consistency.is_elastic()) local.elastic_rate = 0.25f;
     return std::make_unique<LocalStepsStrategy>(local, std::move(servers), clock_, rank);
   }
 

@@ -10,6 +10,7 @@
 #include "ps/server/shard_state.h"
 #include "tests/ps/job/codec_names.h"
 #include "tests/ps/job/generations_job.h"
+#include "tests/support/every_consistency.h"
 
 namespace syncopate::ps {
 namespace {
@@ -62,8 +63,10 @@ void run_broken_off(GenerationsJob& job, Random& random, int most, const std::fu
 TEST(Generations, EachPushIsAppliedOnceWhereverAJobIsBrokenOff) {
   constexpr int kWorkers = 4;
   const PsGroup group{.workers = kWorkers, .servers = 2};
-  for (const std::string consistency : {"async", "bounded:0", "bounded:2", "sync", "softsync:1"}) {
-    const float each = consistency == "sync" || consistency == "softsync:1" ? 1.0f / kWorkers : 1.0f;
+  for (const std::string& consistency :
+       every_consistency([](const ConsistencyTraits& traits) { return !traits.pushes_weights; })) {
+    if (consistency_of(consistency).backup_workers() > 0) continue;  // which drop what comes late
+    const float each = 1.0f / static_cast<float>(consistency_of(consistency).pushes_an_update(kWorkers, kWorkers));
     for (std::uint64_t seed = 1; seed <= 12; ++seed) {
       GenerationsJob job(options_of(group, consistency));
       job.gradients = mark;
@@ -73,6 +76,20 @@ TEST(Generations, EachPushIsAppliedOnceWhereverAJobIsBrokenOff) {
       expect_each_push_once(job.weights(), kWorkers, each, fmt::format("{} seed {}", consistency, seed));
       if (HasFatalFailure()) return;
     }
+  }
+}
+
+// Broken off at one moment, then without one of the workers: the others must come to their end all the same.
+TEST(Generations, JobsOfEveryConsistencyEndWithAWorkerLessAfterTheyWereBrokenOff) {
+  for (const std::string& consistency : every_consistency()) {
+    SCOPED_TRACE(consistency);
+    GenerationsOptions options = options_of({.workers = 3, .servers = 2}, consistency);
+    options.local_optimizer = {.kind = OptimizerKind::kSgd};
+    GenerationsJob job(options);
+    job.gradients = mark;
+    job.run({.messages = 60});
+    ASSERT_TRUE(job.run({.lost = {1}}));
+    ASSERT_EQ(job.weights().size(), kChunks * kChunk);
   }
 }
 

@@ -7,6 +7,8 @@
 
 #include <atomic>
 
+#include "tests/support/every_consistency.h"
+
 namespace syncopate::ps {
 namespace {
 
@@ -88,7 +90,10 @@ TEST_P(PsJobOverEveryWire, SyncEqualsOneLocalOptimizerBitByBit) {
 TEST_P(PsJobOverEveryWire, EveryPushIsInTheFinalWeightsOfAllWorkers) {
   constexpr std::int64_t kSteps = 20;
   const ParamLayout layout = small_layout();
-  for (const char* consistency : {"async", "bounded:1"}) {
+  const auto applies_each_gradient = [](const ConsistencyTraits& traits) {
+    return traits.applies_stale_gradients() && traits.update == ConsistencyTraits::Update::kEachPush;
+  };
+  for (const std::string& consistency : every_consistency(applies_each_gradient)) {
     for (int workers = 1; workers <= 4; ++workers) {
       PsJob job({.group = {.workers = workers, .servers = 1, .shards_per_server = 2},
                  .consistency = consistency,

@@ -5,6 +5,7 @@
 
 #include "tests/ps/server/shard_harness.h"
 #include "tests/ps/server/table_harness.h"
+#include "tests/support/every_consistency.h"
 
 namespace syncopate::ps {
 namespace {
@@ -75,10 +76,11 @@ TEST(AwaitedWorkers, AreNoneWhereABackupWorkerHasTakenTheirPlace) {
 }
 
 TEST(AwaitedWorkers, AreNoneWhereEverybodyIsAnsweredAtOnce) {
-  for (const char* consistency : {"async", "softsync:1"}) {
+  for (const std::string& consistency :
+       every_consistency([](const ConsistencyTraits& traits) { return !traits.waits_for_others(); })) {
     ShardHarness job(2, consistency, 8);
     job.join_all();
-    for (int i = 0; i < 5; ++i) job.push(0, 1);
+    for (int i = 0; i < 5; ++i) job.push(0, 1, 0.5f);
     EXPECT_THAT(ranks_awaited_at(job.shard), IsEmpty());
   }
 }

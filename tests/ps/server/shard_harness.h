@@ -82,14 +82,12 @@ class ShardHarness {
     from.gradient = std::move(gradient);
     from.waiting = true;
     ++from.clock;
-    take(shard.on_push({.worker = rank,
-                        .clock = from.clock,
+    take(shard.on_push({.step = {.worker = rank, .clock = from.clock, .learning_rate = learning_rate, .arrived = now},
                         .version = from.version,
-                        .learning_rate = learning_rate,
                         .gradient = from.gradient}));
     // A gradient that is not held may be overwritten at once.
     for (int i = 0; i < worker_count(); ++i) {
-      if (!shard.holds_gradient(i, 0)) std::fill(worker(i).gradient.begin(), worker(i).gradient.end(), -1e30f);
+      if (!shard.has_pending_gradient(i, 0)) std::fill(worker(i).gradient.begin(), worker(i).gradient.end(), -1e30f);
     }
   }
 
@@ -105,6 +103,8 @@ class ShardHarness {
     std::fill(worker(rank).gradient.begin(), worker(rank).gradient.end(), -1e30f);
     take(shard.on_worker_lost(rank));
   }
+
+  TimePoint now{};  // at which pushes arrive
 
   std::span<const float> weights() const { return shard.chunk(0).weights().current(); }
   std::int64_t version() const { return shard.chunk(0).weights().version(); }

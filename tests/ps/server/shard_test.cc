@@ -97,10 +97,10 @@ TEST(Shard, AppliesTheMeanOnceAllWorkersHavePushedInSync) {
   job.join_all();
   job.push(1, 2);
   EXPECT_TRUE(job.worker(1).waiting);
-  EXPECT_TRUE(job.shard.holds_gradient(1, 0));
+  EXPECT_TRUE(job.shard.has_pending_gradient(1, 0));
   EXPECT_EQ(job.version(), 0);
   job.push(0, 4);
-  EXPECT_FALSE(job.shard.holds_gradient(1, 0));
+  EXPECT_FALSE(job.shard.has_pending_gradient(1, 0));
   for (int rank = 0; rank < 2; ++rank) EXPECT_THAT(job.worker(rank).weights, Each(-3.0f));
   EXPECT_EQ(job.version(), 1);
 }
@@ -185,12 +185,13 @@ TEST(Shard, ChunksHaveClocksAndVersionsOfTheirOwn) {
 
   const std::vector<float> large(32, 1.0f), small(16, 1.0f);
   const auto push = [&](int worker, std::size_t chunk) {
-    return shard.on_push(
-        {.worker = worker, .chunk = chunk, .clock = 1, .learning_rate = 1, .gradient = chunk == 0 ? large : small});
+    return shard.on_push({.step = {.worker = worker, .clock = 1, .learning_rate = 1},
+                          .chunk = chunk,
+                          .gradient = chunk == 0 ? large : small});
   };
   EXPECT_TRUE(push(0, 0)->empty());
   EXPECT_TRUE(push(1, 1)->empty());
-  EXPECT_TRUE(shard.holds_gradient(0, 0) && shard.holds_gradient(1, 1));
+  EXPECT_TRUE(shard.has_pending_gradient(0, 0) && shard.has_pending_gradient(1, 1));
   const Shard::Answers answers = push(0, 1);
   ASSERT_EQ(answers->size(), 2u);
   EXPECT_EQ((*answers)[0].chunk, 1u);
@@ -216,8 +217,8 @@ TEST(Shard, DoesNotWaitForAWorkerThatPushesAheadOfItsAnswers) {
   job.join_all();
   job.push(0, 1);
   const std::vector<float> gradient(32, 1.0f);
-  const Shard::Answers answers =
-      job.shard.on_push({.worker = 0, .chunk = 0, .clock = 2, .version = 0, .learning_rate = 1, .gradient = gradient});
+  const Shard::Answers answers = job.shard.on_push(
+      {.step = {.worker = 0, .clock = 2, .learning_rate = 1}, .chunk = 0, .version = 0, .gradient = gradient});
   ASSERT_TRUE(answers.ok()) << answers.status().message();
   EXPECT_THAT(job.worker(0).reads->weights, Each(-1.0f));
   EXPECT_THAT(job.weights(), Each(-2.0f));
@@ -254,7 +255,7 @@ TEST(Shard, GoesOnWithoutALostWorkerAndDropsWhatItHeldOfIt) {
   job.push(2, 100);
   job.push(0, 2);
   job.lose(2);
-  EXPECT_FALSE(job.shard.holds_gradient(2, 0));
+  EXPECT_FALSE(job.shard.has_pending_gradient(2, 0));
   EXPECT_TRUE(job.worker(0).waiting);
   job.push(1, 4);
   EXPECT_THAT(job.worker(0).weights, Each(-3.0f));  // the mean of those that are left
@@ -283,7 +284,7 @@ TEST(Shard, TakesTheLossOfAWorkerTwiceAsOnce) {
 TEST(Shard, RefusesWhatCannotBeRightAndChangesNothing) {
   ShardHarness job(2, "async", 8);
   const std::vector<float> gradient(8, 1.0f), longer(9, 1.0f);
-  const PushRequest good{.worker = 0, .clock = 1, .version = 0, .learning_rate = 1, .gradient = gradient};
+  const PushRequest good{.step = {.worker = 0, .clock = 1, .learning_rate = 1}, .version = 0, .gradient = gradient};
   const auto expect_refused = [&](const Shard::Answers& answers) {
     ASSERT_FALSE(answers.ok());
     EXPECT_EQ(answers.status().code(), Code::kInvalidArgument);
@@ -317,12 +318,12 @@ TEST(Shard, RefusesWhatCannotBeRightAndChangesNothing) {
   job.join(1);
   expect_refused(job.shard.on_join(0, job.claim()));
   expect_refused(with([](PushRequest& r) { r.chunk = 1; }));
-  expect_refused(with([](PushRequest& r) { r.clock = 0; }));
-  expect_refused(with([](PushRequest& r) { r.clock = 2; }));
+  expect_refused(with([](PushRequest& r) { r.step.clock = 0; }));
+  expect_refused(with([](PushRequest& r) { r.step.clock = 2; }));
   expect_refused(with([](PushRequest& r) { r.version = 1; }));
   expect_refused(with([](PushRequest& r) { r.version = -1; }));
-  expect_refused(with([](PushRequest& r) { r.learning_rate = std::numeric_limits<float>::quiet_NaN(); }));
-  expect_refused(with([](PushRequest& r) { r.learning_rate = -1; }));
+  expect_refused(with([](PushRequest& r) { r.step.learning_rate = std::numeric_limits<float>::quiet_NaN(); }));
+  expect_refused(with([](PushRequest& r) { r.step.learning_rate = -1; }));
   expect_refused(with([&](PushRequest& r) { r.gradient = longer; }));
   expect_refused(with([](PushRequest& r) { r.gradient = {}; }));
   EXPECT_EQ(job.version(), 0);
@@ -369,7 +370,7 @@ TEST(Shard, RefusesRangesWithoutDecayThatCannotBeRight) {
   ASSERT_TRUE(shard.on_join(1, claim).ok());
   const std::vector<float> zeros(8, 0.0f);
   for (const int worker : {0, 1}) {
-    ASSERT_TRUE(shard.on_push({.worker = worker, .clock = 1, .learning_rate = 1, .gradient = zeros}).ok());
+    ASSERT_TRUE(shard.on_push({.step = {.worker = worker, .clock = 1, .learning_rate = 1}, .gradient = zeros}).ok());
   }
   EXPECT_THAT(shard.chunk(0).weights().current(), testing::ElementsAre(0.5f, 0.5f, 1, 1, 0.5f, 0.5f, 1, 1));
 }
@@ -379,7 +380,7 @@ TEST(Shard, RefusesAPushAndALeaveOfAWorkerThatIsOwedAnAnswer) {
   job.join_all();
   job.push(0, 1);
   const std::vector<float> gradient(8, 1.0f);
-  EXPECT_FALSE(job.shard.on_push({.worker = 0, .clock = 2, .learning_rate = 1, .gradient = gradient}).ok());
+  EXPECT_FALSE(job.shard.on_push({.step = {.worker = 0, .clock = 2, .learning_rate = 1}, .gradient = gradient}).ok());
   EXPECT_FALSE(job.shard.on_leave(0).ok());
 }
 

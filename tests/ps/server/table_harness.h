@@ -80,9 +80,7 @@ class TableHarness {
   }
 
   RowsPush next_push(int rank, float learning_rate = 1.0f) {
-    return {.worker = rank,
-            .clock = worker(rank).clock + 1,
-            .learning_rate = learning_rate,
+    return {.step = {.worker = rank, .clock = worker(rank).clock + 1, .learning_rate = learning_rate},
             .gradients = worker(rank).gradients};
   }
   void push(int rank, std::vector<float> gradients, float learning_rate = 1.0f) {
@@ -123,7 +121,7 @@ class TableHarness {
   // A gradient that is not held may be overwritten at once.
   void spoil_gradients() {
     for (int rank = 0; rank < worker_count(); ++rank) {
-      if (shard.tables() == 1 && shard.holds_rows(rank, 0)) continue;
+      if (shard.tables() == 1 && shard.has_pending_rows(rank, 0)) continue;
       std::fill(worker(rank).gradients.begin(), worker(rank).gradients.end(), -1e30f);
     }
   }

@@ -10,6 +10,7 @@
 
 #include "common/random.h"
 #include "tests/ps/server/table_harness.h"
+#include "tests/support/every_consistency.h"
 
 namespace syncopate::ps {
 namespace {
@@ -109,7 +110,8 @@ class TableSimulation {
     const auto rank = static_cast<int>(random.below(static_cast<std::uint64_t>(job_.workers)));
     const TableHarness::Worker& worker = harness_.worker(rank);
     PullRequest pull{.worker = rank, .clock = worker.clock, .slot = random.below(kKeyListSlots), .keys = worker.keys};
-    RowsPush push{.worker = rank, .clock = worker.clock + 1, .learning_rate = 1, .gradients = worker.gradients};
+    RowsPush push{.step = {.worker = rank, .clock = worker.clock + 1, .learning_rate = 1},
+                  .gradients = worker.gradients};
     std::vector<RowKey> keys(1 + random.below(12));
     for (RowKey& key : keys) key = static_cast<RowKey>(random.below(2000));
     keys.push_back(keys[0]);
@@ -129,10 +131,10 @@ class TableSimulation {
     }
     switch (random.below(4)) {
       case 0:
-        push.clock -= 1 + static_cast<std::int64_t>(random.below(5));
+        push.step.clock -= 1 + static_cast<std::int64_t>(random.below(5));
         break;
       case 1:
-        push.learning_rate = -1.0f;
+        push.step.learning_rate = -1.0f;
         break;
       case 2:
         push.table = 1 + (random.next() >> random.below(64));
@@ -141,7 +143,7 @@ class TableSimulation {
         push.gradients = floats;  // no step has so many rows
     }
     if (worker.keys.size() == floats.size()) push.gradients = {};
-    if (push.gradients.empty() && worker.keys.empty()) push.clock = -1;
+    if (push.gradients.empty() && worker.keys.empty()) push.step.clock = -1;
     EXPECT_FALSE(harness_.shard.on_pull(pull).ok());
     EXPECT_FALSE(harness_.shard.on_rows_push(push).ok());
     EXPECT_FALSE(harness_.shard.on_read_rows({.worker = rank, .keys = keys}).ok());
@@ -209,7 +211,7 @@ class TableSimulation {
       const TableHarness::Worker& worker = harness_.worker(rank);
       if (worker.lost || leaving_[rank]) continue;
       // Nobody waits without need, and nobody runs ahead.
-      const bool may_go_on = !held_.contains(rank) && consistency_.may_answer(worker.clock, slowest);
+      const bool may_go_on = !held_.contains(rank) && worker.clock - slowest <= consistency_.least_bound();
       if (worker.waiting) {
         EXPECT_FALSE(may_go_on);
       }
@@ -284,20 +286,20 @@ TEST(TableSchedules, SyncIsTheMeanWhateverTheSchedule) {
 }
 
 TEST(TableSchedules, TheChiefReadsWhatItsOwnPushesHaveMadeOfTheRows) {
-  for (const std::string consistency : {"sync", "bounded:0", "async"}) {
+  for (const std::string& consistency : every_consistency_of_tables()) {
     EXPECT_GT(for_every_schedule({2, 2, consistency, 0, 1}, [](TableSimulation&) {}), 100) << consistency;
   }
 }
 
 TEST(TableSchedules, TheOthersFinishWhereverAWorkerIsLost) {
-  for (const std::string consistency : {"sync", "bounded:0", "bounded:2", "async"}) {
+  for (const std::string& consistency : every_consistency_of_tables()) {
     EXPECT_GE(for_every_schedule({2, 2, consistency, 1, 0}, [](TableSimulation&) {}), 100) << consistency;
     EXPECT_GE(for_every_schedule({2, 1, consistency, 2, 1}, [](TableSimulation&) {}), 100) << consistency;
   }
 }
 
 TEST(TableSchedules, RandomSchedulesOfLargerJobsKeepTheSameRulesAmongMessagesThatCannotBeRight) {
-  for (const std::string consistency : {"sync", "bounded:0", "bounded:2", "async"}) {
+  for (const std::string& consistency : every_consistency_of_tables()) {
     for (std::uint64_t seed = 0; seed < 100; ++seed) {
       Random random(seed);
       const int workers = 3 + static_cast<int>(random.below(3));

@@ -8,6 +8,7 @@
 #include "common/random.h"
 #include "common/tables/initial_row.h"
 #include "tests/ps/server/table_harness.h"
+#include "tests/support/every_consistency.h"
 
 namespace syncopate::ps {
 namespace {
@@ -216,7 +217,8 @@ TEST(TableShard, ListsAllRowsThatThereAreInPages) {
 }
 
 TEST(TableShard, RefusesJobsWhoseOptionsDoNotGoTogetherWithTables) {
-  for (const std::string consistency : {"softsync:1", "sync+1", "local-sgd:2", "easgd:2"}) {
+  for (const std::string& consistency : every_consistency()) {
+    if (consistency_of(consistency).traits().tables && consistency_of(consistency).backup_workers() == 0) continue;
     TableHarness job(2, consistency);
     job.join_all();
     EXPECT_THAT(job.shard.refusal(), HasSubstr("row-sparse tables are served")) << consistency;
@@ -304,19 +306,19 @@ TEST(TableShard, DropsWhatCannotBeRightAndChangesNothing) {
   };
   each_pull({.worker = 0, .keys = some});
   refused(job.shard.on_pull({.worker = 0, .slot = 3, .known = true}));  // where nothing lies
-  refused(job.shard.on_rows_push({.worker = 0, .clock = 1, .gradients = {}}));
+  refused(job.shard.on_rows_push({.step = {.worker = 0, .clock = 1}, .gradients = {}}));
 
   job.pull(0, some);
   refused(job.shard.on_pull({.worker = 0, .keys = some}));  // once more
   job.worker(0).gradients.assign(6, 1.0f);
   const RowsPush good = job.next_push(0);
   const std::function<void(RowsPush&)> changes[] = {
-      [](RowsPush& push) { push.worker = 1; },
+      [](RowsPush& push) { push.step.worker = 1; },
       [](RowsPush& push) { push.table = 1; },
-      [](RowsPush& push) { ++push.clock; },
-      [](RowsPush& push) { push.clock = -1; },
-      [](RowsPush& push) { push.learning_rate = -1; },
-      [](RowsPush& push) { push.learning_rate = std::numeric_limits<float>::infinity(); },
+      [](RowsPush& push) { ++push.step.clock; },
+      [](RowsPush& push) { push.step.clock = -1; },
+      [](RowsPush& push) { push.step.learning_rate = -1; },
+      [](RowsPush& push) { push.step.learning_rate = std::numeric_limits<float>::infinity(); },
       [](RowsPush& push) { push.gradients = push.gradients.first(5); },
       [](RowsPush& push) { push.gradients = {}; },
   };
