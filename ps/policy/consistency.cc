@@ -8,6 +8,7 @@
 
 #include "common/text/list_text.h"
 #include "common/text/number.h"
+#include "ps/policy/dynamic_bound.h"
 #include "ps/policy/staleness_bound.h"
 
 namespace syncopate::ps {
@@ -19,6 +20,10 @@ std::unique_ptr<StalenessBound> fixed_bound(const Consistency& consistency, int)
   return std::make_unique<FixedBound>(consistency.parameter(0));
 }
 
+std::unique_ptr<StalenessBound> dynamic_bound(const Consistency& consistency, int workers) {
+  return std::make_unique<DynamicBound>(consistency.parameter(0), consistency.parameter(1), workers);
+}
+
 constexpr ConsistencyTraits kTraits[] = {
     {.name = "sync", .sentence = "in step", .update = Update::kAllWorkers, .tables = true, .backup_workers = true},
     {.name = "bounded",
@@ -26,6 +31,11 @@ constexpr ConsistencyTraits kTraits[] = {
      .parameters = {{{.name = "k"}}},
      .tables = true,
      .bound = fixed_bound},
+    {.name = "dynamic",
+     .sentence = "by at most MIN pushes, or up to MAX where less waiting is predicted of it",
+     .parameters = {{{.name = "MIN", .most = 1000}, {.name = "MAX", .most = 1000}}},
+     .tables = true,
+     .bound = dynamic_bound},
     {.name = "softsync",
      .sentence = "freely, at a staleness of about n",
      .parameters = {{{.name = "n", .least = 1, .with_all_workers = "it is async"}}},
