@@ -8,14 +8,10 @@
 
 #include "common/text/number.h"
 #include "experiments/config/options/option_kinds.h"
+#include "experiments/config/options/option_table.h"
 
 namespace syncopate::experiments {
 namespace {
-
-// The collectives that may be named, as in allreduce:ring.
-constexpr CollectiveKind kNamedCollectives[] = {
-    CollectiveKind::kDirect, CollectiveKind::kRing,         CollectiveKind::kHalvingDoubling, CollectiveKind::kDoubling,
-    CollectiveKind::kTree,   CollectiveKind::kBinomialTree, CollectiveKind::kHierarchical,    CollectiveKind::kNccl};
 
 Status wrong_mode(const std::string& label) {
   return Status::invalid_argument(
@@ -50,6 +46,16 @@ std::optional<std::int64_t> steps_in(std::string_view label, std::string_view pr
   return steps && *steps >= least && *steps <= kMostSyncEvery ? steps : std::nullopt;
 }
 
+// Sets the collective that `label` names, as in allreduce:ring, if it is one that --collective takes. Returns whether
+// it is.
+bool sets_collective(RunConfig& config, const std::string& label) {
+  constexpr std::string_view kPrefix = "allreduce:";
+  if (!label.starts_with(kPrefix)) return false;
+  const std::vector<OptionSpec> table = option_table();
+  const auto option = std::ranges::find(table, "collective", &OptionSpec::name);
+  return option->set(config, label.substr(kPrefix.size())).ok() && config.collective != CollectiveKind::kAuto;
+}
+
 Result<RunConfig> as_mode(RunConfig config, const std::string& label) {
   constexpr std::string_view kPs = "ps:";
   if (label.starts_with(kPs)) {
@@ -78,12 +84,7 @@ Result<RunConfig> as_mode(RunConfig config, const std::string& label) {
     return config;
   }
   if (label == "allreduce") return config;
-  for (CollectiveKind kind : kNamedCollectives) {
-    if (label != fmt::format("allreduce:{}", name_of(kind))) continue;
-    config.collective = kind;
-    return config;
-  }
-  return wrong_mode(label);
+  return sets_collective(config, label) ? Result<RunConfig>(config) : wrong_mode(label);
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
-// What is offered by name, of each sort of thing that a run is made of, is there wherever a person meets it. These tests
-// take the names from the tables that the program takes them from, so that a place that a new one was left out of fails.
+// What is offered by name, of each sort of thing that a run is made of, is there wherever a person meets it. These
+// tests take the names from the tables that the program takes them from, so that a place that a new one was left out of
+// fails.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -166,7 +167,8 @@ TEST_F(EveryConsistency, LearnsFromAsManyBatchesAnUpdateAsItsTraitsSay) {
 
 // Returns the model with sizes in place of what stands for them.
 std::string with_sizes(std::string model) {
-  for (const auto& [word, sizes] : {std::pair("WIDTHS", "784-16-10"), {"LAYERS-HEADS-WIDTH", "1-2-16"}, {"WIDTH", "8"}}) {
+  for (const auto& [word, sizes] :
+       {std::pair("WIDTHS", "784-16-10"), {"LAYERS-HEADS-WIDTH", "1-2-16"}, {"WIDTH", "8"}}) {
     const std::size_t at = model.find(word);
     if (at != model.npos) return model.replace(at, std::string(word).size(), sizes);
   }

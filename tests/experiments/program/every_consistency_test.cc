@@ -1,9 +1,10 @@
 // A tiny whole run under each kind of consistency: real processes.
+#include "tests/support/every_consistency.h"
+
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "tests/support/every_consistency.h"
 #include "tests/support/run_program.h"
 
 namespace syncopate::experiments {

@@ -23,9 +23,9 @@ std::string refusal_with_tables(std::vector<const char*> flags) {
 TEST(TableRules, RefuseWhatServersCannotDoWithTables) {
   for (const char* consistency : {"softsync:2", "easgd:4", "local-sgd:4"}) {
     const std::string flag = std::string("--consistency=") + consistency;
-    EXPECT_THAT(
-        refusal_with_tables({"--mode=ps", flag.c_str()}),
-        AllOf(HasSubstr(flag + ": servers update"), HasSubstr("use sync, bounded:k"), HasSubstr("or --embeddings=dense")));
+    EXPECT_THAT(refusal_with_tables({"--mode=ps", flag.c_str()}),
+                AllOf(HasSubstr(flag + ": servers update"), HasSubstr("use sync, bounded:k"),
+                      HasSubstr("or --embeddings=dense")));
   }
   EXPECT_THAT(refusal_with_tables({"--mode=ps", "--consistency=sync", "--backup-workers=1"}),
               AllOf(HasSubstr("--backup-workers=1: "), HasSubstr("leave it out, or use --embeddings=dense")));
