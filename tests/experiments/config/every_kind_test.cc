@@ -47,7 +47,7 @@ std::vector<std::string> names_in(std::string range) {
   std::stringstream stream(range);
   for (std::string name; std::getline(stream, name, ',');) {
     name.erase(0, name.find_first_not_of(' '));
-    names.push_back(name);
+    if (!name.empty()) names.push_back(name);  // ", or " stands for two commas
   }
   return names;
 }
