@@ -7,6 +7,7 @@
 #include <fstream>
 #include <optional>
 #include <utility>
+#include <variant>
 #include <zmq.hpp>
 
 #include "common/os/exhaustion.h"
@@ -93,7 +94,9 @@ class Coordinator {
       monitor_.on_tick(now);
       if (monitor_.stopping()) faults_.end();
       faults_.act(now);
-      for (const MonitorAction& action : monitor_.take_actions()) act(action);
+      for (const MonitorAction& action : monitor_.take_actions()) {
+        std::visit([this](const auto& one) { act(one); }, action);
+      }
       checkpoints_.act(now);
       weights_.pass_on();
       tell_snapshot_terms();
@@ -428,39 +431,30 @@ class Coordinator {
     epochs_.on_evaluation(headline_of(evaluation.accuracy(), figures_of(evaluation)));
   }
 
-  void act(const MonitorAction& action) {
-    switch (action.kind) {
-      case MonitorAction::Kind::kStopAll: {
-        FromCoordinator message;
-        message.mutable_stop()->set_reason(action.text);
-        for (std::size_t i = 0; i < plan_.processes.size(); ++i) control_.send(i, message);
-        return;
-      }
-      case MonitorAction::Kind::kKill:
-        return processes_->kill_process(action.process);
-      case MonitorAction::Kind::kWorkerLost: {
-        observer_.on_worker_lost(action.rank);
-        checkpoints_.on_worker_lost(action.rank);
-        if (batches_) batches_->hold_only(action.rank, {});
-        FromCoordinator message;
-        message.mutable_worker_lost()->set_rank(action.rank);
-        for (std::size_t i = 0; i < plan_.processes.size(); ++i) {
-          if (serves(plan_.processes[i].role)) control_.send(i, message);
-        }
-        return weights_.on_worker_lost();
-      }
-      case MonitorAction::Kind::kReleaseTraining:
-        return begin_training();
-      case MonitorAction::Kind::kStart:
-        return start_again(action.process);
-      case MonitorAction::Kind::kProclaim:
-        return proclaim();
-      case MonitorAction::Kind::kWorkerJoined:
-        return observer_.on_worker_joined(action.rank);
-      case MonitorAction::Kind::kReport:
-        return report(action.text);
-    }
+  // Each carries out one action of the monitor.
+
+  void act(const StopAll& stop) {
+    FromCoordinator message;
+    message.mutable_stop()->set_reason(stop.reason);
+    for (std::size_t i = 0; i < plan_.processes.size(); ++i) control_.send(i, message);
   }
+  void act(const KillProcess& kill) { processes_->kill_process(kill.process); }
+  void act(const RestartProcess& restart) { start_again(restart.process); }
+  void act(const DropWorker& drop) {
+    observer_.on_worker_lost(drop.rank);
+    checkpoints_.on_worker_lost(drop.rank);
+    if (batches_) batches_->hold_only(drop.rank, {});
+    FromCoordinator message;
+    message.mutable_worker_lost()->set_rank(drop.rank);
+    for (std::size_t i = 0; i < plan_.processes.size(); ++i) {
+      if (serves(plan_.processes[i].role)) control_.send(i, message);
+    }
+    weights_.on_worker_lost();
+  }
+  void act(const AddWorker& add) { observer_.on_worker_joined(add.rank); }
+  void act(const ReleaseTraining&) { begin_training(); }
+  void act(const BeginMembershipEpoch&) { proclaim(); }
+  void act(const ReportLine& line) { report(line.text); }
 
   void begin_training() {
     training_began_ = clock_.now();

@@ -3,8 +3,17 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 namespace syncopate::experiments {
+namespace {
+
+// Returns whether nothing more is waited for: it has finished, has ended or is lost.
+bool is_done(ProcessPhase phase) {
+  return phase == ProcessPhase::kFinished || phase == ProcessPhase::kEnded || is_lost(phase);
+}
+
+}  // namespace
 
 ProcessRoster::ProcessRoster(const JobPlan& plan, TimePoint now) : plan_(plan), entries_(plan.processes.size()) {
   for (std::size_t i = 0; i < entries_.size(); ++i) {
@@ -13,49 +22,101 @@ ProcessRoster::ProcessRoster(const JobPlan& plan, TimePoint now) : plan_(plan), 
   }
 }
 
-void ProcessRoster::expect_again(std::size_t process, TimePoint now) {
+ProcessPhase ProcessRoster::apply(std::size_t process, ProcessEvent event) {
+  ProcessPhase& phase = entries_[process].phase;
+  return std::exchange(phase, kProcessTransitions.next(phase, event));
+}
+
+void ProcessRoster::on_step(std::size_t worker, std::int64_t generation) {
+  apply(worker, ProcessEvent::kStep);
+  entries_[worker].stepped_in = generation;
+  for (std::size_t i = 0; i < entries_.size(); ++i) {
+    if (serves(plan_.processes[i].role)) apply(i, ProcessEvent::kStep);
+  }
+}
+
+void ProcessRoster::on_training_begins() {
+  for (std::size_t i = 0; i < entries_.size(); ++i) {
+    if (!is_evaluator(i)) apply(i, ProcessEvent::kTrainingBegins);
+  }
+}
+
+void ProcessRoster::on_epoch_begins() {
+  for (std::size_t i = 0; i < entries_.size(); ++i) apply(i, ProcessEvent::kEpochBegins);
+}
+
+void ProcessRoster::on_hello(std::size_t process, std::int64_t pid, const std::string& host) {
+  apply(process, ProcessEvent::kHello);
+  entries_[process].pid = pid;
+  entries_[process].host = host;
+}
+
+void ProcessRoster::on_report(std::size_t process, const std::string& operation, std::int64_t step) {
+  entries_[process].operation = operation;
+  entries_[process].step = step;
+}
+
+void ProcessRoster::plan_restart(std::size_t process, TimePoint at) {
+  apply(process, ProcessEvent::kRestartPlanned);
+  entries_[process].restart_at = at;
+  entries_[process].restart_pause.reset();
+}
+
+void ProcessRoster::on_restart(std::size_t process, TimePoint now) {
+  apply(process, ProcessEvent::kRestart);
   Entry& self = entries_[process];
-  self = {.state = State::kExpected, .lost = true, .starts = self.starts + 1, .host = self.host, .last_heard = now};
+  self = {.phase = self.phase, .restarts = self.restarts + 1, .host = self.host, .last_heard = now};
+}
+
+void ProcessRoster::on_admitted(std::size_t process) {
+  apply(process, ProcessEvent::kAdmitted);
+  entries_[process].restarts = 0;
 }
 
 void ProcessRoster::forgive(Duration absence, TimePoint now) {
   for (Entry& entry : entries_) entry.last_heard = std::min(now, entry.last_heard + absence);
 }
 
-void ProcessRoster::note_homes_train() {
-  for (std::size_t i = 0; i < entries_.size(); ++i) {
-    if (serves(plan_.processes[i].role) && still_there(i)) entries_[i].trains = true;
-  }
-}
-
-bool ProcessRoster::still_there(std::size_t process) const {
-  const Entry& self = entries_[process];
-  return !self.lost && self.state <= State::kRunning;
-}
-
 bool ProcessRoster::all_have_ended() const {
-  return std::ranges::all_of(entries_, [](const Entry& entry) { return entry.state == State::kEnded; });
+  return std::ranges::all_of(entries_, [](const Entry& entry) { return has_ended(entry.phase); });
+}
+
+bool ProcessRoster::any_awaits_restart() const {
+  return std::ranges::count(entries_, ProcessPhase::kAwaitingRestart, &Entry::phase) > 0;
 }
 
 bool ProcessRoster::all_are_ready_to_train() const {
   for (std::size_t i = 0; i < entries_.size(); ++i) {
-    if (is_worker(i) && still_there(i) && !entries_[i].ready_to_train) return false;
+    if (is_worker(i) && still_there(i) && phase(i) != ProcessPhase::kReady) return false;
   }
   return true;
 }
 
 bool ProcessRoster::all_are_leaving() const {
   for (std::size_t i = 0; i < entries_.size(); ++i) {
-    if (is_worker(i) && still_there(i) && !entries_[i].is_leaving) return false;
+    if (is_worker(i) && still_there(i) && phase(i) < ProcessPhase::kLeaving) return false;
   }
   return chief().has_value();
+}
+
+bool ProcessRoster::all_workers_are_done() const {
+  for (std::size_t i = 0; i < entries_.size(); ++i) {
+    if (is_worker(i) && !is_done(phase(i))) return false;
+  }
+  return true;
+}
+
+bool ProcessRoster::all_servers_are_done() const {
+  for (std::size_t i = 0; i < entries_.size(); ++i) {
+    if (serves(plan_.processes[i].role) && !is_done(phase(i))) return false;
+  }
+  return true;
 }
 
 int ProcessRoster::live_workers() const {
   int count = 0;
   for (std::size_t i = 0; i < entries_.size(); ++i) {
-    const Entry& self = entries_[i];
-    if (is_worker(i) && !self.lost && self.state != State::kFailed && self.state != State::kEnded) ++count;
+    if (is_worker(i) && (still_there(i) || phase(i) == ProcessPhase::kFinished)) ++count;
   }
   return count;
 }
@@ -91,9 +152,8 @@ bool ProcessRoster::all_have_stepped_in(std::int64_t generation) const {
 
 bool ProcessRoster::any_home_has_finished() const {
   for (std::size_t i = 0; i < entries_.size(); ++i) {
-    const State state = entries_[i].state;
-    const bool is_done = state == State::kFinished || state == State::kEnded;
-    if (serves(plan_.processes[i].role) && is_done && !entries_[i].lost) return true;
+    const bool has_finished = phase(i) == ProcessPhase::kFinished || phase(i) == ProcessPhase::kEnded;
+    if (serves(plan_.processes[i].role) && has_finished) return true;
   }
   return false;
 }

@@ -82,7 +82,9 @@ class WatchedRun {
 
   std::vector<std::string> actions() {
     std::vector<std::string> texts;
-    for (const MonitorAction& action : monitor_.take_actions()) texts.push_back(text_of(action));
+    for (const MonitorAction& action : monitor_.take_actions()) {
+      texts.push_back(std::visit([this](const auto& one) { return text_of(one); }, action));
+    }
     return texts;
   }
   std::optional<ExitCode> verdict() const {
@@ -98,27 +100,16 @@ class WatchedRun {
     ADD_FAILURE() << "no such process";
     return 0;
   }
-  std::string text_of(const MonitorAction& action) const {
-    switch (action.kind) {
-      case MonitorAction::Kind::kStopAll:
-        return "stop: " + action.text;
-      case MonitorAction::Kind::kKill:
-        return "kill " + plan_.processes[action.process].name();
-      case MonitorAction::Kind::kWorkerLost:
-        return fmt::format("lost {}", action.rank);
-      case MonitorAction::Kind::kReleaseTraining:
-        return "release";
-      case MonitorAction::Kind::kStart:
-        return "start " + plan_.processes[action.process].name();
-      case MonitorAction::Kind::kProclaim:
-        return fmt::format("generation {}", monitor_.generation().number);
-      case MonitorAction::Kind::kWorkerJoined:
-        return fmt::format("joined {}", action.rank);
-      case MonitorAction::Kind::kReport:
-        return "report: " + action.text;
-    }
-    return "";
+  std::string text_of(const StopAll& stop) const { return "stop: " + stop.reason; }
+  std::string text_of(const KillProcess& kill) const { return "kill " + plan_.processes[kill.process].name(); }
+  std::string text_of(const RestartProcess& start) const { return "start " + plan_.processes[start.process].name(); }
+  std::string text_of(const DropWorker& drop) const { return fmt::format("lost {}", drop.rank); }
+  std::string text_of(const AddWorker& add) const { return fmt::format("joined {}", add.rank); }
+  std::string text_of(const ReleaseTraining&) const { return "release"; }
+  std::string text_of(const BeginMembershipEpoch&) const {
+    return fmt::format("generation {}", monitor_.generation().number);
   }
+  std::string text_of(const ReportLine& line) const { return "report: " + line.text; }
 
   ManualClock clock_;
   const JobPlan plan_;
