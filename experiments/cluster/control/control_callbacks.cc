@@ -4,45 +4,54 @@
 
 namespace syncopate::experiments {
 
-void ControlCallbacks::on_stop(std::function<void()> callback) {
-  const std::lock_guard lock(mutex_);
-  stop_ = std::move(callback);
-  if (stopped_ && stop_) stop_();
+template <typename Function>
+Subscription ControlCallbacks::add(Callbacks<Function>& callbacks, std::function<Function> callback) {
+  const std::int64_t number = ++registered_;
+  callbacks.emplace(number, std::move(callback));
+  return Subscription([this, &callbacks, number] {
+    const std::lock_guard lock(mutex_);
+    callbacks.erase(number);
+  });
 }
 
-void ControlCallbacks::on_worker_lost(std::function<void(int)> callback) {
+Subscription ControlCallbacks::on_stop(std::function<void()> callback) {
   const std::lock_guard lock(mutex_);
-  worker_lost_ = std::move(callback);
-  if (!worker_lost_) return;
-  for (int rank : lost_workers_) worker_lost_(rank);
+  if (stopped_) callback();
+  return add(stop_, std::move(callback));
 }
 
-void ControlCallbacks::on_regroup(std::function<void()> callback) {
+Subscription ControlCallbacks::on_worker_lost(std::function<void(int)> callback) {
   const std::lock_guard lock(mutex_);
-  regroup_ = std::move(callback);
-  if (regroup_ && board_.is_superseded()) regroup_();
+  for (const int rank : lost_workers_) callback(rank);
+  return add(worker_lost_, std::move(callback));
 }
 
-void ControlCallbacks::on_checkpoint_order(std::function<void(std::int64_t, std::int64_t)> callback) {
+Subscription ControlCallbacks::on_regroup(std::function<void()> callback) {
   const std::lock_guard lock(mutex_);
-  checkpoint_order_ = std::move(callback);
+  if (board_.is_superseded()) callback();
+  return add(regroup_, std::move(callback));
 }
 
-void ControlCallbacks::on_heartbeat(std::function<allreduce::CollectiveState()> state) {
+Subscription ControlCallbacks::on_checkpoint_order(std::function<void(std::int64_t, std::int64_t)> callback) {
   const std::lock_guard lock(mutex_);
-  collective_state_ = std::move(state);
+  return add(checkpoint_order_, std::move(callback));
+}
+
+Subscription ControlCallbacks::on_heartbeat(std::function<allreduce::CollectiveState()> state) {
+  const std::lock_guard lock(mutex_);
+  return add(collective_state_, std::move(state));
 }
 
 void ControlCallbacks::stop() {
   const std::lock_guard lock(mutex_);
   stopped_ = true;
-  if (stop_) stop_();
+  for (const auto& [number, callback] : stop_) callback();
 }
 
 void ControlCallbacks::lose_worker(int rank) {
   const std::lock_guard lock(mutex_);
   lost_workers_.push_back(rank);
-  if (worker_lost_) worker_lost_(rank);
+  for (const auto& [number, callback] : worker_lost_) callback(rank);
 }
 
 // Holds one lock throughout, so that a callback registered meanwhile is called exactly once, here or there.
@@ -50,17 +59,18 @@ void ControlCallbacks::begin_generation(const Generation& generation) {
   const std::lock_guard lock(mutex_);
   if (!board_.proclaim(generation)) return;
   lost_workers_.clear();
-  if (regroup_ && board_.is_superseded()) regroup_();
+  if (!board_.is_superseded()) return;
+  for (const auto& [number, callback] : regroup_) callback();
 }
 
 void ControlCallbacks::order_checkpoint(std::int64_t generation, std::int64_t step) {
   const std::lock_guard lock(mutex_);
-  if (checkpoint_order_) checkpoint_order_(generation, step);
+  for (const auto& [number, callback] : checkpoint_order_) callback(generation, step);
 }
 
 std::optional<allreduce::CollectiveState> ControlCallbacks::collective_state() {
   const std::lock_guard lock(mutex_);
-  return collective_state_ ? std::optional(collective_state_()) : std::nullopt;
+  return collective_state_.empty() ? std::nullopt : std::optional(collective_state_.rbegin()->second());
 }
 
 }  // namespace syncopate::experiments

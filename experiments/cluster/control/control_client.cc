@@ -48,16 +48,20 @@ class Client final : public ControlClient {
 
   void set_timeout(Duration timeout, Duration stall_warning) override { thread_.set_timeout(timeout, stall_warning); }
 
-  void on_stop(std::function<void()> callback) override { state_.callbacks.on_stop(std::move(callback)); }
-  void on_worker_lost(std::function<void(int)> callback) override {
-    state_.callbacks.on_worker_lost(std::move(callback));
+  Subscription on_stop(std::function<void()> callback) override {
+    return state_.callbacks.on_stop(std::move(callback));
   }
-  void on_regroup(std::function<void()> callback) override { state_.callbacks.on_regroup(std::move(callback)); }
-  void on_checkpoint_order(std::function<void(std::int64_t, std::int64_t)> callback) override {
-    state_.callbacks.on_checkpoint_order(std::move(callback));
+  Subscription on_worker_lost(std::function<void(int)> callback) override {
+    return state_.callbacks.on_worker_lost(std::move(callback));
   }
-  void on_heartbeat(std::function<allreduce::CollectiveState()> state) override {
-    state_.callbacks.on_heartbeat(std::move(state));
+  Subscription on_regroup(std::function<void()> callback) override {
+    return state_.callbacks.on_regroup(std::move(callback));
+  }
+  Subscription on_checkpoint_order(std::function<void(std::int64_t, std::int64_t)> callback) override {
+    return state_.callbacks.on_checkpoint_order(std::move(callback));
+  }
+  Subscription on_heartbeat(std::function<allreduce::CollectiveState()> state) override {
+    return state_.callbacks.on_heartbeat(std::move(state));
   }
 
   // Questions.

@@ -23,6 +23,7 @@
 #include "experiments/cluster/control/batch_range.h"
 #include "experiments/cluster/control/control_identity.h"
 #include "experiments/cluster/control/generation.h"
+#include "experiments/cluster/control/subscription.h"
 #include "experiments/cluster/control/test_figures.h"
 #include "experiments/cluster/control/weights_snapshot.h"
 
@@ -57,19 +58,20 @@ class ControlClient : public Rendezvous, public RecordSink {
   // work, and determines how often heartbeats are sent.
   virtual void set_timeout(Duration timeout, Duration stall_warning = {}) = 0;
 
-  // Both are called on the control thread: the first once, when the process must stop; the second once for every worker
-  // that is lost in this membership epoch. They are called at once for what has happened before. A null function
-  // removes the callback: it does not run any more once the call has returned.
-  virtual void on_stop(std::function<void()> callback) = 0;
-  virtual void on_worker_lost(std::function<void(int rank)> callback) = 0;
+  // Callbacks run on the control thread until their subscription ends: none runs any more once it has ended. A callback
+  // must neither register one nor end a subscription. The client must outlive the subscriptions.
+
+  // Called once, when the process must stop; at once if it must already.
+  virtual Subscription on_stop(std::function<void()> callback) = 0;
+  // Called once for every worker that is lost in this membership epoch; at once for those that are.
+  virtual Subscription on_worker_lost(std::function<void(int rank)> callback) = 0;
 
   // Waits for a membership epoch with a number above `after` that includes this process, which it requests from the
   // coordinator, joins the newest, and returns it. From then on questions that are asked for all its members (epochs,
   // exchanges) fail with cancelled once a newer one is known.
   virtual Result<Generation> join_generation(std::int64_t after, TimePoint deadline) = 0;
-  // Called on the control thread once a membership epoch is known that is newer than the one joined; at once if there
-  // is one already. A null function removes it, as above.
-  virtual void on_regroup(std::function<void()> callback) = 0;
+  // Called once a membership epoch is known that is newer than the one joined; at once if there is one already.
+  virtual Subscription on_regroup(std::function<void()> callback) = 0;
   // Reports that this process has lost touch with others, for this reason, and could go on in a new membership epoch.
   // It is not known yet whether there will be one: a wait for it that is in vain fails with `status`.
   virtual void report_trouble(const Status& status) = 0;
@@ -77,14 +79,14 @@ class ControlClient : public Rendezvous, public RecordSink {
   // Reports that others have waited here this long for the pushes of worker `rank`, and would wait in vain.
   virtual void report_missing(int rank, Duration waited) = 0;
 
-  // Called on the control thread for each checkpoint that is ordered. A null function removes it, as above.
-  virtual void on_checkpoint_order(std::function<void(std::int64_t generation, std::int64_t step)> callback) = 0;
+  // Called for each checkpoint that is ordered.
+  virtual Subscription on_checkpoint_order(
+      std::function<void(std::int64_t generation, std::int64_t step)> callback) = 0;
   // Reports the result of `writer`'s part of a checkpoint.
   virtual void report_checkpoint(const std::string& writer, const CheckpointReport& report) = 0;
 
-  // Called on the control thread before each heartbeat, to report which collective operation this process is in. A null
-  // function removes it: it does not run any more once the call has returned.
-  virtual void on_heartbeat(std::function<allreduce::CollectiveState()> state) = 0;
+  // Called before each heartbeat, to report which collective operation this process is in.
+  virtual Subscription on_heartbeat(std::function<allreduce::CollectiveState()> state) = 0;
 
   // Asks whether epoch `epoch` is to be trained. All workers get the same answer; the first one comes when all have
   // asked.

@@ -170,15 +170,14 @@ Status Server::serve_in(const Generation& generation) {
   const auto interrupt = [&] {
     for (ShardPlace& place : places) place.transport->interrupt();
   };
-  context_.control.on_stop(interrupt);
-  context_.control.on_regroup(interrupt);
-  context_.control.on_worker_lost([&](int worker) {
-    for (ShardPlace& place : places) place.server->worker_lost(worker);
-  });
-  serve(generation, places);
-  context_.control.on_stop(nullptr);
-  context_.control.on_regroup(nullptr);
-  context_.control.on_worker_lost(nullptr);
+  {
+    const Subscription stop = context_.control.on_stop(interrupt);
+    const Subscription regroup = context_.control.on_regroup(interrupt);
+    const Subscription losses = context_.control.on_worker_lost([&](int worker) {
+      for (ShardPlace& place : places) place.server->worker_lost(worker);
+    });
+    serve(generation, places);
+  }
   totals_.begin_generation();
   for (const ShardPlace& place : places) totals_.add(place);
   const Status status = first_failure(places);

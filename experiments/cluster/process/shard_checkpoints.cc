@@ -62,14 +62,14 @@ void ShardCheckpoints::begin(std::int64_t generation, const std::vector<ps::Shar
                          server->save_when(version, std::move(memory), std::move(done));
                        });
   }
-  context_.control.on_checkpoint_order([this](std::int64_t of, std::int64_t step) {
+  orders_ = context_.control.on_checkpoint_order([this](std::int64_t of, std::int64_t step) {
     for (const std::unique_ptr<ShardCutter>& cutter : cutters_) cutter->on_order(of, step);
   });
 }
 
 void ShardCheckpoints::end() {
   if (cutters_.empty()) return;
-  context_.control.on_checkpoint_order(nullptr);
+  orders_.reset();
   for (const std::unique_ptr<ShardCutter>& cutter : cutters_) cutter->end();
 }
 

@@ -7,6 +7,7 @@
 
 #include "experiments/checkpoint/arena_form.h"
 #include "experiments/checkpoint/shard_cutter.h"
+#include "experiments/cluster/control/subscription.h"
 #include "experiments/cluster/process/roles.h"
 #include "ps/server/shard_server.h"
 
@@ -37,6 +38,7 @@ class ShardCheckpoints {
   const ParamLayout layout_;
   const StateForms forms_;
   std::vector<std::unique_ptr<ShardCutter>> cutters_;  // by shard; empty in a run without checkpoints
+  Subscription orders_;                                // from begin() to end(); after what it uses
 };
 
 }  // namespace syncopate::experiments

@@ -108,6 +108,7 @@ class Worker {
   std::optional<TrainingState> carried_;
   std::optional<StateForms> forms_;         // of checkpoints
   std::optional<CheckpointCutter> cutter_;  // set if the run writes any
+  Subscription checkpoint_orders_;          // while it trains; after the cutter, which it uses
   std::optional<std::int64_t> first_step_;  // first step of this membership epoch, until it has been announced
   std::optional<EvaluationPoints> points_;
   std::int64_t points_passed_ = 0;
@@ -267,15 +268,16 @@ Status Worker::train_with(ReplicaGroup& replicas, const Generation& generation) 
     straggling.emplace(straggling_of(config_, context_.rank), clock_,
                        [&](Duration duration) { return pause.wait(duration); });
   }
+  Subscription heartbeat;
   if (config_.mode == Mode::kAllreduce) {
-    context_.control.on_heartbeat([&] { return replicas.collective_state(); });
+    heartbeat = context_.control.on_heartbeat([&] { return replicas.collective_state(); });
   }
   const auto interrupt = [&] {
     replicas.interrupt();
     pause.interrupt();
   };
-  context_.control.on_stop(interrupt);
-  context_.control.on_regroup(interrupt);
+  Subscription stop = context_.control.on_stop(interrupt);
+  Subscription regroup = context_.control.on_regroup(interrupt);
   const worker::TrainerOptions options{.chief = generation.begins && context_.rank == generation.workers.front(),
                                        .seed = config_.seed,
                                        .total_steps = total_steps(),
@@ -310,10 +312,8 @@ Status Worker::train_with(ReplicaGroup& replicas, const Generation& generation) 
     return worker::train(options, hooks(replicas, generation), parts,
                          [&](std::span<const float> weights) { return hand_in(replicas.strategy(), weights); });
   });
-  context_.control.on_stop(nullptr);
-  context_.control.on_regroup(nullptr);
-  context_.control.on_heartbeat(nullptr);
-  context_.control.on_checkpoint_order(nullptr);
+  // What follows takes its time, and is not to be interrupted.
+  for (Subscription* const subscription : {&stop, &regroup, &heartbeat, &checkpoint_orders_}) subscription->reset();
   if (cutter_ && status.ok()) {
     context_.activity.rest("finishing a checkpoint", options.total_steps);
     cutter_->finish();
@@ -330,7 +330,8 @@ worker::TrainerHooks Worker::hooks(ReplicaGroup& replicas, const Generation& gen
     first_step_ = first_step;
     if (!takes_checkpoints) return;
     cutter_->begin(number, first_step, share);
-    context_.control.on_checkpoint_order([this](std::int64_t of, std::int64_t step) { cutter_->on_order(of, step); });
+    checkpoint_orders_ = context_.control.on_checkpoint_order(
+        [this](std::int64_t of, std::int64_t step) { cutter_->on_order(of, step); });
   };
   hooks.step_done = [this, &strategy = replicas.strategy(), share, takes_checkpoints](std::int64_t steps_done) {
     stamp_.steps_done = steps_done;

@@ -26,11 +26,11 @@ TEST_F(ControlCallbacksTest, NobodyNeedsToListen) {
 }
 
 TEST_F(ControlCallbacksTest, AStopIsToldThenOrAtOnceToWhoComesLater) {
-  callbacks_.on_stop([&] { ++calls_; });
+  const Subscription first = callbacks_.on_stop([&] { ++calls_; });
   EXPECT_EQ(calls_, 0);
   callbacks_.stop();
   EXPECT_EQ(calls_, 1);
-  callbacks_.on_stop([&] { calls_ += 10; });
+  const Subscription second = callbacks_.on_stop([&] { calls_ += 10; });
   EXPECT_EQ(calls_, 11);
 }
 
@@ -38,13 +38,13 @@ TEST_F(ControlCallbacksTest, LostWorkersAreToldInOrderUntilThereIsANewGeneration
   std::vector<int> lost;
   const auto listen = [&](int rank) { lost.push_back(rank); };
   callbacks_.lose_worker(2);
-  callbacks_.on_worker_lost(listen);
+  Subscription listening = callbacks_.on_worker_lost(listen);
   callbacks_.lose_worker(1);
   EXPECT_THAT(lost, ElementsAre(2, 1));
   callbacks_.begin_generation(generation(1));
-  callbacks_.on_worker_lost(listen);
+  listening = callbacks_.on_worker_lost(listen);
   EXPECT_THAT(lost, ElementsAre(2, 1)) << "they are no news";
-  callbacks_.on_worker_lost(nullptr);
+  listening.reset();
   callbacks_.lose_worker(0);
   EXPECT_THAT(lost, ElementsAre(2, 1)) << "taken back";
 }
@@ -52,33 +52,45 @@ TEST_F(ControlCallbacksTest, LostWorkersAreToldInOrderUntilThereIsANewGeneration
 TEST_F(ControlCallbacksTest, ANewGenerationIsToldOnceItIsNewerThanTheOneJoined) {
   callbacks_.begin_generation(generation(1));
   ASSERT_TRUE(board_.join(-1, SteadyClock().now()).ok());
-  callbacks_.on_regroup([&] { ++calls_; });
+  Subscription listening = callbacks_.on_regroup([&] { ++calls_; });
   callbacks_.begin_generation(generation(1));
   EXPECT_EQ(calls_, 0) << "it is in that one";
   callbacks_.begin_generation(generation(2));
   EXPECT_EQ(calls_, 1);
-  callbacks_.on_regroup([&] { calls_ += 10; });
+  listening = callbacks_.on_regroup([&] { calls_ += 10; });
   EXPECT_EQ(calls_, 11) << "at once, to who comes later";
   ASSERT_TRUE(board_.join(1, SteadyClock().now()).ok());
-  callbacks_.on_regroup([&] { calls_ += 100; });
+  listening = callbacks_.on_regroup([&] { calls_ += 100; });
   EXPECT_EQ(calls_, 11) << "joined meanwhile";
 }
 
 TEST_F(ControlCallbacksTest, ACheckpointIsOrderedFromWhoListens) {
   std::vector<std::int64_t> steps;
-  callbacks_.on_checkpoint_order([&](std::int64_t, std::int64_t step) { steps.push_back(step); });
+  Subscription orders = callbacks_.on_checkpoint_order([&](std::int64_t, std::int64_t step) { steps.push_back(step); });
   callbacks_.order_checkpoint(3, 100);
-  callbacks_.on_checkpoint_order(nullptr);
+  orders.reset();
   callbacks_.order_checkpoint(3, 200);
   EXPECT_THAT(steps, ElementsAre(100));
 }
 
 TEST_F(ControlCallbacksTest, AskForTheCollectiveOperationWhereThereIsSomebodyToAsk) {
-  callbacks_.on_heartbeat([] { return allreduce::CollectiveState{.begun = 7}; });
+  Subscription asked = callbacks_.on_heartbeat([] { return allreduce::CollectiveState{.begun = 7}; });
   ASSERT_TRUE(callbacks_.collective_state());
   EXPECT_EQ(callbacks_.collective_state()->begun, 7);
-  callbacks_.on_heartbeat(nullptr);
+  asked.reset();
   EXPECT_FALSE(callbacks_.collective_state());
+}
+
+TEST_F(ControlCallbacksTest, EachSubscriptionEndsForItselfAlone) {
+  const Subscription kept = callbacks_.on_stop([&] { ++calls_; });
+  Subscription moved;
+  {
+    Subscription ended = callbacks_.on_stop([&] { calls_ += 10; });
+    moved = callbacks_.on_stop([&] { calls_ += 100; });
+  }
+  const Subscription owner = std::move(moved);
+  callbacks_.stop();
+  EXPECT_EQ(calls_, 101);
 }
 
 }  // namespace

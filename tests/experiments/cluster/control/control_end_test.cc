@@ -16,7 +16,7 @@ using std::literals::chrono_literals::operator""ms;
 TEST_F(Control, EndsAWaitAndCallsBackOnceWhenToldToStop) {
   std::atomic<int> calls = 0;
   std::promise<void> called;
-  client_->on_stop([&] {
+  Subscription on_stop = client_->on_stop([&] {
     if (++calls == 1) called.set_value();
   });
   auto asking = std::async(std::launch::async, [this] { return client_->ask_epoch(0, soon()); });
@@ -28,10 +28,10 @@ TEST_F(Control, EndsAWaitAndCallsBackOnceWhenToldToStop) {
   EXPECT_EQ(client_->next_snapshot().status().code(), Code::kCancelled);
   coordinator_.lose(1);  // once that is known, the second stop has been handled
   std::promise<void> lost;
-  client_->on_worker_lost([&](int) { lost.set_value(); });
+  Subscription on_loss = client_->on_worker_lost([&](int) { lost.set_value(); });
   ASSERT_EQ(lost.get_future().wait_until(soon()), std::future_status::ready);
-  client_->on_worker_lost(nullptr);
-  client_->on_stop(nullptr);
+  on_loss.reset();
+  on_stop.reset();
   EXPECT_EQ(calls, 1);
 }
 
@@ -39,9 +39,9 @@ TEST_F(Control, CallsBackAtOnceWhereItHasBeenToldToStopBefore) {
   coordinator_.stop();
   EXPECT_EQ(client_->next_snapshot().status().code(), Code::kCancelled);
   std::promise<void> called;
-  client_->on_stop([&] { called.set_value(); });
+  Subscription on_stop = client_->on_stop([&] { called.set_value(); });
   EXPECT_EQ(called.get_future().wait_until(soon()), std::future_status::ready);
-  client_->on_stop(nullptr);
+  on_stop.reset();
 }
 
 TEST_F(Control, TellsOfLostWorkersBeforeAndAfterSomebodyListens) {
@@ -50,24 +50,24 @@ TEST_F(Control, TellsOfLostWorkersBeforeAndAfterSomebodyListens) {
   ASSERT_TRUE(client_->next_snapshot().ok());  // so what came before it has been handled
   std::vector<int> lost;
   std::promise<void> both;
-  client_->on_worker_lost([&](int rank) {
+  Subscription on_loss = client_->on_worker_lost([&](int rank) {
     lost.push_back(rank);
     if (lost.size() == 2) both.set_value();
   });
   coordinator_.lose(1);
   ASSERT_EQ(both.get_future().wait_until(soon()), std::future_status::ready);
-  client_->on_worker_lost(nullptr);
+  on_loss.reset();
   EXPECT_THAT(lost, ElementsAre(2, 1));
 }
 
 TEST_F(Control, StopsOnceTheCoordinatorHasBeenSilentForTheTimeout) {
   std::promise<void> stopped;
-  client_->on_stop([&] { stopped.set_value(); });
+  Subscription on_stop = client_->on_stop([&] { stopped.set_value(); });
   activity_.rest("serving", 0);
   client_->set_timeout(300ms);
   EXPECT_EQ(stopped.get_future().wait_until(soon()), std::future_status::ready);
   EXPECT_EQ(client_->ask_finish(soon()).status().code(), Code::kCancelled);
-  client_->on_stop(nullptr);
+  on_stop.reset();
 }
 
 TEST_F(Control, SendsItsLastWordsBeforeItIsDestroyed) {

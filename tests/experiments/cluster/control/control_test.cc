@@ -175,7 +175,7 @@ TEST_F(Control, SaysInItsHeartbeatsWhichCollectiveOperationTheProcessIsIn) {
   collectives.begin({.name = "broadcast", .stage = allreduce::CollectiveOperation::Stage::kJoining}, begun);
   collectives.end();
   collectives.begin({.name = "all_reduce", .bytes = 1050000, .step = 17, .bucket = 3, .buckets = 9}, begun);
-  client_->on_heartbeat([&] {
+  Subscription on_beat = client_->on_heartbeat([&] {
     allreduce::CollectiveState state = collectives.state(begun + 1500ms);
     state.waits_for = 2;
     return state;
@@ -191,7 +191,7 @@ TEST_F(Control, SaysInItsHeartbeatsWhichCollectiveOperationTheProcessIsIn) {
   EXPECT_TRUE(report.under_way);
   EXPECT_EQ(report.age, 1500ms);
   EXPECT_EQ(report.waits_for, 2);
-  client_->on_heartbeat(nullptr);
+  on_beat.reset();
 }
 
 // Records leave every 200 ms. With a timeout of 1 s heartbeats are due more often, the very first one included: none

@@ -62,13 +62,13 @@ TEST_F(ControlGenerations, ANewerOneEndsWhatIsWaitedForInTheOneBefore) {
   proclaim({.number = 0, .workers = {0, 1}});
   ASSERT_TRUE(joined.get().ok());
   std::promise<void> told;
-  client_->on_regroup([&] { told.set_value(); });
+  Subscription on_regroup = client_->on_regroup([&] { told.set_value(); });
   auto exchange = std::async(std::launch::async, [&] { return client_->exchange("data@0", 0, 2, "here", soon()); });
   ASSERT_TRUE(coordinator_.next(ToCoordinator::kPublish));
   proclaim({.number = 1, .workers = {0}});
   EXPECT_EQ(exchange.get().status().code(), Code::kCancelled);
   EXPECT_EQ(told.get_future().wait_until(soon()), std::future_status::ready);
-  client_->on_regroup(nullptr);
+  on_regroup.reset();
   const Result<Generation> next = client_->join_generation(0, soon());  // which is known, and not asked for
   ASSERT_TRUE(next.ok());
   EXPECT_EQ(next->number, 1);
@@ -80,9 +80,9 @@ TEST_F(ControlGenerations, WhoWasLostInAnEarlierOneIsNotReportedInTheNext) {
   coordinator_.lose(2);
   ASSERT_TRUE(client_->join_generation(0, soon()).ok());
   std::promise<int> lost;
-  client_->on_worker_lost([&](int rank) { lost.set_value(rank); });
+  Subscription on_loss = client_->on_worker_lost([&](int rank) { lost.set_value(rank); });
   EXPECT_EQ(lost.get_future().get(), 2);
-  client_->on_worker_lost(nullptr);
+  on_loss.reset();
 }
 
 TEST_F(ControlGenerations, TroubleNamesTheGenerationThatItIsOf) {
