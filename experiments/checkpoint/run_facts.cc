@@ -58,7 +58,7 @@ std::string value_in(const std::map<std::string, std::string>& facts, const std:
 
 }  // namespace
 
-std::map<std::string, std::string> facts_of(const RunConfig& config, const ParamLayout& layout,
+std::map<std::string, std::string> facts_of(const ResolvedRun& config, const ParamLayout& layout,
                                             std::int64_t steps_per_epoch) {
   std::map<std::string, std::string> facts;
   for (const OptionSpec& option : option_table()) {
@@ -96,13 +96,13 @@ Status check_resume(const Manifest& manifest, const std::map<std::string, std::s
       fmt::format("is of step {}, and the run has {} steps: nothing is left to train", manifest.step, total_steps));
 }
 
-bool has_state_of_its_own(const RunConfig& config) {
+bool has_state_of_its_own(const ResolvedRun& config) {
   const bool has_weights =
       averages_weights(config) || (config.mode == Mode::kPs && config.consistency.pushes_weights());
   return has_weights || (may_compress(config) && compresses(config));
 }
 
-std::optional<Share> share_of_worker(const RunConfig& config, bool has_local_state, bool is_chief) {
+std::optional<Share> share_of_worker(const ResolvedRun& config, bool has_local_state, bool is_chief) {
   const bool is_ps = config.mode == Mode::kPs;
   if (is_chief && !is_ps) return Share::kAll;
   if (averages_weights(config)) return Share::kReplica;
@@ -110,9 +110,9 @@ std::optional<Share> share_of_worker(const RunConfig& config, bool has_local_sta
   return std::nullopt;
 }
 
-bool moves_together(const RunConfig& config) { return !may_share_work(config); }
+bool moves_together(const ResolvedRun& config) { return !may_share_work(config); }
 
-std::vector<std::string> checkpoint_writers(const RunConfig& config, bool has_local_state,
+std::vector<std::string> checkpoint_writers(const ResolvedRun& config, bool has_local_state,
                                             const std::vector<int>& workers) {
   std::vector<std::string> writers;
   for (const int worker : workers) {

@@ -10,14 +10,14 @@
 #include "common/param_layout.h"
 #include "experiments/checkpoint/manifest.h"
 #include "experiments/checkpoint/part_writer.h"
-#include "experiments/config/run_config.h"
+#include "experiments/config/resolved_run.h"
 
 namespace syncopate::experiments {
 
 // Returns the facts by name, as options have them: everything that decides what is learned, and not how it is sent or
-// where it runs. So the number of servers, the collective and the transport may differ. `config` must have been through
-// resolve().
-std::map<std::string, std::string> facts_of(const RunConfig& config, const ParamLayout& layout,
+// where it runs. So the number of servers, the collective and the transport
+// may differ.
+std::map<std::string, std::string> facts_of(const ResolvedRun& config, const ParamLayout& layout,
                                             std::int64_t steps_per_epoch);
 
 // Fails with invalid argument, naming all differences, unless `config` may resume from the checkpoint and has steps
@@ -27,14 +27,14 @@ Status check_resume(const Manifest& manifest, const std::map<std::string, std::s
 
 // Returns whether each worker's strategy has state that no other process has: a codec's residual, or weights of its
 // own.
-bool has_state_of_its_own(const RunConfig& config);
+bool has_state_of_its_own(const ResolvedRun& config);
 // Returns what a worker writes of each checkpoint; none: nothing, since others have it. `has_local_state`: its model
 // keeps something besides its weights.
-std::optional<Share> share_of_worker(const RunConfig& config, bool has_local_state, bool is_chief);
+std::optional<Share> share_of_worker(const ResolvedRun& config, bool has_local_state, bool is_chief);
 // Returns whether all workers of a run take a checkpoint at the same step.
-bool moves_together(const RunConfig& config);
+bool moves_together(const ResolvedRun& config);
 // Returns the writers whose parts make a checkpoint: those among these workers, and all shards.
-std::vector<std::string> checkpoint_writers(const RunConfig& config, bool has_local_state,
+std::vector<std::string> checkpoint_writers(const ResolvedRun& config, bool has_local_state,
                                             const std::vector<int>& workers);
 std::string worker_writer(int rank);
 std::string shard_writer(int shard);

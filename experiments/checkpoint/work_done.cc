@@ -7,7 +7,7 @@
 
 namespace syncopate::experiments {
 
-std::int64_t batches_done(const Manifest& manifest, const RunConfig& config) {
+std::int64_t batches_done(const Manifest& manifest, const ResolvedRun& config) {
   const int pushes_an_update = config.consistency.pushes_an_update(config.workers, config.workers);
   std::optional<std::int64_t> least;
   for (const StoredPart& part : manifest.parts) {

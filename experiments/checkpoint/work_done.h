@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "experiments/checkpoint/manifest.h"
-#include "experiments/config/run_config.h"
+#include "experiments/config/resolved_run.h"
 
 namespace syncopate::experiments {
 
@@ -12,6 +12,6 @@ namespace syncopate::experiments {
 // gradients that every chunk has received. A gradient that was still being sent is not counted. It is not known which
 // batches these were; a run that resumes assumes the first ones in the job's order. If no shard has counted, returns
 // the steps of all workers.
-std::int64_t batches_done(const Manifest& manifest, const RunConfig& config);
+std::int64_t batches_done(const Manifest& manifest, const ResolvedRun& config);
 
 }  // namespace syncopate::experiments

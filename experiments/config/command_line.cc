@@ -14,6 +14,7 @@
 #include "experiments/config/options/given_options.h"
 #include "experiments/config/options/option_table.h"
 #include "experiments/config/remote_shell.h"
+#include "experiments/config/resolution.h"
 
 namespace syncopate::experiments {
 namespace {
@@ -86,10 +87,10 @@ Result<GivenOptions> given_in_file_of(const CLI::Option& option) {
 }
 
 Result<CommandLine> run_line(const GivenOptions& given) {
-  const Result<RunConfig> config = apply_options(given);
+  const Result<RunRequest> config = apply_options(given);
   if (!config.ok()) return config.status();
-  SYNCOPATE_RETURN_IF_ERROR(check_effect(given, {*config}));
-  SYNCOPATE_RETURN_IF_ERROR(validate(*config));
+  SYNCOPATE_RETURN_IF_ERROR(check_effect(given, {presumed(*config)}));
+  SYNCOPATE_RETURN_IF_ERROR(check(*config));
   CommandLine line;
   line.config = *config;
   line.given = given;

@@ -10,7 +10,7 @@
 #include "experiments/config/comparison.h"
 #include "experiments/config/options/given_options.h"
 #include "experiments/config/rate_grid.h"
-#include "experiments/config/run_config.h"
+#include "experiments/config/run_request.h"
 
 namespace syncopate::experiments {
 
@@ -18,7 +18,8 @@ struct CommandLine {
   enum class Action { kHelp, kVersion, kRun, kCompare, kCompareFinished };
 
   Action action = Action::kRun;
-  RunConfig config;  // run: validated, not resolved. compare: what the runs share, with the first value of each --vary
+  // run: checked. compare: what the runs share, with the first value of each --vary
+  RunRequest config;
   std::vector<ComparedRun> runs;      // compare: one for each row, with the learning rate that it trains with
   std::vector<std::string> varied;    // compare: the options of --vary
   std::vector<std::string> left_out;  // compare: a line for each combination of --vary that cannot run

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "experiments/config/options/option_table.h"
+#include "experiments/config/resolution.h"
 #include "experiments/config/variation.h"
 
 namespace syncopate::experiments {
@@ -47,7 +48,7 @@ Result<CommandLine> finished_runs(const GivenOptions& given, const CompareWords&
     return Status::invalid_argument(
         fmt::format("{}: is one folder of results; name two or more to compare them", words.folders.front()));
   }
-  const Result<RunConfig> config = apply_options(given);
+  const Result<RunRequest> config = apply_options(given);
   if (!config.ok()) return config.status();
   CommandLine line;
   line.action = CommandLine::Action::kCompareFinished;
@@ -90,7 +91,7 @@ Result<std::vector<Variation>> variations_of(const CompareWords& words, const Gi
 Status check_linear(CommandLine& line) {
   if (line.rate_rule == RateRule::kPerUpdate) return {};
   const auto is_linear = [](const ComparedRun& run) {
-    return resolve(run.config, "").workers > 1 && schedule_of(run.config).linear_scaling;
+    return workers_of(run.config) > 1 && schedule_of(run.config).linear_scaling;
   };
   const auto first = std::ranges::find_if(line.runs, is_linear);
   if (first == line.runs.end()) return {};
@@ -138,7 +139,7 @@ Status settle_rates(const GivenOptions& given, const CompareWords& words, Comman
 Result<CommandLine> compare_line(const GivenOptions& given, const CompareWords& words) {
   if (!words.folders.empty()) return finished_runs(given, words);
   SYNCOPATE_RETURN_IF_ERROR(check_given(given));
-  const Result<RunConfig> config = apply_options(given);
+  const Result<RunRequest> config = apply_options(given);
   if (!config.ok()) return config.status();
   CommandLine line;
   line.action = CommandLine::Action::kCompare;
@@ -162,8 +163,8 @@ Result<CommandLine> compare_line(const GivenOptions& given, const CompareWords& 
     SYNCOPATE_RETURN_IF_ERROR(set_varied(line.config, variation.option, variation.values.front()));
   }
   SYNCOPATE_RETURN_IF_ERROR(settle_rates(given, words, line));
-  std::vector<RunConfig> configs;
-  for (const ComparedRun& run : line.runs) configs.push_back(run.config);
+  std::vector<ResolvedRun> configs;
+  for (const ComparedRun& run : line.runs) configs.push_back(presumed(run.config));
   SYNCOPATE_RETURN_IF_ERROR(check_effect(given, configs));
   return line;
 }

@@ -9,6 +9,7 @@
 #include "common/text/number.h"
 #include "experiments/config/options/option_kinds.h"
 #include "experiments/config/options/option_table.h"
+#include "experiments/config/resolution.h"
 
 namespace syncopate::experiments {
 namespace {
@@ -22,7 +23,7 @@ Status wrong_mode(const std::string& label) {
 }
 
 // Returns the config with one worker that trains the batches of all.
-Result<RunConfig> as_local(RunConfig config, int workers) {
+Result<RunRequest> as_local(RunRequest config, int workers) {
   if (workers > 1 && schedule_of(config).linear_scaling) {
     return Status::invalid_argument(
         fmt::format("--lr-schedule={}: linear scales the rate with the workers, of which local has one; leave "
@@ -35,7 +36,7 @@ Result<RunConfig> as_local(RunConfig config, int workers) {
   config.stragglers = {};  // its one worker represents all
   config.shape.reset();
   config.faults = {};
-  if (config.global_batch_size == 0) config.global_batch_size = static_cast<std::int64_t>(config.batch_size) * workers;
+  if (!config.global_batch_size) config.global_batch_size = std::int64_t{batch_size_of(config)} * workers;
   return config;
 }
 
@@ -48,15 +49,15 @@ std::optional<std::int64_t> steps_in(std::string_view label, std::string_view pr
 
 // Sets the collective that `label` names, as in allreduce:ring, if it is one that --collective takes. Returns whether
 // it is.
-bool sets_collective(RunConfig& config, const std::string& label) {
+bool sets_collective(RunRequest& config, const std::string& label) {
   constexpr std::string_view kPrefix = "allreduce:";
   if (!label.starts_with(kPrefix)) return false;
   const std::vector<OptionSpec> table = option_table();
   const auto option = std::ranges::find(table, "collective", &OptionSpec::name);
-  return option->set(config, label.substr(kPrefix.size())).ok() && config.collective != CollectiveKind::kAuto;
+  return option->set(config, label.substr(kPrefix.size())).ok() && config.collective;
 }
 
-Result<RunConfig> as_mode(RunConfig config, const std::string& label) {
+Result<RunRequest> as_mode(RunRequest config, const std::string& label) {
   constexpr std::string_view kPs = "ps:";
   if (label.starts_with(kPs)) {
     const Result<ps::Consistency> consistency = ps::Consistency::parse(std::string_view(label).substr(kPs.size()));
@@ -84,21 +85,21 @@ Result<RunConfig> as_mode(RunConfig config, const std::string& label) {
     return config;
   }
   if (label == "allreduce") return config;
-  return sets_collective(config, label) ? Result<RunConfig>(config) : wrong_mode(label);
+  return sets_collective(config, label) ? Result<RunRequest>(config) : wrong_mode(label);
 }
 
 }  // namespace
 
-Result<std::vector<ComparedRun>> comparison_runs(const RunConfig& base, const std::string& modes) {
-  RunConfig distributed = base;
+Result<std::vector<ComparedRun>> comparison_runs(const RunRequest& base, const std::string& modes) {
+  RunRequest distributed = base;
   distributed.mode = Mode::kAllreduce;
-  distributed.collective = CollectiveKind::kAuto;
-  SYNCOPATE_RETURN_IF_ERROR(validate(distributed));
-  const int workers = resolve(distributed, "").workers;
+  distributed.collective.reset();
+  SYNCOPATE_RETURN_IF_ERROR(check(distributed));
+  const int workers = workers_of(distributed);
   std::vector<ComparedRun> runs;
   std::istringstream labels(modes);
   for (std::string label; std::getline(labels, label, ',');) {
-    const Result<RunConfig> config = label == "local" ? as_local(base, workers) : as_mode(base, label);
+    const Result<RunRequest> config = label == "local" ? as_local(base, workers) : as_mode(base, label);
     if (!config.ok()) return config.status();
     for (const ComparedRun& other : runs) {
       if (other.label == label) {
@@ -106,7 +107,7 @@ Result<std::vector<ComparedRun>> comparison_runs(const RunConfig& base, const st
             fmt::format("--modes={}: names {} twice; every row is repeated by --repeat", modes, label));
       }
     }
-    SYNCOPATE_RETURN_IF_ERROR(validate(*config));
+    SYNCOPATE_RETURN_IF_ERROR(check(*config));
     runs.push_back({.label = label, .config = *config, .mode = label, .values = {}});
   }
   if (runs.empty()) return wrong_mode(modes);
@@ -127,22 +128,19 @@ Result<std::vector<ComparedRun>> comparison_runs(const RunConfig& base, const st
   return runs;
 }
 
-std::int64_t reference_samples(const RunConfig& base) {
-  RunConfig synchronous = base;
+std::int64_t reference_samples(const RunRequest& base) {
+  RunRequest synchronous = base;
   synchronous.mode = Mode::kAllreduce;
-  synchronous.collective = CollectiveKind::kAuto;
   synchronous.sync_every = 1;
   synchronous.gossip = Gossip::kOff;
-  return samples_an_update(resolve(synchronous, ""));
-}
-
-void set_rate(ComparedRun& run, RateRule rule, double rate, std::int64_t reference) {
-  run.base_rate = rate;
-  run.config.learning_rate = ruled_rate(rule, rate, resolve(run.config, ""), reference);
+  return samples_an_update(synchronous);
 }
 
 void apply_rate_rule(std::vector<ComparedRun>& runs, RateRule rule, std::int64_t reference) {
-  for (ComparedRun& run : runs) set_rate(run, rule, resolve(run.config, "").learning_rate, reference);
+  for (ComparedRun& run : runs) {
+    run.base_rate = learning_rate_of(run.config);
+    run.config.learning_rate = ruled_rate(rule, run.base_rate, samples_an_update(run.config), reference);
+  }
 }
 
 }  // namespace syncopate::experiments

@@ -8,7 +8,7 @@
 
 #include "common/status.h"
 #include "experiments/config/rules/rate_rule.h"
-#include "experiments/config/run_config.h"
+#include "experiments/config/run_request.h"
 
 namespace syncopate::experiments {
 
@@ -16,7 +16,7 @@ inline constexpr std::string_view kUsualModes = "local,allreduce,ps:sync,ps:asyn
 
 struct ComparedRun {
   std::string label;  // the name of its results: "ps:bounded:4", "ps:bounded:4 batch-size=32"
-  RunConfig config;   // validated, not resolved
+  RunRequest config;  // checked
   std::string mode;   // as given in --modes: "ps:bounded:4"
   std::vector<std::pair<std::string, std::string>> values;  // the varied options that have an effect: {name, value}
   double base_rate = 0;  // learning rate for updates of the comparison's reference; 0 before apply_rate_rule
@@ -27,17 +27,14 @@ struct ComparedRun {
 // allreduce:gossip-async(:k), ps:sync, ps:bounded:k, ps:async. `local` trains one worker with the batch of all workers
 // together, so that its curve is that of the synchronous modes. Stragglers, faults and a shaped link do not apply to
 // it. allreduce:mpi is launched by mpirun.
-Result<std::vector<ComparedRun>> comparison_runs(const RunConfig& base, const std::string& modes);
+Result<std::vector<ComparedRun>> comparison_runs(const RunRequest& base, const std::string& modes);
 
 // Returns the number of samples in one synchronous update of all workers. The rate rule relates learning rates to it.
 // `base` is what the runs share, with the first value of each varied option.
-std::int64_t reference_samples(const RunConfig& base);
+std::int64_t reference_samples(const RunRequest& base);
 
-// Sets the run's learning rate to the one that `rule` derives from `rate`, which is right for updates of `reference`
-// samples.
-void set_rate(ComparedRun& run, RateRule rule, double rate, std::int64_t reference);
-
-// Calls set_rate for each run, with the learning rate that the run was given or else the usual one of its optimizer.
+// Sets each run's learning rate to the one that `rule` derives from the one that the run was given, or else from the
+// usual one of its optimizer. These are right for updates of `reference` samples.
 void apply_rate_rule(std::vector<ComparedRun>& runs, RateRule rule, std::int64_t reference);
 
 }  // namespace syncopate::experiments

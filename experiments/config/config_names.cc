@@ -1,5 +1,5 @@
-// The names of the choices in a RunConfig.
-#include "experiments/config/run_config.h"
+// The names of the choices in RunSettings.
+#include "experiments/config/run_settings.h"
 
 namespace syncopate::experiments {
 
@@ -19,8 +19,6 @@ const char* name_of(Mode value) {
 
 const char* name_of(DeviceKind value) {
   switch (value) {
-    case DeviceKind::kAuto:
-      return "auto";
     case DeviceKind::kCpu:
       return "cpu";
     case DeviceKind::kCuda:
@@ -31,7 +29,7 @@ const char* name_of(DeviceKind value) {
 
 const char* name_of(CollectiveKind value) {
   switch (value) {
-    case CollectiveKind::kAuto:
+    case CollectiveKind::kBySize:
       return "auto";
     case CollectiveKind::kDirect:
       return name_of(ScheduleKind::kDirect);
@@ -57,8 +55,6 @@ const char* name_of(CollectiveKind value) {
 
 const char* name_of(TransportKind value) {
   switch (value) {
-    case TransportKind::kAuto:
-      return "auto";
     case TransportKind::kShm:
       return "shm";
     case TransportKind::kIpc:

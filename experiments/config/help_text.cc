@@ -148,7 +148,7 @@ std::string facts(const OptionSpec& option) {
 
 std::string text_of(const OptionSpec& option, int columns) {
   std::string sentence = option.sentence;
-  if (!option.only_with.empty()) sentence += fmt::format(" Only with {}.", option.only_with);
+  if (!option.only_with().empty()) sentence += fmt::format(" Only with {}.", option.only_with());
   if (!option.excludes.empty()) sentence += fmt::format(" Not beside --{}.", option.excludes);
   return fmt::format("  --{}{}{}\n", option.name, option.placeholder.empty() ? "" : "=", option.placeholder) +
          wrapped(sentence, 6, columns) + wrapped(facts(option), 6, columns);

@@ -8,6 +8,7 @@
 #include "common/text/printable_text.h"
 #include "experiments/config/options/given_options.h"
 #include "experiments/config/options/option_table.h"
+#include "experiments/config/resolution.h"
 
 namespace syncopate::experiments {
 namespace {
@@ -101,17 +102,17 @@ Result<std::vector<std::pair<std::string, std::string>>> read_toml(std::string_v
   return entries;
 }
 
-std::string to_toml(const RunConfig& config) {
+std::string to_toml(const ResolvedRun& config) {
   return file_of([&](const OptionSpec& option) { return option.has_effect(config) ? option.get(config) : ""; });
 }
 
-std::string to_toml(std::span<const RunConfig> configs) {
+std::string to_toml(std::span<const ResolvedRun> configs) {
   constexpr std::string_view kOfModes[] = {"mode", "launcher", "consistency", "collective", "sync-every", "gossip"};
   const bool all_local = std::ranges::all_of(configs, [](const auto& config) { return config.mode == Mode::kLocal; });
   return file_of([&](const OptionSpec& option) {
     if (std::ranges::find(kOfModes, option.name) != std::end(kOfModes)) return std::string();
     std::optional<std::string> shared;
-    for (const RunConfig& config : configs) {
+    for (const ResolvedRun& config : configs) {
       if ((config.mode == Mode::kLocal && !all_local) || !option.has_effect(config)) continue;
       const std::string value = option.get(config);
       if (shared.value_or(value) != value) return std::string();
@@ -121,13 +122,14 @@ std::string to_toml(std::span<const RunConfig> configs) {
   });
 }
 
-Result<RunConfig> from_toml_text(std::string_view text) {
+Result<ResolvedRun> from_toml_text(std::string_view text) {
   const Result<GivenOptions> given = given_in_file(text);
   if (!given.ok()) return given.status();
-  const Result<RunConfig> config = apply_options(*given);
-  if (!config.ok()) return config.status();
-  SYNCOPATE_RETURN_IF_ERROR(check_effect(*given, {*config}));
-  SYNCOPATE_RETURN_IF_ERROR(validate(*config));
+  const Result<RunRequest> recorded = apply_options(*given);
+  if (!recorded.ok()) return recorded.status();
+  ResolvedRun config = presumed(*recorded);
+  SYNCOPATE_RETURN_IF_ERROR(check_effect(*given, {config}));
+  SYNCOPATE_RETURN_IF_ERROR(check(*recorded));
   return config;
 }
 

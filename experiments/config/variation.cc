@@ -9,6 +9,7 @@
 
 #include "experiments/config/nearest_name.h"
 #include "experiments/config/options/option_table.h"
+#include "experiments/config/resolution.h"
 
 namespace syncopate::experiments {
 namespace {
@@ -56,7 +57,7 @@ std::vector<Combination> combinations(std::span<const Variation> variations) {
   return all;
 }
 
-Result<RunConfig> with_values(RunConfig config, std::span<const Variation> variations, const Combination& values) {
+Result<RunRequest> with_values(RunRequest config, std::span<const Variation> variations, const Combination& values) {
   for (std::size_t i = 0; i < variations.size(); ++i) {
     SYNCOPATE_RETURN_IF_ERROR(set_varied(config, variations[i].option, values[i]));
   }
@@ -71,10 +72,11 @@ std::string label_of(const std::string& mode, const std::vector<std::pair<std::s
 
 // Returns the values of the options that have an effect under `config`; all if there is no config.
 std::vector<std::pair<std::string, std::string>> named(std::span<const Variation> variations, const Combination& values,
-                                                       const RunConfig* config) {
+                                                       const RunRequest* config) {
+  const std::optional<ResolvedRun> run = config == nullptr ? std::nullopt : std::optional(presumed(*config));
   std::vector<std::pair<std::string, std::string>> pairs;
   for (std::size_t i = 0; i < variations.size(); ++i) {
-    if (config != nullptr && !option_named(variations[i].option)->has_effect(*config)) continue;
+    if (run && !option_named(variations[i].option)->has_effect(*run)) continue;
     pairs.emplace_back(variations[i].option, values[i]);
   }
   return pairs;
@@ -110,7 +112,7 @@ Result<Variation> parse_variation(std::string_view text) {
   return variation;
 }
 
-Status set_varied(RunConfig& config, const std::string& option, const std::string& value) {
+Status set_varied(RunRequest& config, const std::string& option, const std::string& value) {
   const std::optional<OptionSpec> spec = option_named(option);
   if (!spec) return Status::invalid_argument(fmt::format("there is no option {}", option));
   const bool is_switch = spec->placeholder.empty();
@@ -123,11 +125,12 @@ Status set_varied(RunConfig& config, const std::string& option, const std::strin
   return means_not_given ? Status() : status;
 }
 
-Result<VariedRuns> varied_runs(const RunConfig& base, const std::string& modes, std::span<const Variation> variations) {
+Result<VariedRuns> varied_runs(const RunRequest& base, const std::string& modes,
+                               std::span<const Variation> variations) {
   const std::vector<Combination> all = combinations(variations);
-  std::vector<RunConfig> bases;
+  std::vector<RunRequest> bases;
   for (const Combination& values : all) {
-    Result<RunConfig> config = with_values(base, variations, values);
+    Result<RunRequest> config = with_values(base, variations, values);
     if (!config.ok()) return config.status();
     bases.push_back(std::move(*config));
   }

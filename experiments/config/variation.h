@@ -25,7 +25,7 @@ Result<Variation> parse_variation(std::string_view text);
 // Sets one value in a config in which the option has not been given. Besides the option's own values it accepts
 // `default`, which leaves the option as it is; `none`, which does the same where that is the default; and true or false
 // for a switch.
-Status set_varied(RunConfig& config, const std::string& option, const std::string& value);
+Status set_varied(RunRequest& config, const std::string& option, const std::string& value);
 
 struct VariedRuns {
   std::vector<ComparedRun> runs;
@@ -35,6 +35,6 @@ struct VariedRuns {
 // Returns one run for each of `modes` (as comparison_runs takes them) and each combination of values; the values of the
 // last variation change fastest: "allreduce batch-size=32 servers=2". Combinations that differ only in options without
 // an effect in a mode are run once. Fails if no combination can run, or if the option does not accept a value.
-Result<VariedRuns> varied_runs(const RunConfig& base, const std::string& modes, std::span<const Variation> variations);
+Result<VariedRuns> varied_runs(const RunRequest& base, const std::string& modes, std::span<const Variation> variations);
 
 }  // namespace syncopate::experiments

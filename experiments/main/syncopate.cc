@@ -13,6 +13,7 @@
 #include "common/text/printable_lines.h"
 #include "experiments/cluster/host/environment.h"
 #include "experiments/cluster/launcher/launcher.h"
+#include "experiments/cluster/plan/placement.h"
 #include "experiments/cluster/process/guard.h"
 #include "experiments/cluster/process/log_lines.h"
 #include "experiments/cluster/process/mpirun_agent.h"
@@ -37,7 +38,7 @@ void complain(const std::string& message) {
   write_out(stderr, fmt::format("run_experiment: {}\n", printable_lines(message)));
 }
 
-ExitCode run_one(const RunConfig& config, const Survey& survey, Interrupts& interrupts) {
+ExitCode run_one(const ResolvedRun& config, const Survey& survey, Interrupts& interrupts) {
   if (config.dry_run) {
     const Result<std::string> text = dry_run_text(config, survey);
     if (!text.ok()) {
@@ -57,7 +58,7 @@ ExitCode run_one(const RunConfig& config, const Survey& survey, Interrupts& inte
 // Shows a comparison's rows, and fails if its runs would fail.
 ExitCode plan_comparison(const ComparisonJob& job, const Survey& survey) {
   std::string hindrance;
-  for (const ComparedRun& run : job.runs) {
+  for (const PlannedRun& run : job.runs) {
     const Result<std::string> text = dry_run_text(run.config, survey);
     if (!text.ok()) {
       complain(fmt::format("{}: {}", run.label, text.status().message()));
@@ -70,33 +71,40 @@ ExitCode plan_comparison(const ComparisonJob& job, const Survey& survey) {
   return ExitCode::kSuccess;
 }
 
-// Decides where the workers compute, and checks that every option given by name has an effect there.
-Status settle_device(CommandLine& command, const Survey& survey) {
-  const Machines machines = machines_of(survey);
-  std::vector<RunConfig> settled;
+// Returns what will run: the run, or the rows of the comparison. Checks that every option given by name has an effect
+// on the devices that were found.
+Result<std::vector<ResolvedRun>> resolve_all(CommandLine& command, const Machines& machines) {
+  std::vector<ResolvedRun> resolved;
   if (command.action == CommandLine::Action::kCompare) {
-    SYNCOPATE_RETURN_IF_ERROR(place_together(command.config, command.runs, machines));
-    for (const ComparedRun& run : command.runs) settled.push_back(resolve(run.config, ""));
+    Result<std::vector<ResolvedRun>> rows = resolve_together(machines, command.config, command.runs, calendar_stamp());
+    if (!rows.ok()) return rows.status();
+    resolved = std::move(*rows);
   } else {
-    const Result<RunConfig> placed = place(command.config, machines);
-    if (!placed.ok()) return placed.status();
-    command.config = *placed;
-    settled.push_back(resolve(*placed, ""));
+    Result<ResolvedRun> run = resolve_on(machines, command.config, calendar_stamp());
+    if (!run.ok()) return run.status();
+    resolved.push_back(std::move(*run));
   }
-  return check_effect(command.given, settled);
+  SYNCOPATE_RETURN_IF_ERROR(check_effect(command.given, resolved));
+  return resolved;
+}
+
+std::vector<PlannedRun> planned_rows(const std::vector<ComparedRun>& rows, std::vector<ResolvedRun> resolved) {
+  std::vector<PlannedRun> runs;
+  for (std::size_t row = 0; row < rows.size(); ++row) runs.push_back(planned(rows[row], std::move(resolved[row])));
+  return runs;
 }
 
 // Finds out what the hosts have. Runs of one comparison have the same hosts, except local. A dry run does not ask other
 // hosts for what its plan does not show.
 Result<Survey> survey_for(const CommandLine& command) {
   const auto spanning = std::ranges::find_if(command.runs, spans_hosts, &ComparedRun::config);
-  const RunConfig& config = spanning != command.runs.end() ? spanning->config : command.config;
+  const RunRequest& config = spanning != command.runs.end() ? spanning->config : command.config;
   if (config.dry_run && config.device == DeviceKind::kCpu) return Survey();
   return survey(config);
 }
 
 bool starts_mpirun(const CommandLine& command) {
-  const auto by_mpirun = [](const RunConfig& config) { return config.launcher == LauncherKind::kMpirun; };
+  const auto by_mpirun = [](const RunRequest& config) { return config.launcher == LauncherKind::kMpirun; };
   return command.action == CommandLine::Action::kCompare
              ? std::ranges::any_of(command.runs, by_mpirun, &ComparedRun::config)
              : by_mpirun(command.config);
@@ -138,17 +146,18 @@ ExitCode run_person(int argc, const char* const* argv) {
     return compare_finished(command->folders, command->config.output, command->typed);
   }
   const Result<Survey> survey = survey_for(*command);
-  const Status settled = survey.ok() ? settle_device(*command, *survey) : survey.status();
-  if (!settled.ok()) {
-    complain(settled.message());
-    return exit_code_of(settled);
+  Result<std::vector<ResolvedRun>> resolved =
+      survey.ok() ? resolve_all(*command, machines_of(*survey)) : Result<std::vector<ResolvedRun>>(survey.status());
+  if (!resolved.ok()) {
+    complain(resolved.status().message());
+    return exit_code_of(resolved.status());
   }
   spdlog::set_default_logger(spdlog::stderr_logger_st("run_experiment"));
   spdlog::set_formatter(printable_log_lines("run_experiment: %v"));
   Interrupts interrupts;
   if (command->action == CommandLine::Action::kCompare) {
     const ComparisonJob job{.base = command->config,
-                            .runs = command->runs,
+                            .runs = planned_rows(command->runs, std::move(*resolved)),
                             .varied = command->varied,
                             .left_out = command->left_out,
                             .rate_rule = command->rate_rule,
@@ -156,14 +165,17 @@ ExitCode run_person(int argc, const char* const* argv) {
                             .tune_rate = command->tune_rate,
                             .command = command->typed};
     if (command->config.dry_run) return plan_comparison(job, *survey);
-    const JobRunner quietly = [&](const RunConfig& config) {
+    const Resolver on_these_hosts = [&](const RunRequest& request) {
+      return resolve_on(machines_of(*survey), request, calendar_stamp());
+    };
+    const JobRunner quietly = [&](const ResolvedRun& config) {
       Console quiet(true);
       return run_job(config, *survey, interrupts, quiet);
     };
     const SteadyClock clock;
-    return compare(job, quietly, clock);
+    return compare(job, on_these_hosts, quietly, clock);
   }
-  return run_one(command->config, *survey, interrupts);
+  return run_one(resolved->front(), *survey, interrupts);
 }
 
 // Reports memory or threads that run out anywhere as an error.

@@ -47,7 +47,7 @@ std::string last_line_of(const std::string& file) {
 
 class Coordinator {
  public:
-  Coordinator(const RunConfig& config, const JobPlan& plan, const CoordinatorOptions& options, RunObserver& observer,
+  Coordinator(const ResolvedRun& config, const JobPlan& plan, const CoordinatorOptions& options, RunObserver& observer,
               Interrupts& interrupts)
       : config_(config),
         plan_(plan),
@@ -525,7 +525,7 @@ class Coordinator {
     if (now - *all_ended_ >= kCarrierPatience) processes_->kill_children();
   }
 
-  const RunConfig& config_;
+  const ResolvedRun& config_;
   const JobPlan& plan_;
   const CoordinatorOptions& options_;
   RunObserver& observer_;
@@ -551,7 +551,7 @@ class Coordinator {
 
 }  // namespace
 
-Result<RunOutcome> coordinate(const RunConfig& config, const JobPlan& plan, const CoordinatorOptions& options,
+Result<RunOutcome> coordinate(const ResolvedRun& config, const JobPlan& plan, const CoordinatorOptions& options,
                               Launcher& launcher, RunObserver& observer, Interrupts& interrupts) {
   std::optional<Result<RunOutcome>> outcome;
   const Status status =

@@ -16,7 +16,7 @@
 #include "experiments/cluster/coordinator/run_monitor.h"
 #include "experiments/cluster/faults/fault_record.h"
 #include "experiments/cluster/launcher/launcher.h"
-#include "experiments/config/run_config.h"
+#include "experiments/config/resolved_run.h"
 
 namespace syncopate::experiments {
 
@@ -84,8 +84,8 @@ struct CoordinatorOptions {
   std::string resume_digest = {};                           // digest of that checkpoint's manifest
 };
 
-// Carries out the run and returns when all its processes have ended. `config` must have been through resolve().
-Result<RunOutcome> coordinate(const RunConfig& config, const JobPlan& plan, const CoordinatorOptions& options,
+// Carries out the run and returns when all its processes have ended.
+Result<RunOutcome> coordinate(const ResolvedRun& config, const JobPlan& plan, const CoordinatorOptions& options,
                               Launcher& launcher, RunObserver& observer, Interrupts& interrupts);
 
 }  // namespace syncopate::experiments

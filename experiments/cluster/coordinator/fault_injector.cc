@@ -31,7 +31,7 @@ const char* done_to_links(LinkFault fault) {
 
 }  // namespace
 
-FaultInjector::FaultInjector(const RunConfig& config, std::int64_t total_steps, const JobPlan& plan, Hands hands)
+FaultInjector::FaultInjector(const ResolvedRun& config, std::int64_t total_steps, const JobPlan& plan, Hands hands)
     : plan_(plan),
       hands_(std::move(hands)),
       course_(

@@ -17,7 +17,7 @@
 #include "experiments/cluster/faults/fault_course.h"
 #include "experiments/cluster/faults/fault_record.h"
 #include "experiments/cluster/plan/job_plan.h"
-#include "experiments/config/run_config.h"
+#include "experiments/config/resolved_run.h"
 
 namespace syncopate::experiments {
 
@@ -36,9 +36,9 @@ class FaultInjector {
     std::function<void(const std::string& line)> report;
   };
 
-  // `config` must have been through resolve(); one of its workers makes `total_steps` steps. `plan` outlives the
+  // One of the workers of `config` makes `total_steps` steps. `plan` outlives the
   // injector.
-  FaultInjector(const RunConfig& config, std::int64_t total_steps, const JobPlan& plan, Hands hands);
+  FaultInjector(const ResolvedRun& config, std::int64_t total_steps, const JobPlan& plan, Hands hands);
 
   // Returns the steps that this process must announce before it begins them.
   std::vector<std::int64_t> announced_steps(std::size_t process) const;

@@ -10,15 +10,16 @@
 
 #include "experiments/checkpoint/checkpoint_keeper.h"
 #include "experiments/cluster/control/generation.h"
-#include "experiments/config/run_config.h"
+#include "experiments/config/resolved_run.h"
 
 namespace syncopate::experiments {
 
 class RunCheckpoints {
  public:
-  // `config` must have been through resolve(), and outlives this. `has_local_state`: the model keeps something besides
+  // `config` outlives this. `has_local_state`: the model keeps something besides
   // its weights.
-  RunCheckpoints(const RunConfig& config, bool has_local_state) : config_(config), has_local_state_(has_local_state) {}
+  RunCheckpoints(const ResolvedRun& config, bool has_local_state)
+      : config_(config), has_local_state_(has_local_state) {}
 
   // Must be called first. Without options the run writes no checkpoints. Fails with resource exhausted if their folder
   // cannot be created.
@@ -38,7 +39,7 @@ class RunCheckpoints {
   std::optional<CheckpointFigures> finish(TimePoint now);
 
  private:
-  const RunConfig& config_;
+  const ResolvedRun& config_;
   const bool has_local_state_;
   std::unique_ptr<CheckpointKeeper> keeper_;
 };

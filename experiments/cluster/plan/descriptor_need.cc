@@ -14,11 +14,11 @@ constexpr std::int64_t kOfEachProcess = 4;
 // For each other member of its group an endpoint has links and memory, and connections in both directions.
 constexpr std::int64_t kOfEachPeer = 6;
 
-std::int64_t endpoints_of_server(const RunConfig& config) {
+std::int64_t endpoints_of_server(const ResolvedRun& config) {
   return config.mode == Mode::kPs ? config.shards_per_server : 1;
 }
 
-std::int64_t members_of_group(const RunConfig& config) {
+std::int64_t members_of_group(const ResolvedRun& config) {
   if (config.mode != Mode::kPs) return config.workers;
   return config.workers + std::int64_t{config.servers} * config.shards_per_server * (1 + config.replicas);
 }
@@ -29,12 +29,12 @@ std::int64_t descriptors_of_coordinator(const JobPlan& plan) {
   return kOfItself + kOfEachProcess * static_cast<std::int64_t>(plan.processes.size());
 }
 
-std::int64_t descriptors_of_process(const RunConfig& config) {
+std::int64_t descriptors_of_process(const ResolvedRun& config) {
   const std::int64_t connections = 2 * std::max(config.connections, 1);
   return kOfItself + endpoints_of_server(config) * (members_of_group(config) - 1) * (kOfEachPeer + connections);
 }
 
-Status check_descriptors(const RunConfig& config, const JobPlan& plan, std::int64_t limit) {
+Status check_descriptors(const ResolvedRun& config, const JobPlan& plan, std::int64_t limit) {
   const std::int64_t needed = std::max(descriptors_of_coordinator(plan), descriptors_of_process(config));
   if (needed <= limit) return {};
   return Status::invalid_argument(

@@ -5,16 +5,16 @@
 
 #include "common/status.h"
 #include "experiments/cluster/plan/job_plan.h"
-#include "experiments/config/run_config.h"
+#include "experiments/config/resolved_run.h"
 
 namespace syncopate::experiments {
 
-// Return upper bounds, with a reserve: for run_experiment itself, and for the process that needs the most. `config`
-// must have been through resolve().
+// Return upper bounds, with a reserve: for run_experiment itself, and for the process that needs the
+// most.
 std::int64_t descriptors_of_coordinator(const JobPlan& plan);
-std::int64_t descriptors_of_process(const RunConfig& config);
+std::int64_t descriptors_of_process(const ResolvedRun& config);
 
 // Fails with invalid argument if a process may have at most `limit` descriptors and this run needs more.
-Status check_descriptors(const RunConfig& config, const JobPlan& plan, std::int64_t limit);
+Status check_descriptors(const ResolvedRun& config, const JobPlan& plan, std::int64_t limit);
 
 }  // namespace syncopate::experiments

@@ -21,7 +21,7 @@ ProcessSpec process(Role role, int rank, const std::string& run_id, const PlanHo
   return spec;
 }
 
-void put_on_gpu(ProcessSpec& spec, const RunConfig& config, const PlanHost& host, int gpu) {
+void put_on_gpu(ProcessSpec& spec, const ResolvedRun& config, const PlanHost& host, int gpu) {
   spec.gpu = gpu;
   spec.arguments.push_back(fmt::format("--gpu={}", gpu));
   if (config.mode != Mode::kAllreduce || config.collective != CollectiveKind::kNccl) return;
@@ -72,7 +72,7 @@ std::string program_of(const ProcessSpec& process, const std::string& program) {
   return process.gpu ? gpu_program_of(program) : program;
 }
 
-JobPlan make_plan(const RunConfig& config, const std::string& run_id, const Cluster& cluster) {
+JobPlan make_plan(const ResolvedRun& config, const std::string& run_id, const Cluster& cluster) {
   JobPlan plan{.run_id = run_id, .processes = {}, .remote_shell = cluster.remote_shell};
   const int servers = config.mode == Mode::kPs ? config.servers : 0;
   for (int rank = 0; rank < servers; ++rank) {
@@ -98,7 +98,7 @@ JobPlan make_plan(const RunConfig& config, const std::string& run_id, const Clus
   return plan;
 }
 
-JobPlan make_plan(const RunConfig& config, const std::string& run_id, const std::string& host, int gpus) {
+JobPlan make_plan(const ResolvedRun& config, const std::string& run_id, const std::string& host, int gpus) {
   return make_plan(config, run_id,
                    {.coordinator = host, .hosts = {{.name = host, .slots = config.workers, .gpus = gpus}}});
 }

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "experiments/config/remote_shell.h"
-#include "experiments/config/run_config.h"
+#include "experiments/config/resolved_run.h"
 
 namespace syncopate::experiments {
 
@@ -53,13 +53,13 @@ struct Cluster {
   RemoteShell remote_shell = {};
 };
 
-// Returns the plan of the processes that `config` asks for, which must have been through resolve(). Workers fill the
+// Returns the plan of the processes of a run. Workers fill the
 // hosts' slots in order; the i-th worker of a host computes on its GPU i modulo their number. Servers are placed on the
 // hosts in turn, each standby on the host after its server's. The arguments show role, rank and run in a process list:
 // "--role=worker --rank=1 --run=20261120-135501-ps-async".
-JobPlan make_plan(const RunConfig& config, const std::string& run_id, const Cluster& cluster);
+JobPlan make_plan(const ResolvedRun& config, const std::string& run_id, const Cluster& cluster);
 // The same with all processes on the coordinator's host, which has `gpus` GPUs.
-JobPlan make_plan(const RunConfig& config, const std::string& run_id, const std::string& host, int gpus = 0);
+JobPlan make_plan(const ResolvedRun& config, const std::string& run_id, const std::string& host, int gpus = 0);
 
 // Return the executable of a process: `program`, or, if it computes on a GPU, the one beside it that is linked with
 // CUDA's libraries.

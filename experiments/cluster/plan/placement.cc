@@ -18,22 +18,20 @@ struct Share {
   int workers = 0;
 };
 
-std::vector<Share> shares_of(const RunConfig& config, const Machines& machines) {
-  const RunConfig resolved = resolve(config, "");
-  if (machines.of_hosts.empty() || config.mode == Mode::kLocal) {
-    return {{"this machine", &machines.here, resolved.workers}};
-  }
+std::vector<Share> shares_of(const RunRequest& config, const Machines& machines) {
+  const int workers = workers_of(config);
+  if (machines.of_hosts.empty() || config.mode == Mode::kLocal) return {{"this machine", &machines.here, workers}};
   std::vector<Share> shares;
-  const std::vector<HostSlots> hosts = hosts_of(resolved);
+  const std::vector<HostSlots>& hosts = config.hosts;
   for (std::size_t i = 0; i < hosts.size(); ++i) {
     shares.push_back({hosts[i].remote() ? "host " + hosts[i].name : "this machine", &machines.of_hosts[i]});
   }
-  for (const std::size_t host : hosts_of_workers(hosts, resolved.workers)) ++shares[host].workers;
+  for (const std::size_t host : hosts_of_workers(hosts, workers)) ++shares[host].workers;
   return shares;
 }
 
 // Fails if something keeps these workers from computing on GPUs.
-Status check_gpus(const RunConfig& config, const Share& share) {
+Status check_gpus(const RunRequest& config, const Share& share) {
   const auto wrong = [&](const std::string& what) {
     const std::string where = share.host == "this machine" ? "" : share.host + ": ";
     return Status::invalid_argument("--device=cuda: " + where + what);
@@ -62,7 +60,7 @@ Status check_gpus(const RunConfig& config, const Share& share) {
       fmt::format("--workers={}: {}; use --workers={} or --share-gpu", share.workers, has, gpus));
 }
 
-Status check_gpus(const RunConfig& config, const std::vector<Share>& shares) {
+Status check_gpus(const RunRequest& config, const std::vector<Share>& shares) {
   for (const Share& share : shares) {
     if (share.workers > 0) SYNCOPATE_RETURN_IF_ERROR(check_gpus(config, share));
   }
@@ -76,42 +74,55 @@ bool any_gpu_is_shared(const std::vector<Share>& shares) {
 
 }  // namespace
 
-Result<RunConfig> place(RunConfig config, const Machines& machines) {
-  if (config.device == DeviceKind::kCpu) return config;
-  const std::vector<Share> shares = shares_of(config, machines);
-  const Status gpus = check_gpus(config, shares);
-  if (config.device == DeviceKind::kCuda) {
+Result<Placement> place(const RunRequest& request, const Machines& machines) {
+  Placement placement{.device = DeviceKind::kCpu, .share_gpu = request.share_gpu};
+  if (spans_hosts(request)) placement.listen_address = request.listen_address.value_or(machines.listen_address);
+  if (request.device == DeviceKind::kCpu) return placement;
+  const std::vector<Share> shares = shares_of(request, machines);
+  const Status gpus = check_gpus(request, shares);
+  if (request.device == DeviceKind::kCuda) {
     if (!gpus.ok()) return gpus;
-    config.share_gpu = config.share_gpu && any_gpu_is_shared(shares);
-    return config;
+    placement.device = DeviceKind::kCuda;
+    placement.share_gpu = request.share_gpu && any_gpu_is_shared(shares);
+    return placement;
   }
   // The reference backend, collectives of the CPU, and features of workers on the CPU are only chosen by name.
-  const bool for_cpu = config.backend == BackendKind::kReference || config.overlap_forward || is_recommender(config) ||
-                       schedule_kind_of(config).has_value() || config.collective == CollectiveKind::kMpi;
-  const bool for_gpu = config.mode == Mode::kAllreduce && config.collective == CollectiveKind::kNccl;
+  const bool has_cpu_collective = request.collective.has_value() && request.collective != CollectiveKind::kNccl;
+  const bool for_cpu = request.backend == BackendKind::kReference || request.overlap_forward ||
+                       is_recommender(request) || has_cpu_collective;
+  const bool for_gpu = request.mode == Mode::kAllreduce && request.collective == CollectiveKind::kNccl;
   if (for_gpu && for_cpu) {
     return Status::invalid_argument(
         fmt::format("--collective=nccl: sums on GPUs, but --backend={} computes on the processor; leave one out",
-                    name_of(config.backend)));
+                    name_of(request.backend)));
   }
   if (for_gpu && !gpus.ok()) return gpus.in("--collective=nccl");
-  config.device = gpus.ok() && !for_cpu ? DeviceKind::kCuda : DeviceKind::kCpu;
-  return config;
+  if (gpus.ok() && !for_cpu) placement.device = DeviceKind::kCuda;
+  return placement;
 }
 
-Status place_together(RunConfig& base, std::vector<ComparedRun>& runs, const Machines& machines) {
+Result<ResolvedRun> resolve_on(const Machines& machines, const RunRequest& request, const std::string& stamp) {
+  const Result<Placement> placement = place(request, machines);
+  return placement.ok() ? resolve(request, *placement, stamp) : Result<ResolvedRun>(placement.status());
+}
+
+Result<std::vector<ResolvedRun>> resolve_together(const Machines& machines, RunRequest& base,
+                                                  std::vector<ComparedRun>& runs, const std::string& stamp) {
   bool on_gpus = true;
   for (const ComparedRun& run : runs) {
-    const Result<RunConfig> placed = place(run.config, machines);
-    if (!placed.ok()) return placed.status();
-    on_gpus = on_gpus && placed->device == DeviceKind::kCuda;
+    const Result<Placement> placement = place(run.config, machines);
+    if (!placement.ok()) return placement.status();
+    on_gpus = on_gpus && placement->device == DeviceKind::kCuda;
   }
   base.device = on_gpus ? DeviceKind::kCuda : DeviceKind::kCpu;
+  std::vector<ResolvedRun> resolved;
   for (ComparedRun& run : runs) {
     run.config.device = base.device;
-    SYNCOPATE_RETURN_IF_ERROR(validate(run.config));
+    Result<ResolvedRun> one = resolve_on(machines, run.config, stamp);
+    if (!one.ok()) return one.status();
+    resolved.push_back(std::move(*one));
   }
-  return {};
+  return resolved;
 }
 
 }  // namespace syncopate::experiments

@@ -44,7 +44,7 @@ TransportOptions endpoint_options(const RoleContext& context, const Seat& seat) 
           .patience = context.control.patience()};
 }
 
-std::shared_ptr<ProcessLink> make_link(const RunConfig& config) {
+std::shared_ptr<ProcessLink> make_link(const ResolvedRun& config) {
   return config.shape ? std::make_shared<ProcessLink>(*config.shape) : nullptr;
 }
 

@@ -21,7 +21,7 @@ struct Seat {
 TransportOptions endpoint_options(const RoleContext& context, const Seat& seat);
 
 // Returns the emulated link of this process, shared by all of its endpoints; null if the run has none.
-std::shared_ptr<ProcessLink> make_link(const RunConfig& config);
+std::shared_ptr<ProcessLink> make_link(const ResolvedRun& config);
 
 // Connects that endpoint by the run's transport, through `link` unless that is null, within the run's timeout.
 Result<std::unique_ptr<Transport>> connect_endpoint(const RoleContext& context, const Seat& seat,

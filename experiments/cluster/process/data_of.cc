@@ -4,23 +4,23 @@
 
 namespace syncopate::experiments {
 
-Result<worker::DatasetPair> open_data_of(const RunConfig& config) {
+Result<worker::DatasetPair> open_data_of(const RunSettings& config) {
   return worker::open_dataset(dataset_spec(config), config.data_dir, config.data_seed);
 }
 
-Result<ParamLayout> layout_of(const RunConfig& config) {
+Result<ParamLayout> layout_of(const ResolvedRun& config) {
   const Result<worker::SampleForm> form = worker::sample_form(dataset_spec(config), config.data_dir);
   if (!form.ok()) return form.status();
   return worker::model_layout(model_spec(config), *form, config.batch_size);
 }
 
-Result<ParamLayout> local_state_layout_of(const RunConfig& config) {
+Result<ParamLayout> local_state_layout_of(const RunSettings& config) {
   const Result<worker::SampleForm> form = worker::sample_form(dataset_spec(config), config.data_dir);
   if (!form.ok()) return form.status();
   return worker::local_state_layout(model_spec(config), *form);
 }
 
-std::unique_ptr<worker::ComputeBackend> backend_of(const RunConfig& config) {
+std::unique_ptr<worker::ComputeBackend> backend_of(const RunSettings& config) {
   return config.backend == BackendKind::kReference ? worker::make_reference_backend() : worker::make_onednn_backend();
 }
 

@@ -4,18 +4,18 @@
 #include <memory>
 
 #include "common/param_layout.h"
-#include "experiments/config/run_config.h"
+#include "experiments/config/resolved_run.h"
 #include "worker/backend/compute_backend.h"
 #include "worker/data/open_dataset.h"
 
 namespace syncopate::experiments {
 
-Result<worker::DatasetPair> open_data_of(const RunConfig& config);
+Result<worker::DatasetPair> open_data_of(const RunSettings& config);
 // Returns the layout of the model for that data set, with space for the rows of a batch. It opens no data and builds no
 // model, so that it can be called before anything runs.
-Result<ParamLayout> layout_of(const RunConfig& config);
+Result<ParamLayout> layout_of(const ResolvedRun& config);
 // Returns the layout of what the model's training keeps besides the weights: empty for most models.
-Result<ParamLayout> local_state_layout_of(const RunConfig& config);
-std::unique_ptr<worker::ComputeBackend> backend_of(const RunConfig& config);
+Result<ParamLayout> local_state_layout_of(const RunSettings& config);
+std::unique_ptr<worker::ComputeBackend> backend_of(const RunSettings& config);
 
 }  // namespace syncopate::experiments

@@ -17,7 +17,7 @@ namespace syncopate::experiments {
 namespace {
 
 // Returns, for each host, the workers of the membership epoch that the plan places there.
-allreduce::RanksByHost ranks_by_host(const RunConfig& config, const std::vector<int>& workers) {
+allreduce::RanksByHost ranks_by_host(const ResolvedRun& config, const std::vector<int>& workers) {
   const std::vector<HostSlots> hosts = hosts_of(config);
   const std::vector<std::size_t> host_of = hosts_of_workers(hosts, config.workers);
   allreduce::RanksByHost ranks(hosts.size());
@@ -29,7 +29,7 @@ allreduce::RanksByHost ranks_by_host(const RunConfig& config, const std::vector<
 }
 
 // Returns the name of everything that the speed of a run's network depends on.
-std::string wire_of(const RunConfig& config, int ranks) {
+std::string wire_of(const ResolvedRun& config, int ranks) {
   char name[256] = "";
   gethostname(name, sizeof(name) - 1);
   const std::string shaped = config.shape ? " shaped to " + config.shape->to_string() : "";
@@ -86,7 +86,7 @@ Result<HostCollective> without_transport(Result<std::unique_ptr<Made>> collectiv
 
 Result<HostCollective> connect_host_collective(const RoleContext& context, const Generation& generation,
                                                const Clock& clock) {
-  const RunConfig& config = context.config;
+  const ResolvedRun& config = context.config;
   const std::vector<int>& workers = generation.workers;
   const Seat seat{.generation = generation.number,
                   .rank = static_cast<int>(std::ranges::find(workers, context.rank) - workers.begin()),
@@ -108,7 +108,7 @@ Result<HostCollective> connect_host_collective(const RoleContext& context, const
   if (gossips_asynchronously(config)) connected.channels = std::make_unique<TransportChannels>(*connected.transport, 2);
   std::unique_ptr<allreduce::ScheduleCollective> collective = allreduce::make_schedule_collective(
       connected.channels ? connected.channels->channel(kCollectiveChannel) : *connected.transport, options);
-  if (config.collective == CollectiveKind::kAuto) {
+  if (config.collective == CollectiveKind::kBySize) {
     Result<std::string> found = choose_by_size(context, *collective, clock);
     if (!found.ok()) return found.status();
     connected.description = std::move(*found);

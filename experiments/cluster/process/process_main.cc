@@ -73,15 +73,13 @@ Status run_process(const ControlOptions& options, const Accelerator* accelerator
       ControlClient::connect(options, activity, SteadyClock().now() + kHelloTimeout);
   if (!control.ok()) return control.status();
   Status status;
-  const Result<RunConfig> given = from_toml_text((*control)->config_toml());
-  if (!given.ok()) {
-    status = given.status();
+  const Result<ResolvedRun> config = from_toml_text((*control)->config_toml());
+  if (!config.ok()) {
+    status = config.status();
   } else {
-    // If the global batch size was given, the text has only that; resolve() derives the worker's batch size from it.
-    const RunConfig config = resolve(*given, "");
-    (*control)->set_timeout(from_seconds(config.timeout_seconds), stall_warning_of(config));
+    (*control)->set_timeout(from_seconds(config->timeout_seconds), stall_warning_of(*config));
     const auto run = [&] {
-      return run_role(options.self.role, {.config = config,
+      return run_role(options.self.role, {.config = *config,
                                           .run_id = options.run_id,
                                           .rank = options.self.rank,
                                           .control = **control,

@@ -21,9 +21,9 @@ namespace syncopate::experiments {
 
 namespace {
 
-Duration timeout_of(const RunConfig& config) { return from_seconds(config.timeout_seconds); }
+Duration timeout_of(const ResolvedRun& config) { return from_seconds(config.timeout_seconds); }
 
-ps::LocalStepsOptions local_steps_of(const RunConfig& config) {
+ps::LocalStepsOptions local_steps_of(const ResolvedRun& config) {
   ps::LocalStepsOptions options{.optimizer = optimizer_of(config), .period = config.consistency.period()};
   if (config.consistency.is_elastic()) {
     options.elastic_rate = static_cast<float>(config.elastic_alpha);
@@ -35,7 +35,7 @@ ps::LocalStepsOptions local_steps_of(const RunConfig& config) {
 
 Result<std::unique_ptr<ReplicaGroup>> ReplicaGroup::connect(const RoleContext& context, const Generation& generation,
                                                             Device* device, const Clock& clock) {
-  const RunConfig& config = context.config;
+  const ResolvedRun& config = context.config;
   const Duration timeout = timeout_of(config);
   auto group = std::make_unique<ReplicaGroup>();
   group->workers_ = generation.workers;
@@ -66,7 +66,7 @@ Status ReplicaGroup::connect_ps(const RoleContext& context, const Generation& ge
       connect_member(context, generation, context.rank, make_link(context.config), clock);
   if (!transport.ok()) return transport.status();
   transport_ = std::move(*transport);
-  const RunConfig& config = context.config;
+  const ResolvedRun& config = context.config;
   const ps::PsStrategyOptions options{.group = members,
                                       .sharding = sharding_of(config),
                                       .push_order = may_order_pushes(config) ? config.push_order : ps::PushOrder::kFifo,
@@ -90,7 +90,7 @@ Status ReplicaGroup::connect_ps(const RoleContext& context, const Generation& ge
 }
 
 Status ReplicaGroup::connect_allreduce(const RoleContext& context, const Generation& generation, const Clock& clock) {
-  const RunConfig& config = context.config;
+  const ResolvedRun& config = context.config;
   Result<HostCollective> connected = connect_host_collective(context, generation, clock);
   if (!connected.ok()) return connected.status();
   transport_ = std::move(connected->transport);
@@ -142,7 +142,7 @@ Status ReplicaGroup::connect_allreduce(const RoleContext& context, const Generat
 }
 
 Status ReplicaGroup::connect_nccl(const RoleContext& context, Device& device, const Clock& clock) {
-  const RunConfig& config = context.config;
+  const ResolvedRun& config = context.config;
   Result<std::unique_ptr<allreduce::DeviceCollective>> collective = context.accelerator->connect_collective(
       context.rank, config.workers, device, context.control, clock, timeout_of(config));
   if (!collective.ok()) return collective.status();
@@ -178,7 +178,7 @@ std::int64_t ReplicaGroup::dropped() const {
          (meetings_ != nullptr ? meetings_->dropped() : 0);
 }
 
-ps::PsGroup ps_group_of(const RunConfig& config) {
+ps::PsGroup ps_group_of(const ResolvedRun& config) {
   return {.workers = config.workers,
           .servers = config.servers,
           .shards_per_server = config.shards_per_server,

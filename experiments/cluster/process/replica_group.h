@@ -58,7 +58,7 @@ class ReplicaGroup {
 
 // Return the members of a ps run, and those of them that take part in a membership epoch: ranks of the group,
 // ascending.
-ps::PsGroup ps_group_of(const RunConfig& config);
+ps::PsGroup ps_group_of(const ResolvedRun& config);
 std::vector<int> members_of(const ps::PsGroup& group, const Generation& generation);
 // Returns, for each shard, the member that receives what workers send.
 std::vector<int> heads_of(const ps::PsGroup& group, const Generation& generation);

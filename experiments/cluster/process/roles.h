@@ -6,7 +6,7 @@
 #include "common/status.h"
 #include "experiments/cluster/control/control_client.h"
 #include "experiments/cluster/process/accelerator.h"
-#include "experiments/config/run_config.h"
+#include "experiments/config/resolved_run.h"
 
 namespace syncopate::experiments {
 
@@ -18,7 +18,7 @@ struct DataSockets {
 };
 
 struct RoleContext {
-  const RunConfig& config;
+  const ResolvedRun& config;
   const std::string& run_id;
   int rank;  // within the role
   ControlClient& control;

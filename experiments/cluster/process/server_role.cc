@@ -131,7 +131,7 @@ class Server {
   }
 
   const RoleContext& context_;
-  const RunConfig& config_;
+  const ResolvedRun& config_;
   const ps::PsGroup group_;
   const SteadyClock clock_;
   const std::shared_ptr<ProcessLink> link_;

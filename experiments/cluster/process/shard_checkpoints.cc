@@ -12,7 +12,7 @@ namespace syncopate::experiments {
 
 Result<std::unique_ptr<ShardCheckpoints>> ShardCheckpoints::create(const RoleContext& context, int first_shard,
                                                                    int shards) {
-  const RunConfig& config = context.config;
+  const ResolvedRun& config = context.config;
   const Result<ParamLayout> layout = layout_of(config);
   if (!layout.ok()) return layout.status();
   const Result<ParamLayout> local_layout = local_state_layout_of(config);
@@ -38,7 +38,7 @@ Result<std::unique_ptr<ShardCheckpoints>> ShardCheckpoints::create(const RoleCon
 }
 
 Result<TrainingState> ShardCheckpoints::read(const std::string& folder, std::size_t place) const {
-  const RunConfig& config = context_.config;
+  const ResolvedRun& config = context_.config;
   const Result<Checkpoint> checkpoint =
       Checkpoint::open(folder, {.digest = context_.control.checkpoint_terms().digest_of(folder)});
   if (!checkpoint.ok()) return checkpoint.status();

@@ -28,7 +28,7 @@
 namespace syncopate::experiments {
 namespace {
 
-std::int64_t total_steps_of(const RunConfig& config, std::int64_t steps_per_epoch) {
+std::int64_t total_steps_of(const ResolvedRun& config, std::int64_t steps_per_epoch) {
   return config.steps > 0 ? config.steps : config.epochs * steps_per_epoch;
 }
 
@@ -95,7 +95,7 @@ class Worker {
   worker::EvaluationShare evaluation_due(std::int64_t steps_done, const SyncStrategy& strategy);
 
   const RoleContext& context_;
-  const RunConfig& config_;
+  const ResolvedRun& config_;
   const SteadyClock clock_;
   std::optional<worker::DatasetPair> data_;
   worker::BatchOrder order_;

@@ -1,26 +1,17 @@
+#include "experiments/config/options/conditions.h"
 #include "experiments/config/options/option_groups.h"
 #include "experiments/config/options/option_kinds.h"
-#include "experiments/config/rules/table_rules.h"
 
 namespace syncopate::experiments {
 namespace {
 
 using option_kinds::choice;
+using option_kinds::choice_or_auto;
 using option_kinds::number;
 using option_kinds::on_or_off;
 using option_kinds::only;
 
-using C = RunConfig;
-
-constexpr const char* kSumsGradients = "--mode=allreduce, and without --sync-every and --gossip";
-
-// The direct collective in shared memory has no segments.
-bool has_segments(const RunConfig& config) {
-  const bool in_memory = config.collective == CollectiveKind::kDirect && config.transport == TransportKind::kShm;
-  return has_own_collective(config) && !in_memory;
-}
-bool sums_gradients(const RunConfig& config) { return is_allreduce(config) && !averages_weights(config); }
-bool sums_rows(const RunConfig& config) { return sums_gradients(config) && has_tables(config); }
+using C = RunRequest;
 
 OptionSpec bucket_bytes() {
   OptionSpec option =
@@ -32,12 +23,12 @@ OptionSpec bucket_bytes() {
               .range = "1024 to 1073741824, or auto",
               .is_text = true},
              &C::bucket_bytes, "bucket size", std::int64_t{1024}, std::int64_t{1} << 30);
-  option.set = [set = option.set](RunConfig& config, const std::string& value) -> Status {
-    if (value != "auto") return set(config, value);
-    config.bucket_bytes = 0;
+  option.set = [set = option.set](RunRequest& request, const std::string& value) -> Status {
+    if (value != "auto") return set(request, value);
+    request.bucket_bytes = 0;
     return {};
   };
-  option.get = [get = option.get](const RunConfig& config) {
+  option.get = [get = option.get](const ResolvedRun& config) {
     return config.bucket_bytes == 0 ? std::string("auto") : get(config);
   };
   return option;
@@ -53,14 +44,14 @@ OptionSpec gossip() {
                         "(D-PSGD); with --gossip=async workers with even numbers ask others whenever they have "
                         "made so many, and nobody waits for a slow one (AD-PSGD).",
                     .range = "nothing, or async"};
-  option.set = [](RunConfig& config, const std::string& value) -> Status {
+  option.set = [](RunRequest& request, const std::string& value) -> Status {
     if (value != "true" && value != "async") {
       return Status::invalid_argument(fmt::format("--gossip={}: must be --gossip alone, or --gossip=async", value));
     }
-    config.gossip = value == "async" ? Gossip::kAsync : Gossip::kInStep;
+    request.gossip = value == "async" ? Gossip::kAsync : Gossip::kInStep;
     return {};
   };
-  option.get = [](const RunConfig& config) {
+  option.get = [](const ResolvedRun& config) {
     return std::string(config.gossip == Gossip::kAsync ? "async" : config.gossip == Gossip::kInStep ? "true" : "");
   };
   return option;
@@ -70,26 +61,27 @@ OptionSpec gossip() {
 
 void add_allreduce_options(std::vector<OptionSpec>& table) {
   const std::string group = "Allreduce";
-  table.push_back(only(
-      choice({.group = group,
-              .name = "collective",
-              .placeholder = "KIND",
-              .sentence = "How gradients are summed: by a schedule of ours, Open MPI (mpi; needs "
-                          "--launcher=mpirun) or NCCL (needs --device=cuda). auto takes NCCL on GPUs, direct in "
-                          "shared memory, and else by each bucket's size what the wire's speed makes fastest."},
-             &C::collective, "collective",
-             {CollectiveKind::kAuto, CollectiveKind::kDirect, CollectiveKind::kRing, CollectiveKind::kHalvingDoubling,
-              CollectiveKind::kDoubling, CollectiveKind::kTree, CollectiveKind::kBinomialTree,
-              CollectiveKind::kHierarchical, CollectiveKind::kMpi, CollectiveKind::kNccl}),
-      "--mode=allreduce", is_allreduce));
-  table.push_back(only(bucket_bytes(), kSumsGradients, sums_gradients));
+  table.push_back(
+      only(choice_or_auto(
+               {.group = group,
+                .name = "collective",
+                .placeholder = "KIND",
+                .sentence = "How gradients are summed: by a schedule of ours, Open MPI (mpi; needs "
+                            "--launcher=mpirun) or NCCL (needs --device=cuda). auto takes NCCL on GPUs, direct in "
+                            "shared memory, and else by each bucket's size what the wire's speed makes fastest."},
+               &C::collective, &ResolvedRun::collective, "collective",
+               {CollectiveKind::kDirect, CollectiveKind::kRing, CollectiveKind::kHalvingDoubling,
+                CollectiveKind::kDoubling, CollectiveKind::kTree, CollectiveKind::kBinomialTree,
+                CollectiveKind::kHierarchical, CollectiveKind::kMpi, CollectiveKind::kNccl}),
+           conditions::kAllreduce));
+  table.push_back(only(bucket_bytes(), conditions::kSumsGradients));
   table.push_back(
       only(on_or_off({.group = group,
                       .name = "overlap",
                       .placeholder = "HOW",
                       .sentence = "Whether buckets are sent while backward still runs; off shows what that gains."},
                      &C::overlap, "overlap"),
-           kSumsGradients, sums_gradients));
+           conditions::kSumsGradients));
   table.push_back(only(
       choice({.group = group,
               .name = "sparse-exchange",
@@ -98,7 +90,7 @@ void add_allreduce_options(std::vector<OptionSpec>& table) {
                           "(dense), or what is found to be faster in the first steps (auto)."},
              &C::sparse_exchange, "exchange",
              {allreduce::SparseExchange::kAuto, allreduce::SparseExchange::kRows, allreduce::SparseExchange::kDense}),
-      std::string(kSumsGradients) + ", and --model=ncf or wide-deep with --embeddings=sparse", sums_rows));
+      conditions::kSumsRows));
   table.push_back(
       only(number({.group = group,
                    .name = "sync-every",
@@ -106,8 +98,8 @@ void add_allreduce_options(std::vector<OptionSpec>& table) {
                    .sentence = "From 2 on workers make updates of their own, and average their weights after every K.",
                    .unit = "steps"},
                   &C::sync_every, "steps between meetings", std::int64_t{1}, kMostSyncEvery),
-           "--mode=allreduce", is_allreduce));
-  table.push_back(only(gossip(), "--mode=allreduce", is_allreduce));
+           conditions::kAllreduce));
+  table.push_back(only(gossip(), conditions::kAllreduce));
   table.push_back(only(
       number({.group = group,
               .name = "segment-bytes",
@@ -115,7 +107,7 @@ void add_allreduce_options(std::vector<OptionSpec>& table) {
               .sentence = "A schedule's messages are cut so small that one is summed while the next is on its way.",
               .unit = "bytes"},
              &C::segment_bytes, "segment size", std::int64_t{1024}, std::int64_t{1} << 30),
-      "--mode=allreduce and a schedule that sends messages, which direct in shared memory does not", has_segments));
+      conditions::kSegments));
 }
 
 }  // namespace syncopate::experiments

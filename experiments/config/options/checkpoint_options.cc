@@ -1,10 +1,11 @@
+#include "experiments/config/options/conditions.h"
 #include "experiments/config/options/option_groups.h"
 #include "experiments/config/options/option_kinds.h"
 
 namespace syncopate::experiments {
 namespace {
 
-using C = RunConfig;
+using C = RunRequest;
 
 constexpr const char* kCheckpointGroup = "Checkpoints";
 
@@ -18,19 +19,17 @@ OptionSpec checkpoint_every() {
                     .range = CheckpointInterval::forms(),
                     .usual = "never",
                     .is_text = true};
-  option.set = [option](RunConfig& config, const std::string& value) -> Status {
+  option.set = [option](RunRequest& request, const std::string& value) -> Status {
     const Result<CheckpointInterval> parsed = CheckpointInterval::parse(value);
     if (!parsed.ok()) return option_kinds::wrong(option, value, "interval");
-    config.checkpoint_every = *parsed;
+    request.checkpoint_every = *parsed;
     return {};
   };
-  option.get = [](const RunConfig& config) {
+  option.get = [](const ResolvedRun& config) {
     return config.checkpoint_every ? config.checkpoint_every->to_string() : std::string();
   };
   return option;
 }
-
-bool writes_checkpoints(const RunConfig& config) { return config.checkpoint_every.has_value(); }
 
 }  // namespace
 
@@ -45,7 +44,7 @@ void add_checkpoint_options(std::vector<OptionSpec>& table) {
                        "one is written the disk holds one more.",
            .unit = "checkpoints"},
           &C::keep, "kept checkpoints", 1, 1000000),
-      "--checkpoint-every", writes_checkpoints));
+      conditions::kWritesCheckpoints));
   // Not recorded: a record that named it would depend on another run's files. The run reaches the same result without
   // it.
   table.push_back(
@@ -71,8 +70,7 @@ void add_checkpoint_options(std::vector<OptionSpec>& table) {
                           .usual = "none",
                           .in_file = false},
                          &C::checkpoint_key_file, "key"),
-      "--checkpoint-every or --resume",
-      [](const RunConfig& config) { return writes_checkpoints(config) || !config.resume.empty(); }));
+      conditions::kUsesCheckpoints));
 }
 
 }  // namespace syncopate::experiments

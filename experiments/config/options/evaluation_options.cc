@@ -1,4 +1,5 @@
 #include "experiments/config/evaluation_points.h"
+#include "experiments/config/options/conditions.h"
 #include "experiments/config/options/option_groups.h"
 #include "experiments/config/options/option_kinds.h"
 
@@ -9,7 +10,7 @@ using option_kinds::flag;
 using option_kinds::number;
 using option_kinds::only;
 
-using C = RunConfig;
+using C = RunRequest;
 
 constexpr const char* kTrainingGroup = "Training";
 
@@ -25,13 +26,13 @@ OptionSpec evaluate_every() {
                     .usual = fmt::format("1epoch; with --target-accuracy equal parts of one, {} in a run at least",
                                          EvaluationPoints::kLeastForATarget),
                     .is_text = true};
-  option.set = [option](RunConfig& config, const std::string& value) -> Status {
+  option.set = [option](RunRequest& request, const std::string& value) -> Status {
     const Result<EvaluationInterval> parsed = EvaluationInterval::parse(value);
     if (!parsed.ok()) return option_kinds::wrong(option, value, "interval");
-    config.evaluate_every = *parsed;
+    request.evaluate_every = *parsed;
     return {};
   };
-  option.get = [](const RunConfig& config) {
+  option.get = [](const ResolvedRun& config) {
     return config.evaluate_every ? config.evaluate_every->to_string() : std::string();
   };
   return option;
@@ -53,7 +54,7 @@ void add_evaluation_options(std::vector<OptionSpec>& table) {
                              .name = "stop-at-target",
                              .sentence = "Ends training with the epoch in which an evaluation has come to the target."},
                             &C::stop_at_target),
-                       "--target-accuracy", [](const RunConfig& config) { return config.target_accuracy > 0; }));
+                       conditions::kTarget));
 }
 
 }  // namespace syncopate::experiments

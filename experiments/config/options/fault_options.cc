@@ -21,14 +21,14 @@ OptionSpec fault() {
       .usual = "none",
       .is_text = true};
   option.is_list = true;
-  option.set = [](RunConfig& config, const std::string& value) -> Status {
+  option.set = [](RunRequest& request, const std::string& value) -> Status {
     const Result<FaultSchedule> parsed = FaultSchedule::parse(value);
     if (!parsed.ok()) return parsed.status().in("--fault=" + value);
     if (parsed->empty()) return Status::invalid_argument("--fault=: names no fault; leave it out");
-    config.faults = *parsed;
+    request.faults = *parsed;
     return {};
   };
-  option.get = [](const RunConfig& config) { return config.faults.to_string(); };
+  option.get = [](const ResolvedRun& config) { return config.faults.to_string(); };
   return option;
 }
 

@@ -62,8 +62,8 @@ GivenOptions merge(const GivenOptions& line, GivenOptions file) {
   return merged;
 }
 
-Result<RunConfig> apply_options(const GivenOptions& given) {
-  RunConfig config;
+Result<RunRequest> apply_options(const GivenOptions& given) {
+  RunRequest request;
   for (const OptionSpec& option : option_table()) {
     const auto found = given.find(option.name);
     if (found == given.end()) continue;
@@ -71,20 +71,20 @@ Result<RunConfig> apply_options(const GivenOptions& given) {
       return Status::invalid_argument(fmt::format("--{}={}: cannot stand beside --{}={}; give one of the two",
                                                   option.name, found->second, other->first, other->second));
     }
-    SYNCOPATE_RETURN_IF_ERROR(option.set(config, found->second));
+    SYNCOPATE_RETURN_IF_ERROR(option.set(request, found->second));
   }
-  return config;
+  return request;
 }
 
-Status check_effect(const GivenOptions& given, const std::vector<RunConfig>& configs) {
+Status check_effect(const GivenOptions& given, const std::vector<ResolvedRun>& runs) {
   for (const OptionSpec& option : option_table()) {
     const auto found = given.find(option.name);
-    if (found == given.end() || option.only_with.empty()) continue;
-    if (std::ranges::any_of(configs, [&](const RunConfig& config) { return option.has_effect(config); })) continue;
+    if (found == given.end() || option.only_with().empty()) continue;
+    if (std::ranges::any_of(runs, [&](const ResolvedRun& run) { return option.has_effect(run); })) continue;
     const bool is_bare = option.placeholder.empty() && found->second == "true";  // a switch
     const std::string value = is_bare ? "" : "=" + found->second;
     return Status::invalid_argument(fmt::format("--{}{}: has an effect only with {}; leave it out or add that",
-                                                option.name, value, option.only_with));
+                                                option.name, value, option.only_with()));
   }
   return {};
 }

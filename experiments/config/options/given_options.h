@@ -1,4 +1,4 @@
-// GivenOptions: options as a person gave them, on the command line or in a file, before they become a RunConfig.
+// GivenOptions: options as a person gave them, on the command line or in a file, before they become a RunRequest.
 #pragma once
 
 #include <map>
@@ -7,7 +7,8 @@
 #include <vector>
 
 #include "common/status.h"
-#include "experiments/config/run_config.h"
+#include "experiments/config/resolved_run.h"
+#include "experiments/config/run_request.h"
 
 namespace syncopate::experiments {
 
@@ -23,9 +24,9 @@ GivenOptions merge(const GivenOptions& line, GivenOptions file);
 
 // Returns the defaults with each given value checked and set. Fails at the first value that is not allowed, or that
 // excludes another.
-Result<RunConfig> apply_options(const GivenOptions& given);
+Result<RunRequest> apply_options(const GivenOptions& given);
 
-// Fails if a given option has no effect under any of `configs`, since it would be silently ignored.
-Status check_effect(const GivenOptions& given, const std::vector<RunConfig>& configs);
+// Fails if a given option has no effect in any of `runs`, since it would be silently ignored.
+Status check_effect(const GivenOptions& given, const std::vector<ResolvedRun>& runs);
 
 }  // namespace syncopate::experiments

@@ -2,6 +2,7 @@
 
 #include "common/os/regular_file.h"
 #include "common/text/printable_text.h"
+#include "experiments/config/options/conditions.h"
 #include "experiments/config/options/option_groups.h"
 #include "experiments/config/options/option_kinds.h"
 #include "experiments/config/remote_shell.h"
@@ -13,7 +14,7 @@ using option_kinds::only;
 using option_kinds::text;
 using option_kinds::wrong;
 
-using C = RunConfig;
+using C = RunRequest;
 
 OptionSpec hosts() {
   OptionSpec option{.group = "Several hosts",
@@ -26,13 +27,13 @@ OptionSpec hosts() {
                     .usual = "this host",
                     .is_text = true,
                     .excludes = "hostfile"};
-  option.set = [](RunConfig& config, const std::string& value) -> Status {
+  option.set = [](RunRequest& request, const std::string& value) -> Status {
     Result<std::vector<HostSlots>> parsed = parse_hosts(value);
     if (!parsed.ok()) return parsed.status().in(fmt::format("--hosts={}", value));
-    config.hosts = std::move(*parsed);
+    request.hosts = std::move(*parsed);
     return {};
   };
-  option.get = [](const RunConfig& config) { return to_text(config.hosts); };
+  option.get = [](const ResolvedRun& config) { return to_text(config.hosts); };
   return option;
 }
 
@@ -47,7 +48,7 @@ OptionSpec hostfile() {
                     .is_text = true,
                     .in_file = false,
                     .excludes = "hosts"};
-  option.set = [option](RunConfig& config, const std::string& value) -> Status {
+  option.set = [option](RunRequest& request, const std::string& value) -> Status {
     constexpr std::uint64_t kMostBytes = 1 << 20;
     const Result<std::string> text = read_input(value, kMostBytes);
     if (!text.ok()) return wrong(option, value, "hosts");
@@ -56,10 +57,10 @@ OptionSpec hostfile() {
       const Status status(parsed.status().code(), printable(parsed.status().message()));
       return status.in(fmt::format("--hostfile={}", value));
     }
-    config.hosts = std::move(*parsed);
+    request.hosts = std::move(*parsed);
     return {};
   };
-  option.get = [](const RunConfig&) { return std::string(); };
+  option.get = [](const ResolvedRun&) { return std::string(); };
   return option;
 }
 
@@ -70,9 +71,9 @@ OptionSpec remote_shell() {
                             .sentence = "What runs a command on another host: host and command are put behind it.",
                             .range = "words, quoted as for a shell"},
                            &C::remote_shell, "remote shell");
-  option.set = [set = option.set, option](RunConfig& config, const std::string& value) -> Status {
+  option.set = [set = option.set, option](RunRequest& request, const std::string& value) -> Status {
     if (!split_words(value).ok() || split_words(value)->empty()) return wrong(option, value, "remote shell");
-    return set(config, value);
+    return set(request, value);
   };
   return option;
 }
@@ -81,11 +82,9 @@ OptionSpec remote_shell() {
 
 void add_host_options(std::vector<OptionSpec>& table) {
   const std::string group = "Several hosts";
-  table.push_back(only(hosts(), "--mode=ps or --mode=allreduce", is_distributed));
-  table.push_back(only(hostfile(), "--mode=ps or --mode=allreduce", is_distributed));
-  const auto spanning = [&](OptionSpec option) {
-    table.push_back(only(std::move(option), "--hosts that names another host", spans_hosts));
-  };
+  table.push_back(only(hosts(), conditions::kDistributed));
+  table.push_back(only(hostfile(), conditions::kDistributed));
+  const auto spanning = [&](OptionSpec option) { table.push_back(only(std::move(option), conditions::kOtherHosts)); };
   spanning(remote_shell());
   spanning(text({.group = group,
                  .name = "remote-program",
@@ -100,7 +99,7 @@ void add_host_options(std::vector<OptionSpec>& table) {
                  .sentence = "Where the other hosts reach this one.",
                  .range = "an IPv4 address of this host",
                  .usual = "the one that the route to them uses"},
-                &C::listen_address, "address"));
+                &C::listen_address, &ResolvedRun::listen_address, "address"));
 }
 
 }  // namespace syncopate::experiments

@@ -1,3 +1,4 @@
+#include "experiments/config/options/conditions.h"
 #include "experiments/config/options/option_groups.h"
 #include "experiments/config/options/option_kinds.h"
 
@@ -14,20 +15,20 @@ OptionSpec shape() {
                     .range = LinkShape::forms(),
                     .usual = "none",
                     .is_text = true};
-  option.set = [option](RunConfig& config, const std::string& value) -> Status {
+  option.set = [option](RunRequest& request, const std::string& value) -> Status {
     const Result<LinkShape> parsed = LinkShape::parse(value);
     if (!parsed.ok()) return option_kinds::wrong(option, value, "link");
-    config.shape = *parsed;
+    request.shape = *parsed;
     return {};
   };
-  option.get = [](const RunConfig& config) { return config.shape ? config.shape->to_string() : std::string(); };
+  option.get = [](const ResolvedRun& config) { return config.shape ? config.shape->to_string() : std::string(); };
   return option;
 }
 
 }  // namespace
 
 void add_link_options(std::vector<OptionSpec>& table) {
-  table.push_back(option_kinds::only(shape(), "--mode=ps or --mode=allreduce", is_distributed));
+  table.push_back(option_kinds::only(shape(), conditions::kDistributed));
 }
 
 }  // namespace syncopate::experiments

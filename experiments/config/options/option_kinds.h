@@ -30,108 +30,183 @@ inline std::string any_of(const std::vector<std::string>& names) {
   return text;
 }
 
-// Makes a number in [low, high]. `noun` names it in the error message.
+// Checks a number in [low, high].
 template <typename T>
-OptionSpec number(OptionSpec option, T RunConfig::*field, const std::string& noun, T low, T high) {
+Result<T> checked(const OptionSpec& option, const std::string& text, const std::string& noun, T low, T high) {
+  const std::optional<T> value = parse_number<T>(text);
+  // This form rejects NaN, too.
+  if (!value || !(*value >= low && *value <= high)) return wrong(option, text, noun);
+  return *value;
+}
+
+// Makes a number in [low, high] that has a default. `noun` names it in the error message.
+template <typename T>
+OptionSpec number(OptionSpec option, T RunSettings::*field, const std::string& noun, T low, T high) {
   if (option.range.empty()) option.range = fmt::format("{} to {}", low, high);
-  if (option.usual.empty()) option.usual = fmt::format("{}", RunConfig().*field);
-  option.set = [option, field, noun, low, high](RunConfig& config, const std::string& text) -> Status {
-    const std::optional<T> value = parse_number<T>(text);
-    // This form rejects NaN, too.
-    if (!value || !(*value >= low && *value <= high)) return wrong(option, text, noun);
-    config.*field = *value;
+  if (option.usual.empty()) option.usual = fmt::format("{}", RunSettings().*field);
+  option.set = [option, field, noun, low, high](RunRequest& request, const std::string& text) -> Status {
+    const Result<T> value = checked(option, text, noun, low, high);
+    if (!value.ok()) return value.status();
+    request.*field = *value;
     return {};
   };
-  option.get = [field](const RunConfig& config) { return fmt::format("{}", config.*field); };
+  option.get = [field](const ResolvedRun& run) { return fmt::format("{}", run.*field); };
   return option;
+}
+
+// Makes a number in [low, high] that a run may be without.
+template <typename T>
+OptionSpec number(OptionSpec option, std::optional<T> RunSettings::*field, const std::string& noun, T low, T high) {
+  option.range = fmt::format("{} to {}", low, high);
+  option.set = [option, field, noun, low, high](RunRequest& request, const std::string& text) -> Status {
+    const Result<T> value = checked(option, text, noun, low, high);
+    if (!value.ok()) return value.status();
+    request.*field = *value;
+    return {};
+  };
+  option.get = [field](const ResolvedRun& run) {
+    return run.*field ? fmt::format("{}", *(run.*field)) : std::string();
+  };
+  return option;
+}
+
+// Makes a number in [low, high] that a request may leave open: `asked` in the request is `settled` in the run.
+template <typename T>
+OptionSpec number(OptionSpec option, std::optional<T> RunRequest::*asked, T ResolvedRun::*settled,
+                  const std::string& noun, T low, T high) {
+  option.range = fmt::format("{} to {}", low, high);
+  option.set = [option, asked, noun, low, high](RunRequest& request, const std::string& text) -> Status {
+    const Result<T> value = checked(option, text, noun, low, high);
+    if (!value.ok()) return value.status();
+    request.*asked = *value;
+    return {};
+  };
+  option.get = [settled](const ResolvedRun& run) { return fmt::format("{}", run.*settled); };
+  return option;
+}
+
+// Returns the choice among `values` that `text` names.
+template <typename E>
+std::optional<E> named(const std::vector<E>& values, const std::string& text) {
+  const auto found = std::ranges::find_if(values, [&](E value) { return text == name_of(value); });
+  return found == values.end() ? std::nullopt : std::optional(*found);
+}
+
+template <typename E>
+std::vector<std::string> names_of(const std::vector<E>& values) {
+  std::vector<std::string> names;
+  for (const E value : values) names.emplace_back(name_of(value));
+  return names;
 }
 
 // Makes a choice among `values`, by the names that name_of gives them.
 template <typename E>
-OptionSpec choice(OptionSpec option, E RunConfig::*field, const std::string& noun, std::vector<E> values) {
+OptionSpec choice(OptionSpec option, E RunSettings::*field, const std::string& noun, std::vector<E> values) {
   option.is_text = true;
-  option.usual = name_of(RunConfig().*field);
-  std::vector<std::string> names;
-  for (const E value : values) names.emplace_back(name_of(value));
-  option.range = any_of(names);
-  option.set = [option, field, noun, values](RunConfig& config, const std::string& text) -> Status {
-    for (const E value : values) {
-      if (text != name_of(value)) continue;
-      config.*field = value;
-      return {};
-    }
-    return wrong(option, text, noun);
+  option.usual = name_of(RunSettings().*field);
+  option.range = any_of(names_of(values));
+  option.set = [option, field, noun, values](RunRequest& request, const std::string& text) -> Status {
+    const std::optional<E> value = named(values, text);
+    if (!value) return wrong(option, text, noun);
+    request.*field = *value;
+    return {};
   };
-  option.get = [field](const RunConfig& config) { return std::string(name_of(config.*field)); };
+  option.get = [field](const ResolvedRun& run) { return std::string(name_of(run.*field)); };
+  return option;
+}
+
+// Makes a choice that a request may leave open, which is called auto: `asked` in the request is `settled` in the run.
+template <typename E>
+OptionSpec choice_or_auto(OptionSpec option, std::optional<E> RunRequest::*asked, E ResolvedRun::*settled,
+                          const std::string& noun, std::vector<E> values) {
+  option.is_text = true;
+  option.usual = "auto";
+  std::vector<std::string> names = names_of(values);
+  names.insert(names.begin(), "auto");
+  option.range = any_of(names);
+  option.set = [option, asked, noun, values](RunRequest& request, const std::string& text) -> Status {
+    request.*asked = named(values, text);
+    return request.*asked || text == "auto" ? Status() : wrong(option, text, noun);
+  };
+  option.get = [settled](const ResolvedRun& run) { return std::string(name_of(run.*settled)); };
   return option;
 }
 
 // Makes a switch: it is given, or it is not.
-inline OptionSpec flag(OptionSpec option, bool RunConfig::*field) {
-  option.set = [name = option.name, field](RunConfig& config, const std::string& value) -> Status {
+inline OptionSpec flag(OptionSpec option, bool RunSettings::*field) {
+  option.set = [name = option.name, field](RunRequest& request, const std::string& value) -> Status {
     if (value != "true") {
       return Status::invalid_argument(
           fmt::format("--{0}={1}: takes no value; give --{0}, or leave it out", name, value));
     }
-    config.*field = true;
+    request.*field = true;
     return {};
   };
-  option.get = [field](const RunConfig& config) { return std::string(config.*field ? "true" : ""); };
+  option.get = [field](const ResolvedRun& run) { return std::string(run.*field ? "true" : ""); };
   return option;
 }
 
 // Makes a switch whose value is "on" or "off".
-inline OptionSpec on_or_off(OptionSpec option, bool RunConfig::*field, const std::string& noun) {
+inline OptionSpec on_or_off(OptionSpec option, bool RunSettings::*field, const std::string& noun) {
   const auto name_of = [](bool on) { return std::string(on ? "on" : "off"); };
   option.is_text = true;
   option.range = "on or off";
-  option.usual = name_of(RunConfig().*field);
-  option.set = [option, field, noun](RunConfig& config, const std::string& value) -> Status {
+  option.usual = name_of(RunSettings().*field);
+  option.set = [option, field, noun](RunRequest& request, const std::string& value) -> Status {
     if (value != "on" && value != "off") return wrong(option, value, noun);
-    config.*field = value == "on";
+    request.*field = value == "on";
     return {};
   };
-  option.get = [field, name_of](const RunConfig& config) { return name_of(config.*field); };
+  option.get = [field, name_of](const ResolvedRun& run) { return name_of(run.*field); };
   return option;
+}
+
+// Returns whether a text may be given: it is not empty, has no control characters, and is one of `allowed`, if any are.
+inline bool may_be(const std::string& value, const std::vector<std::string>& allowed) {
+  const bool known = allowed.empty() || std::ranges::find(allowed, value) != allowed.end();
+  const bool printable = std::ranges::none_of(value, [](char c) { return static_cast<unsigned char>(c) < ' '; });
+  return !value.empty() && known && printable;
 }
 
 // Makes a text. If `allowed` is not empty, the text must be one of them.
-inline OptionSpec text(OptionSpec option, std::string RunConfig::*field, const std::string& noun,
+inline OptionSpec text(OptionSpec option, std::string RunSettings::*field, const std::string& noun,
                        std::vector<std::string> allowed = {}) {
   option.is_text = true;
-  if (option.usual.empty()) option.usual = RunConfig().*field;
+  if (option.usual.empty()) option.usual = RunSettings().*field;
   if (!allowed.empty()) option.range = any_of(allowed);
-  option.set = [option, field, noun, allowed](RunConfig& config, const std::string& value) -> Status {
-    const bool known = allowed.empty() || std::ranges::find(allowed, value) != allowed.end();
-    const bool printable = std::ranges::none_of(value, [](char c) { return static_cast<unsigned char>(c) < ' '; });
-    if (value.empty() || !known || !printable) return wrong(option, value, noun);
-    config.*field = value;
+  option.set = [option, field, noun, allowed](RunRequest& request, const std::string& value) -> Status {
+    if (!may_be(value, allowed)) return wrong(option, value, noun);
+    request.*field = value;
     return {};
   };
-  option.get = [field](const RunConfig& config) { return config.*field; };
+  option.get = [field](const ResolvedRun& run) { return run.*field; };
   return option;
 }
 
-// Returns `option` with an effect only where `applies` returns true.
-inline OptionSpec only(OptionSpec option, std::string only_with, bool (*applies)(const RunConfig&)) {
-  option.only_with = std::move(only_with);
-  option.applies = applies;
-  return option;
-}
-
-// Returns `option` so that a zero in the config means "not given" and is not shown.
-inline OptionSpec unless_zero(OptionSpec option) {
-  option.get = [get = option.get](const RunConfig& config) {
-    const std::string value = get(config);
-    return value == "0" ? std::string() : value;
+// Makes a text that a request may leave open: `asked` in the request is `settled` in the run.
+inline OptionSpec text(OptionSpec option, std::optional<std::string> RunRequest::*asked,
+                       std::string ResolvedRun::*settled, const std::string& noun) {
+  option.is_text = true;
+  option.set = [option, asked, noun](RunRequest& request, const std::string& value) -> Status {
+    if (!may_be(value, {})) return wrong(option, value, noun);
+    request.*asked = value;
+    return {};
   };
+  option.get = [settled](const ResolvedRun& run) { return run.*settled; };
   return option;
 }
 
-// Does the same for a value below zero, where zero has a meaning of its own.
-inline OptionSpec unless_negative(OptionSpec option, double RunConfig::*field) {
-  option.get = [get = option.get, field](const RunConfig& config) {
-    return config.*field < 0 ? std::string() : get(config);
+// Returns `option` with an effect only where `condition` holds.
+inline OptionSpec only(OptionSpec option, const Condition& condition) {
+  option.only = condition;
+  return option;
+}
+
+// Returns `option` so that a zero means "none" and is not shown.
+inline OptionSpec unless_zero(OptionSpec option) {
+  option.get = [get = option.get](const ResolvedRun& run) {
+    const std::string value = get(run);
+    return value == "0" ? std::string() : value;
   };
   return option;
 }

@@ -1,6 +1,7 @@
 #include "experiments/config/options/option_table.h"
 
 #include "common/transport/make_transport.h"
+#include "experiments/config/options/conditions.h"
 #include "experiments/config/options/option_groups.h"
 #include "experiments/config/options/option_kinds.h"
 #include "worker/data/text_form.h"
@@ -9,12 +10,12 @@ namespace syncopate::experiments {
 namespace {
 
 using option_kinds::choice;
+using option_kinds::choice_or_auto;
 using option_kinds::flag;
 using option_kinds::number;
 using option_kinds::on_or_off;
 using option_kinds::only;
 using option_kinds::text;
-using option_kinds::unless_negative;
 using option_kinds::unless_zero;
 using option_kinds::wrong;
 
@@ -30,58 +31,43 @@ OptionSpec straggler() {
                         "several between commas",
                     .usual = "none",
                     .is_text = true};
-  option.set = [](RunConfig& config, const std::string& value) -> Status {
+  option.set = [](RunRequest& request, const std::string& value) -> Status {
     const Result<worker::Stragglers> parsed = worker::Stragglers::parse(value);
     if (!parsed.ok()) return parsed.status().in("--straggler=" + value);
     if (parsed->empty()) return Status::invalid_argument("--straggler=: names nobody; leave it out");
-    config.stragglers = *parsed;
+    request.stragglers = *parsed;
     return {};
   };
-  option.get = [](const RunConfig& config) { return config.stragglers.to_string(); };
+  option.get = [](const ResolvedRun& config) { return config.stragglers.to_string(); };
   return option;
 }
 
-bool has_transport(const RunConfig& config) { return is_ps(config) || has_own_collective(config); }
-bool has_connections(const RunConfig& config) {
-  return has_transport(config) && (config.transport == TransportKind::kIpc || config.transport == TransportKind::kTcp);
-}
-bool is_on_cpu(const RunConfig& config) { return config.device != DeviceKind::kCuda; }
-bool is_on_gpu(const RunConfig& config) { return config.device == DeviceKind::kCuda; }
-bool has_momentum(const RunConfig& config) { return config.optimizer == "momentum" || config.optimizer == "nesterov"; }
-bool has_moments(const RunConfig& config) { return config.optimizer == "adam" || config.optimizer == "adamw"; }
-bool is_adagrad(const RunConfig& config) { return config.optimizer == "adagrad"; }
-bool has_epsilon(const RunConfig& config) { return has_moments(config) || is_adagrad(config); }
-bool is_ftrl(const RunConfig& config) { return config.optimizer == "ftrl"; }
-bool draws_data(const RunConfig& config) { return generates_data(config) || config.dataset == "ratings"; }
-bool has_weight_decay(const RunConfig& config) { return !is_ftrl(config); }
-bool decays(const RunConfig& config) { return has_weight_decay(config) && config.weight_decay > 0; }
-
-using C = RunConfig;
+using C = RunRequest;
 
 void add_job(std::vector<OptionSpec>& table) {
   const std::string group = "Job";
   table.push_back(
       choice({.group = group, .name = "mode", .placeholder = "MODE", .sentence = "How replicas are kept in agreement."},
              &C::mode, "mode", {Mode::kLocal, Mode::kPs, Mode::kAllreduce}));
-  table.push_back(unless_zero(number({.group = group,
-                                      .name = "workers",
-                                      .placeholder = "N",
-                                      .sentence = "Replicas that learn, each in a process of its own.",
-                                      .unit = "processes",
-                                      .usual = "2; one for each slot of --hosts; under local 1"},
-                                     &C::workers, "workers", 1, 64)));
+  table.push_back(number({.group = group,
+                          .name = "workers",
+                          .placeholder = "N",
+                          .sentence = "Replicas that learn, each in a process of its own.",
+                          .unit = "processes",
+                          .usual = "2; one for each slot of --hosts; under local 1"},
+                         &C::workers, &ResolvedRun::workers, "workers", 1, 64));
   table.push_back(
       choice({.group = group, .name = "launcher", .placeholder = "HOW", .sentence = "What starts the processes."},
              &C::launcher, "launcher", {LauncherKind::kLocal, LauncherKind::kMpirun}));
-  table.push_back(only(choice({.group = group,
-                               .name = "transport",
-                               .placeholder = "WIRE",
-                               .sentence = "What carries messages; auto takes shm on one host; between several, tcp "
-                                           "for ps and sockets for allreduce."},
-                              &C::transport, "transport",
-                              {TransportKind::kAuto, TransportKind::kShm, TransportKind::kIpc, TransportKind::kTcp,
-                               TransportKind::kSockets}),
-                       "--mode=ps, or a --collective of our own", has_transport));
+  table.push_back(
+      only(choice_or_auto({.group = group,
+                           .name = "transport",
+                           .placeholder = "WIRE",
+                           .sentence = "What carries messages; auto takes shm on one host; between several, tcp "
+                                       "for ps and sockets for allreduce."},
+                          &C::transport, &ResolvedRun::transport, "transport",
+                          {TransportKind::kShm, TransportKind::kIpc, TransportKind::kTcp, TransportKind::kSockets}),
+           conditions::kOwnTransport));
   table.push_back(
       only(number({.group = group,
                    .name = "connections",
@@ -89,18 +75,18 @@ void add_job(std::vector<OptionSpec>& table) {
                    .sentence = "To each peer; large messages take them in turn, where one cannot fill a link.",
                    .unit = "connections"},
                   &C::connections, "connections", 1, kMaxConnections),
-           "--transport=ipc or --transport=tcp", has_connections));
+           conditions::kConnections));
   add_link_options(table);
-  table.push_back(choice({.group = group,
-                          .name = "device",
-                          .placeholder = "KIND",
-                          .sentence = "Where workers compute; auto takes GPUs where there is one for each."},
-                         &C::device, "device", {DeviceKind::kAuto, DeviceKind::kCpu, DeviceKind::kCuda}));
+  table.push_back(choice_or_auto({.group = group,
+                                  .name = "device",
+                                  .placeholder = "KIND",
+                                  .sentence = "Where workers compute; auto takes GPUs where there is one for each."},
+                                 &C::device, &ResolvedRun::device, "device", {DeviceKind::kCpu, DeviceKind::kCuda}));
   table.push_back(only(flag({.group = group,
                              .name = "share-gpu",
                              .sentence = "Lets several workers compute on one GPU; results are labelled as shared."},
                             &C::share_gpu),
-                       "--device=cuda", is_on_gpu));
+                       conditions::kOnGpu));
   table.push_back(straggler());
   add_fault_options(table);
   add_compression_options(table);
@@ -142,14 +128,14 @@ void add_model_and_data(std::vector<OptionSpec>& table) {
                                .sentence = "Size of the generated training set.",
                                .unit = "samples"},
                               &C::train_samples, "training samples", std::int64_t{1}, std::int64_t{10000000}),
-                       "--dataset=digits, grammar, zipf-ratings or zipf-clicks", generates_data));
+                       conditions::kGeneratedData));
   table.push_back(only(number({.group = group,
                                .name = "test-samples",
                                .placeholder = "N",
                                .sentence = "Size of the generated test set.",
                                .unit = "samples"},
                               &C::test_samples, "test samples", std::int64_t{1}, std::int64_t{10000000}),
-                       "--dataset=digits, grammar, zipf-ratings or zipf-clicks", generates_data));
+                       conditions::kGeneratedData));
   table.push_back(only(number({.group = group,
                                .name = "context",
                                .placeholder = "N",
@@ -157,20 +143,20 @@ void add_model_and_data(std::vector<OptionSpec>& table) {
                                            "it in the sample.",
                                .unit = "characters"},
                               &C::context, "context", 1, worker::kLongestContext),
-                       "--dataset=text or grammar", learns_text));
+                       conditions::kTexts));
   table.push_back(only(on_or_off({.group = group,
                                   .name = "augment",
                                   .placeholder = "HOW",
                                   .sentence = "Whether training images are shown as crops of 32x32 out of 40x40, half "
                                               "of them mirrored, drawn anew in each epoch (He et al. 2016)."},
                                  &C::augment, "augmentation"),
-                       "--dataset=cifar10", has_crops));
+                       conditions::kCrops));
   table.push_back(only(choice({.group = group,
                                .name = "backend",
                                .placeholder = "NAME",
                                .sentence = "What computes: oneDNN, or plain loops to check it against."},
                               &C::backend, "backend", {BackendKind::kOneDnn, BackendKind::kReference}),
-                       "--device=cpu", is_on_cpu));
+                       conditions::kOnCpu));
   table.push_back(only(
       choice({.group = group,
               .name = "precision",
@@ -178,8 +164,25 @@ void add_model_and_data(std::vector<OptionSpec>& table) {
               .sentence = "Of products on a GPU (bf16: convolutions are tf32); weights and all that is kept are fp32."},
              &C::precision, "precision",
              {worker::Precision::kFp32, worker::Precision::kTf32, worker::Precision::kBf16}),
-      "--device=cuda", is_on_gpu));
+      conditions::kOnGpu));
   add_recommender_options(table);
+}
+
+// A zero is taken as if it were not given.
+OptionSpec learning_rate() {
+  OptionSpec option =
+      number({.group = "Training",
+              .name = "learning-rate",
+              .placeholder = "RATE",
+              .sentence = "Base rate; 0 takes the optimizer's usual one.",
+              .usual = "0: sgd 0.1, momentum and nesterov 0.01, adam and adamw 0.001, adagrad 0.01, ftrl 0.1"},
+             &C::learning_rate, &ResolvedRun::learning_rate, "learning rate", 0.0, 1000.0);
+  option.set = [set = option.set](RunRequest& request, const std::string& value) -> Status {
+    SYNCOPATE_RETURN_IF_ERROR(set(request, value));
+    if (request.learning_rate == 0) request.learning_rate.reset();
+    return {};
+  };
+  return option;
 }
 
 void add_update_rule(std::vector<OptionSpec>& table) {
@@ -190,13 +193,7 @@ void add_update_rule(std::vector<OptionSpec>& table) {
                         .sentence = "The update rule, the same code in a worker and in a server."},
                        &C::optimizer, "optimizer",
                        {"sgd", "momentum", "nesterov", "adam", "adamw", "adagrad", "ftrl"}));
-  table.push_back(
-      number({.group = group,
-              .name = "learning-rate",
-              .placeholder = "RATE",
-              .sentence = "Base rate; 0 takes the optimizer's usual one.",
-              .usual = "0: sgd 0.1, momentum and nesterov 0.01, adam and adamw 0.001, adagrad 0.01, ftrl 0.1"},
-             &C::learning_rate, "learning rate", 0.0, 1000.0));
+  table.push_back(learning_rate());
   table.push_back(
       text({.group = group,
             .name = "lr-schedule",
@@ -206,11 +203,9 @@ void add_update_rule(std::vector<OptionSpec>& table) {
             .range = "constant, step:EPOCHS:FACTOR or cosine, then linear and warmup:EPOCHS if wanted"},
            &C::lr_schedule, "schedule"));
   const auto momentum_only = [&](OptionSpec option) {
-    table.push_back(only(std::move(option), "--optimizer=momentum or nesterov", has_momentum));
+    table.push_back(only(std::move(option), conditions::kMomentum));
   };
-  const auto adam_only = [&](OptionSpec option) {
-    table.push_back(only(std::move(option), "--optimizer=adam or adamw", has_moments));
-  };
+  const auto adam_only = [&](OptionSpec option) { table.push_back(only(std::move(option), conditions::kMoments)); };
   momentum_only(number({.group = group, .name = "momentum", .placeholder = "X", .sentence = "Decay of the velocity."},
                        &C::momentum, "momentum", 0.0, 0.9999));
   adam_only(number({.group = group, .name = "beta1", .placeholder = "X", .sentence = "Decay of the first moment."},
@@ -229,7 +224,7 @@ void add_update_rule(std::vector<OptionSpec>& table) {
   table.push_back(
       only(number({.group = group, .name = "epsilon", .placeholder = "X", .sentence = "Keeps the division finite."},
                   &C::epsilon, "epsilon", 1e-16, 1.0),
-           "--optimizer=adam, adamw or adagrad", has_epsilon));
+           conditions::kEpsilon));
   table.push_back(
       only(number({.group = group,
                    .name = "weight-decay",
@@ -237,21 +232,19 @@ void add_update_rule(std::vector<OptionSpec>& table) {
                    .sentence = "Pull of weights towards zero, but of biases and norms; added to the gradient, in "
                                "adamw decoupled from it: rate x X of each weight an update, as in PyTorch."},
                   &C::weight_decay, "weight decay", 0.0, 1.0),
-           "any --optimizer but ftrl, which has --l2", has_weight_decay));
+           conditions::kWeightDecay));
   table.push_back(only(flag({.group = group,
                              .name = "decay-all",
                              .sentence = "Lets weight decay pull biases, and scales and shifts of norms, too."},
                             &C::decay_all),
-                       "a --weight-decay above 0", decays));
+                       conditions::kDecays));
   table.push_back(only(number({.group = group,
                                .name = "initial-accumulator",
                                .placeholder = "X",
                                .sentence = "What each weight's sum of squared gradients begins with."},
                               &C::initial_accumulator, "initial accumulator", 0.0, 1e6),
-                       "--optimizer=adagrad", is_adagrad));
-  const auto ftrl_only = [&](OptionSpec option) {
-    table.push_back(only(std::move(option), "--optimizer=ftrl", is_ftrl));
-  };
+                       conditions::kAdagrad));
+  const auto ftrl_only = [&](OptionSpec option) { table.push_back(only(std::move(option), conditions::kFtrl)); };
   ftrl_only(number({.group = group,
                     .name = "l1",
                     .placeholder = "X",
@@ -273,20 +266,18 @@ void add_amount(std::vector<OptionSpec>& table) {
                              .placeholder = "B",
                              .sentence = "Batch of each worker.",
                              .unit = "samples",
+                             .usual = fmt::format("{}", kUsualBatchSize),
                              .excludes = "global-batch-size"},
-                            &C::batch_size, "batch size", 1, 65536);
-  // If the global batch size was given, recording that one reproduces the run.
-  batch.applies = [](const RunConfig& config) { return config.global_batch_size == 0; };
-  table.push_back(batch);
-  table.push_back(
-      unless_zero(number({.group = group,
+                            &C::batch_size, &ResolvedRun::batch_size, "batch size", 1, 65536);
+  table.push_back(only(std::move(batch), conditions::kBatchOfAWorker));
+  table.push_back(number({.group = group,
                           .name = "global-batch-size",
                           .placeholder = "B",
                           .sentence = "Batch of all workers together, instead of --batch-size.",
                           .unit = "samples",
                           .usual = "none",
                           .excludes = "batch-size"},
-                         &C::global_batch_size, "global batch size", std::int64_t{1}, std::int64_t{65536})));
+                         &C::global_batch_size, "global batch size", std::int64_t{1}, std::int64_t{65536}));
   OptionSpec epochs = number({.group = group,
                               .name = "epochs",
                               .placeholder = "N",
@@ -294,8 +285,7 @@ void add_amount(std::vector<OptionSpec>& table) {
                               .unit = "passes over the training set",
                               .excludes = "steps"},
                              &C::epochs, "epochs", std::int64_t{1}, std::int64_t{100000});
-  epochs.applies = [](const RunConfig& config) { return config.steps == 0; };
-  table.push_back(epochs);
+  table.push_back(only(std::move(epochs), conditions::kWholeEpochs));
   table.push_back(unless_zero(number({.group = group,
                                       .name = "steps",
                                       .placeholder = "N",
@@ -318,7 +308,7 @@ void add_amount(std::vector<OptionSpec>& table) {
                                .sentence = "Decides the generated data, and which items no user rated are shown with "
                                            "ratings; the same in all repeats."},
                               &C::data_seed, "data seed", std::uint64_t{0}, std::uint64_t{INT64_MAX}),
-                       "--dataset=digits, grammar, ratings, zipf-ratings or zipf-clicks", draws_data));
+                       conditions::kDrawnData));
 }
 
 void add_run(std::vector<OptionSpec>& table) {
@@ -342,17 +332,16 @@ void add_run(std::vector<OptionSpec>& table) {
               .sentence = "Deadline of everything that waits; past it the run ends and says who was missing.",
               .unit = "seconds"},
              &C::timeout_seconds, "timeout", 1.0, 3600.0));
-  table.push_back(only(
-      unless_negative(number({.group = group,
-                              .name = "stall-warning",
-                              .placeholder = "SECONDS",
-                              .sentence = "Names the ranks that the others wait for in an allreduce, once they have "
-                                          "waited so long; 0 never does.",
-                              .unit = "seconds",
-                              .usual = "5, or a quarter of --timeout if that is less"},
-                             &C::stall_warning_seconds, "stall warning", 0.0, 3600.0),
-                      &C::stall_warning_seconds),
-      "--mode=allreduce and --collective=ring or mpi", may_report_stalls));
+  table.push_back(
+      only(number({.group = group,
+                   .name = "stall-warning",
+                   .placeholder = "SECONDS",
+                   .sentence = "Names the ranks that the others wait for in an allreduce, once they have "
+                               "waited so long; 0 never does.",
+                   .unit = "seconds",
+                   .usual = "5, or a quarter of --timeout if that is less"},
+                  &C::stall_warning_seconds, &ResolvedRun::stall_warning_seconds, "stall warning", 0.0, 3600.0),
+           conditions::kStalls));
   // Not recorded: a record that named its own directory could not be run again.
   table.push_back(text({.group = group,
                         .name = "output",
@@ -361,7 +350,7 @@ void add_run(std::vector<OptionSpec>& table) {
                         .range = "a directory that is empty or not there yet",
                         .usual = "results/DATE-TIME-MODE",
                         .in_file = false},
-                       &C::output, "output"));
+                       &C::output, &ResolvedRun::output, "output"));
   table.push_back(flag({.group = group,
                         .name = "dry-run",
                         .sentence = "Shows the processes that would run and what lies on which shard, and runs none.",

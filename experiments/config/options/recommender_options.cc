@@ -1,6 +1,6 @@
+#include "experiments/config/options/conditions.h"
 #include "experiments/config/options/option_groups.h"
 #include "experiments/config/options/option_kinds.h"
-#include "experiments/config/rules/table_rules.h"
 #include "worker/data/recommender_sets.h"
 
 namespace syncopate::experiments {
@@ -10,7 +10,7 @@ using option_kinds::number;
 using option_kinds::only;
 
 void add_recommender_options(std::vector<OptionSpec>& table) {
-  using C = RunConfig;
+  using C = RunRequest;
   const std::string group = "Model and data";
   table.push_back(only(number({.group = group,
                                .name = "table-rows",
@@ -18,7 +18,7 @@ void add_recommender_options(std::vector<OptionSpec>& table) {
                                .sentence = "Rows of each table: users and items, or what categories are hashed to.",
                                .unit = "rows"},
                               &C::table_rows, "rows", std::int64_t{1}, worker::kMostTableRows),
-                       "--dataset=clicks, zipf-ratings or zipf-clicks", sizes_tables));
+                       conditions::kSizedTables));
   table.push_back(
       only(choice({.group = group,
                    .name = "embeddings",
@@ -26,7 +26,7 @@ void add_recommender_options(std::vector<OptionSpec>& table) {
                    .sentence = "sparse: tables of which only the rows that a batch touches are made, sent and updated; "
                                "dense: ordinary tensors."},
                   &C::embeddings, "embeddings", {worker::EmbeddingKind::kSparse, worker::EmbeddingKind::kDense}),
-           "--model=ncf or wide-deep", is_recommender));
+           conditions::kRecommender));
 }
 
 }  // namespace syncopate::experiments

@@ -1,15 +1,14 @@
+#include "experiments/config/options/conditions.h"
 #include "experiments/config/options/option_groups.h"
 #include "experiments/config/options/option_kinds.h"
-#include "experiments/config/rules/survival_rules.h"
 
 namespace syncopate::experiments {
 
 using option_kinds::flag;
 using option_kinds::number;
 using option_kinds::only;
-using option_kinds::unless_negative;
 
-using C = RunConfig;
+using C = RunRequest;
 
 void add_survival_options(std::vector<OptionSpec>& table) {
   const std::string group = "Survival";
@@ -18,7 +17,7 @@ void add_survival_options(std::vector<OptionSpec>& table) {
                              .sentence = "When a worker is lost, the others go on from the last step that all have "
                                          "finished, as a smaller group; without it, a lost worker ends the run."},
                             &C::elastic),
-                       "--mode=allreduce", sums_among_workers));
+                       conditions::kAllreduce));
   table.push_back(only(number({.group = group,
                                .name = "replicas",
                                .placeholder = "N",
@@ -26,18 +25,16 @@ void add_survival_options(std::vector<OptionSpec>& table) {
                                            "answer to; one takes over when its server is lost.",
                                .unit = "processes"},
                               &C::replicas, "replicas", 0, 1),
-                       "--mode=ps and --launcher=local", may_have_replicas));
-  table.push_back(
-      only(unless_negative(number({.group = group,
-                                   .name = "respawn",
-                                   .placeholder = "SECONDS",
-                                   .sentence = "A worker, server or standby that is lost is started again after so "
-                                               "long, and joins the others.",
-                                   .unit = "seconds",
-                                   .usual = "never"},
-                                  &C::respawn_seconds, "time", 0.0, 3600.0),
-                           &C::respawn_seconds),
-           "--mode=ps and --launcher=local, or --elastic", may_respawn));
+                       conditions::kStandbys));
+  table.push_back(only(number({.group = group,
+                               .name = "respawn",
+                               .placeholder = "SECONDS",
+                               .sentence = "A worker, server or standby that is lost is started again after so "
+                                           "long, and joins the others.",
+                               .unit = "seconds",
+                               .usual = "never"},
+                              &C::respawn_seconds, "time", 0.0, 3600.0),
+                       conditions::kRespawns));
 }
 
 }  // namespace syncopate::experiments

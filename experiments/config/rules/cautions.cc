@@ -15,7 +15,7 @@ bool changes_magnitudes(CodecKind kind) {
 
 }  // namespace
 
-std::vector<std::string> cautions(const RunConfig& config) {
+std::vector<std::string> cautions(const ResolvedRun& config) {
   std::vector<std::string> lines;
   const bool is_adam = config.optimizer == "adam" || config.optimizer == "adamw";
   if (is_adam && changes_magnitudes(codec_of(config).kind) && !is_one_bit_adam(config)) {

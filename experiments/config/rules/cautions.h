@@ -5,11 +5,11 @@
 #include <string>
 #include <vector>
 
-#include "experiments/config/run_config.h"
+#include "experiments/config/resolved_run.h"
 
 namespace syncopate::experiments {
 
-// Returns the warnings, or none. `config` must have been through resolve().
-std::vector<std::string> cautions(const RunConfig& config);
+// Returns the warnings, or none.
+std::vector<std::string> cautions(const ResolvedRun& config);
 
 }  // namespace syncopate::experiments

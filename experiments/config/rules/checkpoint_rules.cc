@@ -6,14 +6,14 @@ namespace syncopate::experiments {
 namespace {
 
 // Returns the option as it was given.
-std::string option_of(const RunConfig& config) {
+std::string option_of(const ResolvedRun& config) {
   return config.checkpoint_every ? "--checkpoint-every=" + config.checkpoint_every->to_string()
                                  : "--resume=" + config.resume;
 }
 
 }  // namespace
 
-Status validate_checkpoints(const RunConfig& config) {
+Status validate_checkpoints(const ResolvedRun& config) {
   if (!config.checkpoint_every && config.resume.empty()) return {};
   const std::string option = option_of(config);
   if (config.repeat > 1) {

@@ -1,31 +1,29 @@
-// Which values of a RunConfig cannot be combined. If a part of a run has many rules, they have a file of their own,
-// *_rules.cc.
+#include "experiments/config/rules/config_rules.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <string>
 
-#include "experiments/config/options/open_values.h"
+#include "experiments/config/resolved_run.h"
 #include "experiments/config/rules/checkpoint_rules.h"
 #include "experiments/config/rules/fault_rules.h"
 #include "experiments/config/rules/rate_rule.h"
 #include "experiments/config/rules/survival_rules.h"
 #include "experiments/config/rules/table_rules.h"
-#include "experiments/config/run_config.h"
 
 namespace syncopate::experiments {
 namespace {
 
 // Its pairs send messages over one of our own transports.
-Status validate_asynchronous_gossip(const RunConfig& config) {
+Status validate_asynchronous_gossip(const ResolvedRun& config) {
   if (!gossips_asynchronously(config)) return {};
   if (config.collective == CollectiveKind::kMpi) {
     return Status::invalid_argument(
         "--collective=mpi: --gossip=async sends weights from one worker to another while both compute, over wires of "
         "ours; use --collective=ring");
   }
-  const bool in_memory = config.transport == TransportKind::kAuto || config.transport == TransportKind::kShm;
-  if (config.collective == CollectiveKind::kDirect && in_memory && !spans_hosts(config)) {
+  if (config.collective == CollectiveKind::kDirect && config.transport == TransportKind::kShm) {
     return Status::invalid_argument(
         "--collective=direct: --gossip=async sends messages, which direct does not in shared memory, where ranks read "
         "each other's buffers together; use --collective=ring, or direct with --transport=sockets");
@@ -33,8 +31,8 @@ Status validate_asynchronous_gossip(const RunConfig& config) {
   return {};
 }
 
-Status validate_job(const RunConfig& config) {
-  if (config.mode == Mode::kLocal && workers_of(config) > 1) {
+Status validate_job(const ResolvedRun& config) {
+  if (config.mode == Mode::kLocal && config.workers > 1) {
     return Status::invalid_argument(fmt::format(
         "--workers={}: --mode=local trains in one process; use --mode=ps or --mode=allreduce", config.workers));
   }
@@ -53,26 +51,21 @@ Status validate_job(const RunConfig& config) {
         "host's memory, by --collective=ring or mpi");
   }
   SYNCOPATE_RETURN_IF_ERROR(validate_asynchronous_gossip(config));
-  if (sums_in_nccl(config) && config.bucket_bytes == 0) {
+  if (is_allreduce(config) && config.collective == CollectiveKind::kNccl && config.bucket_bytes == 0) {
     return Status::invalid_argument(
         "--bucket-bytes=auto: searches among buckets that the host sends, not for NCCL's; give a size, as in "
         "--bucket-bytes=1048576, or --collective=ring");
   }
-  if (config.mode == Mode::kAllreduce && config.collective == CollectiveKind::kNccl &&
-      config.device == DeviceKind::kCpu) {
-    return Status::invalid_argument(
-        "--collective=nccl needs --device=cuda: NCCL sums on GPUs alone; on the CPU use ring or mpi");
-  }
   return {};
 }
 
-Status validate_hosts(const RunConfig& config) {
+Status validate_hosts(const ResolvedRun& config) {
   if (config.hosts.empty() || config.mode == Mode::kLocal) return {};
   const int slots = total_slots(config.hosts);
-  if (workers_of(config) > slots) {
+  if (config.workers > slots) {
     return Status::invalid_argument(
         fmt::format("--workers={}: --hosts={} has {} slot{}; use --workers={}, or give hosts more slots",
-                    workers_of(config), to_text(config.hosts), slots, slots == 1 ? "" : "s", slots));
+                    config.workers, to_text(config.hosts), slots, slots == 1 ? "" : "s", slots));
   }
   if (!spans_hosts(config)) return {};
   if (config.transport == TransportKind::kShm || config.transport == TransportKind::kIpc) {
@@ -91,7 +84,7 @@ Status validate_hosts(const RunConfig& config) {
 }
 
 // Only messages over our own transports can be shaped, with time stamps of one host's clock.
-Status validate_shape(const RunConfig& config) {
+Status validate_shape(const ResolvedRun& config) {
   if (!config.shape || config.mode == Mode::kLocal) return {};
   const std::string shape = config.shape->to_string();
   if (spans_hosts(config)) {
@@ -107,8 +100,7 @@ Status validate_shape(const RunConfig& config) {
                     "another of our schedules",
                     shape, name_of(config.collective)));
   }
-  const bool in_memory = config.transport == TransportKind::kAuto || config.transport == TransportKind::kShm;
-  if (config.collective == CollectiveKind::kDirect && in_memory) {
+  if (config.collective == CollectiveKind::kDirect && config.transport == TransportKind::kShm) {
     return Status::invalid_argument(
         fmt::format("--shape={}: --collective=direct sends nothing in shared memory, where ranks read each "
                     "other's buffers; use auto or ring, or direct with --transport=sockets",
@@ -117,10 +109,10 @@ Status validate_shape(const RunConfig& config) {
   return {};
 }
 
-Status validate_consistency(const RunConfig& config) {
+Status validate_consistency(const ResolvedRun& config) {
   if (config.mode != Mode::kPs) return {};
   const ps::Consistency& consistency = config.consistency;
-  const int workers = workers_of(config);
+  const int workers = config.workers;
   if (consistency.traits().backup_workers && config.backup_workers >= workers) {
     return Status::invalid_argument(
         fmt::format("--backup-workers={}: must be fewer than the {} worker{}, of whom an update needs the others",
@@ -129,7 +121,7 @@ Status validate_consistency(const RunConfig& config) {
   return consistency.check_workers(workers).in("--consistency=" + consistency.to_string());
 }
 
-Status validate_compression(const RunConfig& config) {
+Status validate_compression(const ResolvedRun& config) {
   const ps::Compression compression = compression_of(config);
   if (compression.codec.kind == CodecKind::kPowerSgd) {
     return Status::invalid_argument(
@@ -147,7 +139,7 @@ Status validate_compression(const RunConfig& config) {
 }
 
 // In 1-bit Adam, workers go on from the momentum that all share.
-Status validate_one_bit_adam(const RunConfig& config) {
+Status validate_one_bit_adam(const ResolvedRun& config) {
   if (!is_one_bit_adam(config)) return {};
   const std::string option = fmt::format("--adam-freeze-variance={}", config.adam_freeze_variance);
   const std::string codec = fmt::format("--compress={}", to_string(config.compress));
@@ -172,7 +164,7 @@ Status validate_one_bit_adam(const RunConfig& config) {
 }
 
 // What is sent is a part of the velocities, which do not include what the update adds to a gradient.
-Status validate_momentum_of_compression(const RunConfig& config) {
+Status validate_momentum_of_compression(const ResolvedRun& config) {
   if (codec_of(config).kind == CodecKind::kTopK && config.steps == 0 && config.compress_warmup >= config.epochs) {
     return Status::invalid_argument(
         fmt::format("--compress-warmup={}: must be fewer than the {} epochs, or {} is never come to",
@@ -201,14 +193,14 @@ Status validate_momentum_of_compression(const RunConfig& config) {
   return {};
 }
 
-Status validate_batches(const RunConfig& config) {
-  const std::int64_t workers = workers_of(config);
-  if (config.global_batch_size % workers != 0) {
+Status validate_batches(const ResolvedRun& config) {
+  const std::int64_t workers = config.workers;
+  if (config.global_batch_size && *config.global_batch_size % workers != 0) {
     return Status::invalid_argument(fmt::format(
-        "--global-batch-size={}: must be a multiple of the {} workers; {} would be", config.global_batch_size, workers,
-        std::max<std::int64_t>(1, config.global_batch_size / workers) * workers));
+        "--global-batch-size={}: must be a multiple of the {} workers; {} would be", *config.global_batch_size, workers,
+        std::max<std::int64_t>(1, *config.global_batch_size / workers) * workers));
   }
-  const std::int64_t global = config.global_batch_size > 0 ? config.global_batch_size : config.batch_size * workers;
+  const std::int64_t global = config.batch_size * workers;
   if (generates_data(config) && config.train_samples < global) {
     return Status::invalid_argument(
         fmt::format("--train-samples={}: must hold one batch of all workers together, here {} samples",
@@ -222,18 +214,18 @@ Status validate_batches(const RunConfig& config) {
   return {};
 }
 
-Status validate_stragglers(const RunConfig& config) {
-  return config.stragglers.check(workers_of(config), longest_delay(config))
+Status validate_stragglers(const ResolvedRun& config) {
+  return config.stragglers.check(config.workers, longest_delay(config))
       .in("--straggler=" + config.stragglers.to_string());
 }
 
-Status validate_stall_warning(const RunConfig& config) {
+Status validate_stall_warning(const ResolvedRun& config) {
   if (!may_report_stalls(config) || config.stall_warning_seconds < config.timeout_seconds) return {};
   return Status::invalid_argument(fmt::format("--stall-warning={}: must be less than --timeout={}, which ends the run",
                                               config.stall_warning_seconds, config.timeout_seconds));
 }
 
-Status validate_schedule(const RunConfig& config) {
+Status validate_schedule(const ResolvedRun& config) {
   const Result<LearningRateSchedule> schedule = LearningRateSchedule::parse(config.lr_schedule);
   if (!schedule.ok()) return schedule.status().in("--lr-schedule=" + config.lr_schedule);
   const std::string reason = schedule->linear_scaling ? why_not_linear(config) : "";
@@ -242,7 +234,7 @@ Status validate_schedule(const RunConfig& config) {
 }
 
 // A weight of ftrl is a function of all gradients so far and of one rate: another rate would change it at once.
-Status validate_ftrl(const RunConfig& config) {
+Status validate_ftrl(const ResolvedRun& config) {
   if (config.optimizer != "ftrl") return {};
   const LearningRateSchedule schedule = schedule_of(config);
   if (schedule.shape != LearningRateSchedule::Shape::kConstant || schedule.warmup_epochs > 0) {
@@ -258,7 +250,7 @@ Status validate_ftrl(const RunConfig& config) {
 
 }  // namespace
 
-Status validate(const RunConfig& config) {
+Status check_rules(const ResolvedRun& config) {
   SYNCOPATE_RETURN_IF_ERROR(validate_job(config));
   SYNCOPATE_RETURN_IF_ERROR(validate_hosts(config));
   SYNCOPATE_RETURN_IF_ERROR(validate_shape(config));

@@ -7,8 +7,8 @@
 namespace syncopate::experiments {
 namespace {
 
-// Returns why links cannot be impaired; empty if they can. `config` must have been through resolve().
-std::string why_no_links(const RunConfig& config) {
+// Returns why links cannot be impaired; empty if they can.
+std::string why_no_links(const ResolvedRun& config) {
   if (config.mode == Mode::kLocal) return "--mode=local has none";
   if (config.mode == Mode::kPs) return {};
   if (config.collective == CollectiveKind::kMpi || config.collective == CollectiveKind::kNccl) {
@@ -24,20 +24,19 @@ std::string why_no_links(const RunConfig& config) {
 
 }  // namespace
 
-FaultScene fault_scene_of(const RunConfig& config, std::int64_t total_steps) {
-  const RunConfig resolved = resolve(config, "");
-  const Recovery recovery = recovery_of(resolved);
-  return {.workers = resolved.workers,
-          .servers = resolved.mode == Mode::kPs ? resolved.servers : 0,
-          .standbys = may_have_replicas(resolved) ? resolved.servers * resolved.replicas : 0,
-          .no_links = why_no_links(resolved),
+FaultScene fault_scene_of(const ResolvedRun& config, std::int64_t total_steps) {
+  const Recovery recovery = recovery_of(config);
+  return {.workers = config.workers,
+          .servers = config.mode == Mode::kPs ? config.servers : 0,
+          .standbys = may_have_replicas(config) ? config.servers * config.replicas : 0,
+          .no_links = why_no_links(config),
           .total_steps = total_steps,
-          .timeout = from_seconds(resolved.timeout_seconds),
-          .workers_to_spare = recovery.survives_workers ? resolved.workers - 1 : 0,
+          .timeout = from_seconds(config.timeout_seconds),
+          .workers_to_spare = recovery.survives_workers ? config.workers - 1 : 0,
           .spares_servers = recovery.has_standbys};
 }
 
-Status validate_faults(const RunConfig& config, std::int64_t total_steps) {
+Status validate_faults(const ResolvedRun& config, std::int64_t total_steps) {
   if (config.faults.empty()) return {};
   if (spans_hosts(config)) {
     return Status::invalid_argument(fmt::format(

@@ -4,13 +4,11 @@
 
 #include <string>
 
-#include "experiments/config/options/open_values.h"
-
 namespace syncopate::experiments {
 namespace {
 
 // Returns whether each worker trains weights of its own, which are averaged at intervals.
-bool trains_replicas(const RunConfig& config) {
+bool trains_replicas(const RunSettings& config) {
   return averages_weights(config) || (config.mode == Mode::kPs && config.consistency.pushes_weights());
 }
 
@@ -26,29 +24,33 @@ Result<RateRule> parse_rate_rule(const std::string& text) {
                                               name_of(RateRule::kPerSample), name_of(RateRule::kPerUpdate)));
 }
 
-std::int64_t batches_an_update(const RunConfig& config) {
-  const int workers = workers_of(config);
+std::int64_t batches_an_update(const RunSettings& config, int workers) {
   if (config.mode == Mode::kLocal) return 1;
   if (config.mode == Mode::kAllreduce || trains_replicas(config)) return workers;
   return consistency_of(config).pushes_an_update(workers, workers);
 }
 
-std::int64_t samples_an_update(const RunConfig& config) { return batches_an_update(config) * config.batch_size; }
+std::int64_t batches_an_update(const ResolvedRun& config) { return batches_an_update(config, config.workers); }
 
-double updates_a_pass(const RunConfig& config, std::int64_t training_samples) {
+std::int64_t samples_an_update(const RunRequest& request) {
+  return batches_an_update(request, workers_of(request)) * batch_size_of(request);
+}
+
+std::int64_t samples_an_update(const ResolvedRun& config) { return batches_an_update(config) * config.batch_size; }
+
+double updates_a_pass(const ResolvedRun& config, std::int64_t training_samples) {
   return static_cast<double>(training_samples) / static_cast<double>(samples_an_update(config));
 }
 
-double ruled_rate(RateRule rule, double rate, const RunConfig& config, std::int64_t reference_samples) {
+double ruled_rate(RateRule rule, double rate, std::int64_t samples, std::int64_t reference_samples) {
   if (rule == RateRule::kPerUpdate) return rate;
-  const std::int64_t samples = samples_an_update(config);
   if (samples == reference_samples) return rate;
   const double ruled = rate * static_cast<double>(samples) / static_cast<double>(reference_samples);
   return std::stod(fmt::format("{:.9g}", ruled));  // so that 0.1 x 3/4 is 0.075, as people read and write it
 }
 
-std::string why_not_linear(const RunConfig& config) {
-  const int workers = workers_of(config);
+std::string why_not_linear(const ResolvedRun& config) {
+  const int workers = config.workers;
   if (workers == 1) return {};  // one worker's batch: the factor is 1
   constexpr const char* kRemedy = "leave linear out, and give the rate with --learning-rate";
   if (trains_replicas(config)) {
@@ -63,10 +65,10 @@ std::string why_not_linear(const RunConfig& config) {
         "one worker's batch; {}",
         config.consistency.to_string(), kRemedy);
   }
-  if (config.global_batch_size > 0) {
+  if (config.global_batch_size) {
     return fmt::format(
         "linear scales the rate as the minibatch grows with the workers, and --global-batch-size={} holds it fixed; {}",
-        config.global_batch_size, kRemedy);
+        *config.global_batch_size, kRemedy);
   }
   return {};
 }

@@ -11,7 +11,8 @@
 #include <string>
 
 #include "common/status.h"
-#include "experiments/config/run_config.h"
+#include "experiments/config/resolved_run.h"
+#include "experiments/config/run_request.h"
 
 namespace syncopate::experiments {
 
@@ -34,22 +35,22 @@ Result<RateRule> parse_rate_rule(const std::string& text);
 //   gossip-async                          W, too: an update moves one replica of W, and so moves their mean by 1/W of
 //                                         that (Lian et al. 2018 analyse that mean). W updates of one batch each move
 //                                         it as far as one update of a mean gradient, whichever workers make them
-//
-// `config` need not be resolved.
-std::int64_t batches_an_update(const RunConfig& config);
+std::int64_t batches_an_update(const RunSettings& config, int workers);
+std::int64_t batches_an_update(const ResolvedRun& config);
 
-// Returns batches_an_update x the batch size. `config` must have been through resolve().
-std::int64_t samples_an_update(const RunConfig& config);
+// Return batches_an_update x the batch size.
+std::int64_t samples_an_update(const RunRequest& request);
+std::int64_t samples_an_update(const ResolvedRun& config);
 
-// Returns the number of updates in one pass over `training_samples`. `config` must have been through resolve().
-double updates_a_pass(const RunConfig& config, std::int64_t training_samples);
+// Returns the number of updates in one pass over `training_samples`.
+double updates_a_pass(const ResolvedRun& config, std::int64_t training_samples);
 
-// Returns the rate that a row trains with, to nine digits. `rate` is right for updates of `reference_samples`. `config`
-// is the row's, resolved.
-double ruled_rate(RateRule rule, double rate, const RunConfig& config, std::int64_t reference_samples);
+// Returns the rate that a row trains with whose updates are of `samples`, to nine digits. `rate` is right for updates
+// of `reference_samples`.
+double ruled_rate(RateRule rule, double rate, std::int64_t samples, std::int64_t reference_samples);
 
 // Returns why the schedule's `linear` is not possible, or an empty text if it is. `linear` scales the rate by the ratio
-// of one update's minibatch to one worker's batch (batches_an_update). `config` need not be resolved.
-std::string why_not_linear(const RunConfig& config);
+// of one update's minibatch to one worker's batch (batches_an_update).
+std::string why_not_linear(const ResolvedRun& config);
 
 }  // namespace syncopate::experiments

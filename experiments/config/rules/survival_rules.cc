@@ -5,9 +5,8 @@
 #include <string>
 
 namespace syncopate::experiments {
-namespace {}  // namespace
 
-Recovery recovery_of(const RunConfig& config) {
+Recovery recovery_of(const ResolvedRun& config) {
   Recovery recovery;
   if (config.launcher == LauncherKind::kMpirun) return recovery;  // mpirun ends all its processes when one of them dies
   const bool is_ps = config.mode == Mode::kPs;
@@ -15,23 +14,23 @@ Recovery recovery_of(const RunConfig& config) {
   recovery.survives_workers = is_ps || recovery.regroups_without_worker;
   recovery.has_standbys = is_ps && config.replicas > 0;
   recovery.goes_back = is_ps && config.checkpoint_every.has_value();
-  if (may_respawn(config) && config.respawn_seconds >= 0) recovery.respawn_after = from_seconds(config.respawn_seconds);
+  if (may_respawn(config) && config.respawn_seconds) recovery.respawn_after = from_seconds(*config.respawn_seconds);
   return recovery;
 }
 
-bool may_be_elastic(const RunConfig& config) {
+bool may_be_elastic(const ResolvedRun& config) {
   return config.mode == Mode::kAllreduce && has_own_collective(config) && !averages_weights(config);
 }
 
-bool may_have_replicas(const RunConfig& config) {
+bool may_have_replicas(const ResolvedRun& config) {
   return config.mode == Mode::kPs && config.launcher == LauncherKind::kLocal;
 }
 
-bool may_respawn(const RunConfig& config) {
+bool may_respawn(const ResolvedRun& config) {
   return may_have_replicas(config) || (may_be_elastic(config) && config.elastic);
 }
 
-Status validate_survival(const RunConfig& config) {
+Status validate_survival(const ResolvedRun& config) {
   if (config.mode == Mode::kAllreduce && config.elastic) {
     if (config.collective == CollectiveKind::kMpi || config.launcher == LauncherKind::kMpirun) {
       return Status::invalid_argument(

@@ -5,7 +5,7 @@
 
 #include "common/clock.h"
 #include "common/status.h"
-#include "experiments/config/run_config.h"
+#include "experiments/config/resolved_run.h"
 
 namespace syncopate::experiments {
 
@@ -30,16 +30,16 @@ struct Recovery {
   }
 };
 
-Recovery recovery_of(const RunConfig& config);
+Recovery recovery_of(const ResolvedRun& config);
 
 // Returns whether --elastic has a meaning; validate_survival says where it cannot work.
-inline bool sums_among_workers(const RunConfig& config) { return config.mode == Mode::kAllreduce; }
+inline bool sums_among_workers(const ResolvedRun& config) { return config.mode == Mode::kAllreduce; }
 // Each returns whether the option has an effect.
-bool may_be_elastic(const RunConfig& config);
-bool may_have_replicas(const RunConfig& config);
-bool may_respawn(const RunConfig& config);
+bool may_be_elastic(const ResolvedRun& config);
+bool may_have_replicas(const ResolvedRun& config);
+bool may_respawn(const ResolvedRun& config);
 
-// For validate(): says which of them cannot work with the other options, why, and what would be right.
-Status validate_survival(const RunConfig& config);
+// For check_rules(): says which of them cannot work with the other options, why, and what would be right.
+Status validate_survival(const ResolvedRun& config);
 
 }  // namespace syncopate::experiments

@@ -16,7 +16,7 @@ Status no(const std::string& option, const std::string& reason, const std::strin
   return Status::invalid_argument(fmt::format("{}: {}; {}", option, reason, way_out));
 }
 
-Status validate_ps(const RunConfig& config) {
+Status validate_ps(const ResolvedRun& config) {
   const auto serves_tables = [](const ps::ConsistencyTraits& traits) { return traits.tables; };
   const ps::ConsistencyTraits& traits = config.consistency.traits();
   if (!serves_tables(traits)) {
@@ -47,7 +47,7 @@ Status validate_ps(const RunConfig& config) {
   return {};
 }
 
-Status validate_allreduce(const RunConfig& config) {
+Status validate_allreduce(const ResolvedRun& config) {
   if (config.gossip != Gossip::kOff)
     return no("--gossip", "weights are averaged as a whole, and a row-sparse table has no whole");
   if (config.sync_every > 1) {
@@ -59,17 +59,17 @@ Status validate_allreduce(const RunConfig& config) {
 
 }  // namespace
 
-bool is_recommender(const RunConfig& config) { return worker::is_recommender(config.model); }
+bool is_recommender(const RunSettings& config) { return worker::is_recommender(config.model); }
 
-bool has_tables(const RunConfig& config) {
+bool has_tables(const RunSettings& config) {
   return is_recommender(config) && config.embeddings == worker::EmbeddingKind::kSparse;
 }
 
-bool sizes_tables(const RunConfig& config) {
+bool sizes_tables(const RunSettings& config) {
   return config.dataset == "clicks" || config.dataset == "zipf-ratings" || config.dataset == "zipf-clicks";
 }
 
-Status validate_tables(const RunConfig& config) {
+Status validate_tables(const ResolvedRun& config) {
   if (!is_recommender(config)) return {};
   if (config.device == DeviceKind::kCuda) {
     return Status::invalid_argument(

@@ -20,20 +20,20 @@ namespace syncopate::experiments {
 namespace {
 
 std::string title_of(const ComparisonJob& job) {
-  RunConfig config = job.base;
+  RunRequest config = job.base;
   config.mode = Mode::kAllreduce;  // whose workers are the job's
-  config = resolve(config, "");
-  return fmt::format("{} on {}, {} worker{}, batch {} a worker{}{}", config.model, config.dataset, config.workers,
-                     config.workers == 1 ? "" : "s", config.batch_size,
+  const int workers = workers_of(config);
+  return fmt::format("{} on {}, {} worker{}, batch {} a worker{}{}", config.model, config.dataset, workers,
+                     workers == 1 ? "" : "s", batch_size_of(config),
                      job.varied.empty() ? "" : fmt::format(", {} varied", fmt::join(job.varied, " and ")),
                      config.shape ? ", link emulated: " + config.shape->describe() : "");
 }
 
 // Returns what runs share that all train at the rate that was given for the reference's updates.
-std::string shared_toml(const std::vector<ComparedRun>& runs) {
-  std::vector<RunConfig> configs;
-  for (const ComparedRun& run : runs) {
-    configs.push_back(resolve(run.config, ""));
+std::string shared_toml(const std::vector<PlannedRun>& runs) {
+  std::vector<ResolvedRun> configs;
+  for (const PlannedRun& run : runs) {
+    configs.push_back(run.config);
     configs.back().learning_rate = run.base_rate;
   }
   return to_toml(configs);
@@ -51,7 +51,7 @@ ComparisonReport begin_report(const ComparisonJob& job, std::size_t rounds) {
                           .rounds_asked = rounds,
                           .varied = job.varied};
   report.left_out = job.left_out;
-  for (const ComparedRun& run : job.runs) {
+  for (const PlannedRun& run : job.runs) {
     ComparedRow row{.label = run.label, .mode = run.mode, .values = run.values};
     row.rounds.resize(rounds);
     row.evals.resize(rounds);
@@ -64,13 +64,14 @@ ComparisonReport begin_report(const ComparisonJob& job, std::size_t rounds) {
 
 class Comparison {
  public:
-  Comparison(const ComparisonJob& job, const JobRunner& runner, const Clock& clock)
+  Comparison(const ComparisonJob& job, const Resolver& resolver, const JobRunner& runner, const Clock& clock)
       : job_(job),
         base_(job.base),
+        resolver_(resolver),
         run_job_(runner),
         clock_(clock),
         rounds_(static_cast<std::size_t>(job.base.repeat)),
-        folder_(base_.output.empty() ? "results/" + calendar_stamp() + "-compare" : base_.output),
+        folder_(base_.output.value_or("results/" + calendar_stamp() + "-compare")),
         runs_(job.runs),
         is_out_(job.runs.size()),
         report_(begin_report(job, rounds_)) {}
@@ -94,7 +95,7 @@ class Comparison {
  private:
   ExitCode prove_equality() {
     console_.say("first, whether the synchronous modes follow the same curve");
-    const EqualityOutcome outcome = check_equality(base_, folder_ + "/equality", run_job_);
+    const EqualityOutcome outcome = check_equality(base_, folder_ + "/equality", resolver_, run_job_);
     if (outcome.exit != ExitCode::kSuccess) return fail(outcome.exit, outcome.line);
     console_.say(outcome.line + "\n");
     report_.notes.push_back(outcome.line);
@@ -168,7 +169,7 @@ class Comparison {
   }
 
   ExitCode measure(std::size_t row, std::size_t round, const std::string& what, RowRunner& runner) {
-    RunConfig config = runs_[row].config;
+    ResolvedRun config = runs_[row].config;
     config.seed += round;
     config.output = fmt::format("{}/{}-{}", folder_, folder_of(runs_[row].label), round + 1);
     JobResult result = runner.run(row, what, config);
@@ -198,14 +199,13 @@ class Comparison {
     to.seeds[round] = config.seed;
     to.folders[round] = config.output;
     to.parameters = result.facts.parameters;
-    const RunConfig resolved = resolve(config, "");
-    to.updates_a_pass = static_cast<double>(result.facts.steps_per_epoch * resolved.workers) /
-                        static_cast<double>(batches_an_update(resolved));
+    to.updates_a_pass = static_cast<double>(result.facts.steps_per_epoch * config.workers) /
+                        static_cast<double>(batches_an_update(config));
     return ExitCode::kSuccess;
   }
 
   // A fault of --fault can end a run although nothing is wrong with the comparison.
-  static bool is_lost_to_a_fault(const RunConfig& config, const JobResult& result) {
+  static bool is_lost_to_a_fault(const ResolvedRun& config, const JobResult& result) {
     return !config.faults.empty() && (result.exit == ExitCode::kProcessLost || result.exit == ExitCode::kTimeout);
   }
 
@@ -220,7 +220,7 @@ class Comparison {
 
   std::size_t width() const {
     std::size_t width = 0;
-    for (const ComparedRun& run : runs_) width = std::max(width, run.label.size());
+    for (const PlannedRun& run : runs_) width = std::max(width, run.label.size());
     return width;
   }
 
@@ -230,22 +230,23 @@ class Comparison {
   }
 
   const ComparisonJob& job_;
-  const RunConfig& base_;  // of job_
+  const RunRequest& base_;  // of job_
+  const Resolver& resolver_;
   const JobRunner& run_job_;
   const Clock& clock_;
   const std::size_t rounds_;
   const std::string folder_;
-  std::vector<ComparedRun> runs_;  // with the best rates found
-  std::vector<bool> is_out_;       // by row: whether it was left out
-  bool has_ended_ = false;         // ended early
+  std::vector<PlannedRun> runs_;  // with the best rates found
+  std::vector<bool> is_out_;      // by row: whether it was left out
+  bool has_ended_ = false;        // ended early
   ComparisonReport report_;
   Console console_;
 };
 
 }  // namespace
 
-ExitCode compare(const ComparisonJob& job, const JobRunner& runner, const Clock& clock) {
-  return Comparison(job, runner, clock).run();
+ExitCode compare(const ComparisonJob& job, const Resolver& resolver, const JobRunner& runner, const Clock& clock) {
+  return Comparison(job, resolver, runner, clock).run();
 }
 
 }  // namespace syncopate::experiments

@@ -12,16 +12,17 @@
 
 #include "common/clock.h"
 #include "experiments/cluster/exit_code.h"
-#include "experiments/config/comparison.h"
 #include "experiments/config/rate_grid.h"
+#include "experiments/config/run_request.h"
+#include "experiments/lab/compare/planned_run.h"
 #include "experiments/lab/compare/row_runner.h"
 
 namespace syncopate::experiments {
 
-// What to compare: the settings that the runs share, and the runs, all validated.
+// What to compare: what the runs share, as it was asked for, and the runs.
 struct ComparisonJob {
-  RunConfig base;
-  std::vector<ComparedRun> runs;           // with the learning rates that they train with
+  RunRequest base;
+  std::vector<PlannedRun> runs;            // with the learning rates that they train with
   std::vector<std::string> varied = {};    // names of the varied options
   std::vector<std::string> left_out = {};  // a line for each combination that cannot run
   RateRule rate_rule = RateRule::kPerSample;
@@ -30,9 +31,10 @@ struct ComparisonJob {
   std::string command = {};                // as it was typed
 };
 
-// Writes a folder for each run and the files of the comparison beside them, again after each round. A run that fails
+// Writes a folder for each run and the files of the comparison beside them, again after each round. `resolver` resolves
+// the runs of the equality check, on the machines that `job.runs` were resolved on. A run that fails
 // ends the comparison with that run's exit code. If --fault ended the run, only its row is left out from then on.
-ExitCode compare(const ComparisonJob& job, const JobRunner& runner, const Clock& clock);
+ExitCode compare(const ComparisonJob& job, const Resolver& resolver, const JobRunner& runner, const Clock& clock);
 
 // Returns what `compare --dry-run` shows: the rows with their learning rates, the combinations left out, and the order
 // of the runs.

@@ -32,8 +32,8 @@ std::string trials_line(const ComparisonJob& job) {
 
 std::string comparison_plan(const ComparisonJob& job) {
   std::vector<std::vector<std::string>> table = {{"row", "learning rate", "samples an update", "rate / 1000 samples"}};
-  for (const ComparedRun& run : job.runs) {
-    const RunConfig config = resolve(run.config, "");
+  for (const PlannedRun& run : job.runs) {
+    const ResolvedRun& config = run.config;
     const std::int64_t samples = samples_an_update(config);
     table.push_back({run.label, number(config.learning_rate), std::to_string(samples),
                      number(1000 * config.learning_rate / static_cast<double>(samples))});

@@ -93,8 +93,8 @@ std::string names_of(const std::vector<Trained>& runs) {
   return names;
 }
 
-std::string settings_of(const RunConfig& job) {
-  return fmt::format("{} steps of {} at a rate of {:g}{}", job.steps, job.optimizer, job.learning_rate,
+std::string settings_of(const RunRequest& job) {
+  return fmt::format("{} steps of {} at a rate of {:g}{}", job.steps, job.optimizer, learning_rate_of(job),
                      job.weight_decay > 0 ? fmt::format(" and a weight decay of {:g}", job.weight_decay) : "");
 }
 
@@ -104,7 +104,7 @@ struct Finding {
   std::string label;
 };
 
-Result<Finding> compare_with_first(const RunConfig& job, const std::vector<Trained>& runs) {
+Result<Finding> compare_with_first(const RunRequest& job, const std::vector<Trained>& runs) {
   const JobResult& reference = runs.front().result;
   const Result<ModelWeights> initial = initial_weights(job, reference.rows);
   if (!initial.ok()) return initial.status();
@@ -118,7 +118,7 @@ Result<Finding> compare_with_first(const RunConfig& job, const std::vector<Train
   return *found;
 }
 
-std::string sentence_of(const RunConfig& base, const RunConfig& job, const std::vector<Trained>& runs,
+std::string sentence_of(const RunRequest& base, const RunRequest& job, const std::vector<Trained>& runs,
                         const Finding& found) {
   const EqualityGap& gap = found.gap;
   switch (gap.verdict) {
@@ -161,8 +161,8 @@ EqualityGap equality_gap(const ParamLayout& layout, std::span<const float> initi
   return worst.value_or(EqualityGap{});
 }
 
-RunConfig equality_job(const RunConfig& base) {
-  RunConfig job = base;
+RunRequest equality_job(const RunRequest& base) {
+  RunRequest job = base;
   job.epochs = 0;
   job.steps = kSteps;
   job.repeat = 1;
@@ -176,16 +176,16 @@ RunConfig equality_job(const RunConfig& base) {
   job.compress = {};                         // the loss of a codec is not a rounding of sums
   job.learning_rate = equality_rate(job.optimizer);
   job.lr_schedule = "constant";  // a warm-up would hardly have begun
-  const OptimizerKind rule = optimizer_of(job).kind;
   if (job.weight_decay > 0) {
-    job.weight_decay = std::max(job.weight_decay, rule == OptimizerKind::kAdamW ? kLeastDecoupledDecay : kLeastDecay);
+    job.weight_decay = std::max(job.weight_decay, job.optimizer == "adamw" ? kLeastDecoupledDecay : kLeastDecay);
   }
   job.epsilon = std::max(job.epsilon, kLeastEpsilon);
   return job;
 }
 
-EqualityOutcome check_equality(const RunConfig& base, const std::string& folder, const JobRunner& runner) {
-  RunConfig job = equality_job(base);
+EqualityOutcome check_equality(const RunRequest& base, const std::string& folder, const Resolver& resolver,
+                               const JobRunner& runner) {
+  RunRequest job = equality_job(base);
   const Result<ParamLayout> local_layout = local_state_layout_of(base);
   if (!local_layout.ok()) return failure(local_layout.status());
   const bool with_local = local_layout->size() == 0;
@@ -197,11 +197,12 @@ EqualityOutcome check_equality(const RunConfig& base, const std::string& folder,
     if (!runs.ok()) return {ExitCode::kUsage, false, runs.status().message()};
     std::vector<Trained> trained;
     for (const ComparedRun& run : *runs) {
-      RunConfig config = run.config;
+      Result<ResolvedRun> config = resolver(run.config);
+      if (!config.ok()) return failure(config.status());
       std::string name = run.label + (attempt == 0 ? "" : fmt::format("-seed-{}", job.seed));
       std::ranges::replace(name, ':', '-');
-      config.output = fmt::format("{}/{}", folder, name);
-      trained.push_back({run.label, runner(config)});
+      config->output = fmt::format("{}/{}", folder, name);
+      trained.push_back({run.label, runner(*config)});
       const JobResult& result = trained.back().result;
       if (result.exit != ExitCode::kSuccess) return {result.exit, false, result.verdict};
     }

@@ -13,7 +13,7 @@
 
 #include "common/param_layout.h"
 #include "experiments/cluster/exit_code.h"
-#include "experiments/config/run_config.h"
+#include "experiments/config/run_request.h"
 #include "experiments/lab/run/run_job.h"
 
 namespace syncopate::experiments {
@@ -45,8 +45,9 @@ EqualityGap equality_gap(const ParamLayout& layout, std::span<const float> initi
 // than rounding, whatever the job's own rate is. It drops settings that change no weight (stragglers, an emulated link)
 // or change it on purpose (backup workers, a codec, bf16). It raises a weight decay so far that leaving it out would
 // show. It also raises the epsilon of adam, adamw and adagrad, which otherwise divide a gradient that is only rounding
-// by its own size. Requires a config that validate() accepts.
-RunConfig equality_job(const RunConfig& base);
+// by its own size. Requires a request that
+// check() accepts.
+RunRequest equality_job(const RunRequest& base);
 
 struct EqualityOutcome {
   ExitCode exit = ExitCode::kSuccess;  // success also where equality could not be shown; `line` then says so
@@ -54,9 +55,11 @@ struct EqualityOutcome {
   std::string line;  // for people: what was compared, the tolerance and the result; or what failed
 };
 
-// Runs the synchronous modes of `base`, with their results below `folder`, and compares their weights. If they are
-// unequal it repeats this with two other seeds: rounding can grow with one seed, but a fault shows with each. A model
-// with batch norm is compared without local, whose moments are those of all workers' batches together.
-EqualityOutcome check_equality(const RunConfig& base, const std::string& folder, const JobRunner& runner);
+// Runs the synchronous modes of `base`, each as `resolver` resolves it, with their results below `folder`, and compares
+// their weights. If they are unequal it repeats this with two other seeds: rounding can grow with one seed, but a fault
+// shows with each. A model with batch norm is compared without local, whose moments are those of all workers' batches
+// together.
+EqualityOutcome check_equality(const RunRequest& base, const std::string& folder, const Resolver& resolver,
+                               const JobRunner& runner);
 
 }  // namespace syncopate::experiments

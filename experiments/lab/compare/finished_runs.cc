@@ -28,7 +28,7 @@ constexpr std::uint64_t kMostBytes = 64 << 20;  // size limit of a file: far mor
 // The contents of one folder.
 struct FinishedRun {
   std::string folder;
-  RunConfig config;  // resolved
+  ResolvedRun config;
   RunSummary summary;
   std::vector<std::vector<EvalRecord>> evals;
   Environment environment;
@@ -51,9 +51,9 @@ Result<FinishedRun> read_run(const std::string& folder) {
         fmt::format("{}: must be the folder of a finished run, as results/NAME; modes stand in --modes", folder));
   }
   FinishedRun run{.folder = folder, .config = {}, .summary = {}, .evals = {}, .environment = {}};
-  Result<RunConfig> config = read_file(folder + "/config.toml", from_toml_text);
+  Result<ResolvedRun> config = read_file(folder + "/config.toml", from_toml_text);
   if (!config.ok()) return config.status();
-  run.config = resolve(std::move(*config), "");
+  run.config = std::move(*config);
   Result<RunSummary> summary = read_file(folder + "/summary.json", read_summary);
   if (!summary.ok()) return summary.status();
   run.summary = std::move(*summary);
@@ -67,14 +67,14 @@ Result<FinishedRun> read_run(const std::string& folder) {
   return run;
 }
 
-std::string mode_of(const RunConfig& config) {
+std::string mode_of(const ResolvedRun& config) {
   if (config.mode == Mode::kPs) return "ps:" + config.consistency.to_string();
   if (averages_weights(config)) return "allreduce:" + averaging_of(config);
   return name_of(config.mode);
 }
 
 // Returns whether the option applies to the run. The one worker of local, with the batch of all, represents all.
-bool has_part(const OptionSpec& option, const RunConfig& config) {
+bool has_part(const OptionSpec& option, const ResolvedRun& config) {
   constexpr std::string_view kOfWorkers[] = {"workers", "batch-size", "global-batch-size"};
   const bool stands_for_all = config.mode == Mode::kLocal;
   return option.has_effect(config) &&
@@ -186,7 +186,7 @@ Result<ComparisonReport> read_finished_runs(const std::vector<std::string>& fold
   }
   for (const ComparedRow& row : report.rows) report.rounds_asked = std::max(report.rounds_asked, row.rounds.size());
   for (ComparedRow& row : report.rows) pad(row, report.rounds_asked);
-  std::vector<RunConfig> configs;
+  std::vector<ResolvedRun> configs;
   for (const FinishedRun& run : runs) configs.push_back(run.config);
   report.config_toml = to_toml(configs);
   const double target = runs.front().config.target_accuracy;
@@ -196,7 +196,7 @@ Result<ComparisonReport> read_finished_runs(const std::vector<std::string>& fold
   return report;
 }
 
-ExitCode compare_finished(const std::vector<std::string>& folders, const std::string& output,
+ExitCode compare_finished(const std::vector<std::string>& folders, const std::optional<std::string>& output,
                           const std::string& command) {
   Console console;
   const auto fail = [&](const Status& status) {
@@ -208,7 +208,7 @@ ExitCode compare_finished(const std::vector<std::string>& folders, const std::st
   report->command = command;
   report->started = calendar_text(calendar_stamp());
   report->version = fmt::format("{} ({})", program_version(), source_fingerprint());
-  const std::string folder = output.empty() ? "results/" + calendar_stamp() + "-compare" : output;
+  const std::string folder = output.value_or("results/" + calendar_stamp() + "-compare");
   if (const Status made = make_output(folder); !made.ok()) return fail(made);
   console.say("\n" + comparison_text(*report));
   if (const Status written = write_comparison(*report, folder); !written.ok()) return fail(written);

@@ -1,6 +1,7 @@
 // `compare FOLDER FOLDER...`: compares finished runs, without training anything.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,7 +19,7 @@ Result<ComparisonReport> read_finished_runs(const std::vector<std::string>& fold
 
 // Shows the comparison and writes its files to `output` (empty: a new folder below results/), which must be empty or
 // not exist yet. `command` is the line as it was typed.
-ExitCode compare_finished(const std::vector<std::string>& folders, const std::string& output,
+ExitCode compare_finished(const std::vector<std::string>& folders, const std::optional<std::string>& output,
                           const std::string& command);
 
 }  // namespace syncopate::experiments

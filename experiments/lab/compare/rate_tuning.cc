@@ -14,11 +14,17 @@ namespace {
 
 constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 
+// Sets the rate with which the row trains to the one that the rule derives from `rate`.
+void set_rate(PlannedRun& run, const RateTuning& tuning, double rate) {
+  run.base_rate = rate;
+  run.config.learning_rate = ruled_rate(tuning.rule, rate, samples_an_update(run.config), tuning.reference_samples);
+}
+
 // Returns the trials of one row, by ascending rate, without results.
-std::vector<RateTrial> trials_of(const RateTuning& tuning, ComparedRun run) {
+std::vector<RateTrial> trials_of(const RateTuning& tuning, PlannedRun run) {
   std::vector<RateTrial> trials;
   for (const double rate : rates_to_try(tuning.grid, run.base_rate)) {
-    set_rate(run, tuning.rule, rate, tuning.reference_samples);
+    set_rate(run, tuning, rate);
     trials.push_back({.label = run.label, .rate = run.config.learning_rate, .quality = {}, .loss = {}});
   }
   return trials;
@@ -41,10 +47,10 @@ std::string edge_text(const RateChoice& choice) {
 
 int seeds_a_trial(int rounds) { return std::min(rounds, 3); }
 
-TunedRates tune_rates(const RateTuning& tuning, std::vector<ComparedRun>& runs, RowRunner& runner, Console& console,
+TunedRates tune_rates(const RateTuning& tuning, std::vector<PlannedRun>& runs, RowRunner& runner, Console& console,
                       ComparisonReport& report) {
   std::vector<std::vector<RateTrial>> trials;
-  for (const ComparedRun& run : runs) trials.push_back(trials_of(tuning, run));
+  for (const PlannedRun& run : runs) trials.push_back(trials_of(tuning, run));
   const int seeds = seeds_a_trial(tuning.rounds);
   const std::size_t all = runs.size() * tuning.grid.values.size() * static_cast<std::size_t>(seeds);
   std::size_t number = 0, width = 0;
@@ -54,7 +60,7 @@ TunedRates tune_rates(const RateTuning& tuning, std::vector<ComparedRun>& runs, 
   for (int seed = 0; seed < seeds; ++seed) {
     for (std::size_t row = 0; row < runs.size(); ++row) {
       for (RateTrial& trial : trials[row]) {
-        RunConfig config = runs[row].config;
+        ResolvedRun config = runs[row].config;
         config.learning_rate = trial.rate;
         config.seed += static_cast<std::uint64_t>(tuning.rounds + seed);
         config.output = fmt::format("{}/{}-{}-{}", tuning.folder, folder_of(trial.label), trial.rate, seed + 1);
@@ -83,7 +89,7 @@ TunedRates tune_rates(const RateTuning& tuning, std::vector<ComparedRun>& runs, 
       continue;
     }
     const std::vector<double> rates = rates_to_try(tuning.grid, runs[row].base_rate);
-    set_rate(runs[row], tuning.rule, rates[choice->best], tuning.reference_samples);
+    set_rate(runs[row], tuning, rates[choice->best]);
     note(fmt::format("{}: learning rate {} was best of {} to {}{}", runs[row].label, trials[row][choice->best].rate,
                      trials[row].front().rate, trials[row].back().rate, edge_text(*choice)));
   }

@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "experiments/cluster/exit_code.h"
-#include "experiments/config/comparison.h"
 #include "experiments/config/rate_grid.h"
+#include "experiments/lab/compare/planned_run.h"
 #include "experiments/lab/compare/row_runner.h"
 #include "experiments/lab/report/comparison_report.h"
 
@@ -37,7 +37,7 @@ struct TunedRates {
 // Tries all rates of the grid for all rows, gives each row the best (choose_rate), and adds trials and notes to
 // `report`. Ends with the first run that does not succeed: `exit` is then its exit code, and its verdict becomes the
 // report's outcome.
-TunedRates tune_rates(const RateTuning& tuning, std::vector<ComparedRun>& runs, RowRunner& runner, Console& console,
+TunedRates tune_rates(const RateTuning& tuning, std::vector<PlannedRun>& runs, RowRunner& runner, Console& console,
                       ComparisonReport& report);
 
 }  // namespace syncopate::experiments

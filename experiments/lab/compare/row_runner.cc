@@ -22,7 +22,7 @@ std::string result_text(const JobResult& result) {
 
 }  // namespace
 
-JobResult RowRunner::run(std::size_t row, const std::string& what, RunConfig config) {
+JobResult RowRunner::run(std::size_t row, const std::string& what, ResolvedRun config) {
   config.repeat = 1;
   const std::optional<double> left = left_.seconds();
   console_.say_part(fmt::format("{}  ETA {:<9} ... ", what, left ? format_duration(*left) : "unknown"));

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "common/clock.h"
-#include "experiments/config/run_config.h"
+#include "experiments/config/resolved_run.h"
 #include "experiments/lab/compare/time_left.h"
 #include "experiments/lab/run/console.h"
 #include "experiments/lab/run/run_job.h"
@@ -21,7 +21,7 @@ class RowRunner {
       : run_job_(run_job), clock_(clock), console_(console), left_(std::move(runs_ahead)) {}
 
   // Runs `config` once. `what` names the run of the comparison: "round 2/5, run 3/8: ps:async".
-  JobResult run(std::size_t row, const std::string& what, RunConfig config);
+  JobResult run(std::size_t row, const std::string& what, ResolvedRun config);
   // Says that the row will not run any more.
   void leave_out(std::size_t row) { left_.leave_out(row); }
 

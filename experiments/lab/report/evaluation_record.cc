@@ -4,7 +4,7 @@
 
 namespace syncopate::experiments {
 
-std::string evaluated_weights(const RunConfig& config) {
+std::string evaluated_weights(const ResolvedRun& config) {
   switch (config.mode) {
     case Mode::kLocal:
       return "the worker's";

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string>
 
-#include "experiments/config/run_config.h"
+#include "experiments/config/resolved_run.h"
 
 namespace syncopate::experiments {
 
@@ -18,8 +18,8 @@ struct EvaluationRecord {
   bool lost_evaluator = false;  // permanently
 };
 
-// Returns whose weights are evaluated during training. `config` must have been through resolve().
-std::string evaluated_weights(const RunConfig& config);
+// Returns whose weights are evaluated during training.
+std::string evaluated_weights(const ResolvedRun& config);
 
 // Returns what was not evaluated, and why: "9 of 40 points: the evaluator was lost". Empty if nothing was missed.
 std::string not_evaluated_text(const EvaluationRecord& record);

@@ -42,7 +42,7 @@ Status check_output(const std::string& directory) {
       fmt::format("--output={}: holds files already; name another directory, or remove it", directory));
 }
 
-Result<ResultsWriter> ResultsWriter::create(const RunConfig& config, const Environment& environment) {
+Result<ResultsWriter> ResultsWriter::create(const ResolvedRun& config, const Environment& environment) {
   const std::string& directory = config.output;
   SYNCOPATE_RETURN_IF_ERROR(make_empty_folder(directory));
   SYNCOPATE_RETURN_IF_ERROR(prove_writable(directory));

@@ -16,7 +16,7 @@
 #include "common/step_record.h"
 #include "experiments/checkpoint/safetensors.h"
 #include "experiments/cluster/host/environment.h"
-#include "experiments/config/run_config.h"
+#include "experiments/config/resolved_run.h"
 #include "experiments/lab/report/append_file.h"
 #include "experiments/lab/report/run_report.h"
 #include "experiments/lab/report/summary_json.h"
@@ -31,7 +31,7 @@ class ResultsWriter {
  public:
   // Creates `directory` (which must be empty or not exist yet) with its logs/, checks that some megabytes can be
   // written, and writes config.toml and environment.json. Fails with invalid argument if it already has results.
-  static Result<ResultsWriter> create(const RunConfig& config, const Environment& environment);
+  static Result<ResultsWriter> create(const ResolvedRun& config, const Environment& environment);
 
   const std::string& directory() const { return directory_; }
   std::string log_path(const std::string& process) const;  // "logs/worker-1.log" for "worker 1"

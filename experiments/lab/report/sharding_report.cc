@@ -26,7 +26,7 @@ std::string name_of_shard(const ShardingReport& report, std::size_t shard) {
 
 }  // namespace
 
-ShardingReport report_sharding(const RunConfig& config, const ParamLayout& layout) {
+ShardingReport report_sharding(const ResolvedRun& config, const ParamLayout& layout) {
   const ps::Sharding sharding = sharding_of(config);
   return {.sharding = sharding,
           .shards_per_server = static_cast<std::size_t>(config.shards_per_server),

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "common/param_layout.h"
-#include "experiments/config/run_config.h"
+#include "experiments/config/resolved_run.h"
 #include "ps/policy/sharding.h"
 
 namespace syncopate::experiments {
@@ -18,7 +18,7 @@ struct ShardingReport {
 };
 
 // `config` must be that of a ps run.
-ShardingReport report_sharding(const RunConfig& config, const ParamLayout& layout);
+ShardingReport report_sharding(const ResolvedRun& config, const ParamLayout& layout);
 
 // Returns text for people, before the run: a line for each shard, or, if there are many, for the smallest and the
 // largest.

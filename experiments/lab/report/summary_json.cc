@@ -215,7 +215,7 @@ std::string summary_json(std::span<const RunReport> reports, const RunFacts& fac
   return summary.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
-std::string environment_json(const Environment& environment, const RunConfig& config) {
+std::string environment_json(const Environment& environment, const ResolvedRun& config) {
   Json hosts = Json::array();
   for (const HostEnvironment& host : environment.hosts) hosts.push_back(json_of(host));
   const Json json = {{"host", environment.host},

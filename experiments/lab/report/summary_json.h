@@ -11,7 +11,7 @@
 #include "experiments/checkpoint/checkpoint_course.h"
 #include "experiments/cluster/faults/fault_record.h"
 #include "experiments/cluster/host/environment.h"
-#include "experiments/config/run_config.h"
+#include "experiments/config/resolved_run.h"
 #include "experiments/lab/report/evaluation_record.h"
 #include "experiments/lab/report/run_report.h"
 #include "experiments/lab/report/sharding_report.h"
@@ -45,6 +45,6 @@ struct RunFacts {
 
 std::string summary_json(std::span<const RunReport> reports, const RunFacts& facts);
 // `config`, resolved, says which transport, backend and launcher ran.
-std::string environment_json(const Environment& environment, const RunConfig& config);
+std::string environment_json(const Environment& environment, const ResolvedRun& config);
 
 }  // namespace syncopate::experiments

@@ -132,7 +132,7 @@ std::string straggler_lines(const RunReport& report) {
   return text;
 }
 
-std::string staleness_lines(const RunConfig& config, const RunReport& report) {
+std::string staleness_lines(const ResolvedRun& config, const RunReport& report) {
   const char* of = gossips_asynchronously(config) ? "averages" : "updates";
   std::string text = line("staleness", fmt::format("{:.2f} mean, {:.1f} p95, {} max {}", report.staleness_mean,
                                                    report.staleness_p95, report.staleness_max, of));
@@ -144,7 +144,7 @@ std::string staleness_lines(const RunConfig& config, const RunReport& report) {
 }
 
 // Returns a loss in nats per label, for text models also in bits.
-std::string loss_text(const RunConfig& config, double loss) {
+std::string loss_text(const ResolvedRun& config, double loss) {
   if (!learns_text(config)) return fmt::format("{:.4f}", loss);
   return fmt::format("{:.4f}, {:.4f} bits a character", loss, loss / std::numbers::ln2);
 }
@@ -175,7 +175,7 @@ std::string target_text(const RunReport& report) {
   return text;
 }
 
-std::string learning_lines(const RunConfig& config, const RunReport& report, std::optional<double> best_loss) {
+std::string learning_lines(const ResolvedRun& config, const RunReport& report, std::optional<double> best_loss) {
   std::string text;
   if (report.final_train_loss) text += line("training loss", fmt::format("{:.4f}", *report.final_train_loss));
   if (report.final_test_loss) text += line("test loss", loss_text(config, *report.final_test_loss));
@@ -195,7 +195,7 @@ std::string learning_lines(const RunConfig& config, const RunReport& report, std
 
 }  // namespace
 
-std::string describe(const RunConfig& config) {
+std::string describe(const ResolvedRun& config) {
   const std::string device = config.device != DeviceKind::kCuda ? ""
                                                                 : fmt::format(", cuda {}{}", name_of(config.precision),
                                                                               config.share_gpu ? ", shared" : "");
@@ -225,14 +225,14 @@ std::string describe(const RunConfig& config) {
   return text + device + (is_staged(config) ? ", staged over " : ", ") + transport_that_runs(config) + slowed;
 }
 
-std::string describe_link(const RunConfig& config) {
+std::string describe_link(const ResolvedRun& config) {
   return config.shape && config.mode != Mode::kLocal ? "emulated, " + config.shape->describe() : std::string();
 }
 
-std::string summary_text(const RunConfig& config, std::span<const RunReport> reports, const RunFacts& facts) {
+std::string summary_text(const ResolvedRun& config, std::span<const RunReport> reports, const RunFacts& facts) {
   std::string text =
       fmt::format("{}: {} on {}, batch {} a worker ({} held fixed)\n", describe(config), config.model, config.dataset,
-                  config.batch_size, config.global_batch_size > 0 ? "the global batch" : "the worker's batch");
+                  config.batch_size, config.global_batch_size ? "the global batch" : "the worker's batch");
   if (!facts.link.empty()) text += line("link", facts.link);
   if (!reports.empty()) {
     const RunReport& report = middle_report(reports);

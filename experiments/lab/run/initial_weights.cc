@@ -11,7 +11,7 @@
 
 namespace syncopate::experiments {
 
-Result<ModelWeights> initial_weights(const RunConfig& config, const TableKeys& rows) {
+Result<ModelWeights> initial_weights(const RunSettings& config, const TableKeys& rows) {
   const Result<worker::SampleForm> form = worker::sample_form(dataset_spec(config), config.data_dir);
   if (!form.ok()) return form.status();
   const std::unique_ptr<worker::ComputeBackend> backend = backend_of(config);

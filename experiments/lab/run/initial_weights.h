@@ -6,7 +6,7 @@
 #include "common/param_layout.h"
 #include "common/status.h"
 #include "experiments/cluster/control/snapshot_layout.h"
-#include "experiments/config/run_config.h"
+#include "experiments/config/resolved_run.h"
 
 namespace syncopate::experiments {
 
@@ -18,6 +18,6 @@ struct ModelWeights {
 
 // Returns the initial weights, and of row-sparse tables the rows `rows` (none for a model without tables). Builds the
 // model for a batch of one, and opens only the description of the data. Fails as make_model does.
-Result<ModelWeights> initial_weights(const RunConfig& config, const TableKeys& rows);
+Result<ModelWeights> initial_weights(const RunSettings& config, const TableKeys& rows);
 
 }  // namespace syncopate::experiments

@@ -13,7 +13,7 @@ constexpr Duration kRecordsAreIn = std::chrono::seconds(1);
 
 }  // namespace
 
-Recorder::Recorder(const RunConfig& config, const JobFacts& job, ResultsWriter& results, Console& console)
+Recorder::Recorder(const ResolvedRun& config, const JobFacts& job, ResultsWriter& results, Console& console)
     : config_(config),
       job_(job),
       results_(results),

@@ -30,8 +30,8 @@ struct JobFacts {
 
 class Recorder final : public RunObserver {
  public:
-  // Records one repeat of a run. All four outlive the recorder; `config` must have been through resolve().
-  Recorder(const RunConfig& config, const JobFacts& job, ResultsWriter& results, Console& console);
+  // Records one repeat of a run. All four outlive the recorder.
+  Recorder(const ResolvedRun& config, const JobFacts& job, ResultsWriter& results, Console& console);
 
   void on_training_begins(TimePoint now) override;
   void on_steps(int worker, std::span<const StepRecord> steps) override;
@@ -72,7 +72,7 @@ class Recorder final : public RunObserver {
     if (failure_.ok()) failure_ = status;
   }
 
-  const RunConfig& config_;
+  const ResolvedRun& config_;
   const JobFacts& job_;
   ResultsWriter& results_;
   Console& console_;

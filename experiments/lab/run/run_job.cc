@@ -14,7 +14,6 @@
 #include "experiments/cluster/coordinator/coordinator.h"
 #include "experiments/cluster/host/environment.h"
 #include "experiments/cluster/plan/descriptor_need.h"
-#include "experiments/cluster/plan/placement.h"
 #include "experiments/cluster/process/data_of.h"
 #include "experiments/config/evaluation_points.h"
 #include "experiments/config/rules/cautions.h"
@@ -32,12 +31,12 @@ namespace syncopate::experiments {
 namespace {
 
 // Returns an id that is unique on this host, and valid in names of files and sockets.
-std::string run_id_of(const RunConfig& config, int repeat) {
+std::string run_id_of(const ResolvedRun& config, int repeat) {
   return fmt::format("{}-{}-{}", std::filesystem::path(config.output).filename().string(), getpid(), repeat);
 }
 
 // Checks that the initial weights can pass an emulated link before the processes that wait for them give up.
-Status check_link(const RunConfig& config, const ParamLayout& layout) {
+Status check_link(const ResolvedRun& config, const ParamLayout& layout) {
   if (!config.shape || config.workers == 1) return {};
   const std::size_t bytes = layout.dense().size() * sizeof(float);
   const double least = seconds(config.shape->time_of(bytes));
@@ -55,7 +54,7 @@ struct DataFacts {
 };
 
 // Opens the data set; digits are then generated once for all processes.
-Result<DataFacts> data_facts_of(const RunConfig& config) {
+Result<DataFacts> data_facts_of(const ResolvedRun& config) {
   const Result<worker::DatasetPair> data = open_data_of(config);
   if (data.status().code() == Code::kResourceExhausted) {
     return Status::resource_exhausted(data.status().message() +
@@ -66,7 +65,7 @@ Result<DataFacts> data_facts_of(const RunConfig& config) {
 }
 
 // Lays out the model and counts the steps, so that an impossible config fails here rather than in every process.
-Result<JobFacts> prepare(const RunConfig& config, const Result<DataFacts>& data) {
+Result<JobFacts> prepare(const ResolvedRun& config, const Result<DataFacts>& data) {
   if (!data.ok()) return data.status();
   const worker::BatchOrder order{
       .dataset_size = data->train_samples, .batch_size = config.batch_size, .workers = config.workers};
@@ -90,7 +89,7 @@ Result<JobFacts> prepare(const RunConfig& config, const Result<DataFacts>& data)
                   .best_loss = data->best_loss};
 }
 
-std::unique_ptr<Launcher> launcher_of(const RunConfig& config) {
+std::unique_ptr<Launcher> launcher_of(const ResolvedRun& config) {
   return config.launcher == LauncherKind::kMpirun ? make_mpirun_launcher() : make_local_launcher();
 }
 
@@ -146,7 +145,7 @@ std::int64_t largest_frame_of(const ParamLayout& layout) {
 }
 
 // Each run has a secret of its own.
-Result<ListenOptions> listen_options_of(const RunConfig& config, const ParamLayout& layout) {
+Result<ListenOptions> listen_options_of(const ResolvedRun& config, const ParamLayout& layout) {
   const Result<RunKeys> keys = RunKeys::make();
   if (!keys.ok()) return keys.status();
   return ListenOptions{.keys = *keys,
@@ -160,7 +159,7 @@ struct Resumption {
   std::string manifest_digest = {};       // of the checkpoint that it resumes from
 };
 
-std::optional<CheckpointKeeperOptions> checkpoints_of(const RunConfig& config, const JobFacts& job,
+std::optional<CheckpointKeeperOptions> checkpoints_of(const ResolvedRun& config, const JobFacts& job,
                                                       const std::string& run_id, const Resumption& resumption) {
   if (!config.checkpoint_every) return std::nullopt;
   return CheckpointKeeperOptions{.folder = config.output + "/checkpoints",
@@ -174,14 +173,14 @@ std::optional<CheckpointKeeperOptions> checkpoints_of(const RunConfig& config, c
 }
 
 // Returns after how many updates training ends: with backup workers there are more of them than steps of all workers.
-std::int64_t updates_of(const RunConfig& config, std::int64_t total_steps) {
+std::int64_t updates_of(const ResolvedRun& config, std::int64_t total_steps) {
   return worker::UntilUpdated::updates_of(total_steps * config.workers, batches_a_step(config));
 }
 
 // Finds the checkpoint to resume from, if any, and says which ones could not be used. Reads the key, which stays in
 // this process.
 Status find_resumed(JobFacts& job, Console& console, JobResult& result, Resumption& resumption) {
-  const RunConfig& config = result.config;
+  const ResolvedRun& config = result.config;
   if (!config.checkpoint_key_file.empty()) {
     Result<CheckpointKey> key = CheckpointKey::read(config.checkpoint_key_file);
     if (!key.ok()) return Status::invalid_argument("--checkpoint-key-file: " + key.status().message());
@@ -213,7 +212,7 @@ Status find_resumed(JobFacts& job, Console& console, JobResult& result, Resumpti
   return {};
 }
 
-EvaluationRecord evaluations_of(const RunConfig& config, const JobFacts& job, const Recorder& recorder,
+EvaluationRecord evaluations_of(const ResolvedRun& config, const JobFacts& job, const Recorder& recorder,
                                 const RunOutcome& outcome) {
   const EvaluationPoints points(config.evaluate_every, config.target_accuracy > 0,
                                 {.steps_per_epoch = job.steps_per_epoch, .total_steps = job.total_steps});
@@ -232,7 +231,7 @@ EvaluationRecord evaluations_of(const RunConfig& config, const JobFacts& job, co
 }
 
 // Returns the outcome of a run that --stop-at-target has ended.
-std::string stopped_text(const RunConfig& config, const JobFacts& job, const RunReport& report) {
+std::string stopped_text(const ResolvedRun& config, const JobFacts& job, const RunReport& report) {
   const auto asked = static_cast<double>((job.total_steps - job.first_step) * config.workers * config.batch_size);
   return fmt::format("stopped at the target: --target-accuracy={:g} was reached after {} of {} samples",
                      config.target_accuracy, format_count(static_cast<double>(report.total_samples)),
@@ -254,7 +253,7 @@ void forget_final_figures(RunReport& report) {
 }
 
 // Returns the number of workers that compute on this host's processors.
-int workers_on_own_cores(const RunConfig& config, const JobPlan& plan) {
+int workers_on_own_cores(const ResolvedRun& config, const JobPlan& plan) {
   if (config.device == DeviceKind::kCuda) return 0;
   return static_cast<int>(std::ranges::count_if(
       plan.processes, [](const ProcessSpec& process) { return process.role == Role::kWorker && !process.remote; }));
@@ -262,7 +261,7 @@ int workers_on_own_cores(const RunConfig& config, const JobPlan& plan) {
 
 void run_repeat(const JobFacts& job, const Survey& survey, const Resumption& resumption, int repeat,
                 ResultsWriter& results, Interrupts& interrupts, Console& console, JobResult& result) {
-  RunConfig config = result.config;
+  ResolvedRun config = result.config;
   config.seed += static_cast<std::uint64_t>(repeat);
   const JobPlan plan = make_plan(config, run_id_of(config, repeat), cluster_of(config, survey));
   Recorder recorder(config, job, results, console);
@@ -310,15 +309,9 @@ void run_repeat(const JobFacts& job, const Survey& survey, const Resumption& res
 
 }  // namespace
 
-JobResult run_job(const RunConfig& config, const Survey& survey, Interrupts& interrupts, Console& console) {
+JobResult run_job(const ResolvedRun& config, const Survey& survey, Interrupts& interrupts, Console& console) {
   JobResult result;
-  const Result<RunConfig> placed = place(config, machines_of(survey));
-  if (const Status status = placed.ok() ? validate(*placed) : placed.status(); !status.ok()) {
-    fail(result, exit_code_of(status), status.message());
-    return result;
-  }
-  result.config = resolve(*placed, calendar_stamp());
-  if (spans_hosts(result.config)) result.config.listen_address = survey.listen_address;
+  result.config = config;
   result.facts.run_id = std::filesystem::path(result.config.output).filename().string();
   Result<JobFacts> job = prepare(result.config, data_facts_of(result.config));
   Resumption resumption;
@@ -359,21 +352,17 @@ JobResult run_job(const RunConfig& config, const Survey& survey, Interrupts& int
   return result;
 }
 
-Result<std::string> dry_run_text(const RunConfig& config, const Survey& survey) {
-  const Result<RunConfig> placed = place(config, machines_of(survey));
-  if (!placed.ok()) return placed.status();
-  SYNCOPATE_RETURN_IF_ERROR(validate(*placed));
+Result<std::string> dry_run_text(const ResolvedRun& config, const Survey& survey) {
   JobResult dry;
-  dry.config = resolve(*placed, calendar_stamp());
-  const RunConfig& resolved = dry.config;
-  const JobPlan plan = make_plan(resolved, run_id_of(resolved, 0), cluster_of(resolved, survey));
-  SYNCOPATE_RETURN_IF_ERROR(check_descriptors(resolved, plan, descriptor_limit()));
-  SYNCOPATE_RETURN_IF_ERROR(check_output(resolved.output));
+  dry.config = config;
+  const JobPlan plan = make_plan(config, run_id_of(config, 0), cluster_of(config, survey));
+  SYNCOPATE_RETURN_IF_ERROR(check_descriptors(config, plan, descriptor_limit()));
+  SYNCOPATE_RETURN_IF_ERROR(check_output(config.output));
   std::string text = to_text(plan, own_program());
-  for (const std::string& caution : cautions(resolved)) text += "\nwarning: " + caution + "\n";
+  for (const std::string& caution : cautions(config)) text += "\nwarning: " + caution + "\n";
   // A data set that is generated is not generated for this: its size is known.
-  Result<JobFacts> job = generates_data(resolved) ? prepare(resolved, DataFacts{resolved.train_samples})
-                                                  : prepare(resolved, data_facts_of(resolved));
+  Result<JobFacts> job = generates_data(config) ? prepare(config, DataFacts{config.train_samples})
+                                                : prepare(config, data_facts_of(config));
   // Data may still have to be copied here.
   if (job.status().code() == Code::kNotFound) {
     return text + fmt::format("{}the run would end with exit code {}: {}\n", kDryRunHindrance,
@@ -383,8 +372,8 @@ Result<std::string> dry_run_text(const RunConfig& config, const Survey& survey) 
   Console console;
   Resumption resumption;
   SYNCOPATE_RETURN_IF_ERROR(find_resumed(*job, console, dry, resumption));
-  if (resolved.mode != Mode::kPs) return text;
-  return text + "\n" + to_text(report_sharding(resolved, job->layout));
+  if (config.mode != Mode::kPs) return text;
+  return text + "\n" + to_text(report_sharding(config, job->layout));
 }
 
 }  // namespace syncopate::experiments

@@ -11,7 +11,8 @@
 #include "experiments/cluster/control/snapshot_layout.h"
 #include "experiments/cluster/coordinator/interrupts.h"
 #include "experiments/cluster/exit_code.h"
-#include "experiments/config/run_config.h"
+#include "experiments/config/resolved_run.h"
+#include "experiments/config/run_request.h"
 #include "experiments/lab/report/run_report.h"
 #include "experiments/lab/report/summary_json.h"
 #include "experiments/lab/run/console.h"
@@ -22,7 +23,7 @@ namespace syncopate::experiments {
 struct JobResult {
   ExitCode exit = ExitCode::kSuccess;
   std::string verdict;             // what ended it early, if anything did
-  RunConfig config;                // resolved: what ran
+  ResolvedRun config;              // what ran
   std::vector<RunReport> reports;  // one for each repeat that produced a report
   // The evaluations of each of these.
   std::vector<std::vector<EvalRecord>> evals;
@@ -33,19 +34,22 @@ struct JobResult {
   TableKeys rows;
 };
 
+// Returns what a request comes to on the machines that there are, as resolve_on() does.
+using Resolver = std::function<Result<ResolvedRun>(const RunRequest& request)>;
+
 // Runs one job like run_job, without showing its progress.
-using JobRunner = std::function<JobResult(const RunConfig& config)>;
+using JobRunner = std::function<JobResult(const ResolvedRun& config)>;
 
 // Checks and prepares everything that can fail before anything is launched, runs every repeat, and writes the results.
-// `config` must have been validated, and `survey` must be that of its hosts. Shows progress on `console`; the caller
+// `survey` must be that of its hosts. Shows progress on `console`; the caller
 // shows the summary and the verdict.
-JobResult run_job(const RunConfig& config, const Survey& survey, Interrupts& interrupts, Console& console);
+JobResult run_job(const ResolvedRun& config, const Survey& survey, Interrupts& interrupts, Console& console);
 
 // The beginning of the line in which dry_run_text says what keeps the run from training in the present circumstances.
 inline constexpr std::string_view kDryRunHindrance = "\nas things are, ";
 
 // For --dry-run: returns the processes that would be launched and, under ps, what each shard holds. Fails with invalid
-// argument if these machines cannot run it.
-Result<std::string> dry_run_text(const RunConfig& config, const Survey& survey);
+// argument if it cannot run.
+Result<std::string> dry_run_text(const ResolvedRun& config, const Survey& survey);
 
 }  // namespace syncopate::experiments

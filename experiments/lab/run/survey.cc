@@ -11,18 +11,18 @@
 namespace syncopate::experiments {
 namespace {
 
-RemoteShell remote_shell_of(const RunConfig& config) {
+RemoteShell remote_shell_of(const RunSettings& config) {
   return {.words = *split_words(config.remote_shell),
           .program = config.remote_program.empty() ? own_program() : config.remote_program,
           .directory = std::filesystem::current_path().string()};
 }
 
 // Returns the first address that leads out of this host; the host's own name does not.
-Result<std::string> listen_address_of(const RunConfig& config) {
-  if (!config.listen_address.empty()) {
-    const Status own = check_own_address(config.listen_address);
+Result<std::string> listen_address_of(const RunRequest& config) {
+  if (config.listen_address) {
+    const Status own = check_own_address(*config.listen_address);
     if (!own.ok()) return own.in("--listen-address");
-    return config.listen_address;
+    return *config.listen_address;
   }
   std::string address;
   for (const HostSlots& host : config.hosts) {
@@ -42,7 +42,7 @@ Result<std::string> listen_address_of(const RunConfig& config) {
 
 }  // namespace
 
-Result<Survey> survey(const RunConfig& config) {
+Result<Survey> survey(const RunRequest& config) {
   const bool with_gpus = config.device != DeviceKind::kCpu;
   Survey survey;
   if (with_gpus) survey.here = this_machine();
@@ -75,10 +75,11 @@ Result<Survey> survey(const RunConfig& config) {
 Machines machines_of(const Survey& survey) {
   Machines machines(survey.here);
   for (const HostReport& host : survey.hosts) machines.of_hosts.push_back(host.machine);
+  machines.listen_address = survey.listen_address;
   return machines;
 }
 
-Cluster cluster_of(const RunConfig& config, const Survey& survey) {
+Cluster cluster_of(const ResolvedRun& config, const Survey& survey) {
   const auto gpus_of = [](const Machine& machine) { return static_cast<int>(machine.gpus.size()); };
   Cluster cluster{.coordinator = own_host(), .hosts = {}};
   if (!spans_hosts(config)) {

@@ -7,7 +7,8 @@
 #include "experiments/cluster/host/host_report.h"
 #include "experiments/cluster/plan/job_plan.h"
 #include "experiments/cluster/plan/placement.h"
-#include "experiments/config/run_config.h"
+#include "experiments/config/resolved_run.h"
+#include "experiments/config/run_request.h"
 
 namespace syncopate::experiments {
 
@@ -18,14 +19,14 @@ struct Survey {
 };
 
 // Queries all other hosts at once, through the remote shell. Loads NVIDIA's driver here unless GPUs are not wanted.
-// `config` must have been validated. Fails with invalid argument, naming the problem of each host that cannot take
-// part, or if this host has no address at which the others can reach it.
-Result<Survey> survey(const RunConfig& config);
+// `config` must be one that check() accepts. Fails with invalid argument, naming the problem of each host that cannot
+// take part, or if this host has no address at which the others can reach it.
+Result<Survey> survey(const RunRequest& config);
 
 Machines machines_of(const Survey& survey);
 
-// Returns the input of a plan. `config`, resolved, is one that the survey was made for, or one of local.
-Cluster cluster_of(const RunConfig& config, const Survey& survey);
+// Returns the input of a plan. `config` is one that the survey was made for, or one of local.
+Cluster cluster_of(const ResolvedRun& config, const Survey& survey);
 
 // Return the path of this program, and the name of this host.
 std::string own_program();

@@ -17,8 +17,8 @@ StoredPart shard(const std::string& writer, std::int64_t first, std::int64_t sec
   return {.writer = writer, .counts = {state.counts.begin(), state.counts.end()}};
 }
 
-RunConfig config_of(const std::string& consistency) {
-  RunConfig config;
+ResolvedRun config_of(const std::string& consistency) {
+  ResolvedRun config;
   config.mode = Mode::kPs;
   config.workers = 4;
   config.consistency = *ps::Consistency::parse(consistency);

@@ -12,6 +12,7 @@
 #include "experiments/config/options/option_table.h"
 #include "experiments/config/toml.h"
 #include "tests/experiments/config/typed_line.h"
+#include "tests/support/resolved.h"
 
 namespace syncopate::experiments {
 namespace {
@@ -24,7 +25,7 @@ TEST(CommandLine, WithoutFlagsRunsTheDefaults) {
   const Result<CommandLine> line = parse({});
   ASSERT_TRUE(line.ok());
   EXPECT_EQ(line->action, CommandLine::Action::kRun);
-  EXPECT_EQ(to_toml(line->config), to_toml(RunConfig()));
+  EXPECT_EQ(to_toml(presumed(line->config)), to_toml(presumed(RunRequest())));
 }
 
 TEST(CommandLine, TakesValuesBehindAnEqualsSignOrASpace) {
@@ -124,7 +125,7 @@ TEST(Hosts, GiveAWorkerForEachSlotAndTcpBetweenThem) {
   const Result<CommandLine> line = parse({"--mode=ps", "--hosts=node1:2,localhost:1"});
   ASSERT_TRUE(line.ok()) << line.status().message();
   EXPECT_TRUE(spans_hosts(line->config));
-  const RunConfig config = resolve(line->config, "");
+  const ResolvedRun config = resolved(line->config);
   EXPECT_EQ(config.workers, 3);
   EXPECT_EQ(config.transport, TransportKind::kTcp);
   EXPECT_THAT(to_toml(config), HasSubstr("hosts = \"node1:2,localhost:1\""));
@@ -135,7 +136,7 @@ TEST(Hosts, HaveSocketsBetweenThemForAllreduceUnlessAnotherWireIsAskedFor) {
   const auto transport_of = [](const std::vector<const char*>& more) {
     std::vector<const char*> flags{"--mode=allreduce", "--hosts=node1:2,node2:1"};
     flags.insert(flags.end(), more.begin(), more.end());
-    return resolve(parse(flags)->config, "").transport;
+    return resolved(parse(flags)->config, "").transport;
   };
   EXPECT_EQ(transport_of({}), TransportKind::kSockets);
   EXPECT_EQ(transport_of({"--transport=tcp"}), TransportKind::kTcp);
@@ -144,7 +145,7 @@ TEST(Hosts, HaveSocketsBetweenThemForAllreduceUnlessAnotherWireIsAskedFor) {
 TEST(StallWarning, IsFiveSecondsOrAQuarterOfAShortTimeout) {
   const auto of = [](const std::vector<const char*>& words) {
     const Result<CommandLine> line = parse(words);
-    return line.ok() ? resolve(line->config, "").stall_warning_seconds : -2;
+    return line.ok() ? resolved(line->config).stall_warning_seconds : -2;
   };
   EXPECT_EQ(of({"--mode=allreduce"}), 5);
   EXPECT_EQ(of({"--mode=allreduce", "--timeout=6"}), 1.5);
@@ -165,8 +166,8 @@ TEST(Hosts, ThatAreThisOneAloneLeaveEverythingAsItIs) {
   const Result<CommandLine> line = parse({"--mode=ps", "--hosts=localhost:3"});
   ASSERT_TRUE(line.ok()) << line.status().message();
   EXPECT_FALSE(spans_hosts(line->config));
-  EXPECT_EQ(resolve(line->config, "").workers, 3);
-  EXPECT_EQ(resolve(line->config, "").transport, TransportKind::kShm);
+  EXPECT_EQ(resolved(line->config).workers, 3);
+  EXPECT_EQ(resolved(line->config).transport, TransportKind::kShm);
 }
 
 TEST(Hosts, AreReadFromAFileAndRecordedAsAList) {
@@ -175,7 +176,7 @@ TEST(Hosts, AreReadFromAFileAndRecordedAsAList) {
   const std::string flag = "--hostfile=" + path;
   const Result<CommandLine> line = parse({"--mode=allreduce", flag.c_str()});
   ASSERT_TRUE(line.ok()) << line.status().message();
-  EXPECT_THAT(to_toml(line->config), HasSubstr("hosts = \"node1:2,node2:1\""));
+  EXPECT_THAT(to_toml(presumed(line->config)), HasSubstr("hosts = \"node1:2,node2:1\""));
   EXPECT_THAT(refusal({"--mode=allreduce", flag.c_str(), "--hosts=a"}), HasSubstr("cannot stand beside"));
   std::remove(path.c_str());
   EXPECT_EQ(refusal({"--mode=allreduce", flag.c_str()}), flag + ": hosts must be a file that can be read");
@@ -237,14 +238,14 @@ TEST(CommandLine, TakesAsynchronousGossipAndRefusesWhatItCannotHave) {
     more.insert(more.begin(), flags.begin(), flags.end());
     return refusal(more);
   };
-  const RunConfig config = resolve(parse(flags)->config, "now");
+  const ResolvedRun config = resolved(parse(flags)->config, "now");
   EXPECT_EQ(config.collective, CollectiveKind::kRing);
   EXPECT_EQ(config.output, "results/now-allreduce-ring-gossip-async-1");
   EXPECT_TRUE(averages_weights(config) && has_replicas_of_their_own(config) && shares_work(config));
   EXPECT_FALSE(may_report_stalls(config));
   EXPECT_THAT(to_toml(config), HasSubstr("gossip = \"async\""));
   EXPECT_EQ(from_toml_text(to_toml(config))->gossip, Gossip::kAsync);
-  EXPECT_THAT(to_toml(parse({"--mode=allreduce", "--gossip"})->config), HasSubstr("gossip = true"));
+  EXPECT_THAT(to_toml(presumed(parse({"--mode=allreduce", "--gossip"})->config)), HasSubstr("gossip = true"));
   EXPECT_EQ(from_toml_text("mode = \"allreduce\"\ngossip = true\n")->gossip, Gossip::kInStep);
 
   for (const char* accepted : {"--sync-every=8", "--work=quota", "--straggler=1:+20", "--transport=sockets",
@@ -270,9 +271,9 @@ TEST(CommandLine, CompressesGradientsWhereTheHostSumsThem) {
   const Result<CommandLine> line = parse({"--mode=allreduce", "--compress=topk:0.02"});
   ASSERT_TRUE(line.ok()) << line.status().message();
   EXPECT_EQ(line->config.compress, (CodecConfig{.kind = CodecKind::kTopK, .ratio = 0.02}));
-  EXPECT_THAT(to_toml(line->config), HasSubstr("compress = \"topk:0.02\""));
-  EXPECT_EQ(from_toml_text(to_toml(line->config))->compress, line->config.compress);
-  EXPECT_EQ(resolve(line->config, "now").output, "results/now-allreduce-direct-topk-0.02");
+  EXPECT_THAT(to_toml(presumed(line->config)), HasSubstr("compress = \"topk:0.02\""));
+  EXPECT_EQ(from_toml_text(to_toml(presumed(line->config)))->compress, line->config.compress);
+  EXPECT_EQ(resolved(line->config, "now").output, "results/now-allreduce-direct-topk-0.02");
   EXPECT_THAT(refusal({"--mode=allreduce", "--compress=int4"}),
               StartsWith("--compress=int4: codec must be none, fp16"));
   for (std::vector<const char*> flags :
@@ -290,11 +291,11 @@ TEST(CommandLine, CompressesGradientsWhereTheHostSumsThem) {
 TEST(CommandLine, CompressesWhatWorkersAndShardsSend) {
   const Result<CommandLine> line = parse({"--mode=ps", "--compress=int8", "--compress-answers=off", "--seed=9"});
   ASSERT_TRUE(line.ok()) << line.status().message();
-  EXPECT_TRUE(compression_of(line->config).of_pushes());
-  EXPECT_FALSE(compression_of(line->config).of_answers());
-  EXPECT_EQ(compression_of(line->config).seed, 9u);
-  EXPECT_THAT(to_toml(line->config), HasSubstr("compress-answers = \"off\""));
-  EXPECT_TRUE(compression_of(parse({"--mode=ps", "--compress=int8"})->config).of_answers());
+  EXPECT_TRUE(compression_of(presumed(line->config)).of_pushes());
+  EXPECT_FALSE(compression_of(presumed(line->config)).of_answers());
+  EXPECT_EQ(compression_of(presumed(line->config)).seed, 9u);
+  EXPECT_THAT(to_toml(presumed(line->config)), HasSubstr("compress-answers = \"off\""));
+  EXPECT_TRUE(compression_of(presumed(parse({"--mode=ps", "--compress=int8"})->config)).of_answers());
   EXPECT_THAT(refusal({"--mode=ps", "--compress-answers=off"}), HasSubstr("only with --mode=ps and --compress"));
   EXPECT_THAT(refusal({"--mode=allreduce", "--compress=int8", "--compress-answers=off"}),
               HasSubstr("only with --mode=ps and --compress"));
@@ -308,9 +309,10 @@ TEST(CommandLine, CompressesWhatWorkersAndShardsSend) {
 TEST(CommandLine, RoundsInt8ByChanceWhereThatIsWanted) {
   const Result<CommandLine> line = parse({"--mode=ps", "--compress=int8", "--int8-rounding=stochastic"});
   ASSERT_TRUE(line.ok()) << line.status().message();
-  EXPECT_EQ(compression_of(line->config).codec.rounding, Int8Rounding::kStochastic);
-  EXPECT_EQ(from_toml_text(to_toml(line->config))->int8_rounding, Int8Rounding::kStochastic);
-  EXPECT_EQ(codec_of(parse({"--mode=allreduce", "--compress=int8"})->config).rounding, Int8Rounding::kNearest);
+  EXPECT_EQ(compression_of(presumed(line->config)).codec.rounding, Int8Rounding::kStochastic);
+  EXPECT_EQ(from_toml_text(to_toml(presumed(line->config)))->int8_rounding, Int8Rounding::kStochastic);
+  EXPECT_EQ(codec_of(presumed(parse({"--mode=allreduce", "--compress=int8"})->config)).rounding,
+            Int8Rounding::kNearest);
   EXPECT_THAT(refusal({"--mode=ps", "--compress=int8", "--int8-rounding=up"}),
               StartsWith("--int8-rounding=up: rounding must be nearest or stochastic"));
   EXPECT_THAT(refusal({"--mode=ps", "--compress=sign", "--int8-rounding=stochastic"}),
@@ -323,11 +325,11 @@ TEST(CommandLine, KeepsVelocitiesWithWorkersWhereMomentumIsCorrected) {
       "--momentum=0.8", "--epochs=9",         "--optimizer=nesterov",  "--compress-momentum=masking"};
   const Result<CommandLine> line = parse(usual);
   ASSERT_TRUE(line.ok()) << line.status().message();
-  const CodecConfig codec = compression_of(line->config).codec;
+  const CodecConfig codec = compression_of(presumed(line->config)).codec;
   EXPECT_EQ(codec.warmup_epochs, 4);
   EXPECT_EQ(codec.momentum, (LocalMomentum{.how = CompressMomentum::kMasking, .momentum = 0.8f, .nesterov = true}));
-  EXPECT_EQ(optimizer_of(line->config).kind, OptimizerKind::kSgd) << "of what arrives";
-  EXPECT_EQ(codec_of(*from_toml_text(to_toml(line->config))), codec);
+  EXPECT_EQ(optimizer_of(presumed(line->config)).kind, OptimizerKind::kSgd) << "of what arrives";
+  EXPECT_EQ(codec_of(*from_toml_text(to_toml(presumed(line->config)))), codec);
   // With other values of some flags, or more flags.
   const auto with = [&](std::vector<const char*> flags) {
     const auto name_of_flag = [](std::string_view flag) { return flag.substr(0, flag.find('=')); };
@@ -351,11 +353,11 @@ TEST(CommandLine, GoesOnByOneBitAdamWhereTheVarianceIsFrozenUnderACodec) {
     const Result<CommandLine> line =
         parse({"--mode=allreduce", codec, "--optimizer=adamw", "--adam-freeze-variance=20"});
     ASSERT_TRUE(line.ok()) << line.status().message();
-    EXPECT_TRUE(is_one_bit_adam(line->config));
-    EXPECT_EQ(codec_of(line->config).whole_updates, 20);
-    EXPECT_EQ(optimizer_of(line->config).frozen_after, 20);
-    EXPECT_TRUE(optimizer_of(line->config).takes_momentum);
-    EXPECT_EQ(codec_of(*from_toml_text(to_toml(line->config))), codec_of(line->config));
+    EXPECT_TRUE(is_one_bit_adam(presumed(line->config)));
+    EXPECT_EQ(codec_of(presumed(line->config)).whole_updates, 20);
+    EXPECT_EQ(optimizer_of(presumed(line->config)).frozen_after, 20);
+    EXPECT_TRUE(optimizer_of(presumed(line->config)).takes_momentum);
+    EXPECT_EQ(codec_of(*from_toml_text(to_toml(presumed(line->config)))), codec_of(presumed(line->config)));
   }
   for (const std::vector<const char*>& flags :
        std::vector<std::vector<const char*>>{{"--mode=allreduce", "--optimizer=adam", "--adam-freeze-variance=20"},
@@ -364,9 +366,9 @@ TEST(CommandLine, GoesOnByOneBitAdamWhereTheVarianceIsFrozenUnderACodec) {
                                              {"--mode=allreduce", "--optimizer=adam", "--compress=sign"}}) {
     const Result<CommandLine> line = parse(flags);
     ASSERT_TRUE(line.ok()) << line.status().message();
-    EXPECT_FALSE(is_one_bit_adam(line->config));
-    EXPECT_FALSE(optimizer_of(line->config).takes_momentum);
-    EXPECT_EQ(codec_of(line->config).whole_updates, 0);
+    EXPECT_FALSE(is_one_bit_adam(presumed(line->config)));
+    EXPECT_FALSE(optimizer_of(presumed(line->config)).takes_momentum);
+    EXPECT_EQ(codec_of(presumed(line->config)).whole_updates, 0);
   }
 }
 
@@ -394,20 +396,20 @@ TEST(CommandLine, RefusesOneBitAdamWhereItCannotBe) {
 }
 
 TEST(CommandLine, CompressesGradientsOfGpusInTheMemoryOfTheHost) {
-  RunConfig config;
+  RunRequest config;
   config.mode = Mode::kAllreduce;
   config.device = DeviceKind::kCuda;
   config.compress = *parse_codec("int8");
-  EXPECT_EQ(resolve(config, "").collective, CollectiveKind::kDirect);
-  EXPECT_TRUE(is_staged(resolve(config, "")));
+  EXPECT_EQ(resolved(config).collective, CollectiveKind::kDirect);
+  EXPECT_TRUE(is_staged(resolved(config)));
 }
 
 TEST(CommandLine, SearchesForABucketSizeWhereTheHostSends) {
   const Result<CommandLine> line = parse({"--mode=allreduce", "--bucket-bytes=auto"});
   ASSERT_TRUE(line.ok()) << line.status().message();
   EXPECT_EQ(line->config.bucket_bytes, 0);
-  EXPECT_THAT(to_toml(line->config), HasSubstr("bucket-bytes = \"auto\""));
-  EXPECT_EQ(from_toml_text(to_toml(line->config))->bucket_bytes, 0);
+  EXPECT_THAT(to_toml(presumed(line->config)), HasSubstr("bucket-bytes = \"auto\""));
+  EXPECT_EQ(from_toml_text(to_toml(presumed(line->config)))->bucket_bytes, 0);
   EXPECT_EQ(refusal({"--mode=allreduce", "--bucket-bytes=0"}),
             "--bucket-bytes=0: bucket size must be 1024 to 1073741824, or auto");
   EXPECT_EQ(refusal({"--mode=allreduce", "--bucket-bytes=auto", "--device=cuda", "--collective=ring"}), "accepted");
@@ -416,13 +418,13 @@ TEST(CommandLine, SearchesForABucketSizeWhereTheHostSends) {
 }
 
 TEST(CommandLine, AveragesWeightsOfGpusInTheMemoryOfTheHost) {
-  RunConfig config;
+  RunRequest config;
   config.mode = Mode::kAllreduce;
   config.device = DeviceKind::kCuda;
   config.gossip = Gossip::kInStep;
-  EXPECT_EQ(resolve(config, "").collective, CollectiveKind::kDirect);
-  EXPECT_TRUE(is_staged(resolve(config, "")));
-  EXPECT_EQ(resolve(config, "now").output, "results/now-allreduce-direct-gossip-1");
+  EXPECT_EQ(resolved(config).collective, CollectiveKind::kDirect);
+  EXPECT_TRUE(is_staged(resolved(config)));
+  EXPECT_EQ(resolved(config, "now").output, "results/now-allreduce-direct-gossip-1");
 }
 
 TEST(CommandLine, RefusesToRunAheadOrToReorderWhereThatCannotBeRight) {
@@ -443,7 +445,7 @@ TEST(CommandLine, TakesWhatHelpsAgainstStaleness) {
       parse({"--mode=ps", "--workers=4", "--consistency=softsync:2", "--optimizer=momentum", "--staleness-lr=divide",
              "--delay-compensation=adaptive:2", "--momentum-correction"});
   ASSERT_TRUE(line.ok()) << line.status().message();
-  const ps::StalenessOptions staleness = staleness_of(line->config);
+  const ps::StalenessOptions staleness = staleness_of(presumed(line->config));
   EXPECT_TRUE(staleness.divide_rate);
   EXPECT_EQ(staleness.compensation, (ps::DelayCompensation{.lambda = 2, .adaptive = true}));
   EXPECT_TRUE(staleness.correct_momentum);
@@ -453,8 +455,8 @@ TEST(CommandLine, ShapesTheLinksOfOneHost) {
   const Result<CommandLine> line = parse({"--mode=ps", "--shape=100mbit+5ms"});
   ASSERT_TRUE(line.ok()) << line.status().message();
   EXPECT_EQ(line->config.shape, *LinkShape::parse("100mbit+5ms"));
-  EXPECT_THAT(to_toml(line->config), HasSubstr("shape = \"100mbit+5ms\""));
-  EXPECT_EQ(from_toml_text(to_toml(line->config))->shape, line->config.shape);
+  EXPECT_THAT(to_toml(presumed(line->config)), HasSubstr("shape = \"100mbit+5ms\""));
+  EXPECT_EQ(from_toml_text(to_toml(presumed(line->config)))->shape, line->config.shape);
   EXPECT_EQ(refusal({"--mode=ps", "--shape=fast"}), std::string("--shape=fast: link must be ") + LinkShape::forms());
   EXPECT_THAT(refusal({"--shape=1gbit"}), HasSubstr("only with --mode=ps or --mode=allreduce"));
   EXPECT_THAT(refusal({"--mode=ps", "--shape=1gbit", "--hosts=a:1,b:1"}),
@@ -471,13 +473,13 @@ TEST(CommandLine, ShapesOnlyWhatGoesOverATransport) {
   refuses("--collective=direct", "--shape=1gbit: --collective=direct sends nothing in shared memory");
   EXPECT_EQ(refusal({"--mode=allreduce", "--shape=1gbit", "--collective=direct", "--transport=sockets"}), "accepted");
   for (const DeviceKind device : {DeviceKind::kCpu, DeviceKind::kCuda}) {
-    RunConfig config;
+    RunRequest config;
     config.mode = Mode::kAllreduce;
     config.device = device;
     config.shape = *LinkShape::parse("1gbit");
-    EXPECT_TRUE(validate(config).ok());
-    EXPECT_EQ(resolve(config, "").collective, CollectiveKind::kAuto) << "chosen by the shaped link's speed";
-    EXPECT_EQ(resolve(config, "").transport, TransportKind::kShm);
+    EXPECT_TRUE(check(config).ok());
+    EXPECT_EQ(resolved(config).collective, CollectiveKind::kBySize) << "chosen by the shaped link's speed";
+    EXPECT_EQ(resolved(config).transport, TransportKind::kShm);
   }
 }
 
@@ -520,7 +522,7 @@ TEST(Compare, TakesTheSameFlagsBeforeAndBehindTheCommand) {
   EXPECT_EQ(line->action, CommandLine::Action::kCompare);
   ASSERT_EQ(line->runs.size(), 4u);
   EXPECT_EQ(line->runs[0].label, "local");
-  EXPECT_EQ(resolve(line->runs[0].config, "").batch_size, 128) << "the batch of all workers together";
+  EXPECT_EQ(resolved(line->runs[0].config).batch_size, 128) << "the batch of all workers together";
   EXPECT_EQ(line->runs[0].config.workers, 1);
   EXPECT_EQ(line->runs[1].config.mode, Mode::kAllreduce);
   EXPECT_EQ(line->runs[1].config.batch_size, 32);

@@ -5,6 +5,7 @@
 
 #include "experiments/config/toml.h"
 #include "tests/experiments/config/typed_line.h"
+#include "tests/support/resolved.h"
 
 namespace syncopate::experiments {
 namespace {
@@ -20,7 +21,7 @@ std::vector<double> rates_of(const std::vector<const char*>& flags) {
   const Result<CommandLine> line = parse(flags);
   EXPECT_TRUE(line.ok()) << line.status().message();
   std::vector<double> rates;
-  for (const ComparedRun& run : line->runs) rates.push_back(run.config.learning_rate);
+  for (const ComparedRun& run : line->runs) rates.push_back(*run.config.learning_rate);
   return rates;
 }
 
@@ -46,7 +47,7 @@ TEST(CompareLine, RelatesRatesToTheFirstValuesUpdate) {
 TEST(CompareLine, PutsTheRateIntoTheRowsOwnRecord) {
   const Result<CommandLine> line = parse({"compare", "--modes=ps:async", "--workers=4", "--optimizer=sgd"});
   ASSERT_TRUE(line.ok()) << line.status().message();
-  const Result<RunConfig> again = from_toml_text(to_toml(resolve(line->runs[0].config, "")));
+  const Result<ResolvedRun> again = from_toml_text(to_toml(resolved(line->runs[0].config)));
   ASSERT_TRUE(again.ok()) << again.status().message();
   EXPECT_EQ(again->learning_rate, 0.025);
 }

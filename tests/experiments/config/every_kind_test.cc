@@ -15,6 +15,7 @@
 #include "experiments/config/comparison.h"
 #include "experiments/config/help_text.h"
 #include "experiments/config/options/option_table.h"
+#include "experiments/config/resolution.h"
 #include "experiments/config/rules/rate_rule.h"
 #include "tests/experiments/config/typed_line.h"
 #include "tests/support/build_paths.h"
@@ -105,12 +106,12 @@ TEST_F(EveryConsistency, IsTakenByACommandLineAndByCompareAndWrittenBack) {
   const std::vector<OptionSpec> table = option_table();
   const OptionSpec& option = option_named(table, "consistency");
   for_each([&](const ConsistencyTraits& traits, const std::string& text) {
-    RunConfig config;
-    EXPECT_TRUE(option.set(config, text).ok());
-    EXPECT_EQ(option.get(config), text);
+    RunRequest request{{.mode = Mode::kPs}};
+    EXPECT_TRUE(option.set(request, text).ok());
+    EXPECT_EQ(option.get(presumed(request)), text);
     EXPECT_EQ(refusal_under(text), "accepted");
     EXPECT_THAT(refusal_under(std::string(traits.name) + ":x"), HasSubstr(traits.usage()));
-    EXPECT_TRUE(comparison_runs(RunConfig(), "ps:" + text).ok());
+    EXPECT_TRUE(comparison_runs(RunRequest(), "ps:" + text).ok());
   });
 }
 
@@ -154,7 +155,7 @@ TEST_F(EveryConsistency, IsCheckpointedWhereAllWorkersAreAtOneState) {
 
 TEST_F(EveryConsistency, LearnsFromAsManyBatchesAnUpdateAsItsTraitsSay) {
   for_each([](const ConsistencyTraits& traits, const std::string& text) {
-    RunConfig config;
+    RunRequest config;
     config.mode = Mode::kPs;
     config.workers = 4;
     config.consistency = *ps::Consistency::parse(text);
@@ -181,10 +182,10 @@ TEST(EveryModel, ThatIsOfferedCanBeMadeForSomeGeneratedData) {
     bool is_made = false;
     std::string why;
     for (const char* dataset : {"digits", "grammar", "zipf-ratings", "zipf-clicks", "cifar10"}) {
-      RunConfig config;
-      config.model = with_sizes(name);
-      config.dataset = dataset;
-      const Result<ParamLayout> layout = layout_of(resolve(config, ""));
+      RunRequest request;
+      request.model = with_sizes(name);
+      request.dataset = dataset;
+      const Result<ParamLayout> layout = layout_of(presumed(request));
       is_made |= layout.ok() && layout->size() > 0;
       if (!layout.ok()) why += layout.status().message() + "\n";
     }
@@ -199,10 +200,10 @@ TEST(EveryOptimizer, ThatIsOfferedHasAUsualRateInTheHelpAndIsTaken) {
   for (const std::string& name : names_in(option_named(table, "optimizer").range)) {
     EXPECT_EQ(refusal({("--optimizer=" + name).c_str()}), "accepted");
     EXPECT_THAT(rates, testing::ContainsRegex("(^| )" + name + "( |,|$)"));
-    RunConfig config;
-    config.optimizer = name;
-    config.momentum = 0.75;
-    const OptimizerConfig optimizer = optimizer_of(config);
+    RunRequest request;
+    request.optimizer = name;
+    request.momentum = 0.75;
+    const OptimizerConfig optimizer = optimizer_of(presumed(request));
     made.push_back(fmt::format("{} {} {}", static_cast<int>(optimizer.kind), optimizer.nesterov,
                                name == "adamw" ? "decoupled" : ""));
   }
@@ -214,9 +215,9 @@ TEST(EveryCollective, ThatIsOfferedIsTakenByCompareToo) {
   const std::vector<OptionSpec> table = option_table();
   for (const std::string& name : names_in(option_named(table, "collective").range)) {
     if (name == "auto" || name == "nccl") continue;  // allreduce alone; on GPUs
-    const Result<std::vector<ComparedRun>> runs = comparison_runs(RunConfig(), "allreduce:" + name);
+    const Result<std::vector<ComparedRun>> runs = comparison_runs(RunRequest(), "allreduce:" + name);
     ASSERT_TRUE(runs.ok()) << runs.status().message();
-    EXPECT_EQ(name_of(runs->front().config.collective), name);
+    EXPECT_EQ(name_of(*runs->front().config.collective), name);
   }
 }
 

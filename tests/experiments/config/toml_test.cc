@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/support/resolved.h"
+
 namespace syncopate::experiments {
 namespace {
 
@@ -36,8 +38,8 @@ TEST(Toml, OfAStrangerDoesNotSpeakToTheTerminal) {
 }
 
 // A config in which every option differs from its default.
-RunConfig unusual(Mode mode) {
-  RunConfig config;
+RunRequest unusual(Mode mode) {
+  RunRequest config;
   config.mode = mode;
   config.workers = mode == Mode::kLocal ? 1 : 3;
   config.servers = 2;
@@ -77,13 +79,13 @@ RunConfig unusual(Mode mode) {
 }
 
 TEST(ConfigFile, ReproducesARunOnGpus) {
-  RunConfig config;
+  RunRequest config;
   config.mode = Mode::kAllreduce;
   config.device = DeviceKind::kCuda;
   config.share_gpu = true;
   config.precision = worker::Precision::kBf16;
-  const std::string text = to_toml(resolve(config, "stamp"));
-  const Result<RunConfig> read = from_toml_text(text);
+  const std::string text = to_toml(resolved(config, "stamp"));
+  const Result<ResolvedRun> read = from_toml_text(text);
   ASSERT_TRUE(read.ok()) << read.status().message();
   EXPECT_EQ(to_toml(*read), text);
   EXPECT_EQ(read->device, DeviceKind::kCuda);
@@ -94,30 +96,30 @@ TEST(ConfigFile, ReproducesARunOnGpus) {
 
 TEST(ConfigFile, ReproducesTheRunInEveryMode) {
   for (const Mode mode : {Mode::kLocal, Mode::kPs, Mode::kAllreduce}) {
-    const RunConfig config = resolve(unusual(mode), "stamp");
+    const ResolvedRun config = resolved(unusual(mode), "stamp");
     const std::string text = to_toml(config);
-    const Result<RunConfig> read = from_toml_text(text);
+    const Result<ResolvedRun> read = from_toml_text(text);
     ASSERT_TRUE(read.ok()) << read.status().message();
     EXPECT_EQ(to_toml(*read), text);
     EXPECT_EQ(read->learning_rate, config.learning_rate);
     EXPECT_EQ(read->seed, config.seed);
-    EXPECT_EQ(resolve(*read, "stamp").batch_size, mode == Mode::kLocal ? 96 : 32);
+    EXPECT_EQ(read->batch_size, mode == Mode::kLocal ? 96 : 32);
   }
 }
 
 TEST(ConfigFile, KeepsAPathWithBlanksQuotesAndHashes) {
-  RunConfig config;
+  RunRequest config;
   config.dataset = "mnist";
   config.data_dir = "/a b/\"c\" #1\\d";
-  const Result<RunConfig> read = from_toml_text(to_toml(config));
+  const Result<ResolvedRun> read = from_toml_text(to_toml(resolved(config)));
   ASSERT_TRUE(read.ok()) << read.status().message();
   EXPECT_EQ(read->data_dir, config.data_dir);
 }
 
 TEST(ConfigFile, RecordsWhatWasResolvedAndOnlyWhatHasAnEffect) {
-  RunConfig config;
+  RunRequest config;
   config.mode = Mode::kAllreduce;
-  const std::string text = to_toml(resolve(config, "stamp"));
+  const std::string text = to_toml(resolved(config, "stamp"));
   EXPECT_THAT(text, HasSubstr("\nworkers = 2 "));
   EXPECT_THAT(text, HasSubstr("\nlearning-rate = 0.001 "));
   EXPECT_THAT(text, HasSubstr("\ntransport = \"shm\" "));
@@ -136,7 +138,7 @@ TEST(ConfigFile, IsCheckedLikeTheCommandLine) {
 }
 
 TEST(RunConfig, TellsTheRoomsWhatItMeans) {
-  RunConfig config;
+  ResolvedRun config;
   config.train_samples = 600;
   EXPECT_EQ(dataset_spec(config), "digits:600-10000");
   config.dataset = "mnist";
@@ -151,26 +153,26 @@ TEST(RunConfig, TellsTheRoomsWhatItMeans) {
 }
 
 TEST(RunConfig, NamesItsOutputAfterTimeAndMode) {
-  RunConfig config;
-  EXPECT_EQ(resolve(config, "20261120-135501").output, "results/20261120-135501-local");
+  RunRequest config;
+  EXPECT_EQ(resolved(config, "20261120-135501").output, "results/20261120-135501-local");
   config.mode = Mode::kPs;
   config.consistency = *ps::Consistency::parse("bounded:4");
-  EXPECT_EQ(resolve(config, "20261120-135501").output, "results/20261120-135501-ps-bounded-4");
+  EXPECT_EQ(resolved(config, "20261120-135501").output, "results/20261120-135501-ps-bounded-4");
 }
 
 TEST(RunConfig, PutsInTheElasticRateOfTheAuthorsOfEasgd) {
-  RunConfig config;
+  RunRequest config;
   config.mode = Mode::kPs;
   config.workers = 4;
-  EXPECT_EQ(resolve(config, "").elastic_alpha, 0);
+  EXPECT_EQ(resolved(config).elastic_alpha, 0);
   config.consistency = *ps::Consistency::parse("easgd:4");
-  EXPECT_EQ(resolve(config, "").elastic_alpha, 0.225);
+  EXPECT_EQ(resolved(config).elastic_alpha, 0.225);
   config.elastic_alpha = 0.5;
-  EXPECT_EQ(resolve(config, "").elastic_alpha, 0.5);
+  EXPECT_EQ(resolved(config).elastic_alpha, 0.5);
 }
 
 TEST(RunConfig, HasBackupWorkersUnderSyncAlone) {
-  RunConfig config;
+  RunRequest config;
   config.backup_workers = 1;
   EXPECT_EQ(consistency_of(config).backup_workers(), 0);
   config.consistency = *ps::Consistency::parse("sync");

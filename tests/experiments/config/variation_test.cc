@@ -11,8 +11,8 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-RunConfig base() {
-  RunConfig config;
+RunRequest base() {
+  RunRequest config;
   config.workers = 2;
   return config;
 }

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "common/device/gpu_inventory.h"
-#include "experiments/config/run_config.h"
+#include "experiments/config/resolved_run.h"
 #include "tests/support/run_program.h"
 #include "tests/support/weights_distance.h"
 

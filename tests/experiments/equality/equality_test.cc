@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "tests/support/resolved.h"
 #include "tests/support/run_program.h"
 #include "tests/support/training_job.h"
 #include "worker/data/open_dataset.h"
@@ -50,9 +51,9 @@ class Equality : public testing::TestWithParam<Case> {
  protected:
   // What compare's check would run.
   TrainingJob checked_job() const {
-    RunConfig config;
+    RunRequest config;
     config.optimizer = GetParam().optimizer;
-    const RunConfig checked = equality_job(config);
+    const ResolvedRun checked = resolved(equality_job(config));
     return {.data = data_.train.get(),
             .model = GetParam().model,
             .optimizer = optimizer_of(checked),
@@ -62,11 +63,11 @@ class Equality : public testing::TestWithParam<Case> {
             .batch_size = GetParam().model == "lenet" ? 2 : 8};
   }
   TrainingJob usual_job() const {
-    RunConfig config;
+    RunRequest config;
     config.optimizer = GetParam().optimizer;
     TrainingJob job = checked_job();
     config.weight_decay = 0.01;  // which leaves biases out, in every mode
-    job.optimizer = optimizer_of(config);
+    job.optimizer = optimizer_of(resolved(config));
     job.learning_rate = usual_learning_rate(config.optimizer);
     job.steps = testing_support::kSanitized ? 10 : 100;
     return job;
@@ -128,11 +129,11 @@ TEST_P(Equality, WithWorkersInTurnsIsExactAtTheUsualRate) {
 TEST(BoundedByNothing, AtAWthOfTheRateEqualsSyncUnderSgd) {
   const worker::DatasetPair data =
       std::move(*worker::open_dataset("digits:1024-64", testing_support::shared_data_dir(), 1));
-  RunConfig config;
+  RunRequest config;
   config.optimizer = "sgd";
   TrainingJob job{.data = data.train.get(),
                   .model = "mlp:784-64-10",
-                  .optimizer = optimizer_of(config),
+                  .optimizer = optimizer_of(resolved(config)),
                   .learning_rate = 0.1,
                   .steps = equality_job(config).steps,
                   .workers = 4};

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "experiments/lab/compare/equality.h"
+#include "tests/support/resolved.h"
 #include "tests/support/run_program.h"
 #include "tests/support/training_job.h"
 #include "worker/data/open_dataset.h"
@@ -45,10 +46,10 @@ std::vector<FaultCase> all_fault_cases() {
 class PlantedFaults : public testing::TestWithParam<FaultCase> {
  protected:
   PlantedFaults() {
-    RunConfig config;
-    config.optimizer = GetParam().optimizer;
-    config.weight_decay = 1e-5;  // which the check raises
-    config = equality_job(config);
+    RunRequest request;
+    request.optimizer = GetParam().optimizer;
+    request.weight_decay = 1e-5;  // which the check raises
+    const ResolvedRun config = resolved(equality_job(request));
     job_ = {.data = data_.train.get(),
             .model = GetParam().model,
             .optimizer = optimizer_of(config),

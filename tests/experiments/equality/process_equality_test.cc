@@ -27,8 +27,8 @@ void PrintTo(const Job& job, std::ostream* out) {
   *out << job.model << ", " << job.optimizer << ", " << job.workers << " workers";
 }
 
-RunConfig config_of(const Job& job) {
-  RunConfig config;
+RunRequest config_of(const Job& job) {
+  RunRequest config;
   config.model = job.model;
   config.optimizer = job.optimizer;
   return equality_job(config);
@@ -36,7 +36,7 @@ RunConfig config_of(const Job& job) {
 
 // Without the padding between tensors, as a file has them.
 std::vector<float> initial_weights_of(const Job& job, std::uint64_t seed) {
-  RunConfig config = config_of(job);
+  RunRequest config = config_of(job);
   config.seed = seed;
   const Result<ModelWeights> weights = initial_weights(config, {});
   EXPECT_TRUE(weights.ok());
@@ -53,7 +53,7 @@ std::vector<float> train(const Job& job, std::uint64_t seed, int batch, const Fl
   Flags flags{"--model=" + job.model,
               "--optimizer=" + job.optimizer,
               fmt::format("--batch-size={}", batch),
-              fmt::format("--learning-rate={}", config_of(job).learning_rate),
+              fmt::format("--learning-rate={}", *config_of(job).learning_rate),
               fmt::format("--steps={}", config_of(job).steps),
               fmt::format("--seed={}", seed),
               "--train-samples=4096",

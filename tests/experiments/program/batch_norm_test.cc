@@ -70,7 +70,7 @@ TEST_P(BatchNormRun, LearnsAndIsEvaluatedWithTheMomentsThatItsWorkersHaveKept) {
   ASSERT_EQ(end.exit_code, 0) << end.err;
   EXPECT_LT(mean_loss(program.steps_csv(), kEpochs - 1), 0.6 * mean_loss(program.steps_csv(), 0));
 
-  RunConfig config;
+  ResolvedRun config;
   config.model = "resnet20";
   config.train_samples = kTrainSamples;
   config.test_samples = kTestSamples;

@@ -186,7 +186,7 @@ TEST(Resume, OfServersWhoseWorkersGoAtTheirOwnPaceGoesOn) {
     // What the checkpoint leaves to do of a job that workers share.
     const Result<Checkpoint> checkpoint = Checkpoint::open(checkpoints_of(broken) + "/" + checkpoint_name(step));
     ASSERT_TRUE(checkpoint.ok());
-    RunConfig config;
+    ResolvedRun config;
     config.mode = Mode::kPs;
     config.workers = 2;
     config.consistency = *ps::Consistency::parse(consistency);

@@ -7,13 +7,13 @@ namespace syncopate::fuzz {
 namespace {
 
 const Harness toml("toml", [](Bytes input) {
-  const Result<experiments::RunConfig> config = experiments::from_toml_text(text_of(input));
+  const Result<experiments::ResolvedRun> config = experiments::from_toml_text(text_of(input));
   if (!config.ok()) {
     require(!config.status().message().empty(), "what is refused is refused with a reason");
     return;
   }
   const std::string recorded = experiments::to_toml(*config);
-  const Result<experiments::RunConfig> again = experiments::from_toml_text(recorded);
+  const Result<experiments::ResolvedRun> again = experiments::from_toml_text(recorded);
   require(again.ok(), "a recorded configuration can be read");
   require(experiments::to_toml(*again) == recorded, "a recorded configuration is read back as it was written");
 });

@@ -18,7 +18,7 @@ using control::FromCoordinator;
 using control::ToCoordinator;
 
 JobPlan plan_of_two_workers() {
-  RunConfig config;
+  ResolvedRun config;
   config.mode = Mode::kAllreduce;
   config.workers = 2;
   return make_plan(config, "run-7", "box");

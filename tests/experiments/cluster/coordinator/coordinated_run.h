@@ -21,6 +21,7 @@
 
 #include "experiments/cluster/coordinator/coordinator.h"
 #include "tests/experiments/cluster/control/peer.h"
+#include "tests/support/resolved.h"
 #include "tests/support/run_program.h"
 
 namespace syncopate::experiments {
@@ -150,8 +151,9 @@ class SleepingProcesses final : public Launcher {
 class CoordinatedRun {
  public:
   // The model keeps `local_state_size` values beside its weights.
-  explicit CoordinatedRun(const RunConfig& config, bool workers_are_elsewhere = false, std::size_t local_state_size = 0)
-      : config_(resolve(config, "")),
+  explicit CoordinatedRun(const RunRequest& config, bool workers_are_elsewhere = false,
+                          std::size_t local_state_size = 0)
+      : config_(resolved(config)),
         plan_(make_plan(config_, "run-7",
                         {.coordinator = "box",
                          .hosts = {{.name = workers_are_elsewhere ? "node1" : "box",
@@ -201,7 +203,7 @@ class CoordinatedRun {
  private:
   testing_support::TemporaryFolder folder_;
   const RunKeys keys_ = *RunKeys::make();
-  const RunConfig config_;
+  const ResolvedRun config_;
   const JobPlan plan_;
   SleepingProcesses processes_;
   NotingObserver observer_;

@@ -17,8 +17,8 @@ using testing::Pair;
 // Long, so that nobody is silent for too long in here.
 constexpr double kTimeoutSeconds = 600;
 
-RunConfig ps_async(int workers, int servers = 1) {
-  RunConfig config;
+RunRequest ps_async(int workers, int servers = 1) {
+  RunRequest config;
   config.mode = Mode::kPs;
   config.workers = workers;
   config.servers = servers;
@@ -78,8 +78,8 @@ void begin_training(CoordinatedRun& run, int workers) {
 }
 
 // A job whose lost processes are started again at once.
-RunConfig respawning(int workers) {
-  RunConfig config = ps_async(workers);
+RunRequest respawning(int workers) {
+  RunRequest config = ps_async(workers);
   config.respawn_seconds = 0;
   return config;
 }
@@ -145,7 +145,7 @@ TEST(Coordinator, AnswersTheFirstEpochToAllWorkersTogether) {
 }
 
 TEST(Coordinator, DecidesAboutAnEpochOnceForAllAlsoWhereTheTargetIsReachedBetweenTheAskers) {
-  RunConfig config = ps_async(2);
+  RunRequest config = ps_async(2);
   config.target_accuracy = 0.95;
   config.stop_at_target = true;
   CoordinatedRun run(config);

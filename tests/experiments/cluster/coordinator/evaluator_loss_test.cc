@@ -172,7 +172,7 @@ void evaluate(Peer& evaluator, std::int64_t epoch, double accuracy) {
 }
 
 TEST(Coordinator, GivesAnEvaluatorThatIsStartedAgainWhatTheOneBeforeHasNotEvaluated) {
-  RunConfig config;
+  RunRequest config;
   config.mode = Mode::kPs;
   config.timeout_seconds = 600;  // nobody is silent for too long in here
   CoordinatedRun run(config);

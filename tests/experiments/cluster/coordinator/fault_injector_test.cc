@@ -7,6 +7,8 @@
 
 #include <set>
 
+#include "tests/support/resolved.h"
+
 namespace syncopate::experiments {
 namespace {
 
@@ -20,12 +22,12 @@ TimePoint at(int ms) { return TimePoint(std::chrono::milliseconds(1'000'000 + ms
 class FaultInjectorTest : public testing::Test {
  protected:
   FaultInjector injector(const std::string& faults) {
-    RunConfig config;
-    config.mode = Mode::kPs;
-    config.workers = 3;
-    config.servers = 2;
-    config.faults = *FaultSchedule::parse(faults);
-    config = resolve(config, "");
+    RunRequest asked;
+    asked.mode = Mode::kPs;
+    asked.workers = 3;
+    asked.servers = 2;
+    asked.faults = *FaultSchedule::parse(faults);
+    const ResolvedRun config = resolved(asked);
     plan_ = make_plan(config, "run", "here");
     return {config,
             1000,

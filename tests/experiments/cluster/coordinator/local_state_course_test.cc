@@ -13,8 +13,8 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::SizeIs;
 
-RunConfig sync_with_local_state(int workers) {
-  RunConfig config;
+RunRequest sync_with_local_state(int workers) {
+  RunRequest config;
   config.mode = Mode::kPs;
   config.workers = workers;
   config.servers = 1;

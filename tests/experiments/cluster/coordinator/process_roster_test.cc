@@ -2,7 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include "experiments/config/run_config.h"
+#include "experiments/config/resolved_run.h"
+#include "tests/support/resolved.h"
 
 namespace syncopate::experiments {
 namespace {
@@ -20,12 +21,12 @@ class ProcessRosterTest : public testing::Test {
   ProcessRosterTest() : plan_(plan()), roster_(plan_, kBegin) {}
 
   static JobPlan plan() {
-    RunConfig config;
+    RunRequest config;
     config.mode = Mode::kPs;
     config.workers = 3;
     config.servers = 2;
     config.replicas = 1;
-    return make_plan(resolve(config, ""), "run-7",
+    return make_plan(resolved(config), "run-7",
                      {.coordinator = "box", .hosts = {{.name = "box", .slots = 3, .remote = false}}});
   }
   std::size_t index(Role role, int rank) const {

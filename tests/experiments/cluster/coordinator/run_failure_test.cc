@@ -325,7 +325,7 @@ class SpreadRun : public WatchedRun {
 
  private:
   static JobPlan plan() {
-    RunConfig config;
+    ResolvedRun config;
     config.mode = Mode::kAllreduce;
     config.workers = 2;
     return make_plan(config, "run-7",

@@ -18,7 +18,7 @@ inline const Status kPeerIsLost(Code::kPeerLost, "rank 1 is gone");
 inline const Status kNobodyAnswers(Code::kDeadlineExceeded, "no answer from shard 0 (server 0) for 10 s");
 
 inline JobPlan plan_of(Mode mode, int workers, int servers, int replicas = 0) {
-  RunConfig config;
+  ResolvedRun config;
   config.replicas = replicas;
   config.mode = mode;
   config.workers = workers;

@@ -142,7 +142,7 @@ TEST_F(LauncherTest, SaysWhichLogCannotBeWritten) {
 }
 
 JobPlan two_workers() {
-  RunConfig config;
+  ResolvedRun config;
   config.mode = Mode::kAllreduce;
   config.workers = 2;
   return make_plan(config, "run-7", "box");
@@ -164,7 +164,7 @@ TEST_F(LauncherTest, StartsAChildForEachProcessOfThePlan) {
 TEST_F(LauncherTest, StartsProcessesOfOtherHostsThroughTheRemoteShell) {
   std::ofstream(folder_ + "/shell") << "#!/bin/sh\necho \"$1\"\nexec sh -c \"$2\"\n";
   std::filesystem::permissions(folder_ + "/shell", std::filesystem::perms::owner_all);
-  RunConfig config;
+  ResolvedRun config;
   config.mode = Mode::kAllreduce;
   config.workers = 2;
   const Cluster cluster{.coordinator = "box",
@@ -215,7 +215,7 @@ TEST(MpirunCommand, GivesEveryProcessButTheEvaluatorItsOwnRoleAndRank) {
 }
 
 TEST(MpirunCommand, PutsEachProcessOnItsHostAndTheAgentInThePlaceOfSsh) {
-  RunConfig config;
+  ResolvedRun config;
   config.mode = Mode::kAllreduce;
   config.workers = 2;
   const JobPlan plan = make_plan(config, "run-7",

@@ -3,22 +3,24 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/support/resolved.h"
+
 namespace syncopate::experiments {
 namespace {
 
-RunConfig ps(int workers, int servers) {
-  RunConfig config;
+ResolvedRun ps(int workers, int servers) {
+  RunRequest config;
   config.mode = Mode::kPs;
   config.workers = workers;
   config.servers = servers;
-  return resolve(config, "");
+  return resolved(config);
 }
 
 TEST(DescriptorNeed, GrowsWithProcessesShardsAndConnections) {
   EXPECT_GT(descriptors_of_coordinator(make_plan(ps(4, 2), "run-7", "box")),
             descriptors_of_coordinator(make_plan(ps(2, 2), "run-7", "box")));
   EXPECT_GT(descriptors_of_process(ps(4, 2)), descriptors_of_process(ps(2, 2)));
-  RunConfig more = ps(2, 2);
+  ResolvedRun more = ps(2, 2);
   more.shards_per_server = 4;
   EXPECT_GT(descriptors_of_process(more), descriptors_of_process(ps(2, 2)));
   more = ps(2, 2);
@@ -27,7 +29,7 @@ TEST(DescriptorNeed, GrowsWithProcessesShardsAndConnections) {
 }
 
 TEST(DescriptorNeed, IsRefusedWhereTheLimitIsBelow) {
-  const RunConfig config = ps(4, 2);
+  const ResolvedRun config = ps(4, 2);
   const JobPlan plan = make_plan(config, "run-7", "box");
   const std::int64_t needed = std::max(descriptors_of_coordinator(plan), descriptors_of_process(config));
   EXPECT_TRUE(check_descriptors(config, plan, needed).ok());
@@ -37,7 +39,7 @@ TEST(DescriptorNeed, IsRefusedWhereTheLimitIsBelow) {
 }
 
 TEST(DescriptorNeed, OfAnUsualRunIsLittle) {
-  const RunConfig config = ps(8, 2);
+  const ResolvedRun config = ps(8, 2);
   EXPECT_TRUE(check_descriptors(config, make_plan(config, "run-7", "box"), 256).ok());
 }
 

@@ -20,7 +20,7 @@ std::vector<std::string> names(const JobPlan& plan) {
 }
 
 JobPlan plan_of(Mode mode, int workers, int servers) {
-  RunConfig config;
+  ResolvedRun config;
   config.mode = mode;
   config.workers = workers;
   config.servers = servers;
@@ -46,7 +46,7 @@ TEST(JobPlan, ShowsRoleRankAndRunInTheCommandLine) {
 }
 
 TEST(JobPlan, PutsWorkersOnGpusInTurns) {
-  RunConfig config;
+  ResolvedRun config;
   config.mode = Mode::kPs;
   config.workers = 3;
   config.device = DeviceKind::kCuda;
@@ -62,7 +62,7 @@ TEST(JobPlan, PutsWorkersOnGpusInTurns) {
 }
 
 TEST(JobPlan, HoldsNcclToTheRingAndSeparatesRanksThatShareAGpu) {
-  RunConfig config;
+  ResolvedRun config;
   config.mode = Mode::kAllreduce;
   config.collective = CollectiveKind::kNccl;
   config.workers = 2;
@@ -81,8 +81,8 @@ const Cluster kTwoHosts{.coordinator = "box",
                                   {.name = "box", .slots = 1, .remote = false, .gpus = 4, .interface = "eth1"}},
                         .remote_shell = {.words = {"ssh", "-T"}, .program = "/opt/syncopate", .directory = "/home/me"}};
 
-RunConfig over_two_hosts(Mode mode, int workers) {
-  RunConfig config;
+ResolvedRun over_two_hosts(Mode mode, int workers) {
+  ResolvedRun config;
   config.mode = mode;
   config.workers = workers;
   config.hosts = {{"node1", 2}, {"localhost", 1}};
@@ -96,7 +96,7 @@ std::vector<std::string> places(const JobPlan& plan) {
 }
 
 TEST(JobPlan, FillsSlotsInOrderAndDealsServersToHostsInTurn) {
-  RunConfig config = over_two_hosts(Mode::kPs, 3);
+  ResolvedRun config = over_two_hosts(Mode::kPs, 3);
   config.servers = 3;
   EXPECT_THAT(places(make_plan(config, "run-7", kTwoHosts)),
               ElementsAre("server 0 on node1", "server 1 on box", "server 2 on node1", "worker 0 on node1",
@@ -117,7 +117,7 @@ TEST(JobPlan, StartsProcessesOfOtherHostsThroughTheRemoteShellUnderAGuard) {
 }
 
 TEST(JobPlan, CountsGpusOnEachHostAndTellsNcclTheInterface) {
-  RunConfig config = over_two_hosts(Mode::kAllreduce, 3);
+  ResolvedRun config = over_two_hosts(Mode::kAllreduce, 3);
   config.collective = CollectiveKind::kNccl;
   config.device = DeviceKind::kCuda;
   config.share_gpu = true;

@@ -14,44 +14,44 @@ const Machine kWithTwo{.gpu_program = true,
                        .gpus = {{.name = "NVIDIA H200", .major = 9}, {.name = "NVIDIA H200", .major = 9}}};
 const Machine kNotBuilt{.gpu_program = false, .gpus = {{.name = "NVIDIA H200", .major = 9}}};
 
-RunConfig config_of(Mode mode, DeviceKind device, int workers = 0) {
-  RunConfig config;
+RunRequest config_of(Mode mode, std::optional<DeviceKind> device, std::optional<int> workers = {}) {
+  RunRequest config;
   config.mode = mode;
   config.device = device;
   config.workers = workers;
   return config;
 }
 
-DeviceKind device_of(const RunConfig& config, const Machine& machine) {
-  const Result<RunConfig> placed = place(config, machine);
+std::optional<DeviceKind> device_of(const RunRequest& config, const Machine& machine) {
+  const Result<Placement> placed = place(config, machine);
   EXPECT_TRUE(placed.ok()) << placed.status().message();
-  return placed.ok() ? placed->device : DeviceKind::kAuto;
+  return placed.ok() ? std::optional(placed->device) : std::nullopt;
 }
 
-std::string refusal(const RunConfig& config, const Machine& machine) {
-  const Result<RunConfig> placed = place(config, machine);
+std::string refusal(const RunRequest& config, const Machine& machine) {
+  const Result<Placement> placed = place(config, machine);
   EXPECT_EQ(placed.status().code(), Code::kInvalidArgument);
   return placed.status().message();
 }
 
 TEST(Placement, TakesGpusWhereThereIsOneForEachWorker) {
-  const RunConfig local = config_of(Mode::kLocal, DeviceKind::kAuto);
+  const RunRequest local = config_of(Mode::kLocal, std::nullopt);
   EXPECT_EQ(device_of(local, kWithOne), DeviceKind::kCuda);
   EXPECT_EQ(device_of(local, kWithoutGpu), DeviceKind::kCpu);
   EXPECT_EQ(device_of(local, kNotBuilt), DeviceKind::kCpu);
-  const RunConfig two = config_of(Mode::kAllreduce, DeviceKind::kAuto);
+  const RunRequest two = config_of(Mode::kAllreduce, std::nullopt);
   EXPECT_EQ(device_of(two, kWithOne), DeviceKind::kCpu);
   EXPECT_EQ(device_of(two, kWithTwo), DeviceKind::kCuda);
 }
 
 TEST(Placement, TakesTheCpuWhereSomethingOfTheCpuIsAskedFor) {
-  RunConfig reference = config_of(Mode::kLocal, DeviceKind::kAuto);
+  RunRequest reference = config_of(Mode::kLocal, std::nullopt);
   reference.backend = BackendKind::kReference;
   EXPECT_EQ(device_of(reference, kWithOne), DeviceKind::kCpu);
-  RunConfig ring = config_of(Mode::kAllreduce, DeviceKind::kAuto);
+  RunRequest ring = config_of(Mode::kAllreduce, std::nullopt);
   ring.collective = CollectiveKind::kRing;
   EXPECT_EQ(device_of(ring, kWithTwo), DeviceKind::kCpu);
-  RunConfig overlap = config_of(Mode::kPs, DeviceKind::kAuto);
+  RunRequest overlap = config_of(Mode::kPs, std::nullopt);
   EXPECT_EQ(device_of(overlap, kWithTwo), DeviceKind::kCuda);
   overlap.overlap_forward = true;
   EXPECT_EQ(device_of(overlap, kWithTwo), DeviceKind::kCpu);
@@ -65,14 +65,14 @@ TEST(Placement, SaysWhatWasFoundWhereAGpuIsAskedFor) {
   EXPECT_EQ(refusal(config_of(Mode::kLocal, DeviceKind::kCuda), kWithoutGpu),
             "--device=cuda: no NVIDIA driver on this machine; --device=cpu needs none");
   EXPECT_THAT(refusal(config_of(Mode::kLocal, DeviceKind::kCuda), kNotBuilt), HasSubstr("is not built"));
-  RunConfig nccl = config_of(Mode::kAllreduce, DeviceKind::kAuto);
+  RunRequest nccl = config_of(Mode::kAllreduce, std::nullopt);
   nccl.collective = CollectiveKind::kNccl;
   EXPECT_EQ(refusal(nccl, kWithoutGpu),
             "--collective=nccl: --device=cuda: no NVIDIA driver on this machine; --device=cpu needs none");
 }
 
 TEST(Placement, PutsSeveralWorkersOnOneGpuOnlyWhereThatIsAskedFor) {
-  RunConfig config = config_of(Mode::kPs, DeviceKind::kCuda, 3);
+  RunRequest config = config_of(Mode::kPs, DeviceKind::kCuda, 3);
   EXPECT_EQ(refusal(config, kWithTwo),
             "--workers=3: this machine has 2 GPUs (NVIDIA H200); use --workers=2 or --share-gpu");
   EXPECT_THAT(refusal(config, kWithOne), HasSubstr("has 1 GPU (NVIDIA H200); use --workers=1"));
@@ -81,14 +81,14 @@ TEST(Placement, PutsSeveralWorkersOnOneGpuOnlyWhereThatIsAskedFor) {
 }
 
 TEST(Placement, SharesNothingWhereEveryWorkerHasAGpuOfItsOwn) {
-  RunConfig config = config_of(Mode::kPs, DeviceKind::kCuda, 2);
+  RunRequest config = config_of(Mode::kPs, DeviceKind::kCuda, 2);
   config.share_gpu = true;
   EXPECT_FALSE(place(config, kWithTwo)->share_gpu);
   EXPECT_TRUE(place(config, kWithOne)->share_gpu);
 }
 
 TEST(Placement, CountsTheGpusOfEachHost) {
-  RunConfig config = config_of(Mode::kAllreduce, DeviceKind::kCuda, 3);
+  RunRequest config = config_of(Mode::kAllreduce, DeviceKind::kCuda, 3);
   config.hosts = {{"node1", 1}, {"node2", 2}};
   Machines machines(kWithoutGpu);
   machines.of_hosts = {kWithOne, kWithTwo};
@@ -104,7 +104,7 @@ TEST(Placement, CountsTheGpusOfEachHost) {
 }
 
 TEST(Placement, NamesTheHostThatHasNoGpu) {
-  RunConfig config = config_of(Mode::kAllreduce, DeviceKind::kCuda, 2);
+  RunRequest config = config_of(Mode::kAllreduce, DeviceKind::kCuda, 2);
   config.hosts = {{"node1", 1}, {"node2", 1}, {"node3", 1}};
   Machines machines(kWithTwo);
   machines.of_hosts = {kWithOne, kWithoutGpu, kWithoutGpu};
@@ -112,7 +112,7 @@ TEST(Placement, NamesTheHostThatHasNoGpu) {
             "--device=cuda: host node2: no NVIDIA driver on this machine; --device=cpu needs none");
   machines.of_hosts[1] = kNotBuilt;
   EXPECT_THAT(place(config, machines).status().message(), HasSubstr("host node2: the program for GPUs is not built"));
-  config.device = DeviceKind::kAuto;
+  config.device.reset();
   EXPECT_EQ(place(config, machines)->device, DeviceKind::kCpu);
   machines.of_hosts[1] = kWithOne;
   EXPECT_EQ(place(config, machines)->device, DeviceKind::kCuda);  // nobody computes on node3
@@ -122,11 +122,11 @@ TEST(Placement, RefusesGpusThatNothingIsCompiledFor) {
   const Machine old{.gpu_program = true, .gpus = {{.name = "Tesla V100", .major = 7}}};
   EXPECT_EQ(refusal(config_of(Mode::kLocal, DeviceKind::kCuda), old),
             "--device=cuda: Tesla V100 has compute capability 7.0; 7.5 or more is needed");
-  EXPECT_EQ(device_of(config_of(Mode::kLocal, DeviceKind::kAuto), old), DeviceKind::kCpu);
+  EXPECT_EQ(device_of(config_of(Mode::kLocal, std::nullopt), old), DeviceKind::kCpu);
 }
 
 TEST(Placement, RefusesNcclBesideABackendOfTheProcessor) {
-  RunConfig config = config_of(Mode::kAllreduce, DeviceKind::kAuto);
+  RunRequest config = config_of(Mode::kAllreduce, std::nullopt);
   config.collective = CollectiveKind::kNccl;
   config.backend = BackendKind::kReference;
   EXPECT_THAT(refusal(config, kWithTwo), HasSubstr("leave one out"));
@@ -134,11 +134,13 @@ TEST(Placement, RefusesNcclBesideABackendOfTheProcessor) {
 
 TEST(Placement, PutsAllRunsOfAComparisonOnOneKindOfDevice) {
   const auto placed = [](const std::string& modes, const Machine& machine) -> Result<DeviceKind> {
-    RunConfig base;
+    RunRequest base;
     std::vector<ComparedRun> runs = *comparison_runs(base, modes);
-    SYNCOPATE_RETURN_IF_ERROR(place_together(base, runs, machine));
-    for (const ComparedRun& run : runs) EXPECT_EQ(run.config.device, base.device) << run.label;
-    return base.device;
+    const Result<std::vector<ResolvedRun>> resolved = resolve_together(machine, base, runs, "");
+    if (!resolved.ok()) return resolved.status();
+    EXPECT_EQ(resolved->size(), runs.size());
+    for (const ResolvedRun& run : *resolved) EXPECT_EQ(run.device, base.device);
+    return *base.device;
   };
   EXPECT_EQ(*placed("local,allreduce,ps:async", kWithOne), DeviceKind::kCpu);  // two workers
   EXPECT_EQ(*placed("local,allreduce,ps:async", kWithTwo), DeviceKind::kCuda);

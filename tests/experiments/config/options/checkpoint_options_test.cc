@@ -2,16 +2,17 @@
 #include "experiments/checkpoint/run_facts.h"
 #include "experiments/config/toml.h"
 #include "tests/experiments/config/typed_line.h"
+#include "tests/support/resolved.h"
 
 namespace syncopate::experiments {
 namespace {
 
 using testing::HasSubstr;
 
-RunConfig config_of(std::vector<const char*> flags) {
+ResolvedRun config_of(std::vector<const char*> flags) {
   const Result<CommandLine> line = parse(std::move(flags));
   EXPECT_TRUE(line.ok()) << line.status().message();
-  return line.ok() ? resolve(line->config, "") : RunConfig();
+  return line.ok() ? resolved(line->config) : ResolvedRun();
 }
 
 TEST(CheckpointOptions, TakeStepsOrSeconds) {
@@ -62,7 +63,7 @@ ParamLayout layout() {
   return layout;
 }
 
-Status resumed(const RunConfig& before, const RunConfig& now) {
+Status resumed(const ResolvedRun& before, const ResolvedRun& now) {
   const Manifest manifest{.step = 40, .facts = facts_of(before, layout(), 100)};
   return check_resume(manifest, facts_of(now, layout(), 100), now.epochs * 100);
 }
@@ -86,20 +87,20 @@ TEST(ResumeRules, RefusesAnotherRunAndSaysWhatDiffers) {
 TEST(ResumeRules, RefusesAnotherLayout) {
   ParamLayout other = layout();
   other.add("bias", {1});
-  const RunConfig config = config_of({});
+  const ResolvedRun config = config_of({});
   const Manifest manifest{.step = 40, .facts = facts_of(config, layout(), 100)};
   EXPECT_THAT(check_resume(manifest, facts_of(config, other, 100), 300).message(), HasSubstr("layout is "));
 }
 
 TEST(ResumeRules, RefusesAnotherLengthWhereTheScheduleGoesByIt) {
-  const RunConfig before = config_of({"--lr-schedule=cosine", "--epochs=2"});
+  const ResolvedRun before = config_of({"--lr-schedule=cosine", "--epochs=2"});
   EXPECT_THAT(resumed(before, config_of({"--lr-schedule=cosine", "--epochs=3"})).message(),
               HasSubstr("200 there and 300 here"));
   EXPECT_TRUE(resumed(before, before).ok());
 }
 
 TEST(ResumeRules, RefusesARunThatHasCometoItsEnd) {
-  const RunConfig config = config_of({});
+  const ResolvedRun config = config_of({});
   const Manifest manifest{.step = 40, .facts = facts_of(config, layout(), 100)};
   EXPECT_THAT(check_resume(manifest, facts_of(config, layout(), 100), 40).message(), HasSubstr("nothing is left"));
 }

@@ -1,3 +1,4 @@
+#include "experiments/config/resolution.h"
 #include "experiments/config/rules/fault_rules.h"
 #include "experiments/config/toml.h"
 #include "tests/experiments/config/typed_line.h"
@@ -17,9 +18,9 @@ TEST(FaultOption, MayBeGivenSeveralTimesOrAsAList) {
 TEST(FaultOption, IsRecordedAndReadFromAFile) {
   const Result<CommandLine> line = parse({"--mode=ps", "--fault=kill:worker1@step200,random:7"});
   ASSERT_TRUE(line.ok());
-  const std::string text = to_toml(line->config);
+  const std::string text = to_toml(presumed(line->config));
   EXPECT_THAT(text, HasSubstr("fault = \"kill:worker1@step200,random:7\""));
-  const Result<RunConfig> read = from_toml_text(text);
+  const Result<ResolvedRun> read = from_toml_text(text);
   ASSERT_TRUE(read.ok());
   EXPECT_EQ(read->faults.to_string(), line->config.faults.to_string());
 }
@@ -72,7 +73,7 @@ TEST(FaultOption, HurtsAllRunsOfAComparisonButLocal) {
 }
 
 TEST(FaultScene, HasThoseThatTheModeHas) {
-  RunConfig config;
+  ResolvedRun config;
   config.mode = Mode::kPs;
   config.workers = 3;
   config.servers = 2;

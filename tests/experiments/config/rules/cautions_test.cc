@@ -10,8 +10,8 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-RunConfig compressed(Mode mode, const char* codec, const char* optimizer) {
-  RunConfig config;
+ResolvedRun compressed(Mode mode, const char* codec, const char* optimizer) {
+  ResolvedRun config;
   config.mode = mode;
   config.compress = *parse_codec(codec);
   config.optimizer = optimizer;
@@ -37,7 +37,7 @@ TEST(Cautions, SayThatCodecsWhichChangeMagnitudesCostAccuracyUnderAdam) {
 
 TEST(Cautions, NameTheFrozenVarianceAsTheRemedyAndAreSilentWithIt) {
   for (const char* codec : {"sign", "topk:0.01", "randomk:0.01"}) {
-    RunConfig config = compressed(Mode::kAllreduce, codec, "adam");
+    ResolvedRun config = compressed(Mode::kAllreduce, codec, "adam");
     EXPECT_THAT(cautions(config), ElementsAre(HasSubstr("--adam-freeze-variance=STEPS, with a sixth of all steps, does "
                                                         "not (1-bit Adam)")));
     config.adam_freeze_variance = 200;

@@ -7,6 +7,7 @@
 
 #include "experiments/config/comparison.h"
 #include "tests/experiments/config/typed_line.h"
+#include "tests/support/resolved.h"
 
 namespace syncopate::experiments {
 namespace {
@@ -15,12 +16,12 @@ using testing::HasSubstr;
 using testing::StartsWith;
 
 // The resolved config of `mode`, as compare makes it of a job of 4 workers with batches of 32.
-RunConfig row(const std::string& mode, int backup_workers = 0) {
-  RunConfig base;
+ResolvedRun row(const std::string& mode, int backup_workers = 0) {
+  RunRequest base;
   base.workers = 4, base.batch_size = 32, base.backup_workers = backup_workers;
   const Result<std::vector<ComparedRun>> runs = comparison_runs(base, mode);
   EXPECT_TRUE(runs.ok()) << runs.status().message();
-  return resolve(runs->front().config, "");
+  return resolved(runs->front().config);
 }
 
 // How many samples stand behind one step of the weights that are evaluated, by hand.
@@ -49,13 +50,13 @@ TEST(RateRule, KnowsTheSamplesOfAnUpdateOfEveryMode) {
 
 TEST(RateRule, MakesRateTimesUpdatesAPassTheSameInEveryModePerSample) {
   for (const auto& [mode, samples] : kSamplesAnUpdate) {
-    const RunConfig config = row(mode);
-    const double rate = ruled_rate(RateRule::kPerSample, 0.1, config, 128);
+    const ResolvedRun config = row(mode);
+    const double rate = ruled_rate(RateRule::kPerSample, 0.1, samples_an_update(config), 128);
     EXPECT_DOUBLE_EQ(rate * updates_a_pass(config, 60000), 0.1 * 60000 / 128) << mode;
-    EXPECT_EQ(ruled_rate(RateRule::kPerUpdate, 0.1, config, 128), 0.1) << mode;
+    EXPECT_EQ(ruled_rate(RateRule::kPerUpdate, 0.1, samples_an_update(config), 128), 0.1) << mode;
   }
-  EXPECT_DOUBLE_EQ(ruled_rate(RateRule::kPerSample, 0.1, row("ps:async"), 128), 0.025);
-  EXPECT_DOUBLE_EQ(ruled_rate(RateRule::kPerSample, 0.1, row("ps:sync", 1), 128), 0.075);
+  EXPECT_DOUBLE_EQ(ruled_rate(RateRule::kPerSample, 0.1, samples_an_update(row("ps:async")), 128), 0.025);
+  EXPECT_DOUBLE_EQ(ruled_rate(RateRule::kPerSample, 0.1, samples_an_update(row("ps:sync", 1)), 128), 0.075);
 }
 
 TEST(RateRule, HasNames) {
@@ -69,7 +70,7 @@ TEST(LinearSchedule, ScalesByTheBatchesOfAnUpdate) {
     flags.insert(flags.end(), {"--lr-schedule=linear", "--workers=4"});
     const Result<CommandLine> line = parse(flags);
     EXPECT_TRUE(line.ok()) << line.status().message();
-    return batches_an_update(resolve(line->config, ""));
+    return batches_an_update(resolved(line->config));
   };
   EXPECT_EQ(growth({"--mode=allreduce"}), 4);
   EXPECT_EQ(growth({"--mode=ps", "--consistency=sync"}), 4);

@@ -8,8 +8,8 @@ namespace {
 
 using testing::HasSubstr;
 
-RunConfig config_of(Mode mode, LauncherKind launcher = LauncherKind::kLocal) {
-  RunConfig config;
+ResolvedRun config_of(Mode mode, LauncherKind launcher = LauncherKind::kLocal) {
+  ResolvedRun config;
   config.mode = mode;
   config.launcher = launcher;
   return config;
@@ -17,7 +17,7 @@ RunConfig config_of(Mode mode, LauncherKind launcher = LauncherKind::kLocal) {
 
 TEST(RecoveryOf, ParameterServersGoOnWithoutWorkersUnderEveryConsistency) {
   for (const std::string consistency : {"sync", "bounded:0", "softsync:2", "async", "local-sgd:3", "easgd:3"}) {
-    RunConfig config = config_of(Mode::kPs);
+    ResolvedRun config = config_of(Mode::kPs);
     config.consistency = *ps::Consistency::parse(consistency);
     EXPECT_TRUE(recovery_of(config).survives_workers) << consistency;
     EXPECT_FALSE(recovery_of(config).regroups()) << consistency;
@@ -25,7 +25,7 @@ TEST(RecoveryOf, ParameterServersGoOnWithoutWorkersUnderEveryConsistency) {
 }
 
 TEST(RecoveryOf, AllreduceDoesIfItIsElastic) {
-  RunConfig config = config_of(Mode::kAllreduce);
+  ResolvedRun config = config_of(Mode::kAllreduce);
   EXPECT_FALSE(recovery_of(config).survives_workers);
   config.elastic = true;
   EXPECT_TRUE(recovery_of(config).survives_workers);
@@ -34,7 +34,7 @@ TEST(RecoveryOf, AllreduceDoesIfItIsElastic) {
 
 TEST(RecoveryOf, NothingIsSurvivedUnderMpirun) {
   for (const Mode mode : {Mode::kPs, Mode::kAllreduce}) {
-    RunConfig config = config_of(mode, LauncherKind::kMpirun);
+    ResolvedRun config = config_of(mode, LauncherKind::kMpirun);
     config.respawn_seconds = 1;
     config.replicas = 1;
     EXPECT_FALSE(recovery_of(config).survives_workers);
@@ -43,7 +43,7 @@ TEST(RecoveryOf, NothingIsSurvivedUnderMpirun) {
 }
 
 TEST(RecoveryOf, SaysWhenWhatIsLostIsStartedAgain) {
-  RunConfig config = config_of(Mode::kPs);
+  ResolvedRun config = config_of(Mode::kPs);
   EXPECT_EQ(recovery_of(config).respawn_after, std::nullopt);
   config.respawn_seconds = 1.5;
   EXPECT_EQ(recovery_of(config).respawn_after, from_seconds(1.5));
@@ -52,7 +52,7 @@ TEST(RecoveryOf, SaysWhenWhatIsLostIsStartedAgain) {
 }
 
 TEST(ValidateSurvival, RefusesWhatCannotLoseARank) {
-  RunConfig config = config_of(Mode::kAllreduce);
+  ResolvedRun config = config_of(Mode::kAllreduce);
   config.elastic = true;
   EXPECT_TRUE(validate_survival(config).ok());
   config.collective = CollectiveKind::kMpi;

@@ -14,6 +14,7 @@
 
 #include "experiments/lab/compare/equality.h"
 #include "experiments/lab/run/initial_weights.h"
+#include "tests/support/resolved.h"
 #include "tests/support/run_program.h"
 
 namespace syncopate::experiments {
@@ -36,6 +37,12 @@ RunReport report_of(double samples_per_second) {
   return report;
 }
 
+std::vector<PlannedRun> planned_runs(const std::vector<ComparedRun>& rows) {
+  std::vector<PlannedRun> runs;
+  for (const ComparedRun& row : rows) runs.push_back(planned(row, resolved(row.config)));
+  return runs;
+}
+
 // compare, with jobs that end as a test says instead of running.
 class CompareTest : public testing::Test {
  protected:
@@ -56,10 +63,11 @@ class CompareTest : public testing::Test {
     testing::internal::CaptureStdout();
     testing::internal::CaptureStderr();
     apply_rate_rule(*runs, RateRule::kPerSample, reference_samples(base_));
-    ComparisonJob job{.base = base_, .runs = *runs, .tune_rate = tune_rate_};
+    ComparisonJob job{.base = base_, .runs = planned_runs(*runs), .tune_rate = tune_rate_};
     job.reference_samples = reference_samples(base_);
+    const Resolver resolver = [](const RunRequest& request) { return resolve(request, {}, ""); };
     const ExitCode exit = compare(
-        job, [this](const RunConfig& config) { return run(config); }, clock_);
+        job, resolver, [this](const ResolvedRun& config) { return run(config); }, clock_);
     out_ = testing::internal::GetCapturedStdout();
     err_ = testing::internal::GetCapturedStderr();
     return exit;
@@ -67,14 +75,14 @@ class CompareTest : public testing::Test {
   // The folders of the jobs that were run, in order.
   std::vector<std::string> outputs() const {
     std::vector<std::string> outputs;
-    for (const RunConfig& config : ran_) outputs.push_back(config.output);
+    for (const ResolvedRun& config : ran_) outputs.push_back(config.output);
     return outputs;
   }
 
   // The folders of the rounds that were run, in order, without their number.
   std::vector<std::vector<std::string>> rounds() const {
     std::vector<std::vector<std::string>> rounds;
-    for (const RunConfig& config : ran_) {
+    for (const ResolvedRun& config : ran_) {
       if (config.output.find("/equality/") != std::string::npos) continue;
       const auto number = static_cast<std::size_t>(config.output.back() - '0');
       if (rounds.size() < number) rounds.resize(number);
@@ -83,22 +91,22 @@ class CompareTest : public testing::Test {
     return rounds;
   }
 
-  RunConfig base_;
+  RunRequest base_;
   std::optional<RateGrid> tune_rate_;
   ManualClock clock_;
   // What a job comes to, by its config; null: what the maps below say.
-  std::function<std::optional<JobResult>(const RunConfig&)> outcome_;
+  std::function<std::optional<JobResult>(const ResolvedRun&)> outcome_;
   std::map<std::string, double> gaps_;    // how far off a job ends, of the way it goes, by its folder; 0 unless given
   std::map<std::string, double> speeds_;  // samples a second; 1 unless given
   std::map<std::string, JobResult> failures_;
-  std::vector<RunConfig> ran_;
+  std::vector<ResolvedRun> ran_;
   std::string out_, err_;
 
  private:
   const std::filesystem::path before_ = std::filesystem::current_path();
   const testing_support::TemporaryFolder folder_;
 
-  JobResult run(const RunConfig& config) {
+  JobResult run(const ResolvedRun& config) {
     ran_.push_back(config);
     clock_.advance(std::chrono::seconds(10));
     if (failures_.contains(config.output)) return failures_[config.output];
@@ -117,10 +125,10 @@ class CompareTest : public testing::Test {
 TEST_F(CompareTest, ProvesEqualityThenRunsEveryRowOnceInEveryRound) {
   base_.repeat = 6;
   EXPECT_EQ(compare_modes("local,allreduce,ps:async"), ExitCode::kSuccess);
-  EXPECT_THAT(
-      std::vector(ran_.begin(), ran_.begin() + 3),
-      ElementsAre(Field(&RunConfig::output, "out/equality/local"), Field(&RunConfig::output, "out/equality/allreduce"),
-                  Field(&RunConfig::output, "out/equality/ps-sync")));
+  EXPECT_THAT(std::vector(ran_.begin(), ran_.begin() + 3),
+              ElementsAre(Field(&ResolvedRun::output, "out/equality/local"),
+                          Field(&ResolvedRun::output, "out/equality/allreduce"),
+                          Field(&ResolvedRun::output, "out/equality/ps-sync")));
   const auto all = rounds();
   ASSERT_EQ(all.size(), 6u);
   for (const auto& round : all) EXPECT_THAT(round, UnorderedElementsAre("local", "allreduce", "ps-async"));
@@ -145,7 +153,7 @@ TEST_F(CompareTest, GivesEveryRoundASeedOfItsOwnAndTheSameData) {
   base_.repeat = 3;
   base_.seed = 40;
   compare_modes("allreduce,ps:async");
-  for (const RunConfig& config : ran_) {
+  for (const ResolvedRun& config : ran_) {
     EXPECT_EQ(config.data_seed, 1u);
     if (config.output.find("/equality/") != std::string::npos) continue;
     EXPECT_EQ(config.seed, 40u + static_cast<std::uint64_t>(config.output.back() - '1')) << config.output;
@@ -156,7 +164,7 @@ TEST_F(CompareTest, TrainsEachRowAtItsOwnRate) {
   base_.workers = 4;
   base_.learning_rate = 0.1;
   compare_modes("allreduce,ps:async");
-  for (const RunConfig& config : ran_) {
+  for (const ResolvedRun& config : ran_) {
     if (config.output.find("/equality/") != std::string::npos) continue;
     EXPECT_EQ(config.learning_rate, config.mode == Mode::kPs ? 0.025 : 0.1);
   }
@@ -171,7 +179,7 @@ TEST_F(CompareTest, SaysWhichRunItIsAtAndHowLongTheRestTakes) {
 
 TEST_F(CompareTest, KeepsWhatWasFinishedWhenItIsInterrupted) {
   base_.repeat = 3;
-  outcome_ = [](const RunConfig& config) -> std::optional<JobResult> {
+  outcome_ = [](const ResolvedRun& config) -> std::optional<JobResult> {
     if (!config.output.ends_with("-2")) return std::nullopt;
     JobResult interrupted;
     interrupted.exit = ExitCode::kInterrupted;
@@ -208,7 +216,7 @@ TEST_F(CompareTest, TriesRatesWithOtherSeedsAndMeasuresWithTheBest) {
   base_.epochs = 5;
   tune_rate_ = *parse_rate_grid("0.05,0.1,0.2");
   // allreduce is best at 0.1, ps:async at 0.05 of its own: the highest that is tried.
-  outcome_ = [](const RunConfig& config) -> std::optional<JobResult> {
+  outcome_ = [](const ResolvedRun& config) -> std::optional<JobResult> {
     if (config.output.find("/tuning/") == std::string::npos) return std::nullopt;
     const double best = config.mode == Mode::kPs ? 0.05 : 0.1;
     JobResult result;
@@ -219,7 +227,7 @@ TEST_F(CompareTest, TriesRatesWithOtherSeedsAndMeasuresWithTheBest) {
     return result;
   };
   EXPECT_EQ(compare_modes("allreduce,ps:async"), ExitCode::kSuccess);
-  for (const RunConfig& config : ran_) {
+  for (const ResolvedRun& config : ran_) {
     const bool is_trial = config.output.find("/tuning/") != std::string::npos;
     if (is_trial) {
       EXPECT_THAT(config.seed, AnyOf(3u, 4u)) << "rounds have 1 and 2";
@@ -235,7 +243,7 @@ TEST_F(CompareTest, TriesRatesWithOtherSeedsAndMeasuresWithTheBest) {
 
 TEST_F(CompareTest, MeasuresNoRowThatDivergesAtAllRates) {
   tune_rate_ = *parse_rate_grid("0.05,0.1");
-  outcome_ = [](const RunConfig& config) -> std::optional<JobResult> {
+  outcome_ = [](const ResolvedRun& config) -> std::optional<JobResult> {
     if (config.output.find("/tuning/") == std::string::npos) return std::nullopt;
     JobResult result;
     result.evals.resize(1);
@@ -256,7 +264,7 @@ TEST_F(CompareTest, PlansWithoutRunning) {
   std::vector<ComparedRun> runs = *comparison_runs(base_, "allreduce,ps:async");
   apply_rate_rule(runs, RateRule::kPerSample, reference_samples(base_));
   const std::string plan = comparison_plan({.base = base_,
-                                            .runs = runs,
+                                            .runs = planned_runs(runs),
                                             .left_out = {"ps:sync: left out: a reason"},
                                             .reference_samples = reference_samples(base_)});
   EXPECT_THAT(plan, ContainsRegex("\nps:async +0\\.025 +64 +0\\.390625\n"));

@@ -5,6 +5,7 @@
 #include <limits>
 #include <map>
 
+#include "experiments/config/resolution.h"
 #include "experiments/lab/compare/equality.h"
 #include "experiments/lab/run/initial_weights.h"
 #include "tests/support/run_program.h"
@@ -85,7 +86,7 @@ TEST(EqualityGap, IsInfiniteForOtherSizesAndForWhatIsNoNumber) {
 }
 
 TEST(EqualityJob, RaisesAWeightDecaySoThatOneLeftOutShowsAndAddsNone) {
-  RunConfig base;
+  RunRequest base;
   EXPECT_EQ(equality_job(base).weight_decay, 0);
   base.weight_decay = 1e-6;
   EXPECT_GT(equality_job(base).weight_decay, 1e-6);
@@ -97,7 +98,8 @@ TEST(EqualityJob, RaisesAWeightDecaySoThatOneLeftOutShowsAndAddsNone) {
 class EqualityCheck : public testing::Test {
  protected:
   EqualityOutcome check() {
-    return check_equality(base_, "there", [this](const RunConfig& config) {
+    const Resolver resolver = [](const RunRequest& request) { return resolve(request, {}, ""); };
+    return check_equality(base_, "there", resolver, [this](const ResolvedRun& config) {
       outputs_.push_back(config.output);
       JobResult result;
       if (failures_.contains(config.output)) return failures_[config.output];
@@ -107,15 +109,15 @@ class EqualityCheck : public testing::Test {
       return result;
     });
   }
-  static RunConfig job() {
-    RunConfig config;
+  static RunRequest job() {
+    RunRequest config;
     config.mode = Mode::kAllreduce;
     config.model = "softmax";
     config.workers = 2;
     return config;
   }
 
-  RunConfig base_ = job();
+  RunRequest base_ = job();
   double movement_ = 1;
   std::map<std::string, double> gaps_;  // by folder, of the movement
   std::map<std::string, JobResult> failures_;
@@ -174,7 +176,7 @@ TEST_F(EqualityCheck, EndsWithTheFirstJobThatFails) {
 }
 
 TEST(InitialWeights, AreThoseOfTheModelWithTheRowsThatAreAskedFor) {
-  RunConfig config;
+  RunRequest config;
   config.model = "ncf:8";
   config.dataset = "zipf-ratings";
   config.table_rows = 100;

@@ -10,6 +10,7 @@
 #include "experiments/config/toml.h"
 #include "experiments/lab/report/csv.h"
 #include "experiments/lab/report/summary_json.h"
+#include "tests/support/resolved.h"
 #include "tests/support/run_program.h"
 
 namespace syncopate::experiments {
@@ -29,8 +30,8 @@ class FinishedRuns : public testing::Test {
   std::string path(const std::string& name) const { return folder_.path() / name; }
 
   // Leaves the results of a run that came to `speed`.
-  std::string leave(const std::string& name, const RunConfig& config, double speed) {
-    const RunConfig resolved = resolve(config, "");
+  std::string leave(const std::string& name, const RunRequest& config, double speed) {
+    const ResolvedRun run = resolved(config);
     RunReport report;
     report.samples_per_second = speed;
     report.training_seconds = 12;
@@ -44,22 +45,22 @@ class FinishedRuns : public testing::Test {
     report.seconds_to_target = 3.5, report.samples_to_target = 4096;
     RunFacts facts;
     facts.parameters = 1000, facts.steps_per_epoch = 100;
-    facts.seeds = {resolved.seed};
+    facts.seeds = {run.seed};
     Environment environment;
     environment.host = "here", environment.cores = 2;
     const EvalRecord eval{
         .epoch = 1, .step = 100, .samples_seen = 6400, .training_seconds = 2, .accuracy = 0.8, .loss = 0.5};
     const std::string folder = path(name);
     EXPECT_TRUE(make_folder(folder).ok());
-    EXPECT_TRUE(write_whole_file(folder + "/config.toml", to_toml(resolved)).ok());
+    EXPECT_TRUE(write_whole_file(folder + "/config.toml", to_toml(run)).ok());
     EXPECT_TRUE(write_whole_file(folder + "/summary.json", summary_json(std::vector{report}, facts)).ok());
     EXPECT_TRUE(write_whole_file(folder + "/evals.csv", evals_csv_header() + evals_csv_row(0, eval)).ok());
-    EXPECT_TRUE(write_whole_file(folder + "/environment.json", environment_json(environment, resolved)).ok());
+    EXPECT_TRUE(write_whole_file(folder + "/environment.json", environment_json(environment, run)).ok());
     return folder;
   }
 
-  RunConfig async() const {
-    RunConfig config;
+  RunRequest async() const {
+    RunRequest config;
     config.mode = Mode::kPs, config.workers = 4, config.batch_size = 16;
     return config;
   }
@@ -68,7 +69,7 @@ class FinishedRuns : public testing::Test {
 };
 
 TEST_F(FinishedRuns, AreReadAsTheyWereWritten) {
-  RunConfig allreduce = async();
+  RunRequest allreduce = async();
   allreduce.mode = Mode::kAllreduce;
   const Result<ComparisonReport> report = read_finished_runs({leave("a", allreduce, 100), leave("b", async(), 200)});
   ASSERT_TRUE(report.ok()) << report.status().message();
@@ -98,7 +99,7 @@ TEST_F(FinishedRuns, AreReadAsTheyWereWritten) {
 }
 
 TEST_F(FinishedRuns, AreNamedByWhatDiffers) {
-  RunConfig other = async();
+  RunRequest other = async();
   other.servers = 2, other.batch_size = 32;
   const Result<ComparisonReport> report = read_finished_runs({leave("a", async(), 100), leave("b", other, 200)});
   ASSERT_TRUE(report.ok()) << report.status().message();
@@ -109,7 +110,7 @@ TEST_F(FinishedRuns, AreNamedByWhatDiffers) {
 
 // Its one worker has the batch of all.
 TEST_F(FinishedRuns, UnderLocalStandForAllWorkers) {
-  RunConfig local = async();
+  RunRequest local = async();
   local.mode = Mode::kLocal, local.workers = 1, local.global_batch_size = 64;
   const Result<ComparisonReport> report = read_finished_runs({leave("a", local, 100), leave("b", async(), 200)});
   ASSERT_TRUE(report.ok()) << report.status().message();
@@ -118,7 +119,7 @@ TEST_F(FinishedRuns, UnderLocalStandForAllWorkers) {
 }
 
 TEST_F(FinishedRuns, OfAnotherSeedAloneAreRoundsOfOneRow) {
-  RunConfig again = async(), other = async();
+  RunRequest again = async(), other = async();
   again.seed = 2, other.consistency = *ps::Consistency::parse("sync");
   const Result<ComparisonReport> report =
       read_finished_runs({leave("a", async(), 100), leave("b", again, 200), leave("c", other, 300)});
@@ -171,7 +172,7 @@ TEST_F(FinishedRuns, SaysWhatDidNotEndWell) {
 }
 
 TEST_F(FinishedRuns, LeaveATableWithoutTrainingAnything) {
-  RunConfig sync = async();
+  RunRequest sync = async();
   sync.consistency = *ps::Consistency::parse("sync");
   const std::string first = leave("a", async(), 100), second = leave("b", sync, 200), out = path("out");
   testing::internal::CaptureStdout();

@@ -12,6 +12,7 @@
 #include "experiments/cluster/host/git_commit.h"
 #include "experiments/config/toml.h"
 #include "experiments/lab/report/csv.h"
+#include "tests/support/resolved.h"
 
 namespace syncopate::experiments {
 namespace {
@@ -33,13 +34,14 @@ class ResultsWriterTest : public testing::Test {
     const testing::TestInfo& test = *testing::UnitTest::GetInstance()->current_test_info();
     folder_ = fs::path(testing::TempDir()) / (std::string("results_writer_test.") + test.name());
     fs::remove_all(folder_);
-    config_.output = folder_ / "nested" / "run";
-    config_ = resolve(config_, "stamp");
+    RunRequest request;
+    request.output = folder_ / "nested" / "run";
+    config_ = resolved(request, "stamp");
   }
   ~ResultsWriterTest() override { fs::remove_all(folder_); }
 
   fs::path folder_;
-  RunConfig config_;
+  ResolvedRun config_;
 };
 
 StepRecord sample_step() {

@@ -15,8 +15,8 @@ ParamLayout two_tensors() {
   return layout;
 }
 
-RunConfig ps_config(int servers, int shards_per_server, ps::ShardingPolicy policy) {
-  RunConfig config;
+ResolvedRun ps_config(int servers, int shards_per_server, ps::ShardingPolicy policy) {
+  ResolvedRun config;
   config.chunk_bytes = 256 * 1024;
   config.mode = Mode::kPs;
   config.servers = servers;

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "experiments/lab/report/summary_json.h"
+#include "tests/support/resolved.h"
 
 namespace syncopate::experiments {
 namespace {
@@ -39,21 +40,21 @@ RunReport sample_report(double samples_per_second) {
   return report;
 }
 
-RunConfig ps_config() {
-  RunConfig config;
+ResolvedRun ps_config() {
+  RunRequest config;
   config.mode = Mode::kPs;
   config.workers = 4;
   config.servers = 2;
   config.target_accuracy = 0.97;
   config.output = "results/run-7";
-  return resolve(config, "");
+  return resolved(config);
 }
 
 TEST(Summary, TellsHowStaleStepsWereAndWhatBackupWorkersDropped) {
   RunReport report = sample_report(41000);
   report.staleness_bins = {{.staleness = 0, .steps = 1, .loss = 0.5}, {.staleness = 3, .steps = 3, .loss = 0.25}};
   report.dropped = 0.125;
-  RunConfig config = ps_config();
+  ResolvedRun config = ps_config();
   config.backup_workers = 1;  // has no effect here
   EXPECT_THAT(summary_text(config, {&report, 1}, {}),
               HasSubstr("max updates\n    steps           0: 25.0 % loss 0.5, 3: 75.0 % loss 0.25\n  training loss"));
@@ -146,10 +147,10 @@ TEST(Summary, SaysWhatWasNotEvaluatedAndWhy) {
 }
 
 TEST(Summary, LeavesOutWhatAModeDoesNotHave) {
-  RunConfig config;
+  RunRequest config;
   config.output = "out";
   const std::array reports = {sample_report(41000)};
-  const std::string text = summary_text(resolve(config, ""), reports, {});
+  const std::string text = summary_text(resolved(config), reports, {});
   EXPECT_THAT(text, HasSubstr("throughput        41,000 samples/s, mean over the whole job\n"));
   EXPECT_THAT(text, Not(HasSubstr("staleness")));
   EXPECT_THAT(text, Not(HasSubstr("communication")));
@@ -159,7 +160,7 @@ TEST(Summary, LeavesOutWhatAModeDoesNotHave) {
 TEST(Summary, ShowsTheTestLossBesideTheBestThatCanBeReached) {
   RunReport report = sample_report(41000);
   report.final_test_loss = 0.5;
-  RunConfig config = ps_config();
+  ResolvedRun config = ps_config();
   EXPECT_THAT(summary_text(config, {&report, 1}, {}),
               HasSubstr("\n  training loss     0.0500\n  test loss         0.5000\n  test accuracy     97.31 %\n"));
   EXPECT_THAT(summary_text(config, {&report, 1}, {.best_loss = 0.25}),
@@ -170,39 +171,39 @@ TEST(Summary, ShowsTheTestLossBesideTheBestThatCanBeReached) {
 }
 
 TEST(Summary, LabelsHowWeightsAreAveraged) {
-  RunConfig config;
+  RunRequest config;
   config.mode = Mode::kAllreduce;
-  EXPECT_EQ(describe(resolve(config, "")), "allreduce direct, 2 workers, shm");
+  EXPECT_EQ(describe(resolved(config)), "allreduce direct, 2 workers, shm");
   config.sync_every = 8;
-  EXPECT_EQ(describe(resolve(config, "")), "allreduce direct sync-every:8, 2 workers, shm");
+  EXPECT_EQ(describe(resolved(config)), "allreduce direct sync-every:8, 2 workers, shm");
   config.gossip = Gossip::kInStep;
-  EXPECT_EQ(describe(resolve(config, "")), "allreduce direct gossip:8, 2 workers, shm");
+  EXPECT_EQ(describe(resolved(config)), "allreduce direct gossip:8, 2 workers, shm");
   config.gossip = Gossip::kAsync;
-  EXPECT_EQ(describe(resolve(config, "")), "allreduce ring gossip-async:8, 2 workers, shm");
+  EXPECT_EQ(describe(resolved(config)), "allreduce ring gossip-async:8, 2 workers, shm");
   config.work = WorkDivision::kQuota;
-  EXPECT_EQ(describe(resolve(config, "")), "allreduce ring gossip-async:8, 2 workers, each with a quota, shm");
+  EXPECT_EQ(describe(resolved(config)), "allreduce ring gossip-async:8, 2 workers, each with a quota, shm");
 }
 
 TEST(Summary, SaysWhatStalenessCountsUnderAsynchronousGossip) {
-  RunConfig config;
+  RunRequest config;
   config.mode = Mode::kAllreduce;
   const std::array reports = {sample_report(41000)};
-  EXPECT_THAT(summary_text(resolve(config, ""), reports, {}), testing::Not(HasSubstr("  staleness  ")));
+  EXPECT_THAT(summary_text(resolved(config), reports, {}), testing::Not(HasSubstr("  staleness  ")));
   config.gossip = Gossip::kAsync;
-  EXPECT_THAT(summary_text(resolve(config, ""), reports, {}),
+  EXPECT_THAT(summary_text(resolved(config), reports, {}),
               HasSubstr("\n  staleness         2.50 mean, 4.0 p95, 7 max averages\n"));
 }
 
 TEST(Summary, ShowsWhatTheSearchForABucketSizeHasComeTo) {
-  RunConfig config;
+  RunRequest config;
   config.mode = Mode::kAllreduce;
   const std::array reports = {sample_report(41000)};
-  const std::string text = summary_text(resolve(config, ""), reports, {.of_workers = {{"bucket size", "1 MiB; ..."}}});
+  const std::string text = summary_text(resolved(config), reports, {.of_workers = {{"bucket size", "1 MiB; ..."}}});
   EXPECT_THAT(text, HasSubstr("\n  bucket size       1 MiB; ...\n"));
 }
 
 TEST(Summary, LabelsWhatRanOnGpus) {
-  RunConfig config = ps_config();
+  ResolvedRun config = ps_config();
   config.device = DeviceKind::kCuda;
   config.share_gpu = true;
   EXPECT_EQ(describe(config), "ps async, 4 workers, 2 servers, cuda fp32, shared, staged over shm");
@@ -214,7 +215,7 @@ TEST(Summary, LabelsWhatRanOnGpus) {
 }
 
 TEST(Summary, SaysWhoWasMadeSlow) {
-  RunConfig config = ps_config();
+  ResolvedRun config = ps_config();
   config.stragglers = *worker::Stragglers::parse("3:4x");
   RunReport report = sample_report(41000);
   report.split_ms.straggle = 0.3;

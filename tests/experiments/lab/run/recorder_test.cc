@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "experiments/checkpoint/safetensors.h"
+#include "tests/support/resolved.h"
 #include "tests/support/run_program.h"
 
 namespace syncopate::experiments {
@@ -36,11 +37,11 @@ class RecorderTest : public testing::Test {
 
   // Training begins.
   Recorder& begin() {
-    config_ = resolve(config_, "");
-    Result<ResultsWriter> results = ResultsWriter::create(config_, Environment{});
+    run_ = resolved(config_);
+    Result<ResultsWriter> results = ResultsWriter::create(run_, Environment{});
     EXPECT_TRUE(results.ok()) << results.status().message();
     results_.emplace(std::move(*results));
-    recorder_.emplace(config_, job_, *results_, console_);
+    recorder_.emplace(run_, job_, *results_, console_);
     recorder_->on_training_begins(kBegin);
     return *recorder_;
   }
@@ -60,7 +61,8 @@ class RecorderTest : public testing::Test {
   std::filesystem::path model_file() const { return results_->model_path(); }
 
   testing_support::TemporaryFolder folder_;
-  RunConfig config_;
+  RunRequest config_;
+  ResolvedRun run_;
   JobFacts job_;
   Console console_{true};
   std::optional<ResultsWriter> results_;

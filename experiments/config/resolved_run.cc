@@ -1,4 +1,4 @@
-#include "experiments/config/run_config.h"
+#include "experiments/config/resolved_run.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -6,127 +6,53 @@
 #include <algorithm>
 #include <cassert>
 
-#include "experiments/config/options/open_values.h"
 #include "experiments/config/rules/table_rules.h"
 #include "worker/recommender/make_recommender.h"
 
 namespace syncopate::experiments {
-namespace {
 
 using allreduce::ScheduleKind;
 
-// Returns "results/20261121-155054-ps-bounded-4". Everything else in `config` must have been resolved.
-std::string usual_output(const RunConfig& config, const std::string& stamp) {
-  std::string output = fmt::format("results/{}-{}", stamp, name_of(config.mode));
-  const auto add = [&output](std::string part) {
-    std::ranges::replace(part, ':', '-');
-    output += "-" + part;
-  };
-  if (config.mode == Mode::kPs) add(config.consistency.to_string());
-  if (config.mode == Mode::kAllreduce) add(name_of(config.collective));
-  if (may_compress(config) && compresses(config)) add(to_string(config.compress));
-  if (averages_weights(config)) add(averaging_of(config));
-  return output;
-}
-
-}  // namespace
-
-int workers_of(const RunConfig& config) {
-  if (config.workers > 0) return config.workers;
-  if (config.mode == Mode::kLocal) return 1;
-  return config.hosts.empty() ? 2 : total_slots(config.hosts);
-}
-
-bool sums_in_nccl(const RunConfig& config) {
-  const bool by_default = config.collective == CollectiveKind::kAuto && config.device == DeviceKind::kCuda &&
-                          !config.shape && !compresses(config);
-  return config.mode == Mode::kAllreduce && !averages_weights(config) &&
-         (by_default || config.collective == CollectiveKind::kNccl);
-}
-
-Duration longest_delay(const RunConfig& config) { return from_seconds(config.timeout_seconds / 2); }
-
-double usual_learning_rate(const std::string& optimizer) {
-  if (optimizer == "sgd") return 0.1;
-  if (optimizer == "momentum" || optimizer == "nesterov") return 0.01;
-  if (optimizer == "adagrad") return 0.01;
-  if (optimizer == "ftrl") return 0.1;
-  return 0.001;  // adam, adamw (Kingma and Ba 2015, section 2)
-}
-
-double usual_stall_warning_seconds(double timeout_seconds) { return std::min(5.0, timeout_seconds / 4); }
-
-std::int64_t usual_chunk_bytes(TransportKind transport) {
-  return transport == TransportKind::kShm ? 256 * 1024 : 1024 * 1024;
-}
-
-RunConfig resolve(RunConfig config, const std::string& stamp) {
-  config.workers = workers_of(config);
-  if (config.learning_rate == 0) config.learning_rate = usual_learning_rate(config.optimizer);
-  if (config.global_batch_size > 0) config.batch_size = static_cast<int>(config.global_batch_size / config.workers);
-  // Zhang, Choromanska and LeCun 2015: beta = 0.9 is the center's share of all workers together.
-  if (config.consistency.is_elastic() && config.elastic_alpha == 0) config.elastic_alpha = 0.9 / config.workers;
-  if (config.transport == TransportKind::kAuto) {
-    const TransportKind between_hosts = config.mode == Mode::kPs ? TransportKind::kTcp : TransportKind::kSockets;
-    config.transport = spans_hosts(config) ? between_hosts : TransportKind::kShm;
-  }
-  if (config.chunk_bytes == 0) config.chunk_bytes = usual_chunk_bytes(config.transport);
-  if (config.collective == CollectiveKind::kAuto) {
-    if (sums_in_nccl(config)) {
-      config.collective = CollectiveKind::kNccl;
-    } else if (gossips_asynchronously(config)) {
-      config.collective = CollectiveKind::kRing;  // used only at the beginning and at the end: not worth a measurement
-    } else if (config.transport == TransportKind::kShm && !config.shape) {
-      config.collective = CollectiveKind::kDirect;
-    }
-  }
-  if (config.stall_warning_seconds < 0) {
-    config.stall_warning_seconds = usual_stall_warning_seconds(config.timeout_seconds);
-  }
-  if (config.output.empty()) config.output = usual_output(config, stamp);
-  return config;
-}
-
-bool spans_hosts(const RunConfig& config) {
+bool spans_hosts(const RunSettings& config) {
   return config.mode != Mode::kLocal && std::ranges::any_of(config.hosts, &HostSlots::remote);
 }
 
-std::vector<HostSlots> hosts_of(const RunConfig& config) {
+std::vector<HostSlots> hosts_of(const ResolvedRun& config) {
   if (config.mode == Mode::kLocal || config.hosts.empty()) return {{.name = "localhost", .slots = config.workers}};
   return config.hosts;
 }
 
-bool is_staged(const RunConfig& config) {
+bool is_staged(const ResolvedRun& config) {
   if (config.device != DeviceKind::kCuda || config.mode == Mode::kLocal) return false;
   return config.mode == Mode::kPs || config.collective != CollectiveKind::kNccl;
 }
 
-bool has_own_collective(const RunConfig& config) {
+bool has_own_collective(const ResolvedRun& config) {
   return config.mode == Mode::kAllreduce && config.collective != CollectiveKind::kMpi &&
          config.collective != CollectiveKind::kNccl;
 }
 
-std::optional<ScheduleKind> schedule_kind_of(const RunConfig& config) {
+std::optional<ScheduleKind> schedule_kind_of(const ResolvedRun& config) {
   const Result<ScheduleKind> kind = allreduce::parse_schedule_kind(name_of(config.collective));
   return kind.ok() ? std::optional(*kind) : std::nullopt;
 }
 
-const char* transport_that_runs(const RunConfig& config) {
+const char* transport_that_runs(const ResolvedRun& config) {
   if (config.mode == Mode::kLocal) return "none";
   if (config.mode == Mode::kAllreduce && !has_own_collective(config)) return name_of(config.collective);
   return name_of(config.transport);
 }
 
-bool generates_data(const RunConfig& config) {
+bool generates_data(const RunSettings& config) {
   return config.dataset == "digits" || config.dataset == "grammar" || config.dataset == "zipf-ratings" ||
          config.dataset == "zipf-clicks";
 }
 
-bool has_crops(const RunConfig& config) { return config.dataset == "cifar10"; }
+bool has_crops(const RunSettings& config) { return config.dataset == "cifar10"; }
 
-bool learns_text(const RunConfig& config) { return config.dataset == "text" || config.dataset == "grammar"; }
+bool learns_text(const RunSettings& config) { return config.dataset == "text" || config.dataset == "grammar"; }
 
-std::string dataset_spec(const RunConfig& config) {
+std::string dataset_spec(const RunSettings& config) {
   std::vector<std::int64_t> numbers;
   if (generates_data(config)) numbers = {config.train_samples, config.test_samples};
   if (learns_text(config)) numbers.push_back(config.context);
@@ -135,12 +61,12 @@ std::string dataset_spec(const RunConfig& config) {
   return config.dataset + (numbers.empty() ? "" : fmt::format(":{}", fmt::join(numbers, "-")));
 }
 
-std::string model_spec(const RunConfig& config) {
+std::string model_spec(const RunSettings& config) {
   const bool is_dense = is_recommender(config) && config.embeddings == worker::EmbeddingKind::kDense;
   return is_dense ? config.model + std::string(worker::kDenseSuffix) : config.model;
 }
 
-OptimizerConfig optimizer_of(const RunConfig& config) {
+OptimizerConfig optimizer_of(const ResolvedRun& config) {
   OptimizerConfig optimizer;
   if (config.optimizer == "sgd") {
     optimizer.kind = OptimizerKind::kSgd;
@@ -172,33 +98,33 @@ OptimizerConfig optimizer_of(const RunConfig& config) {
   return optimizer;
 }
 
-std::size_t shards_of(const RunConfig& config) {
+std::size_t shards_of(const RunSettings& config) {
   return static_cast<std::size_t>(config.servers) * static_cast<std::size_t>(config.shards_per_server);
 }
 
-ps::Sharding sharding_of(const RunConfig& config) {
+ps::Sharding sharding_of(const ResolvedRun& config) {
   return {.policy = config.sharding, .chunk_bytes = static_cast<std::size_t>(config.chunk_bytes)};
 }
 
-bool averages_weights(const RunConfig& config) {
+bool averages_weights(const RunSettings& config) {
   return config.mode == Mode::kAllreduce && (config.sync_every > 1 || config.gossip != Gossip::kOff);
 }
 
-std::string averaging_of(const RunConfig& config) {
+std::string averaging_of(const RunSettings& config) {
   const char* how = config.gossip == Gossip::kAsync    ? "gossip-async"
                     : config.gossip == Gossip::kInStep ? "gossip"
                                                        : "sync-every";
   return fmt::format("{}:{}", how, config.sync_every);
 }
 
-bool compresses(const RunConfig& config) { return config.compress.kind != CodecKind::kNone; }
+bool compresses(const RunSettings& config) { return config.compress.kind != CodecKind::kNone; }
 
-bool may_compress(const RunConfig& config) {
+bool may_compress(const ResolvedRun& config) {
   if (config.mode == Mode::kPs) return !config.consistency.pushes_weights();
   return config.mode == Mode::kAllreduce && !averages_weights(config) && config.collective != CollectiveKind::kNccl;
 }
 
-CodecConfig codec_of(const RunConfig& config) {
+CodecConfig codec_of(const ResolvedRun& config) {
   if (!may_compress(config)) return {};
   CodecConfig codec = config.compress;
   if (codec.kind == CodecKind::kInt8) codec.rounding = config.int8_rounding;
@@ -212,65 +138,67 @@ CodecConfig codec_of(const RunConfig& config) {
   return codec;
 }
 
-bool may_correct_momentum(const RunConfig& config) {
+bool may_correct_momentum(const ResolvedRun& config) {
   const bool has_momentum = config.optimizer == "momentum" || config.optimizer == "nesterov";
   return may_compress(config) && config.compress.kind == CodecKind::kTopK && has_momentum;
 }
-bool corrects_momentum(const RunConfig& config) {
+bool corrects_momentum(const ResolvedRun& config) {
   return may_correct_momentum(config) && config.compress_momentum != CompressMomentum::kOff;
 }
 
-bool is_one_bit_adam(const RunConfig& config) {
+bool is_one_bit_adam(const ResolvedRun& config) {
   const bool is_adam = config.optimizer == "adam" || config.optimizer == "adamw";
   return is_adam && config.adam_freeze_variance > 0 && may_compress(config) && compresses(config);
 }
 
-ps::Compression compression_of(const RunConfig& config) {
+ps::Compression compression_of(const ResolvedRun& config) {
   if (config.mode != Mode::kPs || !may_compress(config)) return {};
   return {.codec = codec_of(config), .answers = config.compress_answers, .seed = config.seed};
 }
 
-worker::StragglingOptions straggling_of(const RunConfig& config, int rank) {
+Duration longest_delay(const RunSettings& config) { return from_seconds(config.timeout_seconds / 2); }
+
+worker::StragglingOptions straggling_of(const ResolvedRun& config, int rank) {
   return {.stragglers = config.stragglers, .seed = config.seed, .worker = rank, .longest = longest_delay(config)};
 }
 
-Duration stall_warning_of(const RunConfig& config) { return from_seconds(config.stall_warning_seconds); }
+Duration stall_warning_of(const ResolvedRun& config) { return from_seconds(config.stall_warning_seconds); }
 
-bool may_report_stalls(const RunConfig& config) {
+bool may_report_stalls(const ResolvedRun& config) {
   return config.mode == Mode::kAllreduce && config.collective != CollectiveKind::kNccl && config.gossip == Gossip::kOff;
 }
 
 // The weights that a worker keeps for compensation are those of its last response.
-bool may_run_ahead(const RunConfig& config) {
+bool may_run_ahead(const RunSettings& config) {
   return config.mode == Mode::kPs && config.consistency.traits().pipeline && config.delay_compensation.lambda == 0;
 }
 
-bool may_overlap_forward(const RunConfig& config) {
+bool may_overlap_forward(const ResolvedRun& config) {
   const bool runs_ahead = may_run_ahead(config) && config.pipeline_depth > 0;
   return config.mode == Mode::kPs && config.device != DeviceKind::kCuda && !config.consistency.pushes_weights() &&
          !runs_ahead;
 }
 
 // If a push is answered only after other workers' pushes, all must push in the same order.
-bool may_order_pushes(const RunConfig& config) {
+bool may_order_pushes(const ResolvedRun& config) {
   return may_overlap_forward(config) && config.overlap_forward && config.consistency.traits().pipeline;
 }
 
-bool may_share_work(const RunConfig& config) {
+bool may_share_work(const RunSettings& config) {
   return gossips_asynchronously(config) || (config.mode == Mode::kPs && config.consistency.traits().shares_work());
 }
 
-bool shares_work(const RunConfig& config) { return may_share_work(config) && config.work == WorkDivision::kShared; }
+bool shares_work(const RunSettings& config) { return may_share_work(config) && config.work == WorkDivision::kShared; }
 
-int batches_a_step(const RunConfig& config) {
+int batches_a_step(const ResolvedRun& config) {
   return config.mode == Mode::kPs ? config.workers - consistency_of(config).backup_workers() : config.workers;
 }
 
-ps::Consistency consistency_of(const RunConfig& config) {
+ps::Consistency consistency_of(const RunSettings& config) {
   return config.consistency.with_backup_workers(config.consistency.traits().backup_workers ? config.backup_workers : 0);
 }
 
-ps::StalenessOptions staleness_of(const RunConfig& config) {
+ps::StalenessOptions staleness_of(const ResolvedRun& config) {
   if (!config.consistency.applies_stale_gradients()) return {};
   const bool has_momentum = optimizer_of(config).kind == OptimizerKind::kMomentum;
   return {.divide_rate = config.staleness_lr == StalenessRate::kDivide,
@@ -278,7 +206,7 @@ ps::StalenessOptions staleness_of(const RunConfig& config) {
           .correct_momentum = config.momentum_correction && has_momentum};
 }
 
-LearningRateSchedule schedule_of(const RunConfig& config) {
+LearningRateSchedule schedule_of(const RunSettings& config) {
   const Result<LearningRateSchedule> schedule = LearningRateSchedule::parse(config.lr_schedule);
   assert(schedule.ok());
   return *schedule;

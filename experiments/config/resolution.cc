@@ -1,0 +1,88 @@
+#include "experiments/config/resolution.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "experiments/config/rules/config_rules.h"
+
+namespace syncopate::experiments {
+namespace {
+
+// Returns "results/20261121-155054-ps-bounded-4". Everything else in `config` must have been settled.
+std::string usual_output(const ResolvedRun& config, const std::string& stamp) {
+  std::string output = fmt::format("results/{}-{}", stamp, name_of(config.mode));
+  const auto add = [&output](std::string part) {
+    std::ranges::replace(part, ':', '-');
+    output += "-" + part;
+  };
+  if (config.mode == Mode::kPs) add(config.consistency.to_string());
+  if (config.mode == Mode::kAllreduce) add(name_of(config.collective));
+  if (may_compress(config) && compresses(config)) add(to_string(config.compress));
+  if (averages_weights(config)) add(averaging_of(config));
+  return output;
+}
+
+CollectiveKind collective_of(const ResolvedRun& config) {
+  const bool by_nccl = config.device == DeviceKind::kCuda && !config.shape && !compresses(config);
+  if (config.mode == Mode::kAllreduce && !averages_weights(config) && by_nccl) return CollectiveKind::kNccl;
+  // Used only at the beginning and at the end: not worth a measurement.
+  if (gossips_asynchronously(config)) return CollectiveKind::kRing;
+  const bool in_memory = config.transport == TransportKind::kShm && !config.shape;
+  return in_memory ? CollectiveKind::kDirect : CollectiveKind::kBySize;
+}
+
+ResolvedRun settle(const RunRequest& request, const Placement& placement, const std::string& stamp) {
+  ResolvedRun config{static_cast<const RunSettings&>(request)};
+  config.workers = workers_of(request);
+  config.device = placement.device;
+  config.share_gpu = placement.share_gpu;
+  config.listen_address = placement.listen_address;
+  config.learning_rate = learning_rate_of(request);
+  config.batch_size = batch_size_of(request);
+  const bool is_easgd = config.consistency.is_elastic();
+  // Zhang, Choromanska and LeCun 2015: beta = 0.9 is the center's share of all workers together.
+  config.elastic_alpha = request.elastic_alpha.value_or(is_easgd ? 0.9 / config.workers : 0);
+  const TransportKind between_hosts = is_ps(config) ? TransportKind::kTcp : TransportKind::kSockets;
+  config.transport = request.transport.value_or(spans_hosts(config) ? between_hosts : TransportKind::kShm);
+  config.chunk_bytes = request.chunk_bytes.value_or(usual_chunk_bytes(config.transport));
+  config.collective = request.collective.value_or(collective_of(config));
+  config.stall_warning_seconds =
+      request.stall_warning_seconds.value_or(usual_stall_warning_seconds(config.timeout_seconds));
+  config.output = request.output.value_or(usual_output(config, stamp));
+  return config;
+}
+
+// NCCL sums on GPUs alone.
+Status check_device(const ResolvedRun& config) {
+  if (!is_allreduce(config) || config.collective != CollectiveKind::kNccl || config.device == DeviceKind::kCuda) {
+    return {};
+  }
+  return Status::invalid_argument(
+      "--collective=nccl needs --device=cuda: NCCL sums on GPUs alone; on the CPU use ring or mpi");
+}
+
+}  // namespace
+
+Result<ResolvedRun> resolve(const RunRequest& request, const Placement& placement, const std::string& stamp) {
+  ResolvedRun config = settle(request, placement, stamp);
+  SYNCOPATE_RETURN_IF_ERROR(check_device(config));
+  SYNCOPATE_RETURN_IF_ERROR(check_rules(config));
+  return config;
+}
+
+ResolvedRun presumed(const RunRequest& request) {
+  return settle(request,
+                {.device = request.device.value_or(DeviceKind::kCpu),
+                 .share_gpu = request.share_gpu,
+                 .listen_address = request.listen_address.value_or("")},
+                "");
+}
+
+Status check(const RunRequest& request) {
+  const ResolvedRun config = presumed(request);
+  if (request.device) SYNCOPATE_RETURN_IF_ERROR(check_device(config));
+  return check_rules(config);
+}
+
+}  // namespace syncopate::experiments

@@ -1,0 +1,111 @@
+// ResolvedRun: what will run, with everything settled. resolve() (resolution.h) makes it of a request, once; from then
+// on the launcher, the processes and the record take it as it is. Nobody changes it, but for a copy that is another
+// run: a repeat with the next seed, a trial at another rate, a folder of its own.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "experiments/config/run_settings.h"
+
+namespace syncopate::experiments {
+
+struct ResolvedRun : RunSettings {
+  int workers = 1;
+  TransportKind transport = TransportKind::kShm;
+  DeviceKind device = DeviceKind::kCpu;
+  std::string listen_address;  // where other hosts reach this one; empty without others
+  double elastic_alpha = 0;    // used by easgd
+  std::int64_t chunk_bytes = 256 * 1024;
+  CollectiveKind collective = CollectiveKind::kBySize;
+  double learning_rate = 0.001;
+  int batch_size = 64;               // samples per step and worker
+  double stall_warning_seconds = 5;  // 0: never
+  std::string output;                // the folder of the results
+};
+
+// Returns whether some processes of the run are on other hosts than the coordinator.
+bool spans_hosts(const RunSettings& config);
+// Returns the hosts that workers and servers are placed on; without --hosts it is the coordinator's, with a slot for
+// each worker.
+std::vector<HostSlots> hosts_of(const ResolvedRun& config);
+
+// What the run means for the parts that do the work. Returns whether gradients and weights are copied through host
+// memory between a GPU and the network.
+bool is_staged(const ResolvedRun& config);
+// Returns whether our own schedules (over a transport) or the direct collective carry the gradients.
+bool has_own_collective(const ResolvedRun& config);
+// Returns the schedule that sums gradients; none where a library sums them, or where the size decides (auto).
+std::optional<allreduce::ScheduleKind> schedule_kind_of(const ResolvedRun& config);
+// Returns "shm", "ipc" or "tcp"; "mpi" or "nccl" where these carry the gradients; "none" under local.
+const char* transport_that_runs(const ResolvedRun& config);
+// Returns whether the data set is generated, in the sizes that are asked for, rather than read.
+bool generates_data(const RunSettings& config);
+// Returns whether its training images can be cropped and flipped.
+bool has_crops(const RunSettings& config);
+// Returns whether its samples are texts.
+bool learns_text(const RunSettings& config);
+// Returns the name that worker::open_dataset takes: "digits:60000-10000", "mnist", "text:64", "clicks:100000".
+std::string dataset_spec(const RunSettings& config);
+// Returns the name that worker::make_model takes: "mlp", "ncf:16:dense".
+std::string model_spec(const RunSettings& config);
+OptimizerConfig optimizer_of(const ResolvedRun& config);
+// Return over how many shards the weights are divided under ps, and how.
+std::size_t shards_of(const RunSettings& config);
+ps::Sharding sharding_of(const ResolvedRun& config);
+// Returns whether workers make updates of their own under allreduce, and average weights instead of gradients.
+bool averages_weights(const RunSettings& config);
+// Returns whether such workers never agree on common weights before the end.
+inline bool has_replicas_of_their_own(const RunSettings& config) {
+  return config.mode == Mode::kAllreduce && config.gossip != Gossip::kOff;
+}
+// Returns whether such workers do not wait for each other's steps either (AD-PSGD).
+inline bool gossips_asynchronously(const RunSettings& config) {
+  return config.mode == Mode::kAllreduce && config.gossip == Gossip::kAsync;
+}
+// Returns the name of the averaging method in results and summaries: "sync-every:8", "gossip:1", "gossip-async:4".
+// Requires averages_weights(config).
+std::string averaging_of(const RunSettings& config);
+// Return whether gradients are compressed, and whether they can be. They cannot where they are not sent (weights are
+// averaged, or workers make steps of their own), and where NCCL sums them in the memory of GPUs.
+bool compresses(const RunSettings& config);
+bool may_compress(const ResolvedRun& config);
+// Returns the codec of gradients with all its settings; none where they are not compressed.
+CodecConfig codec_of(const ResolvedRun& config);
+// Return whether workers keep the velocity, as Lin et al. 2018 do, so that the update is plain sgd; and whether they
+// can.
+bool corrects_momentum(const ResolvedRun& config);
+bool may_correct_momentum(const ResolvedRun& config);
+// Returns whether Adam continues as 1-bit Adam (Tang et al. 2021) once its variance is frozen. Nothing is compressed
+// before that; afterwards momentum is.
+bool is_one_bit_adam(const ResolvedRun& config);
+// Returns what workers and shards compress.
+ps::Compression compression_of(const ResolvedRun& config);
+// Returns the longest delay of a straggler in one step: half of the timeout, since the others wait for it meanwhile.
+Duration longest_delay(const RunSettings& config);
+// Returns how worker `rank` is slowed.
+worker::StragglingOptions straggling_of(const ResolvedRun& config, int rank);
+// Returns how long a collective operation may wait for missing ranks before it is reported; zero: it never is.
+Duration stall_warning_of(const ResolvedRun& config);
+// Returns whether stalls can be reported. They cannot with NCCL, whose operations are queued on the GPU and not waited
+// for one by one, or for operations between pairs, which do not concern all ranks.
+bool may_report_stalls(const ResolvedRun& config);
+// Return whether a worker may run ahead of the responses to its pushes, may begin a forward pass before it has all of
+// them, and may choose what it pushes first. Where it may not, the option has no effect.
+bool may_run_ahead(const RunSettings& config);
+bool may_overlap_forward(const ResolvedRun& config);
+bool may_order_pushes(const ResolvedRun& config);
+// Return whether workers may draw batches from one queue of the whole job, and whether they do.
+bool may_share_work(const RunSettings& config);
+bool shares_work(const RunSettings& config);
+// Returns how many batches of one worker a step of the whole job takes: one of each worker, or with backup workers as
+// many as an update needs.
+int batches_a_step(const ResolvedRun& config);
+// Returns the consistency, with the number of backup workers.
+ps::Consistency consistency_of(const RunSettings& config);
+ps::StalenessOptions staleness_of(const ResolvedRun& config);
+LearningRateSchedule schedule_of(const RunSettings& config);
+
+}  // namespace syncopate::experiments

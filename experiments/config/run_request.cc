@@ -1,0 +1,36 @@
+#include "experiments/config/run_request.h"
+
+#include <algorithm>
+
+namespace syncopate::experiments {
+
+double usual_learning_rate(const std::string& optimizer) {
+  if (optimizer == "sgd") return 0.1;
+  if (optimizer == "momentum" || optimizer == "nesterov") return 0.01;
+  if (optimizer == "adagrad") return 0.01;
+  if (optimizer == "ftrl") return 0.1;
+  return 0.001;  // adam, adamw (Kingma and Ba 2015, section 2)
+}
+
+double usual_stall_warning_seconds(double timeout_seconds) { return std::min(5.0, timeout_seconds / 4); }
+
+std::int64_t usual_chunk_bytes(TransportKind transport) {
+  return transport == TransportKind::kShm ? 256 * 1024 : 1024 * 1024;
+}
+
+int workers_of(const RunRequest& request) {
+  if (request.workers) return *request.workers;
+  if (request.mode == Mode::kLocal) return 1;
+  return request.hosts.empty() ? 2 : total_slots(request.hosts);
+}
+
+int batch_size_of(const RunRequest& request) {
+  if (request.global_batch_size) return static_cast<int>(*request.global_batch_size / workers_of(request));
+  return request.batch_size.value_or(kUsualBatchSize);
+}
+
+double learning_rate_of(const RunRequest& request) {
+  return request.learning_rate.value_or(usual_learning_rate(request.optimizer));
+}
+
+}  // namespace syncopate::experiments

@@ -1,0 +1,172 @@
+// RunSettings: what a person may decide about a run and what needs no settling, since its default is a value. A
+// RunRequest adds what may be left open, a ResolvedRun the same settled. The name, the range and the description of
+// each field stand in option_table.cc, from which --help, the config file and the record of a run are made.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "allreduce/schedule/schedule.h"
+#include "allreduce/strategy/sparse_exchange.h"
+#include "common/clock.h"
+#include "common/codec/codec_config.h"
+#include "common/optimizer/learning_rate.h"
+#include "common/optimizer/optimizer.h"
+#include "common/status.h"
+#include "common/transport/link_shape.h"
+#include "experiments/config/checkpoint_interval.h"
+#include "experiments/config/evaluation_interval.h"
+#include "experiments/config/fault_schedule.h"
+#include "experiments/config/host_list.h"
+#include "ps/compression.h"
+#include "ps/policy/consistency.h"
+#include "ps/policy/push_scheduler.h"
+#include "ps/policy/sharding.h"
+#include "ps/policy/staleness.h"
+#include "worker/backend/precision.h"
+#include "worker/recommender/embedding_kind.h"
+#include "worker/straggling.h"
+
+namespace syncopate::experiments {
+
+enum class Mode { kLocal, kPs, kAllreduce };
+enum class DeviceKind { kCpu, kCuda };
+// Our own schedules by their names, then the libraries that have transports of their own. kBySize: for each bucket the
+// schedule of ours that is fastest for its size; files and flags call it auto.
+enum class CollectiveKind {
+  kBySize,
+  kDirect,
+  kRing,
+  kHalvingDoubling,
+  kDoubling,
+  kTree,
+  kBinomialTree,
+  kHierarchical,
+  kMpi,
+  kNccl
+};
+enum class TransportKind { kShm, kIpc, kTcp, kSockets };
+enum class LauncherKind { kLocal, kMpirun };
+enum class BackendKind { kOneDnn, kReference };
+enum class StalenessRate { kKeep, kDivide };
+enum class WorkDivision { kShared, kQuota };
+// kInStep: partners average after the same step; kAsync: whenever one of them asks.
+enum class Gossip { kOff, kInStep, kAsync };
+
+inline constexpr std::int64_t kMostSyncEvery = 1000000;
+
+// Return the names that flags and files use: "ps", "cuda", "ring", "shm", "mpirun", "onednn".
+const char* name_of(Mode value);
+const char* name_of(DeviceKind value);
+const char* name_of(CollectiveKind value);
+const char* name_of(TransportKind value);
+const char* name_of(LauncherKind value);
+const char* name_of(BackendKind value);
+const char* name_of(StalenessRate value);
+const char* name_of(WorkDivision value);
+const char* name_of(worker::EmbeddingKind value);
+
+struct RunSettings {
+  // The job
+  Mode mode = Mode::kLocal;
+  LauncherKind launcher = LauncherKind::kLocal;
+  int connections = 1;             // to each peer, over ipc and tcp
+  std::optional<LinkShape> shape;  // none: the link is not emulated
+  bool share_gpu = false;          // placement switches it off where no GPU has to be shared
+  worker::Stragglers stragglers;
+  FaultSchedule faults;
+  CodecConfig compress;  // gradient compression: kind, ratio and rank; codec_of() has all settings
+  Int8Rounding int8_rounding = Int8Rounding::kNearest;
+  std::int64_t compress_warmup = 0;  // epochs without compression
+  CompressMomentum compress_momentum = CompressMomentum::kOff;
+
+  // Several hosts
+  std::vector<HostSlots> hosts;  // empty: this host only
+  std::string remote_shell = "ssh -o BatchMode=yes -o ConnectTimeout=10 -o ServerAliveInterval=5";
+  std::string remote_program;  // empty: the same path as here
+
+  // Parameter servers
+  int servers = 1;
+  int shards_per_server = 1;
+  ps::Consistency consistency;                        // async
+  WorkDivision work = WorkDivision::kShared;          // used where workers do not wait for each other in each step
+  int backup_workers = 0;                             // sync only
+  StalenessRate staleness_lr = StalenessRate::kKeep;  // this and the next two: used where stale gradients are applied
+  ps::DelayCompensation delay_compensation;
+  bool momentum_correction = false;
+  ps::ShardingPolicy sharding = ps::ShardingPolicy::kBalanced;
+  int pipeline_depth = 0;
+  bool overlap_forward = false;
+  ps::PushOrder push_order = ps::PushOrder::kFifo;
+  bool compress_answers = true;  // used where gradients are compressed
+
+  // Allreduce
+  std::int64_t bucket_bytes = 1024 * 1024;  // 0: auto, chosen by trial in the first steps
+  std::int64_t segment_bytes = 512 * 1024;
+  bool overlap = true;
+  std::int64_t sync_every = 1;  // steps; 1: gradients are summed in each
+  Gossip gossip = Gossip::kOff;
+  allreduce::SparseExchange sparse_exchange = allreduce::SparseExchange::kAuto;
+
+  // Model and data
+  std::string model = "mlp";
+  std::string dataset = "digits";
+  std::string data_dir = "data";
+  std::int64_t train_samples = 60000;                                 // generated data only
+  std::int64_t test_samples = 10000;                                  // generated data only
+  int context = 64;                                                   // tokens; text models only
+  std::int64_t table_rows = 100000;                                   // recommenders only, where the data does not say
+  worker::EmbeddingKind embeddings = worker::EmbeddingKind::kSparse;  // recommenders only
+  bool augment = true;                                                // cifar10 only
+  BackendKind backend = BackendKind::kOneDnn;                         // used on the CPU
+  worker::Precision precision = worker::Precision::kFp32;             // used on a GPU
+
+  // Training
+  std::string optimizer = "adam";  // sgd, momentum, nesterov, adam, adamw, adagrad, ftrl
+  std::string lr_schedule = "constant";
+  double momentum = 0.9;
+  double beta1 = 0.9;
+  double beta2 = 0.999;
+  double epsilon = 1e-8;
+  double weight_decay = 0;
+  bool decay_all = false;
+  std::int64_t adam_freeze_variance = 0;  // updates; 0: never
+  double initial_accumulator = 0;
+  double l1 = 0;
+  double l2 = 0;
+  double ftrl_beta = 1;
+  std::optional<std::int64_t> global_batch_size;  // samples per step of all workers; none: batch_size was given
+  std::int64_t epochs = 3;
+  std::int64_t steps = 0;                            // steps of one worker; 0: epochs decides
+  std::optional<EvaluationInterval> evaluate_every;  // none: the default of EvaluationPoints
+  double target_accuracy = 0;                        // 0: none
+  bool stop_at_target = false;
+  std::uint64_t seed = 1;       // seed of repeat 0; repeat r of a run has seed + r
+  std::uint64_t data_seed = 1;  // generated data only; the same in all repeats
+
+  // Checkpoints
+  std::optional<CheckpointInterval> checkpoint_every;  // none: never
+  int keep = 2;                                        // how many of the newest checkpoints are kept
+  std::string resume;  // the folder of the checkpoints to resume from; empty: the run begins anew
+  // the file of the key that authenticates checkpoints; empty: they are not authenticated
+  std::string checkpoint_key_file;
+
+  // Survival
+  bool elastic = false;                   // allreduce only
+  int replicas = 0;                       // standbys of each server
+  std::optional<double> respawn_seconds;  // none: a lost process is not restarted
+
+  // The run
+  int repeat = 1;
+  int warmup_steps = 10;
+  double timeout_seconds = 30;
+  bool dry_run = false;
+};
+
+inline bool is_ps(const RunSettings& config) { return config.mode == Mode::kPs; }
+inline bool is_allreduce(const RunSettings& config) { return config.mode == Mode::kAllreduce; }
+inline bool is_distributed(const RunSettings& config) { return config.mode != Mode::kLocal; }
+
+}  // namespace syncopate::experiments

@@ -1,0 +1,202 @@
+#include "experiments/config/options/conditions.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "experiments/config/help_text.h"
+#include "experiments/config/options/given_options.h"
+#include "experiments/config/resolution.h"
+
+namespace syncopate::experiments {
+namespace {
+
+using testing::HasSubstr;
+using Flags = std::vector<std::string>;  // "mode=ps", without dashes
+
+ResolvedRun run_of(const Flags& flags) {
+  GivenOptions given;
+  for (const std::string& flag : flags) given[flag.substr(0, flag.find('='))] = flag.substr(flag.find('=') + 1);
+  const Result<RunRequest> request = apply_options(given);
+  EXPECT_TRUE(request.ok()) << request.status().message();
+  return presumed(*request);
+}
+
+// What the words promise: flags with which the condition holds, and flags with which it does not.
+struct Promise {
+  std::vector<Flags> holds;
+  std::vector<Flags> fails;
+};
+
+// For all conditions, by their words.
+const std::map<std::string, Promise> kPromises = {
+    {"--mode=ps or --mode=allreduce", {{{"mode=ps"}, {"mode=allreduce"}}, {{}}}},
+    {"--mode=ps, or a --collective of our own",
+     {{{"mode=ps"}, {"mode=allreduce"}, {"mode=allreduce", "collective=ring"}},
+      {{}, {"mode=allreduce", "collective=mpi"}, {"mode=allreduce", "collective=nccl"}}}},
+    {"--transport=ipc or --transport=tcp",
+     {{{"mode=ps", "transport=ipc"}, {"mode=allreduce", "transport=tcp"}},
+      {{"mode=ps"}, {"mode=ps", "transport=shm"}, {"mode=allreduce", "transport=sockets"}}}},
+    {"--device=cpu", {{{}, {"device=cpu"}}, {{"device=cuda"}}}},
+    {"--device=cuda", {{{"device=cuda"}}, {{}, {"device=cpu"}}}},
+    {"--hosts that names another host",
+     {{{"mode=ps", "hosts=node1:2"}}, {{"mode=ps"}, {"mode=ps", "hosts=localhost:2"}, {"hosts=node1:2"}}}},
+    {"--mode=allreduce, without --sync-every and --gossip and with another collective than nccl, or with --mode=ps and "
+     "a consistency other than local-sgd and easgd",
+     {{{"mode=allreduce"}, {"mode=allreduce", "collective=ring"}, {"mode=ps"}, {"mode=ps", "consistency=sync"}},
+      {{},
+       {"mode=allreduce", "sync-every=2"},
+       {"mode=allreduce", "gossip=true"},
+       {"mode=allreduce", "collective=nccl"},
+       {"mode=ps", "consistency=local-sgd:4"},
+       {"mode=ps", "consistency=easgd:4"}}}},
+    {"--compress=int8", {{{"mode=ps", "compress=int8"}}, {{"mode=ps"}, {"mode=ps", "compress=fp16"}}}},
+    {"--compress=topk:R", {{{"mode=ps", "compress=topk:0.1"}}, {{"mode=ps"}, {"mode=ps", "compress=int8"}}}},
+    {"--compress=topk:R and --optimizer=momentum or nesterov",
+     {{{"mode=ps", "compress=topk:0.1", "optimizer=momentum"}, {"mode=ps", "compress=topk:0.1", "optimizer=nesterov"}},
+      {{"mode=ps", "compress=topk:0.1"}, {"mode=ps", "compress=int8", "optimizer=momentum"}}}},
+    {"--mode=ps and --compress", {{{"mode=ps", "compress=int8"}}, {{"mode=ps"}, {"mode=allreduce", "compress=int8"}}}},
+    {"--mode=ps", {{{"mode=ps"}}, {{}, {"mode=allreduce"}}}},
+    {"--consistency=async, bounded, softsync or easgd, or --gossip=async",
+     {{{"mode=ps", "consistency=async"},
+       {"mode=ps", "consistency=bounded:2"},
+       {"mode=ps", "consistency=softsync:2"},
+       {"mode=ps", "consistency=easgd:4"},
+       {"mode=allreduce", "gossip=async"}},
+      {{"mode=ps", "consistency=sync"}, {"mode=ps", "consistency=local-sgd:4"}, {"mode=allreduce", "gossip=true"}}}},
+    {"--consistency=sync", {{{"mode=ps", "consistency=sync"}}, {{"mode=ps"}, {"mode=allreduce"}}}},
+    {"--consistency=easgd:k", {{{"mode=ps", "consistency=easgd:4"}}, {{"mode=ps"}, {"mode=ps", "consistency=sync"}}}},
+    {"--consistency=bounded, softsync or async",
+     {{{"mode=ps", "consistency=bounded:2"}, {"mode=ps", "consistency=softsync:2"}, {"mode=ps", "consistency=async"}},
+      {{"mode=ps", "consistency=sync"}, {"mode=ps", "consistency=easgd:4"}, {"mode=ps", "consistency=local-sgd:4"}}}},
+    {"--mode=ps and several shards (--servers, --shards-per-server)",
+     {{{"mode=ps", "servers=2"}, {"mode=ps", "shards-per-server=2"}}, {{"mode=ps"}, {"servers=2"}}}},
+    {"--consistency=async, and without --delay-compensation",
+     {{{"mode=ps", "consistency=async"}},
+      {{"mode=ps", "consistency=async", "delay-compensation=0.04"}, {"mode=ps", "consistency=bounded:2"}}}},
+    {"--device=cpu, --pipeline-depth=0, and --consistency other than local-sgd and easgd",
+     {{{"mode=ps", "device=cpu", "pipeline-depth=0"}, {"mode=ps", "consistency=sync"}},
+      {{"mode=ps", "device=cuda"},
+       {"mode=ps", "pipeline-depth=1"},
+       {"mode=ps", "consistency=local-sgd:4"},
+       {"mode=ps", "consistency=easgd:4"}}}},
+    {"--overlap-forward and --consistency=async",
+     {{{"mode=ps", "overlap-forward=true", "consistency=async"}},
+      {{"mode=ps", "consistency=async"}, {"mode=ps", "overlap-forward=true", "consistency=bounded:2"}}}},
+    {"--mode=allreduce", {{{"mode=allreduce"}}, {{}, {"mode=ps"}}}},
+    {"--mode=allreduce, and without --sync-every and --gossip",
+     {{{"mode=allreduce"}}, {{"mode=ps"}, {"mode=allreduce", "sync-every=2"}, {"mode=allreduce", "gossip=true"}}}},
+    {"--mode=allreduce, and without --sync-every and --gossip, and --model=ncf or wide-deep with --embeddings=sparse",
+     {{{"mode=allreduce", "model=ncf"}, {"mode=allreduce", "model=wide-deep", "embeddings=sparse"}},
+      {{"mode=allreduce"},
+       {"mode=allreduce", "model=ncf", "embeddings=dense"},
+       {"mode=allreduce", "model=ncf", "gossip=true"},
+       {"mode=ps", "model=ncf"}}}},
+    {"--mode=allreduce and a schedule that sends messages, which direct in shared memory does not",
+     {{{"mode=allreduce", "collective=ring"}, {"mode=allreduce", "collective=direct", "transport=tcp"}},
+      {{"mode=allreduce", "collective=direct", "transport=shm"}, {"mode=allreduce", "collective=mpi"}, {"mode=ps"}}}},
+    {"--mode=allreduce, without --gossip and with another collective than nccl",
+     {{{"mode=allreduce"},
+       {"mode=allreduce", "collective=direct"},
+       {"mode=allreduce", "collective=ring"},
+       {"mode=allreduce", "collective=tree"},
+       {"mode=allreduce", "collective=mpi"}},
+      {{},
+       {"mode=ps"},
+       {"mode=allreduce", "gossip=true"},
+       {"mode=allreduce", "gossip=async"},
+       {"mode=allreduce", "collective=nccl"}}}},
+    {"--dataset=digits, grammar, zipf-ratings or zipf-clicks",
+     {{{"dataset=digits"}, {"dataset=grammar"}, {"dataset=zipf-ratings"}, {"dataset=zipf-clicks"}},
+      {{"dataset=mnist"}, {"dataset=ratings"}, {"dataset=clicks"}}}},
+    {"--dataset=text or grammar", {{{"dataset=text"}, {"dataset=grammar"}}, {{}, {"dataset=mnist"}}}},
+    {"--dataset=cifar10", {{{"dataset=cifar10"}}, {{}, {"dataset=mnist"}}}},
+    {"--dataset=clicks, zipf-ratings or zipf-clicks",
+     {{{"dataset=clicks"}, {"dataset=zipf-ratings"}, {"dataset=zipf-clicks"}}, {{}, {"dataset=ratings"}}}},
+    {"--model=ncf or wide-deep", {{{"model=ncf"}, {"model=wide-deep"}}, {{}, {"model=gpt"}}}},
+    {"--dataset=digits, grammar, ratings, zipf-ratings or zipf-clicks",
+     {{{"dataset=digits"}, {"dataset=grammar"}, {"dataset=ratings"}, {"dataset=zipf-ratings"}, {"dataset=zipf-clicks"}},
+      {{"dataset=mnist"}, {"dataset=clicks"}}}},
+    {"--optimizer=momentum or nesterov",
+     {{{"optimizer=momentum"}, {"optimizer=nesterov"}}, {{"optimizer=sgd"}, {"optimizer=adam"}}}},
+    {"--consistency=bounded, softsync or async and --optimizer=momentum or nesterov",
+     {{{"mode=ps", "consistency=async", "optimizer=momentum"},
+       {"mode=ps", "consistency=bounded:2", "optimizer=nesterov"}},
+      {{"mode=ps", "consistency=async"}, {"mode=ps", "consistency=sync", "optimizer=momentum"}}}},
+    {"--optimizer=adam or adamw", {{{"optimizer=adam"}, {"optimizer=adamw"}}, {{"optimizer=adagrad"}}}},
+    {"--optimizer=adagrad", {{{"optimizer=adagrad"}}, {{"optimizer=adam"}}}},
+    {"--optimizer=ftrl", {{{"optimizer=ftrl"}}, {{"optimizer=sgd"}}}},
+    {"--optimizer=adam, adamw or adagrad",
+     {{{"optimizer=adam"}, {"optimizer=adamw"}, {"optimizer=adagrad"}}, {{"optimizer=sgd"}, {"optimizer=ftrl"}}}},
+    {"any --optimizer but ftrl, which has --l2", {{{"optimizer=sgd"}, {"optimizer=adamw"}}, {{"optimizer=ftrl"}}}},
+    {"a --weight-decay above 0",
+     {{{"weight-decay=0.1"}}, {{}, {"weight-decay=0"}, {"optimizer=ftrl", "weight-decay=0.1"}}}},
+    {"--target-accuracy", {{{"target-accuracy=0.9"}}, {{}, {"target-accuracy=0"}}}},
+    {"--checkpoint-every", {{{"checkpoint-every=100"}}, {{}, {"resume=there"}}}},
+    {"--checkpoint-every or --resume", {{{"checkpoint-every=100"}, {"resume=there"}}, {{}}}},
+    {"--mode=ps and --launcher=local",
+     {{{"mode=ps"}, {"mode=ps", "launcher=local"}}, {{"mode=allreduce"}, {"mode=ps", "launcher=mpirun"}}}},
+    {"--mode=ps and --launcher=local, or --elastic",
+     {{{"mode=ps", "launcher=local"}, {"mode=allreduce", "elastic=true"}},
+      {{"mode=allreduce"}, {"mode=ps", "launcher=mpirun"}}}},
+};
+
+std::string text_of(const Flags& flags) {
+  std::string text = "with";
+  for (const std::string& flag : flags) text += " --" + flag;
+  return text;
+}
+
+TEST(Conditions, HoldWhereTheirWordsSay) {
+  for (const OptionSpec& option : option_table()) {
+    const std::string words = option.only_with();
+    if (words.empty()) continue;
+    ASSERT_TRUE(kPromises.contains(words))
+        << option.name << " has an effect only with " << words << ": add its promise";
+    const Promise& promise = kPromises.at(words);
+    for (const Flags& flags : promise.holds) {
+      EXPECT_TRUE(option.has_effect(run_of(flags))) << option.name << " " << text_of(flags) << ", by: " << words;
+    }
+    for (const Flags& flags : promise.fails) {
+      EXPECT_FALSE(option.has_effect(run_of(flags))) << option.name << " " << text_of(flags) << ", by: " << words;
+    }
+  }
+}
+
+// Nothing is needed that the words keep to themselves. A mode may go without saying, where another flag is of one mode.
+TEST(Conditions, NeedNoOptionThatTheirWordsDoNotName) {
+  for (const auto& [words, promise] : kPromises) {
+    for (const Flags& flags : promise.holds) {
+      for (const std::string& flag : flags) {
+        const std::string name = flag.substr(0, flag.find('='));
+        const bool is_said =
+            words.find(name) != std::string::npos || words.find("a schedule that") != std::string::npos;
+        EXPECT_TRUE(is_said || name == "mode") << words << ": does not name --" << name;
+      }
+    }
+  }
+}
+
+TEST(Conditions, AreSaidAlikeByHelpAndByTheRefusal) {
+  constexpr int kOneLine = 10000;
+  for (const OptionSpec& option : option_table()) {
+    const std::string words = option.only_with();
+    const Result<std::string> help = help_text(option.name, kOneLine);
+    ASSERT_TRUE(help.ok());
+    if (words.empty()) {
+      EXPECT_THAT(*help, testing::Not(HasSubstr("Only with"))) << option.name;
+      continue;
+    }
+    EXPECT_THAT(*help, HasSubstr(" Only with " + words + ".")) << option.name;
+    ASSERT_TRUE(kPromises.contains(words)) << option.name;
+    const Status refused = check_effect({{option.name, "1"}}, {run_of(kPromises.at(words).fails.front())});
+    EXPECT_EQ(refused.code(), Code::kInvalidArgument) << option.name;
+    EXPECT_THAT(refused.message(), HasSubstr(": has an effect only with " + words + "; leave it out or add that"));
+  }
+}
+
+}  // namespace
+}  // namespace syncopate::experiments
