@@ -70,7 +70,7 @@ std::map<std::string, std::string> facts_of(const ResolvedRun& config, const Par
   facts["layout"] = checksum_text(layout.hash());
   // Other schedules do not depend on the length of the run.
   if (schedule_of(config).shape == LearningRateSchedule::Shape::kCosine) {
-    const std::int64_t total = config.steps > 0 ? config.steps : config.epochs * steps_per_epoch;
+    const std::int64_t total = total_steps_of(config, steps_per_epoch);
     facts["steps in all, which --lr-schedule goes by"] = fmt::format("{}", total);
   }
   return facts;

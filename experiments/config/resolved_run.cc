@@ -89,7 +89,7 @@ OptimizerConfig optimizer_of(const ResolvedRun& config) {
   optimizer.epsilon = static_cast<float>(config.epsilon);
   optimizer.weight_decay = static_cast<float>(config.weight_decay);
   optimizer.decay_all = config.decay_all;
-  optimizer.frozen_after = config.adam_freeze_variance;
+  optimizer.frozen_after = config.adam_freeze_variance.value_or(0);
   optimizer.takes_momentum = is_one_bit_adam(config);
   optimizer.initial_accumulator = static_cast<float>(config.initial_accumulator);
   optimizer.l1 = static_cast<float>(config.l1);
@@ -128,7 +128,7 @@ CodecConfig codec_of(const ResolvedRun& config) {
   if (!may_compress(config)) return {};
   CodecConfig codec = config.compress;
   if (codec.kind == CodecKind::kInt8) codec.rounding = config.int8_rounding;
-  if (is_one_bit_adam(config)) codec.whole_updates = config.adam_freeze_variance;
+  if (is_one_bit_adam(config)) codec.whole_updates = *config.adam_freeze_variance;
   if (codec.kind != CodecKind::kTopK) return codec;
   codec.warmup_epochs = config.compress_warmup;
   if (!corrects_momentum(config)) return codec;
@@ -148,12 +148,16 @@ bool corrects_momentum(const ResolvedRun& config) {
 
 bool is_one_bit_adam(const ResolvedRun& config) {
   const bool is_adam = config.optimizer == "adam" || config.optimizer == "adamw";
-  return is_adam && config.adam_freeze_variance > 0 && may_compress(config) && compresses(config);
+  return is_adam && config.adam_freeze_variance && may_compress(config) && compresses(config);
 }
 
 ps::Compression compression_of(const ResolvedRun& config) {
   if (config.mode != Mode::kPs || !may_compress(config)) return {};
   return {.codec = codec_of(config), .answers = config.compress_answers, .seed = config.seed};
+}
+
+std::int64_t total_steps_of(const RunSettings& config, std::int64_t steps_per_epoch) {
+  return config.steps.value_or(config.epochs * steps_per_epoch);
 }
 
 Duration longest_delay(const RunSettings& config) { return from_seconds(config.timeout_seconds / 2); }

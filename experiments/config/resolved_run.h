@@ -83,6 +83,8 @@ bool may_correct_momentum(const ResolvedRun& config);
 bool is_one_bit_adam(const ResolvedRun& config);
 // Returns what workers and shards compress.
 ps::Compression compression_of(const ResolvedRun& config);
+// Returns how many steps each worker makes, of which `steps_per_epoch` are a pass over the data.
+std::int64_t total_steps_of(const RunSettings& config, std::int64_t steps_per_epoch);
 // Returns the longest delay of a straggler in one step: half of the timeout, since the others wait for it meanwhile.
 Duration longest_delay(const RunSettings& config);
 // Returns how worker `rank` is slowed.

@@ -85,7 +85,7 @@ struct RunSettings {
   // Several hosts
   std::vector<HostSlots> hosts;  // empty: this host only
   std::string remote_shell = "ssh -o BatchMode=yes -o ConnectTimeout=10 -o ServerAliveInterval=5";
-  std::string remote_program;  // empty: the same path as here
+  std::optional<std::string> remote_program;  // none: the same path as here
 
   // Parameter servers
   int servers = 1;
@@ -103,7 +103,7 @@ struct RunSettings {
   bool compress_answers = true;  // used where gradients are compressed
 
   // Allreduce
-  std::int64_t bucket_bytes = 1024 * 1024;  // 0: auto, chosen by trial in the first steps
+  std::optional<std::int64_t> bucket_bytes = 1024 * 1024;  // none: chosen by trial in the first steps (auto)
   std::int64_t segment_bytes = 512 * 1024;
   bool overlap = true;
   std::int64_t sync_every = 1;  // steps; 1: gradients are summed in each
@@ -132,14 +132,14 @@ struct RunSettings {
   double epsilon = 1e-8;
   double weight_decay = 0;
   bool decay_all = false;
-  std::int64_t adam_freeze_variance = 0;  // updates; 0: never
+  std::optional<std::int64_t> adam_freeze_variance;  // updates; none: never
   double initial_accumulator = 0;
   double l1 = 0;
   double l2 = 0;
   double ftrl_beta = 1;
   std::optional<std::int64_t> global_batch_size;  // samples per step of all workers; none: batch_size was given
   std::int64_t epochs = 3;
-  std::int64_t steps = 0;                            // steps of one worker; 0: epochs decides
+  std::optional<std::int64_t> steps;                 // steps of one worker; none: epochs decides
   std::optional<EvaluationInterval> evaluate_every;  // none: the default of EvaluationPoints
   double target_accuracy = 0;                        // 0: none
   bool stop_at_target = false;
@@ -149,9 +149,10 @@ struct RunSettings {
   // Checkpoints
   std::optional<CheckpointInterval> checkpoint_every;  // none: never
   int keep = 2;                                        // how many of the newest checkpoints are kept
-  std::string resume;  // the folder of the checkpoints to resume from; empty: the run begins anew
-  // the file of the key that authenticates checkpoints; empty: they are not authenticated
-  std::string checkpoint_key_file;
+  // the folder of the checkpoints to resume from; none: the run begins anew
+  std::optional<std::string> resume;
+  // the file of the key that authenticates checkpoints; none: they are not authenticated
+  std::optional<std::string> checkpoint_key_file;
 
   // Survival
   bool elastic = false;                   // allreduce only

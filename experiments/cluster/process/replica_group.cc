@@ -119,7 +119,7 @@ Status ReplicaGroup::connect_allreduce(const RoleContext& context, const Generat
     return {};
   }
   allreduce::AllReduceOptions options{.optimizer = optimizer_of(config),
-                                      .bucket_bytes = static_cast<std::size_t>(config.bucket_bytes),
+                                      .bucket_bytes = static_cast<std::size_t>(config.bucket_bytes.value_or(0)),
                                       .overlap = config.overlap,
                                       .codec = codec_of(config),
                                       .seed = config.seed,
@@ -147,10 +147,11 @@ Status ReplicaGroup::connect_nccl(const RoleContext& context, Device& device, co
       context.rank, config.workers, device, context.control, clock, timeout_of(config));
   if (!collective.ok()) return collective.status();
   device_collective_ = std::move(*collective);
-  const allreduce::DeviceAllReduceOptions options{.optimizer = optimizer_of(config),
-                                                  .bucket_bytes = static_cast<std::size_t>(config.bucket_bytes),
-                                                  .overlap = config.overlap,
-                                                  .timeout = timeout_of(config)};
+  const allreduce::DeviceAllReduceOptions options{
+      .optimizer = optimizer_of(config),
+      .bucket_bytes = static_cast<std::size_t>(config.bucket_bytes.value_or(0)),
+      .overlap = config.overlap,
+      .timeout = timeout_of(config)};
   strategy_ = std::make_unique<allreduce::DeviceAllReduceStrategy>(*device_collective_, device, context.control,
                                                                    options, clock);
   return {};

@@ -28,10 +28,6 @@
 namespace syncopate::experiments {
 namespace {
 
-std::int64_t total_steps_of(const ResolvedRun& config, std::int64_t steps_per_epoch) {
-  return config.steps > 0 ? config.steps : config.epochs * steps_per_epoch;
-}
-
 // Where a worker computes: on a GPU, or, without a device, on the CPU.
 struct Place {
   std::unique_ptr<Device> device;

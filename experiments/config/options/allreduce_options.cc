@@ -25,11 +25,11 @@ OptionSpec bucket_bytes() {
              &C::bucket_bytes, "bucket size", std::int64_t{1024}, std::int64_t{1} << 30);
   option.set = [set = option.set](RunRequest& request, const std::string& value) -> Status {
     if (value != "auto") return set(request, value);
-    request.bucket_bytes = 0;
+    request.bucket_bytes.reset();
     return {};
   };
   option.get = [get = option.get](const ResolvedRun& config) {
-    return config.bucket_bytes == 0 ? std::string("auto") : get(config);
+    return config.bucket_bytes ? get(config) : std::string("auto");
   };
   return option;
 }

@@ -21,15 +21,14 @@ inline std::string consistency_among(ps::ConsistencyTest test) {
 }
 
 // The job
-inline const Condition kDistributed{"--mode=ps or --mode=allreduce",
-                                        [](const Run& r) { return is_distributed(r); }};
+inline const Condition kDistributed{"--mode=ps or --mode=allreduce", [](const Run& r) { return is_distributed(r); }};
 inline const Condition kOwnTransport{"--mode=ps, or a --collective of our own",
-                                         [](const Run& r) { return is_ps(r) || has_own_collective(r); }};
+                                     [](const Run& r) { return is_ps(r) || has_own_collective(r); }};
 inline const Condition kConnections{"--transport=ipc or --transport=tcp", [](const Run& r) {
-                                          const bool has_connections =
-                                              r.transport == TransportKind::kIpc || r.transport == TransportKind::kTcp;
-                                          return kOwnTransport.holds(r) && has_connections;
-                                        }};
+                                      const bool has_connections =
+                                          r.transport == TransportKind::kIpc || r.transport == TransportKind::kTcp;
+                                      return kOwnTransport.holds(r) && has_connections;
+                                    }};
 inline const Condition kOnCpu{"--device=cpu", [](const Run& r) { return r.device == DeviceKind::kCpu; }};
 inline const Condition kOnGpu{"--device=cuda", [](const Run& r) { return r.device == DeviceKind::kCuda; }};
 inline const Condition kOtherHosts{"--hosts that names another host", [](const Run& r) { return spans_hosts(r); }};
@@ -41,28 +40,24 @@ inline const Condition kSendsGradients{
         list_text(ps::consistency_names([](const Kind& kind) { return kind.pushes_weights; }), "and"),
     may_compress};
 inline const Condition kInt8{"--compress=int8", [](const Run& r) { return codec_of(r).kind == CodecKind::kInt8; }};
-inline const Condition kTopK{"--compress=topk:R",
-                                 [](const Run& r) { return codec_of(r).kind == CodecKind::kTopK; }};
-inline const Condition kTopKOfMomentum{"--compress=topk:R and --optimizer=momentum or nesterov",
-                                           may_correct_momentum};
+inline const Condition kTopK{"--compress=topk:R", [](const Run& r) { return codec_of(r).kind == CodecKind::kTopK; }};
+inline const Condition kTopKOfMomentum{"--compress=topk:R and --optimizer=momentum or nesterov", may_correct_momentum};
 inline const Condition kCompressedPushes{"--mode=ps and --compress",
-                                             [](const Run& r) { return compression_of(r).of_pushes(); }};
+                                         [](const Run& r) { return compression_of(r).of_pushes(); }};
 
 // Parameter servers
 inline const Condition kPs{"--mode=ps", [](const Run& r) { return is_ps(r); }};
 inline const Condition kSharedWork{
     consistency_among([](const Kind& kind) { return kind.shares_work(); }) + ", or --gossip=async",
     [](const Run& r) { return may_share_work(r); }};
-inline const Condition kBackupWorkers{
-    consistency_among([](const Kind& kind) { return kind.backup_workers; }),
-    [](const Run& r) { return is_ps(r) && r.consistency.traits().backup_workers; }};
+inline const Condition kBackupWorkers{consistency_among([](const Kind& kind) { return kind.backup_workers; }),
+                                      [](const Run& r) { return is_ps(r) && r.consistency.traits().backup_workers; }};
 inline const Condition kElastic{consistency_among([](const Kind& kind) { return kind.is_elastic(); }),
                                 [](const Run& r) { return is_ps(r) && r.consistency.is_elastic(); }};
-inline const Condition kStale{
-    consistency_among([](const Kind& kind) { return kind.applies_stale_gradients(); }),
-    [](const Run& r) { return is_ps(r) && r.consistency.applies_stale_gradients(); }};
+inline const Condition kStale{consistency_among([](const Kind& kind) { return kind.applies_stale_gradients(); }),
+                              [](const Run& r) { return is_ps(r) && r.consistency.applies_stale_gradients(); }};
 inline const Condition kSeveralShards{"--mode=ps and several shards (--servers, --shards-per-server)",
-                                          [](const Run& r) { return is_ps(r) && shards_of(r) > 1; }};
+                                      [](const Run& r) { return is_ps(r) && shards_of(r) > 1; }};
 inline const Condition kRunsAhead{
     consistency_among([](const Kind& kind) { return kind.pipeline; }) + ", and without --delay-compensation",
     [](const Run& r) { return may_run_ahead(r); }};
@@ -75,7 +70,7 @@ inline const Condition kOrdersPushes{
 // Allreduce
 inline const Condition kAllreduce{"--mode=allreduce", [](const Run& r) { return is_allreduce(r); }};
 inline const Condition kSumsGradients{"--mode=allreduce, and without --sync-every and --gossip",
-                                          [](const Run& r) { return is_allreduce(r) && !averages_weights(r); }};
+                                      [](const Run& r) { return is_allreduce(r) && !averages_weights(r); }};
 inline const Condition kSumsRows{
     "--mode=allreduce, and without --sync-every and --gossip, and --model=ncf or "
     "wide-deep with --embeddings=sparse",
@@ -87,46 +82,44 @@ inline const Condition kSegments{
       return has_own_collective(r) && !in_memory;
     }};
 inline const Condition kStalls{"--mode=allreduce, without --gossip and with another collective than nccl",
-                                   may_report_stalls};
+                               may_report_stalls};
 
 // Model and data
 inline const Condition kGeneratedData{"--dataset=digits, grammar, zipf-ratings or zipf-clicks",
-                                          [](const Run& r) { return generates_data(r); }};
+                                      [](const Run& r) { return generates_data(r); }};
 inline const Condition kTexts{"--dataset=text or grammar", [](const Run& r) { return learns_text(r); }};
 inline const Condition kCrops{"--dataset=cifar10", [](const Run& r) { return has_crops(r); }};
 inline const Condition kSizedTables{"--dataset=clicks, zipf-ratings or zipf-clicks",
-                                        [](const Run& r) { return sizes_tables(r); }};
+                                    [](const Run& r) { return sizes_tables(r); }};
 inline const Condition kRecommender{"--model=ncf or wide-deep", [](const Run& r) { return is_recommender(r); }};
 inline const Condition kDrawnData{"--dataset=digits, grammar, ratings, zipf-ratings or zipf-clicks",
-                                      [](const Run& r) { return generates_data(r) || r.dataset == "ratings"; }};
+                                  [](const Run& r) { return generates_data(r) || r.dataset == "ratings"; }};
 
 // Training
-inline const Condition kMomentum{"--optimizer=momentum or nesterov", [](const Run& r) {
-                                       return r.optimizer == "momentum" || r.optimizer == "nesterov";
-                                     }};
-inline const Condition kStaleMomentum{
-    kStale.words + " and --optimizer=momentum or nesterov",
-    [](const Run& r) { return kStale.holds(r) && kMomentum.holds(r); }};
+inline const Condition kMomentum{"--optimizer=momentum or nesterov",
+                                 [](const Run& r) { return r.optimizer == "momentum" || r.optimizer == "nesterov"; }};
+inline const Condition kStaleMomentum{kStale.words + " and --optimizer=momentum or nesterov",
+                                      [](const Run& r) { return kStale.holds(r) && kMomentum.holds(r); }};
 inline const Condition kMoments{"--optimizer=adam or adamw",
-                                    [](const Run& r) { return r.optimizer == "adam" || r.optimizer == "adamw"; }};
+                                [](const Run& r) { return r.optimizer == "adam" || r.optimizer == "adamw"; }};
 inline const Condition kAdagrad{"--optimizer=adagrad", [](const Run& r) { return r.optimizer == "adagrad"; }};
 inline const Condition kFtrl{"--optimizer=ftrl", [](const Run& r) { return r.optimizer == "ftrl"; }};
 inline const Condition kEpsilon{"--optimizer=adam, adamw or adagrad",
-                                    [](const Run& r) { return kMoments.holds(r) || kAdagrad.holds(r); }};
+                                [](const Run& r) { return kMoments.holds(r) || kAdagrad.holds(r); }};
 inline const Condition kWeightDecay{"any --optimizer but ftrl, which has --l2",
-                                        [](const Run& r) { return !kFtrl.holds(r); }};
+                                    [](const Run& r) { return !kFtrl.holds(r); }};
 inline const Condition kDecays{"a --weight-decay above 0",
-                                   [](const Run& r) { return kWeightDecay.holds(r) && r.weight_decay > 0; }};
+                               [](const Run& r) { return kWeightDecay.holds(r) && r.weight_decay > 0; }};
 // If the global batch size was given, recording that one reproduces the run.
 inline const Condition kBatchOfAWorker{"", [](const Run& r) { return !r.global_batch_size; }};
-inline const Condition kWholeEpochs{"", [](const Run& r) { return r.steps == 0; }};
+inline const Condition kWholeEpochs{"", [](const Run& r) { return !r.steps; }};
 inline const Condition kTarget{"--target-accuracy", [](const Run& r) { return r.target_accuracy > 0; }};
 
 // Checkpoints and survival
 inline const Condition kWritesCheckpoints{"--checkpoint-every",
-                                              [](const Run& r) { return r.checkpoint_every.has_value(); }};
+                                          [](const Run& r) { return r.checkpoint_every.has_value(); }};
 inline const Condition kUsesCheckpoints{
-    "--checkpoint-every or --resume", [](const Run& r) { return kWritesCheckpoints.holds(r) || !r.resume.empty(); }};
+    "--checkpoint-every or --resume", [](const Run& r) { return kWritesCheckpoints.holds(r) || r.resume.has_value(); }};
 inline const Condition kStandbys{"--mode=ps and --launcher=local", may_have_replicas};
 inline const Condition kRespawns{"--mode=ps and --launcher=local, or --elastic", may_respawn};
 

@@ -57,7 +57,8 @@ OptionSpec number(OptionSpec option, T RunSettings::*field, const std::string& n
 // Makes a number in [low, high] that a run may be without.
 template <typename T>
 OptionSpec number(OptionSpec option, std::optional<T> RunSettings::*field, const std::string& noun, T low, T high) {
-  option.range = fmt::format("{} to {}", low, high);
+  if (option.range.empty()) option.range = fmt::format("{} to {}", low, high);
+  if (option.usual.empty() && RunSettings().*field) option.usual = fmt::format("{}", *(RunSettings().*field));
   option.set = [option, field, noun, low, high](RunRequest& request, const std::string& text) -> Status {
     const Result<T> value = checked(option, text, noun, low, high);
     if (!value.ok()) return value.status();
@@ -183,6 +184,18 @@ inline OptionSpec text(OptionSpec option, std::string RunSettings::*field, const
   return option;
 }
 
+// Makes a text that a run may be without.
+inline OptionSpec text(OptionSpec option, std::optional<std::string> RunSettings::*field, const std::string& noun) {
+  option.is_text = true;
+  option.set = [option, field, noun](RunRequest& request, const std::string& value) -> Status {
+    if (!may_be(value, {})) return wrong(option, value, noun);
+    request.*field = value;
+    return {};
+  };
+  option.get = [field](const ResolvedRun& run) { return (run.*field).value_or(""); };
+  return option;
+}
+
 // Makes a text that a request may leave open: `asked` in the request is `settled` in the run.
 inline OptionSpec text(OptionSpec option, std::optional<std::string> RunRequest::*asked,
                        std::string ResolvedRun::*settled, const std::string& noun) {
@@ -199,15 +212,6 @@ inline OptionSpec text(OptionSpec option, std::optional<std::string> RunRequest:
 // Returns `option` with an effect only where `condition` holds.
 inline OptionSpec only(OptionSpec option, const Condition& condition) {
   option.only = condition;
-  return option;
-}
-
-// Returns `option` so that a zero means "none" and is not shown.
-inline OptionSpec unless_zero(OptionSpec option) {
-  option.get = [get = option.get](const ResolvedRun& run) {
-    const std::string value = get(run);
-    return value == "0" ? std::string() : value;
-  };
   return option;
 }
 

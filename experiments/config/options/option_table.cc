@@ -16,7 +16,6 @@ using option_kinds::number;
 using option_kinds::on_or_off;
 using option_kinds::only;
 using option_kinds::text;
-using option_kinds::unless_zero;
 using option_kinds::wrong;
 
 OptionSpec straggler() {
@@ -212,15 +211,15 @@ void add_update_rule(std::vector<OptionSpec>& table) {
                    &C::beta1, "beta1", 0.0, 0.9999));
   adam_only(number({.group = group, .name = "beta2", .placeholder = "X", .sentence = "Decay of the second moment."},
                    &C::beta2, "beta2", 0.0, 0.999999));
-  adam_only(unless_zero(number({.group = group,
-                                .name = "adam-freeze-variance",
-                                .placeholder = "N",
-                                .sentence = "Keeps the second moment as it is after so many updates, so that later "
-                                            "gradients enter the first moment alone. With --compress this is 1-bit "
-                                            "Adam: nothing is compressed before, and the first moment is afterwards.",
-                                .unit = "updates",
-                                .usual = "never"},
-                               &C::adam_freeze_variance, "updates", std::int64_t{1}, std::int64_t{1000000000})));
+  adam_only(number({.group = group,
+                    .name = "adam-freeze-variance",
+                    .placeholder = "N",
+                    .sentence = "Keeps the second moment as it is after so many updates, so that later "
+                                "gradients enter the first moment alone. With --compress this is 1-bit "
+                                "Adam: nothing is compressed before, and the first moment is afterwards.",
+                    .unit = "updates",
+                    .usual = "never"},
+                   &C::adam_freeze_variance, "updates", std::int64_t{1}, std::int64_t{1000000000}));
   table.push_back(
       only(number({.group = group, .name = "epsilon", .placeholder = "X", .sentence = "Keeps the division finite."},
                   &C::epsilon, "epsilon", 1e-16, 1.0),
@@ -286,14 +285,14 @@ void add_amount(std::vector<OptionSpec>& table) {
                               .excludes = "steps"},
                              &C::epochs, "epochs", std::int64_t{1}, std::int64_t{100000});
   table.push_back(only(std::move(epochs), conditions::kWholeEpochs));
-  table.push_back(unless_zero(number({.group = group,
-                                      .name = "steps",
-                                      .placeholder = "N",
-                                      .sentence = "Length of the training, instead of --epochs.",
-                                      .unit = "steps of all workers, a batch of each",
-                                      .usual = "none",
-                                      .excludes = "epochs"},
-                                     &C::steps, "steps", std::int64_t{1}, std::int64_t{1000000000})));
+  table.push_back(number({.group = group,
+                          .name = "steps",
+                          .placeholder = "N",
+                          .sentence = "Length of the training, instead of --epochs.",
+                          .unit = "steps of all workers, a batch of each",
+                          .usual = "none",
+                          .excludes = "epochs"},
+                         &C::steps, "steps", std::int64_t{1}, std::int64_t{1000000000}));
   add_evaluation_options(table);
   table.push_back(number(
       {.group = group,

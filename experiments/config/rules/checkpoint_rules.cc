@@ -8,13 +8,13 @@ namespace {
 // Returns the option as it was given.
 std::string option_of(const ResolvedRun& config) {
   return config.checkpoint_every ? "--checkpoint-every=" + config.checkpoint_every->to_string()
-                                 : "--resume=" + config.resume;
+                                 : "--resume=" + *config.resume;
 }
 
 }  // namespace
 
 Status validate_checkpoints(const ResolvedRun& config) {
-  if (!config.checkpoint_every && config.resume.empty()) return {};
+  if (!config.checkpoint_every && !config.resume) return {};
   const std::string option = option_of(config);
   if (config.repeat > 1) {
     return Status::invalid_argument(

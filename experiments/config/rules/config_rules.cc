@@ -51,7 +51,7 @@ Status validate_job(const ResolvedRun& config) {
         "host's memory, by --collective=ring or mpi");
   }
   SYNCOPATE_RETURN_IF_ERROR(validate_asynchronous_gossip(config));
-  if (is_allreduce(config) && config.collective == CollectiveKind::kNccl && config.bucket_bytes == 0) {
+  if (is_allreduce(config) && config.collective == CollectiveKind::kNccl && !config.bucket_bytes) {
     return Status::invalid_argument(
         "--bucket-bytes=auto: searches among buckets that the host sends, not for NCCL's; give a size, as in "
         "--bucket-bytes=1048576, or --collective=ring");
@@ -141,7 +141,7 @@ Status validate_compression(const ResolvedRun& config) {
 // In 1-bit Adam, workers go on from the momentum that all share.
 Status validate_one_bit_adam(const ResolvedRun& config) {
   if (!is_one_bit_adam(config)) return {};
-  const std::string option = fmt::format("--adam-freeze-variance={}", config.adam_freeze_variance);
+  const std::string option = fmt::format("--adam-freeze-variance={}", *config.adam_freeze_variance);
   const std::string codec = fmt::format("--compress={}", to_string(config.compress));
   if (config.mode == Mode::kPs) {
     return Status::invalid_argument(
@@ -155,17 +155,17 @@ Status validate_one_bit_adam(const ResolvedRun& config) {
                     "--embeddings=dense, or leave one of the two out",
                     option, codec));
   }
-  if (config.steps > 0 && config.adam_freeze_variance >= config.steps) {
+  if (config.steps && *config.adam_freeze_variance >= *config.steps) {
     return Status::invalid_argument(
         fmt::format("{}: must be fewer than --steps={}, or {} never begins (1-bit Adam); a sixth of all steps is usual",
-                    option, config.steps, codec));
+                    option, *config.steps, codec));
   }
   return {};
 }
 
 // What is sent is a part of the velocities, which do not include what the update adds to a gradient.
 Status validate_momentum_of_compression(const ResolvedRun& config) {
-  if (codec_of(config).kind == CodecKind::kTopK && config.steps == 0 && config.compress_warmup >= config.epochs) {
+  if (codec_of(config).kind == CodecKind::kTopK && !config.steps && config.compress_warmup >= config.epochs) {
     return Status::invalid_argument(
         fmt::format("--compress-warmup={}: must be fewer than the {} epochs, or {} is never come to",
                     config.compress_warmup, config.epochs, to_string(config.compress)));
@@ -206,9 +206,9 @@ Status validate_batches(const ResolvedRun& config) {
         fmt::format("--train-samples={}: must hold one batch of all workers together, here {} samples",
                     config.train_samples, global));
   }
-  if (config.steps > 0 && config.steps <= config.warmup_steps) {
+  if (config.steps && *config.steps <= config.warmup_steps) {
     return Status::invalid_argument(
-        fmt::format("--steps={}: leaves nothing to measure after --warmup-steps={}; must be {} or more", config.steps,
+        fmt::format("--steps={}: leaves nothing to measure after --warmup-steps={}; must be {} or more", *config.steps,
                     config.warmup_steps, config.warmup_steps + 1));
   }
   return {};
@@ -266,7 +266,7 @@ Status check_rules(const ResolvedRun& config) {
   SYNCOPATE_RETURN_IF_ERROR(validate_stall_warning(config));
   SYNCOPATE_RETURN_IF_ERROR(validate_schedule(config));
   SYNCOPATE_RETURN_IF_ERROR(validate_ftrl(config));
-  return validate_faults(config, config.steps);
+  return validate_faults(config, config.steps.value_or(0));
 }
 
 }  // namespace syncopate::experiments

@@ -94,7 +94,7 @@ std::string names_of(const std::vector<Trained>& runs) {
 }
 
 std::string settings_of(const RunRequest& job) {
-  return fmt::format("{} steps of {} at a rate of {:g}{}", job.steps, job.optimizer, learning_rate_of(job),
+  return fmt::format("{} steps of {} at a rate of {:g}{}", kSteps, job.optimizer, learning_rate_of(job),
                      job.weight_decay > 0 ? fmt::format(" and a weight decay of {:g}", job.weight_decay) : "");
 }
 

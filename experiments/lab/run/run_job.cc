@@ -80,7 +80,7 @@ Result<JobFacts> prepare(const ResolvedRun& config, const Result<DataFacts>& dat
   SYNCOPATE_RETURN_IF_ERROR(check_link(config, *layout));
   const Result<ParamLayout> local_layout = local_state_layout_of(config);
   if (!local_layout.ok()) return local_layout.status();
-  const std::int64_t total_steps = config.steps > 0 ? config.steps : config.epochs * order.steps_per_epoch();
+  const std::int64_t total_steps = total_steps_of(config, order.steps_per_epoch());
   SYNCOPATE_RETURN_IF_ERROR(validate_faults(config, total_steps));
   return JobFacts{.layout = *layout,
                   .local_layout = *local_layout,
@@ -181,20 +181,20 @@ std::int64_t updates_of(const ResolvedRun& config, std::int64_t total_steps) {
 // this process.
 Status find_resumed(JobFacts& job, Console& console, JobResult& result, Resumption& resumption) {
   const ResolvedRun& config = result.config;
-  if (!config.checkpoint_key_file.empty()) {
-    Result<CheckpointKey> key = CheckpointKey::read(config.checkpoint_key_file);
+  if (config.checkpoint_key_file) {
+    Result<CheckpointKey> key = CheckpointKey::read(*config.checkpoint_key_file);
     if (!key.ok()) return Status::invalid_argument("--checkpoint-key-file: " + key.status().message());
     resumption.key = std::move(*key);
   }
-  if (config.resume.empty()) return {};
+  if (!config.resume) return {};
   const StateForms forms(job.layout, job.local_layout);
   const auto check = [&](const Manifest& manifest) {
     return check_resume(manifest, facts_of(config, job.layout, job.steps_per_epoch),
                         updates_of(config, job.total_steps));
   };
   Result<FoundCheckpoint> found =
-      newest_checkpoint(config.resume, forms, check, resumption.key ? &*resumption.key : nullptr);
-  if (!found.ok()) return found.status().in("--resume=" + config.resume);
+      newest_checkpoint(*config.resume, forms, check, resumption.key ? &*resumption.key : nullptr);
+  if (!found.ok()) return found.status().in("--resume=" + *config.resume);
   // Refusing it would protect nobody: an attacker who changed it can have removed the authentication, too.
   if (found->checkpoint.claims_authentication() && !resumption.key) {
     found->passed_over.push_back(

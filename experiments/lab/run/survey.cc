@@ -13,7 +13,7 @@ namespace {
 
 RemoteShell remote_shell_of(const RunSettings& config) {
   return {.words = *split_words(config.remote_shell),
-          .program = config.remote_program.empty() ? own_program() : config.remote_program,
+          .program = config.remote_program ? *config.remote_program : own_program(),
           .directory = std::filesystem::current_path().string()};
 }
 

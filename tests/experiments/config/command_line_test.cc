@@ -407,9 +407,9 @@ TEST(CommandLine, CompressesGradientsOfGpusInTheMemoryOfTheHost) {
 TEST(CommandLine, SearchesForABucketSizeWhereTheHostSends) {
   const Result<CommandLine> line = parse({"--mode=allreduce", "--bucket-bytes=auto"});
   ASSERT_TRUE(line.ok()) << line.status().message();
-  EXPECT_EQ(line->config.bucket_bytes, 0);
+  EXPECT_EQ(line->config.bucket_bytes, std::nullopt);
   EXPECT_THAT(to_toml(presumed(line->config)), HasSubstr("bucket-bytes = \"auto\""));
-  EXPECT_EQ(from_toml_text(to_toml(presumed(line->config)))->bucket_bytes, 0);
+  EXPECT_EQ(from_toml_text(to_toml(presumed(line->config)))->bucket_bytes, std::nullopt);
   EXPECT_EQ(refusal({"--mode=allreduce", "--bucket-bytes=0"}),
             "--bucket-bytes=0: bucket size must be 1024 to 1073741824, or auto");
   EXPECT_EQ(refusal({"--mode=allreduce", "--bucket-bytes=auto", "--device=cuda", "--collective=ring"}), "accepted");

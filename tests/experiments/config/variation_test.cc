@@ -81,7 +81,7 @@ TEST(Variation, TakesWhatIsNotGivenAsAValue) {
   EXPECT_TRUE(varied("ps:async", {"fault=none,stop:worker1@1s+1s"})->runs[0].config.faults.empty());
   const auto chunks = varied("ps:async", {"chunk-bytes=default,65536"});
   ASSERT_TRUE(chunks.ok()) << chunks.status().message();
-  EXPECT_EQ(chunks->runs[0].config.chunk_bytes, 0);
+  EXPECT_EQ(chunks->runs[0].config.chunk_bytes, std::nullopt);
   EXPECT_EQ(chunks->runs[1].config.chunk_bytes, 65536);
 }
 

@@ -58,7 +58,7 @@ class Equality : public testing::TestWithParam<Case> {
             .model = GetParam().model,
             .optimizer = optimizer_of(checked),
             .learning_rate = checked.learning_rate,
-            .steps = checked.steps,
+            .steps = *checked.steps,
             .workers = GetParam().workers,
             .batch_size = GetParam().model == "lenet" ? 2 : 8};
   }
@@ -135,7 +135,7 @@ TEST(BoundedByNothing, AtAWthOfTheRateEqualsSyncUnderSgd) {
                   .model = "mlp:784-64-10",
                   .optimizer = optimizer_of(resolved(config)),
                   .learning_rate = 0.1,
-                  .steps = equality_job(config).steps,
+                  .steps = *equality_job(config).steps,
                   .workers = 4};
   const auto gap_at = [&](TrainingJob bounded, double rate) {
     bounded.consistency = "bounded:0";

@@ -54,7 +54,7 @@ class PlantedFaults : public testing::TestWithParam<FaultCase> {
             .model = GetParam().model,
             .optimizer = optimizer_of(config),
             .learning_rate = config.learning_rate,
-            .steps = config.steps,
+            .steps = *config.steps,
             .workers = 3,
             .batch_size = 4};
   }

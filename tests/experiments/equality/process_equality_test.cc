@@ -54,7 +54,7 @@ std::vector<float> train(const Job& job, std::uint64_t seed, int batch, const Fl
               "--optimizer=" + job.optimizer,
               fmt::format("--batch-size={}", batch),
               fmt::format("--learning-rate={}", *config_of(job).learning_rate),
-              fmt::format("--steps={}", config_of(job).steps),
+              fmt::format("--steps={}", *config_of(job).steps),
               fmt::format("--seed={}", seed),
               "--train-samples=4096",
               "--test-samples=512"};

@@ -132,6 +132,33 @@ TEST(Placement, RefusesNcclBesideABackendOfTheProcessor) {
   EXPECT_THAT(refusal(config, kWithTwo), HasSubstr("leave one out"));
 }
 
+TEST(Placement, SettlesARunOnTheMachinesThatAreThere) {
+  RunRequest request = config_of(Mode::kAllreduce, std::nullopt);
+  EXPECT_EQ(resolve_on(kWithTwo, request, "now")->collective, CollectiveKind::kNccl);
+  const Result<ResolvedRun> here = resolve_on(kWithoutGpu, request, "now");
+  EXPECT_EQ(here->collective, CollectiveKind::kDirect);
+  EXPECT_EQ(here->workers, 2);
+  EXPECT_EQ(here->listen_address, "");
+  EXPECT_EQ(here->output, "results/now-allreduce-direct");
+  request.hosts = {{"node1", 1}, {"node2", 2}};
+  Machines machines(kWithoutGpu);
+  machines.of_hosts = {kWithoutGpu, kWithoutGpu};
+  machines.listen_address = "10.0.0.7";
+  const Result<ResolvedRun> there = resolve_on(machines, request, "now");
+  EXPECT_EQ(there->listen_address, "10.0.0.7");
+  EXPECT_EQ(there->workers, 3);
+  EXPECT_EQ(there->transport, TransportKind::kSockets);
+}
+
+TEST(Placement, HoldsARunAgainstTheRulesOfTheDeviceThatIsThere) {
+  RunRequest request = config_of(Mode::kAllreduce, std::nullopt);
+  request.elastic = true;
+  EXPECT_TRUE(check(request).ok()) << "before any machine is known";
+  EXPECT_TRUE(resolve_on(kWithoutGpu, request, "").ok());
+  EXPECT_EQ(resolve_on(kWithTwo, request, "").status().message(),
+            "--elastic: NCCL's groups cannot lose a rank and go on; use --collective=ring");
+}
+
 TEST(Placement, PutsAllRunsOfAComparisonOnOneKindOfDevice) {
   const auto placed = [](const std::string& modes, const Machine& machine) -> Result<DeviceKind> {
     RunRequest base;
