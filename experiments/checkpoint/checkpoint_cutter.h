@@ -10,7 +10,7 @@
 
 #include "common/clock.h"
 #include "experiments/checkpoint/background_writer.h"
-#include "experiments/checkpoint/checkpoint_course.h"
+#include "experiments/checkpoint/checkpoint_policy.h"
 #include "experiments/checkpoint/part_delivery.h"
 
 namespace syncopate::experiments {
@@ -20,7 +20,7 @@ struct CutterOptions {
   std::string writer;
   int worker = 0;  // the rank
   CheckpointInterval interval;
-  bool together = true;  // whether workers move together, as in CheckpointCourse
+  bool together = true;  // whether workers move together, as in CheckpointPolicy
   Digests digests = Digests::kNo;
 };
 

@@ -26,7 +26,7 @@ Result<std::unique_ptr<CheckpointKeeper>> CheckpointKeeper::create(CheckpointKee
 CheckpointKeeper::CheckpointKeeper(CheckpointKeeperOptions options, Callbacks callbacks)
     : options_(std::move(options)),
       callbacks_(std::move(callbacks)),
-      course_(options_.interval, options_.together, options_.first_step),
+      policy_(options_.interval, options_.together, options_.first_step),
       store_(options_.folder),
       thread_([this](const std::stop_token& stop) { run(stop); }) {}
 
@@ -35,8 +35,8 @@ CheckpointKeeper::~CheckpointKeeper() = default;
 void CheckpointKeeper::act(TimePoint now) {
   failure_.rethrow();
   hear_of_completed();
-  course_.on_tick(now);
-  for (CheckpointAction& action : course_.take_actions()) carry_out(std::move(action));
+  policy_.on_tick(now);
+  for (CheckpointAction& action : policy_.take_actions()) carry_out(std::move(action));
 }
 
 void CheckpointKeeper::carry_out(CheckpointAction action) {
@@ -65,7 +65,7 @@ void CheckpointKeeper::hear_of_completed() {
     done.swap(done_);
   }
   for (const Done& one : done) {
-    course_.on_complete(one.step, one.status);
+    policy_.on_complete(one.step, one.status);
     if (!one.status.ok()) continue;
     if (callbacks_.completed) callbacks_.completed(store_.path_of(one.step));
     // Not earlier: until now other processes may have been told to go back to the previous one.
@@ -78,7 +78,7 @@ CheckpointFigures CheckpointKeeper::finish(TimePoint now) {
   wait_until_idle();
   act(now);
   wait_until_idle();
-  return course_.figures();
+  return policy_.figures();
 }
 
 void CheckpointKeeper::post(std::function<void()> task) {

@@ -1,4 +1,4 @@
-// CheckpointKeeper: the coordinator's part in checkpoints. It carries out the actions of a CheckpointCourse. It writes
+// CheckpointKeeper: the coordinator's part in checkpoints. It carries out the actions of a CheckpointPolicy. It writes
 // manifests and removes old checkpoints on a thread of its own, so that a slow disk never keeps the coordinator from
 // responding. Everything else runs on the caller's thread.
 #pragma once
@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "common/thread_failure.h"
-#include "experiments/checkpoint/checkpoint_course.h"
+#include "experiments/checkpoint/checkpoint_policy.h"
 #include "experiments/checkpoint/checkpoint_store.h"
 
 namespace syncopate::experiments {
@@ -23,7 +23,7 @@ namespace syncopate::experiments {
 struct CheckpointKeeperOptions {
   std::string folder;  // folder of checkpoints; it is created
   CheckpointInterval interval;
-  bool together = true;         // whether workers move together, as in CheckpointCourse
+  bool together = true;         // whether workers move together, as in CheckpointPolicy
   std::int64_t first_step = 0;  // the step that the run begins with
   int keep = 2;
   std::string run_id;
@@ -47,7 +47,7 @@ class CheckpointKeeper {
   ~CheckpointKeeper();
 
   // The policy, to which events are reported; see there.
-  CheckpointCourse& course() { return course_; }
+  CheckpointPolicy& policy() { return policy_; }
   // Carries out the actions that are due. Call it after each event, and about every 100 ms. Rethrows what the disk
   // thread has thrown.
   void act(TimePoint now);
@@ -72,7 +72,7 @@ class CheckpointKeeper {
 
   const CheckpointKeeperOptions options_;
   const Callbacks callbacks_;
-  CheckpointCourse course_;
+  CheckpointPolicy policy_;
   CheckpointStore store_;  // used by the thread
 
   std::mutex mutex_;

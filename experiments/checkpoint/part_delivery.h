@@ -4,7 +4,7 @@
 #include <functional>
 #include <stop_token>
 
-#include "experiments/checkpoint/checkpoint_course.h"
+#include "experiments/checkpoint/checkpoint_policy.h"
 #include "experiments/checkpoint/part_writer.h"
 
 namespace syncopate::experiments {

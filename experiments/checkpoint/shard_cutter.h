@@ -8,7 +8,7 @@
 #include <string>
 
 #include "experiments/checkpoint/background_writer.h"
-#include "experiments/checkpoint/checkpoint_course.h"
+#include "experiments/checkpoint/checkpoint_policy.h"
 #include "experiments/checkpoint/part_delivery.h"
 
 namespace syncopate::experiments {
@@ -17,7 +17,7 @@ struct ShardCutterOptions {
   std::string folder;  // folder of the run's checkpoints
   std::string writer;  // "shard-3"
   CheckpointInterval interval;
-  bool together = true;     // whether workers move together, as in CheckpointCourse: updates then count steps
+  bool together = true;     // whether workers move together, as in CheckpointPolicy: updates then count steps
   std::int64_t period = 1;  // a worker's steps from one update to the next
   Digests digests = Digests::kNo;
 };

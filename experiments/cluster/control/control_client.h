@@ -18,7 +18,7 @@
 #include "common/rendezvous.h"
 #include "common/step_record.h"
 #include "common/transport/link_faults.h"
-#include "experiments/checkpoint/checkpoint_course.h"
+#include "experiments/checkpoint/checkpoint_policy.h"
 #include "experiments/checkpoint/checkpoint_terms.h"
 #include "experiments/cluster/control/batch_range.h"
 #include "experiments/cluster/control/control_identity.h"

@@ -1,6 +1,6 @@
 // Generation: a membership epoch, which says who takes part in a run between two changes of its members. In each one
 // all members connect again, and go on from the state that they have. Plain data; the coordinator decides it
-// (coordinator/generation_course.h).
+// (coordinator/membership_policy.h).
 #pragma once
 
 #include <cstdint>

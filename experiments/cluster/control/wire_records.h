@@ -11,7 +11,7 @@
 #include "common/status.h"
 #include "common/step_record.h"
 #include "common/transport/link_faults.h"
-#include "experiments/checkpoint/checkpoint_course.h"
+#include "experiments/checkpoint/checkpoint_policy.h"
 #include "experiments/cluster/control/collective_report.h"
 #include "experiments/cluster/control/control.pb.h"
 #include "experiments/cluster/control/generation.h"

@@ -18,7 +18,7 @@
 #include "experiments/cluster/control/heartbeat_interval.h"
 #include "experiments/cluster/control/wire_records.h"
 #include "experiments/cluster/coordinator/batch_queue.h"
-#include "experiments/cluster/coordinator/epoch_course.h"
+#include "experiments/cluster/coordinator/epoch_schedule.h"
 #include "experiments/cluster/coordinator/fault_injector.h"
 #include "experiments/cluster/coordinator/process_table.h"
 #include "experiments/cluster/coordinator/rendezvous_groups.h"
@@ -387,7 +387,7 @@ class Coordinator {
     monitor_.on_ready_to_train(process, now);
   }
 
-  void answer_epoch(const EpochCourse::Question& question) {
+  void answer_epoch(const EpochSchedule::Question& question) {
     const auto [process, epoch] = question;
     FromCoordinator answer;
     answer.mutable_epoch_answer()->set_epoch(epoch);
@@ -461,7 +461,7 @@ class Coordinator {
     observer_.on_training_begins(training_began_);
     checkpoints_.begin(monitor_.generation(), clock_.now());
     faults_.on_training_begins(clock_.now());
-    for (const EpochCourse::Question& question : epochs_.begin()) answer_epoch(question);
+    for (const EpochSchedule::Question& question : epochs_.begin()) answer_epoch(question);
   }
 
   void report(const std::string& line) {
@@ -541,7 +541,7 @@ class Coordinator {
   std::optional<TimePoint> all_ended_;
   bool descriptors_ran_out_ = false;
   RendezvousGroups groups_;
-  EpochCourse epochs_;
+  EpochSchedule epochs_;
   WorkerWeights weights_;
   RunCheckpoints checkpoints_;
   FaultInjector faults_;

@@ -34,38 +34,38 @@ const char* done_to_links(LinkFault fault) {
 FaultInjector::FaultInjector(const ResolvedRun& config, std::int64_t total_steps, const JobPlan& plan, Hands hands)
     : plan_(plan),
       hands_(std::move(hands)),
-      course_(
+      trigger_(
           config.faults.empty() ? DrawnFaults() : config.faults.draw(config.seed, fault_scene_of(config, total_steps)),
           config.seed) {}
 
 std::vector<std::int64_t> FaultInjector::announced_steps(std::size_t process) const {
   const ProcessSpec& spec = plan_.processes[process];
-  return spec.role == Role::kWorker ? course_.announced_steps(spec.rank) : std::vector<std::int64_t>();
+  return spec.role == Role::kWorker ? trigger_.announced_steps(spec.rank) : std::vector<std::int64_t>();
 }
 
 void FaultInjector::on_training_begins(TimePoint now) {
   begun_ = now;
-  course_.on_training_begins(now);
+  trigger_.on_training_begins(now);
 }
 
 void FaultInjector::on_step_begins(std::size_t process, std::int64_t step, TimePoint now) {
   if (plan_.processes[process].role != Role::kWorker) return;
-  course_.on_step_begins(plan_.processes[process].rank, step);
+  trigger_.on_step_begins(plan_.processes[process].rank, step);
   act(now);
 }
 
 void FaultInjector::act(TimePoint now) {
   if (ended_) return;
-  for (const FaultAction& action : course_.take_due(now, workers_training())) carry_out(action, now);
+  for (const FaultAction& action : trigger_.take_due(now, workers_training())) carry_out(action, now);
 }
 
 void FaultInjector::end() {
   if (std::exchange(ended_, true)) return;
-  for (const FaultAction& action : course_.end()) let_go(action);
-  for (const Fault& fault : course_.not_come()) {
+  for (const FaultAction& action : trigger_.end()) let_go(action);
+  for (const Fault& fault : trigger_.not_come()) {
     records_.push_back({.fault = fault.to_string(), .outcome = why_not_due(fault)});
   }
-  for (const Duration mean : course_.churns_in_vain()) {
+  for (const Duration mean : trigger_.churns_in_vain()) {
     records_.push_back(
         {.fault = "churn:" + fault_time_text(mean), .outcome = "it struck nobody: " + training_length()});
   }

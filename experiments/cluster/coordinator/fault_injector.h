@@ -1,4 +1,4 @@
-// FaultInjector: injects the faults of a run as they become due, and records the outcome of each. FaultCourse decides
+// FaultInjector: injects the faults of a run as they become due, and records the outcome of each. FaultTrigger decides
 // what is due.
 //
 // Used by the coordinator's thread.
@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "common/clock.h"
-#include "experiments/cluster/faults/fault_course.h"
 #include "experiments/cluster/faults/fault_record.h"
+#include "experiments/cluster/faults/fault_trigger.h"
 #include "experiments/cluster/plan/job_plan.h"
 #include "experiments/config/resolved_run.h"
 
@@ -51,7 +51,7 @@ class FaultInjector {
   // Injects the faults that are due.
   void act(TimePoint now);
   // Returns the latest time at which act() must be called again.
-  TimePoint next() const { return ended_ ? TimePoint::max() : course_.next(); }
+  TimePoint next() const { return ended_ ? TimePoint::max() : trigger_.next(); }
 
   // The run is over, or is about to end: continues stopped processes, and injects no more faults.
   void end();
@@ -73,7 +73,7 @@ class FaultInjector {
 
   const JobPlan& plan_;
   const Hands hands_;
-  FaultCourse course_;
+  FaultTrigger trigger_;
   std::vector<FaultRecord> records_;
   std::set<std::size_t> killed_;            // killed, but not noticed yet
   std::map<int, std::int64_t> steps_done_;  // by rank, as far as reported

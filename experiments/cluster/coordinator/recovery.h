@@ -3,8 +3,8 @@
 //
 // If a run can recover (config/rules/survival_rules.h), it goes on without a lost process: one that was killed, has
 // fallen silent, or has lost touch with the others. The remaining processes may then have to form a new group, a
-// membership epoch (generation_course.h), which is also how a restarted process joins. A run goes on without the
-// evaluator in every mode (evaluator_course.h).
+// membership epoch (membership_policy.h), which is also how a restarted process joins. A run goes on without the
+// evaluator in every mode (evaluator_policy.h).
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@
 #include <variant>
 
 #include "common/clock.h"
-#include "experiments/cluster/coordinator/generation_course.h"
+#include "experiments/cluster/coordinator/membership_policy.h"
 #include "experiments/cluster/coordinator/process_roster.h"
 #include "experiments/cluster/coordinator/run_phase.h"
 #include "experiments/cluster/coordinator/verdict.h"
@@ -65,7 +65,7 @@ class RecoveryPolicy {
   bool awaits_server() const { return membership_.goes_back() && !membership_.has_all_homes(); }
 
  private:
-  using Loss = GenerationCourse::Loss;
+  using Loss = MembershipPolicy::Loss;
 
   // Returns none if the run goes on. Else returns the text that follows the verdict on the lost process.
   // `other_is_empty`: the other replica of a server's or a standby's shards is there, and may hold nothing.
@@ -78,7 +78,7 @@ class RecoveryPolicy {
   const JobPlan& plan_;
   const ProcessRoster& roster_;
   const Recovery recovery_;
-  GenerationCourse membership_;
+  MembershipPolicy membership_;
   std::string checkpoint_;  // the newest complete one
   int epochs_in_vain_ = 0;  // since any worker has finished a step
 };

@@ -17,24 +17,24 @@ Status RunCheckpoints::open(const std::optional<CheckpointKeeperOptions>& option
 
 void RunCheckpoints::begin(const Generation& generation, TimePoint now) {
   if (!keeper_) return;
-  keeper_->course().on_generation(generation.number, checkpoint_writers(config_, has_local_state_, generation.workers),
+  keeper_->policy().on_generation(generation.number, checkpoint_writers(config_, has_local_state_, generation.workers),
                                   now);
 }
 
 void RunCheckpoints::on_steps(int worker, std::int64_t steps_done, TimePoint now) {
-  if (keeper_) keeper_->course().on_steps(worker_writer(worker), steps_done, now);
+  if (keeper_) keeper_->policy().on_steps(worker_writer(worker), steps_done, now);
 }
 
 void RunCheckpoints::on_job_steps(std::int64_t steps_done, TimePoint now) {
-  if (keeper_ && steps_done > 0) keeper_->course().on_steps("job", steps_done, now);
+  if (keeper_ && steps_done > 0) keeper_->policy().on_steps("job", steps_done, now);
 }
 
 void RunCheckpoints::on_report(const std::string& writer, const CheckpointReport& report) {
-  if (keeper_) keeper_->course().on_report(writer, report);
+  if (keeper_) keeper_->policy().on_report(writer, report);
 }
 
 void RunCheckpoints::on_worker_lost(int worker) {
-  if (keeper_) keeper_->course().on_lost(worker_writer(worker));
+  if (keeper_) keeper_->policy().on_lost(worker_writer(worker));
 }
 
 void RunCheckpoints::act(TimePoint now) {

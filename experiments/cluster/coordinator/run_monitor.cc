@@ -316,7 +316,7 @@ void RunMonitor::release_training_if_all_ready() {
 
 void RunMonitor::lose_evaluator(std::size_t process, const Verdict& verdict, TimePoint now) {
   roster_.apply(process, ProcessEvent::kLoss);
-  const EvaluatorCourse::Loss loss = evaluator_.on_lost();
+  const EvaluatorPolicy::Loss loss = evaluator_.on_lost();
   act(ReportLine{fmt::format("{}; {}", verdict.line, loss.consequence)});
   if (!loss.start_after) {
     give_up_evaluator(process);

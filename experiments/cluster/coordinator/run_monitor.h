@@ -14,7 +14,7 @@
 #include "common/clock.h"
 #include "common/status.h"
 #include "experiments/cluster/coordinator/diagnosis.h"
-#include "experiments/cluster/coordinator/evaluator_course.h"
+#include "experiments/cluster/coordinator/evaluator_policy.h"
 #include "experiments/cluster/coordinator/monitor_action.h"
 #include "experiments/cluster/coordinator/process_roster.h"
 #include "experiments/cluster/coordinator/recovery.h"
@@ -154,7 +154,7 @@ class RunMonitor {
   ProcessRoster roster_;
   Diagnosis diagnosis_;
   RecoveryPolicy recovery_;
-  EvaluatorCourse evaluator_;
+  EvaluatorPolicy evaluator_;
   std::vector<MonitorAction> actions_;
   std::optional<Verdict> verdict_;
   TimePoint kill_at_{};            // when stopping: processes still there are killed then

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "common/clock.h"
-#include "experiments/checkpoint/checkpoint_course.h"
+#include "experiments/checkpoint/checkpoint_policy.h"
 #include "experiments/cluster/faults/fault_record.h"
 #include "experiments/cluster/host/environment.h"
 #include "experiments/config/resolved_run.h"

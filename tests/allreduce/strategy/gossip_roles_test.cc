@@ -45,19 +45,19 @@ TEST(GossipPartner, IsAPassiveRankOfTheGroupAndNobodyWhereThereIsNone) {
 // 4000 meetings with four passive ranks: 1000 with each, give or take 28.
 TEST(GossipPartner, IsEachPassiveRankAboutEquallyOftenAndAnotherForEachRankAndSeed) {
   std::map<int, int> drawn;
-  std::set<std::vector<int>> courses;
+  std::set<std::vector<int>> rows;
   for (const std::uint64_t seed : {1, 2}) {
     for (int rank = 0; rank < 8; rank += 2) {
-      std::vector<int> course;
+      std::vector<int> row;
       for (std::int64_t meeting = 0; meeting < 500; ++meeting) {
-        course.push_back(gossip_partner(seed, rank, meeting, 8));
-        ++drawn[course.back()];
-        EXPECT_EQ(course.back(), gossip_partner(seed, rank, meeting, 8));
+        row.push_back(gossip_partner(seed, rank, meeting, 8));
+        ++drawn[row.back()];
+        EXPECT_EQ(row.back(), gossip_partner(seed, rank, meeting, 8));
       }
-      courses.insert(course);
+      rows.insert(row);
     }
   }
-  EXPECT_EQ(courses.size(), 8u);
+  EXPECT_EQ(rows.size(), 8u);
   EXPECT_EQ(drawn.size(), 4u);
   for (const auto& [partner, times] : drawn) {
     EXPECT_GT(times, 850) << partner;

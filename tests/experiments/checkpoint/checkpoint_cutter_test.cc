@@ -117,14 +117,14 @@ class AKeeper : public ACutter {
 
 TEST_F(AKeeper, MakesCheckpointsOfWhatWritersDeliver) {
   const auto keeper = this->keeper({.steps = 3});
-  keeper->course().on_generation(0, {"worker-0"}, TimePoint());
+  keeper->policy().on_generation(0, {"worker-0"}, TimePoint());
   const auto cutter = this->cutter({.steps = 3});
   cutter->begin(0, 0, Share::kAll);
   for (int step = 1; step <= 9; ++step) {
     do_step(*cutter, step);
     cutter->finish();
   }
-  for (const CheckpointReport& report : reports_) keeper->course().on_report("worker-0", report);
+  for (const CheckpointReport& report : reports_) keeper->policy().on_report("worker-0", report);
   const CheckpointFigures figures = keeper->finish(TimePoint());
   EXPECT_EQ(figures.completed, 3);
   EXPECT_EQ(figures.last_step, 9);
@@ -134,9 +134,9 @@ TEST_F(AKeeper, MakesCheckpointsOfWhatWritersDeliver) {
 
 TEST_F(AKeeper, RemovesWhatCannotBeCompleted) {
   const auto keeper = this->keeper({.steps = 3});
-  keeper->course().on_generation(0, {"worker-0", "worker-1"}, TimePoint());
+  keeper->policy().on_generation(0, {"worker-0", "worker-1"}, TimePoint());
   ASSERT_TRUE(make_folder((folder_.path() / attempt_name(3, 0)).string()).ok());
-  keeper->course().on_report("worker-1", {.kind = Kind::kFailed, .step = 3, .reason = "disk full"});
+  keeper->policy().on_report("worker-1", {.kind = Kind::kFailed, .step = 3, .reason = "disk full"});
   EXPECT_EQ(keeper->finish(TimePoint()).left_out, 1);
   EXPECT_FALSE(std::filesystem::exists(folder_.path() / attempt_name(3, 0)));
   EXPECT_THAT(lines_, ElementsAre(HasSubstr("disk full")));

@@ -218,7 +218,7 @@ TEST(FaultSchedule, SaysWhetherLinksMayBeHurt) {
   EXPECT_THAT(may(FaultSchedule()), IsEmpty());
 }
 
-TEST(FaultSchedule, LeavesChurnToTheCourse) {
+TEST(FaultSchedule, LeavesChurnToTheTrigger) {
   const DrawnFaults drawn = parsed("churn:4s,kill:worker0@1s").draw(1, kScene);
   EXPECT_THAT(drawn.churns, ElementsAre(std::chrono::seconds(4)));
   EXPECT_THAT(drawn.faults, SizeIs(1));

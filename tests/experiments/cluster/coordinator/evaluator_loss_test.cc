@@ -2,7 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "experiments/cluster/coordinator/evaluator_course.h"
+#include "experiments/cluster/coordinator/evaluator_policy.h"
 #include "tests/experiments/cluster/coordinator/coordinated_run.h"
 #include "tests/experiments/cluster/coordinator/watched_run.h"
 
@@ -20,44 +20,44 @@ using testing::StartsWith;
 using std::literals::chrono_literals::operator""ms;
 using std::literals::chrono_literals::operator""s;
 
-// EvaluatorCourse.
+// EvaluatorPolicy.
 
-TEST(EvaluatorCourse, StartsItAgainThreeTimesAfterEverLongerPauses) {
-  EvaluatorCourse course(1000, false);
+TEST(EvaluatorPolicy, StartsItAgainThreeTimesAfterEverLongerPauses) {
+  EvaluatorPolicy policy(1000, false);
   Duration before{};
-  for (int start = 0; start < EvaluatorCourse::kMostStarts; ++start) {
-    const EvaluatorCourse::Loss loss = course.on_lost();
+  for (int start = 0; start < EvaluatorPolicy::kMostStarts; ++start) {
+    const EvaluatorPolicy::Loss loss = policy.on_lost();
     ASSERT_TRUE(loss.start_after.has_value());
     EXPECT_GT(*loss.start_after, before);
     EXPECT_EQ(loss.consequence, "it is started again");
     before = *loss.start_after;
   }
-  const EvaluatorCourse::Loss last = course.on_lost();
+  const EvaluatorPolicy::Loss last = policy.on_lost();
   EXPECT_FALSE(last.start_after.has_value());
   EXPECT_EQ(last.consequence, "it was started again 3 times and has evaluated nothing: nothing is evaluated any more");
-  EXPECT_FALSE(course.evaluates());
+  EXPECT_FALSE(policy.evaluates());
 }
 
-TEST(EvaluatorCourse, StartsItAgainAsOftenAsItHasEvaluatedSomething) {
-  EvaluatorCourse course(1000, false);
+TEST(EvaluatorPolicy, StartsItAgainAsOftenAsItHasEvaluatedSomething) {
+  EvaluatorPolicy policy(1000, false);
   for (int epoch = 0; epoch < 10; ++epoch) {
-    ASSERT_TRUE(course.on_lost().start_after.has_value());
-    course.on_snapshot(epoch, false, 10);
-    EXPECT_TRUE(course.on_evaluation(epoch, false));
+    ASSERT_TRUE(policy.on_lost().start_after.has_value());
+    policy.on_snapshot(epoch, false, 10);
+    EXPECT_TRUE(policy.on_evaluation(epoch, false));
   }
 }
 
-TEST(EvaluatorCourse, SaysWhatItIsStartedAgainFor) {
-  EvaluatorCourse course(1000, false);
-  course.on_snapshot(1, false, 10);
-  course.on_snapshot(2, false, 10);
-  EXPECT_EQ(course.on_lost().consequence, "it is started again, for 2 snapshots");
+TEST(EvaluatorPolicy, SaysWhatItIsStartedAgainFor) {
+  EvaluatorPolicy policy(1000, false);
+  policy.on_snapshot(1, false, 10);
+  policy.on_snapshot(2, false, 10);
+  EXPECT_EQ(policy.on_lost().consequence, "it is started again, for 2 snapshots");
 }
 
-TEST(EvaluatorCourse, SaysThatATargetCannotBeJudgedAnyMore) {
-  EvaluatorCourse course(1000, true);
-  EXPECT_EQ(course.give_up(), "nothing is evaluated any more, and --target-accuracy cannot be judged");
-  EXPECT_FALSE(course.wants_snapshots());
+TEST(EvaluatorPolicy, SaysThatATargetCannotBeJudgedAnyMore) {
+  EvaluatorPolicy policy(1000, true);
+  EXPECT_EQ(policy.give_up(), "nothing is evaluated any more, and --target-accuracy cannot be judged");
+  EXPECT_FALSE(policy.wants_snapshots());
 }
 
 // RunMonitor.
@@ -97,7 +97,7 @@ TEST(RunMonitor, GoesOnWithoutAnEvaluatorThatEndsEachTimeItIsStarted) {
   run.fail(run.evaluator(), Status::internal("out of something"));
   EXPECT_THAT(run.actions(), ElementsAre(HasSubstr("out of something; it is started again")));
   run.end(run.evaluator(), kFailedEnd);
-  for (int start = 0; start < EvaluatorCourse::kMostStarts; ++start) {
+  for (int start = 0; start < EvaluatorPolicy::kMostStarts; ++start) {
     run.pass(6s);
     EXPECT_THAT(run.actions(), ElementsAre("start evaluator"));
     run.end(run.evaluator(), kFailedEnd);  // before its hello

@@ -1,4 +1,4 @@
-#include "experiments/cluster/coordinator/evaluator_course.h"
+#include "experiments/cluster/coordinator/evaluator_policy.h"
 
 #include <fmt/format.h>
 
@@ -8,18 +8,18 @@ namespace syncopate::experiments {
 namespace {
 
 // The cause of its death, such as a shortage of memory, may pass.
-constexpr std::array<Duration, EvaluatorCourse::kMostStarts> kPauses{std::chrono::milliseconds(100),
+constexpr std::array<Duration, EvaluatorPolicy::kMostStarts> kPauses{std::chrono::milliseconds(100),
                                                                      std::chrono::seconds(1), std::chrono::seconds(5)};
 
 }  // namespace
 
-bool EvaluatorCourse::on_evaluation(std::int64_t point, bool final) {
+bool EvaluatorPolicy::on_evaluation(std::int64_t point, bool final) {
   if (!backlog_.on_evaluation(point, final)) return false;
   starts_ = 0;
   return true;
 }
 
-EvaluatorCourse::Loss EvaluatorCourse::on_lost() {
+EvaluatorPolicy::Loss EvaluatorPolicy::on_lost() {
   if (starts_ == kMostStarts) {
     return {{}, fmt::format("it was started again {} times and has evaluated nothing: {}", kMostStarts, give_up())};
   }
@@ -28,7 +28,7 @@ EvaluatorCourse::Loss EvaluatorCourse::on_lost() {
   return {pause, "it is started again" + (waiting.empty() ? "" : ", for " + waiting)};
 }
 
-std::string EvaluatorCourse::give_up() {
+std::string EvaluatorPolicy::give_up() {
   backlog_.give_up();
   return std::string("nothing is evaluated any more") + (has_target_ ? ", and --target-accuracy cannot be judged" : "");
 }

@@ -1,4 +1,4 @@
-// GenerationCourse: the membership policy: who takes part in a run when processes are lost, or join (again). Pure: it
+// MembershipPolicy: the membership policy: who takes part in a run when processes are lost, or join (again). Pure: it
 // receives events, and returns what they mean and what the next membership epoch is.
 #pragma once
 
@@ -11,11 +11,11 @@
 
 namespace syncopate::experiments {
 
-class GenerationCourse {
+class MembershipPolicy {
  public:
   // The first membership epoch has all workers, servers and standbys of the plan, which outlives this. Until something
   // has been trained all start from the checkpoint `resume`; empty: from the initial weights.
-  GenerationCourse(const JobPlan& plan, const Recovery& recovery, std::string resume = {});
+  MembershipPolicy(const JobPlan& plan, const Recovery& recovery, std::string resume = {});
 
   const Generation& current() const { return current_; }
   bool is_member(std::size_t process) const;

@@ -1,19 +1,19 @@
-#include "experiments/cluster/coordinator/epoch_course.h"
+#include "experiments/cluster/coordinator/epoch_schedule.h"
 
 #include <gtest/gtest.h>
 
 namespace syncopate::experiments {
 namespace {
 
-TEST(EpochCourse, GoesOnWhereThereIsNoTarget) {
-  EpochCourse epochs(0);
+TEST(EpochSchedule, GoesOnWhereThereIsNoTarget) {
+  EpochSchedule epochs(0);
   epochs.on_evaluation(1);
   EXPECT_FALSE(epochs.target_reached());
   EXPECT_TRUE(epochs.go_on(0));
 }
 
-TEST(EpochCourse, DecidesEachEpochOnceForAll) {
-  EpochCourse epochs(0.95);
+TEST(EpochSchedule, DecidesEachEpochOnceForAll) {
+  EpochSchedule epochs(0.95);
   epochs.on_evaluation(0.9499);
   EXPECT_TRUE(epochs.go_on(1));
   epochs.on_evaluation(0.95);
@@ -24,12 +24,12 @@ TEST(EpochCourse, DecidesEachEpochOnceForAll) {
   EXPECT_TRUE(epochs.target_reached()) << "a later dip takes nothing back";
 }
 
-TEST(EpochCourse, HoldsWhoAsksUntilTrainingBegins) {
-  EpochCourse epochs(0);
+TEST(EpochSchedule, HoldsWhoAsksUntilTrainingBegins) {
+  EpochSchedule epochs(0);
   EXPECT_FALSE(epochs.has_begun());
   epochs.hold({.process = 3, .epoch = 0});
   epochs.hold({.process = 1, .epoch = 2});
-  const std::vector<EpochCourse::Question> held = epochs.begin();
+  const std::vector<EpochSchedule::Question> held = epochs.begin();
   EXPECT_TRUE(epochs.has_begun());
   ASSERT_EQ(held.size(), 2u);
   EXPECT_EQ(held[0].process, 3u);
@@ -37,8 +37,8 @@ TEST(EpochCourse, HoldsWhoAsksUntilTrainingBegins) {
   EXPECT_EQ(held[1].epoch, 2);
 }
 
-TEST(EpochCourse, ForgetsWhoHasAskedInAnEarlierGeneration) {
-  EpochCourse epochs(0);
+TEST(EpochSchedule, ForgetsWhoHasAskedInAnEarlierGeneration) {
+  EpochSchedule epochs(0);
   epochs.hold({.process = 3, .epoch = 0});
   epochs.begin_generation();
   EXPECT_TRUE(epochs.begin().empty());

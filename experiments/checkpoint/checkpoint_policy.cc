@@ -1,4 +1,4 @@
-#include "experiments/checkpoint/checkpoint_course.h"
+#include "experiments/checkpoint/checkpoint_policy.h"
 
 #include <fmt/format.h>
 
@@ -19,7 +19,7 @@ constexpr const char* kLonger = "a longer --checkpoint-every";
 
 }  // namespace
 
-void CheckpointCourse::on_generation(std::int64_t generation, std::vector<std::string> writers, TimePoint now) {
+void CheckpointPolicy::on_generation(std::int64_t generation, std::vector<std::string> writers, TimePoint now) {
   give_up_all("the run goes on with other members");
   given_up_.clear();
   generation_ = generation;
@@ -31,7 +31,7 @@ void CheckpointCourse::on_generation(std::int64_t generation, std::vector<std::s
   if (!begun_) begun_ = last_heard_ = now;
 }
 
-void CheckpointCourse::on_steps(const std::string& worker, std::int64_t steps_done, TimePoint now) {
+void CheckpointPolicy::on_steps(const std::string& worker, std::int64_t steps_done, TimePoint now) {
   heard_[worker] = std::max(heard_[worker], steps_done);
   furthest_ = std::max(furthest_, heard());
   last_heard_ = now;
@@ -47,23 +47,23 @@ void CheckpointCourse::on_steps(const std::string& worker, std::int64_t steps_do
   }
 }
 
-std::int64_t CheckpointCourse::heard() const {
+std::int64_t CheckpointPolicy::heard() const {
   const auto by_steps = [](const auto& entry) { return entry.second; };
   return together_ ? std::ranges::max_element(heard_, {}, by_steps)->second
                    : std::ranges::min_element(heard_, {}, by_steps)->second;
 }
 
-bool CheckpointCourse::is_due(TimePoint now) const {
+bool CheckpointPolicy::is_due(TimePoint now) const {
   if (ordered_ || writers_.empty() || heard_.empty()) return false;
   if (interval_.steps > 0) return !together_ && heard() >= *next_step_;
   return next_ && now >= *next_ && (!together_ || steps_a_second_ > 0);
 }
 
-std::int64_t CheckpointCourse::steps_within(Duration duration) const {
+std::int64_t CheckpointPolicy::steps_within(Duration duration) const {
   return std::max(kLeastAhead, static_cast<std::int64_t>(std::ceil(steps_a_second_ * seconds(duration))));
 }
 
-void CheckpointCourse::order(TimePoint now) {
+void CheckpointPolicy::order(TimePoint now) {
   const std::int64_t step = together_ ? heard() + steps_within(ahead_) : heard();
   if (interval_.steps > 0) {
     next_step_ = (heard() / interval_.steps + 1) * interval_.steps;
@@ -76,11 +76,11 @@ void CheckpointCourse::order(TimePoint now) {
   actions_.push_back({.kind = CheckpointAction::Kind::kOrder, .generation = generation_, .step = step});
 }
 
-void CheckpointCourse::on_tick(TimePoint now) {
+void CheckpointPolicy::on_tick(TimePoint now) {
   if (is_due(now)) order(now);
 }
 
-void CheckpointCourse::on_report(const std::string& writer, const CheckpointReport& report) {
+void CheckpointPolicy::on_report(const std::string& writer, const CheckpointReport& report) {
   stalls_[writer] += report.stall;
   if (report.generation != generation_ || given_up_.contains(report.step)) return;
   if (std::ranges::find(writers_, writer) == writers_.end()) return;
@@ -106,12 +106,12 @@ void CheckpointCourse::on_report(const std::string& writer, const CheckpointRepo
   if (ordered_ == report.step) ordered_.reset();
 }
 
-void CheckpointCourse::on_lost(const std::string& writer) {
+void CheckpointPolicy::on_lost(const std::string& writer) {
   heard_.erase(writer);
   if (std::erase(writers_, writer) > 0) give_up_all(fmt::format("{} is lost", writer));
 }
 
-void CheckpointCourse::on_complete(std::int64_t step, const Status& status) {
+void CheckpointPolicy::on_complete(std::int64_t step, const Status& status) {
   if (!status.ok()) return give_up(step, status.message(), {status.message(), ""});
   ++completed_;
   last_step_ = std::max(last_step_.value_or(step), step);
@@ -119,7 +119,7 @@ void CheckpointCourse::on_complete(std::int64_t step, const Status& status) {
 }
 
 // If `report` is empty, nothing is shown. Checkpoints left out repeatedly are reported once.
-void CheckpointCourse::give_up(std::int64_t step, const std::string& report, const Reason& reason) {
+void CheckpointPolicy::give_up(std::int64_t step, const std::string& report, const Reason& reason) {
   ++left_out_;
   ++reasons_[reason];
   attempts_.erase(step);
@@ -134,18 +134,18 @@ void CheckpointCourse::give_up(std::int64_t step, const std::string& report, con
                       .text = fmt::format("no checkpoint of step {}: {}; {}", step, report, before)});
 }
 
-void CheckpointCourse::give_up_all(const std::string& reason) {
+void CheckpointPolicy::give_up_all(const std::string& reason) {
   while (!attempts_.empty()) give_up(attempts_.begin()->first, reason, {reason, ""});
 }
 
-std::int64_t CheckpointCourse::asked() const {
+std::int64_t CheckpointPolicy::asked() const {
   if (interval_.steps > 0) return furthest_ / interval_.steps - first_step_ / interval_.steps;
   return begun_ ? static_cast<std::int64_t>(seconds(last_heard_ - *begun_) / interval_.seconds) : 0;
 }
 
-std::vector<CheckpointAction> CheckpointCourse::take_actions() { return std::exchange(actions_, {}); }
+std::vector<CheckpointAction> CheckpointPolicy::take_actions() { return std::exchange(actions_, {}); }
 
-CheckpointFigures CheckpointCourse::figures() const {
+CheckpointFigures CheckpointPolicy::figures() const {
   CheckpointFigures figures{
       .asked = std::max(asked(), completed_ + left_out_), .completed = completed_, .last_step = last_step_};
   figures.left_out = figures.asked - completed_;

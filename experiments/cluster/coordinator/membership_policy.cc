@@ -1,11 +1,11 @@
-#include "experiments/cluster/coordinator/generation_course.h"
+#include "experiments/cluster/coordinator/membership_policy.h"
 
 #include <algorithm>
 #include <utility>
 
 namespace syncopate::experiments {
 
-GenerationCourse::GenerationCourse(const JobPlan& plan, const Recovery& recovery, std::string resume)
+MembershipPolicy::MembershipPolicy(const JobPlan& plan, const Recovery& recovery, std::string resume)
     : plan_(plan), recovery_(recovery), resume_(std::move(resume)) {
   next_.restore = resume_;
   next_.servers.resize(static_cast<std::size_t>(count_of(plan, Role::kServer)));
@@ -17,11 +17,11 @@ GenerationCourse::GenerationCourse(const JobPlan& plan, const Recovery& recovery
   current_ = next_;
 }
 
-bool GenerationCourse::is_member(std::size_t process) const {
+bool MembershipPolicy::is_member(std::size_t process) const {
   return takes_part(current_, spec(process).role, spec(process).rank);
 }
 
-GenerationCourse::Loss GenerationCourse::on_lost(std::size_t process, const Circumstances& circumstances) {
+MembershipPolicy::Loss MembershipPolicy::on_lost(std::size_t process, const Circumstances& circumstances) {
   const Role role = spec(process).role;
   const int rank = spec(process).rank;
   switch (role) {
@@ -40,7 +40,7 @@ GenerationCourse::Loss GenerationCourse::on_lost(std::size_t process, const Circ
   return recovery_.regroups_without_worker ? Loss::kRegroup : Loss::kOthersGoOn;
 }
 
-GenerationCourse::Loss GenerationCourse::on_server_lost(ServerSeats& seats, Role role,
+MembershipPolicy::Loss MembershipPolicy::on_server_lost(ServerSeats& seats, Role role,
                                                         const Circumstances& circumstances) {
   const bool was_server = role == Role::kServer;
   // Losing a process that has just joined, before it received any state, loses nothing.
@@ -55,17 +55,17 @@ GenerationCourse::Loss GenerationCourse::on_server_lost(ServerSeats& seats, Role
   return Loss::kGoBack;
 }
 
-bool GenerationCourse::has_all_homes() const {
+bool MembershipPolicy::has_all_homes() const {
   return std::ranges::all_of(next_.servers,
                              [](const ServerSeats& seats) { return seats.has_server || seats.has_standby; });
 }
 
-bool GenerationCourse::has_home(std::size_t process) const {
+bool MembershipPolicy::has_home(std::size_t process) const {
   const ServerSeats& seats = next_.servers[static_cast<std::size_t>(spec(process).rank)];
   return seats.has_server || seats.has_standby;
 }
 
-void GenerationCourse::on_ready(std::size_t process) {
+void MembershipPolicy::on_ready(std::size_t process) {
   const int rank = spec(process).rank;
   switch (spec(process).role) {
     case Role::kWorker:
@@ -83,7 +83,7 @@ void GenerationCourse::on_ready(std::size_t process) {
   }
 }
 
-const Generation& GenerationCourse::proclaim(bool begins, const std::string& checkpoint) {
+const Generation& MembershipPolicy::proclaim(bool begins, const std::string& checkpoint) {
   for (ServerSeats& seats : next_.servers) seats.standby_leads &= seats.has_standby;
   next_.number = current_.number + 1;
   next_.begins = begins;

@@ -1,4 +1,4 @@
-#include "experiments/cluster/faults/fault_course.h"
+#include "experiments/cluster/faults/fault_trigger.h"
 
 #include <algorithm>
 #include <cmath>
@@ -9,12 +9,12 @@
 
 namespace syncopate::experiments {
 
-FaultCourse::FaultCourse(DrawnFaults faults, std::uint64_t seed) : random_(seed, hash_of("churn")) {
+FaultTrigger::FaultTrigger(DrawnFaults faults, std::uint64_t seed) : random_(seed, hash_of("churn")) {
   for (Fault& fault : faults.faults) faults_.push_back({.fault = fault});
   for (const Duration mean : faults.churns) churns_.push_back({.mean = mean});
 }
 
-std::vector<std::int64_t> FaultCourse::announced_steps(int worker) const {
+std::vector<std::int64_t> FaultTrigger::announced_steps(int worker) const {
   std::vector<std::int64_t> steps;
   for (const Due& due : faults_) {
     const FaultTarget& target = due.fault.target;
@@ -26,12 +26,12 @@ std::vector<std::int64_t> FaultCourse::announced_steps(int worker) const {
   return steps;
 }
 
-void FaultCourse::on_training_begins(TimePoint now) {
+void FaultTrigger::on_training_begins(TimePoint now) {
   begun_ = now;
   for (Churn& churn : churns_) churn.next = now + drawn_pause(churn);
 }
 
-void FaultCourse::on_step_begins(int worker, std::int64_t step) {
+void FaultTrigger::on_step_begins(int worker, std::int64_t step) {
   for (Due& due : faults_) {
     const FaultTarget& target = due.fault.target;
     const bool concerns = target.role != FaultRole::kWorker || target.rank == worker;
@@ -39,12 +39,12 @@ void FaultCourse::on_step_begins(int worker, std::int64_t step) {
   }
 }
 
-bool FaultCourse::is_due(const Due& due, TimePoint now) const {
+bool FaultTrigger::is_due(const Due& due, TimePoint now) const {
   if (due.done) return false;
   return due.fault.step ? due.reached : begun_ != TimePoint::max() && now >= begun_ + due.fault.time;
 }
 
-std::vector<FaultAction> FaultCourse::take_due(TimePoint now, std::span<const int> workers) {
+std::vector<FaultAction> FaultTrigger::take_due(TimePoint now, std::span<const int> workers) {
   std::vector<FaultAction> actions;
   std::erase_if(stopped_, [&](const Stopped& stopped) {
     if (now < stopped.until) return false;
@@ -64,7 +64,7 @@ std::vector<FaultAction> FaultCourse::take_due(TimePoint now, std::span<const in
   return actions;
 }
 
-void FaultCourse::act(const Due& due, TimePoint now, std::vector<FaultAction>& actions) {
+void FaultTrigger::act(const Due& due, TimePoint now, std::vector<FaultAction>& actions) {
   const Fault& fault = due.fault;
   FaultAction action{.kind = FaultAction::Kind::kKill,
                      .target = fault.target,
@@ -83,7 +83,7 @@ void FaultCourse::act(const Due& due, TimePoint now, std::vector<FaultAction>& a
   actions.push_back(std::move(action));
 }
 
-void FaultCourse::strike(Churn& churn, std::span<const int> workers, std::vector<FaultAction>& actions) {
+void FaultTrigger::strike(Churn& churn, std::span<const int> workers, std::vector<FaultAction>& actions) {
   // drawn even if no worker is killed, so that later draws do not depend on it
   const std::uint64_t drawn = random_.next();
   if (workers.size() < 2) return;
@@ -94,11 +94,11 @@ void FaultCourse::strike(Churn& churn, std::span<const int> workers, std::vector
                      .fault = "churn:" + fault_time_text(churn.mean)});
 }
 
-Duration FaultCourse::drawn_pause(const Churn& churn) {
+Duration FaultTrigger::drawn_pause(const Churn& churn) {
   return from_seconds(-seconds(churn.mean) * std::log(1 - random_.uniform()));
 }
 
-TimePoint FaultCourse::next() const {
+TimePoint FaultTrigger::next() const {
   TimePoint next = TimePoint::max();
   for (const Stopped& stopped : stopped_) next = std::min(next, stopped.until);
   if (begun_ == TimePoint::max()) return next;
@@ -109,13 +109,13 @@ TimePoint FaultCourse::next() const {
   return next;
 }
 
-std::vector<FaultAction> FaultCourse::end() {
+std::vector<FaultAction> FaultTrigger::end() {
   std::vector<FaultAction> actions;
   for (Stopped& stopped : std::exchange(stopped_, {})) actions.push_back(std::move(stopped.action));
   return actions;
 }
 
-std::vector<Fault> FaultCourse::not_come() const {
+std::vector<Fault> FaultTrigger::not_come() const {
   std::vector<Fault> faults;
   for (const Due& due : faults_) {
     if (!due.done) faults.push_back(due.fault);
@@ -123,7 +123,7 @@ std::vector<Fault> FaultCourse::not_come() const {
   return faults;
 }
 
-std::vector<Duration> FaultCourse::churns_in_vain() const {
+std::vector<Duration> FaultTrigger::churns_in_vain() const {
   std::vector<Duration> means;
   for (const Churn& churn : churns_) {
     if (!churn.has_struck) means.push_back(churn.mean);

@@ -1,4 +1,4 @@
-// CheckpointCourse: the policy of checkpoints: when one is taken, at which step, and what becomes of it. Pure: it
+// CheckpointPolicy: the policy of checkpoints: when one is taken, at which step, and what becomes of it. Pure: it
 // receives events with their times and returns actions, which the coordinator carries out.
 //
 // If all workers move together, all writers take the checkpoint at the same step. For one every N steps that step
@@ -61,10 +61,10 @@ struct CheckpointFigures {
   Duration stall{};                       // total of the worker that stood still longest
 };
 
-class CheckpointCourse {
+class CheckpointPolicy {
  public:
   // `together`: whether workers move together. The run begins with step `first_step`.
-  CheckpointCourse(const CheckpointInterval& interval, bool together, std::int64_t first_step = 0)
+  CheckpointPolicy(const CheckpointInterval& interval, bool together, std::int64_t first_step = 0)
       : interval_(interval), together_(together), first_step_(first_step), furthest_(first_step) {}
 
   // Training goes on in a new membership epoch, with these writers: "worker-0", "shard-1". Its first step is unknown

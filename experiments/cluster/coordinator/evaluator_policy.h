@@ -1,4 +1,4 @@
-// EvaluatorCourse: the policy for the loss of the evaluator, and for the snapshots that it had to evaluate. Pure.
+// EvaluatorPolicy: the policy for the loss of the evaluator, and for the snapshots that it had to evaluate. Pure.
 //
 // Training needs no evaluation: a run goes on without an evaluator, and says which evaluations are missing. A lost
 // evaluator is first restarted, in every mode, since it is independent of the processes that train.
@@ -14,7 +14,7 @@
 
 namespace syncopate::experiments {
 
-class EvaluatorCourse {
+class EvaluatorPolicy {
  public:
   // How often it is restarted without an evaluation in between, each time after a longer pause.
   static constexpr int kMostStarts = 3;
@@ -25,7 +25,7 @@ class EvaluatorCourse {
   };
 
   // Weights may wait in `most_bytes`. `has_target`: training is to end at an accuracy.
-  EvaluatorCourse(std::size_t most_bytes, bool has_target) : backlog_(most_bytes), has_target_(has_target) {}
+  EvaluatorPolicy(std::size_t most_bytes, bool has_target) : backlog_(most_bytes), has_target_(has_target) {}
 
   const EvaluationBacklog& backlog() const { return backlog_; }
   // Returns whether it runs, or will run again.

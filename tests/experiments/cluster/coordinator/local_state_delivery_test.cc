@@ -45,7 +45,7 @@ bool hears_nothing_yet(Peer& peer) {
 // Until all that the worker has said has been heard.
 void wait_for(Peer& worker) { EXPECT_TRUE(hears_nothing_yet(worker)); }
 
-TEST(LocalStateCourse, ASnapshotIsEvaluatedWithTheMeanOfAllWorkersOfItsEpoch) {
+TEST(LocalStateDelivery, ASnapshotIsEvaluatedWithTheMeanOfAllWorkersOfItsEpoch) {
   CoordinatedRun run(sync_with_local_state(2), false, 2);
   run.evaluator(), run.worker(1);
   say_state(run.worker(0), 0, {1, 4});
@@ -58,7 +58,7 @@ TEST(LocalStateCourse, ASnapshotIsEvaluatedWithTheMeanOfAllWorkersOfItsEpoch) {
   EXPECT_EQ(bytes, 3 * sizeof(float));
 }
 
-TEST(LocalStateCourse, ALostWorkerIsNotWaitedFor) {
+TEST(LocalStateDelivery, ALostWorkerIsNotWaitedFor) {
   CoordinatedRun run(sync_with_local_state(3), false, 1);
   for (int rank : {0, 1, 2}) run.worker(rank);
   say_state(run.worker(0), 0, {1});
@@ -70,7 +70,7 @@ TEST(LocalStateCourse, ALostWorkerIsNotWaitedFor) {
   EXPECT_THAT(run.evaluator().hear().first.snapshot().local_state(), ElementsAre(2));
 }
 
-TEST(LocalStateCourse, TheFinalWeightsAreHandedOnWithTheMeanOfTheLastEpoch) {
+TEST(LocalStateDelivery, TheFinalWeightsAreHandedOnWithTheMeanOfTheLastEpoch) {
   CoordinatedRun run(sync_with_local_state(2), false, 1);
   run.worker(1);
   for (const std::int64_t epoch : {0, 1}) say_state(run.worker(0), epoch, {1.0f + static_cast<float>(epoch)});
@@ -85,7 +85,7 @@ TEST(LocalStateCourse, TheFinalWeightsAreHandedOnWithTheMeanOfTheLastEpoch) {
   EXPECT_THAT(run.observer().final_local_state, ElementsAre(3));
 }
 
-TEST(LocalStateCourse, AStateOfAnotherSizeIsLeftOutAndReported) {
+TEST(LocalStateDelivery, AStateOfAnotherSizeIsLeftOutAndReported) {
   CoordinatedRun run(sync_with_local_state(1), false, 2);
   say_state(run.worker(0), 0, {1, 2, 3});
   wait_for(run.worker(0));

@@ -1,4 +1,4 @@
-// EpochCourse: decides whether each epoch is trained, in the same way for all workers. Pure.
+// EpochSchedule: decides whether each epoch is trained, in the same way for all workers. Pure.
 #pragma once
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 
 namespace syncopate::experiments {
 
-class EpochCourse {
+class EpochSchedule {
  public:
   struct Question {
     std::size_t process = 0;
@@ -18,7 +18,7 @@ class EpochCourse {
   };
 
   // Training ends with the epoch in which the test set's headline figure reaches `target`; 0: with the last epoch.
-  explicit EpochCourse(double target) : target_(target) {}
+  explicit EpochSchedule(double target) : target_(target) {}
 
   void on_evaluation(double figure) { target_reached_ = target_reached_ || (target_ > 0 && figure >= target_); }
   bool target_reached() const { return target_reached_; }

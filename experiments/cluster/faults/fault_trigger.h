@@ -1,4 +1,4 @@
-// FaultCourse: decides which of a run's faults are due. Pure: it receives steps, times and the workers that are there,
+// FaultTrigger: decides which of a run's faults are due. Pure: it receives steps, times and the workers that are there,
 // and returns the actions that are due now.
 #pragma once
 
@@ -28,10 +28,10 @@ struct FaultAction {
   std::optional<std::int64_t> step = {};   // the step at which it was due; none: it was due at a time
 };
 
-class FaultCourse {
+class FaultTrigger {
  public:
   // `seed` determines which workers churn kills, and when.
-  FaultCourse(DrawnFaults faults, std::uint64_t seed);
+  FaultTrigger(DrawnFaults faults, std::uint64_t seed);
 
   // Returns the steps that a worker must announce before it begins them: ascending, each once.
   std::vector<std::int64_t> announced_steps(int worker) const;
