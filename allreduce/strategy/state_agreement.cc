@@ -25,7 +25,7 @@ Status check_against(const Standing& furthest, const Standing& member) {
   }
   if (furthest.steps - member.steps > 1) {
     return Status::invalid_argument(
-        fmt::format("worker {} has finished {} steps, worker {} only {}: members of one generation are at most one "
+        fmt::format("worker {} has finished {} steps, worker {} only {}: members of one membership are at most one "
                     "apart, and who was away brings no state",
                     furthest.worker, furthest.steps, member.worker, member.steps));
   }

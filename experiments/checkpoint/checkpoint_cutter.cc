@@ -8,19 +8,19 @@ CheckpointCutter::CheckpointCutter(CutterOptions options, const StateForms& form
                                    ReportCheckpoint report)
     : options_(std::move(options)), forms_(forms), clock_(clock), report_(std::move(report)) {}
 
-void CheckpointCutter::begin(std::int64_t generation, std::int64_t first_step, std::optional<Share> share) {
+void CheckpointCutter::begin(std::int64_t membership_epoch, std::int64_t first_step, std::optional<Share> share) {
   const std::lock_guard lock(mutex_);
-  generation_ = generation;
+  membership_epoch_ = membership_epoch;
   steps_done_ = first_step;
   share_ = share;
   ordered_.reset();
 }
 
-void CheckpointCutter::on_order(std::int64_t generation, std::int64_t step) {
-  CheckpointReport passed{.kind = CheckpointReport::Kind::kPassed, .generation = generation, .step = step};
+void CheckpointCutter::on_order(std::int64_t membership_epoch, std::int64_t step) {
+  CheckpointReport passed{.kind = CheckpointReport::Kind::kPassed, .membership_epoch = membership_epoch, .step = step};
   {
     const std::lock_guard lock(mutex_);
-    if (generation != generation_ || !share_) return;
+    if (membership_epoch != membership_epoch_ || !share_) return;
     if (!options_.together || step > steps_done_) {
       ordered_ = step;
       return;
@@ -41,7 +41,7 @@ std::optional<std::int64_t> CheckpointCutter::due(std::int64_t steps_done) {
 
 void CheckpointCutter::step_done(std::int64_t steps_done, const std::function<Status(TrainingState&)>& take) {
   const std::optional<std::int64_t> step = due(steps_done);
-  if (step) cut({.generation = generation_, .step = *step}, steps_done, take);
+  if (step) cut({.membership_epoch = membership_epoch_, .step = *step}, steps_done, take);
 }
 
 void CheckpointCutter::cut(CheckpointReport report, std::int64_t steps_done,

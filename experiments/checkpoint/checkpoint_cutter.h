@@ -31,9 +31,9 @@ class CheckpointCutter {
 
   // From now on steps are those of this membership epoch; `first_step` is the next one. `share` says what this worker
   // writes, if anything.
-  void begin(std::int64_t generation, std::int64_t first_step, std::optional<Share> share);
+  void begin(std::int64_t membership_epoch, std::int64_t first_step, std::optional<Share> share);
   // Any thread: take a checkpoint at `step`, or, if workers do not move together, after the next step.
-  void on_order(std::int64_t generation, std::int64_t step);
+  void on_order(std::int64_t membership_epoch, std::int64_t step);
   // This many steps are done. If a checkpoint is due, `take` fills the state, whose step is already set. Its failure is
   // reported and does not affect training.
   void step_done(std::int64_t steps_done, const std::function<Status(TrainingState&)>& take);
@@ -51,7 +51,7 @@ class CheckpointCutter {
   const ReportCheckpoint report_;
 
   std::mutex mutex_;  // guards what follows
-  std::int64_t generation_ = 0;
+  std::int64_t membership_epoch_ = 0;
   std::int64_t steps_done_ = 0;
   std::optional<Share> share_;
   std::optional<std::int64_t> ordered_;

@@ -42,18 +42,20 @@ void CheckpointKeeper::act(TimePoint now) {
 void CheckpointKeeper::carry_out(CheckpointAction action) {
   switch (action.kind) {
     case CheckpointAction::Kind::kOrder:
-      return callbacks_.order(action.generation, action.step);
+      return callbacks_.order(action.membership_epoch, action.step);
     case CheckpointAction::Kind::kReport:
       return callbacks_.report(action.text);
     case CheckpointAction::Kind::kGiveUp:
-      return post([this, step = action.step, generation = action.generation] { store_.give_up(step, generation); });
+      return post([this, step = action.step, membership_epoch = action.membership_epoch] {
+        store_.give_up(step, membership_epoch);
+      });
     case CheckpointAction::Kind::kComplete:
       return post([this, done = std::move(action)] {
         const Manifest manifest{
             .run = options_.run_id, .step = done.step, .facts = options_.facts, .parts = done.parts};
-        const Status status = store_.complete(manifest, done.generation, options_.key ? &*options_.key : nullptr);
+        const Status status = store_.complete(manifest, done.membership_epoch, options_.key ? &*options_.key : nullptr);
         const std::lock_guard lock(mutex_);
-        done_.push_back({done.step, done.generation, status});
+        done_.push_back({done.step, done.membership_epoch, status});
       });
   }
 }
@@ -69,7 +71,7 @@ void CheckpointKeeper::hear_of_completed() {
     if (!one.status.ok()) continue;
     if (callbacks_.completed) callbacks_.completed(store_.path_of(one.step));
     // Not earlier: until now other processes may have been told to go back to the previous one.
-    post([this, one] { store_.tidy(one.step, one.generation, options_.keep); });
+    post([this, one] { store_.tidy(one.step, one.membership_epoch, options_.keep); });
   }
 }
 

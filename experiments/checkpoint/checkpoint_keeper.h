@@ -35,7 +35,7 @@ class CheckpointKeeper {
  public:
   struct Callbacks {
     // Tells all writers to take a checkpoint at `step`, or, if they do not move together, at once.
-    std::function<void(std::int64_t generation, std::int64_t step)> order;
+    std::function<void(std::int64_t membership_epoch, std::int64_t step)> order;
     std::function<void(const std::string& line)> report;
     // Called when a checkpoint is complete, with its folder. May be null.
     std::function<void(const std::string& folder)> completed = nullptr;
@@ -58,7 +58,7 @@ class CheckpointKeeper {
  private:
   struct Done {
     std::int64_t step = 0;
-    std::int64_t generation = 0;
+    std::int64_t membership_epoch = 0;
     Status status;
   };
 

@@ -19,10 +19,10 @@ constexpr const char* kLonger = "a longer --checkpoint-every";
 
 }  // namespace
 
-void CheckpointPolicy::on_generation(std::int64_t generation, std::vector<std::string> writers, TimePoint now) {
+void CheckpointPolicy::on_membership(std::int64_t membership_epoch, std::vector<std::string> writers, TimePoint now) {
   give_up_all("the run goes on with other members");
   given_up_.clear();
-  generation_ = generation;
+  membership_epoch_ = membership_epoch;
   writers_ = std::move(writers);
   heard_.clear();
   next_step_.reset();
@@ -73,7 +73,7 @@ void CheckpointPolicy::order(TimePoint now) {
   if (last_step_ == step || given_up_.contains(step)) return;  // no step was made since
   ordered_ = step;
   attempts_.try_emplace(step);
-  actions_.push_back({.kind = CheckpointAction::Kind::kOrder, .generation = generation_, .step = step});
+  actions_.push_back({.kind = CheckpointAction::Kind::kOrder, .membership_epoch = membership_epoch_, .step = step});
 }
 
 void CheckpointPolicy::on_tick(TimePoint now) {
@@ -82,7 +82,7 @@ void CheckpointPolicy::on_tick(TimePoint now) {
 
 void CheckpointPolicy::on_report(const std::string& writer, const CheckpointReport& report) {
   stalls_[writer] += report.stall;
-  if (report.generation != generation_ || given_up_.contains(report.step)) return;
+  if (report.membership_epoch != membership_epoch_ || given_up_.contains(report.step)) return;
   if (std::ranges::find(writers_, writer) == writers_.end()) return;
   switch (report.kind) {
     case CheckpointReport::Kind::kBusy:
@@ -99,7 +99,8 @@ void CheckpointPolicy::on_report(const std::string& writer, const CheckpointRepo
   Attempt& attempt = attempts_[report.step];
   attempt.parts[writer] = report.part;
   if (attempt.parts.size() < writers_.size()) return;
-  CheckpointAction action{.kind = CheckpointAction::Kind::kComplete, .generation = generation_, .step = report.step};
+  CheckpointAction action{
+      .kind = CheckpointAction::Kind::kComplete, .membership_epoch = membership_epoch_, .step = report.step};
   for (auto& [name, part] : attempt.parts) action.parts.push_back(std::move(part));
   actions_.push_back(std::move(action));
   attempts_.erase(report.step);
@@ -125,7 +126,7 @@ void CheckpointPolicy::give_up(std::int64_t step, const std::string& report, con
   attempts_.erase(step);
   given_up_.insert(step);
   if (ordered_ == step) ordered_.reset();
-  actions_.push_back({.kind = CheckpointAction::Kind::kGiveUp, .generation = generation_, .step = step});
+  actions_.push_back({.kind = CheckpointAction::Kind::kGiveUp, .membership_epoch = membership_epoch_, .step = step});
   if (report.empty() || std::exchange(reported_, true)) return;
   const std::string before =
       last_step_ ? fmt::format("that of step {} is kept", *last_step_) : "there is none before it";

@@ -30,7 +30,7 @@ struct CheckpointReport {
     kFailed,   // it could not write its part
   };
   Kind kind = Kind::kWritten;
-  std::int64_t generation = 0;
+  std::int64_t membership_epoch = 0;
   std::int64_t step = 0;
   StoredPart part = {};     // kWritten only
   std::string reason = {};  // kFailed only
@@ -45,7 +45,7 @@ struct CheckpointAction {
     kReport,    // show `text` to the user; the run goes on
   };
   Kind kind;
-  std::int64_t generation = 0;
+  std::int64_t membership_epoch = 0;
   std::int64_t step = 0;
   std::vector<StoredPart> parts = {};
   std::string text = {};
@@ -69,7 +69,7 @@ class CheckpointPolicy {
 
   // Training goes on in a new membership epoch, with these writers: "worker-0", "shard-1". Its first step is unknown
   // until a worker reports steps. Attempts in progress are given up.
-  void on_generation(std::int64_t generation, std::vector<std::string> writers, TimePoint now);
+  void on_membership(std::int64_t membership_epoch, std::vector<std::string> writers, TimePoint now);
   // A worker has reported that it has finished this many steps.
   void on_steps(const std::string& worker, std::int64_t steps_done, TimePoint now);
   void on_report(const std::string& writer, const CheckpointReport& report);
@@ -110,7 +110,7 @@ class CheckpointPolicy {
   std::int64_t furthest_;           // largest heard() so far, over all membership epochs
   std::optional<TimePoint> begun_;  // when training began
   TimePoint last_heard_{};
-  std::int64_t generation_ = 0;
+  std::int64_t membership_epoch_ = 0;
   std::vector<std::string> writers_;
   std::map<std::int64_t, Attempt> attempts_;  // attempts of this membership epoch, by step
   std::set<std::int64_t> given_up_;  // steps given up in this membership epoch; later reports about them are ignored

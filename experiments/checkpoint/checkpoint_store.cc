@@ -27,7 +27,7 @@ constexpr std::size_t kLongestPath = 4096;
 
 struct Found {
   std::int64_t step = 0;
-  std::int64_t generation = 0;  // attempts only
+  std::int64_t membership_epoch = 0;  // attempts only
   bool complete = false;
   std::string path;
 };
@@ -42,7 +42,7 @@ std::optional<Found> found_at(const fs::path& path) {
   found.complete = rest == end;
   if (found.complete) return found;
   if (!name.ends_with(kAttempt) || *rest != '.') return std::nullopt;
-  std::from_chars(rest + 1, end, found.generation);
+  std::from_chars(rest + 1, end, found.membership_epoch);
   return found;
 }
 
@@ -107,8 +107,8 @@ std::vector<std::string> candidates(const std::string& folder) {
 
 }  // namespace
 
-std::string attempt_name(std::int64_t step, std::int64_t generation) {
-  return fmt::format("{}.{}{}", checkpoint_name(step), generation, kAttempt);
+std::string attempt_name(std::int64_t step, std::int64_t membership_epoch) {
+  return fmt::format("{}.{}{}", checkpoint_name(step), membership_epoch, kAttempt);
 }
 
 std::vector<std::int64_t> CheckpointStore::steps() const {
@@ -119,9 +119,9 @@ std::vector<std::int64_t> CheckpointStore::steps() const {
   return steps;
 }
 
-Status CheckpointStore::complete(const Manifest& manifest, std::int64_t generation, const CheckpointKey* key) {
+Status CheckpointStore::complete(const Manifest& manifest, std::int64_t membership_epoch, const CheckpointKey* key) {
   if (key != nullptr && !has_digests(manifest)) return Status::internal("a part has been written without digests");
-  const std::string attempt = folder_ + "/" + attempt_name(manifest.step, generation);
+  const std::string attempt = folder_ + "/" + attempt_name(manifest.step, membership_epoch);
   SYNCOPATE_RETURN_IF_ERROR(sync_folder(attempt));
   SYNCOPATE_RETURN_IF_ERROR(write_whole_file(attempt + "/" + kManifestFile, to_text(manifest, key)));
   // An earlier membership epoch may have reached the same step. The new checkpoint is as good, and belongs to this run.
@@ -135,15 +135,15 @@ Status CheckpointStore::complete(const Manifest& manifest, std::int64_t generati
   return sync_folder(folder_);
 }
 
-void CheckpointStore::give_up(std::int64_t step, std::int64_t generation) {
-  remove_all(folder_ + "/" + attempt_name(step, generation));
+void CheckpointStore::give_up(std::int64_t step, std::int64_t membership_epoch) {
+  remove_all(folder_ + "/" + attempt_name(step, membership_epoch));
 }
 
-void CheckpointStore::tidy(std::int64_t step, std::int64_t generation, int keep) {
+void CheckpointStore::tidy(std::int64_t step, std::int64_t membership_epoch, int keep) {
   int kept = 0;
   for (const Found& found : all_in(folder_)) {
     if (!found.complete) {
-      if (found.step <= step && found.generation <= generation) remove_all(found.path);
+      if (found.step <= step && found.membership_epoch <= membership_epoch) remove_all(found.path);
     } else if (abandoned_.contains(found.step) || ++kept > keep) {
       remove_checkpoint(found.path);
     }

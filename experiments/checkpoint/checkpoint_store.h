@@ -31,12 +31,12 @@ class CheckpointStore {
   // the same step. Checkpoints of later steps are abandoned, since all processes have gone back before them. Fails with
   // resource exhausted; the previous contents are then still there. `key` authenticates the manifest; null: it is not
   // authenticated.
-  Status complete(const Manifest& manifest, std::int64_t generation, const CheckpointKey* key = nullptr);
-  // Call it once all processes know of the checkpoint of `step`, which was taken in `generation`. Removes abandoned
-  // ones, all others except the newest `keep`, and what earlier attempts have left.
-  void tidy(std::int64_t step, std::int64_t generation, int keep);
+  Status complete(const Manifest& manifest, std::int64_t membership_epoch, const CheckpointKey* key = nullptr);
+  // Call it once all processes know of the checkpoint of `step`, which was taken in `membership_epoch`. Removes
+  // abandoned ones, all others except the newest `keep`, and what earlier attempts have left.
+  void tidy(std::int64_t step, std::int64_t membership_epoch, int keep);
   // Removes an attempt that will not be completed.
-  void give_up(std::int64_t step, std::int64_t generation);
+  void give_up(std::int64_t step, std::int64_t membership_epoch);
 
  private:
   std::string folder_;
@@ -45,7 +45,7 @@ class CheckpointStore {
 
 // Returns the name of the folder in which the parts of an attempt are written, below the run's folder of checkpoints.
 // Each writer creates it if it does not exist.
-std::string attempt_name(std::int64_t step, std::int64_t generation);
+std::string attempt_name(std::int64_t step, std::int64_t membership_epoch);
 
 // A checkpoint that was verified, and the ones that were skipped before it was found: a line each, for a person.
 struct FoundCheckpoint {

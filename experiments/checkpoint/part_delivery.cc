@@ -9,7 +9,7 @@ namespace syncopate::experiments {
 
 void deliver_part(PartOptions options, const StateForms& forms, const TrainingState& state, const std::stop_token& stop,
                   CheckpointReport report, const ReportCheckpoint& tell) {
-  options.folder += "/" + attempt_name(report.step, report.generation);
+  options.folder += "/" + attempt_name(report.step, report.membership_epoch);
   if (const Status made = make_folder(options.folder); !made.ok()) return tell_failure(std::move(report), made, tell);
   Result<StoredPart> part = write_part(options, forms, state, stop);
   if (part.status().code() == Code::kCancelled) return;

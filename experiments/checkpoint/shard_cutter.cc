@@ -7,13 +7,13 @@ namespace syncopate::experiments {
 ShardCutter::ShardCutter(ShardCutterOptions options, const StateForms& forms, ReportCheckpoint report)
     : options_(std::move(options)), forms_(forms), report_(std::move(report)) {}
 
-void ShardCutter::begin(std::int64_t generation, std::int64_t first_step, SaveWhen save_when) {
+void ShardCutter::begin(std::int64_t membership_epoch, std::int64_t first_step, SaveWhen save_when) {
   {
     const std::lock_guard lock(mutex_);
-    generation_ = generation;
+    membership_epoch_ = membership_epoch;
     save_when_ = std::move(save_when);
   }
-  if (counts()) ask(generation, next_after(first_step));
+  if (counts()) ask(membership_epoch, next_after(first_step));
 }
 
 void ShardCutter::end() {
@@ -21,24 +21,24 @@ void ShardCutter::end() {
   save_when_ = nullptr;
 }
 
-void ShardCutter::on_order(std::int64_t generation, std::int64_t step) {
-  if (!counts()) ask(generation, step);
+void ShardCutter::on_order(std::int64_t membership_epoch, std::int64_t step) {
+  if (!counts()) ask(membership_epoch, step);
 }
 
 std::int64_t ShardCutter::next_after(std::int64_t step) const {
   return (step / options_.interval.steps + 1) * options_.interval.steps;
 }
 
-void ShardCutter::ask(std::int64_t generation, std::int64_t step) {
+void ShardCutter::ask(std::int64_t membership_epoch, std::int64_t step) {
   const std::lock_guard lock(mutex_);
-  if (generation != generation_ || !save_when_) return;
+  if (membership_epoch != membership_epoch_ || !save_when_) return;
   TrainingState memory;
   if (TrainingState* idle = writer_.begin()) memory = std::move(*idle);
   save_when_(options_.together ? step / options_.period : 0, std::move(memory),
-             [this, generation, step](Result<TrainingState> state) {
+             [this, membership_epoch, step](Result<TrainingState> state) {
                const bool is_over = state.status().code() == Code::kCancelled;
-               on_state({.generation = generation, .step = step}, std::move(state));
-               if (counts() && !is_over) ask(generation, next_after(step));
+               on_state({.membership_epoch = membership_epoch, .step = step}, std::move(state));
+               if (counts() && !is_over) ask(membership_epoch, next_after(step));
              });
 }
 

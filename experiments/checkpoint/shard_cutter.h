@@ -34,9 +34,9 @@ class ShardCutter {
 
   // From now on the shard is served in this membership epoch, and goes on after `first_step` steps. `save_when` is
   // called until end().
-  void begin(std::int64_t generation, std::int64_t first_step, SaveWhen save_when);
+  void begin(std::int64_t membership_epoch, std::int64_t first_step, SaveWhen save_when);
   // Any thread: take part in the checkpoint of this step.
-  void on_order(std::int64_t generation, std::int64_t step);
+  void on_order(std::int64_t membership_epoch, std::int64_t step);
   // Call it before what save_when refers to is destroyed, and once it has called back for all requests.
   void end();
   // Waits until nothing is being written.
@@ -44,7 +44,7 @@ class ShardCutter {
 
  private:
   std::int64_t next_after(std::int64_t step) const;
-  void ask(std::int64_t generation, std::int64_t step);
+  void ask(std::int64_t membership_epoch, std::int64_t step);
   void on_state(CheckpointReport report, Result<TrainingState> state);
   // Returns whether checkpoints are due by the count of updates, without orders.
   bool counts() const { return options_.interval.steps > 0 && options_.together; }
@@ -54,7 +54,7 @@ class ShardCutter {
   const ReportCheckpoint report_;
 
   std::mutex mutex_;  // guards what follows
-  std::int64_t generation_ = 0;
+  std::int64_t membership_epoch_ = 0;
   SaveWhen save_when_;
 
   BackgroundWriter writer_;  // last: its thread uses the above

@@ -133,8 +133,8 @@ Status AnswerSender::send(int worker, std::span<const std::byte> payload, Pendin
 Status AnswerSender::not_answered(int worker, const Status& status) {
   if (status.code() == Code::kCancelled || status.code() == Code::kResourceExhausted) return status;
   spdlog::warn("shard {}: worker {} cannot be answered: {}", options_.shard, worker, status.message());
-  // One that is gone may only have left for another generation, of which nothing has come here yet: whether it is lost
-  // is the control plane's to say.
+  // One that is gone may only have left for another membership epoch, of which nothing has come here yet: whether it is
+  // lost is the control plane's to say.
   if (status.code() != Code::kPeerLost) on_unreachable_(worker);
   return Status();
 }

@@ -35,7 +35,7 @@ FileDescriptor squatter(const std::string& name, int type) {
 class Name : public testing::TestWithParam<const char*> {};
 INSTANTIATE_TEST_SUITE_P(Over, Name, testing::Values("shm", "ipc"));
 
-TEST_P(Name, OfTheNextGenerationCannotBeTakenBefore) {
+TEST_P(Name, OfTheNextMembershipCannotBeTakenBefore) {
   begin_attack();
   Flags mode{"--mode=allreduce",
              "--collective=ring",
@@ -48,9 +48,9 @@ TEST_P(Name, OfTheNextGenerationCannotBeTakenBefore) {
       [type = std::string(GetParam()) == "shm" ? SOCK_SEQPACKET : SOCK_STREAM, coordinator = program.pid()] {
         const VisibleRun run = await_run(coordinator);
         std::vector<FileDescriptor> held;
-        for (int generation = 1; generation < 20; ++generation) {
+        for (int membership_epoch = 1; membership_epoch < 20; ++membership_epoch) {
           for (int rank = 0; rank < 3; ++rank) {
-            held.push_back(squatter(fmt::format("syncopate-{}-data@{}-{}", run.id, generation, rank), type));
+            held.push_back(squatter(fmt::format("syncopate-{}-data@{}-{}", run.id, membership_epoch, rank), type));
           }
         }
         while (is_alive(coordinator)) poll(nullptr, 0, 20);

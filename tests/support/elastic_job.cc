@@ -32,7 +32,7 @@ float row_gradient(int worker, std::int64_t step, RowKey key, std::size_t column
   return static_cast<float>((3 * worker + static_cast<int>(step) + static_cast<int>(key + column)) % 9 - 4);
 }
 
-// One worker's part in a generation.
+// One worker's part in a membership.
 class Trainee {
  public:
   Trainee(const ElasticJob& job, const std::vector<int>& workers, int worker, SyncStrategy& strategy)
@@ -125,8 +125,8 @@ std::optional<TrainingState> train_member(const ElasticJob& job, const std::vect
   return state;
 }
 
-bool train_generation(const ElasticJob& job, const std::vector<int>& workers, std::int64_t steps,
-                      const std::optional<Death>& death, States& states) {
+bool train_membership_epoch(const ElasticJob& job, const std::vector<int>& workers, std::int64_t steps,
+                            const std::optional<Death>& death, States& states) {
   const auto size = static_cast<int>(workers.size());
   QuietWire wire(size);
   std::vector<std::optional<TrainingState>> saved(workers.size());

@@ -1,5 +1,6 @@
-// A job of elastic allreduce through its generations, whose ranks are threads of a test: what its workers carry from
-// one to the next, and what they must come to. All gradients are whole numbers, so that sums are exact in every order.
+// A job of elastic allreduce through its membership epochs, whose ranks are threads of a test: what its workers carry
+// from one to the next, and what they must come to. All gradients are whole numbers, so that sums are exact in every
+// order.
 #pragma once
 
 #include <map>
@@ -24,7 +25,7 @@ struct ElasticJob {
   bool rate_by_workers = false;
 };
 
-// The rank (of a generation) that dies, after so many messages.
+// The rank (of a membership epoch) that dies, after so many messages.
 struct Death {
   int rank = 0;
   std::size_t messages = 0;
@@ -39,11 +40,11 @@ float elastic_gradient(const ParamLayout& layout, int worker, std::int64_t step,
 // Trains until `steps` are done, or until nothing can happen any more because one has died. `states` is what the
 // workers begin with, and on return what they have come to: of those who could not save, as it was. Returns whether the
 // death came before the end; without it, all must have come there.
-bool train_generation(const ElasticJob& job, const std::vector<int>& workers, std::int64_t steps,
-                      const std::optional<Death>& death, States& states);
+bool train_membership_epoch(const ElasticJob& job, const std::vector<int>& workers, std::int64_t steps,
+                            const std::optional<Death>& death, States& states);
 
-// One worker's part in a generation, over a collective that is there: trains until `steps` are done or it fails. What
-// it has come to, if it could save.
+// One worker's part in a membership epoch, over a collective that is there: trains until `steps` are done or it fails.
+// What it has come to, if it could save.
 std::optional<TrainingState> train_member(const ElasticJob& job, const std::vector<int>& workers,
                                           allreduce::Collective& collective, bool begins, const TrainingState* restored,
                                           std::int64_t steps);

@@ -68,11 +68,11 @@ void AnswerBoard::put(FromCoordinator message) {
   changed_.notify_all();
 }
 
-bool AnswerBoard::proclaim(const Generation& generation) {
+bool AnswerBoard::proclaim(const Membership& membership) {
   {
     const std::lock_guard lock(mutex_);
-    if (newest_ && newest_->number >= generation.number) return false;
-    newest_ = generation;
+    if (newest_ && newest_->number >= membership.number) return false;
+    newest_ = membership;
     answers_.clear();
   }
   changed_.notify_all();
@@ -105,7 +105,7 @@ Result<FromCoordinator> AnswerBoard::wait_for(const ToCoordinator& question, Tim
   wait_until(lock, deadline, [&] { return is_over() || answers_.contains(key); });
   const auto found = answers_.find(key);
   if (found != answers_.end()) return found->second;
-  if (is_over()) return Status::cancelled(stopped_ ? "told to stop" : "the run goes on in a new generation");
+  if (is_over()) return Status::cancelled(stopped_ ? "told to stop" : "the run goes on in a new membership");
   return Status::deadline_exceeded(fmt::format("waiting for {}: not everybody is there", key));
 }
 
@@ -120,17 +120,17 @@ bool AnswerBoard::takes_part_after(std::int64_t after) const {
   return newest_ && newest_->number > after && takes_part(*newest_, role_, rank_);
 }
 
-bool AnswerBoard::knows_generation(std::int64_t after) const {
+bool AnswerBoard::knows_membership(std::int64_t after) const {
   const std::lock_guard lock(mutex_);
   return takes_part_after(after);
 }
 
-Result<Generation> AnswerBoard::join(std::int64_t after, TimePoint deadline) {
+Result<Membership> AnswerBoard::join(std::int64_t after, TimePoint deadline) {
   std::unique_lock lock(mutex_);
   wait_until(lock, deadline, [&] { return stopped_ || takes_part_after(after); });
   if (stopped_) return Status::cancelled("told to stop");
   if (!takes_part_after(after)) {
-    return Status::deadline_exceeded(fmt::format("no generation after {}", after));
+    return Status::deadline_exceeded(fmt::format("no membership after {}", after));
   }
   joined_ = newest_->number;
   return *newest_;

@@ -55,17 +55,17 @@ void ControlCallbacks::lose_worker(int rank) {
 }
 
 // Holds one lock throughout, so that a callback registered meanwhile is called exactly once, here or there.
-void ControlCallbacks::begin_generation(const Generation& generation) {
+void ControlCallbacks::begin_membership(const Membership& membership_epoch) {
   const std::lock_guard lock(mutex_);
-  if (!board_.proclaim(generation)) return;
+  if (!board_.proclaim(membership_epoch)) return;
   lost_workers_.clear();
   if (!board_.is_superseded()) return;
   for (const auto& [number, callback] : regroup_) callback();
 }
 
-void ControlCallbacks::order_checkpoint(std::int64_t generation, std::int64_t step) {
+void ControlCallbacks::order_checkpoint(std::int64_t membership_epoch, std::int64_t step) {
   const std::lock_guard lock(mutex_);
-  for (const auto& [number, callback] : checkpoint_order_) callback(generation, step);
+  for (const auto& [number, callback] : checkpoint_order_) callback(membership_epoch, step);
 }
 
 std::optional<allreduce::CollectiveState> ControlCallbacks::collective_state() {

@@ -29,7 +29,7 @@ class ControlCallbacks {
   Subscription on_stop(std::function<void()> callback);
   Subscription on_worker_lost(std::function<void(int rank)> callback);
   Subscription on_regroup(std::function<void()> callback);
-  Subscription on_checkpoint_order(std::function<void(std::int64_t generation, std::int64_t step)> callback);
+  Subscription on_checkpoint_order(std::function<void(std::int64_t membership_epoch, std::int64_t step)> callback);
   Subscription on_heartbeat(std::function<allreduce::CollectiveState()> state);
 
   // News, reported by the control thread.
@@ -39,8 +39,8 @@ class ControlCallbacks {
   void lose_worker(int rank);
   // Also tells the board. A thread that sees the new membership epoch there is not told any more about workers lost
   // before.
-  void begin_generation(const Generation& generation);
-  void order_checkpoint(std::int64_t generation, std::int64_t step);
+  void begin_membership(const Membership& membership_epoch);
+  void order_checkpoint(std::int64_t membership_epoch, std::int64_t step);
   // Returns what the function that was last registered by on_heartbeat() returns; none if there is no function.
   std::optional<allreduce::CollectiveState> collective_state();
 

@@ -66,10 +66,10 @@ class Client final : public ControlClient {
 
   // Questions.
 
-  Result<Generation> join_generation(std::int64_t after, TimePoint deadline) override {
+  Result<Membership> join_membership(std::int64_t after, TimePoint deadline) override {
     ToCoordinator request;
     request.mutable_join_request()->set_after(after);
-    if (!state_.board.knows_generation(after)) thread_.post(request);
+    if (!state_.board.knows_membership(after)) thread_.post(request);
     return state_.board.join(after, deadline);
   }
 
@@ -103,7 +103,7 @@ class Client final : public ControlClient {
   void request_batches(const BatchRequest& request) override {
     ToCoordinator message;
     control::BatchRequest& wire = *message.mutable_batch_request();
-    wire.set_generation(state_.board.joined());
+    wire.set_membership_epoch(state_.board.joined());
     wire.set_number(++batch_requests_);
     wire.set_wanted(request.wanted);
     wire.set_anew(request.anew);
@@ -157,7 +157,7 @@ class Client final : public ControlClient {
 
   void report_trouble(const Status& status) override {
     ToCoordinator message;
-    message.mutable_trouble()->set_generation(state_.board.joined());
+    message.mutable_trouble()->set_membership_epoch(state_.board.joined());
     *message.mutable_trouble()->mutable_failure() = to_wire(status, activity_);
     thread_.post(message);
   }
@@ -165,7 +165,7 @@ class Client final : public ControlClient {
   void report_missing(int rank, Duration waited) override {
     ToCoordinator message;
     control::MissingWorker& missing = *message.mutable_missing_worker();
-    missing.set_generation(state_.board.joined());
+    missing.set_membership_epoch(state_.board.joined());
     missing.set_rank(rank);
     missing.set_waited(waited.count());
     thread_.post(message);

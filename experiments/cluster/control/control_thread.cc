@@ -152,8 +152,8 @@ void ControlThread::handle(FromCoordinator& message, const zmq::message_t& weigh
     case FromCoordinator::kBatchLease:
     case FromCoordinator::kFinishAnswer:
       return state_.board.put(std::move(message));
-    case FromCoordinator::kGeneration:
-      return state_.callbacks.begin_generation(from_wire(message.generation()));
+    case FromCoordinator::kMembership:
+      return state_.callbacks.begin_membership(from_wire(message.membership()));
     case FromCoordinator::kHurtLinks:
       return hurt_links(message.hurt_links());
     case FromCoordinator::kWorkerLost:
@@ -162,7 +162,7 @@ void ControlThread::handle(FromCoordinator& message, const zmq::message_t& weigh
       return state_.snapshots.push(
           from_wire(message.snapshot(), {static_cast<const std::byte*>(weights.data()), weights.size()}));
     case FromCoordinator::kCheckpointOrder:
-      return state_.callbacks.order_checkpoint(message.checkpoint_order().generation(),
+      return state_.callbacks.order_checkpoint(message.checkpoint_order().membership_epoch(),
                                                message.checkpoint_order().step());
     case FromCoordinator::kStop:
       if (!message.stop().reason().empty()) spdlog::info("told to stop: {}", message.stop().reason());

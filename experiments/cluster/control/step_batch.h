@@ -16,11 +16,11 @@ namespace syncopate::experiments {
 class StepBatch {
  public:
   // Adds a step that was finished in this membership epoch.
-  void add(const StepRecord& record, std::int64_t generation) {
+  void add(const StepRecord& record, std::int64_t membership_epoch) {
     const std::lock_guard lock(mutex_);
     control::Step& step = *message_.mutable_steps()->add_steps();
     step = to_wire(record);
-    step.set_generation(generation);
+    step.set_membership_epoch(membership_epoch);
   }
 
   // Returns all records that were added since the last call, in order; none if there are none.

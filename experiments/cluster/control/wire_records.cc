@@ -134,7 +134,7 @@ Status from_wire(const control::Failure& failure) {
 control::CheckpointReport to_wire(const std::string& writer, const CheckpointReport& report) {
   control::CheckpointReport wire;
   wire.set_writer(writer);
-  wire.set_generation(report.generation);
+  wire.set_membership_epoch(report.membership_epoch);
   wire.set_step(report.step);
   wire.set_kind(static_cast<int>(report.kind));
   if (report.kind == CheckpointReport::Kind::kWritten) wire.set_part(to_text(report.part));
@@ -146,7 +146,7 @@ control::CheckpointReport to_wire(const std::string& writer, const CheckpointRep
 CheckpointReport from_wire(const control::CheckpointReport& wire) {
   using Kind = CheckpointReport::Kind;
   CheckpointReport report{.kind = Kind::kFailed,
-                          .generation = wire.generation(),
+                          .membership_epoch = wire.membership_epoch(),
                           .step = wire.step(),
                           .reason = wire.reason(),
                           .stall = Duration(wire.stall())};
@@ -162,32 +162,32 @@ CheckpointReport from_wire(const control::CheckpointReport& wire) {
   return report;
 }
 
-control::Generation to_wire(const Generation& generation) {
-  control::Generation wire;
-  wire.set_number(generation.number);
-  wire.set_begins(generation.begins);
-  wire.mutable_workers()->Add(generation.workers.begin(), generation.workers.end());
-  for (const ServerSeats& seats : generation.servers) {
+control::Membership to_wire(const Membership& membership) {
+  control::Membership wire;
+  wire.set_number(membership.number);
+  wire.set_begins(membership.begins);
+  wire.mutable_workers()->Add(membership.workers.begin(), membership.workers.end());
+  for (const ServerSeats& seats : membership.servers) {
     control::Seats& to = *wire.add_servers();
     to.set_has_server(seats.has_server);
     to.set_has_standby(seats.has_standby);
     to.set_standby_leads(seats.standby_leads);
   }
-  wire.set_restore(generation.restore);
+  wire.set_restore(membership.restore);
   return wire;
 }
 
-Generation from_wire(const control::Generation& wire) {
-  Generation generation{.number = wire.number(),
+Membership from_wire(const control::Membership& wire) {
+  Membership membership{.number = wire.number(),
                         .begins = wire.begins(),
                         .workers = {wire.workers().begin(), wire.workers().end()},
                         .servers = {},
                         .restore = wire.restore()};
   for (const control::Seats& seats : wire.servers()) {
-    generation.servers.push_back(
+    membership.servers.push_back(
         {.has_server = seats.has_server(), .has_standby = seats.has_standby(), .standby_leads = seats.standby_leads()});
   }
-  return generation;
+  return membership;
 }
 
 control::Snapshot to_wire(const WeightsSnapshot& snapshot) {

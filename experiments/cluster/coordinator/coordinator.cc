@@ -170,12 +170,12 @@ class Coordinator {
         return on_join_request(process, message.join_request().after(), now);
       case ToCoordinator::kTrouble: {
         const control::Failure& failure = message.trouble().failure();
-        return monitor_.on_trouble(process, message.trouble().generation(), from_wire(failure), failure.operation(),
-                                   failure.step(), now);
+        return monitor_.on_trouble(process, message.trouble().membership_epoch(), from_wire(failure),
+                                   failure.operation(), failure.step(), now);
       }
       case ToCoordinator::kMissingWorker:
-        return monitor_.on_missing(process, message.missing_worker().generation(), message.missing_worker().rank(),
-                                   Duration(message.missing_worker().waited()), now);
+        return monitor_.on_missing(process, message.missing_worker().membership_epoch(),
+                                   message.missing_worker().rank(), Duration(message.missing_worker().waited()), now);
       case ToCoordinator::kCheckpointReport:
         return checkpoints_.on_report(message.checkpoint_report().writer(), from_wire(message.checkpoint_report()));
       case ToCoordinator::kLocalState:
@@ -267,14 +267,14 @@ class Coordinator {
       } else if (monitor_.still_there(process)) {  // reports of a worker that was lost meanwhile are ignored
         checkpoints_.on_steps(spec.rank, records.back().step + 1, now);
       }
-      monitor_.on_step_finished(process, steps.steps().rbegin()->generation());
+      monitor_.on_step_finished(process, steps.steps().rbegin()->membership_epoch());
     }
     observer_.on_steps(spec.rank, records);
   }
 
   // A request from another membership epoch is not answered: the worker asks again.
   void on_batch_request(std::size_t process, const control::BatchRequest& request) {
-    const bool is_now = request.generation() == monitor_.generation().number && monitor_.still_there(process);
+    const bool is_now = request.membership_epoch() == monitor_.membership().number && monitor_.still_there(process);
     if (!batches_ || !is_now) return;
     const int rank = plan_.processes[process].rank;
     if (request.anew()) {
@@ -344,26 +344,26 @@ class Coordinator {
   }
 
   void on_join_request(std::size_t process, std::int64_t after, TimePoint now) {
-    if (monitor_.is_member(process) && monitor_.still_there(process) && monitor_.generation().number > after) {
-      return send_generation(process);
+    if (monitor_.is_member(process) && monitor_.still_there(process) && monitor_.membership().number > after) {
+      return send_membership(process);
     }
     monitor_.on_join_request(process, now);
   }
 
-  void send_generation(std::size_t process) {
+  void send_membership(std::size_t process) {
     FromCoordinator message;
-    *message.mutable_generation() = to_wire(monitor_.generation());
+    *message.mutable_membership() = to_wire(monitor_.membership());
     control_.send(process, message);
   }
 
   // Questions of an earlier membership epoch are not answered any more: processes that are still there ask again.
   void proclaim() {
-    groups_.begin_generation(monitor_.generation().number);
-    epochs_.begin_generation();
-    if (batches_ && !monitor_.generation().restore.empty()) go_back_to(monitor_.generation().restore);
-    if (epochs_.has_begun()) checkpoints_.begin(monitor_.generation(), clock_.now());
+    groups_.begin_membership(monitor_.membership().number);
+    epochs_.begin_membership();
+    if (batches_ && !monitor_.membership().restore.empty()) go_back_to(monitor_.membership().restore);
+    if (epochs_.has_begun()) checkpoints_.begin(monitor_.membership(), clock_.now());
     for (std::size_t i = 0; i < plan_.processes.size(); ++i) {
-      if (monitor_.is_member(i) && monitor_.still_there(i)) send_generation(i);
+      if (monitor_.is_member(i) && monitor_.still_there(i)) send_membership(i);
     }
   }
 
@@ -459,7 +459,7 @@ class Coordinator {
   void begin_training() {
     training_began_ = clock_.now();
     observer_.on_training_begins(training_began_);
-    checkpoints_.begin(monitor_.generation(), clock_.now());
+    checkpoints_.begin(monitor_.membership(), clock_.now());
     faults_.on_training_begins(clock_.now());
     for (const EpochSchedule::Question& question : epochs_.begin()) answer_epoch(question);
   }
@@ -470,14 +470,14 @@ class Coordinator {
   }
 
   CheckpointKeeper::Callbacks checkpoint_callbacks() {
-    return {.order = [this](std::int64_t generation, std::int64_t step) { order_checkpoint(generation, step); },
+    return {.order = [this](std::int64_t membership, std::int64_t step) { order_checkpoint(membership, step); },
             .report = [this](const std::string& line) { report(line); },
             .completed = [this](const std::string& folder) { monitor_.on_checkpoint(folder); }};
   }
 
-  void order_checkpoint(std::int64_t generation, std::int64_t step) {
+  void order_checkpoint(std::int64_t membership, std::int64_t step) {
     FromCoordinator message;
-    message.mutable_checkpoint_order()->set_generation(generation);
+    message.mutable_checkpoint_order()->set_membership_epoch(membership);
     message.mutable_checkpoint_order()->set_step(step);
     for (std::size_t i = 0; i < plan_.processes.size(); ++i) {
       if (monitor_.is_member(i) && monitor_.still_there(i)) control_.send(i, message);

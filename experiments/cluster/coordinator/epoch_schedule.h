@@ -39,7 +39,7 @@ class EpochSchedule {
     return std::exchange(held_, {});
   }
   // There is a new membership epoch: its members will ask again.
-  void begin_generation() { held_.clear(); }
+  void begin_membership() { held_.clear(); }
 
  private:
   const double target_;

@@ -83,7 +83,7 @@ void MembershipPolicy::on_ready(std::size_t process) {
   }
 }
 
-const Generation& MembershipPolicy::proclaim(bool begins, const std::string& checkpoint) {
+const Membership& MembershipPolicy::proclaim(bool begins, const std::string& checkpoint) {
   for (ServerSeats& seats : next_.servers) seats.standby_leads &= seats.has_standby;
   next_.number = current_.number + 1;
   next_.begins = begins;

@@ -31,7 +31,7 @@ struct AddWorker {
 };
 // Answer every worker that has asked for the first epoch.
 struct ReleaseTraining {};
-// Send RunMonitor::generation() to all of its members.
+// Send RunMonitor::membership() to all of its members.
 struct BeginMembershipEpoch {};
 // Show this line to the user; the run goes on.
 struct ReportLine {

@@ -27,9 +27,9 @@ ProcessPhase ProcessRoster::apply(std::size_t process, ProcessEvent event) {
   return std::exchange(phase, kProcessTransitions.next(phase, event));
 }
 
-void ProcessRoster::on_step(std::size_t worker, std::int64_t generation) {
+void ProcessRoster::on_step(std::size_t worker, std::int64_t membership) {
   apply(worker, ProcessEvent::kStep);
-  entries_[worker].stepped_in = generation;
+  entries_[worker].stepped_in = membership;
   for (std::size_t i = 0; i < entries_.size(); ++i) {
     if (serves(plan_.processes[i].role)) apply(i, ProcessEvent::kStep);
   }
@@ -143,9 +143,9 @@ bool ProcessRoster::no_worker_trains() const {
   return true;
 }
 
-bool ProcessRoster::all_have_stepped_in(std::int64_t generation) const {
+bool ProcessRoster::all_have_stepped_in(std::int64_t membership) const {
   for (std::size_t i = 0; i < entries_.size(); ++i) {
-    if (is_worker(i) && still_there(i) && entries_[i].stepped_in != generation) return false;
+    if (is_worker(i) && still_there(i) && entries_[i].stepped_in != membership) return false;
   }
   return true;
 }

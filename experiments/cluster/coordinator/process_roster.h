@@ -41,7 +41,7 @@ class ProcessRoster {
   ProcessPhase apply(std::size_t process, ProcessEvent event);
   // A worker has finished a step in this membership epoch. It has gone through all servers and standbys that are there:
   // they have the same state as the worker.
-  void on_step(std::size_t worker, std::int64_t generation);
+  void on_step(std::size_t worker, std::int64_t membership);
   // Training begins: for all workers that are ready, and for all servers and standbys.
   void on_training_begins();
   // A membership epoch begins, in which all connect anew.
@@ -89,7 +89,7 @@ class ProcessRoster {
   // Returns whether no worker is left that was there when training began, or that has finished a step since it joined.
   bool no_worker_trains() const;
   // Returns whether every worker that is there has finished a step in this membership epoch.
-  bool all_have_stepped_in(std::int64_t generation) const;
+  bool all_have_stepped_in(std::int64_t membership) const;
   // Returns whether a server or a standby that was not lost has ended, because its part is done.
   bool any_home_has_finished() const;
   // Returns whether the other replica of a server's or a standby's shards is there and does not train yet, so that it

@@ -44,7 +44,7 @@ std::optional<std::string> RecoveryPolicy::why_it_ends(std::size_t process, Loss
   if (loss != Loss::kEndsRun && !nobody_goes_on) {
     const bool others_are_done = !is_worker && !is_over && roster_.any_home_has_finished();
     if (!others_are_done) return std::nullopt;
-    return "; others that serve have finished, and cannot take part in another generation";
+    return "; others that serve have finished, and cannot take part in another membership";
   }
   if (other_is_empty) return "; what was to stand in for it has only just come, and may hold nothing yet";
   if (!is_worker || roster_.live_workers() == 0) return "";
@@ -81,7 +81,7 @@ RecoveryPolicy::Restart RecoveryPolicy::restart_of(std::size_t process, RunPhase
 
 std::optional<Verdict> RecoveryPolicy::begin_epoch(RunPhase phase) {
   if (++epochs_in_vain_ > kMostEpochsInVain) {
-    return Verdict{ExitCode::kTimeout, fmt::format("no step was finished in {} generations, at step {}",
+    return Verdict{ExitCode::kTimeout, fmt::format("no step was finished in {} memberships, at step {}",
                                                    kMostEpochsInVain, roster_.furthest_step())};
   }
   membership_.proclaim(!training_has_begun(phase), checkpoint_);
@@ -90,7 +90,7 @@ std::optional<Verdict> RecoveryPolicy::begin_epoch(RunPhase phase) {
 
 void RecoveryPolicy::on_step() {
   epochs_in_vain_ = 0;
-  if (roster_.all_have_stepped_in(generation().number)) membership_.on_all_train();
+  if (roster_.all_have_stepped_in(membership().number)) membership_.on_all_train();
 }
 
 }  // namespace syncopate::experiments

@@ -21,7 +21,7 @@ std::optional<RendezvousGroups::Answer> RendezvousGroups::publish(std::size_t pr
 }
 
 // Groups of this membership epoch stay: a process may have learned of it already, and have published.
-void RendezvousGroups::begin_generation(std::int64_t number) {
+void RendezvousGroups::begin_membership(std::int64_t number) {
   const std::string of_this = fmt::format("@{}", number);
   std::erase_if(groups_, [&](const auto& group) { return !group.first.ends_with(of_this); });
 }

@@ -27,7 +27,7 @@ class RendezvousGroups {
 
   // Forgets what was published for an earlier membership epoch: processes that are still there publish again. Names of
   // groups end with the number of their membership epoch, as in "data@3".
-  void begin_generation(std::int64_t number);
+  void begin_membership(std::int64_t number);
 
  private:
   struct Group {

@@ -15,9 +15,9 @@ Status RunCheckpoints::open(const std::optional<CheckpointKeeperOptions>& option
   return {};
 }
 
-void RunCheckpoints::begin(const Generation& generation, TimePoint now) {
+void RunCheckpoints::begin(const Membership& membership, TimePoint now) {
   if (!keeper_) return;
-  keeper_->policy().on_generation(generation.number, checkpoint_writers(config_, has_local_state_, generation.workers),
+  keeper_->policy().on_membership(membership.number, checkpoint_writers(config_, has_local_state_, membership.workers),
                                   now);
 }
 

@@ -64,7 +64,7 @@ void RunMonitor::on_join_request(std::size_t process, TimePoint now) {
 }
 
 void RunMonitor::on_step_finished(std::size_t process, std::int64_t number) {
-  if (number != generation().number) return;
+  if (number != membership().number) return;
   roster_.on_step(process, number);
   recovery_.on_step();
 }
@@ -91,12 +91,12 @@ void RunMonitor::on_training_over(std::size_t process, TimePoint now) {
 void RunMonitor::on_trouble(std::size_t process, std::int64_t number, const Status& status,
                             const std::string& operation, std::int64_t step, TimePoint now) {
   note(process, operation, step, now);
-  if (stopping() || number != generation().number || is_lost(roster_.phase(process))) return;
+  if (stopping() || number != membership().number || is_lost(roster_.phase(process))) return;
   diagnosis_.on_trouble(process, status, now);
 }
 
 void RunMonitor::on_missing(std::size_t process, std::int64_t number, int rank, Duration waited, TimePoint now) {
-  if (stopping() || number != generation().number) return;
+  if (stopping() || number != membership().number) return;
   if (const std::optional<Finding> finding = diagnosis_.on_missing(process, rank, waited, now)) respond(*finding, now);
 }
 

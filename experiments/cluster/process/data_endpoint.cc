@@ -34,7 +34,7 @@ std::unique_ptr<Transport> open_to_faults(std::unique_ptr<Transport> transport, 
 
 TransportOptions endpoint_options(const RoleContext& context, const Seat& seat) {
   return {.run_id = context.run_id,
-          .group = fmt::format("data@{}", seat.generation),
+          .group = fmt::format("data@{}", seat.membership_epoch),
           .rank = seat.rank,
           .size = seat.size,
           .host = context.sockets.address,

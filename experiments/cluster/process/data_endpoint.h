@@ -12,7 +12,7 @@ namespace syncopate::experiments {
 
 // A rank assignment in the data group of a membership epoch.
 struct Seat {
-  std::int64_t generation = 0;
+  std::int64_t membership_epoch = 0;
   int rank = 0;  // among those that take part
   int size = 1;
 };

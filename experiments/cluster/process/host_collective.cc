@@ -84,11 +84,11 @@ Result<HostCollective> without_transport(Result<std::unique_ptr<Made>> collectiv
 
 }  // namespace
 
-Result<HostCollective> connect_host_collective(const RoleContext& context, const Generation& generation,
+Result<HostCollective> connect_host_collective(const RoleContext& context, const Membership& membership,
                                                const Clock& clock) {
   const ResolvedRun& config = context.config;
-  const std::vector<int>& workers = generation.workers;
-  const Seat seat{.generation = generation.number,
+  const std::vector<int>& workers = membership.workers;
+  const Seat seat{.membership_epoch = membership.number,
                   .rank = static_cast<int>(std::ranges::find(workers, context.rank) - workers.begin()),
                   .size = static_cast<int>(workers.size())};
   if (config.collective == CollectiveKind::kMpi) {

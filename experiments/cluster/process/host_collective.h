@@ -26,8 +26,8 @@ inline constexpr int kCollectiveChannel = 0;
 inline constexpr int kMeetingsChannel = 1;
 
 // Connects a worker with all others of the membership epoch, within the run's timeout. Its ranks are indices into
-// generation.workers.
-Result<HostCollective> connect_host_collective(const RoleContext& context, const Generation& generation,
+// membership.workers.
+Result<HostCollective> connect_host_collective(const RoleContext& context, const Membership& membership,
                                                const Clock& clock);
 
 }  // namespace syncopate::experiments

@@ -33,12 +33,12 @@ ps::LocalStepsOptions local_steps_of(const ResolvedRun& config) {
 
 }  // namespace
 
-Result<std::unique_ptr<ReplicaGroup>> ReplicaGroup::connect(const RoleContext& context, const Generation& generation,
+Result<std::unique_ptr<ReplicaGroup>> ReplicaGroup::connect(const RoleContext& context, const Membership& membership,
                                                             Device* device, const Clock& clock) {
   const ResolvedRun& config = context.config;
   const Duration timeout = timeout_of(config);
   auto group = std::make_unique<ReplicaGroup>();
-  group->workers_ = generation.workers;
+  group->workers_ = membership.workers;
   if (config.mode == Mode::kLocal && device != nullptr) {
     group->strategy_ = std::make_unique<worker::DeviceLocalStrategy>(optimizer_of(config), *device, clock, timeout);
     return group;
@@ -51,8 +51,8 @@ Result<std::unique_ptr<ReplicaGroup>> ReplicaGroup::connect(const RoleContext& c
     SYNCOPATE_RETURN_IF_ERROR(group->connect_nccl(context, *device, clock));
     return group;
   }
-  SYNCOPATE_RETURN_IF_ERROR(config.mode == Mode::kPs ? group->connect_ps(context, generation, clock)
-                                                     : group->connect_allreduce(context, generation, clock));
+  SYNCOPATE_RETURN_IF_ERROR(config.mode == Mode::kPs ? group->connect_ps(context, membership, clock)
+                                                     : group->connect_allreduce(context, membership, clock));
   if (device != nullptr) {
     group->host_strategy_ = std::move(group->strategy_);
     group->strategy_ = std::make_unique<StagedStrategy>(*group->host_strategy_, *device, clock, timeout);
@@ -60,10 +60,10 @@ Result<std::unique_ptr<ReplicaGroup>> ReplicaGroup::connect(const RoleContext& c
   return group;
 }
 
-Status ReplicaGroup::connect_ps(const RoleContext& context, const Generation& generation, const Clock& clock) {
+Status ReplicaGroup::connect_ps(const RoleContext& context, const Membership& membership, const Clock& clock) {
   const ps::PsGroup members = ps_group_of(context.config);
   Result<std::unique_ptr<Transport>> transport =
-      connect_member(context, generation, context.rank, make_link(context.config), clock);
+      connect_member(context, membership, context.rank, make_link(context.config), clock);
   if (!transport.ok()) return transport.status();
   transport_ = std::move(*transport);
   const ResolvedRun& config = context.config;
@@ -74,9 +74,9 @@ Status ReplicaGroup::connect_ps(const RoleContext& context, const Generation& ge
                                       .overlap_forward = may_overlap_forward(config) && config.overlap_forward,
                                       .compression = compression_of(config),
                                       .timeout = timeout_of(config),
-                                      .chief = generation.workers.front(),
-                                      .goes_on = goes_on(generation),
-                                      .heads = heads_of(members, generation),
+                                      .chief = membership.workers.front(),
+                                      .goes_on = goes_on(membership),
+                                      .heads = heads_of(members, membership),
                                       .undoes_pushes = recovery_of(config).regroups()};
   auto servers = std::make_unique<ps::PsStrategy>(options, *transport_, clock, &context.activity);
   servers_ = servers.get();
@@ -89,9 +89,9 @@ Status ReplicaGroup::connect_ps(const RoleContext& context, const Generation& ge
   return {};
 }
 
-Status ReplicaGroup::connect_allreduce(const RoleContext& context, const Generation& generation, const Clock& clock) {
+Status ReplicaGroup::connect_allreduce(const RoleContext& context, const Membership& membership, const Clock& clock) {
   const ResolvedRun& config = context.config;
-  Result<HostCollective> connected = connect_host_collective(context, generation, clock);
+  Result<HostCollective> connected = connect_host_collective(context, membership, clock);
   if (!connected.ok()) return connected.status();
   transport_ = std::move(connected->transport);
   channels_ = std::move(connected->channels);
@@ -125,7 +125,7 @@ Status ReplicaGroup::connect_allreduce(const RoleContext& context, const Generat
                                       .seed = config.seed,
                                       .sparse_exchange = config.sparse_exchange,
                                       .timeout = timeout_of(config),
-                                      .workers = generation.workers,
+                                      .workers = membership.workers,
                                       .elastic = config.elastic,
                                       .activity = &activity_};
   options.on_going_on = [](const std::string& finding) { spdlog::info("{}", finding); };
@@ -186,11 +186,11 @@ ps::PsGroup ps_group_of(const ResolvedRun& config) {
           .replicas = config.replicas};
 }
 
-std::vector<int> members_of(const ps::PsGroup& group, const Generation& generation) {
+std::vector<int> members_of(const ps::PsGroup& group, const Membership& membership) {
   const auto seats_of = [&](int shard) {
-    return generation.servers[static_cast<std::size_t>(group.server_of_shard(shard))];
+    return membership.servers[static_cast<std::size_t>(group.server_of_shard(shard))];
   };
-  std::vector<int> members = generation.workers;
+  std::vector<int> members = membership.workers;
   for (int shard = 0; shard < group.shards(); ++shard) {
     if (seats_of(shard).has_server) members.push_back(group.rank_of_shard(shard));
   }
@@ -200,20 +200,20 @@ std::vector<int> members_of(const ps::PsGroup& group, const Generation& generati
   return members;
 }
 
-std::vector<int> heads_of(const ps::PsGroup& group, const Generation& generation) {
+std::vector<int> heads_of(const ps::PsGroup& group, const Membership& membership) {
   std::vector<int> heads;
   for (int shard = 0; shard < group.shards(); ++shard) {
-    const ServerSeats& seats = generation.servers[static_cast<std::size_t>(group.server_of_shard(shard))];
+    const ServerSeats& seats = membership.servers[static_cast<std::size_t>(group.server_of_shard(shard))];
     heads.push_back(seats.standby_leads ? group.rank_of_standby(shard) : group.rank_of_shard(shard));
   }
   return heads;
 }
 
-Result<std::unique_ptr<Transport>> connect_member(const RoleContext& context, const Generation& generation, int rank,
+Result<std::unique_ptr<Transport>> connect_member(const RoleContext& context, const Membership& membership, int rank,
                                                   const std::shared_ptr<ProcessLink>& link, const Clock& clock) {
   const ps::PsGroup group = ps_group_of(context.config);
-  std::vector<int> members = members_of(group, generation);
-  const Seat seat{.generation = generation.number,
+  std::vector<int> members = members_of(group, membership);
+  const Seat seat{.membership_epoch = membership.number,
                   .rank = static_cast<int>(std::ranges::find(members, rank) - members.begin()),
                   .size = static_cast<int>(members.size())};
   Result<std::unique_ptr<Transport>> transport = connect_endpoint(context, seat, link, clock);

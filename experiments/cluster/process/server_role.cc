@@ -39,7 +39,7 @@ struct CarriedShard {
 // The counts of the shards of one process: over all membership epochs, or, for state that is carried over, in the last.
 class ServerTotals {
  public:
-  void begin_generation() { updates_ = rows_made_ = table_bytes_ = 0; }
+  void begin_membership() { updates_ = rows_made_ = table_bytes_ = 0; }
   void add(const ShardPlace& place);
 
   std::int64_t updates() const { return updates_; }
@@ -86,16 +86,16 @@ class Server {
   Status run();
 
  private:
-  Status serve_in(const Generation& generation);
+  Status serve_in(const Membership& membership);
   // Goes back to the state of its shards in a checkpoint.
   Status restore(const std::string& folder);
   // A replica that must go on, and receives no state from another, must have state of its own.
-  Status check_carried(const Generation& generation) const;
-  void serve(const Generation& generation, std::vector<ShardPlace>& places);
-  Status connect(const Generation& generation, std::vector<ShardPlace>& places);
-  ps::ShardServerOptions options_in(const Generation& generation, std::size_t place) const;
+  Status check_carried(const Membership& membership) const;
+  void serve(const Membership& membership, std::vector<ShardPlace>& places);
+  Status connect(const Membership& membership, std::vector<ShardPlace>& places);
+  ps::ShardServerOptions options_in(const Membership& membership, std::size_t place) const;
   int rank_of(std::size_t place) const;
-  ps::HomeRole role_in(const Generation& generation) const;
+  ps::HomeRole role_in(const Membership& membership) const;
   void carry_on(const std::vector<ShardPlace>& places);
   void say_what_was_served(ps::HomeRole role);
   TimePoint deadline() const { return clock_.now() + from_seconds(config_.timeout_seconds); }
@@ -150,23 +150,23 @@ Status Server::run() {
   std::int64_t last = -1;
   while (true) {
     context_.activity.rest("waiting for the others", 0);
-    const Result<Generation> generation = context_.control.join_generation(last, deadline());
-    if (!generation.ok()) {
-      return status.ok() || status.code() == Code::kCancelled ? generation.status() : status;
+    const Result<Membership> membership = context_.control.join_membership(last, deadline());
+    if (!membership.ok()) {
+      return status.ok() || status.code() == Code::kCancelled ? membership.status() : status;
     }
-    last = generation->number;
-    status = serve_in(*generation);
+    last = membership->number;
+    status = serve_in(*membership);
     if (!recovery.may_go_on_after(status.code())) return status;
-    spdlog::info("generation {} is over: {}", last, status.message());
+    spdlog::info("membership {} is over: {}", last, status.message());
     if (status.code() != Code::kCancelled) context_.control.report_trouble(status);
   }
 }
 
-Status Server::serve_in(const Generation& generation) {
-  if (!generation.restore.empty()) SYNCOPATE_RETURN_IF_ERROR(restore(generation.restore));
-  SYNCOPATE_RETURN_IF_ERROR(check_carried(generation));
+Status Server::serve_in(const Membership& membership) {
+  if (!membership.restore.empty()) SYNCOPATE_RETURN_IF_ERROR(restore(membership.restore));
+  SYNCOPATE_RETURN_IF_ERROR(check_carried(membership));
   std::vector<ShardPlace> places(carried_.size());
-  SYNCOPATE_RETURN_IF_ERROR(connect(generation, places));
+  SYNCOPATE_RETURN_IF_ERROR(connect(membership, places));
   const auto interrupt = [&] {
     for (ShardPlace& place : places) place.transport->interrupt();
   };
@@ -176,14 +176,14 @@ Status Server::serve_in(const Generation& generation) {
     const Subscription losses = context_.control.on_worker_lost([&](int worker) {
       for (ShardPlace& place : places) place.server->worker_lost(worker);
     });
-    serve(generation, places);
+    serve(membership, places);
   }
-  totals_.begin_generation();
+  totals_.begin_membership();
   for (const ShardPlace& place : places) totals_.add(place);
   const Status status = first_failure(places);
   if (status.ok()) {
     checkpoints_->finish();
-    say_what_was_served(role_in(generation));
+    say_what_was_served(role_in(membership));
   } else {
     carry_on(places);
   }
@@ -200,24 +200,24 @@ Status Server::restore(const std::string& folder) {
   return Status();
 }
 
-Status Server::check_carried(const Generation& generation) const {
-  if (!goes_on(generation) || role_in(generation) == ps::HomeRole::kTail) return {};
+Status Server::check_carried(const Membership& membership) const {
+  if (!goes_on(membership) || role_in(membership) == ps::HomeRole::kTail) return {};
   if (std::ranges::all_of(carried_, &CarriedShard::has_state)) return {};
   return Status::internal(
-      fmt::format("generation {} is to go on, and this process holds no state of its shards", generation.number));
+      fmt::format("membership {} is to go on, and this process holds no state of its shards", membership.number));
 }
 
 // For a shard with two replicas, the head writes checkpoints.
-void Server::serve(const Generation& generation, std::vector<ShardPlace>& places) {
-  const bool takes_checkpoints = role_in(generation) != ps::HomeRole::kTail;
+void Server::serve(const Membership& membership, std::vector<ShardPlace>& places) {
+  const bool takes_checkpoints = role_in(membership) != ps::HomeRole::kTail;
   if (takes_checkpoints) {
     std::vector<ps::ShardServer*> servers;
     std::vector<std::int64_t> first_steps;
     for (std::size_t i = 0; i < places.size(); ++i) {
       servers.push_back(places[i].server.get());
-      first_steps.push_back(goes_on(generation) && carried_[i].has_state ? carried_[i].state.step : 0);
+      first_steps.push_back(goes_on(membership) && carried_[i].has_state ? carried_[i].state.step : 0);
     }
-    checkpoints_->begin(generation.number, servers, first_steps);
+    checkpoints_->begin(membership.number, servers, first_steps);
   }
   context_.activity.rest("serving", 0);
   for_each_place(
@@ -228,13 +228,13 @@ void Server::serve(const Generation& generation, std::vector<ShardPlace>& places
   if (takes_checkpoints) checkpoints_->end();
 }
 
-Status Server::connect(const Generation& generation, std::vector<ShardPlace>& places) {
+Status Server::connect(const Membership& membership, std::vector<ShardPlace>& places) {
   context_.activity.set("connecting", 0);
   const auto connect_place = [&](ShardPlace& place, std::size_t i) -> Status {
-    Result<std::unique_ptr<Transport>> transport = connect_member(context_, generation, rank_of(i), link_, clock_);
+    Result<std::unique_ptr<Transport>> transport = connect_member(context_, membership, rank_of(i), link_, clock_);
     if (!transport.ok()) return transport.status();
     place.transport = std::move(*transport);
-    place.server = std::make_unique<ps::ShardServer>(options_in(generation, i), *place.transport, clock_);
+    place.server = std::make_unique<ps::ShardServer>(options_in(membership, i), *place.transport, clock_);
     const Duration patience = from_seconds(kPatience * config_.timeout_seconds);
     place.server->on_missing(patience,
                              [this, patience](int worker) { context_.control.report_missing(worker, patience); });
@@ -245,7 +245,7 @@ Status Server::connect(const Generation& generation, std::vector<ShardPlace>& pl
   return first_failure(places);
 }
 
-ps::ShardServerOptions Server::options_in(const Generation& generation, std::size_t place) const {
+ps::ShardServerOptions Server::options_in(const Membership& membership, std::size_t place) const {
   ps::ShardServerOptions options{.group = group_,
                                  .consistency = consistency_of(config_),
                                  .optimizer = optimizer_of(config_),
@@ -254,11 +254,11 @@ ps::ShardServerOptions Server::options_in(const Generation& generation, std::siz
                                  .seed = config_.seed,
                                  .timeout = from_seconds(config_.timeout_seconds)};
   options.there.assign(static_cast<std::size_t>(config_.workers), false);
-  for (const int worker : generation.workers) options.there[static_cast<std::size_t>(worker)] = true;
-  options.role = role_in(generation);
+  for (const int worker : membership.workers) options.there[static_cast<std::size_t>(worker)] = true;
+  options.role = role_in(membership);
   const CarriedShard& carried = carried_[place];
   const bool is_given = options.role == ps::HomeRole::kTail;
-  if (goes_on(generation) && !is_given && carried.has_state) options.restored = &carried.state;
+  if (goes_on(membership) && !is_given && carried.has_state) options.restored = &carried.state;
   return options;
 }
 
@@ -267,8 +267,8 @@ int Server::rank_of(std::size_t place) const {
   return context_.role == Role::kStandby ? group_.rank_of_standby(shard) : group_.rank_of_shard(shard);
 }
 
-ps::HomeRole Server::role_in(const Generation& generation) const {
-  const ServerSeats& seats = generation.servers[static_cast<std::size_t>(context_.rank)];
+ps::HomeRole Server::role_in(const Membership& membership) const {
+  const ServerSeats& seats = membership.servers[static_cast<std::size_t>(context_.rank)];
   if (!seats.has_server || !seats.has_standby) return ps::HomeRole::kAlone;
   return seats.standby_leads == (context_.role == Role::kStandby) ? ps::HomeRole::kHead : ps::HomeRole::kTail;
 }

@@ -53,11 +53,11 @@ Result<TrainingState> ShardCheckpoints::read(const std::string& folder, std::siz
   return state;
 }
 
-void ShardCheckpoints::begin(std::int64_t generation, const std::vector<ps::ShardServer*>& servers,
+void ShardCheckpoints::begin(std::int64_t membership_epoch, const std::vector<ps::ShardServer*>& servers,
                              const std::vector<std::int64_t>& first_steps) {
   if (cutters_.empty()) return;
   for (std::size_t i = 0; i < cutters_.size(); ++i) {
-    cutters_[i]->begin(generation, first_steps[i],
+    cutters_[i]->begin(membership_epoch, first_steps[i],
                        [server = servers[i]](std::int64_t version, TrainingState memory, ShardCutter::StateDone done) {
                          server->save_when(version, std::move(memory), std::move(done));
                        });

@@ -23,7 +23,7 @@ class ShardCheckpoints {
 
   // Each shard is served by one of `servers`, from `first_steps` on, until end(). Does nothing in a run without
   // checkpoints.
-  void begin(std::int64_t generation, const std::vector<ps::ShardServer*>& servers,
+  void begin(std::int64_t membership_epoch, const std::vector<ps::ShardServer*>& servers,
              const std::vector<std::int64_t>& first_steps);
   void end();
   // Waits until nothing is being written.

@@ -64,9 +64,9 @@ class Worker {
   Status run();
 
  private:
-  Status train_in(const Generation& generation);
-  Status train_with(ReplicaGroup& replicas, const Generation& generation);
-  worker::TrainerHooks hooks(ReplicaGroup& replicas, const Generation& generation);
+  Status train_in(const Membership& membership);
+  Status train_with(ReplicaGroup& replicas, const Membership& membership);
+  worker::TrainerHooks hooks(ReplicaGroup& replicas, const Membership& membership);
   worker::BatchSource& batches() { return staged_ ? static_cast<worker::BatchSource&>(*staged_) : *loader_; }
   SharedWork::Queue queue();
   Status prepare_checkpoints();
@@ -81,7 +81,7 @@ class Worker {
   // Keeps the state from which the next membership epoch goes on, as far as this worker has it.
   void carry_on(SyncStrategy& strategy);
   TimePoint deadline() const { return clock_.now() + from_seconds(config_.timeout_seconds); }
-  void tell(const Generation& generation, const char* name, const std::string& value);
+  void tell(const Membership& membership, const char* name, const std::string& value);
   std::int64_t total_steps() const { return total_steps_of(config_, order_.steps_per_epoch()); }
   // Returns how many points of evaluation there are up to here.
   std::int64_t points_passed(std::int64_t steps_done) const {
@@ -216,36 +216,36 @@ Status Worker::run() {
   std::int64_t last = -1;
   while (true) {
     context_.activity.set("waiting for the others", stamp_.steps_done);
-    const Result<Generation> generation = context_.control.join_generation(last, deadline());
-    if (!generation.ok()) {
-      return status.ok() || status.code() == Code::kCancelled ? generation.status() : status;
+    const Result<Membership> membership = context_.control.join_membership(last, deadline());
+    if (!membership.ok()) {
+      return status.ok() || status.code() == Code::kCancelled ? membership.status() : status;
     }
-    last = generation->number;
-    status = train_in(*generation);
+    last = membership->number;
+    status = train_in(*membership);
     if (!recovery.may_go_on_after(status.code())) return status;
-    spdlog::info("generation {} is over: {}", last, status.message());
+    spdlog::info("membership {} is over: {}", last, status.message());
     if (status.code() != Code::kCancelled) context_.control.report_trouble(status);
   }
 }
 
-Status Worker::train_in(const Generation& generation) {
+Status Worker::train_in(const Membership& membership) {
   context_.activity.set("connecting", stamp_.steps_done);
   Result<std::unique_ptr<ReplicaGroup>> connected =
-      ReplicaGroup::connect(context_, generation, place_.device.get(), clock_);
+      ReplicaGroup::connect(context_, membership, place_.device.get(), clock_);
   if (!connected.ok()) return connected.status();
   ReplicaGroup& replicas = **connected;
-  if (!generation.restore.empty()) {
-    SYNCOPATE_RETURN_IF_ERROR(restore(generation.restore));
+  if (!membership.restore.empty()) {
+    SYNCOPATE_RETURN_IF_ERROR(restore(membership.restore));
     if (shared_work_) shared_work_->go_back();
   }
   // This is done while others still load their data.
   if (context_.rank == 0) SYNCOPATE_RETURN_IF_ERROR(sender_->prepare());
-  const Status status = train_with(replicas, generation);
+  const Status status = train_with(replicas, membership);
   // After a failure such as lack of memory there is no state to carry on.
   if (recovery_of(config_).may_go_on_after(status.code())) carry_on(replicas.strategy());
   // By now the library has reported which collective it uses.
   if (const std::string collective = replicas.description(); !collective.empty()) {
-    tell(generation, "collective", collective);
+    tell(membership, "collective", collective);
   }
   context_.control.count_dropped(replicas.dropped());
   // The reason is reported first, since the destructor of a hanging device or library may block.
@@ -255,7 +255,7 @@ Status Worker::train_in(const Generation& generation) {
   return status;
 }
 
-Status Worker::train_with(ReplicaGroup& replicas, const Generation& generation) {
+Status Worker::train_with(ReplicaGroup& replicas, const Membership& membership) {
   Pause pause;
   std::optional<worker::Straggling> straggling;
   if (config_.stragglers.slows(context_.rank)) {
@@ -274,7 +274,7 @@ Status Worker::train_with(ReplicaGroup& replicas, const Generation& generation) 
   };
   Subscription stop = context_.control.on_stop(interrupt);
   Subscription regroup = context_.control.on_regroup(interrupt);
-  const worker::TrainerOptions options{.chief = generation.begins && context_.rank == generation.workers.front(),
+  const worker::TrainerOptions options{.chief = membership.begins && context_.rank == membership.workers.front(),
                                        .seed = config_.seed,
                                        .total_steps = total_steps(),
                                        .steps_per_epoch = order_.steps_per_epoch(),
@@ -282,7 +282,7 @@ Status Worker::train_with(ReplicaGroup& replicas, const Generation& generation) 
                                        .base_learning_rate = config_.learning_rate,
                                        .minibatch_growth = static_cast<double>(batches_an_update(config_)),
                                        .workers = config_.workers,
-                                       .restored = carried_ && goes_on(generation) ? &*carried_ : nullptr};
+                                       .restored = carried_ && goes_on(membership) ? &*carried_ : nullptr};
   std::optional<worker::UntilUpdated> until_updated;
   worker::Work* work = shared_work_ ? &*shared_work_ : nullptr;
   if (const int needed = batches_a_step(config_); needed < config_.workers) {
@@ -297,15 +297,15 @@ Status Worker::train_with(ReplicaGroup& replicas, const Generation& generation) 
                                    .activity = context_.activity,
                                    .straggling = straggling ? &*straggling : nullptr,
                                    .work = work};
-  spdlog::info("generation {}: training {} with {} parameters for {} steps of {} samples", generation.number,
+  spdlog::info("membership {}: training {} with {} parameters for {} steps of {} samples", membership.number,
                model_->name(), model_->layout().parameter_count(), options.total_steps, config_.batch_size);
   if (place_.device) {
-    tell(generation, "device", place_.device->description());
-    tell(generation, "libraries", context_.accelerator->libraries());
+    tell(membership, "device", place_.device->description());
+    tell(membership, "libraries", context_.accelerator->libraries());
   }
   // Exceptions end here, too: until then others may call back into objects of this function.
   const Status status = caught([&] {
-    return worker::train(options, hooks(replicas, generation), parts,
+    return worker::train(options, hooks(replicas, membership), parts,
                          [&](std::span<const float> weights) { return hand_in(replicas.strategy(), weights); });
   });
   // What follows takes its time, and is not to be interrupted.
@@ -317,12 +317,12 @@ Status Worker::train_with(ReplicaGroup& replicas, const Generation& generation) 
   return status;
 }
 
-worker::TrainerHooks Worker::hooks(ReplicaGroup& replicas, const Generation& generation) {
+worker::TrainerHooks Worker::hooks(ReplicaGroup& replicas, const Membership& membership) {
   worker::TrainerHooks hooks;
   const std::optional<Share> share =
-      share_of_worker(config_, !model_->local_layout().tensors().empty(), context_.rank == generation.workers.front());
+      share_of_worker(config_, !model_->local_layout().tensors().empty(), context_.rank == membership.workers.front());
   const bool takes_checkpoints = cutter_ && share;
-  hooks.joined = [this, number = generation.number, share, takes_checkpoints](std::int64_t first_step) {
+  hooks.joined = [this, number = membership.number, share, takes_checkpoints](std::int64_t first_step) {
     first_step_ = first_step;
     if (!takes_checkpoints) return;
     cutter_->begin(number, first_step, share);
@@ -406,9 +406,9 @@ void Worker::carry_on(SyncStrategy& strategy) {
   }
 }
 
-void Worker::tell(const Generation& generation, const char* name, const std::string& value) {
+void Worker::tell(const Membership& membership, const char* name, const std::string& value) {
   spdlog::info("{}: {}", name, value);
-  if (context_.rank == generation.workers.front()) context_.control.tell(name, value);
+  if (context_.rank == membership.workers.front()) context_.control.tell(name, value);
 }
 
 }  // namespace

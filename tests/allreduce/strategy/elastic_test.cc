@@ -17,7 +17,7 @@ using testing_support::ElasticJob;
 using testing_support::ElasticReference;
 using testing_support::layout_of;
 using testing_support::States;
-using testing_support::train_generation;
+using testing_support::train_membership_epoch;
 
 // A rank dies within the first steps; those that are left go on to the middle; then another joins.
 constexpr std::int64_t kFirst = 3, kMiddle = 4, kEnd = 5;
@@ -38,7 +38,7 @@ std::int64_t furthest(const States& states) {
 bool dies_and_others_go_on(const ElasticJob& job, const std::vector<int>& workers, const Death& death) {
   SCOPED_TRACE(fmt::format("rank {} dies after {} messages", death.rank, death.messages));
   States states;
-  if (!train_generation(job, workers, kFirst, death, states)) return false;
+  if (!train_membership_epoch(job, workers, kFirst, death, states)) return false;
   const int lost = workers[static_cast<std::size_t>(death.rank)];
   states.erase(lost);
   std::vector<int> left = workers;
@@ -51,10 +51,10 @@ bool dies_and_others_go_on(const ElasticJob& job, const std::vector<int>& worker
   for (const auto& [worker, state] : states) {
     if (state.step == agreed) reference.expect(state, fmt::format("worker {} after the loss", worker));
   }
-  EXPECT_FALSE(train_generation(job, left, kMiddle, std::nullopt, states));
+  EXPECT_FALSE(train_membership_epoch(job, left, kMiddle, std::nullopt, states));
   reference.train(left, agreed, kMiddle);
   for (const int worker : left) reference.expect(states[worker], fmt::format("worker {} among those left", worker));
-  EXPECT_FALSE(train_generation(job, workers, kEnd, std::nullopt, states));
+  EXPECT_FALSE(train_membership_epoch(job, workers, kEnd, std::nullopt, states));
   reference.train(workers, kMiddle, kEnd);
   for (const int worker : workers) reference.expect(states[worker], fmt::format("worker {} in the end", worker));
   return true;
@@ -155,13 +155,13 @@ TEST_P(ElasticCodecs, LeaveTheSameBitsOnAllThatAreLeft) {
     SCOPED_TRACE(fmt::format("after {} messages", messages));
     const Death death{static_cast<int>(messages % 3), messages};
     States states;
-    if (!train_generation(job, workers, kFirst, death, states)) break;
+    if (!train_membership_epoch(job, workers, kFirst, death, states)) break;
     states.erase(workers[static_cast<std::size_t>(death.rank)]);
     std::vector<int> left = workers;
     left.erase(left.begin() + death.rank);
-    train_generation(job, left, kMiddle, std::nullopt, states);
+    train_membership_epoch(job, left, kMiddle, std::nullopt, states);
     expect_same_bits(job, states, left);
-    train_generation(job, workers, kEnd, std::nullopt, states);
+    train_membership_epoch(job, workers, kEnd, std::nullopt, states);
     expect_same_bits(job, states, workers);
     ASSERT_FALSE(HasFailure());
   }
@@ -187,7 +187,7 @@ TEST_P(ElasticErrorFeedback, CountsEveryGradientOfEveryStepOnce) {
     SCOPED_TRACE(fmt::format("after {} messages", messages));
     const int dead = static_cast<int>(messages % 4);
     States states;
-    if (!train_generation(job, workers, kFirst, Death{dead, messages}, states)) break;
+    if (!train_membership_epoch(job, workers, kFirst, Death{dead, messages}, states)) break;
     if (states.empty()) continue;
     const int lost[] = {workers[static_cast<std::size_t>(dead)], workers[static_cast<std::size_t>(dead + 1) % 4]};
     std::vector<int> left = workers;
@@ -205,7 +205,7 @@ TEST_P(ElasticErrorFeedback, CountsEveryGradientOfEveryStepOnce) {
       if (agreed > 0) add_what_counts(layout, states.at(worker), worker, agreed, expected);
     }
     const bool begins = those_left.empty();
-    train_generation(job, left, kMiddle, std::nullopt, those_left);
+    train_membership_epoch(job, left, kMiddle, std::nullopt, those_left);
     for (const int worker : left) {
       of_failed_steps += !begins && states.contains(worker) && states[worker].step < agreed ? 1 : 0;
       add_what_counts(layout, those_left.at(worker), worker, kMiddle, expected);

@@ -68,11 +68,11 @@ class MortalCollective final : public Collective {
   std::size_t left_;
 };
 
-// Runs one generation over collectives that are made already. A rank that fails lets go of its own, as its process
-// does, so that whoever waits for it is told. Returns whether the rank that was to die has died.
-bool run_generation(const ElasticJob& job, std::vector<std::unique_ptr<Collective>>& group,
-                    const std::vector<int>& workers, std::int64_t steps, States& states, int mortal = -1,
-                    std::size_t operations = 0) {
+// Runs one membership epoch over collectives that are made already. A rank that fails lets go of its own, as its
+// process does, so that whoever waits for it is told. Returns whether the rank that was to die has died.
+bool run_membership_epoch(const ElasticJob& job, std::vector<std::unique_ptr<Collective>>& group,
+                          const std::vector<int>& workers, std::int64_t steps, States& states, int mortal = -1,
+                          std::size_t operations = 0) {
   const bool begins = states.empty();
   std::atomic<bool> died = false;
   std::mutex mutex;
@@ -107,7 +107,7 @@ void expect_survival(const Connect& connect, int size, std::size_t first, std::s
     SCOPED_TRACE(fmt::format("rank {} of {} dies in operation {}", mortal, size, operations));
     States states;
     auto group = connect(size);
-    dies = run_generation(job, group, workers, kFirstStep, states, mortal, operations);
+    dies = run_membership_epoch(job, group, workers, kFirstStep, states, mortal, operations);
     if (!dies) break;
     states.erase(mortal);
     std::vector<int> left = workers;
@@ -115,7 +115,7 @@ void expect_survival(const Connect& connect, int size, std::size_t first, std::s
     std::int64_t agreed = 0;
     for (const auto& [worker, state] : states) agreed = std::max(agreed, state.step);
     group = connect(size - 1);
-    EXPECT_FALSE(run_generation(job, group, left, kEndStep, states));
+    EXPECT_FALSE(run_membership_epoch(job, group, left, kEndStep, states));
     ElasticReference reference(job);
     reference.train(workers, 0, agreed);
     reference.train(left, agreed, kEndStep);

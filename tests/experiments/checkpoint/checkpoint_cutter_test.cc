@@ -49,7 +49,7 @@ TEST_F(ACutter, BySteps) {
   ASSERT_THAT(reports_, SizeIs(1));
   EXPECT_EQ(reports_[0].kind, Kind::kWritten) << reports_[0].reason;
   EXPECT_EQ(reports_[0].step, 3);
-  EXPECT_EQ(reports_[0].generation, 2);
+  EXPECT_EQ(reports_[0].membership_epoch, 2);
   EXPECT_EQ(reports_[0].part.writer, "worker-0");
   EXPECT_TRUE(std::filesystem::exists(folder_.path() / attempt_name(3, 2) / reports_[0].part.files[0].name));
 }
@@ -58,7 +58,7 @@ TEST_F(ACutter, ByOrderAtTheStepThatWasNamed) {
   const auto cutter = this->cutter({.seconds = 1});
   cutter->begin(0, 0, Share::kAll);
   cutter->on_order(0, 4);
-  cutter->on_order(7, 2);  // of another generation
+  cutter->on_order(7, 2);  // of another membership_epoch
   for (int step = 1; step <= 9; ++step) do_step(*cutter, step);
   cutter->finish();
   ASSERT_THAT(reports_, SizeIs(1));
@@ -117,7 +117,7 @@ class AKeeper : public ACutter {
 
 TEST_F(AKeeper, MakesCheckpointsOfWhatWritersDeliver) {
   const auto keeper = this->keeper({.steps = 3});
-  keeper->policy().on_generation(0, {"worker-0"}, TimePoint());
+  keeper->policy().on_membership(0, {"worker-0"}, TimePoint());
   const auto cutter = this->cutter({.steps = 3});
   cutter->begin(0, 0, Share::kAll);
   for (int step = 1; step <= 9; ++step) {
@@ -134,7 +134,7 @@ TEST_F(AKeeper, MakesCheckpointsOfWhatWritersDeliver) {
 
 TEST_F(AKeeper, RemovesWhatCannotBeCompleted) {
   const auto keeper = this->keeper({.steps = 3});
-  keeper->policy().on_generation(0, {"worker-0", "worker-1"}, TimePoint());
+  keeper->policy().on_membership(0, {"worker-0", "worker-1"}, TimePoint());
   ASSERT_TRUE(make_folder((folder_.path() / attempt_name(3, 0)).string()).ok());
   keeper->policy().on_report("worker-1", {.kind = Kind::kFailed, .step = 3, .reason = "disk full"});
   EXPECT_EQ(keeper->finish(TimePoint()).left_out, 1);

@@ -25,9 +25,9 @@ std::vector<std::string> actions(CheckpointPolicy& policy) {
 }
 
 void report(CheckpointPolicy& policy, const std::string& writer, std::int64_t step, Kind kind = Kind::kWritten,
-            std::int64_t generation = 0) {
+            std::int64_t membership_epoch = 0) {
   policy.on_report(writer, {.kind = kind,
-                            .generation = generation,
+                            .membership_epoch = membership_epoch,
                             .step = step,
                             .part = {.writer = writer},
                             .reason = "disk full",
@@ -36,14 +36,14 @@ void report(CheckpointPolicy& policy, const std::string& writer, std::int64_t st
 
 CheckpointPolicy by_steps() {
   CheckpointPolicy policy({.steps = 100}, true);
-  policy.on_generation(0, {"worker-0", "worker-1"}, at(0));
+  policy.on_membership(0, {"worker-0", "worker-1"}, at(0));
   return policy;
 }
 
 // Makes 100 steps a second.
 CheckpointPolicy by_seconds(bool together = true) {
   CheckpointPolicy policy({.seconds = 2}, together);
-  policy.on_generation(0, {"worker-0", "worker-1"}, at(0));
+  policy.on_membership(0, {"worker-0", "worker-1"}, at(0));
   for (int i = 0; i <= 15; ++i) policy.on_steps("worker-0", i * 10, at(0.1 * i));
   return policy;
 }
@@ -96,7 +96,7 @@ TEST(CheckpointPolicy, LeavesOutWhatAWriterIsTooBusyForAndSaysSoOnce) {
 
 TEST(CheckpointPolicy, CountsWhatWasAskedForAndNeverCame) {
   CheckpointPolicy policy({.steps = 100}, true, 150);  // goes on from step 150
-  policy.on_generation(0, {"worker-0"}, at(0));
+  policy.on_membership(0, {"worker-0"}, at(0));
   policy.on_steps("worker-0", 520, at(1));
   EXPECT_EQ(policy.figures().asked, 4) << "200, 300, 400 and 500";
   report(policy, "worker-0", 200);
@@ -113,7 +113,7 @@ TEST(CheckpointPolicy, CountsWhatWasAskedForAndNeverCame) {
 TEST(CheckpointPolicy, CountsByTimeWhatTheTrainingHadTimeFor) {
   CheckpointPolicy policy({.seconds = 2}, false);
   EXPECT_EQ(policy.figures().asked, 0);
-  policy.on_generation(0, {"shard-0"}, at(10));
+  policy.on_membership(0, {"shard-0"}, at(10));
   policy.on_steps("worker-0", 50, at(15.9));
   EXPECT_EQ(policy.figures().asked, 2);
   EXPECT_EQ(policy.figures().left_out, 2);
@@ -178,7 +178,7 @@ TEST(CheckpointPolicy, WhereWorkersGoAtTheirOwnPaceOrdersAtOnce) {
   EXPECT_THAT(actions(policy), ElementsAre("order 150"));
 
   CheckpointPolicy steps({.steps = 100}, false);
-  steps.on_generation(0, {"shard-0"}, at(0));
+  steps.on_membership(0, {"shard-0"}, at(0));
   steps.on_steps("worker-0", 99, at(1));
   steps.on_tick(at(1));
   EXPECT_THAT(actions(steps), IsEmpty());
@@ -192,7 +192,7 @@ TEST(CheckpointPolicy, WhereWorkersGoAtTheirOwnPaceOrdersAtOnce) {
 
 TEST(CheckpointPolicy, WhereWorkersGoAtTheirOwnPaceGoesByTheSlowest) {
   CheckpointPolicy policy({.steps = 100}, false);
-  policy.on_generation(0, {"shard-0"}, at(0));
+  policy.on_membership(0, {"shard-0"}, at(0));
   policy.on_steps("worker-0", 40, at(1));
   policy.on_steps("worker-1", 900, at(1));
   policy.on_tick(at(1));
@@ -211,10 +211,10 @@ TEST(CheckpointPolicy, GivesUpWhatIsUnderWayWhenAWriterIsLost) {
   EXPECT_THAT(actions(policy), ElementsAre("complete 200")) << "it is awaited no more";
 }
 
-TEST(CheckpointPolicy, ForgetsTheGenerationBefore) {
+TEST(CheckpointPolicy, ForgetsTheMembershipBefore) {
   CheckpointPolicy policy = by_steps();
   report(policy, "worker-0", 100);
-  policy.on_generation(1, {"worker-0", "worker-1"}, at(3));
+  policy.on_membership(1, {"worker-0", "worker-1"}, at(3));
   EXPECT_EQ(actions(policy).size(), 2u);
   report(policy, "worker-1", 100);
   EXPECT_THAT(actions(policy), IsEmpty());

@@ -111,7 +111,7 @@ TEST_F(AnswerBoardTest, LeavesOutWhatAnswersNothing) {
   EXPECT_FALSE(board_.wait_for({}, now()).ok());
 }
 
-TEST_F(AnswerBoardTest, EndsQuestionsToAGenerationWhenThereIsANewerOne) {
+TEST_F(AnswerBoardTest, EndsQuestionsToAMembershipWhenThereIsANewerOne) {
   ASSERT_TRUE(board_.proclaim({.number = 4, .workers = {0, 1}}));
   ASSERT_TRUE(board_.join(-1, now()).ok());
   board_.put(answer("epoch", 1));
@@ -123,17 +123,17 @@ TEST_F(AnswerBoardTest, EndsQuestionsToAGenerationWhenThereIsANewerOne) {
   EXPECT_EQ(finish.get(), Code::kOk) << "which is of the run";
 }
 
-TEST_F(AnswerBoardTest, JoinsTheNewestGenerationThatThisProcessIsPartOf) {
+TEST_F(AnswerBoardTest, JoinsTheNewestMembershipThatThisProcessIsPartOf) {
   EXPECT_EQ(board_.joined(), -1);
   ASSERT_TRUE(board_.proclaim({.number = 0, .workers = {0}}));
-  EXPECT_FALSE(board_.knows_generation(-1));
-  EXPECT_EQ(board_.join(-1, now()).status().message(), "no generation after -1");
+  EXPECT_FALSE(board_.knows_membership(-1));
+  EXPECT_EQ(board_.join(-1, now()).status().message(), "no membership after -1");
   EXPECT_TRUE(board_.is_superseded()) << "it is in none";
   ASSERT_TRUE(board_.proclaim({.number = 1, .workers = {0, 1}}));
   EXPECT_FALSE(board_.proclaim({.number = 1, .workers = {0}})) << "is known";
-  EXPECT_TRUE(board_.knows_generation(0));
-  EXPECT_FALSE(board_.knows_generation(1));
-  const Result<Generation> joined = board_.join(0, now());
+  EXPECT_TRUE(board_.knows_membership(0));
+  EXPECT_FALSE(board_.knows_membership(1));
+  const Result<Membership> joined = board_.join(0, now());
   ASSERT_TRUE(joined.ok());
   EXPECT_THAT(joined->workers, testing::ElementsAre(0, 1));
   EXPECT_EQ(board_.joined(), 1);

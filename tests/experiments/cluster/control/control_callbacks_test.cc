@@ -10,7 +10,7 @@ using testing::ElementsAre;
 
 class ControlCallbacksTest : public testing::Test {
  protected:
-  static Generation generation(std::int64_t number) { return {.number = number, .workers = {0, 1}}; }
+  static Membership membership_epoch(std::int64_t number) { return {.number = number, .workers = {0, 1}}; }
 
   AnswerBoard board_{Role::kWorker, 0};
   ControlCallbacks callbacks_{board_};
@@ -20,7 +20,7 @@ class ControlCallbacksTest : public testing::Test {
 TEST_F(ControlCallbacksTest, NobodyNeedsToListen) {
   callbacks_.stop();
   callbacks_.lose_worker(1);
-  callbacks_.begin_generation(generation(0));
+  callbacks_.begin_membership(membership_epoch(0));
   callbacks_.order_checkpoint(0, 100);
   EXPECT_FALSE(callbacks_.collective_state());
 }
@@ -34,14 +34,14 @@ TEST_F(ControlCallbacksTest, AStopIsToldThenOrAtOnceToWhoComesLater) {
   EXPECT_EQ(calls_, 11);
 }
 
-TEST_F(ControlCallbacksTest, LostWorkersAreToldInOrderUntilThereIsANewGeneration) {
+TEST_F(ControlCallbacksTest, LostWorkersAreToldInOrderUntilThereIsANewMembership) {
   std::vector<int> lost;
   const auto listen = [&](int rank) { lost.push_back(rank); };
   callbacks_.lose_worker(2);
   Subscription listening = callbacks_.on_worker_lost(listen);
   callbacks_.lose_worker(1);
   EXPECT_THAT(lost, ElementsAre(2, 1));
-  callbacks_.begin_generation(generation(1));
+  callbacks_.begin_membership(membership_epoch(1));
   listening = callbacks_.on_worker_lost(listen);
   EXPECT_THAT(lost, ElementsAre(2, 1)) << "they are no news";
   listening.reset();
@@ -49,13 +49,13 @@ TEST_F(ControlCallbacksTest, LostWorkersAreToldInOrderUntilThereIsANewGeneration
   EXPECT_THAT(lost, ElementsAre(2, 1)) << "taken back";
 }
 
-TEST_F(ControlCallbacksTest, ANewGenerationIsToldOnceItIsNewerThanTheOneJoined) {
-  callbacks_.begin_generation(generation(1));
+TEST_F(ControlCallbacksTest, ANewMembershipIsToldOnceItIsNewerThanTheOneJoined) {
+  callbacks_.begin_membership(membership_epoch(1));
   ASSERT_TRUE(board_.join(-1, SteadyClock().now()).ok());
   Subscription listening = callbacks_.on_regroup([&] { ++calls_; });
-  callbacks_.begin_generation(generation(1));
+  callbacks_.begin_membership(membership_epoch(1));
   EXPECT_EQ(calls_, 0) << "it is in that one";
-  callbacks_.begin_generation(generation(2));
+  callbacks_.begin_membership(membership_epoch(2));
   EXPECT_EQ(calls_, 1);
   listening = callbacks_.on_regroup([&] { calls_ += 10; });
   EXPECT_EQ(calls_, 11) << "at once, to who comes later";

@@ -15,8 +15,8 @@ TEST(StepBatch, HandsOverEachRecordOnceAndInOrder) {
   ASSERT_EQ(message->steps().steps_size(), 2);
   EXPECT_EQ(message->steps().steps(0).step(), 4);
   EXPECT_EQ(message->steps().steps(1).step(), 5);
-  EXPECT_EQ(message->steps().steps(0).generation(), 0);
-  EXPECT_EQ(message->steps().steps(1).generation(), 1);
+  EXPECT_EQ(message->steps().steps(0).membership_epoch(), 0);
+  EXPECT_EQ(message->steps().steps(1).membership_epoch(), 1);
   EXPECT_FALSE(batch.take());
   batch.add({.step = 6}, 1);
   EXPECT_EQ(batch.take()->steps().steps_size(), 1);

@@ -236,23 +236,23 @@ TEST(Coordinator, TellsEveryServerOfALostWorkerAndNobodyElse) {
   EXPECT_EQ(run.observer().lost.front(), 1);
 }
 
-TEST(Coordinator, StartsALostWorkerAgainAndTellsEverybodyOfTheGenerationThatItIsIn) {
+TEST(Coordinator, StartsALostWorkerAgainAndTellsEverybodyOfTheMembershipThatItIsIn) {
   CoordinatedRun run(respawning(2));
   begin_training(run, 2);
   const std::unique_ptr<Peer> again = lose_and_welcome_again(run, 1);
   again->say(join_request());
   for (Peer* peer : {again.get(), &run.worker(0), &run.server(0)}) {
-    const control::Generation generation = peer->hear().first.generation();
-    EXPECT_EQ(generation.number(), 1);
-    EXPECT_FALSE(generation.begins());
-    EXPECT_THAT(generation.workers(), ElementsAre(0, 1));
+    const control::Membership membership = peer->hear().first.membership();
+    EXPECT_EQ(membership.number(), 1);
+    EXPECT_FALSE(membership.begins());
+    EXPECT_THAT(membership.workers(), ElementsAre(0, 1));
   }
   run.end();
   EXPECT_THAT(run.observer().joined, ElementsAre(1));
 }
 
-// It hears of the generation by its own question, before the others are told, and what it publishes then counts.
-TEST(Coordinator, KeepsWhatIsPublishedForAGenerationBeforeAllHaveHeardOfIt) {
+// It hears of the membership epoch by its own question, before the others are told, and what it publishes then counts.
+TEST(Coordinator, KeepsWhatIsPublishedForAMembershipBeforeAllHaveHeardOfIt) {
   CoordinatedRun run(respawning(2));
   begin_training(run, 2);
   const std::unique_ptr<Peer> again = lose_and_welcome_again(run, 1);
@@ -264,7 +264,7 @@ TEST(Coordinator, KeepsWhatIsPublishedForAGenerationBeforeAllHaveHeardOfIt) {
   again->say(join_request());
   again->say(join_request());
   again->say(publish);
-  EXPECT_EQ(run.worker(0).hear().first.generation().number(), 1);
+  EXPECT_EQ(run.worker(0).hear().first.membership().number(), 1);
   publish.mutable_publish()->set_rank(1);
   run.worker(0).say(publish);
   EXPECT_EQ(run.worker(0).hear().first.members().values_size(), 2);

@@ -37,10 +37,10 @@ TEST(EpochSchedule, HoldsWhoAsksUntilTrainingBegins) {
   EXPECT_EQ(held[1].epoch, 2);
 }
 
-TEST(EpochSchedule, ForgetsWhoHasAskedInAnEarlierGeneration) {
+TEST(EpochSchedule, ForgetsWhoHasAskedInAnEarlierMembership) {
   EpochSchedule epochs(0);
   epochs.hold({.process = 3, .epoch = 0});
-  epochs.begin_generation();
+  epochs.begin_membership();
   EXPECT_TRUE(epochs.begin().empty());
 }
 

@@ -46,7 +46,7 @@ TEST(MembershipPolicy, ALostWorkerLeavesTheOthersAsTheRecoverySays) {
   EXPECT_EQ(elastic.on_lost(2, kTrained), Loss::kEndsRun);
 }
 
-TEST(MembershipPolicy, AWorkerComesBackInTheNextGeneration) {
+TEST(MembershipPolicy, AWorkerComesBackInTheNextMembership) {
   const JobPlan plan = plan_of(1, 0, 3);
   MembershipPolicy policy(plan, {.survives_workers = true, .respawn_after = Duration{}});
   EXPECT_EQ(policy.on_lost(1, kTrained), Loss::kOthersGoOn);

@@ -72,7 +72,7 @@ TEST(RecoveryPolicy, GoesBackToACheckpointOnceTheServerIsThereAgain) {
   run.policy.on_admitted(run.find(Role::kServer, 1));
   EXPECT_FALSE(run.policy.awaits_server());
   EXPECT_EQ(run.policy.begin_epoch(RunPhase::kRestoring), std::nullopt);
-  EXPECT_EQ(run.policy.generation().restore, "checkpoints/step-000100");
+  EXPECT_EQ(run.policy.membership().restore, "checkpoints/step-000100");
 }
 
 TEST(RecoveryPolicy, DoesNotGoBackOnceTrainingIsOver) {

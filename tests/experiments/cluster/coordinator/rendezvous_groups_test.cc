@@ -51,11 +51,11 @@ TEST(RendezvousGroups, LeaveOutRanksThatCannotBe) {
   EXPECT_THAT(groups.publish(8, value("data", 0, 1, ""))->askers, ElementsAre(8));
 }
 
-TEST(RendezvousGroups, ForgetWhatWasPublishedForAnEarlierGeneration) {
+TEST(RendezvousGroups, ForgetWhatWasPublishedForAnEarlierMembership) {
   RendezvousGroups groups;
   EXPECT_FALSE(groups.publish(7, value("data@1", 0, 2, "old")));
   EXPECT_FALSE(groups.publish(7, value("data@2", 0, 2, "new")));
-  groups.begin_generation(2);
+  groups.begin_membership(2);
   EXPECT_FALSE(groups.publish(8, value("data@1", 1, 2, "old")));
   EXPECT_THAT(groups.publish(8, value("data@2", 1, 2, "new"))->askers, ElementsAre(7, 8));
 }

@@ -272,7 +272,7 @@ TEST(RunMonitor, NamesAWorkerThatOthersWaitForInVainWhereEveryWorkerIsNeeded) {
   EXPECT_THAT(run.line(), EndsWith("where others wait for it; this mode needs every worker"));
 }
 
-TEST(RunMonitor, TakesNobodyForMissingWhoWasSoInAnEarlierGenerationOrIsDone) {
+TEST(RunMonitor, TakesNobodyForMissingWhoWasSoInAnEarlierMembershipOrIsDone) {
   PsRun run(true);
   run.miss(1, -1);
   run.finish(run.worker(0));

@@ -13,29 +13,29 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::StartsWith;
 
-TEST(RunMonitorRegroups, SurvivorsMakeANewGeneration) {
+TEST(RunMonitorRegroups, SurvivorsMakeANewMembership) {
   ElasticRun run;
   run.end(run.worker(1), kKilled);
   EXPECT_EQ(run.verdict(), std::nullopt);
-  EXPECT_THAT(run.actions(), ElementsAre(EndsWith("(Killed); 2 workers go on"), "lost 1", "generation 1"));
-  EXPECT_THAT(run.monitor().generation().workers, ElementsAre(0, 2));
+  EXPECT_THAT(run.actions(), ElementsAre(EndsWith("(Killed); 2 workers go on"), "lost 1", "membership 1"));
+  EXPECT_THAT(run.monitor().membership().workers, ElementsAre(0, 2));
   run.end(run.worker(0), kKilled);
   run.end(run.worker(2), kKilled);
   EXPECT_EQ(run.verdict(), ExitCode::kProcessLost);
   EXPECT_THAT(run.line(), StartsWith("worker 2 "));
 }
 
-TEST(RunMonitorRegroups, BeforeTrainingTheNewGenerationBegins) {
+TEST(RunMonitorRegroups, BeforeTrainingTheNewMembershipBegins) {
   ElasticRun run;
   run.ready(run.worker(0));
   run.end(run.worker(1), kKilled);
-  EXPECT_TRUE(run.monitor().generation().begins);
+  EXPECT_TRUE(run.monitor().membership().begins);
   run.ready(run.worker(2));
   EXPECT_THAT(run.actions(), testing::Not(testing::Contains("release")));  // worker 0 has to ask anew
   run.ready(run.worker(0));
   EXPECT_THAT(run.actions(), ElementsAre("release"));
   run.end(run.worker(2), kKilled);
-  EXPECT_FALSE(run.monitor().generation().begins);
+  EXPECT_FALSE(run.monitor().membership().begins);
 }
 
 TEST(RunMonitorRegroups, WhatIsLostIsStartedAgainAndJoins) {
@@ -50,8 +50,8 @@ TEST(RunMonitorRegroups, WhatIsLostIsStartedAgainAndJoins) {
   run.hello(run.worker(1));
   EXPECT_THAT(run.actions(), IsEmpty());  // it reads its data first
   run.join(run.worker(1));
-  EXPECT_THAT(run.actions(), ElementsAre("report: worker 1 is back (pid 101)", "joined 1", "generation 2"));
-  EXPECT_THAT(run.monitor().generation().workers, ElementsAre(0, 1, 2));
+  EXPECT_THAT(run.actions(), ElementsAre("report: worker 1 is back (pid 101)", "joined 1", "membership 2"));
+  EXPECT_THAT(run.monitor().membership().workers, ElementsAre(0, 1, 2));
 }
 
 TEST(RunMonitorRegroups, WhoHasJustComeHoldsNothingThatOthersCouldGoOnFrom) {
@@ -116,13 +116,13 @@ TEST(RunMonitorRegroups, WhoHasJustComeIsNotNeededOnceTrainingIsOver) {
   EXPECT_EQ(run.verdict(), std::nullopt);
 }
 
-TEST(RunMonitorRegroups, WhoHasLostTouchIsHelpedByANewGenerationOfAll) {
+TEST(RunMonitorRegroups, WhoHasLostTouchIsHelpedByANewMembershipOfAll) {
   ElasticRun run;
   run.trouble(run.worker(0), 0);
   run.trouble(run.worker(2), 0);
   EXPECT_THAT(run.actions(), IsEmpty());  // somebody may be dead
   run.pass(std::chrono::seconds(2));
-  EXPECT_THAT(run.actions(), ElementsAre(EndsWith("for 10 s; all connect anew"), "generation 1"));
+  EXPECT_THAT(run.actions(), ElementsAre(EndsWith("for 10 s; all connect anew"), "membership 1"));
   run.trouble(run.worker(1), 0);  // told before it heard
   run.pass(std::chrono::seconds(2));
   EXPECT_THAT(run.actions(), IsEmpty());
@@ -133,13 +133,13 @@ TEST(RunMonitorRegroups, ALossExplainsWhoHasLostTouch) {
   run.trouble(run.worker(0), 0);
   run.end(run.worker(1), kKilled);
   run.pass(std::chrono::seconds(2));
-  EXPECT_THAT(run.actions(), ElementsAre(HasSubstr("worker 1 "), "lost 1", "generation 1"));
+  EXPECT_THAT(run.actions(), ElementsAre(HasSubstr("worker 1 "), "lost 1", "membership 1"));
 }
 
-TEST(RunMonitorRegroups, GivesUpWhereGenerationsAreInVain) {
+TEST(RunMonitorRegroups, GivesUpWhereMembershipsAreInVain) {
   ElasticRun run;
-  for (std::int64_t generation = 0; generation < 20 && !run.verdict(); ++generation) {
-    run.trouble(run.worker(0), generation);
+  for (std::int64_t membership = 0; membership < 20 && !run.verdict(); ++membership) {
+    run.trouble(run.worker(0), membership);
     run.pass(std::chrono::seconds(2));
   }
   EXPECT_EQ(run.verdict(), ExitCode::kTimeout);
@@ -148,8 +148,8 @@ TEST(RunMonitorRegroups, GivesUpWhereGenerationsAreInVain) {
 
 TEST(RunMonitorRegroups, AreNotInVainWhereAnybodyFinishesAStep) {
   ElasticRun run;
-  for (std::int64_t generation = 0; generation < 20; ++generation) {
-    run.trouble(run.worker(0), generation);
+  for (std::int64_t membership = 0; membership < 20; ++membership) {
+    run.trouble(run.worker(0), membership);
     run.pass(std::chrono::seconds(2));
     run.step(run.worker(2));  // however far others had come before
   }
@@ -159,8 +159,8 @@ TEST(RunMonitorRegroups, AreNotInVainWhereAnybodyFinishesAStep) {
 TEST(RunMonitorRegroups, AStandbyTakesItsServersPlace) {
   ReplicatedRun run;
   run.end(run.server(0), kKilled);
-  EXPECT_THAT(run.actions(), ElementsAre(EndsWith("(Killed); standby 0 takes its place"), "generation 1"));
-  EXPECT_TRUE(run.monitor().generation().servers[0].standby_leads);
+  EXPECT_THAT(run.actions(), ElementsAre(EndsWith("(Killed); standby 0 takes its place"), "membership 1"));
+  EXPECT_TRUE(run.monitor().membership().servers[0].standby_leads);
   run.end(run.standby(0), kKilled);
   EXPECT_EQ(run.verdict(), ExitCode::kProcessLost);
 }
@@ -173,7 +173,7 @@ TEST(RunMonitorRegroups, AStandbyThatHasJustComeStandsInForNobody) {
     run.hello(run.standby(0));
     run.join(run.standby(0));
     // A step from before tells nothing.
-    run.monitor().on_step_finished(run.worker(0), run.monitor().generation().number - 1);
+    run.monitor().on_step_finished(run.worker(0), run.monitor().membership().number - 1);
     if (has_a_state) run.step(run.worker(0));
     run.end(run.server(0), kKilled);
     EXPECT_EQ(run.verdict(), has_a_state ? std::nullopt : std::optional(ExitCode::kProcessLost));
@@ -183,8 +183,8 @@ TEST(RunMonitorRegroups, AStandbyThatHasJustComeStandsInForNobody) {
 TEST(RunMonitorRegroups, AServerGoesOnWithoutItsStandby) {
   ReplicatedRun run;
   run.end(run.standby(0), kKilled);
-  EXPECT_THAT(run.actions(), ElementsAre(EndsWith("(Killed); server 0 goes on without it"), "generation 1"));
-  EXPECT_FALSE(run.monitor().generation().servers[0].has_standby);
+  EXPECT_THAT(run.actions(), ElementsAre(EndsWith("(Killed); server 0 goes on without it"), "membership 1"));
+  EXPECT_FALSE(run.monitor().membership().servers[0].has_standby);
 }
 
 TEST(RunMonitorRegroups, ALostServerIsStartedAgainAndAllGoBack) {
@@ -200,8 +200,8 @@ TEST(RunMonitorRegroups, ALostServerIsStartedAgainAndAllGoBack) {
   EXPECT_THAT(run.actions(), ElementsAre("start server 0"));
   run.hello(run.server(0));
   run.join(run.server(0));
-  EXPECT_THAT(run.actions(), ElementsAre(HasSubstr("server 0 is back"), "generation 1"));
-  EXPECT_EQ(run.monitor().generation().restore, "checkpoints/step-000100");
+  EXPECT_THAT(run.actions(), ElementsAre(HasSubstr("server 0 is back"), "membership 1"));
+  EXPECT_EQ(run.monitor().membership().restore, "checkpoints/step-000100");
 }
 
 TEST(RunMonitorGoesBack, OnceAllLostServersAreThereAgain) {
@@ -212,32 +212,32 @@ TEST(RunMonitorGoesBack, OnceAllLostServersAreThereAgain) {
   EXPECT_THAT(run.actions(), testing::IsSupersetOf({"start server 0", "start server 1"}));
   run.comes_back(run.server(0));
   EXPECT_THAT(run.actions(), ElementsAre(HasSubstr("server 0 is back")));
-  EXPECT_EQ(run.monitor().generation().number, 0);
+  EXPECT_EQ(run.monitor().membership().number, 0);
   for (const int rank : {0, 1}) run.step(run.worker(rank));  // made before, and heard of only now
   run.comes_back(run.server(1));
-  EXPECT_THAT(run.actions(), ElementsAre(HasSubstr("server 1 is back"), "generation 1"));
-  EXPECT_EQ(run.monitor().generation().restore, GoingBackRun::kCheckpoint);
+  EXPECT_THAT(run.actions(), ElementsAre(HasSubstr("server 1 is back"), "membership 1"));
+  EXPECT_EQ(run.monitor().membership().restore, GoingBackRun::kCheckpoint);
 }
 
-TEST(RunMonitorGoesBack, InEachGenerationUntilAllTrainOnFromThere) {
+TEST(RunMonitorGoesBack, InEachMembershipUntilAllTrainOnFromThere) {
   GoingBackRun run(0, Duration{});
   run.end(run.worker(1), kKilled);
   run.end(run.server(0), kKilled);
   run.pass(kTick);
   run.comes_back(run.worker(1));
-  EXPECT_EQ(run.monitor().generation().number, 0) << "a shard has no home yet";
+  EXPECT_EQ(run.monitor().membership().number, 0) << "a shard has no home yet";
   run.comes_back(run.server(0));
-  EXPECT_EQ(run.monitor().generation().restore, GoingBackRun::kCheckpoint);
+  EXPECT_EQ(run.monitor().membership().restore, GoingBackRun::kCheckpoint);
   run.step(run.worker(0));
   run.trouble(run.worker(1), 1);
   run.pass(std::chrono::seconds(2));
-  EXPECT_EQ(run.monitor().generation().number, 2);
-  EXPECT_EQ(run.monitor().generation().restore, GoingBackRun::kCheckpoint) << "worker 1 may not be back there";
+  EXPECT_EQ(run.monitor().membership().number, 2);
+  EXPECT_EQ(run.monitor().membership().restore, GoingBackRun::kCheckpoint) << "worker 1 may not be back there";
   for (const int rank : {0, 1}) run.step(run.worker(rank));
   run.trouble(run.worker(1), 2);
   run.pass(std::chrono::seconds(2));
-  EXPECT_EQ(run.monitor().generation().number, 3);
-  EXPECT_EQ(run.monitor().generation().restore, "");
+  EXPECT_EQ(run.monitor().membership().number, 3);
+  EXPECT_EQ(run.monitor().membership().restore, "");
 }
 
 TEST(RunMonitorGoesBack, AlsoWhereBothHomesAreLostAndNothingElseWouldBeStartedAgain) {
@@ -250,7 +250,7 @@ TEST(RunMonitorGoesBack, AlsoWhereBothHomesAreLostAndNothingElseWouldBeStartedAg
     run.pass(kTick);
     EXPECT_THAT(run.actions(), ElementsAre("start server 0"));
     run.comes_back(run.server(0));
-    EXPECT_EQ(run.monitor().generation().restore, GoingBackRun::kCheckpoint);
+    EXPECT_EQ(run.monitor().membership().restore, GoingBackRun::kCheckpoint);
   }
 }
 
@@ -261,12 +261,12 @@ TEST(RunMonitorGoesBack, AtOnceWhereAnotherHomeIsThereButHoldsNothing) {
   run.comes_back(run.standby(0));
   (void)run.actions();
   run.end(run.server(0), kKilled);
-  EXPECT_THAT(run.actions(), ElementsAre(EndsWith("; all go back to checkpoints/step-000100"), "generation 3"));
-  EXPECT_EQ(run.monitor().generation().restore, GoingBackRun::kCheckpoint);
-  EXPECT_TRUE(run.monitor().generation().servers[0].standby_leads);
+  EXPECT_THAT(run.actions(), ElementsAre(EndsWith("; all go back to checkpoints/step-000100"), "membership 3"));
+  EXPECT_EQ(run.monitor().membership().restore, GoingBackRun::kCheckpoint);
+  EXPECT_TRUE(run.monitor().membership().servers[0].standby_leads);
 }
 
-// A generation is about to help them.
+// A membership epoch is about to help them.
 TEST(RunMonitorGoesBack, WithoutEndingWorkersThatCannotReachTheServerMeanwhile) {
   GoingBackRun run;
   run.end(run.server(0), kKilled);
@@ -274,7 +274,7 @@ TEST(RunMonitorGoesBack, WithoutEndingWorkersThatCannotReachTheServerMeanwhile) 
   run.pass(std::chrono::seconds(3));
   EXPECT_THAT(run.actions(), ElementsAre(HasSubstr("is started again"), "start server 0"));
   run.comes_back(run.server(0));
-  EXPECT_EQ(run.monitor().generation().number, 1);
+  EXPECT_EQ(run.monitor().membership().number, 1);
   EXPECT_EQ(run.verdict(), std::nullopt);
 }
 
@@ -286,7 +286,7 @@ TEST(RunMonitorGoesBack, AndIsOpenToOthersAgain) {
   run.pass(kTick);
   run.monitor().on_leaving(run.worker(0));  // said before it heard
   run.comes_back(run.server(0));
-  EXPECT_EQ(run.monitor().generation().number, 1);
+  EXPECT_EQ(run.monitor().membership().number, 1);
 }
 
 TEST(RunMonitorGoesBack, NotWhereWhatServesHasFinished) {
@@ -294,7 +294,7 @@ TEST(RunMonitorGoesBack, NotWhereWhatServesHasFinished) {
   run.finish(run.server(1));
   run.end(run.server(0), kKilled);
   EXPECT_EQ(run.verdict(), ExitCode::kProcessLost);
-  EXPECT_THAT(run.line(), EndsWith("others that serve have finished, and cannot take part in another generation"));
+  EXPECT_THAT(run.line(), EndsWith("others that serve have finished, and cannot take part in another membership"));
 }
 
 TEST(RunMonitorStartsAgain, EverMoreSeldomWhatCannotBeStarted) {

@@ -30,7 +30,7 @@ class RandomEvents {
       case 4:
         return run_.join(process);
       case 5:
-        return run_.trouble(process, monitor.generation().number);
+        return run_.trouble(process, monitor.membership().number);
       case 6:
       case 7:
         return is_worker(process) ? run_.step(process) : void();
@@ -46,7 +46,7 @@ class RandomEvents {
       case 13:
         return end(process, below(3) == 0 ? kGoodEnd : kKilled);
       case 14:
-        return monitor.on_missing(process, monitor.generation().number, static_cast<int>(below(3)), kTimeout,
+        return monitor.on_missing(process, monitor.membership().number, static_cast<int>(below(3)), kTimeout,
                                   run_.now());
       case 15:
         monitor.on_snapshot(static_cast<std::int64_t>(below(3)), below(8) == 0, 1000);

@@ -27,7 +27,7 @@ inline JobPlan plan_of(Mode mode, int workers, int servers, int replicas = 0) {
 }
 
 // A run that a test tells what happens, and whose actions it reads as text: "stop: REASON", "kill worker 0",
-// "lost 1", "joined 1", "start worker 1", "generation 2", "release", "report: TEXT".
+// "lost 1", "joined 1", "start worker 1", "membership epoch 2", "release", "report: TEXT".
 class WatchedRun {
  public:
   explicit WatchedRun(JobPlan plan, const RunMonitor::Options& options = {.timeout = kTimeout})
@@ -51,14 +51,14 @@ class WatchedRun {
   }
   void ready(std::size_t process) { monitor_.on_ready_to_train(process, now()); }
   void join(std::size_t process) { monitor_.on_join_request(process, now()); }
-  void trouble(std::size_t process, std::int64_t generation) {
-    monitor_.on_trouble(process, generation, kNobodyAnswers, "training", 7, now());
+  void trouble(std::size_t process, std::int64_t membership) {
+    monitor_.on_trouble(process, membership, kNobodyAnswers, "training", 7, now());
   }
-  // It has finished a step in this generation.
-  void step(std::size_t process) { monitor_.on_step_finished(process, monitor_.generation().number); }
+  // It has finished a step in this membership.
+  void step(std::size_t process) { monitor_.on_step_finished(process, monitor_.membership().number); }
   // Others have waited at server 0 for that worker.
-  void miss(int rank, std::int64_t generation = 0) {
-    monitor_.on_missing(server(0), generation, rank, kTimeout * 3 / 4, now());
+  void miss(int rank, std::int64_t membership = 0) {
+    monitor_.on_missing(server(0), membership, rank, kTimeout * 3 / 4, now());
   }
   void finish(std::size_t process) { monitor_.on_finished(process, now()); }
   void fail(std::size_t process, const Status& status) { monitor_.on_failure(process, status, "training", 7, now()); }
@@ -107,7 +107,7 @@ class WatchedRun {
   std::string text_of(const AddWorker& add) const { return fmt::format("joined {}", add.rank); }
   std::string text_of(const ReleaseTraining&) const { return "release"; }
   std::string text_of(const BeginMembershipEpoch&) const {
-    return fmt::format("generation {}", monitor_.generation().number);
+    return fmt::format("membership {}", monitor_.membership().number);
   }
   std::string text_of(const ReportLine& line) const { return "report: " + line.text; }
 

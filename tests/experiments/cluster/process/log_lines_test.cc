@@ -20,8 +20,8 @@ class LogLines : public testing::Test {
 };
 
 TEST_F(LogLines, FollowThePattern) {
-  logger_.info("generation {} is over", 3);
-  EXPECT_EQ(text_.str(), "worker 1 [info] generation 3 is over\n");
+  logger_.info("membership {} is over", 3);
+  EXPECT_EQ(text_.str(), "worker 1 [info] membership 3 is over\n");
 }
 
 TEST_F(LogLines, NeitherDriveATerminalNorBeginAnotherMessage) {

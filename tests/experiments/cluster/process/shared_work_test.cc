@@ -102,7 +102,7 @@ TEST_F(SharedWorkTest, DrawsAheadOnceAQuarterIsTrainedAndDoesNotWait) {
   EXPECT_EQ(waits_, 1) << "there was nothing else to do";
 }
 
-TEST_F(SharedWorkTest, KeepsInANewGenerationWhatItHasAndSaysSo) {
+TEST_F(SharedWorkTest, KeepsInANewMembershipWhatItHasAndSaysSo) {
   given_ = {{0, 1}, {1, 5}};
   ASSERT_TRUE(work_.begin(0).ok());
   next();

@@ -9,7 +9,7 @@
 #include "common/random.h"
 #include "ps/server/shard_state.h"
 #include "tests/ps/job/codec_names.h"
-#include "tests/ps/job/generations_job.h"
+#include "tests/ps/job/regrouping_job.h"
 #include "tests/support/every_consistency.h"
 
 namespace syncopate::ps {
@@ -35,7 +35,7 @@ void mark(int worker, std::int64_t step, std::span<float> gradients) {
   for (std::size_t chunk = 0; chunk < kChunks; ++chunk) gradients[chunk * kChunk + element_of(worker, step)] = 1;
 }
 
-GenerationsOptions options_of(const PsGroup& group, const std::string& consistency) {
+RegroupingOptions options_of(const PsGroup& group, const std::string& consistency) {
   return {.group = group, .layout = layout_of_chunks(), .consistency = consistency, .steps = kSteps};
 }
 
@@ -49,10 +49,10 @@ void expect_each_push_once(const std::vector<float>& weights, int workers, float
   }
 }
 
-// Generations that are broken off at seeded messages, until one runs to its end.
-void run_broken_off(GenerationsJob& job, Random& random, int most, const std::function<GenerationPlan()>& plan_of) {
-  for (int generation = 0; generation < most; ++generation) {
-    GenerationPlan plan = plan_of();
+// Regrouping that are broken off at seeded messages, until one runs to its end.
+void run_broken_off(RegroupingJob& job, Random& random, int most, const std::function<MembershipPlan()>& plan_of) {
+  for (int membership = 0; membership < most; ++membership) {
+    MembershipPlan plan = plan_of();
     plan.messages = 1 + static_cast<int>(random.below(150));
     if (job.run(plan)) return;
     if (testing::Test::HasFatalFailure()) return;
@@ -60,7 +60,7 @@ void run_broken_off(GenerationsJob& job, Random& random, int most, const std::fu
   ASSERT_TRUE(job.run({}));
 }
 
-TEST(Generations, EachPushIsAppliedOnceWhereverAJobIsBrokenOff) {
+TEST(Regrouping, EachPushIsAppliedOnceWhereverAJobIsBrokenOff) {
   constexpr int kWorkers = 4;
   const PsGroup group{.workers = kWorkers, .servers = 2};
   for (const std::string& consistency :
@@ -68,10 +68,10 @@ TEST(Generations, EachPushIsAppliedOnceWhereverAJobIsBrokenOff) {
     if (consistency_of(consistency).backup_workers() > 0) continue;  // which drop what comes late
     const float each = 1.0f / static_cast<float>(consistency_of(consistency).pushes_an_update(kWorkers, kWorkers));
     for (std::uint64_t seed = 1; seed <= 12; ++seed) {
-      GenerationsJob job(options_of(group, consistency));
+      RegroupingJob job(options_of(group, consistency));
       job.gradients = mark;
       Random random(seed);
-      run_broken_off(job, random, 6, [] { return GenerationPlan(); });
+      run_broken_off(job, random, 6, [] { return MembershipPlan(); });
       EXPECT_GE(job.broken_off(), 1);
       expect_each_push_once(job.weights(), kWorkers, each, fmt::format("{} seed {}", consistency, seed));
       if (HasFatalFailure()) return;
@@ -80,12 +80,12 @@ TEST(Generations, EachPushIsAppliedOnceWhereverAJobIsBrokenOff) {
 }
 
 // Broken off at one moment, then without one of the workers: the others must come to their end all the same.
-TEST(Generations, JobsOfEveryConsistencyEndWithAWorkerLessAfterTheyWereBrokenOff) {
+TEST(Regrouping, JobsOfEveryConsistencyEndWithAWorkerLessAfterTheyWereBrokenOff) {
   for (const std::string& consistency : every_consistency()) {
     SCOPED_TRACE(consistency);
-    GenerationsOptions options = options_of({.workers = 3, .servers = 2}, consistency);
+    RegroupingOptions options = options_of({.workers = 3, .servers = 2}, consistency);
     options.local_optimizer = {.kind = OptimizerKind::kSgd};
-    GenerationsJob job(options);
+    RegroupingJob job(options);
     job.gradients = mark;
     job.run({.messages = 60});
     ASSERT_TRUE(job.run({.lost = {1}}));
@@ -93,16 +93,16 @@ TEST(Generations, JobsOfEveryConsistencyEndWithAWorkerLessAfterTheyWereBrokenOff
   }
 }
 
-TEST(Generations, EachPushIsAppliedOnceInPipelinesAndUnderTheNextForwardPass) {
+TEST(Regrouping, EachPushIsAppliedOnceInPipelinesAndUnderTheNextForwardPass) {
   for (const int depth : {0, 1, 2}) {
     for (std::uint64_t seed = 1; seed <= 10; ++seed) {
-      GenerationsOptions options = options_of({.workers = 2, .servers = 2}, depth > 0 ? "async" : "sync");
+      RegroupingOptions options = options_of({.workers = 2, .servers = 2}, depth > 0 ? "async" : "sync");
       options.pipeline_depth = depth;
       options.overlap_forward = depth == 0;
-      GenerationsJob job(options);
+      RegroupingJob job(options);
       job.gradients = mark;
       Random random(seed);
-      run_broken_off(job, random, 6, [] { return GenerationPlan(); });
+      run_broken_off(job, random, 6, [] { return MembershipPlan(); });
       EXPECT_GE(job.broken_off(), 1);
       expect_each_push_once(job.weights(), 2, depth > 0 ? 1 : 0.5f, fmt::format("depth {} seed {}", depth, seed));
       if (HasFatalFailure()) return;
@@ -116,15 +116,15 @@ void make_gradient(int rank, std::int64_t step, std::span<float> gradients) {
 }
 
 // Gradients do not depend on weights here, so that a step that is gone through again has the same.
-void expect_same_as_unbroken(const GenerationsOptions& options, int seeds, int most_messages = 150) {
-  GenerationsJob unbroken(options);
+void expect_same_as_unbroken(const RegroupingOptions& options, int seeds, int most_messages = 150) {
+  RegroupingJob unbroken(options);
   unbroken.gradients = make_gradient;
   ASSERT_TRUE(unbroken.run({}));
   for (int seed = 1; seed <= seeds; ++seed) {
-    GenerationsJob job(options);
+    RegroupingJob job(options);
     job.gradients = make_gradient;
     Random random(static_cast<std::uint64_t>(seed));
-    for (int generation = 0; generation < 5; ++generation) {
+    for (int membership = 0; membership < 5; ++membership) {
       if (job.run({.messages = 1 + static_cast<int>(random.below(static_cast<std::uint64_t>(most_messages)))})) break;
     }
     if (job.weights().empty()) {
@@ -134,18 +134,18 @@ void expect_same_as_unbroken(const GenerationsOptions& options, int seeds, int m
   }
 }
 
-TEST(Generations, SyncEqualsAnUnbrokenRunBitByBit) {
+TEST(Regrouping, SyncEqualsAnUnbrokenRunBitByBit) {
   for (const auto kind : {OptimizerKind::kMomentum, OptimizerKind::kAdam}) {
-    GenerationsOptions options = options_of({.workers = 3, .servers = 2}, "sync");
+    RegroupingOptions options = options_of({.workers = 3, .servers = 2}, "sync");
     options.optimizer = {.kind = kind};
     options.learning_rate = 0.1;
     expect_same_as_unbroken(options, 10);
   }
 }
 
-TEST(Generations, StepsOfOnesOwnGoOnWhereTheyWere) {
+TEST(Regrouping, StepsOfOnesOwnGoOnWhereTheyWere) {
   for (const std::string consistency : {"local-sgd:3", "easgd:3"}) {
-    GenerationsOptions options = options_of({.workers = consistency == "easgd:3" ? 1 : 3, .servers = 2}, consistency);
+    RegroupingOptions options = options_of({.workers = consistency == "easgd:3" ? 1 : 3, .servers = 2}, consistency);
     options.local_optimizer = {.kind = OptimizerKind::kAdam};
     options.learning_rate = 0.1;
     expect_same_as_unbroken(options, 10, 60);
@@ -153,19 +153,19 @@ TEST(Generations, StepsOfOnesOwnGoOnWhereTheyWere) {
 }
 
 // One worker, so that the order of pushes is the same.
-TEST(Generations, WhatErrorFeedbackHasKeptBackIsAppliedOnce) {
+TEST(Regrouping, WhatErrorFeedbackHasKeptBackIsAppliedOnce) {
   for (const std::string codec : {"topk:0.1", "sign"}) {
-    GenerationsOptions options = options_of({.workers = 1, .servers = 2}, "async");
+    RegroupingOptions options = options_of({.workers = 1, .servers = 2}, "async");
     options.compression.codec = *parse_codec(codec);
     options.learning_rate = 0.1;
     expect_same_as_unbroken(options, 10, 60);
   }
 }
 
-TEST(Generations, AWorkerThatComesBackTakesUpWhereTheSlowestIs) {
+TEST(Regrouping, AWorkerThatComesBackTakesUpWhereTheSlowestIs) {
   const PsGroup group{.workers = 3, .servers = 2};
   for (const std::string consistency : {"bounded:0", "sync", "local-sgd:1"}) {
-    GenerationsJob job(options_of(group, consistency));
+    RegroupingJob job(options_of(group, consistency));
     job.gradients = mark;
     // Joining takes some thirty messages, a step of three workers as many: two or three steps, and as many without one.
     ASSERT_FALSE(job.run({.messages = 100}));
@@ -181,15 +181,15 @@ TEST(Generations, AWorkerThatComesBackTakesUpWhereTheSlowestIs) {
 }
 
 // Whoever is lost, and comes back without anything: nothing is applied twice, and what the others have pushed is there.
-TEST(Generations, NothingIsAppliedTwiceWhoeverIsLost) {
+TEST(Regrouping, NothingIsAppliedTwiceWhoeverIsLost) {
   constexpr int kWorkers = 3;
   for (const std::string consistency : {"async", "bounded:1"}) {
     for (std::uint64_t seed = 1; seed <= 12; ++seed) {
-      GenerationsJob job(options_of({.workers = kWorkers, .servers = 2}, consistency));
+      RegroupingJob job(options_of({.workers = kWorkers, .servers = 2}, consistency));
       job.gradients = mark;
       Random random(seed);
       run_broken_off(job, random, 6, [&] {
-        return GenerationPlan{.lost = {1 + static_cast<int>(random.below(2))}};  // the chief of the beginning stays
+        return MembershipPlan{.lost = {1 + static_cast<int>(random.below(2))}};  // the chief of the beginning stays
       });
       for (std::size_t i = 0; i < job.weights().size(); ++i) {
         const bool is_of_chief = i % kChunk < kSteps;
@@ -202,7 +202,7 @@ TEST(Generations, NothingIsAppliedTwiceWhoeverIsLost) {
 }
 
 // The tail has all that was answered, and the head all that the tail has: whoever is lost, and whenever.
-TEST(Generations, NoAcknowledgedPushIsLostWithAHome) {
+TEST(Regrouping, NoAcknowledgedPushIsLostWithAHome) {
   constexpr int kWorkers = 2;
   const PsGroup group{.workers = kWorkers, .servers = 1, .shards_per_server = 1, .replicas = 1};
   for (const std::string consistency : {"async", "sync"}) {
@@ -211,7 +211,7 @@ TEST(Generations, NoAcknowledgedPushIsLostWithAHome) {
       for (int messages = 1;; messages += messages < 40 ? 1 : 7) {
         const std::string what = fmt::format("{}: {} lost at its message {}", consistency,
                                              victim == group.rank_of_shard(0) ? "head" : "tail", messages);
-        GenerationsJob job(options_of(group, consistency));
+        RegroupingJob job(options_of(group, consistency));
         job.gradients = mark;
         if (job.run({.messages = messages, .counts = victim})) {
           EXPECT_GT(messages, 80) << what;
@@ -230,14 +230,14 @@ TEST(Generations, NoAcknowledgedPushIsLostWithAHome) {
   }
 }
 
-TEST(Generations, HomesTakeTurnsThroughAnyLosses) {
+TEST(Regrouping, HomesTakeTurnsThroughAnyLosses) {
   const PsGroup group{.workers = 3, .servers = 2, .shards_per_server = 1, .replicas = 1};
   for (std::uint64_t seed = 1; seed <= 12; ++seed) {
-    GenerationsJob job(options_of(group, "async"));
+    RegroupingJob job(options_of(group, "async"));
     job.gradients = mark;
     Random random(seed);
     run_broken_off(job, random, 8, [&] {
-      GenerationPlan plan;
+      MembershipPlan plan;
       for (int shard = 0; shard < group.shards(); ++shard) {
         // Not the one home that has a state.
         const int home = random.below(2) == 0 ? group.rank_of_shard(shard) : group.rank_of_standby(shard);
@@ -250,12 +250,12 @@ TEST(Generations, HomesTakeTurnsThroughAnyLosses) {
   }
 }
 
-class TablesInGenerations : public testing::Test {
+class TablesInMembershipEpochs : public testing::Test {
  protected:
   static constexpr int kWorkers = 2;
   static constexpr std::size_t kWidth = 4;
 
-  TablesInGenerations() {
+  TablesInMembershipEpochs() {
     layout_.add_table("table", 64, kWidth, {.rows_a_step = 2, .limit = 0});
     layout_.add("weights", {kChunks * kChunk});
     // Each push has a row of its own, and row 63, which all touch.
@@ -266,7 +266,7 @@ class TablesInGenerations : public testing::Test {
     }
   }
 
-  void prepare(GenerationsJob& job) {
+  void prepare(RegroupingJob& job) {
     job.rows = [this](int rank, std::int64_t step) { return std::vector<RowKeys>{keys_[element_of(rank, step)]}; };
     job.gradients = [this](int, std::int64_t, std::span<float> gradients) {
       const std::span<float> rows = slice(gradients, layout_.tables()[0].room_of(2));
@@ -285,18 +285,18 @@ class TablesInGenerations : public testing::Test {
   std::array<std::array<float, kWidth>, 64> rows_{};
 };
 
-TEST_F(TablesInGenerations, EachPushOfRowsIsAppliedOnce) {
+TEST_F(TablesInMembershipEpochs, EachPushOfRowsIsAppliedOnce) {
   for (const PsGroup& group : {PsGroup{.workers = kWorkers, .servers = 2},
                                PsGroup{.workers = kWorkers, .servers = 2, .shards_per_server = 1, .replicas = 1}}) {
     for (const std::string consistency : {"async", "bounded:1", "sync"}) {
       const float each = consistency == "sync" ? 1.0f / kWorkers : 1.0f;
       for (std::uint64_t seed = 1; seed <= 8; ++seed) {
-        GenerationsOptions options = options_of(group, consistency);
+        RegroupingOptions options = options_of(group, consistency);
         options.layout = layout_;
-        GenerationsJob job(options);
+        RegroupingJob job(options);
         prepare(job);
         Random random(seed);
-        run_broken_off(job, random, 6, [] { return GenerationPlan(); });
+        run_broken_off(job, random, 6, [] { return MembershipPlan(); });
         for (std::size_t i = 0; i < kWorkers * kSteps; ++i) {
           ASSERT_THAT(rows_[i], Each(-each)) << consistency << " seed " << seed << " row " << i;
         }
@@ -307,7 +307,7 @@ TEST_F(TablesInGenerations, EachPushOfRowsIsAppliedOnce) {
 }
 
 // Runs the job to its end. What its shards had when they had made so many updates.
-TrainingState run_with_cut(GenerationsJob& job, int shards, std::int64_t cut) {
+TrainingState run_with_cut(RegroupingJob& job, int shards, std::int64_t cut) {
   TrainingState all;
   std::mutex mutex;
   int saved = 0;
@@ -334,7 +334,7 @@ TrainingState run_with_cut(GenerationsJob& job, int shards, std::int64_t cut) {
 }
 
 // Another job, which begins with what shards had.
-void run_from(GenerationsJob& job, const PsGroup& group, const TrainingState& all) {
+void run_from(RegroupingJob& job, const PsGroup& group, const TrainingState& all) {
   for (int shard = 0; shard < group.shards(); ++shard) job.carried()[group.rank_of_shard(shard)].merge(all);
   job.begin_from_carried();
   EXPECT_TRUE(job.run({}));
@@ -342,19 +342,19 @@ void run_from(GenerationsJob& job, const PsGroup& group, const TrainingState& al
 }
 
 // A cut of a job that goes on is where another job begins, with another number of shards and other chunks.
-TEST(Generations, ACutOfSyncGoesOnWithOtherShardsBitByBit) {
-  GenerationsOptions options = options_of({.workers = 2, .servers = 2}, "sync");
+TEST(Regrouping, ACutOfSyncGoesOnWithOtherShardsBitByBit) {
+  RegroupingOptions options = options_of({.workers = 2, .servers = 2}, "sync");
   options.optimizer = {.kind = OptimizerKind::kAdam};
   options.learning_rate = 0.1;
-  GenerationsJob job(options);
+  RegroupingJob job(options);
   job.gradients = make_gradient;
   const TrainingState all = run_with_cut(job, 2, 3);
   for (const PsGroup& group : {PsGroup{.workers = 2, .servers = 3}, PsGroup{.workers = 2, .servers = 1}}) {
     for (const std::size_t chunk_bytes : {256, 320, 64}) {
-      GenerationsOptions other = options;
+      RegroupingOptions other = options;
       other.group = group;
       other.sharding.chunk_bytes = chunk_bytes;
-      GenerationsJob resumed(other);
+      RegroupingJob resumed(other);
       resumed.gradients = make_gradient;
       run_from(resumed, group, all);
       EXPECT_EQ(resumed.weights(), job.weights()) << group.servers << " servers, chunks of " << chunk_bytes;
@@ -364,14 +364,14 @@ TEST(Generations, ACutOfSyncGoesOnWithOtherShardsBitByBit) {
 
 // What workers have is not what the shards have: they go on with that. (Of a codec that keeps nothing back of
 // gradients, a worker need remember nothing.)
-TEST(Generations, ACutOfSyncWithCompressedAnswersGoesOnBitByBit) {
+TEST(Regrouping, ACutOfSyncWithCompressedAnswersGoesOnBitByBit) {
   for (const int replicas : {0, 1}) {
     const PsGroup group{.workers = 2, .servers = 2, .replicas = replicas};
-    GenerationsOptions options = options_of(group, "sync");
+    RegroupingOptions options = options_of(group, "sync");
     options.optimizer = {.kind = OptimizerKind::kAdam};
     options.learning_rate = 0.1;
     options.compression = compression_of("int8");
-    GenerationsJob job(options), resumed(options);
+    RegroupingJob job(options), resumed(options);
     job.gradients = resumed.gradients = make_gradient;
     job.decay = resumed.decay = 0.5f;
     const TrainingState all = run_with_cut(job, 2, 3);

@@ -1,17 +1,17 @@
-#include "experiments/cluster/control/generation.h"
+#include "experiments/cluster/control/membership.h"
 
 #include <algorithm>
 
 namespace syncopate::experiments {
 
-bool takes_part(const Generation& generation, Role role, int rank) {
+bool takes_part(const Membership& membership, Role role, int rank) {
   const auto seats = [&](bool ServerSeats::*seat) {
     const auto server = static_cast<std::size_t>(rank);
-    return server < generation.servers.size() && generation.servers[server].*seat;
+    return server < membership.servers.size() && membership.servers[server].*seat;
   };
   switch (role) {
     case Role::kWorker:
-      return std::ranges::binary_search(generation.workers, rank);
+      return std::ranges::binary_search(membership.workers, rank);
     case Role::kServer:
       return seats(&ServerSeats::has_server);
     case Role::kStandby:

@@ -1,5 +1,5 @@
-// A parameter-server job that goes on through generations: each member, a thread, saves what it must remember, connects
-// anew and goes on. What a coordinator would decide, a test says.
+// A parameter-server job that goes on through membership epochs: each member, a thread, saves what it must remember,
+// connects anew and goes on. What a coordinator would decide, a test says.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -22,7 +22,7 @@
 
 namespace syncopate::ps {
 
-struct GenerationsOptions {
+struct RegroupingOptions {
   PsGroup group;
   ParamLayout layout;
   std::string consistency = "async";
@@ -38,15 +38,15 @@ struct GenerationsOptions {
 };
 
 // Who takes part, and where it ends.
-struct GenerationPlan {
+struct MembershipPlan {
   std::vector<int> lost = {};  // members, in ranks of the group, that are not there
   int messages = 0;            // received by those that count, after which it is broken off; 0: it runs to its end
   int counts = -1;             // whose messages count; -1: everybody's
 };
 
-class GenerationsJob {
+class RegroupingJob {
  public:
-  explicit GenerationsJob(GenerationsOptions options) : options_(std::move(options)) {}
+  explicit RegroupingJob(RegroupingOptions options) : options_(std::move(options)) {}
 
   // Fills the gradients of worker `rank` in a step: by default nothing.
   std::function<void(int rank, std::int64_t step, std::span<float> gradients)> gradients;
@@ -60,7 +60,7 @@ class GenerationsJob {
   std::function<void(int rank, std::int64_t step, const std::vector<std::unique_ptr<ShardServer>>& servers)> after_step;
 
   // True if it ran to its end: then weights() are the job's.
-  bool run(const GenerationPlan& plan) {
+  bool run(const MembershipPlan& plan) {
     testing_support::Trip trip;
     std::vector<std::unique_ptr<Transport>> endpoints = testing_support::connect_group("inproc", options_.group.size());
     std::atomic<bool> broken_off{false};
@@ -100,7 +100,7 @@ class GenerationsJob {
   std::map<int, TrainingState>& carried() { return carried_; }
   // The weights of the worker that left last.
   const std::vector<float>& weights() const { return weights_; }
-  // By worker: the first step of each generation.
+  // By worker: the first step of each membership.
   std::map<int, std::vector<std::int64_t>>& first_steps() { return first_steps_; }
   std::int64_t dropped() const { return dropped_; }
   int broken_off() const { return broken_off_; }
@@ -221,14 +221,14 @@ class GenerationsJob {
     return Status();
   }
 
-  GenerationsOptions options_;
+  RegroupingOptions options_;
   SteadyClock clock_;
   bool begun_ = false;
   std::atomic<bool> joined_{false};
   std::vector<bool> there_;                            // by rank
   std::vector<std::unique_ptr<ShardServer>> servers_;  // by rank, behind the workers
   std::int64_t dropped_ = 0;
-  int broken_off_ = 0;  // generations
+  int broken_off_ = 0;  // membership epochs
 
   std::mutex mutex_;
   std::map<int, TrainingState> carried_;  // by rank; while threads run, guarded by mutex_

@@ -1,4 +1,4 @@
-// Generation: a membership epoch, which says who takes part in a run between two changes of its members. In each one
+// Membership: a membership epoch, which says who takes part in a run between two changes of its members. In each one
 // all members connect again, and go on from the state that they have. Plain data; the coordinator decides it
 // (coordinator/membership_policy.h).
 #pragma once
@@ -22,19 +22,19 @@ struct ServerSeats {
   bool operator==(const ServerSeats&) const = default;
 };
 
-struct Generation {
+struct Membership {
   std::int64_t number = 0;
   bool begins = true;                // nothing has been trained yet: the lowest worker has the initial weights
   std::vector<int> workers;          // ranks of the members, ascending
   std::vector<ServerSeats> servers;  // by server
   std::string restore = {};  // folder of the checkpoint that all restore; empty: they keep the state that they have
 
-  bool operator==(const Generation&) const = default;
+  bool operator==(const Membership&) const = default;
 };
 
 // Returns whether any member has state to go on from.
-inline bool goes_on(const Generation& generation) { return !generation.begins || !generation.restore.empty(); }
+inline bool goes_on(const Membership& membership) { return !membership.begins || !membership.restore.empty(); }
 
-bool takes_part(const Generation& generation, Role role, int rank);
+bool takes_part(const Membership& membership, Role role, int rank);
 
 }  // namespace syncopate::experiments
