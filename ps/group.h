@@ -29,7 +29,7 @@ struct PsGroup {
   // Returns the shard that has a replica at member `rank`, or -1 for none.
   int shard_of_rank(int rank) const { return rank >= workers && rank < size() ? (rank - workers) % shards() : -1; }
   // Returns the rank of the other replica of a shard that has a standby.
-  int other_home_of(int rank) const {
+  int other_replica_of(int rank) const {
     const int shard = shard_of_rank(rank);
     return rank == rank_of_shard(shard) ? rank_of_standby(shard) : rank_of_shard(shard);
   }

@@ -26,8 +26,8 @@ ShardServer::ShardServer(ShardServerOptions options, Transport& transport, const
       number_(options_.group.shard_of_rank(transport.rank())),
       held_(options_.group.workers) {
   assert(transport.size() == options_.group.size() && number_ >= 0);
-  if (options_.role == HomeRole::kHead) {
-    to_tail_.emplace(transport, clock, options_.group.other_home_of(transport.rank()), options_.timeout);
+  if (options_.role == ReplicaRole::kHead) {
+    to_tail_.emplace(transport, clock, options_.group.other_replica_of(transport.rank()), options_.timeout);
   }
   if (options_.compression.of_pushes()) {
     codec_.emplace(ShardCodec::Options{.compression = options_.compression,
@@ -36,7 +36,7 @@ ShardServer::ShardServer(ShardServerOptions options, Transport& transport, const
                                        .holds_gradients = options_.consistency.updates_together()},
                    [&transport](std::size_t elements) { return allocate_floats(transport, elements); });
   }
-  if (options_.role != HomeRole::kTail) make_shard(options_.restored);
+  if (options_.role != ReplicaRole::kTail) make_shard(options_.restored);
 }
 
 void ShardServer::make_shard(const TrainingState* restored) {
@@ -52,7 +52,7 @@ void ShardServer::make_shard(const TrainingState* restored) {
                    .restored = restored},
       [this](std::size_t elements) { return allocate_floats(transport_, elements); },
       [this](const PendingSends& pending) { return transport_.wait(pending, clock_.now() + options_.timeout); });
-  const bool is_head = options_.role == HomeRole::kHead;
+  const bool is_head = options_.role == ReplicaRole::kHead;
   sender_.emplace(AnswerSenderOptions{.shard = number_,
                                       .compression = options_.compression,
                                       .timeout = options_.timeout,
@@ -61,7 +61,7 @@ void ShardServer::make_shard(const TrainingState* restored) {
                                       .restored = restored},
                   *shard_, codec_ ? &*codec_ : nullptr, transport_, clock_, [this](int worker) {
                     // The head tells a tail's shard who is lost, as the control plane tells the head.
-                    if (options_.role == HomeRole::kAlone) worker_lost(worker);
+                    if (options_.role == ReplicaRole::kAlone) worker_lost(worker);
                   });
 }
 
@@ -74,12 +74,12 @@ Status ShardServer::serve() {
 }
 
 Status ShardServer::begin() {
-  if (options_.role == HomeRole::kTail) return receive_state();
+  if (options_.role == ReplicaRole::kTail) return receive_state();
   return to_tail_ ? told_tail(to_tail_->send(options_.restored)) : Status();
 }
 
 Status ShardServer::receive_state() {
-  const int head = options_.group.other_home_of(transport_.rank());
+  const int head = options_.group.other_replica_of(transport_.rank());
   while (!received_.complete()) {
     const Result<std::optional<Message>> message = receive();
     if (!message.ok()) return message.status();
@@ -136,7 +136,7 @@ Status ShardServer::take_lost_workers() {
     const std::lock_guard lock(mutex_);
     lost.swap(lost_);
   }
-  if (options_.role == HomeRole::kTail) return Status();
+  if (options_.role == ReplicaRole::kTail) return Status();
   for (const int worker : lost) {
     if (to_tail_ && !is_cut_off_) SYNCOPATE_RETURN_IF_ERROR(told_tail(to_tail_->worker_lost(worker)));
     SYNCOPATE_RETURN_IF_ERROR(lose(worker));
@@ -153,7 +153,7 @@ Status ShardServer::lose(int worker) {
 }
 
 void ShardServer::on_missing(Duration patience, std::function<void(int)> report) {
-  if (options_.role == HomeRole::kTail || !options_.consistency.waits_for_others()) return;
+  if (options_.role == ReplicaRole::kTail || !options_.consistency.waits_for_others()) return;
   missing_.emplace(patience);
   report_missing_ = std::move(report);
 }
@@ -207,12 +207,12 @@ void ShardServer::end_cuts() {
 }
 
 bool ShardServer::take_header(Message& message) {
-  const bool is_tail = options_.role == HomeRole::kTail;
+  const bool is_tail = options_.role == ReplicaRole::kTail;
   const auto workers = static_cast<std::uint32_t>(options_.group.workers);
   if (!incoming_.ParseFromString(message.header())) {
     drop(message.from(), "its bytes are not a message to a shard");
-  } else if (is_tail && (message.from() != options_.group.other_home_of(transport_.rank()) || incoming_.origin() < 1 ||
-                         incoming_.origin() > workers)) {
+  } else if (is_tail && (message.from() != options_.group.other_replica_of(transport_.rank()) ||
+                         incoming_.origin() < 1 || incoming_.origin() > workers)) {
     drop(message.from(), "nothing that the head hands on");
   } else if (!is_tail && (!options_.group.is_worker(message.from()) || incoming_.origin() != 0)) {
     drop(message.from(), "not a worker");
@@ -239,7 +239,7 @@ Status ShardServer::told_tail(const Status& status) {
 Status ShardServer::handle(Message message) {
   if (!take_header(message)) return Status();
   const int from = message.from();
-  if (options_.role == HomeRole::kTail && incoming_.has_lost()) return lose(from);
+  if (options_.role == ReplicaRole::kTail && incoming_.has_lost()) return lose(from);
   SYNCOPATE_RETURN_IF_ERROR(forward(message));
   if (is_cut_off_) return Status();
   const Shard::Answers answers = dispatch(message);

@@ -31,7 +31,7 @@
 
 namespace syncopate::ps {
 
-enum class HomeRole { kAlone, kHead, kTail };
+enum class ReplicaRole { kAlone, kHead, kTail };
 
 struct ShardServerOptions {
   PsGroup group;
@@ -47,7 +47,7 @@ struct ShardServerOptions {
   // The state from save() of the last membership epoch, or from a checkpoint. It must outlive this object, and only
   // save() may change it. Null: the job begins. A tail receives its state from the head instead.
   const TrainingState* restored = nullptr;
-  HomeRole role = HomeRole::kAlone;
+  ReplicaRole role = ReplicaRole::kAlone;
 };
 
 struct ShardServerCounters {

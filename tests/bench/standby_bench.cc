@@ -20,8 +20,8 @@ namespace {
 
 using syncopate::Status;
 using syncopate::SteadyClock;
-using syncopate::ps::HomeRole;
 using syncopate::ps::PsGroup;
+using syncopate::ps::ReplicaRole;
 
 struct Options {
   int workers = 2;
@@ -69,9 +69,9 @@ double work(const PsGroup& group, syncopate::Transport& transport, std::size_t b
 // GB/s of the first copy of the state, and of the best of some later ones.
 std::vector<double> serve(const PsGroup& group, syncopate::Transport& transport, const std::string& consistency) {
   const SteadyClock clock;
-  const HomeRole role = group.replicas == 0                          ? HomeRole::kAlone
-                        : transport.rank() == group.rank_of_shard(0) ? HomeRole::kHead
-                                                                     : HomeRole::kTail;
+  const ReplicaRole role = group.replicas == 0                          ? ReplicaRole::kAlone
+                           : transport.rank() == group.rank_of_shard(0) ? ReplicaRole::kHead
+                                                                        : ReplicaRole::kTail;
   syncopate::ps::ShardServer server(
       {.group = group, .consistency = *syncopate::ps::Consistency::parse(consistency), .optimizer = {}, .role = role},
       transport, clock);

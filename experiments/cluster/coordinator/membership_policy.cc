@@ -48,19 +48,19 @@ MembershipPolicy::Loss MembershipPolicy::on_server_lost(ServerSeats& seats, Role
   const bool has_other = was_server ? seats.has_standby : seats.has_server;
   if (has_other) seats.standby_leads = was_server;
   // A replica that goes back to a checkpoint needs nothing from the lost one.
-  if (has_other && (goes_back_ || !circumstances.other_home_is_empty)) return Loss::kRegroup;
+  if (has_other && (goes_back_ || !circumstances.other_replica_is_empty)) return Loss::kRegroup;
   if (!recovery_.goes_back || !circumstances.can_go_back) return Loss::kEndsRun;
   goes_back_ = true;
   goes_back_in_ = current_.number + 1;
   return Loss::kGoBack;
 }
 
-bool MembershipPolicy::has_all_homes() const {
+bool MembershipPolicy::has_all_replicas() const {
   return std::ranges::all_of(next_.servers,
                              [](const ServerSeats& seats) { return seats.has_server || seats.has_standby; });
 }
 
-bool MembershipPolicy::has_home(std::size_t process) const {
+bool MembershipPolicy::has_replica(std::size_t process) const {
   const ServerSeats& seats = next_.servers[static_cast<std::size_t>(spec(process).rank)];
   return seats.has_server || seats.has_standby;
 }

@@ -31,7 +31,7 @@ class MembershipPolicy {
     bool begins = false;       // nothing has been trained yet
     bool can_go_back = false;  // there is a checkpoint
     // of a server's or a standby's shards: the other replica has just joined and may hold nothing
-    bool other_home_is_empty = false;
+    bool other_replica_is_empty = false;
   };
   Loss on_lost(std::size_t process, const Circumstances& circumstances);
 
@@ -39,8 +39,8 @@ class MembershipPolicy {
   void on_ready(std::size_t process);
 
   // Returns whether every shard has a server or a standby that is ready.
-  bool has_all_homes() const;
-  bool has_home(std::size_t process) const;  // the same for the shards of that server or standby
+  bool has_all_replicas() const;
+  bool has_replica(std::size_t process) const;  // the same for the shards of that server or standby
   // Returns whether all are going back to a checkpoint: from the loss that caused it until all have trained on from
   // there. Each membership epoch in between restores the checkpoint, since any member may have missed the last one.
   bool goes_back() const { return goes_back_; }

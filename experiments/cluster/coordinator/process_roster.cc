@@ -150,7 +150,7 @@ bool ProcessRoster::all_have_stepped_in(std::int64_t membership) const {
   return true;
 }
 
-bool ProcessRoster::any_home_has_finished() const {
+bool ProcessRoster::any_replica_has_finished() const {
   for (std::size_t i = 0; i < entries_.size(); ++i) {
     const bool has_finished = phase(i) == ProcessPhase::kFinished || phase(i) == ProcessPhase::kEnded;
     if (serves(plan_.processes[i].role) && has_finished) return true;
@@ -158,7 +158,7 @@ bool ProcessRoster::any_home_has_finished() const {
   return false;
 }
 
-bool ProcessRoster::other_home_is_empty(std::size_t process) const {
+bool ProcessRoster::other_replica_is_empty(std::size_t process) const {
   const ProcessSpec& spec = plan_.processes[process];
   if (!serves(spec.role)) return false;
   for (std::size_t i = 0; i < entries_.size(); ++i) {

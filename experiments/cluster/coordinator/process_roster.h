@@ -91,10 +91,10 @@ class ProcessRoster {
   // Returns whether every worker that is there has finished a step in this membership epoch.
   bool all_have_stepped_in(std::int64_t membership) const;
   // Returns whether a server or a standby that was not lost has ended, because its part is done.
-  bool any_home_has_finished() const;
+  bool any_replica_has_finished() const;
   // Returns whether the other replica of a server's or a standby's shards is there and does not train yet, so that it
   // may hold nothing.
-  bool other_home_is_empty(std::size_t process) const;
+  bool other_replica_is_empty(std::size_t process) const;
 
   // Returns "worker 1 (host box, pid 4711; backward at step 17, last heard 0.4 s ago)".
   std::string describe(std::size_t process, TimePoint now) const;

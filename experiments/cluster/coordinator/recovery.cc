@@ -23,10 +23,10 @@ RecoveryPolicy::RecoveryPolicy(const JobPlan& plan, const ProcessRoster& roster,
     : plan_(plan), roster_(roster), recovery_(recovery), membership_(plan, recovery, std::move(resume)) {}
 
 RecoveryPolicy::Response RecoveryPolicy::on_lost(std::size_t process, RunPhase phase) {
-  const bool other_is_empty = training_has_begun(phase) && roster_.other_home_is_empty(process);
+  const bool other_is_empty = training_has_begun(phase) && roster_.other_replica_is_empty(process);
   const Loss loss = membership_.on_lost(process, {.begins = !training_has_begun(phase),
                                                   .can_go_back = !checkpoint_.empty() && !training_is_over(phase),
-                                                  .other_home_is_empty = other_is_empty});
+                                                  .other_replica_is_empty = other_is_empty});
   if (std::optional<std::string> why = why_it_ends(process, loss, other_is_empty, phase)) return EndsRun{*why};
   RunGoesOn goes_on{.consequence = consequence(process, loss), .event = {}};
   if (loss == Loss::kGoBack) goes_on.event = awaits_server() ? RunEvent::kServerAwaited : RunEvent::kGoesBack;
@@ -42,7 +42,7 @@ std::optional<std::string> RecoveryPolicy::why_it_ends(std::size_t process, Loss
   // Others may have failed, too, and not be lost yet; or they have just joined, and hold nothing.
   const bool nobody_goes_on = is_worker && !is_over && (roster_.live_workers() == 0 || nobody_holds_weights(phase));
   if (loss != Loss::kEndsRun && !nobody_goes_on) {
-    const bool others_are_done = !is_worker && !is_over && roster_.any_home_has_finished();
+    const bool others_are_done = !is_worker && !is_over && roster_.any_replica_has_finished();
     if (!others_are_done) return std::nullopt;
     return "; others that serve have finished, and cannot take part in another membership";
   }
@@ -68,7 +68,7 @@ std::string RecoveryPolicy::consequence(std::size_t process, Loss loss) const {
 
 RecoveryPolicy::Restart RecoveryPolicy::restart_of(std::size_t process, RunPhase phase, TimePoint now) const {
   const bool is_needed =
-      membership_.goes_back() && plan_.processes[process].role == Role::kServer && !membership_.has_home(process);
+      membership_.goes_back() && plan_.processes[process].role == Role::kServer && !membership_.has_replica(process);
   if (training_is_over(phase) || (!is_needed && (!is_open(phase) || !recovery_.respawn_after))) return {};
   const int restarts = roster_[process].restarts;
   if (is_needed && restarts >= kMostRestartsInVain) {

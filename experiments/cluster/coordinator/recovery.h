@@ -62,7 +62,7 @@ class RecoveryPolicy {
   const Membership& membership() const { return membership_.current(); }
   bool is_member(std::size_t process) const { return membership_.is_member(process); }
   // Returns whether all are to go back, and cannot yet, because a shard has no replica.
-  bool awaits_server() const { return membership_.goes_back() && !membership_.has_all_homes(); }
+  bool awaits_server() const { return membership_.goes_back() && !membership_.has_all_replicas(); }
 
  private:
   using Loss = MembershipPolicy::Loss;

@@ -95,9 +95,9 @@ class Server {
   Status connect(const Membership& membership, std::vector<ShardPlace>& places);
   ps::ShardServerOptions options_in(const Membership& membership, std::size_t place) const;
   int rank_of(std::size_t place) const;
-  ps::HomeRole role_in(const Membership& membership) const;
+  ps::ReplicaRole role_in(const Membership& membership) const;
   void carry_on(const std::vector<ShardPlace>& places);
-  void say_what_was_served(ps::HomeRole role);
+  void say_what_was_served(ps::ReplicaRole role);
   TimePoint deadline() const { return clock_.now() + from_seconds(config_.timeout_seconds); }
 
   // Runs `body`, which returns the place's status, for each shard on a thread of its own. If memory or threads run out,
@@ -201,7 +201,7 @@ Status Server::restore(const std::string& folder) {
 }
 
 Status Server::check_carried(const Membership& membership) const {
-  if (!goes_on(membership) || role_in(membership) == ps::HomeRole::kTail) return {};
+  if (!goes_on(membership) || role_in(membership) == ps::ReplicaRole::kTail) return {};
   if (std::ranges::all_of(carried_, &CarriedShard::has_state)) return {};
   return Status::internal(
       fmt::format("membership {} is to go on, and this process holds no state of its shards", membership.number));
@@ -209,7 +209,7 @@ Status Server::check_carried(const Membership& membership) const {
 
 // For a shard with two replicas, the head writes checkpoints.
 void Server::serve(const Membership& membership, std::vector<ShardPlace>& places) {
-  const bool takes_checkpoints = role_in(membership) != ps::HomeRole::kTail;
+  const bool takes_checkpoints = role_in(membership) != ps::ReplicaRole::kTail;
   if (takes_checkpoints) {
     std::vector<ps::ShardServer*> servers;
     std::vector<std::int64_t> first_steps;
@@ -257,7 +257,7 @@ ps::ShardServerOptions Server::options_in(const Membership& membership, std::siz
   for (const int worker : membership.workers) options.there[static_cast<std::size_t>(worker)] = true;
   options.role = role_in(membership);
   const CarriedShard& carried = carried_[place];
-  const bool is_given = options.role == ps::HomeRole::kTail;
+  const bool is_given = options.role == ps::ReplicaRole::kTail;
   if (goes_on(membership) && !is_given && carried.has_state) options.restored = &carried.state;
   return options;
 }
@@ -267,10 +267,10 @@ int Server::rank_of(std::size_t place) const {
   return context_.role == Role::kStandby ? group_.rank_of_standby(shard) : group_.rank_of_shard(shard);
 }
 
-ps::HomeRole Server::role_in(const Membership& membership) const {
+ps::ReplicaRole Server::role_in(const Membership& membership) const {
   const ServerSeats& seats = membership.servers[static_cast<std::size_t>(context_.rank)];
-  if (!seats.has_server || !seats.has_standby) return ps::HomeRole::kAlone;
-  return seats.standby_leads == (context_.role == Role::kStandby) ? ps::HomeRole::kHead : ps::HomeRole::kTail;
+  if (!seats.has_server || !seats.has_standby) return ps::ReplicaRole::kAlone;
+  return seats.standby_leads == (context_.role == Role::kStandby) ? ps::ReplicaRole::kHead : ps::ReplicaRole::kTail;
 }
 
 void Server::carry_on(const std::vector<ShardPlace>& places) {
@@ -280,9 +280,9 @@ void Server::carry_on(const std::vector<ShardPlace>& places) {
 }
 
 // For a shard with two replicas, the head reports for both.
-void Server::say_what_was_served(ps::HomeRole role) {
+void Server::say_what_was_served(ps::ReplicaRole role) {
   spdlog::info("{}", totals_.to_text());
-  if (role == ps::HomeRole::kTail) return context_.control.finished(0, 0, totals_.dropped());
+  if (role == ps::ReplicaRole::kTail) return context_.control.finished(0, 0, totals_.dropped());
   if (const std::string tables = totals_.tables_text(); !tables.empty()) {
     context_.control.tell(fmt::format("tables on server {}", context_.rank), tables);
   }

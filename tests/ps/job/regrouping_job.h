@@ -119,10 +119,10 @@ class RegroupingJob {
     return begun_ && !carried_.contains(home) && is_there(standby) ? standby : home;
   }
 
-  HomeRole role_of(int rank) const {
+  ReplicaRole role_of(int rank) const {
     const int shard = options_.group.shard_of_rank(rank);
-    if (options_.group.replicas == 0 || !is_there(options_.group.other_home_of(rank))) return HomeRole::kAlone;
-    return head_of(shard) == rank ? HomeRole::kHead : HomeRole::kTail;
+    if (options_.group.replicas == 0 || !is_there(options_.group.other_replica_of(rank))) return ReplicaRole::kAlone;
+    return head_of(shard) == rank ? ReplicaRole::kHead : ReplicaRole::kTail;
   }
 
   void make_servers(const std::vector<std::unique_ptr<Transport>>& endpoints) {

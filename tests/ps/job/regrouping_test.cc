@@ -202,7 +202,7 @@ TEST(Regrouping, NothingIsAppliedTwiceWhoeverIsLost) {
 }
 
 // The tail has all that was answered, and the head all that the tail has: whoever is lost, and whenever.
-TEST(Regrouping, NoAcknowledgedPushIsLostWithAHome) {
+TEST(Regrouping, NoAcknowledgedPushIsLostWithAReplica) {
   constexpr int kWorkers = 2;
   const PsGroup group{.workers = kWorkers, .servers = 1, .shards_per_server = 1, .replicas = 1};
   for (const std::string consistency : {"async", "sync"}) {
@@ -219,7 +219,7 @@ TEST(Regrouping, NoAcknowledgedPushIsLostWithAHome) {
         }
         // In a job that had begun, the other replica has the state. Then the one that is lost joins again with nothing.
         const bool has_begun = !job.first_steps().empty();
-        ASSERT_TRUE(!has_begun || job.carried().contains(group.other_home_of(victim))) << what;
+        ASSERT_TRUE(!has_begun || job.carried().contains(group.other_replica_of(victim))) << what;
         const bool ended = job.run({.lost = {victim}, .messages = 30});
         ASSERT_TRUE(ended || job.run({})) << what;
         expect_each_push_once(job.weights(), kWorkers, each, what);
@@ -230,7 +230,7 @@ TEST(Regrouping, NoAcknowledgedPushIsLostWithAHome) {
   }
 }
 
-TEST(Regrouping, HomesTakeTurnsThroughAnyLosses) {
+TEST(Regrouping, ReplicasTakeTurnsThroughAnyLosses) {
   const PsGroup group{.workers = 3, .servers = 2, .shards_per_server = 1, .replicas = 1};
   for (std::uint64_t seed = 1; seed <= 12; ++seed) {
     RegroupingJob job(options_of(group, "async"));
@@ -241,7 +241,7 @@ TEST(Regrouping, HomesTakeTurnsThroughAnyLosses) {
       for (int shard = 0; shard < group.shards(); ++shard) {
         // Not the one home that has a state.
         const int home = random.below(2) == 0 ? group.rank_of_shard(shard) : group.rank_of_standby(shard);
-        if (random.below(2) == 0 && job.carried().contains(group.other_home_of(home))) plan.lost.push_back(home);
+        if (random.below(2) == 0 && job.carried().contains(group.other_replica_of(home))) plan.lost.push_back(home);
       }
       return plan;
     });

@@ -106,20 +106,20 @@ TEST_F(ProcessRosterTest, KnowsTheFurthestStepOfAnyWorker) {
   EXPECT_EQ(roster_.furthest_step(), 17);
 }
 
-TEST_F(ProcessRosterTest, OneHomeIsEmptyUntilAStepHasGoneThroughIt) {
+TEST_F(ProcessRosterTest, OneReplicaIsEmptyUntilAStepHasGoneThroughIt) {
   const std::size_t server = index(Role::kServer, 1), standby = index(Role::kStandby, 1);
-  EXPECT_TRUE(roster_.other_home_is_empty(server));
+  EXPECT_TRUE(roster_.other_replica_is_empty(server));
   apply(standby, {Event::kHello, Event::kTrainingBegins});
-  EXPECT_FALSE(roster_.other_home_is_empty(server));
+  EXPECT_FALSE(roster_.other_replica_is_empty(server));
   apply(standby, {Event::kLoss, Event::kAdmitted});
-  EXPECT_TRUE(roster_.other_home_is_empty(server)) << "it has only just come";
+  EXPECT_TRUE(roster_.other_replica_is_empty(server)) << "it has only just come";
   roster_.apply(standby, Event::kLoss);
-  EXPECT_FALSE(roster_.other_home_is_empty(server)) << "there is no other";
+  EXPECT_FALSE(roster_.other_replica_is_empty(server)) << "there is no other";
   roster_.apply(server, Event::kHello);
   roster_.on_step(worker(0), 0);
   EXPECT_TRUE(roster_.trains(server));
-  EXPECT_FALSE(roster_.other_home_is_empty(standby));
-  EXPECT_FALSE(roster_.other_home_is_empty(worker(0))) << "which has no home to share";
+  EXPECT_FALSE(roster_.other_replica_is_empty(standby));
+  EXPECT_FALSE(roster_.other_replica_is_empty(worker(0))) << "which has no home to share";
 }
 
 TEST_F(ProcessRosterTest, KnowsWhetherAnyWorkerIsLeftThatHasTrained) {

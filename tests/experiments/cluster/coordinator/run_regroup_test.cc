@@ -240,7 +240,7 @@ TEST(RunMonitorGoesBack, InEachMembershipUntilAllTrainOnFromThere) {
   EXPECT_EQ(run.monitor().membership().restore, "");
 }
 
-TEST(RunMonitorGoesBack, AlsoWhereBothHomesAreLostAndNothingElseWouldBeStartedAgain) {
+TEST(RunMonitorGoesBack, AlsoWhereBothReplicasAreLostAndNothingElseWouldBeStartedAgain) {
   for (const bool server_first : {true, false}) {
     GoingBackRun run(1);
     run.end(server_first ? run.server(0) : run.standby(0), kKilled);
@@ -254,7 +254,7 @@ TEST(RunMonitorGoesBack, AlsoWhereBothHomesAreLostAndNothingElseWouldBeStartedAg
   }
 }
 
-TEST(RunMonitorGoesBack, AtOnceWhereAnotherHomeIsThereButHoldsNothing) {
+TEST(RunMonitorGoesBack, AtOnceWhereAnotherReplicaIsThereButHoldsNothing) {
   GoingBackRun run(1, Duration{});
   run.end(run.standby(0), kKilled);
   run.pass(kTick);
