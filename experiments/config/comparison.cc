@@ -111,8 +111,8 @@ Result<std::vector<ComparedRun>> comparison_runs(const RunRequest& base, const s
     runs.push_back({.label = label, .config = *config, .mode = label, .values = {}});
   }
   if (runs.empty()) return wrong_mode(modes);
-  const bool is_hurt = std::ranges::any_of(runs, [](const auto& run) { return !run.config.faults.empty(); });
-  if (!base.faults.empty() && !is_hurt) {
+  const bool is_impaired = std::ranges::any_of(runs, [](const auto& run) { return !run.config.faults.empty(); });
+  if (!base.faults.empty() && !is_impaired) {
     return Status::invalid_argument(
         fmt::format("--fault={}: has no effect on local, whose one worker stands for all; leave it out or add "
                     "a mode",

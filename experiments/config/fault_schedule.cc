@@ -51,7 +51,8 @@ Status check_fault(const Fault& fault, const FaultScene& scene) {
   if (fault.target.role == FaultRole::kEvaluator) {
     return Status::invalid_argument("the evaluator has no data links; it can be killed or stopped");
   }
-  return scene.no_links.empty() ? Status() : Status::invalid_argument("there are no links to hurt: " + scene.no_links);
+  return scene.no_links.empty() ? Status()
+                                : Status::invalid_argument("there are no links to impair: " + scene.no_links);
 }
 
 int drawn_rank(Random& random, int count) { return static_cast<int>(random.below(static_cast<std::uint64_t>(count))); }

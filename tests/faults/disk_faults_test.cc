@@ -7,7 +7,7 @@
 
 #include "common/random.h"
 #include "experiments/checkpoint/checkpoint_store.h"
-#include "tests/support/hurt_run.h"
+#include "tests/support/faulty_run.h"
 
 namespace syncopate::faults {
 namespace {

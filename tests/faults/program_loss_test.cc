@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <signal.h>
 
-#include "tests/support/hurt_run.h"
+#include "tests/support/faulty_run.h"
 
 namespace syncopate::faults {
 namespace {

@@ -1,7 +1,7 @@
 // Runs of each mode under a few random faults each. fault_table.py does the same with many.
 #include <fmt/format.h>
 
-#include "tests/support/hurt_run.h"
+#include "tests/support/faulty_run.h"
 
 namespace syncopate::faults {
 namespace {
@@ -16,7 +16,7 @@ struct Hurt {
 
 void PrintTo(const Hurt& hurt, std::ostream* out) { *out << hurt.mode.name << ", random:" << hurt.seed; }
 
-std::vector<Hurt> all_hurt() {
+std::vector<Hurt> all_impaired() {
   const std::vector<Mode> modes{
       {"Local", {"--mode=local"}},
       {"AllreduceDirect", {"--mode=allreduce", "--workers=3"}},
@@ -45,7 +45,7 @@ class RandomFaults : public testing::TestWithParam<Hurt> {
   }
 };
 
-INSTANTIATE_TEST_SUITE_P(Of, RandomFaults, testing::ValuesIn(all_hurt()),
+INSTANTIATE_TEST_SUITE_P(Of, RandomFaults, testing::ValuesIn(all_impaired()),
                          [](const auto& hurt) { return fmt::format("{}{}", hurt.param.mode.name, hurt.param.seed); });
 
 TEST_P(RandomFaults, EndInSuccessOrInOneVerdictInTimeAndLeaveNothing) {

@@ -5,7 +5,7 @@
 #include <map>
 #include <optional>
 
-#include "tests/support/hurt_run.h"
+#include "tests/support/faulty_run.h"
 
 namespace syncopate::faults {
 namespace {

@@ -123,11 +123,12 @@ void ControlThread::take_time(const control::ClockAnswer& answer) {
   state_.admission.on_clocks_compared();
 }
 
-void ControlThread::hurt_links(const control::HurtLinks& order) {
+void ControlThread::impair_links(const control::ImpairLinks& order) {
   const std::optional<LinkFault> fault = from_wire(order.fault());
   if (!fault) return;
   const Duration length(order.length());
-  spdlog::info("links are hurt ({}) for {:.3g} s", control::HurtLinks::Fault_Name(order.fault()), seconds(length));
+  spdlog::info("links are impaired ({}) for {:.3g} s", control::ImpairLinks::Fault_Name(order.fault()),
+               seconds(length));
   state_.link_faults->begin(*fault, std::max(state_.link_faults->until(*fault), clock_.now() + length));
 }
 
@@ -154,8 +155,8 @@ void ControlThread::handle(FromCoordinator& message, const zmq::message_t& weigh
       return state_.board.put(std::move(message));
     case FromCoordinator::kMembership:
       return state_.callbacks.begin_membership(from_wire(message.membership()));
-    case FromCoordinator::kHurtLinks:
-      return hurt_links(message.hurt_links());
+    case FromCoordinator::kImpairLinks:
+      return impair_links(message.impair_links());
     case FromCoordinator::kWorkerLost:
       return state_.callbacks.lose_worker(message.worker_lost().rank());
     case FromCoordinator::kSnapshot:

@@ -53,7 +53,7 @@ class ControlThread {
   void beat();
   void ask_time();
   void take_time(const control::ClockAnswer& answer);
-  void hurt_links(const control::HurtLinks& order);
+  void impair_links(const control::ImpairLinks& order);
   void handle(control::FromCoordinator& message, const zmq::message_t& weights);
   void stop_work();
   void check_coordinator(Duration timeout, TimePoint now);

@@ -29,16 +29,16 @@ std::string text_of(const allreduce::CollectiveOperation& operation) {
 
 }  // namespace
 
-static_assert(static_cast<int>(LinkFault::kCut) == control::HurtLinks::CUT &&
-              static_cast<int>(LinkFault::kDelay) == control::HurtLinks::DELAY &&
-              static_cast<int>(LinkFault::kDuplicate) == control::HurtLinks::DUPLICATE &&
-              static_cast<int>(LinkFault::kReorder) == control::HurtLinks::REORDER &&
-              control::HurtLinks::Fault_ARRAYSIZE == kLinkFaults);
+static_assert(static_cast<int>(LinkFault::kCut) == control::ImpairLinks::CUT &&
+              static_cast<int>(LinkFault::kDelay) == control::ImpairLinks::DELAY &&
+              static_cast<int>(LinkFault::kDuplicate) == control::ImpairLinks::DUPLICATE &&
+              static_cast<int>(LinkFault::kReorder) == control::ImpairLinks::REORDER &&
+              control::ImpairLinks::Fault_ARRAYSIZE == kLinkFaults);
 
-control::HurtLinks::Fault to_wire(LinkFault fault) { return static_cast<control::HurtLinks::Fault>(fault); }
+control::ImpairLinks::Fault to_wire(LinkFault fault) { return static_cast<control::ImpairLinks::Fault>(fault); }
 
-std::optional<LinkFault> from_wire(control::HurtLinks::Fault fault) {
-  if (!control::HurtLinks::Fault_IsValid(fault)) return std::nullopt;
+std::optional<LinkFault> from_wire(control::ImpairLinks::Fault fault) {
+  if (!control::ImpairLinks::Fault_IsValid(fault)) return std::nullopt;
   return static_cast<LinkFault>(fault);
 }
 

@@ -35,9 +35,9 @@ control::CheckpointReport to_wire(const std::string& writer, const CheckpointRep
 // A part that does not parse becomes a report of kFailed.
 CheckpointReport from_wire(const control::CheckpointReport& report);
 
-control::HurtLinks::Fault to_wire(LinkFault fault);
+control::ImpairLinks::Fault to_wire(LinkFault fault);
 // Returns none for a fault of a later version of this program.
-std::optional<LinkFault> from_wire(control::HurtLinks::Fault fault);
+std::optional<LinkFault> from_wire(control::ImpairLinks::Fault fault);
 
 control::Membership to_wire(const Membership& membership);
 Membership from_wire(const control::Membership& membership);

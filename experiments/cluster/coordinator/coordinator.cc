@@ -127,11 +127,11 @@ class Coordinator {
     return {.still_there = [this](std::size_t process) { return monitor_.still_there(process); },
             .trains = [this](std::size_t process) { return monitor_.trains(process); },
             .signal = [this](std::size_t process, int signal) { return processes_->signal_process(process, signal); },
-            .hurt_links =
+            .impair_links =
                 [this](std::size_t process, LinkFault fault, Duration length) {
                   FromCoordinator message;
-                  message.mutable_hurt_links()->set_fault(to_wire(fault));
-                  message.mutable_hurt_links()->set_length(length.count());
+                  message.mutable_impair_links()->set_fault(to_wire(fault));
+                  message.mutable_impair_links()->set_length(length.count());
                   control_.send(process, message);
                 },
             .report = [this](const std::string& line) { observer_.on_report(line); }};

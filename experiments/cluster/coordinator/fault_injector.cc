@@ -116,7 +116,7 @@ std::vector<int> FaultInjector::workers_training() {
 
 void FaultInjector::carry_out(const FaultAction& action, TimePoint now) {
   if (action.kind == FaultAction::Kind::kContinue) return let_go(action);
-  const std::optional<std::string> done = hurt(action);
+  const std::optional<std::string> done = inject(action);
   FaultRecord record{.fault = action.fault, .outcome = done.value_or(action.target.name() + " is not there")};
   record.step = action.step;
   if (done) record.at = now;
@@ -132,12 +132,12 @@ void FaultInjector::let_go(const FaultAction& action) {
   if (const std::optional<std::size_t> process = process_of(action.target)) hands_.signal(*process, SIGCONT);
 }
 
-std::optional<std::string> FaultInjector::hurt(const FaultAction& action) {
+std::optional<std::string> FaultInjector::inject(const FaultAction& action) {
   const std::optional<std::size_t> process = process_of(action.target);
   if (!process || !hands_.still_there(*process)) return std::nullopt;
   const std::string name = action.target.name();
-  if (action.kind == FaultAction::Kind::kHurtLinks) {
-    hands_.hurt_links(*process, action.link_fault, action.length);
+  if (action.kind == FaultAction::Kind::kImpairLinks) {
+    hands_.impair_links(*process, action.link_fault, action.length);
     return fmt::format("{} {} for {:.6g} s", done_to_links(action.link_fault), name, seconds(action.length));
   }
   const bool kills = action.kind == FaultAction::Kind::kKill;

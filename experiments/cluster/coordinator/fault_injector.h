@@ -31,7 +31,7 @@ class FaultInjector {
     // Sends a signal and returns the pid; none if there is no such process (any more).
     std::function<std::optional<pid_t>(std::size_t process, int signal)> signal;
     // Orders the process to impair its links for this long.
-    std::function<void(std::size_t process, LinkFault fault, Duration length)> hurt_links;
+    std::function<void(std::size_t process, LinkFault fault, Duration length)> impair_links;
     // Shows a line to the user.
     std::function<void(const std::string& line)> report;
   };
@@ -69,7 +69,7 @@ class FaultInjector {
   std::string why_not_due(const Fault& fault) const;
   std::string training_length() const;
   // Injects the fault and returns what was done, for a person; none: the process is not there.
-  std::optional<std::string> hurt(const FaultAction& action);
+  std::optional<std::string> inject(const FaultAction& action);
 
   const JobPlan& plan_;
   const Hands hands_;

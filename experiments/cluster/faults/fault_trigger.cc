@@ -72,7 +72,7 @@ void FaultTrigger::act(const Due& due, TimePoint now, std::vector<FaultAction>& 
                      .fault = fault.to_string(),
                      .step = fault.step};
   if (const std::optional<LinkFault> link_fault = link_fault_of(fault.kind)) {
-    action.kind = FaultAction::Kind::kHurtLinks;
+    action.kind = FaultAction::Kind::kImpairLinks;
     action.link_fault = *link_fault;
   }
   if (fault.kind == FaultKind::kStop) {

@@ -17,12 +17,12 @@ struct FaultAction {
   enum class Kind {
     kKill,
     kStop,
-    kContinue,   // continue a stopped process
-    kHurtLinks,  // for `length`
+    kContinue,     // continue a stopped process
+    kImpairLinks,  // for `length`
   };
   Kind kind = Kind::kKill;
   FaultTarget target;
-  LinkFault link_fault = LinkFault::kCut;  // kHurtLinks only
+  LinkFault link_fault = LinkFault::kCut;  // kImpairLinks only
   Duration length{};                       // duration of every kind but a kill
   std::string fault;                       // as it was asked for: "kill:worker1@step200", "churn:4s"
   std::optional<std::int64_t> step = {};   // the step at which it was due; none: it was due at a time

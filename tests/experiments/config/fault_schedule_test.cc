@@ -108,7 +108,7 @@ TEST(FaultSchedule, IsCheckedAgainstThoseThatAreThere) {
   FaultScene scene = kScene;
   scene.no_links = "MPI has wires of its own";
   EXPECT_EQ(parsed("cut:worker0@1s+1s").check(scene).message(),
-            "cut:worker0@1s+1s: there are no links to hurt: MPI has wires of its own");
+            "cut:worker0@1s+1s: there are no links to impair: MPI has wires of its own");
 }
 
 TEST(FaultSchedule, DrawsAnybodyFromTheRunsSeed) {
@@ -202,7 +202,7 @@ TEST(FaultSchedule, CutsNoLinkThatCannotBe) {
   }
 }
 
-TEST(FaultSchedule, SaysWhetherLinksMayBeHurt) {
+TEST(FaultSchedule, SaysWhetherLinksMayBeImpaired) {
   const auto may = [](const FaultSchedule& schedule) {
     std::vector<LinkFault> faults;
     for (std::size_t i = 0; i < kLinkFaults; ++i) {

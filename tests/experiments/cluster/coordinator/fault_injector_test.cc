@@ -39,7 +39,7 @@ class FaultInjectorTest : public testing::Test {
                    done_.push_back(fmt::format("{} to {}", signal, plan_.processes[process].name()));
                    return std::optional<pid_t>(100 + static_cast<pid_t>(process));
                  },
-             .hurt_links =
+             .impair_links =
                  [this](std::size_t process, LinkFault fault, Duration length) {
                    done_.push_back(fmt::format("link fault {} of {} for {} s", static_cast<int>(fault),
                                                plan_.processes[process].name(), seconds(length)));
@@ -75,7 +75,7 @@ TEST_F(FaultInjectorTest, KillsAtAStepAndSaysSo) {
   EXPECT_EQ(record.training_seconds, 1.5);
 }
 
-TEST_F(FaultInjectorTest, StopsContinuesAndHurtsLinks) {
+TEST_F(FaultInjectorTest, StopsContinuesAndImpairsLinks) {
   FaultInjector faults = injector(
       "stop:server1@1s+500ms,cut:worker2@2s+2s,delay:worker0@2s+1s,duplicate:server0@2s+1s,reorder:server1@2s+1s");
   faults.on_training_begins(at(0));
@@ -120,7 +120,7 @@ TEST_F(FaultInjectorTest, LeavesAloneWhoIsNotThere) {
   EXPECT_FALSE(faults.records()[0].at);
 }
 
-TEST_F(FaultInjectorTest, LetsGoOfWhatIsStoppedAtTheEndAndHurtsNobodyAnyMore) {
+TEST_F(FaultInjectorTest, LetsGoOfWhatIsStoppedAtTheEndAndInjectsNoMore) {
   FaultInjector faults = injector("stop:worker0@1s+60s,kill:worker1@2s,kill:worker2@step500");
   faults.on_training_begins(at(0));
   faults.act(at(1000));

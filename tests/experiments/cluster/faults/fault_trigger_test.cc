@@ -49,7 +49,7 @@ TEST(FaultTrigger, KillsAWorkerWhenItItselfBeginsTheStep) {
   EXPECT_THAT(trigger.take_due(at(12), kWorkers), IsEmpty());
 }
 
-TEST(FaultTrigger, HurtsOthersWhenTheFirstWorkerBeginsTheStep) {
+TEST(FaultTrigger, InjectsWhenTheFirstWorkerBeginsTheStep) {
   FaultTrigger trigger = course_of("kill:server1@step5,stop:evaluator@step5+1s");
   trigger.on_step_begins(2, 5);
   EXPECT_EQ(text_of(trigger.take_due(at(10), kWorkers)), "kill server 1, stop evaluator");
@@ -87,7 +87,7 @@ TEST(FaultTrigger, ContinuesAtTheEndWhatIsStillStopped) {
   EXPECT_THAT(trigger.end(), IsEmpty());
 }
 
-TEST(FaultTrigger, SaysHowLinksAreHurtAndForHowLong) {
+TEST(FaultTrigger, SaysHowLinksAreImpairedAndForHowLong) {
   FaultTrigger trigger = course_of("cut:worker2@step1+2s,delay:worker2@step1+3s");
   trigger.on_step_begins(2, 1);
   const std::vector<FaultAction> due = trigger.take_due(at(0), kWorkers);

@@ -50,19 +50,19 @@ TEST(FaultOption, CutsLinksWhereMessagesGoOverATransport) {
   EXPECT_EQ(refusal({"--mode=allreduce", "--transport=sockets", cut}), "accepted");
   EXPECT_EQ(refusal({"--mode=allreduce", "--shape=1gbit", cut}), "accepted");
   EXPECT_THAT(refusal({"--mode=allreduce", cut}),
-              HasSubstr("there are no links to hurt: --collective=direct sends nothing"));
+              HasSubstr("there are no links to impair: --collective=direct sends nothing"));
   EXPECT_THAT(refusal({"--mode=allreduce", "--collective=mpi", "--launcher=mpirun", cut}),
-              HasSubstr("there are no links to hurt: --collective=mpi has wires of its own; use ring"));
+              HasSubstr("there are no links to impair: --collective=mpi has wires of its own; use ring"));
   EXPECT_EQ(refusal({"--fault=cut:worker0@1s+1s"}),
-            "--fault=cut:worker0@1s+1s: there are no links to hurt: --mode=local has none");
+            "--fault=cut:worker0@1s+1s: there are no links to impair: --mode=local has none");
 }
 
 TEST(FaultOption, IsRefusedWhereProcessesAreOnOtherHosts) {
   EXPECT_EQ(refusal({"--mode=ps", "--hosts=node1:2", "--fault=kill:worker0@1s"}),
-            "--fault=kill:worker0@1s: processes on other hosts cannot be hurt from here; leave --hosts out");
+            "--fault=kill:worker0@1s: processes on other hosts cannot be given faults from here; leave --hosts out");
 }
 
-TEST(FaultOption, HurtsAllRunsOfAComparisonButLocal) {
+TEST(FaultOption, InjectsInAllRunsOfAComparisonButLocal) {
   const Result<CommandLine> line = parse({"compare", "--modes=local,ps:async", "--fault=stop:worker1@step50+1s"});
   ASSERT_TRUE(line.ok()) << line.status().message();
   EXPECT_TRUE(line->runs[0].config.faults.empty());

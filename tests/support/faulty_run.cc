@@ -1,4 +1,4 @@
-#include "tests/support/hurt_run.h"
+#include "tests/support/faulty_run.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

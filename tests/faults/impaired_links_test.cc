@@ -9,7 +9,7 @@
 #include <regex>
 #include <set>
 
-#include "tests/support/hurt_run.h"
+#include "tests/support/faulty_run.h"
 
 namespace syncopate::faults {
 namespace {
@@ -87,16 +87,16 @@ int hurt(const Program& program, const std::string& kind) {
   for (char& letter : name) letter = static_cast<char>(std::toupper(letter));
   int count = 0;
   for (const auto& log : std::filesystem::directory_iterator(program.output() / "logs")) {
-    count += testing_support::text_of(log.path()).find("links are hurt (" + name + ")") != std::string::npos;
+    count += testing_support::text_of(log.path()).find("links are impaired (" + name + ")") != std::string::npos;
   }
   return count;
 }
 
-class HurtLinks : public testing::TestWithParam<Mode> {};
+class ImpairLinks : public testing::TestWithParam<Mode> {};
 
-INSTANTIATE_TEST_SUITE_P(Of, HurtLinks, testing::ValuesIn(kModes), kNameOfMode);
+INSTANTIATE_TEST_SUITE_P(Of, ImpairLinks, testing::ValuesIn(kModes), kNameOfMode);
 
-TEST_P(HurtLinks, LoseNothingAndHaveNothingCountTwice) {
+TEST_P(ImpairLinks, LoseNothingAndHaveNothingCountTwice) {
   const Mode& mode = GetParam();
   const Flags flags = flags_of(mode);
   Program undisturbed(flags);
