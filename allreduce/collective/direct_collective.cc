@@ -68,7 +68,7 @@ class DirectCollective final : public Collective {
     Result<ShmLinks> links = ShmLinks::connect(options, run, board_memory_, rendezvous, deadline);
     if (!links.ok()) return links.status();
     links_.emplace(std::move(*links));
-    counters_.turned_away = links_->turned_away();
+    counters_.rejected = links_->rejected();
     for (int rank = 0; rank < size(); ++rank) {
       if (rank == rank_) continue;
       Result<SharedMemory> board = SharedMemory::map(links_->take_inbox_of(rank), true);

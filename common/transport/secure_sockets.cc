@@ -158,8 +158,8 @@ void Authenticator::count_one() {
     }
     return;
   }
-  turned_away_.fetch_add(1, std::memory_order_relaxed);
-  if (!std::exchange(warned_, true)) spdlog::warn("a stranger that connected was turned away");
+  rejected_.fetch_add(1, std::memory_order_relaxed);
+  if (!std::exchange(warned_, true)) spdlog::warn("an intruder that connected was turned away");
 }
 
 // Version, id, domain, address, identity, mechanism, then what the mechanism knows of the peer: with CURVE its key,

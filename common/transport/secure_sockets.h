@@ -55,7 +55,7 @@ class Authenticator {
 
   // The number of rejected connections: of another user, without CURVE or PLAIN, with an unknown key or password, or
   // silent for too long. Any thread.
-  std::int64_t turned_away() const { return turned_away_.load(std::memory_order_relaxed); }
+  std::int64_t rejected() const { return rejected_.load(std::memory_order_relaxed); }
 
  private:
   void serve();
@@ -71,9 +71,9 @@ class Authenticator {
   std::map<std::string, std::string> names_;      // by the bytes of a public key; guarded by mutex_
   std::map<std::string, std::string> passwords_;  // by name; guarded by mutex_
   FileDescriptor stop_;                           // eventfd
-  bool warned_ = false;                           // used by the thread: warns of strangers only once
+  bool warned_ = false;                           // used by the thread: warns of intruders only once
   bool told_of_shortage_ = false;                 // used by the thread
-  std::atomic<std::int64_t> turned_away_{0};
+  std::atomic<std::int64_t> rejected_{0};
   std::jthread thread_;
 };
 

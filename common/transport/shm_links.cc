@@ -169,7 +169,7 @@ std::string ShmLinks::who_is_missing() const {
 }
 
 void ShmLinks::turn_away() {
-  if (turned_away_++ == 0) spdlog::warn("shm endpoint {}: turned away a connection that is no peer's", rank_);
+  if (rejected_++ == 0) spdlog::warn("shm endpoint {}: turned away a connection that is no peer's", rank_);
 }
 
 Status ShmLinks::announce_arena(std::uint64_t number, const SharedMemory& memory) {

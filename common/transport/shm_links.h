@@ -41,7 +41,7 @@ class ShmLinks {
   std::vector<int> newly_lost();
 
   // The number of rejected connections: those that did not begin as a peer's.
-  std::int64_t turned_away() const { return turned_away_; }
+  std::int64_t rejected() const { return rejected_; }
 
  private:
   // A connection that has not sent its hello yet.
@@ -76,7 +76,7 @@ class ShmLinks {
   std::vector<FileDescriptor> inboxes_;  // by peer
   std::vector<bool> lost_;               // by peer
   std::vector<pollfd> polled_;           // what newly_lost polls; reused, since waiting threads call it often
-  std::int64_t turned_away_ = 0;
+  std::int64_t rejected_ = 0;
 };
 
 }  // namespace syncopate

@@ -30,7 +30,7 @@ class SocketHandshake {
   // Begins the handshake of an end that connects to `peer`. The socket may still be connecting; it must not block.
   // `self` must outlive the handshake.
   static SocketHandshake connecting(FileDescriptor socket, const Member& self, int peer);
-  // Begins the handshake of an end that has accepted a connection, from a member of higher rank or from a stranger.
+  // Begins the handshake of an end that has accepted a connection, from a member of higher rank or from an intruder.
   static SocketHandshake accepted(FileDescriptor socket, const Member& self);
 
   enum class State { kUnderWay, kDone, kFailed };

@@ -193,7 +193,7 @@ class Meeting {
   }
 
   void turn_away() {
-    if (links_.turned_away++ == 0) {
+    if (links_.rejected++ == 0) {
       spdlog::warn("sockets endpoint {}: turned away a connection that did not say hello as a peer does", self_.rank);
     }
   }

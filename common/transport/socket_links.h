@@ -15,7 +15,7 @@ namespace syncopate {
 
 struct SocketLinks {
   std::vector<std::unique_ptr<SocketStream>> streams;  // by peer; none to oneself
-  std::int64_t turned_away = 0;                        // rejected connections, which did not begin as they must
+  std::int64_t rejected = 0;                           // rejected connections, which did not begin as they must
 };
 
 // Listens at options.host, on a port that the kernel chooses, tells the group through the rendezvous, and returns when

@@ -39,7 +39,7 @@ class SocketTransport final : public Transport {
         link(peer) = std::make_unique<SocketLink>(peer, std::move(stream), pool_, largest_);
       }
     }
-    counters_.turned_away = links.turned_away;
+    counters_.rejected = links.rejected;
   }
 
   ~SocketTransport() override {

@@ -89,14 +89,12 @@ class Message {
 struct TransportCounters {
   std::int64_t payload_bytes_out = 0;
   std::int64_t payload_bytes_in = 0;
-  std::int64_t dropped = 0;      // invalid messages: wrong run, unknown sender, impossible sizes
-  std::int64_t turned_away = 0;  // rejected connections: not of this run, or of another user
+  std::int64_t dropped = 0;   // invalid messages: wrong run, unknown sender, impossible sizes
+  std::int64_t rejected = 0;  // rejected connections: not of this run, or of another user
 };
 
-// The number of all attempts of strangers.
-inline std::int64_t not_let_through(const TransportCounters& counters) {
-  return counters.dropped + counters.turned_away;
-}
+// The number of all attempts of intruders.
+inline std::int64_t rejections(const TransportCounters& counters) { return counters.dropped + counters.rejected; }
 
 class Transport {
  public:

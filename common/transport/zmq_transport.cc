@@ -189,7 +189,7 @@ class ZmqTransport final : public Transport {
   void interrupt() override { interrupted_.store(true); }
   TransportCounters counters() const override {
     TransportCounters counters = counters_;
-    counters.turned_away = authenticator_->turned_away();
+    counters.rejected = authenticator_->rejected();
     return counters;
   }
 

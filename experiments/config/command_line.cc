@@ -182,9 +182,9 @@ Result<CommandLine> parse_command_line(int argc, const char* const* argv) {
     return line;
   }
   std::vector<std::string> folders = app.remaining(true);
-  const auto stranger =
+  const auto intruder =
       std::ranges::find_if(folders, [&](const auto& word) { return !compare->parsed() || word.starts_with("-"); });
-  if (stranger != folders.end()) return unknown(*stranger, table);
+  if (intruder != folders.end()) return unknown(*intruder, table);
   const Result<GivenOptions> line = given_on_line(app, table);
   if (!line.ok()) return line.status();
   const Result<GivenOptions> file = given_in_file_of(*app.get_option("--config"));

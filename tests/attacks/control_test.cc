@@ -8,7 +8,7 @@
 #include <tuple>
 
 #include "tests/support/attacked_run.h"
-#include "tests/support/stranger_lines.h"
+#include "tests/support/rejection_lines.h"
 
 namespace syncopate::attacks {
 namespace {
@@ -24,7 +24,7 @@ constexpr const char* kEscapes = "\x1b]0;taken over\x07\x1b[2J\x1b[1;31mall is w
 constexpr std::chrono::milliseconds kMoment{40};
 constexpr int kMostAttempts = 50;
 
-// What a stranger says, and in whose name.
+// What an intruder says, and in whose name.
 struct Forgery {
   const char* name;
   const char* identity;
@@ -78,7 +78,7 @@ const Forgery kForgeries[] = {
        publish.set_group("data@0");
        publish.set_rank(1);
        publish.set_size(3);
-       publish.set_value("stranger's");
+       publish.set_value("intruder's");
      }},
     {"LossOfAnother", "server-0",
      [](ToCoordinator& message) {
@@ -101,7 +101,7 @@ const Forgery kForgeries[] = {
 const auto kNameOfForgery = [](const auto& forgery) { return std::string(forgery.param.name); };
 const auto kNameOfCase = [](const auto& taken) {
   const std::string identity = std::get<0>(taken.param);
-  const bool is_another = std::get<1>(taken.param) == Stranger::User::kAnother;
+  const bool is_another = std::get<1>(taken.param) == Intruder::User::kAnother;
   return identity.substr(0, identity.find('-')) + (is_another ? "_by_another_user" : "_by_the_own_user");
 };
 
@@ -113,7 +113,7 @@ TEST_P(ForgedMessage, ChangesNothing) {
   const Forgery& forgery = GetParam();
   const Outcome& outcome = undisturbed(kMode);
   Program program(slow_run(kMode));
-  Stranger stranger([&, coordinator = program.pid()] {
+  Intruder intruder([&, coordinator = program.pid()] {
     const VisibleRun run = await_run(coordinator);
     zmq::context_t context;
     std::int64_t heard = 0;
@@ -129,17 +129,17 @@ TEST_P(ForgedMessage, ChangesNothing) {
     return nlohmann::json{{"attempts", attempts}, {"heard", heard}};
   });
   const ProgramEnd end = program.wait(kDeadline);
-  const nlohmann::json told = stranger.told(kDeadline);
+  const nlohmann::json told = intruder.told(kDeadline);
   EXPECT_GT(told.value("attempts", 0), 0);
   EXPECT_EQ(told.value("heard", 0), 0) << "the coordinator has answered";
   expect_unharmed(program, end, outcome);
 }
 
 // The own user's process gets as far as the handshake, another's not even there.
-class TakenName : public testing::TestWithParam<std::tuple<const char*, Stranger::User>> {};
+class TakenName : public testing::TestWithParam<std::tuple<const char*, Intruder::User>> {};
 INSTANTIATE_TEST_SUITE_P(Of, TakenName,
                          testing::Combine(testing::Values("evaluator-0", "worker-0", "server-0"),
-                                          testing::Values(Stranger::User::kAnother, Stranger::User::kOwn)),
+                                          testing::Values(Intruder::User::kAnother, Intruder::User::kOwn)),
                          kNameOfCase);
 
 TEST_P(TakenName, GivesNeitherWeightsNorThePlace) {
@@ -161,11 +161,11 @@ TEST_P(TakenName, GivesNeitherWeightsNorThePlace) {
     });
     return nlohmann::json{{"heard", heard}, {"floats", floats}};
   };
-  Stranger stranger(deed, user);
+  Intruder intruder(deed, user);
   const ProgramEnd end = program.wait(kDeadline);
-  const nlohmann::json told = stranger.told(kDeadline);
+  const nlohmann::json told = intruder.told(kDeadline);
   EXPECT_EQ(told.value("heard", 0), 0) << "the coordinator has answered";
-  EXPECT_EQ(told.value("floats", 0), 0) << "weights of the run are in a stranger's hands";
+  EXPECT_EQ(told.value("floats", 0), 0) << "weights of the run are in an intruder's hands";
   expect_unharmed(program, end, outcome);
 }
 

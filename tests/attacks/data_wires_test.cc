@@ -16,7 +16,7 @@
 #include "common/transport/zmq_frame.h"
 #include "ps/wire.pb.h"
 #include "tests/support/attacked_run.h"
-#include "tests/support/stranger_lines.h"
+#include "tests/support/rejection_lines.h"
 
 namespace syncopate::attacks {
 namespace {
@@ -79,23 +79,23 @@ class DataWire : public testing::TestWithParam<const char*> {
 };
 INSTANTIATE_TEST_SUITE_P(Over, DataWire, testing::Values("tcp", "ipc"));
 
-TEST_P(DataWire, TakesNoPartOfASumFromAStranger) {
+TEST_P(DataWire, TakesNoPartOfASumFromAnIntruder) {
   begin_attack();
   const Flags mode{"--mode=allreduce", "--workers=2", "--collective=ring", fmt::format("--transport={}", GetParam())};
   const Outcome& outcome = undisturbed(mode);
   Program program(slow_run(mode));
-  Stranger stranger([coordinator = program.pid()] {
+  Intruder intruder([coordinator = program.pid()] {
     flood(coordinator, [](ForgedMember& member, const VisibleRun& run, int) {
       for (std::uint32_t from : {0U, 1U}) member.send(run, from, "a part", std::vector<float>(256, 1e6F));
     });
     return nlohmann::json::object();
   });
   const ProgramEnd end = program.wait(kDeadline);
-  stranger.told(kDeadline);
+  intruder.told(kDeadline);
   expect_unharmed(program, end, outcome, knocked());
 }
 
-TEST_P(DataWire, TakesNoPushFromAStranger) {
+TEST_P(DataWire, TakesNoPushFromAnIntruder) {
   begin_attack();
   const Flags mode{"--mode=ps", "--workers=2", "--consistency=sync", fmt::format("--transport={}", GetParam())};
   const Outcome& outcome = undisturbed(mode);
@@ -103,7 +103,7 @@ TEST_P(DataWire, TakesNoPushFromAStranger) {
   Flags flags = small_run(mode);
   flags.push_back("--fault=stop:worker1@step50+600ms");
   Program program(flags);
-  Stranger stranger([coordinator = program.pid()] {
+  Intruder intruder([coordinator = program.pid()] {
     flood(coordinator, [](ForgedMember& member, const VisibleRun& run, int) {
       for (int clock = 48; clock <= 54; ++clock) {
         ps::wire::Header header;
@@ -117,17 +117,17 @@ TEST_P(DataWire, TakesNoPushFromAStranger) {
     return nlohmann::json::object();
   });
   const ProgramEnd end = program.wait(kDeadline);
-  stranger.told(kDeadline);
+  intruder.told(kDeadline);
   expect_unharmed(program, end, outcome, knocked());
 }
 
-// Before anybody else says a hello, a stranger says all that it can in the name of worker 1, to whoever listens.
+// Before anybody else says a hello, an intruder says all that it can in the name of worker 1, to whoever listens.
 class EarlyHello : public testing::Test {
  protected:
   using Speak = std::function<void(const FileDescriptor& connection, const VisibleRun& run, std::size_t attempt)>;
 
-  // Worker 1 is held up until the stranger has said its hellos to the places whose names begin with `kind`.
-  void expect_no_place(const std::string& wire, const std::string& kind, Stranger::User user, const Speak& speak) {
+  // Worker 1 is held up until the intruder has said its hellos to the places whose names begin with `kind`.
+  void expect_no_place(const std::string& wire, const std::string& kind, Intruder::User user, const Speak& speak) {
     begin_attack(user);
     const Flags mode{"--mode=allreduce", "--workers=2", "--collective=ring", "--transport=" + wire};
     const Outcome& outcome = undisturbed(mode);
@@ -135,11 +135,11 @@ class EarlyHello : public testing::Test {
     const pid_t late = program.process("worker", 1);
     ASSERT_NE(late, 0);
     kill(late, SIGSTOP);
-    Stranger stranger([&, coordinator = program.pid()] { return say_hellos(coordinator, kind, speak); }, user);
-    stranger.wait_until_ready(kDeadline);
+    Intruder intruder([&, coordinator = program.pid()] { return say_hellos(coordinator, kind, speak); }, user);
+    intruder.wait_until_ready(kDeadline);
     kill(late, SIGCONT);
     const ProgramEnd end = program.wait(kDeadline);
-    const nlohmann::json told = stranger.told(kDeadline);
+    const nlohmann::json told = intruder.told(kDeadline);
     EXPECT_GT(told.value("attempts", 0), 0);
     expect_unharmed(program, end, outcome);
   }
@@ -159,15 +159,15 @@ class EarlyHello : public testing::Test {
         held.push_back(std::move(connection));
       }
     }
-    Stranger::say_ready();
+    Intruder::say_ready();
     while (is_alive(coordinator)) poll(nullptr, 0, 20);
     return nlohmann::json{{"attempts", held.size()}};
   }
 };
 
-// As a run without keys says it, and as one with keys, whose proof the stranger cannot give.
+// As a run without keys says it, and as one with keys, whose proof the intruder cannot give.
 TEST_F(EarlyHello, TakesNoPlaceOverSockets) {
-  expect_no_place("sockets", "tcp", Stranger::User::kAnother,
+  expect_no_place("sockets", "tcp", Intruder::User::kAnother,
                   [](const FileDescriptor& connection, const VisibleRun& run, std::size_t attempt) {
                     Hello hello{.run = public_hash(run), .from = 1, .to = 0};
                     hello.cipher = static_cast<std::uint32_t>(attempt % 2);
@@ -181,7 +181,7 @@ TEST_F(EarlyHello, TakesNoPlaceOverSockets) {
 // The kernel tells another user's process from the run's; one of the own user is not to be believed for that alone.
 // With and without room for a proof behind what is public of a hello.
 TEST_F(EarlyHello, TakesNoPlaceInSharedMemory) {
-  expect_no_place("shm", "seqpacket", Stranger::User::kOwn,
+  expect_no_place("shm", "seqpacket", Intruder::User::kOwn,
                   [](const FileDescriptor& connection, const VisibleRun& run, std::size_t attempt) {
                     const struct {
                       std::uint32_t kind = 1, sender = 1;

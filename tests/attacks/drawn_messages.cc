@@ -20,7 +20,7 @@
 #include "experiments/cluster/control/control.pb.h"
 #include "ps/wire.pb.h"
 #include "tests/fuzz/mutation.h"
-#include "tests/support/stranger_lines.h"
+#include "tests/support/rejection_lines.h"
 
 namespace syncopate::attacks {
 namespace {
@@ -261,7 +261,7 @@ void DrawnMessages::throw_parcel(const std::string& place) {
            random_.below(3)};
   std::string said = bytes_of(parcel) + drawn_bytes(random_, 40);
   if (random_.below(3) != 0) said.resize(sizeof(parcel));
-  const FileDescriptor file(memfd_create("a stranger's", MFD_CLOEXEC)), zero(open("/dev/zero", O_RDONLY | O_CLOEXEC));
+  const FileDescriptor file(memfd_create("an intruder's", MFD_CLOEXEC)), zero(open("/dev/zero", O_RDONLY | O_CLOEXEC));
   if (random_.below(2) == 0) (void)!ftruncate(file.get(), static_cast<off_t>(random_.below(1 << 20)));
   const std::array<int, 3> files{file.get(), zero.get(), file.get()};
   FileDescriptor connection = raw_connection(place);

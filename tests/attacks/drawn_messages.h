@@ -1,4 +1,4 @@
-// DrawnMessages: what a stranger throws at the places where a run listens, drawn from a seed: bytes, changed copies of
+// DrawnMessages: what an intruder throws at the places where a run listens, drawn from a seed: bytes, changed copies of
 // what true peers say first, and well-formed messages with drawn contents.
 #pragma once
 

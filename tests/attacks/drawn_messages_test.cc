@@ -1,4 +1,4 @@
-// Each mode over each wire, while a stranger throws drawn messages at every place where the run listens. Another seed:
+// Each mode over each wire, while an intruder throws drawn messages at every place where the run listens. Another seed:
 // SYNCOPATE_ATTACK_SEED.
 #include "tests/attacks/drawn_messages.h"
 
@@ -10,7 +10,7 @@
 #include <cstdlib>
 
 #include "tests/support/attacked_run.h"
-#include "tests/support/stranger_lines.h"
+#include "tests/support/rejection_lines.h"
 
 namespace syncopate::attacks {
 namespace {
@@ -24,7 +24,7 @@ struct Mode {
   std::string name;
   Flags flags;
   bool is_synchronous = true;
-  Stranger::User stranger = Stranger::User::kAnother;
+  Intruder::User intruder = Intruder::User::kAnother;
 };
 void PrintTo(const Mode& mode, std::ostream* out) { *out << mode.name; }
 
@@ -48,7 +48,7 @@ std::vector<Mode> modes() {
     all.push_back({fmt::format("PsSync_{}_by_the_own_user", wire),
                    {"--mode=ps", "--workers=2", "--consistency=sync", transport},
                    true,
-                   Stranger::User::kOwn});
+                   Intruder::User::kOwn});
   }
   return all;
 }
@@ -63,7 +63,7 @@ const auto kNameOfMode = [](const auto& mode) { return mode.param.name; };
 INSTANTIATE_TEST_SUITE_P(At, DrawnMessagesTest, testing::ValuesIn(modes()), kNameOfMode);
 
 TEST_P(DrawnMessagesTest, ChangeNothing) {
-  begin_attack(GetParam().stranger);
+  begin_attack(GetParam().intruder);
   fmt::print("Drawn from SYNCOPATE_ATTACK_SEED={}.\n", seed());
   const Mode& mode = GetParam();
   const bool has_mpi = mode.name.starts_with("Mpirun");
@@ -84,11 +84,11 @@ TEST_P(DrawnMessagesTest, ChangeNothing) {
     });
     return nlohmann::json{{"thrown", thrown}};
   };
-  Stranger stranger(deed, mode.stranger);
+  Intruder intruder(deed, mode.intruder);
   const ProgramEnd end = program.wait(kDeadline);
-  const nlohmann::json told = stranger.told(kDeadline);
+  const nlohmann::json told = intruder.told(kDeadline);
   EXPECT_GT(told.value("thrown", 0), 0);  // how many, the machine decides
-  fmt::print("{} messages were thrown; {} strangers were counted.\n", told.value("thrown", 0), strangers_of(program));
+  fmt::print("{} messages were thrown; {} intruders were counted.\n", told.value("thrown", 0), rejected_of(program));
   mode.is_synchronous ? expect_unharmed(program, end, outcome) : expect_sound(program, end, 0.5);
 }
 

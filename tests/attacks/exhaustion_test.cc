@@ -1,4 +1,4 @@
-// Memory, descriptors and patience of a run are not a stranger's to use up.
+// Memory, descriptors and patience of a run are not an intruder's to use up.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 #include <map>
 
 #include "tests/support/attacked_run.h"
-#include "tests/support/stranger_lines.h"
+#include "tests/support/rejection_lines.h"
 
 namespace syncopate::attacks {
 namespace {
@@ -53,7 +53,7 @@ TEST(Memory, IsNotFilledByAMessageWithoutEnd) {
   begin_attack();
   const Outcome& outcome = undisturbed(kModeOverTcp);
   Program program(slow_run(kModeOverTcp));
-  Stranger stranger([coordinator = program.pid()] {
+  Intruder intruder([coordinator = program.pid()] {
     const VisibleRun run = await_run(coordinator);
     std::map<std::string, std::size_t> taken;
     // A frame of 200 bytes, behind which more are to come.
@@ -84,7 +84,7 @@ TEST(Memory, IsNotFilledByAMessageWithoutEnd) {
     return !is_alive(program.pid());
   });
   const ProgramEnd end = program.wait(kDeadline);
-  const nlohmann::json told = stranger.told(kDeadline);
+  const nlohmann::json told = intruder.told(kDeadline);
   for (const auto& [process, peak] : peaks) {
     if (testing_support::kSanitized) break;  // they have memory of their own
     EXPECT_LT(peak, 96 * kMegabyte + kGrowth) << process << "; what was taken: " << told;
@@ -105,7 +105,7 @@ TEST_P(HeldConnections, LeaveTheModelItsDescriptors) {
   flags.push_back("--fault=stop:worker1@step50+1s");  // time for them all
   // A usual limit, which the run cannot raise.
   Program program(flags, {"/usr/bin/prlimit", "--nofile=1024:1024"});
-  Stranger stranger(
+  Intruder intruder(
       [what, coordinator = program.pid()] {
         await_run(coordinator);
         const std::string hello = greeting("DEALER");
@@ -128,9 +128,9 @@ TEST_P(HeldConnections, LeaveTheModelItsDescriptors) {
         });
         return nlohmann::json{{"held", held.size()}};
       },
-      Stranger::User::kAnother, 16384);
+      Intruder::User::kAnother, 16384);
   const ProgramEnd end = program.wait(kDeadline);
-  const nlohmann::json told = stranger.told(kDeadline);
+  const nlohmann::json told = intruder.told(kDeadline);
   EXPECT_GE(told.value("held", 0), kHeld);
   expect_unharmed(program, end, outcome, Knocked::kMaybe);
 }

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "tests/support/attacked_run.h"
-#include "tests/support/stranger_lines.h"
+#include "tests/support/rejection_lines.h"
 
 namespace syncopate::attacks {
 namespace {
@@ -40,13 +40,13 @@ class Bystander {
   const pid_t pid_;
 };
 
-TEST(Mpirun, DoesNotLetAStrangerNameAProcessToBeKilled) {
+TEST(Mpirun, DoesNotLetAnIntruderNameAProcessToBeKilled) {
   begin_attack();
   const Flags mode{"--mode=allreduce", "--workers=2", "--collective=ring", "--launcher=mpirun"};
   const Outcome& outcome = undisturbed(mode);
   const Bystander bystander;
   Program program(slow_run(mode));
-  Stranger stranger([victim = bystander.pid(), coordinator = program.pid()] {
+  Intruder intruder([victim = bystander.pid(), coordinator = program.pid()] {
     const VisibleRun run = await_run(coordinator);
     zmq::context_t context;
     std::int64_t heard = 0;
@@ -64,7 +64,7 @@ TEST(Mpirun, DoesNotLetAStrangerNameAProcessToBeKilled) {
     return nlohmann::json{{"heard", heard}};
   });
   const ProgramEnd end = program.wait(kDeadline);
-  const nlohmann::json told = stranger.told(kDeadline);
+  const nlohmann::json told = intruder.told(kDeadline);
   EXPECT_TRUE(bystander.lives()) << "the coordinator has killed a process that is not its own";
   EXPECT_EQ(told.value("heard", 0), 0) << "the coordinator has answered";
   expect_unharmed(program, end, outcome);

@@ -10,7 +10,7 @@
 #include <cstring>
 
 #include "tests/support/attacked_run.h"
-#include "tests/support/stranger_lines.h"
+#include "tests/support/rejection_lines.h"
 
 namespace syncopate::attacks {
 namespace {
@@ -44,7 +44,7 @@ TEST_P(Name, OfTheNextMembershipCannotBeTakenBefore) {
              "--fault=kill:worker2@step100",
              fmt::format("--transport={}", GetParam())};
   Program program(slow_run(mode));
-  Stranger stranger(
+  Intruder intruder(
       [type = std::string(GetParam()) == "shm" ? SOCK_SEQPACKET : SOCK_STREAM, coordinator = program.pid()] {
         const VisibleRun run = await_run(coordinator);
         std::vector<FileDescriptor> held;
@@ -57,7 +57,7 @@ TEST_P(Name, OfTheNextMembershipCannotBeTakenBefore) {
         return nlohmann::json{{"held", held.size()}};
       });
   const ProgramEnd end = program.wait(kDeadline);
-  stranger.told(kDeadline);
+  intruder.told(kDeadline);
   // Nobody has knocked at the run's own doors.
   expect_sound(program, end, 0.5, Knocked::kMaybe);
 }

@@ -121,7 +121,8 @@ TEST_P(ImpairLinks, LoseNothingAndHaveNothingCountTwice) {
     for (const std::string& kind : kinds) EXPECT_GE(hurt(program, kind), kWorkers) << kind;
     const bool has_duplicates = std::ranges::find(kinds, "duplicate") != kinds.end();
     EXPECT_EQ(served.dropped > 0, is_ps(mode) && has_duplicates) << served.dropped;
-    EXPECT_EQ(program.summary()["strangers"] > 0, has_duplicates) << program.summary()["strangers"];
+    EXPECT_EQ(program.summary()["rejected_connections"] > 0, has_duplicates)
+        << program.summary()["rejected_connections"];
   }
 }
 

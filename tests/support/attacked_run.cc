@@ -28,16 +28,18 @@ void expect_completed(Program& program, const ProgramEnd& end, Knocked knocked) 
   EXPECT_EQ(end.exit_code, 0) << end.err;
   EXPECT_EQ(summary_of(program).value("outcome", ""), "completed") << end.err;
   EXPECT_THAT(program.processes(), testing::IsEmpty());
-  // An escape sequence of a stranger's would do what it likes to the terminal.
+  // An escape sequence of an intruder's would do what it likes to the terminal.
   EXPECT_EQ((end.out + end.err).find('\x1b'), std::string::npos);
   if (knocked == Knocked::kMaybe) return;
-  EXPECT_GT(strangers_of(program), 0) << "somebody knocked, and was not counted";
-  EXPECT_THAT(end.out + end.err, testing::HasSubstr("strangers")) << "somebody knocked, and nobody was told";
+  EXPECT_GT(rejected_of(program), 0) << "somebody knocked, and was not counted";
+  EXPECT_THAT(end.out + end.err, testing::HasSubstr("rejected_connections")) << "somebody knocked, and nobody was told";
 }
 
 }  // namespace
 
-std::int64_t strangers_of(const Program& program) { return summary_of(program).value("strangers", std::int64_t{-1}); }
+std::int64_t rejected_of(const Program& program) {
+  return summary_of(program).value("rejected_connections", std::int64_t{-1});
+}
 
 Flags small_run(const Flags& mode, int steps) {
   Flags flags{"--model=mlp:784-32-10",
@@ -64,16 +66,16 @@ const Outcome& undisturbed(const Flags& mode, int steps) {
     Program program(place->first);
     const ProgramEnd end = program.wait(kDeadline);
     EXPECT_EQ(end.exit_code, 0) << end.err;
-    EXPECT_EQ(strangers_of(program), 0) << "a run counts its own members as strangers";
+    EXPECT_EQ(rejected_of(program), 0) << "a run counts its own members as intruders";
     place->second = {text_of(program.output() / "model.safetensors"), accuracy_of(program)};
     EXPECT_GT(place->second.model.size(), kParameters * sizeof(float));
   }
   return place->second;
 }
 
-void begin_attack(Stranger::User user) {
+void begin_attack(Intruder::User user) {
   testing_support::enter_private_network();
-  fmt::print("The stranger is {}.\n", Stranger::name_of(user));
+  fmt::print("The intruder is {}.\n", Intruder::name_of(user));
 }
 
 void expect_unharmed(Program& program, const ProgramEnd& end, const Outcome& outcome, Knocked knocked) {

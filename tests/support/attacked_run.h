@@ -1,20 +1,20 @@
 // What the tests of attacks share: small runs, what an undisturbed one comes to, and what must be true of one that a
-// stranger has attacked.
+// intruder has attacked.
 #pragma once
 
 #include <string>
 #include <vector>
 
+#include "tests/support/intruder.h"
 #include "tests/support/run_program.h"
-#include "tests/support/stranger.h"
 #include "tests/support/visible_run.h"
 
 namespace syncopate::attacks {
 
 using Flags = std::vector<std::string>;
+using testing_support::Intruder;
 using testing_support::Program;
 using testing_support::ProgramEnd;
-using testing_support::Stranger;
 
 inline constexpr std::size_t kParameters = 784 * 32 + 32 + 32 * 10 + 10;
 inline constexpr Duration kDeadline = std::chrono::seconds(45) * testing_support::kSlowness;
@@ -33,11 +33,11 @@ struct Outcome {
 };
 const Outcome& undisturbed(const Flags& mode, int steps = kSteps);
 
-// Moves the test to a network of its own where that can be, and says whom the stranger is: first of all in a test.
-void begin_attack(Stranger::User user = Stranger::User::kAnother);
+// Moves the test to a network of its own where that can be, and says whom the intruder is: first of all in a test.
+void begin_attack(Intruder::User user = Intruder::User::kAnother);
 
 // How many were counted; -1 where there is no summary.
-std::int64_t strangers_of(const Program& program);
+std::int64_t rejected_of(const Program& program);
 
 // Whether something that is no member's is to have been counted.
 enum class Knocked { kYes, kMaybe };

@@ -52,7 +52,7 @@ class ControlServer {
   // (printable_message.h).
   std::optional<Received> receive();
   // Returns the number of messages that were dropped and of connections that were rejected.
-  std::int64_t dropped() const { return dropped_ + authenticator_->turned_away(); }
+  std::int64_t dropped() const { return dropped_ + authenticator_->rejected(); }
 
   // A process that has not been welcomed yet receives the message right after its welcome; a process that has ended
   // never does.

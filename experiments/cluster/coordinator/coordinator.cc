@@ -110,7 +110,7 @@ class Coordinator {
     outcome_.is_final_evaluated = !monitor_.evaluations().is_final_missing();
     faults_.end();
     outcome_.faults = faults_.records();
-    if (control_.dropped() > 0) outcome_.strangers["coordinator"] = control_.dropped();
+    if (control_.dropped() > 0) outcome_.rejected_connections["coordinator"] = control_.dropped();
     return outcome_;
   }
 
@@ -322,7 +322,7 @@ class Coordinator {
   void on_finished(std::size_t process, const control::Finished& finished, TimePoint now) {
     outcome_.server_updates += finished.server().updates();
     const std::string name = plan_.processes[process].name();
-    if (finished.server().dropped() > 0) outcome_.strangers[name] += finished.server().dropped();
+    if (finished.server().dropped() > 0) outcome_.rejected_connections[name] += finished.server().dropped();
     outcome_.peak_memory[name] = finished.peak_memory();
     monitor_.on_finished(process, now);
   }
@@ -512,7 +512,7 @@ class Coordinator {
   }
 
   // What carried the processes has nothing left to carry once they have all ended.
-  // Connections of strangers, say, may use up all that there can be. Said once.
+  // Connections of rejected_connections, say, may use up all that there can be. Said once.
   void look_for_descriptors() {
     if (descriptors_ran_out_ || has_free_descriptor()) return;
     descriptors_ran_out_ = true;

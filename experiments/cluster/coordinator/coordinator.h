@@ -61,7 +61,7 @@ struct RunOutcome {
   std::int64_t server_updates = 0;  // sum over all servers
   // Messages that failed their checks and connections that were rejected, by the name of the process that noticed;
   // "coordinator" for the control connection. Names without any are absent.
-  std::map<std::string, std::int64_t> strangers;
+  std::map<std::string, std::int64_t> rejected_connections;
   // The peak memory of each process, in bytes, by its name.
   std::map<std::string, std::int64_t> peak_memory;
   // How far the clock of each process on another host may be wrong after correction, by its name.

@@ -175,7 +175,7 @@ std::int64_t ReplicaGroup::dropped() const {
   const TransportCounters counters = collective_  ? collective_->counters()
                                      : transport_ ? transport_->counters()
                                                   : TransportCounters();
-  return not_let_through(counters) + (servers_ != nullptr ? servers_->dropped() : 0) +
+  return rejections(counters) + (servers_ != nullptr ? servers_->dropped() : 0) +
          (meetings_ != nullptr ? meetings_->dropped() : 0);
 }
 

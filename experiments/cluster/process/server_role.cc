@@ -65,7 +65,7 @@ void ServerTotals::add(const ShardPlace& place) {
   const ps::ShardServerCounters counters = place.server->counters();
   pushes_ += counters.shard.pushes;
   late_ += counters.shard.late;
-  dropped_ += counters.dropped + not_let_through(place.transport->counters());
+  dropped_ += counters.dropped + rejections(place.transport->counters());
   rows_pulled_ += counters.shard.rows_pulled;
   rows_pushed_ += counters.shard.rows_pushed;
   updates_ += counters.shard.updates;

@@ -185,8 +185,8 @@ std::string summary_json(std::span<const RunReport> reports, const RunFacts& fac
   summary["steps_per_epoch"] = facts.steps_per_epoch;
   summary["seeds"] = facts.seeds;
   summary["peak_memory_bytes"] = facts.peak_memory;
-  summary["strangers"] = total_of(facts.strangers);
-  if (!facts.strangers.empty()) summary["strangers_at"] = facts.strangers;
+  summary["rejected_connections"] = total_of(facts.rejected_connections);
+  if (!facts.rejected_connections.empty()) summary["rejected_connections_at"] = facts.rejected_connections;
   if (facts.sharding) summary["sharding"] = sharding_json(*facts.sharding);
   if (facts.checkpoints) summary["checkpoints"] = checkpoints_json(*facts.checkpoints);
   if (!facts.resumed_from.empty()) {

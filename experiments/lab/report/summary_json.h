@@ -31,8 +31,8 @@ struct RunFacts {
   std::map<std::string, std::int64_t> peak_memory;  // bytes, by process: "worker 1"
   std::optional<ShardingReport> sharding;           // ps only
   // Messages that failed their checks and connections that were rejected, at any process of any repeat.
-  std::map<std::string, std::int64_t> strangers = {};  // by the process that noticed: see RunOutcome
-  std::string straggler;                               // what --straggler asked for; empty for none
+  std::map<std::string, std::int64_t> rejected_connections = {};  // by the process that noticed: see RunOutcome
+  std::string straggler;                                          // what --straggler asked for; empty for none
   std::string link;                 // "emulated, 1 Gb/s each way a process"; empty if the link is not emulated
   std::optional<double> best_loss;  // the lowest loss that any model can reach on the test set, if known
   std::optional<CheckpointFigures> checkpoints;  // checkpoints that the run has written, if it was to write any

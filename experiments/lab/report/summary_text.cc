@@ -97,7 +97,7 @@ std::string machine_lines(std::span<const RunReport> reports) {
   return text;
 }
 
-std::string strangers_text(const std::map<std::string, std::int64_t>& counts) {
+std::string rejected_text(const std::map<std::string, std::int64_t>& counts) {
   std::string where;
   for (const auto& [process, count] : counts) {
     where += fmt::format("{}{} at {}", where.empty() ? "" : ", ", format_count(static_cast<double>(count)), process);
@@ -269,7 +269,8 @@ std::string summary_text(const ResolvedRun& config, std::span<const RunReport> r
   }
   text += checkpoint_lines(facts, reports.empty() ? 0 : middle_report(reports).training_seconds);
   for (const FaultRecord& fault : facts.faults) text += line("fault", to_text(fault));
-  if (!facts.strangers.empty()) text += line("strangers", strangers_text(facts.strangers));
+  if (!facts.rejected_connections.empty())
+    text += line("rejected_connections", rejected_text(facts.rejected_connections));
   for (const std::string& event : facts.events) text += line("event", event);
   if (facts.outcome != "completed") text += line("outcome", facts.outcome);
   return text + line("results", config.output);

@@ -288,7 +288,8 @@ void run_repeat(const JobFacts& job, const Survey& survey, const Resumption& res
     result.facts.faults.push_back(std::move(fault));
   }
   result.facts.of_workers = recorder.facts();
-  for (const auto& [process, count] : outcome->strangers) result.facts.strangers[process] += count;
+  for (const auto& [process, count] : outcome->rejected_connections)
+    result.facts.rejected_connections[process] += count;
   result.facts.clock_uncertainty = outcome->clock_uncertainty;
   result.facts.peak_memory = outcome->peak_memory;
   result.reports.push_back(recorder.report());

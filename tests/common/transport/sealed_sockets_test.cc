@@ -202,7 +202,7 @@ class SealedSockets : public testing::Test, protected SocketMeeting {
 TEST_F(SealedSockets, TurnAwayWhoWouldSpeakPlainly) {
   Hello says = hello();
   says.encrypts = 0;
-  expect_turned_away(bytes_of(says));
+  expect_rejected(bytes_of(says));
 }
 
 TEST_F(SealedSockets, ShowNothingOnTheWayAndCannotBeSaidAgain) {
@@ -225,10 +225,10 @@ TEST_F(SealedSockets, ShowNothingOnTheWayAndCannotBeSaidAgain) {
   EXPECT_THAT(passed, Not(HasSubstr("ssssssss")));
 
   SocketMeeting another(true);
-  RawConnection stranger(another.address());
-  stranger.say(passed);
-  stranger.hear(1000);
-  EXPECT_TRUE(stranger.is_cut_off());
+  RawConnection intruder(another.address());
+  intruder.say(passed);
+  intruder.hear(1000);
+  EXPECT_TRUE(intruder.is_cut_off());
   another.expect_peer_is_heard(1);
 }
 

@@ -94,7 +94,7 @@ class SocketMeeting {
 
   const std::string& address() const { return addresses_.front(); }
 
-  // What endpoint 1 says, or a stranger who knows everything but the keys.
+  // What endpoint 1 says, or an intruder who knows everything but the keys.
   Hello hello() const {
     return {.run = hash_of(std::string(kRun) + "/" + kGroup),
             .from = 1,
@@ -120,7 +120,7 @@ class SocketMeeting {
   }
 
   // The peer comes after all, and endpoint 0 has turned away so many.
-  void expect_peer_is_heard(int turned_away) {
+  void expect_peer_is_heard(int rejected) {
     const std::unique_ptr<Transport> peer = connect_peer();
     const std::unique_ptr<Transport> endpoint = listener();
     ASSERT_TRUE(peer && endpoint);
@@ -128,14 +128,14 @@ class SocketMeeting {
     const Result<Message> message = endpoint->receive(soon());
     ASSERT_TRUE(message.ok()) << message.status().message();
     EXPECT_EQ(message->header(), "of this run");
-    EXPECT_EQ(endpoint->counters().turned_away, turned_away);
+    EXPECT_EQ(endpoint->counters().rejected, rejected);
     EXPECT_EQ(endpoint->counters().dropped, 0);
   }
 
-  void expect_turned_away(const std::string& first_words) {
-    RawConnection stranger(address());
-    stranger.say(first_words);
-    EXPECT_TRUE(stranger.is_cut_off());
+  void expect_rejected(const std::string& first_words) {
+    RawConnection intruder(address());
+    intruder.say(first_words);
+    EXPECT_TRUE(intruder.is_cut_off());
     expect_peer_is_heard(1);
   }
 

@@ -30,57 +30,57 @@ using testing_support::SocketMeeting;
 
 class PlainSockets : public testing::Test, protected SocketMeeting {};
 
-TEST_F(PlainSockets, TurnsAwayWhoSendsArbitraryBytes) { expect_turned_away(std::string(4096, 'x')); }
+TEST_F(PlainSockets, TurnsAwayWhoSendsArbitraryBytes) { expect_rejected(std::string(4096, 'x')); }
 
 TEST_F(PlainSockets, TurnsAwayWhoIsOfAnotherRun) {
   Hello other = hello();
   ++other.run;
-  expect_turned_away(bytes_of(other));
+  expect_rejected(bytes_of(other));
 }
 
 TEST_F(PlainSockets, TurnsAwayWhoSpeaksAnotherVersion) {
   Hello other = hello();
   ++other.version;
-  expect_turned_away(bytes_of(other));
+  expect_rejected(bytes_of(other));
 }
 
 TEST_F(PlainSockets, TurnsAwayWhoIsOfARankThatIsNotThere) {
   Hello other = hello();
   other.from = 2;
-  expect_turned_away(bytes_of(other));
+  expect_rejected(bytes_of(other));
 }
 
 TEST_F(PlainSockets, TurnsAwayWhoTakesItsOwnRank) {
   Hello other = hello();
   other.from = 0;
-  expect_turned_away(bytes_of(other));
+  expect_rejected(bytes_of(other));
 }
 
 TEST_F(PlainSockets, TurnsAwayWhoWantedAnotherMember) {
   Hello other = hello();
   other.to = 1;
-  expect_turned_away(bytes_of(other));
+  expect_rejected(bytes_of(other));
 }
 
 TEST_F(PlainSockets, TurnsAwayWhoEndsAmidHello) {
-  RawConnection stranger(address());
-  stranger.say(bytes_of(hello()).substr(0, sizeof(Hello) - 1));
-  stranger.close();
+  RawConnection intruder(address());
+  intruder.say(bytes_of(hello()).substr(0, sizeof(Hello) - 1));
+  intruder.close();
   expect_peer_is_heard(1);
 }
 
 TEST_F(PlainSockets, IsNotHeldUpByWhoNeverSpeaks) {
-  std::vector<std::unique_ptr<RawConnection>> strangers;
-  for (int i = 0; i < 20; ++i) strangers.push_back(std::make_unique<RawConnection>(address()));
-  strangers[7]->say(bytes_of(hello()).substr(0, 5));
+  std::vector<std::unique_ptr<RawConnection>> intruders;
+  for (int i = 0; i < 20; ++i) intruders.push_back(std::make_unique<RawConnection>(address()));
+  intruders[7]->say(bytes_of(hello()).substr(0, 5));
   expect_peer_is_heard(0);
-  for (const auto& stranger : strangers) EXPECT_TRUE(stranger->is_cut_off()) << "nobody listens once all are there";
+  for (const auto& intruder : intruders) EXPECT_TRUE(intruder->is_cut_off()) << "nobody listens once all are there";
 }
 
 TEST_F(PlainSockets, DoesNotGrowWithWhoNeverSpeaks) {
-  std::vector<std::unique_ptr<RawConnection>> strangers;
-  for (int i = 0; i < 300; ++i) strangers.push_back(std::make_unique<RawConnection>(address()));
-  EXPECT_TRUE(strangers[0]->is_cut_off());
+  std::vector<std::unique_ptr<RawConnection>> intruders;
+  for (int i = 0; i < 300; ++i) intruders.push_back(std::make_unique<RawConnection>(address()));
+  EXPECT_TRUE(intruders[0]->is_cut_off());
   expect_peer_is_heard(300 - 256 + 1);  // the peer too is silent at first
 }
 
@@ -94,34 +94,34 @@ INSTANTIATE_TEST_SUITE_P(Are, EitherSockets, testing::Bool(),
                          [](const auto& encrypted) { return encrypted.param ? "Encrypted" : "Plain"; });
 
 TEST_P(EitherSockets, TurnAwayWhoseProofIsNone) {
-  RawConnection stranger(address());
-  stranger.say(bytes_of(hello()));
-  EXPECT_EQ(stranger.hear(sizeof(Hello)).size(), sizeof(Hello));
+  RawConnection intruder(address());
+  intruder.say(bytes_of(hello()));
+  EXPECT_EQ(intruder.hear(sizeof(Hello)).size(), sizeof(Hello));
   const RecordHead head{SocketCipher::kTagBytes};
-  stranger.say(bytes_of(head) + std::string(SocketCipher::kTagBytes, 'x'));
-  stranger.hear(sizeof(head) + SocketCipher::kTagBytes);
-  EXPECT_TRUE(stranger.is_cut_off());
+  intruder.say(bytes_of(head) + std::string(SocketCipher::kTagBytes, 'x'));
+  intruder.hear(sizeof(head) + SocketCipher::kTagBytes);
+  EXPECT_TRUE(intruder.is_cut_off());
   expect_peer_is_heard(1);
 }
 
 TEST_P(EitherSockets, TurnAwayAKeyThatIsNone) {
   Hello says = hello();
   says.key = {};
-  expect_turned_away(bytes_of(says));
+  expect_rejected(bytes_of(says));
 }
 
 TEST_P(EitherSockets, TurnAwayTheKeysOfAnotherRun) {
   KnownAddresses known(addresses());
-  const Result<std::unique_ptr<Transport>> stranger =
+  const Result<std::unique_ptr<Transport>> intruder =
       make_transport(TransportKind::kSockets, options_of(1, 2, GetParam(), *RunKeys::make()), known, soon());
-  EXPECT_EQ(stranger.status().code(), Code::kPeerLost);
+  EXPECT_EQ(intruder.status().code(), Code::kPeerLost);
   expect_peer_is_heard(1);
 }
 
 TEST_P(EitherSockets, AreNotHeldUpByWhoNeverProvesItself) {
-  RawConnection stranger(address());
-  stranger.say(bytes_of(hello()));
-  EXPECT_EQ(stranger.hear(sizeof(Hello)).size(), sizeof(Hello));
+  RawConnection intruder(address());
+  intruder.say(bytes_of(hello()));
+  EXPECT_EQ(intruder.hear(sizeof(Hello)).size(), sizeof(Hello));
   expect_peer_is_heard(0);
 }
 

@@ -135,7 +135,7 @@ std::vector<std::string> received_behind(const Tamper& tamper) {
     EXPECT_TRUE((*sender)->send(0, "header", std::as_bytes(std::span(text)), nullptr, soon()).ok());
   }
   proxy.pass(noting.told.substr(noting.told.rfind('/') + 1), kFrames, tamper,
-             [&] { return (*receiver)->counters().turned_away > 0; });
+             [&] { return (*receiver)->counters().rejected > 0; });
   (*sender)->interrupt();
   std::vector<std::string> received;
   while (true) {

@@ -30,7 +30,7 @@ TEST(Toml, NamesTheLineThatItCannotRead) {
   }
 }
 
-TEST(Toml, OfAStrangerDoesNotSpeakToTheTerminal) {
+TEST(Toml, OfAnIntruderDoesNotSpeakToTheTerminal) {
   EXPECT_THAT(read_toml("a = 1\n\x1b[2J").status().message(), HasSubstr("line 2: '\\x1b[2J'"));
   EXPECT_THAT(from_toml_text("\x1b[2J = 1").status().message(), HasSubstr("\\x1b[2J: no such option"));
   EXPECT_THAT(from_toml_text("model = \"\x1b[2J\"").status().message(), HasSubstr("model: '\\x1b[2J' has control"));

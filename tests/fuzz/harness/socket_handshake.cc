@@ -1,4 +1,4 @@
-// The beginning of a connection, as a stranger may shape it: nobody without the run's keys gets through.
+// The beginning of a connection, as an intruder may shape it: nobody without the run's keys gets through.
 #include "common/transport/socket_handshake.h"
 
 #include <sys/socket.h>

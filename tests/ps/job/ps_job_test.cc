@@ -564,7 +564,7 @@ TEST(PsJob, TheOthersGoOnWithoutALostWorker) {
   }
 }
 
-// Worker 1 is at first a stranger that sends what nobody should.
+// Worker 1 is at first an intruder that sends what nobody should.
 TEST(PsJob, DropsAndCountsWhatDoesNotCheckOut) {
   const PsGroup group{.workers = 2};
   const ParamLayout layout = small_layout();

@@ -84,7 +84,7 @@ TEST(Clicks, WithALineWithoutEndAreRefusedOnceItIsTooLong) {
   EXPECT_THAT(open_clicks(path, 10).status().message(), HasSubstr("bytes, 4398046511104 at most"));
 }
 
-TEST(Clicks, OfAStrangerDoNotSpeakToTheTerminal) {
+TEST(Clicks, OfAnIntruderDoNotSpeakToTheTerminal) {
   const ScratchFolder data;
   const std::string path = write_text(data, "train.txt", click_line("\x1b[2J", "2", "ab"));
   EXPECT_THAT(open_clicks(path, 10).status().message(), HasSubstr("label '\\x1b[2J'"));

@@ -108,9 +108,9 @@ TEST_F(ControlServerTest, LetsAProcessSayWhatItsRoleDoesAndNothingElse) {
 
 // Whatever a peer calls itself, it is who has its key.
 TEST_F(ControlServerTest, TurnsAwayWhoHasNoKeyOfThisRunsProcesses) {
-  Peer stranger(server_.address(), *RunKeys::make(), {Role::kWorker, 0}), of_no_plan = peer(Role::kWorker, 7),
+  Peer intruder(server_.address(), *RunKeys::make(), {Role::kWorker, 0}), of_no_plan = peer(Role::kWorker, 7),
                                                                           yet_to_come = peer(Role::kWorker, 0, 1);
-  for (Peer* one : {&stranger, &of_no_plan, &yet_to_come}) one->say_hello(plan_.run_id);
+  for (Peer* one : {&intruder, &of_no_plan, &yet_to_come}) one->say_hello(plan_.run_id);
   expect_dropped(3);
 }
 

@@ -109,7 +109,7 @@ TEST(Coordinator, WelcomesProcessesOfItsOwnRunAlone) {
   worker->say_step(0);
   EXPECT_NE(worker->hear().first.welcome().config_toml(), "");
   EXPECT_TRUE(worker->hear().first.has_alive());
-  EXPECT_EQ(run.end().strangers, (std::map<std::string, std::int64_t>{{"coordinator", 2}}));
+  EXPECT_EQ(run.end().rejected_connections, (std::map<std::string, std::int64_t>{{"coordinator", 2}}));
 }
 
 TEST(Coordinator, TellsAGroupOfItsMembersOnceAllHavePublished) {
@@ -334,7 +334,7 @@ TEST(Coordinator, HearsWhatAProcessSaidBeforeItEndedInOrder) {
   EXPECT_EQ(outcome.verdict ? outcome.verdict->line : "success", "success");
   EXPECT_THAT(outcome.reports, IsEmpty());
   EXPECT_EQ(outcome.server_updates, 12);
-  EXPECT_EQ(outcome.strangers, (std::map<std::string, std::int64_t>{{"server 0", 3}}));
+  EXPECT_EQ(outcome.rejected_connections, (std::map<std::string, std::int64_t>{{"server 0", 3}}));
   EXPECT_EQ(outcome.peak_memory.at("server 0"), 1000);
 }
 

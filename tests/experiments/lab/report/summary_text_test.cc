@@ -67,17 +67,16 @@ TEST(Summary, TellsHowStaleStepsWereAndWhatBackupWorkersDropped) {
   EXPECT_THAT(text, StartsWith("ps sync, 4 workers, 1 of them backup, 2 servers, shm"));
 }
 
-TEST(Summary, TellsOfStrangersWhereThereWereAny) {
+TEST(Summary, ReportsRejectedConnectionsWhereThereWereAny) {
   const RunReport report = sample_report(41000);
-  EXPECT_THAT(summary_text(ps_config(), {&report, 1}, {}), Not(HasSubstr("strangers")));
+  EXPECT_THAT(summary_text(ps_config(), {&report, 1}, {}), Not(HasSubstr("rejected_connections")));
   RunFacts facts;
-  facts.strangers = {{"coordinator", 3}, {"worker 1", 1231}};
-  EXPECT_THAT(
-      summary_text(ps_config(), {&report, 1}, facts),
-      HasSubstr(
-          "  strangers         messages or connections that were not of this run, or came twice, were dropped: 3 at "
-          "coordinator, 1,231 at worker 1\n"));
-  EXPECT_THAT(summary_json({&report, 1}, facts), HasSubstr("\"strangers\": 1234"));
+  facts.rejected_connections = {{"coordinator", 3}, {"worker 1", 1231}};
+  EXPECT_THAT(summary_text(ps_config(), {&report, 1}, facts),
+              HasSubstr("  rejected_connections         messages or connections that were not of this run, or came "
+                        "twice, were dropped: 3 at "
+                        "coordinator, 1,231 at worker 1\n"));
+  EXPECT_THAT(summary_json({&report, 1}, facts), HasSubstr("\"rejected_connections\": 1234"));
   EXPECT_THAT(summary_json({&report, 1}, facts), HasSubstr("\"worker 1\": 1231"));
 }
 

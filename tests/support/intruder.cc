@@ -1,4 +1,4 @@
-#include "tests/support/stranger.h"
+#include "tests/support/intruder.h"
 
 #include <grp.h>
 #include <gtest/gtest.h>
@@ -19,10 +19,10 @@ namespace {
 constexpr uid_t kNobody = 65534;
 constexpr int kWords = 3;  // where it tells
 
-bool is_another(Stranger::User user) { return user == Stranger::User::kAnother && can_become_another_user(); }
+bool is_another(Intruder::User user) { return user == Intruder::User::kAnother && can_become_another_user(); }
 
 // In the new process.
-[[noreturn]] void live(const Stranger::Deed& deed, Stranger::User user, unsigned descriptors, int words) {
+[[noreturn]] void live(const Intruder::Deed& deed, Intruder::User user, unsigned descriptors, int words) {
   if (dup2(words, kWords) != kWords) _exit(1);
   closefrom(kWords + 1);
   const rlimit files{.rlim_cur = descriptors, .rlim_max = descriptors};
@@ -50,11 +50,11 @@ bool is_another(Stranger::User user) { return user == Stranger::User::kAnother &
 
 }  // namespace
 
-std::string Stranger::name_of(User user) {
+std::string Intruder::name_of(User user) {
   return is_another(user) ? "user " + std::to_string(kNobody) : "the run's own user, without its keys";
 }
 
-Stranger::Stranger(const Deed& deed, User user, unsigned descriptors) {
+Intruder::Intruder(const Deed& deed, User user, unsigned descriptors) {
   int ends[2];
   if (pipe(ends) != 0) {
     ADD_FAILURE() << "no pipe";
@@ -66,29 +66,29 @@ Stranger::Stranger(const Deed& deed, User user, unsigned descriptors) {
   if (pid_ == 0) live(deed, user, descriptors, there.get());
 }
 
-Stranger::~Stranger() { end(); }
+Intruder::~Intruder() { end(); }
 
-void Stranger::end() {
+void Intruder::end() {
   if (pid_ <= 0) return;
   kill(pid_, SIGKILL);
   waitpid(pid_, nullptr, 0);
   pid_ = -1;
 }
 
-void Stranger::say_ready() { (void)!write(kWords, "\n", 1); }
+void Intruder::say_ready() { (void)!write(kWords, "\n", 1); }
 
-void Stranger::wait_until_ready(Duration limit) {
+void Intruder::wait_until_ready(Duration limit) {
   const TimePoint deadline = SteadyClock().now() + limit;
   while (heard_.empty() && hear(deadline)) {
   }
-  EXPECT_TRUE(heard_.starts_with('\n')) << "the stranger was not ready: " << heard_;
+  EXPECT_TRUE(heard_.starts_with('\n')) << "the intruder was not ready: " << heard_;
 }
 
-bool Stranger::hear(TimePoint deadline) {
+bool Intruder::hear(TimePoint deadline) {
   const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - SteadyClock().now());
   pollfd item{.fd = words_.get(), .events = POLLIN, .revents = 0};
   if (left.count() <= 0 || poll(&item, 1, static_cast<int>(left.count())) <= 0) {
-    ADD_FAILURE() << "the stranger takes too long";
+    ADD_FAILURE() << "the intruder takes too long";
     return false;
   }
   char part[4096];
@@ -97,13 +97,13 @@ bool Stranger::hear(TimePoint deadline) {
   return bytes > 0;
 }
 
-nlohmann::json Stranger::told(Duration limit) {
+nlohmann::json Intruder::told(Duration limit) {
   const TimePoint deadline = SteadyClock().now() + limit;
   while (hear(deadline)) {
   }
   end();
   const nlohmann::json told = nlohmann::json::parse(heard_, nullptr, false);
-  EXPECT_TRUE(told.is_object() && !told.contains("error")) << "the stranger could not do its worst: " << heard_;
+  EXPECT_TRUE(told.is_object() && !told.contains("error")) << "the intruder could not do its worst: " << heard_;
   return told.is_object() ? told : nlohmann::json::object();
 }
 

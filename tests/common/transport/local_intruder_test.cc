@@ -94,7 +94,7 @@ class TellingRendezvous final : public Rendezvous {
   std::promise<std::string> listening_;
 };
 
-class LocalStranger : public testing::Test {
+class LocalIntruder : public testing::Test {
  protected:
   // Endpoint `rank` of two over shared memory, connected on a thread of its own.
   std::future<std::unique_ptr<Transport>> endpoint(int rank) {
@@ -112,7 +112,7 @@ class LocalStranger : public testing::Test {
   }
 
   // Endpoints 0 and 1 hear each other, and 0 has turned away so many.
-  void expect_group_works(std::future<std::unique_ptr<Transport>> first, int turned_away) {
+  void expect_group_works(std::future<std::unique_ptr<Transport>> first, int rejected) {
     auto second = endpoint(1);
     const std::unique_ptr<Transport> zero = first.get(), one = second.get();
     ASSERT_TRUE(zero && one);
@@ -120,7 +120,7 @@ class LocalStranger : public testing::Test {
     const Result<Message> message = zero->receive(soon());
     ASSERT_TRUE(message.ok());
     EXPECT_EQ(message->header(), "of this run");
-    EXPECT_EQ(zero->counters().turned_away, turned_away);
+    EXPECT_EQ(zero->counters().rejected, rejected);
     EXPECT_EQ(zero->counters().dropped, 0);
   }
 
@@ -132,23 +132,23 @@ class LocalStranger : public testing::Test {
             .proof = MemberKeys(keys, "test").proof(1, 0)};
   }
 
-  const std::string run_ = fmt::format("local-stranger-{}", getpid());
+  const std::string run_ = fmt::format("local-intruder-{}", getpid());
   Duration handshake_time_ = std::chrono::seconds(10);
   TellingRendezvous rendezvous_;
 };
 
-TEST_F(LocalStranger, WhoKnowsAllButTheSecretIsTurnedAway) {
+TEST_F(LocalIntruder, WhoKnowsAllButTheSecretIsTurnedAway) {
   auto first = endpoint(0);
   const Result<SharedMemory> inbox = SharedMemory::create(ShmInbox::bytes_for(2));
   ASSERT_TRUE(inbox.ok());
-  const FileDescriptor stranger = connected_to(rendezvous_.address(), SOCK_SEQPACKET);
-  ASSERT_TRUE(send_parcel(stranger.get(), hello(*RunKeys::make()), inbox->file().get()));
+  const FileDescriptor intruder = connected_to(rendezvous_.address(), SOCK_SEQPACKET);
+  ASSERT_TRUE(send_parcel(intruder.get(), hello(*RunKeys::make()), inbox->file().get()));
   expect_group_works(std::move(first), 1);
-  EXPECT_TRUE(is_cut_off(stranger));
+  EXPECT_TRUE(is_cut_off(intruder));
 }
 
 // Endpoint 0 knows where the other one listens, but that does not come.
-TEST_F(LocalStranger, WhoSaysNothingForLongIsTurnedAway) {
+TEST_F(LocalIntruder, WhoSaysNothingForLongIsTurnedAway) {
   handshake_time_ = std::chrono::milliseconds(50);
   auto first = endpoint(0);
   const FileDescriptor silent = connected_to(rendezvous_.address(), SOCK_SEQPACKET);
@@ -161,10 +161,10 @@ TEST_F(LocalStranger, WhoSaysNothingForLongIsTurnedAway) {
   const auto one = make_transport(TransportKind::kShm, options, known, soon());
   const std::unique_ptr<Transport> zero = first.get();
   ASSERT_TRUE(zero && one.ok());
-  EXPECT_EQ(zero->counters().turned_away, 1);
+  EXPECT_EQ(zero->counters().rejected, 1);
 }
 
-TEST_F(LocalStranger, WhoSaysNothingHoldsUpNobody) {
+TEST_F(LocalIntruder, WhoSaysNothingHoldsUpNobody) {
   auto first = endpoint(0);
   const std::string name = rendezvous_.address();
   const FileDescriptor silent = connected_to(name, SOCK_SEQPACKET), other = connected_to(name, SOCK_SEQPACKET);
@@ -179,27 +179,27 @@ TEST_F(LocalStranger, WhoSaysNothingHoldsUpNobody) {
   EXPECT_TRUE(is_cut_off(silent) && is_cut_off(other)) << "once all are connected nobody listens";
 }
 
-TEST_F(LocalStranger, WhoSaysNoHelloIsTurnedAwayAndCounted) {
+TEST_F(LocalIntruder, WhoSaysNoHelloIsTurnedAwayAndCounted) {
   auto first = endpoint(0);
-  const FileDescriptor stranger = connected_to(rendezvous_.address(), SOCK_SEQPACKET);
+  const FileDescriptor intruder = connected_to(rendezvous_.address(), SOCK_SEQPACKET);
   const std::string garbage(24, 'x');
-  ASSERT_EQ(send(stranger.get(), garbage.data(), garbage.size(), MSG_NOSIGNAL), static_cast<ssize_t>(garbage.size()));
+  ASSERT_EQ(send(intruder.get(), garbage.data(), garbage.size(), MSG_NOSIGNAL), static_cast<ssize_t>(garbage.size()));
   auto second = endpoint(1);
   const std::unique_ptr<Transport> zero = first.get(), one = second.get();
   ASSERT_TRUE(zero && one);
-  EXPECT_EQ(zero->counters().turned_away, 1);
-  EXPECT_TRUE(is_cut_off(stranger));
+  EXPECT_EQ(zero->counters().rejected, 1);
+  EXPECT_TRUE(is_cut_off(intruder));
 }
 
-TEST_F(LocalStranger, OfAnotherUserIsTurnedAwayFromSharedMemory) {
+TEST_F(LocalIntruder, OfAnotherUserIsTurnedAwayFromSharedMemory) {
   if (geteuid() != 0) GTEST_SKIP() << "only root can be another user";
   auto first = endpoint(0);
-  const OtherUser stranger(rendezvous_.address(), SOCK_SEQPACKET);
+  const OtherUser intruder(rendezvous_.address(), SOCK_SEQPACKET);
   auto second = endpoint(1);
   const std::unique_ptr<Transport> zero = first.get(), one = second.get();
   ASSERT_TRUE(zero && one);
-  EXPECT_EQ(zero->counters().turned_away, 1);
-  EXPECT_TRUE(stranger.was_cut_off());
+  EXPECT_EQ(zero->counters().rejected, 1);
+  EXPECT_TRUE(intruder.was_cut_off());
 }
 
 // Endpoints of one host by the two wires that have local names.
@@ -261,10 +261,10 @@ TEST_P(LocalNames, CannotBeTakenBeforehand) {
   expect_message_arrives();
 }
 
-TEST(LocalStrangerOverIpc, OfAnotherUserIsNotLetIn) {
+TEST(LocalIntruderOverIpc, OfAnotherUserIsNotLetIn) {
   if (geteuid() != 0) GTEST_SKIP() << "only root can be another user";
   TellingRendezvous rendezvous;
-  const std::string run = fmt::format("ipc-stranger-{}", getpid());
+  const std::string run = fmt::format("ipc-intruder-{}", getpid());
   std::unique_ptr<Transport> group[2];
   run_ranks(2, [&](int rank) {
     const TransportOptions options{
@@ -275,8 +275,8 @@ TEST(LocalStrangerOverIpc, OfAnotherUserIsNotLetIn) {
   ASSERT_TRUE(group[0] && group[1]);
   const std::string address = rendezvous.address(), before_name = "ipc://@";
   ASSERT_TRUE(address.starts_with(before_name)) << address;
-  const OtherUser stranger(address.substr(before_name.size()), SOCK_STREAM);
-  EXPECT_TRUE(stranger.was_cut_off());
+  const OtherUser intruder(address.substr(before_name.size()), SOCK_STREAM);
+  EXPECT_TRUE(intruder.was_cut_off());
   EXPECT_TRUE(group[1]->send(0, "of this run", {}, nullptr, soon()).ok());
   const Result<Message> message = group[0]->receive(soon());
   EXPECT_TRUE(message.ok() && message->header() == "of this run");

@@ -1,4 +1,4 @@
-#include "tests/support/stranger_lines.h"
+#include "tests/support/rejection_lines.h"
 
 #include <arpa/inet.h>
 #include <fcntl.h>

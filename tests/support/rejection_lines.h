@@ -1,4 +1,4 @@
-// How a stranger speaks to a run's sockets: as one of its processes would, but without its keys.
+// How an intruder speaks to a run's sockets: as one of its processes would, but without its keys.
 #pragma once
 
 #include <cstdint>

@@ -43,11 +43,11 @@ struct Door {
   bool encrypted = false;
 };
 
-class Stranger : public testing::TestWithParam<Door> {
+class Intruder : public testing::TestWithParam<Door> {
  protected:
   static constexpr int kSize = 3;
 
-  Stranger() {
+  Intruder() {
     run_ranks(kSize, [&](int rank) {
       const TransportOptions options{.run_id = "run",
                                      .group = kGroup,
@@ -90,20 +90,20 @@ class Stranger : public testing::TestWithParam<Door> {
     EXPECT_EQ(group_[0]->counters().dropped, 1);
   }
 
-  // What this socket sends does not arrive, and endpoint 1's next message does. `settled` returns when the stranger has
+  // What this socket sends does not arrive, and endpoint 1's next message does. `settled` returns when the intruder has
   // been turned away, as far as that can be seen.
-  void expect_unheard(zmq::socket_t& stranger) {
-    stranger.set(zmq::sockopt::linger, 0);
-    stranger.set(zmq::sockopt::handshake_ivl, 0);
-    stranger.set(zmq::sockopt::reconnect_ivl, 100);
+  void expect_unheard(zmq::socket_t& intruder) {
+    intruder.set(zmq::sockopt::linger, 0);
+    intruder.set(zmq::sockopt::handshake_ivl, 0);
+    intruder.set(zmq::sockopt::reconnect_ivl, 100);
     zmq::socket_t events(context_, zmq::socket_type::pair);
-    ASSERT_EQ(zmq_socket_monitor(stranger.handle(), "inproc://events", ZMQ_EVENT_ALL), 0);
+    ASSERT_EQ(zmq_socket_monitor(intruder.handle(), "inproc://events", ZMQ_EVENT_ALL), 0);
     events.connect("inproc://events");
-    stranger.connect(address());
-    stranger.send(zmq::message_t(message_from(1)), zmq::send_flags::dontwait);
-    EXPECT_TRUE(is_turned_away(events));
+    intruder.connect(address());
+    intruder.send(zmq::message_t(message_from(1)), zmq::send_flags::dontwait);
+    EXPECT_TRUE(is_rejected(events));
     expect_first_message_is_endpoint_ones();
-    EXPECT_TRUE(counts_a_stranger()) << "they are counted at the door";
+    EXPECT_TRUE(counts_a_rejection()) << "they are counted at the door";
   }
 
   void expect_first_message_is_endpoint_ones() {
@@ -111,16 +111,16 @@ class Stranger : public testing::TestWithParam<Door> {
     const Result<Message> message = group_[0]->receive(soon());
     ASSERT_TRUE(message.ok()) << message.status().message();
     EXPECT_EQ(message->header(), "of this run");
-    EXPECT_EQ(group_[0]->counters().dropped, 0) << "strangers' bytes do not even reach the endpoint";
+    EXPECT_EQ(group_[0]->counters().dropped, 0) << "intruders' bytes do not even reach the endpoint";
   }
 
   // The door has a thread of its own.
-  bool counts_a_stranger() {
+  bool counts_a_rejection() {
     const TimePoint deadline = soon();
-    while (group_[0]->counters().turned_away == 0 && SteadyClock().now() < deadline) {
+    while (group_[0]->counters().rejected == 0 && SteadyClock().now() < deadline) {
       (void)group_[0]->receive(SteadyClock().now() + std::chrono::milliseconds(10));
     }
-    return group_[0]->counters().turned_away > 0;
+    return group_[0]->counters().rejected > 0;
   }
 
   // A connection to endpoint 0, over tcp.
@@ -154,7 +154,7 @@ class Stranger : public testing::TestWithParam<Door> {
 
  private:
   // The handshake has failed, or the connection was closed; it has not succeeded.
-  static bool is_turned_away(zmq::socket_t& events) {
+  static bool is_rejected(zmq::socket_t& events) {
     events.set(zmq::sockopt::rcvtimeo, 20'000);
     zmq::message_t event, endpoint;
     while (events.recv(event) && events.recv(endpoint)) {
@@ -170,7 +170,7 @@ class Stranger : public testing::TestWithParam<Door> {
   }
 };
 
-INSTANTIATE_TEST_SUITE_P(At, Stranger,
+INSTANTIATE_TEST_SUITE_P(At, Intruder,
                          testing::Values(Door{TransportKind::kTcp}, Door{TransportKind::kIpc},
                                          Door{TransportKind::kTcp, true}),
                          [](const auto& door) {
@@ -178,17 +178,17 @@ INSTANTIATE_TEST_SUITE_P(At, Stranger,
                            return wire + (door.param.encrypted ? "Encrypted" : "");
                          });
 
-TEST_P(Stranger, WithTheKeysIsNone) {
+TEST_P(Intruder, WithTheKeysIsNone) {
   zmq::socket_t member(context_, zmq::socket_type::push);
   member.set(zmq::sockopt::linger, 0);
   secure_as(member, 1, keys_);
   member.connect(address());
   member.send(zmq::str_buffer("neither a header"), zmq::send_flags::none);
   expect_dropped();
-  EXPECT_EQ(group_[0]->counters().turned_away, 0) << "it got through to where its bytes are looked at";
+  EXPECT_EQ(group_[0]->counters().rejected, 0) << "it got through to where its bytes are looked at";
 }
 
-TEST_P(Stranger, ThatIsAMemberSpeaksInItsOwnNameAlone) {
+TEST_P(Intruder, ThatIsAMemberSpeaksInItsOwnNameAlone) {
   zmq::socket_t member(context_, zmq::socket_type::push);
   member.set(zmq::sockopt::linger, 0);
   secure_as(member, 1, keys_);
@@ -201,45 +201,45 @@ TEST_P(Stranger, ThatIsAMemberSpeaksInItsOwnNameAlone) {
   EXPECT_EQ(message->from(), 1);
 }
 
-TEST_P(Stranger, WithoutAnyProofIsNotLetIn) {
-  zmq::socket_t stranger(context_, zmq::socket_type::push);
-  expect_unheard(stranger);
+TEST_P(Intruder, WithoutAnyProofIsNotLetIn) {
+  zmq::socket_t intruder(context_, zmq::socket_type::push);
+  expect_unheard(intruder);
 }
 
-TEST_P(Stranger, WithTheKeysOfAnotherRunIsNotLetIn) {
-  zmq::socket_t stranger(context_, zmq::socket_type::push);
-  secure_as(stranger, 1, *RunKeys::make());
-  expect_unheard(stranger);
+TEST_P(Intruder, WithTheKeysOfAnotherRunIsNotLetIn) {
+  zmq::socket_t intruder(context_, zmq::socket_type::push);
+  secure_as(intruder, 1, *RunKeys::make());
+  expect_unheard(intruder);
 }
 
-TEST_P(Stranger, WithTheKeysOfAnotherGroupIsNotLetIn) {
-  zmq::socket_t stranger(context_, zmq::socket_type::push);
-  secure_as(stranger, 1, keys_, "another");
-  expect_unheard(stranger);
+TEST_P(Intruder, WithTheKeysOfAnotherGroupIsNotLetIn) {
+  zmq::socket_t intruder(context_, zmq::socket_type::push);
+  secure_as(intruder, 1, keys_, "another");
+  expect_unheard(intruder);
 }
 
-TEST_P(Stranger, WhoIsNoMemberOfTheGroupIsNotLetIn) {
-  zmq::socket_t stranger(context_, zmq::socket_type::push);
-  secure_as(stranger, kSize, keys_);
-  expect_unheard(stranger);
+TEST_P(Intruder, WhoIsNoMemberOfTheGroupIsNotLetIn) {
+  zmq::socket_t intruder(context_, zmq::socket_type::push);
+  secure_as(intruder, kSize, keys_);
+  expect_unheard(intruder);
 }
 
 // Even the listener's public key, which nobody outside of the run knows, is not enough.
-TEST_P(Stranger, WhoKnowsTheListenersPublicKeyIsNotLetInWithAKeyOfTheirOwn) {
+TEST_P(Intruder, WhoKnowsTheListenersPublicKeyIsNotLetInWithAKeyOfTheirOwn) {
   if (!GetParam().encrypted) GTEST_SKIP() << "it has no key";
-  zmq::socket_t stranger(context_, zmq::socket_type::push);
-  secure_connector(stranger, MemberKeys(keys_, kGroup).listener(0).public_key, RunKeys::make()->pair("any"));
-  expect_unheard(stranger);
+  zmq::socket_t intruder(context_, zmq::socket_type::push);
+  secure_connector(intruder, MemberKeys(keys_, kGroup).listener(0).public_key, RunKeys::make()->pair("any"));
+  expect_unheard(intruder);
 }
 
-TEST_P(Stranger, WhoOpensAConnectionAndSaysNothingIsCutOff) {
+TEST_P(Intruder, WhoOpensAConnectionAndSaysNothingIsCutOff) {
   if (GetParam().kind != TransportKind::kTcp) GTEST_SKIP() << "the same as over tcp";
   const FileDescriptor silent = connected();
   expect_cut_off(silent);
-  EXPECT_TRUE(counts_a_stranger());
+  EXPECT_TRUE(counts_a_rejection());
 }
 
-TEST_P(Stranger, WhoSendsPlainBytesIsCutOff) {
+TEST_P(Intruder, WhoSendsPlainBytesIsCutOff) {
   if (GetParam().kind != TransportKind::kTcp) GTEST_SKIP() << "the same as over tcp";
   const FileDescriptor plain = connected();
   const std::string garbage(4096, 'x');

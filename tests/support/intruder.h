@@ -1,4 +1,4 @@
-// Stranger: a process without a run's keys that attacks it: of another user where the test may start one.
+// Intruder: a process without a run's keys that attacks it: of another user where the test may start one.
 #pragma once
 
 #include <sys/types.h>
@@ -12,20 +12,20 @@
 
 namespace syncopate::testing_support {
 
-class Stranger {
+class Intruder {
  public:
   // What it does, and what it has to tell of that.
   using Deed = std::function<nlohmann::json()>;
 
   // Whose process it is. Of another user wherever that can be: where the test is root, and in a network of its own, in
-  // which a stranger meets nobody else's runs.
+  // which an intruder meets nobody else's runs.
   enum class User { kAnother, kOwn };
 
   // Starts it. It has no descriptor of the test's, may open `descriptors` files, and dies with the test.
-  explicit Stranger(const Deed& deed, User user = User::kAnother, unsigned descriptors = 1024);
-  ~Stranger();
-  Stranger(const Stranger&) = delete;
-  Stranger& operator=(const Stranger&) = delete;
+  explicit Intruder(const Deed& deed, User user = User::kAnother, unsigned descriptors = 1024);
+  ~Intruder();
+  Intruder(const Intruder&) = delete;
+  Intruder& operator=(const Intruder&) = delete;
 
   // "user 65534", or "the run's own user, without its keys".
   static std::string name_of(User user);
