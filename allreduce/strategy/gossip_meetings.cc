@@ -68,7 +68,7 @@ void GossipMeetings::run() {
     const std::lock_guard lock(mutex_);
     status_ = std::move(status);
   });
-  // After a failure nobody waits for the weights, and none are lent any more.
+  // After a failure nobody waits for the weights, and none are on loan any more.
   replica_.close();
   replica_.give_back({});
 }
@@ -85,7 +85,7 @@ Status GossipMeetings::meet() {
     return {};
   }
   const TimePoint began = clock_.now(), until = deadline();
-  SYNCOPATE_RETURN_IF_ERROR(send(partner, ledger_.offer_to(partner), replica_.lent(), until));
+  SYNCOPATE_RETURN_IF_ERROR(send(partner, ledger_.offer_to(partner), replica_.loaned(), until));
   bool met = false;
   const auto take = [&](GossipLedger::Due due, const Message& message) -> Status {
     if (due != GossipLedger::Due::kTake) return {};

@@ -2,7 +2,7 @@
 // the compute thread, asks or responds, depending on the worker's role (gossip_roles.h), and averages the replica with
 // theirs. It makes no decisions: the ledger says what is due.
 //
-// An active worker's thread sends the weights that are lent to it, and waits for the mean. A passive worker's thread
+// An active worker's thread sends the weights that are on loan to it, and waits for the mean. A passive worker's thread
 // waits for offers from any rank, and responds to each at once, also while its worker computes, straggles, or trains no
 // more.
 #pragma once

@@ -18,9 +18,9 @@ void average(std::span<float> own, std::span<const float> other, std::span<float
 
 std::int64_t SharedReplica::change(const std::function<void(std::span<float>)>& work, bool lend) {
   std::unique_lock lock(mutex_);
-  changed_.wait(lock, [&] { return !is_lent_; });
+  changed_.wait(lock, [&] { return !is_on_loan_; });
   work(weights_);
-  is_lent_ = lend && !is_closed_;
+  is_on_loan_ = lend && !is_closed_;
   const std::int64_t averages = std::exchange(averages_, 0);
   lock.unlock();
   changed_.notify_all();
@@ -37,8 +37,8 @@ void SharedReplica::close() {
 
 bool SharedReplica::wait_for_loan() {
   std::unique_lock lock(mutex_);
-  changed_.wait(lock, [&] { return is_lent_ || is_closed_; });
-  return is_lent_;
+  changed_.wait(lock, [&] { return is_on_loan_ || is_closed_; });
+  return is_on_loan_;
 }
 
 void SharedReplica::give_back(std::span<const float> mean) {
@@ -47,7 +47,7 @@ void SharedReplica::give_back(std::span<const float> mean) {
     const std::lock_guard lock(mutex_);
     std::ranges::copy(mean, weights_.begin());
     averages_ += mean.empty() ? 0 : 1;
-    is_lent_ = false;
+    is_on_loan_ = false;
   }
   changed_.notify_all();
 }

@@ -23,19 +23,19 @@ class SharedReplica {
 
   // For the compute thread.
 
-  // Changes the weights by `work`, once nobody else uses them; with `lend`, they are lent afterwards. Returns how many
-  // averages have changed them since the last call. Waits for a meeting that is under way, whose own waits have
+  // Changes the weights by `work`, once nobody else uses them; with `lend`, they are on loan afterwards. Returns how
+  // many averages have changed them since the last call. Waits for a meeting that is under way, whose own waits have
   // deadlines.
   std::int64_t change(const std::function<void(std::span<float> weights)>& work, bool lend);
-  // The weights are never lent again: wait_for_loan returns false. Any thread.
+  // The weights are never on loan again: wait_for_loan returns false. Any thread.
   void close();
 
   // For the communication thread of an active worker.
 
-  // Returns true once the weights are lent, and false when they never will be again.
+  // Returns true once the weights are on loan, and false when they never will be again.
   bool wait_for_loan();
-  // The lent weights, which do not change during the loan.
-  std::span<const float> lent() const { return weights_; }
+  // The on loan weights, which do not change during the loan.
+  std::span<const float> loaned() const { return weights_; }
   // Ends the loan: sets the weights to `mean` or, if that is empty, leaves them unchanged.
   void give_back(std::span<const float> mean);
 
@@ -46,8 +46,8 @@ class SharedReplica {
  private:
   const std::span<float> weights_;
   std::mutex mutex_;
-  std::condition_variable changed_;  // signals a change of is_lent_ or is_closed_
-  bool is_lent_ = false;
+  std::condition_variable changed_;  // signals a change of is_on_loan_ or is_closed_
+  bool is_on_loan_ = false;
   bool is_closed_ = false;
   std::int64_t averages_ = 0;  // since the last change()
 };

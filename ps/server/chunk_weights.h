@@ -21,7 +21,7 @@ namespace syncopate::ps {
 
 class ChunkWeights {
  public:
-  // `pool` must outlive this object. With delay compensation, the weights that were lent to a worker are kept until
+  // `pool` must outlive this object. With delay compensation, the weights that were on loan to a worker are kept until
   // release(worker): at most one buffer per worker.
   ChunkWeights(int workers, OptimizerConfig optimizer, DelayCompensation compensation, WeightsPool& pool);
 
@@ -44,8 +44,8 @@ class ChunkWeights {
   // Makes one update from the mean of `gradients` (at least one), summed in their order.
   Status update(std::span<const std::span<const float>> gradients, float learning_rate);
 
-  // A gradient that may be stale. It is compensated if that is configured and `worker` was last lent `version`; what
-  // was lent is then released.
+  // A gradient that may be stale. It is compensated if that is configured and `worker` was last on loan `version`; what
+  // was on loan is then released.
   struct StaleGradient {
     std::span<const float> values;
     int worker = 0;
@@ -73,11 +73,11 @@ class ChunkWeights {
 
   // Returns the counter of the sends that will read the current weights. `worker` reads them until returned(worker).
   PendingSends* lend(int worker);
-  // `worker` has shown, by a message that it could not have sent before, that it has read what was last lent to it:
+  // `worker` has shown, by a message that it could not have sent before, that it has read what was last on loan to it:
   // only the report of that may still be under way, and an update may wait for it. Do not call this for a lost worker:
   // only its transport knows when the bytes are released.
   void returned(int worker) { reads_current_[static_cast<std::size_t>(worker)] = false; }
-  // No gradient of the weights that were lent to `worker` will arrive any more.
+  // No gradient of the weights that were on loan to `worker` will arrive any more.
   void release(int worker);
 
  private:
@@ -96,7 +96,7 @@ class ChunkWeights {
   UpdateStep next_step(float learning_rate, float gradient_scale) const;
 
   // Returns the weights that the gradient was computed from, if it is to be compensated. Otherwise returns nothing, and
-  // releases what was lent, so that it may be overwritten.
+  // releases what was on loan, so that it may be overwritten.
   std::span<const float> take_pulled(const StaleGradient& gradient);
   // Returns the gradient within `block`, compensated for the change from `pulled` (empty for none) to `now`: in `room`
   // if compensated, otherwise in place.

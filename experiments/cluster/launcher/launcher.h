@@ -31,7 +31,7 @@ struct StartedChild {
   std::string name;                    // "worker 1", "mpirun"
   std::string log_file;
   FileDescriptor input = {};     // keeps the standard input of the child open, if it has one
-  FileDescriptor lent = {};      // keeps the shared secret readable for the processes that the child carries
+  FileDescriptor shared = {};    // keeps the shared secret readable for the processes that the child carries
   bool is_remote_shell = false;  // it stands for a process on another host, which ends when its input does
   bool is_guard = false;         // when its input ends it ends the guarded process, and then itself (process/guard.h)
 };
@@ -54,7 +54,7 @@ std::unique_ptr<Launcher> make_local_launcher();
 
 // Makes a launcher that starts workers and servers under one mpirun, and the evaluator as a child beside it. mpirun
 // starts its daemons on other hosts through the run's remote shell (process/mpirun_agent.h). It does not pass on a
-// standard input that could carry a secret, so the secret is shared through a file (process/lent_keys.h).
+// standard input that could carry a secret, so the secret is shared through a file (process/shared_keys.h).
 std::unique_ptr<Launcher> make_mpirun_launcher();
 
 // Returns mpirun's command line: one application context for each process, so that each has its own role and rank.

@@ -6,8 +6,8 @@
 #include <string_view>
 
 #include "experiments/cluster/launcher/launcher.h"
-#include "experiments/cluster/process/lent_keys.h"
 #include "experiments/cluster/process/mpirun_agent.h"
+#include "experiments/cluster/process/shared_keys.h"
 
 namespace syncopate::experiments {
 namespace {
@@ -52,9 +52,9 @@ class MpirunLauncher final : public Launcher {
 
   static Result<StartedChild> start_mpirun(const JobPlan& plan, const LaunchOptions& options) {
     const std::string_view secret = options.secret.view();
-    Result<FileDescriptor> lent = lend(secret.substr(0, secret.find('\n')));
-    if (!lent.ok()) return lent.status();
-    EnvironmentVariables environment{{kLentKeys, path_of(*lent)}};
+    Result<FileDescriptor> shared = lend(secret.substr(0, secret.find('\n')));
+    if (!shared.ok()) return shared.status();
+    EnvironmentVariables environment{{kSharedKeys, path_of(*shared)}};
     if (has_remote_processes(plan)) {
       // mpirun splits the agent's command line at blanks, and takes colons as alternatives.
       if (options.program.find_first_of(" :") != std::string::npos) {
@@ -70,7 +70,7 @@ class MpirunLauncher final : public Launcher {
     Result<StartedChild> mpirun =
         start_child(command, environment, "mpirun", options.log_directory + "/mpirun.log", "");
     if (!mpirun.ok()) return mpirun;
-    mpirun->lent = std::move(*lent);
+    mpirun->shared = std::move(*shared);
     mpirun->is_guard = true;
     return mpirun;
   }
@@ -90,7 +90,7 @@ void add_process(std::vector<std::string>& command, const JobPlan& plan, const P
   for (const auto& [name, value] : process.environment) command.insert(command.end(), {"-x", name + "=" + value});
   command.push_back(program_of(process, process.remote ? plan.remote_shell.program : options.program));
   command.insert(command.end(), process.arguments.begin(), process.arguments.end());
-  command.insert(command.end(), {"--keys-lent", "--rendezvous=" + options.rendezvous});
+  command.insert(command.end(), {"--keys-shared", "--rendezvous=" + options.rendezvous});
 }
 
 }  // namespace

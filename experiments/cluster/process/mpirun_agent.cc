@@ -9,7 +9,7 @@
 #include <cstring>
 #include <string_view>
 
-#include "experiments/cluster/process/lent_keys.h"
+#include "experiments/cluster/process/shared_keys.h"
 #include "experiments/cluster/starter.h"
 
 namespace syncopate::experiments {
@@ -67,7 +67,7 @@ int mpirun_agent_main(int argc, char** argv) {
   const Result<std::vector<std::string>> words = split_words(variable(kWords));
   if (!words.ok() || words->empty()) return fail("an agent of mpirun without a remote shell");
   const RemoteShell shell{.words = *words, .program = variable(kProgram), .directory = variable(kDirectory)};
-  const Result<SecretText> keys = lent_line();
+  const Result<SecretText> keys = shared_line();
   if (!keys.ok()) return fail(keys.status().message());
   // Joins the words as ssh does: the shell must read what mpirun has quoted. A daemon that replaces its shell ends with
   // the guard.
@@ -85,9 +85,9 @@ int mpirun_agent_main(int argc, char** argv) {
 int lend_keys_main(int argc, char** argv) {
   const Result<SecretText> keys = line_on_stdin(SteadyClock().now() + kKeysTimeout);
   if (!keys.ok()) return fail(keys.status().message());
-  const Result<FileDescriptor> lent = lend(keys->view(), true);
-  if (!lent.ok()) return fail(lent.status().message());
-  setenv(kLentKeys, path_of(*lent).c_str(), 1);
+  const Result<FileDescriptor> shared = lend(keys->view(), true);
+  if (!shared.ok()) return fail(shared.status().message());
+  setenv(kSharedKeys, path_of(*shared).c_str(), 1);
   return become({argv + 2, argv + argc});
 }
 

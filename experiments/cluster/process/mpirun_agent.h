@@ -2,7 +2,7 @@
 // there: through the run's remote shell, below a guard, and with the run's keys on the shell's standard input.
 //
 //   mpirun ─► syncopate --mpirun-agent HOST orted ... ─► becomes: SHELL HOST "syncopate --guard
-//     syncopate --lend-keys sh -c 'exec orted ...'" ─► orted ─► syncopate --role=worker ... --keys-lent
+//     syncopate --lend-keys sh -c 'exec orted ...'" ─► orted ─► syncopate --role=worker ... --keys-shared
 //
 // mpirun ends with run_experiment (guard.h). The shell ends with mpirun, which ends the guard's standard input on the
 // other host, and with it the guard and the daemon. The ranks die with their parent, the daemon.

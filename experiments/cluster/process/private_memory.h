@@ -14,8 +14,8 @@ void leave_no_core_dumps();
 
 // From now on no other process of this user can trace this one or read its memory; only root can. The kernel then also
 // denies access to this process's descriptors under /proc/PID/fd. It is therefore not for a process that shares the
-// run's keys (lent_keys.h), and not for ranks of mpirun, which read each other's memory. exec(3) ends the effect. Does
-// nothing in a program with sanitizers, since the search for leaks traces its own process.
+// run's keys (shared_keys.h), and not for ranks of mpirun, which read each other's memory. exec(3) ends the effect.
+// Does nothing in a program with sanitizers, since the search for leaks traces its own process.
 void keep_memory_private();
 
 }  // namespace syncopate::experiments

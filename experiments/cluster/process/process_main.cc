@@ -16,10 +16,10 @@
 #include "common/os/local_address.h"
 #include "common/os/resource_limits.h"
 #include "experiments/cluster/exit_code.h"
-#include "experiments/cluster/process/lent_keys.h"
 #include "experiments/cluster/process/log_lines.h"
 #include "experiments/cluster/process/private_memory.h"
 #include "experiments/cluster/process/roles.h"
+#include "experiments/cluster/process/shared_keys.h"
 #include "experiments/cluster/starter.h"
 #include "experiments/config/toml.h"
 
@@ -45,8 +45,8 @@ Status run_role(Role role, const RoleContext& context) {
 }
 
 // Reads the line that the launcher has written to standard input, or shares.
-Result<RunKeys> receive_keys(bool are_lent) {
-  const Result<SecretText> line = are_lent ? lent_line() : line_on_stdin(SteadyClock().now() + kHelloTimeout);
+Result<RunKeys> receive_keys(bool are_shared) {
+  const Result<SecretText> line = are_shared ? shared_line() : line_on_stdin(SteadyClock().now() + kHelloTimeout);
   return line.ok() ? RunKeys::parse(line->view()) : Result<RunKeys>(line.status());
 }
 

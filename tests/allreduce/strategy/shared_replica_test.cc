@@ -55,7 +55,7 @@ TEST(SharedReplica, ComesToWhatAPlantedSequenceOfUpdatesAndAveragesGives) {
       EXPECT_EQ(replicas[one].change([](auto) {}, true), std::exchange(averages[one], 0));
       ASSERT_TRUE(replicas[one].wait_for_loan());
       Weights mean(kReplicaElements);
-      replicas[other].average_with(replicas[one].lent(), mean);
+      replicas[other].average_with(replicas[one].loaned(), mean);
       replicas[one].give_back(mean);
       ++averages[one];
       ++averages[other];
@@ -80,7 +80,7 @@ TEST(SharedReplica, LetsNoUpdateInBetweenALoanAndItsEnd) {
     changed = true;
   });
   ASSERT_TRUE(replica.wait_for_loan());
-  EXPECT_EQ(replica.lent()[0], 8);
+  EXPECT_EQ(replica.loaned()[0], 8);
   EXPECT_FALSE(changed);
   replica.give_back(Weights(kReplicaElements, 4));
   computing.join();
@@ -93,7 +93,7 @@ TEST(SharedReplica, EndsALoanWithoutAMeanAndLendsNothingOnceItIsClosed) {
   SharedReplica replica(memory);
   (void)replica.change([](auto) {}, true);
   replica.close();
-  EXPECT_TRUE(replica.wait_for_loan()) << "what was lent before is still to be averaged";
+  EXPECT_TRUE(replica.wait_for_loan()) << "what was on loan before is still to be averaged";
   replica.give_back({});
   EXPECT_EQ(replica.change([](auto) {}, true), 0);
   EXPECT_FALSE(replica.wait_for_loan());
@@ -113,7 +113,7 @@ TEST(SharedReplica, KeepsTheSumWhateverThreadsDoAtOnce) {
     std::jthread communicating([&] {
       Weights mean(kReplicaElements);
       while (active.wait_for_loan()) {
-        passive.average_with(active.lent(), mean);
+        passive.average_with(active.loaned(), mean);
         active.give_back(mean);
       }
     });

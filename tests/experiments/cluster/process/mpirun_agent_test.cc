@@ -12,7 +12,7 @@
 #include <fstream>
 
 #include "experiments/cluster/launcher/launcher.h"
-#include "experiments/cluster/process/lent_keys.h"
+#include "experiments/cluster/process/shared_keys.h"
 #include "tests/support/build_paths.h"
 #include "tests/support/run_program.h"
 
@@ -21,18 +21,18 @@ namespace {
 
 using testing::HasSubstr;
 
-TEST(LentKeys, AreReadAgainAndAgainAsLongAsTheyAreLent) {
-  std::optional<FileDescriptor> lent(std::move(*lend("the keys")));
-  setenv(kLentKeys, path_of(*lent).c_str(), 1);
+TEST(SharedKeys, AreReadAgainAndAgainAsLongAsTheyAreShared) {
+  std::optional<FileDescriptor> shared(std::move(*lend("the keys")));
+  setenv(kSharedKeys, path_of(*shared).c_str(), 1);
   for (int i = 0; i < 2; ++i) {
-    const Result<SecretText> line = lent_line();
+    const Result<SecretText> line = shared_line();
     ASSERT_TRUE(line.ok()) << line.status().message();
     EXPECT_EQ(line->view(), "the keys");
   }
-  lent.reset();
-  EXPECT_EQ(lent_line().status().code(), Code::kPeerLost);
-  unsetenv(kLentKeys);
-  EXPECT_EQ(lent_line().status().code(), Code::kInternal);
+  shared.reset();
+  EXPECT_EQ(shared_line().status().code(), Code::kPeerLost);
+  unsetenv(kSharedKeys);
+  EXPECT_EQ(shared_line().status().code(), Code::kInternal);
 }
 
 class MpirunAgent : public testing::Test {
@@ -51,7 +51,7 @@ class MpirunAgent : public testing::Test {
     command.insert(command.end(), appended.begin(), appended.end());
     auto environment =
         environment_of_agent({.words = {shell()}, .program = testing_support::syncopate_program(), .directory = "/"});
-    environment.emplace_back(kLentKeys, path_of(lent_));
+    environment.emplace_back(kSharedKeys, path_of(lent_));
     Result<StartedChild> agent = start_child(command, environment, "agent", log());
     EXPECT_TRUE(agent.ok());
     return std::move(*agent);

@@ -1,4 +1,4 @@
-#include "experiments/cluster/process/lent_keys.h"
+#include "experiments/cluster/process/shared_keys.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -35,20 +35,20 @@ class Line {
 }  // namespace
 
 Result<FileDescriptor> lend(std::string_view line, bool inherited) {
-  FileDescriptor lent(memfd_create("keys", inherited ? 0 : MFD_CLOEXEC));
+  FileDescriptor shared(memfd_create("keys", inherited ? 0 : MFD_CLOEXEC));
   const SecretText text(line, "\n");
   const auto size = static_cast<ssize_t>(text.view().size());
-  if (!lent.open() || write(lent.get(), text.view().data(), text.view().size()) != size) {
+  if (!shared.open() || write(shared.get(), text.view().data(), text.view().size()) != size) {
     return Status::internal(fmt::format("cannot lend the run's keys: {}", strerror(errno)));
   }
-  return lent;
+  return shared;
 }
 
-std::string path_of(const FileDescriptor& lent) { return fmt::format("/proc/{}/fd/{}", getpid(), lent.get()); }
+std::string path_of(const FileDescriptor& shared) { return fmt::format("/proc/{}/fd/{}", getpid(), shared.get()); }
 
-Result<SecretText> lent_line() {
-  const char* const path = std::getenv(kLentKeys);
-  if (path == nullptr) return Status::internal(fmt::format("the run's keys are not lent: no {}", kLentKeys));
+Result<SecretText> shared_line() {
+  const char* const path = std::getenv(kSharedKeys);
+  if (path == nullptr) return Status::internal(fmt::format("the run's keys are not shared: no {}", kSharedKeys));
   const FileDescriptor file(open(path, O_RDONLY | O_CLOEXEC));
   Line line;
   while (file.open() && !line.is_complete()) {
@@ -57,7 +57,7 @@ Result<SecretText> lent_line() {
     line.grow(static_cast<std::size_t>(count));
   }
   if (!line.is_complete()) {
-    return Status::peer_lost(fmt::format("the run's keys are not lent any more at {}", path));
+    return Status::peer_lost(fmt::format("the run's keys are not shared any more at {}", path));
   }
   return line.secret();
 }

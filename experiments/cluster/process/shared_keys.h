@@ -14,16 +14,16 @@
 namespace syncopate::experiments {
 
 // Where the keys are: "/proc/4711/fd/5".
-inline constexpr const char* kLentKeys = "SYNCOPATE_LENT_KEYS";
+inline constexpr const char* kSharedKeys = "SYNCOPATE_LENT_KEYS";
 
 // Returns a file that holds `line` and its line break. Others can read it as long as this process has it open. If
 // `inherited`, it stays open in a program that replaces this one.
 Result<FileDescriptor> lend(std::string_view line, bool inherited = false);
 // Returns the path by which others read it.
-std::string path_of(const FileDescriptor& lent);
+std::string path_of(const FileDescriptor& shared);
 
 // Return the line that is shared with this process, and the line on its standard input; without line breaks.
-Result<SecretText> lent_line();
+Result<SecretText> shared_line();
 Result<SecretText> line_on_stdin(TimePoint deadline);
 
 }  // namespace syncopate::experiments
