@@ -1,4 +1,5 @@
-// Abstract names belong to whoever takes them first: a run depends on none that could be foretold, nor on their length.
+// Abstract names belong to whoever takes them first: a run depends on none that could be predicted, nor on their
+// length.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

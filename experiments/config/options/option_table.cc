@@ -135,14 +135,15 @@ void add_model_and_data(std::vector<OptionSpec>& table) {
                                .unit = "samples"},
                               &C::test_samples, "test samples", std::int64_t{1}, std::int64_t{10000000}),
                        conditions::kGeneratedData));
-  table.push_back(only(number({.group = group,
-                               .name = "context",
-                               .placeholder = "N",
-                               .sentence = "Length of a sample of a text: each character is foretold from those before "
-                                           "it in the sample.",
-                               .unit = "characters"},
-                              &C::context, "context", 1, worker::kLongestContext),
-                       conditions::kTexts));
+  table.push_back(
+      only(number({.group = group,
+                   .name = "context",
+                   .placeholder = "N",
+                   .sentence = "Length of a sample of a text: each character is predicted from those before "
+                               "it in the sample.",
+                   .unit = "characters"},
+                  &C::context, "context", 1, worker::kLongestContext),
+           conditions::kTexts));
   table.push_back(only(on_or_off({.group = group,
                                   .name = "augment",
                                   .placeholder = "HOW",

@@ -22,7 +22,7 @@ const Harness text_files("text_files", [](Bytes bytes) {
     for (std::int64_t i = 0; i < part->size(); ++i) {
       part->read(i, 0, {.ids = ids, .labels = labels});
       require(std::ranges::equal(std::span(ids).subspan(1), std::span(labels).first(labels.size() - 1)),
-              "each character is foretold from those before it");
+              "each character is predicted from those before it");
     }
   }
 });

@@ -84,7 +84,7 @@ TEST(ProgressTracker, CountsWhatAllWorkersHaveFinished) {
   EXPECT_DOUBLE_EQ(progress.seconds_left, 5 * 0.06 / 5) << "what is left, at the pace of all so far";
 }
 
-TEST(ProgressTracker, ForetellsTheEndFromTheWholeRunAndNotFromItsLastSeconds) {
+TEST(ProgressTracker, PredictsTheEndFromTheWholeRunAndNotFromItsLastSeconds) {
   ProgressTracker tracker({.workers = 1, .steps_per_epoch = 100, .total_steps = 100});
   // Ten steps of a second, then ten that are ten times as fast.
   int ms = 0;
@@ -96,7 +96,7 @@ TEST(ProgressTracker, ForetellsTheEndFromTheWholeRunAndNotFromItsLastSeconds) {
   EXPECT_NEAR(tracker.progress().seconds_left, 11.0 / 20 * 80, 1e-9);
 }
 
-TEST(ProgressTracker, ForetellsOfARunThatGoesOnFromTheStepsThatItHasMadeItself) {
+TEST(ProgressTracker, PredictsForAResumedRunFromTheStepsThatItHasMadeItself) {
   ProgressTracker tracker({.workers = 1, .steps_per_epoch = 100, .total_steps = 100, .first_step = 50});
   EXPECT_EQ(tracker.progress().step, 50);
   for (int i = 50; i < 60; ++i) tracker.add(0, step_of(i, milliseconds(100 * (i - 49)), milliseconds(100)));
