@@ -265,7 +265,7 @@ class AllReduceStrategy final : public SyncStrategy, public Resumable, public Ta
     if (failure_.ok()) {
       const std::optional<std::size_t> table = table_of(bucket);
       const std::span<float> gradients = slice(arenas_.gradients, buckets_[bucket]);
-      const bool gathers = table && tables_.way(*table) == TableWay::kRows;
+      const bool gathers = table && tables_.method(*table) == ExchangeMethod::kRows;
       const CollectiveOperation operation{.name = gathers ? "all_to_all" : "all_reduce",
                                           .bytes = bytes_of(gradients),
                                           .step = step_.step,

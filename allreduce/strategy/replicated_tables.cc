@@ -7,7 +7,7 @@
 namespace syncopate::allreduce {
 namespace {
 
-const char* name_of(TableWay way) { return way == TableWay::kRows ? "rows" : "dense"; }
+const char* name_of(ExchangeMethod method) { return method == ExchangeMethod::kRows ? "rows" : "dense"; }
 
 }  // namespace
 
@@ -49,16 +49,16 @@ std::vector<std::uint64_t> ReplicatedTables::found() const {
 Status ReplicatedTables::prepare(std::span<const std::uint64_t> found) {
   tables_.reserve(size());
   for (const TensorSpec& spec : layout_.tables()) {
-    std::vector<TableWay> ways = ways_for(spec);
-    const bool is_found = ways.size() > 1;
+    std::vector<ExchangeMethod> methods = methods_for(spec);
+    const bool is_found = methods.size() > 1;
     if (const std::uint64_t known = found[tables_.size()]; is_found && known > 0) {
-      if (known > 2) return Status::data_loss(fmt::format("{}: {} is no way to exchange a table", spec.name, known));
-      ways = {known == 1 ? TableWay::kRows : TableWay::kDense};
+      if (known > 2) return Status::data_loss(fmt::format("{}: {} is no method to exchange a table", spec.name, known));
+      methods = {known == 1 ? ExchangeMethod::kRows : ExchangeMethod::kDense};
     }
-    Table& table = tables_.emplace_back(
-        Table{spec, TableExchange(collective_, spec), BucketSearch(ways.size()), ways, ways.front(), is_found});
-    for (const TableWay way : ways) SYNCOPATE_RETURN_IF_ERROR(table.exchange.prepare(way).in(spec.name));
-    if (ways.size() > 1) ++searching_;
+    Table& table = tables_.emplace_back(Table{spec, TableExchange(collective_, spec), BucketSearch(methods.size()),
+                                              methods, methods.front(), is_found});
+    for (const ExchangeMethod method : methods) SYNCOPATE_RETURN_IF_ERROR(table.exchange.prepare(method).in(spec.name));
+    if (methods.size() > 1) ++searching_;
     steps_ = std::max(steps_, table.search.steps());
   }
   if (searching_ == 0) {
@@ -70,14 +70,15 @@ Status ReplicatedTables::prepare(std::span<const std::uint64_t> found) {
   return times.status();
 }
 
-// For N rows, the dense exchange moves 2·(n-1)/n·N rows each way; the other at most (n-1)·K, for K rows of each rank.
-std::vector<TableWay> ReplicatedTables::ways_for(const TensorSpec& table) const {
-  if (options_.exchange == SparseExchange::kRows) return {TableWay::kRows};
-  if (options_.exchange == SparseExchange::kDense) return {TableWay::kDense};
+// For N rows, the dense exchange moves 2·(n-1)/n·N rows each method; the other at most (n-1)·K, for K rows of each
+// rank.
+std::vector<ExchangeMethod> ReplicatedTables::methods_for(const TensorSpec& table) const {
+  if (options_.exchange == SparseExchange::kRows) return {ExchangeMethod::kRows};
+  if (options_.exchange == SparseExchange::kDense) return {ExchangeMethod::kDense};
   const auto ranks = static_cast<std::size_t>(collective_.size());
   const auto most = static_cast<std::size_t>(table.table->rows_a_step);
   const bool may_be_dense = ranks > 1 && 2 * table.rows() <= kMostDense * ranks * most;
-  return may_be_dense ? std::vector{TableWay::kRows, TableWay::kDense} : std::vector{TableWay::kRows};
+  return may_be_dense ? std::vector{ExchangeMethod::kRows, ExchangeMethod::kDense} : std::vector{ExchangeMethod::kRows};
 }
 
 Status ReplicatedTables::begin_step(std::span<const RowKeys> keys, std::span<float> weights) {
@@ -93,9 +94,9 @@ Status ReplicatedTables::begin_step(std::span<const RowKeys> keys, std::span<flo
   return Status();
 }
 
-TableWay ReplicatedTables::way(std::size_t table) const {
+ExchangeMethod ReplicatedTables::method(std::size_t table) const {
   const Table& each = tables_[table];
-  return each.search.ended() ? each.settled : each.ways[each.search.candidate()];
+  return each.search.ended() ? each.settled : each.methods[each.search.candidate()];
 }
 
 Status ReplicatedTables::exchange(std::size_t table, RowKeys keys, std::span<const float> gradients,
@@ -103,7 +104,7 @@ Status ReplicatedTables::exchange(std::size_t table, RowKeys keys, std::span<con
   Table& each = tables_[table];
   const TimePoint begin = clock_.now();
   const Status status =
-      each.exchange.exchange(way(table), keys, slice(gradients, each.spec.room_of(keys.size())), deadline);
+      each.exchange.exchange(method(table), keys, slice(gradients, each.spec.room_of(keys.size())), deadline);
   each.took = clock_.now() - begin;
   return status.ok() ? status : status.in(each.spec.name);
 }
@@ -127,7 +128,7 @@ Status ReplicatedTables::end_step(TimePoint deadline) {
 Status ReplicatedTables::settle(TimePoint deadline) {
   std::size_t place = 0;
   for (const Table& table : tables_) {
-    if (table.ways.size() < 2) continue;
+    if (table.methods.size() < 2) continue;
     for (const Duration median : table.search.medians()) times_[place++] = static_cast<float>(1e3 * seconds(median));
   }
   SYNCOPATE_RETURN_IF_ERROR(collective_.all_reduce(times_, deadline));
@@ -135,16 +136,16 @@ Status ReplicatedTables::settle(TimePoint deadline) {
   place = 0;
   for (Table& table : tables_) {
     finding += fmt::format("{}{} ", finding.empty() ? "" : "; ", table.spec.name);
-    if (table.ways.size() < 2) {
+    if (table.methods.size() < 2) {
       finding += "rows, too large for dense";
       continue;
     }
     const std::span<const float> times = times_.subspan(place, 2);
     const std::size_t best = fastest(times), other = 1 - best;
-    table.settled = table.ways[best];
+    table.settled = table.methods[best];
     const auto ranks = static_cast<float>(collective_.size());
-    finding += fmt::format("{} {:.3f} ms, {} {:.3f} ms", name_of(table.ways[best]), times[best] / ranks,
-                           name_of(table.ways[other]), times[other] / ranks);
+    finding += fmt::format("{} {:.3f} ms, {} {:.3f} ms", name_of(table.methods[best]), times[best] / ranks,
+                           name_of(table.methods[other]), times[other] / ranks);
     place += 2;
   }
   searching_ = 0;

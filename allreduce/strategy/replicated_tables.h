@@ -64,9 +64,9 @@ class ReplicatedTables {
   // Call it in each step, on the compute thread: puts the rows that the step touches into the tables' ranges of the
   // arena.
   Status begin_step(std::span<const RowKeys> keys, std::span<float> weights);
-  // Then for each table, on the communication thread: way() is the method of the next exchange, and exchange() carries
-  // it out, on the table's range of the gradients' arena.
-  TableWay way(std::size_t table) const;
+  // Then for each table, on the communication thread: method() is the method of the next exchange, and exchange()
+  // carries it out, on the table's range of the gradients' arena.
+  ExchangeMethod method(std::size_t table) const;
   Status exchange(std::size_t table, RowKeys keys, std::span<const float> gradients, TimePoint deadline);
   // After that, on the compute thread.
   Status update(std::size_t table, const UpdateStep& step);
@@ -79,15 +79,15 @@ class ReplicatedTables {
   struct Table {
     TensorSpec spec;
     TableExchange exchange;
-    BucketSearch search;  // among the ways below: one or both
-    std::vector<TableWay> ways;
-    TableWay settled{};     // once the search has ended
-    bool is_found = false;  // by a search, rather than given or the only one
-    Duration took{};        // time of the last exchange
+    BucketSearch search;  // among the methods below: one or both
+    std::vector<ExchangeMethod> methods;
+    ExchangeMethod settled{};  // once the search has ended
+    bool is_found = false;     // by a search, rather than given or the only one
+    Duration took{};           // time of the last exchange
   };
 
   void make_rows() { rows_ = row_tables_of(layout_, options_.seed, options_.optimizer); }
-  std::vector<TableWay> ways_for(const TensorSpec& table) const;
+  std::vector<ExchangeMethod> methods_for(const TensorSpec& table) const;
   Status settle(TimePoint deadline);
   void tell_untried() const;
   void tell(const std::string& finding) const;
@@ -100,7 +100,7 @@ class ReplicatedTables {
   std::vector<Table> tables_;  // from prepare on
   std::size_t searching_ = 0;  // tables
   int steps_ = 0;              // of their search
-  std::span<float> times_;     // by searched table, both ways; in the collective's memory
+  std::span<float> times_;     // by searched table, both methods; in the collective's memory
 };
 
 }  // namespace syncopate::allreduce

@@ -24,8 +24,8 @@ TableExchange::TableExchange(Collective& collective, const TensorSpec& table)
       rows_taken_(given_.size()),
       merged_(width_) {}
 
-Status TableExchange::prepare(TableWay way) {
-  if (way == TableWay::kDense) {
+Status TableExchange::prepare(ExchangeMethod method) {
+  if (method == ExchangeMethod::kDense) {
     const Result<std::span<float>> memory = collective_.allocate(rows_ * (width_ + 1));
     if (memory.ok()) table_ = *memory;
     return memory.status();
@@ -38,9 +38,11 @@ Status TableExchange::prepare(TableWay way) {
   return Status();
 }
 
-Status TableExchange::exchange(TableWay way, RowKeys keys, std::span<const float> gradients, TimePoint deadline) {
+Status TableExchange::exchange(ExchangeMethod method, RowKeys keys, std::span<const float> gradients,
+                               TimePoint deadline) {
   assert(keys.size() <= most_rows_ && gradients.size() == keys.size() * width_);
-  return way == TableWay::kRows ? exchange_rows(keys, gradients, deadline) : exchange_dense(keys, gradients, deadline);
+  return method == ExchangeMethod::kRows ? exchange_rows(keys, gradients, deadline)
+                                         : exchange_dense(keys, gradients, deadline);
 }
 
 Status TableExchange::exchange_rows(RowKeys keys, std::span<const float> gradients, TimePoint deadline) {

@@ -1,10 +1,11 @@
 // TableExchange: sums the gradients that all ranks have for the rows of one table. A row's sum is ((g0 + g1) + g2) +
 // ... over the ranks that have it, in rank order; a row that no rank has is in no sum. There are two methods, with the
 // same sums (bit by bit, if all_reduce sums in rank order):
-//   rows   every rank sends its keys and rows to all others, and merges what it receives: (n-1)·K rows each way for K
+//   rows   every rank sends its keys and rows to all others, and merges what it receives: (n-1)·K rows each method for
+//   K
 //          rows per rank
 //   dense  rows are put into a buffer of the whole table, with a count of ranks for each, and all_reduce sums it:
-//          2·(n-1)/n of the table each way, however few rows are touched
+//          2·(n-1)/n of the table each method, however few rows are touched
 #pragma once
 
 #include <span>
@@ -16,21 +17,21 @@
 
 namespace syncopate::allreduce {
 
-enum class TableWay { kRows, kDense };
+enum class ExchangeMethod { kRows, kDense };
 
 class TableExchange {
  public:
   // `table` is a table of a layout. The collective must outlive it.
   TableExchange(Collective& collective, const TensorSpec& table);
 
-  // Allocates the memory that `way` needs: an operation of all ranks, like Collective::allocate. Call it once per way,
-  // before the first exchange.
-  Status prepare(TableWay way);
+  // Allocates the memory that `method` needs: an operation of all ranks, like Collective::allocate. Call it once per
+  // method, before the first exchange.
+  Status prepare(ExchangeMethod method);
 
-  // An operation of all ranks, which must use the same `way`. `gradients` (keys, width) are this rank's, of at most
+  // An operation of all ranks, which must use the same `method`. `gradients` (keys, width) are this rank's, of at most
   // rows_a_step rows; they are the caller's again afterwards. Fails with data loss if what arrives cannot be rows of
   // this table.
-  Status exchange(TableWay way, RowKeys keys, std::span<const float> gradients, TimePoint deadline);
+  Status exchange(ExchangeMethod method, RowKeys keys, std::span<const float> gradients, TimePoint deadline);
 
   // The sum, valid until the next exchange.
   SparseRows sum() const { return sum_; }

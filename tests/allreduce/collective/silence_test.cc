@@ -58,7 +58,7 @@ Prepare compressed(const char* codec) {
   };
 }
 
-Prepare rows(TableWay way) {
+Prepare rows(ExchangeMethod way) {
   return [way](Collective& collective) -> Operation {
     ParamLayout layout;
     layout.add_table("table", 10, 2, {.rows_a_step = 3});
@@ -95,8 +95,8 @@ std::vector<Case> all_cases() {
     const std::string name = codec;
     cases.push_back({"compressed_" + name.substr(0, name.find(':')), ScheduleKind::kRing, compressed(codec)});
   }
-  cases.push_back({"rows", ScheduleKind::kRing, rows(TableWay::kRows)});
-  cases.push_back({"dense_rows", ScheduleKind::kRing, rows(TableWay::kDense)});
+  cases.push_back({"rows", ScheduleKind::kRing, rows(ExchangeMethod::kRows)});
+  cases.push_back({"dense_rows", ScheduleKind::kRing, rows(ExchangeMethod::kDense)});
   return cases;
 }
 

@@ -27,17 +27,18 @@ TEST(TableExchange, SumsTheRowsThatRanksHaveEitherWay) {
   const auto group = testing_support::connect_direct(2);
   run_ranks(2, [&](int rank) {
     TableExchange exchange(*group[static_cast<std::size_t>(rank)], table_of(10));
-    for (const TableWay way : {TableWay::kRows, TableWay::kDense}) ASSERT_TRUE(exchange.prepare(way).ok());
+    for (const ExchangeMethod method : {ExchangeMethod::kRows, ExchangeMethod::kDense})
+      ASSERT_TRUE(exchange.prepare(method).ok());
     const std::vector<RowKey> keys = rank == 0 ? std::vector<RowKey>{1, 9} : std::vector<RowKey>{0, 1, 4};
     const std::vector<float> gradients =
         rank == 0 ? std::vector<float>{1, 2, 0, 0} : std::vector<float>{10, 20, 30, 40, 50, 60};
     for (int round = 0; round < 3; ++round) {
-      for (const TableWay way : {TableWay::kRows, TableWay::kDense}) {
-        const Status status = exchange.exchange(way, keys, gradients, soon());
+      for (const ExchangeMethod method : {ExchangeMethod::kRows, ExchangeMethod::kDense}) {
+        const Status status = exchange.exchange(method, keys, gradients, soon());
         ASSERT_TRUE(status.ok()) << status.message();
         EXPECT_THAT(exchange.sum().keys, ElementsAre(0u, 1u, 4u, 9u)) << "also a row whose gradient is zero";
         EXPECT_THAT(exchange.sum().values, ElementsAre(10, 20, 31, 42, 50, 60, 0, 0));
-        ASSERT_TRUE(exchange.exchange(way, {}, {}, soon()).ok());
+        ASSERT_TRUE(exchange.exchange(method, {}, {}, soon()).ok());
         EXPECT_THAT(exchange.sum().keys, IsEmpty());
       }
     }
@@ -52,11 +53,11 @@ std::string said_of(std::vector<float> values, std::vector<RowKey> keys, std::si
   run_ranks(2, [&](int rank) {
     Collective& collective = *group[static_cast<std::size_t>(rank)];
     TableExchange exchange(collective, table_of(10));
-    ASSERT_TRUE(exchange.prepare(TableWay::kRows).ok());
+    ASSERT_TRUE(exchange.prepare(ExchangeMethod::kRows).ok());
     const Result<std::span<float>> forged = collective.allocate(100);
     ASSERT_TRUE(forged.ok());
     if (rank == 0) {
-      const Status status = exchange.exchange(TableWay::kRows, {}, {}, soon());
+      const Status status = exchange.exchange(ExchangeMethod::kRows, {}, {}, soon());
       EXPECT_EQ(status.code(), Code::kDataLoss);
       said = status.message();
     } else {
