@@ -105,7 +105,7 @@ Status Shard::create(std::size_t chunk, Range range, std::span<const float> weig
   return Status();
 }
 
-Shard::Answers Shard::on_table(int worker, std::size_t table, const TableClaim& claim) {
+Shard::Answers Shard::on_table(int worker, std::size_t table, const TableOwnership& claim) {
   due_.clear();
   SYNCOPATE_RETURN_IF_ERROR(check_describes(worker, table, "a table"));
   if (!members_.goes_on() || table >= tables_.size()) SYNCOPATE_RETURN_IF_ERROR(create(table, claim));
@@ -114,7 +114,7 @@ Shard::Answers Shard::on_table(int worker, std::size_t table, const TableClaim& 
   return std::span<const Answer>(due_);
 }
 
-Status Shard::create(std::size_t table, const TableClaim& claim) {
+Status Shard::create(std::size_t table, const TableOwnership& claim) {
   if (table != tables_.size() || table >= claim_.tables) {
     return Status::invalid_argument(fmt::format("table {}; {} of {} are there", table, tables_.size(), claim_.tables));
   }

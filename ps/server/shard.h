@@ -99,7 +99,7 @@ class Shard {
   Answers on_push(const PushRequest& request);
 
   // Takes the description of one table, in the order of tables, from the worker that describes chunks.
-  Answers on_table(int worker, std::size_t table, const TableClaim& claim);
+  Answers on_table(int worker, std::size_t table, const TableOwnership& claim);
 
   // See TableShard.
   Answers on_pull(const PullRequest& request);
@@ -152,7 +152,7 @@ class Shard {
   Status check_describes(int worker, std::uint64_t number, std::string_view what) const;
   Status check_range(std::size_t chunk, Range range) const;
   Status create(std::size_t chunk, Range range, std::span<const float> weights);
-  Status create(std::size_t table, const TableClaim& claim);
+  Status create(std::size_t table, const TableOwnership& claim);
   bool all_have_described() const;
   std::int64_t slowest_step() const;
   Status check_trains(int worker, std::size_t table) const;

@@ -19,7 +19,7 @@ constexpr std::uint64_t kLargestRoom = std::uint64_t{1} << 27;  // floats
 
 }  // namespace
 
-Status check(const TableClaim& claim) {
+Status check(const TableOwnership& claim) {
   if (claim.rows < 1 || claim.rows > kMostRows)
     return Status::invalid_argument(fmt::format("a table of {} rows: 1 to 2^32", claim.rows));
   if (claim.width < 1 || claim.width > kLargestRoom || claim.rows_a_step < 1 ||

@@ -34,7 +34,7 @@
 namespace syncopate::ps {
 
 // The description of a table that the chief sends when it joins.
-struct TableClaim {
+struct TableOwnership {
   std::uint64_t rows = 0;
   std::uint64_t width = 0;
   std::uint64_t rows_a_step = 0;
@@ -42,11 +42,11 @@ struct TableClaim {
 };
 
 // Fails with invalid argument if a table cannot be like that, or if a step's rows would not fit in a message (512 MiB).
-Status check(const TableClaim& claim);
+Status check(const TableOwnership& claim);
 
 struct TableShardOptions {
   std::size_t table = 0;  // its index in the layout
-  TableClaim claim;
+  TableOwnership claim;
   std::size_t shard = 0;  // of
   std::size_t shards = 1;
   Consistency consistency;  // of a kind that serves tables, without backup workers

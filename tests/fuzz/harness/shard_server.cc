@@ -19,7 +19,7 @@ constexpr std::uint64_t kShardSize = 48;
 constexpr std::uint64_t kArenaSize = 2 * kShardSize;
 constexpr std::array<std::uint64_t, 3> kTensorBegins = {0, 8, 48};
 constexpr std::uint64_t kLayout = 0xC0FFEE;
-constexpr ps::TableClaim kTable{.rows = 40, .width = 4, .rows_a_step = 6, .limit = 0.1f};
+constexpr ps::TableOwnership kTable{.rows = 40, .width = 4, .rows_a_step = 6, .limit = 0.1f};
 constexpr std::size_t kMostLines = 64;
 
 constexpr std::array<const char*, 6> kConsistencies = {"sync",       "async",       "bounded:1",

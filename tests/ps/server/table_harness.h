@@ -53,7 +53,7 @@ class TableHarness {
   Worker& worker(int rank) { return workers_[static_cast<std::size_t>(rank)]; }
   int worker_count() const { return static_cast<int>(workers_.size()); }
 
-  TableClaim table_claim() const {
+  TableOwnership table_claim() const {
     return {.rows = kRows, .width = width_, .rows_a_step = kRowsAStep, .limit = limit_};
   }
   void join(int rank) {

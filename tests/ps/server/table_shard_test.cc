@@ -228,20 +228,20 @@ TEST(TableShard, RefusesJobsWhoseOptionsDoNotGoTogetherWithTables) {
 }
 
 TEST(TableShard, RefusesTablesThatCannotBe) {
-  const TableClaim good{.rows = 10, .width = 4, .rows_a_step = 3, .limit = 1};
+  const TableOwnership good{.rows = 10, .width = 4, .rows_a_step = 3, .limit = 1};
   EXPECT_TRUE(check(good).ok());
-  const std::function<void(TableClaim&)> changes[] = {
-      [](TableClaim& claim) { claim.rows = 0; },
-      [](TableClaim& claim) { claim.rows = (std::uint64_t{1} << 32) + 1; },
-      [](TableClaim& claim) { claim.width = 0; },
-      [](TableClaim& claim) { claim.width = std::uint64_t{1} << 40; },
-      [](TableClaim& claim) { claim.rows_a_step = 0; },
-      [](TableClaim& claim) { claim.rows_a_step = std::uint64_t{1} << 62; },
-      [](TableClaim& claim) { claim.limit = -1; },
-      [](TableClaim& claim) { claim.limit = std::numeric_limits<float>::quiet_NaN(); },
+  const std::function<void(TableOwnership&)> changes[] = {
+      [](TableOwnership& claim) { claim.rows = 0; },
+      [](TableOwnership& claim) { claim.rows = (std::uint64_t{1} << 32) + 1; },
+      [](TableOwnership& claim) { claim.width = 0; },
+      [](TableOwnership& claim) { claim.width = std::uint64_t{1} << 40; },
+      [](TableOwnership& claim) { claim.rows_a_step = 0; },
+      [](TableOwnership& claim) { claim.rows_a_step = std::uint64_t{1} << 62; },
+      [](TableOwnership& claim) { claim.limit = -1; },
+      [](TableOwnership& claim) { claim.limit = std::numeric_limits<float>::quiet_NaN(); },
   };
   for (const auto& change : changes) {
-    TableClaim claim = good;
+    TableOwnership claim = good;
     change(claim);
     EXPECT_EQ(check(claim).code(), Code::kInvalidArgument);
     Shard shard(
@@ -259,7 +259,7 @@ TEST(TableShard, TakesTablesFromTheChiefAloneInTheirOrderAndNoMoreThanItClaimed)
       {.workers = 2, .optimizer = {.kind = OptimizerKind::kSgd}},
       [](std::size_t) { return Result<std::span<float>>(std::span<float>()); },
       [](const PendingSends&) { return Status(); });
-  const TableClaim claim{.rows = 10, .width = 4, .rows_a_step = 3};
+  const TableOwnership claim{.rows = 10, .width = 4, .rows_a_step = 3};
   EXPECT_FALSE(shard.on_table(0, 0, claim).ok());
   ASSERT_TRUE(shard.on_join(0, {.layout_hash = 1, .arena_size = 24, .tables = 2}).ok());
   ASSERT_TRUE(shard.on_join(1, {.layout_hash = 1, .arena_size = 24, .tables = 2})->empty());
