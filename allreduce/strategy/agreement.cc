@@ -12,21 +12,21 @@ namespace {
 
 struct Part {
   const char* name;
-  std::uint64_t CommonGround::*hash;
+  std::uint64_t GroupAgreement::*hash;
   const char* demand;
 };
 
 // A rank of another layout has other buckets, too: what explains the others comes first.
 constexpr std::array kParts{
-    Part{"collective", &CommonGround::collective, "all ranks must sum in the same way"},
-    Part{"layout", &CommonGround::layout, "all replicas must train the same model"},
-    Part{"buckets", &CommonGround::buckets, "all ranks must reduce the same buckets in the same order"},
+    Part{"collective", &GroupAgreement::collective, "all ranks must sum in the same way"},
+    Part{"layout", &GroupAgreement::layout, "all replicas must train the same model"},
+    Part{"buckets", &GroupAgreement::buckets, "all ranks must reduce the same buckets in the same order"},
 };
 
 }  // namespace
 
-CommonGround common_ground_of(const ParamLayout& layout, std::span<const Range> buckets, const Collective& collective,
-                              const CodecConfig& codec) {
+GroupAgreement group_agreement_of(const ParamLayout& layout, std::span<const Range> buckets,
+                                  const Collective& collective, const CodecConfig& codec) {
   Fnv ranges;
   for (const Range& bucket : buckets) {
     ranges.add(bucket.begin);
@@ -38,13 +38,13 @@ CommonGround common_ground_of(const ParamLayout& layout, std::span<const Range> 
   return {.layout = layout.hash(), .buckets = ranges.value(), .collective = how.value()};
 }
 
-Status prove_agreement(Collective& collective, const CommonGround& own, TimePoint deadline) {
+Status prove_agreement(Collective& collective, const GroupAgreement& own, TimePoint deadline) {
   const std::uint64_t words[] = {own.layout, own.buckets, own.collective};
   const Result<std::vector<std::vector<std::uint64_t>>> all = share_words(collective, words, deadline);
   if (!all.ok()) return all.status();
   for (std::size_t other = 0; other < all->size(); ++other) {
     const std::vector<std::uint64_t>& said = (*all)[other];
-    const CommonGround theirs{.layout = said[0], .buckets = said[1], .collective = said[2]};
+    const GroupAgreement theirs{.layout = said[0], .buckets = said[1], .collective = said[2]};
     for (const Part& part : kParts) {
       if (theirs.*part.hash == own.*part.hash) continue;
       return Status::invalid_argument(fmt::format("rank {} has {} {:016x}, rank {} has {:016x}: {}", other, part.name,

@@ -12,19 +12,19 @@
 namespace syncopate::allreduce {
 
 // Hashes of what must agree; equal contents give equal hashes.
-struct CommonGround {
+struct GroupAgreement {
   std::uint64_t layout = 0;
   std::uint64_t buckets = 0;     // the buckets' ranges, in the order in which they are reduced
   std::uint64_t collective = 0;  // name of the collective, and the codec
 
-  bool operator==(const CommonGround&) const = default;
+  bool operator==(const GroupAgreement&) const = default;
 };
 
-CommonGround common_ground_of(const ParamLayout& layout, std::span<const Range> buckets, const Collective& collective,
-                              const CodecConfig& codec = {});
+GroupAgreement group_agreement_of(const ParamLayout& layout, std::span<const Range> buckets,
+                                  const Collective& collective, const CodecConfig& codec = {});
 
 // Ok on every rank if all have the same. Otherwise fails with invalid argument on every rank, naming one rank and what
 // differs between it and this one.
-Status prove_agreement(Collective& collective, const CommonGround& own, TimePoint deadline);
+Status prove_agreement(Collective& collective, const GroupAgreement& own, TimePoint deadline);
 
 }  // namespace syncopate::allreduce

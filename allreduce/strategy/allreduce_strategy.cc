@@ -198,7 +198,7 @@ class AllReduceStrategy final : public SyncStrategy, public Resumable, public Ta
   // That all train the same, and where they stand.
   Result<StatePlan> agree() {
     SYNCOPATE_RETURN_IF_ERROR(prove_agreement(
-        collective_, common_ground_of(layout_, choice_.all_buckets(), collective_, options_.codec), deadline()));
+        collective_, group_agreement_of(layout_, choice_.all_buckets(), collective_, options_.codec), deadline()));
     const Result<std::vector<Standing>> members = share_standings(collective_,
                                                                   {.worker = worker_of(collective_.rank()),
                                                                    .has_state = restored_,

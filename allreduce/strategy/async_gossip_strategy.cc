@@ -30,7 +30,7 @@ Result<ParamArenas> AsyncGossipStrategy::allocate(const ParamLayout& layout) {
 
 Result<std::vector<Range>> AsyncGossipStrategy::join() {
   SYNCOPATE_RETURN_IF_ERROR(watch("all_reduce", Stage::kJoining, [&] {
-    return prove_agreement(collective_, common_ground_of(layout_, {}, collective_), deadline());
+    return prove_agreement(collective_, group_agreement_of(layout_, {}, collective_), deadline());
   }));
   std::ranges::copy(weights_.span(), replica_.begin());  // the chief's are the initial ones
   SYNCOPATE_RETURN_IF_ERROR(

@@ -77,7 +77,7 @@ Status ModelAveragingStrategy::save(TrainingState& state) const {
 }
 
 Status ModelAveragingStrategy::agree() {
-  SYNCOPATE_RETURN_IF_ERROR(prove_agreement(collective_, common_ground_of(layout_, {}, collective_), deadline()));
+  SYNCOPATE_RETURN_IF_ERROR(prove_agreement(collective_, group_agreement_of(layout_, {}, collective_), deadline()));
   const std::uint64_t words[] = {restored_ ? 1u : 0u, static_cast<std::uint64_t>(first_step_)};
   const Result<std::vector<std::vector<std::uint64_t>>> all = share_words(collective_, words, deadline());
   if (!all.ok()) return all.status();
