@@ -199,13 +199,13 @@ class AllReduceStrategy final : public SyncStrategy, public Resumable, public Ta
   Result<StatePlan> agree() {
     SYNCOPATE_RETURN_IF_ERROR(prove_agreement(
         collective_, group_agreement_of(layout_, choice_.all_buckets(), collective_, options_.codec), deadline()));
-    const Result<std::vector<Standing>> members = share_standings(collective_,
-                                                                  {.worker = worker_of(collective_.rank()),
-                                                                   .has_state = restored_,
-                                                                   .steps = steps_done_,
-                                                                   .content = restored_ ? replica_.content() : 0,
-                                                                   .found = found_},
-                                                                  deadline());
+    const Result<std::vector<MemberStatus>> members = share_statuses(collective_,
+                                                                     {.worker = worker_of(collective_.rank()),
+                                                                      .has_state = restored_,
+                                                                      .steps = steps_done_,
+                                                                      .content = restored_ ? replica_.content() : 0,
+                                                                      .found = found_},
+                                                                     deadline());
     if (!members.ok()) return members.status();
     Result<StatePlan> plan = plan_state(*members);
     if (plan.ok() && plan->giver >= 0 && options_.on_going_on) options_.on_going_on(describe(*plan, *members));

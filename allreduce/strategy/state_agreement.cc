@@ -8,7 +8,7 @@
 namespace syncopate::allreduce {
 namespace {
 
-Status check_workers(std::span<const Standing> members) {
+Status check_workers(std::span<const MemberStatus> members) {
   for (std::size_t i = 1; i < members.size(); ++i) {
     if (members[i].worker > members[i - 1].worker) continue;
     return Status::invalid_argument(
@@ -18,7 +18,7 @@ Status check_workers(std::span<const Standing> members) {
   return {};
 }
 
-Status check_against(const Standing& furthest, const Standing& member) {
+Status check_against(const MemberStatus& furthest, const MemberStatus& member) {
   if (member.steps < 0) {
     return Status::invalid_argument(
         fmt::format("worker {} has finished {} steps: must be 0 or more", member.worker, member.steps));
@@ -38,7 +38,7 @@ Status check_against(const Standing& furthest, const Standing& member) {
   return {};
 }
 
-int furthest_of(std::span<const Standing> members) {
+int furthest_of(std::span<const MemberStatus> members) {
   int furthest = -1;
   for (std::size_t rank = 0; rank < members.size(); ++rank) {
     if (!members[rank].has_state) continue;
@@ -57,15 +57,15 @@ void add_found(std::span<const std::uint64_t> found, std::vector<std::uint64_t>&
 
 }  // namespace
 
-Result<StatePlan> plan_state(std::span<const Standing> members) {
+Result<StatePlan> plan_state(std::span<const MemberStatus> members) {
   SYNCOPATE_RETURN_IF_ERROR(check_workers(members));
   StatePlan plan{.giver = furthest_of(members), .takes = std::vector<bool>(members.size())};
   plan.found.resize(members.front().found.size());
   if (plan.giver < 0) return plan;
-  const Standing& furthest = members[static_cast<std::size_t>(plan.giver)];
+  const MemberStatus& furthest = members[static_cast<std::size_t>(plan.giver)];
   plan.first_step = furthest.steps;
   for (std::size_t rank = 0; rank < members.size(); ++rank) {
-    const Standing& member = members[rank];
+    const MemberStatus& member = members[rank];
     plan.takes[rank] = !member.has_state || member.steps < furthest.steps;
     if (!member.has_state) continue;
     SYNCOPATE_RETURN_IF_ERROR(check_against(furthest, member));
@@ -74,7 +74,7 @@ Result<StatePlan> plan_state(std::span<const Standing> members) {
   return plan;
 }
 
-std::string describe(const StatePlan& plan, std::span<const Standing> members) {
+std::string describe(const StatePlan& plan, std::span<const MemberStatus> members) {
   if (plan.giver < 0) return "a new job";
   std::string text = fmt::format("step {}", plan.first_step);
   if (!plan.anybody_takes()) return text + ", which all have";
@@ -86,13 +86,13 @@ std::string describe(const StatePlan& plan, std::span<const Standing> members) {
                             takers.size() == 1 ? "worker" : "workers", fmt::join(takers, ", "));
 }
 
-Result<std::vector<Standing>> share_standings(Collective& collective, const Standing& own, TimePoint deadline) {
+Result<std::vector<MemberStatus>> share_statuses(Collective& collective, const MemberStatus& own, TimePoint deadline) {
   std::vector<std::uint64_t> words{static_cast<std::uint64_t>(own.worker), own.has_state ? 1u : 0u,
                                    static_cast<std::uint64_t>(own.steps), own.content};
   words.insert(words.end(), own.found.begin(), own.found.end());
   const Result<std::vector<std::vector<std::uint64_t>>> all = share_words(collective, words, deadline);
   if (!all.ok()) return all.status();
-  std::vector<Standing> members;
+  std::vector<MemberStatus> members;
   for (const std::vector<std::uint64_t>& said : *all) {
     members.push_back({.worker = static_cast<int>(said[0]),
                        .has_state = said[1] != 0,

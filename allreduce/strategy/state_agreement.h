@@ -1,5 +1,5 @@
 // What the members of a group agree on before they train: the step that training goes on with, who has the state that
-// belongs to it, and who must receive it. Pure, except share_standings: computed from the status that each member
+// belongs to it, and who must receive it. Pure, except share_statuses: computed from the status that each member
 // reports.
 //
 // A member finishes a step when it holds the sum of all gradients of all members, and has made its update. So one
@@ -18,7 +18,7 @@
 
 namespace syncopate::allreduce {
 
-struct Standing {
+struct MemberStatus {
   int worker = 0;             // its rank in the job
   bool has_state = false;     // false if it, or the job, is new
   std::int64_t steps = 0;     // the number of steps in its state
@@ -39,12 +39,12 @@ struct StatePlan {
 // Returns the plan, the same on all ranks, from the status of all members, by rank, with equally many searches each.
 // Fails with invalid argument, naming a member, if states cannot be of one job: more than a step apart, of the same
 // step with other contents, or of a negative number of steps; or if ranks are not in the order of workers.
-Result<StatePlan> plan_state(std::span<const Standing> members);
+Result<StatePlan> plan_state(std::span<const MemberStatus> members);
 
 // Describes the plan for people: "step 120, given by worker 0 to workers 2, 3".
-std::string describe(const StatePlan& plan, std::span<const Standing> members);
+std::string describe(const StatePlan& plan, std::span<const MemberStatus> members);
 
 // Returns the status of all members, by rank: an operation of all ranks.
-Result<std::vector<Standing>> share_standings(Collective& collective, const Standing& own, TimePoint deadline);
+Result<std::vector<MemberStatus>> share_statuses(Collective& collective, const MemberStatus& own, TimePoint deadline);
 
 }  // namespace syncopate::allreduce

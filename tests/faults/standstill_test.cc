@@ -5,15 +5,15 @@
 namespace syncopate::experiments {
 namespace {
 
-struct Standing {
+struct MemberStatus {
   const char* name;
   Flags mode;
   bool is_synchronous;
 };
 
-void PrintTo(const Standing& standing, std::ostream* out) { *out << standing.name; }
+void PrintTo(const MemberStatus& standing, std::ostream* out) { *out << standing.name; }
 
-class Standstill : public testing::TestWithParam<Standing> {
+class Standstill : public testing::TestWithParam<MemberStatus> {
  protected:
   // Short, since it is slept through twice.
   static constexpr int kShort = 3 * testing_support::kSlowness;
@@ -45,11 +45,12 @@ class Standstill : public testing::TestWithParam<Standing> {
 
 INSTANTIATE_TEST_SUITE_P(
     Of, Standstill,
-    testing::Values(Standing{"PsSync", {"--mode=ps", "--consistency=sync", "--workers=2", "--servers=2"}, true},
-                    Standing{"PsAsyncOverTcp", {"--mode=ps", "--workers=2", "--servers=1", "--transport=tcp"}, false},
-                    Standing{"Ring", {"--mode=allreduce", "--workers=3"}, true},
-                    Standing{"Direct", {"--mode=allreduce", "--workers=2", "--collective=direct"}, true},
-                    Standing{"PsUnderMpirun", {"--mode=ps", "--workers=2", "--servers=1", "--launcher=mpirun"}, false}),
+    testing::Values(
+        MemberStatus{"PsSync", {"--mode=ps", "--consistency=sync", "--workers=2", "--servers=2"}, true},
+        MemberStatus{"PsAsyncOverTcp", {"--mode=ps", "--workers=2", "--servers=1", "--transport=tcp"}, false},
+        MemberStatus{"Ring", {"--mode=allreduce", "--workers=3"}, true},
+        MemberStatus{"Direct", {"--mode=allreduce", "--workers=2", "--collective=direct"}, true},
+        MemberStatus{"PsUnderMpirun", {"--mode=ps", "--workers=2", "--servers=1", "--launcher=mpirun"}, false}),
     [](const auto& standing) { return standing.param.name; });
 
 TEST_P(Standstill, OfRunExperimentIsSatOut) {

@@ -12,17 +12,17 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-Standing at(int worker, std::int64_t steps, std::vector<std::uint64_t> found = {}) {
+MemberStatus at(int worker, std::int64_t steps, std::vector<std::uint64_t> found = {}) {
   return {.worker = worker,
           .has_state = true,
           .steps = steps,
           .content = static_cast<std::uint64_t>(100 + steps),
           .found = std::move(found)};
 }
-Standing new_one(int worker) { return {.worker = worker}; }
+MemberStatus new_one(int worker) { return {.worker = worker}; }
 
 TEST(StatePlan, OfMembersWithNothingIsANewJob) {
-  const std::vector<Standing> members{new_one(0), new_one(1)};
+  const std::vector<MemberStatus> members{new_one(0), new_one(1)};
   const Result<StatePlan> plan = plan_state(members);
   ASSERT_TRUE(plan.ok());
   EXPECT_EQ(plan->giver, -1);
@@ -32,7 +32,7 @@ TEST(StatePlan, OfMembersWithNothingIsANewJob) {
 }
 
 TEST(StatePlan, GivesNothingWhereAllAreAtTheSameStep) {
-  const std::vector<Standing> members{at(0, 7), at(2, 7), at(3, 7)};
+  const std::vector<MemberStatus> members{at(0, 7), at(2, 7), at(3, 7)};
   const Result<StatePlan> plan = plan_state(members);
   ASSERT_TRUE(plan.ok());
   EXPECT_EQ(plan->first_step, 7);
@@ -41,7 +41,7 @@ TEST(StatePlan, GivesNothingWhereAllAreAtTheSameStep) {
 }
 
 TEST(StatePlan, GivesTheFurthestStateToThoseBehindAndToNewOnes) {
-  const std::vector<Standing> members{at(0, 6), at(2, 7), new_one(3), at(5, 7)};
+  const std::vector<MemberStatus> members{at(0, 6), at(2, 7), new_one(3), at(5, 7)};
   const Result<StatePlan> plan = plan_state(members);
   ASSERT_TRUE(plan.ok());
   EXPECT_EQ(plan->first_step, 7);
@@ -59,7 +59,7 @@ TEST(StatePlan, GoesOnFromStepNoneAsWell) {
 
 TEST(StatePlan, KnowsWhatAnyMemberHasFound) {
   const Result<StatePlan> plan =
-      plan_state(std::vector{at(0, 7, {0, 0, 2}), at(1, 7, {64, 0, 2}), Standing{.worker = 2, .found = {0, 0, 0}}});
+      plan_state(std::vector{at(0, 7, {0, 0, 2}), at(1, 7, {64, 0, 2}), MemberStatus{.worker = 2, .found = {0, 0, 0}}});
   ASSERT_TRUE(plan.ok());
   EXPECT_THAT(plan->found, ElementsAre(64u, 0u, 2u));
 }
@@ -67,7 +67,7 @@ TEST(StatePlan, KnowsWhatAnyMemberHasFound) {
 TEST(StatePlan, RefusesMembersThatCannotBeOfOneJobAndNamesThem) {
   EXPECT_THAT(plan_state(std::vector{at(0, 7), at(2, 9)}).status().message(),
               HasSubstr("worker 2 has finished 9 steps, worker 0 only 7"));
-  Standing other = at(4, 7);
+  MemberStatus other = at(4, 7);
   other.content = 1;
   EXPECT_THAT(plan_state(std::vector{at(0, 7), other}).status().message(),
               HasSubstr("workers 0 and 4 have both finished 7 steps, but hold different weights"));
@@ -77,17 +77,17 @@ TEST(StatePlan, RefusesMembersThatCannotBeOfOneJobAndNamesThem) {
               HasSubstr("rank 0 is worker 1, rank 1 is worker 1"));
 }
 
-TEST(ShareStandings, ShowsEverybodyWhatAllHaveSaid) {
+TEST(ShareStatuses, ShowsEverybodyWhatAllHaveSaid) {
   const auto group = testing_support::connect_group("inproc", 3);
   testing_support::run_ranks(3, [&](int rank) {
     const auto ring = make_schedule_collective(*group[static_cast<std::size_t>(rank)]);
-    Standing own = at(2 * rank, (std::int64_t{1} << 50) + rank, {~std::uint64_t{0}, 5});
+    MemberStatus own = at(2 * rank, (std::int64_t{1} << 50) + rank, {~std::uint64_t{0}, 5});
     own.content = 0xFEDCBA9876543210ull + static_cast<std::uint64_t>(rank);
-    const Result<std::vector<Standing>> all = share_standings(*ring, own, testing_support::soon());
+    const Result<std::vector<MemberStatus>> all = share_statuses(*ring, own, testing_support::soon());
     ASSERT_TRUE(all.ok()) << all.status().message();
     ASSERT_EQ(all->size(), 3u);
     for (int other = 0; other < 3; ++other) {
-      const Standing& said = (*all)[static_cast<std::size_t>(other)];
+      const MemberStatus& said = (*all)[static_cast<std::size_t>(other)];
       EXPECT_EQ(said.worker, 2 * other);
       EXPECT_TRUE(said.has_state);
       EXPECT_EQ(said.steps, (std::int64_t{1} << 50) + other);
