@@ -5,17 +5,17 @@
 namespace syncopate::experiments {
 
 bool takes_part(const Membership& membership, Role role, int rank) {
-  const auto seats = [&](bool ServerSeats::*seat) {
+  const auto ranks = [&](bool ServerRanks::*member) {
     const auto server = static_cast<std::size_t>(rank);
-    return server < membership.servers.size() && membership.servers[server].*seat;
+    return server < membership.servers.size() && membership.servers[server].*member;
   };
   switch (role) {
     case Role::kWorker:
       return std::ranges::binary_search(membership.workers, rank);
     case Role::kServer:
-      return seats(&ServerSeats::has_server);
+      return ranks(&ServerRanks::has_server);
     case Role::kStandby:
-      return seats(&ServerSeats::has_standby);
+      return ranks(&ServerRanks::has_standby);
     case Role::kEvaluator:
       return false;
   }

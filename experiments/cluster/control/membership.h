@@ -13,20 +13,20 @@ namespace syncopate::experiments {
 
 // The processes that serve one server's shards. Of two, the head receives what workers send, and the tail responds
 // (ps/README.md).
-struct ServerSeats {
+struct ServerRanks {
   bool has_server = true;
   bool has_standby = false;
   // Whether the standby is the head of the two, because the server was restarted and has no state yet.
   bool standby_leads = false;
 
-  bool operator==(const ServerSeats&) const = default;
+  bool operator==(const ServerRanks&) const = default;
 };
 
 struct Membership {
   std::int64_t number = 0;
   bool begins = true;                // nothing has been trained yet: the lowest worker has the initial weights
   std::vector<int> workers;          // ranks of the members, ascending
-  std::vector<ServerSeats> servers;  // by server
+  std::vector<ServerRanks> servers;  // by server
   std::string restore = {};  // folder of the checkpoint that all restore; empty: they keep the state that they have
 
   bool operator==(const Membership&) const = default;

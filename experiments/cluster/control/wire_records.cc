@@ -167,11 +167,11 @@ control::Membership to_wire(const Membership& membership) {
   wire.set_number(membership.number);
   wire.set_begins(membership.begins);
   wire.mutable_workers()->Add(membership.workers.begin(), membership.workers.end());
-  for (const ServerSeats& seats : membership.servers) {
-    control::Seats& to = *wire.add_servers();
-    to.set_has_server(seats.has_server);
-    to.set_has_standby(seats.has_standby);
-    to.set_standby_leads(seats.standby_leads);
+  for (const ServerRanks& ranks : membership.servers) {
+    control::ServerRanks& to = *wire.add_servers();
+    to.set_has_server(ranks.has_server);
+    to.set_has_standby(ranks.has_standby);
+    to.set_standby_leads(ranks.standby_leads);
   }
   wire.set_restore(membership.restore);
   return wire;
@@ -183,9 +183,9 @@ Membership from_wire(const control::Membership& wire) {
                         .workers = {wire.workers().begin(), wire.workers().end()},
                         .servers = {},
                         .restore = wire.restore()};
-  for (const control::Seats& seats : wire.servers()) {
+  for (const control::ServerRanks& ranks : wire.servers()) {
     membership.servers.push_back(
-        {.has_server = seats.has_server(), .has_standby = seats.has_standby(), .standby_leads = seats.standby_leads()});
+        {.has_server = ranks.has_server(), .has_standby = ranks.has_standby(), .standby_leads = ranks.standby_leads()});
   }
   return membership;
 }

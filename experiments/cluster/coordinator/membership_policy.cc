@@ -40,13 +40,13 @@ MembershipPolicy::Loss MembershipPolicy::on_lost(std::size_t process, const Circ
   return recovery_.regroups_without_worker ? Loss::kRegroup : Loss::kOthersGoOn;
 }
 
-MembershipPolicy::Loss MembershipPolicy::on_server_lost(ServerSeats& seats, Role role,
+MembershipPolicy::Loss MembershipPolicy::on_server_lost(ServerRanks& ranks, Role role,
                                                         const Circumstances& circumstances) {
   const bool was_server = role == Role::kServer;
   // Losing a process that has just joined, before it received any state, loses nothing.
-  (was_server ? seats.has_server : seats.has_standby) = false;
-  const bool has_other = was_server ? seats.has_standby : seats.has_server;
-  if (has_other) seats.standby_leads = was_server;
+  (was_server ? ranks.has_server : ranks.has_standby) = false;
+  const bool has_other = was_server ? ranks.has_standby : ranks.has_server;
+  if (has_other) ranks.standby_leads = was_server;
   // A replica that goes back to a checkpoint needs nothing from the lost one.
   if (has_other && (goes_back_ || !circumstances.other_replica_is_empty)) return Loss::kRegroup;
   if (!recovery_.goes_back || !circumstances.can_go_back) return Loss::kEndsRun;
@@ -57,12 +57,12 @@ MembershipPolicy::Loss MembershipPolicy::on_server_lost(ServerSeats& seats, Role
 
 bool MembershipPolicy::has_all_replicas() const {
   return std::ranges::all_of(next_.servers,
-                             [](const ServerSeats& seats) { return seats.has_server || seats.has_standby; });
+                             [](const ServerRanks& ranks) { return ranks.has_server || ranks.has_standby; });
 }
 
 bool MembershipPolicy::has_replica(std::size_t process) const {
-  const ServerSeats& seats = next_.servers[static_cast<std::size_t>(spec(process).rank)];
-  return seats.has_server || seats.has_standby;
+  const ServerRanks& ranks = next_.servers[static_cast<std::size_t>(spec(process).rank)];
+  return ranks.has_server || ranks.has_standby;
 }
 
 void MembershipPolicy::on_ready(std::size_t process) {
@@ -84,7 +84,7 @@ void MembershipPolicy::on_ready(std::size_t process) {
 }
 
 const Membership& MembershipPolicy::proclaim(bool begins, const std::string& checkpoint) {
-  for (ServerSeats& seats : next_.servers) seats.standby_leads &= seats.has_standby;
+  for (ServerRanks& ranks : next_.servers) ranks.standby_leads &= ranks.has_standby;
   next_.number = current_.number + 1;
   next_.begins = begins;
   next_.restore = begins ? resume_ : goes_back_ ? checkpoint : "";

@@ -53,7 +53,7 @@ class MembershipPolicy {
 
  private:
   const ProcessSpec& spec(std::size_t process) const { return plan_.processes[process]; }
-  Loss on_server_lost(ServerSeats& seats, Role role, const Circumstances& circumstances);
+  Loss on_server_lost(ServerRanks& ranks, Role role, const Circumstances& circumstances);
 
   const JobPlan& plan_;
   const Recovery recovery_;

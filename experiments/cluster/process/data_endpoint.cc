@@ -13,10 +13,10 @@ namespace {
 
 // Wraps the transport in one that can inject the faults that the run may ask for.
 std::unique_ptr<Transport> open_to_faults(std::unique_ptr<Transport> transport, const RoleContext& context,
-                                          const Seat& seat) {
+                                          const RankAssignment& assignment) {
   const FaultSchedule& schedule = context.config.faults;
   const std::shared_ptr<const LinkFaults> faults = context.control.link_faults();
-  const std::uint64_t seed = context.config.seed + static_cast<std::uint64_t>(seat.rank);
+  const std::uint64_t seed = context.config.seed + static_cast<std::uint64_t>(assignment.rank);
   if (schedule.may(LinkFault::kReorder)) {
     const auto plan = [faults](TimePoint now) { return reordering(*faults, now); };
     transport = std::make_unique<FaultyTransport>(std::move(transport), plan, seed);
@@ -32,11 +32,11 @@ std::unique_ptr<Transport> open_to_faults(std::unique_ptr<Transport> transport, 
 
 }  // namespace
 
-TransportOptions endpoint_options(const RoleContext& context, const Seat& seat) {
+TransportOptions endpoint_options(const RoleContext& context, const RankAssignment& assignment) {
   return {.run_id = context.run_id,
-          .group = fmt::format("data@{}", seat.membership_epoch),
-          .rank = seat.rank,
-          .size = seat.size,
+          .group = fmt::format("data@{}", assignment.membership_epoch),
+          .rank = assignment.rank,
+          .size = assignment.size,
           .host = context.sockets.address,
           .keys = context.sockets.keys,
           .encrypted = context.sockets.between_hosts,
@@ -48,15 +48,15 @@ std::shared_ptr<ProcessLink> make_link(const ResolvedRun& config) {
   return config.shape ? std::make_shared<ProcessLink>(*config.shape) : nullptr;
 }
 
-Result<std::unique_ptr<Transport>> connect_endpoint(const RoleContext& context, const Seat& seat,
+Result<std::unique_ptr<Transport>> connect_endpoint(const RoleContext& context, const RankAssignment& assignment,
                                                     const std::shared_ptr<ProcessLink>& link, const Clock& clock) {
   Result<syncopate::TransportKind> kind = parse_transport_kind(name_of(context.config.transport));
   if (!kind.ok()) return kind.status();
   Result<std::unique_ptr<Transport>> transport =
-      make_transport(*kind, endpoint_options(context, seat), context.control,
+      make_transport(*kind, endpoint_options(context, assignment), context.control,
                      clock.now() + from_seconds(context.config.timeout_seconds));
   if (!transport.ok()) return transport;
-  *transport = open_to_faults(std::move(*transport), context, seat);
+  *transport = open_to_faults(std::move(*transport), context, assignment);
   // This comes above those, so that a repeated message passes the emulated link once.
   if (link != nullptr) *transport = std::make_unique<ShapedTransport>(std::move(*transport), link);
   return std::unique_ptr<Transport>(

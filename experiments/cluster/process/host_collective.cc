@@ -88,17 +88,17 @@ Result<HostCollective> connect_host_collective(const RoleContext& context, const
                                                const Clock& clock) {
   const ResolvedRun& config = context.config;
   const std::vector<int>& workers = membership.workers;
-  const Seat seat{.membership_epoch = membership.number,
-                  .rank = static_cast<int>(std::ranges::find(workers, context.rank) - workers.begin()),
-                  .size = static_cast<int>(workers.size())};
+  const RankAssignment assignment{.membership_epoch = membership.number,
+                                  .rank = static_cast<int>(std::ranges::find(workers, context.rank) - workers.begin()),
+                                  .size = static_cast<int>(workers.size())};
   if (config.collective == CollectiveKind::kMpi) {
     return without_transport(allreduce::make_mpi_collective(context.rank, config.workers, context.control.patience()));
   }
   if (config.collective == CollectiveKind::kDirect && config.transport == TransportKind::kShm) {
-    return without_transport(allreduce::make_direct_collective(endpoint_options(context, seat), context.control,
+    return without_transport(allreduce::make_direct_collective(endpoint_options(context, assignment), context.control,
                                                                clock.now() + from_seconds(config.timeout_seconds)));
   }
-  Result<std::unique_ptr<Transport>> transport = connect_endpoint(context, seat, make_link(config), clock);
+  Result<std::unique_ptr<Transport>> transport = connect_endpoint(context, assignment, make_link(config), clock);
   if (!transport.ok()) return transport.status();
   const allreduce::ScheduleOptions options{.kind = schedule_kind_of(config).value_or(allreduce::ScheduleKind::kRing),
                                            .segment_bytes = static_cast<std::size_t>(config.segment_bytes),

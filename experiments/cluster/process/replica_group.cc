@@ -187,15 +187,15 @@ ps::PsGroup ps_group_of(const ResolvedRun& config) {
 }
 
 std::vector<int> members_of(const ps::PsGroup& group, const Membership& membership) {
-  const auto seats_of = [&](int shard) {
+  const auto ranks_of = [&](int shard) {
     return membership.servers[static_cast<std::size_t>(group.server_of_shard(shard))];
   };
   std::vector<int> members = membership.workers;
   for (int shard = 0; shard < group.shards(); ++shard) {
-    if (seats_of(shard).has_server) members.push_back(group.rank_of_shard(shard));
+    if (ranks_of(shard).has_server) members.push_back(group.rank_of_shard(shard));
   }
   for (int shard = 0; shard < group.shards(); ++shard) {
-    if (seats_of(shard).has_standby) members.push_back(group.rank_of_standby(shard));
+    if (ranks_of(shard).has_standby) members.push_back(group.rank_of_standby(shard));
   }
   return members;
 }
@@ -203,8 +203,8 @@ std::vector<int> members_of(const ps::PsGroup& group, const Membership& membersh
 std::vector<int> heads_of(const ps::PsGroup& group, const Membership& membership) {
   std::vector<int> heads;
   for (int shard = 0; shard < group.shards(); ++shard) {
-    const ServerSeats& seats = membership.servers[static_cast<std::size_t>(group.server_of_shard(shard))];
-    heads.push_back(seats.standby_leads ? group.rank_of_standby(shard) : group.rank_of_shard(shard));
+    const ServerRanks& ranks = membership.servers[static_cast<std::size_t>(group.server_of_shard(shard))];
+    heads.push_back(ranks.standby_leads ? group.rank_of_standby(shard) : group.rank_of_shard(shard));
   }
   return heads;
 }
@@ -213,11 +213,11 @@ Result<std::unique_ptr<Transport>> connect_member(const RoleContext& context, co
                                                   const std::shared_ptr<ProcessLink>& link, const Clock& clock) {
   const ps::PsGroup group = ps_group_of(context.config);
   std::vector<int> members = members_of(group, membership);
-  const Seat seat{.membership_epoch = membership.number,
-                  .rank = static_cast<int>(std::ranges::find(members, rank) - members.begin()),
-                  .size = static_cast<int>(members.size())};
-  Result<std::unique_ptr<Transport>> transport = connect_endpoint(context, seat, link, clock);
-  if (!transport.ok() || seat.size == group.size()) return transport;
+  const RankAssignment assignment{.membership_epoch = membership.number,
+                                  .rank = static_cast<int>(std::ranges::find(members, rank) - members.begin()),
+                                  .size = static_cast<int>(members.size())};
+  Result<std::unique_ptr<Transport>> transport = connect_endpoint(context, assignment, link, clock);
+  if (!transport.ok() || assignment.size == group.size()) return transport;
   return std::unique_ptr<Transport>(
       std::make_unique<MembersTransport>(std::move(*transport), std::move(members), group.size()));
 }

@@ -268,9 +268,9 @@ int Server::rank_of(std::size_t place) const {
 }
 
 ps::ReplicaRole Server::role_in(const Membership& membership) const {
-  const ServerSeats& seats = membership.servers[static_cast<std::size_t>(context_.rank)];
-  if (!seats.has_server || !seats.has_standby) return ps::ReplicaRole::kAlone;
-  return seats.standby_leads == (context_.role == Role::kStandby) ? ps::ReplicaRole::kHead : ps::ReplicaRole::kTail;
+  const ServerRanks& ranks = membership.servers[static_cast<std::size_t>(context_.rank)];
+  if (!ranks.has_server || !ranks.has_standby) return ps::ReplicaRole::kAlone;
+  return ranks.standby_leads == (context_.role == Role::kStandby) ? ps::ReplicaRole::kHead : ps::ReplicaRole::kTail;
 }
 
 void Server::carry_on(const std::vector<ShardPlace>& places) {

@@ -29,7 +29,7 @@ TEST(MembershipPolicy, BeginsWithAllThatThePlanHas) {
   EXPECT_EQ(policy.current().number, 0);
   EXPECT_TRUE(policy.current().begins);
   EXPECT_THAT(policy.current().workers, ElementsAre(0, 1));
-  EXPECT_THAT(policy.current().servers, ElementsAre(ServerSeats{.has_server = true, .has_standby = true}));
+  EXPECT_THAT(policy.current().servers, ElementsAre(ServerRanks{.has_server = true, .has_standby = true}));
   for (std::size_t process = 0; process < 4; ++process) EXPECT_TRUE(policy.is_member(process));
   EXPECT_FALSE(policy.is_member(4));  // the evaluator
 }
@@ -61,12 +61,12 @@ TEST(MembershipPolicy, AStandbyTakesOverAndLeadsUntilItIsLostItself) {
   MembershipPolicy policy(plan, {.survives_workers = true, .has_standbys = true});
   EXPECT_EQ(policy.on_lost(0, kTrained), Loss::kRegroup);
   EXPECT_THAT(policy.proclaim(false).servers,
-              ElementsAre(ServerSeats{.has_server = false, .has_standby = true, .standby_leads = true}));
+              ElementsAre(ServerRanks{.has_server = false, .has_standby = true, .standby_leads = true}));
   policy.on_ready(0);
   EXPECT_THAT(policy.proclaim(false).servers,
-              ElementsAre(ServerSeats{.has_server = true, .has_standby = true, .standby_leads = true}));
+              ElementsAre(ServerRanks{.has_server = true, .has_standby = true, .standby_leads = true}));
   EXPECT_EQ(policy.on_lost(1, kTrained), Loss::kRegroup);
-  EXPECT_THAT(policy.proclaim(false).servers, ElementsAre(ServerSeats{}));
+  EXPECT_THAT(policy.proclaim(false).servers, ElementsAre(ServerRanks{}));
   EXPECT_EQ(policy.on_lost(0, kTrained), Loss::kEndsRun);
 }
 
