@@ -11,7 +11,7 @@
 
 namespace syncopate::allreduce {
 
-// An operation, which must be the same on all members of a circle (all ranks, or a pair).
+// An operation, which must be the same on all members of a group (all ranks, or a pair).
 struct DirectOperation {
   enum Kind : std::uint16_t { kBarrier = 1, kAllReduce = 2, kBroadcast = 3, kAllToAll = 4 };
 
@@ -24,7 +24,7 @@ struct DirectOperation {
   bool operator==(const DirectOperation&) const = default;
 };
 
-// A rank's status in one circle of ranks (all of them, or a pair). Operations of a circle are counted from 1. A rank
+// A rank's status in one group of ranks (all of them, or a pair). Operations of a group are counted from 1. A rank
 // writes operation n, enters n, does its part once all ranks have entered, leaves n, and is done once all have left. No
 // rank starts n + 2 before all have read the entry of n, so two entries are enough.
 struct alignas(64) DirectPlace {

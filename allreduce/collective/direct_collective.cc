@@ -40,7 +40,7 @@ std::string describe(const DirectOperation& operation) {
 }
 
 // Ranks that do operations together, as this one sees them.
-struct Circle {
+struct RankGroup {
   std::vector<int> members;  // ascending, with this rank
   DirectPlace* own = nullptr;
   std::vector<const DirectPlace*> places;  // by index in members
@@ -144,7 +144,7 @@ class DirectCollective final : public Collective {
     all_.own = &board_.places[rank_];
     for (int partner : all_.members) {
       if (partner == rank_) continue;
-      Circle& pair = pairs_[static_cast<std::size_t>(partner)];
+      RankGroup& pair = pairs_[static_cast<std::size_t>(partner)];
       pair.members = {std::min(rank_, partner), std::max(rank_, partner)};
       pair.own = &board_.places[partner];
       pair.places = {pair.own, &board_of(partner).places[rank_]};
@@ -152,19 +152,19 @@ class DirectCollective final : public Collective {
     }
   }
 
-  Status sum(Circle& circle, std::span<float> buffer, TimePoint deadline) {
-    if (circle.members.size() < 2) return Status();
+  Status sum(RankGroup& group, std::span<float> buffer, TimePoint deadline) {
+    if (group.members.size() < 2) return Status();
     Result<DirectOperation> operation = operation_on(DirectOperation::kAllReduce, buffer);
     if (!operation.ok()) return operation.status();
-    count(circle, buffer.size_bytes());
-    if (&circle == &all_ && buffer.size() <= kDirectSmallFloats) return sum_small(*operation, buffer, deadline);
-    SYNCOPATE_RETURN_IF_ERROR(enter(circle, *operation, deadline));
-    SYNCOPATE_RETURN_IF_ERROR(find_buffers(circle, *operation));
-    const auto place = static_cast<std::size_t>(std::ranges::find(circle.members, rank_) - circle.members.begin());
-    const Range part = balanced_ranges(buffer.size(), circle.members.size())[place];
-    for (float*& each : circle.buffers) each += part.begin;
-    sum_everywhere(circle.buffers, part.size());
-    return leave(circle, deadline);
+    count(group, buffer.size_bytes());
+    if (&group == &all_ && buffer.size() <= kDirectSmallFloats) return sum_small(*operation, buffer, deadline);
+    SYNCOPATE_RETURN_IF_ERROR(enter(group, *operation, deadline));
+    SYNCOPATE_RETURN_IF_ERROR(find_buffers(group, *operation));
+    const auto place = static_cast<std::size_t>(std::ranges::find(group.members, rank_) - group.members.begin());
+    const Range part = balanced_ranges(buffer.size(), group.members.size())[place];
+    for (float*& each : group.buffers) each += part.begin;
+    sum_everywhere(group.buffers, part.size());
+    return leave(group, deadline);
   }
 
   Status sum_small(const DirectOperation& operation, std::span<float> buffer, TimePoint deadline) {
@@ -249,41 +249,41 @@ class DirectCollective final : public Collective {
   }
 
   // Returns when all members have entered and are about to do the same.
-  Status enter(Circle& circle, const DirectOperation& operation, TimePoint deadline) {
-    ++circle.number;
-    circle.own->operations[circle.number % 2] = operation;
-    SYNCOPATE_RETURN_IF_ERROR(meet(circle, &DirectPlace::entered, deadline));
-    for (std::size_t i = 0; i < circle.members.size(); ++i) {
-      const auto other = read_once<DirectOperation>(&circle.places[i]->operations[circle.number % 2]);
+  Status enter(RankGroup& group, const DirectOperation& operation, TimePoint deadline) {
+    ++group.number;
+    group.own->operations[group.number % 2] = operation;
+    SYNCOPATE_RETURN_IF_ERROR(meet(group, &DirectPlace::entered, deadline));
+    for (std::size_t i = 0; i < group.members.size(); ++i) {
+      const auto other = read_once<DirectOperation>(&group.places[i]->operations[group.number % 2]);
       if (other == operation) continue;
       return Status::data_loss(fmt::format("rank {} is in {} where rank {} is in {}: ranks disagree on what they do",
-                                           circle.members[i], describe(other), rank_, describe(operation)));
+                                           group.members[i], describe(other), rank_, describe(operation)));
     }
     return Status();
   }
 
-  Status leave(Circle& circle, TimePoint deadline) { return meet(circle, &DirectPlace::left, deadline); }
+  Status leave(RankGroup& group, TimePoint deadline) { return meet(group, &DirectPlace::left, deadline); }
 
   // Sets this rank's counter to the operation's number and returns when all members' have come there.
-  Status meet(Circle& circle, std::atomic<std::uint32_t> DirectPlace::*counter, TimePoint deadline) {
-    (circle.own->*counter).store(circle.number);
-    for (int member : circle.members) {
+  Status meet(RankGroup& group, std::atomic<std::uint32_t> DirectPlace::*counter, TimePoint deadline) {
+    (group.own->*counter).store(group.number);
+    for (int member : group.members) {
       ShmDoorbell& bell = board_of(member).doorbell;
       if (member != rank_ && bell.sleeping.load() != 0) bell.ring();
     }
-    for (std::size_t i = 0; i < circle.members.size(); ++i) {
-      const std::atomic<std::uint32_t>& other = circle.places[i]->*counter;
-      if (has_come(other, circle.number)) continue;
-      const int member = circle.members[i];
+    for (std::size_t i = 0; i < group.members.size(); ++i) {
+      const std::atomic<std::uint32_t>& other = group.places[i]->*counter;
+      if (has_come(other, group.number)) continue;
+      const int member = group.members[i];
       waiting_for_.store(member, std::memory_order_relaxed);
       Status status = wait_patiently(
           [&](TimePoint until) {
-            return waiter_.wait_for([&] { return has_come(other, circle.number) || peer(member).lost; }, until,
+            return waiter_.wait_for([&] { return has_come(other, group.number) || peer(member).lost; }, until,
                                     "it has not come", [this] { note_lost_peers(); });
           },
           deadline);
       waiting_for_.store(-1, std::memory_order_relaxed);
-      if (status.ok() && !has_come(other, circle.number)) status = Status::peer_lost("it is gone");
+      if (status.ok() && !has_come(other, group.number)) status = Status::peer_lost("it is gone");
       if (!status.ok()) return status.in(fmt::format("waiting for rank {}", member));
     }
     return Status();
@@ -305,17 +305,17 @@ class DirectCollective final : public Collective {
     for (int rank : links_->newly_lost()) peer(rank).lost = true;
   }
 
-  // Fills circle.buffers.
-  Status find_buffers(Circle& circle, const DirectOperation& operation) {
-    circle.buffers.clear();
-    for (int member : circle.members) {
+  // Fills group.buffers.
+  Status find_buffers(RankGroup& group, const DirectOperation& operation) {
+    group.buffers.clear();
+    for (int member : group.members) {
       const Result<std::span<float>> arena = arena_of(member, operation.arena);
       if (!arena.ok()) return arena.status();
       if (operation.offset + operation.length > arena->size()) {
         return Status::data_loss(fmt::format("rank {} has {} elements where rank {} has {}: ranks disagree", member,
                                              arena->size(), rank_, floats_of(arenas_[operation.arena]).size()));
       }
-      circle.buffers.push_back(arena->data() + operation.offset);
+      group.buffers.push_back(arena->data() + operation.offset);
     }
     return Status();
   }
@@ -334,8 +334,8 @@ class DirectCollective final : public Collective {
   }
 
   // What goes from this rank's buffer to others' sums and from its sum to others' buffers: 2(n-1)/n of the buffer.
-  void count(const Circle& circle, std::size_t bytes) {
-    const auto n = static_cast<std::int64_t>(circle.members.size());
+  void count(const RankGroup& group, std::size_t bytes) {
+    const auto n = static_cast<std::int64_t>(group.members.size());
     const std::int64_t each_way = 2 * (n - 1) * static_cast<std::int64_t>(bytes) / n;
     counters_.payload_bytes_out += each_way;
     counters_.payload_bytes_in += each_way;
@@ -350,8 +350,8 @@ class DirectCollective final : public Collective {
   std::optional<ShmLinks> links_;
   std::vector<Peer> peers_;           // by rank
   std::vector<SharedMemory> arenas_;  // own
-  Circle all_;
-  std::vector<Circle> pairs_;                       // by partner
+  RankGroup all_;
+  std::vector<RankGroup> pairs_;                    // by partner
   std::array<std::vector<const float*>, 2> small_;  // small buffers on the boards, by side and rank
   std::atomic<int> waiting_for_{-1};
   TransportCounters counters_;
