@@ -7,7 +7,7 @@
 #include <cassert>
 
 #include "common/optimizer/decay_parts.h"
-#include "ps/client/introduction.h"
+#include "ps/client/join_request.h"
 #include "ps/transport_memory.h"
 
 namespace syncopate::ps {
@@ -80,13 +80,13 @@ Status PsStrategy::save(TrainingState& state) const {
 Result<std::vector<Range>> PsStrategy::join() {
   set_activity("join");
   const TimePoint deadline = timeout_from_now();
-  const Introduction introduction{.links = links_,
-                                  .weights = arenas_.weights,
-                                  .tensor_begins = begins_,
-                                  .undecayed = undecayed_,
-                                  .describes = options_.goes_on || transport_.rank() == options_.chief,
-                                  .brings_weights = !options_.goes_on};
-  SYNCOPATE_RETURN_IF_ERROR(introduce(introduction, tables_, sender_, pusher_.pending(0)).in("join"));
+  const JoinRequest request{.links = links_,
+                            .weights = arenas_.weights,
+                            .tensor_begins = begins_,
+                            .undecayed = undecayed_,
+                            .describes = options_.goes_on || transport_.rank() == options_.chief,
+                            .brings_weights = !options_.goes_on};
+  SYNCOPATE_RETURN_IF_ERROR(send_join_request(request, tables_, sender_, pusher_.pending(0)).in("join"));
   // The answers are written to where the initial weights are sent from.
   SYNCOPATE_RETURN_IF_ERROR(transport_.wait(pusher_.pending(0), deadline).in("join: the initial weights"));
   SYNCOPATE_RETURN_IF_ERROR(receive_all_weights(deadline).in("join"));

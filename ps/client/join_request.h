@@ -1,4 +1,4 @@
-// Introduction: what a worker tells the shards when it joins: its rank and, if it describes the job, the chunks and
+// JoinRequest: what a worker tells the shards when it joins: its rank and, if it describes the job, the chunks and
 // tables.
 #pragma once
 
@@ -12,7 +12,7 @@
 
 namespace syncopate::ps {
 
-struct Introduction {
+struct JoinRequest {
   const ArenaLinks& links;
   std::span<const float> weights;  // of the whole arena
   // Where tensors begin (common/tensor_begins.h), in the transport's memory. Empty if the shards need not know.
@@ -24,8 +24,8 @@ struct Introduction {
   bool brings_weights = false;
 };
 
-// Sends the introduction to all shards. The weights and `tensor_begins` are sent in place: they must not change while
+// Sends the request to all shards. The weights and `tensor_begins` are sent in place: they must not change while
 // `pending` counts them. Fails as ShardSender::send does.
-Status introduce(const Introduction& introduction, TableClient& tables, ShardSender& sender, PendingSends& pending);
+Status send_join_request(const JoinRequest& request, TableClient& tables, ShardSender& sender, PendingSends& pending);
 
 }  // namespace syncopate::ps
