@@ -15,7 +15,7 @@
 #include <limits>
 #include <span>
 
-#include "common/codec/decode_into.h"
+#include "common/codec/decode_mode.h"
 #include "common/codec/unaligned.h"
 #include "common/status.h"
 
@@ -95,10 +95,10 @@ void encode_chunks(std::span<const float> values, const Tensors& tensors, Payloa
 // Calls decode(into as a constant, the chunk's scale, elements, where they go) for each chunk. Fails as check_scales
 // does.
 template <typename PayloadBytes, typename Decode>
-Status decode_chunks(std::span<const std::byte> encoded, const Tensors& tensors, Into into, PayloadBytes payload_bytes,
-                     Decode decode, std::span<float> out) {
+Status decode_chunks(std::span<const std::byte> encoded, const Tensors& tensors, DecodeMode mode,
+                     PayloadBytes payload_bytes, Decode decode, std::span<float> out) {
   SYNCOPATE_RETURN_IF_ERROR(check_scales(encoded, out.size(), tensors, payload_bytes));
-  with_constant(into, [&](auto constant) {
+  with_constant(mode, [&](auto constant) {
     each_chunk(out.size(), tensors, payload_bytes, [&](std::size_t begin, std::size_t count, std::size_t offset) {
       decode(constant, encoded.data() + offset, count, out.data() + begin);
     });

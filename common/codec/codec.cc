@@ -16,11 +16,11 @@
 namespace syncopate {
 namespace {
 
-using codec::Into;
+using codec::DecodeMode;
 using codec::Tensors;
 
-void decode_floats(std::span<const std::byte> encoded, Into into, std::span<float> out) {
-  codec::with_constant(into, [&](auto constant) {
+void decode_floats(std::span<const std::byte> encoded, DecodeMode mode, std::span<float> out) {
+  codec::with_constant(mode, [&](auto constant) {
     for (std::size_t i = 0; i < out.size(); ++i) {
       codec::put<constant()>(codec::load<float>(encoded.data() + sizeof(float) * i), out[i]);
     }
@@ -47,7 +47,7 @@ std::size_t size_of(const CodecConfig& config, std::size_t elements, const Tenso
   return sizeof(float) * elements;
 }
 
-Status decode_into(const Codec& codec, std::span<const std::byte> encoded, std::uint64_t key, Into into,
+Status decode_into(const Codec& codec, std::span<const std::byte> encoded, std::uint64_t key, DecodeMode mode,
                    std::span<float> out, std::size_t begin) {
   if (!codec.epoch_of(encoded.size(), out.size(), begin)) {
     return Status::data_loss(fmt::format("{} bytes of {}: {} values have {}", encoded.size(), to_string(codec.config()),
@@ -56,25 +56,25 @@ Status decode_into(const Codec& codec, std::span<const std::byte> encoded, std::
   const Tensors tensors{codec.begins(), begin};
   switch (codec.config().kind) {
     case CodecKind::kFp16:
-      codec::decode_fp16(encoded, into, out);
+      codec::decode_fp16(encoded, mode, out);
       return {};
     case CodecKind::kBf16:
-      codec::decode_bf16(encoded, into, out);
+      codec::decode_bf16(encoded, mode, out);
       return {};
     case CodecKind::kInt8:
-      return codec::decode_int8(encoded, tensors, into, out);
+      return codec::decode_int8(encoded, tensors, mode, out);
     case CodecKind::kTopK:
-      return codec::decode_top_k(encoded, into, out);
+      return codec::decode_top_k(encoded, mode, out);
     case CodecKind::kRandomK:
-      codec::decode_random_k(encoded, key, into, out);
+      codec::decode_random_k(encoded, key, mode, out);
       return {};
     case CodecKind::kSign:
-      return codec::decode_sign(encoded, tensors, into, out);
+      return codec::decode_sign(encoded, tensors, mode, out);
     case CodecKind::kNone:
     case CodecKind::kPowerSgd:  // never is
       break;
   }
-  decode_floats(encoded, into, out);
+  decode_floats(encoded, mode, out);
   return {};
 }
 
@@ -126,17 +126,17 @@ void Codec::encode(std::span<const float> values, std::uint64_t key, std::span<s
 
 Status Codec::decode(std::span<const std::byte> encoded, std::uint64_t key, std::span<float> out,
                      std::size_t begin) const {
-  return decode_into(*this, encoded, key, Into::kReplace, out, begin);
+  return decode_into(*this, encoded, key, DecodeMode::kReplace, out, begin);
 }
 
 Status Codec::add_decoded(std::span<const std::byte> encoded, std::uint64_t key, std::span<float> sum,
                           std::size_t begin) const {
-  return decode_into(*this, encoded, key, Into::kAdd, sum, begin);
+  return decode_into(*this, encoded, key, DecodeMode::kAdd, sum, begin);
 }
 
 Status Codec::subtract_decoded(std::span<const std::byte> encoded, std::uint64_t key, std::span<float> sum,
                                std::size_t begin) const {
-  return decode_into(*this, encoded, key, Into::kSubtract, sum, begin);
+  return decode_into(*this, encoded, key, DecodeMode::kSubtract, sum, begin);
 }
 
 }  // namespace syncopate

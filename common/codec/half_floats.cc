@@ -58,8 +58,8 @@ void encode(std::span<const float> values, std::span<std::byte> out, Convert con
 }
 
 template <typename Convert>
-void decode(std::span<const std::byte> encoded, Into into, std::span<float> out, Convert convert) {
-  with_constant(into, [&](auto constant) {
+void decode(std::span<const std::byte> encoded, DecodeMode mode, std::span<float> out, Convert convert) {
+  with_constant(mode, [&](auto constant) {
     const std::byte* __restrict from = encoded.data();
     float* __restrict to = out.data();
     for (std::size_t i = 0; i < out.size(); ++i) put<constant()>(convert(load<std::uint16_t>(from + 2 * i)), to[i]);
@@ -76,12 +76,12 @@ void encode_bf16(std::span<const float> values, std::span<std::byte> out) {
   encode(values, out, [](float value) { return bf16_of(value); });
 }
 
-void decode_fp16(std::span<const std::byte> encoded, Into into, std::span<float> out) {
-  decode(encoded, into, out, [](std::uint16_t half) { return float_of_fp16(half); });
+void decode_fp16(std::span<const std::byte> encoded, DecodeMode mode, std::span<float> out) {
+  decode(encoded, mode, out, [](std::uint16_t half) { return float_of_fp16(half); });
 }
 
-void decode_bf16(std::span<const std::byte> encoded, Into into, std::span<float> out) {
-  decode(encoded, into, out, [](std::uint16_t half) { return float_of_bf16(half); });
+void decode_bf16(std::span<const std::byte> encoded, DecodeMode mode, std::span<float> out) {
+  decode(encoded, mode, out, [](std::uint16_t half) { return float_of_bf16(half); });
 }
 
 }  // namespace syncopate::codec

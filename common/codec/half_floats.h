@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <span>
 
-#include "common/codec/decode_into.h"
+#include "common/codec/decode_mode.h"
 
 namespace syncopate::codec {
 
@@ -15,7 +15,7 @@ void encode_fp16(std::span<const float> values, std::span<std::byte> out);
 void encode_bf16(std::span<const float> values, std::span<std::byte> out);
 
 // `encoded` has 2 bytes for each value of `out`. Exact, since every 16-bit value is also a float32.
-void decode_fp16(std::span<const std::byte> encoded, Into into, std::span<float> out);
-void decode_bf16(std::span<const std::byte> encoded, Into into, std::span<float> out);
+void decode_fp16(std::span<const std::byte> encoded, DecodeMode mode, std::span<float> out);
+void decode_bf16(std::span<const std::byte> encoded, DecodeMode mode, std::span<float> out);
 
 }  // namespace syncopate::codec

@@ -73,12 +73,12 @@ void encode_chunk_drawn(const float* __restrict values, std::size_t count, std::
   codes[half - 1] = drawn_code(values[half - 1] * inverse, bits >> 16);
 }
 
-template <Into kInto>
+template <DecodeMode kMode>
 void decode_chunk(const std::byte* __restrict encoded, std::size_t count, float* __restrict out) {
   const float scale = load<float>(encoded);
   const std::byte* __restrict codes = encoded + kScaleBytes;
   for (std::size_t i = 0; i < count; ++i) {
-    put<kInto>(scale * static_cast<float>(static_cast<std::int8_t>(codes[i])), out[i]);
+    put<kMode>(scale * static_cast<float>(static_cast<std::int8_t>(codes[i])), out[i]);
   }
 }
 
@@ -101,11 +101,11 @@ void encode_int8_stochastic(std::span<const float> values, const Tensors& tensor
   encode_chunks(values, tensors, payload_bytes, encode, out);
 }
 
-Status decode_int8(std::span<const std::byte> encoded, const Tensors& tensors, Into into, std::span<float> out) {
+Status decode_int8(std::span<const std::byte> encoded, const Tensors& tensors, DecodeMode mode, std::span<float> out) {
   const auto decode = [](auto constant, const std::byte* chunk, std::size_t count, float* values) {
     decode_chunk<constant()>(chunk, count, values);
   };
-  return decode_chunks(encoded, tensors, into, payload_bytes, decode, out);
+  return decode_chunks(encoded, tensors, mode, payload_bytes, decode, out);
 }
 
 }  // namespace syncopate::codec

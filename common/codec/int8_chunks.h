@@ -13,7 +13,7 @@
 #include <span>
 
 #include "common/codec/chunks.h"
-#include "common/codec/decode_into.h"
+#include "common/codec/decode_mode.h"
 #include "common/status.h"
 
 namespace syncopate::codec {
@@ -31,6 +31,6 @@ void encode_int8_stochastic(std::span<const float> values, const Tensors& tensor
 
 // `encoded` must have int8_size(out.size(), tensors) bytes. Fails with data loss, and leaves `out` unchanged, if a
 // scale is invalid. A code of -128, which encode_int8 does not produce, is taken at face value.
-Status decode_int8(std::span<const std::byte> encoded, const Tensors& tensors, Into into, std::span<float> out);
+Status decode_int8(std::span<const std::byte> encoded, const Tensors& tensors, DecodeMode mode, std::span<float> out);
 
 }  // namespace syncopate::codec

@@ -27,9 +27,9 @@ void encode_random_k(std::span<const float> values, std::uint64_t key, std::span
              [&](std::size_t i, std::size_t index) { store(out.data() + kRandomKBytes * i, values[index]); });
 }
 
-void decode_random_k(std::span<const std::byte> encoded, std::uint64_t key, Into into, std::span<float> out) {
-  if (into == Into::kReplace) std::ranges::fill(out, 0.0f);
-  with_constant(into, [&](auto constant) {
+void decode_random_k(std::span<const std::byte> encoded, std::uint64_t key, DecodeMode mode, std::span<float> out) {
+  if (mode == DecodeMode::kReplace) std::ranges::fill(out, 0.0f);
+  with_constant(mode, [&](auto constant) {
     each_drawn(key, out.size(), encoded.size() / kRandomKBytes, [&](std::size_t i, std::size_t index) {
       put<constant()>(load<float>(encoded.data() + kRandomKBytes * i), out[index]);
     });

@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <span>
 
-#include "common/codec/decode_into.h"
+#include "common/codec/decode_mode.h"
 
 namespace syncopate::codec {
 
@@ -20,6 +20,6 @@ inline constexpr std::size_t kRandomKBytes = sizeof(float);  // per value that i
 void encode_random_k(std::span<const float> values, std::uint64_t key, std::span<std::byte> out);
 
 // `encoded` has at most kRandomKBytes for each element of `out`. Elements that were not sent count as zero.
-void decode_random_k(std::span<const std::byte> encoded, std::uint64_t key, Into into, std::span<float> out);
+void decode_random_k(std::span<const std::byte> encoded, std::uint64_t key, DecodeMode mode, std::span<float> out);
 
 }  // namespace syncopate::codec

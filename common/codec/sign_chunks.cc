@@ -45,23 +45,23 @@ void encode_chunk(const float* __restrict values, std::size_t count, std::byte* 
   }
 }
 
-template <Into kInto>
+template <DecodeMode kMode>
 void put_signs(std::uint32_t word, std::uint32_t scale, float* __restrict out, std::size_t count) {
   for (std::uint32_t i = 0; i < count; ++i) {
-    put<kInto>(std::bit_cast<float>(scale | ((word >> i) & 1) << 31), out[i]);
+    put<kMode>(std::bit_cast<float>(scale | ((word >> i) & 1) << 31), out[i]);
   }
 }
 
-template <Into kInto>
+template <DecodeMode kMode>
 void decode_chunk(const std::byte* encoded, std::size_t count, float* out) {
   const auto scale = load<std::uint32_t>(encoded) & 0x7FFFFFFF;
   encoded += kScaleBytes;
   const std::size_t whole = count / kWordBits;
   for (std::size_t word = 0; word < whole; ++word) {
-    put_signs<kInto>(load<std::uint32_t>(encoded + word * kWordBytes), scale, out + word * kWordBits, kWordBits);
+    put_signs<kMode>(load<std::uint32_t>(encoded + word * kWordBytes), scale, out + word * kWordBits, kWordBits);
   }
   if (count % kWordBits != 0) {
-    put_signs<kInto>(load<std::uint32_t>(encoded + whole * kWordBytes), scale, out + whole * kWordBits,
+    put_signs<kMode>(load<std::uint32_t>(encoded + whole * kWordBytes), scale, out + whole * kWordBits,
                      count % kWordBits);
   }
 }
@@ -76,11 +76,11 @@ void encode_sign(std::span<const float> values, const Tensors& tensors, std::spa
   encode_chunks(values, tensors, payload_bytes, encode_chunk, out);
 }
 
-Status decode_sign(std::span<const std::byte> encoded, const Tensors& tensors, Into into, std::span<float> out) {
+Status decode_sign(std::span<const std::byte> encoded, const Tensors& tensors, DecodeMode mode, std::span<float> out) {
   const auto decode = [](auto constant, const std::byte* chunk, std::size_t count, float* values) {
     decode_chunk<constant()>(chunk, count, values);
   };
-  return decode_chunks(encoded, tensors, into, payload_bytes, decode, out);
+  return decode_chunks(encoded, tensors, mode, payload_bytes, decode, out);
 }
 
 }  // namespace syncopate::codec

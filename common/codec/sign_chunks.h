@@ -8,7 +8,7 @@
 #include <span>
 
 #include "common/codec/chunks.h"
-#include "common/codec/decode_into.h"
+#include "common/codec/decode_mode.h"
 #include "common/status.h"
 
 namespace syncopate::codec {
@@ -20,6 +20,6 @@ void encode_sign(std::span<const float> values, const Tensors& tensors, std::spa
 
 // `encoded` must have sign_size(out.size(), tensors) bytes. Fails with data loss, and leaves `out` unchanged, if a
 // scale is invalid. Bits after the last value are ignored.
-Status decode_sign(std::span<const std::byte> encoded, const Tensors& tensors, Into into, std::span<float> out);
+Status decode_sign(std::span<const std::byte> encoded, const Tensors& tensors, DecodeMode mode, std::span<float> out);
 
 }  // namespace syncopate::codec

@@ -94,7 +94,7 @@ void encode_top_k(std::span<const float> values, std::vector<std::uint32_t>& scr
   }
 }
 
-Status decode_top_k(std::span<const std::byte> encoded, Into into, std::span<float> out) {
+Status decode_top_k(std::span<const std::byte> encoded, DecodeMode mode, std::span<float> out) {
   const std::size_t k = encoded.size() / kTopKBytes;
   const auto index = [&](std::size_t i) { return read_once<std::uint32_t>(encoded.data() + 4 * i); };
   std::uint64_t least = 0;  // that the next index may be
@@ -105,8 +105,8 @@ Status decode_top_k(std::span<const std::byte> encoded, Into into, std::span<flo
     }
     least = std::uint64_t{at} + 1;
   }
-  if (into == Into::kReplace) std::ranges::fill(out, 0.0f);
-  with_constant(into, [&](auto constant) {
+  if (mode == DecodeMode::kReplace) std::ranges::fill(out, 0.0f);
+  with_constant(mode, [&](auto constant) {
     for (std::size_t i = 0; i < k; ++i) {
       const std::uint32_t at = index(i);
       if (at < out.size()) put<constant()>(load<float>(encoded.data() + 4 * (k + i)), out[at]);

@@ -13,7 +13,7 @@
 #include <span>
 #include <vector>
 
-#include "common/codec/decode_into.h"
+#include "common/codec/decode_mode.h"
 #include "common/status.h"
 
 namespace syncopate::codec {
@@ -26,7 +26,7 @@ void encode_top_k(std::span<const float> values, std::vector<std::uint32_t>& scr
 
 // `encoded` must have a multiple of kTopKBytes. Fails with data loss, and leaves `out` unchanged, unless indices ascend
 // and are below out.size(). Elements that were not sent count as zero.
-Status decode_top_k(std::span<const std::byte> encoded, Into into, std::span<float> out);
+Status decode_top_k(std::span<const std::byte> encoded, DecodeMode mode, std::span<float> out);
 
 // Sets those elements of `values` to zero that encode_top_k has just chosen. `values` is as long as what encode_top_k
 // was given.

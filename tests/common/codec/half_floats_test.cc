@@ -25,9 +25,9 @@ std::vector<std::uint16_t> halves_of(const std::vector<float>& values,
 }
 
 std::vector<float> floats_of(const std::vector<std::uint16_t>& halves,
-                             void (*decode)(std::span<const std::byte>, Into, std::span<float>)) {
+                             void (*decode)(std::span<const std::byte>, DecodeMode, std::span<float>)) {
   std::vector<float> values(halves.size());
-  decode(std::as_bytes(std::span(halves)), Into::kReplace, values);
+  decode(std::as_bytes(std::span(halves)), DecodeMode::kReplace, values);
   return values;
 }
 

@@ -19,7 +19,7 @@ std::vector<float> int8_round_trip(const std::vector<float>& values) {
   std::vector<std::byte> encoded(int8_size(values.size()));
   encode_int8(values, {}, encoded);
   std::vector<float> decoded(values.size());
-  EXPECT_TRUE(decode_int8(encoded, {}, Into::kReplace, decoded).ok());
+  EXPECT_TRUE(decode_int8(encoded, {}, DecodeMode::kReplace, decoded).ok());
   return decoded;
 }
 
@@ -88,7 +88,7 @@ TEST(Int8, KeepsTheSmallValuesOfATensorThatLiesBesideALargeOne) {
     std::vector<std::byte> encoded(int8_size(values.size(), tensors));
     encode_int8(values, tensors, encoded);
     std::vector<float> out(values.size());
-    EXPECT_TRUE(decode_int8(encoded, tensors, Into::kReplace, out).ok());
+    EXPECT_TRUE(decode_int8(encoded, tensors, DecodeMode::kReplace, out).ok());
     return std::vector<float>(out.begin() + kLarge, out.begin() + kLarge + kSmall);
   };
   EXPECT_EQ(decoded({}), std::vector<float>(kSmall)) << "in one chunk all of them are lost";
@@ -127,7 +127,7 @@ std::vector<float> drawn_trip(const std::vector<float>& values, std::uint64_t ke
   std::vector<std::byte> encoded(int8_size(values.size()));
   encode_int8_stochastic(values, {}, key, encoded);
   std::vector<float> decoded(values.size());
-  EXPECT_TRUE(decode_int8(encoded, {}, Into::kReplace, decoded).ok());
+  EXPECT_TRUE(decode_int8(encoded, {}, DecodeMode::kReplace, decoded).ok());
   return decoded;
 }
 

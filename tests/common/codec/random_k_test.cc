@@ -50,7 +50,7 @@ TEST(RandomK, GivesEveryElementTheSameChance) {
 TEST(RandomK, DecodesWhatWasSentAndZerosElsewhere) {
   std::vector<float> values(100, 3.0f), sent(10), decoded(100, 9.0f);
   encode_random_k(values, 1, std::as_writable_bytes(std::span(sent)));
-  decode_random_k(std::as_bytes(std::span(sent)), 1, Into::kReplace, decoded);
+  decode_random_k(std::as_bytes(std::span(sent)), 1, DecodeMode::kReplace, decoded);
   EXPECT_EQ(std::ranges::count(decoded, 3.0f), 10);
   EXPECT_EQ(std::ranges::count(decoded, 0.0f), 90);
   for (const float index : drawn(1, 100, 10)) EXPECT_EQ(decoded[static_cast<std::size_t>(index)], 3.0f);
@@ -64,7 +64,7 @@ TEST(RandomK, EncodingsOfOneKeyCanBeSummed) {
   encode_random_k(a, 7, std::as_writable_bytes(std::span(of_a)));
   encode_random_k(b, 7, std::as_writable_bytes(std::span(of_b)));
   const std::vector<float> added{of_a[0] + of_b[0], of_a[1] + of_b[1]};
-  decode_random_k(std::as_bytes(std::span(added)), 7, Into::kReplace, decoded);
+  decode_random_k(std::as_bytes(std::span(added)), 7, DecodeMode::kReplace, decoded);
   for (std::size_t i = 0; i < 6; ++i) EXPECT_TRUE(decoded[i] == 0 || decoded[i] == sum[i]);
 }
 

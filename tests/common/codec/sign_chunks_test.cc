@@ -16,7 +16,7 @@ std::vector<float> sign_round_trip(const std::vector<float>& values) {
   std::vector<std::byte> encoded(sign_size(values.size()));
   encode_sign(values, {}, encoded);
   std::vector<float> decoded(values.size());
-  EXPECT_TRUE(decode_sign(encoded, {}, Into::kReplace, decoded).ok());
+  EXPECT_TRUE(decode_sign(encoded, {}, DecodeMode::kReplace, decoded).ok());
   return decoded;
 }
 

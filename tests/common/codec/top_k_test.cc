@@ -96,7 +96,7 @@ TEST(TopK, SendsNaNBeforeInfinityBeforeNumbers) {
 TEST(TopK, RefusesIndicesThatDoNotAscendOrAreOutOfRange) {
   const auto status_of = [](std::vector<std::uint32_t> words) {
     std::vector<float> out(10, 7.0f);
-    const Status status = decode_top_k(std::as_bytes(std::span(words)), Into::kReplace, out);
+    const Status status = decode_top_k(std::as_bytes(std::span(words)), DecodeMode::kReplace, out);
     if (!status.ok()) {
       EXPECT_EQ(out, std::vector<float>(10, 7.0f));
     }
