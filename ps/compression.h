@@ -29,12 +29,12 @@ struct PushName {
 
 // The key (common/codec/codec.h) of a push, or of the response to it. Responses to all workers share one key, so that
 // under sync, where all are sent the same differences, they also have the same bits.
-enum class Travels : std::uint64_t { kToShard, kToWorker };
-inline std::uint64_t codec_key(const Compression& compression, Travels travels, const PushName& push) {
+enum class Direction : std::uint64_t { kToShard, kToWorker };
+inline std::uint64_t codec_key(const Compression& compression, Direction direction, const PushName& push) {
   Fnv hash;
   hash.add(compression.seed);
-  hash.add(static_cast<std::uint64_t>(travels));
-  hash.add(static_cast<std::uint64_t>(travels == Travels::kToShard ? push.worker : 0));
+  hash.add(static_cast<std::uint64_t>(direction));
+  hash.add(static_cast<std::uint64_t>(direction == Direction::kToShard ? push.worker : 0));
   hash.add(static_cast<std::uint64_t>(push.shard));
   hash.add(push.chunk);
   hash.add(static_cast<std::uint64_t>(push.clock));

@@ -77,7 +77,7 @@ std::vector<WorkerCodec::Memory> WorkerCodec::memories(int worker) {
 std::span<const std::byte> WorkerCodec::encode(const PushName& push, std::size_t bucket, std::size_t slot,
                                                std::span<const float> gradient) {
   const TimePoint begin = clock_.now();
-  const std::uint64_t key = codec_key(compression_, Travels::kToShard, push);
+  const std::uint64_t key = codec_key(compression_, Direction::kToShard, push);
   const Range range = buckets_[bucket];
   const std::span<std::byte> room =
       rooms_[bucket * slots_ + slot].first(codec_.encoded_size(range.size(), range.begin));
@@ -141,7 +141,7 @@ Status WorkerCodec::apply_answer(const PushName& push, std::span<const std::byte
   const FlushDenormals flush;  // as the shard does with its mirror
   const TimePoint begin = clock_.now();
   const Status status =
-      codec_.add_decoded(payload, codec_key(compression_, Travels::kToWorker, push), weights, push.begin);
+      codec_.add_decoded(payload, codec_key(compression_, Direction::kToWorker, push), weights, push.begin);
   time_ += clock_.now() - begin;
   return status;
 }

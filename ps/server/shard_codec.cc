@@ -21,7 +21,7 @@ Result<std::span<const float>> ShardCodec::decode(const PushName& push, std::spa
   if (gradient.size() < elements) gradient = AlignedBuffer(elements);
   const std::span<float> values = gradient.span().first(elements);
   const Status status =
-      codec_.decode(payload, codec_key(options_.compression, Travels::kToShard, push), values, push.begin);
+      codec_.decode(payload, codec_key(options_.compression, Direction::kToShard, push), values, push.begin);
   if (!status.ok()) return Status::invalid_argument(status.message());
   const std::size_t index = index_of(push.worker, push.chunk);
   if (epochs_.size() <= index) epochs_.resize(index + 1);
@@ -71,7 +71,7 @@ Result<ShardCodec::Answer> ShardCodec::encode(const PushName& push, std::span<co
   if (difference_.size() < weights.size()) difference_ = AlignedBuffer(weights.size());
   const std::span<float> difference = difference_.span().first(weights.size());
   for (std::size_t i = 0; i < weights.size(); ++i) difference[i] = weights[i] - mirror[i];
-  const std::uint64_t key = codec_key(options_.compression, Travels::kToWorker, push);
+  const std::uint64_t key = codec_key(options_.compression, Direction::kToWorker, push);
   codec_.encode(difference, key, payload, push.begin);
   const Status status = codec_.add_decoded(payload, key, mirror, push.begin);
   assert(status.ok());
