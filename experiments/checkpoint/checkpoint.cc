@@ -15,8 +15,8 @@ namespace {
 
 std::string worker_name(int rank) { return fmt::format("worker-{}", rank); }
 
-bool is_for(const StoredPart& part, const Wanted& wanted) {
-  return part.writer == worker_name(wanted.worker) || !wanted.alone;
+bool is_for(const StoredPart& part, const CheckpointSelection& selection) {
+  return part.writer == worker_name(selection.worker) || !selection.alone;
 }
 
 // Runs before anything in the text is used.
@@ -92,21 +92,21 @@ Status Checkpoint::verify(const StateForms& forms) const {
       .in(folder_);
 }
 
-Status Checkpoint::read(const StateForms& forms, const Wanted& wanted, TrainingState& state) const {
-  read_counts(wanted, state);
+Status Checkpoint::read(const StateForms& forms, const CheckpointSelection& selection, TrainingState& state) const {
+  read_counts(selection, state);
   for (const StoredPart& part : manifest_.parts) {
-    if (!is_for(part, wanted)) continue;
+    if (!is_for(part, selection)) continue;
     for (const StoredFile& file : part.files) {
-      if (const int owner = owner_of(file.part); owner >= 0 && owner != wanted.worker) continue;
+      if (const int owner = owner_of(file.part); owner >= 0 && owner != selection.worker) continue;
       const std::string path = path_of(file);
       SYNCOPATE_RETURN_IF_ERROR(within_memory(path, file.bytes, [&] {
         switch (file.kind) {
           case StoredKind::kArena:
-            return read_arena(path, file, forms, wanted.ranges ? &*wanted.ranges : nullptr, state);
+            return read_arena(path, file, forms, selection.ranges ? &*selection.ranges : nullptr, state);
           case StoredKind::kPieces:
             return read_pieces(path, file, forms, state);
           case StoredKind::kRows:
-            return read_rows(path, file, forms, wanted.row, state);
+            return read_rows(path, file, forms, selection.row, state);
         }
         return Status();
       }));
@@ -120,13 +120,13 @@ Status Checkpoint::read(const StateForms& forms, const Wanted& wanted, TrainingS
 
 // A worker goes on from the counts that it has written itself and, unless it wants only those, from the ones that the
 // chief has written for all; shards go on from those of all shards.
-void Checkpoint::read_counts(const Wanted& wanted, TrainingState& state) const {
-  const bool of_worker = wanted.worker >= 0;
+void Checkpoint::read_counts(const CheckpointSelection& selection, TrainingState& state) const {
+  const bool of_worker = selection.worker >= 0;
   const auto is_wanted = [&](const StoredPart& part) {
     const bool by_worker = part.writer.starts_with("worker-");
     if (!of_worker) return !by_worker;
-    if (part.writer == worker_name(wanted.worker)) return true;
-    return by_worker && !wanted.alone && std::ranges::count(part.files, state_part::kWeights, &StoredFile::part) > 0;
+    if (part.writer == worker_name(selection.worker)) return true;
+    return by_worker && !selection.alone && std::ranges::count(part.files, state_part::kWeights, &StoredFile::part) > 0;
   };
   bool is_first = true;
   state.step = manifest_.step;
@@ -134,7 +134,7 @@ void Checkpoint::read_counts(const Wanted& wanted, TrainingState& state) const {
     if (!is_wanted(part)) continue;
     state.step = is_first ? part.step : std::min(state.step, part.step);
     is_first = false;
-    const bool is_own = of_worker && part.writer == worker_name(wanted.worker);
+    const bool is_own = of_worker && part.writer == worker_name(selection.worker);
     for (const auto& [name, values] : part.counts) {
       if (is_own || !state.counts.contains(name)) state.counts[name] = values;
     }

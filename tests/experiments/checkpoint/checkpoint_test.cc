@@ -26,7 +26,7 @@ class ACheckpoint : public testing::Test {
     const Result<Checkpoint> checkpoint = Checkpoint::open(store_.path_of(40));
     return checkpoint.ok() ? checkpoint->verify(small_forms()) : checkpoint.status();
   }
-  TrainingState read(const Wanted& wanted) const {
+  TrainingState read(const CheckpointSelection& wanted) const {
     TrainingState state;
     const Status status = opened().read(small_forms(), wanted, state);
     EXPECT_TRUE(status.ok()) << status.message();

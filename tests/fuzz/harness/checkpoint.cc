@@ -389,11 +389,11 @@ void read_as_processes_do(const std::string& folder) {
   const StateForms& model = forms();
   (void)checkpoint->verify(model);
   const Range dense = layout().dense();
-  const experiments::Wanted readers[] = {{.worker = 0},
-                                         {.worker = 1, .alone = true},
-                                         {.ranges = std::vector<Range>{{dense.begin, dense.begin + 16}},
-                                          .row = [](std::size_t, RowKey key) { return key % 2 == 0; }}};
-  for (const experiments::Wanted& wanted : readers) {
+  const experiments::CheckpointSelection readers[] = {{.worker = 0},
+                                                      {.worker = 1, .alone = true},
+                                                      {.ranges = std::vector<Range>{{dense.begin, dense.begin + 16}},
+                                                       .row = [](std::size_t, RowKey key) { return key % 2 == 0; }}};
+  for (const experiments::CheckpointSelection& wanted : readers) {
     TrainingState state;
     if (checkpoint->read(model, wanted, state).ok()) check_state(state);
   }
