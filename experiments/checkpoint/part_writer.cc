@@ -12,10 +12,10 @@ namespace syncopate::experiments {
 namespace {
 
 bool is_written(const PartOptions& options, const std::string& name) {
-  return options.share != Share::kOfOne || owner_of(name) >= 0;
+  return options.share != Share::kOwnOnly || owner_of(name) >= 0;
 }
 
-bool writes_rows(const PartOptions& options) { return options.share != Share::kOfOne; }
+bool writes_rows(const PartOptions& options) { return options.share != Share::kOwnOnly; }
 
 class PartWriter {
  public:

@@ -18,7 +18,7 @@ namespace syncopate::experiments {
 // Which part of a state is written.
 enum class Share {
   kAll,      // everything, by the one process that has it, or writes it for all
-  kOfOne,    // only what this worker alone has, whose names end with ".worker3"; others write the rest
+  kOwnOnly,  // only what this worker alone has, whose names end with ".worker3"; others write the rest
   kReplica,  // everything, under this worker's own names: replicas differ, and readers use the chief's
 };
 

@@ -106,7 +106,7 @@ std::optional<Share> share_of_worker(const ResolvedRun& config, bool has_local_s
   const bool is_ps = config.mode == Mode::kPs;
   if (is_chief && !is_ps) return Share::kAll;
   if (averages_weights(config)) return Share::kReplica;
-  if (has_local_state || has_state_of_its_own(config)) return Share::kOfOne;
+  if (has_local_state || has_state_of_its_own(config)) return Share::kOwnOnly;
   return std::nullopt;
 }
 

@@ -197,7 +197,7 @@ Status Worker::restore(const std::string& folder) {
 }
 
 Status Worker::take(SyncStrategy& strategy, Share share, TrainingState& state) {
-  if (share != Share::kOfOne || has_state_of_its_own(config_)) {
+  if (share != Share::kOwnOnly || has_state_of_its_own(config_)) {
     SYNCOPATE_RETURN_IF_ERROR(strategy.weights_needed({0, model_->layout().size()}));
     Resumable* const resumable = strategy.resumable();
     if (resumable == nullptr) return Status::invalid_argument("this strategy cannot be saved");

@@ -97,7 +97,7 @@ inline Manifest write_small_checkpoint(CheckpointStore& store, std::int64_t step
   for (int i = 0; i < 2; ++i) {
     manifest.parts.push_back(written({.folder = folder,
                                       .writer = "worker-" + std::to_string(i),
-                                      .share = i == 0 ? Share::kAll : Share::kOfOne,
+                                      .share = i == 0 ? Share::kAll : Share::kOwnOnly,
                                       .digests = options.digests},
                                      small_worker(i)));
   }

@@ -102,7 +102,7 @@ Files make_right() {
   };
   for (int i = 0; i < 2; ++i) add({.folder = folder, .writer = "shard-" + std::to_string(i)}, shard(i));
   for (int i = 0; i < 2; ++i) {
-    const Share share = i == 0 ? Share::kAll : Share::kOfOne;
+    const Share share = i == 0 ? Share::kAll : Share::kOwnOnly;
     add({.folder = folder, .writer = "worker-" + std::to_string(i), .share = share, .worker = i}, worker(i));
   }
   for (const StoredPart& part : files.manifest.parts) {
