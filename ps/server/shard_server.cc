@@ -75,7 +75,7 @@ Status ShardServer::serve() {
 
 Status ShardServer::begin() {
   if (options_.role == ReplicaRole::kTail) return receive_state();
-  return to_tail_ ? told_tail(to_tail_->send(options_.restored)) : Status();
+  return to_tail_ ? replicated(to_tail_->send(options_.restored)) : Status();
 }
 
 Status ShardServer::receive_state() {
@@ -138,7 +138,7 @@ Status ShardServer::take_lost_workers() {
   }
   if (options_.role == ReplicaRole::kTail) return Status();
   for (const int worker : lost) {
-    if (to_tail_ && !is_cut_off_) SYNCOPATE_RETURN_IF_ERROR(told_tail(to_tail_->worker_lost(worker)));
+    if (to_tail_ && !is_cut_off_) SYNCOPATE_RETURN_IF_ERROR(replicated(to_tail_->worker_lost(worker)));
     SYNCOPATE_RETURN_IF_ERROR(lose(worker));
   }
   return Status();
@@ -226,10 +226,10 @@ bool ShardServer::take_header(Message& message) {
 }
 
 Status ShardServer::forward(const Message& message) {
-  return to_tail_ ? told_tail(to_tail_->forward(message.from(), incoming_, message.payload())) : Status();
+  return to_tail_ ? replicated(to_tail_->forward(message.from(), incoming_, message.payload())) : Status();
 }
 
-Status ShardServer::told_tail(const Status& status) {
+Status ShardServer::replicated(const Status& status) {
   if (status.ok() || status.code() == Code::kCancelled || status.code() == Code::kResourceExhausted) return status;
   spdlog::warn("shard {}: the tail cannot be reached: {}", number_, status.message());
   is_cut_off_ = true;

@@ -123,7 +123,7 @@ class ShardServer {
   Status forward(const Message& message);
   // Handles the result of a send to the tail: a head that cannot reach its tail serves nobody until the next membership
   // epoch.
-  Status told_tail(const Status& status);
+  Status replicated(const Status& status);
   Status handle(Message message);
   Shard::Answers dispatch(const Message& message);
   // Returns the floats that the message, whose header is in incoming_, carries. Fails with invalid argument if they
