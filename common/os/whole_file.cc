@@ -102,7 +102,7 @@ int try_to_write(const std::string& path, std::span<const std::byte> content) {
 
 Status write_whole_file(const std::string& path, std::span<const std::byte> content) {
   int error = try_to_write(path, content);
-  // Strangers who hold all connections that there can be must not cost a result.
+  // Intruders who hold all connections that there can be must not cost a result.
   if (error == EMFILE) (void)with_own_descriptors([&] { error = try_to_write(path, content); });
   return error == 0 ? Status() : cannot_write(path, error);
 }

@@ -37,7 +37,7 @@ std::vector<RowKey> RowIndex::keys() const {
 
 std::size_t RowIndex::entry_of(RowKey key) const {
   const std::size_t mask = entries_.size() - 1;
-  std::size_t at = home_of(key);
+  std::size_t at = first_slot(key);
   while (entries_[at].place != kNone && entries_[at].key != key) at = (at + 1) & mask;
   return at;
 }

@@ -18,7 +18,7 @@ class RowIndex {
   RowIndex();
 
   // Prefetches the memory in which `key` is looked up.
-  void prefetch(RowKey key) const { __builtin_prefetch(&entries_[home_of(key)]); }
+  void prefetch(RowKey key) const { __builtin_prefetch(&entries_[first_slot(key)]); }
   // Returns the place of `key`, or kNone.
   std::uint32_t find(RowKey key) const;
   // Assigns a place to `key`, which must have none. May throw std::bad_alloc, and then changes nothing.
@@ -35,7 +35,7 @@ class RowIndex {
   };
 
   // Fibonacci hashing (same volume, section 6.4): spreads consecutive keys evenly.
-  std::size_t home_of(RowKey key) const { return (key * 0x9E3779B97F4A7C15ull) >> shift_; }
+  std::size_t first_slot(RowKey key) const { return (key * 0x9E3779B97F4A7C15ull) >> shift_; }
   // Returns the entry that holds `key`, or the free one in which it would be put.
   std::size_t entry_of(RowKey key) const;
   void grow();

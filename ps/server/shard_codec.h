@@ -1,10 +1,10 @@
 // ShardCodec: decompresses the gradients that workers have pushed, and compresses the responses.
 //
-// A response carries the difference between the chunk's weights and what its worker has. The shard knows the latter: it
-// keeps a mirror of every worker's weights, and adds to it what the worker will add, the decoded difference. So what a
-// codec loses of one difference is part of the next: this is the residual of Tang et al. 2019 ("DoubleSqueeze",
-// algorithm 1) without an arena of its own. A mirror costs one more shard of memory per worker, and so do gradients
-// that are held until others have arrived. One thread.
+// A response carries the difference between the chunk's weights and what its worker has. The shard knows what its
+// worker has: it keeps a mirror of every worker's weights, and adds to it what the worker will add, the decoded
+// difference. So what a codec loses of one difference is part of the next: this is the residual of Tang et al. 2019
+// ("DoubleSqueeze", algorithm 1) without an arena of its own. A mirror costs one more shard of memory per worker, and
+// so do gradients that are held until others have arrived. One thread.
 #pragma once
 
 #include <cstddef>

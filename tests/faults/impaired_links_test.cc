@@ -81,8 +81,8 @@ Served served_in(const Program& program) {
   return served;
 }
 
-// How many processes say in their logs that their links were hurt so.
-int hurt(const Program& program, const std::string& kind) {
+// How many processes say in their logs that their links were impaired so.
+int impaired(const Program& program, const std::string& kind) {
   std::string name = kind;
   for (char& letter : name) letter = static_cast<char>(std::toupper(letter));
   int count = 0;
@@ -118,7 +118,7 @@ TEST_P(ImpairLinks, LoseNothingAndHaveNothingCountTwice) {
     }
     const Served served = served_in(program);
     EXPECT_EQ(served.pushes, pushes) << "each is applied once";
-    for (const std::string& kind : kinds) EXPECT_GE(hurt(program, kind), kWorkers) << kind;
+    for (const std::string& kind : kinds) EXPECT_GE(impaired(program, kind), kWorkers) << kind;
     const bool has_duplicates = std::ranges::find(kinds, "duplicate") != kinds.end();
     EXPECT_EQ(served.dropped > 0, is_ps(mode) && has_duplicates) << served.dropped;
     EXPECT_EQ(program.summary()["rejected_connections"] > 0, has_duplicates)

@@ -9,14 +9,14 @@ namespace {
 constexpr int kSteps = 400;
 constexpr int kSeeds = 2;
 
-struct Hurt {
+struct FaultyMode {
   Mode mode;
   int seed;
 };
 
-void PrintTo(const Hurt& hurt, std::ostream* out) { *out << hurt.mode.name << ", random:" << hurt.seed; }
+void PrintTo(const FaultyMode& one, std::ostream* out) { *out << one.mode.name << ", random:" << one.seed; }
 
-std::vector<Hurt> all_impaired() {
+std::vector<FaultyMode> all_impaired() {
   const std::vector<Mode> modes{
       {"Local", {"--mode=local"}},
       {"AllreduceDirect", {"--mode=allreduce", "--workers=3"}},
@@ -28,14 +28,14 @@ std::vector<Hurt> all_impaired() {
       {"PsAsync", {"--mode=ps", "--workers=3", "--servers=2", "--consistency=async"}},
       {"PsAsyncOverTcp", {"--mode=ps", "--workers=2", "--servers=1", "--consistency=async", "--transport=tcp"}},
   };
-  std::vector<Hurt> all;
+  std::vector<FaultyMode> all;
   for (const Mode& mode : modes) {
     for (int seed = 1; seed <= kSeeds; ++seed) all.push_back({mode, seed});
   }
   return all;
 }
 
-class RandomFaults : public testing::TestWithParam<Hurt> {
+class RandomFaults : public testing::TestWithParam<FaultyMode> {
  protected:
   void SetUp() override {
     const Flags& flags = GetParam().mode.flags;
@@ -46,7 +46,7 @@ class RandomFaults : public testing::TestWithParam<Hurt> {
 };
 
 INSTANTIATE_TEST_SUITE_P(Of, RandomFaults, testing::ValuesIn(all_impaired()),
-                         [](const auto& hurt) { return fmt::format("{}{}", hurt.param.mode.name, hurt.param.seed); });
+                         [](const auto& one) { return fmt::format("{}{}", one.param.mode.name, one.param.seed); });
 
 TEST_P(RandomFaults, EndInSuccessOrInOneVerdictInTimeAndLeaveNothing) {
   Flags flags = small_run(GetParam().mode.flags, kSteps);

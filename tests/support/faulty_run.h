@@ -1,4 +1,4 @@
-// What the tests of faults share: small runs that are to be hurt, what every end of one must be like, and what a run
+// What the tests of faults share: small runs that are given faults, what every end of one must be like, and what a run
 // may leave behind: nothing.
 #pragma once
 

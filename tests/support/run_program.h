@@ -1,4 +1,4 @@
-// Program: the built program, run as a person runs it, with real processes that a test can find, hurt and count.
+// Program: the built program, run as a person runs it, with real processes that a test can find, stop and count.
 //
 // Results go to a folder of the test's own, digits to one that all tests share. Whatever happens, nothing that was
 // started outlives the object, nor the test.

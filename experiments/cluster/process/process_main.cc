@@ -124,7 +124,7 @@ int process_main(int argc, const char* const* argv, const Accelerator* accelerat
   app.add_option("--gpu", gpu);
   app.add_option("--incarnation", self.incarnation);
   bool borrows_keys = false;
-  app.add_flag("--keys-lent", borrows_keys);
+  app.add_flag("--keys-shared", borrows_keys);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

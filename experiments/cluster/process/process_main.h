@@ -1,5 +1,5 @@
 // The main function of a launched process: --role=R --rank=N --run=ID --rendezvous=ADDRESS [--gpu=I] [--incarnation=N]
-// [--keys-lent]. The run's secret is the line on its standard input, or is shared with it (shared_keys.h).
+// [--keys-shared]. The run's secret is the line on its standard input, or is shared with it (shared_keys.h).
 #pragma once
 
 #include "experiments/cluster/process/accelerator.h"

@@ -137,7 +137,7 @@ TEST(ConfigFile, IsCheckedLikeTheCommandLine) {
   EXPECT_FALSE(from_toml_text("workers = 2").ok());
 }
 
-TEST(RunConfig, TellsTheRoomsWhatItMeans) {
+TEST(ResolvedRun, TellsTheRoomsWhatItMeans) {
   ResolvedRun config;
   config.train_samples = 600;
   EXPECT_EQ(dataset_spec(config), "digits:600-10000");
@@ -152,7 +152,7 @@ TEST(RunConfig, TellsTheRoomsWhatItMeans) {
   EXPECT_EQ(schedule_of(config).shape, LearningRateSchedule::Shape::kCosine);
 }
 
-TEST(RunConfig, NamesItsOutputAfterTimeAndMode) {
+TEST(ResolvedRun, NamesItsOutputAfterTimeAndMode) {
   RunRequest config;
   EXPECT_EQ(resolved(config, "20261120-135501").output, "results/20261120-135501-local");
   config.mode = Mode::kPs;
@@ -160,7 +160,7 @@ TEST(RunConfig, NamesItsOutputAfterTimeAndMode) {
   EXPECT_EQ(resolved(config, "20261120-135501").output, "results/20261120-135501-ps-bounded-4");
 }
 
-TEST(RunConfig, PutsInTheElasticRateOfTheAuthorsOfEasgd) {
+TEST(ResolvedRun, PutsInTheElasticRateOfTheAuthorsOfEasgd) {
   RunRequest config;
   config.mode = Mode::kPs;
   config.workers = 4;
@@ -171,7 +171,7 @@ TEST(RunConfig, PutsInTheElasticRateOfTheAuthorsOfEasgd) {
   EXPECT_EQ(resolved(config).elastic_alpha, 0.5);
 }
 
-TEST(RunConfig, HasBackupWorkersUnderSyncAlone) {
+TEST(ResolvedRun, HasBackupWorkersUnderSyncAlone) {
   RunRequest config;
   config.backup_workers = 1;
   EXPECT_EQ(consistency_of(config).backup_workers(), 0);

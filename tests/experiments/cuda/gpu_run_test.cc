@@ -5,6 +5,7 @@
 
 #include "common/device/gpu_inventory.h"
 #include "experiments/config/resolved_run.h"
+#include "experiments/config/run_request.h"
 #include "tests/support/run_program.h"
 #include "tests/support/weights_distance.h"
 

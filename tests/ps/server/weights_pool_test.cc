@@ -12,7 +12,7 @@
 namespace syncopate::ps {
 namespace {
 
-// A transport's part: sends begin when weights are lent, and end when the test says so.
+// A transport's part: sends begin when weights are on loan, and end when the test says so.
 class WeightsPoolTest : public testing::Test {
  protected:
   WeightsPool pool{[this](std::size_t elements) -> Result<std::span<float>> {

@@ -27,7 +27,7 @@ FaultTrigger course_of(const std::string& text, std::uint64_t seed = 1) {
 std::string text_of(const std::vector<FaultAction>& actions) {
   std::string text;
   for (const FaultAction& action : actions) {
-    constexpr const char* kNames[] = {"kill", "stop", "continue", "hurt links of"};
+    constexpr const char* kNames[] = {"kill", "stop", "continue", "impair links of"};
     text +=
         (text.empty() ? "" : ", ") + std::string(kNames[static_cast<int>(action.kind)]) + " " + action.target.name();
   }
@@ -91,7 +91,7 @@ TEST(FaultTrigger, SaysHowLinksAreImpairedAndForHowLong) {
   FaultTrigger trigger = course_of("cut:worker2@step1+2s,delay:worker2@step1+3s");
   trigger.on_step_begins(2, 1);
   const std::vector<FaultAction> due = trigger.take_due(at(0), kWorkers);
-  ASSERT_EQ(text_of(due), "hurt links of worker 2, hurt links of worker 2");
+  ASSERT_EQ(text_of(due), "impair links of worker 2, impair links of worker 2");
   EXPECT_EQ(due[0].link_fault, LinkFault::kCut);
   EXPECT_EQ(due[0].length, std::chrono::seconds(2));
   EXPECT_EQ(due[1].link_fault, LinkFault::kDelay);

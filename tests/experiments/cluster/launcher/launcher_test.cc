@@ -204,14 +204,27 @@ TEST(MpirunCommand, GivesEveryProcessButTheEvaluatorItsOwnRoleAndRank) {
   const std::vector<std::string> command = mpirun_command(two_workers(), {"/bin/syncopate", "tcp://here", "/logs"});
   ASSERT_EQ(command.front(), "mpirun");
   const auto processes = std::find(command.begin(), command.end(), "-n");
-  EXPECT_THAT(
-      std::vector<std::string>(processes, command.end()),
-      ElementsAreArray(
-          {"-n",       "1",           "-x",          "OMP_NUM_THREADS=1",       "/bin/syncopate", "--role=worker",
-           "--rank=0", "--run=run-7", "--keys-lent", "--rendezvous=tcp://here",
-           ":",  //
-           "-n",       "1",           "-x",          "OMP_NUM_THREADS=1",       "/bin/syncopate", "--role=worker",
-           "--rank=1", "--run=run-7", "--keys-lent", "--rendezvous=tcp://here"}));
+  EXPECT_THAT(std::vector<std::string>(processes, command.end()), ElementsAreArray({"-n",
+                                                                                    "1",
+                                                                                    "-x",
+                                                                                    "OMP_NUM_THREADS=1",
+                                                                                    "/bin/syncopate",
+                                                                                    "--role=worker",
+                                                                                    "--rank=0",
+                                                                                    "--run=run-7",
+                                                                                    "--keys-shared",
+                                                                                    "--rendezvous=tcp://here",
+                                                                                    ":",  //
+                                                                                    "-n",
+                                                                                    "1",
+                                                                                    "-x",
+                                                                                    "OMP_NUM_THREADS=1",
+                                                                                    "/bin/syncopate",
+                                                                                    "--role=worker",
+                                                                                    "--rank=1",
+                                                                                    "--run=run-7",
+                                                                                    "--keys-shared",
+                                                                                    "--rendezvous=tcp://here"}));
 }
 
 TEST(MpirunCommand, PutsEachProcessOnItsHostAndTheAgentInThePlaceOfSsh) {
@@ -237,7 +250,7 @@ TEST(MpirunCommand, PutsEachProcessOnItsHostAndTheAgentInThePlaceOfSsh) {
                                                                                     "--role=worker",
                                                                                     "--rank=0",
                                                                                     "--run=run-7",
-                                                                                    "--keys-lent",
+                                                                                    "--keys-shared",
                                                                                     "--rendezvous=tcp://here",
                                                                                     ":",  //
                                                                                     "-n",
@@ -250,7 +263,7 @@ TEST(MpirunCommand, PutsEachProcessOnItsHostAndTheAgentInThePlaceOfSsh) {
                                                                                     "--role=worker",
                                                                                     "--rank=1",
                                                                                     "--run=run-7",
-                                                                                    "--keys-lent",
+                                                                                    "--keys-shared",
                                                                                     "--rendezvous=tcp://here"}));
 }
 

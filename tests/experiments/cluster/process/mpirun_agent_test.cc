@@ -51,7 +51,7 @@ class MpirunAgent : public testing::Test {
     command.insert(command.end(), appended.begin(), appended.end());
     auto environment =
         environment_of_agent({.words = {shell()}, .program = testing_support::syncopate_program(), .directory = "/"});
-    environment.emplace_back(kSharedKeys, path_of(lent_));
+    environment.emplace_back(kSharedKeys, path_of(memory_));
     Result<StartedChild> agent = start_child(command, environment, "agent", log());
     EXPECT_TRUE(agent.ok());
     return std::move(*agent);
@@ -59,7 +59,7 @@ class MpirunAgent : public testing::Test {
 
  private:
   testing_support::TemporaryFolder folder_;
-  const FileDescriptor lent_ = std::move(*lend("the keys"));
+  const FileDescriptor memory_ = std::move(*lend("the keys"));
 };
 
 TEST_F(MpirunAgent, StartsTheDaemonThroughTheShellAndLendsItTheKeys) {
