@@ -273,7 +273,7 @@ class TransportCollective final : public ScheduleCollective {
   // And counts it. Parts come in order: what is not behind the newest that was taken has come before.
   bool is_repeated(const Message& message) {
     const std::optional<PartHeader> header = header_of(message);
-    const bool repeated = header && Place(header->operation, header->part) <= newest(*header, message.from());
+    const bool repeated = header && Place{header->operation, header->part} <= newest(*header, message.from());
     repeated_ += repeated;
     return repeated;
   }

@@ -137,7 +137,9 @@ TEST_P(SurvivedLoss, BySilenceIsReportedAndTheOthersFinish) {
   const ProgramEnd end = program_->wait();
   EXPECT_EQ(end.exit_code, 0) << end.err;
   EXPECT_THAT(program_->processes(), testing::IsEmpty());
-  EXPECT_THAT(end.err, MatchesRegex(the_victim() + "has stopped answering; .* on\n"));
+  // Others may end before the silence is noticed: then nobody is there to train what the victim had drawn.
+  EXPECT_THAT(end.err, MatchesRegex(the_victim() + "has stopped answering; .* on\n" +
+                                    "([0-9]+ of the job's [0-9]+ batches were not trained: .*\n)?"));
   EXPECT_THAT(program_->weights(), SizeIs(kParameters));
 }
 

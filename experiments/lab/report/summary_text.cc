@@ -269,8 +269,7 @@ std::string summary_text(const ResolvedRun& config, std::span<const RunReport> r
   }
   text += checkpoint_lines(facts, reports.empty() ? 0 : middle_report(reports).training_seconds);
   for (const FaultRecord& fault : facts.faults) text += line("fault", to_text(fault));
-  if (!facts.rejected_connections.empty())
-    text += line("rejected_connections", rejected_text(facts.rejected_connections));
+  if (!facts.rejected_connections.empty()) text += line("rejected", rejected_text(facts.rejected_connections));
   for (const std::string& event : facts.events) text += line("event", event);
   if (facts.outcome != "completed") text += line("outcome", facts.outcome);
   return text + line("results", config.output);

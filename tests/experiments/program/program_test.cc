@@ -395,7 +395,7 @@ INSTANTIATE_TEST_SUITE_P(
                     Flags{"--consistency=softsync:1", "--staleness-lr=divide"}, Flags{"--consistency=async"},
                     Flags{"--consistency=async", "--delay-compensation=0.04"},
                     Flags{"--consistency=async", "--delay-compensation=adaptive:2", "--optimizer=sgd"},
-                    Flags{"--consistency=async", "--optimizer=momentum", "--learning-rate=0.05",
+                    Flags{"--consistency=async", "--optimizer=momentum", "--learning-rate=0.02",
                           "--momentum-correction"},
                     Flags{"--consistency=local-sgd:4"}, Flags{"--consistency=easgd:4", "--elastic-alpha=0.3"}));
 
@@ -417,7 +417,9 @@ TEST_P(EveryConsistency, LearnsAndRecordsItself) {
   EXPECT_GE(summary["dropped"], 0);
   std::int64_t steps = 0;
   for (const nlohmann::json& bin : summary["staleness_histogram"]) steps += bin["steps"].get<std::int64_t>();
-  EXPECT_EQ(steps, summary["steady_window"]["steps"]);
+  // On a busy machine all workers may never train at once.
+  const nlohmann::json& window = summary["steady_window"];
+  EXPECT_EQ(steps, window.is_null() ? 0 : window["steps"].get<std::int64_t>());
   const std::string record = text_of(program.output() / "config.toml");
   for (const std::string& flag : GetParam()) {
     EXPECT_THAT(record, HasSubstr(flag.substr(2, flag.find('=') - 2) + " = ")) << flag;

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "common/text/list_text.h"
 #include "experiments/config/help_text.h"
 #include "experiments/config/options/given_options.h"
 #include "experiments/config/resolution.h"
@@ -30,6 +31,12 @@ struct Promise {
   std::vector<Flags> holds;
   std::vector<Flags> fails;
 };
+
+using Kind = ps::ConsistencyTraits;
+
+// The kinds of consistency are named by their table, so that a new one has its place in the words at once.
+std::string among(ps::ConsistencyTest test) { return "--consistency=" + list_text(ps::consistency_names(test), "or"); }
+const std::string kStale = among([](const Kind& kind) { return kind.applies_stale_gradients(); });
 
 // For all conditions, by their words.
 const std::map<std::string, Promise> kPromises = {
@@ -60,7 +67,7 @@ const std::map<std::string, Promise> kPromises = {
       {{"mode=ps", "compress=topk:0.1"}, {"mode=ps", "compress=int8", "optimizer=momentum"}}}},
     {"--mode=ps and --compress", {{{"mode=ps", "compress=int8"}}, {{"mode=ps"}, {"mode=allreduce", "compress=int8"}}}},
     {"--mode=ps", {{{"mode=ps"}}, {{}, {"mode=allreduce"}}}},
-    {"--consistency=async, bounded, softsync or easgd, or --gossip=async",
+    {among([](const Kind& kind) { return kind.shares_work(); }) + ", or --gossip=async",
      {{{"mode=ps", "consistency=async"},
        {"mode=ps", "consistency=bounded:2"},
        {"mode=ps", "consistency=softsync:2"},
@@ -68,8 +75,8 @@ const std::map<std::string, Promise> kPromises = {
        {"mode=allreduce", "gossip=async"}},
       {{"mode=ps", "consistency=sync"}, {"mode=ps", "consistency=local-sgd:4"}, {"mode=allreduce", "gossip=true"}}}},
     {"--consistency=sync", {{{"mode=ps", "consistency=sync"}}, {{"mode=ps"}, {"mode=allreduce"}}}},
-    {"--consistency=easgd:k", {{{"mode=ps", "consistency=easgd:4"}}, {{"mode=ps"}, {"mode=ps", "consistency=sync"}}}},
-    {"--consistency=bounded, softsync or async",
+    {"--consistency=easgd", {{{"mode=ps", "consistency=easgd:4"}}, {{"mode=ps"}, {"mode=ps", "consistency=sync"}}}},
+    {kStale,
      {{{"mode=ps", "consistency=bounded:2"}, {"mode=ps", "consistency=softsync:2"}, {"mode=ps", "consistency=async"}},
       {{"mode=ps", "consistency=sync"}, {"mode=ps", "consistency=easgd:4"}, {"mode=ps", "consistency=local-sgd:4"}}}},
     {"--mode=ps and several shards (--servers, --shards-per-server)",
@@ -77,7 +84,7 @@ const std::map<std::string, Promise> kPromises = {
     {"--consistency=async, and without --delay-compensation",
      {{{"mode=ps", "consistency=async"}},
       {{"mode=ps", "consistency=async", "delay-compensation=0.04"}, {"mode=ps", "consistency=bounded:2"}}}},
-    {"--device=cpu, --pipeline-depth=0, and --consistency other than local-sgd and easgd",
+    {"--device=cpu, --pipeline-depth=0, and " + among([](const Kind& kind) { return !kind.pushes_weights; }),
      {{{"mode=ps", "device=cpu", "pipeline-depth=0"}, {"mode=ps", "consistency=sync"}},
       {{"mode=ps", "device=cuda"},
        {"mode=ps", "pipeline-depth=1"},
@@ -122,7 +129,7 @@ const std::map<std::string, Promise> kPromises = {
       {{"dataset=mnist"}, {"dataset=clicks"}}}},
     {"--optimizer=momentum or nesterov",
      {{{"optimizer=momentum"}, {"optimizer=nesterov"}}, {{"optimizer=sgd"}, {"optimizer=adam"}}}},
-    {"--consistency=bounded, softsync or async and --optimizer=momentum or nesterov",
+    {kStale + " and --optimizer=momentum or nesterov",
      {{{"mode=ps", "consistency=async", "optimizer=momentum"},
        {"mode=ps", "consistency=bounded:2", "optimizer=nesterov"}},
       {{"mode=ps", "consistency=async"}, {"mode=ps", "consistency=sync", "optimizer=momentum"}}}},

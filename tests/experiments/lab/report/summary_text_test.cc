@@ -69,11 +69,11 @@ TEST(Summary, TellsHowStaleStepsWereAndWhatBackupWorkersDropped) {
 
 TEST(Summary, ReportsRejectedConnectionsWhereThereWereAny) {
   const RunReport report = sample_report(41000);
-  EXPECT_THAT(summary_text(ps_config(), {&report, 1}, {}), Not(HasSubstr("rejected_connections")));
+  EXPECT_THAT(summary_text(ps_config(), {&report, 1}, {}), Not(HasSubstr("  rejected ")));
   RunFacts facts;
   facts.rejected_connections = {{"coordinator", 3}, {"worker 1", 1231}};
   EXPECT_THAT(summary_text(ps_config(), {&report, 1}, facts),
-              HasSubstr("  rejected_connections         messages or connections that were not of this run, or came "
+              HasSubstr("  rejected          messages or connections that were not of this run, or came "
                         "twice, were dropped: 3 at "
                         "coordinator, 1,231 at worker 1\n"));
   EXPECT_THAT(summary_json({&report, 1}, facts), HasSubstr("\"rejected_connections\": 1234"));
