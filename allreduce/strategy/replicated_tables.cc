@@ -70,7 +70,7 @@ Status ReplicatedTables::prepare(std::span<const std::uint64_t> found) {
   return times.status();
 }
 
-// For N rows, the dense exchange moves 2·(n-1)/n·N rows each method; the other at most (n-1)·K, for K rows of each
+// For N rows, the dense exchange moves 2·(n-1)/n·N rows each way; the other at most (n-1)·K, for K rows of each
 // rank.
 std::vector<ExchangeMethod> ReplicatedTables::methods_for(const TensorSpec& table) const {
   if (options_.exchange == SparseExchange::kRows) return {ExchangeMethod::kRows};

@@ -34,7 +34,7 @@ class SharedReplica {
 
   // Returns true once the weights are on loan, and false when they never will be again.
   bool wait_for_loan();
-  // The on loan weights, which do not change during the loan.
+  // The weights on loan, which do not change during the loan.
   std::span<const float> loaned() const { return weights_; }
   // Ends the loan: sets the weights to `mean` or, if that is empty, leaves them unchanged.
   void give_back(std::span<const float> mean);

@@ -1,11 +1,11 @@
 // TableExchange: sums the gradients that all ranks have for the rows of one table. A row's sum is ((g0 + g1) + g2) +
 // ... over the ranks that have it, in rank order; a row that no rank has is in no sum. There are two methods, with the
 // same sums (bit by bit, if all_reduce sums in rank order):
-//   rows   every rank sends its keys and rows to all others, and merges what it receives: (n-1)·K rows each method for
+//   rows   every rank sends its keys and rows to all others, and merges what it receives: (n-1)·K rows each way for
 //   K
 //          rows per rank
 //   dense  rows are put into a buffer of the whole table, with a count of ranks for each, and all_reduce sums it:
-//          2·(n-1)/n of the table each method, however few rows are touched
+//          2·(n-1)/n of the table each way, however few rows are touched
 #pragma once
 
 #include <span>

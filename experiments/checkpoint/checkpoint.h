@@ -16,7 +16,7 @@ namespace syncopate::experiments {
 // Which parts of a checkpoint a reader wants.
 struct CheckpointSelection {
   std::optional<std::vector<Range>> ranges = {};  // of the arena; none: all of it
-  int worker = -1;     // the rank whose own parts are selection, too; -1: no worker's, but those of shards
+  int worker = -1;     // the rank whose own parts are selected, too; -1: no worker's, but those of shards
   bool alone = false;  // only what that worker has written; the rest belongs to the shards or to other replicas
   // Selects rows of tables; null: all rows.
   std::function<bool(std::size_t table, RowKey key)> row = nullptr;
@@ -49,9 +49,9 @@ class Checkpoint {
   // are missing. Fails with data loss, naming the first file that has changed. `forms` must be those of its model.
   Status verify(const StateForms& forms) const;
 
-  // Adds the selection parts to `state`, which must not contain any of them yet. Each block of a file is checked again:
+  // Adds the selected parts to `state`, which must not contain any of them yet. Each block of a file is checked again:
   // on data loss nothing in the state may be used. The state's pieces are those that were written, as far as they
-  // contain selection elements. Memory is allocated for these, and for the keys of one file of rows.
+  // contain selected elements. Memory is allocated for these, and for the keys of one file of rows.
   Status read(const StateForms& forms, const CheckpointSelection& selection, TrainingState& state) const;
 
  private:

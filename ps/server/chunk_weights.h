@@ -44,7 +44,7 @@ class ChunkWeights {
   // Makes one update from the mean of `gradients` (at least one), summed in their order.
   Status update(std::span<const std::span<const float>> gradients, float learning_rate);
 
-  // A gradient that may be stale. It is compensated if that is configured and `worker` was last on loan `version`; what
+  // A gradient that may be stale. It is compensated if that is configured and `worker` was last given `version`; what
   // was on loan is then released.
   struct StaleGradient {
     std::span<const float> values;

@@ -32,7 +32,7 @@ float row_gradient(int worker, std::int64_t step, RowKey key, std::size_t column
   return static_cast<float>((3 * worker + static_cast<int>(step) + static_cast<int>(key + column)) % 9 - 4);
 }
 
-// One worker's part in a membership.
+// One worker's part in a membership epoch.
 class Trainee {
  public:
   Trainee(const ElasticJob& job, const std::vector<int>& workers, int worker, SyncStrategy& strategy)

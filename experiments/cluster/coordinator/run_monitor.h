@@ -47,16 +47,16 @@ class RunMonitor {
                     const std::optional<CollectiveReport>& collective, TimePoint now);
   // The process asks to take part in another membership epoch than the one it knows, for the first time or again.
   void on_join_request(std::size_t process, TimePoint now);
-  // The process has lost touch with others in membership epoch `membership epoch`, and could go on in another.
-  void on_trouble(std::size_t process, std::int64_t membership, const Status& status, const std::string& operation,
-                  std::int64_t step, TimePoint now);
-  // At server `process`, others have waited this long for pushes of worker `rank` in membership epoch `membership
-  // epoch`: that worker is lost.
-  void on_missing(std::size_t process, std::int64_t membership, int rank, Duration waited, TimePoint now);
+  // The process has lost touch with others in membership epoch `membership_epoch`, and could go on in another.
+  void on_trouble(std::size_t process, std::int64_t membership_epoch, const Status& status,
+                  const std::string& operation, std::int64_t step, TimePoint now);
+  // At server `process`, others have waited this long for pushes of worker `rank` in membership epoch
+  // `membership_epoch`: that worker is lost.
+  void on_missing(std::size_t process, std::int64_t membership_epoch, int rank, Duration waited, TimePoint now);
   void on_ready_to_train(std::size_t process, TimePoint now);
-  // A worker has finished a step in membership epoch `membership epoch`. If that is the current one, the worker has the
+  // A worker has finished a step in membership epoch `membership_epoch`. If that is the current one, the worker has the
   // same state as the others, and so has each replica of each shard, since the step has gone through all of them.
-  void on_step_finished(std::size_t process, std::int64_t membership);
+  void on_step_finished(std::size_t process, std::int64_t membership_epoch);
   // Worker `process` has made its last step. No process may join any more, since the others may have left when it
   // connects; unless all are to go back to before that step.
   void on_leaving(std::size_t process);

@@ -58,7 +58,7 @@ TEST_F(ACutter, ByOrderAtTheStepThatWasNamed) {
   const auto cutter = this->cutter({.seconds = 1});
   cutter->begin(0, 0, Share::kAll);
   cutter->on_order(0, 4);
-  cutter->on_order(7, 2);  // of another membership_epoch
+  cutter->on_order(7, 2);  // of another membership epoch
   for (int step = 1; step <= 9; ++step) do_step(*cutter, step);
   cutter->finish();
   ASSERT_THAT(reports_, SizeIs(1));

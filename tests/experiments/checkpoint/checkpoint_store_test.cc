@@ -42,7 +42,7 @@ TEST_F(AStore, RemovesWhatAllHaveGoneBackBehind) {
 
 TEST_F(AStore, LeavesAttemptsOfLaterMemberships) {
   ASSERT_TRUE(make_folder(store_.folder() + "/" + attempt_name(5, 2)).ok());
-  write_small_checkpoint(store_, 10);  // of membership_epoch 0
+  write_small_checkpoint(store_, 10);  // of membership epoch 0
   EXPECT_TRUE(fs::exists(store_.folder() + "/" + attempt_name(5, 2)));
 }
 

@@ -70,7 +70,7 @@ TEST_F(AShard, IsAskedForWhatIsOrdered) {
   const auto cutter = this->cutter({.seconds = 1});
   EXPECT_THAT(asked_, IsEmpty());
   cutter->on_order(0, 17);
-  cutter->on_order(5, 20);  // of another membership_epoch
+  cutter->on_order(5, 20);  // of another membership epoch
   EXPECT_THAT(versions(), ElementsAre(17));
 }
 

@@ -100,7 +100,7 @@ class RegroupingJob {
   std::map<int, TrainingState>& carried() { return carried_; }
   // The weights of the worker that left last.
   const std::vector<float>& weights() const { return weights_; }
-  // By worker: the first step of each membership.
+  // By worker: the first step of each membership epoch.
   std::map<int, std::vector<std::int64_t>>& first_steps() { return first_steps_; }
   std::int64_t dropped() const { return dropped_; }
   int broken_off() const { return broken_off_; }

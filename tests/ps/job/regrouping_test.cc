@@ -49,7 +49,7 @@ void expect_each_push_once(const std::vector<float>& weights, int workers, float
   }
 }
 
-// Regrouping that are broken off at seeded messages, until one runs to its end.
+// Membership epochs that are broken off at seeded messages, until one runs to its end.
 void run_broken_off(RegroupingJob& job, Random& random, int most, const std::function<MembershipPlan()>& plan_of) {
   for (int membership = 0; membership < most; ++membership) {
     MembershipPlan plan = plan_of();

@@ -54,7 +54,7 @@ class WatchedRun {
   void trouble(std::size_t process, std::int64_t membership) {
     monitor_.on_trouble(process, membership, kNobodyAnswers, "training", 7, now());
   }
-  // It has finished a step in this membership.
+  // It has finished a step in this membership epoch.
   void step(std::size_t process) { monitor_.on_step_finished(process, monitor_.membership().number); }
   // Others have waited at server 0 for that worker.
   void miss(int rank, std::int64_t membership = 0) {
