@@ -44,6 +44,12 @@ TEST_F(PlainSockets, TurnsAwayWhoSpeaksAnotherVersion) {
   expect_rejected(bytes_of(other));
 }
 
+TEST_F(PlainSockets, TurnsAwayWhoNamesACipherThatIsNone) {
+  Hello other = hello();
+  other.cipher = 3;
+  expect_rejected(bytes_of(other));
+}
+
 TEST_F(PlainSockets, TurnsAwayWhoIsOfARankThatIsNotThere) {
   Hello other = hello();
   other.from = 2;
