@@ -56,6 +56,16 @@ TEST(HostReport, OfAnotherVersionHasNoFingerprint) {
   EXPECT_EQ(report->fingerprint, "");
 }
 
+TEST(HostReport, OfAnotherFormatHasNoFingerprintThoughAllFieldsAreThere) {
+  std::string line = to_json_line({.fingerprint = "abc"});
+  const std::string format = "\"syncopate_host\":1";
+  ASSERT_NE(line.find(format), line.npos) << line;
+  line.replace(line.find(format), format.size(), "\"syncopate_host\":2");
+  const Result<HostReport> report = parse_host_report(line);
+  ASSERT_TRUE(report.ok());
+  EXPECT_EQ(report->fingerprint, "");
+}
+
 TEST(HostReport, OfThisHostHasThisProgramsFingerprint) {
   const HostReport report = this_host(false, "127.0.0.1");
   EXPECT_EQ(report.fingerprint, source_fingerprint());
