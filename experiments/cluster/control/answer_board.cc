@@ -68,7 +68,7 @@ void AnswerBoard::put(FromCoordinator message) {
   changed_.notify_all();
 }
 
-bool AnswerBoard::proclaim(const Membership& membership) {
+bool AnswerBoard::proclaim(const MembershipEpoch& membership) {
   {
     const std::lock_guard lock(mutex_);
     if (newest_ && newest_->number >= membership.number) return false;
@@ -125,7 +125,7 @@ bool AnswerBoard::knows_membership(std::int64_t after) const {
   return takes_part_after(after);
 }
 
-Result<Membership> AnswerBoard::join(std::int64_t after, TimePoint deadline) {
+Result<MembershipEpoch> AnswerBoard::join(std::int64_t after, TimePoint deadline) {
   std::unique_lock lock(mutex_);
   wait_until(lock, deadline, [&] { return stopped_ || takes_part_after(after); });
   if (stopped_) return Status::cancelled("told to stop");

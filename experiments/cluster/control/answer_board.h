@@ -19,7 +19,7 @@
 #include "common/patience.h"
 #include "common/status.h"
 #include "experiments/cluster/control/control.pb.h"
-#include "experiments/cluster/control/membership.h"
+#include "experiments/cluster/control/membership_epoch.h"
 #include "experiments/cluster/plan/job_plan.h"
 
 namespace syncopate::experiments {
@@ -37,7 +37,7 @@ class AnswerBoard {
   void put(control::FromCoordinator message);
   // Stores a new membership epoch and discards the answers, which belong to an earlier one. Returns false and changes
   // nothing if an equally new one is already known.
-  bool proclaim(const Membership& membership);
+  bool proclaim(const MembershipEpoch& membership);
   // The process must stop: all waits end. Returns false if it was called before.
   bool stop();
 
@@ -56,7 +56,7 @@ class AnswerBoard {
   bool knows_membership(std::int64_t after) const;
   // Waits for such a membership epoch, joins the newest, and returns it. Fails with cancelled once the process must
   // stop.
-  Result<Membership> join(std::int64_t after, TimePoint deadline);
+  Result<MembershipEpoch> join(std::int64_t after, TimePoint deadline);
 
   std::int64_t joined() const;  // number of the membership epoch joined; below 0: none yet
   // Returns whether there is a newer membership epoch than the one joined.
@@ -79,7 +79,7 @@ class AnswerBoard {
   mutable std::mutex mutex_;  // guards what follows
   std::condition_variable changed_;
   std::map<std::string, control::FromCoordinator> answers_;  // by question
-  std::optional<Membership> newest_;                         // the newest that is known
+  std::optional<MembershipEpoch> newest_;                    // the newest that is known
   std::int64_t joined_ = -1;
   bool stopped_ = false;
 };

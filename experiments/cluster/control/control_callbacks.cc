@@ -55,7 +55,7 @@ void ControlCallbacks::lose_worker(int rank) {
 }
 
 // Holds one lock throughout, so that a callback registered meanwhile is called exactly once, here or there.
-void ControlCallbacks::begin_membership(const Membership& membership_epoch) {
+void ControlCallbacks::begin_membership(const MembershipEpoch& membership_epoch) {
   const std::lock_guard lock(mutex_);
   if (!board_.proclaim(membership_epoch)) return;
   lost_workers_.clear();

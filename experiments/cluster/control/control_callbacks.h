@@ -39,7 +39,7 @@ class ControlCallbacks {
   void lose_worker(int rank);
   // Also tells the board. A thread that sees the new membership epoch there is not told any more about workers lost
   // before.
-  void begin_membership(const Membership& membership_epoch);
+  void begin_membership(const MembershipEpoch& membership_epoch);
   void order_checkpoint(std::int64_t membership_epoch, std::int64_t step);
   // Returns what the function that was last registered by on_heartbeat() returns; none if there is no function.
   std::optional<allreduce::CollectiveState> collective_state();

@@ -66,7 +66,7 @@ class Client final : public ControlClient {
 
   // Questions.
 
-  Result<Membership> join_membership(std::int64_t after, TimePoint deadline) override {
+  Result<MembershipEpoch> join_membership(std::int64_t after, TimePoint deadline) override {
     ToCoordinator request;
     request.mutable_join_request()->set_after(after);
     if (!state_.board.knows_membership(after)) thread_.post(request);

@@ -22,7 +22,7 @@
 #include "experiments/checkpoint/checkpoint_terms.h"
 #include "experiments/cluster/control/batch_range.h"
 #include "experiments/cluster/control/control_identity.h"
-#include "experiments/cluster/control/membership.h"
+#include "experiments/cluster/control/membership_epoch.h"
 #include "experiments/cluster/control/subscription.h"
 #include "experiments/cluster/control/test_figures.h"
 #include "experiments/cluster/control/weights_snapshot.h"
@@ -69,7 +69,7 @@ class ControlClient : public Rendezvous, public RecordSink {
   // Waits for a membership epoch with a number above `after` that includes this process, which it requests from the
   // coordinator, joins the newest, and returns it. From then on questions that are asked for all its members (epochs,
   // exchanges) fail with cancelled once a newer one is known.
-  virtual Result<Membership> join_membership(std::int64_t after, TimePoint deadline) = 0;
+  virtual Result<MembershipEpoch> join_membership(std::int64_t after, TimePoint deadline) = 0;
   // Called once a membership epoch is known that is newer than the one joined; at once if there is one already.
   virtual Subscription on_regroup(std::function<void()> callback) = 0;
   // Reports that this process has lost touch with others, for this reason, and could go on in a new membership epoch.

@@ -162,8 +162,8 @@ CheckpointReport from_wire(const control::CheckpointReport& wire) {
   return report;
 }
 
-control::Membership to_wire(const Membership& membership) {
-  control::Membership wire;
+control::MembershipEpoch to_wire(const MembershipEpoch& membership) {
+  control::MembershipEpoch wire;
   wire.set_number(membership.number);
   wire.set_begins(membership.begins);
   wire.mutable_workers()->Add(membership.workers.begin(), membership.workers.end());
@@ -177,12 +177,12 @@ control::Membership to_wire(const Membership& membership) {
   return wire;
 }
 
-Membership from_wire(const control::Membership& wire) {
-  Membership membership{.number = wire.number(),
-                        .begins = wire.begins(),
-                        .workers = {wire.workers().begin(), wire.workers().end()},
-                        .servers = {},
-                        .restore = wire.restore()};
+MembershipEpoch from_wire(const control::MembershipEpoch& wire) {
+  MembershipEpoch membership{.number = wire.number(),
+                             .begins = wire.begins(),
+                             .workers = {wire.workers().begin(), wire.workers().end()},
+                             .servers = {},
+                             .restore = wire.restore()};
   for (const control::ServerRanks& ranks : wire.servers()) {
     membership.servers.push_back(
         {.has_server = ranks.has_server(), .has_standby = ranks.has_standby(), .standby_leads = ranks.standby_leads()});

@@ -14,7 +14,7 @@
 #include "experiments/checkpoint/checkpoint_policy.h"
 #include "experiments/cluster/control/collective_report.h"
 #include "experiments/cluster/control/control.pb.h"
-#include "experiments/cluster/control/membership.h"
+#include "experiments/cluster/control/membership_epoch.h"
 #include "experiments/cluster/control/test_figures.h"
 #include "experiments/cluster/control/weights_snapshot.h"
 
@@ -39,8 +39,8 @@ control::ImpairLinks::Fault to_wire(LinkFault fault);
 // Returns none for a fault of a later version of this program.
 std::optional<LinkFault> from_wire(control::ImpairLinks::Fault fault);
 
-control::Membership to_wire(const Membership& membership);
-Membership from_wire(const control::Membership& membership);
+control::MembershipEpoch to_wire(const MembershipEpoch& membership);
+MembershipEpoch from_wire(const control::MembershipEpoch& membership);
 
 // Takes the stamp and the row numbers; the weights are sent in a frame of their own.
 control::Snapshot to_wire(const WeightsSnapshot& snapshot);

@@ -83,7 +83,7 @@ void MembershipPolicy::on_ready(std::size_t process) {
   }
 }
 
-const Membership& MembershipPolicy::proclaim(bool begins, const std::string& checkpoint) {
+const MembershipEpoch& MembershipPolicy::proclaim(bool begins, const std::string& checkpoint) {
   for (ServerRanks& ranks : next_.servers) ranks.standby_leads &= ranks.has_standby;
   next_.number = current_.number + 1;
   next_.begins = begins;

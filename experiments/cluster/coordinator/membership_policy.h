@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "experiments/cluster/control/membership.h"
+#include "experiments/cluster/control/membership_epoch.h"
 #include "experiments/config/rules/survival_rules.h"
 
 namespace syncopate::experiments {
@@ -17,7 +17,7 @@ class MembershipPolicy {
   // has been trained all start from the checkpoint `resume`; empty: from the initial weights.
   MembershipPolicy(const JobPlan& plan, const Recovery& recovery, std::string resume = {});
 
-  const Membership& current() const { return current_; }
+  const MembershipEpoch& current() const { return current_; }
   bool is_member(std::size_t process) const;
 
   // The effect of the loss of a process.
@@ -49,7 +49,7 @@ class MembershipPolicy {
 
   // Starts and returns the next membership epoch, with the processes that are there now. If they go back, it is to
   // `checkpoint`. Requires that every shard has a replica.
-  const Membership& proclaim(bool begins, const std::string& checkpoint = {});
+  const MembershipEpoch& proclaim(bool begins, const std::string& checkpoint = {});
 
  private:
   const ProcessSpec& spec(std::size_t process) const { return plan_.processes[process]; }
@@ -58,8 +58,8 @@ class MembershipPolicy {
   const JobPlan& plan_;
   const Recovery recovery_;
   const std::string resume_;
-  Membership current_;
-  Membership next_;  // the next one, if it began now
+  MembershipEpoch current_;
+  MembershipEpoch next_;  // the next one, if it began now
   bool goes_back_ = false;
   std::int64_t goes_back_in_ = 0;  // the first membership epoch that goes back for the last loss that required it
 };

@@ -59,7 +59,7 @@ class RecoveryPolicy {
   // A checkpoint is complete, to which all could go back.
   void on_checkpoint(const std::string& folder) { checkpoint_ = folder; }
 
-  const Membership& membership() const { return membership_.current(); }
+  const MembershipEpoch& membership() const { return membership_.current(); }
   bool is_member(std::size_t process) const { return membership_.is_member(process); }
   // Returns whether all are to go back, and cannot yet, because a shard has no replica.
   bool awaits_server() const { return membership_.goes_back() && !membership_.has_all_replicas(); }

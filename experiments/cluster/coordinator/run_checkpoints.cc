@@ -15,7 +15,7 @@ Status RunCheckpoints::open(const std::optional<CheckpointKeeperOptions>& option
   return {};
 }
 
-void RunCheckpoints::begin(const Membership& membership, TimePoint now) {
+void RunCheckpoints::begin(const MembershipEpoch& membership, TimePoint now) {
   if (!keeper_) return;
   keeper_->policy().on_membership(membership.number, checkpoint_writers(config_, has_local_state_, membership.workers),
                                   now);

@@ -9,7 +9,7 @@
 #include <optional>
 
 #include "experiments/checkpoint/checkpoint_keeper.h"
-#include "experiments/cluster/control/membership.h"
+#include "experiments/cluster/control/membership_epoch.h"
 #include "experiments/config/resolved_run.h"
 
 namespace syncopate::experiments {
@@ -26,7 +26,7 @@ class RunCheckpoints {
   Status open(const std::optional<CheckpointKeeperOptions>& options, CheckpointKeeper::Callbacks callbacks);
 
   // Training begins, or goes on, in this membership epoch.
-  void begin(const Membership& membership, TimePoint now);
+  void begin(const MembershipEpoch& membership, TimePoint now);
   // A worker has reported that it has finished this many steps.
   void on_steps(int worker, std::int64_t steps_done, TimePoint now);
   // The same for workers that share the job's batches: together they have made this many of its steps.

@@ -93,7 +93,7 @@ class RunMonitor {
   // Returns whether every process has ended, and none will be restarted.
   bool over() const { return roster_.all_have_ended() && (stopping() || !roster_.any_awaits_restart()); }
   bool stopping() const { return is_stopping(phase_); }
-  const Membership& membership() const { return recovery_.membership(); }
+  const MembershipEpoch& membership() const { return recovery_.membership(); }
   bool is_member(std::size_t process) const { return recovery_.is_member(process); }
   const std::optional<Verdict>& verdict() const { return verdict_; }
   // Returns the worker that takes snapshots: the lowest rank still there, if any.

@@ -84,7 +84,7 @@ Result<HostCollective> without_transport(Result<std::unique_ptr<Made>> collectiv
 
 }  // namespace
 
-Result<HostCollective> connect_host_collective(const RoleContext& context, const Membership& membership,
+Result<HostCollective> connect_host_collective(const RoleContext& context, const MembershipEpoch& membership,
                                                const Clock& clock) {
   const ResolvedRun& config = context.config;
   const std::vector<int>& workers = membership.workers;

@@ -27,7 +27,7 @@ inline constexpr int kMeetingsChannel = 1;
 
 // Connects a worker with all others of the membership epoch, within the run's timeout. Its ranks are indices into
 // membership.workers.
-Result<HostCollective> connect_host_collective(const RoleContext& context, const Membership& membership,
+Result<HostCollective> connect_host_collective(const RoleContext& context, const MembershipEpoch& membership,
                                                const Clock& clock);
 
 }  // namespace syncopate::experiments

@@ -33,8 +33,9 @@ ps::LocalStepsOptions local_steps_of(const ResolvedRun& config) {
 
 }  // namespace
 
-Result<std::unique_ptr<ReplicaGroup>> ReplicaGroup::connect(const RoleContext& context, const Membership& membership,
-                                                            Device* device, const Clock& clock) {
+Result<std::unique_ptr<ReplicaGroup>> ReplicaGroup::connect(const RoleContext& context,
+                                                            const MembershipEpoch& membership, Device* device,
+                                                            const Clock& clock) {
   const ResolvedRun& config = context.config;
   const Duration timeout = timeout_of(config);
   auto group = std::make_unique<ReplicaGroup>();
@@ -60,7 +61,7 @@ Result<std::unique_ptr<ReplicaGroup>> ReplicaGroup::connect(const RoleContext& c
   return group;
 }
 
-Status ReplicaGroup::connect_ps(const RoleContext& context, const Membership& membership, const Clock& clock) {
+Status ReplicaGroup::connect_ps(const RoleContext& context, const MembershipEpoch& membership, const Clock& clock) {
   const ps::PsGroup members = ps_group_of(context.config);
   Result<std::unique_ptr<Transport>> transport =
       connect_member(context, membership, context.rank, make_link(context.config), clock);
@@ -89,7 +90,8 @@ Status ReplicaGroup::connect_ps(const RoleContext& context, const Membership& me
   return {};
 }
 
-Status ReplicaGroup::connect_allreduce(const RoleContext& context, const Membership& membership, const Clock& clock) {
+Status ReplicaGroup::connect_allreduce(const RoleContext& context, const MembershipEpoch& membership,
+                                       const Clock& clock) {
   const ResolvedRun& config = context.config;
   Result<HostCollective> connected = connect_host_collective(context, membership, clock);
   if (!connected.ok()) return connected.status();
@@ -186,7 +188,7 @@ ps::PsGroup ps_group_of(const ResolvedRun& config) {
           .replicas = config.replicas};
 }
 
-std::vector<int> members_of(const ps::PsGroup& group, const Membership& membership) {
+std::vector<int> members_of(const ps::PsGroup& group, const MembershipEpoch& membership) {
   const auto ranks_of = [&](int shard) {
     return membership.servers[static_cast<std::size_t>(group.server_of_shard(shard))];
   };
@@ -200,7 +202,7 @@ std::vector<int> members_of(const ps::PsGroup& group, const Membership& membersh
   return members;
 }
 
-std::vector<int> heads_of(const ps::PsGroup& group, const Membership& membership) {
+std::vector<int> heads_of(const ps::PsGroup& group, const MembershipEpoch& membership) {
   std::vector<int> heads;
   for (int shard = 0; shard < group.shards(); ++shard) {
     const ServerRanks& ranks = membership.servers[static_cast<std::size_t>(group.server_of_shard(shard))];
@@ -209,8 +211,9 @@ std::vector<int> heads_of(const ps::PsGroup& group, const Membership& membership
   return heads;
 }
 
-Result<std::unique_ptr<Transport>> connect_member(const RoleContext& context, const Membership& membership, int rank,
-                                                  const std::shared_ptr<ProcessLink>& link, const Clock& clock) {
+Result<std::unique_ptr<Transport>> connect_member(const RoleContext& context, const MembershipEpoch& membership,
+                                                  int rank, const std::shared_ptr<ProcessLink>& link,
+                                                  const Clock& clock) {
   const ps::PsGroup group = ps_group_of(context.config);
   std::vector<int> members = members_of(group, membership);
   const RankAssignment assignment{.membership_epoch = membership.number,

@@ -24,7 +24,7 @@ class ReplicaGroup {
  public:
   // Connects a worker, which computes on `device` unless that is null, with all others of the membership epoch. All
   // that the context refers to, the device and the clock outlive the group.
-  static Result<std::unique_ptr<ReplicaGroup>> connect(const RoleContext& context, const Membership& membership,
+  static Result<std::unique_ptr<ReplicaGroup>> connect(const RoleContext& context, const MembershipEpoch& membership,
                                                        Device* device, const Clock& clock);
 
   SyncStrategy& strategy() { return *strategy_; }
@@ -38,8 +38,8 @@ class ReplicaGroup {
   std::string description() const { return device_collective_ ? device_collective_->description() : description_; }
 
  private:
-  Status connect_ps(const RoleContext& context, const Membership& membership, const Clock& clock);
-  Status connect_allreduce(const RoleContext& context, const Membership& membership, const Clock& clock);
+  Status connect_ps(const RoleContext& context, const MembershipEpoch& membership, const Clock& clock);
+  Status connect_allreduce(const RoleContext& context, const MembershipEpoch& membership, const Clock& clock);
   Status connect_nccl(const RoleContext& context, Device& device, const Clock& clock);
 
   std::vector<int> workers_;  // workers of the membership epoch
@@ -59,11 +59,12 @@ class ReplicaGroup {
 // Return the members of a ps run, and those of them that take part in a membership epoch: ranks of the group,
 // ascending.
 ps::PsGroup ps_group_of(const ResolvedRun& config);
-std::vector<int> members_of(const ps::PsGroup& group, const Membership& membership);
+std::vector<int> members_of(const ps::PsGroup& group, const MembershipEpoch& membership);
 // Returns, for each shard, the member that receives what workers send.
-std::vector<int> heads_of(const ps::PsGroup& group, const Membership& membership);
+std::vector<int> heads_of(const ps::PsGroup& group, const MembershipEpoch& membership);
 // Returns the endpoint of member `rank` of the group, connected with all that take part.
-Result<std::unique_ptr<Transport>> connect_member(const RoleContext& context, const Membership& membership, int rank,
-                                                  const std::shared_ptr<ProcessLink>& link, const Clock& clock);
+Result<std::unique_ptr<Transport>> connect_member(const RoleContext& context, const MembershipEpoch& membership,
+                                                  int rank, const std::shared_ptr<ProcessLink>& link,
+                                                  const Clock& clock);
 
 }  // namespace syncopate::experiments

@@ -86,16 +86,16 @@ class Server {
   Status run();
 
  private:
-  Status serve_in(const Membership& membership);
+  Status serve_in(const MembershipEpoch& membership);
   // Goes back to the state of its shards in a checkpoint.
   Status restore(const std::string& folder);
   // A replica that must go on, and receives no state from another, must have state of its own.
-  Status check_carried(const Membership& membership) const;
-  void serve(const Membership& membership, std::vector<ShardPlace>& places);
-  Status connect(const Membership& membership, std::vector<ShardPlace>& places);
-  ps::ShardServerOptions options_in(const Membership& membership, std::size_t place) const;
+  Status check_carried(const MembershipEpoch& membership) const;
+  void serve(const MembershipEpoch& membership, std::vector<ShardPlace>& places);
+  Status connect(const MembershipEpoch& membership, std::vector<ShardPlace>& places);
+  ps::ShardServerOptions options_in(const MembershipEpoch& membership, std::size_t place) const;
   int rank_of(std::size_t place) const;
-  ps::ReplicaRole role_in(const Membership& membership) const;
+  ps::ReplicaRole role_in(const MembershipEpoch& membership) const;
   void carry_on(const std::vector<ShardPlace>& places);
   void say_what_was_served(ps::ReplicaRole role);
   TimePoint deadline() const { return clock_.now() + from_seconds(config_.timeout_seconds); }
@@ -150,7 +150,7 @@ Status Server::run() {
   std::int64_t last = -1;
   while (true) {
     context_.activity.rest("waiting for the others", 0);
-    const Result<Membership> membership = context_.control.join_membership(last, deadline());
+    const Result<MembershipEpoch> membership = context_.control.join_membership(last, deadline());
     if (!membership.ok()) {
       return status.ok() || status.code() == Code::kCancelled ? membership.status() : status;
     }
@@ -162,7 +162,7 @@ Status Server::run() {
   }
 }
 
-Status Server::serve_in(const Membership& membership) {
+Status Server::serve_in(const MembershipEpoch& membership) {
   if (!membership.restore.empty()) SYNCOPATE_RETURN_IF_ERROR(restore(membership.restore));
   SYNCOPATE_RETURN_IF_ERROR(check_carried(membership));
   std::vector<ShardPlace> places(carried_.size());
@@ -200,7 +200,7 @@ Status Server::restore(const std::string& folder) {
   return Status();
 }
 
-Status Server::check_carried(const Membership& membership) const {
+Status Server::check_carried(const MembershipEpoch& membership) const {
   if (!goes_on(membership) || role_in(membership) == ps::ReplicaRole::kTail) return {};
   if (std::ranges::all_of(carried_, &CarriedShard::has_state)) return {};
   return Status::internal(
@@ -208,7 +208,7 @@ Status Server::check_carried(const Membership& membership) const {
 }
 
 // For a shard with two replicas, the head writes checkpoints.
-void Server::serve(const Membership& membership, std::vector<ShardPlace>& places) {
+void Server::serve(const MembershipEpoch& membership, std::vector<ShardPlace>& places) {
   const bool takes_checkpoints = role_in(membership) != ps::ReplicaRole::kTail;
   if (takes_checkpoints) {
     std::vector<ps::ShardServer*> servers;
@@ -228,7 +228,7 @@ void Server::serve(const Membership& membership, std::vector<ShardPlace>& places
   if (takes_checkpoints) checkpoints_->end();
 }
 
-Status Server::connect(const Membership& membership, std::vector<ShardPlace>& places) {
+Status Server::connect(const MembershipEpoch& membership, std::vector<ShardPlace>& places) {
   context_.activity.set("connecting", 0);
   const auto connect_place = [&](ShardPlace& place, std::size_t i) -> Status {
     Result<std::unique_ptr<Transport>> transport = connect_member(context_, membership, rank_of(i), link_, clock_);
@@ -245,7 +245,7 @@ Status Server::connect(const Membership& membership, std::vector<ShardPlace>& pl
   return first_failure(places);
 }
 
-ps::ShardServerOptions Server::options_in(const Membership& membership, std::size_t place) const {
+ps::ShardServerOptions Server::options_in(const MembershipEpoch& membership, std::size_t place) const {
   ps::ShardServerOptions options{.group = group_,
                                  .consistency = consistency_of(config_),
                                  .optimizer = optimizer_of(config_),
@@ -267,7 +267,7 @@ int Server::rank_of(std::size_t place) const {
   return context_.role == Role::kStandby ? group_.rank_of_standby(shard) : group_.rank_of_shard(shard);
 }
 
-ps::ReplicaRole Server::role_in(const Membership& membership) const {
+ps::ReplicaRole Server::role_in(const MembershipEpoch& membership) const {
   const ServerRanks& ranks = membership.servers[static_cast<std::size_t>(context_.rank)];
   if (!ranks.has_server || !ranks.has_standby) return ps::ReplicaRole::kAlone;
   return ranks.standby_leads == (context_.role == Role::kStandby) ? ps::ReplicaRole::kHead : ps::ReplicaRole::kTail;

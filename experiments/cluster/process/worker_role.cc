@@ -64,9 +64,9 @@ class Worker {
   Status run();
 
  private:
-  Status train_in(const Membership& membership);
-  Status train_with(ReplicaGroup& replicas, const Membership& membership);
-  worker::TrainerHooks hooks(ReplicaGroup& replicas, const Membership& membership);
+  Status train_in(const MembershipEpoch& membership);
+  Status train_with(ReplicaGroup& replicas, const MembershipEpoch& membership);
+  worker::TrainerHooks hooks(ReplicaGroup& replicas, const MembershipEpoch& membership);
   worker::BatchSource& batches() { return staged_ ? static_cast<worker::BatchSource&>(*staged_) : *loader_; }
   SharedWork::Queue queue();
   Status prepare_checkpoints();
@@ -81,7 +81,7 @@ class Worker {
   // Keeps the state from which the next membership epoch goes on, as far as this worker has it.
   void carry_on(SyncStrategy& strategy);
   TimePoint deadline() const { return clock_.now() + from_seconds(config_.timeout_seconds); }
-  void tell(const Membership& membership, const char* name, const std::string& value);
+  void tell(const MembershipEpoch& membership, const char* name, const std::string& value);
   std::int64_t total_steps() const { return total_steps_of(config_, order_.steps_per_epoch()); }
   // Returns how many points of evaluation there are up to here.
   std::int64_t points_passed(std::int64_t steps_done) const {
@@ -216,7 +216,7 @@ Status Worker::run() {
   std::int64_t last = -1;
   while (true) {
     context_.activity.set("waiting for the others", stamp_.steps_done);
-    const Result<Membership> membership = context_.control.join_membership(last, deadline());
+    const Result<MembershipEpoch> membership = context_.control.join_membership(last, deadline());
     if (!membership.ok()) {
       return status.ok() || status.code() == Code::kCancelled ? membership.status() : status;
     }
@@ -228,7 +228,7 @@ Status Worker::run() {
   }
 }
 
-Status Worker::train_in(const Membership& membership) {
+Status Worker::train_in(const MembershipEpoch& membership) {
   context_.activity.set("connecting", stamp_.steps_done);
   Result<std::unique_ptr<ReplicaGroup>> connected =
       ReplicaGroup::connect(context_, membership, place_.device.get(), clock_);
@@ -255,7 +255,7 @@ Status Worker::train_in(const Membership& membership) {
   return status;
 }
 
-Status Worker::train_with(ReplicaGroup& replicas, const Membership& membership) {
+Status Worker::train_with(ReplicaGroup& replicas, const MembershipEpoch& membership) {
   Pause pause;
   std::optional<worker::Straggling> straggling;
   if (config_.stragglers.slows(context_.rank)) {
@@ -317,7 +317,7 @@ Status Worker::train_with(ReplicaGroup& replicas, const Membership& membership) 
   return status;
 }
 
-worker::TrainerHooks Worker::hooks(ReplicaGroup& replicas, const Membership& membership) {
+worker::TrainerHooks Worker::hooks(ReplicaGroup& replicas, const MembershipEpoch& membership) {
   worker::TrainerHooks hooks;
   const std::optional<Share> share =
       share_of_worker(config_, !model_->local_layout().tensors().empty(), context_.rank == membership.workers.front());
@@ -406,7 +406,7 @@ void Worker::carry_on(SyncStrategy& strategy) {
   }
 }
 
-void Worker::tell(const Membership& membership, const char* name, const std::string& value) {
+void Worker::tell(const MembershipEpoch& membership, const char* name, const std::string& value) {
   spdlog::info("{}: {}", name, value);
   if (context_.rank == membership.workers.front()) context_.control.tell(name, value);
 }

@@ -133,7 +133,7 @@ TEST_F(AnswerBoardTest, JoinsTheNewestMembershipThatThisProcessIsPartOf) {
   EXPECT_FALSE(board_.proclaim({.number = 1, .workers = {0}})) << "is known";
   EXPECT_TRUE(board_.knows_membership(0));
   EXPECT_FALSE(board_.knows_membership(1));
-  const Result<Membership> joined = board_.join(0, now());
+  const Result<MembershipEpoch> joined = board_.join(0, now());
   ASSERT_TRUE(joined.ok());
   EXPECT_THAT(joined->workers, testing::ElementsAre(0, 1));
   EXPECT_EQ(board_.joined(), 1);

@@ -10,7 +10,7 @@ using testing::ElementsAre;
 
 class ControlCallbacksTest : public testing::Test {
  protected:
-  static Membership membership_epoch(std::int64_t number) { return {.number = number, .workers = {0, 1}}; }
+  static MembershipEpoch membership_epoch(std::int64_t number) { return {.number = number, .workers = {0, 1}}; }
 
   AnswerBoard board_{Role::kWorker, 0};
   ControlCallbacks callbacks_{board_};

@@ -242,7 +242,7 @@ TEST(Coordinator, StartsALostWorkerAgainAndTellsEverybodyOfTheMembershipThatItIs
   const std::unique_ptr<Peer> again = lose_and_welcome_again(run, 1);
   again->say(join_request());
   for (Peer* peer : {again.get(), &run.worker(0), &run.server(0)}) {
-    const control::Membership membership = peer->hear().first.membership();
+    const control::MembershipEpoch membership = peer->hear().first.membership();
     EXPECT_EQ(membership.number(), 1);
     EXPECT_FALSE(membership.begins());
     EXPECT_THAT(membership.workers(), ElementsAre(0, 1));

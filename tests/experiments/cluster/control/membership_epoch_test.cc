@@ -1,11 +1,12 @@
 // How a process goes from one membership epoch of a run to the next.
+#include "experiments/cluster/control/membership_epoch.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <atomic>
 #include <future>
 
-#include "experiments/cluster/control/membership.h"
 #include "experiments/cluster/control/wire_records.h"
 #include "tests/experiments/cluster/control/fake_coordinator.h"
 
@@ -14,17 +15,17 @@ namespace {
 
 class ControlMembership : public Control {
  protected:
-  void proclaim(const Membership& membership) {
+  void proclaim(const MembershipEpoch& membership) {
     coordinator_.answer([&](FromCoordinator& message) { *message.mutable_membership() = to_wire(membership); });
   }
   // Asks for it while the coordinator is asked.
-  std::future<Result<Membership>> joining(std::int64_t after) {
+  std::future<Result<MembershipEpoch>> joining(std::int64_t after) {
     return std::async(std::launch::async, [this, after] { return client_->join_membership(after, soon()); });
   }
 };
 
-TEST(Membership, SaysWhoTakesPart) {
-  const Membership membership{.workers = {0, 2}, .servers = {{.has_server = false, .has_standby = true}, {}}};
+TEST(MembershipEpoch, SaysWhoTakesPart) {
+  const MembershipEpoch membership{.workers = {0, 2}, .servers = {{.has_server = false, .has_standby = true}, {}}};
   EXPECT_TRUE(takes_part(membership, Role::kWorker, 2));
   EXPECT_FALSE(takes_part(membership, Role::kWorker, 1));
   EXPECT_FALSE(takes_part(membership, Role::kServer, 0));
@@ -34,12 +35,12 @@ TEST(Membership, SaysWhoTakesPart) {
   EXPECT_FALSE(takes_part(membership, Role::kEvaluator, 0));
 }
 
-TEST(Membership, PassesTheWireAsItIs) {
-  const Membership membership{.number = 7,
-                              .begins = false,
-                              .workers = {0, 2},
-                              .servers = {{.has_server = true, .has_standby = true, .standby_leads = true}},
-                              .restore = "checkpoints/step-000100"};
+TEST(MembershipEpoch, PassesTheWireAsItIs) {
+  const MembershipEpoch membership{.number = 7,
+                                   .begins = false,
+                                   .workers = {0, 2},
+                                   .servers = {{.has_server = true, .has_standby = true, .standby_leads = true}},
+                                   .restore = "checkpoints/step-000100"};
   EXPECT_EQ(from_wire(to_wire(membership)), membership);
 }
 
@@ -50,7 +51,7 @@ TEST_F(ControlMembership, AsksForOneAndWaitsUntilItTakesPart) {
   EXPECT_EQ(request->message.join_request().after(), -1);
   proclaim({.number = 0, .workers = {1}});
   proclaim({.number = 1, .workers = {0, 1}});
-  const Result<Membership> membership = joined.get();
+  const Result<MembershipEpoch> membership = joined.get();
   ASSERT_TRUE(membership.ok());
   EXPECT_EQ(membership->number, 1);
 }
@@ -68,7 +69,7 @@ TEST_F(ControlMembership, ANewerOneEndsWhatIsWaitedForInTheOneBefore) {
   EXPECT_EQ(exchange.get().status().code(), Code::kCancelled);
   EXPECT_EQ(told.get_future().wait_until(soon()), std::future_status::ready);
   on_regroup.reset();
-  const Result<Membership> next = client_->join_membership(0, soon());  // which is known, and not asked for
+  const Result<MembershipEpoch> next = client_->join_membership(0, soon());  // which is known, and not asked for
   ASSERT_TRUE(next.ok());
   EXPECT_EQ(next->number, 1);
 }
@@ -106,7 +107,8 @@ TEST_F(ControlMembership, AMissingWorkerIsReportedOfTheMembershipThatItIsMissing
 }
 
 TEST_F(ControlMembership, EndInTimeWhereThereIsNoneToCome) {
-  const Result<Membership> none = client_->join_membership(-1, SteadyClock().now() + std::chrono::milliseconds(20));
+  const Result<MembershipEpoch> none =
+      client_->join_membership(-1, SteadyClock().now() + std::chrono::milliseconds(20));
   EXPECT_EQ(none.status().code(), Code::kDeadlineExceeded);
   coordinator_.stop();
   EXPECT_EQ(client_->join_membership(-1, soon()).status().code(), Code::kCancelled);

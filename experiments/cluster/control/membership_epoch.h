@@ -1,6 +1,5 @@
-// Membership: a membership epoch, which says who takes part in a run between two changes of its members. In each one
-// all members connect again, and go on from the state that they have. Plain data; the coordinator decides it
-// (coordinator/membership_policy.h).
+// MembershipEpoch: who takes part in a run between two changes of its members. In each one all members connect again,
+// and go on from the state that they have. Plain data; the coordinator decides it (coordinator/membership_policy.h).
 #pragma once
 
 #include <cstdint>
@@ -22,19 +21,19 @@ struct ServerRanks {
   bool operator==(const ServerRanks&) const = default;
 };
 
-struct Membership {
+struct MembershipEpoch {
   std::int64_t number = 0;
   bool begins = true;                // nothing has been trained yet: the lowest worker has the initial weights
   std::vector<int> workers;          // ranks of the members, ascending
   std::vector<ServerRanks> servers;  // by server
   std::string restore = {};  // folder of the checkpoint that all restore; empty: they keep the state that they have
 
-  bool operator==(const Membership&) const = default;
+  bool operator==(const MembershipEpoch&) const = default;
 };
 
 // Returns whether any member has state to go on from.
-inline bool goes_on(const Membership& membership) { return !membership.begins || !membership.restore.empty(); }
+inline bool goes_on(const MembershipEpoch& membership) { return !membership.begins || !membership.restore.empty(); }
 
-bool takes_part(const Membership& membership, Role role, int rank);
+bool takes_part(const MembershipEpoch& membership, Role role, int rank);
 
 }  // namespace syncopate::experiments

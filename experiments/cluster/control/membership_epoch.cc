@@ -1,10 +1,10 @@
-#include "experiments/cluster/control/membership.h"
+#include "experiments/cluster/control/membership_epoch.h"
 
 #include <algorithm>
 
 namespace syncopate::experiments {
 
-bool takes_part(const Membership& membership, Role role, int rank) {
+bool takes_part(const MembershipEpoch& membership, Role role, int rank) {
   const auto ranks = [&](bool ServerRanks::*member) {
     const auto server = static_cast<std::size_t>(rank);
     return server < membership.servers.size() && membership.servers[server].*member;
