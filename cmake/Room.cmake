@@ -29,17 +29,19 @@ function(compile_together target)
   endforeach()
 endfunction()
 
-# syncopate_room(NAME [ROOMS room...] [LIBRARIES target...] [CUDA_LIBRARIES target...])
+# syncopate_room(NAME [QUICK_BUILD] [ROOMS room...] [LIBRARIES target...] [CUDA_LIBRARIES target...])
 #
 # One folder of the tree is one static library, made of every .cc and .proto below it. Its target is syncopate_NAME, with
 # "_" for each "/" of a folder within another. Headers are included as "NAME/file.h", through a folder that holds NAME
 # alone: a room sees those that it names in ROOMS, and those that these see. So the compiler enforces the direction of
 # imports.
 #
+# QUICK_BUILD: a room that decides, watches and reports, and computes little, is compiled with little optimisation.
+#
 # What lies in folders called cuda makes a library of its own, syncopate_NAME_cuda, where there is a CUDA toolkit: only
 # the GPU programs are linked with it.
 function(syncopate_room name)
-  cmake_parse_arguments(arg "" "" "ROOMS;LIBRARIES;CUDA_LIBRARIES" ${ARGN})
+  cmake_parse_arguments(arg "QUICK_BUILD" "" "ROOMS;LIBRARIES;CUDA_LIBRARIES" ${ARGN})
   string(REPLACE "/" "_" id "${name}")
   string(REPLACE "/" "_" rooms "${arg_ROOMS}")
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${CMAKE_SOURCE_DIR}/${name}/*.cc")
@@ -57,6 +59,9 @@ function(syncopate_room name)
   compile_together(syncopate_${id} ${sources})
   target_include_directories(syncopate_${id} PUBLIC "${view}" "${CMAKE_BINARY_DIR}/proto/${id}")
   target_link_libraries(syncopate_${id} PRIVATE syncopate_options PUBLIC ${arg_LIBRARIES})
+  if(arg_QUICK_BUILD)
+    target_link_libraries(syncopate_${id} PRIVATE syncopate_quick_build)
+  endif()
   foreach(room IN LISTS rooms)
     target_link_libraries(syncopate_${id} PUBLIC syncopate_${room})
   endforeach()

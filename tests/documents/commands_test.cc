@@ -22,7 +22,7 @@ namespace fs = std::filesystem;
 constexpr const char* kPages[] = {"README.md",           "SECURITY.md",           "ps/README.md",
                                   "allreduce/README.md", "experiments/README.md", "results/README.md",
                                   "worker/README.md",    "common/README.md"};
-constexpr int kSeconds = 240;
+constexpr int kSeconds = 800;
 
 struct Documented {
   std::string page;

@@ -11,12 +11,12 @@
 
 #include <exception>
 
+#include "tests/support/ordinary_user.h"
 #include "tests/support/private_network.h"
 
 namespace syncopate::testing_support {
 namespace {
 
-constexpr uid_t kNobody = 65534;
 constexpr int kWords = 3;  // where it tells
 
 bool is_another(Intruder::User user) { return user == Intruder::User::kAnother && can_become_another_user(); }

@@ -6,11 +6,6 @@
 #include "tests/support/build_paths.h"
 
 namespace syncopate::testing_support {
-namespace {
-
-constexpr uid_t kNobody = 65534;
-
-}  // namespace
 
 std::vector<std::string> as_ordinary_user(const std::filesystem::path& folder, const std::string& umask) {
   std::vector<std::string> words{"/usr/bin/env", "HOME=" + folder.string(),

@@ -161,8 +161,7 @@ TEST_F(EveryConsistency, LearnsFromAsManyBatchesAnUpdateAsItsTraitsSay) {
     config.consistency = *ps::Consistency::parse(text);
     const bool is_each = traits.update == ConsistencyTraits::Update::kEachPush && !traits.pushes_weights;
     const bool is_several = traits.update == ConsistencyTraits::Update::kSeveralPushes;
-    const std::int64_t several = 4 / config.consistency.parameter(0);
-    EXPECT_EQ(batches_an_update(config, 4), is_each ? 1 : is_several ? several : 4);
+    EXPECT_EQ(batches_an_update(config, 4), is_each ? 1 : is_several ? 4 / config.consistency.parameter(0) : 4);
   });
 }
 

@@ -7,7 +7,7 @@
 namespace syncopate::fuzz {
 namespace {
 
-constexpr std::uint64_t kRun = 0x5EED;
+constexpr std::uint64_t kOwnRun = 0x5EED;
 constexpr int kMembers = 4;
 
 const Harness zmq_frame("zmq_frame", [](Bytes bytes) {
@@ -15,8 +15,8 @@ const Harness zmq_frame("zmq_frame", [](Bytes bytes) {
   const std::size_t payload = input.number();
   const Bytes head = input.rest();
   ZmqPreamble preamble;
-  if (objection_to(std::as_bytes(head), payload, kRun, kMembers, preamble) != nullptr) return;
-  require(preamble.from < kMembers && preamble.run == kRun && preamble.payload_bytes == payload,
+  if (objection_to(std::as_bytes(head), payload, kOwnRun, kMembers, preamble) != nullptr) return;
+  require(preamble.from < kMembers && preamble.run == kOwnRun && preamble.payload_bytes == payload,
           "what is taken is of a member of the run");
   require(head.size() <= sizeof(preamble) + kMaxWireHeaderBytes, "a header keeps to its limit");
 });
