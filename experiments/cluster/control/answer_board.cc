@@ -60,95 +60,46 @@ std::string key_of(const FromCoordinator& answer) {
 
 void AnswerBoard::put(FromCoordinator message) {
   const std::string key = key_of(message);
-  if (key.empty()) return;
-  {
-    const std::lock_guard lock(mutex_);
-    answers_[key] = std::move(message);
-  }
-  changed_.notify_all();
+  if (!key.empty()) answers_[key] = std::move(message);
 }
 
 bool AnswerBoard::proclaim(const MembershipEpoch& membership) {
-  {
-    const std::lock_guard lock(mutex_);
-    if (newest_ && newest_->number >= membership.number) return false;
-    newest_ = membership;
-    answers_.clear();
-  }
-  changed_.notify_all();
+  if (newest_ && newest_->number >= membership.number) return false;
+  newest_ = membership;
+  answers_.clear();
   return true;
 }
 
-bool AnswerBoard::stop() {
-  {
-    const std::lock_guard lock(mutex_);
-    if (std::exchange(stopped_, true)) return false;
-  }
-  changed_.notify_all();
-  return true;
-}
+bool AnswerBoard::stop() { return !std::exchange(stopped_, true); }
 
-template <typename Condition>
-void AnswerBoard::wait_until(std::unique_lock<std::mutex>& lock, TimePoint deadline, const Condition& condition) {
-  const SteadyClock clock;
-  PatientWait wait(*patience_, deadline, clock.now());
-  while (const std::optional<TimePoint> next = wait.next(clock.now())) {
-    if (changed_.wait_until(lock, *next, condition)) return;
-  }
-}
-
-Result<FromCoordinator> AnswerBoard::wait_for(const ToCoordinator& question, TimePoint deadline) {
-  const std::string key = key_of(question);
-  const bool is_of_run = question.kind_case() == ToCoordinator::kFinishQuestion;
-  std::unique_lock lock(mutex_);
-  const auto is_over = [&] { return stopped_ || (!is_of_run && has_newer()); };
-  wait_until(lock, deadline, [&] { return is_over() || answers_.contains(key); });
-  const auto found = answers_.find(key);
+std::optional<Result<FromCoordinator>> AnswerBoard::outcome_of(const ToCoordinator& question) const {
+  const auto found = answers_.find(key_of(question));
   if (found != answers_.end()) return found->second;
-  if (is_over()) return Status::cancelled(stopped_ ? "told to stop" : "the run goes on in a new membership");
-  return Status::deadline_exceeded(fmt::format("waiting for {}: not everybody is there", key));
+  if (stopped_) return Status::cancelled("told to stop");
+  const bool is_of_run = question.kind_case() == ToCoordinator::kFinishQuestion;
+  if (!is_of_run && is_superseded()) return Status::cancelled("the run goes on in a new membership");
+  return std::nullopt;
+}
+
+Status AnswerBoard::not_answered(const ToCoordinator& question) const {
+  return Status::deadline_exceeded(fmt::format("waiting for {}: not everybody is there", key_of(question)));
 }
 
 std::optional<FromCoordinator> AnswerBoard::take(const ToCoordinator& question) {
-  const std::lock_guard lock(mutex_);
-  if (stopped_ || has_newer()) return std::nullopt;
+  if (stopped_ || is_superseded()) return std::nullopt;
   auto found = answers_.extract(key_of(question));
   return found.empty() ? std::nullopt : std::optional(std::move(found.mapped()));
 }
 
-bool AnswerBoard::takes_part_after(std::int64_t after) const {
+bool AnswerBoard::knows_membership(std::int64_t after) const {
   return newest_ && newest_->number > after && takes_part(*newest_, role_, rank_);
 }
 
-bool AnswerBoard::knows_membership(std::int64_t after) const {
-  const std::lock_guard lock(mutex_);
-  return takes_part_after(after);
-}
-
-Result<MembershipEpoch> AnswerBoard::join(std::int64_t after, TimePoint deadline) {
-  std::unique_lock lock(mutex_);
-  wait_until(lock, deadline, [&] { return stopped_ || takes_part_after(after); });
+Result<MembershipEpoch> AnswerBoard::join(std::int64_t after) {
   if (stopped_) return Status::cancelled("told to stop");
-  if (!takes_part_after(after)) {
-    return Status::deadline_exceeded(fmt::format("no membership after {}", after));
-  }
+  if (!knows_membership(after)) return Status::deadline_exceeded(fmt::format("no membership after {}", after));
   joined_ = newest_->number;
   return *newest_;
-}
-
-std::int64_t AnswerBoard::joined() const {
-  const std::lock_guard lock(mutex_);
-  return joined_;
-}
-
-bool AnswerBoard::is_superseded() const {
-  const std::lock_guard lock(mutex_);
-  return has_newer();
-}
-
-bool AnswerBoard::is_off() const {
-  const std::lock_guard lock(mutex_);
-  return stopped_ || has_newer();
 }
 
 }  // namespace syncopate::experiments

@@ -1,22 +1,13 @@
-// AnswerBoard: where a process's threads wait for messages of the coordinator, each until its own deadline: answers to
-// their questions, and the next membership epoch. Most questions are asked of all members of a membership epoch
-// together, and will not be answered once a newer one is known.
-//
-// Any thread may call any method: the control thread stores what arrives, and others wait. The board calls nothing else
-// while it holds its mutex.
+// AnswerBoard: what the coordinator has answered and decided, as far as a process's threads may still wait for it: the
+// answers to their questions, the newest membership epoch, and whether to stop. Most questions are asked of all members
+// of a membership epoch together, and will not be answered once a newer one is known. Pure.
 #pragma once
 
-#include <condition_variable>
 #include <cstdint>
 #include <map>
-#include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
-#include <utility>
 
-#include "common/clock.h"
-#include "common/patience.h"
 #include "common/status.h"
 #include "experiments/cluster/control/control.pb.h"
 #include "experiments/cluster/control/membership_epoch.h"
@@ -26,11 +17,8 @@ namespace syncopate::experiments {
 
 class AnswerBoard {
  public:
-  // Makes the board of the process that has this role and rank. `patience` extends deadlines.
-  AnswerBoard(Role role, int rank, std::shared_ptr<Patience> patience = std::make_shared<Patience>())
-      : role_(role), rank_(rank), patience_(std::move(patience)) {}
-
-  // Messages that have arrived.
+  // Makes the board of the process that has this role and rank.
+  AnswerBoard(Role role, int rank) : role_(role), rank_(rank) {}
 
   // Keeps an answer until the next membership epoch, since several threads may have asked the same. Ignores any other
   // message.
@@ -38,46 +26,31 @@ class AnswerBoard {
   // Stores a new membership epoch and discards the answers, which belong to an earlier one. Returns false and changes
   // nothing if an equally new one is already known.
   bool proclaim(const MembershipEpoch& membership);
-  // The process must stop: all waits end. Returns false if it was called before.
+  // The process must stop. Returns false if it was called before.
   bool stop();
+  bool is_stopped() const { return stopped_; }
 
-  // Waits.
-
-  // Returns the answer to a question that has been sent. Fails with cancelled once the process must stop, or once there
-  // is a newer membership epoch than the one joined, unless the question is whether the final weights are wanted. If
-  // the deadline passes, the error says what was waited for.
-  Result<control::FromCoordinator> wait_for(const control::ToCoordinator& question, TimePoint deadline);
-
+  // Returns the answer to a question. It is cancelled once the process must stop, or once there is a newer membership
+  // epoch than the one joined, unless the question is whether the final weights are wanted. None: neither yet.
+  std::optional<Result<control::FromCoordinator>> outcome_of(const control::ToCoordinator& question) const;
+  // Returns the error for a question that has no outcome at its deadline.
+  Status not_answered(const control::ToCoordinator& question) const;
   // Returns the answer to one of many questions of a single thread, if it has arrived, and discards it. Returns none
-  // once wait_for would be cancelled.
+  // once outcome_of is cancelled.
   std::optional<control::FromCoordinator> take(const control::ToCoordinator& question);
 
   // Returns whether a membership epoch is known that has a number above `after` and includes this process.
   bool knows_membership(std::int64_t after) const;
-  // Waits for such a membership epoch, joins the newest, and returns it. Fails with cancelled once the process must
-  // stop.
-  Result<MembershipEpoch> join(std::int64_t after, TimePoint deadline);
-
-  std::int64_t joined() const;  // number of the membership epoch joined; below 0: none yet
+  // Joins the newest such membership epoch and returns it. Fails with cancelled if the process must stop, with deadline
+  // exceeded if none is known.
+  Result<MembershipEpoch> join(std::int64_t after);
+  std::int64_t joined() const { return joined_; }  // number of the membership epoch joined; below 0: none yet
   // Returns whether there is a newer membership epoch than the one joined.
-  bool is_superseded() const;
-  // Returns whether there is one, or the process must stop.
-  bool is_off() const;
+  bool is_superseded() const { return newest_ && newest_->number > joined_; }
 
  private:
-  // The following require mutex_.
-  bool has_newer() const { return newest_ && newest_->number > joined_; }
-  bool takes_part_after(std::int64_t after) const;
-  // Waits until the condition is met, or the deadline, extended by patience_, has passed.
-  template <typename Condition>
-  void wait_until(std::unique_lock<std::mutex>& lock, TimePoint deadline, const Condition& condition);
-
   const Role role_;
   const int rank_;
-  const std::shared_ptr<Patience> patience_;
-
-  mutable std::mutex mutex_;  // guards what follows
-  std::condition_variable changed_;
   std::map<std::string, control::FromCoordinator> answers_;  // by question
   std::optional<MembershipEpoch> newest_;                    // the newest that is known
   std::int64_t joined_ = -1;

@@ -8,7 +8,7 @@
 #include <zmq.hpp>
 
 #include "common/os/peak_memory.h"
-#include "experiments/cluster/control/control_state.h"
+#include "experiments/cluster/control/control_channel.h"
 #include "experiments/cluster/control/control_thread.h"
 #include "experiments/cluster/control/wire_records.h"
 
@@ -33,35 +33,47 @@ class Client final : public ControlClient {
  public:
   Client(const ControlOptions& options, Activity& activity)
       : activity_(activity),
-        state_(options.self.role, options.self.rank),
-        thread_(options.address, options.keys, options.self, hello(options.run_id), activity, state_) {}
+        channel_(options.self.role, options.self.rank, patience_),
+        thread_(options.address, options.keys, options.self, hello(options.run_id), activity, channel_, *patience_,
+                *link_faults_) {}
 
-  ~Client() override { thread_.post_records(); }
+  ~Client() override { channel_.post_records(); }
 
-  Status wait_for_welcome(TimePoint deadline) { return state_.admission.wait(deadline); }
-  const std::string& config_toml() const override { return state_.admission.config_toml(); }
-  const std::string& checkpoints() const override { return state_.admission.checkpoints(); }
-  const CheckpointTerms& checkpoint_terms() const override { return state_.admission.checkpoint_terms(); }
-  const std::vector<std::int64_t>& announced_steps() const override { return state_.admission.announced_steps(); }
-  std::shared_ptr<Patience> patience() const override { return state_.patience; }
-  std::shared_ptr<const LinkFaults> link_faults() const override { return state_.link_faults; }
+  Status wait_for_welcome(TimePoint deadline) {
+    Result<control::Welcome> welcome = channel_.wait_for_welcome(deadline);
+    if (!welcome.ok()) return welcome.status();
+    config_toml_ = welcome->config_toml();
+    checkpoints_ = welcome->checkpoints();
+    checkpoint_terms_ = {.digests = welcome->checkpoint_digests() ? Digests::kYes : Digests::kNo,
+                         .resumed = welcome->resumed_checkpoint(),
+                         .resumed_digest = welcome->resumed_digest()};
+    announced_steps_.assign(welcome->announced_steps().begin(), welcome->announced_steps().end());
+    return {};
+  }
+
+  const std::string& config_toml() const override { return config_toml_; }
+  const std::string& checkpoints() const override { return checkpoints_; }
+  const CheckpointTerms& checkpoint_terms() const override { return checkpoint_terms_; }
+  const std::vector<std::int64_t>& announced_steps() const override { return announced_steps_; }
+  std::shared_ptr<Patience> patience() const override { return patience_; }
+  std::shared_ptr<const LinkFaults> link_faults() const override { return link_faults_; }
 
   void set_timeout(Duration timeout, Duration stall_warning) override { thread_.set_timeout(timeout, stall_warning); }
 
   Subscription on_stop(std::function<void()> callback) override {
-    return state_.callbacks.on_stop(std::move(callback));
+    return channel_.on_stop(std::move(callback));
   }
   Subscription on_worker_lost(std::function<void(int)> callback) override {
-    return state_.callbacks.on_worker_lost(std::move(callback));
+    return channel_.on_worker_lost(std::move(callback));
   }
   Subscription on_regroup(std::function<void()> callback) override {
-    return state_.callbacks.on_regroup(std::move(callback));
+    return channel_.on_regroup(std::move(callback));
   }
   Subscription on_checkpoint_order(std::function<void(std::int64_t, std::int64_t)> callback) override {
-    return state_.callbacks.on_checkpoint_order(std::move(callback));
+    return channel_.on_checkpoint_order(std::move(callback));
   }
   Subscription on_heartbeat(std::function<allreduce::CollectiveState()> state) override {
-    return state_.callbacks.on_heartbeat(std::move(state));
+    return channel_.on_heartbeat(std::move(state));
   }
 
   // Questions.
@@ -69,8 +81,8 @@ class Client final : public ControlClient {
   Result<MembershipEpoch> join_membership(std::int64_t after, TimePoint deadline) override {
     ToCoordinator request;
     request.mutable_join_request()->set_after(after);
-    if (!state_.board.knows_membership(after)) thread_.post(request);
-    return state_.board.join(after, deadline);
+    if (!channel_.knows_membership(after)) channel_.post(std::move(request));
+    return channel_.join(after, deadline);
   }
 
   Result<std::vector<std::string>> exchange(const std::string& group, int rank, int size, const std::string& value,
@@ -90,7 +102,7 @@ class Client final : public ControlClient {
     return std::vector<std::string>(answer->members().values().begin(), answer->members().values().end());
   }
 
-  bool is_off() const override { return state_.board.is_off(); }
+  bool is_off() const override { return channel_.is_off(); }
 
   Result<EpochDecision> ask_epoch(std::int64_t epoch, TimePoint deadline) override {
     ToCoordinator message;
@@ -103,23 +115,23 @@ class Client final : public ControlClient {
   void request_batches(const BatchRequest& request) override {
     ToCoordinator message;
     control::BatchRequest& wire = *message.mutable_batch_request();
-    wire.set_membership_epoch(state_.board.joined());
+    wire.set_membership_epoch(channel_.joined());
     wire.set_number(++batch_requests_);
     wire.set_wanted(request.wanted);
     wire.set_anew(request.anew);
     wire.mutable_held()->Add(request.held.begin(), request.held.end());
-    if (request.anew) thread_.post_records();  // so that batches that have been trained are not given to others
-    thread_.post(message);
+    if (request.anew) channel_.post_records();  // so that batches that have been trained are not given to others
+    channel_.post(std::move(message));
   }
 
   Result<std::optional<BatchRange>> take_batches(std::optional<TimePoint> deadline) override {
     ToCoordinator question;
     question.mutable_batch_request()->set_number(batch_requests_);
-    std::optional<FromCoordinator> answer = state_.board.take(question);
+    std::optional<FromCoordinator> answer = channel_.take(question);
     if (!answer && deadline) {
-      Result<FromCoordinator> awaited = state_.board.wait_for(question, *deadline);
+      Result<FromCoordinator> awaited = channel_.wait_for(question, *deadline);
       if (!awaited.ok()) return awaited.status();
-      state_.board.take(question);  // the answer is discarded
+      channel_.take(question);  // the answer is discarded
       answer = std::move(*awaited);
     }
     if (!answer) return std::optional<BatchRange>();
@@ -143,65 +155,65 @@ class Client final : public ControlClient {
   Status announce_step(std::int64_t step, TimePoint deadline) override {
     ToCoordinator message;
     message.mutable_step_announcement()->set_step(step);
-    thread_.post_records();  // so that all steps are known of a process that is killed now
+    channel_.post_records();  // so that all steps are known of a process that is killed now
     return ask(message, deadline).status();
   }
 
-  bool wants_snapshots() const override { return state_.wants_snapshots; }
+  bool wants_snapshots() const override { return channel_.wants_snapshots(); }
 
-  Result<WeightsSnapshot> next_snapshot() override { return state_.snapshots.pop(); }
+  Result<WeightsSnapshot> next_snapshot() override { return channel_.next_snapshot(); }
 
   // Reports.
 
-  void add(const StepRecord& record) override { state_.steps.add(record, state_.board.joined()); }
+  void add(const StepRecord& record) override { channel_.add(record); }
 
   void report_trouble(const Status& status) override {
     ToCoordinator message;
-    message.mutable_trouble()->set_membership_epoch(state_.board.joined());
+    message.mutable_trouble()->set_membership_epoch(channel_.joined());
     *message.mutable_trouble()->mutable_failure() = to_wire(status, activity_);
-    thread_.post(message);
+    channel_.post(std::move(message));
   }
 
   void report_missing(int rank, Duration waited) override {
     ToCoordinator message;
     control::MissingWorker& missing = *message.mutable_missing_worker();
-    missing.set_membership_epoch(state_.board.joined());
+    missing.set_membership_epoch(channel_.joined());
     missing.set_rank(rank);
     missing.set_waited(waited.count());
-    thread_.post(message);
+    channel_.post(std::move(message));
   }
 
   void report_checkpoint(const std::string& writer, const CheckpointReport& report) override {
     ToCoordinator message;
     *message.mutable_checkpoint_report() = to_wire(writer, report);
-    thread_.post(message);
+    channel_.post(std::move(message));
   }
 
   void send_local_state(std::int64_t point, std::span<const float> state) override {
     ToCoordinator message;
     message.mutable_local_state()->set_point(point);
     message.mutable_local_state()->mutable_values()->Add(state.begin(), state.end());
-    thread_.post(message);
+    channel_.post(std::move(message));
   }
 
   void send_snapshot(const WeightsSnapshot& stamp, std::span<const float> weights) override {
     ToCoordinator message;
     *message.mutable_snapshot() = to_wire(stamp);
-    thread_.post(message, zmq::message_t(weights.data(), weights.size_bytes()));
+    channel_.post(std::move(message), zmq::message_t(weights.data(), weights.size_bytes()));
   }
 
   void send_evaluation(const WeightsSnapshot& stamp, double accuracy, double loss,
                        const TestFigures& figures) override {
     ToCoordinator message;
     *message.mutable_evaluation() = to_wire(stamp, accuracy, loss, figures);
-    thread_.post(message);
+    channel_.post(std::move(message));
   }
 
   void tell(const std::string& name, const std::string& value) override {
     ToCoordinator message;
     message.mutable_fact()->set_name(name);
     message.mutable_fact()->set_value(value);
-    thread_.post(message);
+    channel_.post(std::move(message));
   }
 
   void count_dropped(std::int64_t messages) override { dropped_.fetch_add(messages); }
@@ -213,22 +225,30 @@ class Client final : public ControlClient {
     server.set_pushes(pushes);
     server.set_dropped(dropped + dropped_.load());
     message.mutable_finished()->set_peak_memory(peak_memory_bytes());
-    thread_.post_records();
-    thread_.post(message);
+    channel_.post_records();
+    channel_.post(std::move(message));
   }
 
-  void failed(const Status& status) override { thread_.fail(status); }
+  void failed(const Status& status) override { channel_.fail(to_wire(status, activity_)); }
 
  private:
   Result<FromCoordinator> ask(const ToCoordinator& question, TimePoint deadline) {
-    thread_.post(question);
-    return state_.board.wait_for(question, deadline);
+    channel_.post(question);
+    return channel_.wait_for(question, deadline);
   }
 
   Activity& activity_;
   std::atomic<std::int64_t> dropped_ = 0;
   std::int64_t batch_requests_ = 0;  // used by the thread that trains
-  ControlState state_;
+  // Facts of the welcome; see ControlClient.
+  std::string config_toml_;
+  std::string checkpoints_;
+  CheckpointTerms checkpoint_terms_;
+  std::vector<std::int64_t> announced_steps_;
+
+  const std::shared_ptr<Patience> patience_ = std::make_shared<Patience>();
+  const std::shared_ptr<LinkFaults> link_faults_ = std::make_shared<LinkFaults>();
+  ControlChannel channel_;
   ControlThread thread_;  // last: it uses all of the above, and ends first
 };
 

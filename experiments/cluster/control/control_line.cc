@@ -1,7 +1,6 @@
 #include "experiments/cluster/control/control_line.h"
 
 #include <spdlog/spdlog.h>
-#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -23,10 +22,9 @@ int milliseconds(Duration duration) {
 
 }  // namespace
 
-ControlLine::ControlLine(const std::string& address, const RunKeys& keys, const ProcessIdentity& self)
-    : context_(1),
-      socket_(context_, zmq::socket_type::dealer),
-      wake_(FileDescriptor(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK))) {
+ControlLine::ControlLine(const std::string& address, const RunKeys& keys, const ProcessIdentity& self,
+                         ControlChannel& channel)
+    : channel_(channel), context_(1), socket_(context_, zmq::socket_type::dealer) {
   socket_.set(zmq::sockopt::linger, milliseconds(kLastWords));
   socket_.set(zmq::sockopt::sndhwm, 0);  // a coordinator that is stopped must not block this thread
   secure_connector(socket_, coordinator_key(keys).public_key, control_key(keys, self));
@@ -35,7 +33,7 @@ ControlLine::ControlLine(const std::string& address, const RunKeys& keys, const 
 
 ControlLine::~ControlLine() {
   thread_.request_stop();
-  wake();
+  channel_.wake();
   if (thread_.joinable()) thread_.join();
 }
 
@@ -48,16 +46,6 @@ void ControlLine::open(Handlers handlers) {
     spdlog::error("the control thread: {}: {}", name_of(status.code()), status.message());
     _exit(static_cast<int>(exit_code_of(status)));
   });
-}
-
-void ControlLine::post(const control::ToCoordinator& message, std::optional<zmq::message_t> weights) {
-  Outgoing outgoing{zmq::message_t(message.ByteSizeLong()), std::move(weights)};
-  message.SerializeToArray(outgoing.head.data(), static_cast<int>(outgoing.head.size()));
-  {
-    const std::lock_guard lock(mutex_);
-    queue_.push_back(std::move(outgoing));
-  }
-  wake();
 }
 
 void ControlLine::loop(const std::stop_token& stop) {
@@ -73,27 +61,17 @@ void ControlLine::loop(const std::stop_token& stop) {
 
 void ControlLine::wait_until(TimePoint time) {
   const auto left = std::chrono::ceil<std::chrono::milliseconds>(time - clock_.now());
-  zmq::pollitem_t items[] = {{socket_.handle(), 0, ZMQ_POLLIN, 0}, {nullptr, wake_.get(), ZMQ_POLLIN, 0}};
+  zmq::pollitem_t items[] = {{socket_.handle(), 0, ZMQ_POLLIN, 0}, {nullptr, channel_.wake_descriptor(), ZMQ_POLLIN, 0}};
   zmq::poll(items, 2, std::max(left, std::chrono::milliseconds(0)));
   std::uint64_t wakes = 0;
-  (void)!read(wake_.get(), &wakes, sizeof(wakes));
-}
-
-void ControlLine::wake() {
-  const std::uint64_t one = 1;
-  (void)!write(wake_.get(), &one, sizeof(one));
+  (void)!read(channel_.wake_descriptor(), &wakes, sizeof(wakes));
 }
 
 void ControlLine::send_queued() {
-  while (true) {
-    Outgoing next;
-    {
-      const std::lock_guard lock(mutex_);
-      if (queue_.empty()) return;
-      next = std::move(queue_.front());
-      queue_.pop_front();
-    }
-    socket_.send(next.head, next.weights ? zmq::send_flags::sndmore : zmq::send_flags::none);
+  for (ControlChannel::Outgoing& next : channel_.take_outgoing()) {
+    zmq::message_t head(next.message.ByteSizeLong());
+    next.message.SerializeToArray(head.data(), static_cast<int>(head.size()));
+    socket_.send(head, next.weights ? zmq::send_flags::sndmore : zmq::send_flags::none);
     if (next.weights) socket_.send(*next.weights, zmq::send_flags::none);
   }
 }

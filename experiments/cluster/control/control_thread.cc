@@ -27,50 +27,28 @@ constexpr int kSilentParts = 4;
 }  // namespace
 
 ControlThread::ControlThread(const std::string& address, const RunKeys& keys, const ProcessIdentity& self,
-                             const ToCoordinator& hello, Activity& activity, ControlState& state)
-    : activity_(activity), state_(state), progress_(kWatchdogMargin, clock_.now()), line_(address, keys, self) {
-  line_.post(hello);
+                             ToCoordinator hello, Activity& activity, ControlChannel& channel, Patience& patience,
+                             LinkFaults& link_faults)
+    : activity_(activity),
+      channel_(channel),
+      patience_(patience),
+      link_faults_(link_faults),
+      progress_(kWatchdogMargin, clock_.now()),
+      line_(address, keys, self, channel) {
+  channel_.post(std::move(hello));
   line_.open(
       {.on_message = [this](FromCoordinator& message, const zmq::message_t& weights) { handle(message, weights); },
        .on_tick = [this](TimePoint now) { return tick(now); }});
 }
 
 void ControlThread::set_timeout(Duration timeout, Duration stall_warning) {
-  {
-    const std::lock_guard lock(mutex_);
-    limits_ = {timeout, stall_warning};
-  }
-  state_.patience->set_timeout(timeout);
   line_.set_linger(timeout);
-  line_.wake();
-}
-
-ControlThread::Limits ControlThread::limits() {
-  const std::lock_guard lock(mutex_);
-  return limits_;
-}
-
-void ControlThread::post(const ToCoordinator& message, std::optional<zmq::message_t> weights) {
-  line_.post(message, std::move(weights));
-}
-
-void ControlThread::post_records() {
-  // Ensures that all records precede any message that is posted next, including records that another thread has just
-  // taken.
-  const std::lock_guard lock(records_mutex_);
-  if (const std::optional<ToCoordinator> steps = state_.steps.take()) line_.post(*steps);
-}
-
-void ControlThread::fail(const Status& status) {
-  if (failed_.exchange(true)) return;
-  ToCoordinator message;
-  *message.mutable_failure() = to_wire(status, activity_);
-  post_records();
-  line_.post(message);
+  patience_.set_timeout(timeout);
+  channel_.set_limits({timeout, stall_warning});
 }
 
 TimePoint ControlThread::tick(TimePoint now) {
-  const auto [timeout, stall_warning] = limits();
+  const auto [timeout, stall_warning] = channel_.limits();
   const Duration beat_every = heartbeat_interval(timeout, stall_warning);
   if (!last_beat_ || now - *last_beat_ >= beat_every) {
     beat();
@@ -78,13 +56,13 @@ TimePoint ControlThread::tick(TimePoint now) {
     if (compares_clocks_) ask_time();
   }
   if (now >= next_records_) {
-    post_records();
+    channel_.post_records();
     next_records_ = now + kRecordsEvery;
   }
   const Duration absence = attention_.absence(now);
   coordinator_.forgive(absence);
   progress_.forgive(absence);
-  if (absence > Duration::zero()) state_.patience->excuse(now);
+  if (absence > Duration::zero()) patience_.excuse(now);
   check_coordinator(timeout, now);
   check_own_progress(timeout, now);
   return std::min(*last_beat_ + beat_every, next_records_);
@@ -94,16 +72,16 @@ void ControlThread::beat() {
   ToCoordinator message;
   message.mutable_heartbeat()->set_operation(activity_.operation());
   message.mutable_heartbeat()->set_step(activity_.step());
-  if (const auto collective = state_.callbacks.collective_state()) {
+  if (const auto collective = channel_.collective_state()) {
     *message.mutable_heartbeat()->mutable_collective() = to_wire(*collective);
   }
-  line_.post(message);
+  channel_.post(std::move(message));
 }
 
 void ControlThread::ask_time() {
   ToCoordinator message;
   message.mutable_clock_question()->set_sent(clock_.now().time_since_epoch().count());
-  line_.post(message);
+  channel_.post(std::move(message));
 }
 
 // The first questions are asked one after the other, and then one with each heartbeat.
@@ -118,9 +96,9 @@ void ControlThread::take_time(const control::ClockAnswer& answer) {
     ToCoordinator message;
     message.mutable_clock_report()->set_offset(estimate->offset.count());
     message.mutable_clock_report()->set_uncertainty(estimate->uncertainty.count());
-    line_.post(message);
+    channel_.post(std::move(message));
   }
-  state_.admission.on_clocks_compared();
+  channel_.clocks_compared();
 }
 
 void ControlThread::impair_links(const control::ImpairLinks& order) {
@@ -129,7 +107,7 @@ void ControlThread::impair_links(const control::ImpairLinks& order) {
   const Duration length(order.length());
   spdlog::info("links are impaired ({}) for {:.3g} s", control::ImpairLinks::Fault_Name(order.fault()),
                seconds(length));
-  state_.link_faults->begin(*fault, std::max(state_.link_faults->until(*fault), clock_.now() + length));
+  link_faults_.begin(*fault, std::max(link_faults_.until(*fault), clock_.now() + length));
 }
 
 void ControlThread::handle(FromCoordinator& message, const zmq::message_t& weights) {
@@ -138,47 +116,39 @@ void ControlThread::handle(FromCoordinator& message, const zmq::message_t& weigh
     case FromCoordinator::kWelcome:
       compares_clocks_ = message.welcome().compare_clocks();
       if (compares_clocks_) ask_time();
-      return state_.admission.on_welcome(message.welcome());
+      return channel_.welcome(message.welcome());
     case FromCoordinator::kClockAnswer:
       return take_time(message.clock_answer());
     case FromCoordinator::kSnapshotTerms:
-      state_.wants_snapshots = message.snapshot_terms().wanted();
-      return;
+      return channel_.set_wants_snapshots(message.snapshot_terms().wanted());
     case FromCoordinator::kEpochAnswer:
-      state_.wants_snapshots = message.epoch_answer().snapshots();
-      return state_.board.put(std::move(message));
+      channel_.set_wants_snapshots(message.epoch_answer().snapshots());
+      return channel_.put(std::move(message));
     case FromCoordinator::kMembers:
     case FromCoordinator::kStepAnswer:
     case FromCoordinator::kLeaveAnswer:
     case FromCoordinator::kBatchLease:
     case FromCoordinator::kFinishAnswer:
-      return state_.board.put(std::move(message));
+      return channel_.put(std::move(message));
     case FromCoordinator::kMembership:
-      return state_.callbacks.begin_membership(from_wire(message.membership()));
+      return channel_.begin_membership(from_wire(message.membership()));
     case FromCoordinator::kImpairLinks:
       return impair_links(message.impair_links());
     case FromCoordinator::kWorkerLost:
-      return state_.callbacks.lose_worker(message.worker_lost().rank());
+      return channel_.lose_worker(message.worker_lost().rank());
     case FromCoordinator::kSnapshot:
-      return state_.snapshots.push(
+      return channel_.push_snapshot(
           from_wire(message.snapshot(), {static_cast<const std::byte*>(weights.data()), weights.size()}));
     case FromCoordinator::kCheckpointOrder:
-      return state_.callbacks.order_checkpoint(message.checkpoint_order().membership_epoch(),
+      return channel_.order_checkpoint(message.checkpoint_order().membership_epoch(),
                                                message.checkpoint_order().step());
     case FromCoordinator::kStop:
       if (!message.stop().reason().empty()) spdlog::info("told to stop: {}", message.stop().reason());
-      return stop_work();
+      return channel_.stop();
     case FromCoordinator::kAlive:
     case FromCoordinator::KIND_NOT_SET:
       return;
   }
-}
-
-void ControlThread::stop_work() {
-  if (!state_.board.stop()) return;
-  state_.admission.on_stop();
-  state_.snapshots.close();
-  state_.callbacks.stop();
 }
 
 // If the coordinator is on this host, it is known whether it lives. If it does, this process waits as long as it lives,
@@ -189,22 +159,22 @@ void ControlThread::check_coordinator(Duration timeout, TimePoint now) {
       spdlog::warn("nothing heard from the coordinator for {:.1f} s, which lives: waiting for it",
                    seconds(coordinator_.silence(now)));
     }
-    return state_.patience->excuse(now);
+    return patience_.excuse(now);
   }
   coordinator_is_away_ = false;
   const std::optional<Duration> silence = coordinator_.falls_silent(timeout, now);
   if (!silence) return;
   spdlog::error("nothing heard from the coordinator for {:.1f} s: stopping", seconds(*silence));
-  stop_work();
+  channel_.stop();
 }
 
 // Ends the process if a wait that cannot be interrupted (such as one inside MPI) has passed its deadline.
 void ControlThread::check_own_progress(Duration timeout, TimePoint now) {
-  if (now < state_.patience->until() + kWatchdogMargin) return;
+  if (now < patience_.until() + kWatchdogMargin) return;
   const std::optional<Duration> still =
       progress_.stands_still_for(activity_.changes(), activity_.may_last(), timeout, now);
   if (!still) return;
-  fail(Status::deadline_exceeded(fmt::format("no progress for {:.0f} s", seconds(*still))));
+  channel_.fail(to_wire(Status::deadline_exceeded(fmt::format("no progress for {:.0f} s", seconds(*still))), activity_));
   line_.flush_and_close();
   _exit(static_cast<int>(ExitCode::kTimeout));
 }

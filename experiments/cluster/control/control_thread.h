@@ -3,21 +3,19 @@
 // process's work when the coordinator has fallen silent, and ends the process when that work makes no progress.
 #pragma once
 
-#include <atomic>
 #include <cstddef>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <zmq.hpp>
 
 #include "common/activity.h"
 #include "common/clock.h"
-#include "common/status.h"
+#include "common/transport/link_faults.h"
 #include "experiments/cluster/control/attention.h"
 #include "experiments/cluster/control/clock_offset.h"
 #include "experiments/cluster/control/control.pb.h"
+#include "experiments/cluster/control/control_channel.h"
 #include "experiments/cluster/control/control_line.h"
-#include "experiments/cluster/control/control_state.h"
 #include "experiments/cluster/control/coordinator_watch.h"
 #include "experiments/cluster/control/progress_watch.h"
 
@@ -25,48 +23,31 @@ namespace syncopate::experiments {
 
 class ControlThread {
  public:
-  // Connects to the coordinator as ControlLine does, says `hello` and starts the thread. `activity` and `state` outlive
-  // this. Throws zmq::error_t if the address cannot be one.
+  // Connects to the coordinator as ControlLine does, says `hello` and starts the thread. What the others refer to
+  // outlives this. Throws zmq::error_t if the address cannot be one.
   ControlThread(const std::string& address, const RunKeys& keys, const ProcessIdentity& self,
-                const control::ToCoordinator& hello, Activity& activity, ControlState& state);
-
-  // Methods for any thread.
+                control::ToCoordinator hello, Activity& activity, ControlChannel& channel, Patience& patience,
+                LinkFaults& link_faults);
 
   // From now on this timeout limits the silence of the coordinator and of this process's own work. Both arguments
-  // determine how often heartbeats are sent.
+  // determine how often heartbeats are sent. Any thread.
   void set_timeout(Duration timeout, Duration stall_warning);
-  // Queues a message, which is sent before this is destroyed.
-  void post(const control::ToCoordinator& message, std::optional<zmq::message_t> weights = std::nullopt);
-  // Sends the collected records now.
-  void post_records();
-  // The process has failed. The first failure is reported, after all records.
-  void fail(const Status& status);
 
  private:
-  struct Limits {
-    Duration timeout = std::chrono::seconds(30);
-    Duration stall_warning{};
-  };
-
-  Limits limits();
   TimePoint tick(TimePoint now);
   void beat();
   void ask_time();
   void take_time(const control::ClockAnswer& answer);
   void impair_links(const control::ImpairLinks& order);
   void handle(control::FromCoordinator& message, const zmq::message_t& weights);
-  void stop_work();
   void check_coordinator(Duration timeout, TimePoint now);
   void check_own_progress(Duration timeout, TimePoint now);
 
   Activity& activity_;
-  ControlState& state_;
+  ControlChannel& channel_;
+  Patience& patience_;
+  LinkFaults& link_faults_;
   SteadyClock clock_;
-  std::atomic<bool> failed_ = false;
-
-  std::mutex records_mutex_;  // held from taking records to posting them
-  std::mutex mutex_;          // guards limits_
-  Limits limits_;
 
   // The following belong to the control thread.
   std::optional<TimePoint> last_beat_;

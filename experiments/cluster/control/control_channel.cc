@@ -1,0 +1,299 @@
+#include "experiments/cluster/control/control_channel.h"
+
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "experiments/cluster/control/wire_records.h"
+
+namespace syncopate::experiments {
+
+using control::FromCoordinator;
+using control::ToCoordinator;
+
+ControlChannel::ControlChannel(Role role, int rank, std::shared_ptr<Patience> patience)
+    : patience_(std::move(patience)), wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)), board_(role, rank) {}
+
+// To the coordinator.
+
+void ControlChannel::post(ToCoordinator message, std::optional<zmq::message_t> weights) {
+  {
+    const std::lock_guard lock(mutex_);
+    outgoing_.push_back({std::move(message), std::move(weights)});
+  }
+  wake();
+}
+
+void ControlChannel::add(const StepRecord& record) {
+  control::Step step = to_wire(record);
+  const std::lock_guard lock(mutex_);
+  step.set_membership_epoch(board_.joined());
+  *steps_.mutable_steps()->add_steps() = std::move(step);
+}
+
+void ControlChannel::queue_records() {
+  if (steps_.steps().steps_size() == 0) return;
+  outgoing_.emplace_back().message.Swap(&steps_);
+}
+
+void ControlChannel::post_records() {
+  {
+    const std::lock_guard lock(mutex_);
+    queue_records();
+  }
+  wake();
+}
+
+void ControlChannel::fail(const control::Failure& failure) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (std::exchange(failed_, true)) return;
+    queue_records();
+    *outgoing_.emplace_back().message.mutable_failure() = failure;
+  }
+  wake();
+}
+
+std::deque<ControlChannel::Outgoing> ControlChannel::take_outgoing() {
+  const std::lock_guard lock(mutex_);
+  return std::exchange(outgoing_, {});
+}
+
+void ControlChannel::set_limits(const ControlLimits& limits) {
+  {
+    const std::lock_guard lock(mutex_);
+    limits_ = limits;
+  }
+  wake();
+}
+
+ControlLimits ControlChannel::limits() const {
+  const std::lock_guard lock(mutex_);
+  return limits_;
+}
+
+void ControlChannel::wake() const {
+  const std::uint64_t one = 1;
+  (void)!write(wake_.get(), &one, sizeof(one));
+}
+
+// From the coordinator.
+
+void ControlChannel::welcome(const control::Welcome& welcome) {
+  const std::lock_guard lock(mutex_);
+  welcome_ = welcome;
+  clocks_compared_ = !welcome.compare_clocks();
+  changed_.notify_all();
+}
+
+void ControlChannel::clocks_compared() {
+  const std::lock_guard lock(mutex_);
+  clocks_compared_ = true;
+  changed_.notify_all();
+}
+
+void ControlChannel::put(FromCoordinator answer) {
+  const std::lock_guard lock(mutex_);
+  board_.put(std::move(answer));
+  changed_.notify_all();
+}
+
+void ControlChannel::set_wants_snapshots(bool wanted) {
+  const std::lock_guard lock(mutex_);
+  wants_snapshots_ = wanted;
+}
+
+void ControlChannel::push_snapshot(WeightsSnapshot snapshot) {
+  const std::lock_guard lock(mutex_);
+  snapshots_.push_back(std::move(snapshot));
+  changed_.notify_all();
+}
+
+void ControlChannel::begin_membership(const MembershipEpoch& membership) {
+  Lock lock(mutex_);
+  if (!board_.proclaim(membership)) return;
+  lost_workers_.clear();
+  changed_.notify_all();
+  if (board_.is_superseded()) call_each(lock, regroup_);
+}
+
+void ControlChannel::lose_worker(int rank) {
+  Lock lock(mutex_);
+  lost_workers_.push_back(rank);
+  call_each(lock, worker_lost_, rank);
+}
+
+void ControlChannel::order_checkpoint(std::int64_t membership_epoch, std::int64_t step) {
+  Lock lock(mutex_);
+  call_each(lock, checkpoint_order_, membership_epoch, step);
+}
+
+void ControlChannel::stop() {
+  Lock lock(mutex_);
+  if (!board_.stop()) return;
+  changed_.notify_all();
+  call_each(lock, stop_);
+}
+
+// Waits.
+
+template <typename Condition>
+void ControlChannel::wait_until(Lock& lock, TimePoint deadline, const Condition& condition) {
+  const SteadyClock clock;
+  PatientWait wait(*patience_, deadline, clock.now());
+  while (const std::optional<TimePoint> next = wait.next(clock.now())) {
+    if (changed_.wait_until(lock, *next, condition)) return;
+  }
+}
+
+Result<control::Welcome> ControlChannel::wait_for_welcome(TimePoint deadline) {
+  Lock lock(mutex_);
+  const auto is_in = [&] { return welcome_ && clocks_compared_; };
+  changed_.wait_until(lock, deadline, [&] { return is_in() || board_.is_stopped(); });
+  if (is_in()) return *welcome_;
+  if (board_.is_stopped()) return Status::cancelled("told to stop");
+  return Status::deadline_exceeded("the coordinator does not answer");
+}
+
+Result<FromCoordinator> ControlChannel::wait_for(const ToCoordinator& question, TimePoint deadline) {
+  Lock lock(mutex_);
+  std::optional<Result<FromCoordinator>> outcome = board_.outcome_of(question);
+  if (!outcome) wait_until(lock, deadline, [&] { return (outcome = board_.outcome_of(question)).has_value(); });
+  return outcome ? *std::move(outcome) : board_.not_answered(question);
+}
+
+Result<MembershipEpoch> ControlChannel::join(std::int64_t after, TimePoint deadline) {
+  Lock lock(mutex_);
+  wait_until(lock, deadline, [&] { return board_.is_stopped() || board_.knows_membership(after); });
+  return board_.join(after);
+}
+
+Result<WeightsSnapshot> ControlChannel::next_snapshot() {
+  Lock lock(mutex_);
+  changed_.wait(lock, [&] { return board_.is_stopped() || !snapshots_.empty(); });
+  if (snapshots_.empty()) return Status::cancelled("no more snapshots");
+  WeightsSnapshot snapshot = std::move(snapshots_.front());
+  snapshots_.pop_front();
+  return snapshot;
+}
+
+// What is known now.
+
+std::optional<FromCoordinator> ControlChannel::take(const ToCoordinator& question) {
+  const std::lock_guard lock(mutex_);
+  return board_.take(question);
+}
+
+bool ControlChannel::wants_snapshots() const {
+  const std::lock_guard lock(mutex_);
+  return wants_snapshots_;
+}
+
+bool ControlChannel::knows_membership(std::int64_t after) const {
+  const std::lock_guard lock(mutex_);
+  return board_.knows_membership(after);
+}
+
+std::int64_t ControlChannel::joined() const {
+  const std::lock_guard lock(mutex_);
+  return board_.joined();
+}
+
+bool ControlChannel::is_superseded() const {
+  const std::lock_guard lock(mutex_);
+  return board_.is_superseded();
+}
+
+bool ControlChannel::is_off() const {
+  const std::lock_guard lock(mutex_);
+  return board_.is_stopped() || board_.is_superseded();
+}
+
+// Callbacks.
+
+template <typename Function>
+Subscription ControlChannel::add_callback(Callbacks<Function>& callbacks, std::function<Function> callback) {
+  const std::int64_t number = ++registered_;
+  callbacks.emplace(number, std::move(callback));
+  return Subscription([this, &callbacks, number] {
+    Lock lock(mutex_);
+    callbacks.erase(number);
+    changed_.wait(lock, [&] { return !callback_runs_; });
+  });
+}
+
+template <typename Call>
+void ControlChannel::run(Lock& lock, const Call& call) {
+  changed_.wait(lock, [&] { return !callback_runs_; });
+  struct Running {
+    Running(ControlChannel& channel, Lock& lock) : channel(channel), lock(lock) {
+      channel.callback_runs_ = true;
+      lock.unlock();
+    }
+    ~Running() {
+      lock.lock();
+      channel.callback_runs_ = false;
+      channel.changed_.notify_all();
+    }
+    ControlChannel& channel;
+    Lock& lock;
+  } running(*this, lock);
+  call();
+}
+
+template <typename Function, typename... Arguments>
+void ControlChannel::call_each(Lock& lock, Callbacks<Function>& callbacks, Arguments... arguments) {
+  std::vector<std::int64_t> numbers;
+  for (const auto& [number, callback] : callbacks) numbers.push_back(number);
+  for (const std::int64_t number : numbers) {
+    changed_.wait(lock, [&] { return !callback_runs_; });
+    const auto found = callbacks.find(number);
+    if (found == callbacks.end()) continue;
+    run(lock, [callback = found->second, &arguments...] { callback(arguments...); });
+  }
+}
+
+Subscription ControlChannel::on_stop(std::function<void()> callback) {
+  Lock lock(mutex_);
+  if (!board_.is_stopped()) return add_callback(stop_, std::move(callback));
+  run(lock, callback);
+  return {};
+}
+
+Subscription ControlChannel::on_worker_lost(std::function<void(int)> callback) {
+  Subscription subscription;
+  Lock lock(mutex_);
+  const std::vector<int> lost = lost_workers_;
+  subscription = add_callback(worker_lost_, callback);
+  for (const int rank : lost) run(lock, [&] { callback(rank); });
+  return subscription;
+}
+
+Subscription ControlChannel::on_regroup(std::function<void()> callback) {
+  Subscription subscription;
+  Lock lock(mutex_);
+  const bool is_superseded = board_.is_superseded();
+  subscription = add_callback(regroup_, callback);
+  if (is_superseded) run(lock, callback);
+  return subscription;
+}
+
+Subscription ControlChannel::on_checkpoint_order(std::function<void(std::int64_t, std::int64_t)> callback) {
+  const std::lock_guard lock(mutex_);
+  return add_callback(checkpoint_order_, std::move(callback));
+}
+
+Subscription ControlChannel::on_heartbeat(std::function<allreduce::CollectiveState()> state) {
+  const std::lock_guard lock(mutex_);
+  return add_callback(collective_state_, std::move(state));
+}
+
+std::optional<allreduce::CollectiveState> ControlChannel::collective_state() {
+  Lock lock(mutex_);
+  changed_.wait(lock, [&] { return !callback_runs_; });
+  if (collective_state_.empty()) return std::nullopt;
+  std::optional<allreduce::CollectiveState> state;
+  run(lock, [&state, callback = collective_state_.rbegin()->second] { state = callback(); });
+  return state;
+}
+
+}  // namespace syncopate::experiments
