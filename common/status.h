@@ -76,3 +76,15 @@ class [[nodiscard]] Result {
     ::syncopate::Status syncopate_status = (expression); \
     if (!syncopate_status.ok()) return syncopate_status; \
   } while (false)
+
+// Returns the Status of `expression`, a Result, from the enclosing function unless it is ok; else moves its value into
+// `declaration`, which is a new variable (`const Plan plan`) or an existing one (`plan_`).
+#define SYNCOPATE_ASSIGN_OR_RETURN(declaration, expression) \
+  SYNCOPATE_ASSIGN_THROUGH(SYNCOPATE_NAME_OF_LINE(syncopate_result_, __LINE__), declaration, expression)
+
+#define SYNCOPATE_ASSIGN_THROUGH(result, declaration, expression) \
+  auto result = (expression);                                     \
+  if (!result.ok()) return result.status();                       \
+  declaration = std::move(*result)
+#define SYNCOPATE_NAME_OF_LINE(name, line) SYNCOPATE_JOINED_NAME(name, line)
+#define SYNCOPATE_JOINED_NAME(name, number) name##number

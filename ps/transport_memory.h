@@ -21,24 +21,22 @@ namespace syncopate::ps {
 // exhausted.
 inline Result<std::span<float>> allocate_floats(Transport& transport, std::size_t elements) {
   if (elements == 0) return std::span<float>();
-  Result<std::span<std::byte>> memory = transport.allocate(elements * sizeof(float));
-  if (!memory.ok()) return memory.status();
-  return std::span<float>(reinterpret_cast<float*>(memory->data()), elements);
+  SYNCOPATE_ASSIGN_OR_RETURN(std::span<std::byte> memory, transport.allocate(elements * sizeof(float)));
+  return std::span<float>(reinterpret_cast<float*>(memory.data()), elements);
 }
 
 // The same for the keys of rows.
 inline Result<std::span<RowKey>> allocate_keys(Transport& transport, std::size_t count) {
-  Result<std::span<std::byte>> memory = transport.allocate(count * sizeof(RowKey));
-  if (!memory.ok()) return memory.status();
-  return std::span<RowKey>(reinterpret_cast<RowKey*>(memory->data()), count);
+  SYNCOPATE_ASSIGN_OR_RETURN(std::span<std::byte> memory, transport.allocate(count * sizeof(RowKey)));
+  return std::span<RowKey>(reinterpret_cast<RowKey*>(memory.data()), count);
 }
 
 // Copies where tensors begin to memory that it can be sent from.
 inline Result<std::span<std::uint64_t>> allocate_begins(Transport& transport, const TensorBegins& begins) {
   if (begins.empty()) return std::span<std::uint64_t>();
-  const Result<std::span<std::byte>> memory = transport.allocate(begins.size() * sizeof(std::uint64_t));
-  if (!memory.ok()) return memory.status();
-  const std::span<std::uint64_t> sent(reinterpret_cast<std::uint64_t*>(memory->data()), begins.size());
+  SYNCOPATE_ASSIGN_OR_RETURN(const std::span<std::byte> memory,
+                             transport.allocate(begins.size() * sizeof(std::uint64_t)));
+  const std::span<std::uint64_t> sent(reinterpret_cast<std::uint64_t*>(memory.data()), begins.size());
   std::ranges::copy(begins, sent.begin());
   return sent;
 }

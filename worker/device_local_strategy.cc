@@ -8,18 +8,12 @@ namespace syncopate::worker {
 Result<ParamArenas> DeviceLocalStrategy::allocate(const ParamLayout& layout) {
   SYNCOPATE_RETURN_IF_ERROR(refuse_tables(layout));
   for (std::span<float>* arena : {&arenas_.weights, &arenas_.gradients}) {
-    const Result<std::span<float>> memory = allocate_floats(device_, layout.size());
-    if (!memory.ok()) return memory.status();
-    *arena = *memory;
+    SYNCOPATE_ASSIGN_OR_RETURN(*arena, allocate_floats(device_, layout.size()));
   }
   if (optimizer_.weight_decay != 0 && !optimizer_.decay_all) undecayed_ = undecayed_ranges(layout);
-  const Result<DeviceOptimizerState> state = allocate_state(device_, optimizer_.kind, layout.size());
-  if (!state.ok()) return state.status();
-  state_ = *state;
+  SYNCOPATE_ASSIGN_OR_RETURN(state_, allocate_state(device_, optimizer_.kind, layout.size()));
   for (std::unique_ptr<Event>* event : {&begin_, &end_}) {
-    Result<std::unique_ptr<Event>> made = device_.make_event();
-    if (!made.ok()) return made.status();
-    *event = std::move(*made);
+    SYNCOPATE_ASSIGN_OR_RETURN(*event, device_.make_event());
   }
   return arenas_;
 }

@@ -136,9 +136,8 @@ Result<Layers> gpt_layers(const std::string& spec, const SampleForm& form, Model
     return invalid_model(spec,
                          "learns texts, and the samples of this data set are none; use --dataset=text or grammar");
   }
-  const Result<GptSize> size = parse_size(spec);
-  if (!size.ok()) return size.status();
-  return GptBuilder(*size, form, draft).build();
+  SYNCOPATE_ASSIGN_OR_RETURN(const GptSize size, parse_size(spec));
+  return GptBuilder(size, form, draft).build();
 }
 
 }  // namespace syncopate::worker

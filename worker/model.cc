@@ -85,9 +85,8 @@ Result<Layers> layers_of(const std::string& spec, const SampleForm& form, ModelD
   if (spec == "softmax") {
     add_mlp(chain, {image.values(), classes});
   } else if (spec == "mlp" || spec.starts_with("mlp:")) {
-    const Result<std::vector<int>> widths = mlp_widths(spec, image, classes);
-    if (!widths.ok()) return widths.status();
-    add_mlp(chain, *widths);
+    SYNCOPATE_ASSIGN_OR_RETURN(const std::vector<int> widths, mlp_widths(spec, image, classes));
+    add_mlp(chain, widths);
   } else if (spec == "lenet") {
     if (image.height < kSmallestLenetImage || image.width < kSmallestLenetImage) {
       return invalid_model(spec, fmt::format("images of {}x{} are too small; lenet needs {}x{} or more", image.height,
@@ -125,9 +124,8 @@ Result<std::unique_ptr<Model>> make_model(const std::string& spec, const SampleF
   if (batch_size < 1) return Status::invalid_argument(fmt::format("--batch-size={}: must be 1 or more", batch_size));
   if (is_recommender(spec)) return make_recommender(spec, form, batch_size, backend);
   ModelDraft draft{.backend = backend, .batch_size = batch_size, .labels = form.labels, .pass = pass};
-  Result<Layers> layers = layers_of(spec, form, draft);
-  if (!layers.ok()) return layers.status();
-  std::unique_ptr<Model> model = std::make_unique<Sequential>(spec, std::move(draft), std::move(*layers));
+  SYNCOPATE_ASSIGN_OR_RETURN(Layers layers, layers_of(spec, form, draft));
+  std::unique_ptr<Model> model = std::make_unique<Sequential>(spec, std::move(draft), std::move(layers));
   SYNCOPATE_RETURN_IF_ERROR(backend.status().in("--model=" + spec));
   return model;
 }
@@ -135,25 +133,21 @@ Result<std::unique_ptr<Model>> make_model(const std::string& spec, const SampleF
 Result<ParamLayout> model_layout(const std::string& spec, const SampleForm& form, int batch_size) {
   const std::unique_ptr<ComputeBackend> none = make_reference_backend();  // layers want one, though none computes
   if (is_recommender(spec)) {
-    const Result<std::unique_ptr<Model>> model = make_recommender(spec, form, batch_size, *none);
-    if (!model.ok()) return model.status();
-    return (*model)->layout();
+    SYNCOPATE_ASSIGN_OR_RETURN(const std::unique_ptr<Model> model, make_recommender(spec, form, batch_size, *none));
+    return model->layout();
   }
-  const Result<ModelDraft> draft = draft_of(spec, form, *none);
-  if (!draft.ok()) return draft.status();
-  return draft->layout;
+  SYNCOPATE_ASSIGN_OR_RETURN(const ModelDraft draft, draft_of(spec, form, *none));
+  return draft.layout;
 }
 
 Result<ParamLayout> local_state_layout(const std::string& spec, const SampleForm& form) {
   const std::unique_ptr<ComputeBackend> none = make_reference_backend();
   if (is_recommender(spec)) {
-    const Result<std::unique_ptr<Model>> model = make_recommender(spec, form, 1, *none);
-    if (!model.ok()) return model.status();
-    return (*model)->local_layout();
+    SYNCOPATE_ASSIGN_OR_RETURN(const std::unique_ptr<Model> model, make_recommender(spec, form, 1, *none));
+    return model->local_layout();
   }
-  const Result<ModelDraft> draft = draft_of(spec, form, *none);
-  if (!draft.ok()) return draft.status();
-  return draft->local_layout;
+  SYNCOPATE_ASSIGN_OR_RETURN(const ModelDraft draft, draft_of(spec, form, *none));
+  return draft.local_layout;
 }
 
 }  // namespace syncopate::worker

@@ -13,27 +13,19 @@ Result<std::unique_ptr<StagedBatches>> StagedBatches::create(BatchSource& source
 
 Status StagedBatches::prepare() {
   if (!source_.memory().empty()) {
-    Result<std::unique_ptr<PinnedRange>> pinned = device_.pin(source_.memory());
-    if (!pinned.ok()) return pinned.status();
-    pinned_ = std::move(*pinned);
+    SYNCOPATE_ASSIGN_OR_RETURN(pinned_, device_.pin(source_.memory()));
   }
-  Result<std::unique_ptr<Stream>> stream = device_.make_stream();
-  if (!stream.ok()) return stream.status();
-  copies_ = std::move(*stream);
+  SYNCOPATE_ASSIGN_OR_RETURN(copies_, device_.make_stream());
   const BatchView first = source_.next();
   for (Slot& slot : slots_) {
     for (const auto& [memory, bytes] :
          {std::pair(&slot.values, first.values.size_bytes()), std::pair(&slot.ids, first.ids.size_bytes()),
           std::pair(&slot.labels, first.labels.size_bytes())}) {
       if (bytes == 0) continue;
-      const Result<std::span<std::byte>> allocated = device_.allocate(bytes);
-      if (!allocated.ok()) return allocated.status();
-      *memory = *allocated;
+      SYNCOPATE_ASSIGN_OR_RETURN(*memory, device_.allocate(bytes));
     }
     for (std::unique_ptr<Event>* event : {&slot.copied, &slot.used}) {
-      Result<std::unique_ptr<Event>> made = device_.make_event();
-      if (!made.ok()) return made.status();
-      *event = std::move(*made);
+      SYNCOPATE_ASSIGN_OR_RETURN(*event, device_.make_event());
     }
   }
   begin_copy(slots_[0], first);

@@ -52,16 +52,14 @@ class Training {
   Status run_epochs(const TrainerHooks& hooks) {
     std::optional<std::int64_t> under_way;  // epoch
     while (true) {
-      const Result<std::optional<std::int64_t>> position = work_.next(step_);
-      if (!position.ok()) return position.status();
-      if (!*position) break;
-      position_ = **position;
+      SYNCOPATE_ASSIGN_OR_RETURN(const std::optional<std::int64_t> position, work_.next(step_));
+      if (!position) break;
+      position_ = *position;
       const std::int64_t epoch = global_batch() / options_.steps_per_epoch;
       if (!under_way || epoch > *under_way) {
         under_way = epoch;
-        const Result<bool> wanted = hooks.next_epoch ? hooks.next_epoch(epoch) : true;
-        if (!wanted.ok()) return wanted.status();
-        if (!*wanted) return {};
+        SYNCOPATE_ASSIGN_OR_RETURN(const bool wanted, hooks.next_epoch ? hooks.next_epoch(epoch) : true);
+        if (!wanted) return {};
       }
       SYNCOPATE_RETURN_IF_ERROR(run_step(epoch));
       ++step_;
@@ -198,32 +196,30 @@ Status train(const TrainerOptions& options, const TrainerHooks& hooks, const Tra
              const std::function<Status(std::span<const float>)>& final_weights) {
   const FlushDenormals flush;
   parts.activity.set("joining", 0);
-  const Result<ParamArenas> arenas = parts.strategy.allocate(parts.model.layout());
-  if (!arenas.ok()) return arenas.status();
+  SYNCOPATE_ASSIGN_OR_RETURN(const ParamArenas arenas, parts.strategy.allocate(parts.model.layout()));
   if (options.restored != nullptr) {
     Resumable* const resumable = parts.strategy.resumable();
     if (resumable == nullptr) return Status::invalid_argument("this strategy cannot go on from a saved state");
     SYNCOPATE_RETURN_IF_ERROR(resumable->restore(*options.restored));
   } else if (options.chief) {
-    AlignedBuffer initial(arenas->weights.size());
+    AlignedBuffer initial(arenas.weights.size());
     parts.model.initialize(options.seed, initial.span());
-    parts.backend.upload(initial.span(), arenas->weights);
+    parts.backend.upload(initial.span(), arenas.weights);
   }
-  const Result<std::vector<Range>> buckets = parts.strategy.join();
-  if (!buckets.ok()) return buckets.status();
+  SYNCOPATE_ASSIGN_OR_RETURN(const std::vector<Range> buckets, parts.strategy.join());
   Quota quota(parts.batches, options.workers, options.total_steps);
   Work& work = parts.work != nullptr ? *parts.work : quota;
   SYNCOPATE_RETURN_IF_ERROR(work.begin(parts.strategy.first_step()));
   if (hooks.joined) hooks.joined(parts.strategy.first_step());
 
-  Training training(options, parts, work, *arenas, *buckets);
+  Training training(options, parts, work, arenas, buckets);
   SYNCOPATE_RETURN_IF_ERROR(training.run_epochs(hooks));
   SYNCOPATE_RETURN_IF_ERROR(training.tell_local_state(hooks, true));
 
   parts.activity.set("leaving", training.step());
   if (hooks.leaving) SYNCOPATE_RETURN_IF_ERROR(hooks.leaving());
   SYNCOPATE_RETURN_IF_ERROR(parts.strategy.leave());
-  const std::span<const float> weights = parts.backend.host_view(arenas->weights);
+  const std::span<const float> weights = parts.backend.host_view(arenas.weights);
   SYNCOPATE_RETURN_IF_ERROR(parts.backend.status());
   return final_weights ? final_weights(weights) : Status();
 }

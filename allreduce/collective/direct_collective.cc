@@ -65,18 +65,16 @@ class DirectCollective final : public Collective {
 
   Status connect(const TransportOptions& options, Rendezvous& rendezvous, TimePoint deadline) {
     const std::uint64_t run = hash_of(options.run_id + "/" + options.group);
-    Result<ShmLinks> links = ShmLinks::connect(options, run, board_memory_, rendezvous, deadline);
-    if (!links.ok()) return links.status();
-    links_.emplace(std::move(*links));
+    SYNCOPATE_ASSIGN_OR_RETURN(ShmLinks links, ShmLinks::connect(options, run, board_memory_, rendezvous, deadline));
+    links_.emplace(std::move(links));
     counters_.rejected = links_->rejected();
     for (int rank = 0; rank < size(); ++rank) {
       if (rank == rank_) continue;
-      Result<SharedMemory> board = SharedMemory::map(links_->take_inbox_of(rank), true);
-      if (!board.ok()) return board.status();
-      if (board->bytes().size() < DirectBoard::bytes_for(size())) {
+      SYNCOPATE_ASSIGN_OR_RETURN(SharedMemory board, SharedMemory::map(links_->take_inbox_of(rank), true));
+      if (board.bytes().size() < DirectBoard::bytes_for(size())) {
         return Status::data_loss(fmt::format("the board of rank {} is too small", rank));
       }
-      peer(rank).board.emplace(std::move(*board));
+      peer(rank).board.emplace(std::move(board));
     }
     form_circles();
     return Status();
@@ -87,10 +85,10 @@ class DirectCollective final : public Collective {
   const char* name() const override { return "direct"; }
 
   Result<std::span<float>> allocate(std::size_t elements) override {
-    Result<SharedMemory> memory = SharedMemory::create(std::max<std::size_t>(elements, 1) * sizeof(float));
-    if (!memory.ok()) return memory.status();
-    SYNCOPATE_RETURN_IF_ERROR(links_->announce_arena(arenas_.size(), *memory));
-    arenas_.push_back(std::move(*memory));
+    SYNCOPATE_ASSIGN_OR_RETURN(SharedMemory memory,
+                               SharedMemory::create(std::max<std::size_t>(elements, 1) * sizeof(float)));
+    SYNCOPATE_RETURN_IF_ERROR(links_->announce_arena(arenas_.size(), memory));
+    arenas_.push_back(std::move(memory));
     return floats_of(arenas_.back()).first(elements);
   }
 
@@ -154,12 +152,11 @@ class DirectCollective final : public Collective {
 
   Status sum(RankGroup& group, std::span<float> buffer, TimePoint deadline) {
     if (group.members.size() < 2) return Status();
-    Result<DirectOperation> operation = operation_on(DirectOperation::kAllReduce, buffer);
-    if (!operation.ok()) return operation.status();
+    SYNCOPATE_ASSIGN_OR_RETURN(DirectOperation operation, operation_on(DirectOperation::kAllReduce, buffer));
     count(group, buffer.size_bytes());
-    if (&group == &all_ && buffer.size() <= kDirectSmallFloats) return sum_small(*operation, buffer, deadline);
-    SYNCOPATE_RETURN_IF_ERROR(enter(group, *operation, deadline));
-    SYNCOPATE_RETURN_IF_ERROR(find_buffers(group, *operation));
+    if (&group == &all_ && buffer.size() <= kDirectSmallFloats) return sum_small(operation, buffer, deadline);
+    SYNCOPATE_RETURN_IF_ERROR(enter(group, operation, deadline));
+    SYNCOPATE_RETURN_IF_ERROR(find_buffers(group, operation));
     const auto place = static_cast<std::size_t>(std::ranges::find(group.members, rank_) - group.members.begin());
     const Range part = balanced_ranges(buffer.size(), group.members.size())[place];
     for (float*& each : group.buffers) each += part.begin;
@@ -177,11 +174,10 @@ class DirectCollective final : public Collective {
 
   Status spread(std::span<float> buffer, int root, TimePoint deadline) {
     if (size() < 2) return Status();
-    Result<DirectOperation> operation = operation_on(DirectOperation::kBroadcast, buffer);
-    if (!operation.ok()) return operation.status();
-    operation->root = static_cast<std::uint16_t>(root);
-    SYNCOPATE_RETURN_IF_ERROR(enter(all_, *operation, deadline));
-    SYNCOPATE_RETURN_IF_ERROR(find_buffers(all_, *operation));
+    SYNCOPATE_ASSIGN_OR_RETURN(DirectOperation operation, operation_on(DirectOperation::kBroadcast, buffer));
+    operation.root = static_cast<std::uint16_t>(root);
+    SYNCOPATE_RETURN_IF_ERROR(enter(all_, operation, deadline));
+    SYNCOPATE_RETURN_IF_ERROR(find_buffers(all_, operation));
     const auto bytes = static_cast<std::int64_t>(buffer.size_bytes());
     if (root == rank_) {
       counters_.payload_bytes_out += bytes * (size() - 1);
@@ -198,20 +194,19 @@ class DirectCollective final : public Collective {
     const std::size_t side = (all_.number + 1) % 2;
     for (std::size_t to = 0; to < given.size(); ++to) {
       if (to == own) continue;
-      const Result<DirectBytes> place = place_of(given[to]);
-      if (!place.ok()) return place.status();
-      board_.given(side, peers_.size())[to] = *place;
+      SYNCOPATE_ASSIGN_OR_RETURN(const DirectBytes place, place_of(given[to]));
+      board_.given(side, peers_.size())[to] = place;
       counters_.payload_bytes_out += static_cast<std::int64_t>(given[to].size());
     }
     SYNCOPATE_RETURN_IF_ERROR(enter(all_, {.kind = DirectOperation::kAllToAll}, deadline));
     for (std::size_t from = 0; from < taken.size(); ++from) {
       if (from == own) continue;
       const int member = static_cast<int>(from);
-      const Result<Bytes> bytes =
-          bytes_at(member, read_once<DirectBytes>(&board_of(member).given(side, peers_.size())[own]));
-      if (!bytes.ok()) return bytes.status();
-      taken[from] = *bytes;
-      counters_.payload_bytes_in += static_cast<std::int64_t>(bytes->size());
+      SYNCOPATE_ASSIGN_OR_RETURN(
+          const Bytes bytes,
+          bytes_at(member, read_once<DirectBytes>(&board_of(member).given(side, peers_.size())[own])));
+      taken[from] = bytes;
+      counters_.payload_bytes_in += static_cast<std::int64_t>(bytes.size());
     }
     taken[own] = given[own];
     return Status();
@@ -219,22 +214,20 @@ class DirectCollective final : public Collective {
 
   Result<Bytes> bytes_at(int member, const DirectBytes& place) {
     if (place.length == 0) return Bytes();
-    const Result<std::span<float>> arena = arena_of(member, place.arena);
-    if (!arena.ok()) return arena.status();
-    if (place.offset > arena->size_bytes() || place.length > arena->size_bytes() - place.offset) {
+    SYNCOPATE_ASSIGN_OR_RETURN(const std::span<float> arena, arena_of(member, place.arena));
+    if (place.offset > arena.size_bytes() || place.length > arena.size_bytes() - place.offset) {
       return Status::data_loss(fmt::format("rank {} gives bytes {} to {} of an arena of {} bytes", member, place.offset,
-                                           place.offset + place.length, arena->size_bytes()));
+                                           place.offset + place.length, arena.size_bytes()));
     }
-    return Bytes(std::as_bytes(*arena).subspan(place.offset, place.length));
+    return Bytes(std::as_bytes(arena).subspan(place.offset, place.length));
   }
 
   // Where `buffer` lies, which is where it lies on all ranks.
   Result<DirectOperation> operation_on(DirectOperation::Kind kind, std::span<const float> buffer) const {
-    const Result<DirectBytes> place = place_of(std::as_bytes(buffer));
-    if (!place.ok()) return place.status();
+    SYNCOPATE_ASSIGN_OR_RETURN(const DirectBytes place, place_of(std::as_bytes(buffer)));
     return DirectOperation{.kind = kind,
-                           .arena = static_cast<std::uint32_t>(place->arena),
-                           .offset = place->offset / sizeof(float),
+                           .arena = static_cast<std::uint32_t>(place.arena),
+                           .offset = place.offset / sizeof(float),
                            .length = buffer.size()};
   }
 
@@ -309,13 +302,12 @@ class DirectCollective final : public Collective {
   Status find_buffers(RankGroup& group, const DirectOperation& operation) {
     group.buffers.clear();
     for (int member : group.members) {
-      const Result<std::span<float>> arena = arena_of(member, operation.arena);
-      if (!arena.ok()) return arena.status();
-      if (operation.offset + operation.length > arena->size()) {
+      SYNCOPATE_ASSIGN_OR_RETURN(const std::span<float> arena, arena_of(member, operation.arena));
+      if (operation.offset + operation.length > arena.size()) {
         return Status::data_loss(fmt::format("rank {} has {} elements where rank {} has {}: ranks disagree", member,
-                                             arena->size(), rank_, floats_of(arenas_[operation.arena]).size()));
+                                             arena.size(), rank_, floats_of(arenas_[operation.arena]).size()));
       }
-      group.buffers.push_back(arena->data() + operation.offset);
+      group.buffers.push_back(arena.data() + operation.offset);
     }
     return Status();
   }
@@ -326,9 +318,8 @@ class DirectCollective final : public Collective {
     while (arenas.size() <= number) {
       std::optional<ReceivedParcel> received = links_->next_from(member);
       if (!received) return Status::peer_lost(fmt::format("rank {} has not shown its memory", member));
-      Result<SharedMemory> memory = SharedMemory::map(std::move(received->file), true);
-      if (!memory.ok()) return memory.status();
-      arenas.push_back(std::move(*memory));
+      SYNCOPATE_ASSIGN_OR_RETURN(SharedMemory memory, SharedMemory::map(std::move(received->file), true));
+      arenas.push_back(std::move(memory));
     }
     return floats_of(arenas[number]);
   }
@@ -361,9 +352,8 @@ class DirectCollective final : public Collective {
 
 Result<std::unique_ptr<Collective>> make_direct_collective(const TransportOptions& options, Rendezvous& rendezvous,
                                                            TimePoint deadline) {
-  Result<SharedMemory> board = SharedMemory::create(DirectBoard::bytes_for(options.size));
-  if (!board.ok()) return board.status();
-  auto collective = std::make_unique<DirectCollective>(options, std::move(*board));
+  SYNCOPATE_ASSIGN_OR_RETURN(SharedMemory board, SharedMemory::create(DirectBoard::bytes_for(options.size)));
+  auto collective = std::make_unique<DirectCollective>(options, std::move(board));
   SYNCOPATE_RETURN_IF_ERROR(collective->connect(options, rendezvous, deadline));
   return std::unique_ptr<Collective>(std::move(collective));
 }

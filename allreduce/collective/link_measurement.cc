@@ -57,10 +57,9 @@ Result<LinkModel> measure(Collective& ring, std::span<float> buffer, const Clock
   for (const std::size_t floats : kMessageFloats) {
     const std::size_t bytes = floats * sizeof(float);
     if (samples.size() >= 2 && next_round(samples, rounds_last, bytes) > kLongestRound) break;
-    const Result<double> first = time_one(ring, buffer.first(floats * ranks), clock, deadline);
-    if (!first.ok()) return first.status();
-    rounds_last.push_back(*first);
-    const int rounds = static_cast<int>(std::clamp<double>(kSecondsALength / *first, kLeastRounds, kMostRounds));
+    SYNCOPATE_ASSIGN_OR_RETURN(const double first, time_one(ring, buffer.first(floats * ranks), clock, deadline));
+    rounds_last.push_back(first);
+    const int rounds = static_cast<int>(std::clamp<double>(kSecondsALength / first, kLeastRounds, kMostRounds));
     std::vector<double> times;
     for (int round = 0; round < rounds; ++round) {
       const TimePoint begin = clock.now();
@@ -90,16 +89,14 @@ Result<LinkModel> agree_on_link(Collective& ring, const std::optional<LinkModel>
                                 TimePoint deadline) {
   if (ring.size() < 2) return known.value_or(LinkModel{});
   const std::size_t longest = *std::ranges::max_element(kMessageFloats) * static_cast<std::size_t>(ring.size());
-  Result<std::span<float>> buffer = ring.allocate(longest);
-  if (!buffer.ok()) return buffer.status();
-  const std::span<float> figures = buffer->first(3);
+  SYNCOPATE_ASSIGN_OR_RETURN(std::span<float> buffer, ring.allocate(longest));
+  const std::span<float> figures = buffer.first(3);
   write(known.value_or(LinkModel{}), figures);
   SYNCOPATE_RETURN_IF_ERROR(ring.broadcast(figures, 0, deadline));
   if (const LinkModel told = link_model_in(figures); told.latency > 0 || told.seconds_per_byte > 0) return told;
-  std::ranges::fill(*buffer, 0.0f);  // sums of zeros stay zeros
-  const Result<LinkModel> measured = measure(ring, *buffer, clock, deadline);
-  if (!measured.ok()) return measured.status();
-  write(*measured, figures);
+  std::ranges::fill(buffer, 0.0f);  // sums of zeros stay zeros
+  SYNCOPATE_ASSIGN_OR_RETURN(const LinkModel measured, measure(ring, buffer, clock, deadline));
+  write(measured, figures);
   SYNCOPATE_RETURN_IF_ERROR(ring.broadcast(figures, 0, deadline));
   return link_model_in(figures);
 }

@@ -71,9 +71,8 @@ class TransportCollective final : public ScheduleCollective {
   const char* name() const override { return link_model_ ? "auto" : name_of(options_.kind); }
 
   Result<std::span<float>> allocate(std::size_t elements) override {
-    Result<std::span<std::byte>> bytes = transport_.allocate(elements * sizeof(float));
-    if (!bytes.ok()) return bytes.status();
-    return std::span<float>(reinterpret_cast<float*>(bytes->data()), elements);
+    SYNCOPATE_ASSIGN_OR_RETURN(std::span<std::byte> bytes, transport_.allocate(elements * sizeof(float)));
+    return std::span<float>(reinterpret_cast<float*>(bytes.data()), elements);
   }
 
   Status all_reduce(std::span<float> buffer, TimePoint deadline) override {
@@ -252,10 +251,9 @@ class TransportCollective final : public ScheduleCollective {
         early.pop_front();
         if (!is_repeated(message)) return message;
       }
-      Result<Message> message = transport_.receive(deadline);
-      if (!message.ok()) return message.status();
+      SYNCOPATE_ASSIGN_OR_RETURN(Message message, transport_.receive(deadline));
       // What is repeated is let go of at once: its sender waits for that.
-      if (!is_repeated(*message)) link(message->from()).early.push_back(std::move(*message));
+      if (!is_repeated(message)) link(message.from()).early.push_back(std::move(message));
     }
   }
 

@@ -39,13 +39,12 @@ Result<std::vector<std::vector<std::uint64_t>>> share_words(Collective& collecti
                                                             TimePoint deadline) {
   const auto size = static_cast<std::size_t>(collective.size());
   const auto rank = static_cast<std::size_t>(collective.rank());
-  const Result<std::span<float>> all = collective.allocate(kPieces * own.size() * size);
-  if (!all.ok()) return all.status();
+  SYNCOPATE_ASSIGN_OR_RETURN(const std::span<float> all, collective.allocate(kPieces * own.size() * size));
   const auto place_of = [&](std::size_t member, std::size_t word) {
-    return all->subspan(kPieces * (member * own.size() + word), kPieces);
+    return all.subspan(kPieces * (member * own.size() + word), kPieces);
   };
   for (std::size_t word = 0; word < own.size(); ++word) write_word(own[word], place_of(rank, word));
-  SYNCOPATE_RETURN_IF_ERROR(collective.all_reduce(*all, deadline));
+  SYNCOPATE_RETURN_IF_ERROR(collective.all_reduce(all, deadline));
   std::vector<std::vector<std::uint64_t>> said(size);
   for (std::size_t member = 0; member < size; ++member) {
     for (std::size_t word = 0; word < own.size(); ++word) {

@@ -9,9 +9,8 @@ namespace syncopate::allreduce {
 
 Result<StateTransfer> StateTransfer::begin(Collective& collective, int giver, bool takes,
                                            std::function<TimePoint()> deadline) {
-  const Result<std::span<float>> piece = collective.allocate(kPieceFloats);
-  if (!piece.ok()) return piece.status();
-  return StateTransfer(collective, giver, takes, std::move(deadline), *piece);
+  SYNCOPATE_ASSIGN_OR_RETURN(const std::span<float> piece, collective.allocate(kPieceFloats));
+  return StateTransfer(collective, giver, takes, std::move(deadline), piece);
 }
 
 Status StateTransfer::give(std::span<float> values) {

@@ -54,10 +54,9 @@ class DrawnSum final : public CompressedReduction {
 }  // namespace
 
 MadeReduction make_drawn_sum(const ReductionParts& parts) {
-  const Result<std::span<float>> values =
-      parts.collective.allocate(kept_elements(parts.codec.ratio, parts.layout.size()));
-  if (!values.ok()) return values.status();
-  return std::unique_ptr<CompressedReduction>(std::make_unique<DrawnSum>(parts, *values));
+  SYNCOPATE_ASSIGN_OR_RETURN(const std::span<float> values,
+                             parts.collective.allocate(kept_elements(parts.codec.ratio, parts.layout.size())));
+  return std::unique_ptr<CompressedReduction>(std::make_unique<DrawnSum>(parts, values));
 }
 
 }  // namespace syncopate::allreduce

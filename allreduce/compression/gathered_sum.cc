@@ -74,9 +74,8 @@ MadeReduction make_gathered_sum(const ReductionParts& parts) {
   const std::size_t bytes = Codec(parts.codec).largest_size(parts.layout.size());
   std::array<std::span<std::byte>, 2> memory;
   for (std::span<std::byte>& each : memory) {
-    const Result<std::span<float>> floats = parts.collective.allocate(bytes / sizeof(float));
-    if (!floats.ok()) return floats.status();
-    each = std::as_writable_bytes(*floats);
+    SYNCOPATE_ASSIGN_OR_RETURN(const std::span<float> floats, parts.collective.allocate(bytes / sizeof(float)));
+    each = std::as_writable_bytes(floats);
   }
   return std::unique_ptr<CompressedReduction>(std::make_unique<GatheredSum>(parts, memory));
 }

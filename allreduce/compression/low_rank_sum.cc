@@ -165,13 +165,11 @@ class LowRankSum final : public CompressedReduction {
 
 MadeReduction make_low_rank_sum(const ReductionParts& parts) {
   std::vector<Tensor> tensors = tensors_of(parts.layout, parts.codec.rank);
-  const Result<std::span<float>> first =
-      parts.collective.allocate(std::max(sum_of(tensors, &Tensor::first), kAlignment));
-  if (!first.ok()) return first.status();
-  const Result<std::span<float>> second =
-      parts.collective.allocate(std::max(sum_of(tensors, &Tensor::second), kAlignment));
-  if (!second.ok()) return second.status();
-  return std::unique_ptr<CompressedReduction>(std::make_unique<LowRankSum>(parts, std::move(tensors), *first, *second));
+  SYNCOPATE_ASSIGN_OR_RETURN(const std::span<float> first,
+                             parts.collective.allocate(std::max(sum_of(tensors, &Tensor::first), kAlignment)));
+  SYNCOPATE_ASSIGN_OR_RETURN(const std::span<float> second,
+                             parts.collective.allocate(std::max(sum_of(tensors, &Tensor::second), kAlignment)));
+  return std::unique_ptr<CompressedReduction>(std::make_unique<LowRankSum>(parts, std::move(tensors), first, second));
 }
 
 }  // namespace syncopate::allreduce

@@ -170,9 +170,9 @@ class OwnerSum final : public CompressedReduction {
 };
 
 Result<std::span<std::byte>> allocate_bytes(Collective& collective, std::size_t bytes) {
-  const Result<std::span<float>> floats = collective.allocate((bytes + sizeof(float) - 1) / sizeof(float));
-  if (!floats.ok()) return floats.status();
-  return std::as_writable_bytes(*floats);
+  SYNCOPATE_ASSIGN_OR_RETURN(const std::span<float> floats,
+                             collective.allocate((bytes + sizeof(float) - 1) / sizeof(float)));
+  return std::as_writable_bytes(floats);
 }
 
 }  // namespace
@@ -181,15 +181,13 @@ MadeReduction make_owner_sum(const ReductionParts& parts) {
   const Codec codec(parts.codec, tensor_begins(parts.layout));
   const auto ranks = static_cast<std::size_t>(parts.collective.size());
   const std::size_t part = balanced_ranges(parts.layout.size(), ranks).front().size();
-  const Result<std::span<std::byte>> parts_memory =
-      allocate_bytes(parts.collective, codec.encoded_size(parts.layout.size()) + ranks * kRoomBetweenParts);
-  if (!parts_memory.ok()) return parts_memory.status();
+  const std::size_t parts_bytes = codec.encoded_size(parts.layout.size()) + ranks * kRoomBetweenParts;
+  SYNCOPATE_ASSIGN_OR_RETURN(const std::span<std::byte> parts_memory, allocate_bytes(parts.collective, parts_bytes));
   // Holds the sum of any part of any bucket, however many tensors begin there.
-  const Result<std::span<std::byte>> sum_memory =
-      allocate_bytes(parts.collective,
-                     Codec(parts.codec).encoded_size(part) + codec.begins().size() * kRoomOfTensor + kRoomBetweenParts);
-  if (!sum_memory.ok()) return sum_memory.status();
-  return std::unique_ptr<CompressedReduction>(std::make_unique<OwnerSum>(parts, *parts_memory, *sum_memory));
+  const std::size_t sum_bytes =
+      Codec(parts.codec).encoded_size(part) + codec.begins().size() * kRoomOfTensor + kRoomBetweenParts;
+  SYNCOPATE_ASSIGN_OR_RETURN(const std::span<std::byte> sum_memory, allocate_bytes(parts.collective, sum_bytes));
+  return std::unique_ptr<CompressedReduction>(std::make_unique<OwnerSum>(parts, parts_memory, sum_memory));
 }
 
 }  // namespace syncopate::allreduce

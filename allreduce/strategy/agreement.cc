@@ -40,10 +40,10 @@ GroupAgreement group_agreement_of(const ParamLayout& layout, std::span<const Ran
 
 Status prove_agreement(Collective& collective, const GroupAgreement& own, TimePoint deadline) {
   const std::uint64_t words[] = {own.layout, own.buckets, own.collective};
-  const Result<std::vector<std::vector<std::uint64_t>>> all = share_words(collective, words, deadline);
-  if (!all.ok()) return all.status();
-  for (std::size_t other = 0; other < all->size(); ++other) {
-    const std::vector<std::uint64_t>& said = (*all)[other];
+  SYNCOPATE_ASSIGN_OR_RETURN(const std::vector<std::vector<std::uint64_t>> all,
+                             share_words(collective, words, deadline));
+  for (std::size_t other = 0; other < all.size(); ++other) {
+    const std::vector<std::uint64_t>& said = all[other];
     const GroupAgreement theirs{.layout = said[0], .buckets = said[1], .collective = said[2]};
     for (const Part& part : kParts) {
       if (theirs.*part.hash == own.*part.hash) continue;

@@ -49,16 +49,12 @@ class AllReduceStrategy final : public SyncStrategy, public Resumable, public Ta
   Result<ParamArenas> allocate(const ParamLayout& layout) override {
     layout_ = layout;
     for (std::span<float>* arena : {&arenas_.weights, &arenas_.gradients}) {
-      Result<std::span<float>> memory = collective_.allocate(layout.size());
-      if (!memory.ok()) return memory.status();
-      *arena = *memory;
+      SYNCOPATE_ASSIGN_OR_RETURN(*arena, collective_.allocate(layout.size()));
     }
     replica_.allocate(layout, arenas_.weights);
     if (options_.codec.kind != CodecKind::kNone) {
-      Result<std::unique_ptr<CompressedReduction>> made =
-          make_compressed_reduction(options_.codec, layout_, options_.seed, collective_, clock_);
-      if (!made.ok()) return made.status();
-      compressed_ = std::move(*made);
+      SYNCOPATE_ASSIGN_OR_RETURN(
+          compressed_, make_compressed_reduction(options_.codec, layout_, options_.seed, collective_, clock_));
       history_ = ReductionHistory(compressed_->memories(), worker_of(collective_.rank()));
     }
     found_.resize(1 + layout.tables().size());
@@ -199,16 +195,14 @@ class AllReduceStrategy final : public SyncStrategy, public Resumable, public Ta
   Result<StatePlan> agree() {
     SYNCOPATE_RETURN_IF_ERROR(prove_agreement(
         collective_, group_agreement_of(layout_, choice_.all_buckets(), collective_, options_.codec), deadline()));
-    const Result<std::vector<MemberStatus>> members = share_statuses(collective_,
-                                                                     {.worker = worker_of(collective_.rank()),
-                                                                      .has_state = restored_,
-                                                                      .steps = steps_done_,
-                                                                      .content = restored_ ? replica_.content() : 0,
-                                                                      .found = found_},
-                                                                     deadline());
-    if (!members.ok()) return members.status();
-    Result<StatePlan> plan = plan_state(*members);
-    if (plan.ok() && plan->giver >= 0 && options_.on_going_on) options_.on_going_on(describe(*plan, *members));
+    const MemberStatus own{.worker = worker_of(collective_.rank()),
+                           .has_state = restored_,
+                           .steps = steps_done_,
+                           .content = restored_ ? replica_.content() : 0,
+                           .found = found_};
+    SYNCOPATE_ASSIGN_OR_RETURN(const std::vector<MemberStatus> members, share_statuses(collective_, own, deadline()));
+    Result<StatePlan> plan = plan_state(members);
+    if (plan.ok() && plan->giver >= 0 && options_.on_going_on) options_.on_going_on(describe(*plan, members));
     return plan;
   }
 
@@ -219,11 +213,10 @@ class AllReduceStrategy final : public SyncStrategy, public Resumable, public Ta
     first_step_ = steps_done_ = plan.first_step;
     if (!plan.anybody_takes()) return Status();
     const bool takes = plan.takes[static_cast<std::size_t>(collective_.rank())];
-    Result<StateTransfer> transfer =
-        StateTransfer::begin(collective_, plan.giver, takes, [this] { return deadline(); });
-    if (!transfer.ok()) return transfer.status();
-    SYNCOPATE_RETURN_IF_ERROR(replica_.transfer(*transfer));
-    return history_.transfer(*transfer);
+    SYNCOPATE_ASSIGN_OR_RETURN(StateTransfer transfer,
+                               StateTransfer::begin(collective_, plan.giver, takes, [this] { return deadline(); }));
+    SYNCOPATE_RETURN_IF_ERROR(replica_.transfer(transfer));
+    return history_.transfer(transfer);
   }
 
   Status await(std::size_t bucket, std::uint64_t ticket, SyncStats& stats) {

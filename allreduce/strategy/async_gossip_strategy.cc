@@ -18,9 +18,7 @@ AsyncGossipStrategy::AsyncGossipStrategy(Collective& collective, Transport& meet
 Result<ParamArenas> AsyncGossipStrategy::allocate(const ParamLayout& layout) {
   SYNCOPATE_RETURN_IF_ERROR(refuse_tables(layout));
   layout_ = layout;
-  const Result<std::span<float>> replica = collective_.allocate(layout.size());
-  if (!replica.ok()) return replica.status();
-  replica_ = *replica;
+  SYNCOPATE_ASSIGN_OR_RETURN(replica_, collective_.allocate(layout.size()));
   weights_ = AlignedBuffer(layout.size());
   gradients_ = AlignedBuffer(layout.size());
   optimizer_ = Optimizer(options_.optimizer, layout, {0, layout.size()});

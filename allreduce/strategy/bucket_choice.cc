@@ -25,9 +25,7 @@ std::vector<Range> BucketChoice::all_buckets() const {
 }
 
 Status BucketChoice::prepare(std::uint64_t found) {
-  const Result<std::span<float>> times = collective_.allocate(candidates_.size());
-  if (!times.ok()) return times.status();
-  times_ = *times;
+  SYNCOPATE_ASSIGN_OR_RETURN(times_, collective_.allocate(candidates_.size()));
   const auto known = std::ranges::find(candidates_, found, &BucketCandidate::bytes);
   if (bytes_ == 0 && known != candidates_.end()) {
     chosen_ = static_cast<std::size_t>(known - candidates_.begin());

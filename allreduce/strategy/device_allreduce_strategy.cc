@@ -11,14 +11,10 @@ Result<ParamArenas> DeviceAllReduceStrategy::allocate(const ParamLayout& layout)
   SYNCOPATE_RETURN_IF_ERROR(refuse_tables(layout));
   layout_ = layout;
   for (std::span<float>* arena : {&arenas_.weights, &arenas_.gradients}) {
-    const Result<std::span<float>> memory = allocate_floats(device_, layout.size());
-    if (!memory.ok()) return memory.status();
-    *arena = *memory;
+    SYNCOPATE_ASSIGN_OR_RETURN(*arena, allocate_floats(device_, layout.size()));
   }
   if (options_.optimizer.weight_decay != 0 && !options_.optimizer.decay_all) undecayed_ = undecayed_ranges(layout);
-  const Result<DeviceOptimizerState> state = allocate_state(device_, options_.optimizer.kind, layout.size());
-  if (!state.ok()) return state.status();
-  state_ = *state;
+  SYNCOPATE_ASSIGN_OR_RETURN(state_, allocate_state(device_, options_.optimizer.kind, layout.size()));
   return arenas_;
 }
 
@@ -35,11 +31,10 @@ Status DeviceAllReduceStrategy::save(TrainingState& state) const {
 Result<std::vector<Range>> DeviceAllReduceStrategy::join() {
   SYNCOPATE_RETURN_IF_ERROR(prove_same_layout());
   SYNCOPATE_RETURN_IF_ERROR(prepare());
-  const Result<std::unique_ptr<Event>> there = device_.make_event();
-  if (!there.ok()) return there.status();
+  SYNCOPATE_ASSIGN_OR_RETURN(const std::unique_ptr<Event> there, device_.make_event());
   SYNCOPATE_RETURN_IF_ERROR(collective_.broadcast(arenas_.weights, 0, device_.compute()).in("join"));
-  device_.compute().record(**there);
-  SYNCOPATE_RETURN_IF_ERROR(collective_.wait(**there, deadline()).in("join: the initial weights"));
+  device_.compute().record(*there);
+  SYNCOPATE_RETURN_IF_ERROR(collective_.wait(*there, deadline()).in("join: the initial weights"));
   std::vector<Range> ranges;
   for (const Bucket& bucket : buckets_) ranges.push_back(bucket.range);
   return ranges;
@@ -60,16 +55,12 @@ Status DeviceAllReduceStrategy::prove_same_layout() {
 }
 
 Status DeviceAllReduceStrategy::prepare() {
-  Result<std::unique_ptr<Stream>> stream = device_.make_stream();
-  if (!stream.ok()) return stream.status();
-  communication_ = std::move(*stream);
+  SYNCOPATE_ASSIGN_OR_RETURN(communication_, device_.make_stream());
   for (const Range& range : buckets_in_backward_order(layout_, options_.bucket_bytes)) {
     Bucket& bucket = buckets_.emplace_back(Bucket{.range = range});
     for (std::unique_ptr<Event>* event :
          {&bucket.ready, &bucket.begin, &bucket.reduced, &bucket.update_begin, &bucket.update_end}) {
-      Result<std::unique_ptr<Event>> made = device_.make_event();
-      if (!made.ok()) return made.status();
-      *event = std::move(*made);
+      SYNCOPATE_ASSIGN_OR_RETURN(*event, device_.make_event());
     }
   }
   return {};

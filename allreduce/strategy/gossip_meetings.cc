@@ -26,9 +26,8 @@ GossipMeetings::~GossipMeetings() {
 
 Status GossipMeetings::start() {
   if (!is_active()) {
-    const Result<std::span<std::byte>> memory = transport_.allocate(elements_ * sizeof(float));
-    if (!memory.ok()) return memory.status();
-    answer_ = {reinterpret_cast<float*>(memory->data()), elements_};
+    SYNCOPATE_ASSIGN_OR_RETURN(const std::span<std::byte> memory, transport_.allocate(elements_ * sizeof(float)));
+    answer_ = {reinterpret_cast<float*>(memory.data()), elements_};
   }
   counted_ = transport_.counters();
   thread_ = std::jthread([this] { run(); });
@@ -136,14 +135,14 @@ Status GossipMeetings::receive_until(const std::function<bool()>& done,
                                            message->header().size(), sizeof(header)));
     }
     std::memcpy(&header, message->header().data(), sizeof(header));
-    const Result<GossipLedger::Due> due = ledger_.on_message(message->from(), header, message->payload().size());
-    if (!due.ok()) return due.status();
-    if (*due == GossipLedger::Due::kDrop) {
+    SYNCOPATE_ASSIGN_OR_RETURN(const GossipLedger::Due due,
+                               ledger_.on_message(message->from(), header, message->payload().size()));
+    if (due == GossipLedger::Due::kDrop) {
       const std::lock_guard lock(mutex_);
       ++dropped_;
       continue;
     }
-    SYNCOPATE_RETURN_IF_ERROR(handle(*due, std::move(*message)));
+    SYNCOPATE_RETURN_IF_ERROR(handle(due, std::move(*message)));
   }
   return {};
 }

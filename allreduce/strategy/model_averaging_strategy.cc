@@ -32,9 +32,7 @@ ModelAveragingStrategy::ModelAveragingStrategy(Collective& collective, const Mod
 Result<ParamArenas> ModelAveragingStrategy::allocate(const ParamLayout& layout) {
   SYNCOPATE_RETURN_IF_ERROR(refuse_tables(layout));
   layout_ = layout;
-  const Result<std::span<float>> weights = collective_.allocate(layout.size());
-  if (!weights.ok()) return weights.status();
-  weights_ = *weights;
+  SYNCOPATE_ASSIGN_OR_RETURN(weights_, collective_.allocate(layout.size()));
   gradients_ = AlignedBuffer(layout.size());
   optimizer_ = Optimizer(options_.optimizer, layout, {0, layout.size()});
   state_.emplace(options_.optimizer.kind, layout.size());
@@ -79,15 +77,15 @@ Status ModelAveragingStrategy::save(TrainingState& state) const {
 Status ModelAveragingStrategy::agree() {
   SYNCOPATE_RETURN_IF_ERROR(prove_agreement(collective_, group_agreement_of(layout_, {}, collective_), deadline()));
   const std::uint64_t words[] = {restored_ ? 1u : 0u, static_cast<std::uint64_t>(first_step_)};
-  const Result<std::vector<std::vector<std::uint64_t>>> all = share_words(collective_, words, deadline());
-  if (!all.ok()) return all.status();
-  for (std::size_t rank = 0; rank < all->size(); ++rank) {
-    if (std::ranges::equal((*all)[rank], words)) continue;
+  SYNCOPATE_ASSIGN_OR_RETURN(const std::vector<std::vector<std::uint64_t>> all,
+                             share_words(collective_, words, deadline()));
+  for (std::size_t rank = 0; rank < all.size(); ++rank) {
+    if (std::ranges::equal(all[rank], words)) continue;
     const auto stands = [](std::uint64_t restored, std::uint64_t step) {
       return restored != 0 ? fmt::format("goes on from step {}", step) : "begins anew";
     };
     return Status::invalid_argument(fmt::format("rank {} {}, rank {} {}: all must go on from the same step", rank,
-                                                stands((*all)[rank][0], (*all)[rank][1]), collective_.rank(),
+                                                stands(all[rank][0], all[rank][1]), collective_.rank(),
                                                 stands(words[0], words[1])));
   }
   return Status();

@@ -90,10 +90,10 @@ Result<std::vector<MemberStatus>> share_statuses(Collective& collective, const M
   std::vector<std::uint64_t> words{static_cast<std::uint64_t>(own.worker), own.has_state ? 1u : 0u,
                                    static_cast<std::uint64_t>(own.steps), own.content};
   words.insert(words.end(), own.found.begin(), own.found.end());
-  const Result<std::vector<std::vector<std::uint64_t>>> all = share_words(collective, words, deadline);
-  if (!all.ok()) return all.status();
+  SYNCOPATE_ASSIGN_OR_RETURN(const std::vector<std::vector<std::uint64_t>> all,
+                             share_words(collective, words, deadline));
   std::vector<MemberStatus> members;
-  for (const std::vector<std::uint64_t>& said : *all) {
+  for (const std::vector<std::uint64_t>& said : all) {
     members.push_back({.worker = static_cast<int>(said[0]),
                        .has_state = said[1] != 0,
                        .steps = static_cast<std::int64_t>(said[2]),

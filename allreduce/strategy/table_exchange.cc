@@ -31,9 +31,7 @@ Status TableExchange::prepare(ExchangeMethod method) {
     return memory.status();
   }
   for (std::span<float>& message : messages_) {
-    const Result<std::span<float>> memory = collective_.allocate(most_rows_ * (width_ + 1));
-    if (!memory.ok()) return memory.status();
-    message = *memory;
+    SYNCOPATE_ASSIGN_OR_RETURN(message, collective_.allocate(most_rows_ * (width_ + 1)));
   }
   return Status();
 }

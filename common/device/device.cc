@@ -5,18 +5,15 @@
 namespace syncopate {
 
 Result<std::span<float>> allocate_floats(Device& device, std::size_t elements) {
-  const Result<std::span<std::byte>> memory = device.allocate(elements * sizeof(float));
-  if (!memory.ok()) return memory.status();
-  return std::span<float>(reinterpret_cast<float*>(memory->data()), elements);
+  SYNCOPATE_ASSIGN_OR_RETURN(const std::span<std::byte> memory, device.allocate(elements * sizeof(float)));
+  return std::span<float>(reinterpret_cast<float*>(memory.data()), elements);
 }
 
 Result<DeviceOptimizerState> allocate_state(Device& device, OptimizerKind rule, std::size_t elements) {
   DeviceOptimizerState state;
   std::span<float>* const parts[] = {&state.first, &state.second};
   for (std::span<float>* part : std::span(parts).first(state_floats(rule))) {
-    const Result<std::span<float>> memory = allocate_floats(device, elements);
-    if (!memory.ok()) return memory.status();
-    *part = *memory;
+    SYNCOPATE_ASSIGN_OR_RETURN(*part, allocate_floats(device, elements));
   }
   return state;
 }

@@ -9,10 +9,9 @@ namespace syncopate {
 namespace {
 
 Status wait_for_copies(Device& device, TimePoint deadline) {
-  const Result<std::unique_ptr<Event>> done = device.make_event();
-  if (!done.ok()) return done.status();
-  device.compute().record(**done);
-  return device.wait(**done, deadline);
+  SYNCOPATE_ASSIGN_OR_RETURN(const std::unique_ptr<Event> done, device.make_event());
+  device.compute().record(*done);
+  return device.wait(*done, deadline);
 }
 
 }  // namespace

@@ -88,17 +88,15 @@ Result<Gpu> describe(const Driver& driver, int index) {
 }  // namespace
 
 Result<std::vector<Gpu>> find_gpus() {
-  const Result<Driver> driver = load_driver();
-  if (!driver.ok()) return driver.status();
-  if (const DriverResult result = driver->init(0)) return refusal(*driver, "cuInit", result);
+  SYNCOPATE_ASSIGN_OR_RETURN(const Driver driver, load_driver());
+  if (const DriverResult result = driver.init(0)) return refusal(driver, "cuInit", result);
   int count = 0;
-  if (const DriverResult result = driver->device_count(&count)) return refusal(*driver, "cuDeviceGetCount", result);
-  if (count <= 0) return refusal(*driver, "cuDeviceGetCount", 100);  // CUDA_ERROR_NO_DEVICE
+  if (const DriverResult result = driver.device_count(&count)) return refusal(driver, "cuDeviceGetCount", result);
+  if (count <= 0) return refusal(driver, "cuDeviceGetCount", 100);  // CUDA_ERROR_NO_DEVICE
   std::vector<Gpu> gpus;
   for (int index = 0; index < count; ++index) {
-    Result<Gpu> gpu = describe(*driver, index);
-    if (!gpu.ok()) return gpu.status();
-    gpus.push_back(std::move(*gpu));
+    SYNCOPATE_ASSIGN_OR_RETURN(Gpu gpu, describe(driver, index));
+    gpus.push_back(std::move(gpu));
   }
   return gpus;
 }

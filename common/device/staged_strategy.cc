@@ -12,36 +12,26 @@ std::span<std::byte> bytes_of(std::span<float> floats) { return std::as_writable
 
 Result<ParamArenas> StagedStrategy::allocate(const ParamLayout& layout) {
   SYNCOPATE_RETURN_IF_ERROR(refuse_tables(layout));
-  Result<ParamArenas> host = inner_.allocate(layout);
-  if (!host.ok()) return host;
-  host_ = *host;
+  SYNCOPATE_ASSIGN_OR_RETURN(host_, inner_.allocate(layout));
   for (const auto& [memory, pinned] :
        {std::pair(host_.weights, &pinned_weights_), std::pair(host_.gradients, &pinned_gradients_)}) {
-    Result<std::unique_ptr<PinnedRange>> range = device_.pin(bytes_of(memory));
-    if (!range.ok()) return range.status();
-    *pinned = std::move(*range);
+    SYNCOPATE_ASSIGN_OR_RETURN(*pinned, device_.pin(bytes_of(memory)));
   }
   for (std::span<float>* arena : {&arenas_.weights, &arenas_.gradients}) {
-    const Result<std::span<float>> memory = allocate_floats(device_, layout.size());
-    if (!memory.ok()) return memory.status();
-    *arena = *memory;
+    SYNCOPATE_ASSIGN_OR_RETURN(*arena, allocate_floats(device_, layout.size()));
   }
   return arenas_;
 }
 
 Status StagedStrategy::make_events(std::initializer_list<std::unique_ptr<Event>*> events) {
   for (std::unique_ptr<Event>* event : events) {
-    Result<std::unique_ptr<Event>> made = device_.make_event();
-    if (!made.ok()) return made.status();
-    *event = std::move(*made);
+    SYNCOPATE_ASSIGN_OR_RETURN(*event, device_.make_event());
   }
   return {};
 }
 
 Status StagedStrategy::prepare(const std::vector<Range>& buckets) {
-  Result<std::unique_ptr<Stream>> stream = device_.make_stream();
-  if (!stream.ok()) return stream.status();
-  copies_ = std::move(*stream);
+  SYNCOPATE_ASSIGN_OR_RETURN(copies_, device_.make_stream());
   SYNCOPATE_RETURN_IF_ERROR(make_events({&settled_}));
   for (const Range& range : buckets) {
     Bucket& bucket = buckets_.emplace_back(Bucket{.range = range});
@@ -54,20 +44,18 @@ Status StagedStrategy::prepare(const std::vector<Range>& buckets) {
 
 Status StagedStrategy::restore(const TrainingState& state) {
   SYNCOPATE_RETURN_IF_ERROR(inner_.resumable()->restore(state));
-  const Result<std::unique_ptr<Event>> there = device_.make_event();
-  if (!there.ok()) return there.status();
+  SYNCOPATE_ASSIGN_OR_RETURN(const std::unique_ptr<Event> there, device_.make_event());
   device_.compute().copy_to_device(bytes_of(host_.weights), bytes_of(arenas_.weights));
-  device_.compute().record(**there);
-  return device_.wait(**there, deadline()).in("restore: weights to the device");
+  device_.compute().record(*there);
+  return device_.wait(*there, deadline()).in("restore: weights to the device");
 }
 
 Result<std::vector<Range>> StagedStrategy::join() {
   // The chief's initial weights.
-  const Result<std::unique_ptr<Event>> there = device_.make_event();
-  if (!there.ok()) return there.status();
+  SYNCOPATE_ASSIGN_OR_RETURN(const std::unique_ptr<Event> there, device_.make_event());
   device_.compute().copy_to_host(bytes_of(arenas_.weights), bytes_of(host_.weights));
-  device_.compute().record(**there);
-  SYNCOPATE_RETURN_IF_ERROR(device_.wait(**there, deadline()).in("join: weights from the device"));
+  device_.compute().record(*there);
+  SYNCOPATE_RETURN_IF_ERROR(device_.wait(*there, deadline()).in("join: weights from the device"));
 
   Result<std::vector<Range>> buckets = inner_.join();
   if (!buckets.ok()) return buckets;

@@ -88,12 +88,11 @@ Result<RegularFile> open_regular_file(const std::string& path, Links links) {
 }
 
 Result<std::string> read_regular_file(const std::string& path, std::uint64_t limit, Links links) {
-  const Result<RegularFile> file = open_regular_file(path, links);
-  if (!file.ok()) return file.status();
-  if (file->bytes > limit) return too_large(path, limit);
-  Result<std::string> content = read_from(file->descriptor.get(), path, file->bytes);
-  if (!content.ok() || content->size() == file->bytes) return content;
-  return failed(Code::kDataLoss, path, fmt::format("ends after {} of {} bytes", content->size(), file->bytes));
+  SYNCOPATE_ASSIGN_OR_RETURN(const RegularFile file, open_regular_file(path, links));
+  if (file.bytes > limit) return too_large(path, limit);
+  Result<std::string> content = read_from(file.descriptor.get(), path, file.bytes);
+  if (!content.ok() || content->size() == file.bytes) return content;
+  return failed(Code::kDataLoss, path, fmt::format("ends after {} of {} bytes", content->size(), file.bytes));
 }
 
 Result<std::string> read_input(const std::string& path, std::uint64_t limit) {

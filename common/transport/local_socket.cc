@@ -52,22 +52,20 @@ std::string new_local_name() {
 }
 
 Result<FileDescriptor> listen_locally(const std::string& name) {
-  const Result<LocalAddress> address = address_of(name);
-  if (!address.ok()) return address.status();
+  SYNCOPATE_ASSIGN_OR_RETURN(const LocalAddress address, address_of(name));
   FileDescriptor listener(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!listener.open()) return local_socket_failure("opening");
-  if (bind(listener.get(), address->get(), address->length) != 0) return local_socket_failure("binding");
+  if (bind(listener.get(), address.get(), address.length) != 0) return local_socket_failure("binding");
   if (listen(listener.get(), SOMAXCONN) != 0) return local_socket_failure("listening on");
   return listener;
 }
 
 Result<FileDescriptor> connect_locally(const std::string& name, const std::function<Status()>& check) {
-  const Result<LocalAddress> address = address_of(name);
-  if (!address.ok()) return address.status();
+  SYNCOPATE_ASSIGN_OR_RETURN(const LocalAddress address, address_of(name));
   FileDescriptor connection(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
   if (!connection.open()) return local_socket_failure("opening");
   wait_at_most(connection.get(), kLookUpEvery);
-  while (connect(connection.get(), address->get(), address->length) != 0) {
+  while (connect(connection.get(), address.get(), address.length) != 0) {
     if (errno != EAGAIN && errno != EINTR) return local_socket_failure("connecting");
     SYNCOPATE_RETURN_IF_ERROR(check());
   }

@@ -22,10 +22,9 @@ Status MembersTransport::send(int peer, std::string_view header, std::span<const
 }
 
 Result<Message> MembersTransport::receive(TimePoint deadline) {
-  Result<Message> message = wrapped().receive(deadline);
-  if (!message.ok()) return message;
-  const int from = there_[static_cast<std::size_t>(message->from())];
-  return std::move(*message).renumbered(from);
+  SYNCOPATE_ASSIGN_OR_RETURN(Message message, wrapped().receive(deadline));
+  const int from = there_[static_cast<std::size_t>(message.from())];
+  return std::move(message).renumbered(from);
 }
 
 }  // namespace syncopate

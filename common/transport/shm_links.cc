@@ -49,19 +49,17 @@ Result<ShmLinks> ShmLinks::connect(const TransportOptions& options, std::uint64_
                                    Rendezvous& rendezvous, TimePoint deadline) {
   ShmLinks links(options.rank, options.size, run);
   const std::string name = new_local_name();
-  Result<FileDescriptor> listener = listen_locally(name);
-  if (!listener.ok()) return listener.status();
-  Acceptor acceptor(std::move(*listener), fmt::format("shm endpoint {}", options.rank));
+  SYNCOPATE_ASSIGN_OR_RETURN(FileDescriptor listener, listen_locally(name));
+  Acceptor acceptor(std::move(listener), fmt::format("shm endpoint {}", options.rank));
 
-  Result<std::vector<std::string>> names =
-      rendezvous.exchange(options.group, options.rank, options.size, name, deadline);
-  if (!names.ok()) return names.status();
+  SYNCOPATE_ASSIGN_OR_RETURN(std::vector<std::string> names,
+                             rendezvous.exchange(options.group, options.rank, options.size, name, deadline));
 
   // To those below, we connect; those above connect to us. Connecting does not wait for the other to accept.
   const Meeting meeting{options, inbox, rendezvous, deadline};
   for (int peer = 0; peer < options.rank; ++peer) {
     SYNCOPATE_RETURN_IF_ERROR(
-        links.connect_to(peer, (*names)[static_cast<std::size_t>(peer)], meeting).in(fmt::format("peer {}", peer)));
+        links.connect_to(peer, names[static_cast<std::size_t>(peer)], meeting).in(fmt::format("peer {}", peer)));
   }
   SYNCOPATE_RETURN_IF_ERROR(links.accept_missing(acceptor, meeting));
   for (int peer = 0; peer < options.rank; ++peer) SYNCOPATE_RETURN_IF_ERROR(links.take_answer_of(peer, meeting));
@@ -69,13 +67,12 @@ Result<ShmLinks> ShmLinks::connect(const TransportOptions& options, std::uint64_
 }
 
 Status ShmLinks::connect_to(int peer, const std::string& name, const Meeting& meeting) {
-  Result<FileDescriptor> connection = connect_locally(
-      name, [&] { return check_time("too many others connect to it", meeting.rendezvous, meeting.deadline); });
-  if (!connection.ok()) return connection.status();
-  if (!send_parcel(connection->get(), hello_to(peer, meeting.options), meeting.inbox.file().get())) {
+  const auto check = [&] { return check_time("too many others connect to it", meeting.rendezvous, meeting.deadline); };
+  SYNCOPATE_ASSIGN_OR_RETURN(FileDescriptor connection, connect_locally(name, check));
+  if (!send_parcel(connection.get(), hello_to(peer, meeting.options), meeting.inbox.file().get())) {
     return local_socket_failure("connecting");
   }
-  link(peer) = std::move(*connection);
+  link(peer) = std::move(connection);
   return Status();
 }
 

@@ -64,18 +64,16 @@ class ShmTransport final : public Transport {
   }
 
   Status connect(const TransportOptions& options, Rendezvous& rendezvous, TimePoint deadline) {
-    Result<ShmLinks> links = ShmLinks::connect(options, run_, inbox_memory_, rendezvous, deadline);
-    if (!links.ok()) return links.status();
-    links_.emplace(std::move(*links));
+    SYNCOPATE_ASSIGN_OR_RETURN(ShmLinks links, ShmLinks::connect(options, run_, inbox_memory_, rendezvous, deadline));
+    links_.emplace(std::move(links));
     counters_.rejected = links_->rejected();
     for (int rank = 0; rank < size(); ++rank) {
       if (rank == rank_) continue;
-      Result<SharedMemory> inbox = SharedMemory::map(links_->take_inbox_of(rank), true);
-      if (!inbox.ok()) return inbox.status();
-      if (inbox->bytes().size() < ShmInbox::bytes_for(size())) {
+      SYNCOPATE_ASSIGN_OR_RETURN(SharedMemory inbox, SharedMemory::map(links_->take_inbox_of(rank), true));
+      if (inbox.bytes().size() < ShmInbox::bytes_for(size())) {
         return Status::data_loss(fmt::format("the inbox of peer {} is too small", rank));
       }
-      peer(rank).inbox.emplace(std::move(*inbox));
+      peer(rank).inbox.emplace(std::move(inbox));
       if (inbox_of(rank).run != run_) return Status::data_loss(fmt::format("peer {} is of another run", rank));
     }
     return Status();
@@ -86,10 +84,9 @@ class ShmTransport final : public Transport {
   const char* name() const override { return "shm"; }
 
   Result<std::span<std::byte>> allocate(std::size_t bytes) override {
-    Result<SharedMemory> memory = SharedMemory::create(std::max<std::size_t>(bytes, 1));
-    if (!memory.ok()) return memory.status();
-    SYNCOPATE_RETURN_IF_ERROR(links_->announce_arena(arenas_.size(), *memory));
-    arenas_.push_back(std::move(*memory));
+    SYNCOPATE_ASSIGN_OR_RETURN(SharedMemory memory, SharedMemory::create(std::max<std::size_t>(bytes, 1)));
+    SYNCOPATE_RETURN_IF_ERROR(links_->announce_arena(arenas_.size(), memory));
+    arenas_.push_back(std::move(memory));
     return arenas_.back().bytes().first(bytes);
   }
 
@@ -252,10 +249,9 @@ class ShmTransport final : public Transport {
 
 Result<std::unique_ptr<Transport>> make_shm_transport(const TransportOptions& options, Rendezvous& rendezvous,
                                                       TimePoint deadline) {
-  Result<SharedMemory> inbox = SharedMemory::create(ShmInbox::bytes_for(options.size));
-  if (!inbox.ok()) return inbox.status();
+  SYNCOPATE_ASSIGN_OR_RETURN(SharedMemory inbox, SharedMemory::create(ShmInbox::bytes_for(options.size)));
   const std::uint64_t run = hash_of(options.run_id + "/" + options.group);
-  auto transport = std::make_unique<ShmTransport>(options, run, std::move(*inbox));
+  auto transport = std::make_unique<ShmTransport>(options, run, std::move(inbox));
   SYNCOPATE_RETURN_IF_ERROR(transport->connect(options, rendezvous, deadline));
   return std::unique_ptr<Transport>(std::move(transport));
 }

@@ -118,15 +118,13 @@ class Meeting {
   }
 
   Status connect_to(int peer, const std::string& text) {
-    const Result<sockaddr_in> address = parse_address(text);
-    if (!address.ok()) return address.status();
-    Result<FileDescriptor> socket = new_socket(*address);
-    if (!socket.ok()) return socket.status();
-    if (connect(socket->get(), reinterpret_cast<const sockaddr*>(&*address), sizeof(*address)) != 0 &&
+    SYNCOPATE_ASSIGN_OR_RETURN(const sockaddr_in address, parse_address(text));
+    SYNCOPATE_ASSIGN_OR_RETURN(FileDescriptor socket, new_socket(address));
+    if (connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0 &&
         errno != EINPROGRESS) {
       return refusal("connecting");
     }
-    begun_.push_back({SocketHandshake::connecting(std::move(*socket), self_, peer), TimePoint::max()});
+    begun_.push_back({SocketHandshake::connecting(std::move(socket), self_, peer), TimePoint::max()});
     return {};
   }
 
@@ -222,18 +220,16 @@ Result<SocketLinks> connect_sockets(const TransportOptions& options, std::uint64
                                     TimePoint deadline) {
   if (sodium_init() < 0) return Status::internal("libsodium cannot be used on this machine");
   sockaddr_in own;
-  Result<FileDescriptor> listener = listen_at(options.host, own);
-  if (!listener.ok()) return listener.status();
-  const Result<std::vector<std::string>> addresses =
-      rendezvous.exchange(options.group, options.rank, options.size, text_of(own), deadline);
-  if (!addresses.ok()) return addresses.status();
+  SYNCOPATE_ASSIGN_OR_RETURN(FileDescriptor listener, listen_at(options.host, own));
+  SYNCOPATE_ASSIGN_OR_RETURN(const std::vector<std::string> addresses,
+                             rendezvous.exchange(options.group, options.rank, options.size, text_of(own), deadline));
   Meeting meeting(
       {.run = run, .rank = options.rank, .size = options.size, .keys = options.keys, .encrypted = options.encrypted},
-      std::move(*listener), options.handshake_time);
+      std::move(listener), options.handshake_time);
   // To those below, we connect; those above connect to us.
   for (int peer = 0; peer < options.rank; ++peer) {
     SYNCOPATE_RETURN_IF_ERROR(
-        meeting.connect_to(peer, (*addresses)[static_cast<std::size_t>(peer)]).in(fmt::format("peer {}", peer)));
+        meeting.connect_to(peer, addresses[static_cast<std::size_t>(peer)]).in(fmt::format("peer {}", peer)));
   }
   return meeting.complete(rendezvous, deadline);
 }

@@ -233,9 +233,8 @@ Result<std::unique_ptr<Transport>> make_socket_transport(const TransportOptions&
     return Status::invalid_argument(fmt::format("{} connections: sockets have one to each peer", options.connections));
   }
   const std::uint64_t run = hash_of(options.run_id + "/" + options.group);
-  Result<SocketLinks> links = connect_sockets(options, run, rendezvous, deadline);
-  if (!links.ok()) return links.status();
-  return std::unique_ptr<Transport>(std::make_unique<SocketTransport>(options, std::move(*links)));
+  SYNCOPATE_ASSIGN_OR_RETURN(SocketLinks links, connect_sockets(options, run, rendezvous, deadline));
+  return std::unique_ptr<Transport>(std::make_unique<SocketTransport>(options, std::move(links)));
 }
 
 }  // namespace syncopate

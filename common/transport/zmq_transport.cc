@@ -339,10 +339,10 @@ Result<std::unique_ptr<Transport>> make_zmq_transport(bool over_tcp, const Trans
   }
   try {
     auto transport = std::make_unique<ZmqTransport>(over_tcp, options);
-    Result<std::vector<std::string>> addresses =
-        rendezvous.exchange(options.group, options.rank, options.size, transport->bind(options), deadline);
-    if (!addresses.ok()) return addresses.status();
-    transport->know(std::move(*addresses));
+    SYNCOPATE_ASSIGN_OR_RETURN(
+        std::vector<std::string> addresses,
+        rendezvous.exchange(options.group, options.rank, options.size, transport->bind(options), deadline));
+    transport->know(std::move(addresses));
     return std::unique_ptr<Transport>(std::move(transport));
   } catch (const zmq::error_t& error) {
     return Status::internal(fmt::format("opening a ZeroMQ endpoint: {}", error.what()));

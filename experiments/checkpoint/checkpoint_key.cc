@@ -41,12 +41,11 @@ void CheckpointKey::Wipe::operator()(const Bytes* bytes) const { sodium_free(con
 
 Result<CheckpointKey> CheckpointKey::read(const std::string& path) {
   const std::string shown = printable(path, 4096);
-  const Result<RegularFile> file = open_regular_file(path);
-  if (!file.ok()) return file.status();
-  if (const Status status = check_private(*file, shown); !status.ok()) return status.in(shown);
+  SYNCOPATE_ASSIGN_OR_RETURN(const RegularFile file, open_regular_file(path));
+  if (const Status status = check_private(file, shown); !status.ok()) return status.in(shown);
   // Checks the open file, and not another one that may have taken its name since.
   char secret[kMost + 1];
-  const ssize_t count = ::pread(file->descriptor.get(), secret, sizeof(secret), 0);
+  const ssize_t count = ::pread(file.descriptor.get(), secret, sizeof(secret), 0);
   Result<CheckpointKey> key = count < 0
                                   ? Status::invalid_argument(fmt::format("cannot be read: {}", std::strerror(errno)))
                                   : of_bytes({secret, static_cast<std::size_t>(count)});

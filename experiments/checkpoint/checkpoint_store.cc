@@ -87,7 +87,7 @@ Result<Checkpoint> open_whole(const std::string& folder, const StateForms& forms
   if (!checkpoint.ok()) return checkpoint;
   if (check) unfit = check(checkpoint->manifest());
   if (!unfit.ok()) return unfit;
-  if (Status status = checkpoint->verify(forms); !status.ok()) return status;
+  SYNCOPATE_RETURN_IF_ERROR(checkpoint->verify(forms));
   return checkpoint;
 }
 

@@ -53,9 +53,8 @@ class PartWriter {
                       .bytes = form.file_bytes(),
                       .sums = sums_of(form.header(), options_.digests),
                       .pieces = state_.pieces(name)};
-    Result<DataFile> file = DataFile::make(options_.folder + "/" + stored.name, stored.bytes);
-    if (!file.ok()) return file.status();
-    SYNCOPATE_RETURN_IF_ERROR(file->write(std::as_bytes(std::span(form.header())), 0));
+    SYNCOPATE_ASSIGN_OR_RETURN(DataFile file, DataFile::make(options_.folder + "/" + stored.name, stored.bytes));
+    SYNCOPATE_RETURN_IF_ERROR(file.write(std::as_bytes(std::span(form.header())), 0));
     for (const Range& piece : stored.pieces) {
       const std::span<const float> values = state_.values(name, piece);
       for (const Range& block : blocks_of(piece)) {
@@ -64,13 +63,13 @@ class PartWriter {
         for (const ArenaForm::Stretch& stretch : form.stretches(block)) {
           const auto bytes = std::as_bytes(values.subspan(stretch.range.begin - piece.begin, stretch.range.size()));
           hash.add(bytes);
-          SYNCOPATE_RETURN_IF_ERROR(file->write(bytes, stretch.offset));
+          SYNCOPATE_RETURN_IF_ERROR(file.write(bytes, stretch.offset));
         }
         stored.blocks.push_back({block, hash.sums()});
       }
     }
     part_.files.push_back(std::move(stored));
-    SYNCOPATE_RETURN_IF_ERROR(file->sync());
+    SYNCOPATE_RETURN_IF_ERROR(file.sync());
     return write_padding(name, form);
   }
 
@@ -120,21 +119,20 @@ class PartWriter {
     const std::string header = safetensors_header(tensors, {});
     stored.bytes = header.size();
     for (const auto& bytes : values) stored.bytes += bytes.size();
-    Result<DataFile> file = DataFile::make(options_.folder + "/" + stored.name, stored.bytes);
-    if (!file.ok()) return file.status();
+    SYNCOPATE_ASSIGN_OR_RETURN(DataFile file, DataFile::make(options_.folder + "/" + stored.name, stored.bytes));
     ContentHash hash(options_.digests);
     std::uint64_t offset = 0;
     const auto write = [&](std::span<const std::byte> bytes) {
       hash.add(bytes);
       const std::uint64_t at = offset;
       offset += bytes.size();
-      return stop_.stop_requested() ? Status::cancelled("told to stop") : file->write(bytes, at);
+      return stop_.stop_requested() ? Status::cancelled("told to stop") : file.write(bytes, at);
     };
     SYNCOPATE_RETURN_IF_ERROR(write(std::as_bytes(std::span(header))));
     for (const auto& bytes : values) SYNCOPATE_RETURN_IF_ERROR(write(bytes));
     stored.sums = hash.sums();
     part_.files.push_back(std::move(stored));
-    return file->sync();
+    return file.sync();
   }
 
   const PartOptions& options_;

@@ -172,23 +172,20 @@ Result<SafetensorsHeader> parse_safetensors_header(std::string_view text, std::u
       SYNCOPATE_RETURN_IF_ERROR(read_metadata(entry, header.metadata));
       continue;
     }
-    Result<PlacedTensor> tensor = place(name, entry, data_bytes);
-    if (!tensor.ok()) return tensor.status();
-    header.tensors.push_back(std::move(*tensor));
+    SYNCOPATE_ASSIGN_OR_RETURN(PlacedTensor tensor, place(name, entry, data_bytes));
+    header.tensors.push_back(std::move(tensor));
   }
   SYNCOPATE_RETURN_IF_ERROR(check_cover(header.tensors, data_bytes));
   return header;
 }
 
 Result<SafetensorsFile> from_safetensors(std::string_view bytes) try {
-  const Result<std::uint64_t> length = safetensors_header_bytes(bytes, bytes.size());
-  if (!length.ok()) return length.status();
-  const std::string_view data = bytes.substr(kSafetensorsLengthBytes + *length);
-  Result<SafetensorsHeader> header =
-      parse_safetensors_header(bytes.substr(kSafetensorsLengthBytes, *length), data.size());
-  if (!header.ok()) return header.status();
-  SafetensorsFile file{.tensors = {}, .metadata = std::move(header->metadata)};
-  for (PlacedTensor& placed : header->tensors) {
+  SYNCOPATE_ASSIGN_OR_RETURN(const std::uint64_t length, safetensors_header_bytes(bytes, bytes.size()));
+  const std::string_view data = bytes.substr(kSafetensorsLengthBytes + length);
+  SYNCOPATE_ASSIGN_OR_RETURN(SafetensorsHeader header,
+                             parse_safetensors_header(bytes.substr(kSafetensorsLengthBytes, length), data.size()));
+  SafetensorsFile file{.tensors = {}, .metadata = std::move(header.metadata)};
+  for (PlacedTensor& placed : header.tensors) {
     Tensor& tensor = file.tensors.emplace_back();
     tensor.name = std::move(placed.name);
     tensor.shape = std::move(placed.shape);
@@ -207,9 +204,9 @@ Status write_safetensors(const std::string& path, const ParamLayout& layout, std
 }
 
 Result<SafetensorsFile> read_safetensors(const std::string& path) {
-  const Result<std::string> bytes = read_regular_file(path, std::numeric_limits<std::uint64_t>::max());
-  if (!bytes.ok()) return bytes.status();
-  Result<SafetensorsFile> contents = from_safetensors(*bytes);
+  SYNCOPATE_ASSIGN_OR_RETURN(const std::string bytes,
+                             read_regular_file(path, std::numeric_limits<std::uint64_t>::max()));
+  Result<SafetensorsFile> contents = from_safetensors(bytes);
   if (!contents.ok()) return contents.status().in(path);
   return contents;
 }

@@ -43,32 +43,30 @@ Result<StoredReader> open_whole(const std::string& path, const StoredFile& store
 }
 
 Status verify_arena(const std::string& path, const StoredFile& stored, const StateForms& forms) {
-  const Result<DataFile> file = open_arena(path, stored, forms);
-  if (!file.ok()) return file.status();
+  SYNCOPATE_ASSIGN_OR_RETURN(const DataFile file, open_arena(path, stored, forms));
   const ArenaForm& form = *forms.form_of(stored.part);
   std::string header(form.header().size(), '\0');
-  SYNCOPATE_RETURN_IF_ERROR(file->read(std::as_writable_bytes(std::span(header)), 0));
+  SYNCOPATE_RETURN_IF_ERROR(file.read(std::as_writable_bytes(std::span(header)), 0));
   if (header != form.header()) return Status::data_loss("the header is not what was written").in(path);
   SYNCOPATE_RETURN_IF_ERROR(check_sums(sums_of(header, stored.sums.digests()), stored.sums, path, "the header is"));
   std::vector<float> values;
   for (const StoredBlock& block : stored.blocks) {
     values.resize(block.range.size());
-    SYNCOPATE_RETURN_IF_ERROR(read_block(*file, form, block, values));
+    SYNCOPATE_RETURN_IF_ERROR(read_block(file, form, block, values));
   }
   return {};
 }
 
 Status verify_whole(const std::string& path, const StoredFile& stored, const StateForms& forms) {
-  Result<StoredReader> reader = open_whole(path, stored, forms);
-  if (!reader.ok()) return reader.status();
+  SYNCOPATE_ASSIGN_OR_RETURN(StoredReader reader, open_whole(path, stored, forms));
   if (stored.kind == StoredKind::kRows) {
-    if (const auto rows = rows_of(stored, reader->tensors(), forms); !rows.ok()) return rows.status().in(path);
-    return reader->finish();
+    if (const auto rows = rows_of(stored, reader.tensors(), forms); !rows.ok()) return rows.status().in(path);
+    return reader.finish();
   }
-  for (const PlacedTensor& tensor : reader->tensors()) {
+  for (const PlacedTensor& tensor : reader.tensors()) {
     if (const Result<Range> piece = piece_of(tensor, forms); !piece.ok()) return piece.status().in(path);
   }
-  return reader->finish();
+  return reader.finish();
 }
 
 // Reads the keys of `count` rows. They must ascend, and each must be one of the table's.
@@ -118,8 +116,7 @@ Status verify_stored(const std::string& path, const StoredFile& stored, const St
 
 Status read_arena(const std::string& path, const StoredFile& stored, const StateForms& forms,
                   const std::vector<Range>* ranges, TrainingState& state) {
-  const Result<DataFile> file = open_arena(path, stored, forms);
-  if (!file.ok()) return file.status();
+  SYNCOPATE_ASSIGN_OR_RETURN(const DataFile file, open_arena(path, stored, forms));
   const ArenaForm& form = *forms.form_of(stored.part);
   const bool is_local = &form != forms.form_of(state_part::kWeights);
   const auto is_wanted = [&](Range piece) {
@@ -136,19 +133,18 @@ Status read_arena(const std::string& path, const StoredFile& stored, const State
     for (; block != stored.blocks.end() && block->range.end <= piece.end; ++block) {
       if (values.empty()) continue;
       const Range within{block->range.begin - piece.begin, block->range.end - piece.begin};
-      SYNCOPATE_RETURN_IF_ERROR(read_block(*file, form, *block, slice(values, within)));
+      SYNCOPATE_RETURN_IF_ERROR(read_block(file, form, *block, slice(values, within)));
     }
   }
   return {};
 }
 
 Status read_pieces(const std::string& path, const StoredFile& stored, const StateForms& forms, TrainingState& state) {
-  Result<StoredReader> reader = open_whole(path, stored, forms);
-  if (!reader.ok()) return reader.status();
+  SYNCOPATE_ASSIGN_OR_RETURN(StoredReader reader, open_whole(path, stored, forms));
   const ArenaForm* const form = forms.form_of(stored.part);
   const std::string name = name_to_owner(stored.part);
   std::vector<float> unwanted;
-  for (const PlacedTensor& tensor : reader->tensors()) {
+  for (const PlacedTensor& tensor : reader.tensors()) {
     const Result<Range> range = piece_of(tensor, forms);
     if (!range.ok()) return range.status().in(path);
     if (range->size() == 0) continue;
@@ -165,20 +161,18 @@ Status read_pieces(const std::string& path, const StoredFile& stored, const Stat
     } else {
       values = state.piece(name, *range);
     }
-    SYNCOPATE_RETURN_IF_ERROR(reader->next(std::as_writable_bytes(values)));
+    SYNCOPATE_RETURN_IF_ERROR(reader.next(std::as_writable_bytes(values)));
   }
-  return reader->finish();
+  return reader.finish();
 }
 
 Status read_rows(const std::string& path, const StoredFile& stored, const StateForms& forms,
                  const IsWantedRow& is_wanted, TrainingState& state) {
-  Result<StoredReader> reader = open_whole(path, stored, forms);
-  if (!reader.ok()) return reader.status();
-  const Result<StoredRows> found = rows_of(stored, reader->tensors(), forms);
+  SYNCOPATE_ASSIGN_OR_RETURN(StoredReader reader, open_whole(path, stored, forms));
+  const Result<StoredRows> found = rows_of(stored, reader.tensors(), forms);
   if (!found.ok()) return found.status().in(path);
   const TensorSpec& table = forms.layout().tables()[found->table];
-  const Result<std::vector<RowKey>> keys = read_keys(*reader, found->count, table);
-  if (!keys.ok()) return keys.status();
+  SYNCOPATE_ASSIGN_OR_RETURN(const std::vector<RowKey> keys, read_keys(reader, found->count, table));
   RowsState& rows = state.rows[found->table];
   if (rows.row_floats != 0 && rows.row_floats != found->row_floats) {
     return Status::data_loss(
@@ -186,12 +180,12 @@ Status read_rows(const std::string& path, const StoredFile& stored, const StateF
         .in(path);
   }
   rows.row_floats = found->row_floats;
-  SYNCOPATE_RETURN_IF_ERROR(read_values(*reader, found->table, *keys, is_wanted, rows));
+  SYNCOPATE_RETURN_IF_ERROR(read_values(reader, found->table, keys, is_wanted, rows));
   if (rows.keys.size() > table.rows()) {
     return Status::data_loss(fmt::format("more rows of '{}' than the {} that it has", table.name, table.rows()))
         .in(path);
   }
-  return reader->finish();
+  return reader.finish();
 }
 
 void sort_rows(RowsState& rows) {

@@ -21,12 +21,11 @@ Status check_sums(const ContentSums& found, const ContentSums& written, const st
 }
 
 Result<StoredReader> StoredReader::open(const std::string& path, const StoredFile& stored) {
-  Result<DataFile> file = DataFile::open(path);
-  if (!file.ok()) return file.status();
-  if (file->bytes() != stored.bytes) {
-    return Status::data_loss(fmt::format("{} bytes instead of {}", file->bytes(), stored.bytes)).in(path);
+  SYNCOPATE_ASSIGN_OR_RETURN(DataFile file, DataFile::open(path));
+  if (file.bytes() != stored.bytes) {
+    return Status::data_loss(fmt::format("{} bytes instead of {}", file.bytes(), stored.bytes)).in(path);
   }
-  StoredReader reader(std::move(*file), stored);
+  StoredReader reader(std::move(file), stored);
   SYNCOPATE_RETURN_IF_ERROR(reader.read_header());
   return reader;
 }

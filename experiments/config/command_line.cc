@@ -64,35 +64,31 @@ Result<GivenOptions> given_on_line(const CLI::App& app, const std::vector<Option
   for (const OptionSpec& option : table) {
     const CLI::Option* flag = app.get_option("--" + option.name);
     if (flag->count() == 0) continue;
-    const Result<std::string> value =
-        option.is_list ? fmt::format("{}", fmt::join(flag->results(), ",")) : single_value(*flag);
-    if (!value.ok()) return value.status();
-    given[option.name] = *value;
+    SYNCOPATE_ASSIGN_OR_RETURN(
+        given[option.name], option.is_list ? fmt::format("{}", fmt::join(flag->results(), ",")) : single_value(*flag));
   }
   return given;
 }
 
 Result<GivenOptions> given_in_file_of(const CLI::Option& option) {
   if (option.count() == 0) return GivenOptions();
-  const Result<std::string> path = single_value(option);
-  if (!path.ok()) return path.status();
-  const Result<std::string> text = read_input(*path, kMostConfigBytes);
+  SYNCOPATE_ASSIGN_OR_RETURN(const std::string path, single_value(option));
+  const Result<std::string> text = read_input(path, kMostConfigBytes);
   if (!text.ok()) {
     return Status::invalid_argument(
-        fmt::format("--config={}: must be a file that can be read ({})", *path, text.status().message()));
+        fmt::format("--config={}: must be a file that can be read ({})", path, text.status().message()));
   }
   Result<GivenOptions> given = given_in_file(*text);
-  if (!given.ok()) return given.status().in(*path);
+  if (!given.ok()) return given.status().in(path);
   return given;
 }
 
 Result<CommandLine> run_line(const GivenOptions& given) {
-  const Result<RunRequest> config = apply_options(given);
-  if (!config.ok()) return config.status();
-  SYNCOPATE_RETURN_IF_ERROR(check_effect(given, {presumed(*config)}));
-  SYNCOPATE_RETURN_IF_ERROR(check(*config));
+  SYNCOPATE_ASSIGN_OR_RETURN(const RunRequest config, apply_options(given));
+  SYNCOPATE_RETURN_IF_ERROR(check_effect(given, {presumed(config)}));
+  SYNCOPATE_RETURN_IF_ERROR(check(config));
   CommandLine line;
-  line.config = *config;
+  line.config = config;
   line.given = given;
   return line;
 }
@@ -105,9 +101,7 @@ Result<CompareWords> compare_words(const CLI::App& compare, std::vector<std::str
   for (const auto& [name, to] : options) {
     const CLI::Option* option = compare.get_option(name);
     if (option->count() == 0) continue;
-    const Result<std::string> value = single_value(*option);
-    if (!value.ok()) return value.status();
-    *to = *value;
+    SYNCOPATE_ASSIGN_OR_RETURN(*to, single_value(*option));
   }
   words.vary = compare.get_option("--vary")->results();
   return words;
@@ -185,15 +179,12 @@ Result<CommandLine> parse_command_line(int argc, const char* const* argv) {
   const auto intruder =
       std::ranges::find_if(folders, [&](const auto& word) { return !compare->parsed() || word.starts_with("-"); });
   if (intruder != folders.end()) return unknown(*intruder, table);
-  const Result<GivenOptions> line = given_on_line(app, table);
-  if (!line.ok()) return line.status();
-  const Result<GivenOptions> file = given_in_file_of(*app.get_option("--config"));
-  if (!file.ok()) return file.status();
-  const GivenOptions given = merge(*line, *file);
+  SYNCOPATE_ASSIGN_OR_RETURN(const GivenOptions line, given_on_line(app, table));
+  SYNCOPATE_ASSIGN_OR_RETURN(const GivenOptions file, given_in_file_of(*app.get_option("--config")));
+  const GivenOptions given = merge(line, file);
   if (!compare->parsed()) return run_line(given);
-  const Result<CompareWords> words = compare_words(*compare, std::move(folders));
-  if (!words.ok()) return words.status();
-  Result<CommandLine> comparison = compare_line(given, *words);
+  SYNCOPATE_ASSIGN_OR_RETURN(const CompareWords words, compare_words(*compare, std::move(folders)));
+  Result<CommandLine> comparison = compare_line(given, words);
   if (comparison.ok()) comparison->typed = typed_line(argc, argv);
   return comparison;
 }

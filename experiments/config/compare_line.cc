@@ -48,11 +48,10 @@ Result<CommandLine> finished_runs(const GivenOptions& given, const CompareWords&
     return Status::invalid_argument(
         fmt::format("{}: is one folder of results; name two or more to compare them", words.folders.front()));
   }
-  const Result<RunRequest> config = apply_options(given);
-  if (!config.ok()) return config.status();
+  SYNCOPATE_ASSIGN_OR_RETURN(const RunRequest config, apply_options(given));
   CommandLine line;
   line.action = CommandLine::Action::kCompareFinished;
-  line.config = *config;
+  line.config = config;
   line.given = given;
   line.folders = words.folders;
   return line;
@@ -63,9 +62,8 @@ Result<std::vector<Variation>> variations_of(const CompareWords& words, const Gi
   std::vector<Variation> variations;
   GivenOptions all = given;
   for (const std::string& text : words.vary) {
-    Result<Variation> variation = parse_variation(text);
-    if (!variation.ok()) return variation.status();
-    const std::string& option = variation->option;
+    SYNCOPATE_ASSIGN_OR_RETURN(Variation variation, parse_variation(text));
+    const std::string& option = variation.option;
     if (given.contains(option)) {
       return Status::invalid_argument(
           fmt::format("--{}={}: given beside --vary={}; leave one out", option, given.at(option), text));
@@ -74,7 +72,7 @@ Result<std::vector<Variation>> variations_of(const CompareWords& words, const Gi
       return Status::invalid_argument(
           fmt::format("--vary={}: {} is varied twice; put all values into one", text, option));
     }
-    variations.push_back(std::move(*variation));
+    variations.push_back(std::move(variation));
   }
   for (const OptionSpec& option : option_table()) {
     const bool is_varied = std::ranges::find(variations, option.name, &Variation::option) != variations.end();
@@ -109,24 +107,21 @@ Status check_linear(CommandLine& line) {
 
 Status settle_rates(const GivenOptions& given, const CompareWords& words, CommandLine& line) {
   if (words.rate_rule) {
-    const Result<RateRule> rule = parse_rate_rule(*words.rate_rule);
-    if (!rule.ok()) return rule.status();
-    line.rate_rule = *rule;
+    SYNCOPATE_ASSIGN_OR_RETURN(line.rate_rule, parse_rate_rule(*words.rate_rule));
   }
   if (words.tune_rate) {
-    Result<RateGrid> grid = parse_rate_grid(*words.tune_rate);
-    if (!grid.ok()) return grid.status();
+    SYNCOPATE_ASSIGN_OR_RETURN(RateGrid grid, parse_rate_grid(*words.tune_rate));
     if (std::ranges::find(line.varied, "learning-rate") != line.varied.end()) {
       return Status::invalid_argument(fmt::format(
           "--tune-rate={}: chooses each row's learning rate, which --vary sets; leave one out", *words.tune_rate));
     }
-    if (!grid->factors && given.contains("learning-rate")) {
+    if (!grid.factors && given.contains("learning-rate")) {
       return Status::invalid_argument(
           fmt::format("--learning-rate={}: has no effect beside the rates of --tune-rate={}; leave it out, or "
                       "give factors of it, as in --tune-rate=x0.25,x1,x4",
                       given.at("learning-rate"), *words.tune_rate));
     }
-    line.tune_rate = std::move(*grid);
+    line.tune_rate = std::move(grid);
   }
   SYNCOPATE_RETURN_IF_ERROR(check_linear(line));
   line.reference_samples = reference_samples(line.config);
@@ -139,26 +134,21 @@ Status settle_rates(const GivenOptions& given, const CompareWords& words, Comman
 Result<CommandLine> compare_line(const GivenOptions& given, const CompareWords& words) {
   if (!words.folders.empty()) return finished_runs(given, words);
   SYNCOPATE_RETURN_IF_ERROR(check_given(given));
-  const Result<RunRequest> config = apply_options(given);
-  if (!config.ok()) return config.status();
+  SYNCOPATE_ASSIGN_OR_RETURN(const RunRequest config, apply_options(given));
   CommandLine line;
   line.action = CommandLine::Action::kCompare;
-  line.config = *config;
+  line.config = config;
   line.given = given;
-  const Result<std::vector<Variation>> variations = variations_of(words, given);
-  if (!variations.ok()) return variations.status();
+  SYNCOPATE_ASSIGN_OR_RETURN(const std::vector<Variation> variations, variations_of(words, given));
   const std::string modes = words.modes.value_or(std::string(kUsualModes));
-  if (variations->empty()) {
-    Result<std::vector<ComparedRun>> runs = comparison_runs(*config, modes);
-    if (!runs.ok()) return runs.status();
-    line.runs = std::move(*runs);
+  if (variations.empty()) {
+    SYNCOPATE_ASSIGN_OR_RETURN(line.runs, comparison_runs(config, modes));
   } else {
-    Result<VariedRuns> varied = varied_runs(*config, modes, *variations);
-    if (!varied.ok()) return varied.status();
-    line.runs = std::move(varied->runs);
-    line.left_out = std::move(varied->left_out);
+    SYNCOPATE_ASSIGN_OR_RETURN(VariedRuns varied, varied_runs(config, modes, variations));
+    line.runs = std::move(varied.runs);
+    line.left_out = std::move(varied.left_out);
   }
-  for (const Variation& variation : *variations) {
+  for (const Variation& variation : variations) {
     line.varied.push_back(variation.option);
     SYNCOPATE_RETURN_IF_ERROR(set_varied(line.config, variation.option, variation.values.front()));
   }

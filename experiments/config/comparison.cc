@@ -99,16 +99,16 @@ Result<std::vector<ComparedRun>> comparison_runs(const RunRequest& base, const s
   std::vector<ComparedRun> runs;
   std::istringstream labels(modes);
   for (std::string label; std::getline(labels, label, ',');) {
-    const Result<RunRequest> config = label == "local" ? as_local(base, workers) : as_mode(base, label);
-    if (!config.ok()) return config.status();
+    SYNCOPATE_ASSIGN_OR_RETURN(const RunRequest config,
+                               label == "local" ? as_local(base, workers) : as_mode(base, label));
     for (const ComparedRun& other : runs) {
       if (other.label == label) {
         return Status::invalid_argument(
             fmt::format("--modes={}: names {} twice; every row is repeated by --repeat", modes, label));
       }
     }
-    SYNCOPATE_RETURN_IF_ERROR(check(*config));
-    runs.push_back({.label = label, .config = *config, .mode = label, .values = {}});
+    SYNCOPATE_RETURN_IF_ERROR(check(config));
+    runs.push_back({.label = label, .config = config, .mode = label, .values = {}});
   }
   if (runs.empty()) return wrong_mode(modes);
   const bool is_impaired = std::ranges::any_of(runs, [](const auto& run) { return !run.config.faults.empty(); });

@@ -222,18 +222,14 @@ Result<FaultSchedule::Entry> FaultSchedule::parse_entry(std::string_view text) {
   }
   if (kind == "churn") {
     entry.kind = Entry::Kind::kChurn;
-    const Result<Duration> mean = parse_fault_time(rest);
-    if (!mean.ok()) return mean.status();
-    entry.mean = *mean;
+    SYNCOPATE_ASSIGN_OR_RETURN(entry.mean, parse_fault_time(rest));
     return entry;
   }
   const auto* const known = std::ranges::find(kKinds, kind, [](FaultKind k) { return std::string_view(name_of(k)); });
   if (known == std::end(kKinds))
     return Status::invalid_argument(
         "must begin with kill:, stop:, cut:, delay:, duplicate:, reorder:, random: or churn:");
-  const Result<Fault> fault = parse_fault(*known, rest);
-  if (!fault.ok()) return fault.status();
-  entry.fault = *fault;
+  SYNCOPATE_ASSIGN_OR_RETURN(entry.fault, parse_fault(*known, rest));
   return entry;
 }
 

@@ -34,9 +34,7 @@ Status parse_when(std::string_view text, Fault& fault) {
   if (!lasts) return {};
   if (plus == std::string_view::npos)
     return Status::invalid_argument(fmt::format("how long is missing, as in {}+3s", text));
-  Result<Duration> length = parse_fault_time(text.substr(plus + 1));
-  if (!length.ok()) return length.status();
-  fault.length = *length;
+  SYNCOPATE_ASSIGN_OR_RETURN(fault.length, parse_fault_time(text.substr(plus + 1)));
   return {};
 }
 
@@ -93,9 +91,8 @@ Result<Fault> parse_fault(FaultKind kind, std::string_view text) {
     return Status::invalid_argument(
         fmt::format("when is missing, as in {0}@step200 or {0}@10s", text.empty() ? "worker1" : text));
   }
-  Result<FaultTarget> target = parse_fault_target(text.substr(0, at));
-  if (!target.ok()) return target.status();
-  Fault fault{.kind = kind, .target = *target, .step = {}, .time = {}, .length = {}};
+  SYNCOPATE_ASSIGN_OR_RETURN(FaultTarget target, parse_fault_target(text.substr(0, at)));
+  Fault fault{.kind = kind, .target = target, .step = {}, .time = {}, .length = {}};
   SYNCOPATE_RETURN_IF_ERROR(parse_when(text.substr(at + 1), fault));
   return fault;
 }

@@ -123,13 +123,11 @@ std::string to_toml(std::span<const ResolvedRun> configs) {
 }
 
 Result<ResolvedRun> from_toml_text(std::string_view text) {
-  const Result<GivenOptions> given = given_in_file(text);
-  if (!given.ok()) return given.status();
-  const Result<RunRequest> recorded = apply_options(*given);
-  if (!recorded.ok()) return recorded.status();
-  ResolvedRun config = presumed(*recorded);
-  SYNCOPATE_RETURN_IF_ERROR(check_effect(*given, {config}));
-  SYNCOPATE_RETURN_IF_ERROR(check(*recorded));
+  SYNCOPATE_ASSIGN_OR_RETURN(const GivenOptions given, given_in_file(text));
+  SYNCOPATE_ASSIGN_OR_RETURN(const RunRequest recorded, apply_options(given));
+  ResolvedRun config = presumed(recorded);
+  SYNCOPATE_RETURN_IF_ERROR(check_effect(given, {config}));
+  SYNCOPATE_RETURN_IF_ERROR(check(recorded));
   return config;
 }
 

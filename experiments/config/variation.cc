@@ -130,9 +130,8 @@ Result<VariedRuns> varied_runs(const RunRequest& base, const std::string& modes,
   const std::vector<Combination> all = combinations(variations);
   std::vector<RunRequest> bases;
   for (const Combination& values : all) {
-    Result<RunRequest> config = with_values(base, variations, values);
-    if (!config.ok()) return config.status();
-    bases.push_back(std::move(*config));
+    SYNCOPATE_ASSIGN_OR_RETURN(RunRequest config, with_values(base, variations, values));
+    bases.push_back(std::move(config));
   }
   VariedRuns varied;
   std::set<std::string> labels;

@@ -76,13 +76,10 @@ ExitCode plan_comparison(const ComparisonJob& job, const Survey& survey) {
 Result<std::vector<ResolvedRun>> resolve_all(CommandLine& command, const Machines& machines) {
   std::vector<ResolvedRun> resolved;
   if (command.action == CommandLine::Action::kCompare) {
-    Result<std::vector<ResolvedRun>> rows = resolve_together(machines, command.config, command.runs, calendar_stamp());
-    if (!rows.ok()) return rows.status();
-    resolved = std::move(*rows);
+    SYNCOPATE_ASSIGN_OR_RETURN(resolved, resolve_together(machines, command.config, command.runs, calendar_stamp()));
   } else {
-    Result<ResolvedRun> run = resolve_on(machines, command.config, calendar_stamp());
-    if (!run.ok()) return run.status();
-    resolved.push_back(std::move(*run));
+    SYNCOPATE_ASSIGN_OR_RETURN(ResolvedRun run, resolve_on(machines, command.config, calendar_stamp()));
+    resolved.push_back(std::move(run));
   }
   SYNCOPATE_RETURN_IF_ERROR(check_effect(command.given, resolved));
   return resolved;

@@ -30,9 +30,7 @@ Status GradientPusher::allocate(Transport& transport, const ParamArenas& arenas,
   sent_arenas_.assign(slots(), arenas.gradients);
   if (options_.pipeline_depth == 0 || codec != nullptr) return Status();
   for (std::span<float>& arena : sent_arenas_) {
-    const Result<std::span<float>> memory = allocate_floats(transport, arenas.gradients.size());
-    if (!memory.ok()) return memory.status();
-    arena = *memory;
+    SYNCOPATE_ASSIGN_OR_RETURN(arena, allocate_floats(transport, arenas.gradients.size()));
   }
   return Status();
 }

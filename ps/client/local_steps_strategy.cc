@@ -37,9 +37,7 @@ Result<ParamArenas> LocalStepsStrategy::allocate(const ParamLayout& layout) {
   if (!layout.tables().empty()) {
     return Status::invalid_argument("row-sparse tables are not trained by steps of one's own");
   }
-  Result<ParamArenas> link = servers_->allocate(layout);
-  if (!link.ok()) return link;
-  link_ = *link;
+  SYNCOPATE_ASSIGN_OR_RETURN(link_, servers_->allocate(layout));
   weights_ = AlignedBuffer(layout.size());
   optimizer_ = Optimizer(options_.optimizer, layout, {0, layout.size()});
   state_ = OptimizerState(options_.optimizer.kind, layout.size());

@@ -58,9 +58,7 @@ Result<ParamArenas> PsStrategy::allocate(const ParamLayout& layout) {
   if (codec_) {
     SYNCOPATE_RETURN_IF_ERROR(codec_->allocate(transport_, links_.ranges(), layout.size(), pusher_.slots(),
                                                options_.undoes_pushes, tensor_begins(layout)));
-    const Result<std::span<std::uint64_t>> begins = allocate_begins(transport_, tensor_begins(layout));
-    if (!begins.ok()) return begins.status();
-    begins_ = *begins;
+    SYNCOPATE_ASSIGN_OR_RETURN(begins_, allocate_begins(transport_, tensor_begins(layout)));
   }
   SYNCOPATE_RETURN_IF_ERROR(pusher_.allocate(transport_, arenas_, codec_ ? &*codec_ : nullptr));
   SYNCOPATE_RETURN_IF_ERROR(tables_.allocate(transport_, layout, arenas_));
@@ -276,9 +274,8 @@ Status PsStrategy::accept(const Message& message) {
   // What is read is not a step's.
   if (incoming_.has_rows_read() && tables_.accept(incoming_.rows_read(), message, shard)) return Status();
   if (incoming_.has_rows_listed()) {
-    const Result<bool> accepted = tables_.accept(incoming_.rows_listed(), message, shard);
-    if (!accepted.ok()) return accepted.status();
-    if (*accepted) return Status();
+    SYNCOPATE_ASSIGN_OR_RETURN(const bool accepted, tables_.accept(incoming_.rows_listed(), message, shard));
+    if (accepted) return Status();
   }
   const bool accepted = incoming_.has_weights() ? accept_weights(message, shard)
                         : incoming_.has_rows()  ? accept_rows(message, shard)

@@ -54,12 +54,8 @@ Status TableClient::allocate(Transport& transport, const ParamLayout& layout, co
     table.due.resize(shards);
     table.pushes.resize(shards);
     table.begun.resize(shards);
-    const Result<std::span<RowKey>> keys = allocate_keys(transport, rows_a_step);
-    if (!keys.ok()) return keys.status();
-    table.keys = *keys;
-    const Result<std::span<float>> gradients = allocate_floats(transport, spec.range.size());
-    if (!gradients.ok()) return gradients.status();
-    table.gradients = *gradients;
+    SYNCOPATE_ASSIGN_OR_RETURN(table.keys, allocate_keys(transport, rows_a_step));
+    SYNCOPATE_ASSIGN_OR_RETURN(table.gradients, allocate_floats(transport, spec.range.size()));
   }
   return Status();
 }

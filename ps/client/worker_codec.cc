@@ -48,9 +48,7 @@ Status WorkerCodec::allocate(Transport& transport, std::span<const Range> bucket
   const auto largest = [&](const Range& bucket) { return codec_.largest_size(bucket.size(), bucket.begin); };
   std::size_t bytes = 0;
   for (const Range& bucket : buckets) bytes += slots * room_for(largest(bucket));
-  Result<std::span<std::byte>> memory = transport.allocate(bytes);
-  if (!memory.ok()) return memory.status();
-  std::span<std::byte> left = *memory;
+  SYNCOPATE_ASSIGN_OR_RETURN(std::span<std::byte> left, transport.allocate(bytes));
   for (const Range& bucket : buckets) {
     const std::size_t encoded = largest(bucket);
     for (std::size_t slot = 0; slot < slots; ++slot) {

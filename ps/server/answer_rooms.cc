@@ -8,9 +8,7 @@ Result<std::span<std::byte>> AnswerRooms::take(int worker, std::size_t table, st
   Room& room = rooms_[{worker, table}];
   SYNCOPATE_RETURN_IF_ERROR(transport_.wait(room.pending, deadline));
   if (room.memory.size() < bytes) {
-    const Result<std::span<std::byte>> memory = transport_.allocate(std::max(bytes, 2 * room.memory.size()));
-    if (!memory.ok()) return memory.status();
-    room.memory = *memory;
+    SYNCOPATE_ASSIGN_OR_RETURN(room.memory, transport_.allocate(std::max(bytes, 2 * room.memory.size())));
   }
   return room.memory.first(bytes);
 }

@@ -30,9 +30,8 @@ Chunk::Chunk(const ChunkOptions& options, const Membership& members, WeightsPool
 }
 
 Status Chunk::restore(Range range, const TrainingState& state) {
-  const Result<ChunkCounts> found = chunk_counts(range, members_.workers(), options_.consistency.period(), state);
-  if (!found.ok()) return found.status();
-  const ChunkCounts& counts = *found;
+  SYNCOPATE_ASSIGN_OR_RETURN(const ChunkCounts counts,
+                             chunk_counts(range, members_.workers(), options_.consistency.period(), state));
   rule_.restore(clocks_to_go_on_with(counts.clocks, members_));
   mean_staleness_.restore(counts.staleness_count, counts.staleness);
   if (options_.staleness.correct_momentum) correct_momentum();

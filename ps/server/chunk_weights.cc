@@ -51,9 +51,7 @@ void ChunkWeights::leave_undecayed(std::vector<Range> ranges) {
 
 Status ChunkWeights::take_memory(std::size_t size) {
   assert(!created());
-  Result<WeightsPool::Buffer*> buffer = pool_.acquire(size);
-  if (!buffer.ok()) return buffer.status();
-  current_ = *buffer;
+  SYNCOPATE_ASSIGN_OR_RETURN(current_, pool_.acquire(size));
   size_ = size;
   state_ = OptimizerState(optimizer_.config().kind, size_);
   if (compensation_.enabled() && compensation_.adaptive) mean_square_ = AlignedBuffer(size_);
@@ -158,10 +156,9 @@ Status ChunkWeights::make_writable() {
     if (current_->pending.none()) return Status();
     if (std::ranges::find(reads_current_, true) == reads_current_.end()) return pool_.settle(current_->pending);
   }
-  Result<WeightsPool::Buffer*> buffer = pool_.acquire(size_);
-  if (!buffer.ok()) return buffer.status();
+  SYNCOPATE_ASSIGN_OR_RETURN(WeightsPool::Buffer* const buffer, pool_.acquire(size_));
   pool_.give_up(current_);
-  current_ = *buffer;
+  current_ = buffer;
   std::fill(reads_current_.begin(), reads_current_.end(), false);
   ++copies_;
   return Status();

@@ -61,19 +61,17 @@ Status Forwarder::send_rows(std::size_t table, const RowsState& rows) {
 Status Forwarder::send_piece(std::span<const std::byte> payload) {
   SYNCOPATE_RETURN_IF_ERROR(transport_.wait(last_, timeout_from_now()));
   if (payload.empty()) return send(outgoing_, payload, &last_);
-  const Result<WeightsPool::Buffer*> buffer = copy_of(payload);
-  if (!buffer.ok()) return buffer.status();
-  const std::span<const std::byte> copy = std::as_bytes((*buffer)->memory).first(payload.size());
-  SYNCOPATE_RETURN_IF_ERROR(send(outgoing_, copy, &(*buffer)->pending));
-  return transport_.wait((*buffer)->pending, timeout_from_now());
+  SYNCOPATE_ASSIGN_OR_RETURN(WeightsPool::Buffer* const buffer, copy_of(payload));
+  const std::span<const std::byte> copy = std::as_bytes(buffer->memory).first(payload.size());
+  SYNCOPATE_RETURN_IF_ERROR(send(outgoing_, copy, &buffer->pending));
+  return transport_.wait(buffer->pending, timeout_from_now());
 }
 
 Status Forwarder::forward(int worker, wire::Header& header, std::span<const std::byte> payload) {
   header.set_origin(static_cast<std::uint32_t>(worker) + 1);
   if (payload.empty()) return send(header, payload, &last_);
-  const Result<WeightsPool::Buffer*> buffer = copy_of(payload);
-  if (!buffer.ok()) return buffer.status();
-  return send(header, std::as_bytes((*buffer)->memory).first(payload.size()), &(*buffer)->pending);
+  SYNCOPATE_ASSIGN_OR_RETURN(WeightsPool::Buffer* const buffer, copy_of(payload));
+  return send(header, std::as_bytes(buffer->memory).first(payload.size()), &buffer->pending);
 }
 
 Status Forwarder::worker_lost(int worker) {

@@ -43,10 +43,9 @@ void ShardCodec::save(int worker, std::size_t chunk, std::size_t begin, Training
 Result<ShardCodec::Answer> ShardCodec::greet(int worker, std::size_t chunk, Range range, const TrainingState& state) {
   if (greetings_.size() <= chunk) greetings_.resize(chunk + 1);
   if (greetings_[chunk] == nullptr) {
-    const Result<WeightsPool::Buffer*> buffer = pool_.acquire(range.size());
-    if (!buffer.ok()) return buffer.status();
-    SYNCOPATE_RETURN_IF_ERROR(state.read(shard_part::kMirror, range, (*buffer)->memory.first(range.size())));
-    greetings_[chunk] = *buffer;
+    SYNCOPATE_ASSIGN_OR_RETURN(WeightsPool::Buffer* const buffer, pool_.acquire(range.size()));
+    SYNCOPATE_RETURN_IF_ERROR(state.read(shard_part::kMirror, range, buffer->memory.first(range.size())));
+    greetings_[chunk] = buffer;
   }
   const std::span<const float> weights = greetings_[chunk]->memory.first(range.size());
   sent_in_full(worker, chunk, weights);
@@ -62,10 +61,10 @@ Result<ShardCodec::Answer> ShardCodec::encode(const PushName& push, std::span<co
   const std::size_t index = index_of(push.worker, push.chunk);
   codec_.begin_epoch(index < epochs_.size() ? epochs_[index] : 0);
   const std::size_t bytes = codec_.encoded_size(weights.size(), push.begin);
-  Result<WeightsPool::Buffer*> buffer = pool_.acquire((bytes + sizeof(float) - 1) / sizeof(float));
-  if (!buffer.ok()) return buffer.status();
-  pool_.give_up(*buffer);  // handed out again only when it has been read
-  const std::span<std::byte> payload = std::as_writable_bytes((*buffer)->memory).first(bytes);
+  SYNCOPATE_ASSIGN_OR_RETURN(WeightsPool::Buffer* const buffer,
+                             pool_.acquire((bytes + sizeof(float) - 1) / sizeof(float)));
+  pool_.give_up(buffer);  // handed out again only when it has been read
+  const std::span<std::byte> payload = std::as_writable_bytes(buffer->memory).first(bytes);
 
   const FlushDenormals flush;  // as the worker does
   if (difference_.size() < weights.size()) difference_ = AlignedBuffer(weights.size());
@@ -75,7 +74,7 @@ Result<ShardCodec::Answer> ShardCodec::encode(const PushName& push, std::span<co
   codec_.encode(difference, key, payload, push.begin);
   const Status status = codec_.add_decoded(payload, key, mirror, push.begin);
   assert(status.ok());
-  return Answer{payload, &(*buffer)->pending};
+  return Answer{payload, &buffer->pending};
 }
 
 AlignedBuffer& ShardCodec::room(Rooms& rooms, int worker, std::size_t chunk) {

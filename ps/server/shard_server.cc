@@ -81,16 +81,15 @@ Status ShardServer::begin() {
 Status ShardServer::receive_state() {
   const int head = options_.group.other_replica_of(transport_.rank());
   while (!received_.complete()) {
-    const Result<std::optional<Message>> message = receive();
-    if (!message.ok()) return message.status();
-    if (!message->has_value()) continue;
+    SYNCOPATE_ASSIGN_OR_RETURN(const std::optional<Message> message, receive());
+    if (!message.has_value()) continue;
     const bool is_state =
-        (*message)->from() == head && incoming_.ParseFromString((*message)->header()) && incoming_.has_state();
+        message->from() == head && incoming_.ParseFromString(message->header()) && incoming_.has_state();
     if (!is_state) {
-      drop((*message)->from(), "no piece of a state");
+      drop(message->from(), "no piece of a state");
       continue;
     }
-    SYNCOPATE_RETURN_IF_ERROR(received_.accept(incoming_.state(), **message));
+    SYNCOPATE_RETURN_IF_ERROR(received_.accept(incoming_.state(), *message));
   }
   make_shard(received_.state());
   return Status();
@@ -104,9 +103,8 @@ Status ShardServer::serve_until_done() {
     look_for_missing();
     if (shard_->done()) break;
     if (shard_->members().started()) received_.clear();
-    Result<std::optional<Message>> message = receive();
-    if (!message.ok()) return message.status();
-    if (message->has_value() && !is_cut_off_) SYNCOPATE_RETURN_IF_ERROR(handle(std::move(**message)));
+    SYNCOPATE_ASSIGN_OR_RETURN(std::optional<Message> message, receive());
+    if (message.has_value() && !is_cut_off_) SYNCOPATE_RETURN_IF_ERROR(handle(std::move(*message)));
   }
   SYNCOPATE_RETURN_IF_ERROR(sender_->wait_for_last_sends());
   if (to_tail_ && !is_cut_off_) SYNCOPATE_RETURN_IF_ERROR(to_tail_->wait_for_last_sends());
@@ -272,8 +270,7 @@ Step ShardServer::step_of(int worker, const Push& push) const {
 
 Shard::Answers ShardServer::dispatch(const Message& message) {
   const int from = message.from();
-  const Result<std::span<const float>> floats = floats_in(message);
-  if (!floats.ok()) return floats.status();
+  SYNCOPATE_ASSIGN_OR_RETURN(const std::span<const float> floats, floats_in(message));
   switch (incoming_.kind_case()) {
     case wire::Header::kJoin:
       return take_join(from, message.payload());
@@ -288,12 +285,12 @@ Shard::Answers ShardServer::dispatch(const Message& message) {
           from, {incoming_.undecayed().bounds().data(), static_cast<std::size_t>(incoming_.undecayed().bounds_size())});
     case wire::Header::kInitial:
       return shard_->on_initial(from, incoming_.initial().chunk(),
-                                {incoming_.initial().begin(), incoming_.initial().end()}, *floats);
+                                {incoming_.initial().begin(), incoming_.initial().end()}, floats);
     case wire::Header::kPush:
       return shard_->on_push({.step = step_of(from, incoming_.push()),
                               .chunk = incoming_.push().chunk(),
                               .version = incoming_.push().version(),
-                              .gradient = *floats});
+                              .gradient = floats});
     case wire::Header::kPull:
       return shard_->on_pull({.worker = from,
                               .table = incoming_.pull().table(),
@@ -303,15 +300,14 @@ Shard::Answers ShardServer::dispatch(const Message& message) {
                               .keys = own_keys(message)});
     case wire::Header::kPushRows:
       return shard_->on_rows_push(
-          {.step = step_of(from, incoming_.push_rows()), .table = incoming_.push_rows().table(), .gradients = *floats});
+          {.step = step_of(from, incoming_.push_rows()), .table = incoming_.push_rows().table(), .gradients = floats});
     case wire::Header::kReadRows:
       return shard_->on_read_rows({.worker = from,
                                    .table = incoming_.read_rows().table(),
                                    .read = incoming_.read_rows().read(),
                                    .keys = own_keys(message)});
     case wire::Header::kListRows: {
-      const Status listed = sender_->list_rows(from, incoming_.list_rows());
-      if (!listed.ok()) return listed;
+      SYNCOPATE_RETURN_IF_ERROR(sender_->list_rows(from, incoming_.list_rows()));
       return std::span<const Answer>();
     }
     case wire::Header::kLeave:
@@ -325,8 +321,7 @@ Shard::Answers ShardServer::dispatch(const Message& message) {
 
 Shard::Answers ShardServer::take_join(int from, std::span<const std::byte> payload) {
   const wire::Join& join = incoming_.join();
-  Result<TensorBegins> begins = begins_in(payload, join.arena_size());
-  if (!begins.ok()) return begins.status();
+  SYNCOPATE_ASSIGN_OR_RETURN(TensorBegins begins, begins_in(payload, join.arena_size()));
   const bool was_laid_out = shard_->is_laid_out();
   Shard::Answers answers = shard_->on_join(from, {.layout_hash = join.layout_hash(),
                                                   .arena_size = join.arena_size(),
@@ -334,7 +329,7 @@ Shard::Answers ShardServer::take_join(int from, std::span<const std::byte> paylo
                                                   .chunks = join.chunks(),
                                                   .tables = join.tables()});
   // The shard's chunks are made as this worker described them. Nothing has been decoded yet.
-  if (codec_ && !was_laid_out && shard_->is_laid_out()) codec_->know_tensors(std::move(*begins));
+  if (codec_ && !was_laid_out && shard_->is_laid_out()) codec_->know_tensors(std::move(begins));
   return answers;
 }
 

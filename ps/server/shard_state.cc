@@ -233,14 +233,13 @@ Result<TableCounts> table_counts(std::size_t table, std::size_t shard, std::size
   const std::string prefix = fmt::format("table{}@", table);
   for (const auto& [name, entry] : state.counts) {
     if (!name.starts_with(prefix) || entry.size() < kTableCounts) continue;
-    const Result<TableCounts> other = read(entry);
-    if (!other.ok()) return other;
+    SYNCOPATE_ASSIGN_OR_RETURN(const TableCounts other, read(entry));
     if (!counts) {
-      counts = *other;
+      counts = other;
       continue;
     }
-    counts->version = std::max(counts->version, other->version);
-    combine(other->clocks, counts->clocks);
+    counts->version = std::max(counts->version, other.version);
+    combine(other.clocks, counts->clocks);
   }
   if (counts) return *counts;
   return TableCounts{.version = state.step, .clocks = all_at(state.step, workers)};

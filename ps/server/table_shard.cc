@@ -49,11 +49,10 @@ TableShard::TableShard(const TableShardOptions& options, const Membership& membe
 }
 
 Status TableShard::restore(const TrainingState& state) {
-  const Result<TableCounts> counts =
-      table_counts(options_.table, options_.shard, options_.shards, members_.workers(), state);
-  if (!counts.ok()) return counts.status();
-  version_ = counts->version;
-  rule_.restore(clocks_to_go_on_with(counts->clocks, members_));
+  SYNCOPATE_ASSIGN_OR_RETURN(const TableCounts counts,
+                             table_counts(options_.table, options_.shard, options_.shards, members_.workers(), state));
+  version_ = counts.version;
+  rule_.restore(clocks_to_go_on_with(counts.clocks, members_));
   for (Worker& worker : workers_) worker.may_skip = true;
   const auto rows = state.rows.find(options_.table);
   if (rows == state.rows.end()) return Status();

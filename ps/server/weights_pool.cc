@@ -15,9 +15,7 @@ std::size_t aligned(std::size_t elements) { return (elements + kAlignment - 1) /
 }  // namespace
 
 Status WeightsPool::reserve(std::size_t elements) {
-  Result<std::span<float>> memory = allocate_(elements);
-  if (!memory.ok()) return memory.status();
-  reserved_ = *memory;
+  SYNCOPATE_ASSIGN_OR_RETURN(reserved_, allocate_(elements));
   return Status();
 }
 

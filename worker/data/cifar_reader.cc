@@ -100,10 +100,9 @@ Result<std::unique_ptr<ImageDataset>> open_cifar10(std::span<const std::string> 
                                                    std::optional<std::uint64_t> crop_seed) {
   std::vector<FileBytes> files;
   for (const std::string& path : paths) {
-    Result<FileBytes> file = FileBytes::open(path);
-    if (!file.ok()) return file.status();
-    SYNCOPATE_RETURN_IF_ERROR(check(*file, records_per_file));
-    files.push_back(std::move(*file));
+    SYNCOPATE_ASSIGN_OR_RETURN(FileBytes file, FileBytes::open(path));
+    SYNCOPATE_RETURN_IF_ERROR(check(file, records_per_file));
+    files.push_back(std::move(file));
   }
   return std::unique_ptr<ImageDataset>(std::make_unique<CifarDataset>(std::move(files), records_per_file, crop_seed));
 }

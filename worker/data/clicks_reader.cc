@@ -121,9 +121,8 @@ SampleForm form_of_clicks(std::int64_t rows) {
 }
 
 Result<DatasetPair> open_clicks(const std::string& path, std::int64_t rows) {
-  Result<FileBytes> bytes = FileBytes::open(path);
-  if (!bytes.ok()) return bytes.status();
-  auto file = std::make_shared<ClickFile>(ClickFile{std::move(*bytes), {}});
+  SYNCOPATE_ASSIGN_OR_RETURN(FileBytes bytes, FileBytes::open(path));
+  auto file = std::make_shared<ClickFile>(ClickFile{std::move(bytes), {}});
   TextLines lines(text_of(file->bytes.bytes()));
   while (lines.next()) {
     SYNCOPATE_RETURN_IF_ERROR(check(path, lines));

@@ -59,17 +59,16 @@ FileBytes::~FileBytes() {
 }
 
 Result<FileBytes> FileBytes::open(const std::string& path) {
-  const Result<RegularFile> file = open_regular_file(path);
-  if (!file.ok()) return file.status();
-  if (file->bytes == 0) return Status::data_loss("is empty").in(shown(path));
-  if (file->bytes > kMostBytes)
-    return Status::data_loss(fmt::format("{} bytes, {} at most", file->bytes, kMostBytes)).in(shown(path));
+  SYNCOPATE_ASSIGN_OR_RETURN(const RegularFile file, open_regular_file(path));
+  if (file.bytes == 0) return Status::data_loss("is empty").in(shown(path));
+  if (file.bytes > kMostBytes)
+    return Status::data_loss(fmt::format("{} bytes, {} at most", file.bytes, kMostBytes)).in(shown(path));
 
   // Populated at once: the faults belong to the start of a run, not to its first steps. What is larger than memory may
   // be is not: of a file without blocks, the kernel would make pages without end.
-  const auto size = static_cast<std::size_t>(file->bytes);
+  const auto size = static_cast<std::size_t>(file.bytes);
   const int populate = size <= kPopulated ? MAP_POPULATE : 0;
-  void* const memory = ::mmap(nullptr, size, PROT_READ, MAP_SHARED | populate, file->descriptor.get(), 0);
+  void* const memory = ::mmap(nullptr, size, PROT_READ, MAP_SHARED | populate, file.descriptor.get(), 0);
   if (memory == MAP_FAILED) return cannot_read(path, errno);
   FileBytes mapped(path, std::span(static_cast<const std::uint8_t*>(memory), size));
   if (!path.ends_with(".gz")) return mapped;
@@ -81,10 +80,9 @@ Result<FileBytes> FileBytes::open(const std::string& path) {
 }
 
 Result<std::vector<std::uint8_t>> read_first_bytes(const std::string& path, std::size_t count) {
-  const Result<RegularFile> opened = open_regular_file(path);
-  if (!opened.ok()) return opened.status();
+  SYNCOPATE_ASSIGN_OR_RETURN(const RegularFile opened, open_regular_file(path));
   // Reads plain files as they are. It closes what it is given.
-  const int descriptor = ::fcntl(opened->descriptor.get(), F_DUPFD_CLOEXEC, 0);
+  const int descriptor = ::fcntl(opened.descriptor.get(), F_DUPFD_CLOEXEC, 0);
   const std::unique_ptr<gzFile_s, int (*)(gzFile)> file(::gzdopen(descriptor, "rb"), ::gzclose);
   if (!file) return cannot_read(path, errno);
   std::vector<std::uint8_t> bytes(count);

@@ -100,27 +100,24 @@ Status check_labels(const FileBytes& file) {
 }  // namespace
 
 Result<std::unique_ptr<ImageDataset>> open_idx(const std::string& images_path, const std::string& labels_path) {
-  Result<FileBytes> images = FileBytes::open(images_path);
-  if (!images.ok()) return images.status();
-  Result<FileBytes> labels = FileBytes::open(labels_path);
-  if (!labels.ok()) return labels.status();
-  const Result<ImageShape> shape = shape_in(images_path, images->bytes());
-  if (!shape.ok()) return shape.status();
-  SYNCOPATE_RETURN_IF_ERROR(check_images(*images, *shape));
-  SYNCOPATE_RETURN_IF_ERROR(check_labels(*labels));
-  const std::uint32_t image_count = read_idx_word(images->bytes(), 1), label_count = read_idx_word(labels->bytes(), 1);
+  SYNCOPATE_ASSIGN_OR_RETURN(FileBytes images, FileBytes::open(images_path));
+  SYNCOPATE_ASSIGN_OR_RETURN(FileBytes labels, FileBytes::open(labels_path));
+  SYNCOPATE_ASSIGN_OR_RETURN(const ImageShape shape, shape_in(images_path, images.bytes()));
+  SYNCOPATE_RETURN_IF_ERROR(check_images(images, shape));
+  SYNCOPATE_RETURN_IF_ERROR(check_labels(labels));
+  const std::uint32_t image_count = read_idx_word(images.bytes(), 1), label_count = read_idx_word(labels.bytes(), 1);
   if (image_count != label_count) {
     return Status::data_loss(
                fmt::format("{} labels, expected {}, one for each image of {}", label_count, image_count, images_path))
         .in(labels_path);
   }
-  return std::unique_ptr<ImageDataset>(std::make_unique<IdxDataset>(std::move(*images), std::move(*labels), *shape));
+  return std::unique_ptr<ImageDataset>(std::make_unique<IdxDataset>(std::move(images), std::move(labels), shape));
 }
 
 Result<ImageShape> read_idx_shape(const std::string& images_path) {
-  const Result<std::vector<std::uint8_t>> header = read_first_bytes(images_path, kIdxImagesHeaderBytes);
-  if (!header.ok()) return header.status();
-  return shape_in(images_path, *header);
+  SYNCOPATE_ASSIGN_OR_RETURN(const std::vector<std::uint8_t> header,
+                             read_first_bytes(images_path, kIdxImagesHeaderBytes));
+  return shape_in(images_path, header);
 }
 
 }  // namespace syncopate::worker

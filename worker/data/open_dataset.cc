@@ -141,9 +141,8 @@ Result<std::vector<std::string>> find_idx_files(const std::string& name, const s
 }
 
 Result<DatasetPair> open_idx_set(const std::string& name, const std::vector<std::string>& folders) {
-  const Result<std::vector<std::string>> files = find_idx_files(name, folders);
-  if (!files.ok()) return files.status();
-  return pair_of(name, open_idx((*files)[0], (*files)[1]), open_idx((*files)[2], (*files)[3]));
+  SYNCOPATE_ASSIGN_OR_RETURN(const std::vector<std::string> files, find_idx_files(name, folders));
+  return pair_of(name, open_idx(files[0], files[1]), open_idx(files[2], files[3]));
 }
 
 std::vector<std::string> idx_folders(const std::string& name, const std::string& data_dir) {
@@ -157,38 +156,32 @@ Result<DatasetPair> open_cifar_set(const std::string& name, const std::string& d
   const std::vector<std::string> folders = below(data_dir, {"cifar10", "cifar-10-batches-bin"});
   std::vector<std::string> names(std::begin(kCifarTrainFiles), std::end(kCifarTrainFiles));
   names.emplace_back(kCifarTestFile);
-  const Result<std::vector<std::string>> files = find_files(name, folders, names, false);
-  if (!files.ok()) return files.status();
-  const std::span<const std::string> paths(*files);
+  SYNCOPATE_ASSIGN_OR_RETURN(const std::vector<std::string> files, find_files(name, folders, names, false));
+  const std::span<const std::string> paths(files);
   const std::optional<std::uint64_t> crop_seed = name == "cifar10" ? std::optional(seed) : std::nullopt;
   return pair_of(name, open_cifar10(paths.first(paths.size() - 1), kCifarRecordsPerFile, crop_seed),
                  open_cifar10(paths.last(1)));
 }
 
 Result<DatasetPair> open_digits(const std::string& name, const std::string& data_dir, std::uint64_t seed) {
-  const Result<DigitsCounts> counts = parse_digits(name);
-  if (!counts.ok()) return counts.status();
-  const Result<std::string> folder = ensure_digits(data_dir, seed, *counts);
-  if (!folder.ok()) return folder.status();
-  Result<DatasetPair> pair = open_idx_set(name, {*folder});
+  SYNCOPATE_ASSIGN_OR_RETURN(const DigitsCounts counts, parse_digits(name));
+  SYNCOPATE_ASSIGN_OR_RETURN(const std::string folder, ensure_digits(data_dir, seed, counts));
+  Result<DatasetPair> pair = open_idx_set(name, {folder});
   if (pair.ok() || pair.status().code() == Code::kResourceExhausted) return pair;
   return Status(pair.status().code(),
                 fmt::format("{}; remove the folder to have it made anew", pair.status().message()));
 }
 
 Result<DatasetPair> open_text_set(const std::string& name, const std::string& data_dir) {
-  const Result<int> context = parse_text(name);
-  if (!context.ok()) return context.status();
-  Result<TextParts> parts = open_text(below(data_dir, {"text"}), *context);
-  if (!parts.ok()) return parts.status();
-  return DatasetPair{std::move(parts->first), std::move(parts->second)};
+  SYNCOPATE_ASSIGN_OR_RETURN(const int context, parse_text(name));
+  SYNCOPATE_ASSIGN_OR_RETURN(TextParts parts, open_text(below(data_dir, {"text"}), context));
+  return DatasetPair{std::move(parts.first), std::move(parts.second)};
 }
 
 Result<DatasetPair> make_grammar(const std::string& name, std::uint64_t seed) {
-  const Result<GrammarName> grammar = parse_grammar(name);
-  if (!grammar.ok()) return grammar.status();
-  return DatasetPair{make_grammar_train(seed, grammar->counts, grammar->context),
-                     make_grammar_test(seed, grammar->counts, grammar->context)};
+  SYNCOPATE_ASSIGN_OR_RETURN(const GrammarName grammar, parse_grammar(name));
+  return DatasetPair{make_grammar_train(seed, grammar.counts, grammar.context),
+                     make_grammar_test(seed, grammar.counts, grammar.context)};
 }
 
 }  // namespace
@@ -221,11 +214,9 @@ Result<SampleForm> form_of_known(const std::string& name, const std::string& dat
   if (is_text(name)) return form_of_text(*parse_text(name), kTextCharacters);
   if (is_grammar(name)) return form_of_grammar(parse_grammar(name)->context);
   if (is_cifar(name)) return form_of_images(kCifarShape, kCifarClasses);
-  const Result<std::vector<std::string>> files = find_idx_files(name, idx_folders(name, data_dir));
-  if (!files.ok()) return files.status();
-  const Result<ImageShape> shape = read_idx_shape(files->front());
-  if (!shape.ok()) return shape.status();
-  return form_of_images(*shape, kIdxClasses);
+  SYNCOPATE_ASSIGN_OR_RETURN(const std::vector<std::string> files, find_idx_files(name, idx_folders(name, data_dir)));
+  SYNCOPATE_ASSIGN_OR_RETURN(const ImageShape shape, read_idx_shape(files.front()));
+  return form_of_images(shape, kIdxClasses);
 }
 
 // Data may be anybody's: a message shows nothing of it that a terminal would obey, and memory that ends where a file

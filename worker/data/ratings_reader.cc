@@ -91,9 +91,8 @@ Status check_rated_once(const std::string& path, std::vector<RawRating> ratings)
 }
 
 Result<std::vector<RawRating>> read_raw(const std::string& path, const FileKind& kind) {
-  const Result<FileBytes> file = FileBytes::open(path);
-  if (!file.ok()) return file.status();
-  TextLines lines(text_of(file->bytes()));
+  SYNCOPATE_ASSIGN_OR_RETURN(const FileBytes file, FileBytes::open(path));
+  TextLines lines(text_of(file.bytes()));
   if (kind.header) {
     lines.next();
     if (lines.line() != kHeader) {
@@ -103,9 +102,8 @@ Result<std::vector<RawRating>> read_raw(const std::string& path, const FileKind&
   }
   std::vector<RawRating> ratings;
   while (lines.next()) {
-    const Result<RawRating> rating = parse(path, lines, kind.separator);
-    if (!rating.ok()) return rating.status();
-    ratings.push_back(*rating);
+    SYNCOPATE_ASSIGN_OR_RETURN(const RawRating rating, parse(path, lines, kind.separator));
+    ratings.push_back(rating);
     if (ratings.size() > kMostRatings) {
       return Status::data_loss(fmt::format("{}: more than {} ratings", path, kMostRatings));
     }
@@ -120,13 +118,12 @@ Result<RatingTable> read_ratings(const std::string& path) {
   const std::string name = fs::path(path).filename().string();
   const auto kind = std::ranges::find_if(kFileKinds, [&](const FileKind& known) { return name == known.name; });
   if (kind == kFileKinds.end()) return Status::invalid_argument(path + ": not a name of a file of ratings");
-  const Result<std::vector<RawRating>> raw = read_raw(path, *kind);
-  if (!raw.ok()) return raw.status();
-  SYNCOPATE_RETURN_IF_ERROR(check_rated_once(path, *raw));
-  const std::vector<std::int64_t> users = ids_of(*raw, &RawRating::user), items = ids_of(*raw, &RawRating::item);
+  SYNCOPATE_ASSIGN_OR_RETURN(const std::vector<RawRating> raw, read_raw(path, *kind));
+  SYNCOPATE_RETURN_IF_ERROR(check_rated_once(path, raw));
+  const std::vector<std::int64_t> users = ids_of(raw, &RawRating::user), items = ids_of(raw, &RawRating::item);
   RatingTable table{.ratings = {}, .users = static_cast<int>(users.size()), .items = static_cast<int>(items.size())};
-  table.ratings.reserve(raw->size());
-  for (const RawRating& rating : *raw) {
+  table.ratings.reserve(raw.size());
+  for (const RawRating& rating : raw) {
     table.ratings.push_back({number_of(users, rating.user), number_of(items, rating.item), rating.time});
   }
   return table;

@@ -53,9 +53,8 @@ Result<std::string> find_clicks(const std::string& data_dir) {
 }
 
 Result<RatingTable> read_ratings_below(const std::string& data_dir) {
-  const Result<std::string> path = find_ratings(data_dir);
-  if (!path.ok()) return path.status();
-  return read_ratings(*path);
+  SYNCOPATE_ASSIGN_OR_RETURN(const std::string path, find_ratings(data_dir));
+  return read_ratings(path);
 }
 
 }  // namespace
@@ -71,30 +70,25 @@ Status check_recommender_set(const std::string& name) {
 
 Result<DatasetPair> open_recommender_set(const std::string& name, const std::string& data_dir, std::uint64_t seed) {
   if (name == "ratings") {
-    const Result<RatingTable> table = read_ratings_below(data_dir);
-    if (!table.ok()) return table.status();
-    return make_ratings(*table, seed);
+    SYNCOPATE_ASSIGN_OR_RETURN(const RatingTable table, read_ratings_below(data_dir));
+    return make_ratings(table, seed);
   }
-  const Result<std::vector<std::int64_t>> counts = counts_of(name);
-  if (!counts.ok()) return counts.status();
+  SYNCOPATE_ASSIGN_OR_RETURN(const std::vector<std::int64_t> counts, counts_of(name));
   if (name.starts_with(kClicks)) {
-    const Result<std::string> path = find_clicks(data_dir);
-    if (!path.ok()) return path.status();
-    return open_clicks(*path, counts->front());
+    SYNCOPATE_ASSIGN_OR_RETURN(const std::string path, find_clicks(data_dir));
+    return open_clicks(path, counts.front());
   }
-  const ZipfCounts sizes{.rows = (*counts)[2], .train = (*counts)[0], .test = (*counts)[1]};
+  const ZipfCounts sizes{.rows = counts[2], .train = counts[0], .test = counts[1]};
   return name.starts_with(kZipfRatings) ? make_zipf_ratings(sizes, seed) : make_zipf_clicks(sizes, seed);
 }
 
 Result<SampleForm> recommender_form(const std::string& name, const std::string& data_dir) {
   if (name == "ratings") {  // how many users and items there are, the whole file says
-    const Result<RatingTable> table = read_ratings_below(data_dir);
-    if (!table.ok()) return table.status();
-    return form_of_ratings(table->users, table->items);
+    SYNCOPATE_ASSIGN_OR_RETURN(const RatingTable table, read_ratings_below(data_dir));
+    return form_of_ratings(table.users, table.items);
   }
-  const Result<std::vector<std::int64_t>> counts = counts_of(name);
-  if (!counts.ok()) return counts.status();
-  const std::int64_t rows = counts->back();
+  SYNCOPATE_ASSIGN_OR_RETURN(const std::vector<std::int64_t> counts, counts_of(name));
+  const std::int64_t rows = counts.back();
   return name.starts_with(kZipfRatings) ? form_of_ratings(rows, rows) : form_of_clicks(rows);
 }
 

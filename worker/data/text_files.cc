@@ -77,18 +77,16 @@ Result<std::vector<std::string>> find_text_files(const std::vector<std::string>&
 }  // namespace
 
 Result<TextParts> open_text(const std::vector<std::string>& folders, int context) {
-  const Result<std::vector<std::string>> paths = find_text_files(folders);
-  if (!paths.ok()) return paths.status();
+  SYNCOPATE_ASSIGN_OR_RETURN(const std::vector<std::string> paths, find_text_files(folders));
   auto files = std::make_shared<std::vector<FileBytes>>();
   std::vector<std::span<const std::uint8_t>> train, test;
-  for (const std::string& path : *paths) {
+  for (const std::string& path : paths) {
     std::error_code ignored;  // FileBytes says what is wrong with a file that cannot be looked at
     if (std::filesystem::exists(path, ignored) && !std::filesystem::is_regular_file(path, ignored)) {
       return Status::not_found(fmt::format("{}: is not a regular file", path));  // to open a pipe would wait
     }
-    Result<FileBytes> file = FileBytes::open(path);
-    if (!file.ok()) return file.status();
-    files->push_back(std::move(*file));
+    SYNCOPATE_ASSIGN_OR_RETURN(FileBytes file, FileBytes::open(path));
+    files->push_back(std::move(file));
   }
   std::size_t bytes = 0;
   for (const FileBytes& file : *files) {
@@ -102,8 +100,8 @@ Result<TextParts> open_text(const std::vector<std::string>& folders, int context
     return Status::data_loss(
         fmt::format("text: {} in {}, {} bytes together, are too short for --context={}: the last tenth of "
                     "one file at least must hold {} bytes",
-                    paths->size() == 1 ? "the one *.txt" : fmt::format("the {} *.txt", paths->size()),
-                    std::filesystem::path(paths->front()).parent_path().string(), bytes, context, context + 1));
+                    paths.size() == 1 ? "the one *.txt" : fmt::format("the {} *.txt", paths.size()),
+                    std::filesystem::path(paths.front()).parent_path().string(), bytes, context, context + 1));
   }
   return parts;
 }

@@ -56,16 +56,15 @@ Status check_size(const RecommenderShape& shape, const SampleForm& form, int row
 
 Result<std::unique_ptr<Model>> make_recommender(const std::string& spec, const SampleForm& form, int batch_size,
                                                 ComputeBackend& backend) {
-  const Result<RecommenderShape> shape = parse(spec, batch_size);
-  if (!shape.ok()) return shape.status();
+  SYNCOPATE_ASSIGN_OR_RETURN(const RecommenderShape shape, parse(spec, batch_size));
   SYNCOPATE_RETURN_IF_ERROR(check_form(spec, form));
   const bool is_ncf = family_of(spec) == kNcf;
-  SYNCOPATE_RETURN_IF_ERROR(check_size(*shape, form, is_ncf ? Ncf::row_width(*shape) : WideDeep::row_width(*shape)));
+  SYNCOPATE_RETURN_IF_ERROR(check_size(shape, form, is_ncf ? Ncf::row_width(shape) : WideDeep::row_width(shape)));
   std::unique_ptr<Model> model;
   if (is_ncf) {
-    model = std::make_unique<Ncf>(*shape, form, backend);
+    model = std::make_unique<Ncf>(shape, form, backend);
   } else {
-    model = std::make_unique<WideDeep>(*shape, form, backend);
+    model = std::make_unique<WideDeep>(shape, form, backend);
   }
   SYNCOPATE_RETURN_IF_ERROR(backend.status().in("--model=" + spec));
   return model;

@@ -133,12 +133,10 @@ Result<ncclUniqueId> agree_on_id(const NcclOptions& options, Rendezvous& rendezv
 
 Result<std::unique_ptr<DeviceCollective>> connect_nccl(const NcclOptions& options, Device& device,
                                                        Rendezvous& rendezvous, const Clock& clock, TimePoint deadline) {
-  Result<ncclUniqueId> id = agree_on_id(options, rendezvous, deadline);
-  if (!id.ok()) return id.status();
-  Result<std::unique_ptr<Event>> last = device.make_event();
-  if (!last.ok()) return last.status();
-  auto collective = std::make_unique<NcclCollective>(options, device, std::move(*last), clock);
-  SYNCOPATE_RETURN_IF_ERROR(collective->connect(*id, deadline));
+  SYNCOPATE_ASSIGN_OR_RETURN(ncclUniqueId id, agree_on_id(options, rendezvous, deadline));
+  SYNCOPATE_ASSIGN_OR_RETURN(std::unique_ptr<Event> last, device.make_event());
+  auto collective = std::make_unique<NcclCollective>(options, device, std::move(last), clock);
+  SYNCOPATE_RETURN_IF_ERROR(collective->connect(id, deadline));
   return std::unique_ptr<DeviceCollective>(std::move(collective));
 }
 

@@ -86,9 +86,7 @@ Status CudaDevice::open(const Gpu& gpu) {
                                          description_, gpu.major, gpu.minor));
   }
   if (!failure_.keep(loaded, "cudaFuncGetAttributes")) return status();
-  Result<std::unique_ptr<Stream>> compute = make_stream();
-  if (!compute.ok()) return compute.status();
-  compute_ = std::move(*compute);
+  SYNCOPATE_ASSIGN_OR_RETURN(compute_, make_stream());
   return {};
 }
 
@@ -204,12 +202,11 @@ Status CudaDevice::wait(const Event& event, TimePoint deadline) {
 }  // namespace
 
 Result<std::unique_ptr<Device>> open_cuda_device(int index) {
-  const Result<std::vector<Gpu>> gpus = find_gpus();
-  if (!gpus.ok()) return gpus.status();
-  if (index < 0 || index >= static_cast<int>(gpus->size())) {
-    return Status::not_found(fmt::format("GPU {} is not there: this machine has 0 to {}", index, gpus->size() - 1));
+  SYNCOPATE_ASSIGN_OR_RETURN(const std::vector<Gpu> gpus, find_gpus());
+  if (index < 0 || index >= static_cast<int>(gpus.size())) {
+    return Status::not_found(fmt::format("GPU {} is not there: this machine has 0 to {}", index, gpus.size() - 1));
   }
-  const Gpu& gpu = (*gpus)[static_cast<std::size_t>(index)];
+  const Gpu& gpu = gpus[static_cast<std::size_t>(index)];
   auto device = std::make_unique<CudaDevice>(index, gpu);
   SYNCOPATE_RETURN_IF_ERROR(device->open(gpu));
   return std::unique_ptr<Device>(std::move(device));

@@ -79,9 +79,8 @@ class Coordinator {
   Result<RunOutcome> run(Launcher& launcher) {
     launcher_ = &launcher;
     SYNCOPATE_RETURN_IF_ERROR(checkpoints_.open(options_.checkpoints, checkpoint_callbacks()));
-    Result<std::vector<StartedChild>> children = launcher.start(plan_, launch_options());
-    if (!children.ok()) return children.status();
-    processes_.emplace(plan_.processes.size(), std::move(*children));
+    SYNCOPATE_ASSIGN_OR_RETURN(std::vector<StartedChild> children, launcher.start(plan_, launch_options()));
+    processes_.emplace(plan_.processes.size(), std::move(children));
     while (!monitor_.over() || !processes_->empty()) {
       wait();
       if (const Duration absence = monitor_.notice_absence(clock_.now()); all_ended_) *all_ended_ += absence;

@@ -9,9 +9,7 @@ namespace syncopate::experiments {
 Status RunCheckpoints::open(const std::optional<CheckpointKeeperOptions>& options,
                             CheckpointKeeper::Callbacks callbacks) {
   if (!options) return {};
-  Result<std::unique_ptr<CheckpointKeeper>> keeper = CheckpointKeeper::create(*options, std::move(callbacks));
-  if (!keeper.ok()) return keeper.status();
-  keeper_ = std::move(*keeper);
+  SYNCOPATE_ASSIGN_OR_RETURN(keeper_, CheckpointKeeper::create(*options, std::move(callbacks)));
   return {};
 }
 

@@ -52,9 +52,8 @@ class MpirunLauncher final : public Launcher {
 
   static Result<StartedChild> start_mpirun(const JobPlan& plan, const LaunchOptions& options) {
     const std::string_view secret = options.secret.view();
-    Result<FileDescriptor> shared = lend(secret.substr(0, secret.find('\n')));
-    if (!shared.ok()) return shared.status();
-    EnvironmentVariables environment{{kSharedKeys, path_of(*shared)}};
+    SYNCOPATE_ASSIGN_OR_RETURN(FileDescriptor shared, lend(secret.substr(0, secret.find('\n'))));
+    EnvironmentVariables environment{{kSharedKeys, path_of(shared)}};
     if (has_remote_processes(plan)) {
       // mpirun splits the agent's command line at blanks, and takes colons as alternatives.
       if (options.program.find_first_of(" :") != std::string::npos) {
@@ -70,7 +69,7 @@ class MpirunLauncher final : public Launcher {
     Result<StartedChild> mpirun =
         start_child(command, environment, "mpirun", options.log_directory + "/mpirun.log", "");
     if (!mpirun.ok()) return mpirun;
-    mpirun->shared = std::move(*shared);
+    mpirun->shared = std::move(shared);
     mpirun->is_guard = true;
     return mpirun;
   }

@@ -110,17 +110,15 @@ Result<std::vector<ResolvedRun>> resolve_together(const Machines& machines, RunR
                                                   std::vector<ComparedRun>& runs, const std::string& stamp) {
   bool on_gpus = true;
   for (const ComparedRun& run : runs) {
-    const Result<Placement> placement = place(run.config, machines);
-    if (!placement.ok()) return placement.status();
-    on_gpus = on_gpus && placement->device == DeviceKind::kCuda;
+    SYNCOPATE_ASSIGN_OR_RETURN(const Placement placement, place(run.config, machines));
+    on_gpus = on_gpus && placement.device == DeviceKind::kCuda;
   }
   base.device = on_gpus ? DeviceKind::kCuda : DeviceKind::kCpu;
   std::vector<ResolvedRun> resolved;
   for (ComparedRun& run : runs) {
     run.config.device = base.device;
-    Result<ResolvedRun> one = resolve_on(machines, run.config, stamp);
-    if (!one.ok()) return one.status();
-    resolved.push_back(std::move(*one));
+    SYNCOPATE_ASSIGN_OR_RETURN(ResolvedRun one, resolve_on(machines, run.config, stamp));
+    resolved.push_back(std::move(one));
   }
   return resolved;
 }

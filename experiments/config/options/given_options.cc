@@ -34,11 +34,10 @@ Status unknown_in_file(const std::string& name, const std::vector<OptionSpec>& t
 }  // namespace
 
 Result<GivenOptions> given_in_file(std::string_view toml) {
-  const auto entries = read_toml(toml);
-  if (!entries.ok()) return entries.status();
+  SYNCOPATE_ASSIGN_OR_RETURN(const auto entries, read_toml(toml));
   const std::vector<OptionSpec> table = option_table();
   GivenOptions given;
-  for (const auto& entry : *entries) {
+  for (const auto& entry : entries) {
     const auto& [name, value] = entry;
     const bool known = std::ranges::any_of(
         table, [&](const OptionSpec& option) { return option.in_file && option.name == entry.first; });

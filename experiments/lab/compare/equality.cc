@@ -106,12 +106,11 @@ struct Finding {
 
 Result<Finding> compare_with_first(const RunRequest& job, const std::vector<Trained>& runs) {
   const JobResult& reference = runs.front().result;
-  const Result<ModelWeights> initial = initial_weights(job, reference.rows);
-  if (!initial.ok()) return initial.status();
+  SYNCOPATE_ASSIGN_OR_RETURN(const ModelWeights initial, initial_weights(job, reference.rows));
   std::optional<Finding> found;
   for (const Trained& run : std::span(runs).subspan(1)) {
     const EqualityGap gap = run.result.rows == reference.rows
-                                ? equality_gap(initial->layout, initial->values, reference.weights, run.result.weights)
+                                ? equality_gap(initial.layout, initial.values, reference.weights, run.result.weights)
                                 : EqualityGap{EqualityGap::Verdict::kUnequal, "the choice of rows", kInfinite, 0};
     if (!found || outweighs(gap, found->gap)) found = {gap, run.label};
   }

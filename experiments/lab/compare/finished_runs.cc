@@ -37,9 +37,8 @@ struct FinishedRun {
 // Reads a file and parses its text with `read`. Errors name the file.
 template <typename Read>
 auto read_file(const std::string& path, Read&& read) -> decltype(read(std::string_view())) {
-  const Result<std::string> text = read_regular_file(path, kMostBytes);
-  if (!text.ok()) return text.status();
-  auto value = read(std::string_view(*text));
+  SYNCOPATE_ASSIGN_OR_RETURN(const std::string text, read_regular_file(path, kMostBytes));
+  auto value = read(std::string_view(text));
   if (!value.ok()) return Status::data_loss(fmt::format("{}: {}", path, value.status().message()));
   return value;
 }
@@ -51,19 +50,12 @@ Result<FinishedRun> read_run(const std::string& folder) {
         fmt::format("{}: must be the folder of a finished run, as results/NAME; modes stand in --modes", folder));
   }
   FinishedRun run{.folder = folder, .config = {}, .summary = {}, .evals = {}, .environment = {}};
-  Result<ResolvedRun> config = read_file(folder + "/config.toml", from_toml_text);
-  if (!config.ok()) return config.status();
-  run.config = std::move(*config);
-  Result<RunSummary> summary = read_file(folder + "/summary.json", read_summary);
-  if (!summary.ok()) return summary.status();
-  run.summary = std::move(*summary);
+  SYNCOPATE_ASSIGN_OR_RETURN(run.config, read_file(folder + "/config.toml", from_toml_text));
+  SYNCOPATE_ASSIGN_OR_RETURN(run.summary, read_file(folder + "/summary.json", read_summary));
   const std::size_t repeats = run.summary.reports.size();
-  auto evals = read_file(folder + "/evals.csv", [&](std::string_view text) { return read_evals(text, repeats); });
-  if (!evals.ok()) return evals.status();
-  run.evals = std::move(*evals);
-  Result<Environment> environment = read_file(folder + "/environment.json", read_environment);
-  if (!environment.ok()) return environment.status();
-  run.environment = std::move(*environment);
+  SYNCOPATE_ASSIGN_OR_RETURN(
+      run.evals, read_file(folder + "/evals.csv", [&](std::string_view text) { return read_evals(text, repeats); }));
+  SYNCOPATE_ASSIGN_OR_RETURN(run.environment, read_file(folder + "/environment.json", read_environment));
   return run;
 }
 
@@ -171,9 +163,8 @@ Status make_output(const std::string& folder) {
 Result<ComparisonReport> read_finished_runs(const std::vector<std::string>& folders) {
   std::vector<FinishedRun> runs;
   for (const std::string& folder : folders) {
-    Result<FinishedRun> run = read_run(folder);
-    if (!run.ok()) return run.status();
-    runs.push_back(std::move(*run));
+    SYNCOPATE_ASSIGN_OR_RETURN(FinishedRun run, read_run(folder));
+    runs.push_back(std::move(run));
   }
   ComparisonReport report{.job = job_of(runs), .machine = runs.front().environment, .in_rounds = false};
   const std::vector<OptionSpec> differing = differing_options(runs);

@@ -48,13 +48,11 @@ Result<ResultsWriter> ResultsWriter::create(const ResolvedRun& config, const Env
   SYNCOPATE_RETURN_IF_ERROR(prove_writable(directory));
   SYNCOPATE_RETURN_IF_ERROR(write_whole_file(directory + "/config.toml", to_toml(config)));
   SYNCOPATE_RETURN_IF_ERROR(write_whole_file(directory + "/environment.json", environment_json(environment, config)));
-  Result<AppendFile> steps = AppendFile::create(directory + "/steps.csv");
-  if (!steps.ok()) return steps.status();
-  Result<AppendFile> evals = AppendFile::create(directory + "/evals.csv");
-  if (!evals.ok()) return evals.status();
-  steps->add(steps_csv_header());
-  evals->add(evals_csv_header());
-  ResultsWriter writer(directory, std::move(*steps), std::move(*evals));
+  SYNCOPATE_ASSIGN_OR_RETURN(AppendFile steps, AppendFile::create(directory + "/steps.csv"));
+  SYNCOPATE_ASSIGN_OR_RETURN(AppendFile evals, AppendFile::create(directory + "/evals.csv"));
+  steps.add(steps_csv_header());
+  evals.add(evals_csv_header());
+  ResultsWriter writer(directory, std::move(steps), std::move(evals));
   SYNCOPATE_RETURN_IF_ERROR(writer.flush());
   return writer;
 }

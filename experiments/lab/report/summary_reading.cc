@@ -183,10 +183,9 @@ bool read_eval(const std::vector<std::string_view>& names, const std::vector<std
 }  // namespace
 
 Result<RunSummary> read_summary(std::string_view json) {
-  const Result<ReadJson> whole = object_in(json);
-  if (!whole.ok()) return whole.status();
+  SYNCOPATE_ASSIGN_OR_RETURN(const ReadJson whole, object_in(json));
   std::string error;
-  const Members members(*whole, error);
+  const Members members(whole, error);
   members.require("each_repeat");
   RunSummary summary{.outcome = members.text("outcome"),
                      .parameters = members.count("parameters"),
@@ -232,10 +231,9 @@ Result<std::vector<std::vector<EvalRecord>>> read_evals(std::string_view csv, st
 }
 
 Result<Environment> read_environment(std::string_view json) {
-  const Result<ReadJson> whole = object_in(json);
-  if (!whole.ok()) return whole.status();
+  SYNCOPATE_ASSIGN_OR_RETURN(const ReadJson whole, object_in(json));
   std::string error;
-  const Members members(*whole, error);
+  const Members members(whole, error);
   for (const char* name : {"host", "cores"}) members.require(name);
   Environment environment{.host = members.text("host"),
                           .kernel = members.text("kernel"),

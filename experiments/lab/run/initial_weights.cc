@@ -12,18 +12,17 @@
 namespace syncopate::experiments {
 
 Result<ModelWeights> initial_weights(const RunSettings& config, const TableKeys& rows) {
-  const Result<worker::SampleForm> form = worker::sample_form(dataset_spec(config), config.data_dir);
-  if (!form.ok()) return form.status();
+  SYNCOPATE_ASSIGN_OR_RETURN(const worker::SampleForm form, worker::sample_form(dataset_spec(config), config.data_dir));
   const std::unique_ptr<worker::ComputeBackend> backend = backend_of(config);
-  const Result<std::unique_ptr<worker::Model>> model = worker::make_model(model_spec(config), *form, 1, *backend);
-  if (!model.ok()) return model.status();
-  const ParamLayout& layout = (*model)->layout();
+  SYNCOPATE_ASSIGN_OR_RETURN(const std::unique_ptr<worker::Model> model,
+                             worker::make_model(model_spec(config), form, 1, *backend));
+  const ParamLayout& layout = model->layout();
   if (rows.size() != layout.tables().size()) {
     return Status::invalid_argument(
         fmt::format("rows of {} tables, where {} has {}", rows.size(), config.model, layout.tables().size()));
   }
   std::vector<float> arena(layout.size());
-  (*model)->initialize(config.seed, arena);
+  model->initialize(config.seed, arena);
   ModelWeights weights{.layout = snapshot_layout(layout, rows), .values = {}};
   weights.values.resize(weights.layout.size());
   std::ranges::copy(slice(std::span(arena), layout.dense()), weights.values.begin());

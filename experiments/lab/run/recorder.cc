@@ -33,9 +33,8 @@ Recorder::Recorder(const ResolvedRun& config, const JobFacts& job, ResultsWriter
 
 Status Recorder::make_logs() {
   while (logs_.size() < workers_.size()) {
-    Result<StepLog> log = StepLog::create(results_.directory());
-    if (!log.ok()) return log.status();
-    logs_.push_back({std::move(*log)});
+    SYNCOPATE_ASSIGN_OR_RETURN(StepLog log, StepLog::create(results_.directory()));
+    logs_.push_back({std::move(log)});
   }
   return {};
 }

@@ -75,15 +75,13 @@ Result<JobFacts> prepare(const ResolvedRun& config, const Result<DataFacts>& dat
                     "--batch-size or fewer --workers",
                     order.dataset_size, config.batch_size, config.workers));
   }
-  const Result<ParamLayout> layout = layout_of(config);
-  if (!layout.ok()) return layout.status();
-  SYNCOPATE_RETURN_IF_ERROR(check_link(config, *layout));
-  const Result<ParamLayout> local_layout = local_state_layout_of(config);
-  if (!local_layout.ok()) return local_layout.status();
+  SYNCOPATE_ASSIGN_OR_RETURN(const ParamLayout layout, layout_of(config));
+  SYNCOPATE_RETURN_IF_ERROR(check_link(config, layout));
+  SYNCOPATE_ASSIGN_OR_RETURN(const ParamLayout local_layout, local_state_layout_of(config));
   const std::int64_t total_steps = total_steps_of(config, order.steps_per_epoch());
   SYNCOPATE_RETURN_IF_ERROR(validate_faults(config, total_steps));
-  return JobFacts{.layout = *layout,
-                  .local_layout = *local_layout,
+  return JobFacts{.layout = layout,
+                  .local_layout = local_layout,
                   .steps_per_epoch = order.steps_per_epoch(),
                   .total_steps = total_steps,
                   .best_loss = data->best_loss};
@@ -146,9 +144,8 @@ std::int64_t largest_frame_of(const ParamLayout& layout) {
 
 // Each run has a secret of its own.
 Result<ListenOptions> listen_options_of(const ResolvedRun& config, const ParamLayout& layout) {
-  const Result<RunKeys> keys = RunKeys::make();
-  if (!keys.ok()) return keys.status();
-  return ListenOptions{.keys = *keys,
+  SYNCOPATE_ASSIGN_OR_RETURN(const RunKeys keys, RunKeys::make());
+  return ListenOptions{.keys = keys,
                        .address = spans_hosts(config) ? config.listen_address : "",
                        .largest_frame = largest_frame_of(layout)};
 }

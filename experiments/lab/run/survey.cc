@@ -47,9 +47,7 @@ Result<Survey> survey(const RunRequest& config) {
   Survey survey;
   if (with_gpus) survey.here = this_machine();
   if (!spans_hosts(config)) return survey;
-  Result<std::string> address = listen_address_of(config);
-  if (!address.ok()) return address.status();
-  survey.listen_address = std::move(*address);
+  SYNCOPATE_ASSIGN_OR_RETURN(survey.listen_address, listen_address_of(config));
 
   ProbeOptions probe{.shell = remote_shell_of(config),
                      .with_gpus = with_gpus,
@@ -58,9 +56,8 @@ Result<Survey> survey(const RunRequest& config) {
   for (const HostSlots& host : config.hosts) {
     if (host.remote()) probe.hosts.push_back(host.name);
   }
-  Result<std::vector<HostReport>> reports = probe_hosts(probe);
-  if (!reports.ok()) return reports.status();
-  auto next = reports->begin();
+  SYNCOPATE_ASSIGN_OR_RETURN(std::vector<HostReport> reports, probe_hosts(probe));
+  auto next = reports.begin();
   for (const HostSlots& host : config.hosts) {
     if (host.remote()) {
       survey.hosts.push_back(std::move(*next++));

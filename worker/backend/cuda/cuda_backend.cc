@@ -212,12 +212,9 @@ Status CudaBackend::open(Precision precision) {
   SYNCOPATE_RETURN_IF_ERROR(open_libraries());
   SYNCOPATE_RETURN_IF_ERROR(context_.reserve(kWorkspaceBytes));
 
-  Result<std::unique_ptr<Event>> exchanged = device_.make_event();
-  if (!exchanged.ok()) return exchanged.status();
-  exchange_ = std::make_unique<HostExchange>(device_, std::move(*exchanged), kTimeout);
-  Result<std::unique_ptr<PhaseClock>> phases = PhaseClock::make(device_);
-  if (!phases.ok()) return phases.status();
-  phases_ = std::move(*phases);
+  SYNCOPATE_ASSIGN_OR_RETURN(std::unique_ptr<Event> exchanged, device_.make_event());
+  exchange_ = std::make_unique<HostExchange>(device_, std::move(exchanged), kTimeout);
+  SYNCOPATE_ASSIGN_OR_RETURN(phases_, PhaseClock::make(device_));
   return open_loss();
 }
 
@@ -228,15 +225,9 @@ Status CudaBackend::open_libraries() {
 }
 
 Status CudaBackend::open_loss() {
-  const Result<std::span<std::byte>> record = device_.allocate(sizeof(LossRecord));
-  if (!record.ok()) return record.status();
-  const Result<std::span<std::byte>> pinned = device_.allocate_pinned(sizeof(LossRecord));
-  if (!pinned.ok()) return pinned.status();
-  Result<std::unique_ptr<Event>> event = device_.make_event();
-  if (!event.ok()) return event.status();
-  loss_record_ = *record;
-  host_loss_ = *pinned;
-  loss_done_ = std::move(*event);
+  SYNCOPATE_ASSIGN_OR_RETURN(loss_record_, device_.allocate(sizeof(LossRecord)));
+  SYNCOPATE_ASSIGN_OR_RETURN(host_loss_, device_.allocate_pinned(sizeof(LossRecord)));
+  SYNCOPATE_ASSIGN_OR_RETURN(loss_done_, device_.make_event());
   return {};
 }
 

@@ -7,26 +7,22 @@ namespace syncopate::worker {
 
 Status HostExchange::upload(std::span<const std::byte> host, std::span<std::byte> tensor) {
   assert(host.size() == tensor.size());
-  const Result<std::span<std::byte>> staging = pinned(host.size());
-  if (!staging.ok()) return staging.status();
-  std::ranges::copy(host, staging->begin());
-  device_.compute().copy_to_device(*staging, tensor);
+  SYNCOPATE_ASSIGN_OR_RETURN(const std::span<std::byte> staging, pinned(host.size()));
+  std::ranges::copy(host, staging.begin());
+  device_.compute().copy_to_device(staging, tensor);
   return wait();
 }
 
 Result<std::span<const std::byte>> HostExchange::view(std::span<const std::byte> tensor) {
-  const Result<std::span<std::byte>> staging = pinned(tensor.size());
-  if (!staging.ok()) return staging.status();
-  device_.compute().copy_to_host(tensor, *staging);
+  SYNCOPATE_ASSIGN_OR_RETURN(const std::span<std::byte> staging, pinned(tensor.size()));
+  device_.compute().copy_to_host(tensor, staging);
   SYNCOPATE_RETURN_IF_ERROR(wait());
-  return std::span<const std::byte>(*staging);
+  return std::span<const std::byte>(staging);
 }
 
 Result<std::span<std::byte>> HostExchange::pinned(std::size_t bytes) {
   if (pinned_.size() < bytes) {
-    const Result<std::span<std::byte>> memory = device_.allocate_pinned(bytes);
-    if (!memory.ok()) return memory;
-    pinned_ = *memory;
+    SYNCOPATE_ASSIGN_OR_RETURN(pinned_, device_.allocate_pinned(bytes));
   }
   return pinned_.first(bytes);
 }

@@ -17,9 +17,7 @@ constexpr const char* kNames[] = {"forward", "backward", "synchronising"};
 Result<std::unique_ptr<PhaseClock>> PhaseClock::make(Device& device) {
   std::unique_ptr<PhaseClock> clock(new PhaseClock(device));
   for (std::unique_ptr<Event>& begin : clock->begins_) {
-    Result<std::unique_ptr<Event>> event = device.make_event();
-    if (!event.ok()) return event.status();
-    begin = std::move(*event);
+    SYNCOPATE_ASSIGN_OR_RETURN(begin, device.make_event());
   }
   return clock;
 }
