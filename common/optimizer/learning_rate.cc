@@ -1,6 +1,7 @@
 #include "common/optimizer/learning_rate.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <charconv>
 #include <cmath>
@@ -104,6 +105,17 @@ Result<LearningRateSchedule> LearningRateSchedule::parse(std::string_view text) 
     if (!error.empty()) return Status::invalid_argument(fmt::format("--lr-schedule={}: {}", text, error));
   }
   return parser.schedule();
+}
+
+std::string to_string(const LearningRateSchedule& schedule) {
+  std::vector<std::string> parts;
+  if (schedule.shape == LearningRateSchedule::Shape::kCosine) parts.emplace_back("cosine");
+  if (schedule.shape == LearningRateSchedule::Shape::kStep) {
+    parts.push_back(fmt::format("step:{}:{}", schedule.step_epochs, schedule.step_factor));
+  }
+  if (schedule.linear_scaling) parts.emplace_back("linear");
+  if (schedule.warmup_epochs > 0) parts.push_back(fmt::format("warmup:{}", schedule.warmup_epochs));
+  return parts.empty() ? "constant" : fmt::format("{}", fmt::join(parts, ","));
 }
 
 double learning_rate_at(const LearningRateSchedule& schedule, const LearningRateContext& context, std::int64_t step) {

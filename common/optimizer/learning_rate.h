@@ -27,6 +27,9 @@ struct LearningRateSchedule {
   static Result<LearningRateSchedule> parse(std::string_view text);
 };
 
+// Returns the schedule in the form that parse reads.
+std::string to_string(const LearningRateSchedule& schedule);
+
 struct LearningRateContext {
   double base_rate = 0;
   // The minibatch of an update in units of one worker's batch: the factor of linear.

@@ -69,7 +69,7 @@ std::map<std::string, std::string> facts_of(const ResolvedRun& config, const Par
   facts["--batch-size"] = fmt::format("{}", config.batch_size);
   facts["layout"] = checksum_text(layout.hash());
   // Other schedules do not depend on the length of the run.
-  if (schedule_of(config).shape == LearningRateSchedule::Shape::kCosine) {
+  if (config.lr_schedule.shape == LearningRateSchedule::Shape::kCosine) {
     const std::int64_t total = total_steps_of(config, steps_per_epoch);
     facts["steps in all, which --lr-schedule goes by"] = fmt::format("{}", total);
   }

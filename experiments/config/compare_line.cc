@@ -89,14 +89,14 @@ Result<std::vector<Variation>> variations_of(const CompareWords& words, const Gi
 Status check_linear(CommandLine& line) {
   if (line.rate_rule == RateRule::kPerUpdate) return {};
   const auto is_linear = [](const ComparedRun& run) {
-    return workers_of(run.config) > 1 && schedule_of(run.config).linear_scaling;
+    return workers_of(run.config) > 1 && run.config.lr_schedule.linear_scaling;
   };
   const auto first = std::ranges::find_if(line.runs, is_linear);
   if (first == line.runs.end()) return {};
   const std::string reason = fmt::format(
       "--lr-schedule={}: --rate-rule=per-sample, the default, already gives each row a rate that grows with its "
       "update's minibatch; leave linear out, or add --rate-rule=per-update",
-      first->config.lr_schedule);
+      to_string(first->config.lr_schedule));
   if (std::ranges::find(line.varied, "lr-schedule") == line.varied.end()) return Status::invalid_argument(reason);
   for (const ComparedRun& run : line.runs) {
     if (is_linear(run)) line.left_out.push_back(fmt::format("{}: left out: {}", run.label, reason));

@@ -24,11 +24,11 @@ Status wrong_mode(const std::string& label) {
 
 // Returns the config with one worker that trains the batches of all.
 Result<RunRequest> as_local(RunRequest config, int workers) {
-  if (workers > 1 && schedule_of(config).linear_scaling) {
+  if (workers > 1 && config.lr_schedule.linear_scaling) {
     return Status::invalid_argument(
         fmt::format("--lr-schedule={}: linear scales the rate with the workers, of which local has one; leave "
                     "linear out, or local out of --modes",
-                    config.lr_schedule));
+                    to_string(config.lr_schedule)));
   }
   config.mode = Mode::kLocal;
   config.launcher = LauncherKind::kLocal;

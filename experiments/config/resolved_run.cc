@@ -68,21 +68,9 @@ std::string model_spec(const RunSettings& config) {
 
 OptimizerConfig optimizer_of(const ResolvedRun& config) {
   OptimizerConfig optimizer;
-  if (config.optimizer == "sgd") {
-    optimizer.kind = OptimizerKind::kSgd;
-  } else if (config.optimizer == "adam") {
-    optimizer.kind = OptimizerKind::kAdam;
-  } else if (config.optimizer == "adamw") {
-    optimizer.kind = OptimizerKind::kAdamW;
-  } else if (config.optimizer == "adagrad") {
-    optimizer.kind = OptimizerKind::kAdagrad;
-  } else if (config.optimizer == "ftrl") {
-    optimizer.kind = OptimizerKind::kFtrl;
-  } else {
-    assert(config.optimizer == "momentum" || config.optimizer == "nesterov");
-    optimizer.kind = corrects_momentum(config) ? OptimizerKind::kSgd : OptimizerKind::kMomentum;
-    optimizer.nesterov = config.optimizer == "nesterov";
-  }
+  const OptimizerTraits& traits = traits_of(config.optimizer);
+  optimizer.kind = corrects_momentum(config) ? OptimizerKind::kSgd : traits.kind;
+  optimizer.nesterov = traits.nesterov;
   optimizer.momentum = static_cast<float>(config.momentum);
   optimizer.beta1 = static_cast<float>(config.beta1);
   optimizer.beta2 = static_cast<float>(config.beta2);
@@ -134,21 +122,20 @@ CodecConfig codec_of(const ResolvedRun& config) {
   if (!corrects_momentum(config)) return codec;
   codec.momentum = {.how = config.compress_momentum,
                     .momentum = static_cast<float>(config.momentum),
-                    .nesterov = config.optimizer == "nesterov"};
+                    .nesterov = traits_of(config.optimizer).nesterov};
   return codec;
 }
 
 bool may_correct_momentum(const ResolvedRun& config) {
-  const bool has_momentum = config.optimizer == "momentum" || config.optimizer == "nesterov";
-  return may_compress(config) && config.compress.kind == CodecKind::kTopK && has_momentum;
+  return may_compress(config) && config.compress.kind == CodecKind::kTopK && has_momentum(traits_of(config.optimizer));
 }
 bool corrects_momentum(const ResolvedRun& config) {
   return may_correct_momentum(config) && config.compress_momentum != CompressMomentum::kOff;
 }
 
 bool is_one_bit_adam(const ResolvedRun& config) {
-  const bool is_adam = config.optimizer == "adam" || config.optimizer == "adamw";
-  return is_adam && config.adam_freeze_variance && may_compress(config) && compresses(config);
+  return has_moments(traits_of(config.optimizer)) && config.adam_freeze_variance && may_compress(config) &&
+         compresses(config);
 }
 
 ps::Compression compression_of(const ResolvedRun& config) {
@@ -208,12 +195,6 @@ ps::StalenessOptions staleness_of(const ResolvedRun& config) {
   return {.divide_rate = config.staleness_lr == StalenessRate::kDivide,
           .compensation = config.delay_compensation,
           .correct_momentum = config.momentum_correction && has_momentum};
-}
-
-LearningRateSchedule schedule_of(const RunSettings& config) {
-  const Result<LearningRateSchedule> schedule = LearningRateSchedule::parse(config.lr_schedule);
-  assert(schedule.ok());
-  return *schedule;
 }
 
 }  // namespace syncopate::experiments

@@ -108,6 +108,5 @@ int batches_a_step(const ResolvedRun& config);
 // Returns the consistency, with the number of backup workers.
 ps::Consistency consistency_of(const RunSettings& config);
 ps::StalenessOptions staleness_of(const ResolvedRun& config);
-LearningRateSchedule schedule_of(const RunSettings& config);
 
 }  // namespace syncopate::experiments

@@ -4,14 +4,6 @@
 
 namespace syncopate::experiments {
 
-double usual_learning_rate(const std::string& optimizer) {
-  if (optimizer == "sgd") return 0.1;
-  if (optimizer == "momentum" || optimizer == "nesterov") return 0.01;
-  if (optimizer == "adagrad") return 0.01;
-  if (optimizer == "ftrl") return 0.1;
-  return 0.001;  // adam, adamw (Kingma and Ba 2015, section 2)
-}
-
 double usual_stall_warning_seconds(double timeout_seconds) { return std::min(5.0, timeout_seconds / 4); }
 
 std::int64_t usual_chunk_bytes(TransportKind transport) {
@@ -30,7 +22,7 @@ int batch_size_of(const RunRequest& request) {
 }
 
 double learning_rate_of(const RunRequest& request) {
-  return request.learning_rate.value_or(usual_learning_rate(request.optimizer));
+  return request.learning_rate.value_or(traits_of(request.optimizer).usual_rate);
 }
 
 }  // namespace syncopate::experiments

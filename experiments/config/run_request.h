@@ -19,15 +19,13 @@ struct RunRequest : RunSettings {
   std::optional<double> elastic_alpha;          // 0.9 / workers
   std::optional<std::int64_t> chunk_bytes;      // usual_chunk_bytes(transport)
   std::optional<CollectiveKind> collective;     // NCCL on GPUs, direct in shared memory, else by size
-  std::optional<double> learning_rate;          // usual_learning_rate(optimizer)
+  std::optional<double> learning_rate;          // the usual one of the optimizer
   std::optional<int> batch_size;                // the worker's part of the global batch size, or kUsualBatchSize
   std::optional<double> stall_warning_seconds;  // usual_stall_warning_seconds(timeout_seconds)
   std::optional<std::string> output;            // results/, with the time and the mode in the name
 };
 
 inline constexpr int kUsualBatchSize = 64;  // samples per step and worker
-
-double usual_learning_rate(const std::string& optimizer);
 
 // Returns 5 s: longer than any step without a problem, and early enough for a person to read the warning before the
 // verdict that half of the usual timeout brings. With a short timeout it returns a quarter of that.

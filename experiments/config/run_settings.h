@@ -20,6 +20,7 @@
 #include "experiments/config/evaluation_interval.h"
 #include "experiments/config/fault_schedule.h"
 #include "experiments/config/host_list.h"
+#include "experiments/config/optimizer_choice.h"
 #include "ps/compression.h"
 #include "ps/policy/consistency.h"
 #include "ps/policy/push_scheduler.h"
@@ -124,8 +125,8 @@ struct RunSettings {
   worker::Precision precision = worker::Precision::kFp32;             // used on a GPU
 
   // Training
-  std::string optimizer = "adam";  // sgd, momentum, nesterov, adam, adamw, adagrad, ftrl
-  std::string lr_schedule = "constant";
+  OptimizerChoice optimizer = OptimizerChoice::kAdam;
+  LearningRateSchedule lr_schedule;
   double momentum = 0.9;
   double beta1 = 0.9;
   double beta2 = 0.999;

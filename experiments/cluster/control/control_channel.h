@@ -1,8 +1,9 @@
-// ControlChannel: what passes between the control thread of a process and its other threads. Messages to the coordinator
-// are queued here; its answers, and the news that it sends unasked, are kept here until somebody takes them.
+// ControlChannel: what passes between the control thread of a process and its other threads. Messages to the
+// coordinator are queued here; its answers, and the news that it sends unasked, are kept here until somebody takes
+// them.
 //
-// Any thread may call any method. One mutex guards everything. It is held while a message is moved and while AnswerBoard
-// decides, never while a message is encoded or sent, and never while a callback runs.
+// Any thread may call any method. One mutex guards everything. It is held while a message is moved and while
+// AnswerBoard decides, never while a message is encoded or sent, and never while a callback runs.
 #pragma once
 
 #include <condition_variable>

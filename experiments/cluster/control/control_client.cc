@@ -60,15 +60,11 @@ class Client final : public ControlClient {
 
   void set_timeout(Duration timeout, Duration stall_warning) override { thread_.set_timeout(timeout, stall_warning); }
 
-  Subscription on_stop(std::function<void()> callback) override {
-    return channel_.on_stop(std::move(callback));
-  }
+  Subscription on_stop(std::function<void()> callback) override { return channel_.on_stop(std::move(callback)); }
   Subscription on_worker_lost(std::function<void(int)> callback) override {
     return channel_.on_worker_lost(std::move(callback));
   }
-  Subscription on_regroup(std::function<void()> callback) override {
-    return channel_.on_regroup(std::move(callback));
-  }
+  Subscription on_regroup(std::function<void()> callback) override { return channel_.on_regroup(std::move(callback)); }
   Subscription on_checkpoint_order(std::function<void(std::int64_t, std::int64_t)> callback) override {
     return channel_.on_checkpoint_order(std::move(callback));
   }

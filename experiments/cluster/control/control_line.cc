@@ -61,7 +61,8 @@ void ControlLine::loop(const std::stop_token& stop) {
 
 void ControlLine::wait_until(TimePoint time) {
   const auto left = std::chrono::ceil<std::chrono::milliseconds>(time - clock_.now());
-  zmq::pollitem_t items[] = {{socket_.handle(), 0, ZMQ_POLLIN, 0}, {nullptr, channel_.wake_descriptor(), ZMQ_POLLIN, 0}};
+  zmq::pollitem_t items[] = {{socket_.handle(), 0, ZMQ_POLLIN, 0},
+                             {nullptr, channel_.wake_descriptor(), ZMQ_POLLIN, 0}};
   zmq::poll(items, 2, std::max(left, std::chrono::milliseconds(0)));
   std::uint64_t wakes = 0;
   (void)!read(channel_.wake_descriptor(), &wakes, sizeof(wakes));

@@ -141,7 +141,7 @@ void ControlThread::handle(FromCoordinator& message, const zmq::message_t& weigh
           from_wire(message.snapshot(), {static_cast<const std::byte*>(weights.data()), weights.size()}));
     case FromCoordinator::kCheckpointOrder:
       return channel_.order_checkpoint(message.checkpoint_order().membership_epoch(),
-                                               message.checkpoint_order().step());
+                                       message.checkpoint_order().step());
     case FromCoordinator::kStop:
       if (!message.stop().reason().empty()) spdlog::info("told to stop: {}", message.stop().reason());
       return channel_.stop();
@@ -174,7 +174,8 @@ void ControlThread::check_own_progress(Duration timeout, TimePoint now) {
   const std::optional<Duration> still =
       progress_.stands_still_for(activity_.changes(), activity_.may_last(), timeout, now);
   if (!still) return;
-  channel_.fail(to_wire(Status::deadline_exceeded(fmt::format("no progress for {:.0f} s", seconds(*still))), activity_));
+  channel_.fail(
+      to_wire(Status::deadline_exceeded(fmt::format("no progress for {:.0f} s", seconds(*still))), activity_));
   line_.flush_and_close();
   _exit(static_cast<int>(ExitCode::kTimeout));
 }

@@ -278,7 +278,7 @@ Status Worker::train_with(ReplicaGroup& replicas, const MembershipEpoch& members
                                        .seed = config_.seed,
                                        .total_steps = total_steps(),
                                        .steps_per_epoch = order_.steps_per_epoch(),
-                                       .schedule = schedule_of(config_),
+                                       .schedule = config_.lr_schedule,
                                        .base_learning_rate = config_.learning_rate,
                                        .minibatch_growth = static_cast<double>(batches_an_update(config_)),
                                        .workers = config_.workers,

@@ -20,6 +20,11 @@ inline std::string consistency_among(ps::ConsistencyTest test) {
   return "--consistency=" + list_text(ps::consistency_names(test), "or");
 }
 
+// Returns the same of the optimizers.
+inline std::string optimizers(const std::function<bool(const OptimizerTraits&)>& test) {
+  return "--optimizer=" + list_text(optimizer_names(test), "or");
+}
+
 // The job
 inline const Condition kDistributed{"--mode=ps or --mode=allreduce", [](const Run& r) { return is_distributed(r); }};
 inline const Condition kOwnTransport{"--mode=ps, or a --collective of our own",
@@ -41,7 +46,7 @@ inline const Condition kSendsGradients{
     may_compress};
 inline const Condition kInt8{"--compress=int8", [](const Run& r) { return codec_of(r).kind == CodecKind::kInt8; }};
 inline const Condition kTopK{"--compress=topk:R", [](const Run& r) { return codec_of(r).kind == CodecKind::kTopK; }};
-inline const Condition kTopKOfMomentum{"--compress=topk:R and --optimizer=momentum or nesterov", may_correct_momentum};
+inline const Condition kTopKOfMomentum{"--compress=topk:R and " + optimizers(has_momentum), may_correct_momentum};
 inline const Condition kCompressedPushes{"--mode=ps and --compress",
                                          [](const Run& r) { return compression_of(r).of_pushes(); }};
 
@@ -96,15 +101,18 @@ inline const Condition kDrawnData{"--dataset=digits, grammar, ratings, zipf-rati
                                   [](const Run& r) { return generates_data(r) || r.dataset == "ratings"; }};
 
 // Training
-inline const Condition kMomentum{"--optimizer=momentum or nesterov",
-                                 [](const Run& r) { return r.optimizer == "momentum" || r.optimizer == "nesterov"; }};
-inline const Condition kStaleMomentum{kStale.words + " and --optimizer=momentum or nesterov",
+inline const Condition kMomentum{optimizers(has_momentum),
+                                 [](const Run& r) { return has_momentum(traits_of(r.optimizer)); }};
+inline const Condition kStaleMomentum{kStale.words + " and " + kMomentum.words,
                                       [](const Run& r) { return kStale.holds(r) && kMomentum.holds(r); }};
-inline const Condition kMoments{"--optimizer=adam or adamw",
-                                [](const Run& r) { return r.optimizer == "adam" || r.optimizer == "adamw"; }};
-inline const Condition kAdagrad{"--optimizer=adagrad", [](const Run& r) { return r.optimizer == "adagrad"; }};
-inline const Condition kFtrl{"--optimizer=ftrl", [](const Run& r) { return r.optimizer == "ftrl"; }};
-inline const Condition kEpsilon{"--optimizer=adam, adamw or adagrad",
+inline const Condition kMoments{optimizers(has_moments),
+                                [](const Run& r) { return has_moments(traits_of(r.optimizer)); }};
+inline const Condition kAdagrad{"--optimizer=adagrad",
+                                [](const Run& r) { return r.optimizer == OptimizerChoice::kAdagrad; }};
+inline const Condition kFtrl{"--optimizer=ftrl", [](const Run& r) { return r.optimizer == OptimizerChoice::kFtrl; }};
+inline const Condition kEpsilon{optimizers([](const OptimizerTraits& traits) {
+                                  return has_moments(traits) || traits.choice == OptimizerChoice::kAdagrad;
+                                }),
                                 [](const Run& r) { return kMoments.holds(r) || kAdagrad.holds(r); }};
 inline const Condition kWeightDecay{"any --optimizer but ftrl, which has --l2",
                                     [](const Run& r) { return !kFtrl.holds(r); }};

@@ -168,15 +168,27 @@ void add_model_and_data(std::vector<OptionSpec>& table) {
   add_recommender_options(table);
 }
 
+// Returns the usual rates, as in "sgd 0.1, adam and adamw 0.001".
+std::string usual_rates() {
+  std::string text;
+  const OptimizerTraits* last = nullptr;
+  for (const OptimizerTraits& traits : kOptimizers) {
+    const bool is_alike = last != nullptr && last->usual_rate == traits.usual_rate;
+    if (last != nullptr && !is_alike) text += fmt::format(" {:g}, ", last->usual_rate);
+    text += std::string(is_alike ? " and " : "") + traits.name;
+    last = &traits;
+  }
+  return text + fmt::format(" {:g}", last->usual_rate);
+}
+
 // A zero is taken as if it were not given.
 OptionSpec learning_rate() {
-  OptionSpec option =
-      number({.group = "Training",
-              .name = "learning-rate",
-              .placeholder = "RATE",
-              .sentence = "Base rate; 0 takes the optimizer's usual one.",
-              .usual = "0: sgd 0.1, momentum and nesterov 0.01, adam and adamw 0.001, adagrad 0.01, ftrl 0.1"},
-             &C::learning_rate, &ResolvedRun::learning_rate, "learning rate", 0.0, 1000.0);
+  OptionSpec option = number({.group = "Training",
+                              .name = "learning-rate",
+                              .placeholder = "RATE",
+                              .sentence = "Base rate; 0 takes the optimizer's usual one.",
+                              .usual = "0: " + usual_rates()},
+                             &C::learning_rate, &ResolvedRun::learning_rate, "learning rate", 0.0, 1000.0);
   option.set = [set = option.set](RunRequest& request, const std::string& value) -> Status {
     SYNCOPATE_RETURN_IF_ERROR(set(request, value));
     if (request.learning_rate == 0) request.learning_rate.reset();
@@ -185,23 +197,38 @@ OptionSpec learning_rate() {
   return option;
 }
 
+OptionSpec learning_rate_schedule() {
+  OptionSpec option{
+      .group = "Training",
+      .name = "lr-schedule",
+      .placeholder = "LIST",
+      .sentence =
+          "How the rate goes over time, as in linear,warmup:5,step:30:0.1; linear multiplies it by the workers' "
+          "batches that one update learns from, where these are several.",
+      .range = "constant, step:EPOCHS:FACTOR or cosine, then linear and warmup:EPOCHS if wanted",
+      .usual = to_string(RunSettings().lr_schedule)};
+  option.is_text = true;
+  option.set = [](RunRequest& request, const std::string& value) -> Status {
+    const Result<LearningRateSchedule> parsed = LearningRateSchedule::parse(value);
+    if (!parsed.ok()) return parsed.status().in("--lr-schedule=" + value);
+    request.lr_schedule = *parsed;
+    return {};
+  };
+  option.get = [](const ResolvedRun& run) { return to_string(run.lr_schedule); };
+  return option;
+}
+
 void add_update_rule(std::vector<OptionSpec>& table) {
   const std::string group = "Training";
-  table.push_back(text({.group = group,
-                        .name = "optimizer",
-                        .placeholder = "NAME",
-                        .sentence = "The update rule, the same code in a worker and in a server."},
-                       &C::optimizer, "optimizer",
-                       {"sgd", "momentum", "nesterov", "adam", "adamw", "adagrad", "ftrl"}));
+  std::vector<OptimizerChoice> optimizers;
+  for (const OptimizerTraits& traits : kOptimizers) optimizers.push_back(traits.choice);
+  table.push_back(choice({.group = group,
+                          .name = "optimizer",
+                          .placeholder = "NAME",
+                          .sentence = "The update rule, the same code in a worker and in a server."},
+                         &C::optimizer, "optimizer", optimizers));
   table.push_back(learning_rate());
-  table.push_back(
-      text({.group = group,
-            .name = "lr-schedule",
-            .placeholder = "LIST",
-            .sentence = "How the rate goes over time, as in linear,warmup:5,step:30:0.1; linear multiplies it by the "
-                        "workers' batches that one update learns from, where these are several.",
-            .range = "constant, step:EPOCHS:FACTOR or cosine, then linear and warmup:EPOCHS if wanted"},
-           &C::lr_schedule, "schedule"));
+  table.push_back(learning_rate_schedule());
   const auto momentum_only = [&](OptionSpec option) {
     table.push_back(only(std::move(option), conditions::kMomentum));
   };

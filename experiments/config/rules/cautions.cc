@@ -17,13 +17,13 @@ bool changes_magnitudes(CodecKind kind) {
 
 std::vector<std::string> cautions(const ResolvedRun& config) {
   std::vector<std::string> lines;
-  const bool is_adam = config.optimizer == "adam" || config.optimizer == "adamw";
-  if (is_adam && changes_magnitudes(codec_of(config).kind) && !is_one_bit_adam(config)) {
+  if (has_moments(traits_of(config.optimizer)) && changes_magnitudes(codec_of(config).kind) &&
+      !is_one_bit_adam(config)) {
     lines.push_back(fmt::format(
         "--compress={} with --optimizer={} is likely to cost accuracy: {} divides by the size of what arrives, which "
         "this codec changes; --adam-freeze-variance=STEPS, with a sixth of all steps, does not{} (1-bit Adam), nor do "
         "--optimizer=sgd or momentum",
-        to_string(config.compress), config.optimizer, config.optimizer,
+        to_string(config.compress), name_of(config.optimizer), name_of(config.optimizer),
         config.mode == Mode::kAllreduce ? "" : " under --mode=allreduce"));
   }
   return lines;

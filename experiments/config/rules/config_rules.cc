@@ -226,20 +226,18 @@ Status validate_stall_warning(const ResolvedRun& config) {
 }
 
 Status validate_schedule(const ResolvedRun& config) {
-  const Result<LearningRateSchedule> schedule = LearningRateSchedule::parse(config.lr_schedule);
-  if (!schedule.ok()) return schedule.status().in("--lr-schedule=" + config.lr_schedule);
-  const std::string reason = schedule->linear_scaling ? why_not_linear(config) : "";
-  return reason.empty() ? Status()
-                        : Status::invalid_argument(fmt::format("--lr-schedule={}: {}", config.lr_schedule, reason));
+  const std::string reason = config.lr_schedule.linear_scaling ? why_not_linear(config) : "";
+  if (reason.empty()) return {};
+  return Status::invalid_argument(fmt::format("--lr-schedule={}: {}", to_string(config.lr_schedule), reason));
 }
 
 // A weight of ftrl is a function of all gradients so far and of one rate: another rate would change it at once.
 Status validate_ftrl(const ResolvedRun& config) {
-  if (config.optimizer != "ftrl") return {};
-  const LearningRateSchedule schedule = schedule_of(config);
+  if (config.optimizer != OptimizerChoice::kFtrl) return {};
+  const LearningRateSchedule& schedule = config.lr_schedule;
   if (schedule.shape != LearningRateSchedule::Shape::kConstant || schedule.warmup_epochs > 0) {
     return Status::invalid_argument(fmt::format(
-        "--lr-schedule={}: must be constant, or constant,linear, with --optimizer=ftrl", config.lr_schedule));
+        "--lr-schedule={}: must be constant, or constant,linear, with --optimizer=ftrl", to_string(schedule)));
   }
   if (config.mode == Mode::kPs && config.staleness_lr == StalenessRate::kDivide) {
     return Status::invalid_argument(

@@ -34,15 +34,6 @@ constexpr const char* kModesOfTheSameBatches = "allreduce,ps:sync";
 
 constexpr double kInfinite = std::numeric_limits<double>::infinity();
 
-// Returns a rate between those at which the weights of norms, which move least, hardly move and those at which training
-// is unstable.
-double equality_rate(const std::string& optimizer) {
-  if (optimizer == "sgd") return 0.1;
-  if (optimizer == "ftrl") return 0.2;
-  if (optimizer == "momentum" || optimizer == "nesterov") return 0.03;
-  return usual_learning_rate(optimizer) / 10;  // their steps do not shrink with the gradient
-}
-
 double distance(std::span<const float> first, std::span<const float> second) {
   double sum = 0;
   for (std::size_t i = 0; i < first.size(); ++i) sum += std::pow(static_cast<double>(first[i]) - second[i], 2);
@@ -94,7 +85,7 @@ std::string names_of(const std::vector<Trained>& runs) {
 }
 
 std::string settings_of(const RunRequest& job) {
-  return fmt::format("{} steps of {} at a rate of {:g}{}", kSteps, job.optimizer, learning_rate_of(job),
+  return fmt::format("{} steps of {} at a rate of {:g}{}", kSteps, name_of(job.optimizer), learning_rate_of(job),
                      job.weight_decay > 0 ? fmt::format(" and a weight decay of {:g}", job.weight_decay) : "");
 }
 
@@ -173,10 +164,11 @@ RunRequest equality_job(const RunRequest& base) {
   job.backup_workers = 0;                    // with them, sync uses other gradients each time
   job.precision = worker::Precision::kFp32;  // rounding of factors would be magnified like that of sums
   job.compress = {};                         // the loss of a codec is not a rounding of sums
-  job.learning_rate = equality_rate(job.optimizer);
-  job.lr_schedule = "constant";  // a warm-up would hardly have begun
+  job.learning_rate = traits_of(job.optimizer).equality_rate;
+  job.lr_schedule = {};  // a warm-up would hardly have begun
   if (job.weight_decay > 0) {
-    job.weight_decay = std::max(job.weight_decay, job.optimizer == "adamw" ? kLeastDecoupledDecay : kLeastDecay);
+    job.weight_decay =
+        std::max(job.weight_decay, job.optimizer == OptimizerChoice::kAdamW ? kLeastDecoupledDecay : kLeastDecay);
   }
   job.epsilon = std::max(job.epsilon, kLeastEpsilon);
   return job;

@@ -62,6 +62,14 @@ TEST(LearningRate, PartsMayStandInAnyOrder) {
   EXPECT_EQ(schedule->warmup_epochs, 5);
 }
 
+TEST(LearningRate, IsWrittenAsItIsRead) {
+  for (const std::string text :
+       {"constant", "cosine", "step:30:0.1", "linear", "warmup:0.5", "cosine,linear,warmup:5"}) {
+    EXPECT_EQ(to_string(*LearningRateSchedule::parse(text)), text);
+  }
+  EXPECT_EQ(to_string(*LearningRateSchedule::parse("linear,warmup:5,step:30:0.1")), "step:30:0.1,linear,warmup:5");
+}
+
 TEST(LearningRate, ParseSaysWhatIsWrongAndWhatWouldBeRight) {
   const std::pair<const char*, const char*> cases[] = {
       {"", "'' is none of constant, cosine, step:EPOCHS:FACTOR, linear, warmup:EPOCHS"},

@@ -200,7 +200,7 @@ TEST(EveryOptimizer, ThatIsOfferedHasAUsualRateInTheHelpAndIsTaken) {
     EXPECT_EQ(refusal({("--optimizer=" + name).c_str()}), "accepted");
     EXPECT_THAT(rates, testing::ContainsRegex("(^| )" + name + "( |,|$)"));
     RunRequest request;
-    request.optimizer = name;
+    request.optimizer = *optimizer_named(name);
     request.momentum = 0.75;
     const OptimizerConfig optimizer = optimizer_of(presumed(request));
     made.push_back(fmt::format("{} {} {}", static_cast<int>(optimizer.kind), optimizer.nesterov,

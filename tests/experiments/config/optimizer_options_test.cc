@@ -27,7 +27,7 @@ TEST(OptimizerOptions, GiveAdagradItsFigures) {
   EXPECT_EQ(rule.initial_accumulator, 0.1f);
   EXPECT_EQ(rule.epsilon, 1e-10f);
   EXPECT_EQ(rule.weight_decay, 0.5f);
-  EXPECT_EQ(usual_learning_rate("adagrad"), 0.01);
+  EXPECT_EQ(traits_of(OptimizerChoice::kAdagrad).usual_rate, 0.01);
   EXPECT_THAT(refusal({"--optimizer=adam", "--initial-accumulator=0.1"}), HasSubstr("only with --optimizer=adagrad"));
 }
 
@@ -37,7 +37,7 @@ TEST(OptimizerOptions, GiveFtrlItsFigures) {
   EXPECT_EQ(rule.l1, 0.5f);
   EXPECT_EQ(rule.l2, 0.25f);
   EXPECT_EQ(rule.beta, 2.0f);
-  EXPECT_EQ(usual_learning_rate("ftrl"), 0.1);
+  EXPECT_EQ(traits_of(OptimizerChoice::kFtrl).usual_rate, 0.1);
   EXPECT_THAT(refusal({"--optimizer=sgd", "--l1=0.1"}), HasSubstr("only with --optimizer=ftrl"));
   EXPECT_THAT(refusal({"--optimizer=ftrl", "--weight-decay=0.1"}), HasSubstr("any --optimizer but ftrl"));
 }

@@ -61,9 +61,9 @@ RunRequest unusual(Mode mode) {
   config.train_samples = 3000;
   config.test_samples = 300;
   config.backend = BackendKind::kReference;
-  config.optimizer = "momentum";
+  config.optimizer = OptimizerChoice::kMomentum;
   config.learning_rate = 0.012345678901234567;
-  config.lr_schedule = "cosine,warmup:1";
+  config.lr_schedule = *LearningRateSchedule::parse("cosine,warmup:1");
   config.momentum = 0.8;
   config.weight_decay = 1e-5;
   config.global_batch_size = 96;
@@ -143,13 +143,11 @@ TEST(ResolvedRun, TellsTheRoomsWhatItMeans) {
   EXPECT_EQ(dataset_spec(config), "digits:600-10000");
   config.dataset = "mnist";
   EXPECT_EQ(dataset_spec(config), "mnist");
-  config.optimizer = "nesterov";
+  config.optimizer = OptimizerChoice::kNesterov;
   config.momentum = 0.5;
   EXPECT_EQ(optimizer_of(config).kind, OptimizerKind::kMomentum);
   EXPECT_TRUE(optimizer_of(config).nesterov);
   EXPECT_EQ(optimizer_of(config).momentum, 0.5f);
-  config.lr_schedule = "cosine";
-  EXPECT_EQ(schedule_of(config).shape, LearningRateSchedule::Shape::kCosine);
 }
 
 TEST(ResolvedRun, NamesItsOutputAfterTimeAndMode) {

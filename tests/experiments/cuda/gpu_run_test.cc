@@ -40,7 +40,7 @@ class GpuRun : public testing::TestWithParam<Job> {
   static Flags flags(const Job& job, const std::string& device) {
     Flags flags{fmt::format("--model={}", job.model),
                 "--optimizer=adam",
-                fmt::format("--learning-rate={}", usual_learning_rate("adam") / 100),
+                fmt::format("--learning-rate={}", traits_of(OptimizerChoice::kAdam).usual_rate / 100),
                 "--steps=100",
                 "--batch-size=8",
                 "--train-samples=4096",

@@ -52,7 +52,7 @@ class Equality : public testing::TestWithParam<Case> {
   // What compare's check would run.
   TrainingJob checked_job() const {
     RunRequest config;
-    config.optimizer = GetParam().optimizer;
+    config.optimizer = *optimizer_named(GetParam().optimizer);
     const ResolvedRun checked = resolved(equality_job(config));
     return {.data = data_.train.get(),
             .model = GetParam().model,
@@ -64,11 +64,11 @@ class Equality : public testing::TestWithParam<Case> {
   }
   TrainingJob usual_job() const {
     RunRequest config;
-    config.optimizer = GetParam().optimizer;
+    config.optimizer = *optimizer_named(GetParam().optimizer);
     TrainingJob job = checked_job();
     config.weight_decay = 0.01;  // which leaves biases out, in every mode
     job.optimizer = optimizer_of(resolved(config));
-    job.learning_rate = usual_learning_rate(config.optimizer);
+    job.learning_rate = traits_of(config.optimizer).usual_rate;
     job.steps = testing_support::kSanitized ? 10 : 100;
     return job;
   }
@@ -130,7 +130,7 @@ TEST(BoundedByNothing, AtAWthOfTheRateEqualsSyncUnderSgd) {
   const worker::DatasetPair data =
       std::move(*worker::open_dataset("digits:1024-64", testing_support::shared_data_dir(), 1));
   RunRequest config;
-  config.optimizer = "sgd";
+  config.optimizer = OptimizerChoice::kSgd;
   TrainingJob job{.data = data.train.get(),
                   .model = "mlp:784-64-10",
                   .optimizer = optimizer_of(resolved(config)),

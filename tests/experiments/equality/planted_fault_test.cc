@@ -47,7 +47,7 @@ class PlantedFaults : public testing::TestWithParam<FaultCase> {
  protected:
   PlantedFaults() {
     RunRequest request;
-    request.optimizer = GetParam().optimizer;
+    request.optimizer = *optimizer_named(GetParam().optimizer);
     request.weight_decay = 1e-5;  // which the check raises
     const ResolvedRun config = resolved(equality_job(request));
     job_ = {.data = data_.train.get(),

@@ -30,7 +30,7 @@ void PrintTo(const Job& job, std::ostream* out) {
 RunRequest config_of(const Job& job) {
   RunRequest config;
   config.model = job.model;
-  config.optimizer = job.optimizer;
+  config.optimizer = *optimizer_named(job.optimizer);
   return equality_job(config);
 }
 

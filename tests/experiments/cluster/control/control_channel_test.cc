@@ -45,7 +45,8 @@ constexpr const char* kKinds[] = {"group", "epoch", "step", "batches", "leave", 
 class ControlChannelTest : public testing::Test {
  protected:
   std::future<Code> waiting_for(const ToCoordinator& asked) {
-    return std::async(std::launch::async, [this, asked] { return channel_.wait_for(asked, in_time()).status().code(); });
+    return std::async(std::launch::async,
+                      [this, asked] { return channel_.wait_for(asked, in_time()).status().code(); });
   }
 
   static MembershipEpoch membership(std::int64_t number) { return {.number = number, .workers = {0, 1}}; }
@@ -356,7 +357,8 @@ TEST_F(ControlChannelTest, IsWelcomedOnceTheClocksAreCompared) {
   welcome.set_compare_clocks(true);
   channel_.welcome(welcome);
   EXPECT_EQ(channel_.wait_for_welcome(now()).status().code(), Code::kDeadlineExceeded);
-  auto waiting = std::async(std::launch::async, [this] { return channel_.wait_for_welcome(in_time()).status().code(); });
+  auto waiting =
+      std::async(std::launch::async, [this] { return channel_.wait_for_welcome(in_time()).status().code(); });
   channel_.clocks_compared();
   EXPECT_EQ(waiting.get(), Code::kOk);
 }

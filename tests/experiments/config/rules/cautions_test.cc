@@ -14,7 +14,7 @@ ResolvedRun compressed(Mode mode, const char* codec, const char* optimizer) {
   ResolvedRun config;
   config.mode = mode;
   config.compress = *parse_codec(codec);
-  config.optimizer = optimizer;
+  config.optimizer = *optimizer_named(optimizer);
   return config;
 }
 

@@ -1,0 +1,66 @@
+// OptimizerChoice: the update rules that a run can ask for, and one row of traits for each. The option, its conditions
+// and the usual rates follow from the rows.
+#pragma once
+
+#include <algorithm>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "common/optimizer/optimizer.h"
+
+namespace syncopate::experiments {
+
+enum class OptimizerChoice { kSgd, kMomentum, kNesterov, kAdam, kAdamW, kAdagrad, kFtrl };
+
+struct OptimizerTraits {
+  OptimizerChoice choice;
+  const char* name;
+  OptimizerKind kind;
+  bool nesterov = false;
+  double usual_rate = 0;
+  // A rate between those at which the weights of norms, which move least, hardly move and those at which training is
+  // unstable: the one of compare's equality check.
+  double equality_rate = 0;
+};
+
+// The usual rate of adam and adamw is that of Kingma and Ba 2015, section 2. The steps of adam, adamw and adagrad do
+// not shrink with the gradient: a tenth of the usual rate is right for the equality check.
+inline constexpr OptimizerTraits kOptimizers[] = {
+    {OptimizerChoice::kSgd, "sgd", OptimizerKind::kSgd, false, 0.1, 0.1},
+    {OptimizerChoice::kMomentum, "momentum", OptimizerKind::kMomentum, false, 0.01, 0.03},
+    {OptimizerChoice::kNesterov, "nesterov", OptimizerKind::kMomentum, true, 0.01, 0.03},
+    {OptimizerChoice::kAdam, "adam", OptimizerKind::kAdam, false, 0.001, 0.001 / 10},
+    {OptimizerChoice::kAdamW, "adamw", OptimizerKind::kAdamW, false, 0.001, 0.001 / 10},
+    {OptimizerChoice::kAdagrad, "adagrad", OptimizerKind::kAdagrad, false, 0.01, 0.01 / 10},
+    {OptimizerChoice::kFtrl, "ftrl", OptimizerKind::kFtrl, false, 0.1, 0.2},
+};
+
+constexpr const OptimizerTraits& traits_of(OptimizerChoice choice) {
+  return *std::ranges::find(kOptimizers, choice, &OptimizerTraits::choice);
+}
+constexpr const char* name_of(OptimizerChoice choice) { return traits_of(choice).name; }
+
+inline std::optional<OptimizerChoice> optimizer_named(std::string_view name) {
+  const auto found = std::ranges::find(kOptimizers, name, &OptimizerTraits::name);
+  return found == std::end(kOptimizers) ? std::nullopt : std::optional(found->choice);
+}
+
+constexpr bool has_momentum(const OptimizerTraits& traits) { return traits.kind == OptimizerKind::kMomentum; }
+// First and second moments of the gradient.
+constexpr bool has_moments(const OptimizerTraits& traits) {
+  return traits.kind == OptimizerKind::kAdam || traits.kind == OptimizerKind::kAdamW;
+}
+
+// Returns the names of the rows for which `holds`, in order.
+inline std::vector<std::string> optimizer_names(const std::function<bool(const OptimizerTraits&)>& holds) {
+  std::vector<std::string> names;
+  for (const OptimizerTraits& traits : kOptimizers) {
+    if (holds(traits)) names.emplace_back(traits.name);
+  }
+  return names;
+}
+
+}  // namespace syncopate::experiments
