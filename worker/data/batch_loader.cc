@@ -1,5 +1,7 @@
 #include "worker/data/batch_loader.h"
 
+#include <fmt/format.h>
+
 #include <cassert>
 #include <condition_variable>
 #include <deque>
@@ -16,6 +18,14 @@
 #include "common/thread_failure.h"
 
 namespace syncopate::worker {
+
+Status check_fills_a_batch(const BatchOrder& order) {
+  if (order.steps_per_epoch() > 0) return {};
+  return Status::invalid_argument(fmt::format(
+      "{} training samples do not fill one batch of {} on each of {} workers: use a smaller --batch-size or "
+      "fewer --workers",
+      order.dataset_size, order.batch_size, order.workers));
+}
 
 void epoch_permutation(std::uint64_t seed, std::int64_t epoch, std::span<std::int64_t> permutation) {
   constexpr std::uint64_t kStreamOfOrder = 0x6F72646572ull << 16;  // apart from the streams of weights

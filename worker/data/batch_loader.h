@@ -10,6 +10,7 @@
 #include <span>
 #include <vector>
 
+#include "common/status.h"
 #include "worker/batch_source.h"
 #include "worker/data/dataset.h"
 
@@ -24,6 +25,9 @@ struct BatchOrder {
 
   std::int64_t steps_per_epoch() const { return dataset_size / (static_cast<std::int64_t>(batch_size) * workers); }
 };
+
+// Fails with invalid argument if the dataset does not fill one global batch: an epoch would have no step.
+Status check_fills_a_batch(const BatchOrder& order);
 
 // Writes the permutation of 0 .. permutation.size()-1 for one epoch: Fisher and Yates' shuffle (Knuth, The Art of
 // Computer Programming 2, algorithm 3.4.2P), the same on every machine. Pure.

@@ -40,14 +40,13 @@ class Client final : public ControlClient {
   ~Client() override { channel_.post_records(); }
 
   Status wait_for_welcome(TimePoint deadline) {
-    Result<control::Welcome> welcome = channel_.wait_for_welcome(deadline);
-    if (!welcome.ok()) return welcome.status();
-    config_toml_ = welcome->config_toml();
-    checkpoints_ = welcome->checkpoints();
-    checkpoint_terms_ = {.digests = welcome->checkpoint_digests() ? Digests::kYes : Digests::kNo,
-                         .resumed = welcome->resumed_checkpoint(),
-                         .resumed_digest = welcome->resumed_digest()};
-    announced_steps_.assign(welcome->announced_steps().begin(), welcome->announced_steps().end());
+    SYNCOPATE_ASSIGN_OR_RETURN(control::Welcome welcome, channel_.wait_for_welcome(deadline));
+    config_toml_ = welcome.config_toml();
+    checkpoints_ = welcome.checkpoints();
+    checkpoint_terms_ = {.digests = welcome.checkpoint_digests() ? Digests::kYes : Digests::kNo,
+                         .resumed = welcome.resumed_checkpoint(),
+                         .resumed_digest = welcome.resumed_digest()};
+    announced_steps_.assign(welcome.announced_steps().begin(), welcome.announced_steps().end());
     return {};
   }
 
@@ -89,13 +88,12 @@ class Client final : public ControlClient {
     publish.set_rank(rank);
     publish.set_size(size);
     publish.set_value(value);
-    Result<FromCoordinator> answer = ask(message, deadline);
-    if (!answer.ok()) return answer.status();
-    if (answer->members().values_size() != size) {
+    SYNCOPATE_ASSIGN_OR_RETURN(FromCoordinator answer, ask(message, deadline));
+    if (answer.members().values_size() != size) {
       return Status::data_loss(
-          fmt::format("{} members of {}, which has {}", answer->members().values_size(), group, size));
+          fmt::format("{} members of {}, which has {}", answer.members().values_size(), group, size));
     }
-    return std::vector<std::string>(answer->members().values().begin(), answer->members().values().end());
+    return std::vector<std::string>(answer.members().values().begin(), answer.members().values().end());
   }
 
   bool is_off() const override { return channel_.is_off(); }
@@ -103,9 +101,8 @@ class Client final : public ControlClient {
   Result<EpochDecision> ask_epoch(std::int64_t epoch, TimePoint deadline) override {
     ToCoordinator message;
     message.mutable_epoch_question()->set_epoch(epoch);
-    Result<FromCoordinator> answer = ask(message, deadline);
-    if (!answer.ok()) return answer.status();
-    return EpochDecision{answer->epoch_answer().go_on(), Duration(answer->epoch_answer().elapsed())};
+    SYNCOPATE_ASSIGN_OR_RETURN(FromCoordinator answer, ask(message, deadline));
+    return EpochDecision{answer.epoch_answer().go_on(), Duration(answer.epoch_answer().elapsed())};
   }
 
   void request_batches(const BatchRequest& request) override {
@@ -125,10 +122,9 @@ class Client final : public ControlClient {
     question.mutable_batch_request()->set_number(batch_requests_);
     std::optional<FromCoordinator> answer = channel_.take(question);
     if (!answer && deadline) {
-      Result<FromCoordinator> awaited = channel_.wait_for(question, *deadline);
-      if (!awaited.ok()) return awaited.status();
+      SYNCOPATE_ASSIGN_OR_RETURN(FromCoordinator awaited, channel_.wait_for(question, *deadline));
       channel_.take(question);  // the answer is discarded
-      answer = std::move(*awaited);
+      answer = std::move(awaited);
     }
     if (!answer) return std::optional<BatchRange>();
     return std::optional(BatchRange{answer->batch_lease().begin(), answer->batch_lease().end()});
@@ -143,9 +139,8 @@ class Client final : public ControlClient {
   Result<bool> ask_finish(TimePoint deadline) override {
     ToCoordinator message;
     message.mutable_finish_question();
-    Result<FromCoordinator> answer = ask(message, deadline);
-    if (!answer.ok()) return answer.status();
-    return answer->finish_answer().send_weights();
+    SYNCOPATE_ASSIGN_OR_RETURN(FromCoordinator answer, ask(message, deadline));
+    return answer.finish_answer().send_weights();
   }
 
   Status announce_step(std::int64_t step, TimePoint deadline) override {

@@ -50,17 +50,15 @@ std::shared_ptr<ProcessLink> make_link(const ResolvedRun& config) {
 
 Result<std::unique_ptr<Transport>> connect_endpoint(const RoleContext& context, const RankAssignment& assignment,
                                                     const std::shared_ptr<ProcessLink>& link, const Clock& clock) {
-  Result<syncopate::TransportKind> kind = parse_transport_kind(name_of(context.config.transport));
-  if (!kind.ok()) return kind.status();
-  Result<std::unique_ptr<Transport>> transport =
-      make_transport(*kind, endpoint_options(context, assignment), context.control,
-                     clock.now() + from_seconds(context.config.timeout_seconds));
-  if (!transport.ok()) return transport;
-  *transport = open_to_faults(std::move(*transport), context, assignment);
+  SYNCOPATE_ASSIGN_OR_RETURN(syncopate::TransportKind kind, parse_transport_kind(name_of(context.config.transport)));
+  SYNCOPATE_ASSIGN_OR_RETURN(std::unique_ptr<Transport> transport,
+                             make_transport(kind, endpoint_options(context, assignment), context.control,
+                                            clock.now() + from_seconds(context.config.timeout_seconds)));
+  transport = open_to_faults(std::move(transport), context, assignment);
   // This comes above those, so that a repeated message passes the emulated link once.
-  if (link != nullptr) *transport = std::make_unique<ShapedTransport>(std::move(*transport), link);
+  if (link != nullptr) transport = std::make_unique<ShapedTransport>(std::move(transport), link);
   return std::unique_ptr<Transport>(
-      std::make_unique<PatientTransport>(std::move(*transport), context.control.patience(), clock));
+      std::make_unique<PatientTransport>(std::move(transport), context.control.patience(), clock));
 }
 
 }  // namespace syncopate::experiments

@@ -9,15 +9,13 @@ Result<worker::DatasetPair> open_data_of(const RunSettings& config) {
 }
 
 Result<ParamLayout> layout_of(const ResolvedRun& config) {
-  const Result<worker::SampleForm> form = worker::sample_form(dataset_spec(config), config.data_dir);
-  if (!form.ok()) return form.status();
-  return worker::model_layout(model_spec(config), *form, config.batch_size);
+  SYNCOPATE_ASSIGN_OR_RETURN(const worker::SampleForm form, worker::sample_form(dataset_spec(config), config.data_dir));
+  return worker::model_layout(model_spec(config), form, config.batch_size);
 }
 
 Result<ParamLayout> local_state_layout_of(const RunSettings& config) {
-  const Result<worker::SampleForm> form = worker::sample_form(dataset_spec(config), config.data_dir);
-  if (!form.ok()) return form.status();
-  return worker::local_state_layout(model_spec(config), *form);
+  SYNCOPATE_ASSIGN_OR_RETURN(const worker::SampleForm form, worker::sample_form(dataset_spec(config), config.data_dir));
+  return worker::local_state_layout(model_spec(config), form);
 }
 
 std::unique_ptr<worker::ComputeBackend> backend_of(const RunSettings& config) {

@@ -27,14 +27,11 @@ Result<Evaluation> Evaluation::create(const std::string& model, const worker::Da
   for (std::int64_t begin = 0; begin < data.size(); begin += batch) {
     const auto size = static_cast<int>(std::min(batch, data.size() - begin));
     if (!models.empty() && models.back()->batch_size() == size) continue;
-    Result<std::unique_ptr<worker::Model>> made =
-        worker::make_model(model, data.form(), size, backend, worker::Pass::kEvaluation);
-    if (!made.ok()) return made.status();
-    models.push_back(std::move(*made));
+    SYNCOPATE_ASSIGN_OR_RETURN(std::unique_ptr<worker::Model> made,
+                               worker::make_model(model, data.form(), size, backend, worker::Pass::kEvaluation));
+    models.push_back(std::move(made));
   }
-  Result<TableKeys> rows = test_rows(*models.front(), data);
-  if (!rows.ok()) return rows.status();
-  evaluation.rows_ = std::move(*rows);
+  SYNCOPATE_ASSIGN_OR_RETURN(evaluation.rows_, test_rows(*models.front(), data));
   if (evaluation.rows_.empty()) return evaluation;
   for (const auto& made : models) evaluation.arenas_.emplace_back(made->layout().size());
   return evaluation;

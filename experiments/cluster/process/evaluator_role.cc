@@ -25,12 +25,11 @@ constexpr int kNiceness = 10;
 
 Status run_evaluator(const RoleContext& context) {
   setpriority(PRIO_PROCESS, 0, kNiceness);
-  Result<worker::DatasetPair> data = open_data_of(context.config);
-  if (!data.ok()) return data.status();
+  SYNCOPATE_ASSIGN_OR_RETURN(worker::DatasetPair data, open_data_of(context.config));
   const std::unique_ptr<worker::ComputeBackend> backend = backend_of(context.config);
-  const std::int64_t batch = std::clamp<std::int64_t>(kMostLabels / data->test->form().labels, 1, kBatch);
-  Result<Evaluation> evaluation = Evaluation::create(model_spec(context.config), *data->test, *backend, batch);
-  if (!evaluation.ok()) return evaluation.status();
+  const std::int64_t batch = std::clamp<std::int64_t>(kMostLabels / data.test->form().labels, 1, kBatch);
+  SYNCOPATE_ASSIGN_OR_RETURN(Evaluation evaluation,
+                             Evaluation::create(model_spec(context.config), *data.test, *backend, batch));
 
   bool diverged = false;
   while (true) {
@@ -38,9 +37,9 @@ Status run_evaluator(const RoleContext& context) {
     const Result<WeightsSnapshot> snapshot = context.control.next_snapshot();
     if (snapshot.status().code() == Code::kCancelled) return Status();
     if (!snapshot.ok()) return snapshot.status();
-    SYNCOPATE_RETURN_IF_ERROR(evaluation->check(*snapshot));
+    SYNCOPATE_RETURN_IF_ERROR(evaluation.check(*snapshot));
     context.activity.rest("evaluating", snapshot->steps_done);
-    const Evaluation::Score score = evaluation->run(snapshot->weights, snapshot->local_state, snapshot->rows);
+    const Evaluation::Score score = evaluation.run(snapshot->weights, snapshot->local_state, snapshot->rows);
     spdlog::info("step {}: {}, loss {:.4f}", snapshot->steps_done, to_text(score.accuracy, score.figures), score.loss);
     if (std::isnan(score.loss) && !std::exchange(diverged, true)) {
       context.control.tell("diverged",

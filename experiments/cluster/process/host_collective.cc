@@ -98,20 +98,18 @@ Result<HostCollective> connect_host_collective(const RoleContext& context, const
     return without_transport(allreduce::make_direct_collective(endpoint_options(context, assignment), context.control,
                                                                clock.now() + from_seconds(config.timeout_seconds)));
   }
-  Result<std::unique_ptr<Transport>> transport = connect_endpoint(context, assignment, make_link(config), clock);
-  if (!transport.ok()) return transport.status();
+  SYNCOPATE_ASSIGN_OR_RETURN(std::unique_ptr<Transport> transport,
+                             connect_endpoint(context, assignment, make_link(config), clock));
   const allreduce::ScheduleOptions options{.kind = schedule_kind_of(config).value_or(allreduce::ScheduleKind::kRing),
                                            .segment_bytes = static_cast<std::size_t>(config.segment_bytes),
                                            .ranks_by_host = ranks_by_host(config, workers)};
   HostCollective connected;
-  connected.transport = std::move(*transport);
+  connected.transport = std::move(transport);
   if (gossips_asynchronously(config)) connected.channels = std::make_unique<TransportChannels>(*connected.transport, 2);
   std::unique_ptr<allreduce::ScheduleCollective> collective = allreduce::make_schedule_collective(
       connected.channels ? connected.channels->channel(kCollectiveChannel) : *connected.transport, options);
   if (config.collective == CollectiveKind::kBySize) {
-    Result<std::string> found = choose_by_size(context, *collective, clock);
-    if (!found.ok()) return found.status();
-    connected.description = std::move(*found);
+    SYNCOPATE_ASSIGN_OR_RETURN(connected.description, choose_by_size(context, *collective, clock));
   }
   connected.collective = std::move(collective);
   return connected;

@@ -66,25 +66,23 @@ Result<DataSockets> data_sockets_of(const ControlOptions& options) {
 }
 
 Status run_process(const ControlOptions& options, const Accelerator* accelerator, int gpu) {
-  const Result<DataSockets> sockets = data_sockets_of(options);
-  if (!sockets.ok()) return sockets.status();
+  SYNCOPATE_ASSIGN_OR_RETURN(const DataSockets sockets, data_sockets_of(options));
   Activity activity;
-  Result<std::unique_ptr<ControlClient>> control =
-      ControlClient::connect(options, activity, SteadyClock().now() + kHelloTimeout);
-  if (!control.ok()) return control.status();
+  SYNCOPATE_ASSIGN_OR_RETURN(std::unique_ptr<ControlClient> control,
+                             ControlClient::connect(options, activity, SteadyClock().now() + kHelloTimeout));
   Status status;
-  const Result<ResolvedRun> config = from_toml_text((*control)->config_toml());
+  const Result<ResolvedRun> config = from_toml_text(control->config_toml());
   if (!config.ok()) {
     status = config.status();
   } else {
-    (*control)->set_timeout(from_seconds(config->timeout_seconds), stall_warning_of(*config));
+    control->set_timeout(from_seconds(config->timeout_seconds), stall_warning_of(*config));
     const auto run = [&] {
       return run_role(options.self.role, {.config = *config,
                                           .run_id = options.run_id,
                                           .rank = options.self.rank,
-                                          .control = **control,
+                                          .control = *control,
                                           .activity = activity,
-                                          .sockets = *sockets,
+                                          .sockets = sockets,
                                           .accelerator = accelerator,
                                           .gpu = gpu,
                                           .role = options.self.role});
@@ -92,9 +90,9 @@ Status run_process(const ControlOptions& options, const Accelerator* accelerator
     status = caught(run);
   }
   if (status.ok()) {
-    if (options.self.role != Role::kServer) (*control)->finished(0, 0, 0);
+    if (options.self.role != Role::kServer) control->finished(0, 0, 0);
   } else if (status.code() != Code::kCancelled) {
-    (*control)->failed(status);
+    control->failed(status);
   }
   return status;
 }

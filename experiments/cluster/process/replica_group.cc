@@ -63,10 +63,8 @@ Result<std::unique_ptr<ReplicaGroup>> ReplicaGroup::connect(const RoleContext& c
 
 Status ReplicaGroup::connect_ps(const RoleContext& context, const MembershipEpoch& membership, const Clock& clock) {
   const ps::PsGroup members = ps_group_of(context.config);
-  Result<std::unique_ptr<Transport>> transport =
-      connect_member(context, membership, context.rank, make_link(context.config), clock);
-  if (!transport.ok()) return transport.status();
-  transport_ = std::move(*transport);
+  SYNCOPATE_ASSIGN_OR_RETURN(transport_,
+                             connect_member(context, membership, context.rank, make_link(context.config), clock));
   const ResolvedRun& config = context.config;
   const ps::PsStrategyOptions options{.group = members,
                                       .sharding = sharding_of(config),
@@ -93,12 +91,11 @@ Status ReplicaGroup::connect_ps(const RoleContext& context, const MembershipEpoc
 Status ReplicaGroup::connect_allreduce(const RoleContext& context, const MembershipEpoch& membership,
                                        const Clock& clock) {
   const ResolvedRun& config = context.config;
-  Result<HostCollective> connected = connect_host_collective(context, membership, clock);
-  if (!connected.ok()) return connected.status();
-  transport_ = std::move(connected->transport);
-  channels_ = std::move(connected->channels);
-  collective_ = std::move(connected->collective);
-  description_ = std::move(connected->description);
+  SYNCOPATE_ASSIGN_OR_RETURN(HostCollective connected, connect_host_collective(context, membership, clock));
+  transport_ = std::move(connected.transport);
+  channels_ = std::move(connected.channels);
+  collective_ = std::move(connected.collective);
+  description_ = std::move(connected.description);
   if (gossips_asynchronously(config)) {
     const allreduce::AsyncGossipOptions options{.optimizer = optimizer_of(config),
                                                 .period = config.sync_every,
@@ -145,10 +142,9 @@ Status ReplicaGroup::connect_allreduce(const RoleContext& context, const Members
 
 Status ReplicaGroup::connect_nccl(const RoleContext& context, Device& device, const Clock& clock) {
   const ResolvedRun& config = context.config;
-  Result<std::unique_ptr<allreduce::DeviceCollective>> collective = context.accelerator->connect_collective(
-      context.rank, config.workers, device, context.control, clock, timeout_of(config));
-  if (!collective.ok()) return collective.status();
-  device_collective_ = std::move(*collective);
+  SYNCOPATE_ASSIGN_OR_RETURN(
+      device_collective_, context.accelerator->connect_collective(context.rank, config.workers, device, context.control,
+                                                                  clock, timeout_of(config)));
   const allreduce::DeviceAllReduceOptions options{
       .optimizer = optimizer_of(config),
       .bucket_bytes = static_cast<std::size_t>(config.bucket_bytes.value_or(0)),

@@ -10,6 +10,7 @@
 #include "common/os/exhaustion.h"
 #include "common/text/format.h"
 #include "experiments/cluster/process/data_endpoint.h"
+#include "experiments/cluster/process/membership_loop.h"
 #include "experiments/cluster/process/replica_group.h"
 #include "experiments/cluster/process/roles.h"
 #include "experiments/cluster/process/shard_checkpoints.h"
@@ -141,25 +142,11 @@ class Server {
 };
 
 Status Server::run() {
-  Result<std::unique_ptr<ShardCheckpoints>> checkpoints =
-      ShardCheckpoints::create(context_, context_.rank * config_.shards_per_server, config_.shards_per_server);
-  if (!checkpoints.ok()) return checkpoints.status();
-  checkpoints_ = std::move(*checkpoints);
-  const Recovery recovery = recovery_of(config_);
-  Status status;
-  std::int64_t last = -1;
-  while (true) {
-    context_.activity.rest("waiting for the others", 0);
-    const Result<MembershipEpoch> membership = context_.control.join_membership(last, deadline());
-    if (!membership.ok()) {
-      return status.ok() || status.code() == Code::kCancelled ? membership.status() : status;
-    }
-    last = membership->number;
-    status = serve_in(*membership);
-    if (!recovery.may_go_on_after(status.code())) return status;
-    spdlog::info("membership {} is over: {}", last, status.message());
-    if (status.code() != Code::kCancelled) context_.control.report_trouble(status);
-  }
+  SYNCOPATE_ASSIGN_OR_RETURN(checkpoints_, ShardCheckpoints::create(context_, context_.rank * config_.shards_per_server,
+                                                                    config_.shards_per_server));
+  return take_part_in_memberships(
+      context_, clock_, [this] { context_.activity.rest("waiting for the others", 0); },
+      [this](const MembershipEpoch& membership) { return serve_in(membership); });
 }
 
 Status Server::serve_in(const MembershipEpoch& membership) {
@@ -193,9 +180,8 @@ Status Server::serve_in(const MembershipEpoch& membership) {
 Status Server::restore(const std::string& folder) {
   context_.activity.set("reading a checkpoint", 0);
   for (std::size_t i = 0; i < carried_.size(); ++i) {
-    Result<TrainingState> state = checkpoints_->read(folder, i);
-    if (!state.ok()) return state.status();
-    carried_[i] = {.has_state = true, .state = std::move(*state)};
+    SYNCOPATE_ASSIGN_OR_RETURN(TrainingState state, checkpoints_->read(folder, i));
+    carried_[i] = {.has_state = true, .state = std::move(state)};
   }
   return Status();
 }

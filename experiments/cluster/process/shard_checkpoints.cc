@@ -13,11 +13,9 @@ namespace syncopate::experiments {
 Result<std::unique_ptr<ShardCheckpoints>> ShardCheckpoints::create(const RoleContext& context, int first_shard,
                                                                    int shards) {
   const ResolvedRun& config = context.config;
-  const Result<ParamLayout> layout = layout_of(config);
-  if (!layout.ok()) return layout.status();
-  const Result<ParamLayout> local_layout = local_state_layout_of(config);
-  if (!local_layout.ok()) return local_layout.status();
-  std::unique_ptr<ShardCheckpoints> made(new ShardCheckpoints(context, first_shard, *layout, *local_layout));
+  SYNCOPATE_ASSIGN_OR_RETURN(const ParamLayout layout, layout_of(config));
+  SYNCOPATE_ASSIGN_OR_RETURN(const ParamLayout local_layout, local_state_layout_of(config));
+  std::unique_ptr<ShardCheckpoints> made(new ShardCheckpoints(context, first_shard, layout, local_layout));
   const std::string& folder = context.control.checkpoints();
   if (folder.empty()) return made;
   SYNCOPATE_RETURN_IF_ERROR(check_shared(folder, context.run_id));
@@ -39,17 +37,16 @@ Result<std::unique_ptr<ShardCheckpoints>> ShardCheckpoints::create(const RoleCon
 
 Result<TrainingState> ShardCheckpoints::read(const std::string& folder, std::size_t place) const {
   const ResolvedRun& config = context_.config;
-  const Result<Checkpoint> checkpoint =
-      Checkpoint::open(folder, {.digest = context_.control.checkpoint_terms().digest_of(folder)});
-  if (!checkpoint.ok()) return checkpoint.status();
+  SYNCOPATE_ASSIGN_OR_RETURN(
+      const Checkpoint checkpoint,
+      Checkpoint::open(folder, {.digest = context_.control.checkpoint_terms().digest_of(folder)}));
   const std::size_t shards = shards_of(config), shard = static_cast<std::size_t>(first_shard_) + place;
   const auto is_mine = [shards, shard](std::size_t table, RowKey key) {
     return ps::shard_of_row(table, key, shards) == shard;
   };
   TrainingState state;
-  const Status status = checkpoint->read(
-      forms_, {.ranges = ps::shard_map(layout_, shards, sharding_of(config)).chunks[shard], .row = is_mine}, state);
-  if (!status.ok()) return status;
+  SYNCOPATE_RETURN_IF_ERROR(checkpoint.read(
+      forms_, {.ranges = ps::shard_map(layout_, shards, sharding_of(config)).chunks[shard], .row = is_mine}, state));
   return state;
 }
 

@@ -61,13 +61,12 @@ void SharedWork::request() {
 
 Status SharedWork::take(bool wait) {
   if (wait) activity_.set("waiting for a batch", activity_.step());
-  const Result<std::optional<BatchRange>> drawn = queue_.take(wait);
-  if (!drawn.ok()) return drawn.status();
-  if (!*drawn) return {};
+  SYNCOPATE_ASSIGN_OR_RETURN(const std::optional<BatchRange> drawn, queue_.take(wait));
+  if (!drawn) return {};
   under_way_ = false;
-  over_ = (*drawn)->size() == 0;
-  if (!over_) last_drawn_ = (*drawn)->size();
-  for (std::int64_t number = (*drawn)->begin; number < (*drawn)->end; ++number) {
+  over_ = drawn->size() == 0;
+  if (!over_) last_drawn_ = drawn->size();
+  for (std::int64_t number = drawn->begin; number < drawn->end; ++number) {
     held_.push_back(number);
     batches_.order(number);
   }

@@ -6,9 +6,7 @@ namespace syncopate::experiments {
 
 Status SnapshotSender::prepare() {
   if (test_rows_) return {};
-  Result<TableKeys> rows = test_rows(model_, test_);
-  if (!rows.ok()) return rows.status();
-  test_rows_ = std::move(*rows);
+  SYNCOPATE_ASSIGN_OR_RETURN(test_rows_, test_rows(model_, test_));
   return {};
 }
 
@@ -21,14 +19,12 @@ Status SnapshotSender::send(WeightsSnapshot stamp, std::span<const float> weight
   SYNCOPATE_RETURN_IF_ERROR(prepare());
   stamp.rows = *test_rows_;
   if (stamp.final) {
-    Result<RowsToKeep> kept = rows_to_keep(layout, *test_rows_, strategy);
-    if (!kept.ok()) return kept.status();
-    if (!kept->note.empty()) control_.tell("rows kept", kept->note);
-    stamp.rows = std::move(kept->rows);
+    SYNCOPATE_ASSIGN_OR_RETURN(RowsToKeep kept, rows_to_keep(layout, *test_rows_, strategy));
+    if (!kept.note.empty()) control_.tell("rows kept", kept.note);
+    stamp.rows = std::move(kept.rows);
   }
-  const Result<std::vector<float>> values = snapshot_values(layout, stamp.rows, weights, strategy);
-  if (!values.ok()) return values.status();
-  control_.send_snapshot(stamp, *values);
+  SYNCOPATE_ASSIGN_OR_RETURN(const std::vector<float> values, snapshot_values(layout, stamp.rows, weights, strategy));
+  control_.send_snapshot(stamp, values);
   return {};
 }
 

@@ -90,9 +90,8 @@ Result<RowsToKeep> rows_to_keep(const ParamLayout& layout, const TableKeys& test
   TableReader* const reader = strategy.table_reader();
   if (reader == nullptr && !test.empty()) return no_tables();
   for (std::size_t table = 0; table < test.size(); ++table) {
-    const Result<std::vector<RowKey>> touched = reader->touched_rows(table);
-    if (!touched.ok()) return touched.status();
-    std::ranges::set_union(test[table], *touched, std::back_inserter(all.emplace_back()));
+    SYNCOPATE_ASSIGN_OR_RETURN(const std::vector<RowKey> touched, reader->touched_rows(table));
+    std::ranges::set_union(test[table], touched, std::back_inserter(all.emplace_back()));
   }
   const std::size_t bytes = bytes_of_rows(layout, all);
   if (bytes <= most_bytes) return RowsToKeep{std::move(all), ""};

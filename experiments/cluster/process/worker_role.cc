@@ -13,6 +13,7 @@
 #include "experiments/checkpoint/checkpoint_keeper.h"
 #include "experiments/checkpoint/run_facts.h"
 #include "experiments/cluster/process/data_of.h"
+#include "experiments/cluster/process/membership_loop.h"
 #include "experiments/cluster/process/replica_group.h"
 #include "experiments/cluster/process/roles.h"
 #include "experiments/cluster/process/shared_work.h"
@@ -43,13 +44,8 @@ Result<Place> place_of(const RoleContext& context) {
   if (context.accelerator == nullptr) {
     return Status::internal("a worker on a GPU was started with the program for the CPU");
   }
-  Result<std::unique_ptr<Device>> device = context.accelerator->open_device(context.gpu);
-  if (!device.ok()) return device.status();
-  place.device = std::move(*device);
-  Result<std::unique_ptr<worker::ComputeBackend>> backend =
-      context.accelerator->make_backend(*place.device, context.config.precision);
-  if (!backend.ok()) return backend.status();
-  place.backend = std::move(*backend);
+  SYNCOPATE_ASSIGN_OR_RETURN(place.device, context.accelerator->open_device(context.gpu));
+  SYNCOPATE_ASSIGN_OR_RETURN(place.backend, context.accelerator->make_backend(*place.device, context.config.precision));
   return place;
 }
 
@@ -114,28 +110,19 @@ class Worker {
 };
 
 Status Worker::prepare() {
-  Result<worker::DatasetPair> data = open_data_of(config_);
-  if (!data.ok()) return data.status();
-  data_ = std::move(*data);
+  SYNCOPATE_ASSIGN_OR_RETURN(data_, open_data_of(config_));
   order_ = {.seed = config_.seed,
             .dataset_size = data_->train->size(),
             .batch_size = config_.batch_size,
             .rank = context_.rank,
             .workers = config_.workers};
-  if (order_.steps_per_epoch() == 0) {
-    return Status::invalid_argument(fmt::format("{} training samples do not fill one batch of {} on each of {} workers",
-                                                order_.dataset_size, order_.batch_size, order_.workers));
-  }
+  SYNCOPATE_RETURN_IF_ERROR(worker::check_fills_a_batch(order_));
   points_.emplace(config_.evaluate_every, config_.target_accuracy > 0,
                   JobLength{.steps_per_epoch = order_.steps_per_epoch(), .total_steps = total_steps()});
   context_.activity.set("opening the device", 0);
-  Result<Place> place = place_of(context_);
-  if (!place.ok()) return place.status();
-  place_ = std::move(*place);
-  Result<std::unique_ptr<worker::Model>> model =
-      worker::make_model(model_spec(config_), data_->train->form(), config_.batch_size, *place_.backend);
-  if (!model.ok()) return model.status();
-  model_ = std::move(*model);
+  SYNCOPATE_ASSIGN_OR_RETURN(place_, place_of(context_));
+  SYNCOPATE_ASSIGN_OR_RETURN(
+      model_, worker::make_model(model_spec(config_), data_->train->form(), config_.batch_size, *place_.backend));
   constexpr int kPreparedAhead = 8;
   loader_ = std::make_unique<worker::BatchLoader>(*data_->train, order_, kPreparedAhead, shares_work(config_));
   sender_.emplace(*model_, *data_->test, context_.control);
@@ -147,10 +134,9 @@ Status Worker::prepare() {
 
 Status Worker::stage_batches() {
   if (shares_work(config_)) loader_->order(0);  // to learn the form of a batch
-  Result<std::unique_ptr<worker::StagedBatches>> staged = worker::StagedBatches::create(
-      *loader_, *place_.device, clock_, from_seconds(config_.timeout_seconds), shares_work(config_));
-  if (!staged.ok()) return staged.status();
-  staged_ = std::move(*staged);
+  SYNCOPATE_ASSIGN_OR_RETURN(
+      staged_, worker::StagedBatches::create(*loader_, *place_.device, clock_, from_seconds(config_.timeout_seconds),
+                                             shares_work(config_)));
   return Status();
 }
 
@@ -181,11 +167,11 @@ Status Worker::prepare_checkpoints() {
 
 Status Worker::restore(const std::string& folder) {
   context_.activity.set("reading a checkpoint", stamp_.steps_done);
-  const Result<Checkpoint> checkpoint =
-      Checkpoint::open(folder, {.digest = context_.control.checkpoint_terms().digest_of(folder)});
-  if (!checkpoint.ok()) return checkpoint.status();
+  SYNCOPATE_ASSIGN_OR_RETURN(
+      const Checkpoint checkpoint,
+      Checkpoint::open(folder, {.digest = context_.control.checkpoint_terms().digest_of(folder)}));
   carried_.emplace();
-  SYNCOPATE_RETURN_IF_ERROR(checkpoint->read(
+  SYNCOPATE_RETURN_IF_ERROR(checkpoint.read(
       *forms_, {.worker = context_.rank, .alone = config_.mode == Mode::kPs || averages_weights(config_)}, *carried_));
   const std::string name = state_part::local_state_of(context_.rank);
   const std::span<float> local_state = model_->local_state();
@@ -211,29 +197,16 @@ Status Worker::take(SyncStrategy& strategy, Share share, TrainingState& state) {
 }
 
 Status Worker::run() {
-  const Recovery recovery = recovery_of(config_);
-  Status status;
-  std::int64_t last = -1;
-  while (true) {
-    context_.activity.set("waiting for the others", stamp_.steps_done);
-    const Result<MembershipEpoch> membership = context_.control.join_membership(last, deadline());
-    if (!membership.ok()) {
-      return status.ok() || status.code() == Code::kCancelled ? membership.status() : status;
-    }
-    last = membership->number;
-    status = train_in(*membership);
-    if (!recovery.may_go_on_after(status.code())) return status;
-    spdlog::info("membership {} is over: {}", last, status.message());
-    if (status.code() != Code::kCancelled) context_.control.report_trouble(status);
-  }
+  return take_part_in_memberships(
+      context_, clock_, [this] { context_.activity.set("waiting for the others", stamp_.steps_done); },
+      [this](const MembershipEpoch& membership) { return train_in(membership); });
 }
 
 Status Worker::train_in(const MembershipEpoch& membership) {
   context_.activity.set("connecting", stamp_.steps_done);
-  Result<std::unique_ptr<ReplicaGroup>> connected =
-      ReplicaGroup::connect(context_, membership, place_.device.get(), clock_);
-  if (!connected.ok()) return connected.status();
-  ReplicaGroup& replicas = **connected;
+  SYNCOPATE_ASSIGN_OR_RETURN(std::unique_ptr<ReplicaGroup> connected,
+                             ReplicaGroup::connect(context_, membership, place_.device.get(), clock_));
+  ReplicaGroup& replicas = *connected;
   if (!membership.restore.empty()) {
     SYNCOPATE_RETURN_IF_ERROR(restore(membership.restore));
     if (shared_work_) shared_work_->go_back();

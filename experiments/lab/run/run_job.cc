@@ -69,12 +69,7 @@ Result<JobFacts> prepare(const ResolvedRun& config, const Result<DataFacts>& dat
   if (!data.ok()) return data.status();
   const worker::BatchOrder order{
       .dataset_size = data->train_samples, .batch_size = config.batch_size, .workers = config.workers};
-  if (order.steps_per_epoch() == 0) {
-    return Status::invalid_argument(
-        fmt::format("{} training samples do not fill one batch of {} on each of {} workers: use a smaller "
-                    "--batch-size or fewer --workers",
-                    order.dataset_size, config.batch_size, config.workers));
-  }
+  SYNCOPATE_RETURN_IF_ERROR(worker::check_fills_a_batch(order));
   SYNCOPATE_ASSIGN_OR_RETURN(const ParamLayout layout, layout_of(config));
   SYNCOPATE_RETURN_IF_ERROR(check_link(config, layout));
   SYNCOPATE_ASSIGN_OR_RETURN(const ParamLayout local_layout, local_state_layout_of(config));
