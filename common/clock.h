@@ -1,4 +1,5 @@
-// Clock: the only source of time. Code that waits or measures receives a Clock, so that tests can control it.
+// Clock: the only source of time. Code that waits or measures receives a Clock, so that tests can control it. Dates of
+// the calendar are for names and records.
 #pragma once
 
 #include <chrono>
@@ -39,5 +40,8 @@ class ManualClock final : public Clock {
 
 // Returns the calendar's date and time, for names and records only: "20261120-135501" in UTC.
 std::string calendar_stamp();
+
+// Returns "2026-11-20 13:55:01 UTC" for "20261120-135501", which is calendar_stamp()'s form.
+std::string calendar_text(const std::string& stamp);
 
 }  // namespace syncopate

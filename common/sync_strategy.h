@@ -148,7 +148,9 @@ class SyncStrategy {
 
  protected:
   // Fails with invalid argument if the layout has row-sparse tables; for strategies that do not support them.
-  static Status refuse_tables(const ParamLayout& layout);
+  static Status refuse_tables(const ParamLayout& layout) {
+    return layout.tables().empty() ? Status() : Status::invalid_argument("this strategy has no row-sparse tables");
+  }
 
   void report_weights(Range range) const {
     if (weights_ready_) weights_ready_(range);

@@ -4,13 +4,12 @@
 
 #include <utility>
 
+#include "worker/layers/activation.h"
 #include "worker/layers/batch_norm.h"
 #include "worker/layers/conv2d.h"
 #include "worker/layers/dense.h"
 #include "worker/layers/flatten.h"
-#include "worker/layers/max_pool.h"
-#include "worker/layers/mean_pool.h"
-#include "worker/layers/relu.h"
+#include "worker/layers/pool.h"
 #include "worker/layers/residual.h"
 #include "worker/layers/subsample.h"
 

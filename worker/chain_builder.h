@@ -8,7 +8,7 @@
 #include "worker/data/dataset.h"
 #include "worker/layers/affine.h"
 #include "worker/layers/chain.h"
-#include "worker/layers/pass.h"
+#include "worker/layers/layer.h"
 
 namespace syncopate::worker {
 

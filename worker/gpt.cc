@@ -9,10 +9,10 @@
 #include <vector>
 
 #include "worker/data/text_form.h"
+#include "worker/layers/activation.h"
 #include "worker/layers/attention.h"
 #include "worker/layers/dense.h"
 #include "worker/layers/embedding.h"
-#include "worker/layers/gelu.h"
 #include "worker/layers/layer_norm.h"
 #include "worker/layers/residual.h"
 #include "worker/layers/tied_output.h"

@@ -12,7 +12,7 @@
 #include "common/status.h"
 #include "worker/backend/compute_backend.h"
 #include "worker/data/dataset.h"
-#include "worker/layers/pass.h"
+#include "worker/layers/layer.h"
 
 namespace syncopate::worker {
 

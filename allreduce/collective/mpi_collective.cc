@@ -2,19 +2,36 @@
 
 #include <fmt/format.h>
 #include <mpi.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <fstream>
 #include <limits>
+#include <string>
 #include <utility>
 #include <vector>
 
-#include "allreduce/collective/mpi_names.h"
 #include "allreduce/collective/receive_buffers.h"
 #include "common/os/aligned_buffer.h"
 #include "common/pause.h"
 
 namespace syncopate::allreduce {
 namespace {
+
+// Open MPI gives names to the files of its shared memory (those of its vader transport, below /dev/shm) and removes
+// them in MPI_Finalize; a rank that is killed cannot, and the memory would stay until somebody removes it. This removes
+// the names at once, so that the memory lives only as long as it is mapped. Call it once every rank of this host has
+// mapped what it needs of the others.
+void forget_shared_memory_names() {
+  constexpr const char* kBeginning = "/dev/shm/vader_segment.";
+  std::vector<std::string> names;  // first all: the list is of the kernel's making, and changes as they go
+  std::ifstream maps("/proc/self/maps");
+  for (std::string line; std::getline(maps, line);) {
+    if (const std::size_t at = line.find(kBeginning); at != std::string::npos) names.push_back(line.substr(at));
+  }
+  // What another rank has taken back already is not there any more.
+  for (const std::string& name : names) unlink(name.c_str());
+}
 
 Status check(int code) {
   if (code == MPI_SUCCESS) return Status();

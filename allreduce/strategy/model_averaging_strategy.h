@@ -4,7 +4,7 @@
 // A step without a meeting waits for nobody and sends nothing.
 //
 // Under gossip a meeting is between pairs, drawn anew each time: a worker and its partner go on from the mean of their
-// two (gossip_pairs.h). It sends less and waits for only one worker; the mean of all weights is preserved, and the
+// two (gossip_pairs). It sends less and waits for only one worker; the mean of all weights is preserved, and the
 // distance between them shrinks by a factor from meeting to meeting. This is D-PSGD (Lian et al. 2017, "Can
 // decentralized algorithms outperform centralized algorithms?", algorithm 1) with a drawn matching for its fixed graph,
 // and with the step before the mean, whereas the paper takes the mean first and then applies the gradient. It is
@@ -20,6 +20,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 #include "allreduce/collective.h"
 #include "allreduce/collective/collective_activity.h"
@@ -28,6 +29,13 @@
 #include "common/sync_strategy.h"
 
 namespace syncopate::allreduce {
+
+// Returns the partner of each rank in round `round`; a rank's own number if it stays alone, as one rank does in a group
+// of odd size. Pairs are drawn anew each round, with every matching of the ranks equally likely, so that what one rank
+// has reaches all: randomized gossip (Boyd et al. 2006, "Randomized gossip algorithms"), in synchronous rounds of one
+// matching each, as MATCHA activates matchings of a graph (Wang et al. 2019, "MATCHA: Speeding up decentralized SGD via
+// matching decomposition sampling"); ours are of the complete graph.
+std::vector<int> gossip_pairs(std::uint64_t seed, std::int64_t round, int size);
 
 struct ModelAveragingOptions {
   OptimizerConfig optimizer;

@@ -55,6 +55,8 @@ std::string escaped(char c) {
   }
 }
 
+constexpr std::size_t kLongestLine = 1 << 14;
+
 }  // namespace
 
 std::string printable(std::string_view text, std::size_t longest) {
@@ -76,6 +78,17 @@ std::string printable(std::string_view text, std::size_t longest) {
     if (result.size() + kCut.size() <= longest) fits = result.size();
   }
   return result;
+}
+
+std::string printable_lines(std::string_view text) {
+  std::string lines;
+  for (;;) {
+    const std::size_t end = text.find('\n');
+    lines += printable(text.substr(0, end), kLongestLine);
+    if (end == std::string_view::npos) return lines;
+    lines += '\n';
+    text.remove_prefix(end + 1);
+  }
 }
 
 }  // namespace syncopate

@@ -17,4 +17,7 @@ inline constexpr std::size_t kLongestPrintable = 256;
 // changes nothing.
 std::string printable(std::string_view text, std::size_t longest = kLongestPrintable);
 
+// Returns `text`, of one line or several, with each line made printable, and cut at 16 KiB.
+std::string printable_lines(std::string_view text);
+
 }  // namespace syncopate

@@ -36,4 +36,19 @@ class MessageOrder {
   std::size_t last_ = 0;  // the peer of the last message taken: only it may have another one due
 };
 
+inline bool MessageOrder::put(std::uint64_t number, Message message) {
+  const auto from = static_cast<std::size_t>(message.from());
+  Peer& peer = peers_[from];
+  if (number < peer.due || number - peer.due > kMostAhead) return false;
+  if (number == peer.due) last_ = from;
+  return peer.early.emplace(number, std::move(message)).second;
+}
+
+inline std::optional<Message> MessageOrder::take() {
+  Peer& peer = peers_[last_];
+  if (peer.early.empty() || peer.early.begin()->first != peer.due) return std::nullopt;
+  ++peer.due;
+  return std::move(peer.early.extract(peer.early.begin()).mapped());
+}
+
 }  // namespace syncopate

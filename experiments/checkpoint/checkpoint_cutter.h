@@ -11,7 +11,7 @@
 #include "common/clock.h"
 #include "experiments/checkpoint/background_writer.h"
 #include "experiments/checkpoint/checkpoint_policy.h"
-#include "experiments/checkpoint/part_delivery.h"
+#include "experiments/checkpoint/part_writer.h"
 
 namespace syncopate::experiments {
 

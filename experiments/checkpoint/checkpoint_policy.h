@@ -17,7 +17,7 @@
 
 #include "common/clock.h"
 #include "experiments/checkpoint/manifest.h"
-#include "experiments/config/checkpoint_interval.h"
+#include "experiments/config/interval.h"
 
 namespace syncopate::experiments {
 

@@ -6,11 +6,13 @@
 // padding, which compressed gradients may leave there.
 #pragma once
 
+#include <functional>
 #include <stop_token>
 #include <string>
 
 #include "common/training_state.h"
 #include "experiments/checkpoint/arena_form.h"
+#include "experiments/checkpoint/checkpoint_policy.h"
 #include "experiments/checkpoint/manifest.h"
 
 namespace syncopate::experiments {
@@ -37,5 +39,16 @@ Result<StoredPart> write_part(const PartOptions& options, const StateForms& form
 
 // Returns the size in bytes of the files that write_part would write.
 std::uint64_t part_bytes(const PartOptions& options, const TrainingState& state);
+
+using ReportCheckpoint = std::function<void(const CheckpointReport& report)>;
+
+// `options.folder` is the run's folder of checkpoints, in which the attempt has a folder of its own. `report` says
+// which checkpoint it is; `tell` receives it once the part is on the disk or has failed. `tell` is not called if `stop`
+// is requested, since the run is then over.
+void deliver_part(PartOptions options, const StateForms& forms, const TrainingState& state, const std::stop_token& stop,
+                  CheckpointReport report, const ReportCheckpoint& tell);
+
+// Reports that a part could not be taken or written.
+void tell_failure(CheckpointReport report, const Status& status, const ReportCheckpoint& tell);
 
 }  // namespace syncopate::experiments

@@ -8,6 +8,7 @@
 #include "common/text/printable_text.h"
 #include "experiments/checkpoint/checksum.h"
 #include "experiments/config/options/option_table.h"
+#include "ps/server/shard_state.h"
 
 namespace syncopate::experiments {
 namespace {
@@ -125,5 +126,15 @@ std::vector<std::string> checkpoint_writers(const ResolvedRun& config, bool has_
 
 std::string worker_writer(int rank) { return fmt::format("worker-{}", rank); }
 std::string shard_writer(int shard) { return fmt::format("shard-{}", shard); }
+
+std::int64_t batches_done(const Manifest& manifest, const ResolvedRun& config) {
+  const int pushes_an_update = config.consistency.pushes_an_update(config.workers, config.workers);
+  std::optional<std::int64_t> least;
+  for (const StoredPart& part : manifest.parts) {
+    const std::optional<std::int64_t> pushes = ps::pushes_applied(part.counts, pushes_an_update);
+    if (pushes) least = std::min(least.value_or(*pushes), *pushes);
+  }
+  return least ? *least * config.consistency.period() : manifest.step * config.workers;
+}
 
 }  // namespace syncopate::experiments

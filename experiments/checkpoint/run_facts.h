@@ -2,6 +2,7 @@
 // checkpoint. Pure.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
@@ -38,5 +39,11 @@ std::vector<std::string> checkpoint_writers(const ResolvedRun& config, bool has_
                                             const std::vector<int>& workers);
 std::string worker_writer(int rank);
 std::string shard_writer(int shard);
+
+// Returns the number of batches that the checkpoint's weights have learnt from, as its shards have counted them:
+// gradients that every chunk has received. A gradient that was still being sent is not counted. It is not known which
+// batches these were; a run that resumes assumes the first ones in the job's order. If no shard has counted, returns
+// the steps of all workers.
+std::int64_t batches_done(const Manifest& manifest, const ResolvedRun& config);
 
 }  // namespace syncopate::experiments

@@ -9,7 +9,7 @@
 
 #include "experiments/checkpoint/background_writer.h"
 #include "experiments/checkpoint/checkpoint_policy.h"
-#include "experiments/checkpoint/part_delivery.h"
+#include "experiments/checkpoint/part_writer.h"
 
 namespace syncopate::experiments {
 

@@ -9,7 +9,7 @@
 #include <string>
 
 #include "common/clock.h"
-#include "experiments/config/evaluation_interval.h"
+#include "experiments/config/interval.h"
 
 namespace syncopate::experiments {
 

@@ -10,7 +10,7 @@
 
 #include "common/os/exhaustion.h"
 #include "common/os/resource_limits.h"
-#include "common/text/printable_lines.h"
+#include "common/text/printable_text.h"
 #include "experiments/cluster/host/environment.h"
 #include "experiments/cluster/launcher/launcher.h"
 #include "experiments/cluster/plan/placement.h"

@@ -27,7 +27,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "common/os/peak_memory.h"
+#include "common/os/process_memory.h"
 #include "common/transport/make_transport.h"
 #include "ps/client/ps_strategy.h"
 #include "ps/server/shard_server.h"

@@ -9,7 +9,7 @@
 #include <cstdlib>
 #include <new>
 
-#include "common/os/large_blocks.h"
+#include "common/os/process_memory.h"
 #include "tests/support/board_rendezvous.h"
 
 namespace syncopate::testing_support {

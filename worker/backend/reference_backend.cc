@@ -4,8 +4,7 @@
 #include <cstddef>
 
 #include "worker/backend/host_backend.h"
-#include "worker/backend/reference_image.h"
-#include "worker/backend/reference_sequence.h"
+#include "worker/backend/reference_ops.h"
 
 namespace syncopate::worker {
 namespace {

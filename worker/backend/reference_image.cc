@@ -1,8 +1,8 @@
-#include "worker/backend/reference_image.h"
-
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+
+#include "worker/backend/reference_ops.h"
 
 namespace syncopate::worker::reference {
 namespace {

@@ -1,8 +1,8 @@
-#include "worker/backend/reference_sequence.h"
-
 #include <algorithm>
 #include <cmath>
 #include <numbers>
+
+#include "worker/backend/reference_ops.h"
 
 namespace syncopate::worker::reference {
 namespace {

@@ -5,8 +5,8 @@
 //
 // Samples are read as He et al. 2016 ("Deep residual learning", section 4.2) train and test: in training, an image is
 // padded by 4 pixels on each side, and a crop of 32x32, or its mirror image, is drawn from that, anew in each epoch
-// (crop.h); a test image is unchanged. Values are normalised channel by channel, (value / 255 - mean) / deviation, by
-// the mean and the standard deviation of the 50,000 training images; the paper subtracts the mean of each pixel
+// (draw_crop); a test image is unchanged. Values are normalised channel by channel, (value / 255 - mean) / deviation,
+// by the mean and the standard deviation of the 50,000 training images; the paper subtracts the mean of each pixel
 // instead. The padding is the mean: 0.
 #pragma once
 
@@ -20,6 +20,22 @@
 #include "worker/data/image_dataset.h"
 
 namespace syncopate::worker {
+
+// Pixels of padding on each side of an image before it is cropped to its own size.
+inline constexpr int kCropPadding = 4;
+
+struct Crop {
+  int top = kCropPadding;  // begin of the crop in the padded image: 0 to 2 * kCropPadding; default: no shift
+  int left = kCropPadding;
+  bool flipped = false;  // left and right exchanged
+
+  bool operator==(const Crop&) const = default;
+};
+
+// Returns the crop of image `index` in epoch `epoch`. All positions and both directions are equally likely (He et al.
+// 2016, "Deep residual learning for image recognition", section 4.2, after Lee et al. 2015, "Deeply-supervised nets").
+// It depends only on its arguments, so that every mode sees the same images.
+Crop draw_crop(std::uint64_t seed, std::int64_t epoch, std::int64_t index);
 
 inline constexpr ImageShape kCifarShape{32, 32, 3};
 inline constexpr int kCifarClasses = 10;

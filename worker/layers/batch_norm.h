@@ -6,7 +6,6 @@
 #include <string>
 
 #include "worker/layers/layer.h"
-#include "worker/layers/pass.h"
 
 namespace syncopate::worker {
 

@@ -12,6 +12,10 @@
 
 namespace syncopate::worker {
 
+// The purpose of a model's forward pass: in training, a batch norm normalises by the moments of the batch; in
+// evaluation, by the running moments.
+enum class Pass { kTraining, kEvaluation };
+
 // Reports that the gradient of the tensor with this index in the layout is final.
 using TensorReady = std::function<void(std::size_t)>;
 

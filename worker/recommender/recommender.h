@@ -9,13 +9,18 @@
 #include <string>
 #include <vector>
 
+#include "worker/backend/compute_backend.h"
 #include "worker/layers/chain.h"
 #include "worker/layers/dense.h"
 #include "worker/model.h"
 #include "worker/recommender/row_embedding.h"
-#include "worker/recommender/sigmoid_loss.h"
 
 namespace syncopate::worker {
+
+// Sigmoid and cross-entropy over one logit per sample, in the host's memory: log(1 + exp(logit)) - label · logit, in a
+// form that stays finite for large logits. Labels are 0 or 1. Writes d(mean loss)/d(logits) to dlogits. A sample is
+// correct if (logit > 0) equals its label.
+LossAndCorrect sigmoid_cross_entropy(In logits, std::span<const int> labels, Out dlogits);
 
 struct RecommenderShape {
   std::string name;  // as requested

@@ -7,7 +7,7 @@
 #include <utility>
 #include <zmq.hpp>
 
-#include "common/os/peak_memory.h"
+#include "common/os/process_memory.h"
 #include "experiments/cluster/control/control_channel.h"
 #include "experiments/cluster/control/control_thread.h"
 #include "experiments/cluster/control/wire_records.h"

@@ -19,7 +19,7 @@
 #include "common/step_record.h"
 #include "common/transport/link_faults.h"
 #include "experiments/checkpoint/checkpoint_policy.h"
-#include "experiments/checkpoint/checkpoint_terms.h"
+#include "experiments/checkpoint/content_hash.h"
 #include "experiments/cluster/control/batch_range.h"
 #include "experiments/cluster/control/control_identity.h"
 #include "experiments/cluster/control/membership_epoch.h"
@@ -28,6 +28,18 @@
 #include "experiments/cluster/control/weights_snapshot.h"
 
 namespace syncopate::experiments {
+
+// What the coordinator tells a process about checkpoints, besides where they are written.
+struct CheckpointTerms {
+  Digests digests = Digests::kNo;  // which digests it makes of the parts that it writes
+  // The checkpoint that the run resumes from, and the digest of its manifest, which the coordinator has verified. The
+  // process must read exactly this one, even if the files have been replaced since. Empty if the run begins anew.
+  std::string resumed = {};
+  std::string resumed_digest = {};
+
+  // Returns the digest that the manifest of the checkpoint in `folder` must have; empty: any.
+  std::string digest_of(const std::string& folder) const { return folder == resumed ? resumed_digest : std::string(); }
+};
 
 struct ControlOptions {
   std::string address;  // address of the coordinator

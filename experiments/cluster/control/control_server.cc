@@ -5,8 +5,7 @@
 
 #include <utility>
 
-#include "experiments/cluster/control/message_rules.h"
-#include "experiments/cluster/control/printable_message.h"
+#include "experiments/cluster/control/received_message.h"
 
 namespace syncopate::experiments {
 namespace {

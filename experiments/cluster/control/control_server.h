@@ -49,7 +49,7 @@ class ControlServer {
   zmq::pollitem_t incoming() { return {socket_.handle(), 0, ZMQ_POLLIN, 0}; }
   // Returns the next message, if one has arrived. Drops what is not a message, what a process of this role may not
   // send, and what arrives before the process's hello, which must name this run. Texts of the message are safe to show
-  // (printable_message.h).
+  // (received_message.h).
   std::optional<Received> receive();
   // Returns the number of messages that were dropped and of connections that were rejected.
   std::int64_t dropped() const { return dropped_ + authenticator_->rejected(); }

@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "experiments/cluster/control/heartbeat_interval.h"
 #include "experiments/cluster/control/wire_records.h"
 #include "experiments/cluster/exit_code.h"
 #include "experiments/cluster/starter.h"

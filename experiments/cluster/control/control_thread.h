@@ -3,6 +3,7 @@
 // process's work when the coordinator has fallen silent, and ends the process when that work makes no progress.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <optional>
 #include <string>
@@ -20,6 +21,13 @@
 #include "experiments/cluster/control/progress_watch.h"
 
 namespace syncopate::experiments {
+
+// Returns a tenth of the timeout, so that silence can be told from a late message, and at most a second. With a
+// `stall_warning` above zero it returns at most a fifth of that, so that a stall is not found much later.
+inline Duration heartbeat_interval(Duration timeout, Duration stall_warning = {}) {
+  const Duration interval = std::min<Duration>(std::chrono::seconds(1), timeout / 10);
+  return stall_warning > Duration::zero() ? std::min(interval, stall_warning / 5) : interval;
+}
 
 class ControlThread {
  public:

@@ -12,8 +12,8 @@
 #include <string_view>
 
 #include "common/os/exhaustion.h"
-#include "common/os/large_blocks.h"
 #include "common/os/local_address.h"
+#include "common/os/process_memory.h"
 #include "common/os/resource_limits.h"
 #include "experiments/cluster/exit_code.h"
 #include "experiments/cluster/process/log_lines.h"

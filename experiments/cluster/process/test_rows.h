@@ -9,7 +9,7 @@
 
 #include "common/status.h"
 #include "common/sync_strategy.h"
-#include "experiments/cluster/control/snapshot_layout.h"
+#include "experiments/cluster/control/weights_snapshot.h"
 #include "worker/data/dataset.h"
 #include "worker/model.h"
 

@@ -4,16 +4,18 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <numeric>
+#include <utility>
 
+#include "common/clock.h"
+#include "common/random.h"
 #include "experiments/cluster/host/build_facts.h"
 #include "experiments/config/toml.h"
 #include "experiments/lab/compare/equality.h"
 #include "experiments/lab/compare/rate_tuning.h"
-#include "experiments/lab/compare/round_order.h"
-#include "experiments/lab/compare/row_folder.h"
-#include "experiments/lab/report/calendar_text.h"
+#include "experiments/lab/compare/row_runner.h"
 #include "experiments/lab/report/comparison_files.h"
-#include "experiments/lab/report/comparison_text.h"
+#include "experiments/lab/report/comparison_tables.h"
 #include "experiments/lab/run/console.h"
 
 namespace syncopate::experiments {
@@ -243,10 +245,20 @@ class Comparison {
   Console console_;
 };
 
+constexpr std::uint64_t kStreamOfRounds = 0x726F756E6473;  // separate from other draws from the seed
+
 }  // namespace
 
 ExitCode compare(const ComparisonJob& job, const Resolver& resolver, const JobRunner& runner, const Clock& clock) {
   return Comparison(job, resolver, runner, clock).run();
+}
+
+std::vector<std::size_t> round_order(std::size_t rows, std::uint64_t seed, std::size_t round) {
+  std::vector<std::size_t> order(rows);
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  Random random(seed, kStreamOfRounds + round);
+  for (std::size_t left = rows; left > 1; --left) std::swap(order[left - 1], order[random.below(left)]);
+  return order;
 }
 
 }  // namespace syncopate::experiments

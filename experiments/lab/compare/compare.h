@@ -6,6 +6,8 @@
 // whatever reason, are shown and written.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -39,5 +41,10 @@ ExitCode compare(const ComparisonJob& job, const Resolver& resolver, const JobRu
 // Returns what `compare --dry-run` shows: the rows with their learning rates, the combinations left out, and the order
 // of the runs.
 std::string comparison_plan(const ComparisonJob& job);
+
+// Returns the rows 0 .. `rows` - 1 in the order in which round `round` runs them. The order is drawn from the seed,
+// each order with the same probability, so that over the rounds neither a row's place nor its neighbour favours it
+// (Fisher and Yates' shuffle; Knuth, The Art of Computer Programming 2, 3.4.2, algorithm P).
+std::vector<std::size_t> round_order(std::size_t rows, std::uint64_t seed, std::size_t round);
 
 }  // namespace syncopate::experiments

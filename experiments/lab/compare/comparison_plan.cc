@@ -3,7 +3,6 @@
 
 #include "experiments/lab/compare/compare.h"
 #include "experiments/lab/compare/rate_tuning.h"
-#include "experiments/lab/compare/round_order.h"
 #include "experiments/lab/report/text_table.h"
 
 namespace syncopate::experiments {

@@ -14,9 +14,8 @@
 #include "experiments/config/comparison.h"
 #include "experiments/config/options/option_table.h"
 #include "experiments/config/toml.h"
-#include "experiments/lab/report/calendar_text.h"
 #include "experiments/lab/report/comparison_files.h"
-#include "experiments/lab/report/comparison_text.h"
+#include "experiments/lab/report/comparison_tables.h"
 #include "experiments/lab/report/summary_reading.h"
 #include "experiments/lab/run/console.h"
 

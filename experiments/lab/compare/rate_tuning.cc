@@ -3,10 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
+#include <tuple>
 
-#include "experiments/lab/compare/rate_choice.h"
-#include "experiments/lab/compare/row_folder.h"
+#include "experiments/lab/compare/row_runner.h"
 #include "experiments/lab/report/statistics.h"
 
 namespace syncopate::experiments {
@@ -43,7 +44,33 @@ std::string edge_text(const RateChoice& choice) {
   return fmt::format(", the {} of those tried: a better one may lie beyond", choice.is_lowest ? "lowest" : "highest");
 }
 
+// Lower is better.
+using Score = std::tuple<std::size_t, double, double>;
+
+bool has_diverged(const RateTrial& trial, std::size_t seed) {
+  return !std::isfinite(trial.quality[seed]) || !std::isfinite(trial.loss[seed]);
+}
+
+Score score_of(const RateTrial& trial) {
+  std::vector<double> quality, loss;
+  for (std::size_t seed = 0; seed < trial.quality.size(); ++seed) {
+    if (has_diverged(trial, seed)) continue;
+    quality.push_back(trial.quality[seed]);
+    loss.push_back(trial.loss[seed]);
+  }
+  return {trial.quality.size() - quality.size(), -mean(quality), mean(loss)};
+}
+
 }  // namespace
+
+std::optional<RateChoice> choose_rate(std::span<const RateTrial> trials) {
+  if (trials.empty()) return std::nullopt;
+  std::vector<Score> scores;
+  for (const RateTrial& trial : trials) scores.push_back(score_of(trial));
+  const auto best = static_cast<std::size_t>(std::ranges::min_element(scores) - scores.begin());
+  if (std::get<0>(scores[best]) == trials[best].quality.size()) return std::nullopt;
+  return RateChoice{.best = best, .is_lowest = best == 0, .is_highest = best + 1 == trials.size()};
+}
 
 int seeds_a_trial(int rounds) { return std::min(rounds, 3); }
 

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cctype>
 #include <cmath>
 
 #include "common/text/format.h"
@@ -21,6 +23,38 @@ std::string result_text(const JobResult& result) {
 }
 
 }  // namespace
+
+void TimeLeft::ran(std::size_t row, double seconds) {
+  if (ahead_[row] > 0) --ahead_[row];
+  took_[row].seconds += seconds;
+  ++took_[row].runs;
+}
+
+std::optional<double> TimeLeft::seconds() const {
+  Took all;
+  for (const Took& took : took_) {
+    all.seconds += took.seconds;
+    all.runs += took.runs;
+  }
+  if (all.runs == 0) return std::nullopt;
+  double left = 0;
+  for (std::size_t row = 0; row < ahead_.size(); ++row) {
+    const Took& took = took_[row].runs > 0 ? took_[row] : all;
+    left += static_cast<double>(ahead_[row]) * took.seconds / static_cast<double>(took.runs);
+  }
+  return left;
+}
+
+std::string folder_of(std::string label) {
+  std::ranges::replace_if(
+      label,
+      [](char c) {
+        const auto byte = static_cast<unsigned char>(c);
+        return std::isalnum(byte) == 0 && c != '.' && c != '_' && c != '+';
+      },
+      '-');
+  return label;
+}
 
 JobResult RowRunner::run(std::size_t row, const std::string& what, ResolvedRun config) {
   config.repeat = 1;

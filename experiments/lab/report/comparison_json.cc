@@ -2,7 +2,7 @@
 
 #include "experiments/lab/report/comparison_figures.h"
 #include "experiments/lab/report/comparison_files.h"
-#include "experiments/lab/report/run_report_json.h"
+#include "experiments/lab/report/summary_json.h"
 
 namespace syncopate::experiments {
 namespace {

@@ -1,5 +1,6 @@
 // ComparisonReport: what a comparison has measured, as plain data. The comparison fills it in as its runs end, and
-// comparison_text.h and comparison_files.h show it. It may be shown at any time: fields of what has not run are empty.
+// comparison_tables.h and comparison_files.h show it. It may be shown at any time: fields of what has not run are
+// empty.
 #pragma once
 
 #include <cstddef>

@@ -9,6 +9,7 @@
 
 #include "common/text/format.h"
 #include "experiments/lab/report/statistics.h"
+#include "experiments/lab/report/text_table.h"
 
 namespace syncopate::experiments {
 namespace {
@@ -173,6 +174,16 @@ std::vector<ComparisonTable> comparison_tables(const ComparisonReport& report, c
   tables.push_back(learning_table(report, figures));
   if (report.target > 0) tables.push_back(target_table(report, figures));
   return tables;
+}
+
+std::string comparison_text(const ComparisonReport& report) {
+  const ComparisonFigures figures = figures_of(report);
+  std::string text;
+  for (const ComparisonTable& table : comparison_tables(report, figures)) {
+    text += table.title + "\n" + text_table(table.rows) + "\n";
+  }
+  for (const std::string& line : caveats(report, figures)) text += line + "\n";
+  return text;
 }
 
 }  // namespace syncopate::experiments

@@ -18,4 +18,8 @@ struct ComparisonTable {
 // the results of the rates that were tried, if any. A table that would be empty is left out.
 std::vector<ComparisonTable> comparison_tables(const ComparisonReport& report, const ComparisonFigures& figures);
 
+// Returns a comparison as text for a terminal: its tables, and below them what a reader must know to trust them, one
+// sentence a line.
+std::string comparison_text(const ComparisonReport& report);
+
 }  // namespace syncopate::experiments

@@ -5,7 +5,6 @@
 #include <numeric>
 
 #include "experiments/lab/report/statistics.h"
-#include "experiments/lab/report/student_t.h"
 
 namespace syncopate::experiments {
 namespace {

@@ -23,6 +23,14 @@
 
 namespace syncopate::experiments {
 
+// Return the first line of each file.
+std::string steps_csv_header();
+std::string evals_csv_header();
+
+// Return one row. `repeat` counts from 0; end_s counts from `origin`, when this repeat's training began.
+std::string steps_csv_row(int repeat, int worker, TimePoint origin, const StepRecord& step);
+std::string evals_csv_row(int repeat, const EvalRecord& eval);
+
 // Checks whether results can go to `directory`, as far as is possible without creating it. Fails with invalid argument
 // if it already has results.
 Status check_output(const std::string& directory);

@@ -6,7 +6,6 @@
 #include <limits>
 
 #include "experiments/lab/report/statistics.h"
-#include "experiments/lab/report/target_crossing.h"
 
 namespace syncopate::experiments {
 namespace {
@@ -197,6 +196,8 @@ void report_evals(std::span<const EvalRecord> evals, double target_accuracy, Run
   report.seconds_to_target_resolution = crossing->resolution_seconds;
 }
 
+double headline(const EvalRecord& eval) { return headline_of(eval.accuracy, eval.figures); }
+
 }  // namespace
 
 RunReport make_report(std::span<const WorkerSteps> workers, std::span<const EvalRecord> evals,
@@ -245,6 +246,39 @@ const RunReport& middle_report(std::span<const RunReport> reports) {
   for (const RunReport& report : reports) ascending.push_back(&report);
   std::ranges::stable_sort(ascending, {}, [](const RunReport* report) { return report->samples_per_second; });
   return *ascending[(ascending.size() - 1) / 2];
+}
+
+RecoveryTimes recovery_after(TimePoint fault, std::span<const WorkerSteps> workers) {
+  RecoveryTimes times;
+  for (const WorkerSteps& worker : workers) {
+    const auto begun_after = [&](const StepRecord& step) { return step.end - step.total >= fault; };
+    const auto found = std::ranges::find_if(worker.steps, begun_after);
+    if (found == worker.steps.end()) continue;
+    const Duration after = found->end - fault;
+    times.first = std::min(times.first.value_or(after), after);
+    times.all = std::max(times.all.value_or(after), after);
+  }
+  return times;
+}
+
+std::optional<TargetCrossing> target_crossing(std::span<const EvalRecord> evals, double target) {
+  std::vector<const EvalRecord*> ascending;
+  for (const EvalRecord& eval : evals) ascending.push_back(&eval);
+  std::ranges::stable_sort(ascending, {}, &EvalRecord::training_seconds);
+  const auto reached = std::ranges::find_if(ascending, [&](const auto* eval) { return headline(*eval) >= target; });
+  if (reached == ascending.end()) return std::nullopt;
+  const EvalRecord& after = **reached;
+  const auto samples_after = static_cast<double>(after.samples_seen);
+  if (reached == ascending.begin())
+    return TargetCrossing{after.training_seconds, samples_after, after.training_seconds, samples_after};
+  const EvalRecord& before = **(reached - 1);
+  const auto samples_before = static_cast<double>(before.samples_seen);
+  const double part = (target - headline(before)) / (headline(after) - headline(before));
+  TargetCrossing crossing{.resolution_seconds = after.training_seconds - before.training_seconds,
+                          .resolution_samples = samples_after - samples_before};
+  crossing.seconds = before.training_seconds + part * crossing.resolution_seconds;
+  crossing.samples = samples_before + part * crossing.resolution_samples;
+  return crossing;
 }
 
 }  // namespace syncopate::experiments

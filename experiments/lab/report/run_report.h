@@ -14,8 +14,10 @@
 #include <string>
 #include <vector>
 
+#include "common/clock.h"
 #include "common/step_record.h"
 #include "experiments/cluster/control/test_figures.h"
+#include "experiments/cluster/faults/fault_record.h"
 #include "experiments/lab/report/machine_state.h"
 #include "experiments/lab/report/staleness_histogram.h"
 
@@ -110,7 +112,7 @@ struct RunReport {
   std::optional<double> final_test_accuracy;
   std::optional<double> final_test_loss;
   TestFigures final_figures;
-  // When the target was first crossed, between two evaluations (target_crossing.h). Empty if it was not, or if there
+  // When the target was first crossed, between two evaluations (target_crossing). Empty if it was not, or if there
   // was no target.
   std::optional<double> seconds_to_target;
   std::optional<std::int64_t> samples_to_target;
@@ -137,5 +139,22 @@ std::vector<double> throughputs(std::span<const RunReport> reports);
 // Returns the report whose throughput is the median of `reports` (the lower one of an even number); its step split
 // represents all. `reports` must not be empty.
 const RunReport& middle_report(std::span<const RunReport> reports);
+
+// The steps of each of `workers` must be in the order of their ends.
+RecoveryTimes recovery_after(TimePoint fault, std::span<const WorkerSteps> workers);
+
+struct TargetCrossing {
+  double seconds = 0;  // of training
+  double samples = 0;  // trained on by all workers
+  // The distance between the two evaluations around the crossing; it is not known more precisely than that.
+  double resolution_seconds = 0;
+  double resolution_samples = 0;
+};
+
+// Returns the first crossing, interpolated linearly between the first evaluation at or above `target` (of the headline
+// figure, test_figures.h) and the one before it. If the very first evaluation is at or above it, returns that
+// evaluation's time, with all of it as the resolution, since nothing is known of the time before. None if no evaluation
+// has reached it.
+std::optional<TargetCrossing> target_crossing(std::span<const EvalRecord> evals, double target);
 
 }  // namespace syncopate::experiments

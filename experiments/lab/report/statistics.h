@@ -1,4 +1,5 @@
-// The few statistics that reports quote. Pure. All take values in any order.
+// The few statistics that reports quote, and Student's t distribution with an integer number of degrees of freedom.
+// Pure. Functions of several values take them in any order.
 #pragma once
 
 #include <span>
@@ -19,5 +20,12 @@ struct Spread {
   bool operator==(const Spread&) const = default;
 };
 Spread spread_of(std::span<const double> values);
+
+// Returns P(|T| >= |t|) under Student's t distribution, the probability of a value that large by chance. Abramowitz and
+// Stegun, Handbook of Mathematical Functions, 26.7.3 and 26.7.4. `freedom` is 1 or more.
+double two_sided_p(double t, int freedom);
+
+// Returns the t that |T| exceeds with probability `p`, in (0, 1): two_sided_p(t, freedom) == p.
+double two_sided_quantile(double p, int freedom);
 
 }  // namespace syncopate::experiments

@@ -2,7 +2,6 @@
 
 #include <nlohmann/json.hpp>
 
-#include "experiments/lab/report/run_report_json.h"
 #include "experiments/lab/report/statistics.h"
 
 namespace syncopate::experiments {

@@ -7,7 +7,7 @@
 
 #include <cstdio>
 
-#include "common/text/printable_lines.h"
+#include "common/text/printable_text.h"
 
 namespace syncopate::experiments {
 

@@ -5,7 +5,7 @@
 
 #include "common/param_layout.h"
 #include "common/status.h"
-#include "experiments/cluster/control/snapshot_layout.h"
+#include "experiments/cluster/control/weights_snapshot.h"
 #include "experiments/config/resolved_run.h"
 
 namespace syncopate::experiments {

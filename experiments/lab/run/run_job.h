@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "common/param_layout.h"
-#include "experiments/cluster/control/snapshot_layout.h"
+#include "experiments/cluster/control/weights_snapshot.h"
 #include "experiments/cluster/coordinator/interrupts.h"
 #include "experiments/cluster/exit_code.h"
 #include "experiments/config/resolved_run.h"

@@ -11,7 +11,7 @@
 #include "common/random.h"
 #include "experiments/checkpoint/checkpoint.h"
 #include "experiments/checkpoint/checkpoint_store.h"
-#include "experiments/checkpoint/work_done.h"
+#include "experiments/checkpoint/run_facts.h"
 #include "experiments/cluster/exit_code.h"
 #include "tests/support/run_program.h"
 

@@ -7,7 +7,6 @@
 
 #include "common/random.h"
 #include "tests/worker/data/scratch_folder.h"
-#include "worker/data/crop.h"
 
 namespace syncopate::worker {
 namespace {

@@ -3,10 +3,10 @@
 #include <gmock/gmock.h>
 
 #include "tests/worker/layers/layer_under_test.h"
+#include "worker/layers/activation.h"
 #include "worker/layers/chain.h"
 #include "worker/layers/dense.h"
 #include "worker/layers/flatten.h"
-#include "worker/layers/relu.h"
 
 namespace syncopate::worker {
 namespace {

@@ -1,9 +1,9 @@
 // The gradients of a transformer's layers against central finite differences, on the plain loops.
 #include "tests/worker/layers/layer_under_test.h"
+#include "worker/layers/activation.h"
 #include "worker/layers/attention.h"
 #include "worker/layers/dense.h"
 #include "worker/layers/embedding.h"
-#include "worker/layers/gelu.h"
 #include "worker/layers/layer_norm.h"
 #include "worker/layers/tied_output.h"
 

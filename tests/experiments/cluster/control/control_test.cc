@@ -6,7 +6,7 @@
 
 #include <map>
 
-#include "experiments/cluster/control/heartbeat_interval.h"
+#include "experiments/cluster/control/control_thread.h"
 #include "experiments/cluster/control/wire_records.h"
 #include "tests/experiments/cluster/control/fake_coordinator.h"
 

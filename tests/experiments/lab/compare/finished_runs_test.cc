@@ -8,7 +8,7 @@
 
 #include "common/os/whole_file.h"
 #include "experiments/config/toml.h"
-#include "experiments/lab/report/csv.h"
+#include "experiments/lab/report/results_writer.h"
 #include "experiments/lab/report/summary_json.h"
 #include "tests/support/resolved.h"
 #include "tests/support/run_program.h"

@@ -11,7 +11,6 @@
 
 #include "experiments/cluster/host/git_commit.h"
 #include "experiments/config/toml.h"
-#include "experiments/lab/report/csv.h"
 #include "tests/support/resolved.h"
 
 namespace syncopate::experiments {

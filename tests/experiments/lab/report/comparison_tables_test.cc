@@ -1,0 +1,132 @@
+#include "experiments/lab/report/comparison_tables.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <limits>
+#include <sstream>
+
+#include "tests/experiments/lab/report/sample_comparison.h"
+
+namespace syncopate::experiments {
+namespace {
+
+using testing::AllOf;
+using testing::ContainsRegex;
+using testing::HasSubstr;
+using testing::Not;
+
+TEST(ComparisonText, ShowsRangesAndJudgesNothingBelowFiveRounds) {
+  const std::string text =
+      comparison_text(sample_comparison({sample_row("local", {1000, 1020}), sample_row("allreduce", {2020, 2020})}));
+  EXPECT_THAT(text, HasSubstr("mean of 2 rounds [least .. most]; ratio to local round by round\n"));
+  EXPECT_THAT(text, ContainsRegex("\nlocal +1,010 \\[1,000 \\.\\. 1,020\\] +1 +baseline +1 min 59 s +2\\.0 %\n"));
+  EXPECT_THAT(text,
+              ContainsRegex("\nallreduce +2,020 \\[2,020 \\.\\. 2,020\\] +2\\.00x +not judged +59\\.4 s +0\\.0 %\n"));
+  EXPECT_THAT(text, HasSubstr("Not judged: 2 rounds; from 5 on (--repeat=10) there are intervals and verdicts."));
+}
+
+TEST(ComparisonText, ClaimsADifferenceOnlyOutsideItsInterval) {
+  const std::string text = comparison_text(sample_comparison(
+      {sample_row("local", {1000, 1010, 990, 1005, 995}), sample_row("allreduce", {2000, 2030, 1990, 2000, 1985}),
+       sample_row("ps:sync", {1010, 990, 1000, 985, 1015}), sample_row("ps:async", {500, 503, 497, 502, 500})}));
+  EXPECT_THAT(text, ContainsRegex("\nlocal +1,000 ± [0-9.]+ +1 +baseline"));
+  EXPECT_THAT(text, ContainsRegex("\nallreduce +2,001 ± [0-9.]+ +2\\.00x \\[1\\.9[0-9], 2\\.0[0-9]\\] +faster"));
+  EXPECT_THAT(text,
+              ContainsRegex("\nps:sync +1,000 ± [0-9.]+ +1\\.00x \\[0\\.9[0-9], 1\\.0[0-9]\\] +no difference shown"));
+  EXPECT_THAT(text, ContainsRegex("\nps:async +500 ± [0-9.]+ +0\\.50x \\[0\\.50, 0\\.50\\] +slower"));
+  EXPECT_THAT(text, HasSubstr("1 in 20"));
+}
+
+TEST(ComparisonText, HasWhatAStepIsMadeOfAndNamesTheSteadyWindow) {
+  const std::string text = comparison_text(sample_comparison({sample_row("local", {1000})}));
+  EXPECT_THAT(text, HasSubstr("Window: where all workers train at once, after the warm-up"));
+  EXPECT_THAT(text, ContainsRegex("mode +window samples/s +ms/step +wait % +MB/step +staleness +MB memory\n"
+                                  "local +1,250 +1\\.90 +25\\.0 +2\\.160 +2\\.50 +100\n"));
+}
+
+TEST(ComparisonText, ShowsTheTimeOfACodecAndTheFigureThatADataSetIsJudgedBy) {
+  ComparedRow row = sample_row("ps:sync", {1000});
+  row.rounds[0]->codec_ms = 0.25;
+  row.rounds[0]->final_figures.auc = 0.8125;
+  const std::string text = comparison_text(sample_comparison({row}));
+  EXPECT_THAT(text, AllOf(HasSubstr("codec ms"), HasSubstr("AUC"), HasSubstr("0.250"), HasSubstr("0.8125")));
+  EXPECT_THAT(text, Not(HasSubstr("accuracy")));
+}
+
+TEST(ComparisonText, ShowsTheRateOfARowAndWhatItComesToInOnePass) {
+  ComparisonReport report = sample_comparison({sample_row("local", {1000})});
+  report.rate_rule = "per-sample";
+  EXPECT_THAT(comparison_text(report), AllOf(HasSubstr("; rates per-sample\n"),
+                                             ContainsRegex("\nlocal +0\\.1 +10 +0\\.9731 +- +baseline +0\\.1250\n")));
+}
+
+TEST(ComparisonText, SaysHowManyRoundsReachedTheTargetAndHowFarApartEvaluationsLay) {
+  ComparisonReport report =
+      sample_comparison({sample_row("local", {1000, 1000}), sample_row("ps:async", {1000, 1000})});
+  report.target = 0.9;
+  report.rows[0].rounds[0]->seconds_to_target = 1.5;
+  report.rows[0].rounds[1]->seconds_to_target = 1.7;
+  report.rows[0].rounds[0]->seconds_to_target_resolution = report.rows[0].rounds[1]->seconds_to_target_resolution = 1;
+  EXPECT_THAT(comparison_text(report),
+              AllOf(ContainsRegex("\nlocal +2 of 2 +1\\.6 \\[1\\.5 \\.\\. 1\\.7\\] +1 s +1 +baseline\n"),
+                    ContainsRegex("\nps:async +0 of 2 +- +- +- +-\n")));
+}
+
+TEST(ComparisonText, ShowsTheRatesThatWereTriedAndWhichDiverged) {
+  ComparisonReport report = sample_comparison({});
+  const double none = std::numeric_limits<double>::quiet_NaN();
+  report.trials = {{"local", 0.1, {0.5, 0.7}, {}}, {"local", 1, {none, 0.1}, {}}, {"ps:async", 0.1, {0.25}, {}}};
+  EXPECT_THAT(comparison_text(report),
+              HasSubstr("mode         0.1         1\nlocal     0.6000  diverged\nps:async  0.2500         -\n"));
+}
+
+TEST(ComparisonText, ShowsWhatThereIsOfRoundsThatDidNotEnd) {
+  ComparisonReport report = sample_comparison(
+      {sample_row("local", {1000, 1000}), sample_row("allreduce", {2000}), sample_row("ps:sync", {})});
+  report.rows[1].rounds.push_back(std::nullopt);
+  report.outcome = "interrupted in round 2 of 5";
+  report.left_out = {"ps:async: left out, no servers"};
+  const std::string text = comparison_text(report);
+  EXPECT_THAT(text, HasSubstr("mean of 2 rounds or fewer"));
+  EXPECT_THAT(text, ContainsRegex("\nallreduce +2,000 +2\\.00x +not judged"));
+  EXPECT_THAT(text, ContainsRegex("\nps:sync +- +- +not judged +- +-\n"));
+  EXPECT_THAT(text,
+              AllOf(HasSubstr("\nNot completed: interrupted in round 2 of 5\n"), HasSubstr("\nps:async: left out")));
+}
+
+TEST(ComparisonText, JudgesNoRunsThatDidNotRunInTurns) {
+  ComparisonReport report =
+      sample_comparison({sample_row("a", std::vector<double>(6, 1000)), sample_row("b", std::vector<double>(6, 2000))});
+  report.in_rounds = false;
+  const std::string text = comparison_text(report);
+  EXPECT_THAT(text, ContainsRegex("\nb +2,000 ± 0 +2\\.00x +not judged"));
+  EXPECT_THAT(text, HasSubstr("Not judged: finished runs did not run in turns"));
+}
+
+TEST(ComparisonText, SaysInWhichRunsTheMachineWasBusyWithOthers) {
+  ComparisonReport report = sample_comparison({sample_row("local", {1000, 1000}), sample_row("ps:sync", {900, 900})});
+  report.rows[0].rounds[1]->machine = MachineLoad{.seconds = 10, .cores = 2, .workers = 1, .own = 0.5, .others = 0.1};
+  report.rows[1].rounds[0]->machine = MachineLoad{.seconds = 10, .cores = 2, .workers = 2, .own = 0.5, .others = 0.25};
+  report.rows[1].rounds[1]->machine = MachineLoad{.seconds = 10, .cores = 2, .workers = 2, .own = 0.9, .others = 0.01};
+  EXPECT_THAT(comparison_text(report),
+              HasSubstr("In 2 of 3 runs, at worst in ps:sync, round 1: other processes used 25 % of the cores"));
+}
+
+// A terminal is 80 to 120 columns wide; titles may wrap.
+TEST(ComparisonText, HasRowsThatFitATerminal) {
+  const std::vector<double> speeds = {1'234'567, 1'240'000, 1'238'000, 1'241'000, 1'229'000};
+  ComparisonReport report =
+      sample_comparison({sample_row("allreduce:ring", "2", speeds), sample_row("ps:bounded:4", "2", speeds)});
+  report.target = 0.9;
+  std::istringstream lines(comparison_text(report));
+  for (std::string line; std::getline(lines, line);) {
+    if (line.starts_with("ps:bounded") || line.starts_with("mode")) {
+      EXPECT_LE(line.size(), 115) << line;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace syncopate::experiments
