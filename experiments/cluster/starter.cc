@@ -45,10 +45,18 @@ bool starter_lives() {
   return named > 0 && !has_ended(named);
 }
 
+bool starter_has_died() {
+  const pid_t named = starter();
+  return named > 0 && has_ended(named);
+}
+
+// A starter with several threads does not die at once: its children may already have been given to init, too late for
+// the signal, while it still counts as alive.
 void die_with_parent() {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   const pid_t named = starter();
-  if (named > 0 && has_ended(named)) _exit(static_cast<int>(ExitCode::kProcessLost));
+  const bool is_orphan = named > 1 && getppid() == 1;
+  if (is_orphan || starter_has_died()) _exit(static_cast<int>(ExitCode::kProcessLost));
 }
 
 }  // namespace syncopate::experiments

@@ -18,6 +18,9 @@ std::pair<std::string, std::string> named_starter(pid_t pid);
 // Returns whether a starter is named and lives, even if it is stopped. (A process on another host has none.)
 bool starter_lives();
 
+// Returns whether a starter is named and has died.
+bool starter_has_died();
+
 // From now on the kernel kills this process when its parent dies. If a starter is named and has died already, this
 // process ends at once, since its parent may have died before the kernel could be asked.
 void die_with_parent();

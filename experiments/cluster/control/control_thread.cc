@@ -161,9 +161,12 @@ void ControlThread::check_coordinator(Duration timeout, TimePoint now) {
     return patience_.excuse(now);
   }
   coordinator_is_away_ = false;
-  const std::optional<Duration> silence = coordinator_.falls_silent(timeout, now);
+  // The rest of the timeout is for a coordinator on another host, of which nothing is known.
+  const bool is_lost = coordinator_.silence(now) >= timeout / kSilentParts && starter_has_died();
+  const std::optional<Duration> silence = coordinator_.falls_silent(is_lost ? timeout / kSilentParts : timeout, now);
   if (!silence) return;
-  spdlog::error("nothing heard from the coordinator for {:.1f} s: stopping", seconds(*silence));
+  spdlog::error("nothing heard from the coordinator for {:.1f} s{}: stopping", seconds(*silence),
+                is_lost ? ", which has died" : "");
   channel_.stop();
 }
 

@@ -1,10 +1,14 @@
 // How a process is told to stop, loses the coordinator, and says its last words.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <atomic>
+#include <cstdlib>
 
 #include "experiments/cluster/exit_code.h"
+#include "experiments/cluster/starter.h"
 #include "tests/experiments/cluster/control/fake_coordinator.h"
 
 namespace syncopate::experiments {
@@ -68,6 +72,28 @@ TEST_F(Control, StopsOnceTheCoordinatorHasBeenSilentForTheTimeout) {
   EXPECT_EQ(stopped.get_future().wait_until(soon()), std::future_status::ready);
   EXPECT_EQ(client_->ask_finish(soon()).status().code(), Code::kCancelled);
   on_stop.reset();
+}
+
+// Names a program that has died as the starter, before the client's thread begins and until it has ended.
+class DeadStarter {
+ protected:
+  DeadStarter() {
+    const pid_t starter = fork();
+    if (starter == 0) _exit(0);
+    waitpid(starter, nullptr, 0);
+    const auto [name, value] = named_starter(starter);
+    setenv(name.c_str(), value.c_str(), 1);
+  }
+  ~DeadStarter() { unsetenv(named_starter(0).first.c_str()); }
+};
+class OrphanedControl : DeadStarter, public Control {};
+
+TEST_F(OrphanedControl, StopsLongBeforeTheTimeout) {
+  const TimePoint began = SteadyClock().now();
+  constexpr Duration kTimeout = 16000ms;
+  client_->set_timeout(kTimeout);
+  EXPECT_EQ(client_->ask_finish(soon()).status().code(), Code::kCancelled);
+  EXPECT_LT(SteadyClock().now() - began, kTimeout / 2);
 }
 
 TEST_F(Control, SendsItsLastWordsBeforeItIsDestroyed) {
