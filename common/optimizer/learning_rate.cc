@@ -102,7 +102,7 @@ Result<LearningRateSchedule> LearningRateSchedule::parse(std::string_view text) 
   Parser parser;
   for (std::string_view part : split(text, ',')) {
     const std::string error = parser.read(part);
-    if (!error.empty()) return Status::invalid_argument(fmt::format("--lr-schedule={}: {}", text, error));
+    if (!error.empty()) return Status::invalid_argument(error);
   }
   return parser.schedule();
 }

@@ -73,7 +73,7 @@ TEST(LearningRate, IsWrittenAsItIsRead) {
 TEST(LearningRate, ParseSaysWhatIsWrongAndWhatWouldBeRight) {
   const std::pair<const char*, const char*> cases[] = {
       {"", "'' is none of constant, cosine, step:EPOCHS:FACTOR, linear, warmup:EPOCHS"},
-      {"cosin", "--lr-schedule=cosin: 'cosin' is none of constant"},
+      {"cosin", "'cosin' is none of constant"},
       {"cosine,", "'' is none of"},
       {"cosine:2", "'cosine' takes no number"},
       {"step", "step:EPOCHS:FACTOR with two numbers above zero"},

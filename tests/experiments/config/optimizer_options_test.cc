@@ -43,6 +43,8 @@ TEST(OptimizerOptions, GiveFtrlItsFigures) {
 }
 
 TEST(OptimizerOptions, RefuseFtrlARateThatChanges) {
+  EXPECT_EQ(refusal({"--lr-schedule=cosin"}),
+            "--lr-schedule=cosin: 'cosin' is none of constant, cosine, step:EPOCHS:FACTOR, linear, warmup:EPOCHS");
   EXPECT_EQ(refusal({"--optimizer=ftrl", "--lr-schedule=constant,linear"}), "accepted");
   EXPECT_EQ(refusal({"--optimizer=ftrl", "--lr-schedule=cosine"}),
             "--lr-schedule=cosine: must be constant, or constant,linear, with --optimizer=ftrl");
