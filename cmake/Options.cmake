@@ -21,11 +21,14 @@ if(SYNCOPATE_SANITIZE)
   target_link_options(syncopate_options INTERFACE -fsanitize=${SYNCOPATE_SANITIZE})
   target_compile_definitions(syncopate_options INTERFACE SYNCOPATE_SANITIZE="${SYNCOPATE_SANITIZE}")
 endif()
-# For code that computes nothing by the million: half of the time that its compiler takes is an optimiser's. The presets
-# with sanitizers take -O1 for everything: at -O0 a build for fuzzing takes 312 s instead of 368, and a harness makes a
-# tenth of its runs.
+# Levels of optimisation for code that does not compute on every value of a model; see syncopate_room. The presets with
+# sanitizers take -O1 for everything: at -O0 a build for fuzzing takes 312 s instead of 368, and a harness makes a tenth
+# of its runs.
 add_library(syncopate_quick_build INTERFACE)
-target_compile_options(syncopate_quick_build INTERFACE "$<$<AND:${cxx},$<CONFIG:Release>>:-O1>")
+target_compile_options(syncopate_quick_build INTERFACE "$<$<AND:${cxx},$<CONFIG:Release>>:-Og>")
+add_library(syncopate_messages INTERFACE)
+target_compile_options(syncopate_messages INTERFACE
+  "$<$<AND:${cxx},$<CONFIG:Release>>:-O1;-ftree-vectorize;-finline-functions;-finline-small-functions>")
 # An error in a program that strangers can reach is to end the program, and not to be theirs to use: containers and the
 # C library check bounds, functions their stacks; the program lies anywhere in memory, and its tables of functions are
 # written once, before it begins.

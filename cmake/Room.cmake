@@ -1,13 +1,13 @@
-# compile_together(TARGET source...)
+# compile_together(TARGET COUNT source...)
 #
-# Has the compiler take files of one folder together, up to a dozen at a time: two thirds of a file's own time go into
-# headers that its neighbours include, too. No group has files of two folders, so that a new file changes the groups of
-# its own folder alone. A file with compiler options of its own stays alone.
-function(compile_together target)
+# Has the compiler take files of one folder together, up to COUNT at a time: two thirds of a file's own time go into
+# headers that its neighbours include, too. More than that would make the build after a change of one file wait. No group
+# has files of two folders, so that a new file changes the groups of its own folder alone. A file with compiler options of
+# its own stays alone.
+function(compile_together target together)
   if(NOT SYNCOPATE_UNITY)
     return()
   endif()
-  set(together 12)
   set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
   foreach(source IN LISTS ARGN)
     cmake_path(GET source PARENT_PATH folder)
@@ -18,7 +18,7 @@ function(compile_together target)
   list(REMOVE_DUPLICATES folders)
   foreach(folder IN LISTS folders)
     list(LENGTH in_${folder} count)
-    # Groups of like size: 13 files are 7 and 6, not 12 and 1.
+    # Groups of like size: with COUNT 12, 13 files are 7 and 6, not 12 and 1.
     math(EXPR groups "(${count} + ${together} - 1) / ${together}")
     set(place 0)
     foreach(source IN LISTS in_${folder})
@@ -29,19 +29,22 @@ function(compile_together target)
   endforeach()
 endfunction()
 
-# syncopate_room(NAME [QUICK_BUILD] [ROOMS room...] [LIBRARIES target...] [CUDA_LIBRARIES target...])
+# syncopate_room(NAME [QUICK_BUILD | HOT folder...] [ROOMS room...] [LIBRARIES target...] [CUDA_LIBRARIES target...])
 #
 # One folder of the tree is one static library, made of every .cc and .proto below it. Its target is syncopate_NAME, with
 # "_" for each "/" of a folder within another. Headers are included as "NAME/file.h", through a folder that holds NAME
 # alone: a room sees those that it names in ROOMS, and those that these see. So the compiler enforces the direction of
 # imports.
 #
-# QUICK_BUILD: a room that decides, watches and reports, and computes little, is compiled with little optimisation.
+# Half of the time that a compiler takes is its optimiser's. So a room with QUICK_BUILD, which decides, watches and
+# reports, is hardly optimised. In a room with HOT, the folders named there, where a run spends its time, have all that
+# the build type gives (a file may be named, too); the other folders, which act once for each message, have what takes
+# little time (syncopate_quick_build and syncopate_messages in Options.cmake).
 #
 # What lies in folders called cuda makes a library of its own, syncopate_NAME_cuda, where there is a CUDA toolkit: only
 # the GPU programs are linked with it.
 function(syncopate_room name)
-  cmake_parse_arguments(arg "QUICK_BUILD" "" "ROOMS;LIBRARIES;CUDA_LIBRARIES" ${ARGN})
+  cmake_parse_arguments(arg "QUICK_BUILD" "" "HOT;ROOMS;LIBRARIES;CUDA_LIBRARIES" ${ARGN})
   string(REPLACE "/" "_" id "${name}")
   string(REPLACE "/" "_" rooms "${arg_ROOMS}")
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${CMAKE_SOURCE_DIR}/${name}/*.cc")
@@ -55,19 +58,39 @@ function(syncopate_room name)
   file(MAKE_DIRECTORY "${view}/${parent}")
   file(CREATE_LINK "${CMAKE_SOURCE_DIR}/${name}" "${view}/${name}" SYMBOLIC)
 
+  set(hot_sources)
+  if(arg_HOT)
+    list(TRANSFORM arg_HOT PREPEND "^${CMAKE_SOURCE_DIR}/${name}/" OUTPUT_VARIABLE patterns)
+    list(JOIN patterns "|" pattern)
+    set(hot_sources ${sources})
+    list(FILTER hot_sources INCLUDE REGEX "${pattern}")
+    list(FILTER sources EXCLUDE REGEX "${pattern}")
+  endif()
+
   add_library(syncopate_${id} STATIC ${sources} ${protos})
-  compile_together(syncopate_${id} ${sources})
-  target_include_directories(syncopate_${id} PUBLIC "${view}" "${CMAKE_BINARY_DIR}/proto/${id}")
-  target_link_libraries(syncopate_${id} PRIVATE syncopate_options PUBLIC ${arg_LIBRARIES})
+  set(targets syncopate_${id})
   if(arg_QUICK_BUILD)
     target_link_libraries(syncopate_${id} PRIVATE syncopate_quick_build)
+  elseif(hot_sources)
+    target_link_libraries(syncopate_${id} PRIVATE syncopate_messages)
+    add_library(syncopate_${id}_hot OBJECT ${hot_sources})
+    target_sources(syncopate_${id} PRIVATE $<TARGET_OBJECTS:syncopate_${id}_hot>)
+    compile_together(syncopate_${id}_hot 20 ${hot_sources})
+    list(APPEND targets syncopate_${id}_hot)
   endif()
-  foreach(room IN LISTS rooms)
-    target_link_libraries(syncopate_${id} PUBLIC syncopate_${room})
+  compile_together(syncopate_${id} 20 ${sources})
+  foreach(target IN LISTS targets)
+    target_include_directories(${target} PUBLIC "${view}" "${CMAKE_BINARY_DIR}/proto/${id}")
+    target_link_libraries(${target} PRIVATE syncopate_options PUBLIC ${arg_LIBRARIES})
+    foreach(room IN LISTS rooms)
+      target_link_libraries(${target} PUBLIC syncopate_${room})
+    endforeach()
   endforeach()
 
   if(SYNCOPATE_HAS_CUDA AND cuda_sources)
     add_library(syncopate_${id}_cuda STATIC ${cuda_sources})
+    list(FILTER cuda_sources INCLUDE REGEX "[.]cc$")
+    compile_together(syncopate_${id}_cuda 20 ${cuda_sources})
     target_link_libraries(syncopate_${id}_cuda PRIVATE syncopate_options
                           PUBLIC syncopate_${id} ${arg_CUDA_LIBRARIES} CUDA::cudart)
     foreach(room IN LISTS rooms)
@@ -86,6 +109,11 @@ function(syncopate_room name)
       file(RELATIVE_PATH path "${CMAKE_SOURCE_DIR}" "${proto}")
       string(REPLACE ".proto" ".pb.cc" generated "${CMAKE_BINARY_DIR}/proto/${id}/${path}")
       set_source_files_properties("${generated}" PROPERTIES COMPILE_OPTIONS "-w")
+      # Written before any file that may include it is compiled.
+      if(TARGET syncopate_${id}_hot)
+        string(REPLACE ".pb.cc" ".pb.h" header "${generated}")
+        target_sources(syncopate_${id}_hot PRIVATE "${header}")
+      endif()
     endforeach()
   endif()
 endfunction()

@@ -1,12 +1,13 @@
 #include "common/transport/acceptor.h"
 
 #include <fmt/format.h>
-#include <spdlog/spdlog.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 
 #include <cerrno>
 #include <cstring>
+
+#include "common/text/log.h"
 
 namespace syncopate {
 namespace {
@@ -31,7 +32,7 @@ FileDescriptor Acceptor::accept(int flags) {
     rests_until_ = {};
   } else if (error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM) {
     rests_until_ = clock_.now() + kRest;
-    if (shortage_.empty()) spdlog::warn("{}: connections cannot be taken: {}", name_, describe(error));
+    if (shortage_.empty()) log_warning("{}: connections cannot be taken: {}", name_, describe(error));
     shortage_ = "; some could not be taken: " + describe(error);
   }
   return connection;

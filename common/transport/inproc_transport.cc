@@ -10,43 +10,40 @@
 #include "common/os/aligned_buffer.h"
 
 namespace syncopate {
-namespace {
-
-struct Parcel {
-  int from = -1;  // with lost: the peer that is gone
-  bool lost = false;
-  std::string header;
-  std::span<const std::byte> payload;
-  PendingSends::Counter pending;
-};
-
-// All waiting of one endpoint: for parcels, and for its own payloads to be let go.
-struct Inbox {
-  std::mutex mutex;
-  std::condition_variable changed;
-  std::deque<Parcel> parcels;
-  bool interrupted = false;
-  bool closed = false;
-
-  // Returns whether the inbox took it.
-  bool put(Parcel parcel) {
-    const std::lock_guard lock(mutex);
-    if (closed) return false;
-    parcels.push_back(std::move(parcel));
-    changed.notify_all();
-    return true;
-  }
-
-  void let_go(const PendingSends::Counter& pending) {
-    const std::lock_guard lock(mutex);
-    pending->fetch_sub(1, std::memory_order_release);
-    changed.notify_all();
-  }
-};
-
-}  // namespace
 
 struct InProcHub::Shared {
+  struct Parcel {
+    int from = -1;  // with lost: the peer that is gone
+    bool lost = false;
+    std::string header;
+    std::span<const std::byte> payload;
+    PendingSends::Counter pending;
+  };
+
+  // All waiting of one endpoint: for parcels, and for its own payloads to be let go.
+  struct Inbox {
+    std::mutex mutex;
+    std::condition_variable changed;
+    std::deque<Parcel> parcels;
+    bool interrupted = false;
+    bool closed = false;
+
+    // Returns whether the inbox took it.
+    bool put(Parcel parcel) {
+      const std::lock_guard lock(mutex);
+      if (closed) return false;
+      parcels.push_back(std::move(parcel));
+      changed.notify_all();
+      return true;
+    }
+
+    void let_go(const PendingSends::Counter& pending) {
+      const std::lock_guard lock(mutex);
+      pending->fetch_sub(1, std::memory_order_release);
+      changed.notify_all();
+    }
+  };
+
   explicit Shared(int size) : inboxes(static_cast<std::size_t>(size)) {}
   Inbox& inbox(int rank) { return inboxes[static_cast<std::size_t>(rank)]; }
 
@@ -57,6 +54,9 @@ struct InProcHub::Shared {
 
 class InProcTransport final : public Transport {
  public:
+  using Parcel = InProcHub::Shared::Parcel;
+  using Inbox = InProcHub::Shared::Inbox;
+
   InProcTransport(std::shared_ptr<InProcHub::Shared> shared, int rank)
       : shared_(std::move(shared)), rank_(rank), own_(shared_->inbox(rank)) {}
 

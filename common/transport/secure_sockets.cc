@@ -1,7 +1,6 @@
 #include "common/transport/secure_sockets.h"
 
 #include <sodium.h>
-#include <spdlog/spdlog.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -13,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/text/log.h"
 #include "common/transport/local_socket.h"
 
 namespace syncopate {
@@ -138,7 +138,7 @@ void Authenticator::serve() {
     }
   } catch (const zmq::error_t& error) {
     // The socket stays, so that questions are still asked, and stay without an answer.
-    spdlog::error("nobody is let in any more: {}", error.what());
+    log_error("nobody is let in any more: {}", error.what());
   }
 }
 
@@ -154,12 +154,12 @@ void Authenticator::count_one() {
   if (kind == ZMQ_EVENT_MONITOR_STOPPED) return;
   if (kind == ZMQ_EVENT_ACCEPT_FAILED && (value == EMFILE || value == ENFILE)) {
     if (!std::exchange(told_of_shortage_, true)) {
-      spdlog::warn("a connection could not be taken, since no file descriptor is left: raise that (ulimit -n)");
+      log_warning("a connection could not be taken, since no file descriptor is left: raise that (ulimit -n)");
     }
     return;
   }
   rejected_.fetch_add(1, std::memory_order_relaxed);
-  if (!std::exchange(warned_, true)) spdlog::warn("an intruder that connected was turned away");
+  if (!std::exchange(warned_, true)) log_warning("an intruder that connected was turned away");
 }
 
 // Version, id, domain, address, identity, mechanism, then what the mechanism knows of the peer: with CURVE its key,

@@ -1,12 +1,12 @@
 #include "common/transport/shaped_transport.h"
 
-#include <spdlog/spdlog.h>
-
 #include <algorithm>
 #include <cassert>
 #include <optional>
 #include <string>
 #include <utility>
+
+#include "common/text/log.h"
 
 namespace syncopate {
 namespace {
@@ -81,7 +81,7 @@ void ShapedTransport::hold(Message message) {
 }
 
 void ShapedTransport::drop(const Message& message) {
-  if (dropped_++ == 0) spdlog::warn("endpoint {}: dropped a message from {} without a stamp", rank(), message.from());
+  if (dropped_++ == 0) log_warning("endpoint {}: dropped a message from {} without a stamp", rank(), message.from());
 }
 
 void ShapedTransport::let_in(TimePoint now) {

@@ -3,13 +3,13 @@
 #include <fmt/format.h>
 #include <poll.h>
 #include <sodium.h>
-#include <spdlog/spdlog.h>
 #include <sys/socket.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
 
+#include "common/text/log.h"
 #include "common/transport/local_socket.h"
 #include "common/transport/waits.h"
 
@@ -166,7 +166,7 @@ std::string ShmLinks::who_is_missing() const {
 }
 
 void ShmLinks::turn_away() {
-  if (rejected_++ == 0) spdlog::warn("shm endpoint {}: turned away a connection that is no peer's", rank_);
+  if (rejected_++ == 0) log_warning("shm endpoint {}: turned away a connection that is no peer's", rank_);
 }
 
 Status ShmLinks::announce_arena(std::uint64_t number, const SharedMemory& memory) {

@@ -1,12 +1,13 @@
 #include "common/transport/shm_parcel.h"
 
-#include <spdlog/spdlog.h>
 #include <sys/socket.h>
 
 #include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <vector>
+
+#include "common/text/log.h"
 
 namespace syncopate {
 namespace {
@@ -30,7 +31,7 @@ std::vector<FileDescriptor> files_in(msghdr& message) {
 // There is room for all that can come: what was cut off had no descriptor left.
 void warn_of_shortage() {
   static std::atomic<bool> warned{false};
-  if (!warned.exchange(true)) spdlog::warn("no file descriptor is left for shared memory: raise that (ulimit -n)");
+  if (!warned.exchange(true)) log_warning("no file descriptor is left for shared memory: raise that (ulimit -n)");
 }
 
 }  // namespace

@@ -1,7 +1,6 @@
 // Messages between processes of one host through shared memory: a message is a slot in the receiver's inbox that says
 // where in the sender's memory the payload lies; the receiver maps that memory and reads the payload in place.
 #include <fmt/format.h>
-#include <spdlog/spdlog.h>
 
 #include <algorithm>
 #include <map>
@@ -10,6 +9,7 @@
 
 #include "common/hash.h"
 #include "common/os/read_once.h"
+#include "common/text/log.h"
 #include "common/transport/make_transport.h"
 #include "common/transport/shm_inbox.h"
 #include "common/transport/shm_links.h"
@@ -206,7 +206,7 @@ class ShmTransport final : public Transport {
   }
 
   std::nullopt_t drop(const char* reason) {
-    if (counters_.dropped++ == 0) spdlog::warn("shm endpoint {}: dropped {}", rank_, reason);
+    if (counters_.dropped++ == 0) log_warning("shm endpoint {}: dropped {}", rank_, reason);
     return std::nullopt;
   }
 

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 #include <netinet/tcp.h>
 #include <poll.h>
-#include <spdlog/spdlog.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -13,6 +12,7 @@
 #include <cstring>
 #include <list>
 
+#include "common/text/log.h"
 #include "common/transport/acceptor.h"
 #include "common/transport/socket_handshake.h"
 #include "common/transport/waits.h"
@@ -192,7 +192,7 @@ class Meeting {
 
   void turn_away() {
     if (links_.rejected++ == 0) {
-      spdlog::warn("sockets endpoint {}: turned away a connection that did not say hello as a peer does", self_.rank);
+      log_warning("sockets endpoint {}: turned away a connection that did not say hello as a peer does", self_.rank);
     }
   }
 

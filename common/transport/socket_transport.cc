@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 #include <poll.h>
 #include <sched.h>
-#include <spdlog/spdlog.h>
 
 #include <algorithm>
 #include <deque>
@@ -12,6 +11,7 @@
 
 #include "common/hash.h"
 #include "common/os/aligned_buffer.h"
+#include "common/text/log.h"
 #include "common/transport/make_transport.h"
 #include "common/transport/socket_link.h"
 #include "common/transport/socket_links.h"
@@ -122,7 +122,7 @@ class SocketTransport final : public Transport {
     if (moved && from.ended()) {
       losses_.push_back({peer, clock_.now() + (from.left_in_order() ? kGrace : Duration::zero())});
       if (from.corrupt() && counters_.dropped++ == 0) {
-        spdlog::warn("sockets endpoint {}: dropped the connection to peer {}, who sent no message", rank_, peer);
+        log_warning("sockets endpoint {}: dropped the connection to peer {}, who sent no message", rank_, peer);
       }
     }
     return moved;

@@ -3,7 +3,6 @@
 // memory and is received into memory of ZeroMQ's own, where the receiver uses it; ZeroMQ's I/O thread moves the bytes.
 #include <fmt/format.h>
 #include <sched.h>
-#include <spdlog/spdlog.h>
 
 #include <algorithm>
 #include <charconv>
@@ -14,6 +13,7 @@
 
 #include "common/hash.h"
 #include "common/os/aligned_buffer.h"
+#include "common/text/log.h"
 #include "common/transport/borrowed_payloads.h"
 #include "common/transport/make_transport.h"
 #include "common/transport/member_keys.h"
@@ -301,7 +301,7 @@ class ZmqTransport final : public Transport {
   }
 
   void drop(const char* reason) {
-    if (counters_.dropped++ == 0) spdlog::warn("{} endpoint {}: dropped {}", name(), rank_, reason);
+    if (counters_.dropped++ == 0) log_warning("{} endpoint {}: dropped {}", name(), rank_, reason);
   }
 
   const bool over_tcp_;

@@ -1,8 +1,6 @@
 // The program of Syncopate: run_experiment for a person, and every process that a run launches, except workers on GPUs.
 #include <fmt/format.h>
 #include <signal.h>
-#include <spdlog/sinks/stdout_sinks.h>
-#include <spdlog/spdlog.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -10,12 +8,12 @@
 
 #include "common/os/exhaustion.h"
 #include "common/os/resource_limits.h"
+#include "common/text/log.h"
 #include "common/text/printable_text.h"
 #include "experiments/cluster/host/environment.h"
 #include "experiments/cluster/launcher/launcher.h"
 #include "experiments/cluster/plan/placement.h"
 #include "experiments/cluster/process/guard.h"
-#include "experiments/cluster/process/log_lines.h"
 #include "experiments/cluster/process/mpirun_agent.h"
 #include "experiments/cluster/process/private_memory.h"
 #include "experiments/cluster/process/probe.h"
@@ -149,8 +147,7 @@ ExitCode run_person(int argc, const char* const* argv) {
     complain(resolved.status().message());
     return exit_code_of(resolved.status());
   }
-  spdlog::set_default_logger(spdlog::stderr_logger_st("run_experiment"));
-  spdlog::set_formatter(printable_log_lines("run_experiment: %v"));
+  start_log("run_experiment", "%n: %v");
   Interrupts interrupts;
   if (command->action == CommandLine::Action::kCompare) {
     const ComparisonJob job{.base = command->config,

@@ -1,12 +1,12 @@
 #include "ps/client/ps_strategy.h"
 
 #include <fmt/format.h>
-#include <spdlog/spdlog.h>
 
 #include <algorithm>
 #include <cassert>
 
 #include "common/optimizer/decay_parts.h"
+#include "common/text/log.h"
 #include "ps/client/join_request.h"
 #include "ps/transport_memory.h"
 
@@ -38,7 +38,7 @@ PsStrategy::PsStrategy(PsStrategyOptions options, Transport& transport, const Cl
 
 PsStrategy::~PsStrategy() {
   if (phase_ != Phase::kLeft || tables_.tables() == 0) return;
-  if (const Status status = tables_.say_goodbye(); !status.ok()) spdlog::warn("goodbye: {}", status.message());
+  if (const Status status = tables_.say_goodbye(); !status.ok()) log_warning("goodbye: {}", status.message());
 }
 
 Result<ParamArenas> PsStrategy::allocate(const ParamLayout& layout) {
@@ -249,7 +249,7 @@ Status PsStrategy::exchange_until(Complete&& complete, std::optional<TimePoint> 
       return Status(code, fmt::format("no answer from {} for {:.3g} s", silent_shards(), seconds(options_.timeout)));
     }
     // A peer that is gone may be a worker, which not every mode waits for; a shard that is gone stays silent.
-    if (code == Code::kPeerLost) spdlog::debug("worker {}: {}", transport_.rank(), message.status().message());
+    if (code == Code::kPeerLost) log_debug("worker {}: {}", transport_.rank(), message.status().message());
     if (code != Code::kDeadlineExceeded && code != Code::kPeerLost) return message.status();
   }
 }
@@ -346,7 +346,7 @@ bool PsStrategy::accept_rows(const Message& message, int shard) {
 
 void PsStrategy::drop(const Message& message) {
   if (++dropped_ <= kLoggedDrops) {
-    spdlog::warn("worker {}: dropped a message from {} that answers nothing", transport_.rank(), message.from());
+    log_warning("worker {}: dropped a message from {} that answers nothing", transport_.rank(), message.from());
   }
 }
 

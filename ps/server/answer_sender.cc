@@ -1,10 +1,9 @@
 #include "ps/server/answer_sender.h"
 
-#include <spdlog/spdlog.h>
-
 #include <algorithm>
 #include <utility>
 
+#include "common/text/log.h"
 #include "ps/server/shard_state.h"
 
 namespace syncopate::ps {
@@ -117,8 +116,8 @@ Status AnswerSender::wait_for_last_sends() {
     const Status status = transport_.wait(*sends, deadline);
     if (status.ok()) continue;
     if (status.code() != Code::kDeadlineExceeded) return status;
-    spdlog::warn("shard {}: a worker has not read the final weights for {:.3g} s", options_.shard,
-                 seconds(options_.timeout));
+    log_warning("shard {}: a worker has not read the final weights for {:.3g} s", options_.shard,
+                seconds(options_.timeout));
     break;
   }
   return Status();
@@ -132,7 +131,7 @@ Status AnswerSender::send(int worker, std::span<const std::byte> payload, Pendin
 
 Status AnswerSender::not_answered(int worker, const Status& status) {
   if (status.code() == Code::kCancelled || status.code() == Code::kResourceExhausted) return status;
-  spdlog::warn("shard {}: worker {} cannot be answered: {}", options_.shard, worker, status.message());
+  log_warning("shard {}: worker {} cannot be answered: {}", options_.shard, worker, status.message());
   // One that is gone may only have left for another membership epoch, of which nothing has come here yet: whether it is
   // lost is the control plane's to say.
   if (status.code() != Code::kPeerLost) on_unreachable_(worker);

@@ -1,12 +1,12 @@
 #include "ps/server/shard_server.h"
 
 #include <fmt/format.h>
-#include <spdlog/spdlog.h>
 
 #include <algorithm>
 #include <cassert>
 #include <utility>
 
+#include "common/text/log.h"
 #include "ps/transport_memory.h"
 
 namespace syncopate::ps {
@@ -115,7 +115,7 @@ Result<std::optional<Message>> ShardServer::receive() {
   Result<Message> message = transport_.receive(clock_.now() + kPollInterval);
   if (message.ok()) return std::optional<Message>(std::move(*message));
   // Whether a peer that is gone was a worker which had not left yet is the control plane's to say, through worker_lost.
-  if (message.status().code() == Code::kPeerLost) spdlog::debug("shard {}: {}", number_, message.status().message());
+  if (message.status().code() == Code::kPeerLost) log_debug("shard {}: {}", number_, message.status().message());
   const bool is_nothing =
       message.status().code() == Code::kPeerLost || message.status().code() == Code::kDeadlineExceeded;
   if (!is_nothing) return message.status();
@@ -143,7 +143,7 @@ Status ShardServer::take_lost_workers() {
 }
 
 Status ShardServer::lose(int worker) {
-  spdlog::warn("shard {}: goes on without worker {}", number_, worker);
+  log_warning("shard {}: goes on without worker {}", number_, worker);
   const Shard::Answers answers = shard_->on_worker_lost(worker);
   held_.let_go_of_pushes(*shard_);
   held_.let_go_of_rows(*shard_);
@@ -229,7 +229,7 @@ Status ShardServer::forward(const Message& message) {
 
 Status ShardServer::replicated(const Status& status) {
   if (status.ok() || status.code() == Code::kCancelled || status.code() == Code::kResourceExhausted) return status;
-  spdlog::warn("shard {}: the tail cannot be reached: {}", number_, status.message());
+  log_warning("shard {}: the tail cannot be reached: {}", number_, status.message());
   is_cut_off_ = true;
   return Status();
 }
@@ -376,7 +376,7 @@ bool ShardServer::save(TrainingState& state) const {
 ShardServerCounters ShardServer::counters() const { return {shard_ ? shard_->counters() : ShardCounters(), dropped_}; }
 
 void ShardServer::drop(int from, const std::string& reason) {
-  if (++dropped_ <= kLoggedDrops) spdlog::warn("shard {}: dropped a message from {}: {}", number_, from, reason);
+  if (++dropped_ <= kLoggedDrops) log_warning("shard {}: dropped a message from {}: {}", number_, from, reason);
 }
 
 }  // namespace syncopate::ps

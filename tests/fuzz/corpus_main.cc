@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 #include <google/protobuf/stubs/logging.h>
 #include <gtest/gtest.h>
-#include <spdlog/spdlog.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -14,6 +13,7 @@
 #include <fstream>
 #include <iterator>
 
+#include "common/text/log.h"
 #include "tests/fuzz/harness.h"
 #include "tests/fuzz/mutation.h"
 
@@ -94,7 +94,7 @@ class CorpusTest : public testing::Test {
 int main(int argc, char** argv) {
   using namespace syncopate::fuzz;
   testing::InitGoogleTest(&argc, argv);
-  spdlog::set_level(spdlog::level::off);
+  syncopate::silence_log();
   google::protobuf::SetLogHandler(nullptr);
   for (const int signal : {SIGABRT, SIGSEGV, SIGFPE, SIGBUS, SIGILL}) std::signal(signal, leave_input);
   for (const Harness* harness : harnesses()) {

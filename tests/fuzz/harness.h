@@ -1,7 +1,7 @@
 // A harness: one parser of bytes that come from outside, given any bytes. It must come back with a value or a Status,
 // whatever they are: no crash, no hang, no memory that a few bytes have only claimed to need.
 //
-// The same source runs in two ways: under libFuzzer, a program for each harness (tests/fuzz/run), and in fuzz_tests,
+// The same source runs in two ways: under libFuzzer (tests/fuzz/run), and in fuzz_tests,
 // which replays what is kept below corpus/ and mutates it a little, with any compiler.
 #pragma once
 

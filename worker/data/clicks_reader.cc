@@ -18,16 +18,11 @@
 namespace syncopate::worker {
 namespace {
 
-constexpr std::size_t kColumns = 1 + kClickNumbers + kClickCategories;
+constexpr std::size_t kClickColumns = 1 + kClickNumbers + kClickCategories;
 constexpr std::int64_t kFewestLines = 10;
-constexpr std::size_t kLongestShown = 80;
 constexpr std::uint64_t kMissing = std::uint64_t{1} << 32;  // no category is so large
 
-using Columns = std::array<std::string_view, kColumns>;
-
-Status wrong_line(const std::string& path, std::int64_t line, const std::string& what) {
-  return Status::data_loss(fmt::format("{}: line {}: {}", path, line, what));
-}
+using Columns = std::array<std::string_view, kClickColumns>;
 
 std::optional<std::uint64_t> parse_category(std::string_view text) {
   if (text.empty()) return kMissing;
@@ -39,10 +34,10 @@ Status check(const std::string& path, const TextLines& lines) {
   if (lines.is_too_long()) return wrong_line(path, lines.number(), fmt::format("longer than {} bytes", kLongestLine));
   Columns columns;
   const std::size_t found = split(lines.line(), "\t", columns);
-  if (found != kColumns) {
+  if (found != kClickColumns) {
     return wrong_line(path, lines.number(),
                       fmt::format("{} columns, expected {} between tabs: a label, {} whole numbers, {} categories",
-                                  found, kColumns, kClickNumbers, kClickCategories));
+                                  found, kClickColumns, kClickNumbers, kClickCategories));
   }
   if (columns[0] != "0" && columns[0] != "1") {
     return wrong_line(path, lines.number(),

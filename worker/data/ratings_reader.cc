@@ -20,9 +20,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view kHeader = "userId,movieId,rating,timestamp";
-constexpr std::size_t kColumns = 4;
+constexpr std::size_t kRatingColumns = 4;
 constexpr std::size_t kMostRatings = std::numeric_limits<int>::max() / 8;
-constexpr std::size_t kLongestShown = 80;
 
 struct FileKind {
   const char* name;
@@ -37,20 +36,16 @@ struct RawRating {
   std::int64_t user = 0, item = 0, time = 0, line = 0;
 };
 
-Status wrong_line(const std::string& path, std::int64_t line, const std::string& what) {
-  return Status::data_loss(fmt::format("{}: line {}: {}", path, line, what));
-}
-
 Result<RawRating> parse(const std::string& path, const TextLines& lines, std::string_view separator) {
-  std::array<std::string_view, kColumns> columns;
+  std::array<std::string_view, kRatingColumns> columns;
   const std::size_t found = split(lines.line(), separator, columns);
   const auto bad = [&](const char* name, std::string_view text, const char* expected) {
     return wrong_line(path, lines.number(),
                       fmt::format("{} '{}', expected {}", name, printable(text, kLongestShown), expected));
   };
   if (lines.is_too_long()) return wrong_line(path, lines.number(), fmt::format("longer than {} bytes", kLongestLine));
-  if (found != kColumns) {
-    return wrong_line(path, lines.number(), fmt::format("{} columns, expected {}: {}", found, kColumns, kHeader));
+  if (found != kRatingColumns) {
+    return wrong_line(path, lines.number(), fmt::format("{} columns, expected {}: {}", found, kRatingColumns, kHeader));
   }
   RawRating rating{.line = lines.number()};
   constexpr const char* kId = "a whole number of 0 or more";

@@ -25,6 +25,8 @@ inline Status wrong_line(const std::string& path, std::int64_t line, const std::
 
 // The longest line of a table, in bytes. A longer one is not read to its end.
 inline constexpr std::size_t kLongestLine = 1 << 16;
+// The most characters of a wrong field that an error shows.
+inline constexpr std::size_t kLongestShown = 80;
 
 class TextLines {
  public:

@@ -225,7 +225,7 @@ template <typename Call>
 void ControlChannel::run(Lock& lock, const Call& call) {
   changed_.wait(lock, [&] { return !callback_runs_; });
   struct Running {
-    Running(ControlChannel& channel, Lock& lock) : channel(channel), lock(lock) {
+    Running(ControlChannel& its_channel, Lock& its_lock) : channel(its_channel), lock(its_lock) {
       channel.callback_runs_ = true;
       lock.unlock();
     }

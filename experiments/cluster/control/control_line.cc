@@ -1,6 +1,5 @@
 #include "experiments/cluster/control/control_line.h"
 
-#include <spdlog/spdlog.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -8,6 +7,7 @@
 #include <utility>
 
 #include "common/os/exhaustion.h"
+#include "common/text/log.h"
 #include "common/transport/secure_sockets.h"
 #include "experiments/cluster/exit_code.h"
 
@@ -43,7 +43,7 @@ void ControlLine::open(Handlers handlers) {
     // Without this thread the coordinator receives nothing from this process: the failure can only go to its log.
     const Status status = caught([&] { loop(stop); });
     if (status.ok()) return;
-    spdlog::error("the control thread: {}: {}", name_of(status.code()), status.message());
+    log_error("the control thread: {}: {}", name_of(status.code()), status.message());
     _exit(static_cast<int>(exit_code_of(status)));
   });
 }

@@ -1,10 +1,10 @@
 #include "experiments/cluster/control/control_server.h"
 
 #include <fmt/format.h>
-#include <spdlog/spdlog.h>
 
 #include <utility>
 
+#include "common/text/log.h"
 #include "experiments/cluster/control/received_message.h"
 
 namespace syncopate::experiments {
@@ -51,7 +51,7 @@ std::optional<ControlServer::Received> ControlServer::receive() {
     Line& line = lines_[sender->second];
     Received received{.process = sender->second};
     if (const std::string objection = objection_to(line, frames, received.message); !objection.empty()) {
-      if (dropped_++ == 0) spdlog::warn("dropped from {}: {}", plan_.processes[sender->second].name(), objection);
+      if (dropped_++ == 0) log_warning("dropped from {}: {}", plan_.processes[sender->second].name(), objection);
       continue;
     }
     line.known = true;

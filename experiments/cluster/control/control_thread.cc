@@ -1,12 +1,12 @@
 #include "experiments/cluster/control/control_thread.h"
 
 #include <fmt/format.h>
-#include <spdlog/spdlog.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <utility>
 
+#include "common/text/log.h"
 #include "experiments/cluster/control/wire_records.h"
 #include "experiments/cluster/exit_code.h"
 #include "experiments/cluster/starter.h"
@@ -104,8 +104,7 @@ void ControlThread::impair_links(const control::ImpairLinks& order) {
   const std::optional<LinkFault> fault = from_wire(order.fault());
   if (!fault) return;
   const Duration length(order.length());
-  spdlog::info("links are impaired ({}) for {:.3g} s", control::ImpairLinks::Fault_Name(order.fault()),
-               seconds(length));
+  log_info("links are impaired ({}) for {:.3g} s", control::ImpairLinks::Fault_Name(order.fault()), seconds(length));
   link_faults_.begin(*fault, std::max(link_faults_.until(*fault), clock_.now() + length));
 }
 
@@ -142,7 +141,7 @@ void ControlThread::handle(FromCoordinator& message, const zmq::message_t& weigh
       return channel_.order_checkpoint(message.checkpoint_order().membership_epoch(),
                                        message.checkpoint_order().step());
     case FromCoordinator::kStop:
-      if (!message.stop().reason().empty()) spdlog::info("told to stop: {}", message.stop().reason());
+      if (!message.stop().reason().empty()) log_info("told to stop: {}", message.stop().reason());
       return channel_.stop();
     case FromCoordinator::kAlive:
     case FromCoordinator::KIND_NOT_SET:
@@ -155,8 +154,8 @@ void ControlThread::handle(FromCoordinator& message, const zmq::message_t& weigh
 void ControlThread::check_coordinator(Duration timeout, TimePoint now) {
   if (coordinator_.silence(now) >= timeout / kSilentParts && starter_lives()) {
     if (!std::exchange(coordinator_is_away_, true)) {
-      spdlog::warn("nothing heard from the coordinator for {:.1f} s, which lives: waiting for it",
-                   seconds(coordinator_.silence(now)));
+      log_warning("nothing heard from the coordinator for {:.1f} s, which lives: waiting for it",
+                  seconds(coordinator_.silence(now)));
     }
     return patience_.excuse(now);
   }
@@ -165,8 +164,8 @@ void ControlThread::check_coordinator(Duration timeout, TimePoint now) {
   const bool is_lost = coordinator_.silence(now) >= timeout / kSilentParts && starter_has_died();
   const std::optional<Duration> silence = coordinator_.falls_silent(is_lost ? timeout / kSilentParts : timeout, now);
   if (!silence) return;
-  spdlog::error("nothing heard from the coordinator for {:.1f} s{}: stopping", seconds(*silence),
-                is_lost ? ", which has died" : "");
+  log_error("nothing heard from the coordinator for {:.1f} s{}: stopping", seconds(*silence),
+            is_lost ? ", which has died" : "");
   channel_.stop();
 }
 

@@ -1,5 +1,4 @@
 #include <fmt/format.h>
-#include <spdlog/spdlog.h>
 #include <sys/resource.h>
 
 #include <algorithm>
@@ -7,6 +6,7 @@
 #include <memory>
 #include <utility>
 
+#include "common/text/log.h"
 #include "experiments/cluster/process/data_of.h"
 #include "experiments/cluster/process/evaluation.h"
 #include "experiments/cluster/process/roles.h"
@@ -40,7 +40,7 @@ Status run_evaluator(const RoleContext& context) {
     SYNCOPATE_RETURN_IF_ERROR(evaluation.check(*snapshot));
     context.activity.rest("evaluating", snapshot->steps_done);
     const Evaluation::Score score = evaluation.run(snapshot->weights, snapshot->local_state, snapshot->rows);
-    spdlog::info("step {}: {}, loss {:.4f}", snapshot->steps_done, to_text(score.accuracy, score.figures), score.loss);
+    log_info("step {}: {}, loss {:.4f}", snapshot->steps_done, to_text(score.accuracy, score.figures), score.loss);
     if (std::isnan(score.loss) && !std::exchange(diverged, true)) {
       context.control.tell("diverged",
                            fmt::format("at step {} or before it: weights are no numbers", snapshot->steps_done));

@@ -1,7 +1,6 @@
 #include "experiments/cluster/process/host_collective.h"
 
 #include <fmt/format.h>
-#include <spdlog/spdlog.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -10,6 +9,7 @@
 #include "allreduce/collective/link_measurement.h"
 #include "allreduce/collective/mpi_collective.h"
 #include "allreduce/collective/schedule_collective.h"
+#include "common/text/log.h"
 #include "experiments/cluster/process/data_endpoint.h"
 #include "experiments/cluster/process/link_store.h"
 
@@ -66,7 +66,7 @@ Result<std::string> choose_by_size(const RoleContext& context, allreduce::Schedu
   if (collective.rank() != 0) return std::string();
   if (!known) {
     const Status kept = store.keep(wire, *link);
-    if (!kept.ok()) spdlog::warn("the wire's speed cannot be kept and will be measured again: {}", kept.message());
+    if (!kept.ok()) log_warning("the wire's speed cannot be kept and will be measured again: {}", kept.message());
   }
   return fmt::format(
       "{:.1f} us a message and {:.3g} GB/s ({}): {}", link->latency * 1e6, 1e-9 / link->seconds_per_byte,

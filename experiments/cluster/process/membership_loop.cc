@@ -1,7 +1,6 @@
 #include "experiments/cluster/process/membership_loop.h"
 
-#include <spdlog/spdlog.h>
-
+#include "common/text/log.h"
 #include "experiments/config/rules/survival_rules.h"
 
 namespace syncopate::experiments {
@@ -22,7 +21,7 @@ Status take_part_in_memberships(const RoleContext& context, const Clock& clock,
     last = membership->number;
     status = take_part(*membership);
     if (!recovery.may_go_on_after(status.code())) return status;
-    spdlog::info("membership {} is over: {}", last, status.message());
+    log_info("membership {} is over: {}", last, status.message());
     if (status.code() != Code::kCancelled) context.control.report_trouble(status);
   }
 }

@@ -2,21 +2,22 @@
 
 #include <fmt/format.h>
 #include <signal.h>
-#include <spdlog/sinks/stdout_sinks.h>
-#include <spdlog/spdlog.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
-#include <exception>
+#include <optional>
+#include <span>
+#include <string>
 #include <string_view>
 
 #include "common/os/exhaustion.h"
 #include "common/os/local_address.h"
 #include "common/os/process_memory.h"
 #include "common/os/resource_limits.h"
+#include "common/text/log.h"
+#include "common/text/number.h"
 #include "experiments/cluster/exit_code.h"
-#include "experiments/cluster/process/log_lines.h"
 #include "experiments/cluster/process/private_memory.h"
 #include "experiments/cluster/process/roles.h"
 #include "experiments/cluster/process/shared_keys.h"
@@ -42,6 +43,57 @@ Status run_role(Role role, const RoleContext& context) {
       return run_evaluator(context);
   }
   return Status::internal("unknown role");
+}
+
+struct ProcessArguments {
+  ProcessIdentity self;
+  std::string address, run_id;
+  int gpu = 0;
+  bool shares_keys = false;
+};
+
+Status put(std::string_view name, std::string_view value, ProcessArguments& arguments) {
+  const auto put_number = [&](int& number) {
+    const std::optional<int> parsed = parse_number<int>(value);
+    if (!parsed) return Status::invalid_argument(fmt::format("{}={}: no number", name, value));
+    number = *parsed;
+    return Status();
+  };
+  if (name == "--role") {
+    for (Role role : {Role::kWorker, Role::kServer, Role::kStandby, Role::kEvaluator}) {
+      if (value != name_of(role)) continue;
+      arguments.self.role = role;
+      return Status();
+    }
+    return Status::invalid_argument(fmt::format("--role={}: no role", value));
+  }
+  if (name == "--rank") return put_number(arguments.self.rank);
+  if (name == "--incarnation") return put_number(arguments.self.incarnation);
+  if (name == "--gpu") return put_number(arguments.gpu);
+  if (name == "--run") {
+    arguments.run_id = value;
+  } else if (name == "--rendezvous") {
+    arguments.address = value;
+  } else if (name == "--keys-shared" && value.empty()) {
+    arguments.shares_keys = true;
+  } else {
+    return Status::invalid_argument(fmt::format("{}={}: no option of a process of a run", name, value));
+  }
+  return Status();
+}
+
+// Parses what the launcher writes: NAME=VALUE each, or NAME alone for a flag.
+Result<ProcessArguments> parse_arguments(int argc, const char* const* argv) {
+  ProcessArguments arguments;
+  for (const std::string_view argument : std::span(argv, static_cast<std::size_t>(argc)).subspan(1)) {
+    const std::size_t equals = std::min(argument.find('='), argument.size());
+    const std::string_view value = argument.substr(std::min(equals + 1, argument.size()));
+    if (const Status taken = put(argument.substr(0, equals), value, arguments); !taken.ok()) return taken;
+  }
+  if (arguments.run_id.empty() || arguments.address.empty()) {
+    return Status::invalid_argument("a process of a run needs --run and --rendezvous: run_experiment starts it");
+  }
+  return arguments;
 }
 
 // Reads the line that the launcher has written to standard input, or shares.
@@ -111,41 +163,25 @@ int process_main(int argc, const char* const* argv, const Accelerator* accelerat
   raise_descriptor_limit();
   keep_large_blocks();
 
-  CLI::App app("a process of a Syncopate run");
-  std::string address, run_id, role;
-  ProcessIdentity self;
-  int gpu = 0;
-  app.add_option("--role", role)->required()->check(CLI::IsMember({"worker", "server", "standby", "evaluator"}));
-  app.add_option("--rank", self.rank)->required();
-  app.add_option("--run", run_id)->required();
-  app.add_option("--rendezvous", address)->required();
-  app.add_option("--gpu", gpu);
-  app.add_option("--incarnation", self.incarnation);
-  bool borrows_keys = false;
-  app.add_flag("--keys-shared", borrows_keys);
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    fmt::print(stderr, "{}\n", error.what());
+  const Result<ProcessArguments> arguments = parse_arguments(argc, argv);
+  if (!arguments.ok()) {
+    fmt::print(stderr, "{}\n", arguments.status().message());
     return static_cast<int>(ExitCode::kUsage);
   }
-  for (Role known : {Role::kWorker, Role::kServer, Role::kStandby, Role::kEvaluator}) {
-    if (role == name_of(known)) self.role = known;
-  }
-  spdlog::set_default_logger(spdlog::stderr_logger_mt(fmt::format("{} {}", role, self.rank)));
-  spdlog::set_formatter(printable_log_lines("%Y-%m-%d %H:%M:%S.%e %n [%l] %v"));
-  spdlog::flush_on(spdlog::level::info);
+  const ProcessIdentity& self = arguments->self;
+  start_log(fmt::format("{} {}", name_of(self.role), self.rank), "%Y-%m-%d %H:%M:%S.%e %n [%l] %v");
 
-  if (!borrows_keys) keep_memory_private();
-  const Result<RunKeys> keys = receive_keys(borrows_keys);
+  if (!arguments->shares_keys) keep_memory_private();
+  const Result<RunKeys> keys = receive_keys(arguments->shares_keys);
   Status status = keys.ok() ? check_threads(kThreads) : keys.status();
   if (status.ok()) {
     status = caught([&] {
-      return run_process({.address = address, .run_id = run_id, .keys = *keys, .self = self}, accelerator, gpu);
+      return run_process({.address = arguments->address, .run_id = arguments->run_id, .keys = *keys, .self = self},
+                         accelerator, arguments->gpu);
     });
   }
   if (status.ok()) return static_cast<int>(ExitCode::kSuccess);
-  spdlog::error("{}: {}", name_of(status.code()), status.message());
+  log_error("{}: {}", name_of(status.code()), status.message());
   return static_cast<int>(exit_code_of(status));
 }
 

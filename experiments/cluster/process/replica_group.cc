@@ -1,13 +1,12 @@
 #include "experiments/cluster/process/replica_group.h"
 
-#include <spdlog/spdlog.h>
-
 #include <algorithm>
 
 #include "allreduce/strategy/allreduce_strategy.h"
 #include "allreduce/strategy/device_allreduce_strategy.h"
 #include "allreduce/strategy/model_averaging_strategy.h"
 #include "common/device/staged_strategy.h"
+#include "common/text/log.h"
 #include "common/transport/members_transport.h"
 #include "experiments/cluster/process/data_endpoint.h"
 #include "experiments/cluster/process/host_collective.h"
@@ -127,7 +126,7 @@ Status ReplicaGroup::connect_allreduce(const RoleContext& context, const Members
                                       .workers = membership.workers,
                                       .elastic = config.elastic,
                                       .activity = &activity_};
-  options.on_going_on = [](const std::string& finding) { spdlog::info("{}", finding); };
+  options.on_going_on = [](const std::string& finding) { log_info("{}", finding); };
   if (collective_->rank() == 0) {
     options.on_exchange_found = [&control = context.control](const std::string& finding) {
       control.tell("sparse exchange", finding);

@@ -1,5 +1,4 @@
 #include <fmt/format.h>
-#include <spdlog/spdlog.h>
 
 #include <algorithm>
 #include <functional>
@@ -9,6 +8,7 @@
 
 #include "common/os/exhaustion.h"
 #include "common/text/format.h"
+#include "common/text/log.h"
 #include "experiments/cluster/process/data_endpoint.h"
 #include "experiments/cluster/process/membership_loop.h"
 #include "experiments/cluster/process/replica_group.h"
@@ -267,7 +267,7 @@ void Server::carry_on(const std::vector<ShardPlace>& places) {
 
 // For a shard with two replicas, the head reports for both.
 void Server::say_what_was_served(ps::ReplicaRole role) {
-  spdlog::info("{}", totals_.to_text());
+  log_info("{}", totals_.to_text());
   if (role == ps::ReplicaRole::kTail) return context_.control.finished(0, 0, totals_.dropped());
   if (const std::string tables = totals_.tables_text(); !tables.empty()) {
     context_.control.tell(fmt::format("tables on server {}", context_.rank), tables);

@@ -1,5 +1,4 @@
 #include <fmt/format.h>
-#include <spdlog/spdlog.h>
 #include <sys/prctl.h>
 
 #include <algorithm>
@@ -8,6 +7,7 @@
 
 #include "common/os/exhaustion.h"
 #include "common/pause.h"
+#include "common/text/log.h"
 #include "experiments/checkpoint/checkpoint.h"
 #include "experiments/checkpoint/checkpoint_cutter.h"
 #include "experiments/checkpoint/checkpoint_keeper.h"
@@ -270,8 +270,8 @@ Status Worker::train_with(ReplicaGroup& replicas, const MembershipEpoch& members
                                    .activity = context_.activity,
                                    .straggling = straggling ? &*straggling : nullptr,
                                    .work = work};
-  spdlog::info("membership {}: training {} with {} parameters for {} steps of {} samples", membership.number,
-               model_->name(), model_->layout().parameter_count(), options.total_steps, config_.batch_size);
+  log_info("membership {}: training {} with {} parameters for {} steps of {} samples", membership.number,
+           model_->name(), model_->layout().parameter_count(), options.total_steps, config_.batch_size);
   if (place_.device) {
     tell(membership, "device", place_.device->description());
     tell(membership, "libraries", context_.accelerator->libraries());
@@ -375,12 +375,12 @@ void Worker::carry_on(SyncStrategy& strategy) {
   if (saved.ok()) {
     carried_ = std::move(state);
   } else {
-    spdlog::debug("nothing is carried on: {}", saved.message());
+    log_debug("nothing is carried on: {}", saved.message());
   }
 }
 
 void Worker::tell(const MembershipEpoch& membership, const char* name, const std::string& value) {
-  spdlog::info("{}: {}", name, value);
+  log_info("{}: {}", name, value);
   if (context_.rank == membership.workers.front()) context_.control.tell(name, value);
 }
 

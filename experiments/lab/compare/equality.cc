@@ -48,26 +48,26 @@ double length(std::span<const float> values) {
 
 EqualityGap gap_of(const std::string& tensor, std::span<const float> initial, std::span<const float> expected,
                    std::span<const float> actual) {
-  using Verdict = EqualityGap::Verdict;
   const double moved = distance(expected, initial), apart = distance(expected, actual), began = length(initial);
-  if (!std::isfinite(moved) || !std::isfinite(apart)) return {Verdict::kUnequal, tensor, kInfinite, kInfinite};
+  if (!std::isfinite(moved) || !std::isfinite(apart))
+    return {EqualityGap::Verdict::kUnequal, tensor, kInfinite, kInfinite};
   const double movement = began > 0 ? moved / began : moved > 0 ? kInfinite : 0;
   const double gap = moved > 0 ? apart / moved : apart > 0 ? kInfinite : 0;
   if (movement >= kLeastMovement) {
-    return {gap <= kEqualityTolerance ? Verdict::kEqual : Verdict::kUnequal, tensor, gap, movement};
+    return {gap <= kEqualityTolerance ? EqualityGap::Verdict::kEqual : EqualityGap::Verdict::kUnequal, tensor, gap,
+            movement};
   }
   const bool only_other_moved = apart > kLeastMovement * began;
-  return {only_other_moved ? Verdict::kUnequal : Verdict::kNotShown, tensor, gap, movement};
+  return {only_other_moved ? EqualityGap::Verdict::kUnequal : EqualityGap::Verdict::kNotShown, tensor, gap, movement};
 }
 
 // Returns whether `first` matters more than `second`: unequal, then not shown, then equal; within these, by size.
 bool outweighs(const EqualityGap& first, const EqualityGap& second) {
-  using Verdict = EqualityGap::Verdict;
-  const auto weight = [](Verdict verdict) {
-    return verdict == Verdict::kUnequal ? 2 : verdict == Verdict::kNotShown ? 1 : 0;
+  const auto weight = [](EqualityGap::Verdict verdict) {
+    return verdict == EqualityGap::Verdict::kUnequal ? 2 : verdict == EqualityGap::Verdict::kNotShown ? 1 : 0;
   };
   if (first.verdict != second.verdict) return weight(first.verdict) > weight(second.verdict);
-  return first.verdict == Verdict::kNotShown ? first.movement < second.movement : first.gap > second.gap;
+  return first.verdict == EqualityGap::Verdict::kNotShown ? first.movement < second.movement : first.gap > second.gap;
 }
 
 struct Trained {
@@ -137,10 +137,9 @@ std::string sentence_of(const RunRequest& base, const RunRequest& job, const std
 
 EqualityGap equality_gap(const ParamLayout& layout, std::span<const float> initial, std::span<const float> expected,
                          std::span<const float> actual) {
-  using Verdict = EqualityGap::Verdict;
   const std::size_t size = layout.size();
   if (initial.size() != size || expected.size() != size || actual.size() != size) {
-    return {Verdict::kUnequal, "the number of weights", kInfinite, kInfinite};
+    return {EqualityGap::Verdict::kUnequal, "the number of weights", kInfinite, kInfinite};
   }
   std::optional<EqualityGap> worst;
   for (const TensorSpec& tensor : layout.tensors()) {

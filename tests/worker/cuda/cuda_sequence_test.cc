@@ -7,12 +7,12 @@
 namespace syncopate::worker {
 namespace {
 
-constexpr double kTolerance = 1e-5;  // of the largest element
+constexpr double kLargestGap = 1e-5;  // of the largest element
 
 class CudaSequence : public CudaBackendFixture {
  protected:
   void expect_near(Out actual, const Tensor& expected, const char* what) {
-    expect_close(download(In(actual)), expected, kTolerance, what);
+    expect_close(download(In(actual)), expected, kLargestGap, what);
   }
 
   void expect_embedding_agrees(const EmbeddingShape& s) {

@@ -1,11 +1,11 @@
 #include "worker/backend/cuda/cuda_dense.h"
 
 #include <fmt/format.h>
-#include <spdlog/spdlog.h>
 
 #include <utility>
 
 #include "common/device/cuda/cuda_status.h"
+#include "common/text/log.h"
 #include "worker/backend/cuda/element_kernels.h"
 
 namespace syncopate::worker {
@@ -53,7 +53,7 @@ Status CudaDense::prepare(Operation& operation, ProductSpec spec, const ProductO
   operation.fused = spec.epilogue != CUBLASLT_EPILOGUE_DEFAULT;
   Result<std::unique_ptr<MatrixProduct>> product = MatrixProduct::make(context_, spec, operands);
   if (product.ok() && *product == nullptr && operation.fused) {
-    spdlog::debug("{}: cuBLASLt has no algorithm that takes care of the bias; a kernel of its own does", what);
+    log_debug("{}: cuBLASLt has no algorithm that takes care of the bias; a kernel of its own does", what);
     operation.fused = false;
     spec.epilogue = CUBLASLT_EPILOGUE_DEFAULT;
     product = MatrixProduct::make(context_, spec, operands);
