@@ -1,5 +1,5 @@
-// What libFuzzer calls: the harness that --harness=NAME names. libFuzzer itself takes no notice of what begins with "--",
-// and hands it on to the processes that it starts.
+// What libFuzzer calls: the harness that --harness=NAME names. libFuzzer itself takes no notice of what begins with
+// "--", and hands it on to the processes that it starts.
 #include <google/protobuf/stubs/logging.h>
 
 #include <cstdio>
