@@ -10,8 +10,6 @@
 namespace syncopate::worker {
 namespace {
 
-using Phase = ComputeBackend::Phase;
-
 // Takes the time since it was last asked.
 class Lap {
  public:
@@ -113,7 +111,7 @@ class Training {
     parts_.activity.set("forward", step_);
     if (parts_.straggling != nullptr) parts_.straggling->begin_step(step_);
     parts_.strategy.begin_step({step_, learning_rate(), parts_.model.touched_rows(batch), epoch});
-    parts_.backend.begin_phase(Phase::kForward);
+    begin(Phase::kForward);
     parts_.model.forward(arenas_.weights, batch);
     SYNCOPATE_RETURN_IF_ERROR(weights_);
     straggle("forward");
@@ -121,7 +119,7 @@ class Training {
     record.forward = lap.split() - straggled_forward;
 
     parts_.activity.set("backward", step_);
-    parts_.backend.begin_phase(Phase::kBackward);
+    begin(Phase::kBackward);
     progress_.begin();
     parts_.model.backward(arenas_.weights, arenas_.gradients, tensor_ready_);
     straggle("backward");
@@ -133,14 +131,15 @@ class Training {
     }
 
     parts_.activity.set("synchronising", step_);
-    parts_.backend.begin_phase(Phase::kSynchronise);
+    begin(Phase::kSynchronise);
     const Result<SyncStats> stats = parts_.strategy.finish_step();
     SYNCOPATE_RETURN_IF_ERROR(parts_.backend.status());
     if (!stats.ok()) return stats.status();
     record.sync = *stats;
     record.forward -= stats->forward_wait;
     record.loss = parts_.model.loss().loss;
-    if (const std::optional<DeviceTimes> device = parts_.backend.device_times()) {
+    SYNCOPATE_ASSIGN_OR_RETURN(const std::optional<DeviceTimes> device, device_times());
+    if (device) {
       record.launch = record.forward + record.backward;
       // The device stood idle during the waits.
       record.forward = std::max(Duration::zero(), device->forward - straggled_forward);
@@ -151,6 +150,15 @@ class Training {
     record.total = record.end - std::exchange(step_end_, record.end);
     parts_.records.add(record);
     return {};
+  }
+
+  void begin(Phase phase) {
+    if (PhaseTimer* const timer = parts_.backend.phase_timer()) timer->begin(phase);
+  }
+  // Returns nothing on the CPU.
+  Result<std::optional<DeviceTimes>> device_times() {
+    PhaseTimer* const timer = parts_.backend.phase_timer();
+    return timer != nullptr ? timer->times() : std::optional<DeviceTimes>();
   }
 
   // Inside forward: the first failure is kept for after it.

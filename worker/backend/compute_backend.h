@@ -9,11 +9,10 @@
 
 #include <cstddef>
 #include <memory>
-#include <optional>
 #include <span>
 
-#include "common/clock.h"
 #include "common/status.h"
+#include "worker/backend/phase_timer.h"
 #include "worker/backend/sequence_shapes.h"
 
 namespace syncopate::worker {
@@ -80,12 +79,6 @@ inline constexpr float kBatchNormMomentum = 0.1f;  // weight of a batch in the r
 struct LossAndCorrect {
   double loss = 0;  // mean over the batch
   int correct = 0;  // samples whose largest logit is that of their label
-};
-
-// The times of one step by a device's clock.
-struct DeviceTimes {
-  Duration forward{};
-  Duration backward{};
 };
 
 class ComputeBackend {
@@ -178,12 +171,8 @@ class ComputeBackend {
   // Returns the result of the last softmax_cross_entropy. Waits for it.
   virtual LossAndCorrect loss() = 0;
 
-  // Begins a phase of a step. A device measures the time of each phase.
-  enum class Phase { kForward, kBackward, kSynchronise };
-  virtual void begin_phase(Phase) {}
-  // Returns the times of the step whose three phases were begun last, once it is done. Empty on the CPU, where the
-  // caller measures time itself.
-  virtual std::optional<DeviceTimes> device_times() { return std::nullopt; }
+  // Returns what times the phases of a step on the device; null on the CPU. It lives as long as the backend.
+  virtual PhaseTimer* phase_timer() { return nullptr; }
 };
 
 inline Out ComputeBackend::allocate_floats(std::size_t count) {

@@ -252,17 +252,18 @@ TEST_P(CudaBackend, MovesTensorsBetweenHostAndDevice) {
 }
 
 TEST_P(CudaBackend, TakesTheTimeOfAStepsPhases) {
-  using Phase = ComputeBackend::Phase;
-  EXPECT_FALSE(cuda_->device_times().has_value());
+  PhaseTimer& timer = *cuda_->phase_timer();
+  const auto device_times = [&] { return *timer.times(); };
+  EXPECT_FALSE(device_times().has_value());
   const Out y = upload(random_tensor(1'000'000, random_)), dy = upload(random_tensor(1'000'000, random_));
   for (int step = 0; step < 2; ++step) {
-    cuda_->begin_phase(Phase::kForward);
+    timer.begin(Phase::kForward);
     cuda_->relu_forward(y);
-    EXPECT_FALSE(cuda_->device_times().has_value());
-    cuda_->begin_phase(Phase::kBackward);
+    EXPECT_FALSE(device_times().has_value());
+    timer.begin(Phase::kBackward);
     for (int i = 0; i < 50; ++i) cuda_->relu_backward(y, dy);
-    cuda_->begin_phase(Phase::kSynchronise);
-    const std::optional<DeviceTimes> times = cuda_->device_times();
+    timer.begin(Phase::kSynchronise);
+    const std::optional<DeviceTimes> times = device_times();
     ASSERT_TRUE(times.has_value());
     EXPECT_GT(times->forward, Duration::zero());
     EXPECT_GT(times->backward, Duration::zero());

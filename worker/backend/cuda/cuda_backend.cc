@@ -151,8 +151,7 @@ class CudaBackend final : public ComputeBackend {
   void softmax_cross_entropy(int batch, int classes, In logits, std::span<const int> labels, Out dlogits) override;
   LossAndCorrect loss() override;
 
-  void begin_phase(Phase phase) override { phases_->begin(phase); }
-  std::optional<DeviceTimes> device_times() override;
+  PhaseTimer* phase_timer() override { return phases_.get(); }
 
  private:
   static PoolImages images_of(const PoolShape& s) { return {s.batch, s.height, s.width, s.channels, s.size}; }
@@ -214,7 +213,7 @@ Status CudaBackend::open(Precision precision) {
 
   SYNCOPATE_ASSIGN_OR_RETURN(std::unique_ptr<Event> exchanged, device_.make_event());
   exchange_ = std::make_unique<HostExchange>(device_, std::move(exchanged), kTimeout);
-  SYNCOPATE_ASSIGN_OR_RETURN(phases_, PhaseClock::make(device_));
+  SYNCOPATE_ASSIGN_OR_RETURN(phases_, PhaseClock::make(device_, kTimeout));
   return open_loss();
 }
 
@@ -287,12 +286,6 @@ LossAndCorrect CudaBackend::loss() {
   if (!ready()) return {.loss = std::numeric_limits<double>::quiet_NaN()};
   const auto* const record = reinterpret_cast<const LossRecord*>(host_loss_.data());
   return {record->loss, record->correct};
-}
-
-std::optional<DeviceTimes> CudaBackend::device_times() {
-  const Result<std::optional<DeviceTimes>> times = phases_->times(deadline());
-  keep(times.status());
-  return times.ok() ? *times : std::nullopt;
 }
 
 }  // namespace

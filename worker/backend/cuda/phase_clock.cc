@@ -7,15 +7,13 @@
 namespace syncopate::worker {
 namespace {
 
-using Phase = ComputeBackend::Phase;
-
 // The words of the trainer's Activity.
 constexpr const char* kNames[] = {"forward", "backward", "synchronising"};
 
 }  // namespace
 
-Result<std::unique_ptr<PhaseClock>> PhaseClock::make(Device& device) {
-  std::unique_ptr<PhaseClock> clock(new PhaseClock(device));
+Result<std::unique_ptr<PhaseClock>> PhaseClock::make(Device& device, Duration timeout) {
+  std::unique_ptr<PhaseClock> clock(new PhaseClock(device, timeout));
   for (std::unique_ptr<Event>& begin : clock->begins_) {
     SYNCOPATE_ASSIGN_OR_RETURN(begin, device.make_event());
   }
@@ -33,10 +31,10 @@ void PhaseClock::begin(Phase phase) {
   range_open_ = true;
 }
 
-Result<std::optional<DeviceTimes>> PhaseClock::times(TimePoint deadline) {
+Result<std::optional<DeviceTimes>> PhaseClock::times() {
   close_range();
   if (begun_ != static_cast<int>(begins_.size())) return std::optional<DeviceTimes>();
-  SYNCOPATE_RETURN_IF_ERROR(device_.wait(*begins_.back(), deadline));
+  SYNCOPATE_RETURN_IF_ERROR(device_.wait(*begins_.back(), SteadyClock().now() + timeout_));
   return std::optional<DeviceTimes>(
       {.forward = device_.between(*begins_[0], *begins_[1]), .backward = device_.between(*begins_[1], *begins_[2])});
 }

@@ -1,37 +1,33 @@
-// PhaseClock: measures by the device's clock when the phases of a step begin, and names them for a profiler by the NVTX
+// PhaseClock: the phase timer of a GPU, which also names the phases for a profiler by the NVTX
 // ranges "forward", "backward" and "synchronising" on the thread that enqueues the work.
 #pragma once
 
 #include <array>
 #include <memory>
-#include <optional>
 
-#include "common/clock.h"
 #include "common/device/device.h"
 #include "common/status.h"
-#include "worker/backend/compute_backend.h"
+#include "worker/backend/phase_timer.h"
 
 namespace syncopate::worker {
 
-class PhaseClock {
+class PhaseClock final : public PhaseTimer {
  public:
-  // The device must outlive it.
-  static Result<std::unique_ptr<PhaseClock>> make(Device& device);
-  ~PhaseClock();
+  // The device must outlive it. A wait for it lasts no longer than `timeout`.
+  static Result<std::unique_ptr<PhaseClock>> make(Device& device, Duration timeout);
+  ~PhaseClock() override;
   PhaseClock(const PhaseClock&) = delete;
   PhaseClock& operator=(const PhaseClock&) = delete;
 
-  // Ends the previous phase. The new one begins after all work enqueued on the compute stream so far.
-  void begin(ComputeBackend::Phase phase);
-  // Ends the step's last phase. Waits for the beginning of that phase, which has passed when the step's work is done.
-  // Returns nothing before all three phases of a step were begun.
-  Result<std::optional<DeviceTimes>> times(TimePoint deadline);
+  void begin(Phase phase) override;
+  Result<std::optional<DeviceTimes>> times() override;
 
  private:
-  explicit PhaseClock(Device& device) : device_(device) {}
+  PhaseClock(Device& device, Duration timeout) : device_(device), timeout_(timeout) {}
   void close_range();
 
   Device& device_;
+  const Duration timeout_;
   std::array<std::unique_ptr<Event>, 3> begins_;  // by phase
   int begun_ = 0;                                 // phases of this step
   bool range_open_ = false;
