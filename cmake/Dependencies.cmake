@@ -17,6 +17,7 @@ find_package(OpenMP REQUIRED COMPONENTS CXX)   # only to hold oneDNN, which is b
 find_package(MPI REQUIRED COMPONENTS CXX)  # Open MPI: a collective, and a launcher
 find_package(CLI11 2.1 REQUIRED)           # command line and configuration file
 find_package(nlohmann_json 3.11 REQUIRED)  # summary.json, environment.json
+find_package(Boost 1.74 REQUIRED COMPONENTS context)  # fibers: the actors of a simulated world
 find_package(GTest 1.12 REQUIRED)          # tests
 if(SYNCOPATE_BENCHMARKS)
   find_package(benchmark 1.7 REQUIRED)     # benchmarks

@@ -4,37 +4,43 @@
 
 namespace syncopate::allreduce {
 
-CommunicationThread::CommunicationThread() : thread_([this](const std::stop_token& stop) { loop(stop); }) {}
+CommunicationThread::CommunicationThread(Threads& threads)
+    : monitor_(threads.make_monitor()), thread_(threads.start("communication", [this] { loop(); })) {}
 
 CommunicationThread::~CommunicationThread() {
-  thread_.request_stop();
-  submitted_.notify_all();
+  {
+    const Lock lock(*monitor_);
+    ends_ = true;
+  }
+  monitor_->notify_all();
+  thread_.reset();
 }
 
 std::uint64_t CommunicationThread::submit(std::function<void()> work) {
   std::uint64_t ticket = 0;
   {
-    const std::lock_guard lock(mutex_);
+    const Lock lock(*monitor_);
     queue_.push_back(std::move(work));
     ticket = ++submitted_count_;
   }
-  submitted_.notify_one();
+  monitor_->notify_all();
   return ticket;
 }
 
 void CommunicationThread::wait_for(std::uint64_t ticket) {
-  std::unique_lock lock(mutex_);
+  Lock lock(*monitor_);
   while (done_count_ < ticket) {
     if (!busy_ && !queue_.empty()) {
       do_next(lock);
     } else {
-      done_.wait(lock);
+      monitor_->wait();
     }
   }
+  if (!queue_.empty()) monitor_->notify_all();  // which the communication thread has not looked at since
   failure_.rethrow();
 }
 
-void CommunicationThread::do_next(std::unique_lock<std::mutex>& lock) {
+void CommunicationThread::do_next(Lock& lock) {
   const std::function<void()> work = std::move(queue_.front());
   queue_.pop_front();
   busy_ = true;
@@ -46,15 +52,17 @@ void CommunicationThread::do_next(std::unique_lock<std::mutex>& lock) {
   lock.lock();
   busy_ = false;
   ++done_count_;
-  done_.notify_all();
 }
 
-void CommunicationThread::loop(const std::stop_token& stop) {
-  std::unique_lock lock(mutex_);
-  while (true) {
-    const bool has_work = submitted_.wait(lock, stop, [&] { return !queue_.empty() && !busy_; });
-    if (!has_work || stop.stop_requested()) return;
-    do_next(lock);
+void CommunicationThread::loop() {
+  Lock lock(*monitor_);
+  while (!ends_) {
+    if (busy_ || queue_.empty()) {
+      monitor_->wait();
+    } else {
+      do_next(lock);
+      monitor_->notify_all();
+    }
   }
 }
 

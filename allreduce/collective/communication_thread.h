@@ -3,20 +3,20 @@
 // did.
 #pragma once
 
-#include <condition_variable>
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <memory>
 #include <mutex>
-#include <thread>
 
 #include "common/thread_failure.h"
+#include "common/threads.h"
 
 namespace syncopate::allreduce {
 
 class CommunicationThread {
  public:
-  CommunicationThread();
+  explicit CommunicationThread(Threads& threads = os_threads());
   // Waits for the work that is running, not for queued work.
   ~CommunicationThread();
 
@@ -29,19 +29,22 @@ class CommunicationThread {
   void wait_for(std::uint64_t ticket);
 
  private:
-  // Does the next piece of work. `lock` is held on entry and exit, but not during the work.
-  void do_next(std::unique_lock<std::mutex>& lock);
-  void loop(const std::stop_token& stop);
+  using Lock = std::unique_lock<Monitor>;
 
-  std::mutex mutex_;
-  std::condition_variable_any submitted_;
-  std::condition_variable done_;
+  // Does the next piece of work. `lock` is held on entry and exit, but not during the work.
+  void do_next(Lock& lock);
+  void loop();
+
+  // Guards all that follows. The communication thread waits on it for work, the submitting thread for work to be done:
+  // hardly ever both at once.
+  const std::unique_ptr<Monitor> monitor_;
   std::deque<std::function<void()>> queue_;
   std::uint64_t submitted_count_ = 0;
   std::uint64_t done_count_ = 0;
   bool busy_ = false;  // one piece at a time, whichever thread does it
+  bool ends_ = false;
   ThreadFailure failure_;
-  std::jthread thread_;
+  std::unique_ptr<Threads::Handle> thread_;  // last: it works on all of the above
 };
 
 }  // namespace syncopate::allreduce

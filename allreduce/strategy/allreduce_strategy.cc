@@ -39,7 +39,8 @@ class AllReduceStrategy final : public SyncStrategy, public Resumable, public Ta
                  .on_found = options.on_exchange_found,
                  .undoable = options.elastic}),
         replica_(options.optimizer, tables_),
-        choice_(collective, options.bucket_bytes, options.on_search_end) {
+        choice_(collective, options.bucket_bytes, options.on_search_end),
+        thread_(*options.threads) {
     assert(options.optimizer.takes_momentum == (options.codec.whole_updates > 0));
     assert(!options.optimizer.takes_momentum || options.optimizer.frozen_after == options.codec.whole_updates);
   }

@@ -14,6 +14,7 @@
 #include "common/codec/codec_config.h"
 #include "common/optimizer/optimizer.h"
 #include "common/sync_strategy.h"
+#include "common/threads.h"
 
 namespace syncopate::allreduce {
 
@@ -44,6 +45,7 @@ struct AllReduceOptions {
   // On the compute thread; may be null.
   std::function<void(const std::string& finding)> on_going_on = nullptr;
   CollectiveActivity* activity = nullptr;  // records every operation; must outlive the strategy
+  Threads* threads = &os_threads();        // has the thread that reduces beside backward; must outlive the strategy
 };
 
 // What restore, join and save do beyond sync_strategy.h:

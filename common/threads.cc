@@ -1,0 +1,55 @@
+#include "common/threads.h"
+
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+#include <utility>
+
+namespace syncopate {
+namespace {
+
+class OsMonitor final : public Monitor {
+ public:
+  void lock() override { mutex_.lock(); }
+  void unlock() override { mutex_.unlock(); }
+
+  void wait_until(TimePoint deadline) override {
+    std::unique_lock lock(mutex_, std::adopt_lock);
+    if (deadline == TimePoint::max()) {
+      changed_.wait(lock);
+    } else {
+      changed_.wait_until(lock, deadline);
+    }
+    lock.release();
+  }
+  void notify_all() override { changed_.notify_all(); }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+};
+
+class OsThread final : public Threads::Handle {
+ public:
+  explicit OsThread(std::function<void()> body) : thread_(std::move(body)) {}
+
+ private:
+  std::jthread thread_;
+};
+
+class OsThreads final : public Threads {
+ public:
+  std::unique_ptr<Monitor> make_monitor() override { return std::make_unique<OsMonitor>(); }
+  std::unique_ptr<Handle> start(const std::string&, std::function<void()> body) override {
+    return std::make_unique<OsThread>(std::move(body));
+  }
+};
+
+}  // namespace
+
+Threads& os_threads() {
+  static OsThreads threads;
+  return threads;
+}
+
+}  // namespace syncopate

@@ -1,0 +1,71 @@
+// Network: when messages that share links arrive. Pure: it is told the time, and says when something happens next. It
+// keeps no bytes. Three models, of which a run names the one it used, because in lockstep they differ by tens of
+// percent:
+//
+//   fifo    A link carries one message after the other, in the order in which they come to it. The coarsest and
+//   fastest. frames  A message is cut into frames. The sender's link serves its connections in turn, every other link
+//   in the order
+//           of arrival, and a connection has no more under way than its window: as TCP over Ethernet does while nothing
+//           is lost.
+//   fluid   Messages flow side by side, each at its fair share of the links that it takes: max-min fairness (Bertsekas,
+//           Gallager 1992, "Data Networks", section 6.5.2).
+//
+// In none of them anything is lost, so that what follows from loss (retransmission, collapse under incast) is not
+// shown. Links cut through: a message begins to leave a link when its beginning has come in.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+namespace syncopate::simulation {
+
+// Picoseconds: fine enough that a frame's time needs no rounding that adds up. Lasts for 106 days.
+using Tick = std::int64_t;
+
+// One direction of an interface or of a line between switches.
+struct Link {
+  double bytes_per_second = 0;
+  Tick latency = 0;  // from this link to the next one, or to the receiver
+};
+
+enum class NetworkModel { kFifo, kFrames, kFluid };
+
+struct NetworkOptions {
+  NetworkModel model = NetworkModel::kFrames;
+  std::vector<Link> links;
+  std::uint64_t frame_bytes = 4096;      // frames only
+  std::uint64_t window_bytes = 1 << 20;  // frames only: the most of a connection under way, not yet acknowledged
+};
+
+class Network {
+ public:
+  struct Transfer {
+    std::uint64_t id = 0;
+    int connection = 0;     // messages of one arrive in the order in which they began; each has always the same path
+    std::vector<int> path;  // the links that it takes: one or more
+    std::uint64_t bytes = 0;
+  };
+  // Something that has happened to a transfer.
+  struct Happening {
+    enum class What { kSent, kArrived };  // its last byte has left the sender; has come to the receiver
+    Tick time = 0;
+    What what = What::kSent;
+    std::uint64_t id = 0;
+  };
+
+  virtual ~Network() = default;
+
+  // Times never run back: `now` is at least what the call before was given.
+  virtual void begin(Tick now, const Transfer& transfer) = 0;
+  // Returns when this network next changes by itself; none while nothing is under way.
+  virtual std::optional<Tick> next() const = 0;
+  // Moves on to `now`, which is no later than next(), and appends what has happened to `happened`.
+  virtual void advance(Tick now, std::vector<Happening>& happened) = 0;
+};
+
+std::unique_ptr<Network> make_network(const NetworkOptions& options);
+
+}  // namespace syncopate::simulation
