@@ -15,6 +15,12 @@ constexpr Duration kMs = std::chrono::milliseconds(1);
 
 class AWorld : public testing::TestWithParam<FiberKind> {
  protected:
+  void SetUp() override {
+    if (GetParam() != FiberKind::kThread && default_fiber_kind() == FiberKind::kThread) {
+      GTEST_SKIP() << "sanitizers know nothing of stacks of our own";
+    }
+  }
+
   World world_{GetParam()};
   const TimePoint begin_ = world_.now();
   std::vector<std::string> notes_;
