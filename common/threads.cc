@@ -39,10 +39,14 @@ class OsThread final : public Threads::Handle {
 
 class OsThreads final : public Threads {
  public:
+  const Clock& clock() const override { return clock_; }
   std::unique_ptr<Monitor> make_monitor() override { return std::make_unique<OsMonitor>(); }
   std::unique_ptr<Handle> start(const std::string&, std::function<void()> body) override {
     return std::make_unique<OsThread>(std::move(body));
   }
+
+ private:
+  SteadyClock clock_;
 };
 
 }  // namespace

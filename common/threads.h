@@ -37,6 +37,8 @@ class Threads {
 
   virtual ~Threads() = default;
 
+  // The time in which the deadlines of its monitors are given.
+  virtual const Clock& clock() const = 0;
   virtual std::unique_ptr<Monitor> make_monitor() = 0;
   // `body` must not throw. `name` is for errors and debuggers.
   virtual std::unique_ptr<Handle> start(const std::string& name, std::function<void()> body) = 0;

@@ -2,13 +2,13 @@
 // keeps no bytes. Three models, of which a run names the one it used, because in lockstep they differ by tens of
 // percent:
 //
-//   fifo    A link carries one message after the other, in the order in which they come to it. The coarsest and
-//   fastest. frames  A message is cut into frames. The sender's link serves its connections in turn, every other link
-//   in the order
-//           of arrival, and a connection has no more under way than its window: as TCP over Ethernet does while nothing
-//           is lost.
-//   fluid   Messages flow side by side, each at its fair share of the links that it takes: max-min fairness (Bertsekas,
-//           Gallager 1992, "Data Networks", section 6.5.2).
+// - fifo: A link carries one message after the other, in the order in which they come to it. It is the coarsest and the
+//   fastest.
+// - frames: A message is cut into frames. The sender's link serves its connections in turn, every other link in the
+//   order of arrival, and a connection has no more under way than its window, as TCP over Ethernet does while nothing
+//   is lost.
+// - fluid: Messages flow side by side, each at its fair share of the links that it takes: max-min fairness (Bertsekas,
+//   Gallager 1992, "Data Networks", section 6.5.2).
 //
 // In none of them anything is lost, so that what follows from loss (retransmission, collapse under incast) is not
 // shown. Links cut through: a message begins to leave a link when its beginning has come in.

@@ -13,6 +13,12 @@ namespace {
 
 constexpr std::uint64_t kMostLooks = 10'000'000;
 
+// To destroy a fiber in its middle would run what its code never expects there.
+void abandon(std::unique_ptr<Fiber> fiber) {
+  static auto& abandoned = *new std::vector<std::unique_ptr<Fiber>>();
+  abandoned.push_back(std::move(fiber));
+}
+
 }  // namespace
 
 World::World(FiberKind kind) : kind_(kind), clock_(*this) {}
@@ -30,8 +36,34 @@ TimePoint World::look() {
 }
 
 World::ActorId World::start(std::string name, std::function<void()> body) {
+  return start_in(inside_ ? actors_[current_].group : 0, std::move(name), std::move(body));
+}
+
+World::GroupId World::start_group(std::string name, std::function<void()> body) {
+  const GroupId group = groups_.size();
+  groups_.emplace_back();
+  start_in(group, std::move(name), std::move(body));
+  return group;
+}
+
+void World::kill(GroupId group) {
+  for (Actor& actor : actors_) {
+    if (actor.group != group || !actor.fiber) continue;
+    abandon(std::move(actor.fiber));
+    actor.waits = false;
+    --living_;
+  }
+  groups_[group] = {};
+}
+
+void World::thaw(GroupId group) {
+  groups_[group].frozen = false;
+  for (const Event& event : std::exchange(groups_[group].missed, {})) add(now(), event.what, event.which);
+}
+
+World::ActorId World::start_in(GroupId group, std::string name, std::function<void()> body) {
   const ActorId id = actors_.size();
-  Actor actor{.name = std::move(name)};
+  Actor actor{.name = std::move(name), .group = group};
   actor.fiber = Fiber::make(kind_, [this, body = std::move(body)] {
     try {
       body();
@@ -104,6 +136,9 @@ void World::add(TimePoint time, What what, std::size_t which) { events_.push({ti
 
 void World::happen(const Event& event) {
   now_ = std::max(now_, event.time);
+  if (event.what != What::kAction) {
+    if (Group& group = groups_[actors_[event.which].group]; group.frozen) return group.missed.push_back(event);
+  }
   switch (event.what) {
     case What::kGoOn:
       actors_[event.which].woken = false;
@@ -142,20 +177,20 @@ void World::go_on(ActorId id) {
   looks_ = 0;
   ++switches_;
   Fiber& fiber = *actor.fiber;  // which stays where it is, whatever actors are added
+  inside_ = true;
   fiber.resume();
+  inside_ = false;
   if (!fiber.ended()) return;
   actors_[id].fiber.reset();
   --living_;
 }
 
 Status World::abandon_actors() {
-  // To destroy a fiber in its middle would run what its code never expects there.
-  static auto& abandoned = *new std::vector<std::unique_ptr<Fiber>>();
   std::vector<std::string> names;
   for (Actor& actor : actors_) {
     if (!actor.fiber) continue;
     names.push_back(actor.name);
-    abandoned.push_back(std::move(actor.fiber));
+    abandon(std::move(actor.fiber));
   }
   living_ = 0;
   return Status::internal(

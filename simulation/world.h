@@ -37,6 +37,17 @@ class World {
   using ActorId = std::size_t;
   ActorId start(std::string name, std::function<void()> body);
 
+  // Actors that live and die together, as the threads of a process do: an actor belongs to the group of the one that
+  // has started it. An actor that start_group() adds begins a group, under this name.
+  using GroupId = std::size_t;
+  GroupId start_group(std::string name, std::function<void()> body);
+  // The group's actors are never gone on with; what they hold is lost. One of them may call it, and then waits for
+  // ever.
+  void kill(GroupId group);
+  // Until thaw() nothing goes on in the group; what was due meanwhile happens then. Not called by one of its actors.
+  void freeze(GroupId group) { groups_[group].frozen = true; }
+  void thaw(GroupId group);
+
   // Runs until every actor has ended. Rethrows what an actor has thrown, once the others have ended. If every actor
   // that is left waits for ever, fails with internal, naming them. They are never gone on with, and what they hold is
   // lost.
@@ -59,6 +70,7 @@ class World {
  private:
   struct Actor {
     std::string name;
+    GroupId group = 0;
     std::unique_ptr<Fiber> fiber;
     TimePoint deadline = TimePoint::max();  // of its wait
     TimePoint timer = TimePoint::max();     // when an event next looks at its deadline
@@ -77,6 +89,11 @@ class World {
     }
   };
 
+  struct Group {
+    bool frozen = false;
+    std::vector<Event> missed;  // while it was frozen
+  };
+
   class ActorsClock final : public Clock {
    public:
     explicit ActorsClock(World& world) : world_(world) {}
@@ -86,6 +103,7 @@ class World {
     World& world_;
   };
 
+  ActorId start_in(GroupId group, std::string name, std::function<void()> body);
   TimePoint look();
   void add(TimePoint time, What what, std::size_t which);
   void happen(const Event& event);
@@ -97,6 +115,7 @@ class World {
   const ActorsClock clock_;
   TimePoint now_{std::chrono::seconds(1)};
   std::vector<Actor> actors_;
+  std::vector<Group> groups_{1};  // the first is that of actors that nobody has started
   std::priority_queue<Event> events_;
   std::vector<std::function<void()>> actions_;
   std::vector<std::size_t> free_actions_;
@@ -105,6 +124,7 @@ class World {
   std::uint64_t looks_ = 0;  // at the clock, since the last switch
   std::size_t living_ = 0;
   ActorId current_ = 0;
+  bool inside_ = false;  // an actor runs
   std::exception_ptr thrown_;
 };
 

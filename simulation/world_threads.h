@@ -14,6 +14,7 @@ class WorldThreads final : public Threads {
   // The world must outlive it, and all monitors and threads that it has made.
   explicit WorldThreads(World& world) : world_(world) {}
 
+  const Clock& clock() const override { return world_.clock(); }
   // Used by actors alone. A monitor need not be locked against others, who do not run at the same time; but an actor
   // that would wait for one that is locked waits, as a thread would.
   std::unique_ptr<Monitor> make_monitor() override;

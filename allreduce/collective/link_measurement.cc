@@ -88,12 +88,13 @@ LinkModel link_model_in(std::span<const float> from) { return {from[0], from[1],
 Result<LinkModel> agree_on_link(Collective& ring, const std::optional<LinkModel>& known, const Clock& clock,
                                 TimePoint deadline) {
   if (ring.size() < 2) return known.value_or(LinkModel{});
-  const std::size_t longest = *std::ranges::max_element(kMessageFloats) * static_cast<std::size_t>(ring.size());
-  SYNCOPATE_ASSIGN_OR_RETURN(std::span<float> buffer, ring.allocate(longest));
-  const std::span<float> figures = buffer.first(3);
+  constexpr std::size_t kFigures = 3;
+  SYNCOPATE_ASSIGN_OR_RETURN(const std::span<float> figures, ring.allocate(kFigures));
   write(known.value_or(LinkModel{}), figures);
   SYNCOPATE_RETURN_IF_ERROR(ring.broadcast(figures, 0, deadline));
   if (const LinkModel told = link_model_in(figures); told.latency > 0 || told.seconds_per_byte > 0) return told;
+  const std::size_t longest = *std::ranges::max_element(kMessageFloats) * static_cast<std::size_t>(ring.size());
+  SYNCOPATE_ASSIGN_OR_RETURN(const std::span<float> buffer, ring.allocate(longest));
   std::ranges::fill(buffer, 0.0f);  // sums of zeros stay zeros
   SYNCOPATE_ASSIGN_OR_RETURN(const LinkModel measured, measure(ring, buffer, clock, deadline));
   write(measured, figures);

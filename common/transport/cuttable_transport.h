@@ -10,6 +10,7 @@
 #include <memory>
 #include <string>
 
+#include "common/threads.h"
 #include "common/transport/forwarding_transport.h"
 #include "common/transport/link_faults.h"
 
@@ -17,8 +18,9 @@ namespace syncopate {
 
 class CuttableTransport final : public ForwardingTransport {
  public:
-  CuttableTransport(std::unique_ptr<Transport> inner, std::shared_ptr<const LinkFaults> faults)
-      : ForwardingTransport(std::move(inner)), faults_(std::move(faults)) {}
+  CuttableTransport(std::unique_ptr<Transport> inner, std::shared_ptr<const LinkFaults> faults,
+                    const Clock& clock = os_threads().clock())
+      : ForwardingTransport(std::move(inner)), faults_(std::move(faults)), clock_(clock) {}
 
   Status send(int peer, std::string_view header, std::span<const std::byte> payload, PendingSends* pending,
               TimePoint deadline) override;
@@ -44,7 +46,7 @@ class CuttableTransport final : public ForwardingTransport {
   Status sit_out(TimePoint deadline);
 
   std::shared_ptr<const LinkFaults> faults_;
-  SteadyClock clock_;
+  const Clock& clock_;
   std::deque<Held> held_;
   std::deque<Result<Message>> come_;  // received messages and losses of peers
 };

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "common/random.h"
+#include "common/threads.h"
 #include "common/transport/forwarding_transport.h"
 #include "common/transport/link_faults.h"
 
@@ -34,11 +35,12 @@ FaultPlan reordering(const LinkFaults& faults, TimePoint now);
 
 class FaultyTransport final : public ForwardingTransport {
  public:
-  FaultyTransport(std::unique_ptr<Transport> inner, FaultPlan plan)
-      : ForwardingTransport(std::move(inner)), plan_(plan), random_(plan.seed) {}
+  FaultyTransport(std::unique_ptr<Transport> inner, FaultPlan plan, const Clock& clock = os_threads().clock())
+      : ForwardingTransport(std::move(inner)), plan_(plan), random_(plan.seed), clock_(clock) {}
   // Misbehaves according to the result of `plan` at each time; that plan's own seed is not used.
-  FaultyTransport(std::unique_ptr<Transport> inner, std::function<FaultPlan(TimePoint now)> plan, std::uint64_t seed)
-      : ForwardingTransport(std::move(inner)), plan_now_(std::move(plan)), random_(seed) {}
+  FaultyTransport(std::unique_ptr<Transport> inner, std::function<FaultPlan(TimePoint now)> plan, std::uint64_t seed,
+                  const Clock& clock = os_threads().clock())
+      : ForwardingTransport(std::move(inner)), plan_now_(std::move(plan)), random_(seed), clock_(clock) {}
   // Sends what is still held, as far as there is room for it.
   ~FaultyTransport() override;
 
@@ -85,7 +87,7 @@ class FaultyTransport final : public ForwardingTransport {
   const std::function<FaultPlan(TimePoint now)> plan_now_;  // null: the plan does not change
   FaultPlan plan_;
   Random random_;
-  SteadyClock clock_;
+  const Clock& clock_;
   std::set<int> cut_;
   std::deque<Held> held_;
   std::size_t copies_ = 0;                   // in flight

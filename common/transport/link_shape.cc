@@ -81,6 +81,11 @@ Duration LinkShape::time_of(std::size_t message_bytes) const {
   return Duration(std::llround(1e9 * bits / static_cast<double>(bits_per_second)));
 }
 
+double LinkShape::payload_bytes_per_second() const {
+  constexpr double kPayloadPart = static_cast<double>(kSegmentBytes) / (kSegmentBytes + kFramingBytes);
+  return static_cast<double>(bits_per_second) / 8 * kPayloadPart;
+}
+
 std::size_t bytes_on_wire(std::size_t message_bytes) {
   const std::size_t segments = std::max<std::size_t>(1, (message_bytes + kSegmentBytes - 1) / kSegmentBytes);
   return message_bytes + segments * kFramingBytes;

@@ -28,6 +28,9 @@ struct LinkShape {
   // Returns how long a message of this size, header and payload, occupies the link in one direction.
   Duration time_of(std::size_t message_bytes) const;
 
+  // Returns the bytes of long messages that the link carries a second, each way.
+  double payload_bytes_per_second() const;
+
   bool operator==(const LinkShape&) const = default;
 };
 

@@ -39,6 +39,9 @@ void bind(CLI::App& app, const std::vector<OptionSpec>& table) {
 }
 
 Status unknown(const std::string& argument, const std::vector<OptionSpec>& table) {
+  if (argument == "reproduce" || argument == "predict") {
+    return Status::invalid_argument(fmt::format("{}: must be the first word, before all options", argument));
+  }
   if (!argument.starts_with("-")) {
     return Status::invalid_argument(
         fmt::format("{}: no such command; leave it out to run one job, or say compare to run several modes", argument));
@@ -114,12 +117,15 @@ std::string typed_line(int argc, const char* const* argv) {
   return line;
 }
 
-// `compare --help` shows the topic compare.
-Result<CommandLine> help_asked_for(const CLI::Option& help, const CLI::App& compare) {
+// `compare --help` shows the topic compare; `reproduce --help` and `predict --help` show that of predictions.
+Result<CommandLine> help_asked_for(const CLI::Option& help, const CLI::App& compare,
+                                   const std::vector<std::string>& words) {
   CommandLine line;
   line.action = CommandLine::Action::kHelp;
   line.topic = help.results().empty() ? "" : help.results().front();
   if (line.topic.empty() && compare.parsed()) line.topic = "compare";
+  const bool predicts = !words.empty() && (words.front() == "reproduce" || words.front() == "predict");
+  if (line.topic.empty() && predicts) line.topic = "predictions";
   const Result<std::string> text = help_text(line.topic, 80);
   if (!text.ok()) return text.status();
   return line;
@@ -169,7 +175,9 @@ Result<CommandLine> parse_command_line(int argc, const char* const* argv) {
     if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) == nullptr) return Status::invalid_argument(message);
     return Status::invalid_argument(fmt::format("{0}: needs a value, as in {0}=VALUE; --help says which", flag));
   }
-  if (const CLI::Option* help = app.get_option("--help"); help->count() > 0) return help_asked_for(*help, *compare);
+  if (const CLI::Option* help = app.get_option("--help"); help->count() > 0) {
+    return help_asked_for(*help, *compare, app.remaining(true));
+  }
   if (app.get_option("--version")->count() > 0) {
     CommandLine line;
     line.action = CommandLine::Action::kVersion;

@@ -70,6 +70,20 @@ const char* name_of(TransportKind value) {
 const char* name_of(LauncherKind value) { return value == LauncherKind::kLocal ? "local" : "mpirun"; }
 const char* name_of(BackendKind value) { return value == BackendKind::kOneDnn ? "onednn" : "reference"; }
 
+const char* name_of(ClusterKind value) { return value == ClusterKind::kReal ? "real" : "simulated"; }
+
+const char* name_of(simulation::NetworkModel value) {
+  switch (value) {
+    case simulation::NetworkModel::kFifo:
+      return "fifo";
+    case simulation::NetworkModel::kFrames:
+      return "frames";
+    case simulation::NetworkModel::kFluid:
+      return "fluid";
+  }
+  return "";
+}
+
 const char* name_of(worker::EmbeddingKind value) {
   return value == worker::EmbeddingKind::kSparse ? "sparse" : "dense";
 }

@@ -41,6 +41,10 @@ const std::vector<Topic>& topics() {
        "Allreduce",
        {"--mode=allreduce --workers=4 --collective=ring",
         "--mode=allreduce --collective=mpi --launcher=mpirun --workers=2"}},
+      {"simulation",
+       "Simulated cluster",
+       {"--cluster=simulated --mode=allreduce --workers=16 --compute=5ms",
+        "compare --cluster=simulated --compute=5ms --modes=allreduce,ps:sync --vary=workers=4,16"}},
       {"hosts", "Several hosts", {"--mode=ps --servers=2 --hosts=node1:2,node2:2"}},
       {"data", "Model and data", {"--model=softmax --epochs=1", "--model=gpt:2-4-64 --dataset=grammar"}},
       {"training", "Training", {"--optimizer=sgd --learning-rate=0.1 --lr-schedule=cosine,warmup:1"}},
@@ -53,6 +57,12 @@ const std::vector<Topic>& topics() {
         "compare --modes=allreduce,ps:sync --vary=workers=1,2,4",
         "compare --modes=ps:async --vary=straggler=none,0:4x --vary=servers=1,2 --dry-run",
         "compare --workers=4 --optimizer=sgd --tune-rate=0.03,0.1,0.3", "compare results/first results/second"}},
+      {"predictions",
+       "Predictions",
+       {"reproduce all", "reproduce piz-daint",
+        "predict --profile=resnet50 --workers=1,4,16 --batch-size=64 --step-time=0.292 --shape=25gbit+50us",
+        "predict --profile=vgg16 --workers=16 --batch-size=64 --step-time=0.416 --shape=25gbit --servers=4 "
+        "--sharding=whole"}},
   };
   return all;
 }
@@ -111,6 +121,30 @@ std::vector<OptionSpec> options_beside_the_table() {
        .range = "2 to 20 rates, as in 0.01,0.03,0.1, read as --rate-rule says, or factors of each row's own, as in "
                 "x0.25,x1,x4",
        .usual = "rows train with the rates that they have"},
+      {.group = "Predictions",
+       .name = "profile",
+       .placeholder = "NAME",
+       .sentence = "predict: the model, by its tensors and their work. Beside what follows, predict takes lists of "
+                   "--workers, and --batch-size, --shape (a host's link), --servers, --sharding=even or whole (each "
+                   "tensor in equal parts, or "
+                   "each variable on one server) and --bucket-bytes (25000000).",
+       .range = "resnet50, vgg16, bert-large-128, gpt2 and others, which a wrong name lists; or a file that ends in "
+                ".json, in the format of prediction/README.md",
+       .usual = "none: it must be given"},
+      {.group = "Predictions",
+       .name = "step-time",
+       .placeholder = "SECONDS",
+       .sentence = "predict: how long a step of one worker takes that exchanges nothing.",
+       .unit = "seconds",
+       .range = "0.000001 to 1000000",
+       .usual = "none: it must be given"},
+      {.group = "Predictions",
+       .name = "workers-per-host",
+       .placeholder = "N",
+       .sentence = "predict: how many workers share a host's link.",
+       .unit = "workers",
+       .range = "1 to 1024",
+       .usual = "1"},
   };
 }
 
@@ -174,7 +208,9 @@ std::string usage_text(int columns) {
          "\n"
          "  run_experiment [OPTIONS]          one job\n"
          "  run_experiment compare [OPTIONS]  the same job in several modes\n"
-         "  run_experiment compare FOLDER...  finished runs, by their results\n";
+         "  run_experiment compare FOLDER...  finished runs, by their results\n"
+         "  run_experiment reproduce NAME     published measurements beside closed forms\n"
+         "  run_experiment predict [OPTIONS]  a step's time in closed form\n";
 }
 
 std::string first_page(int columns) {

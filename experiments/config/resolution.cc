@@ -43,8 +43,11 @@ ResolvedRun settle(const RunRequest& request, const Placement& placement, const 
   const bool is_easgd = config.consistency.is_elastic();
   // Zhang, Choromanska and LeCun 2015: beta = 0.9 is the center's share of all workers together.
   config.elastic_alpha = request.elastic_alpha.value_or(is_easgd ? 0.9 / config.workers : 0);
+  const bool is_simulated = config.cluster == ClusterKind::kSimulated;
+  if (is_simulated && !config.shape && config.mode != Mode::kLocal) config.shape = usual_simulated_link();
   const TransportKind between_hosts = is_ps(config) ? TransportKind::kTcp : TransportKind::kSockets;
-  config.transport = request.transport.value_or(spans_hosts(config) ? between_hosts : TransportKind::kShm);
+  config.transport =
+      request.transport.value_or(spans_hosts(config) || is_simulated ? between_hosts : TransportKind::kShm);
   config.chunk_bytes = request.chunk_bytes.value_or(usual_chunk_bytes(config.transport));
   config.collective = request.collective.value_or(collective_of(config));
   config.stall_warning_seconds =

@@ -38,6 +38,7 @@ std::optional<ScheduleKind> schedule_kind_of(const ResolvedRun& config) {
 }
 
 const char* transport_that_runs(const ResolvedRun& config) {
+  if (config.cluster == ClusterKind::kSimulated && config.mode != Mode::kLocal) return "a simulated wire";
   if (config.mode == Mode::kLocal) return "none";
   if (config.mode == Mode::kAllreduce && !has_own_collective(config)) return name_of(config.collective);
   return name_of(config.transport);

@@ -20,11 +20,13 @@
 #include "experiments/config/host_list.h"
 #include "experiments/config/interval.h"
 #include "experiments/config/optimizer_choice.h"
+#include "experiments/config/simulated_cluster.h"
 #include "ps/compression.h"
 #include "ps/policy/consistency.h"
 #include "ps/policy/push_scheduler.h"
 #include "ps/policy/sharding.h"
 #include "ps/policy/staleness.h"
+#include "simulation/network.h"
 #include "worker/backend/precision.h"
 #include "worker/recommender/embedding_kind.h"
 #include "worker/straggling.h"
@@ -67,6 +69,8 @@ const char* name_of(BackendKind value);
 const char* name_of(StalenessRate value);
 const char* name_of(WorkDivision value);
 const char* name_of(worker::EmbeddingKind value);
+const char* name_of(ClusterKind value);
+const char* name_of(simulation::NetworkModel value);
 
 struct RunSettings {
   // The job
@@ -81,6 +85,11 @@ struct RunSettings {
   Int8Rounding int8_rounding = Int8Rounding::kNearest;
   std::int64_t compress_warmup = 0;  // epochs without compression
   CompressMomentum compress_momentum = CompressMomentum::kOff;
+
+  // The simulated cluster
+  ClusterKind cluster = ClusterKind::kReal;
+  simulation::NetworkModel network = simulation::NetworkModel::kFrames;
+  ComputeModel compute;
 
   // Several hosts
   std::vector<HostSlots> hosts;  // empty: this host only

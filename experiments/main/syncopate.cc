@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <string>
+#include <vector>
 
 #include "common/os/exhaustion.h"
 #include "common/os/resource_limits.h"
@@ -22,6 +24,7 @@
 #include "experiments/config/help_text.h"
 #include "experiments/lab/compare/compare.h"
 #include "experiments/lab/compare/finished_runs.h"
+#include "experiments/lab/predict/prediction_line.h"
 #include "experiments/lab/report/summary_text.h"
 #include "experiments/lab/run/console.h"
 #include "experiments/lab/run/run_job.h"
@@ -117,7 +120,18 @@ Status settle_rights(const CommandLine& command) {
   return command.config.dry_run ? Status() : check_mpirun_allows(geteuid());
 }
 
+ExitCode run_prediction(const std::vector<std::string>& words) {
+  const Result<std::string> text = prediction_text(words);
+  if (!text.ok()) {
+    complain(text.status().message());
+    return ExitCode::kUsage;
+  }
+  write_out(stdout, *text);
+  return ExitCode::kSuccess;
+}
+
 ExitCode run_person(int argc, const char* const* argv) {
+  if (is_prediction_line(argc, argv)) return run_prediction({argv + 1, argv + argc});
   Result<CommandLine> command = parse_command_line(argc, argv);
   if (!command.ok()) {
     complain(command.status().message());

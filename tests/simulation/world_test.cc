@@ -105,6 +105,40 @@ TEST_P(AWorld, NamesThoseWhoWaitForEver) {
   EXPECT_THAT(notes_, ElementsAre("ends@0"));
 }
 
+// Killed with the one that has started it, and not awaited by the world.
+TEST_P(AWorld, NeverGoesOnWithAGroupThatIsKilled) {
+  const World::GroupId group = world_.start_group("process", [&] {
+    world_.start("its thread", [&] {
+      world_.sleep_until(begin_ + 4 * kMs);
+      note("its thread");
+    });
+    note("process");
+    world_.sleep_until(begin_ + 5 * kMs);
+    note("process");
+  });
+  world_.start("other", [&] {
+    world_.sleep_until(begin_ + 2 * kMs);
+    world_.kill(group);
+    world_.sleep_until(begin_ + 6 * kMs);
+    note("other");
+  });
+  EXPECT_TRUE(world_.run().ok());
+  EXPECT_THAT(notes_, ElementsAre("process@0", "other@6"));
+}
+
+TEST_P(AWorld, HasWhatAFrozenGroupMissedHappenWhenItIsThawed) {
+  const World::GroupId group = world_.start_group("process", [&] {
+    for (int i = 1; i <= 3; ++i) {
+      world_.sleep_until(begin_ + 2 * i * kMs);
+      note("process");
+    }
+  });
+  world_.at(begin_ + 3 * kMs, [&] { world_.freeze(group); });
+  world_.at(begin_ + 7 * kMs, [&] { world_.thaw(group); });
+  EXPECT_TRUE(world_.run().ok());
+  EXPECT_THAT(notes_, ElementsAre("process@2", "process@7", "process@7"));
+}
+
 TEST_P(AWorld, NamesWhoPollsTheClock) {
   world_.start("worker 3", [&] {
     while (world_.clock().now() < begin_ + kMs) {

@@ -3,13 +3,10 @@
 #include <fmt/format.h>
 
 #include <cassert>
-#include <condition_variable>
 #include <deque>
 #include <mutex>
 #include <numeric>
 #include <optional>
-#include <stop_token>
-#include <thread>
 #include <utility>
 
 #include "common/os/aligned_buffer.h"
@@ -62,13 +59,15 @@ void read_batch(const Dataset& dataset, std::span<const std::int64_t> indices, s
 // from the first that was ordered; the n-th is in slot n % slots.
 class BatchLoader::Prefetcher {
  public:
-  Prefetcher(const Dataset& dataset, const BatchOrder& order, int depth, bool by_order)
-      : dataset_(dataset),
+  Prefetcher(const Dataset& dataset, const BatchOrder& order, int depth, bool by_order, Threads& threads)
+      : threads_(threads),
+        dataset_(dataset),
         order_(order),
         depth_(depth),
         by_order_(by_order),
         permutation_(static_cast<std::size_t>(order.dataset_size)),
-        indices_(static_cast<std::size_t>(order.batch_size)) {
+        indices_(static_cast<std::size_t>(order.batch_size)),
+        monitor_(threads.make_monitor()) {
     assert(depth >= 1 && order.dataset_size <= dataset.size() && order.steps_per_epoch() >= 1);
     static_assert(sizeof(int) == sizeof(float));
     const SampleForm& form = dataset.form();
@@ -87,6 +86,8 @@ class BatchLoader::Prefetcher {
     start();
   }
 
+  ~Prefetcher() { end(); }
+
   void seek(std::int64_t step) {
     assert(!by_order_);
     if (step != taken_) go_on_from(step);
@@ -95,10 +96,10 @@ class BatchLoader::Prefetcher {
   void add_order(std::int64_t number) {
     assert(by_order_ && number >= 0);
     {
-      const std::lock_guard lock(mutex_);
+      const std::lock_guard lock(*monitor_);
       ordered_.push_back(number);
+      monitor_->notify_all();
     }
-    may_go_on_.notify_one();
   }
 
   void forget_orders() {
@@ -107,13 +108,11 @@ class BatchLoader::Prefetcher {
   }
 
   BatchView next() {
-    std::unique_lock lock(mutex_);
-    batch_ready_.wait(lock, [this] { return prepared_ > taken_ || failure_.any(); });
+    const std::lock_guard lock(*monitor_);
+    while (prepared_ <= taken_ && !failure_.any()) monitor_->wait();
     if (prepared_ <= taken_) failure_.rethrow();
     const SampleRoom& slot = slot_of(taken_++);
-    const bool wake = sleeping_ && may_go_on();
-    lock.unlock();
-    if (wake) may_go_on_.notify_one();
+    if (sleeping_ && may_go_on()) monitor_->notify_all();
     return {slot.values, slot.labels, slot.ids};
   }
 
@@ -130,37 +129,47 @@ class BatchLoader::Prefetcher {
   bool may_go_on() const { return has_work() && prepared_ - taken_ <= depth_ / 2; }
 
   void start() {
-    thread_ = std::jthread([this](std::stop_token stop) { run(stop); });
+    thread_ = threads_.start("batch loader", [this] { run(); });
+  }
+
+  void end() {
+    {
+      const std::lock_guard lock(*monitor_);
+      stops_ = true;
+      monitor_->notify_all();
+    }
+    thread_.reset();
+    stops_ = false;
   }
 
   void go_on_from(std::int64_t batch) {
-    thread_ = {};  // it has ended when that returns
+    end();
     prepared_ = taken_ = batch;
     ordered_.clear();
     shuffled_ = -1;
     start();
   }
 
-  void run(const std::stop_token& stop) {
+  void run() {
     std::int64_t batch = prepared_;
-    for (; const std::optional<std::int64_t> number = wait_for_number(batch, stop); ++batch) {
+    for (; const std::optional<std::int64_t> number = wait_for_number(batch); ++batch) {
       const bool is_prepared = failure_.carry([&] { prepare(*number, slot_of(batch)); });
-      const std::lock_guard lock(mutex_);
+      const std::lock_guard lock(*monitor_);
       if (is_prepared) ++prepared_;
-      batch_ready_.notify_one();
+      monitor_->notify_all();
       if (!is_prepared) return;
     }
   }
 
-  // Returns the number of the `batch`-th once there is room for it; none when a stop is requested.
-  std::optional<std::int64_t> wait_for_number(std::int64_t batch, const std::stop_token& stop) {
-    std::unique_lock lock(mutex_);
+  // Returns the number of the `batch`-th once there is room for it; none when it must stop.
+  std::optional<std::int64_t> wait_for_number(std::int64_t batch) {
+    const std::lock_guard lock(*monitor_);
     if (prepared_ - taken_ == depth_ || !has_work()) {
       sleeping_ = true;
-      may_go_on_.wait(lock, stop, [this] { return may_go_on(); });
+      while (!stops_ && !may_go_on()) monitor_->wait();
       sleeping_ = false;
     }
-    if (stop.stop_requested()) return std::nullopt;
+    if (stops_) return std::nullopt;
     if (!by_order_) return batch * order_.workers + order_.rank;
     const std::int64_t number = ordered_.front();
     ordered_.pop_front();
@@ -182,6 +191,7 @@ class BatchLoader::Prefetcher {
     shuffled_ = epoch;
   }
 
+  Threads& threads_;
   const Dataset& dataset_;
   const BatchOrder order_;
   const std::int64_t depth_;
@@ -194,18 +204,17 @@ class BatchLoader::Prefetcher {
   AlignedBuffer memory_;
   std::vector<SampleRoom>
       slots_;  // in memory_; a slot is the prefetch thread's until its batch is counted in prepared_
-  std::mutex mutex_;
-  std::condition_variable batch_ready_;
-  std::condition_variable_any may_go_on_;
-  std::int64_t prepared_ = 0, taken_ = 0;  // batches, under mutex_
-  std::deque<std::int64_t> ordered_;       // numbers of what is to be prepared next, under mutex_
-  bool sleeping_ = false;                  // under mutex_
-  ThreadFailure failure_;                  // of the prefetch thread
-  std::jthread thread_;                    // last, so that it ends before what it uses
+  const std::unique_ptr<Monitor> monitor_;  // guards the next four
+  std::int64_t prepared_ = 0, taken_ = 0;   // batches
+  std::deque<std::int64_t> ordered_;        // numbers of what is to be prepared next
+  bool sleeping_ = false;
+  bool stops_ = false;
+  ThreadFailure failure_;                    // of the prefetch thread
+  std::unique_ptr<Threads::Handle> thread_;  // last, so that it ends before what it uses
 };
 
-BatchLoader::BatchLoader(const Dataset& dataset, const BatchOrder& order, int depth, bool by_order)
-    : prefetcher_(std::make_unique<Prefetcher>(dataset, order, depth, by_order)) {}
+BatchLoader::BatchLoader(const Dataset& dataset, const BatchOrder& order, int depth, bool by_order, Threads& threads)
+    : prefetcher_(std::make_unique<Prefetcher>(dataset, order, depth, by_order, threads)) {}
 
 BatchLoader::~BatchLoader() = default;
 

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "common/status.h"
+#include "common/threads.h"
 #include "worker/batch_source.h"
 #include "worker/data/dataset.h"
 
@@ -46,8 +47,9 @@ class BatchLoader final : public BatchSource {
   // The dataset must outlive the loader, and hold at least one global batch. The constructor starts the prefetch
   // thread, which keeps up to `depth` batches ready; it sleeps until half of them are taken, so that it is woken once
   // for several batches. With `by_order` it prepares the ordered batches, and otherwise those of order.rank, one after
-  // the other.
-  BatchLoader(const Dataset& dataset, const BatchOrder& order, int depth = 8, bool by_order = false);
+  // the other. `threads`, to which the prefetch thread and its caller belong, outlives the loader.
+  BatchLoader(const Dataset& dataset, const BatchOrder& order, int depth = 8, bool by_order = false,
+              Threads& threads = os_threads());
   // Ends the thread, at the latest when its current batch is done.
   ~BatchLoader() override;
 

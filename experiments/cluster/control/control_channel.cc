@@ -1,7 +1,6 @@
 #include "experiments/cluster/control/control_channel.h"
 
-#include <sys/eventfd.h>
-#include <unistd.h>
+#include <algorithm>
 
 #include "experiments/cluster/control/wire_records.h"
 
@@ -10,14 +9,14 @@ namespace syncopate::experiments {
 using control::FromCoordinator;
 using control::ToCoordinator;
 
-ControlChannel::ControlChannel(Role role, int rank, std::shared_ptr<Patience> patience)
-    : patience_(std::move(patience)), wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)), board_(role, rank) {}
+ControlChannel::ControlChannel(Role role, int rank, std::shared_ptr<Patience> patience, Threads& threads)
+    : patience_(std::move(patience)), clock_(threads.clock()), monitor_(threads.make_monitor()), board_(role, rank) {}
 
 // To the coordinator.
 
 void ControlChannel::post(ToCoordinator message, std::optional<zmq::message_t> weights) {
   {
-    const std::lock_guard lock(mutex_);
+    const std::lock_guard lock(*monitor_);
     outgoing_.push_back({std::move(message), std::move(weights)});
   }
   wake();
@@ -25,7 +24,7 @@ void ControlChannel::post(ToCoordinator message, std::optional<zmq::message_t> w
 
 void ControlChannel::add(const StepRecord& record) {
   control::Step step = to_wire(record);
-  const std::lock_guard lock(mutex_);
+  const std::lock_guard lock(*monitor_);
   step.set_membership_epoch(board_.joined());
   *steps_.mutable_steps()->add_steps() = std::move(step);
 }
@@ -37,7 +36,7 @@ void ControlChannel::queue_records() {
 
 void ControlChannel::post_records() {
   {
-    const std::lock_guard lock(mutex_);
+    const std::lock_guard lock(*monitor_);
     queue_records();
   }
   wake();
@@ -45,7 +44,7 @@ void ControlChannel::post_records() {
 
 void ControlChannel::fail(const control::Failure& failure) {
   {
-    const std::lock_guard lock(mutex_);
+    const std::lock_guard lock(*monitor_);
     if (std::exchange(failed_, true)) return;
     queue_records();
     *outgoing_.emplace_back().message.mutable_failure() = failure;
@@ -54,122 +53,122 @@ void ControlChannel::fail(const control::Failure& failure) {
 }
 
 std::deque<ControlChannel::Outgoing> ControlChannel::take_outgoing() {
-  const std::lock_guard lock(mutex_);
+  const std::lock_guard lock(*monitor_);
   return std::exchange(outgoing_, {});
 }
 
 void ControlChannel::set_limits(const ControlLimits& limits) {
   {
-    const std::lock_guard lock(mutex_);
+    const std::lock_guard lock(*monitor_);
     limits_ = limits;
   }
   wake();
 }
 
 ControlLimits ControlChannel::limits() const {
-  const std::lock_guard lock(mutex_);
+  const std::lock_guard lock(*monitor_);
   return limits_;
-}
-
-void ControlChannel::wake() const {
-  const std::uint64_t one = 1;
-  (void)!write(wake_.get(), &one, sizeof(one));
 }
 
 // From the coordinator.
 
 void ControlChannel::welcome(const control::Welcome& welcome) {
-  const std::lock_guard lock(mutex_);
+  const std::lock_guard lock(*monitor_);
   welcome_ = welcome;
   clocks_compared_ = !welcome.compare_clocks();
-  changed_.notify_all();
+  monitor_->notify_all();
 }
 
 void ControlChannel::clocks_compared() {
-  const std::lock_guard lock(mutex_);
+  const std::lock_guard lock(*monitor_);
   clocks_compared_ = true;
-  changed_.notify_all();
+  monitor_->notify_all();
 }
 
 void ControlChannel::put(FromCoordinator answer) {
-  const std::lock_guard lock(mutex_);
+  const std::lock_guard lock(*monitor_);
   board_.put(std::move(answer));
-  changed_.notify_all();
+  monitor_->notify_all();
 }
 
 void ControlChannel::set_wants_snapshots(bool wanted) {
-  const std::lock_guard lock(mutex_);
+  const std::lock_guard lock(*monitor_);
   wants_snapshots_ = wanted;
 }
 
 void ControlChannel::push_snapshot(WeightsSnapshot snapshot) {
-  const std::lock_guard lock(mutex_);
+  const std::lock_guard lock(*monitor_);
   snapshots_.push_back(std::move(snapshot));
-  changed_.notify_all();
+  monitor_->notify_all();
 }
 
 void ControlChannel::begin_membership(const MembershipEpoch& membership) {
-  Lock lock(mutex_);
+  Lock lock(*monitor_);
   if (!board_.proclaim(membership)) return;
   lost_workers_.clear();
-  changed_.notify_all();
+  monitor_->notify_all();
   if (board_.is_superseded()) call_each(lock, regroup_);
 }
 
 void ControlChannel::lose_worker(int rank) {
-  Lock lock(mutex_);
+  Lock lock(*monitor_);
   lost_workers_.push_back(rank);
   call_each(lock, worker_lost_, rank);
 }
 
 void ControlChannel::order_checkpoint(std::int64_t membership_epoch, std::int64_t step) {
-  Lock lock(mutex_);
+  Lock lock(*monitor_);
   call_each(lock, checkpoint_order_, membership_epoch, step);
 }
 
 void ControlChannel::stop() {
-  Lock lock(mutex_);
+  Lock lock(*monitor_);
   if (!board_.stop()) return;
-  changed_.notify_all();
+  monitor_->notify_all();
   call_each(lock, stop_);
 }
 
 // Waits.
 
 template <typename Condition>
-void ControlChannel::wait_until(Lock& lock, TimePoint deadline, const Condition& condition) {
-  const SteadyClock clock;
-  PatientWait wait(*patience_, deadline, clock.now());
-  while (const std::optional<TimePoint> next = wait.next(clock.now())) {
-    if (changed_.wait_until(lock, *next, condition)) return;
+void ControlChannel::wait(Lock&, const Condition& condition) {
+  while (!condition()) monitor_->wait();
+}
+
+template <typename Condition>
+void ControlChannel::wait_until(Lock&, TimePoint deadline, const Condition& condition) {
+  PatientWait wait(*patience_, deadline, clock_.now());
+  while (const std::optional<TimePoint> next = wait.next(clock_.now())) {
+    while (!condition() && clock_.now() < *next) monitor_->wait_until(*next);
+    if (condition()) return;
   }
 }
 
 Result<control::Welcome> ControlChannel::wait_for_welcome(TimePoint deadline) {
-  Lock lock(mutex_);
+  Lock lock(*monitor_);
   const auto is_in = [&] { return welcome_ && clocks_compared_; };
-  changed_.wait_until(lock, deadline, [&] { return is_in() || board_.is_stopped(); });
+  while (!is_in() && !board_.is_stopped() && clock_.now() < deadline) monitor_->wait_until(deadline);
   if (is_in()) return *welcome_;
   if (board_.is_stopped()) return Status::cancelled("told to stop");
   return Status::deadline_exceeded("the coordinator does not answer");
 }
 
 Result<FromCoordinator> ControlChannel::wait_for(const ToCoordinator& question, TimePoint deadline) {
-  Lock lock(mutex_);
+  Lock lock(*monitor_);
   std::optional<Result<FromCoordinator>> outcome = board_.outcome_of(question);
   if (!outcome) wait_until(lock, deadline, [&] { return (outcome = board_.outcome_of(question)).has_value(); });
   return outcome ? *std::move(outcome) : board_.not_answered(question);
 }
 
 Result<MembershipEpoch> ControlChannel::join(std::int64_t after, TimePoint deadline) {
-  Lock lock(mutex_);
+  Lock lock(*monitor_);
   wait_until(lock, deadline, [&] { return board_.is_stopped() || board_.knows_membership(after); });
   return board_.join(after);
 }
 
 Result<WeightsSnapshot> ControlChannel::next_snapshot() {
-  Lock lock(mutex_);
-  changed_.wait(lock, [&] { return board_.is_stopped() || !snapshots_.empty(); });
+  Lock lock(*monitor_);
+  wait(lock, [&] { return board_.is_stopped() || !snapshots_.empty(); });
   if (snapshots_.empty()) return Status::cancelled("no more snapshots");
   WeightsSnapshot snapshot = std::move(snapshots_.front());
   snapshots_.pop_front();
@@ -179,32 +178,32 @@ Result<WeightsSnapshot> ControlChannel::next_snapshot() {
 // What is known now.
 
 std::optional<FromCoordinator> ControlChannel::take(const ToCoordinator& question) {
-  const std::lock_guard lock(mutex_);
+  const std::lock_guard lock(*monitor_);
   return board_.take(question);
 }
 
 bool ControlChannel::wants_snapshots() const {
-  const std::lock_guard lock(mutex_);
+  const std::lock_guard lock(*monitor_);
   return wants_snapshots_;
 }
 
 bool ControlChannel::knows_membership(std::int64_t after) const {
-  const std::lock_guard lock(mutex_);
+  const std::lock_guard lock(*monitor_);
   return board_.knows_membership(after);
 }
 
 std::int64_t ControlChannel::joined() const {
-  const std::lock_guard lock(mutex_);
+  const std::lock_guard lock(*monitor_);
   return board_.joined();
 }
 
 bool ControlChannel::is_superseded() const {
-  const std::lock_guard lock(mutex_);
+  const std::lock_guard lock(*monitor_);
   return board_.is_superseded();
 }
 
 bool ControlChannel::is_off() const {
-  const std::lock_guard lock(mutex_);
+  const std::lock_guard lock(*monitor_);
   return board_.is_stopped() || board_.is_superseded();
 }
 
@@ -215,15 +214,15 @@ Subscription ControlChannel::add_callback(Callbacks<Function>& callbacks, std::f
   const std::int64_t number = ++registered_;
   callbacks.emplace(number, std::move(callback));
   return Subscription([this, &callbacks, number] {
-    Lock lock(mutex_);
+    Lock lock(*monitor_);
     callbacks.erase(number);
-    changed_.wait(lock, [&] { return !callback_runs_; });
+    wait(lock, [&] { return !callback_runs_; });
   });
 }
 
 template <typename Call>
 void ControlChannel::run(Lock& lock, const Call& call) {
-  changed_.wait(lock, [&] { return !callback_runs_; });
+  wait(lock, [&] { return !callback_runs_; });
   struct Running {
     Running(ControlChannel& its_channel, Lock& its_lock) : channel(its_channel), lock(its_lock) {
       channel.callback_runs_ = true;
@@ -232,7 +231,7 @@ void ControlChannel::run(Lock& lock, const Call& call) {
     ~Running() {
       lock.lock();
       channel.callback_runs_ = false;
-      channel.changed_.notify_all();
+      channel.monitor_->notify_all();
     }
     ControlChannel& channel;
     Lock& lock;
@@ -245,7 +244,7 @@ void ControlChannel::call_each(Lock& lock, Callbacks<Function>& callbacks, Argum
   std::vector<std::int64_t> numbers;
   for (const auto& [number, callback] : callbacks) numbers.push_back(number);
   for (const std::int64_t number : numbers) {
-    changed_.wait(lock, [&] { return !callback_runs_; });
+    wait(lock, [&] { return !callback_runs_; });
     const auto found = callbacks.find(number);
     if (found == callbacks.end()) continue;
     run(lock, [callback = found->second, &arguments...] { callback(arguments...); });
@@ -253,7 +252,7 @@ void ControlChannel::call_each(Lock& lock, Callbacks<Function>& callbacks, Argum
 }
 
 Subscription ControlChannel::on_stop(std::function<void()> callback) {
-  Lock lock(mutex_);
+  Lock lock(*monitor_);
   if (!board_.is_stopped()) return add_callback(stop_, std::move(callback));
   run(lock, callback);
   return {};
@@ -261,7 +260,7 @@ Subscription ControlChannel::on_stop(std::function<void()> callback) {
 
 Subscription ControlChannel::on_worker_lost(std::function<void(int)> callback) {
   Subscription subscription;
-  Lock lock(mutex_);
+  Lock lock(*monitor_);
   const std::vector<int> lost = lost_workers_;
   subscription = add_callback(worker_lost_, callback);
   for (const int rank : lost) run(lock, [&] { callback(rank); });
@@ -270,7 +269,7 @@ Subscription ControlChannel::on_worker_lost(std::function<void(int)> callback) {
 
 Subscription ControlChannel::on_regroup(std::function<void()> callback) {
   Subscription subscription;
-  Lock lock(mutex_);
+  Lock lock(*monitor_);
   const bool is_superseded = board_.is_superseded();
   subscription = add_callback(regroup_, callback);
   if (is_superseded) run(lock, callback);
@@ -278,18 +277,18 @@ Subscription ControlChannel::on_regroup(std::function<void()> callback) {
 }
 
 Subscription ControlChannel::on_checkpoint_order(std::function<void(std::int64_t, std::int64_t)> callback) {
-  const std::lock_guard lock(mutex_);
+  const std::lock_guard lock(*monitor_);
   return add_callback(checkpoint_order_, std::move(callback));
 }
 
 Subscription ControlChannel::on_heartbeat(std::function<allreduce::CollectiveState()> state) {
-  const std::lock_guard lock(mutex_);
+  const std::lock_guard lock(*monitor_);
   return add_callback(collective_state_, std::move(state));
 }
 
 std::optional<allreduce::CollectiveState> ControlChannel::collective_state() {
-  Lock lock(mutex_);
-  changed_.wait(lock, [&] { return !callback_runs_; });
+  Lock lock(*monitor_);
+  wait(lock, [&] { return !callback_runs_; });
   if (collective_state_.empty()) return std::nullopt;
   std::optional<allreduce::CollectiveState> state;
   run(lock, [&state, callback = collective_state_.rbegin()->second] { state = callback(); });

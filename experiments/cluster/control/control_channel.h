@@ -2,11 +2,10 @@
 // coordinator are queued here; its answers, and the news that it sends unasked, are kept here until somebody takes
 // them.
 //
-// Any thread may call any method. One mutex guards everything. It is held while a message is moved and while
+// Any thread may call any method. One monitor guards everything. It is held while a message is moved and while
 // AnswerBoard decides, never while a message is encoded or sent, and never while a callback runs.
 #pragma once
 
-#include <condition_variable>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -20,10 +19,10 @@
 
 #include "allreduce/collective/collective_activity.h"
 #include "common/clock.h"
-#include "common/os/file_descriptor.h"
 #include "common/patience.h"
 #include "common/status.h"
 #include "common/step_record.h"
+#include "common/threads.h"
 #include "experiments/cluster/control/answer_board.h"
 #include "experiments/cluster/control/control.pb.h"
 #include "experiments/cluster/control/membership_epoch.h"
@@ -45,8 +44,10 @@ class ControlChannel {
     std::optional<zmq::message_t> weights;
   };
 
-  // Makes the channel of the process that has this role and rank. `patience` extends deadlines.
-  ControlChannel(Role role, int rank, std::shared_ptr<Patience> patience = std::make_shared<Patience>());
+  // Makes the channel of the process that has this role and rank, between threads of `threads`, which outlives it.
+  // `patience` extends deadlines.
+  ControlChannel(Role role, int rank, std::shared_ptr<Patience> patience = std::make_shared<Patience>(),
+                 Threads& threads = os_threads());
 
   // To the coordinator.
 
@@ -62,9 +63,12 @@ class ControlChannel {
 
   void set_limits(const ControlLimits& limits);
   ControlLimits limits() const;
-  // An eventfd that becomes readable when messages are queued or the limits change.
-  int wake_descriptor() const { return wake_.get(); }
-  void wake() const;
+  // From now on `wake` is called, by any thread, when messages are queued or the limits change. Called before other
+  // threads use the channel.
+  void wake_by(std::function<void()> wake) { wake_ = std::move(wake); }
+  void wake() const {
+    if (wake_) wake_();
+  }
 
   // From the coordinator. Called by the control thread.
 
@@ -119,11 +123,14 @@ class ControlChannel {
   std::optional<allreduce::CollectiveState> collective_state();
 
  private:
-  using Lock = std::unique_lock<std::mutex>;
+  using Lock = std::unique_lock<Monitor>;
   template <typename Function>
   using Callbacks = std::map<std::int64_t, std::function<Function>>;  // in the order in which they were registered
 
   // The following take the lock that the caller holds.
+  // Waits until the condition is met.
+  template <typename Condition>
+  void wait(Lock& lock, const Condition& condition);
   // Waits until the condition is met, or the deadline, extended by patience_, has passed.
   template <typename Condition>
   void wait_until(Lock& lock, TimePoint deadline, const Condition& condition);
@@ -138,10 +145,10 @@ class ControlChannel {
   void queue_records();
 
   const std::shared_ptr<Patience> patience_;
-  const FileDescriptor wake_;
+  const Clock& clock_;
+  std::function<void()> wake_;
 
-  mutable std::mutex mutex_;  // guards what follows
-  std::condition_variable changed_;
+  const std::unique_ptr<Monitor> monitor_;  // guards what follows, and says that it has changed
 
   std::deque<Outgoing> outgoing_;
   control::ToCoordinator steps_;  // collected records

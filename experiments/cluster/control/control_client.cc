@@ -1,7 +1,6 @@
 #include "experiments/cluster/control/control_client.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <atomic>
 #include <utility>
@@ -18,24 +17,13 @@ namespace {
 using control::FromCoordinator;
 using control::ToCoordinator;
 
-ToCoordinator hello(const std::string& run_id) {
-  char host[256] = {};
-  gethostname(host, sizeof(host) - 1);
-  ToCoordinator message;
-  message.mutable_hello()->set_run_id(run_id);
-  message.mutable_hello()->set_pid(getpid());
-  message.mutable_hello()->set_host(host);
-  return message;
-}
-
 // Converts the process's calls to messages, and waits where necessary. The control thread does the rest.
 class Client final : public ControlClient {
  public:
   Client(const ControlOptions& options, Activity& activity)
       : activity_(activity),
-        channel_(options.self.role, options.self.rank, patience_),
-        thread_(options.address, options.keys, options.self, hello(options.run_id), activity, channel_, *patience_,
-                *link_faults_) {}
+        channel_(options.self.role, options.self.rank, patience_, options.threads),
+        thread_(options.make_line, options.run_id, options.threads, activity, channel_, *patience_, *link_faults_) {}
 
   ~Client() override { channel_.post_records(); }
 

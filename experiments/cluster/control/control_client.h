@@ -22,6 +22,7 @@
 #include "experiments/checkpoint/content_hash.h"
 #include "experiments/cluster/control/batch_range.h"
 #include "experiments/cluster/control/control_identity.h"
+#include "experiments/cluster/control/control_line.h"
 #include "experiments/cluster/control/membership_epoch.h"
 #include "experiments/cluster/control/subscription.h"
 #include "experiments/cluster/control/test_figures.h"
@@ -42,10 +43,11 @@ struct CheckpointTerms {
 };
 
 struct ControlOptions {
-  std::string address;  // address of the coordinator
+  std::string address;  // of the coordinator, for errors
   std::string run_id;
-  RunKeys keys;
-  ProcessIdentity self = {};
+  ProcessIdentity self;
+  LineMaker make_line;  // to the coordinator
+  Threads& threads;     // the process's; they outlive the client
 };
 
 class ControlClient : public Rendezvous, public RecordSink {

@@ -1,17 +1,17 @@
-// ControlLine: moves messages between a process's ControlChannel and the coordinator, on a thread of its own.
+// ControlLine: moves messages between a process's ControlChannel and the coordinator, on a thread of its own, and knows
+// the process that it serves. One goes over ZeroMQ (zmq_control_line.h), another through a simulated cluster.
 #pragma once
 
-#include <atomic>
-#include <chrono>
+#include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
-#include <thread>
 #include <zmq.hpp>
 
 #include "common/clock.h"
 #include "experiments/cluster/control/control.pb.h"
 #include "experiments/cluster/control/control_channel.h"
-#include "experiments/cluster/control/control_identity.h"
+#include "experiments/cluster/exit_code.h"
 
 namespace syncopate::experiments {
 
@@ -24,38 +24,30 @@ class ControlLine {
     // Called after every message and every wait. Returns the latest time at which it must be called again.
     std::function<TimePoint(TimePoint now)> on_tick;
   };
+  // What a process says of itself in its hello.
+  struct Place {
+    std::int64_t pid = 0;
+    std::string host;
+  };
+  // What is known of the coordinator, besides its messages.
+  enum class Coordinator { kUnknown, kLives, kHasDied };
 
-  // Connects `self` to the coordinator of the run with these keys, at `address`, to send what is queued in `channel`,
-  // which outlives this. Throws zmq::error_t if that cannot be an address.
-  ControlLine(const std::string& address, const RunKeys& keys, const ProcessIdentity& self, ControlChannel& channel);
   // Sends queued messages first, within the linger time.
-  ~ControlLine();
-  ControlLine(const ControlLine&) = delete;
-  ControlLine& operator=(const ControlLine&) = delete;
+  virtual ~ControlLine() = default;
 
   // Starts the thread; called once.
-  void open(Handlers handlers);
+  virtual void open(Handlers handlers) = 0;
   // Sets how long the destructor may take to send messages that are still queued; the default is a second. Any thread.
-  void set_linger(Duration linger) { linger_ = linger; }
-  // Sends what is queued and waits, for a second at most, until it has left. The line's thread may call it, as its last
-  // use of the line.
-  void flush_and_close();
+  virtual void set_linger(Duration linger) = 0;
+  // Sends what is queued, waits, for a second at most, until it has left, and ends the process. The line's thread calls
+  // it.
+  [[noreturn]] virtual void end_process(ExitCode code) = 0;
 
- private:
-  void loop(const std::stop_token& stop);
-  void wait_until(TimePoint time);
-  void send_queued();
-  void receive_all();
-
-  SteadyClock clock_;
-  ControlChannel& channel_;
-  zmq::context_t context_;
-  zmq::socket_t socket_;  // used by the thread alone, once it runs
-  Handlers handlers_;
-
-  std::atomic<Duration> linger_{std::chrono::seconds(1)};
-
-  std::jthread thread_;
+  virtual Place place() const = 0;
+  virtual Coordinator coordinator() const = 0;
 };
+
+// Makes the line of a channel, which outlives it. May throw zmq::error_t.
+using LineMaker = std::function<std::unique_ptr<ControlLine>(ControlChannel& channel)>;
 
 }  // namespace syncopate::experiments

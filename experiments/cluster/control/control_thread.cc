@@ -1,7 +1,6 @@
 #include "experiments/cluster/control/control_thread.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <utility>
@@ -9,7 +8,6 @@
 #include "common/text/log.h"
 #include "experiments/cluster/control/wire_records.h"
 #include "experiments/cluster/exit_code.h"
-#include "experiments/cluster/starter.h"
 
 namespace syncopate::experiments {
 namespace {
@@ -25,23 +23,27 @@ constexpr int kSilentParts = 4;
 
 }  // namespace
 
-ControlThread::ControlThread(const std::string& address, const RunKeys& keys, const ProcessIdentity& self,
-                             ToCoordinator hello, Activity& activity, ControlChannel& channel, Patience& patience,
-                             LinkFaults& link_faults)
+ControlThread::ControlThread(const LineMaker& make_line, const std::string& run_id, Threads& threads,
+                             Activity& activity, ControlChannel& channel, Patience& patience, LinkFaults& link_faults)
     : activity_(activity),
       channel_(channel),
       patience_(patience),
       link_faults_(link_faults),
+      clock_(threads.clock()),
       progress_(kWatchdogMargin, clock_.now()),
-      line_(address, keys, self, channel) {
+      line_(make_line(channel)) {
+  ToCoordinator hello;
+  hello.mutable_hello()->set_run_id(run_id);
+  hello.mutable_hello()->set_pid(line_->place().pid);
+  hello.mutable_hello()->set_host(line_->place().host);
   channel_.post(std::move(hello));
-  line_.open(
+  line_->open(
       {.on_message = [this](FromCoordinator& message, const zmq::message_t& weights) { handle(message, weights); },
        .on_tick = [this](TimePoint now) { return tick(now); }});
 }
 
 void ControlThread::set_timeout(Duration timeout, Duration stall_warning) {
-  line_.set_linger(timeout);
+  line_->set_linger(timeout);
   patience_.set_timeout(timeout);
   channel_.set_limits({timeout, stall_warning});
 }
@@ -152,7 +154,9 @@ void ControlThread::handle(FromCoordinator& message, const zmq::message_t& weigh
 // If the coordinator is on this host, it is known whether it lives. If it does, this process waits as long as it lives,
 // since a person may have stopped it. (The kernel ends this process with it.)
 void ControlThread::check_coordinator(Duration timeout, TimePoint now) {
-  if (coordinator_.silence(now) >= timeout / kSilentParts && starter_lives()) {
+  const bool is_silent = coordinator_.silence(now) >= timeout / kSilentParts;
+  const ControlLine::Coordinator known = is_silent ? line_->coordinator() : ControlLine::Coordinator::kUnknown;
+  if (known == ControlLine::Coordinator::kLives) {
     if (!std::exchange(coordinator_is_away_, true)) {
       log_warning("nothing heard from the coordinator for {:.1f} s, which lives: waiting for it",
                   seconds(coordinator_.silence(now)));
@@ -161,7 +165,7 @@ void ControlThread::check_coordinator(Duration timeout, TimePoint now) {
   }
   coordinator_is_away_ = false;
   // The rest of the timeout is for a coordinator on another host, of which nothing is known.
-  const bool is_lost = coordinator_.silence(now) >= timeout / kSilentParts && starter_has_died();
+  const bool is_lost = known == ControlLine::Coordinator::kHasDied;
   const std::optional<Duration> silence = coordinator_.falls_silent(is_lost ? timeout / kSilentParts : timeout, now);
   if (!silence) return;
   log_error("nothing heard from the coordinator for {:.1f} s{}: stopping", seconds(*silence),
@@ -177,8 +181,7 @@ void ControlThread::check_own_progress(Duration timeout, TimePoint now) {
   if (!still) return;
   channel_.fail(
       to_wire(Status::deadline_exceeded(fmt::format("no progress for {:.0f} s", seconds(*still))), activity_));
-  line_.flush_and_close();
-  _exit(static_cast<int>(ExitCode::kTimeout));
+  line_->end_process(ExitCode::kTimeout);
 }
 
 }  // namespace syncopate::experiments

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <memory>
 #include <optional>
 #include <string>
 #include <zmq.hpp>
@@ -31,11 +32,10 @@ inline Duration heartbeat_interval(Duration timeout, Duration stall_warning = {}
 
 class ControlThread {
  public:
-  // Connects to the coordinator as ControlLine does, says `hello` and starts the thread. What the others refer to
-  // outlives this. Throws zmq::error_t if the address cannot be one.
-  ControlThread(const std::string& address, const RunKeys& keys, const ProcessIdentity& self,
-                control::ToCoordinator hello, Activity& activity, ControlChannel& channel, Patience& patience,
-                LinkFaults& link_faults);
+  // Makes the line to the coordinator, says hello as a process of run `run_id`, and starts the line's thread, one of
+  // `threads`. What the others refer to outlives this. Throws what `make_line` throws.
+  ControlThread(const LineMaker& make_line, const std::string& run_id, Threads& threads, Activity& activity,
+                ControlChannel& channel, Patience& patience, LinkFaults& link_faults);
 
   // From now on this timeout limits the silence of the coordinator and of this process's own work. Both arguments
   // determine how often heartbeats are sent. Any thread.
@@ -55,7 +55,7 @@ class ControlThread {
   ControlChannel& channel_;
   Patience& patience_;
   LinkFaults& link_faults_;
-  SteadyClock clock_;
+  const Clock& clock_;
 
   // The following belong to the control thread.
   std::optional<TimePoint> last_beat_;
@@ -68,7 +68,7 @@ class ControlThread {
   bool coordinator_is_away_ = false;
   ProgressWatch progress_;
 
-  ControlLine line_;  // last: its thread uses all of the above, and ends first
+  std::unique_ptr<ControlLine> line_;  // last: its thread uses all of the above, and ends first
 };
 
 }  // namespace syncopate::experiments

@@ -3,24 +3,19 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <fstream>
 #include <optional>
 #include <utility>
 #include <variant>
-#include <zmq.hpp>
 
 #include "common/os/exhaustion.h"
-#include "common/os/resource_limits.h"
 #include "experiments/checkpoint/checkpoint.h"
 #include "experiments/checkpoint/run_facts.h"
-#include "experiments/cluster/control/control_server.h"
 #include "experiments/cluster/control/control_thread.h"
 #include "experiments/cluster/control/wire_records.h"
 #include "experiments/cluster/coordinator/batch_queue.h"
 #include "experiments/cluster/coordinator/epoch_schedule.h"
 #include "experiments/cluster/coordinator/fault_injector.h"
-#include "experiments/cluster/coordinator/process_table.h"
 #include "experiments/cluster/coordinator/rendezvous_groups.h"
 #include "experiments/cluster/coordinator/run_checkpoints.h"
 #include "experiments/cluster/coordinator/worker_weights.h"
@@ -32,7 +27,7 @@ namespace {
 using control::FromCoordinator;
 using control::ToCoordinator;
 
-constexpr std::chrono::milliseconds kTick{100};
+constexpr Duration kTick = std::chrono::milliseconds(100);
 // How long mpirun has to end itself once its processes have ended.
 constexpr Duration kCarrierPatience = std::chrono::seconds(5);
 
@@ -47,13 +42,15 @@ std::string last_line_of(const std::string& file) {
 
 class Coordinator {
  public:
-  Coordinator(const ResolvedRun& config, const JobPlan& plan, const CoordinatorOptions& options, RunObserver& observer,
-              Interrupts& interrupts)
+  Coordinator(const ResolvedRun& config, const JobPlan& plan, const CoordinatorOptions& options,
+              ClusterRuntime& runtime, RunObserver& observer)
       : config_(config),
         plan_(plan),
         options_(options),
+        runtime_(runtime),
         observer_(observer),
-        interrupts_(interrupts),
+        clock_(runtime.threads().clock()),
+        control_(runtime.control()),
         monitor_(plan,
                  {.recovery = recovery_of(config),
                   .timeout = from_seconds(config.timeout_seconds),
@@ -63,7 +60,6 @@ class Coordinator {
                   .resume = options.resume,
                   .has_target = config.target_accuracy > 0},
                  clock_.now()),
-        control_(plan, options.listen),
         clock_offsets_(plan.processes.size()),
         takes_snapshots_(plan.processes.size()),
         epochs_(config.stop_at_target ? config.target_accuracy : 0),
@@ -76,19 +72,17 @@ class Coordinator {
     }
   }
 
-  Result<RunOutcome> run(Launcher& launcher) {
-    launcher_ = &launcher;
+  Result<RunOutcome> run() {
     SYNCOPATE_RETURN_IF_ERROR(checkpoints_.open(options_.checkpoints, checkpoint_callbacks()));
-    SYNCOPATE_ASSIGN_OR_RETURN(std::vector<StartedChild> children, launcher.start(plan_, launch_options()));
-    processes_.emplace(plan_.processes.size(), std::move(children));
-    while (!monitor_.over() || !processes_->empty()) {
-      wait();
+    SYNCOPATE_RETURN_IF_ERROR(runtime_.start());
+    while (!monitor_.over() || !runtime_.empty()) {
+      runtime_.wait_for_news(std::min(kTick, std::max(Duration::zero(), faults_.next() - clock_.now())));
       if (const Duration absence = monitor_.notice_absence(clock_.now()); all_ended_) *all_ended_ += absence;
-      if (interrupts_.take()) monitor_.on_interrupt(clock_.now());
+      if (runtime_.take_interrupt()) monitor_.on_interrupt(clock_.now());
       receive_all();
-      for (const ProcessTable::Ended& ended : processes_->take_ended()) on_ended(ended);
+      for (const EndedChild& ended : runtime_.take_ended()) on_ended(ended);
       const TimePoint now = clock_.now();
-      look_for_descriptors();
+      if (const std::string shortage = runtime_.take_shortage(); !shortage.empty()) report(shortage);
       if (Status status = observer_.on_tick(now); !status.ok()) monitor_.on_output_failure(status, now);
       monitor_.on_tick(now);
       if (monitor_.stopping()) faults_.end();
@@ -114,18 +108,11 @@ class Coordinator {
   }
 
  private:
-  void wait() {
-    std::vector<zmq::pollitem_t> items{control_.incoming(), {nullptr, interrupts_.handle(), ZMQ_POLLIN, 0}};
-    for (int handle : processes_->handles()) items.push_back({nullptr, handle, ZMQ_POLLIN, 0});
-    const Duration until_fault = std::max(Duration::zero(), faults_.next() - clock_.now());
-    zmq::poll(items.data(), items.size(), std::min(kTick, std::chrono::ceil<std::chrono::milliseconds>(until_fault)));
-  }
-
   // Returns how faults are injected into the processes.
   FaultInjector::Hands hands() {
     return {.still_there = [this](std::size_t process) { return monitor_.still_there(process); },
             .trains = [this](std::size_t process) { return monitor_.trains(process); },
-            .signal = [this](std::size_t process, int signal) { return processes_->signal_process(process, signal); },
+            .signal = [this](std::size_t process, int signal) { return runtime_.signal_process(process, signal); },
             .impair_links =
                 [this](std::size_t process, LinkFault fault, Duration length) {
                   FromCoordinator message;
@@ -134,13 +121,6 @@ class Coordinator {
                   control_.send(process, message);
                 },
             .report = [this](const std::string& line) { observer_.on_report(line); }};
-  }
-
-  LaunchOptions launch_options() {
-    return {.program = options_.program,
-            .rendezvous = control_.address(),
-            .log_directory = options_.log_directory,
-            .secret = SecretText(options_.listen.keys.to_text().view(), "\n")};
   }
 
   // Messages.
@@ -217,9 +197,8 @@ class Coordinator {
   void welcome(std::size_t process, const control::Hello& hello, TimePoint now) {
     if (hello.run_id() != plan_.run_id) return;
     const ProcessSpec& spec = plan_.processes[process];
-    const std::optional<pid_t> child = processes_->pid_of_child(process);
-    const bool is_carried_here = processes_->is_carried(process) && !spec.remote;
-    if (is_carried_here && !processes_->watch_carried(process, static_cast<pid_t>(hello.pid()))) {
+    const std::optional<pid_t> pid = runtime_.check_hello(process, static_cast<pid_t>(hello.pid()));
+    if (!pid) {
       return monitor_.on_failure(process,
                                  {Code::kInternal, fmt::format("says that its pid is {}, which is no process "
                                                                "that this run has started",
@@ -227,8 +206,7 @@ class Coordinator {
                                  "starting", 0, now);
     }
     // A user knows another host by the name that they have given it.
-    monitor_.on_hello(process, child.value_or(static_cast<pid_t>(hello.pid())), spec.remote ? spec.host : hello.host(),
-                      now);
+    monitor_.on_hello(process, *pid, spec.remote ? spec.host : hello.host(), now);
     control::Welcome welcome;
     welcome.set_config_toml(to_toml(config_));
     if (options_.checkpoints) {
@@ -368,15 +346,13 @@ class Coordinator {
 
   void start_again(std::size_t process) {
     takes_snapshots_[process] = false;
-    Result<StartedChild> child =
-        launcher_->start_again(plan_, launch_options(), process, control_.begin_incarnation(process));
-    if (child.ok()) {
-      processes_->add(std::move(*child));
+    const Status started = runtime_.start_again(process);
+    if (started.ok()) {
       if (plan_.processes[process].role == Role::kEvaluator) weights_.send_again();
       return;
     }
     observer_.on_report(
-        fmt::format("{} cannot be started again: {}", plan_.processes[process].name(), child.status().message()));
+        fmt::format("{} cannot be started again: {}", plan_.processes[process].name(), started.message()));
     monitor_.on_end(process, {}, clock_.now());
   }
 
@@ -437,7 +413,7 @@ class Coordinator {
     message.mutable_stop()->set_reason(stop.reason);
     for (std::size_t i = 0; i < plan_.processes.size(); ++i) control_.send(i, message);
   }
-  void act(const KillProcess& kill) { processes_->kill_process(kill.process); }
+  void act(const KillProcess& kill) { runtime_.kill_process(kill.process); }
   void act(const RestartProcess& restart) { start_again(restart.process); }
   void act(const DropWorker& drop) {
     observer_.on_worker_lost(drop.rank);
@@ -485,9 +461,9 @@ class Coordinator {
 
   // Processes.
 
-  void on_ended(const ProcessTable::Ended& ended) {
+  void on_ended(const EndedChild& ended) {
     if (!ended.process) {
-      return monitor_.on_carrier_end(processes_->carried(), ended.end, ended.name, last_line_of(ended.log_file),
+      return monitor_.on_carrier_end(runtime_.carried(), ended.end, ended.name, last_line_of(ended.log_file),
                                      clock_.now());
     }
     // A process that ends well has said so. Its message may arrive late, since it may follow gigabytes of weights.
@@ -504,41 +480,30 @@ class Coordinator {
     const TimePoint deadline = clock_.now() + patience;
     receive_all();
     while (!monitor_.stopping() && monitor_.still_there(process) && clock_.now() < deadline) {
-      zmq::pollitem_t item = control_.incoming();
-      zmq::poll(&item, 1, std::chrono::ceil<std::chrono::milliseconds>(deadline - clock_.now()));
+      runtime_.wait_for_message(deadline - clock_.now());
       receive_all();
     }
   }
 
   // What carried the processes has nothing left to carry once they have all ended.
-  // Connections of rejected_connections, say, may use up all that there can be. Said once.
-  void look_for_descriptors() {
-    if (descriptors_ran_out_ || has_free_descriptor()) return;
-    descriptors_ran_out_ = true;
-    report(fmt::format("run_experiment has no file descriptor left: connections hold them{}", limit_behind(EMFILE)));
-  }
-
   void end_carriers(TimePoint now) {
     if (!monitor_.over()) return;
     if (!all_ended_) all_ended_ = now;
-    if (now - *all_ended_ >= kCarrierPatience) processes_->kill_children();
+    if (now - *all_ended_ >= kCarrierPatience) runtime_.kill_all();
   }
 
   const ResolvedRun& config_;
   const JobPlan& plan_;
   const CoordinatorOptions& options_;
+  ClusterRuntime& runtime_;
   RunObserver& observer_;
-  Interrupts& interrupts_;
-  SteadyClock clock_;
+  const Clock& clock_;
+  ControlServer& control_;
   RunMonitor monitor_;
-  ControlServer control_;
-  Launcher* launcher_ = nullptr;         // of the run in progress
   std::vector<Duration> clock_offsets_;  // by process: added to its time stamps to convert them to our clock
   std::vector<bool> takes_snapshots_;    // by process: what it was told last
   TimePoint training_began_{};
-  std::optional<ProcessTable> processes_;  // set once they have been started
   std::optional<TimePoint> all_ended_;
-  bool descriptors_ran_out_ = false;
   RendezvousGroups groups_;
   EpochSchedule epochs_;
   WorkerWeights weights_;
@@ -551,10 +516,9 @@ class Coordinator {
 }  // namespace
 
 Result<RunOutcome> coordinate(const ResolvedRun& config, const JobPlan& plan, const CoordinatorOptions& options,
-                              Launcher& launcher, RunObserver& observer, Interrupts& interrupts) {
+                              ClusterRuntime& runtime, RunObserver& observer) {
   std::optional<Result<RunOutcome>> outcome;
-  const Status status =
-      caught([&] { outcome = Coordinator(config, plan, options, observer, interrupts).run(launcher); });
+  const Status status = caught([&] { outcome = Coordinator(config, plan, options, runtime, observer).run(); });
   return status.ok() ? std::move(*outcome) : Result<RunOutcome>(status.in("run_experiment itself"));
 }
 

@@ -9,13 +9,11 @@
 
 #include "common/step_record.h"
 #include "experiments/checkpoint/checkpoint_keeper.h"
-#include "experiments/cluster/control/control_server.h"
 #include "experiments/cluster/control/test_figures.h"
 #include "experiments/cluster/control/weights_snapshot.h"
-#include "experiments/cluster/coordinator/interrupts.h"
+#include "experiments/cluster/coordinator/cluster_runtime.h"
 #include "experiments/cluster/coordinator/run_monitor.h"
 #include "experiments/cluster/faults/fault_record.h"
-#include "experiments/cluster/launcher/launcher.h"
 #include "experiments/config/resolved_run.h"
 
 namespace syncopate::experiments {
@@ -71,11 +69,8 @@ struct RunOutcome {
 };
 
 struct CoordinatorOptions {
-  std::string program;        // the executable to launch
-  std::string log_directory;  // must exist
   // How long the last messages of a process may take to arrive after it has ended.
   Duration last_words_time = std::chrono::milliseconds(500);
-  ListenOptions listen;
   std::int64_t total_steps = 0;      // steps of the job; needed if faults are drawn, or if workers share its batches
   std::int64_t batches_done = 0;     // batches of the job that are done when it resumes from a checkpoint
   std::size_t local_state_size = 0;  // number of values that each worker sends at points to evaluate
@@ -84,8 +79,8 @@ struct CoordinatorOptions {
   std::string resume_digest = {};                           // digest of that checkpoint's manifest
 };
 
-// Carries out the run and returns when all its processes have ended.
+// Carries out the run, whose processes `runtime` has, and returns when they all have ended.
 Result<RunOutcome> coordinate(const ResolvedRun& config, const JobPlan& plan, const CoordinatorOptions& options,
-                              Launcher& launcher, RunObserver& observer, Interrupts& interrupts);
+                              ClusterRuntime& runtime, RunObserver& observer);
 
 }  // namespace syncopate::experiments

@@ -144,8 +144,8 @@ std::optional<std::string> FaultInjector::inject(const FaultAction& action) {
   const std::optional<pid_t> pid = hands_.signal(*process, kills ? SIGKILL : SIGSTOP);
   if (!pid) return std::nullopt;
   if (kills) killed_.insert(*process);
-  return kills ? fmt::format("killed {} (pid {})", name, *pid)
-               : fmt::format("stopped {} (pid {}) for {:.6g} s", name, *pid, seconds(action.length));
+  const std::string whom = *pid == 0 ? name : fmt::format("{} (pid {})", name, *pid);
+  return kills ? "killed " + whom : fmt::format("stopped {} for {:.6g} s", whom, seconds(action.length));
 }
 
 }  // namespace syncopate::experiments

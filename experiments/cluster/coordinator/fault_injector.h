@@ -28,7 +28,7 @@ class FaultInjector {
     std::function<bool(std::size_t process)> still_there;
     // Returns whether it is there and has the same state as the others, so that one of these may be lost.
     std::function<bool(std::size_t process)> trains;
-    // Sends a signal and returns the pid; none if there is no such process (any more).
+    // Sends a signal and returns the pid, 0 where processes have none; none if there is no such process (any more).
     std::function<std::optional<pid_t>(std::size_t process, int signal)> signal;
     // Orders the process to impair its links for this long.
     std::function<void(std::size_t process, LinkFault fault, Duration length)> impair_links;

@@ -92,12 +92,12 @@ std::vector<int> ProcessTable::handles() const {
   return handles;
 }
 
-std::vector<ProcessTable::Ended> ProcessTable::take_ended() {
-  std::vector<Ended> ended, carriers;
+std::vector<EndedChild> ProcessTable::take_ended() {
+  std::vector<EndedChild> ended, carriers;
   std::erase_if(children_, [&](const StartedChild& child) {
     int status = 0;
     if (waitpid(child.pid, &status, WNOHANG) != child.pid) return false;
-    Ended one{child.process, end_of(status, child.is_remote_shell), child.name, child.log_file};
+    EndedChild one{child.process, end_of(status, child.is_remote_shell), child.name, child.log_file};
     (child.process || one.end.signal ? ended : carriers).push_back(std::move(one));
     return true;
   });

@@ -13,21 +13,13 @@
 #include <vector>
 
 #include "common/os/file_descriptor.h"
-#include "experiments/cluster/coordinator/verdict.h"
+#include "experiments/cluster/coordinator/cluster_runtime.h"
 #include "experiments/cluster/launcher/launcher.h"
 
 namespace syncopate::experiments {
 
 class ProcessTable {
  public:
-  // Something that has ended: a process of the plan, or a child that carried some.
-  struct Ended {
-    std::optional<std::size_t> process;  // index in the plan; none: a carrier
-    ProcessEnd end;
-    std::string name;      // name of the child
-    std::string log_file;  // its output
-  };
-
   // Owns `children`, which were started for a plan of `processes` processes.
   ProcessTable(std::size_t processes, std::vector<StartedChild> children);
   // Kills everything that was started and still lives.
@@ -52,7 +44,7 @@ class ProcessTable {
   std::vector<int> handles() const;
   // Returns what has ended since the last call. A carrier that ended by itself comes after the processes that it
   // carried; a carrier that was killed, which ends them, comes before them.
-  std::vector<Ended> take_ended();
+  std::vector<EndedChild> take_ended();
 
   void kill_process(std::size_t process);
   // Sends any signal to a process of this host and returns its pid; none if there is no such process, or if it has not

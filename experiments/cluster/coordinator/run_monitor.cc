@@ -11,6 +11,10 @@ namespace {
 // How long processes that were asked to stop have before they are killed.
 constexpr Duration kStopPatience = std::chrono::seconds(5);
 
+std::string back_text(const std::string& name, std::int64_t pid) {
+  return name + " is back" + (pid == 0 ? "" : fmt::format(" (pid {})", pid));
+}
+
 }  // namespace
 
 RunMonitor::RunMonitor(const JobPlan& plan, const Options& options, TimePoint now)
@@ -28,7 +32,7 @@ void RunMonitor::on_hello(std::size_t process, std::int64_t pid, const std::stri
   on_heard(process, now);
   if (!roster_.is_evaluator(process) || roster_.phase(process) != ProcessPhase::kRejoining || !evaluates()) return;
   roster_.on_admitted(process);  // it needs nothing from others to take part
-  act(ReportLine{fmt::format("{} is back (pid {})", plan_.processes[process].name(), pid)});
+  act(ReportLine{back_text(plan_.processes[process].name(), pid)});
 }
 
 void RunMonitor::on_heartbeat(std::size_t process, const std::string& operation, std::int64_t step,
@@ -55,7 +59,7 @@ void RunMonitor::on_join_request(std::size_t process, TimePoint now) {
   if (!is_open(phase_) || (phase != ProcessPhase::kRejoining && phase != ProcessPhase::kLost)) return;
   roster_.on_admitted(process);
   recovery_.on_admitted(process);
-  act(ReportLine{fmt::format("{} is back (pid {})", plan_.processes[process].name(), roster_[process].pid)});
+  act(ReportLine{back_text(plan_.processes[process].name(), roster_[process].pid)});
   if (roster_.is_worker(process)) {
     act(AddWorker{plan_.processes[process].rank});
     diagnosis_.forget_stalls(process);

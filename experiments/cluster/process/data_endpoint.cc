@@ -16,17 +16,20 @@ std::unique_ptr<Transport> open_to_faults(std::unique_ptr<Transport> transport, 
                                           const RankAssignment& assignment) {
   const FaultSchedule& schedule = context.config.faults;
   const std::shared_ptr<const LinkFaults> faults = context.control.link_faults();
+  const Clock& clock = context.host.clock();
   const std::uint64_t seed = context.config.seed + static_cast<std::uint64_t>(assignment.rank);
   if (schedule.may(LinkFault::kReorder)) {
     const auto plan = [faults](TimePoint now) { return reordering(*faults, now); };
-    transport = std::make_unique<FaultyTransport>(std::move(transport), plan, seed);
+    transport = std::make_unique<FaultyTransport>(std::move(transport), plan, seed, clock);
     transport = std::make_unique<NumberedTransport>(std::move(transport));
   }
   if (schedule.may(LinkFault::kDelay) || schedule.may(LinkFault::kDuplicate)) {
     const auto plan = [faults](TimePoint now) { return delays_and_duplicates(*faults, now); };
-    transport = std::make_unique<FaultyTransport>(std::move(transport), plan, seed);
+    transport = std::make_unique<FaultyTransport>(std::move(transport), plan, seed, clock);
   }
-  if (schedule.may(LinkFault::kCut)) transport = std::make_unique<CuttableTransport>(std::move(transport), faults);
+  if (schedule.may(LinkFault::kCut)) {
+    transport = std::make_unique<CuttableTransport>(std::move(transport), faults, clock);
+  }
   return transport;
 }
 
@@ -44,16 +47,12 @@ TransportOptions endpoint_options(const RoleContext& context, const RankAssignme
           .patience = context.control.patience()};
 }
 
-std::shared_ptr<ProcessLink> make_link(const ResolvedRun& config) {
-  return config.shape ? std::make_shared<ProcessLink>(*config.shape) : nullptr;
-}
-
 Result<std::unique_ptr<Transport>> connect_endpoint(const RoleContext& context, const RankAssignment& assignment,
                                                     const std::shared_ptr<ProcessLink>& link, const Clock& clock) {
-  SYNCOPATE_ASSIGN_OR_RETURN(syncopate::TransportKind kind, parse_transport_kind(name_of(context.config.transport)));
-  SYNCOPATE_ASSIGN_OR_RETURN(std::unique_ptr<Transport> transport,
-                             make_transport(kind, endpoint_options(context, assignment), context.control,
-                                            clock.now() + from_seconds(context.config.timeout_seconds)));
+  SYNCOPATE_ASSIGN_OR_RETURN(
+      std::unique_ptr<Transport> transport,
+      context.host.connect(context.config, endpoint_options(context, assignment), context.control,
+                           clock.now() + from_seconds(context.config.timeout_seconds)));
   transport = open_to_faults(std::move(transport), context, assignment);
   // This comes above those, so that a repeated message passes the emulated link once.
   if (link != nullptr) transport = std::make_unique<ShapedTransport>(std::move(transport), link);

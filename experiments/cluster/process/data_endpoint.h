@@ -20,10 +20,7 @@ struct RankAssignment {
 // Returns the options of that member's endpoint in the process of `context`.
 TransportOptions endpoint_options(const RoleContext& context, const RankAssignment& assignment);
 
-// Returns the emulated link of this process, shared by all of its endpoints; null if the run has none.
-std::shared_ptr<ProcessLink> make_link(const ResolvedRun& config);
-
-// Connects that endpoint by the run's transport, through `link` unless that is null, within the run's timeout.
+// Connects that endpoint where the process lives, through `link` unless that is null, within the run's timeout.
 Result<std::unique_ptr<Transport>> connect_endpoint(const RoleContext& context, const RankAssignment& assignment,
                                                     const std::shared_ptr<ProcessLink>& link, const Clock& clock);
 

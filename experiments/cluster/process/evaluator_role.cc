@@ -1,5 +1,4 @@
 #include <fmt/format.h>
-#include <sys/resource.h>
 
 #include <algorithm>
 #include <cmath>
@@ -17,19 +16,16 @@ namespace {
 // The batch of predicted images or characters is limited by the memory of its activations.
 constexpr std::int64_t kBatch = 250;
 constexpr std::int64_t kMostLabels = 2048;
-// Training comes first, but an evaluation must also complete on a busy machine. The lowest priority, 19, would leave it
-// about a hundredth of a core, too little to end within a run's timeout; this one leaves it about a tenth.
-constexpr int kNiceness = 10;
 
 }  // namespace
 
 Status run_evaluator(const RoleContext& context) {
-  setpriority(PRIO_PROCESS, 0, kNiceness);
-  SYNCOPATE_ASSIGN_OR_RETURN(worker::DatasetPair data, open_data_of(context.config));
+  SYNCOPATE_ASSIGN_OR_RETURN(const std::shared_ptr<const worker::DatasetPair> data,
+                             context.host.open_data(context.config));
   const std::unique_ptr<worker::ComputeBackend> backend = backend_of(context.config);
-  const std::int64_t batch = std::clamp<std::int64_t>(kMostLabels / data.test->form().labels, 1, kBatch);
+  const std::int64_t batch = std::clamp<std::int64_t>(kMostLabels / data->test->form().labels, 1, kBatch);
   SYNCOPATE_ASSIGN_OR_RETURN(Evaluation evaluation,
-                             Evaluation::create(model_spec(context.config), *data.test, *backend, batch));
+                             Evaluation::create(model_spec(context.config), *data->test, *backend, batch));
 
   bool diverged = false;
   while (true) {

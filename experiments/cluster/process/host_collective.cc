@@ -11,7 +11,6 @@
 #include "allreduce/collective/schedule_collective.h"
 #include "common/text/log.h"
 #include "experiments/cluster/process/data_endpoint.h"
-#include "experiments/cluster/process/link_store.h"
 
 namespace syncopate::experiments {
 namespace {
@@ -57,20 +56,21 @@ std::string describe_choices(int ranks, const allreduce::LinkModel& link, std::s
 Result<std::string> choose_by_size(const RoleContext& context, allreduce::ScheduleCollective& collective,
                                    const Clock& clock) {
   const std::string wire = wire_of(context.config, collective.size());
-  const LinkStore store = LinkStore::of_user();
-  const std::optional<allreduce::LinkModel> known = collective.rank() == 0 ? store.find(wire) : std::nullopt;
+  const std::optional<ProcessHost::KnownLink> known =
+      collective.rank() == 0 ? context.host.known_link(wire) : std::nullopt;
   const Result<allreduce::LinkModel> link =
-      allreduce::agree_on_link(collective, known, clock, clock.now() + from_seconds(context.config.timeout_seconds));
+      allreduce::agree_on_link(collective, known ? std::optional(known->link) : std::nullopt, clock,
+                               clock.now() + from_seconds(context.config.timeout_seconds));
   if (!link.ok()) return link.status().in("measuring the wire's speed");
   collective.choose_by(*link);
   if (collective.rank() != 0) return std::string();
   if (!known) {
-    const Status kept = store.keep(wire, *link);
+    const Status kept = context.host.keep_link(wire, *link);
     if (!kept.ok()) log_warning("the wire's speed cannot be kept and will be measured again: {}", kept.message());
   }
   return fmt::format(
       "{:.1f} us a message and {:.3g} GB/s ({}): {}", link->latency * 1e6, 1e-9 / link->seconds_per_byte,
-      known ? "measured in an earlier run" : "measured now",
+      known ? known->source : "measured now",
       describe_choices(collective.size(), *link, static_cast<std::size_t>(context.config.segment_bytes)));
 }
 
@@ -99,7 +99,7 @@ Result<HostCollective> connect_host_collective(const RoleContext& context, const
                                                                clock.now() + from_seconds(config.timeout_seconds)));
   }
   SYNCOPATE_ASSIGN_OR_RETURN(std::unique_ptr<Transport> transport,
-                             connect_endpoint(context, assignment, make_link(config), clock));
+                             connect_endpoint(context, assignment, context.host.make_link(config), clock));
   const allreduce::ScheduleOptions options{.kind = schedule_kind_of(config).value_or(allreduce::ScheduleKind::kRing),
                                            .segment_bytes = static_cast<std::size_t>(config.segment_bytes),
                                            .ranks_by_host = ranks_by_host(config, workers)};

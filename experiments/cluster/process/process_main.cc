@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 #include <signal.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -17,7 +19,9 @@
 #include "common/os/resource_limits.h"
 #include "common/text/log.h"
 #include "common/text/number.h"
+#include "experiments/cluster/control/zmq_control_line.h"
 #include "experiments/cluster/exit_code.h"
+#include "experiments/cluster/process/local_host.h"
 #include "experiments/cluster/process/private_memory.h"
 #include "experiments/cluster/process/roles.h"
 #include "experiments/cluster/process/shared_keys.h"
@@ -31,18 +35,18 @@ namespace {
 constexpr Duration kHelloTimeout = std::chrono::seconds(30);
 // Threads that a process needs in any role. ZeroMQ ends a process that cannot create one.
 constexpr int kThreads = 8;
+// Training comes first, but an evaluation must also complete on a busy machine. The lowest priority, 19, would leave it
+// about a hundredth of a core, too little to end within a run's timeout; this one leaves it about a tenth.
+constexpr int kEvaluatorsNiceness = 10;
+constexpr unsigned long kTimerSlackNanoseconds = 1000;
 
-Status run_role(Role role, const RoleContext& context) {
-  switch (role) {
-    case Role::kWorker:
-      return run_worker(context);
-    case Role::kServer:
-    case Role::kStandby:
-      return run_server(context);
-    case Role::kEvaluator:
-      return run_evaluator(context);
+// Asks the kernel for what this role needs of it.
+void ask_the_kernel(const ProcessIdentity& self, const ResolvedRun& config) {
+  if (self.role == Role::kEvaluator) setpriority(PRIO_PROCESS, 0, kEvaluatorsNiceness);
+  // The waits of a straggler would otherwise each be extended by up to 50 microseconds.
+  if (self.role == Role::kWorker && config.stragglers.slows(self.rank)) {
+    prctl(PR_SET_TIMERSLACK, kTimerSlackNanoseconds);
   }
-  return Status::internal("unknown role");
 }
 
 struct ProcessArguments {
@@ -110,43 +114,41 @@ std::string host_of(const std::string& endpoint) {
 }
 
 // Data sockets listen where the control connection goes out from; on this host if that is a unix socket.
-Result<DataSockets> data_sockets_of(const ControlOptions& options) {
-  if (options.address.starts_with("ipc:")) return DataSockets{.keys = options.keys};
-  const Result<std::string> address = local_address_towards(host_of(options.address));
-  if (!address.ok()) return address.status().in("--rendezvous=" + options.address);
-  return DataSockets{.keys = options.keys, .address = *address, .between_hosts = true};
+Result<DataSockets> data_sockets_of(const std::string& rendezvous, const RunKeys& keys) {
+  if (rendezvous.starts_with("ipc:")) return DataSockets{.keys = keys};
+  const Result<std::string> address = local_address_towards(host_of(rendezvous));
+  if (!address.ok()) return address.status().in("--rendezvous=" + rendezvous);
+  return DataSockets{.keys = keys, .address = *address, .between_hosts = true};
 }
 
-Status run_process(const ControlOptions& options, const Accelerator* accelerator, int gpu) {
-  SYNCOPATE_ASSIGN_OR_RETURN(const DataSockets sockets, data_sockets_of(options));
+Status run_process(const ProcessArguments& arguments, const RunKeys& keys, const Accelerator* accelerator) {
+  SYNCOPATE_ASSIGN_OR_RETURN(const DataSockets sockets, data_sockets_of(arguments.address, keys));
+  const ProcessIdentity& self = arguments.self;
   Activity activity;
+  LocalHost host;
   SYNCOPATE_ASSIGN_OR_RETURN(std::unique_ptr<ControlClient> control,
-                             ControlClient::connect(options, activity, SteadyClock().now() + kHelloTimeout));
-  Status status;
+                             ControlClient::connect({.address = arguments.address,
+                                                     .run_id = arguments.run_id,
+                                                     .self = self,
+                                                     .make_line = zmq_control_line(arguments.address, keys, self),
+                                                     .threads = host.threads()},
+                                                    activity, host.clock().now() + kHelloTimeout));
   const Result<ResolvedRun> config = from_toml_text(control->config_toml());
   if (!config.ok()) {
-    status = config.status();
-  } else {
-    control->set_timeout(from_seconds(config->timeout_seconds), stall_warning_of(*config));
-    const auto run = [&] {
-      return run_role(options.self.role, {.config = *config,
-                                          .run_id = options.run_id,
-                                          .rank = options.self.rank,
-                                          .control = *control,
-                                          .activity = activity,
-                                          .sockets = sockets,
-                                          .accelerator = accelerator,
-                                          .gpu = gpu,
-                                          .role = options.self.role});
-    };
-    status = caught(run);
+    control->failed(config.status());
+    return config.status();
   }
-  if (status.ok()) {
-    if (options.self.role != Role::kServer) control->finished(0, 0, 0);
-  } else if (status.code() != Code::kCancelled) {
-    control->failed(status);
-  }
-  return status;
+  ask_the_kernel(self, *config);
+  return take_part({.config = *config,
+                    .run_id = arguments.run_id,
+                    .rank = self.rank,
+                    .host = host,
+                    .control = *control,
+                    .activity = activity,
+                    .sockets = sockets,
+                    .accelerator = accelerator,
+                    .gpu = arguments.gpu,
+                    .role = self.role});
 }
 
 }  // namespace
@@ -175,10 +177,7 @@ int process_main(int argc, const char* const* argv, const Accelerator* accelerat
   const Result<RunKeys> keys = receive_keys(arguments->shares_keys);
   Status status = keys.ok() ? check_threads(kThreads) : keys.status();
   if (status.ok()) {
-    status = caught([&] {
-      return run_process({.address = arguments->address, .run_id = arguments->run_id, .keys = *keys, .self = self},
-                         accelerator, arguments->gpu);
-    });
+    status = caught([&] { return run_process(*arguments, *keys, accelerator); });
   }
   if (status.ok()) return static_cast<int>(ExitCode::kSuccess);
   log_error("{}: {}", name_of(status.code()), status.message());

@@ -37,7 +37,7 @@ Result<std::unique_ptr<ReplicaGroup>> ReplicaGroup::connect(const RoleContext& c
                                                             const Clock& clock) {
   const ResolvedRun& config = context.config;
   const Duration timeout = timeout_of(config);
-  auto group = std::make_unique<ReplicaGroup>();
+  auto group = std::make_unique<ReplicaGroup>(clock);
   group->workers_ = membership.workers;
   if (config.mode == Mode::kLocal && device != nullptr) {
     group->strategy_ = std::make_unique<worker::DeviceLocalStrategy>(optimizer_of(config), *device, clock, timeout);
@@ -62,8 +62,8 @@ Result<std::unique_ptr<ReplicaGroup>> ReplicaGroup::connect(const RoleContext& c
 
 Status ReplicaGroup::connect_ps(const RoleContext& context, const MembershipEpoch& membership, const Clock& clock) {
   const ps::PsGroup members = ps_group_of(context.config);
-  SYNCOPATE_ASSIGN_OR_RETURN(transport_,
-                             connect_member(context, membership, context.rank, make_link(context.config), clock));
+  SYNCOPATE_ASSIGN_OR_RETURN(
+      transport_, connect_member(context, membership, context.rank, context.host.make_link(context.config), clock));
   const ResolvedRun& config = context.config;
   const ps::PsStrategyOptions options{.group = members,
                                       .sharding = sharding_of(config),
@@ -125,7 +125,8 @@ Status ReplicaGroup::connect_allreduce(const RoleContext& context, const Members
                                       .timeout = timeout_of(config),
                                       .workers = membership.workers,
                                       .elastic = config.elastic,
-                                      .activity = &activity_};
+                                      .activity = &activity_,
+                                      .threads = &context.host.threads()};
   options.on_going_on = [](const std::string& finding) { log_info("{}", finding); };
   if (collective_->rank() == 0) {
     options.on_exchange_found = [&control = context.control](const std::string& finding) {
@@ -155,7 +156,7 @@ Status ReplicaGroup::connect_nccl(const RoleContext& context, Device& device, co
 }
 
 allreduce::CollectiveState ReplicaGroup::collective_state() const {
-  allreduce::CollectiveState state = activity_.state(SteadyClock().now());
+  allreduce::CollectiveState state = activity_.state(clock_.now());
   const int waits_for = collective_ ? collective_->waiting_for() : -1;
   state.waits_for = waits_for < 0 ? -1 : workers_[static_cast<std::size_t>(waits_for)];
   return state;

@@ -22,6 +22,7 @@ namespace syncopate::experiments {
 
 class ReplicaGroup {
  public:
+  explicit ReplicaGroup(const Clock& clock) : clock_(clock) {}  // for connect()
   // Connects a worker, which computes on `device` unless that is null, with all others of the membership epoch. All
   // that the context refers to, the device and the clock outlive the group.
   static Result<std::unique_ptr<ReplicaGroup>> connect(const RoleContext& context, const MembershipEpoch& membership,
@@ -42,6 +43,7 @@ class ReplicaGroup {
   Status connect_allreduce(const RoleContext& context, const MembershipEpoch& membership, const Clock& clock);
   Status connect_nccl(const RoleContext& context, Device& device, const Clock& clock);
 
+  const Clock& clock_;
   std::vector<int> workers_;  // workers of the membership epoch
   // Each of the following may use those before it.
   allreduce::CollectiveActivity activity_;

@@ -6,6 +6,7 @@
 #include "common/status.h"
 #include "experiments/cluster/control/control_client.h"
 #include "experiments/cluster/process/accelerator.h"
+#include "experiments/cluster/process/process_host.h"
 #include "experiments/config/resolved_run.h"
 
 namespace syncopate::experiments {
@@ -21,6 +22,7 @@ struct RoleContext {
   const ResolvedRun& config;
   const std::string& run_id;
   int rank;  // within the role
+  ProcessHost& host;
   ControlClient& control;
   Activity& activity;
   DataSockets sockets;
@@ -29,11 +31,14 @@ struct RoleContext {
   Role role = Role::kWorker;
 };
 
+// Does what the context's role does, and tells the coordinator how it has ended. Returns when that is done.
+Status take_part(const RoleContext& context);
+
 // Trains. Worker 0 begins with the initial weights.
 Status run_worker(const RoleContext& context);
 // Serves its shards, with one thread for each.
 Status run_server(const RoleContext& context);
-// Evaluates snapshots on the test set until there are no more, at a low priority, since training comes first.
+// Evaluates snapshots on the test set until there are no more.
 Status run_evaluator(const RoleContext& context);
 
 }  // namespace syncopate::experiments

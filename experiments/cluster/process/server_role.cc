@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <functional>
+#include <memory>
 #include <optional>
-#include <thread>
 #include <vector>
 
 #include "common/os/exhaustion.h"
@@ -81,7 +81,8 @@ class Server {
       : context_(context),
         config_(context.config),
         group_(ps_group_of(context.config)),
-        link_(make_link(context.config)),
+        clock_(context.host.clock()),
+        link_(context.host.make_link(context.config)),
         carried_(static_cast<std::size_t>(context.config.shards_per_server)) {}
 
   Status run();
@@ -104,18 +105,17 @@ class Server {
   // Runs `body`, which returns the place's status, for each shard on a thread of its own. If memory or threads run out,
   // `on_exhausted` must end the others.
   template <typename Body>
-  static void for_each_place(std::vector<ShardPlace>& places, const Body& body,
-                             const std::function<void()>& on_exhausted) {
+  void for_each_place(std::vector<ShardPlace>& places, const Body& body, const std::function<void()>& on_exhausted) {
     const auto interrupt_if_exhausted = [&](const Status& status) {
       if (status.code() == Code::kResourceExhausted) on_exhausted();
     };
-    std::vector<std::jthread> threads;
+    std::vector<std::unique_ptr<Threads::Handle>> threads;
     for (std::size_t i = 0; i < places.size(); ++i) {
       const Status started = caught([&] {
-        threads.emplace_back([&, i] {
+        threads.push_back(context_.host.threads().start("shard", [&, i] {
           places[i].status = caught([&] { return body(places[i], i); });
           interrupt_if_exhausted(places[i].status);
-        });
+        }));
       });
       if (started.ok()) continue;
       places[i].status = started;
@@ -134,7 +134,7 @@ class Server {
   const RoleContext& context_;
   const ResolvedRun& config_;
   const ps::PsGroup group_;
-  const SteadyClock clock_;
+  const Clock& clock_;
   const std::shared_ptr<ProcessLink> link_;
   std::vector<CarriedShard> carried_;
   std::unique_ptr<ShardCheckpoints> checkpoints_;

@@ -1,5 +1,4 @@
 #include <fmt/format.h>
-#include <sys/prctl.h>
 
 #include <algorithm>
 #include <optional>
@@ -52,7 +51,8 @@ Result<Place> place_of(const RoleContext& context) {
 // A worker through all membership epochs of a run. It keeps data, model and device, and connects to the others anew.
 class Worker {
  public:
-  explicit Worker(const RoleContext& context) : context_(context), config_(context.config) {}
+  explicit Worker(const RoleContext& context)
+      : context_(context), config_(context.config), clock_(context.host.clock()) {}
 
   // Reads the data and builds the model before joining, so that other workers wait no longer than necessary.
   Status prepare();
@@ -88,8 +88,8 @@ class Worker {
 
   const RoleContext& context_;
   const ResolvedRun& config_;
-  const SteadyClock clock_;
-  std::optional<worker::DatasetPair> data_;
+  const Clock& clock_;
+  std::shared_ptr<const worker::DatasetPair> data_;
   worker::BatchOrder order_;
   Place place_;
   std::unique_ptr<worker::Model> model_;
@@ -110,7 +110,7 @@ class Worker {
 };
 
 Status Worker::prepare() {
-  SYNCOPATE_ASSIGN_OR_RETURN(data_, open_data_of(config_));
+  SYNCOPATE_ASSIGN_OR_RETURN(data_, context_.host.open_data(config_));
   order_ = {.seed = config_.seed,
             .dataset_size = data_->train->size(),
             .batch_size = config_.batch_size,
@@ -123,8 +123,10 @@ Status Worker::prepare() {
   SYNCOPATE_ASSIGN_OR_RETURN(place_, place_of(context_));
   SYNCOPATE_ASSIGN_OR_RETURN(
       model_, worker::make_model(model_spec(config_), data_->train->form(), config_.batch_size, *place_.backend));
+  model_ = context_.host.timed(std::move(model_));
   constexpr int kPreparedAhead = 8;
-  loader_ = std::make_unique<worker::BatchLoader>(*data_->train, order_, kPreparedAhead, shares_work(config_));
+  loader_ = std::make_unique<worker::BatchLoader>(*data_->train, order_, kPreparedAhead, shares_work(config_),
+                                                  context_.host.threads());
   sender_.emplace(*model_, *data_->test, context_.control);
   SYNCOPATE_RETURN_IF_ERROR(prepare_checkpoints());
   if (place_.device) SYNCOPATE_RETURN_IF_ERROR(stage_batches());
@@ -229,11 +231,9 @@ Status Worker::train_in(const MembershipEpoch& membership) {
 }
 
 Status Worker::train_with(ReplicaGroup& replicas, const MembershipEpoch& membership) {
-  Pause pause;
+  Pause pause(context_.host.threads());
   std::optional<worker::Straggling> straggling;
   if (config_.stragglers.slows(context_.rank)) {
-    // The kernel would otherwise extend each wait by up to 50 microseconds.
-    prctl(PR_SET_TIMERSLACK, 1000);
     straggling.emplace(straggling_of(config_, context_.rank), clock_,
                        [&](Duration duration) { return pause.wait(duration); });
   }

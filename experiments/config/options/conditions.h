@@ -38,6 +38,9 @@ inline const Condition kOnCpu{"--device=cpu", [](const Run& r) { return r.device
 inline const Condition kOnGpu{"--device=cuda", [](const Run& r) { return r.device == DeviceKind::kCuda; }};
 inline const Condition kOtherHosts{"--hosts that names another host", [](const Run& r) { return spans_hosts(r); }};
 
+inline const Condition kSimulated{"--cluster=simulated",
+                                  [](const Run& r) { return r.cluster == ClusterKind::kSimulated; }};
+
 // Compression
 inline const Condition kSendsGradients{
     "--mode=allreduce, without --sync-every and --gossip and with another collective than nccl, or with --mode=ps and "

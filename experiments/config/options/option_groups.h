@@ -10,6 +10,7 @@ namespace syncopate::experiments {
 void add_ps_options(std::vector<OptionSpec>& table);
 void add_recommender_options(std::vector<OptionSpec>& table);
 void add_allreduce_options(std::vector<OptionSpec>& table);
+void add_simulation_options(std::vector<OptionSpec>& table);
 void add_link_options(std::vector<OptionSpec>& table);
 void add_compression_options(std::vector<OptionSpec>& table);
 void add_checkpoint_options(std::vector<OptionSpec>& table);

@@ -51,10 +51,11 @@ void add_job(std::vector<OptionSpec>& table) {
   table.push_back(number({.group = group,
                           .name = "workers",
                           .placeholder = "N",
-                          .sentence = "Replicas that learn, each in a process of its own.",
+                          .sentence = "Replicas that learn, each in a process of its own; more than 64 on a simulated "
+                                      "cluster alone.",
                           .unit = "processes",
                           .usual = "2; one for each slot of --hosts; under local 1"},
-                         &C::workers, &ResolvedRun::workers, "workers", 1, 64));
+                         &C::workers, &ResolvedRun::workers, "workers", 1, kMostSimulatedWorkers));
   table.push_back(
       choice({.group = group, .name = "launcher", .placeholder = "HOW", .sentence = "What starts the processes."},
              &C::launcher, "launcher", {LauncherKind::kLocal, LauncherKind::kMpirun}));
@@ -390,6 +391,7 @@ void add_run(std::vector<OptionSpec>& table) {
 std::vector<OptionSpec> option_table() {
   std::vector<OptionSpec> table;
   add_job(table);
+  add_simulation_options(table);
   add_host_options(table);
   add_model_and_data(table);
   add_update_rule(table);

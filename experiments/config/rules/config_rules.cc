@@ -111,6 +111,28 @@ Status validate_hosts(const ResolvedRun& config) {
   return {};
 }
 
+// Says what a simulated cluster cannot do (yet), and what a real one cannot.
+Status validate_cluster(const ResolvedRun& config) {
+  if (config.cluster == ClusterKind::kReal) {
+    if (config.workers <= kMostWorkers) return {};
+    return Status::invalid_argument(
+        fmt::format("--workers={}: at most {} processes learn on real hosts; --cluster=simulated takes up to {}",
+                    config.workers, kMostWorkers, kMostSimulatedWorkers));
+  }
+  const auto refused = [](const std::string& option, const char* why) {
+    return Status::invalid_argument(fmt::format("--cluster=simulated: {} {}", option, why));
+  };
+  if (config.device == DeviceKind::kCuda) return refused("--device=cuda", "needs a real device; use --device=cpu");
+  if (config.launcher == LauncherKind::kMpirun) return refused("--launcher=mpirun", "starts real processes");
+  if (!config.hosts.empty())
+    return refused("--hosts", "names real hosts; each simulated process has a host of its own");
+  if (config.checkpoint_every || config.resume) {
+    return refused("checkpoints", "are not simulated yet; leave --checkpoint-every and --resume out");
+  }
+  if (gossips_asynchronously(config)) return refused("--gossip=async", "is not simulated yet");
+  return {};
+}
+
 // Only messages over our own transports can be shaped, with time stamps of one host's clock.
 Status validate_shape(const ResolvedRun& config) {
   if (!config.shape || config.mode == Mode::kLocal) return {};
@@ -287,6 +309,7 @@ bool changes_magnitudes(CodecKind kind) {
 Status check_rules(const ResolvedRun& config) {
   SYNCOPATE_RETURN_IF_ERROR(validate_job(config));
   SYNCOPATE_RETURN_IF_ERROR(validate_hosts(config));
+  SYNCOPATE_RETURN_IF_ERROR(validate_cluster(config));
   SYNCOPATE_RETURN_IF_ERROR(validate_shape(config));
   SYNCOPATE_RETURN_IF_ERROR(validate_consistency(config));
   SYNCOPATE_RETURN_IF_ERROR(validate_compression(config));

@@ -21,6 +21,13 @@
 namespace syncopate::experiments {
 namespace {
 
+std::string link_of(const RunSettings& config) {
+  if (config.cluster == ClusterKind::kSimulated) {
+    return ", link: " + config.shape.value_or(usual_simulated_link()).describe();
+  }
+  return config.shape ? ", link emulated: " + config.shape->describe() : "";
+}
+
 std::string title_of(const ComparisonJob& job) {
   RunRequest config = job.base;
   config.mode = Mode::kAllreduce;  // whose workers are the job's
@@ -28,7 +35,10 @@ std::string title_of(const ComparisonJob& job) {
   return fmt::format("{} on {}, {} worker{}, batch {} a worker{}{}", config.model, config.dataset, workers,
                      workers == 1 ? "" : "s", batch_size_of(config),
                      job.varied.empty() ? "" : fmt::format(", {} varied", fmt::join(job.varied, " and ")),
-                     config.shape ? ", link emulated: " + config.shape->describe() : "");
+                     link_of(config)) +
+         (config.cluster == ClusterKind::kSimulated ? fmt::format(", simulated in virtual time: network {}, compute {}",
+                                                                  name_of(config.network), config.compute.to_string())
+                                                    : "");
 }
 
 // Returns what runs share that all train at the rate that was given for the reference's updates.
@@ -121,7 +131,7 @@ class Comparison {
     if (compresses(base_) && !varies("compress")) {
       note(fmt::format("--compress={}, in all modes that have it", to_string(base_.compress)));
     }
-    if (base_.shape && !varies("shape")) {
+    if (base_.shape && !varies("shape") && base_.cluster == ClusterKind::kReal) {
       note(fmt::format("link: emulated, {}, in all modes but local", base_.shape->describe()));
     }
   }

@@ -57,8 +57,11 @@ RowFigures own_figures(const ComparedRow& row) {
   });
   figures.codec_ms = median_of(row, any(&RunReport::codec_ms, 1));
   figures.staleness = median_of(row, any(&RunReport::staleness_mean, 1));
-  figures.memory_mb = median_of(
-      row, [](const RunReport& report) { return std::optional(static_cast<double>(report.memory.all) / 1e6); });
+  // It is not known for the processes of a simulated cluster, which share one program.
+  figures.memory_mb = median_of(row, [](const RunReport& report) -> std::optional<double> {
+    if (report.memory.all == 0) return std::nullopt;
+    return static_cast<double>(report.memory.all) / 1e6;
+  });
   figures.quality = estimate(series_of(row, quality));
   const Estimate loss = estimate(series_of(row, [](const RunReport& report) { return report.final_test_loss; }));
   if (loss.count > 0) figures.loss = loss.mean;

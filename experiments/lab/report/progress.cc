@@ -39,7 +39,10 @@ std::string to_text(const Progress& progress, std::size_t columns) {
       {fmt::format("mean {} samples/s, {} ms/step", format_count(progress.samples_per_second),
                    format_ms(progress.step_ms)),
        0},
-      {progress.step < progress.steps ? "ETA " + format_duration(progress.seconds_left) : std::string(), 4}};
+      {progress.step < progress.steps
+           ? fmt::format("ETA {}{}", format_duration(progress.seconds_left), progress.is_virtual ? " virtual" : "")
+           : std::string(),
+       4}};
   if (progress.accuracy) {
     fields[3].text =
         fmt::format("{} at epoch {:.3g}", to_text(*progress.accuracy, progress.figures), progress.evaluated_epoch);
@@ -81,7 +84,7 @@ std::int64_t ProgressTracker::steps_finished() const {
 }
 
 Progress ProgressTracker::progress() const {
-  Progress progress;
+  Progress progress{.is_virtual = job_.is_virtual};
   progress.step = steps_finished();
   progress.steps = job_.total_steps;
   // A line at the end of an epoch belongs to that epoch, not to the next.

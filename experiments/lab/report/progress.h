@@ -29,6 +29,7 @@ struct Progress {
   TestFigures figures = {};
   double evaluated_epoch = 0;
   double seconds_left = 0;  // estimated from the pace of the whole run so far
+  bool is_virtual = false;  // all times are those of a simulated cluster
 };
 
 // Returns a line such as
@@ -51,6 +52,7 @@ class ProgressTracker {
     // done.
     bool by_position = false;
     int batches_an_update = 1;
+    bool is_virtual = false;  // as in Progress
   };
 
   explicit ProgressTracker(const Job& job);

@@ -180,6 +180,12 @@ std::string summary_json(std::span<const RunReport> reports, const RunFacts& fac
   if (!facts.faults.empty()) summary["faults"] = faults_json(facts.faults);
   if (facts.best_loss) summary["best_reachable_loss"] = *facts.best_loss;
   if (!facts.link.empty()) summary["link"] = facts.link;
+  if (facts.simulation) {
+    summary["simulated"] = {{"wall_seconds", facts.simulation->wall_seconds},
+                            {"compute", facts.simulation->compute},
+                            {"network", facts.simulation->network},
+                            {"without_time", kWithoutTime}};
+  }
   summary["parameters"] = facts.parameters;
   summary["steps_per_epoch"] = facts.steps_per_epoch;
   summary["seeds"] = facts.seeds;

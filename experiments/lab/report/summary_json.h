@@ -19,6 +19,16 @@
 
 namespace syncopate::experiments {
 
+// What takes no virtual time in a simulated cluster.
+inline constexpr const char* kWithoutTime = "updates, sums, codecs, evaluation, reading data";
+
+// How a run on a simulated cluster was simulated. All its other times are virtual.
+struct SimulationFacts {
+  double wall_seconds = 0;  // that the program took, all repeats together, without measuring compute
+  std::string compute;      // the time of a worker's step, and where it comes from
+  std::string network;      // the model
+};
+
 // The facts of a run besides its figures.
 struct RunFacts {
   std::string run_id;
@@ -34,8 +44,9 @@ struct RunFacts {
   // Messages that failed their checks and connections that were rejected, at any process of any repeat.
   std::map<std::string, std::int64_t> rejected_connections = {};  // by the process that noticed: see RunOutcome
   std::string straggler;                                          // what --straggler asked for; empty for none
-  std::string link;                 // "emulated, 1 Gb/s each way a process"; empty if the link is not emulated
-  std::optional<double> best_loss;  // the lowest loss that any model can reach on the test set, if known
+  std::string link;  // "emulated, 1 Gb/s each way a process"; empty if the link is not emulated
+  std::optional<SimulationFacts> simulation;     // empty: it ran on real hosts
+  std::optional<double> best_loss;               // the lowest loss that any model can reach on the test set, if known
   std::optional<CheckpointFigures> checkpoints;  // checkpoints that the run has written, if it was to write any
   std::string resumed_from;                      // the checkpoint that it resumed from; empty for none
   std::int64_t resumed_at = 0;                   // the step of that checkpoint

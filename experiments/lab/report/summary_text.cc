@@ -83,6 +83,12 @@ std::string memory_line(const RunReport& report) {
   return line("memory", text + " at most");
 }
 
+std::string simulation_lines(const SimulationFacts& facts) {
+  return line("simulated",
+              fmt::format("all times below are virtual; simulating took {}", format_duration(facts.wall_seconds))) +
+         line("  compute", facts.compute) + line("  network", facts.network) + line("  without time", kWithoutTime);
+}
+
 // Shows the repeat in which it was worst.
 std::string machine_lines(std::span<const RunReport> reports) {
   const MachineLoad* worst = nullptr;
@@ -226,7 +232,9 @@ std::string describe(const ResolvedRun& config) {
 }
 
 std::string describe_link(const ResolvedRun& config) {
-  return config.shape && config.mode != Mode::kLocal ? "emulated, " + config.shape->describe() : std::string();
+  if (!config.shape || config.mode == Mode::kLocal) return {};
+  if (config.cluster == ClusterKind::kReal) return "emulated, " + config.shape->describe();
+  return "simulated, " + config.shape->describe();
 }
 
 std::string summary_text(const ResolvedRun& config, std::span<const RunReport> reports, const RunFacts& facts) {
@@ -234,6 +242,7 @@ std::string summary_text(const ResolvedRun& config, std::span<const RunReport> r
       fmt::format("{}: {} on {}, batch {} a worker ({} held fixed)\n", describe(config), config.model, config.dataset,
                   config.batch_size, config.global_batch_size ? "the global batch" : "the worker's batch");
   if (!facts.link.empty()) text += line("link", facts.link);
+  if (facts.simulation) text += simulation_lines(*facts.simulation);
   if (!reports.empty()) {
     const RunReport& report = middle_report(reports);
     text += throughput_line(reports);

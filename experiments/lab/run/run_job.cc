@@ -8,12 +8,15 @@
 
 #include "common/os/resource_limits.h"
 #include "common/text/format.h"
+#include "common/text/log.h"
 #include "experiments/checkpoint/checkpoint_store.h"
 #include "experiments/checkpoint/run_facts.h"
 #include "experiments/cluster/coordinator/coordinator.h"
+#include "experiments/cluster/coordinator/host_runtime.h"
 #include "experiments/cluster/host/environment.h"
 #include "experiments/cluster/plan/descriptor_need.h"
 #include "experiments/cluster/process/data_of.h"
+#include "experiments/cluster/simulated/simulated_cluster.h"
 #include "experiments/config/evaluation_points.h"
 #include "experiments/config/rules/config_rules.h"
 #include "experiments/config/rules/fault_rules.h"
@@ -250,25 +253,64 @@ int workers_on_own_cores(const ResolvedRun& config, const JobPlan& plan) {
       plan.processes, [](const ProcessSpec& process) { return process.role == Role::kWorker && !process.remote; }));
 }
 
+Result<RunOutcome> run_on_hosts(const ResolvedRun& config, const JobPlan& plan, const CoordinatorOptions& options,
+                                const std::string& log_directory, const ParamLayout& layout, RunObserver& observer,
+                                Interrupts& interrupts) {
+  SYNCOPATE_ASSIGN_OR_RETURN(ListenOptions listen, listen_options_of(config, layout));
+  const std::unique_ptr<Launcher> launcher = launcher_of(config);
+  SYNCOPATE_ASSIGN_OR_RETURN(
+      const std::unique_ptr<ClusterRuntime> runtime,
+      make_host_runtime(plan, {.program = own_program(), .log_directory = log_directory, .listen = std::move(listen)},
+                        *launcher, interrupts));
+  return coordinate(config, plan, options, *runtime, observer);
+}
+
+std::string milliseconds_text(Duration duration) { return fmt::format("{:.3g} ms", seconds(duration) * 1e3); }
+
+// Returns how long a worker computes, and says in `facts` where that comes from.
+Result<ComputeTimes> compute_times_of(const ResolvedRun& config, const ParamLayout& layout, SimulationFacts& facts) {
+  if (config.compute.step) {
+    facts.compute = fmt::format("{} a step, as given, a third of it forward", milliseconds_text(*config.compute.step));
+    return divided(*config.compute.step, layout);
+  }
+  SYNCOPATE_ASSIGN_OR_RETURN(const worker::DatasetPair data, open_data_of(config));
+  SYNCOPATE_ASSIGN_OR_RETURN(ComputeTimes times, measure_solo(config, *data.train));
+  facts.compute = fmt::format("{} a step, {} of it forward, measured on this machine before the run",
+                              milliseconds_text(times.step()), milliseconds_text(times.forward));
+  return times;
+}
+
+Result<RunOutcome> run_simulated(const ResolvedRun& config, const JobPlan& plan, const CoordinatorOptions& options,
+                                 const ParamLayout& layout, RunObserver& observer, Interrupts& interrupts,
+                                 std::optional<SimulationFacts>& facts) {
+  if (!facts) facts.emplace();
+  facts->network = name_of(config.network);
+  SYNCOPATE_ASSIGN_OR_RETURN(const ComputeTimes times, compute_times_of(config, layout, *facts));
+  silence_log();  // all processes are this one
+  const SteadyClock clock;
+  const TimePoint begin = clock.now();
+  Result<RunOutcome> outcome = simulate(config, plan, options, times, observer, interrupts);
+  facts->wall_seconds += seconds(clock.now() - begin);
+  return outcome;
+}
+
 void run_repeat(const JobFacts& job, const Survey& survey, const Resumption& resumption, int repeat,
                 ResultsWriter& results, Interrupts& interrupts, Console& console, JobResult& result) {
   ResolvedRun config = result.config;
   config.seed += static_cast<std::uint64_t>(repeat);
   const JobPlan plan = make_plan(config, run_id_of(config, repeat), cluster_of(config, survey));
   Recorder recorder(config, job, results, console);
-  Result<ListenOptions> listen = listen_options_of(config, job.layout);
-  if (!listen.ok()) return fail(result, ExitCode::kInternal, listen.status().message());
-  const CoordinatorOptions options{.program = own_program(),
-                                   .log_directory = results.directory() + "/logs",
-                                   .listen = std::move(*listen),
-                                   .total_steps = job.total_steps,
+  const CoordinatorOptions options{.total_steps = job.total_steps,
                                    .batches_done = job.batches_done,
                                    .local_state_size = job.local_layout.size(),
                                    .checkpoints = checkpoints_of(config, job, plan.run_id, resumption),
                                    .resume = result.facts.resumed_from,
                                    .resume_digest = resumption.manifest_digest};
   const MachineReading before = read_machine();
-  const Result<RunOutcome> outcome = coordinate(config, plan, options, *launcher_of(config), recorder, interrupts);
+  const Result<RunOutcome> outcome =
+      config.cluster == ClusterKind::kSimulated
+          ? run_simulated(config, plan, options, job.layout, recorder, interrupts, result.facts.simulation)
+          : run_on_hosts(config, plan, options, results.directory() + "/logs", job.layout, recorder, interrupts);
   const Status finished = recorder.finish();
   if (!outcome.ok()) return fail(result, exit_code_of(outcome.status()), outcome.status().message());
   result.facts.checkpoints = outcome->checkpoints;
@@ -286,7 +328,9 @@ void run_repeat(const JobFacts& job, const Survey& survey, const Resumption& res
   result.reports.push_back(recorder.report());
   result.facts.seeds.push_back(config.seed);
   result.reports.back().memory = memory_figures(outcome->peak_memory);
-  result.reports.back().machine = load_between(before, read_machine(), workers_on_own_cores(config, plan));
+  if (!result.facts.simulation) {
+    result.reports.back().machine = load_between(before, read_machine(), workers_on_own_cores(config, plan));
+  }
   result.facts.evaluations = evaluations_of(config, job, recorder, *outcome);
   if (!outcome->is_final_evaluated) forget_final_figures(result.reports.back());
   result.evals.push_back(recorder.evals());

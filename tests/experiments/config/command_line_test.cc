@@ -43,7 +43,7 @@ TEST(CommandLine, TakesValuesBehindAnEqualsSignOrASpace) {
 TEST(CommandLine, SaysWhatWouldBeRightForABadValue) {
   EXPECT_EQ(refusal({"--mode=ps", "--servers=0"}), "--servers=0: parameter servers must be 1 to 64");
   EXPECT_EQ(refusal({"--mode=ps", "--servers=two"}), "--servers=two: parameter servers must be 1 to 64");
-  EXPECT_EQ(refusal({"--workers=99999999999"}), "--workers=99999999999: workers must be 1 to 64");
+  EXPECT_EQ(refusal({"--workers=99999999999"}), "--workers=99999999999: workers must be 1 to 1024");
   EXPECT_EQ(refusal({"--mode=pss"}), "--mode=pss: mode must be local, ps or allreduce");
   EXPECT_EQ(refusal({"--timeout=nan"}), "--timeout=nan: timeout must be 1 to 3600");
   EXPECT_EQ(refusal({"--mode=ps", "--consistency=bounded:-1"}),

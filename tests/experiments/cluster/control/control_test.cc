@@ -22,15 +22,14 @@ using std::literals::chrono_literals::operator""us;
 TEST(ControlConnect, GivesUpAtItsDeadlineWhereNobodyAnswers) {
   FakeCoordinator nobody;
   Activity activity;
-  const auto client = ControlClient::connect({.address = nobody.address(), .run_id = "run-7", .keys = nobody.keys()},
-                                             activity, SteadyClock().now() + 100ms);
+  const auto client =
+      ControlClient::connect(options_to(nobody.address(), nobody.keys()), activity, SteadyClock().now() + 100ms);
   EXPECT_EQ(client.status().code(), Code::kDeadlineExceeded);
 }
 
 TEST(ControlConnect, SaysWhichAddressCannotBeUsed) {
   Activity activity;
-  const auto client =
-      ControlClient::connect({.address = "nonsense", .run_id = "run-7", .keys = *RunKeys::make()}, activity, soon());
+  const auto client = ControlClient::connect(options_to("nonsense", *RunKeys::make()), activity, soon());
   EXPECT_THAT(client.status().message(), testing::HasSubstr("nonsense"));
 }
 
@@ -46,8 +45,7 @@ TEST(ControlOfAnotherHost, ComparesClocksBeforeAnythingIsStamped) {
   FakeCoordinator coordinator;
   Activity activity;
   auto connecting = std::async(std::launch::async, [&] {
-    return ControlClient::connect({.address = coordinator.address(), .run_id = "run-7", .keys = coordinator.keys()},
-                                  activity, soon());
+    return ControlClient::connect(options_to(coordinator.address(), coordinator.keys()), activity, soon());
   });
   ASSERT_TRUE(coordinator.next(ToCoordinator::kHello));
   coordinator.answer([](FromCoordinator& message) { message.mutable_welcome()->set_compare_clocks(true); });

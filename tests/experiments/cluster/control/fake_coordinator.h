@@ -13,6 +13,7 @@
 #include "common/transport/secure_sockets.h"
 #include "experiments/cluster/control/control.pb.h"
 #include "experiments/cluster/control/control_client.h"
+#include "experiments/cluster/control/zmq_control_line.h"
 
 namespace syncopate::experiments {
 
@@ -20,6 +21,15 @@ using control::FromCoordinator;
 using control::ToCoordinator;
 
 inline TimePoint soon() { return SteadyClock().now() + std::chrono::seconds(20); }
+
+// The options of worker 0's connection to a coordinator over ZeroMQ.
+inline ControlOptions options_to(const std::string& address, const RunKeys& keys) {
+  return {.address = address,
+          .run_id = "run-7",
+          .self = {},
+          .make_line = zmq_control_line(address, keys, {}),
+          .threads = os_threads()};
+}
 
 struct Received {
   ToCoordinator message;
@@ -115,8 +125,7 @@ class Control : public testing::Test {
   }
 
   Result<std::unique_ptr<ControlClient>> connect(TimePoint deadline) {
-    return ControlClient::connect({.address = coordinator_.address(), .run_id = "run-7", .keys = coordinator_.keys()},
-                                  activity_, deadline);
+    return ControlClient::connect(options_to(coordinator_.address(), coordinator_.keys()), activity_, deadline);
   }
 
   FakeCoordinator coordinator_;

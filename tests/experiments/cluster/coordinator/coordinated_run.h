@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "experiments/cluster/coordinator/coordinator.h"
+#include "experiments/cluster/coordinator/host_runtime.h"
 #include "tests/experiments/cluster/control/peer.h"
 #include "tests/support/resolved.h"
 #include "tests/support/run_program.h"
@@ -160,13 +161,12 @@ class CoordinatedRun {
                                     .slots = config_.workers,
                                     .remote = workers_are_elsewhere}}})),
         thread_([this, local_state_size] {
+          const Result<std::unique_ptr<ClusterRuntime>> runtime =
+              make_host_runtime(plan_, {.program = {}, .log_directory = folder_.path(), .listen = {.keys = keys_}},
+                                processes_, interrupts_);
           outcome_.emplace(coordinate(config_, plan_,
-                                      {.program = {},
-                                       .log_directory = folder_.path(),
-                                       .last_words_time = Peer::kDeadline,
-                                       .listen = {.keys = keys_},
-                                       .local_state_size = local_state_size},
-                                      processes_, observer_, interrupts_));
+                                      {.last_words_time = Peer::kDeadline, .local_state_size = local_state_size},
+                                      **runtime, observer_));
         }),
         address_(processes_.address()) {}
   ~CoordinatedRun() { end(); }

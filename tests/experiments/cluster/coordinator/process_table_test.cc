@@ -15,7 +15,7 @@
 namespace syncopate::experiments {
 namespace {
 
-using Ended = ProcessTable::Ended;
+using EndedChild = EndedChild;
 
 constexpr Duration kDeadline = std::chrono::seconds(20);
 constexpr const char* kSleep = "exec sleep 60";
@@ -42,14 +42,14 @@ class ProcessTableTest : public testing::Test {
   }
 
   // Waits until `count` have ended, and takes them.
-  static std::vector<Ended> wait_for(ProcessTable& table, std::size_t count) {
-    std::vector<Ended> ended;
+  static std::vector<EndedChild> wait_for(ProcessTable& table, std::size_t count) {
+    std::vector<EndedChild> ended;
     const TimePoint deadline = SteadyClock().now() + kDeadline;
     while (ended.size() < count && SteadyClock().now() < deadline) {
       std::vector<pollfd> items;
       for (int handle : table.handles()) items.push_back({.fd = handle, .events = POLLIN, .revents = 0});
       poll(items.data(), items.size(), 1000);
-      for (Ended& one : table.take_ended()) ended.push_back(std::move(one));
+      for (EndedChild& one : table.take_ended()) ended.push_back(std::move(one));
     }
     EXPECT_EQ(ended.size(), count);
     ended.resize(count);
@@ -81,7 +81,7 @@ TEST_F(ProcessTableTest, TellsWhatARemoteShellSaysOfTheProcessBehindIt) {
   for (StartedChild& shell : shells) shell.is_remote_shell = true;
   ProcessTable table(5, std::move(shells));
   std::vector<ProcessEnd> ends(5);
-  for (const Ended& one : wait_for(table, 5)) ends[*one.process] = one.end;
+  for (const EndedChild& one : wait_for(table, 5)) ends[*one.process] = one.end;
   EXPECT_EQ(ends[0].exit_code, 0);
   EXPECT_EQ(ends[1].exit_code, 3);
   EXPECT_EQ(ends[2].signal, SIGKILL);
@@ -109,13 +109,13 @@ TEST_F(ProcessTableTest, ClosesTheInputOfWhatItKills) {
 
 TEST_F(ProcessTableTest, TellsHowAChildHasEndedOnce) {
   ProcessTable table(2, all_of(start("exit 3", 0), start(kSleep, 1)));
-  const Ended exited = wait_for(table, 1)[0];
+  const EndedChild exited = wait_for(table, 1)[0];
   EXPECT_EQ(exited.process, 0);
   EXPECT_EQ(exited.end.exit_code, 3);
   EXPECT_TRUE(table.take_ended().empty());
 
   table.kill_process(1);
-  const Ended killed = wait_for(table, 1)[0];
+  const EndedChild killed = wait_for(table, 1)[0];
   EXPECT_EQ(killed.process, 1);
   EXPECT_EQ(killed.end.signal, SIGKILL);
   EXPECT_TRUE(table.empty());
@@ -149,7 +149,7 @@ TEST_F(ProcessTableTest, WatchesAndKillsACarriedProcessOnceItIsKnown) {
   EXPECT_TRUE(table.watch_carried(0, pid_in("pid")));
   EXPECT_EQ(table.handles().size(), 2u);
   table.kill_process(0);
-  const std::vector<Ended> ended = wait_for(table, 2);
+  const std::vector<EndedChild> ended = wait_for(table, 2);
   EXPECT_EQ(ended[0].process, 0);
   EXPECT_EQ(ended[0].end.signal, std::nullopt);  // only its parent can know
   EXPECT_EQ(ended[1].process, std::nullopt);
@@ -160,7 +160,7 @@ TEST_F(ProcessTableTest, WatchesAndKillsACarriedProcessOnceItIsKnown) {
 TEST_F(ProcessTableTest, KillsTheCarrierOfAProcessThatIsNotKnownYet) {
   ProcessTable table(1, all_of(start(kSleep, std::nullopt)));
   table.kill_process(0);
-  const Ended ended = wait_for(table, 1)[0];
+  const EndedChild ended = wait_for(table, 1)[0];
   EXPECT_EQ(ended.process, std::nullopt);
   EXPECT_EQ(ended.end.signal, SIGKILL);
 }

@@ -49,6 +49,8 @@ const std::map<std::string, Promise> kPromises = {
       {{"mode=ps"}, {"mode=ps", "transport=shm"}, {"mode=allreduce", "transport=sockets"}}}},
     {"--device=cpu", {{{}, {"device=cpu"}}, {{"device=cuda"}}}},
     {"--device=cuda", {{{"device=cuda"}}, {{}, {"device=cpu"}}}},
+    {"--cluster=simulated",
+     {{{"cluster=simulated"}, {"mode=ps", "cluster=simulated"}}, {{}, {"mode=ps"}, {"mode=ps", "cluster=real"}}}},
     {"--hosts that names another host",
      {{{"mode=ps", "hosts=node1:2"}}, {{"mode=ps"}, {"mode=ps", "hosts=localhost:2"}, {"hosts=node1:2"}}}},
     {"--mode=allreduce, without --sync-every and --gossip and with another collective than nccl, or with --mode=ps and "

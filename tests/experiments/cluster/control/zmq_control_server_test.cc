@@ -1,4 +1,4 @@
-#include "experiments/cluster/control/control_server.h"
+#include "experiments/cluster/control/zmq_control_server.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -27,7 +27,7 @@ JobPlan plan_of_two_workers() {
 class ControlServerTest : public testing::Test {
  protected:
   // The next message that is let through.
-  std::optional<ControlServer::Received> next() {
+  std::optional<ZmqControlServer::Received> next() {
     zmq::pollitem_t item = server_.incoming();
     const TimePoint deadline = SteadyClock().now() + Peer::kDeadline;
     while (SteadyClock().now() < deadline) {
@@ -62,7 +62,7 @@ class ControlServerTest : public testing::Test {
 
   const RunKeys keys_ = *RunKeys::make();
   const JobPlan plan_ = plan_of_two_workers();
-  ControlServer server_{plan_, {.keys = keys_, .largest_frame = 1 << 20}};
+  ZmqControlServer server_{plan_, {.keys = keys_, .largest_frame = 1 << 20}};
 };
 
 TEST_F(ControlServerTest, KnowsAProcessOfThePlanByItsKey) {
@@ -189,7 +189,7 @@ TEST_F(ControlServerTest, HoldsWhatIsSentBeforeTheWelcome) {
 TEST(ControlServerBetweenHosts, HearsThoseWhoHaveTheRunsKeysAlone) {
   const JobPlan plan = plan_of_two_workers();
   const RunKeys keys = *RunKeys::make();
-  ControlServer server(plan, {.keys = keys, .address = "127.0.0.1"});
+  ZmqControlServer server(plan, {.keys = keys, .address = "127.0.0.1"});
   zmq::context_t context;
   zmq::socket_t plain(context, zmq::socket_type::dealer);
   plain.set(zmq::sockopt::linger, 0);
@@ -203,7 +203,7 @@ TEST(ControlServerBetweenHosts, HearsThoseWhoHaveTheRunsKeysAlone) {
   Peer ours(server.address(), keys, {Role::kWorker, 0});
   ours.say(hello);
   zmq::pollitem_t item = server.incoming();
-  std::optional<ControlServer::Received> received;
+  std::optional<ZmqControlServer::Received> received;
   const TimePoint deadline = SteadyClock().now() + Peer::kDeadline;
   while (!received && SteadyClock().now() < deadline) {
     zmq::poll(&item, 1, std::chrono::milliseconds(100));

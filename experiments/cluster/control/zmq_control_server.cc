@@ -1,4 +1,4 @@
-#include "experiments/cluster/control/control_server.h"
+#include "experiments/cluster/control/zmq_control_server.h"
 
 #include <fmt/format.h>
 
@@ -17,7 +17,7 @@ constexpr int kBacklog = 1024;
 }  // namespace
 
 // Routes are the router's own numbers of connections, so that a name that a peer chooses has no effect.
-ControlServer::ControlServer(const JobPlan& plan, const ListenOptions& options)
+ZmqControlServer::ZmqControlServer(const JobPlan& plan, const ListenOptions& options)
     : plan_(plan), keys_(options.keys), context_(1), socket_(context_, zmq::socket_type::router) {
   socket_.set(zmq::sockopt::linger, kLingerMilliseconds);
   socket_.set(zmq::sockopt::maxmsgsize, options.largest_frame);
@@ -36,13 +36,13 @@ ControlServer::ControlServer(const JobPlan& plan, const ListenOptions& options)
   }
 }
 
-void ControlServer::admit(std::size_t process) {
+void ZmqControlServer::admit(std::size_t process) {
   const ProcessIdentity& identity = lines_[process].identity;
   authenticator_->admit(control_key(keys_, identity).public_key, text_of(identity));
   by_user_[text_of(identity)] = process;
 }
 
-std::optional<ControlServer::Received> ControlServer::receive() {
+std::optional<ZmqControlServer::Received> ZmqControlServer::receive() {
   zmq::message_t route;
   while (socket_.recv(route, zmq::recv_flags::dontwait)) {
     Frames frames = take_frames(route);
@@ -63,7 +63,7 @@ std::optional<ControlServer::Received> ControlServer::receive() {
   return std::nullopt;
 }
 
-ControlServer::Frames ControlServer::take_frames(const zmq::message_t& route) {
+ZmqControlServer::Frames ZmqControlServer::take_frames(const zmq::message_t& route) {
   Frames frames;
   const bool has_head = route.more() && socket_.recv(frames.head, zmq::recv_flags::none);
   bool has_more = has_head && frames.head.more() && socket_.recv(frames.weights, zmq::recv_flags::none);
@@ -74,7 +74,8 @@ ControlServer::Frames ControlServer::take_frames(const zmq::message_t& route) {
   return frames;
 }
 
-std::string ControlServer::objection_to(const Line& line, const Frames& frames, control::ToCoordinator& message) const {
+std::string ZmqControlServer::objection_to(const Line& line, const Frames& frames,
+                                           control::ToCoordinator& message) const {
   if (!frames.fit || !message.ParseFromArray(frames.head.data(), static_cast<int>(frames.head.size()))) {
     return "bytes that are no message";
   }
@@ -85,7 +86,7 @@ std::string ControlServer::objection_to(const Line& line, const Frames& frames, 
   return is_of_this_run ? "" : "a message of another run, or from before its hello";
 }
 
-void ControlServer::send(std::size_t process, const control::FromCoordinator& message, zmq::message_t weights) {
+void ZmqControlServer::send(std::size_t process, const control::FromCoordinator& message, zmq::message_t weights) {
   Line& line = lines_[process];
   Outgoing outgoing{zmq::message_t(message.ByteSizeLong()), std::move(weights)};
   message.SerializeToArray(outgoing.head.data(), static_cast<int>(outgoing.head.size()));
@@ -96,7 +97,7 @@ void ControlServer::send(std::size_t process, const control::FromCoordinator& me
   }
 }
 
-void ControlServer::welcome(std::size_t process, control::Welcome welcome) {
+void ZmqControlServer::welcome(std::size_t process, control::Welcome welcome) {
   Line& line = lines_[process];
   line.welcomed = true;
   control::FromCoordinator message;
@@ -106,7 +107,7 @@ void ControlServer::welcome(std::size_t process, control::Welcome welcome) {
   for (Outgoing& held : std::exchange(line.held, {})) transmit(line, std::move(held));
 }
 
-int ControlServer::begin_incarnation(std::size_t process) {
+int ZmqControlServer::begin_incarnation(std::size_t process) {
   Line& line = lines_[process];
   authenticator_->expel(control_key(keys_, line.identity).public_key);
   by_user_.erase(text_of(line.identity));
@@ -116,7 +117,7 @@ int ControlServer::begin_incarnation(std::size_t process) {
   return line.identity.incarnation;
 }
 
-void ControlServer::transmit(const Line& line, Outgoing message) {
+void ZmqControlServer::transmit(const Line& line, Outgoing message) {
   const bool has_weights = message.weights.size() > 0;
   socket_.send(zmq::buffer(line.route), zmq::send_flags::sndmore);
   socket_.send(message.head, has_weights ? zmq::send_flags::sndmore : zmq::send_flags::none);

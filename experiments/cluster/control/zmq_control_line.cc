@@ -1,15 +1,21 @@
-#include "experiments/cluster/control/control_line.h"
+#include "experiments/cluster/control/zmq_control_line.h"
 
+#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
+#include <chrono>
 #include <cstdint>
+#include <thread>
 #include <utility>
 
 #include "common/os/exhaustion.h"
+#include "common/os/file_descriptor.h"
 #include "common/text/log.h"
 #include "common/transport/secure_sockets.h"
 #include "experiments/cluster/exit_code.h"
+#include "experiments/cluster/starter.h"
 
 namespace syncopate::experiments {
 namespace {
@@ -20,24 +26,55 @@ int milliseconds(Duration duration) {
   return static_cast<int>(std::chrono::ceil<std::chrono::milliseconds>(duration).count());
 }
 
-}  // namespace
+class ZmqControlLine final : public ControlLine {
+ public:
+  ZmqControlLine(const std::string& address, const RunKeys& keys, const ProcessIdentity& self, ControlChannel& channel);
+  ~ZmqControlLine() override;
+  ZmqControlLine(const ZmqControlLine&) = delete;
+  ZmqControlLine& operator=(const ZmqControlLine&) = delete;
 
-ControlLine::ControlLine(const std::string& address, const RunKeys& keys, const ProcessIdentity& self,
-                         ControlChannel& channel)
+  void open(Handlers handlers) override;
+  void set_linger(Duration linger) override { linger_ = linger; }
+  [[noreturn]] void end_process(ExitCode code) override;
+  Place place() const override;
+  Coordinator coordinator() const override;
+
+ private:
+  void loop(const std::stop_token& stop);
+  void wait_until(TimePoint time);
+  void send_queued();
+  void receive_all();
+
+  const SteadyClock clock_;
+  const FileDescriptor wake_{eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};  // readable once there is something to send
+  ControlChannel& channel_;
+  zmq::context_t context_;
+  zmq::socket_t socket_;  // used by the thread alone, once it runs
+  Handlers handlers_;
+  std::atomic<Duration> linger_{std::chrono::seconds(1)};
+  std::jthread thread_;
+};
+
+ZmqControlLine::ZmqControlLine(const std::string& address, const RunKeys& keys, const ProcessIdentity& self,
+                               ControlChannel& channel)
     : channel_(channel), context_(1), socket_(context_, zmq::socket_type::dealer) {
+  channel_.wake_by([this] {
+    const std::uint64_t one = 1;
+    (void)!write(wake_.get(), &one, sizeof(one));
+  });
   socket_.set(zmq::sockopt::linger, milliseconds(kLastWords));
   socket_.set(zmq::sockopt::sndhwm, 0);  // a coordinator that is stopped must not block this thread
   secure_connector(socket_, coordinator_key(keys).public_key, control_key(keys, self));
   socket_.connect(address);
 }
 
-ControlLine::~ControlLine() {
+ZmqControlLine::~ZmqControlLine() {
   thread_.request_stop();
   channel_.wake();
   if (thread_.joinable()) thread_.join();
 }
 
-void ControlLine::open(Handlers handlers) {
+void ZmqControlLine::open(Handlers handlers) {
   handlers_ = std::move(handlers);
   thread_ = std::jthread([this](const std::stop_token& stop) {
     // Without this thread the coordinator receives nothing from this process: the failure can only go to its log.
@@ -48,7 +85,7 @@ void ControlLine::open(Handlers handlers) {
   });
 }
 
-void ControlLine::loop(const std::stop_token& stop) {
+void ZmqControlLine::loop(const std::stop_token& stop) {
   while (!stop.stop_requested()) {
     send_queued();
     receive_all();
@@ -59,16 +96,15 @@ void ControlLine::loop(const std::stop_token& stop) {
   socket_.set(zmq::sockopt::linger, milliseconds(linger_.load()));
 }
 
-void ControlLine::wait_until(TimePoint time) {
+void ZmqControlLine::wait_until(TimePoint time) {
   const auto left = std::chrono::ceil<std::chrono::milliseconds>(time - clock_.now());
-  zmq::pollitem_t items[] = {{socket_.handle(), 0, ZMQ_POLLIN, 0},
-                             {nullptr, channel_.wake_descriptor(), ZMQ_POLLIN, 0}};
+  zmq::pollitem_t items[] = {{socket_.handle(), 0, ZMQ_POLLIN, 0}, {nullptr, wake_.get(), ZMQ_POLLIN, 0}};
   zmq::poll(items, 2, std::max(left, std::chrono::milliseconds(0)));
   std::uint64_t wakes = 0;
-  (void)!read(channel_.wake_descriptor(), &wakes, sizeof(wakes));
+  (void)!read(wake_.get(), &wakes, sizeof(wakes));
 }
 
-void ControlLine::send_queued() {
+void ZmqControlLine::send_queued() {
   for (ControlChannel::Outgoing& next : channel_.take_outgoing()) {
     zmq::message_t head(next.message.ByteSizeLong());
     next.message.SerializeToArray(head.data(), static_cast<int>(head.size()));
@@ -77,7 +113,7 @@ void ControlLine::send_queued() {
   }
 }
 
-void ControlLine::receive_all() {
+void ZmqControlLine::receive_all() {
   zmq::message_t head;
   while (socket_.recv(head, zmq::recv_flags::dontwait)) {
     zmq::message_t weights;
@@ -92,10 +128,29 @@ void ControlLine::receive_all() {
   }
 }
 
-void ControlLine::flush_and_close() {
+void ZmqControlLine::end_process(ExitCode code) {
   send_queued();
   socket_.close();
   context_.close();  // waits, within the linger time, for messages being sent
+  _exit(static_cast<int>(code));
+}
+
+ControlLine::Place ZmqControlLine::place() const {
+  char host[256] = {};
+  gethostname(host, sizeof(host) - 1);
+  return {.pid = getpid(), .host = host};
+}
+
+// On another host there is no starter, and nothing is known.
+ControlLine::Coordinator ZmqControlLine::coordinator() const {
+  if (starter_lives()) return Coordinator::kLives;
+  return starter_has_died() ? Coordinator::kHasDied : Coordinator::kUnknown;
+}
+
+}  // namespace
+
+LineMaker zmq_control_line(const std::string& address, const RunKeys& keys, const ProcessIdentity& self) {
+  return [=](ControlChannel& channel) { return std::make_unique<ZmqControlLine>(address, keys, self, channel); };
 }
 
 }  // namespace syncopate::experiments

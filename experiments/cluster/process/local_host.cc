@@ -1,0 +1,35 @@
+#include "experiments/cluster/process/local_host.h"
+
+#include <utility>
+
+#include "experiments/cluster/process/data_of.h"
+#include "experiments/cluster/process/link_store.h"
+
+namespace syncopate::experiments {
+
+Result<std::shared_ptr<const worker::DatasetPair>> LocalHost::open_data(const RunSettings& config) {
+  SYNCOPATE_ASSIGN_OR_RETURN(worker::DatasetPair data, open_data_of(config));
+  return std::make_shared<const worker::DatasetPair>(std::move(data));
+}
+
+Result<std::unique_ptr<Transport>> LocalHost::connect(const ResolvedRun& config, const TransportOptions& options,
+                                                      Rendezvous& rendezvous, TimePoint deadline) {
+  SYNCOPATE_ASSIGN_OR_RETURN(syncopate::TransportKind kind, parse_transport_kind(name_of(config.transport)));
+  return make_transport(kind, options, rendezvous, deadline);
+}
+
+std::optional<ProcessHost::KnownLink> LocalHost::known_link(const std::string& wire) {
+  const std::optional<allreduce::LinkModel> link = LinkStore::of_user().find(wire);
+  if (!link) return std::nullopt;
+  return KnownLink{.link = *link, .source = "measured in an earlier run"};
+}
+
+Status LocalHost::keep_link(const std::string& wire, const allreduce::LinkModel& link) {
+  return LinkStore::of_user().keep(wire, link);
+}
+
+std::shared_ptr<ProcessLink> LocalHost::make_link(const ResolvedRun& config) {
+  return config.shape ? std::make_shared<ProcessLink>(*config.shape) : nullptr;
+}
+
+}  // namespace syncopate::experiments

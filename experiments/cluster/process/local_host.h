@@ -1,0 +1,21 @@
+// LocalHost: a process of this machine, with the system's threads, the run's own transport, and computing that takes
+// the time it takes.
+#pragma once
+
+#include "experiments/cluster/process/process_host.h"
+
+namespace syncopate::experiments {
+
+class LocalHost final : public ProcessHost {
+ public:
+  Threads& threads() override { return os_threads(); }
+  Result<std::shared_ptr<const worker::DatasetPair>> open_data(const RunSettings& config) override;
+  Result<std::unique_ptr<Transport>> connect(const ResolvedRun& config, const TransportOptions& options,
+                                             Rendezvous& rendezvous, TimePoint deadline) override;
+  std::shared_ptr<ProcessLink> make_link(const ResolvedRun& config) override;
+  std::optional<KnownLink> known_link(const std::string& wire) override;
+  Status keep_link(const std::string& wire, const allreduce::LinkModel& link) override;
+  std::unique_ptr<worker::Model> timed(std::unique_ptr<worker::Model> model) override { return model; }
+};
+
+}  // namespace syncopate::experiments

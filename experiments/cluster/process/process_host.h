@@ -1,0 +1,50 @@
+// ProcessHost: what a process of a run finds where it lives: time and threads, data, the wire to the others, and what
+// computing costs. A LocalHost is a process of this machine; in a simulated cluster a host is an actor's.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "allreduce/schedule/cost_model.h"
+#include "common/rendezvous.h"
+#include "common/status.h"
+#include "common/threads.h"
+#include "common/transport/make_transport.h"
+#include "common/transport/shaped_transport.h"
+#include "experiments/config/resolved_run.h"
+#include "worker/data/open_dataset.h"
+#include "worker/model.h"
+
+namespace syncopate::experiments {
+
+class ProcessHost {
+ public:
+  virtual ~ProcessHost() = default;
+
+  // The threads of the process; their clock is the process's.
+  virtual Threads& threads() = 0;
+  const Clock& clock() { return threads().clock(); }
+
+  // Opens the run's data, which some hosts share between processes. Nobody changes it.
+  virtual Result<std::shared_ptr<const worker::DatasetPair>> open_data(const RunSettings& config) = 0;
+
+  // Connects the process's bare endpoint with all others of its group.
+  virtual Result<std::unique_ptr<Transport>> connect(const ResolvedRun& config, const TransportOptions& options,
+                                                     Rendezvous& rendezvous, TimePoint deadline) = 0;
+  // Returns the emulated link through which all of the process's endpoints send; null if there is none.
+  virtual std::shared_ptr<ProcessLink> make_link(const ResolvedRun& config) = 0;
+  // Returns the speed of the run's wire, if that is known; `wire` names everything that it depends on.
+  struct KnownLink {
+    allreduce::LinkModel link;
+    const char* source = "";  // for a person: where it is known from
+  };
+  virtual std::optional<KnownLink> known_link(const std::string& wire) = 0;
+  // Keeps what has been measured for later runs.
+  virtual Status keep_link(const std::string& wire, const allreduce::LinkModel& link) = 0;
+
+  // Returns a model that computes as `model` does, and takes the time that it takes here.
+  virtual std::unique_ptr<worker::Model> timed(std::unique_ptr<worker::Model> model) = 0;
+};
+
+}  // namespace syncopate::experiments

@@ -1,0 +1,106 @@
+#include "experiments/cluster/simulated/compute_times.h"
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+#include "experiments/cluster/process/data_of.h"
+#include "worker/data/batch_loader.h"
+
+namespace syncopate::experiments {
+namespace {
+
+class TimedModel final : public worker::Model {
+ public:
+  TimedModel(std::unique_ptr<worker::Model> model, ComputeTimes times, std::function<void(Duration)> sleep)
+      : model_(std::move(model)), times_(std::move(times)), sleep_(std::move(sleep)) {}
+
+  const std::string& name() const override { return model_->name(); }
+  const ParamLayout& layout() const override { return model_->layout(); }
+  int batch_size() const override { return model_->batch_size(); }
+  double flops_per_sample() const override { return model_->flops_per_sample(); }
+  void initialize(std::uint64_t seed, std::span<float> weights) const override { model_->initialize(seed, weights); }
+  const ParamLayout& local_layout() const override { return model_->local_layout(); }
+  std::span<float> local_state() override { return model_->local_state(); }
+  std::span<const RowKeys> touched_rows(const worker::BatchView& batch) override { return model_->touched_rows(batch); }
+
+  // The parts of a forward pass that read different weights are not timed apart: all of it passes after the first.
+  void forward(std::span<const float> weights, const worker::BatchView& batch) override {
+    model_->forward(weights, batch);
+    sleep_(times_.forward);
+  }
+  void before_reading(std::function<void(Range)> before) override { model_->before_reading(std::move(before)); }
+  void backward(std::span<const float> weights, std::span<float> gradients,
+                const std::function<void(std::size_t)>& tensor_ready) override {
+    model_->backward(weights, gradients, [&](std::size_t tensor) {
+      sleep_(times_.backward[tensor]);
+      tensor_ready(tensor);
+    });
+  }
+  worker::LossAndCorrect loss() override { return model_->loss(); }
+  std::span<const float> scores() override { return model_->scores(); }
+
+ private:
+  const std::unique_ptr<worker::Model> model_;
+  const ComputeTimes times_;
+  const std::function<void(Duration)> sleep_;
+};
+
+Duration median(std::vector<Duration>& values) {
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::ranges::nth_element(values, middle);
+  return *middle;
+}
+
+}  // namespace
+
+Duration ComputeTimes::step() const { return std::accumulate(backward.begin(), backward.end(), forward); }
+
+ComputeTimes divided(Duration step, const ParamLayout& layout) {
+  ComputeTimes times{.forward = step / 3};
+  const Duration rest = step - times.forward;
+  const auto all = static_cast<double>(layout.size());
+  for (const TensorSpec& tensor : layout.tensors()) {
+    times.backward.push_back(from_seconds(seconds(rest) * static_cast<double>(tensor.range.size()) / all));
+  }
+  return times;
+}
+
+Result<ComputeTimes> measure_solo(const ResolvedRun& config, const worker::Dataset& data) {
+  constexpr std::size_t kWarmUp = 5, kSteps = 15;
+  const std::unique_ptr<worker::ComputeBackend> backend = backend_of(config);
+  SYNCOPATE_ASSIGN_OR_RETURN(std::unique_ptr<worker::Model> model,
+                             worker::make_model(model_spec(config), data.form(), config.batch_size, *backend));
+  worker::BatchLoader batches(data,
+                              {.seed = config.seed, .dataset_size = data.size(), .batch_size = config.batch_size});
+  std::vector<float> weights(model->layout().size()), gradients(weights.size());
+  model->initialize(config.seed, weights);
+  const std::size_t tensors = model->layout().tensors().size();
+  std::vector<Duration> forward;
+  std::vector<std::vector<Duration>> backward(tensors);
+  const SteadyClock clock;
+  for (std::size_t step = 0; step < kWarmUp + kSteps; ++step) {
+    const worker::BatchView batch = batches.next();
+    model->touched_rows(batch);
+    const TimePoint begin = clock.now();
+    model->forward(weights, batch);
+    TimePoint last = clock.now();
+    const bool counts = step >= kWarmUp;
+    if (counts) forward.push_back(last - begin);
+    model->backward(weights, gradients, [&](std::size_t tensor) {
+      const TimePoint now = clock.now();
+      if (counts) backward[tensor].push_back(now - last);
+      last = now;
+    });
+  }
+  ComputeTimes times{.forward = median(forward)};
+  for (std::vector<Duration>& each : backward) times.backward.push_back(each.empty() ? Duration() : median(each));
+  return times;
+}
+
+std::unique_ptr<worker::Model> timed_model(std::unique_ptr<worker::Model> model, ComputeTimes times,
+                                           std::function<void(Duration)> sleep) {
+  return std::make_unique<TimedModel>(std::move(model), std::move(times), std::move(sleep));
+}
+
+}  // namespace syncopate::experiments

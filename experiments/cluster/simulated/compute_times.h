@@ -1,0 +1,34 @@
+// ComputeTimes: how long a worker of a simulated cluster computes for each part of a step.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "common/param_layout.h"
+#include "common/status.h"
+#include "experiments/config/resolved_run.h"
+#include "worker/data/dataset.h"
+#include "worker/model.h"
+
+namespace syncopate::experiments {
+
+struct ComputeTimes {
+  Duration forward{};
+  std::vector<Duration> backward;  // by tensor: from the gradient of the one behind it to this one's
+
+  Duration step() const;
+};
+
+// Divides the time of a step: a third is forward's, and of the rest each tensor has a part in proportion to its size.
+ComputeTimes divided(Duration step, const ParamLayout& layout);
+
+// Measures the run's model on this machine, on the first samples of `data`: the medians of some steps after some
+// others.
+Result<ComputeTimes> measure_solo(const ResolvedRun& config, const worker::Dataset& data);
+
+// Returns a model that computes as `model` does and takes `times` for it, by having `sleep` called for each part before
+// its result is there.
+std::unique_ptr<worker::Model> timed_model(std::unique_ptr<worker::Model> model, ComputeTimes times,
+                                           std::function<void(Duration)> sleep);
+
+}  // namespace syncopate::experiments

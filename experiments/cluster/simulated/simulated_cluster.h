@@ -1,0 +1,19 @@
+// The simulated cluster: the coordinator and the processes of a run as actors of one world. They are the same roles and
+// strategies as on real hosts; time, threads, the wire and the control connections are the world's.
+//
+// What takes virtual time: messages, by the network model; computing, by the run's compute model; stragglers' delays;
+// control messages, a constant latency. Everything else takes none: updates, sums, codecs, evaluation, reading data.
+#pragma once
+
+#include "experiments/cluster/coordinator/coordinator.h"
+#include "experiments/cluster/coordinator/interrupts.h"
+#include "experiments/cluster/simulated/compute_times.h"
+
+namespace syncopate::experiments {
+
+// Carries out the run in virtual time, whose workers compute for `times`, and returns when all its processes have
+// ended. `options` are as for coordinate(). The observer is called in virtual time.
+Result<RunOutcome> simulate(const ResolvedRun& config, const JobPlan& plan, const CoordinatorOptions& options,
+                            const ComputeTimes& times, RunObserver& observer, Interrupts& interrupts);
+
+}  // namespace syncopate::experiments

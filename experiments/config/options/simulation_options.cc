@@ -1,0 +1,54 @@
+#include "experiments/config/options/conditions.h"
+#include "experiments/config/options/option_groups.h"
+#include "experiments/config/options/option_kinds.h"
+
+namespace syncopate::experiments {
+namespace {
+
+using option_kinds::choice;
+using option_kinds::only;
+
+constexpr const char* kGroup = "Simulated cluster";
+
+OptionSpec compute() {
+  OptionSpec option{.group = kGroup,
+                    .name = "compute",
+                    .placeholder = "TIME",
+                    .sentence =
+                        "How long a worker computes for a step: a time, of which forward takes a third, or "
+                        "solo, what this machine takes with nothing else to do, measured before the run.",
+                    .range = ComputeModel::forms(),
+                    .usual = "solo",
+                    .is_text = true};
+  option.set = [option](RunRequest& request, const std::string& value) -> Status {
+    const Result<ComputeModel> parsed = ComputeModel::parse(value);
+    if (!parsed.ok()) return option_kinds::wrong(option, value, "compute");
+    request.compute = *parsed;
+    return {};
+  };
+  option.get = [](const ResolvedRun& config) { return config.compute.to_string(); };
+  return option;
+}
+
+}  // namespace
+
+void add_simulation_options(std::vector<OptionSpec>& table) {
+  using simulation::NetworkModel;
+  table.push_back(choice({.group = kGroup,
+                          .name = "cluster",
+                          .placeholder = "KIND",
+                          .sentence = "Where the processes run: on real hosts, or simulated, as actors of one "
+                                      "program in virtual time, which is the same at every call."},
+                         &RunRequest::cluster, "cluster", {ClusterKind::kReal, ClusterKind::kSimulated}));
+  table.push_back(
+      only(choice({.group = kGroup,
+                   .name = "network",
+                   .placeholder = "MODEL",
+                   .sentence = "How messages share links: one after the other (fifo), in frames that take "
+                               "turns (frames), or side by side at max-min fair rates (fluid)."},
+                  &RunRequest::network, "network", {NetworkModel::kFifo, NetworkModel::kFrames, NetworkModel::kFluid}),
+           conditions::kSimulated));
+  table.push_back(only(compute(), conditions::kSimulated));
+}
+
+}  // namespace syncopate::experiments

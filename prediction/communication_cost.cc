@@ -1,0 +1,51 @@
+#include "prediction/communication_cost.h"
+
+#include <algorithm>
+#include <cassert>
+#include <cmath>
+
+namespace syncopate::prediction {
+namespace {
+
+// n^2 + kn - 2k, which divides both parts.
+double divisor(double n, double k) { return n * n + k * n - 2 * k; }
+
+}  // namespace
+
+double ring_seconds(double bytes, const Network& network) {
+  const double p = network.workers;
+  return 2 * (p - 1) * network.alpha + 2 * (p - 1) * bytes / (p * network.bytes_per_second);
+}
+
+double tree_seconds(double bytes, const Network& network) {
+  const double levels = std::ceil(std::log2(network.workers));
+  return 2 * levels * (network.alpha + bytes / network.bytes_per_second);
+}
+
+double byteps_seconds(double bytes, const Network& network, int server_hosts) {
+  const double n = network.hosts();
+  const double k = std::min<double>(server_hosts, n);
+  if (n == 1) return 0;
+  return 2 * network.alpha + 2 * n * (n - 1) * bytes / (divisor(n, k) * network.bytes_per_second);
+}
+
+BytepsParts byteps_parts(int worker_hosts, int server_hosts) {
+  assert(worker_hosts >= 2 && server_hosts >= 0 && server_hosts <= worker_hosts);
+  const double n = worker_hosts;
+  const double k = server_hosts;
+  return {.on_server_host = 2 * (n - 1) / divisor(n, k), .on_worker_host = (n - k) / divisor(n, k)};
+}
+
+std::vector<int> place_greedily(std::span<const double> bytes, int servers) {
+  assert(servers >= 1);
+  std::vector<double> load(static_cast<std::size_t>(servers));
+  std::vector<int> placed;
+  for (const double size : bytes) {
+    const auto least = std::ranges::min_element(load);
+    *least += size;
+    placed.push_back(static_cast<int>(least - load.begin()));
+  }
+  return placed;
+}
+
+}  // namespace syncopate::prediction

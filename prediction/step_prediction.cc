@@ -1,0 +1,168 @@
+#include "prediction/step_prediction.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace syncopate::prediction {
+namespace {
+
+constexpr double kBytesOfFloat = 4;
+
+// What a profile says, as times and bytes.
+struct Timed {
+  std::vector<double> bytes;
+  std::vector<double> forward;  // seconds; backward takes twice as long
+};
+
+Timed timed(const ModelProfile& profile, double compute) {
+  double flops = 0;
+  for (const TensorProfile& tensor : profile.tensors) flops += tensor.forward_flops;
+  const double count = static_cast<double>(profile.tensors.size());
+  Timed all;
+  for (const TensorProfile& tensor : profile.tensors) {
+    all.bytes.push_back(kBytesOfFloat * static_cast<double>(tensor.parameters));
+    // A profile without FLOPs has its work in equal parts.
+    all.forward.push_back(compute / 3 * (flops > 0 ? tensor.forward_flops / flops : 1 / count));
+  }
+  return all;
+}
+
+double exchange_seconds(double bytes, const Network& network, const ExchangePlan& plan) {
+  if (plan.exchange == Exchange::kRing) return ring_seconds(bytes, network);
+  if (plan.exchange == Exchange::kTree) return tree_seconds(bytes, network);
+  return byteps_seconds(bytes, network, plan.servers);
+}
+
+// Buckets of gradients, one after another, behind or beside the backward pass.
+StepPrediction by_buckets(const Timed& model, double compute, const Network& network, const ExchangePlan& plan) {
+  StepPrediction prediction;
+  double now = compute / 3;
+  double wire_free = plan.overlap ? now : compute;
+  double bucket = 0;
+  for (std::size_t i = model.bytes.size(); i-- > 0;) {
+    now += 2 * model.forward[i];
+    bucket += model.bytes[i];
+    if (bucket < plan.bucket_bytes && i > 0) continue;
+    const double seconds = exchange_seconds(bucket, network, plan);
+    wire_free = std::max(wire_free, now) + seconds;
+    prediction.communication += seconds;
+    bucket = 0;
+  }
+  prediction.step = std::max(compute, wire_free);
+  return prediction;
+}
+
+// The links that push and pull go through: each server's, and that of a host with workers alone or, where every host
+// has a server too, the worker's part of any host's.
+class ServerLinks {
+ public:
+  ServerLinks(const Timed& model, const Network& network, const ExchangePlan& plan)
+      : rate_(network.bytes_per_second), alpha_(network.alpha), even_(plan.sharding == Sharding::kEven) {
+    const int servers = plan.servers;
+    const int local = plan.colocated ? std::min(network.workers_per_host, network.workers) : 0;
+    readers_ = (network.workers - local) * (even_ ? 1.0 / servers : 1.0);
+    const bool own_part = even_ && plan.colocated && servers == network.hosts();
+    const bool all_local = plan.colocated && network.hosts() == 1;
+    pulled_ =
+        all_local ? 0 : std::min(network.workers_per_host, network.workers) * (own_part ? 1 - 1.0 / servers : 1.0);
+    if (!even_) placed_ = place_greedily(model.bytes, servers);
+    load_.resize(even_ ? 1 : static_cast<std::size_t>(servers));
+  }
+
+  // Tensor i is given to the links at `now`, all workers' copies of it; returns when the last has arrived.
+  double carry(std::size_t i, double bytes, double now) {
+    if (readers_ == 0 && pulled_ == 0) return now;
+    double& server = load_[even_ ? 0 : static_cast<std::size_t>(placed_[i])];
+    server = std::max(server, now) + readers_ * bytes / rate_;
+    host_ = std::max(host_, now) + pulled_ * bytes / rate_;
+    return std::max(server, host_) + alpha_;
+  }
+
+ private:
+  double rate_;
+  double alpha_;
+  bool even_;
+  double readers_ = 0;  // copies of a tensor that the link of its server carries
+  double pulled_ = 0;   // copies of a tensor that the link of a host with workers carries
+  std::vector<int> placed_;
+  std::vector<double> load_;  // when each server's link is free; all are alike under even shards
+  double host_ = 0;
+};
+
+StepPrediction by_servers(const Timed& model, double compute, const Network& network, const ExchangePlan& plan) {
+  const ServerLinks free(model, network, plan);
+  const std::size_t count = model.bytes.size();
+  ServerLinks alone = free;
+  double all_pulled = 0;
+  for (std::size_t i = 0; i < count; ++i) all_pulled = std::max(all_pulled, alone.carry(i, model.bytes[i], 0));
+  StepPrediction prediction{.communication = 2 * all_pulled};
+  if (!plan.overlap) {
+    prediction.step = compute + 2 * all_pulled;
+    return prediction;
+  }
+  ServerLinks pulls = free;
+  double now = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    now = std::max(now, pulls.carry(i, model.bytes[i], 0)) + model.forward[i];
+  }
+  ServerLinks pushes = free;
+  double pushed = now;
+  for (std::size_t i = count; i-- > 0;) {
+    now += 2 * model.forward[i];
+    pushed = std::max(pushed, pushes.carry(i, model.bytes[i], now));
+  }
+  prediction.step = std::max(now, pushed);
+  return prediction;
+}
+
+Status check(double compute, const Network& network, const ExchangePlan& plan) {
+  constexpr int kMost = 1 << 20;
+  const auto within = [](double value, double least) { return std::isfinite(value) && value >= least; };
+  if (!within(compute, 0) || compute <= 0) {
+    return Status::invalid_argument(fmt::format("{} s for a step alone: must be above 0", compute));
+  }
+  if (!within(network.bytes_per_second, 0) || network.bytes_per_second <= 0 || !within(network.alpha, 0)) {
+    return Status::invalid_argument(
+        fmt::format("a network of {} bytes/s and {} s a message: must be above 0, and from 0", network.bytes_per_second,
+                    network.alpha));
+  }
+  if (network.workers < 1 || network.workers > kMost || network.workers_per_host < 1) {
+    return Status::invalid_argument(fmt::format("{} workers, {} a host: must be 1 to {}, and at least 1",
+                                                network.workers, network.workers_per_host, kMost));
+  }
+  if (!within(plan.bucket_bytes, 0)) {
+    return Status::invalid_argument(fmt::format("buckets of {} bytes: must be from 0", plan.bucket_bytes));
+  }
+  const bool is_servers = plan.exchange == Exchange::kServers;
+  const int fewest = is_servers ? 1 : 0;
+  if (plan.servers < fewest || plan.servers > kMost) {
+    return Status::invalid_argument(fmt::format("{} servers: must be {} to {}", plan.servers, fewest, kMost));
+  }
+  if (is_servers && plan.colocated && plan.servers > network.hosts()) {
+    return Status::invalid_argument(fmt::format("{} servers on the hosts of workers: must be at most {}, one a host",
+                                                plan.servers, network.hosts()));
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<StepPrediction> predict_step(const ModelProfile& profile, double compute, const Network& network,
+                                    const ExchangePlan& plan) {
+  SYNCOPATE_RETURN_IF_ERROR(check(compute, network, plan));
+  if (profile.tensors.empty()) return Status::invalid_argument("a model without tensors cannot be exchanged");
+  const Timed model = timed(profile, compute);
+  const bool alone = network.workers == 1 && (plan.exchange == Exchange::kRing || plan.exchange == Exchange::kTree);
+  StepPrediction prediction{.step = compute};
+  if (!alone) {
+    prediction = plan.exchange == Exchange::kServers ? by_servers(model, compute, network, plan)
+                                                     : by_buckets(model, compute, network, plan);
+  }
+  prediction.step = std::max(prediction.step, compute);  // sums of parts may round below it
+  prediction.exposed = prediction.step - compute;
+  return prediction;
+}
+
+}  // namespace syncopate::prediction

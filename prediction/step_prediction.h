@@ -1,0 +1,46 @@
+// How long a synchronous training step takes, in closed form: no event is simulated, and nothing is measured. Pure.
+//
+// A step alone takes `compute` seconds: a third forward, two thirds backward (backward does each product of the forward
+// pass twice), divided among tensors in proportion to their FLOPs. Gradients become ready in reverse order.
+//
+// Allreduce: a bucket is reduced once its last gradient is ready and the bucket before it is done; the step ends with
+// the last of them and with the backward pass. With `overlap` off, the first bucket waits for the backward pass.
+//
+// Parameter servers: at the step's beginning every worker pulls all variables, in forward order, and a layer waits for
+// its own; each gradient is pushed as it becomes ready; the step ends when the busiest server has all, which is the
+// barrier of synchronous training. A server's link carries what all workers on other hosts want of it, and a host's
+// link what its workers pull. With `overlap` off, the pull precedes the forward pass and the push follows the backward
+// pass. A server adds and answers in no time of its own. (The bound without overlap is max(M/B, WM/(KB)) each way for
+// evenly sharded separate servers, and 2(p-1) M / (pB) for colocated ones: Jiang et al., OSDI 2020, section 2.2.)
+#pragma once
+
+#include "common/status.h"
+#include "prediction/communication_cost.h"
+#include "prediction/model_profile.h"
+
+namespace syncopate::prediction {
+
+enum class Exchange { kRing, kTree, kServers, kByteps };
+enum class Sharding { kEven, kWhole };  // each tensor cut into equal parts, or each on one server (place_greedily)
+
+struct ExchangePlan {
+  Exchange exchange = Exchange::kRing;
+  bool overlap = true;
+  double bucket_bytes = 0;  // ring, tree, byteps: gradients are gathered until they have that many; 0: each by itself
+  int servers = 1;          // servers: at least 1. byteps: hosts with a server alone, at least 0
+  Sharding sharding = Sharding::kEven;
+  bool colocated = false;  // servers: on the workers' hosts, one each on the first; else on hosts of their own
+};
+
+struct StepPrediction {
+  double step = 0;           // seconds
+  double exposed = 0;        // the part of it that is not `compute`
+  double communication = 0;  // what the busiest link, or all buckets one after another, would take by themselves
+};
+
+// `compute` is what a step of one worker's batch takes without any exchange, above 0. Fails with invalid argument for
+// values out of range, and for more colocated servers than hosts.
+Result<StepPrediction> predict_step(const ModelProfile& profile, double compute, const Network& network,
+                                    const ExchangePlan& plan);
+
+}  // namespace syncopate::prediction

@@ -1,0 +1,88 @@
+#include "experiments/lab/predict/predict_request.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include "experiments/lab/predict/prediction_line.h"
+#include "tests/support/run_program.h"
+
+namespace syncopate::experiments {
+namespace {
+
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::StartsWith;
+
+std::vector<std::string> usual_with(const std::vector<std::string>& more) {
+  using testing_support::operator+;
+  return std::vector<std::string>{"--profile=resnet50", "--workers=1,8", "--batch-size=64", "--step-time=0.292",
+                                  "--shape=25Gbit+50us"} +
+         more;
+}
+
+std::string refused(const std::vector<std::string>& words) { return parse_predict_request(words).status().message(); }
+
+TEST(PredictRequest, ReadsItsOptions) {
+  const Result<PredictRequest> request = parse_predict_request(usual_with({"--servers=4", "--sharding=whole"}));
+  ASSERT_TRUE(request.ok()) << request.status().message();
+  EXPECT_EQ(request->profile.model, "resnet50");
+  EXPECT_THAT(request->workers, ElementsAre(1, 8));
+  EXPECT_EQ(request->batch_size, 64);
+  EXPECT_EQ(request->step_seconds, 0.292);
+  EXPECT_EQ(request->bytes_per_second, 25e9 / 8 * 1448 / 1538);  // what TCP leaves of it
+  EXPECT_EQ(request->alpha, 50e-6);
+  EXPECT_EQ(request->servers, 4);
+  EXPECT_EQ(request->sharding, prediction::Sharding::kWhole);
+}
+
+TEST(PredictRequest, SaysWhatIsWrong) {
+  EXPECT_EQ(refused({}), "predict: --profile is missing");
+  EXPECT_THAT(refused(usual_with({"--workers=2"})), StartsWith("--workers: given twice"));
+  EXPECT_THAT(refused(usual_with({"--server=2"})), AllOf(HasSubstr("no such option"), HasSubstr("mean --servers?")));
+  EXPECT_THAT(refused(usual_with({"4"})), StartsWith("predict: 4: no such option; there are --profile, --workers"));
+  EXPECT_THAT(refused(usual_with({"--servers"})), StartsWith("--servers: needs a value"));
+  EXPECT_EQ(refused(usual_with({"--servers=0"})), "--servers=0: must be 1 to 65536");
+  EXPECT_EQ(refused(usual_with({"--sharding=odd"})), "--sharding=odd: must be even or whole");
+  std::vector<std::string> words = usual_with({});
+  words[0] = "--profile=resnet51";
+  EXPECT_THAT(refused(words), StartsWith("--profile=resnet51: no such profile; there are alexnet,"));
+  words = usual_with({});
+  for (const char* workers : {"--workers=,", "--workers=1,", "--workers=0", "--workers=x", "--workers=1,,2"}) {
+    words[1] = workers;
+    EXPECT_THAT(refused(words), StartsWith("--workers=")) << workers;
+  }
+  words = usual_with({});
+  for (const char* time : {"--step-time=0", "--step-time=nan", "--step-time=inf", "--step-time=-1"}) {
+    words[3] = time;
+    EXPECT_THAT(refused(words), AllOf(StartsWith(time), HasSubstr("must be"))) << time;
+  }
+  words = usual_with({});
+  words[4] = "--shape=10GB";
+  EXPECT_THAT(refused(words), StartsWith("--shape=10GB: must be RATE or RATE+DELAY"));
+}
+
+TEST(PredictRequest, TakesAProfileOfOnesOwn) {
+  const testing_support::TemporaryFolder folder;
+  const std::string path = folder.path() / "toy.json";
+  std::ofstream(path) << R"({"model":"toy","source":"here","input":[1],"other_forward_flops":0,"tensors":[]})";
+  std::vector<std::string> words = usual_with({});
+  words[0] = "--profile=" + path;
+  EXPECT_EQ(refused(words), "--profile=" + path + ": tensors: must be a list of 1 to 65536");
+  words[0] = "--profile=" + path + "x.json";
+  EXPECT_THAT(refused(words), StartsWith("--profile: " + path + "x.json"));
+}
+
+TEST(PredictText, HasARowForEachSizeAndExchange) {
+  using testing_support::operator+;
+  const Result<std::string> text = prediction_text(std::vector<std::string>{"predict"} + usual_with({"--servers=2"}));
+  ASSERT_TRUE(text.ok()) << text.status().message();
+  EXPECT_THAT(*text, AllOf(HasSubstr("Closed form, nothing is simulated or measured"), HasSubstr("\nring allreduce"),
+                           HasSubstr("\nservers: 2, even shards"), HasSubstr("\na server on each host, even shards"),
+                           HasSubstr("100.0 %")));
+}
+
+}  // namespace
+}  // namespace syncopate::experiments

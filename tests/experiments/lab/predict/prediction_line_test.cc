@@ -1,0 +1,59 @@
+#include "experiments/lab/predict/prediction_line.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "experiments/config/command_line.h"
+
+namespace syncopate::experiments {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+TEST(PredictionLine, ShowsEachCellWithItsErrorAndSaysThatNothingIsSimulated) {
+  const Result<std::string> text = prediction_text({"reproduce", "piz-daint"});
+  ASSERT_TRUE(text.ok()) << text.status().message();
+  EXPECT_THAT(*text, AllOf(HasSubstr("Closed form, nothing is simulated: Whole variables"),
+                           HasSubstr("Source: feifeibear/"), HasSubstr("A link's rate, 2."), HasSubstr("9219.7"),
+                           HasSubstr("calibrated\n"), HasSubstr("predicted cells: median error")));
+}
+
+TEST(PredictionLine, ShowsAllTablesAndThenTheirErrorsBesideTheirBars) {
+  const std::string text = *prediction_text({"reproduce", "all"});
+  EXPECT_THAT(text, AllOf(HasSubstr("\nhorovod: Three image models"), HasSubstr("3.0 % / 6.0 %  holds\n")));
+}
+
+TEST(PredictionLine, ListsTheTablesWhereThereIsNoSuchName) {
+  EXPECT_THAT(prediction_text({"reproduce", "piz-dain"}).status().message(),
+              AllOf(HasSubstr("piz-dain: no such table; there are ring, "), HasSubstr("did you mean piz-daint?")));
+  EXPECT_THAT(prediction_text({"reproduce"}).status().message(), HasSubstr("needs the name of one table, or all"));
+  EXPECT_THAT(prediction_text({"reproduce", "ring", "x"}).status().message(), HasSubstr("needs the name of one table"));
+}
+
+TEST(PredictionLine, LeavesHelpAndOtherCommandsToTheOthers) {
+  const auto is_one = [](std::vector<const char*> line) {
+    return is_prediction_line(static_cast<int>(line.size()), line.data());
+  };
+  EXPECT_TRUE(is_one({"syncopate", "reproduce", "ring"}));
+  EXPECT_TRUE(is_one({"syncopate", "reproduce"}));
+  EXPECT_FALSE(is_one({"syncopate", "reproduce", "--help"}));
+  EXPECT_FALSE(is_one({"syncopate", "compare"}));
+  EXPECT_FALSE(is_one({"syncopate"}));
+}
+
+TEST(PredictionLine, SaysThatItsCommandsComeFirst) {
+  const char* const line[] = {"syncopate", "--workers=2", "predict"};
+  EXPECT_EQ(parse_command_line(3, line).status().message(), "predict: must be the first word, before all options");
+}
+
+TEST(PredictionLine, HasItsHelp) {
+  const char* const line[] = {"syncopate", "reproduce", "--help"};
+  const Result<CommandLine> command = parse_command_line(3, line);
+  ASSERT_TRUE(command.ok()) << command.status().message();
+  EXPECT_EQ(command->action, CommandLine::Action::kHelp);
+  EXPECT_EQ(command->topic, "predictions");
+}
+
+}  // namespace
+}  // namespace syncopate::experiments

@@ -1,0 +1,164 @@
+// Runs on the simulated cluster, beside the same runs on real processes.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "tests/support/run_program.h"
+
+namespace syncopate::testing_support {
+namespace {
+
+using testing::HasSubstr;
+using Flags = std::vector<std::string>;
+
+const Flags kSmall{"--steps=12",      "--train-samples=2048", "--test-samples=256",
+                   "--batch-size=32", "--timeout=60",         "--transport=sockets"};
+const Flags kSimulated{"--cluster=simulated", "--compute=2ms"};
+
+// The flags of a small run, without a transport where there is none.
+Flags small(const Flags& flags) {
+  Flags all = kSmall + flags;
+  if (flags.front() == "--mode=local") std::erase(all, "--transport=sockets");
+  return all;
+}
+
+struct Case {
+  std::string name;
+  Flags flags;
+};
+
+std::ostream& operator<<(std::ostream& out, const Case& one) { return out << one.name; }
+
+class SimulatedIsReal : public testing::TestWithParam<Case> {};
+
+TEST_P(SimulatedIsReal, BitByBitInItsWeights) {
+  Program real(small(GetParam().flags)), simulated(small(GetParam().flags) + kSimulated);
+  ASSERT_EQ(real.wait().exit_code, 0) << real.errors();
+  ASSERT_EQ(simulated.wait().exit_code, 0) << simulated.errors();
+  EXPECT_FALSE(real.weights().empty());
+  EXPECT_EQ(real.weights(), simulated.weights());
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Of, SimulatedIsReal,
+    testing::Values(
+        Case{"Local", {"--mode=local"}},
+        Case{"PsSync", {"--mode=ps", "--consistency=sync", "--workers=3", "--servers=2"}},
+        Case{"PsSyncOfTensors", {"--mode=ps", "--consistency=sync", "--workers=2", "--servers=2", "--sharding=tensor"}},
+        Case{"PsSyncCompressed",
+             {"--mode=ps", "--consistency=sync", "--workers=2", "--servers=2", "--compress=topk:0.05"}},
+        Case{"PsSyncLenet", {"--mode=ps", "--consistency=sync", "--workers=2", "--model=lenet"}},
+        Case{"Ring", {"--mode=allreduce", "--collective=ring", "--workers=4"}},
+        Case{"RingWithoutOverlap", {"--mode=allreduce", "--collective=ring", "--workers=2", "--overlap=off"}},
+        Case{"RingCompressed", {"--mode=allreduce", "--collective=ring", "--workers=3", "--compress=int8"}},
+        Case{"Tree", {"--mode=allreduce", "--collective=tree", "--workers=3"}},
+        Case{"HalvingDoubling", {"--mode=allreduce", "--collective=halving-doubling", "--workers=4"}},
+        Case{"Averaging", {"--mode=allreduce", "--collective=ring", "--workers=4", "--sync-every=4"}},
+        Case{"Gossip", {"--mode=allreduce", "--collective=ring", "--workers=4", "--gossip"}}),
+    [](const testing::TestParamInfo<Case>& info) { return info.param.name; });
+
+// Times as well as weights: what steps.csv has of every step of every worker.
+TEST(SimulatedRun, RepeatsExactlyWhereNobodyWaits) {
+  const Flags flags =
+      small({"--mode=ps", "--consistency=async", "--workers=4", "--servers=2", "--straggler=1:2x"}) + kSimulated;
+  Program first(flags), second(flags);
+  ASSERT_EQ(first.wait().exit_code, 0) << first.errors();
+  ASSERT_EQ(second.wait().exit_code, 0) << second.errors();
+  EXPECT_FALSE(first.steps_csv().empty());
+  EXPECT_EQ(first.steps_csv(), second.steps_csv());
+  EXPECT_EQ(first.weights(), second.weights());
+}
+
+TEST(SimulatedRun, SaysSoWhereItsFiguresStand) {
+  Program program(small({"--mode=allreduce", "--workers=8"}) + kSimulated);
+  const ProgramEnd end = program.wait();
+  ASSERT_EQ(end.exit_code, 0) << end.err;
+  EXPECT_THAT(end.out, HasSubstr("all times below are virtual"));
+  EXPECT_THAT(end.out, HasSubstr("2 ms a step, as given"));
+  EXPECT_THAT(end.out, testing::Not(HasSubstr("shared 2 cores"))) << "workers share no core in virtual time";
+  const nlohmann::json simulated = program.summary()["simulated"];
+  EXPECT_EQ(simulated["network"], "frames");
+  EXPECT_GT(simulated["wall_seconds"], 0.0);
+}
+
+// What happens to processes in virtual time, and how the run must end.
+struct FaultCase {
+  std::string name;
+  Flags flags;
+  int exit_code = 0;
+  std::string said;
+};
+
+std::ostream& operator<<(std::ostream& out, const FaultCase& one) { return out << one.name; }
+
+class SimulatedFault : public testing::TestWithParam<FaultCase> {};
+
+TEST_P(SimulatedFault, EndsAsOnRealHostsAndAlikeAtEveryCall) {
+  const Flags flags = Flags{"--steps=60", "--train-samples=8192", "--test-samples=256", "--batch-size=32"} +
+                      kSimulated + GetParam().flags;
+  Program first(flags), second(flags);
+  const ProgramEnd end = first.wait();
+  EXPECT_EQ(end.exit_code, GetParam().exit_code) << end.err;
+  EXPECT_EQ(second.wait().exit_code, GetParam().exit_code);
+  EXPECT_THAT(end.out + end.err, HasSubstr(GetParam().said));
+  EXPECT_FALSE(first.steps_csv().empty());
+  EXPECT_EQ(first.steps_csv(), second.steps_csv());
+  EXPECT_EQ(first.weights(), second.weights());
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Of, SimulatedFault,
+    testing::Values(
+        FaultCase{"AWorkerOfPsAsyncKilled",
+                  {"--mode=ps", "--workers=3", "--servers=2", "--fault=kill:worker1@step20"},
+                  0,
+                  "2 workers go on"},
+        FaultCase{"AWorkerOfPsSyncKilled",
+                  {"--mode=ps", "--consistency=sync", "--workers=3", "--fault=kill:worker2@step20"},
+                  0,
+                  "2 workers go on"},
+        FaultCase{"AWorkerStopped", {"--mode=ps", "--workers=3", "--fault=stop:worker1@step20+200ms"}, 0, "stopped"},
+        FaultCase{"AWorkersLinksCut", {"--mode=ps", "--workers=3", "--fault=cut:worker1@step20+200ms"}, 0, "cut"},
+        FaultCase{"AWorkerOfAllreduceKilled",
+                  {"--mode=allreduce", "--workers=3", "--fault=kill:worker1@step20"},
+                  5,
+                  "needs every worker"},
+        FaultCase{"AWorkerOfElasticAllreduceKilled",
+                  {"--mode=allreduce", "--workers=3", "--elastic", "--fault=kill:worker1@step20"},
+                  0,
+                  "2 workers go on"},
+        FaultCase{"AWorkerThatComesBack",
+                  {"--mode=allreduce", "--workers=3", "--elastic", "--respawn=0.05", "--fault=kill:worker1@step20"},
+                  0,
+                  "worker 1 is back"},
+        FaultCase{"AServerWithAStandbyKilled",
+                  {"--mode=ps", "--workers=2", "--servers=2", "--replicas=1", "--fault=kill:server0@step20"},
+                  0,
+                  "standby 0 takes its place"},
+        FaultCase{"AServerKilled", {"--mode=ps", "--workers=2", "--fault=kill:server0@step20"}, 5, "server 0"}),
+    [](const testing::TestParamInfo<FaultCase>& info) { return info.param.name; });
+
+TEST(SimulatedRun, TakesMoreWorkersThanThereAreProcesses) {
+  Program program({"--cluster=simulated", "--compute=1ms", "--mode=ps", "--consistency=sync", "--workers=128",
+                   "--servers=8", "--steps=3", "--warmup-steps=1", "--train-samples=4096", "--test-samples=256",
+                   "--batch-size=16", "--model=softmax"});
+  EXPECT_EQ(program.wait().exit_code, 0) << program.errors();
+}
+
+TEST(SimulatedRun, RefusesWhatItCannotDo) {
+  const auto refusal = [](const Flags& flags) {
+    const ProgramEnd end = run_program(kSimulated + flags);
+    EXPECT_EQ(end.exit_code, 2);
+    return end.err;
+  };
+  EXPECT_THAT(refusal({"--mode=allreduce", "--collective=mpi"}), HasSubstr("mpi"));
+  EXPECT_THAT(refusal({"--mode=ps", "--hosts=a:1,b:1"}), HasSubstr("--hosts"));
+  EXPECT_THAT(refusal({"--mode=ps", "--compute=0ms"}), HasSubstr("--compute"));
+  EXPECT_THAT(run_program({"--mode=ps", "--workers=100"}).err, HasSubstr("--cluster=simulated takes up to 1024"));
+  EXPECT_THAT(run_program({"--mode=ps", "--network=fifo"}).err, HasSubstr("--cluster=simulated"));
+}
+
+}  // namespace
+}  // namespace syncopate::testing_support

@@ -1,0 +1,62 @@
+#include "prediction/communication_cost.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+namespace syncopate::prediction {
+namespace {
+
+using testing::ElementsAre;
+
+constexpr double kExact = 1e-9;
+
+TEST(CommunicationCost, RingTakesAPthOfTheBytesInEachOfItsMessages) {
+  // 4 ranks, 256 MiB over 5 Gb/s: 6 messages of 64 MiB, 0.107374 s and 1 ms each.
+  const Network network{.alpha = 0.001, .bytes_per_second = 625e6, .workers = 4};
+  EXPECT_NEAR(ring_seconds(268435456, network), 6 * (0.001 + 0.1073741824), kExact);
+  EXPECT_EQ(ring_seconds(1e9, {.alpha = 1, .bytes_per_second = 1, .workers = 1}), 0);
+}
+
+TEST(CommunicationCost, TreeSendsEverythingUpAndDownItsLevels) {
+  const Network network{.alpha = 0.5, .bytes_per_second = 100, .workers = 5};
+  EXPECT_NEAR(tree_seconds(200, network), 2 * 3 * (0.5 + 2), kExact);
+}
+
+TEST(CommunicationCost, BytepsIsAllreduceWithoutServersAndOneCopyWithAsManyAsWorkers) {
+  for (const int n : {2, 3, 8, 32}) {
+    const Network network{.bytes_per_second = 1e9, .workers = n};
+    EXPECT_NEAR(byteps_seconds(1e9, network, 0), ring_seconds(1e9, network), kExact);
+    EXPECT_NEAR(byteps_seconds(1e9, network, n), 1, kExact);
+    EXPECT_NEAR(byteps_seconds(1e9, network, 2 * n), 1, kExact);
+  }
+  const Network one_host{.alpha = 1, .bytes_per_second = 1, .workers = 8, .workers_per_host = 8};
+  EXPECT_EQ(byteps_seconds(1e9, one_host, 4), 0);
+}
+
+// Counts the bytes that each link carries, in place of the formula: a host with workers pushes what it does not have
+// and answers the others' pulls; a host with a server alone answers all.
+TEST(CommunicationCost, BytepsFillsEveryLinkAlike) {
+  for (const int n : {2, 4, 16}) {
+    for (int k = 0; k <= n; ++k) {
+      const BytepsParts parts = byteps_parts(n, k);
+      EXPECT_NEAR(n * parts.on_worker_host + k * parts.on_server_host, 1, kExact);
+      const double worker_link = (1 - parts.on_worker_host) + (n - 1) * parts.on_worker_host;
+      const double server_link = n * parts.on_server_host;
+      const double seconds = byteps_seconds(1, {.bytes_per_second = 1, .workers = n}, k);
+      EXPECT_NEAR(worker_link, seconds, kExact) << n << " " << k;
+      EXPECT_NEAR(server_link, seconds, kExact) << n << " " << k;
+    }
+  }
+}
+
+TEST(CommunicationCost, PlacesEachVariableOnTheServerWithLeast) {
+  const std::vector<double> bytes = {4, 4, 1, 6, 2, 2};
+  // Loads: 4 0 0, 4 4 0, 4 4 1, 4 4 7, 6 4 7, 6 6 7.
+  EXPECT_THAT(place_greedily(bytes, 3), ElementsAre(0, 1, 2, 2, 0, 1));
+  EXPECT_THAT(place_greedily(bytes, 1), testing::Each(0));
+}
+
+}  // namespace
+}  // namespace syncopate::prediction
