@@ -47,6 +47,7 @@ World::GroupId World::start_group(std::string name, std::function<void()> body) 
 }
 
 void World::kill(GroupId group) {
+  Fiber* const own = running_group() == group ? actors_[current_].fiber.get() : nullptr;
   for (Actor& actor : actors_) {
     if (actor.group != group || !actor.fiber) continue;
     abandon(std::move(actor.fiber));
@@ -54,6 +55,7 @@ void World::kill(GroupId group) {
     --living_;
   }
   groups_[group] = {};
+  while (own != nullptr) own->suspend();
 }
 
 void World::thaw(GroupId group) {

@@ -10,6 +10,7 @@
 #include <exception>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <queue>
 #include <string>
 #include <vector>
@@ -41,8 +42,7 @@ class World {
   // has started it. An actor that start_group() adds begins a group, under this name.
   using GroupId = std::size_t;
   GroupId start_group(std::string name, std::function<void()> body);
-  // The group's actors are never gone on with; what they hold is lost. One of them may call it, and then waits for
-  // ever.
+  // The group's actors are never gone on with; what they hold is lost. If one of them calls it, it does not return.
   void kill(GroupId group);
   // Until thaw() nothing goes on in the group; what was due meanwhile happens then. Not called by one of its actors.
   void freeze(GroupId group) { groups_[group].frozen = true; }
@@ -55,6 +55,10 @@ class World {
 
   // By an actor. The one that runs.
   ActorId current() const { return current_; }
+  // By anybody: the group of the actor that runs; none while an action does.
+  std::optional<GroupId> running_group() const {
+    return inside_ ? std::optional(actors_[current_].group) : std::nullopt;
+  }
   // By an actor: waits until the deadline or wake(). Returns false at the deadline. May return true without a reason.
   bool suspend_until(TimePoint deadline);
   void sleep_until(TimePoint time);

@@ -39,7 +39,26 @@ spdlog::level::level_enum spdlog_level(LogLevel level) {
   return spdlog::level::err;
 }
 
+RedirectedLog::Take redirected;
+
 }  // namespace
+
+const char* name_of(LogLevel level) {
+  switch (level) {
+    case LogLevel::kDebug:
+      return "debug";
+    case LogLevel::kInfo:
+      return "info";
+    case LogLevel::kWarning:
+      return "warning";
+    case LogLevel::kError:
+      return "error";
+  }
+  return "error";
+}
+
+RedirectedLog::RedirectedLog(Take take) { redirected = std::move(take); }
+RedirectedLog::~RedirectedLog() { redirected = nullptr; }
 
 void start_log(const std::string& name, std::string pattern) {
   auto formatter = std::make_unique<spdlog::pattern_formatter>();
@@ -55,6 +74,7 @@ void write_log(LogLevel level, fmt::string_view format, fmt::format_args argumen
   spdlog::logger& logger = *spdlog::default_logger_raw();
   if (!logger.should_log(spdlog_level(level))) return;
   const std::string message = fmt::vformat(format, arguments);
+  if (redirected && redirected(level, message)) return;
   logger.log(spdlog_level(level), spdlog::string_view_t(message));
 } catch (...) {
   std::fputs("a line of the log is lost: no memory for it\n", stderr);

@@ -50,7 +50,8 @@ ExitCode run_one(const ResolvedRun& config, const Survey& survey, Interrupts& in
     return ExitCode::kSuccess;
   }
   Console console;
-  const JobResult result = run_job(config, survey, interrupts, console);
+  SoloTimes solo;
+  const JobResult result = run_job(config, survey, solo, interrupts, console);
   if (!result.reports.empty()) console.say(summary_text(result.config, result.reports, result.facts));
   if (!result.verdict.empty()) console.warn("run_experiment: " + result.verdict);
   return result.exit;
@@ -176,9 +177,10 @@ ExitCode run_person(int argc, const char* const* argv) {
     const Resolver on_these_hosts = [&](const RunRequest& request) {
       return resolve_on(machines_of(*survey), request, calendar_stamp());
     };
+    SoloTimes solo;
     const JobRunner quietly = [&](const ResolvedRun& config) {
       Console quiet(true);
-      return run_job(config, *survey, interrupts, quiet);
+      return run_job(config, *survey, solo, interrupts, quiet);
     };
     const SteadyClock clock;
     return compare(job, on_these_hosts, quietly, clock);

@@ -47,7 +47,9 @@ Reproduction dlperf_bert() {
       .worst_bar = 0.12};
   dlperf.calibrated = {"A step of one host: 8 GPUs of each framework and batch."};
   const ModelProfile profile = profile_named("bert-base-128");
-  for (const auto& [name, batches] : frameworks()) {
+  for (const auto& framework : frameworks()) {
+    const auto& name = framework.first;
+    const auto& batches = framework.second;
     const auto compute = [&](int batch) { return kOneHost * batch / batches.at(batch).at(kOneHost); };
     const double two_hosts = kTwoHosts * kUsualBatch / batches.at(kUsualBatch).at(kTwoHosts);
     const double link =

@@ -126,6 +126,26 @@ TEST_P(AWorld, NeverGoesOnWithAGroupThatIsKilled) {
   EXPECT_THAT(notes_, ElementsAre("process@0", "other@6"));
 }
 
+TEST_P(AWorld, GoesOnWithoutAGroupThatKillsItself) {
+  World::GroupId group = 0;
+  group = world_.start_group("process", [&] {
+    world_.start("its thread", [&] {
+      world_.sleep_until(begin_ + 4 * kMs);
+      world_.kill(group);
+      note("its thread");
+    });
+    world_.sleep_until(begin_ + 5 * kMs);
+    note("process");
+  });
+  world_.start("other", [&] {
+    EXPECT_NE(world_.running_group(), group);
+    world_.sleep_until(begin_ + 6 * kMs);
+    note("other");
+  });
+  EXPECT_TRUE(world_.run().ok());
+  EXPECT_THAT(notes_, ElementsAre("other@6"));
+}
+
 TEST_P(AWorld, HasWhatAFrozenGroupMissedHappenWhenItIsThawed) {
   const World::GroupId group = world_.start_group("process", [&] {
     for (int i = 1; i <= 3; ++i) {

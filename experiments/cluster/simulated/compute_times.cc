@@ -1,5 +1,7 @@
 #include "experiments/cluster/simulated/compute_times.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <numeric>
 #include <utility>
@@ -52,21 +54,7 @@ Duration median(std::vector<Duration>& values) {
   return *middle;
 }
 
-}  // namespace
-
-Duration ComputeTimes::step() const { return std::accumulate(backward.begin(), backward.end(), forward); }
-
-ComputeTimes divided(Duration step, const ParamLayout& layout) {
-  ComputeTimes times{.forward = step / 3};
-  const Duration rest = step - times.forward;
-  const auto all = static_cast<double>(layout.size());
-  for (const TensorSpec& tensor : layout.tensors()) {
-    times.backward.push_back(from_seconds(seconds(rest) * static_cast<double>(tensor.range.size()) / all));
-  }
-  return times;
-}
-
-Result<ComputeTimes> measure_solo(const ResolvedRun& config, const worker::Dataset& data) {
+Result<ComputeTimes> measure(const ResolvedRun& config, const worker::Dataset& data) {
   constexpr std::size_t kWarmUp = 5, kSteps = 15;
   const std::unique_ptr<worker::ComputeBackend> backend = backend_of(config);
   SYNCOPATE_ASSIGN_OR_RETURN(std::unique_ptr<worker::Model> model,
@@ -96,6 +84,30 @@ Result<ComputeTimes> measure_solo(const ResolvedRun& config, const worker::Datas
   ComputeTimes times{.forward = median(forward)};
   for (std::vector<Duration>& each : backward) times.backward.push_back(each.empty() ? Duration() : median(each));
   return times;
+}
+
+}  // namespace
+
+Duration ComputeTimes::step() const { return std::accumulate(backward.begin(), backward.end(), forward); }
+
+ComputeTimes divided(Duration step, const ParamLayout& layout) {
+  ComputeTimes times{.forward = step / 3};
+  const Duration rest = step - times.forward;
+  const auto all = static_cast<double>(layout.size());
+  for (const TensorSpec& tensor : layout.tensors()) {
+    times.backward.push_back(from_seconds(seconds(rest) * static_cast<double>(tensor.range.size()) / all));
+  }
+  return times;
+}
+
+Result<ComputeTimes> SoloTimes::of(const ResolvedRun& config) {
+  const std::string key = fmt::format("{} {} {} {} {}", model_spec(config), dataset_spec(config), config.data_dir,
+                                      config.batch_size, name_of(config.backend));
+  const auto known = measured_.find(key);
+  if (known != measured_.end()) return known->second;
+  SYNCOPATE_ASSIGN_OR_RETURN(const worker::DatasetPair data, open_data_of(config));
+  SYNCOPATE_ASSIGN_OR_RETURN(ComputeTimes times, measure(config, *data.train));
+  return measured_.emplace(key, std::move(times)).first->second;
 }
 
 std::unique_ptr<worker::Model> timed_model(std::unique_ptr<worker::Model> model, ComputeTimes times,

@@ -1,7 +1,10 @@
 // ComputeTimes: how long a worker of a simulated cluster computes for each part of a step.
 #pragma once
 
+#include <functional>
+#include <map>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "common/param_layout.h"
@@ -22,9 +25,15 @@ struct ComputeTimes {
 // Divides the time of a step: a third is forward's, and of the rest each tensor has a part in proportion to its size.
 ComputeTimes divided(Duration step, const ParamLayout& layout);
 
-// Measures the run's model on this machine, on the first samples of `data`: the medians of some steps after some
-// others.
-Result<ComputeTimes> measure_solo(const ResolvedRun& config, const worker::Dataset& data);
+// SoloTimes: what models take on this machine when nothing else runs. Each is measured once, when it is first asked
+// for, on the run's data: the medians of some steps after some others.
+class SoloTimes {
+ public:
+  Result<ComputeTimes> of(const ResolvedRun& config);
+
+ private:
+  std::map<std::string, ComputeTimes> measured_;  // by all that they depend on
+};
 
 // Returns a model that computes as `model` does and takes `times` for it, by having `sleep` called for each part before
 // its result is there.

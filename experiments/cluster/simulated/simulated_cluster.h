@@ -5,6 +5,8 @@
 // control messages, a constant latency. Everything else takes none: updates, sums, codecs, evaluation, reading data.
 #pragma once
 
+#include <string>
+
 #include "experiments/cluster/coordinator/coordinator.h"
 #include "experiments/cluster/coordinator/interrupts.h"
 #include "experiments/cluster/simulated/compute_times.h"
@@ -12,8 +14,10 @@
 namespace syncopate::experiments {
 
 // Carries out the run in virtual time, whose workers compute for `times`, and returns when all its processes have
-// ended. `options` are as for coordinate(). The observer is called in virtual time.
+// ended. `options` are as for coordinate(). What processes log goes to files in `log_directory`, which must exist. The
+// observer is called in virtual time.
 Result<RunOutcome> simulate(const ResolvedRun& config, const JobPlan& plan, const CoordinatorOptions& options,
-                            const ComputeTimes& times, RunObserver& observer, Interrupts& interrupts);
+                            const ComputeTimes& times, const std::string& log_directory, RunObserver& observer,
+                            Interrupts& interrupts);
 
 }  // namespace syncopate::experiments

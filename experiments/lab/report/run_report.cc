@@ -92,8 +92,9 @@ StepSplit split_of(const Steps& steps) {
   split.straggle = mean_ms([](const StepRecord& s) { return s.straggle; });
   split.exposed_wait = mean_ms([](const StepRecord& s) { return s.sync.exposed_wait; });
   split.optimizer = mean_ms([](const StepRecord& s) { return s.sync.optimizer; });
-  split.other =
-      split.step - split.data - split.forward - split.backward - split.straggle - split.exposed_wait - split.optimizer;
+  split.other = mean_ms([](const StepRecord& s) {
+    return s.total - s.data - s.forward - s.backward - s.straggle - s.sync.exposed_wait - s.sync.optimizer;
+  });
   return split;
 }
 

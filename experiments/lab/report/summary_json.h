@@ -26,7 +26,7 @@ inline constexpr const char* kWithoutTime = "updates, sums, codecs, evaluation, 
 struct SimulationFacts {
   double wall_seconds = 0;  // that the program took, all repeats together, without measuring compute
   std::string compute;      // the time of a worker's step, and where it comes from
-  std::string network;      // the model
+  std::string network;      // the model; empty: nothing is sent
 };
 
 // The facts of a run besides its figures.

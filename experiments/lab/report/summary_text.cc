@@ -84,9 +84,11 @@ std::string memory_line(const RunReport& report) {
 }
 
 std::string simulation_lines(const SimulationFacts& facts) {
-  return line("simulated",
-              fmt::format("all times below are virtual; simulating took {}", format_duration(facts.wall_seconds))) +
-         line("  compute", facts.compute) + line("  network", facts.network) + line("  without time", kWithoutTime);
+  std::string text = line("simulated", fmt::format("all times below are virtual; simulating took {}",
+                                                   format_duration(facts.wall_seconds))) +
+                     line("  compute", facts.compute);
+  if (!facts.network.empty()) text += line("  network", facts.network);
+  return text + line("  without time", kWithoutTime);
 }
 
 // Shows the repeat in which it was worst.

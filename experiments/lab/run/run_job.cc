@@ -8,15 +8,11 @@
 
 #include "common/os/resource_limits.h"
 #include "common/text/format.h"
-#include "common/text/log.h"
 #include "experiments/checkpoint/checkpoint_store.h"
 #include "experiments/checkpoint/run_facts.h"
-#include "experiments/cluster/coordinator/coordinator.h"
-#include "experiments/cluster/coordinator/host_runtime.h"
 #include "experiments/cluster/host/environment.h"
 #include "experiments/cluster/plan/descriptor_need.h"
 #include "experiments/cluster/process/data_of.h"
-#include "experiments/cluster/simulated/simulated_cluster.h"
 #include "experiments/config/evaluation_points.h"
 #include "experiments/config/rules/config_rules.h"
 #include "experiments/config/rules/fault_rules.h"
@@ -25,6 +21,7 @@
 #include "experiments/lab/report/run_report.h"
 #include "experiments/lab/report/sharding_report.h"
 #include "experiments/lab/report/summary_text.h"
+#include "experiments/lab/run/carry_out.h"
 #include "experiments/lab/run/recorder.h"
 #include "worker/data/batch_loader.h"
 #include "worker/work.h"
@@ -84,10 +81,6 @@ Result<JobFacts> prepare(const ResolvedRun& config, const Result<DataFacts>& dat
                   .best_loss = data->best_loss};
 }
 
-std::unique_ptr<Launcher> launcher_of(const ResolvedRun& config) {
-  return config.launcher == LauncherKind::kMpirun ? make_mpirun_launcher() : make_local_launcher();
-}
-
 // Returns the GPUs of `machine` that the plan's workers on `host` compute on.
 std::vector<std::string> gpus_used(const JobPlan& plan, const std::string& host, const Machine& machine) {
   std::vector<std::string> names;
@@ -131,20 +124,6 @@ void fail(JobResult& result, ExitCode exit, const std::string& verdict) {
   result.exit = exit;
   result.verdict = verdict;
   result.facts.outcome = verdict;
-}
-
-// Returns the size of the largest message of a process: all weights, and the numbers of all rows.
-std::int64_t largest_frame_of(const ParamLayout& layout) {
-  constexpr std::size_t kBesides = std::size_t{64} << 20;
-  return static_cast<std::int64_t>(kBesides + 2 * sizeof(float) * layout.parameter_count());
-}
-
-// Each run has a secret of its own.
-Result<ListenOptions> listen_options_of(const ResolvedRun& config, const ParamLayout& layout) {
-  SYNCOPATE_ASSIGN_OR_RETURN(const RunKeys keys, RunKeys::make());
-  return ListenOptions{.keys = keys,
-                       .address = spans_hosts(config) ? config.listen_address : "",
-                       .largest_frame = largest_frame_of(layout)};
 }
 
 // What a run that writes checkpoints, or resumes from one, needs besides its options.
@@ -253,49 +232,8 @@ int workers_on_own_cores(const ResolvedRun& config, const JobPlan& plan) {
       plan.processes, [](const ProcessSpec& process) { return process.role == Role::kWorker && !process.remote; }));
 }
 
-Result<RunOutcome> run_on_hosts(const ResolvedRun& config, const JobPlan& plan, const CoordinatorOptions& options,
-                                const std::string& log_directory, const ParamLayout& layout, RunObserver& observer,
-                                Interrupts& interrupts) {
-  SYNCOPATE_ASSIGN_OR_RETURN(ListenOptions listen, listen_options_of(config, layout));
-  const std::unique_ptr<Launcher> launcher = launcher_of(config);
-  SYNCOPATE_ASSIGN_OR_RETURN(
-      const std::unique_ptr<ClusterRuntime> runtime,
-      make_host_runtime(plan, {.program = own_program(), .log_directory = log_directory, .listen = std::move(listen)},
-                        *launcher, interrupts));
-  return coordinate(config, plan, options, *runtime, observer);
-}
-
-std::string milliseconds_text(Duration duration) { return fmt::format("{:.3g} ms", seconds(duration) * 1e3); }
-
-// Returns how long a worker computes, and says in `facts` where that comes from.
-Result<ComputeTimes> compute_times_of(const ResolvedRun& config, const ParamLayout& layout, SimulationFacts& facts) {
-  if (config.compute.step) {
-    facts.compute = fmt::format("{} a step, as given, a third of it forward", milliseconds_text(*config.compute.step));
-    return divided(*config.compute.step, layout);
-  }
-  SYNCOPATE_ASSIGN_OR_RETURN(const worker::DatasetPair data, open_data_of(config));
-  SYNCOPATE_ASSIGN_OR_RETURN(ComputeTimes times, measure_solo(config, *data.train));
-  facts.compute = fmt::format("{} a step, {} of it forward, measured on this machine before the run",
-                              milliseconds_text(times.step()), milliseconds_text(times.forward));
-  return times;
-}
-
-Result<RunOutcome> run_simulated(const ResolvedRun& config, const JobPlan& plan, const CoordinatorOptions& options,
-                                 const ParamLayout& layout, RunObserver& observer, Interrupts& interrupts,
-                                 std::optional<SimulationFacts>& facts) {
-  if (!facts) facts.emplace();
-  facts->network = name_of(config.network);
-  SYNCOPATE_ASSIGN_OR_RETURN(const ComputeTimes times, compute_times_of(config, layout, *facts));
-  silence_log();  // all processes are this one
-  const SteadyClock clock;
-  const TimePoint begin = clock.now();
-  Result<RunOutcome> outcome = simulate(config, plan, options, times, observer, interrupts);
-  facts->wall_seconds += seconds(clock.now() - begin);
-  return outcome;
-}
-
 void run_repeat(const JobFacts& job, const Survey& survey, const Resumption& resumption, int repeat,
-                ResultsWriter& results, Interrupts& interrupts, Console& console, JobResult& result) {
+                ResultsWriter& results, SoloTimes& solo, Interrupts& interrupts, Console& console, JobResult& result) {
   ResolvedRun config = result.config;
   config.seed += static_cast<std::uint64_t>(repeat);
   const JobPlan plan = make_plan(config, run_id_of(config, repeat), cluster_of(config, survey));
@@ -307,10 +245,12 @@ void run_repeat(const JobFacts& job, const Survey& survey, const Resumption& res
                                    .resume = result.facts.resumed_from,
                                    .resume_digest = resumption.manifest_digest};
   const MachineReading before = read_machine();
-  const Result<RunOutcome> outcome =
-      config.cluster == ClusterKind::kSimulated
-          ? run_simulated(config, plan, options, job.layout, recorder, interrupts, result.facts.simulation)
-          : run_on_hosts(config, plan, options, results.directory() + "/logs", job.layout, recorder, interrupts);
+  const Result<RunOutcome> outcome = carry_out({.config = config,
+                                                .plan = plan,
+                                                .options = options,
+                                                .layout = job.layout,
+                                                .log_directory = results.directory() + "/logs"},
+                                               solo, recorder, interrupts, result.facts.simulation);
   const Status finished = recorder.finish();
   if (!outcome.ok()) return fail(result, exit_code_of(outcome.status()), outcome.status().message());
   result.facts.checkpoints = outcome->checkpoints;
@@ -345,7 +285,8 @@ void run_repeat(const JobFacts& job, const Survey& survey, const Resumption& res
 
 }  // namespace
 
-JobResult run_job(const ResolvedRun& config, const Survey& survey, Interrupts& interrupts, Console& console) {
+JobResult run_job(const ResolvedRun& config, const Survey& survey, SoloTimes& solo, Interrupts& interrupts,
+                  Console& console) {
   JobResult result;
   result.config = config;
   result.facts.run_id = std::filesystem::path(result.config.output).filename().string();
@@ -381,7 +322,7 @@ JobResult run_job(const ResolvedRun& config, const Survey& survey, Interrupts& i
   }
   for (int repeat = 0; repeat < result.config.repeat && result.exit == ExitCode::kSuccess; ++repeat) {
     if (result.config.repeat > 1) console.say(fmt::format("repeat {} of {}", repeat + 1, result.config.repeat));
-    run_repeat(*job, survey, resumption, repeat, *results, interrupts, console, result);
+    run_repeat(*job, survey, resumption, repeat, *results, solo, interrupts, console, result);
   }
   const Status written = results->write_summary(result.reports, result.facts);
   if (!written.ok()) fail(result, ExitCode::kOutput, written.message());

@@ -11,6 +11,7 @@
 #include "experiments/cluster/control/weights_snapshot.h"
 #include "experiments/cluster/coordinator/interrupts.h"
 #include "experiments/cluster/exit_code.h"
+#include "experiments/cluster/simulated/compute_times.h"
 #include "experiments/config/resolved_run.h"
 #include "experiments/config/run_request.h"
 #include "experiments/lab/report/run_report.h"
@@ -41,9 +42,10 @@ using Resolver = std::function<Result<ResolvedRun>(const RunRequest& request)>;
 using JobRunner = std::function<JobResult(const ResolvedRun& config)>;
 
 // Checks and prepares everything that can fail before anything is launched, runs every repeat, and writes the results.
-// `survey` must be that of its hosts. Shows progress on `console`; the caller
+// `survey` must be that of its hosts; `solo` serves all jobs that are compared. Shows progress on `console`; the caller
 // shows the summary and the verdict.
-JobResult run_job(const ResolvedRun& config, const Survey& survey, Interrupts& interrupts, Console& console);
+JobResult run_job(const ResolvedRun& config, const Survey& survey, SoloTimes& solo, Interrupts& interrupts,
+                  Console& console);
 
 // The beginning of the line in which dry_run_text says what keeps the run from training in the present circumstances.
 inline constexpr std::string_view kDryRunHindrance = "\nas things are, ";

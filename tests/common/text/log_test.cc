@@ -35,5 +35,21 @@ TEST_F(Log, NeitherDrivesATerminalNorBeginsAnotherMessage) {
   EXPECT_EQ(written(), "worker 1 [info] told to stop: \\x1b[2J\\nworker 2 [error] it was me\\xff\n");
 }
 
+TEST_F(Log, GivesMessagesToWhoHasRedirectedItAndWritesWhatHeRefuses) {
+  std::string taken;
+  {
+    const RedirectedLog redirected([&](LogLevel level, const std::string& message) {
+      if (level != LogLevel::kInfo) return false;
+      taken += message;
+      return true;
+    });
+    log_info("shard {}", 0);
+    log_error("shard {}", 1);
+  }
+  log_info("shard {}", 2);
+  EXPECT_EQ(taken, "shard 0");
+  EXPECT_EQ(written(), "worker 1 [error] shard 1\nworker 1 [info] shard 2\n");
+}
+
 }  // namespace
 }  // namespace syncopate

@@ -56,6 +56,9 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"Tree", {"--mode=allreduce", "--collective=tree", "--workers=3"}},
         Case{"HalvingDoubling", {"--mode=allreduce", "--collective=halving-doubling", "--workers=4"}},
         Case{"Averaging", {"--mode=allreduce", "--collective=ring", "--workers=4", "--sync-every=4"}},
+        Case{"TablesOfARecommender",
+             {"--mode=ps", "--consistency=sync", "--workers=2", "--servers=2", "--model=ncf", "--dataset=zipf-ratings",
+              "--table-rows=500"}},
         Case{"Gossip", {"--mode=allreduce", "--collective=ring", "--workers=4", "--gossip"}}),
     [](const testing::TestParamInfo<Case>& info) { return info.param.name; });
 
@@ -139,6 +142,14 @@ INSTANTIATE_TEST_SUITE_P(
                   "standby 0 takes its place"},
         FaultCase{"AServerKilled", {"--mode=ps", "--workers=2", "--fault=kill:server0@step20"}, 5, "server 0"}),
     [](const testing::TestParamInfo<FaultCase>& info) { return info.param.name; });
+
+// As on real hosts, and with the time since the run began.
+TEST(SimulatedRun, KeepsWhatEachProcessLogs) {
+  Program program(small({"--mode=allreduce", "--workers=2"}) + kSimulated);
+  ASSERT_EQ(program.wait().exit_code, 0) << program.errors();
+  const std::string log = text_of(program.output() / "logs/worker-1.log");
+  EXPECT_THAT(log, testing::MatchesRegex("0\\.[0-9]+ s worker 1 \\[info\\] membership 0: training mlp.*"));
+}
 
 TEST(SimulatedRun, TakesMoreWorkersThanThereAreProcesses) {
   Program program({"--cluster=simulated", "--compute=1ms", "--mode=ps", "--consistency=sync", "--workers=128",

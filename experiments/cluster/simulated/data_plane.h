@@ -1,0 +1,43 @@
+// DataPlane: what the processes of a simulated cluster share besides the coordinator: the wire, and the data that they
+// read.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "experiments/cluster/plan/job_plan.h"
+#include "experiments/cluster/process/process_host.h"
+#include "simulation/simulated_wire.h"
+#include "simulation/world.h"
+
+namespace syncopate::experiments {
+
+class DataPlane {
+ public:
+  // Each process of the plan has a host of its own. The run's shape is that of every host's link.
+  DataPlane(simulation::World& world, const ResolvedRun& config, const JobPlan& plan);
+
+  // Returns the endpoint of a member of a group, once all have asked for theirs.
+  Result<std::unique_ptr<Transport>> connect(std::size_t process, const TransportOptions& options,
+                                             Rendezvous& rendezvous, TimePoint deadline);
+  // What one message takes between two hosts.
+  ProcessHost::KnownLink link() const;
+  // Opened by the first that asks.
+  Result<std::shared_ptr<const worker::DatasetPair>> open_data(const RunSettings& config);
+
+ private:
+  // The members that have asked for their endpoints, and what they have not fetched yet.
+  struct Group {
+    std::vector<int> hosts;
+    std::vector<std::unique_ptr<Transport>> endpoints;
+  };
+
+  const simulation::Fabric fabric_;
+  simulation::SimulatedWire wire_;
+  std::map<std::string, Group> groups_;
+  std::shared_ptr<const worker::DatasetPair> data_;
+};
+
+}  // namespace syncopate::experiments
