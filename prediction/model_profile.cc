@@ -111,6 +111,12 @@ std::int64_t ModelProfile::parameters() const {
   return sum;
 }
 
+double ModelProfile::forward_flops() const {
+  double sum = other_forward_flops;
+  for (const TensorProfile& tensor : tensors) sum += tensor.forward_flops;
+  return sum;
+}
+
 double ModelProfile::bytes() const { return 4.0 * static_cast<double>(parameters()); }
 
 Result<ModelProfile> read_profile(std::string_view text) {

@@ -34,7 +34,8 @@ struct ModelProfile {
   std::vector<TensorProfile> tensors;
 
   std::int64_t parameters() const;
-  double bytes() const;  // as float32
+  double forward_flops() const;  // of one sample, with those that need no tensor
+  double bytes() const;          // as float32
 };
 
 // Fails with invalid argument, naming the field and its value, for what is not such a file: a missing field, one of

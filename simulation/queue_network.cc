@@ -4,7 +4,6 @@
 #include <cmath>
 #include <deque>
 #include <limits>
-#include <map>
 #include <queue>
 
 namespace syncopate::simulation {
@@ -25,11 +24,21 @@ class QueueNetwork final : public Network {
 
   void begin(Tick now, const Transfer& transfer) override {
     const std::size_t place = take_place(messages_, free_messages_);
-    messages_[place] = {.id = transfer.id, .to_send = transfer.bytes, .to_arrive = transfer.bytes};
-    Connection& connection = connection_of(transfer);
-    connection.messages.push_back(place);
+    messages_[place] = {.id = transfer.id, .to_send = transfer.bytes, .next = kNone};
+    const std::size_t number = place_of(transfer);
+    Connection& connection = connections_[number];
+    if (connection.first == kNone) {
+      connection.first = place;
+    } else {
+      messages_[connection.last].next = place;
+    }
+    connection.last = place;
     // In order of arrival each message has a turn of its own; else each connection that has something to send has one.
-    if (!in_turn_ || !connection.in_queue) enqueue(transfer.connection, connection);
+    if (!in_turn_) {
+      enqueue(number);
+    } else {
+      enqueue_if_it_may_send(now, number);
+    }
     send_next(now, connection.path.front());
   }
 
@@ -53,45 +62,60 @@ class QueueNetwork final : public Network {
           pass(event.time, event.which);
           break;
         case Event::kArrives:
-          arrive(event.time, event.which, happened);
+          happened.push_back({event.time, Happening::What::kArrived, messages_[event.which].id});
+          free_messages_.push_back(event.which);
           break;
-        case Event::kAcknowledged:
-          acknowledge(event.time, event.which);
+        case Event::kMaySend:
+          connections_[event.which].looks_again = false;
+          enqueue_if_it_may_send(event.time, event.which);
+          send_next(event.time, connections_[event.which].path.front());
           break;
       }
     }
   }
 
  private:
+  static constexpr std::size_t kNone = std::numeric_limits<std::size_t>::max();
+
   struct LinkState {
     double picoseconds_per_byte = 0;
     Tick latency = 0;
-    Tick free_at = 0;       // as a link on the way
-    bool busy = false;      // as a sender's link
-    std::deque<int> queue;  // as a sender's link: the connections that have something to send, the next one first
+    Tick free_at = 0;               // as a link on the way
+    bool busy = false;              // as a sender's link
+    std::deque<std::size_t> queue;  // as a sender's link: the connections that have something to send, the next first
+  };
+  // A frame that is to be acknowledged.
+  struct Acknowledgement {
+    Tick time = 0;
+    std::uint64_t bytes = 0;
   };
   struct Connection {
     std::vector<int> path;
-    std::deque<std::size_t> messages;  // that are not yet sent
-    std::uint64_t under_way = 0;       // bytes
+    Tick way_back = 0;                        // of an acknowledgement
+    std::size_t first = kNone, last = kNone;  // messages that are not yet sent
+    std::queue<Acknowledgement> awaited;      // frames only
+    std::uint64_t under_way = 0;              // bytes of these, and of frames still on their way
     bool in_queue = false;
+    bool looks_again = false;  // an event will
   };
   struct MessageState {
-    std::uint64_t id = 0, to_send = 0, to_arrive = 0;
+    std::uint64_t id = 0, to_send = 0;
+    std::size_t next = 0;  // of the same connection
   };
   struct Frame {
     std::size_t message = 0;
-    int connection = 0;
+    std::size_t connection = 0;
     std::uint64_t bytes = 0;
     std::size_t hop = 0;       // the place in its path of the link that it comes to
     Tick end_of_last_hop = 0;  // when its last byte leaves the link before, with that link's latency
+    bool is_last = false;      // of its message
   };
   struct Event {
-    enum What { kLinkIsFree, kSent, kReachesLink, kArrives, kAcknowledged };
+    enum What { kLinkIsFree, kSent, kReachesLink, kArrives, kMaySend };
     Tick time;
     std::uint64_t number;
     What what;
-    std::size_t which;  // a link, a message, or a frame
+    std::size_t which;  // a link, a message, a frame, or a connection
     bool operator<(const Event& other) const { return time != other.time ? time > other.time : number > other.number; }
   };
 
@@ -108,10 +132,16 @@ class QueueNetwork final : public Network {
 
   LinkState& link(int number) { return links_[static_cast<std::size_t>(number)]; }
 
-  Connection& connection_of(const Transfer& transfer) {
-    Connection& connection = connections_[transfer.connection];
-    if (connection.path.empty()) connection.path = transfer.path;
-    return connection;
+  // Returns the place of a transfer's connection.
+  std::size_t place_of(const Transfer& transfer) {
+    const auto number = static_cast<std::size_t>(transfer.connection);
+    if (number >= places_.size()) places_.resize(number + 1, kNoPlace);
+    if (places_[number] == kNoPlace) {
+      places_[number] = static_cast<std::uint32_t>(connections_.size());
+      connections_.push_back({.path = transfer.path});
+      for (const int over : transfer.path) connections_.back().way_back += link(over).latency;
+    }
+    return places_[number];
   }
 
   void add(Tick time, Event::What what, std::size_t which) { events_.push({time, ++number_, what, which}); }
@@ -120,43 +150,67 @@ class QueueNetwork final : public Network {
     return std::llround(static_cast<double>(bytes) * link.picoseconds_per_byte);
   }
 
-  void enqueue(int number, Connection& connection) {
-    link(connection.path.front()).queue.push_back(number);
-    connection.in_queue = true;
+  void enqueue(std::size_t number) {
+    link(connections_[number].path.front()).queue.push_back(number);
+    connections_[number].in_queue = true;
   }
 
   bool window_is_open(const Connection& connection) const {
     return connection.under_way == 0 || window_ - std::min(window_, connection.under_way) >= frame_;
   }
 
+  // Frames only: a connection has a turn as soon as it has something to send and its window lets it.
+  void enqueue_if_it_may_send(Tick now, std::size_t number) {
+    Connection& connection = connections_[number];
+    if (connection.in_queue || connection.first == kNone) return;
+    while (!connection.awaited.empty() && connection.awaited.front().time <= now) {
+      connection.under_way -= connection.awaited.front().bytes;
+      connection.awaited.pop();
+    }
+    if (window_is_open(connection)) return enqueue(number);
+    look_again(number);
+  }
+
+  // Has the connection look at its window when the next frame is acknowledged. While none has arrived, its arrival
+  // will.
+  void look_again(std::size_t number) {
+    Connection& connection = connections_[number];
+    if (connection.looks_again || connection.awaited.empty()) return;
+    connection.looks_again = true;
+    add(connection.awaited.front().time, Event::kMaySend, number);
+  }
+
   // Begins to send the next frame over a sender's link, if it is free and has one.
   void send_next(Tick now, int number) {
     LinkState& over = link(number);
     if (over.busy || over.queue.empty()) return;
-    const int from = over.queue.front();
+    const std::size_t from = over.queue.front();
     over.queue.pop_front();
     Connection& connection = connections_[from];
-    MessageState& message = messages_[connection.messages.front()];
+    const std::size_t first = connection.first;
+    MessageState& message = messages_[first];
     const std::uint64_t bytes = std::min(frame_, message.to_send);
     const Tick end = now + time_for(bytes, over);
-    const std::size_t place = take_place(frames_, free_frames_);
-    frames_[place] = {connection.messages.front(), from, bytes, 1, end + over.latency};
     message.to_send -= bytes;
+    const bool is_last = message.to_send == 0;
     connection.under_way += bytes;
     over.busy = true;
-    if (message.to_send == 0) {
-      add(end, Event::kSent, connection.messages.front());
-      connection.messages.pop_front();
+    if (is_last) {
+      connection.first = message.next;
+      add(end, Event::kSent, first);
     }
+    const Frame frame{first, from, bytes, 1, end + over.latency, is_last};
     if (connection.path.size() > 1) {
+      const std::size_t place = take_place(frames_, free_frames_);
+      frames_[place] = frame;
       add(now + over.latency, Event::kReachesLink, place);
     } else {
-      add(end + over.latency, Event::kArrives, place);
+      will_arrive(frame);
     }
     add(end, Event::kLinkIsFree, static_cast<std::size_t>(number));
     if (!in_turn_) return;
     connection.in_queue = false;
-    if (!connection.messages.empty() && window_is_open(connection)) enqueue(from, connection);
+    enqueue_if_it_may_send(now, from);
   }
 
   // A frame comes to a link on its way, behind those that are there.
@@ -170,41 +224,28 @@ class QueueNetwork final : public Network {
     if (++frame.hop < path.size()) {
       add(begin + over.latency, Event::kReachesLink, place);
     } else {
-      add(frame.end_of_last_hop, Event::kArrives, place);
-    }
-  }
-
-  void arrive(Tick now, std::size_t place, std::vector<Happening>& happened) {
-    const Frame& frame = frames_[place];
-    MessageState& message = messages_[frame.message];
-    message.to_arrive -= frame.bytes;
-    if (message.to_arrive == 0) {
-      happened.push_back({now, Happening::What::kArrived, message.id});
-      free_messages_.push_back(frame.message);
-    }
-    if (!in_turn_) {
       free_frames_.push_back(place);
-      return;
+      will_arrive(frame);
     }
-    Tick way_back = 0;
-    for (const int number : connections_[frame.connection].path) way_back += link(number).latency;
-    add(now + way_back, Event::kAcknowledged, place);
   }
 
-  void acknowledge(Tick now, std::size_t place) {
-    const Frame frame = frames_[place];
-    free_frames_.push_back(place);
+  // The frame's last link is known: it arrives at its end, and is acknowledged a way back later. A connection's frames
+  // arrive in the order in which they were sent.
+  void will_arrive(const Frame& frame) {
+    if (frame.is_last) add(frame.end_of_last_hop, Event::kArrives, frame.message);
+    if (!in_turn_) return;
     Connection& connection = connections_[frame.connection];
-    connection.under_way -= frame.bytes;
-    if (connection.in_queue || connection.messages.empty() || !window_is_open(connection)) return;
-    enqueue(frame.connection, connection);
-    send_next(now, connection.path.front());
+    connection.awaited.push({frame.end_of_last_hop + connection.way_back, frame.bytes});
+    if (!connection.in_queue && connection.first != kNone) look_again(frame.connection);
   }
+
+  static constexpr std::uint32_t kNoPlace = std::numeric_limits<std::uint32_t>::max();
 
   const bool in_turn_;
   const std::uint64_t frame_, window_;
   std::vector<LinkState> links_;
-  std::map<int, Connection> connections_;
+  std::vector<std::uint32_t> places_;    // in connections_, by the connection's number
+  std::vector<Connection> connections_;  // those that have been used
   std::vector<MessageState> messages_;
   std::vector<Frame> frames_;
   std::vector<std::size_t> free_messages_, free_frames_;

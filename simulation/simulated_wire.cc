@@ -24,7 +24,8 @@ struct SimulatedWire::Shared : std::enable_shared_from_this<SimulatedWire::Share
     PendingSends::Counter pending;
   };
 
-  Shared(World& the_world, const Fabric& the_fabric, NetworkOptions options) : world(the_world), fabric(the_fabric) {
+  Shared(World& the_world, const Fabric& the_fabric, NetworkOptions options, std::int64_t the_scale)
+      : world(the_world), fabric(the_fabric), scale(static_cast<std::uint64_t>(the_scale)) {
     options.links = fabric.links();
     network = make_network(options);
   }
@@ -32,7 +33,7 @@ struct SimulatedWire::Shared : std::enable_shared_from_this<SimulatedWire::Share
   Tick now() const { return world.now().time_since_epoch().count() * 1000; }
 
   void begin(const std::vector<int>& path, int connection, Parcel parcel) {
-    const std::uint64_t bytes = parcel.header.size() + parcel.payload.size();
+    const std::uint64_t bytes = parcel.header.size() + scale * parcel.payload.size();
     std::size_t place = parcels.size();
     if (free.empty()) {
       parcels.push_back(std::move(parcel));
@@ -72,6 +73,7 @@ struct SimulatedWire::Shared : std::enable_shared_from_this<SimulatedWire::Share
 
   World& world;
   const Fabric fabric;
+  const std::uint64_t scale;
   std::unique_ptr<Network> network;
   std::deque<Parcel> parcels;  // under way, by the transfer's id
   std::vector<std::size_t> free;
@@ -156,7 +158,7 @@ class SimulatedTransport final : public Transport {
 
   // The last byte has left: the sender's memory is its own again.
   static void sent(Parcel& parcel) {
-    if (!parcel.payload.empty()) {
+    if (!parcel.payload.empty() && !SharedZeros::holds(parcel.payload.data())) {
       parcel.copy = AlignedBuffer((parcel.payload.size() + sizeof(float) - 1) / sizeof(float));
       const std::span<std::byte> copy = std::as_writable_bytes(parcel.copy.span()).first(parcel.payload.size());
       std::ranges::copy(parcel.payload, copy.begin());
@@ -221,8 +223,8 @@ void SimulatedWire::Shared::happen(const Network::Happening& happening) {
   if (arrived.to != nullptr) arrived.to->take(std::move(arrived));
 }
 
-SimulatedWire::SimulatedWire(World& world, const Fabric& fabric, NetworkOptions options)
-    : shared_(std::make_shared<Shared>(world, fabric, std::move(options))) {}
+SimulatedWire::SimulatedWire(World& world, const Fabric& fabric, NetworkOptions options, std::int64_t scale)
+    : shared_(std::make_shared<Shared>(world, fabric, std::move(options), scale)) {}
 SimulatedWire::~SimulatedWire() = default;
 
 std::vector<std::unique_ptr<Transport>> SimulatedWire::connect(std::span<const int> hosts) {

@@ -15,8 +15,9 @@ namespace syncopate::simulation {
 
 class SimulatedWire {
  public:
-  // `options.links` is not used: the fabric has them. The world must outlive the wire, and the wire its endpoints.
-  SimulatedWire(World& world, const Fabric& fabric, NetworkOptions options);
+  // `options.links` is not used: the fabric has them. Each byte of a payload, but not of a header, takes the time of
+  // `scale` bytes. The world must outlive the wire, and the wire its endpoints.
+  SimulatedWire(World& world, const Fabric& fabric, NetworkOptions options, std::int64_t scale = 1);
   ~SimulatedWire();
 
   // Returns the endpoints of a new group, of which member i lies on host hosts[i]. As over TCP, a payload may be

@@ -8,6 +8,7 @@
 #include <bit>
 #include <cstring>
 #include <deque>
+#include <list>
 #include <map>
 #include <optional>
 #include <tuple>
@@ -128,7 +129,7 @@ class TransportCollective final : public ScheduleCollective {
 
   // What this rank has to do with another.
   struct Link {
-    std::deque<Message> early;     // received, but not yet due
+    std::list<Message> early;      // received, but not yet due; seldom any
     Place newest, newest_of_pair;  // of the parts that were taken
     PendingSends pending;          // sent, and perhaps still being read
     std::uint32_t sent = 0;        // parts of this operation
@@ -243,17 +244,18 @@ class TransportCollective final : public ScheduleCollective {
 
   // A peer may be ahead of what this rank is waiting for: other peers' messages are kept until it is their turn.
   Result<Message> next_from(int peer, TimePoint deadline) {
-    std::deque<Message>& early = link(peer).early;
+    std::list<Message>& early = link(peer).early;
     const Waiting waiting(waiting_for_, peer);
+    while (!early.empty()) {
+      Message message = std::move(early.front());
+      early.pop_front();
+      if (!is_repeated(message)) return message;
+    }
     while (true) {
-      while (!early.empty()) {
-        Message message = std::move(early.front());
-        early.pop_front();
-        if (!is_repeated(message)) return message;
-      }
       SYNCOPATE_ASSIGN_OR_RETURN(Message message, transport_.receive(deadline));
-      // What is repeated is let go of at once: its sender waits for that.
-      if (!is_repeated(message)) link(message.from()).early.push_back(std::move(message));
+      if (is_repeated(message)) continue;  // it is let go of at once: its sender waits for that
+      if (message.from() == peer) return message;
+      link(message.from()).early.push_back(std::move(message));
     }
   }
 

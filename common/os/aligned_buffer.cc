@@ -2,7 +2,9 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <functional>
 #include <new>
+#include <utility>
 
 namespace syncopate {
 namespace {
@@ -10,17 +12,44 @@ namespace {
 constexpr std::size_t kCacheLine = 64;
 constexpr std::size_t kPage = 4096;
 
+// That of a SharedZeros, if there is one.
+float* shared = nullptr;
+std::size_t shared_size = 0;
+
+float* zeros(std::size_t elements) {
+  const std::size_t bytes = elements * sizeof(float);
+  const std::size_t alignment = bytes < kPage ? kCacheLine : kPage;
+  auto* const memory =
+      static_cast<float*>(std::aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment));
+  if (memory == nullptr) throw std::bad_alloc();
+  std::memset(memory, 0, bytes);
+  return memory;
+}
+
 }  // namespace
 
 AlignedBuffer::AlignedBuffer(std::size_t elements) : size_(elements) {
   if (elements == 0) return;
-  const std::size_t bytes = elements * sizeof(float);
-  const std::size_t alignment = bytes < kPage ? kCacheLine : kPage;
-  data_.reset(static_cast<float*>(std::aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment)));
-  if (!data_) throw std::bad_alloc();
-  std::memset(data_.get(), 0, bytes);
+  data_.reset(elements == shared_size ? shared : zeros(elements));
 }
 
-void AlignedBuffer::Free::operator()(float* memory) const { std::free(memory); }
+void AlignedBuffer::Free::operator()(float* memory) const {
+  if (memory != shared) std::free(memory);
+}
+
+SharedZeros::SharedZeros(std::size_t elements) {
+  shared = zeros(elements);
+  shared_size = elements;
+}
+
+bool SharedZeros::holds(const void* memory) {
+  return shared != nullptr && std::less_equal<const void*>()(shared, memory) &&
+         std::less<const void*>()(memory, shared + shared_size);
+}
+
+SharedZeros::~SharedZeros() {
+  std::free(std::exchange(shared, nullptr));
+  shared_size = 0;
+}
 
 }  // namespace syncopate

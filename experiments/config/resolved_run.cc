@@ -53,6 +53,12 @@ bool has_crops(const RunSettings& config) { return config.dataset == "cifar10"; 
 
 bool learns_text(const RunSettings& config) { return config.dataset == "text" || config.dataset == "grammar"; }
 
+bool is_profile(const RunSettings& config) { return config.model.starts_with(kProfilePrefix); }
+
+std::string model_on_data(const RunSettings& config) {
+  return is_profile(config) ? config.model : fmt::format("{} on {}", config.model, config.dataset);
+}
+
 std::string dataset_spec(const RunSettings& config) {
   std::vector<std::int64_t> numbers;
   if (generates_data(config)) numbers = {config.train_samples, config.test_samples};

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "experiments/config/run_settings.h"
@@ -47,6 +48,11 @@ bool generates_data(const RunSettings& config);
 bool has_crops(const RunSettings& config);
 // Returns whether its samples are texts.
 bool learns_text(const RunSettings& config);
+// Returns whether the model is a profile (profile_choice.h), of which nothing is learnt: "profile:resnet50".
+inline constexpr std::string_view kProfilePrefix = "profile:";
+bool is_profile(const RunSettings& config);
+// Returns what learns from what: "mlp on digits"; of a profile its name alone.
+std::string model_on_data(const RunSettings& config);
 // Returns the name that worker::open_dataset takes: "digits:60000-10000", "mnist", "text:64", "clicks:100000".
 std::string dataset_spec(const RunSettings& config);
 // Returns the name that worker::make_model takes: "mlp", "ncf:16:dense".

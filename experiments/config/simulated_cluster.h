@@ -23,13 +23,18 @@ LinkShape usual_simulated_link();
 
 // How long a worker computes for a step in virtual time.
 struct ComputeModel {
-  // The time of forward and backward together; none ("solo"): what this machine takes for them with nothing else to
-  // do, measured once before the run.
+  // The time of forward and backward together.
   std::optional<Duration> step;
+  // A device's FLOPs a second, of which forward and backward take three times those of the forward pass.
+  std::optional<double> flops_per_second;
+  // Neither ("solo"): what this machine takes for them with nothing else to do, measured once before the run.
+  bool is_solo() const { return !step && !flops_per_second; }
 
-  // "solo", "5ms", "250us" or "1.5s".
+  // "solo", "5ms", "250us", "1.5s", "900GFLOPS" or "15TFLOPS".
   static Result<ComputeModel> parse(std::string_view text);
-  static const char* forms() { return "solo, or the time of a step, from 1us to 1000s: 250us, 5ms, 1.5s"; }
+  static const char* forms() {
+    return "solo, the time of a step (250us, 5ms, 1.5s; up to 1000s) or a device's rate (900GFLOPS, 15TFLOPS)";
+  }
   // In the form that parse() reads.
   std::string to_string() const;
 

@@ -33,11 +33,11 @@ std::vector<float> sum_on(Transport& endpoint, ScheduleKind kind, std::size_t el
 
 class OverASimulatedWire : public testing::Test {
  protected:
-  void connect(std::span<const int> hosts, NetworkModel model = NetworkModel::kFrames) {
+  void connect(std::span<const int> hosts, NetworkModel model = NetworkModel::kFrames, std::int64_t scale = 1) {
     NetworkOptions options;
     options.model = model;
     endpoints_.clear();
-    wire_ = std::make_unique<SimulatedWire>(world_, ten_gigabit(static_cast<int>(hosts.size())), options);
+    wire_ = std::make_unique<SimulatedWire>(world_, ten_gigabit(static_cast<int>(hosts.size())), options, scale);
     endpoints_ = wire_->connect(hosts);
   }
   Transport& endpoint(int rank) { return *endpoints_[static_cast<std::size_t>(rank)]; }
@@ -73,6 +73,15 @@ TEST_F(OverASimulatedWire, TheRingTakesItsTime) {
     const double expected = 2 * (ranks - 1) * (seconds(kLatency) + (1.0 * kBytes / ranks + kHeader) / k10Gbit);
     EXPECT_NEAR(all_reduce(ScheduleKind::kRing, ranks, kBytes / sizeof(float)) / expected, 1, 1e-4) << ranks;
   }
+}
+
+// A 64th of the buffer that counts 64 times; headers count once.
+TEST_F(OverASimulatedWire, ScaledPayloadsTakeTheTimeOfWholeOnes) {
+  constexpr int kRanks = 8, kBytes = 1 << 20, kScale = 64;
+  connect(one_each(kRanks));
+  const double whole = all_reduce(ScheduleKind::kRing, kRanks, kBytes / sizeof(float));
+  connect(one_each(kRanks), NetworkModel::kFrames, kScale);
+  EXPECT_NEAR(all_reduce(ScheduleKind::kRing, kRanks, kBytes / sizeof(float) / kScale) / whole, 1, 1e-6);
 }
 
 TEST_F(OverASimulatedWire, SumsAreThoseOfRealThreadsToTheBit) {

@@ -4,9 +4,11 @@
 
 #include <cassert>
 #include <deque>
+#include <map>
 #include <mutex>
 #include <numeric>
 #include <optional>
+#include <tuple>
 #include <utility>
 
 #include "common/os/aligned_buffer.h"
@@ -30,6 +32,27 @@ void epoch_permutation(std::uint64_t seed, std::int64_t epoch, std::span<std::in
   Random random(seed, kStreamOfOrder + static_cast<std::uint64_t>(epoch));
   for (std::size_t i = permutation.size(); i > 1; --i) std::swap(permutation[i - 1], permutation[random.below(i)]);
 }
+
+namespace {
+
+using Permutation = std::vector<std::int64_t>;
+
+// Loaders of one program that read the same epoch share its permutation, as the many workers of a simulated cluster do.
+std::shared_ptr<const Permutation> shared_permutation(std::uint64_t seed, std::int64_t epoch, std::int64_t size) {
+  using Key = std::tuple<std::uint64_t, std::int64_t, std::int64_t>;
+  static std::mutex mutex;
+  static std::map<Key, std::weak_ptr<const Permutation>> known;
+  const std::lock_guard lock(mutex);
+  std::erase_if(known, [](const auto& one) { return one.second.expired(); });
+  std::weak_ptr<const Permutation>& kept = known[{seed, epoch, size}];
+  if (std::shared_ptr<const Permutation> permutation = kept.lock()) return permutation;
+  auto made = std::make_shared<Permutation>(static_cast<std::size_t>(size));
+  epoch_permutation(seed, epoch, *made);
+  kept = made;
+  return made;
+}
+
+}  // namespace
 
 void batch_indices(const BatchOrder& order, std::span<const std::int64_t> permutation, std::int64_t step,
                    std::span<std::int64_t> indices) {
@@ -65,7 +88,6 @@ class BatchLoader::Prefetcher {
         order_(order),
         depth_(depth),
         by_order_(by_order),
-        permutation_(static_cast<std::size_t>(order.dataset_size)),
         indices_(static_cast<std::size_t>(order.batch_size)),
         monitor_(threads.make_monitor()) {
     assert(depth >= 1 && order.dataset_size <= dataset.size() && order.steps_per_epoch() >= 1);
@@ -146,7 +168,7 @@ class BatchLoader::Prefetcher {
     end();
     prepared_ = taken_ = batch;
     ordered_.clear();
-    shuffled_ = -1;
+    permuted_ = -1;
     start();
   }
 
@@ -179,16 +201,14 @@ class BatchLoader::Prefetcher {
   void prepare(std::int64_t number, const SampleRoom& to) {
     const std::int64_t global = number / order_.workers;
     const std::int64_t step = global % order_.steps_per_epoch(), epoch = global / order_.steps_per_epoch();
-    if (shuffled_ != epoch) shuffle(epoch);
+    if (permuted_ != epoch) {
+      permutation_ = shared_permutation(order_.seed, epoch, order_.dataset_size);
+      permuted_ = epoch;
+    }
     BatchOrder part = order_;
     part.rank = static_cast<int>(number % order_.workers);
-    batch_indices(part, permutation_, step, indices_);
+    batch_indices(part, *permutation_, step, indices_);
     read_batch(dataset_, indices_, epoch, to);
-  }
-
-  void shuffle(std::int64_t epoch) {
-    epoch_permutation(order_.seed, epoch, permutation_);
-    shuffled_ = epoch;
   }
 
   Threads& threads_;
@@ -198,8 +218,9 @@ class BatchLoader::Prefetcher {
   const bool by_order_;
 
   // The prefetch thread's own, while there is one.
-  std::vector<std::int64_t> permutation_, indices_;
-  std::int64_t shuffled_ = -1;  // the epoch that the permutation is of
+  std::shared_ptr<const Permutation> permutation_;
+  std::int64_t permuted_ = -1;  // the epoch that it is of
+  std::vector<std::int64_t> indices_;
 
   AlignedBuffer memory_;
   std::vector<SampleRoom>

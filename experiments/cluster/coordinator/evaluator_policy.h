@@ -24,14 +24,18 @@ class EvaluatorPolicy {
     std::string consequence;              // for a person; follows the report of the loss
   };
 
-  // Weights may wait in `most_bytes`. `has_target`: training is to end at an accuracy.
-  EvaluatorPolicy(std::size_t most_bytes, bool has_target) : backlog_(most_bytes), has_target_(has_target) {}
+  // Weights may wait in `most_bytes`. `has_evaluator`: the run has one; nothing is missing in a run that never had any.
+  // `has_target`: training is to end at an accuracy.
+  EvaluatorPolicy(std::size_t most_bytes, bool has_evaluator, bool has_target)
+      : backlog_(most_bytes), has_evaluator_(has_evaluator), has_target_(has_target) {}
 
   const EvaluationBacklog& backlog() const { return backlog_; }
   // Returns whether it runs, or will run again.
-  bool evaluates() const { return !backlog_.given_up(); }
+  bool evaluates() const { return has_evaluator_ && !backlog_.given_up(); }
 
-  void on_snapshot(std::int64_t point, bool final, std::size_t bytes) { backlog_.on_snapshot(point, final, bytes); }
+  void on_snapshot(std::int64_t point, bool final, std::size_t bytes) {
+    if (has_evaluator_) backlog_.on_snapshot(point, final, bytes);
+  }
   // Returns false if no snapshot waited for that.
   bool on_evaluation(std::int64_t point, bool final);
   // Returns whether more weights should be evaluated: not if too many wait.
@@ -43,6 +47,7 @@ class EvaluatorPolicy {
 
  private:
   EvaluationBacklog backlog_;
+  const bool has_evaluator_;
   const bool has_target_;
   int starts_ = 0;  // since its last evaluation
 };

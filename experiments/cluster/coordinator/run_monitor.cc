@@ -23,7 +23,7 @@ RunMonitor::RunMonitor(const JobPlan& plan, const Options& options, TimePoint no
       roster_(plan, now),
       diagnosis_(plan, roster_, options.timeout, options.stalls, now),
       recovery_(plan, roster_, options.recovery, options.resume),
-      evaluator_(options.evaluation_backlog, options.has_target) {}
+      evaluator_(options.evaluation_backlog, count_of(plan, Role::kEvaluator) > 0, options.has_target) {}
 
 // What processes say.
 

@@ -94,7 +94,8 @@ JobPlan make_plan(const ResolvedRun& config, const std::string& run_id, const Cl
       if (config.device == DeviceKind::kCuda) put_on_gpu(plan.processes.back(), config, host, slot % host.gpus);
     }
   }
-  plan.processes.push_back(process(Role::kEvaluator, 0, run_id, {.name = cluster.coordinator}));
+  if (!is_profile(config))
+    plan.processes.push_back(process(Role::kEvaluator, 0, run_id, {.name = cluster.coordinator}));
   return plan;
 }
 

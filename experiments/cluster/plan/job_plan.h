@@ -34,7 +34,7 @@ struct ProcessSpec {
 
 struct JobPlan {
   std::string run_id;
-  std::vector<ProcessSpec> processes;  // servers, workers, evaluator; each by rank
+  std::vector<ProcessSpec> processes;  // servers, workers, evaluator if there is one; each by rank
   RemoteShell remote_shell = {};       // starts those that are remote
 };
 
@@ -53,7 +53,7 @@ struct Cluster {
   RemoteShell remote_shell = {};
 };
 
-// Returns the plan of the processes of a run. Workers fill the
+// Returns the plan of the processes of a run; a profile, which learns nothing, has no evaluator. Workers fill the
 // hosts' slots in order; the i-th worker of a host computes on its GPU i modulo their number. Servers are placed on the
 // hosts in turn, each standby on the host after its server's. The arguments show role, rank and run in a process list:
 // "--role=worker --rank=1 --run=20261120-135501-ps-async".

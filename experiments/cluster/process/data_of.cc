@@ -1,19 +1,32 @@
 #include "experiments/cluster/process/data_of.h"
 
+#include "experiments/config/profile_choice.h"
+#include "worker/data/blank_samples.h"
 #include "worker/model.h"
 
 namespace syncopate::experiments {
 
 Result<worker::DatasetPair> open_data_of(const RunSettings& config) {
+  if (is_profile(config)) {
+    return worker::DatasetPair{.train = std::make_unique<worker::BlankSamples>(config.train_samples),
+                               .test = std::make_unique<worker::BlankSamples>(1)};
+  }
   return worker::open_dataset(dataset_spec(config), config.data_dir, config.data_seed);
 }
 
 Result<ParamLayout> layout_of(const ResolvedRun& config) {
+  if (is_profile(config)) {
+    SYNCOPATE_ASSIGN_OR_RETURN(const prediction::ModelProfile profile, profile_of(config));
+    ParamLayout layout;
+    for (const prediction::TensorProfile& tensor : profile.tensors) layout.add(tensor.name, tensor.shape);
+    return layout;
+  }
   SYNCOPATE_ASSIGN_OR_RETURN(const worker::SampleForm form, worker::sample_form(dataset_spec(config), config.data_dir));
   return worker::model_layout(model_spec(config), form, config.batch_size);
 }
 
 Result<ParamLayout> local_state_layout_of(const RunSettings& config) {
+  if (is_profile(config)) return ParamLayout();
   SYNCOPATE_ASSIGN_OR_RETURN(const worker::SampleForm form, worker::sample_form(dataset_spec(config), config.data_dir));
   return worker::local_state_layout(model_spec(config), form);
 }

@@ -36,11 +36,13 @@ std::string wire_of(const ResolvedRun& config, int ranks) {
                      to_text(hosts_of(config)));
 }
 
-// Returns, for example, "doubling up to 64 KiB, then direct".
-std::string describe_choices(int ranks, const allreduce::LinkModel& link, std::size_t segment_bytes) {
+// Returns, for example, "doubling up to 64 KiB, then direct". `bytes_for_each` is as in ProcessHost::KnownLink.
+std::string describe_choices(int ranks, const allreduce::LinkModel& link, std::size_t segment_bytes,
+                             double bytes_for_each) {
   std::string text;
   const auto chosen = [&](std::size_t kib) {
-    return allreduce::choose_schedule(ranks, kib * 1024, link, segment_bytes);
+    const auto bytes = static_cast<std::size_t>(static_cast<double>(kib * 1024) / bytes_for_each);
+    return allreduce::choose_schedule(ranks, bytes, link, segment_bytes);
   };
   for (std::size_t kib = 1; kib <= std::size_t{1} << 20; kib *= 2) {
     const bool is_last = kib == std::size_t{1} << 20;
@@ -68,10 +70,11 @@ Result<std::string> choose_by_size(const RoleContext& context, allreduce::Schedu
     const Status kept = context.host.keep_link(wire, *link);
     if (!kept.ok()) log_warning("the wire's speed cannot be kept and will be measured again: {}", kept.message());
   }
-  return fmt::format(
-      "{:.1f} us a message and {:.3g} GB/s ({}): {}", link->latency * 1e6, 1e-9 / link->seconds_per_byte,
-      known ? known->source : "measured now",
-      describe_choices(collective.size(), *link, static_cast<std::size_t>(context.config.segment_bytes)));
+  const double bytes_for_each = known ? known->bytes_for_each : 1;
+  return fmt::format("{:.1f} us a message and {:.3g} GB/s ({}): {}", link->latency * 1e6,
+                     1e-9 * bytes_for_each / link->seconds_per_byte, known ? known->source : "measured now",
+                     describe_choices(collective.size(), *link, static_cast<std::size_t>(context.config.segment_bytes),
+                                      bytes_for_each));
 }
 
 template <typename Made>

@@ -15,7 +15,10 @@ class LocalHost final : public ProcessHost {
   std::shared_ptr<ProcessLink> make_link(const ResolvedRun& config) override;
   std::optional<KnownLink> known_link(const std::string& wire) override;
   Status keep_link(const std::string& wire, const allreduce::LinkModel& link) override;
-  std::unique_ptr<worker::Model> timed(std::unique_ptr<worker::Model> model) override { return model; }
+  Result<std::unique_ptr<worker::Model>> make_model(const ResolvedRun& config, const worker::SampleForm& form,
+                                                    worker::ComputeBackend& backend) override {
+    return worker::make_model(model_spec(config), form, config.batch_size, backend);
+  }
 };
 
 }  // namespace syncopate::experiments

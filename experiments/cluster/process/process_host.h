@@ -37,14 +37,17 @@ class ProcessHost {
   // Returns the speed of the run's wire, if that is known; `wire` names everything that it depends on.
   struct KnownLink {
     allreduce::LinkModel link;
-    const char* source = "";  // for a person: where it is known from
+    const char* source = "";    // for a person: where it is known from
+    double bytes_for_each = 1;  // bytes on the wire that a byte of this process's payloads stands for
   };
   virtual std::optional<KnownLink> known_link(const std::string& wire) = 0;
   // Keeps what has been measured for later runs.
   virtual Status keep_link(const std::string& wire, const allreduce::LinkModel& link) = 0;
 
-  // Returns a model that computes as `model` does, and takes the time that it takes here.
-  virtual std::unique_ptr<worker::Model> timed(std::unique_ptr<worker::Model> model) = 0;
+  // Returns the run's model, which takes the time that computing takes here. The backend outlives it. Fails as
+  // worker::make_model() does.
+  virtual Result<std::unique_ptr<worker::Model>> make_model(const ResolvedRun& config, const worker::SampleForm& form,
+                                                            worker::ComputeBackend& backend) = 0;
 };
 
 }  // namespace syncopate::experiments

@@ -121,9 +121,7 @@ Status Worker::prepare() {
                   JobLength{.steps_per_epoch = order_.steps_per_epoch(), .total_steps = total_steps()});
   context_.activity.set("opening the device", 0);
   SYNCOPATE_ASSIGN_OR_RETURN(place_, place_of(context_));
-  SYNCOPATE_ASSIGN_OR_RETURN(
-      model_, worker::make_model(model_spec(config_), data_->train->form(), config_.batch_size, *place_.backend));
-  model_ = context_.host.timed(std::move(model_));
+  SYNCOPATE_ASSIGN_OR_RETURN(model_, context_.host.make_model(config_, data_->train->form(), *place_.backend));
   constexpr int kPreparedAhead = 8;
   loader_ = std::make_unique<worker::BatchLoader>(*data_->train, order_, kPreparedAhead, shares_work(config_),
                                                   context_.host.threads());

@@ -26,12 +26,17 @@ class TimedModel final : public worker::Model {
   std::span<float> local_state() override { return model_->local_state(); }
   std::span<const RowKeys> touched_rows(const worker::BatchView& batch) override { return model_->touched_rows(batch); }
 
-  // The parts of a forward pass that read different weights are not timed apart: all of it passes after the first.
   void forward(std::span<const float> weights, const worker::BatchView& batch) override {
+    passed_ = 0;
     model_->forward(weights, batch);
-    sleep_(times_.forward);
+    pass_before(layout().size());
   }
-  void before_reading(std::function<void(Range)> before) override { model_->before_reading(std::move(before)); }
+  void before_reading(std::function<void(Range)> before) override {
+    model_->before_reading([this, before = std::move(before)](Range part) {
+      pass_before(part.begin);
+      before(part);
+    });
+  }
   void backward(std::span<const float> weights, std::span<float> gradients,
                 const std::function<void(std::size_t)>& tensor_ready) override {
     model_->backward(weights, gradients, [&](std::size_t tensor) {
@@ -43,6 +48,15 @@ class TimedModel final : public worker::Model {
   std::span<const float> scores() override { return model_->scores(); }
 
  private:
+  // Lets the time of all tensors pass that lie before `end` in the arena.
+  void pass_before(std::size_t end) {
+    Duration time{};
+    const std::vector<TensorSpec>& tensors = layout().tensors();
+    for (; passed_ < tensors.size() && tensors[passed_].range.end <= end; ++passed_) time += times_.forward[passed_];
+    if (time > Duration::zero()) sleep_(time);
+  }
+
+  std::size_t passed_ = 0;  // tensors of this forward pass whose time has passed
   const std::unique_ptr<worker::Model> model_;
   const ComputeTimes times_;
   const std::function<void(Duration)> sleep_;
@@ -81,21 +95,27 @@ Result<ComputeTimes> measure(const ResolvedRun& config, const worker::Dataset& d
       last = now;
     });
   }
-  ComputeTimes times{.forward = median(forward)};
+  ComputeTimes times;
   for (std::vector<Duration>& each : backward) times.backward.push_back(each.empty() ? Duration() : median(each));
+  // A tensor has as large a part of the forward pass as of the backward pass.
+  const double ratio = seconds(median(forward)) / std::max(1e-9, seconds(times.step()));
+  for (const Duration each : times.backward) times.forward.push_back(from_seconds(ratio * seconds(each)));
   return times;
 }
 
 }  // namespace
 
-Duration ComputeTimes::step() const { return std::accumulate(backward.begin(), backward.end(), forward); }
+Duration ComputeTimes::forward_pass() const { return std::accumulate(forward.begin(), forward.end(), Duration()); }
+Duration ComputeTimes::step() const { return std::accumulate(backward.begin(), backward.end(), forward_pass()); }
 
 ComputeTimes divided(Duration step, const ParamLayout& layout) {
-  ComputeTimes times{.forward = step / 3};
-  const Duration rest = step - times.forward;
-  const auto all = static_cast<double>(layout.size());
+  ComputeTimes times;
+  double all = 0;
+  for (const TensorSpec& tensor : layout.tensors()) all += static_cast<double>(tensor.range.size());
   for (const TensorSpec& tensor : layout.tensors()) {
-    times.backward.push_back(from_seconds(seconds(rest) * static_cast<double>(tensor.range.size()) / all));
+    const double part = seconds(step) * static_cast<double>(tensor.range.size()) / all;
+    times.forward.push_back(from_seconds(part / 3));
+    times.backward.push_back(from_seconds(part * 2 / 3));
   }
   return times;
 }

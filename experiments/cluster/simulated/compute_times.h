@@ -16,9 +16,10 @@
 namespace syncopate::experiments {
 
 struct ComputeTimes {
-  Duration forward{};
+  std::vector<Duration> forward;   // by tensor: from reading it to reading the next one
   std::vector<Duration> backward;  // by tensor: from the gradient of the one behind it to this one's
 
+  Duration forward_pass() const;
   Duration step() const;
 };
 

@@ -22,9 +22,10 @@ simulation::Fabric fabric_of(const ResolvedRun& config, std::size_t hosts) {
 
 }  // namespace
 
-DataPlane::DataPlane(simulation::World& world, const ResolvedRun& config, const JobPlan& plan)
+DataPlane::DataPlane(simulation::World& world, const ResolvedRun& config, const JobPlan& plan, std::int64_t scale)
     : fabric_(fabric_of(config, plan.processes.size())),
-      wire_(world, fabric_, {.model = config.network, .links = {}}) {}
+      scale_(scale),
+      wire_(world, fabric_, {.model = config.network, .links = {}}, scale) {}
 
 Result<std::unique_ptr<Transport>> DataPlane::connect(std::size_t process, const TransportOptions& options,
                                                       Rendezvous& rendezvous, TimePoint deadline) {
@@ -39,8 +40,10 @@ Result<std::unique_ptr<Transport>> DataPlane::connect(std::size_t process, const
 }
 
 ProcessHost::KnownLink DataPlane::link() const {
-  return {.link = {.latency = seconds(fabric_.latency), .seconds_per_byte = 1 / fabric_.bytes_per_second},
-          .source = "as simulated"};
+  const auto scale = static_cast<double>(scale_);
+  return {.link = {.latency = seconds(fabric_.latency), .seconds_per_byte = scale / fabric_.bytes_per_second},
+          .source = "as simulated",
+          .bytes_for_each = scale};
 }
 
 Result<std::shared_ptr<const worker::DatasetPair>> DataPlane::open_data(const RunSettings& config) {

@@ -16,8 +16,9 @@ namespace syncopate::experiments {
 
 class DataPlane {
  public:
-  // Each process of the plan has a host of its own. The run's shape is that of every host's link.
-  DataPlane(simulation::World& world, const ResolvedRun& config, const JobPlan& plan);
+  // Each process of the plan has a host of its own. The run's shape is that of every host's link. A byte of a payload
+  // counts as `scale` bytes.
+  DataPlane(simulation::World& world, const ResolvedRun& config, const JobPlan& plan, std::int64_t scale);
 
   // Returns the endpoint of a member of a group, once all have asked for theirs.
   Result<std::unique_ptr<Transport>> connect(std::size_t process, const TransportOptions& options,
@@ -35,6 +36,7 @@ class DataPlane {
   };
 
   const simulation::Fabric fabric_;
+  const std::int64_t scale_;
   simulation::SimulatedWire wire_;
   std::map<std::string, Group> groups_;
   std::shared_ptr<const worker::DatasetPair> data_;

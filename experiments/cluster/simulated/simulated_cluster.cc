@@ -23,16 +23,16 @@ constexpr Duration kHelloTimeout = std::chrono::seconds(30);
 // The processes of a run as groups of actors of a world.
 class SimulatedRuntime final : public ClusterRuntime {
  public:
-  SimulatedRuntime(simulation::World& world, const ResolvedRun& config, const JobPlan& plan, const ComputeTimes& times,
-                   ProcessLogs& logs, Interrupts& interrupts)
+  SimulatedRuntime(simulation::World& world, const ResolvedRun& config, const JobPlan& plan,
+                   const SimulatedCompute& compute, ProcessLogs& logs, Interrupts& interrupts)
       : world_(world),
         config_(config),
         plan_(plan),
-        times_(times),
+        compute_(compute),
         logs_(logs),
         interrupts_(interrupts),
         threads_(world),
-        plane_(world, config, plan),
+        plane_(world, config, plan, compute.scale()),
         news_(threads_.make_monitor()),
         control_(world, threads_, *news_, plan.processes.size()),
         processes_(plan.processes.size()) {}
@@ -106,7 +106,7 @@ class SimulatedRuntime final : public ClusterRuntime {
   Status live(std::size_t process) {
     const ProcessSpec& spec = plan_.processes[process];
     Activity activity;
-    SimulatedHost host(world_, threads_, plane_, times_, process);
+    SimulatedHost host(world_, threads_, plane_, compute_, process);
     const auto end_process = [this, process](ExitCode code) {
       end(process, {.exit_code = static_cast<int>(code)});
       world_.kill(processes_[process].group);
@@ -150,7 +150,7 @@ class SimulatedRuntime final : public ClusterRuntime {
   simulation::World& world_;
   const ResolvedRun& config_;
   const JobPlan& plan_;
-  const ComputeTimes& times_;
+  const SimulatedCompute& compute_;
   ProcessLogs& logs_;
   Interrupts& interrupts_;
   simulation::WorldThreads threads_;
@@ -165,11 +165,11 @@ class SimulatedRuntime final : public ClusterRuntime {
 }  // namespace
 
 Result<RunOutcome> simulate(const ResolvedRun& config, const JobPlan& plan, const CoordinatorOptions& options,
-                            const ComputeTimes& times, const std::string& log_directory, RunObserver& observer,
+                            const SimulatedCompute& compute, const std::string& log_directory, RunObserver& observer,
                             Interrupts& interrupts) {
   simulation::World world;
   ProcessLogs logs(world, plan, log_directory);
-  SimulatedRuntime runtime(world, config, plan, times, logs, interrupts);
+  SimulatedRuntime runtime(world, config, plan, compute, logs, interrupts);
   std::optional<Result<RunOutcome>> outcome;
   world.start("coordinator", [&] { outcome = coordinate(config, plan, options, runtime, observer); });
   const Status ran = world.run();

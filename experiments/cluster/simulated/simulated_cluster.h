@@ -9,15 +9,15 @@
 
 #include "experiments/cluster/coordinator/coordinator.h"
 #include "experiments/cluster/coordinator/interrupts.h"
-#include "experiments/cluster/simulated/compute_times.h"
+#include "experiments/cluster/simulated/simulated_host.h"
 
 namespace syncopate::experiments {
 
-// Carries out the run in virtual time, whose workers compute for `times`, and returns when all its processes have
-// ended. `options` are as for coordinate(). What processes log goes to files in `log_directory`, which must exist. The
-// observer is called in virtual time.
+// Carries out the run in virtual time and returns when all its processes have ended. Where a phantom trains, `config`
+// must be scaled down as it is (scaled_down). `options` are as for coordinate(). What processes log goes to files in
+// `log_directory`, which must exist. The observer is called in virtual time.
 Result<RunOutcome> simulate(const ResolvedRun& config, const JobPlan& plan, const CoordinatorOptions& options,
-                            const ComputeTimes& times, const std::string& log_directory, RunObserver& observer,
+                            const SimulatedCompute& compute, const std::string& log_directory, RunObserver& observer,
                             Interrupts& interrupts);
 
 }  // namespace syncopate::experiments

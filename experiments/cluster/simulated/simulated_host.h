@@ -1,19 +1,29 @@
 // SimulatedHost: what a process of a simulated cluster finds where it lives.
 #pragma once
 
+#include <optional>
+
 #include "experiments/cluster/process/process_host.h"
-#include "experiments/cluster/simulated/compute_times.h"
 #include "experiments/cluster/simulated/data_plane.h"
+#include "experiments/cluster/simulated/phantom.h"
 #include "simulation/world.h"
 
 namespace syncopate::experiments {
 
+// How a run's workers compute.
+struct SimulatedCompute {
+  ComputeTimes times;
+  std::optional<Phantom> phantom = {};  // in place of a model that computes; the times are its
+
+  std::int64_t scale() const { return phantom ? phantom->scale : 1; }
+};
+
 class SimulatedHost final : public ProcessHost {
  public:
-  // All must outlive it. A worker computes for `times`.
-  SimulatedHost(simulation::World& world, Threads& threads, DataPlane& plane, const ComputeTimes& times,
+  // All must outlive it.
+  SimulatedHost(simulation::World& world, Threads& threads, DataPlane& plane, const SimulatedCompute& compute,
                 std::size_t process)
-      : world_(world), threads_(threads), plane_(plane), times_(times), process_(process) {}
+      : world_(world), threads_(threads), plane_(plane), compute_(compute), process_(process) {}
 
   Threads& threads() override { return threads_; }
   Result<std::shared_ptr<const worker::DatasetPair>> open_data(const RunSettings& config) override {
@@ -27,16 +37,14 @@ class SimulatedHost final : public ProcessHost {
   std::shared_ptr<ProcessLink> make_link(const ResolvedRun&) override { return nullptr; }
   std::optional<KnownLink> known_link(const std::string&) override { return plane_.link(); }
   Status keep_link(const std::string&, const allreduce::LinkModel&) override { return {}; }
-  std::unique_ptr<worker::Model> timed(std::unique_ptr<worker::Model> model) override {
-    return timed_model(std::move(model), times_,
-                       [this](Duration duration) { world_.sleep_until(world_.now() + duration); });
-  }
+  Result<std::unique_ptr<worker::Model>> make_model(const ResolvedRun& config, const worker::SampleForm& form,
+                                                    worker::ComputeBackend& backend) override;
 
  private:
   simulation::World& world_;
   Threads& threads_;
   DataPlane& plane_;
-  const ComputeTimes& times_;
+  const SimulatedCompute& compute_;
   const std::size_t process_;
 };
 

@@ -41,6 +41,8 @@ inline const Condition kOtherHosts{"--hosts that names another host", [](const R
 inline const Condition kSimulated{"--cluster=simulated",
                                   [](const Run& r) { return r.cluster == ClusterKind::kSimulated; }};
 
+inline const Condition kLearns{"a --model that learns, not profile:NAME", [](const Run& r) { return !is_profile(r); }};
+
 // Compression
 inline const Condition kSendsGradients{
     "--mode=allreduce, without --sync-every and --gossip and with another collective than nccl, or with --mode=ps and "

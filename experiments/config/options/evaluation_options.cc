@@ -41,7 +41,7 @@ OptionSpec evaluate_every() {
 }  // namespace
 
 void add_evaluation_options(std::vector<OptionSpec>& table) {
-  table.push_back(evaluate_every());
+  table.push_back(only(evaluate_every(), conditions::kLearns));
   table.push_back(
       number({.group = kTrainingGroup,
               .name = "target-accuracy",

@@ -102,9 +102,10 @@ void add_model_and_data(std::vector<OptionSpec>& table) {
             .placeholder = "NAME",
             .sentence = "What learns; mlp:784-1024-10 gives an mlp's widths from pixels to classes, gpt:4-4-128 "
                         "a transformer's layers, heads and width, for texts, ncf:16 and wide-deep:16 the width of a "
-                        "recommender's embeddings.",
+                        "recommender's embeddings; profile:resnet50, or profile:FILE.json, has a model's sizes and "
+                        "times alone, for a simulated cluster.",
             .range = "softmax, mlp, mlp:WIDTHS, lenet, resnet20, resnet32, resnet56, gpt, gpt:LAYERS-HEADS-WIDTH, "
-                     "ncf, ncf:WIDTH, wide-deep or wide-deep:WIDTH"},
+                     "ncf, ncf:WIDTH, wide-deep, wide-deep:WIDTH, profile:NAME or profile:FILE"},
            &C::model, "model"));
   table.push_back(
       text({.group = group,

@@ -13,10 +13,11 @@ constexpr const char* kGroup = "Simulated cluster";
 OptionSpec compute() {
   OptionSpec option{.group = kGroup,
                     .name = "compute",
-                    .placeholder = "TIME",
+                    .placeholder = "TIME|RATE",
                     .sentence =
-                        "How long a worker computes for a step: a time, of which forward takes a third, or "
-                        "solo, what this machine takes with nothing else to do, measured before the run.",
+                        "How long a worker computes for a step: a time, of which forward takes a third; the "
+                        "model's FLOPs by a device's rate; or solo, what this machine takes with nothing else to do, "
+                        "measured before the run.",
                     .range = ComputeModel::forms(),
                     .usual = "solo",
                     .is_text = true};

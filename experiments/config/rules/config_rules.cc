@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <string>
 
+#include "experiments/config/profile_choice.h"
 #include "experiments/config/resolved_run.h"
 #include "experiments/config/rules/fault_rules.h"
 #include "experiments/config/rules/rate_rule.h"
@@ -112,7 +113,27 @@ Status validate_hosts(const ResolvedRun& config) {
 }
 
 // Says what a simulated cluster cannot do (yet), and what a real one cannot.
+// A profile has sizes and times, and nothing that could learn.
+Status validate_profile(const ResolvedRun& config) {
+  if (!is_profile(config)) return {};
+  const auto refused = [&](const std::string& why) {
+    return Status::invalid_argument(fmt::format("--model={}: {}", config.model, why));
+  };
+  SYNCOPATE_RETURN_IF_ERROR(profile_of(config).status());
+  if (config.cluster == ClusterKind::kReal) {
+    return refused("a profile computes nothing; add --cluster=simulated, which lets its time pass");
+  }
+  if (config.compute.is_solo()) {
+    return refused(
+        "there is nothing to measure; --compute=150ms gives the time of a step, --compute=15TFLOPS a device's rate");
+  }
+  if (compresses(config)) return refused("has no gradients to compress; leave --compress out");
+  if (config.target_accuracy > 0) return refused("learns nothing; leave --target-accuracy out");
+  return {};
+}
+
 Status validate_cluster(const ResolvedRun& config) {
+  SYNCOPATE_RETURN_IF_ERROR(validate_profile(config));
   if (config.cluster == ClusterKind::kReal) {
     if (config.workers <= kMostWorkers) return {};
     return Status::invalid_argument(

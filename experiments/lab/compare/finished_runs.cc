@@ -144,7 +144,7 @@ std::vector<std::string> notes_of(const std::vector<FinishedRun>& runs) {
 
 std::string job_of(const std::vector<FinishedRun>& runs) {
   std::set<std::string> jobs;
-  for (const FinishedRun& run : runs) jobs.insert(fmt::format("{} on {}", run.config.model, run.config.dataset));
+  for (const FinishedRun& run : runs) jobs.insert(model_on_data(run.config));
   return fmt::format("finished runs: {}", fmt::join(jobs, ", "));
 }
 

@@ -15,6 +15,8 @@ std::string result_text(const JobResult& result) {
   if (result.exit != ExitCode::kSuccess || result.reports.empty()) return "not finished";
   const RunReport& report = result.reports.front();
   const bool has_diverged = report.final_test_loss && !std::isfinite(*report.final_test_loss);
+  if (is_profile(result.config))
+    return fmt::format("{} samples/s", format_count(report.samples_per_second.value_or(0)));
   return fmt::format("{} samples/s  {}{}",
                      report.samples_per_second ? format_count(*report.samples_per_second) : std::string("-"),
                      report.final_test_accuracy ? to_text(*report.final_test_accuracy, report.final_figures)

@@ -171,7 +171,8 @@ std::vector<ComparisonTable> comparison_tables(const ComparisonReport& report, c
   if (figures.most_rounds == 0) return tables;
   tables.push_back(speed_table(report, figures));
   tables.push_back(step_table(report, figures));
-  tables.push_back(learning_table(report, figures));
+  const bool learns = std::ranges::any_of(figures.rows, [](const RowFigures& row) { return row.quality.count > 0; });
+  if (learns) tables.push_back(learning_table(report, figures));
   if (report.target > 0) tables.push_back(target_table(report, figures));
   return tables;
 }

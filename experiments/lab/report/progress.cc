@@ -34,7 +34,7 @@ std::string to_text(const Progress& progress, std::size_t columns) {
   std::vector<Field> fields{
       {fmt::format("epoch {}/{}", std::min(progress.epoch + 1, progress.epochs), progress.epochs), 2},
       {fmt::format("step {}/{}", progress.step, progress.steps), 3},
-      {fmt::format("loss {:.4f}", progress.loss), 4},
+      {progress.loss ? fmt::format("loss {:.4f}", *progress.loss) : std::string(), 4},
       {"", 1},
       {fmt::format("mean {} samples/s, {} ms/step", format_count(progress.samples_per_second),
                    format_ms(progress.step_ms)),
@@ -109,7 +109,7 @@ Progress ProgressTracker::progress() const {
   const auto count = static_cast<double>(recent_.size());
   progress.samples_per_second = newest_ > begin ? static_cast<double>(samples) / seconds(newest_ - begin) : 0;
   progress.step_ms = seconds(total) * 1e3 / count;
-  progress.loss = loss / count;
+  if (job_.learns) progress.loss = loss / count;
   progress.seconds_left = seconds_left();
   return progress;
 }

@@ -23,7 +23,7 @@ struct Progress {
   // Means over the last two seconds.
   double samples_per_second = 0;  // sum over all workers
   double step_ms = 0;             // of one worker
-  double loss = 0;
+  std::optional<double> loss;     // none: nothing is learnt
   // The newest evaluation, and the epoch at which it was taken.
   std::optional<double> accuracy;
   TestFigures figures = {};
@@ -53,6 +53,7 @@ class ProgressTracker {
     bool by_position = false;
     int batches_an_update = 1;
     bool is_virtual = false;  // as in Progress
+    bool learns = true;       // or there is no loss
   };
 
   explicit ProgressTracker(const Job& job);

@@ -184,6 +184,7 @@ std::string summary_json(std::span<const RunReport> reports, const RunFacts& fac
     summary["simulated"] = {{"wall_seconds", facts.simulation->wall_seconds},
                             {"compute", facts.simulation->compute},
                             {"network", facts.simulation->network},
+                            {"profile", facts.simulation->profile},
                             {"without_time", kWithoutTime}};
   }
   summary["parameters"] = facts.parameters;

@@ -27,6 +27,7 @@ struct SimulationFacts {
   double wall_seconds = 0;  // that the program took, all repeats together, without measuring compute
   std::string compute;      // the time of a worker's step, and where it comes from
   std::string network;      // the model; empty: nothing is sent
+  std::string profile;      // where the sizes come from, if it is a profile that trains; else empty
 };
 
 // The facts of a run besides its figures.

@@ -88,6 +88,7 @@ std::string simulation_lines(const SimulationFacts& facts) {
                                                    format_duration(facts.wall_seconds))) +
                      line("  compute", facts.compute);
   if (!facts.network.empty()) text += line("  network", facts.network);
+  if (!facts.profile.empty()) text += line("  profile", facts.profile);
   return text + line("  without time", kWithoutTime);
 }
 
@@ -241,7 +242,7 @@ std::string describe_link(const ResolvedRun& config) {
 
 std::string summary_text(const ResolvedRun& config, std::span<const RunReport> reports, const RunFacts& facts) {
   std::string text =
-      fmt::format("{}: {} on {}, batch {} a worker ({} held fixed)\n", describe(config), config.model, config.dataset,
+      fmt::format("{}: {}, batch {} a worker ({} held fixed)\n", describe(config), model_on_data(config),
                   config.batch_size, config.global_batch_size ? "the global batch" : "the worker's batch");
   if (!facts.link.empty()) text += line("link", facts.link);
   if (facts.simulation) text += simulation_lines(*facts.simulation);

@@ -4,9 +4,14 @@
 
 #include <memory>
 #include <utility>
+#include <vector>
 
+#include "common/os/aligned_buffer.h"
+#include "common/text/format.h"
 #include "experiments/cluster/coordinator/host_runtime.h"
+#include "experiments/cluster/process/data_of.h"
 #include "experiments/cluster/simulated/simulated_cluster.h"
+#include "experiments/config/profile_choice.h"
 #include "experiments/lab/run/survey.h"
 
 namespace syncopate::experiments {
@@ -41,28 +46,105 @@ Result<RunOutcome> run_on_hosts(const RunToCarryOut& run, RunObserver& observer,
   return coordinate(run.config, run.plan, run.options, *runtime, observer);
 }
 
-std::string milliseconds_text(Duration duration) { return fmt::format("{:.3g} ms", seconds(duration) * 1e3); }
+std::string milliseconds_text(Duration duration) { return format_ms(seconds(duration) * 1e3) + " ms"; }
 
-// Returns how long a worker computes, and says in `facts` where that comes from.
-Result<ComputeTimes> compute_times_of(const RunToCarryOut& run, SoloTimes& solo, SimulationFacts& facts) {
-  if (const std::optional<Duration> step = run.config.compute.step) {
-    facts.compute = fmt::format("{} a step, as given, a third of it forward", milliseconds_text(*step));
-    return divided(*step, run.layout);
+// Returns the FLOPs of a worker's forward pass: a profile says them, a model counts its own.
+Result<double> forward_flops_of(const ResolvedRun& config) {
+  double flops_per_sample = 0;
+  if (is_profile(config)) {
+    SYNCOPATE_ASSIGN_OR_RETURN(const prediction::ModelProfile profile, profile_of(config));
+    flops_per_sample = profile.forward_flops();
+  } else {
+    SYNCOPATE_ASSIGN_OR_RETURN(const worker::SampleForm form,
+                               worker::sample_form(dataset_spec(config), config.data_dir));
+    const std::unique_ptr<worker::ComputeBackend> backend = backend_of(config);
+    SYNCOPATE_ASSIGN_OR_RETURN(const std::unique_ptr<worker::Model> model,
+                               worker::make_model(model_spec(config), form, 1, *backend));
+    flops_per_sample = model->flops_per_sample();
   }
-  SYNCOPATE_ASSIGN_OR_RETURN(ComputeTimes times, solo.of(run.config));
-  facts.compute = fmt::format("{} a step, {} of it forward, measured on this machine, alone, before its first run",
-                              milliseconds_text(times.step()), milliseconds_text(times.forward));
-  return times;
+  if (flops_per_sample > 0) return flops_per_sample * config.batch_size;
+  return Status::invalid_argument(
+      fmt::format("--compute={}: {} says nothing of its FLOPs; give the time of a step, as in --compute=5ms",
+                  config.compute.to_string(), config.model));
+}
+
+// Returns how long a step takes where that is not measured, and says in `facts` where it comes from.
+Result<Duration> given_step(const ResolvedRun& config, SimulationFacts& facts) {
+  if (config.compute.step) {
+    facts.compute = fmt::format("{} a step, as given, a third of it forward", milliseconds_text(*config.compute.step));
+    return *config.compute.step;
+  }
+  SYNCOPATE_ASSIGN_OR_RETURN(const double forward_flops, forward_flops_of(config));
+  constexpr double kPasses = 3;  // backward does each product of the forward pass twice
+  const Duration step = from_seconds(kPasses * forward_flops / *config.compute.flops_per_second);
+  facts.compute = fmt::format("{} a step: {} GFLOPs, a third of them forward, at {}", milliseconds_text(step),
+                              format_count(kPasses * forward_flops / 1e9), config.compute.to_string());
+  return step;
+}
+
+Result<SimulatedCompute> compute_of(const RunToCarryOut& run, SoloTimes& solo, SimulationFacts& facts) {
+  if (run.config.compute.is_solo()) {
+    SYNCOPATE_ASSIGN_OR_RETURN(ComputeTimes times, solo.of(run.config));
+    facts.compute = fmt::format("{} a step, {} of it forward, measured on this machine, alone, before its first run",
+                                milliseconds_text(times.step()), milliseconds_text(times.forward_pass()));
+    return SimulatedCompute{.times = std::move(times)};
+  }
+  SYNCOPATE_ASSIGN_OR_RETURN(const Duration step, given_step(run.config, facts));
+  if (!is_profile(run.config)) return SimulatedCompute{.times = divided(step, run.layout)};
+  SYNCOPATE_ASSIGN_OR_RETURN(const prediction::ModelProfile profile, profile_of(run.config));
+  Phantom phantom = make_phantom(profile, step, scale_for(profile, run.config));
+  facts.profile = fmt::format("sizes and FLOPs by {}; nothing is computed, and one element stands for {}",
+                              profile.source, phantom.scale);
+  ComputeTimes times = phantom.times;
+  return SimulatedCompute{.times = std::move(times), .phantom = std::move(phantom)};
+}
+
+// Sees a phantom's run as that of the whole model.
+class WholeModelObserver final : public RunObserver {
+ public:
+  WholeModelObserver(RunObserver& observer, std::int64_t scale) : observer_(observer), scale_(scale) {}
+
+  void on_training_begins(TimePoint now) override { observer_.on_training_begins(now); }
+  void on_steps(int worker, std::span<const StepRecord> steps) override {
+    std::vector<StepRecord> whole(steps.begin(), steps.end());
+    for (StepRecord& step : whole) {
+      step.sync.bytes_out *= scale_;
+      step.sync.bytes_in *= scale_;
+    }
+    observer_.on_steps(worker, whole);
+  }
+  void on_evaluation(const EvaluationResult& result) override { observer_.on_evaluation(result); }
+  // They are of the phantom, and all zero.
+  void on_final_weights(std::span<const float>, std::span<const float>, const TableKeys&) override {}
+  void on_worker_lost(int rank) override { observer_.on_worker_lost(rank); }
+  void on_worker_joined(int rank) override { observer_.on_worker_joined(rank); }
+  void on_fact(const std::string& name, const std::string& value) override { observer_.on_fact(name, value); }
+  void on_report(const std::string& line) override { observer_.on_report(line); }
+  Status on_tick(TimePoint now) override { return observer_.on_tick(now); }
+
+ private:
+  RunObserver& observer_;
+  const std::int64_t scale_;
+};
+
+Result<RunOutcome> simulate_as_asked(const RunToCarryOut& run, const SimulatedCompute& compute, RunObserver& observer,
+                                     Interrupts& interrupts) {
+  if (!compute.phantom) {
+    return simulate(run.config, run.plan, run.options, compute, run.log_directory, observer, interrupts);
+  }
+  const SharedZeros zeros(compute.phantom->layout.size());
+  const ResolvedRun config = scaled_down(run.config, compute.scale());
+  WholeModelObserver whole(observer, compute.scale());
+  return simulate(config, run.plan, run.options, compute, run.log_directory, whole, interrupts);
 }
 
 Result<RunOutcome> run_simulated(const RunToCarryOut& run, SoloTimes& solo, RunObserver& observer,
                                  Interrupts& interrupts, SimulationFacts& facts) {
   if (run.config.mode != Mode::kLocal) facts.network = name_of(run.config.network);
-  SYNCOPATE_ASSIGN_OR_RETURN(const ComputeTimes times, compute_times_of(run, solo, facts));
+  SYNCOPATE_ASSIGN_OR_RETURN(const SimulatedCompute compute, compute_of(run, solo, facts));
   const SteadyClock clock;
   const TimePoint begin = clock.now();
-  Result<RunOutcome> outcome =
-      simulate(run.config, run.plan, run.options, times, run.log_directory, observer, interrupts);
+  Result<RunOutcome> outcome = simulate_as_asked(run, compute, observer, interrupts);
   facts.wall_seconds += seconds(clock.now() - begin);
   return outcome;
 }

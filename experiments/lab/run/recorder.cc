@@ -24,7 +24,8 @@ Recorder::Recorder(const ResolvedRun& config, const JobFacts& job, ResultsWriter
                 .first_step = job.first_step,
                 .by_position = shares_work(config) || batches_a_step(config) < config.workers,
                 .batches_an_update = shares_work(config) ? 1 : batches_a_step(config),
-                .is_virtual = config.cluster == ClusterKind::kSimulated}),
+                .is_virtual = config.cluster == ClusterKind::kSimulated,
+                .learns = !is_profile(config)}),
       workers_(static_cast<std::size_t>(config.workers)),
       epochs_shown_(job.first_step / job.steps_per_epoch),
       epochs_evaluated_(epochs_shown_) {

@@ -271,7 +271,11 @@ void run_repeat(const JobFacts& job, const Survey& survey, const Resumption& res
   if (!result.facts.simulation) {
     result.reports.back().machine = load_between(before, read_machine(), workers_on_own_cores(config, plan));
   }
-  result.facts.evaluations = evaluations_of(config, job, recorder, *outcome);
+  if (is_profile(config)) {
+    result.reports.back().final_train_loss.reset();
+  } else {
+    result.facts.evaluations = evaluations_of(config, job, recorder, *outcome);
+  }
   if (!outcome->is_final_evaluated) forget_final_figures(result.reports.back());
   result.evals.push_back(recorder.evals());
   result.weights = recorder.final_weights();
@@ -280,7 +284,8 @@ void run_repeat(const JobFacts& job, const Survey& survey, const Resumption& res
   if (outcome->stopped_at_target) result.facts.outcome = stopped_text(config, job, result.reports.back());
   warn_of_faults_not_done(outcome->faults, console);
   if (!finished.ok()) return fail(result, ExitCode::kOutput, finished.message());
-  if (result.weights.empty()) fail(result, ExitCode::kInternal, "no worker handed in final weights");
+  if (result.weights.empty() && !is_profile(config))
+    fail(result, ExitCode::kInternal, "no worker handed in final weights");
 }
 
 }  // namespace

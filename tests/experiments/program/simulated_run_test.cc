@@ -158,6 +158,56 @@ TEST(SimulatedRun, TakesMoreWorkersThanThereAreProcesses) {
   EXPECT_EQ(program.wait().exit_code, 0) << program.errors();
 }
 
+// 2 (p - 1) / p of the model's bytes over the link, and a message's latency for each of 2 (p - 1) parts.
+TEST(ProfileRun, TakesTheTimeOfTheWholeModel) {
+  Program program({"--cluster=simulated", "--model=profile:resnet50", "--mode=allreduce", "--collective=ring",
+                   "--overlap=off", "--bucket-bytes=134217728", "--compute=100ms", "--shape=25gbit+50us", "--workers=8",
+                   "--steps=4", "--warmup-steps=1"});
+  const ProgramEnd end = program.wait();
+  ASSERT_EQ(end.exit_code, 0) << end.err;
+  const double parts = 2 * 7, bytes = 4 * 25.557e6, rate = 25e9 / 8 * 1448 / 1538;
+  const nlohmann::json summary = program.summary();
+  const double communication = parts / 8 * bytes / rate + parts * 50e-6;
+  EXPECT_NEAR(summary["step_split_ms"]["exposed_wait"].get<double>(), 1e3 * communication, 10 * communication);
+  EXPECT_NEAR(summary["step_split_ms"]["forward"].get<double>(), 100.0 / 3, 0.1);
+  EXPECT_NEAR(summary["bytes_out_per_step"].get<double>(), parts / 8 * bytes, 0.01 * bytes);
+  EXPECT_TRUE(summary["final_test_accuracy"].is_null());
+  EXPECT_THAT(end.out, testing::Not(testing::AnyOf(HasSubstr("loss"), HasSubstr("accuracy"), HasSubstr("evaluated"))));
+}
+
+TEST(ProfileRun, ComparesModesAndSaysNothingOfLearning) {
+  Program program({"compare", "--cluster=simulated", "--model=profile:vgg16", "--modes=allreduce,ps:sync,ps:async",
+                   "--servers=2", "--compute=15TFLOPS", "--workers=4", "--steps=4", "--warmup-steps=1", "--repeat=2"});
+  const ProgramEnd end = program.wait();
+  ASSERT_EQ(end.exit_code, 0) << end.err;
+  EXPECT_THAT(end.out, HasSubstr("ps:async"));
+  EXPECT_THAT(end.out, testing::Not(testing::AnyOf(HasSubstr("Learning"), HasSubstr("equality"))));
+}
+
+TEST(ProfileRun, SurvivesWhatARunSurvives) {
+  Program program({"--cluster=simulated", "--model=profile:alexnet", "--mode=ps", "--servers=2", "--replicas=1",
+                   "--compute=50ms", "--workers=3", "--steps=20", "--fault=kill:server0@step8,kill:worker1@step12"});
+  const ProgramEnd end = program.wait();
+  EXPECT_EQ(end.exit_code, 0) << end.err;
+  EXPECT_THAT(end.out + end.err, HasSubstr("standby 0 takes its place"));
+  EXPECT_THAT(end.out + end.err, HasSubstr("2 workers go on"));
+}
+
+TEST(ProfileRun, RefusesWhatAProfileCannotDo) {
+  const auto refusal = [](const Flags& flags) {
+    const ProgramEnd end = run_program(flags);
+    EXPECT_EQ(end.exit_code, 2);
+    return end.err;
+  };
+  const Flags profile{"--cluster=simulated", "--model=profile:resnet50", "--mode=ps"};
+  EXPECT_THAT(refusal(profile), HasSubstr("--compute=150ms"));
+  EXPECT_THAT(refusal({"--model=profile:resnet50", "--mode=ps", "--workers=2"}), HasSubstr("--cluster=simulated"));
+  EXPECT_THAT(refusal({"--model=profile:resnet51", "--mode=ps"}), HasSubstr("no such profile"));
+  EXPECT_THAT(refusal({"--model=profile:nowhere.json", "--mode=ps"}), HasSubstr("nowhere.json"));
+  EXPECT_THAT(refusal(profile + Flags{"--compute=9ms", "--compress=topk:0.1"}), HasSubstr("compress"));
+  EXPECT_THAT(refusal(profile + Flags{"--compute=9ms", "--evaluate-every=10"}), HasSubstr("--evaluate-every"));
+}
+
 TEST(SimulatedRun, RefusesWhatItCannotDo) {
   const auto refusal = [](const Flags& flags) {
     const ProgramEnd end = run_program(kSimulated + flags);

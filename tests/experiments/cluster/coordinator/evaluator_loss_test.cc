@@ -23,7 +23,7 @@ using std::literals::chrono_literals::operator""s;
 // EvaluatorPolicy.
 
 TEST(EvaluatorPolicy, StartsItAgainThreeTimesAfterEverLongerPauses) {
-  EvaluatorPolicy policy(1000, false);
+  EvaluatorPolicy policy(1000, true, false);
   Duration before{};
   for (int start = 0; start < EvaluatorPolicy::kMostStarts; ++start) {
     const EvaluatorPolicy::Loss loss = policy.on_lost();
@@ -39,7 +39,7 @@ TEST(EvaluatorPolicy, StartsItAgainThreeTimesAfterEverLongerPauses) {
 }
 
 TEST(EvaluatorPolicy, StartsItAgainAsOftenAsItHasEvaluatedSomething) {
-  EvaluatorPolicy policy(1000, false);
+  EvaluatorPolicy policy(1000, true, false);
   for (int epoch = 0; epoch < 10; ++epoch) {
     ASSERT_TRUE(policy.on_lost().start_after.has_value());
     policy.on_snapshot(epoch, false, 10);
@@ -48,14 +48,14 @@ TEST(EvaluatorPolicy, StartsItAgainAsOftenAsItHasEvaluatedSomething) {
 }
 
 TEST(EvaluatorPolicy, SaysWhatItIsStartedAgainFor) {
-  EvaluatorPolicy policy(1000, false);
+  EvaluatorPolicy policy(1000, true, false);
   policy.on_snapshot(1, false, 10);
   policy.on_snapshot(2, false, 10);
   EXPECT_EQ(policy.on_lost().consequence, "it is started again, for 2 snapshots");
 }
 
 TEST(EvaluatorPolicy, SaysThatATargetCannotBeJudgedAnyMore) {
-  EvaluatorPolicy policy(1000, true);
+  EvaluatorPolicy policy(1000, true, true);
   EXPECT_EQ(policy.give_up(), "nothing is evaluated any more, and --target-accuracy cannot be judged");
   EXPECT_FALSE(policy.wants_snapshots());
 }

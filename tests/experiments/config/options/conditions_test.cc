@@ -51,6 +51,8 @@ const std::map<std::string, Promise> kPromises = {
     {"--device=cuda", {{{"device=cuda"}}, {{}, {"device=cpu"}}}},
     {"--cluster=simulated",
      {{{"cluster=simulated"}, {"mode=ps", "cluster=simulated"}}, {{}, {"mode=ps"}, {"mode=ps", "cluster=real"}}}},
+    {"a --model that learns, not profile:NAME",
+     {{{}, {"model=lenet"}}, {{"model=profile:resnet50", "cluster=simulated", "compute=100ms"}}}},
     {"--hosts that names another host",
      {{{"mode=ps", "hosts=node1:2"}}, {{"mode=ps"}, {"mode=ps", "hosts=localhost:2"}, {"hosts=node1:2"}}}},
     {"--mode=allreduce, without --sync-every and --gossip and with another collective than nccl, or with --mode=ps and "

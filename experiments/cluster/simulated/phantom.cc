@@ -1,0 +1,139 @@
+#include "experiments/cluster/simulated/phantom.h"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <numeric>
+#include <utility>
+#include <vector>
+
+namespace syncopate::experiments {
+namespace {
+
+using prediction::ModelProfile;
+using prediction::TensorProfile;
+
+constexpr std::int64_t kMostScale = 64;
+constexpr double kMostInflation = 1.01;
+
+class PhantomModel final : public worker::Model {
+ public:
+  PhantomModel(std::string name, ParamLayout layout, int batch_size)
+      : name_(std::move(name)), layout_(std::move(layout)), batch_size_(batch_size) {}
+
+  const std::string& name() const override { return name_; }
+  const ParamLayout& layout() const override { return layout_; }
+  int batch_size() const override { return batch_size_; }
+  double flops_per_sample() const override { return 0; }
+  void initialize(std::uint64_t, std::span<float> weights) const override { std::ranges::fill(weights, 0.0f); }
+  const ParamLayout& local_layout() const override { return local_layout_; }
+  std::span<float> local_state() override { return {}; }
+
+  void forward(std::span<const float>, const worker::BatchView&) override {
+    if (!before_) return;
+    for (const TensorSpec& tensor : layout_.tensors()) before_(tensor.range);
+  }
+  void before_reading(std::function<void(Range)> before) override { before_ = std::move(before); }
+  void backward(std::span<const float>, std::span<float> gradients,
+                const std::function<void(std::size_t)>& tensor_ready) override {
+    for (std::size_t tensor = layout_.tensors().size(); tensor-- > 0;) {
+      std::ranges::fill(slice(gradients, layout_.tensors()[tensor].range), 0.0f);
+      tensor_ready(tensor);
+    }
+  }
+  worker::LossAndCorrect loss() override { return {}; }
+
+ private:
+  const std::string name_;
+  const ParamLayout layout_;
+  const ParamLayout local_layout_;
+  const int batch_size_;
+  std::function<void(Range)> before_;
+};
+
+// Puts the tensors of a profile side by side until they have a whole number of alignment units at `scale`. `add` gets
+// the tensors of each such group and its elements.
+void for_each_group(const ModelProfile& profile, std::int64_t scale,
+                    const std::function<void(std::span<const TensorProfile>, std::int64_t elements)>& add) {
+  const std::span<const TensorProfile> tensors = profile.tensors;
+  const std::int64_t unit = scale * static_cast<std::int64_t>(kAlignment);
+  const std::int64_t all = std::max<std::int64_t>(1, (profile.parameters() + unit / 2) / unit);
+  std::int64_t parameters = 0, units = 0;
+  std::size_t begin = 0;
+  for (std::size_t end = 1; end <= tensors.size(); ++end) {
+    parameters += tensors[end - 1].parameters;
+    const bool is_last = end == tensors.size();
+    const std::int64_t up_to_here = is_last ? all : std::min(all - 1, (parameters + unit / 2) / unit);
+    if (up_to_here == units) continue;
+    add(tensors.subspan(begin, end - begin), (up_to_here - units) * static_cast<std::int64_t>(kAlignment));
+    units = up_to_here;
+    begin = end;
+  }
+}
+
+ParamLayout scaled_layout(const ModelProfile& profile, std::int64_t scale) {
+  ParamLayout layout;
+  for_each_group(profile, scale, [&](std::span<const TensorProfile> tensors, std::int64_t elements) {
+    layout.add(std::ranges::max(tensors, {}, &TensorProfile::parameters).name, {elements});
+  });
+  return layout;
+}
+
+// Returns the bytes of all largest pieces, as the model has them: what a ring's step, or a server, waits for.
+double bytes_of_pieces(const ModelProfile& profile, const ResolvedRun& config, std::int64_t scale) {
+  const bool is_ps = config.mode == Mode::kPs;
+  const auto pieces = static_cast<std::size_t>(is_ps ? config.servers * config.shards_per_server : config.workers);
+  const ParamLayout layout = scaled_layout(profile, scale);
+  std::vector<Range> wholes{{0, layout.size()}};
+  if (!is_ps && config.bucket_bytes) {
+    const auto bucket_bytes = static_cast<std::size_t>(std::max<std::int64_t>(1, *config.bucket_bytes / scale));
+    wholes = buckets_in_backward_order(layout, bucket_bytes);
+  }
+  double elements = 0;
+  for (const Range& whole : wholes) {
+    elements += static_cast<double>(balanced_ranges(whole.size(), pieces).front().size());
+  }
+  return elements * static_cast<double>(sizeof(float)) * static_cast<double>(scale);
+}
+
+}  // namespace
+
+std::int64_t scale_for(const ModelProfile& profile, const ResolvedRun& config) {
+  // Buckets whose size is found by trial are tried in bytes.
+  if (config.mode == Mode::kAllreduce && !config.bucket_bytes) return 1;
+  const double bytes = bytes_of_pieces(profile, config, 1);
+  std::int64_t scale = kMostScale;
+  while (scale > 1 && bytes_of_pieces(profile, config, scale) > kMostInflation * bytes) scale /= 2;
+  return scale;
+}
+
+Phantom make_phantom(const ModelProfile& profile, Duration step, std::int64_t scale) {
+  Phantom phantom{.name = profile.model, .scale = scale, .layout = scaled_layout(profile, scale), .times = {}};
+  const auto flops_of = [](std::span<const TensorProfile> tensors) {
+    return std::accumulate(tensors.begin(), tensors.end(), 0.0,
+                           [](double sum, const TensorProfile& tensor) { return sum + tensor.forward_flops; });
+  };
+  const double all_flops = flops_of(profile.tensors);
+  for_each_group(profile, scale, [&](std::span<const TensorProfile> tensors, std::int64_t) {
+    const double part = all_flops > 0
+                            ? flops_of(tensors) / all_flops
+                            : static_cast<double>(tensors.size()) / static_cast<double>(profile.tensors.size());
+    phantom.times.forward.push_back(from_seconds(seconds(step) * part / 3));
+    phantom.times.backward.push_back(from_seconds(seconds(step) * part * 2 / 3));
+  });
+  return phantom;
+}
+
+ResolvedRun scaled_down(ResolvedRun config, std::int64_t scale) {
+  const auto scaled = [&](std::int64_t bytes) { return std::max<std::int64_t>(64, bytes / scale); };  // a cache line
+  config.chunk_bytes = scaled(config.chunk_bytes);
+  config.segment_bytes = scaled(config.segment_bytes);
+  if (config.bucket_bytes) config.bucket_bytes = scaled(*config.bucket_bytes);
+  return config;
+}
+
+std::unique_ptr<worker::Model> make_phantom_model(const Phantom& phantom, int batch_size) {
+  return std::make_unique<PhantomModel>(phantom.name, phantom.layout, batch_size);
+}
+
+}  // namespace syncopate::experiments

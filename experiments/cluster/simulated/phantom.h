@@ -1,0 +1,38 @@
+// Phantom: a model that is known by its profile, made so small that a thousand workers fit in memory: one of its
+// elements stands for `scale` of the model's. Its wire makes up for that (SimulatedWire), so that times are those of
+// the whole model. It computes nothing, and its gradients are zeros.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "common/param_layout.h"
+#include "experiments/cluster/simulated/compute_times.h"
+#include "experiments/config/resolved_run.h"
+#include "prediction/model_profile.h"
+#include "worker/model.h"
+
+namespace syncopate::experiments {
+
+struct Phantom {
+  std::string name;  // of the model
+  std::int64_t scale = 1;
+  ParamLayout layout;
+  ComputeTimes times;  // of its tensors
+};
+
+// Returns how far the model can be scaled down: the power of two up to 64 with which the pieces that the run cuts
+// messages into, which are whole alignment units, come to at most 1 % more bytes than the model's.
+std::int64_t scale_for(const prediction::ModelProfile& profile, const ResolvedRun& config);
+
+// A step takes `step`: a third is forward's, and each tensor has its part in proportion to its FLOPs. Tensors that are
+// too small at this scale are one with their neighbours, so that the sum of all bytes stays what it is.
+Phantom make_phantom(const prediction::ModelProfile& profile, Duration step, std::int64_t scale);
+
+// Returns the run as processes see it whose payloads are scaled down: all sizes in bytes are.
+ResolvedRun scaled_down(ResolvedRun config, std::int64_t scale);
+
+std::unique_ptr<worker::Model> make_phantom_model(const Phantom& phantom, int batch_size);
+
+}  // namespace syncopate::experiments

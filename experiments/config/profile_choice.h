@@ -1,0 +1,20 @@
+// A model of which only the profile is there: --model=profile:resnet50. It computes nothing; a simulated cluster lets
+// the time of its step pass and sends as many bytes as it would.
+#pragma once
+
+#include <string>
+
+#include "common/status.h"
+#include "experiments/config/resolved_run.h"
+#include "prediction/model_profile.h"
+
+namespace syncopate::experiments {
+
+// Returns a profile by its name, or from a file whose name ends in .json. Fails with invalid argument for an unknown
+// name, listing all, and for what is not a profile; with the system's reason for a file that cannot be read.
+Result<prediction::ModelProfile> open_profile(const std::string& name_or_file);
+
+// Returns the profile of a run's model. Requires is_profile(config). Fails as open_profile() does, and names --model.
+Result<prediction::ModelProfile> profile_of(const RunSettings& config);
+
+}  // namespace syncopate::experiments

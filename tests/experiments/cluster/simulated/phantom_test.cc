@@ -1,0 +1,88 @@
+#include "experiments/cluster/simulated/phantom.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <numeric>
+
+namespace syncopate::experiments {
+namespace {
+
+using prediction::ModelProfile;
+
+ModelProfile resnet50() { return *prediction::built_in_profile("resnet50"); }
+
+ResolvedRun ring_of(int workers, std::int64_t bucket_bytes) {
+  ResolvedRun config;
+  config.mode = Mode::kAllreduce;
+  config.workers = workers;
+  config.bucket_bytes = bucket_bytes;
+  return config;
+}
+
+TEST(APhantom, HasAsManyBytesAsTheModelAtEveryScale) {
+  const ModelProfile profile = resnet50();
+  for (const std::int64_t scale : {1, 2, 16, 64}) {
+    const Phantom phantom = make_phantom(profile, std::chrono::milliseconds(90), scale);
+    std::int64_t elements = 0;
+    for (const TensorSpec& tensor : phantom.layout.tensors()) {
+      EXPECT_EQ(tensor.range.size() % kAlignment, 0u) << tensor.name << " would be padded";
+      elements += static_cast<std::int64_t>(tensor.range.size());
+    }
+    EXPECT_EQ(static_cast<std::size_t>(elements), phantom.layout.size());
+    EXPECT_LE(std::abs(elements * scale - profile.parameters()), scale * static_cast<std::int64_t>(kAlignment));
+  }
+}
+
+TEST(APhantom, TakesTheTimeOfTheStepAThirdOfItForward) {
+  const Phantom phantom = make_phantom(resnet50(), std::chrono::milliseconds(90), 64);
+  EXPECT_EQ(phantom.times.forward.size(), phantom.layout.tensors().size());
+  EXPECT_EQ(phantom.times.backward.size(), phantom.layout.tensors().size());
+  EXPECT_NEAR(seconds(phantom.times.forward_pass()), 0.030, 1e-6);
+  EXPECT_NEAR(seconds(phantom.times.step()), 0.090, 1e-6);
+}
+
+TEST(APhantom, GivesATensorItsPartByItsFlops) {
+  const ModelProfile profile = *prediction::read_profile(
+      R"({"model": "two", "source": "a test", "input": [1], "other_forward_flops": 0, "tensors": [
+        {"name": "first", "shape": [1600], "forward_flops": 3},
+        {"name": "second", "shape": [3200], "forward_flops": 1}]})");
+  const Phantom phantom = make_phantom(profile, std::chrono::milliseconds(12), 1);
+  EXPECT_THAT(phantom.times.forward, testing::ElementsAre(std::chrono::milliseconds(3), std::chrono::milliseconds(1)));
+  EXPECT_THAT(phantom.times.backward, testing::ElementsAre(std::chrono::milliseconds(6), std::chrono::milliseconds(2)));
+}
+
+TEST(APhantom, IsOneUnitWhereTheWholeModelIsSmaller) {
+  const ModelProfile profile = *prediction::read_profile(
+      R"({"model": "tiny", "source": "a test", "input": [1], "other_forward_flops": 0, "tensors": [
+        {"name": "weight", "shape": [3], "forward_flops": 3}, {"name": "bias", "shape": [1], "forward_flops": 0}]})");
+  EXPECT_EQ(make_phantom(profile, std::chrono::milliseconds(1), 64).layout.size(), kAlignment);
+}
+
+// Parts of a bucket are whole cache lines: 1 KiB cannot become 16 bytes.
+TEST(TheScale, KeepsTheSizeOfPieces) {
+  EXPECT_EQ(scale_for(resnet50(), ring_of(8, 100 << 20)), 64);
+  EXPECT_EQ(scale_for(resnet50(), ring_of(1024, 1 << 20)), 1);
+  const std::int64_t between = scale_for(resnet50(), ring_of(64, 1 << 20));
+  EXPECT_GT(between, 1);
+  EXPECT_LT(between, 64);
+}
+
+TEST(TheScale, IsOneWhereBucketsAreTriedInBytes) {
+  ResolvedRun config = ring_of(8, 0);
+  config.bucket_bytes.reset();
+  EXPECT_EQ(scale_for(resnet50(), config), 1);
+}
+
+TEST(ScaledDown, DividesEverySizeInBytes) {
+  ResolvedRun config = ring_of(8, 64 << 10);
+  config.chunk_bytes = 6400;
+  config.segment_bytes = 512;
+  const ResolvedRun scaled = scaled_down(config, 64);
+  EXPECT_EQ(scaled.bucket_bytes, 1024);
+  EXPECT_EQ(scaled.chunk_bytes, 100);
+  EXPECT_EQ(scaled.segment_bytes, 64) << "a cache line is the least";
+}
+
+}  // namespace
+}  // namespace syncopate::experiments

@@ -1,0 +1,30 @@
+#include "experiments/config/simulated_cluster.h"
+
+#include <gtest/gtest.h>
+
+namespace syncopate::experiments {
+namespace {
+
+TEST(AComputeModel, IsATimeARateOrMeasured) {
+  EXPECT_TRUE(ComputeModel::parse("solo")->is_solo());
+  EXPECT_EQ(ComputeModel::parse("250us")->step, std::chrono::microseconds(250));
+  EXPECT_EQ(ComputeModel::parse("5ms")->step, std::chrono::milliseconds(5));
+  EXPECT_EQ(ComputeModel::parse("1.5s")->step, std::chrono::milliseconds(1500));
+  EXPECT_EQ(ComputeModel::parse("900GFLOPS")->flops_per_second, 900e9);
+  EXPECT_EQ(ComputeModel::parse("15TFLOPS")->flops_per_second, 15e12);
+}
+
+TEST(AComputeModel, IsReadAsItIsWritten) {
+  for (const char* text : {"solo", "0.25ms", "5ms", "1500ms", "900GFLOPS", "15000GFLOPS"}) {
+    EXPECT_EQ(ComputeModel::parse(text)->to_string(), text);
+  }
+}
+
+TEST(AComputeModel, RefusesWhatIsNeither) {
+  for (const char* text : {"", "5", "ms", "0ms", "-5ms", "2000s", "5min", "TFLOPS", "0TFLOPS", "15FLOPS", "nanms"}) {
+    EXPECT_FALSE(ComputeModel::parse(text).ok()) << text;
+  }
+}
+
+}  // namespace
+}  // namespace syncopate::experiments
