@@ -62,7 +62,7 @@ const std::vector<Topic>& topics() {
        {"reproduce all", "reproduce piz-daint",
         "predict --profile=resnet50 --workers=1,4,16 --batch-size=64 --step-time=0.292 --shape=25gbit+50us",
         "predict --profile=vgg16 --workers=16 --batch-size=64 --step-time=0.416 --shape=25gbit --servers=4 "
-        "--sharding=whole"}},
+        "--sharding=whole --price-worker=3.06 --price-server=0.68"}},
   };
   return all;
 }
@@ -145,6 +145,21 @@ std::vector<OptionSpec> options_beside_the_table() {
        .unit = "workers",
        .range = "1 to 1024",
        .usual = "1"},
+      {.group = "Predictions",
+       .name = "price-worker",
+       .placeholder = "PRICE",
+       .sentence = "predict: what a host with workers costs, in any currency, for what a million samples cost. Servers "
+                   "on the same hosts cost nothing more.",
+       .unit = "currency for a host and hour",
+       .range = "0 to 1000000000, beside --price-server",
+       .usual = "none: no costs are shown"},
+      {.group = "Predictions",
+       .name = "price-server",
+       .placeholder = "PRICE",
+       .sentence = "predict: the same for a host with a server alone.",
+       .unit = "currency for a host and hour",
+       .range = "0 to 1000000000, beside --price-worker",
+       .usual = "none: no costs are shown"},
   };
 }
 

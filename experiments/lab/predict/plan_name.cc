@@ -1,0 +1,44 @@
+#include "experiments/lab/predict/plan_name.h"
+
+#include "common/text/format.h"
+
+namespace syncopate::experiments {
+
+std::string plan_name(const prediction::ExchangePlan& plan, int hosts) {
+  using prediction::Exchange;
+  const char* shards = plan.sharding == prediction::Sharding::kEven ? "even shards" : "whole variables";
+  switch (plan.exchange) {
+    case Exchange::kRing:
+      return "ring allreduce";
+    case Exchange::kTree:
+      return "tree allreduce";
+    case Exchange::kServers:
+      if (!plan.colocated) return fmt::format("servers: {}, {}", plan.servers, shards);
+      return plan.servers == hosts ? fmt::format("a server on each host, {}", shards)
+                                   : fmt::format("servers on workers' hosts: {}, {}", plan.servers, shards);
+    case Exchange::kByteps:
+      return fmt::format("BytePS's optimum, hosts more: {}", plan.servers);
+  }
+  return "";
+}
+
+std::vector<std::string> plan_columns(const ScaledJob& job) {
+  std::vector<std::string> columns = {"ms/step", "samples/s", "efficiency", "waits"};
+  if (job.prices) columns.emplace_back("cost per million samples");
+  return columns;
+}
+
+std::vector<std::string> plan_cells(const ScaledJob& job, int workers, const prediction::ExchangePlan& plan,
+                                    double step) {
+  const double samples = job.samples_per_second(workers, step);
+  std::vector<std::string> cells = {format_ms(step * 1e3), format_count(samples),
+                                    fmt::format("{:.1f} %", 100 * job.step_seconds / step),
+                                    fmt::format("{:.1f} %", 100 * (step - job.step_seconds) / step)};
+  if (job.prices) {
+    const double cost = cost_per_million_samples(*job.prices, job.network(workers), plan, samples);
+    cells.push_back(cost < 1000 ? fmt::format("{:.3g}", cost) : format_count(cost));
+  }
+  return cells;
+}
+
+}  // namespace syncopate::experiments
