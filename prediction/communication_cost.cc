@@ -1,6 +1,7 @@
 #include "prediction/communication_cost.h"
 
 #include <algorithm>
+#include <bit>
 #include <cassert>
 #include <cmath>
 
@@ -20,6 +21,14 @@ double ring_seconds(double bytes, const Network& network) {
 double tree_seconds(double bytes, const Network& network) {
   const double levels = std::ceil(std::log2(network.workers));
   return 2 * levels * (network.alpha + bytes / network.bytes_per_second);
+}
+
+double halving_doubling_seconds(double bytes, const Network& network) {
+  const unsigned power = std::bit_floor(static_cast<unsigned>(network.workers));
+  const double p = power;
+  const bool folds = power != static_cast<unsigned>(network.workers);
+  const double folded = folds ? 2 * (network.alpha + bytes / network.bytes_per_second) : 0;
+  return folded + 2 * std::log2(p) * network.alpha + 2 * (p - 1) * bytes / (p * network.bytes_per_second);
 }
 
 double byteps_seconds(double bytes, const Network& network, int server_hosts) {

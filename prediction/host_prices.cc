@@ -7,12 +7,15 @@ int server_hosts(const ExchangePlan& plan) {
   return has_servers && !plan.colocated ? plan.servers : 0;
 }
 
+double price_of_hour(const HostPrices& prices, const Network& network, const ExchangePlan& plan) {
+  return network.hosts() * prices.worker + server_hosts(plan) * prices.server;
+}
+
 double cost_per_million_samples(const HostPrices& prices, const Network& network, const ExchangePlan& plan,
                                 double samples_per_second) {
   constexpr double kSecondsOfHour = 3600;
   constexpr double kMillion = 1e6;
-  const double an_hour = network.hosts() * prices.worker + server_hosts(plan) * prices.server;
-  return an_hour / kSecondsOfHour * kMillion / samples_per_second;
+  return price_of_hour(prices, network, plan) / kSecondsOfHour * kMillion / samples_per_second;
 }
 
 }  // namespace syncopate::prediction

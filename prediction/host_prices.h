@@ -15,6 +15,9 @@ struct HostPrices {
 // Returns how many hosts with a server alone a plan needs. Servers on the hosts of workers need none.
 int server_hosts(const ExchangePlan& plan);
 
+// Returns what all hosts of a plan cost for an hour.
+double price_of_hour(const HostPrices& prices, const Network& network, const ExchangePlan& plan);
+
 // Returns what a million samples cost, in the currency of `prices`: all hosts are paid for the whole time.
 // `samples_per_second` is the whole job's, above 0.
 double cost_per_million_samples(const HostPrices& prices, const Network& network, const ExchangePlan& plan,

@@ -4,11 +4,13 @@
 // marked. All other cells are predicted, but for those that a stated rule leaves out.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "common/status.h"
+#include "prediction/step_prediction.h"
 
 namespace syncopate::prediction {
 
@@ -34,7 +36,8 @@ struct Reproduction {
   std::vector<std::string> calibrated;  // a sentence for each constant, with its value; empty if nothing is
   std::vector<std::string> left_out;    // a sentence for each rule
   std::vector<ReproducedCell> cells;
-  double median_bar = 0;  // what the errors of predicted cells must not exceed, as fractions
+  std::optional<Exchange> speaks_for;  // the exchange between hosts that was measured; none where there was none
+  double median_bar = 0;               // what the errors of predicted cells must not exceed, as fractions
   double worst_bar = 0;
 
   // Over the predicted cells, of which there must be one at least; without signs.

@@ -35,6 +35,23 @@ Result<GivenWords> given_words(std::string_view command, const std::vector<std::
   return given;
 }
 
+Result<double> bytes_in(const std::string& name, const std::string& text, double least, double most,
+                        std::string_view range) {
+  constexpr std::pair<std::string_view, double> kUnits[] = {{"kB", 1e3},        {"MB", 1e6},        {"GB", 1e9},
+                                                            {"KiB", 1ll << 10}, {"MiB", 1ll << 20}, {"GiB", 1ll << 30}};
+  std::string_view number = text;
+  double unit = 1;
+  for (const auto& [letters, bytes] : kUnits) {
+    if (!number.ends_with(letters)) continue;
+    number.remove_suffix(letters.size());
+    unit = bytes;
+    break;
+  }
+  const std::optional<double> count = parse_number<double>(number);
+  if (count && *count * unit >= least && *count * unit <= most) return *count * unit;
+  return Status::invalid_argument(fmt::format("--{}={}: must be {}", name, text, range));
+}
+
 Result<std::vector<std::string>> parts_in(const std::string& name, const std::string& text) {
   constexpr std::size_t kMostParts = 64;
   std::vector<std::string> parts(1);

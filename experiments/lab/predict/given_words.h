@@ -28,6 +28,11 @@ Result<T> number_in(const std::string& name, const std::string& text, T least, T
   return Status::invalid_argument(fmt::format("--{}={}: must be {} to {}{}", name, text, least, most, unit));
 }
 
+// Reads a number of bytes in [least, most], as 25000000, 25MB or 16GiB (kB, MB, GB, KiB, MiB, GiB). Fails with invalid
+// argument; `range` says in the message what would be right.
+Result<double> bytes_in(const std::string& name, const std::string& text, double least, double most,
+                        std::string_view range);
+
 // Divides a list of 1 to 64 parts, none empty, with commas between them. Fails with invalid argument.
 Result<std::vector<std::string>> parts_in(const std::string& name, const std::string& text);
 

@@ -12,6 +12,8 @@ std::string plan_name(const prediction::ExchangePlan& plan, int hosts) {
       return "ring allreduce";
     case Exchange::kTree:
       return "tree allreduce";
+    case Exchange::kHalvingDoubling:
+      return "halving-doubling allreduce";
     case Exchange::kServers:
       if (!plan.colocated) return fmt::format("servers: {}, {}", plan.servers, shards);
       return plan.servers == hosts ? fmt::format("a server on each host, {}", shards)
@@ -34,11 +36,15 @@ std::vector<std::string> plan_cells(const ScaledJob& job, int workers, const pre
   std::vector<std::string> cells = {format_ms(step * 1e3), format_count(samples),
                                     fmt::format("{:.1f} %", 100 * job.step_seconds / step),
                                     fmt::format("{:.1f} %", 100 * (step - job.step_seconds) / step)};
-  if (job.prices) {
-    const double cost = cost_per_million_samples(*job.prices, job.network(workers), plan, samples);
-    cells.push_back(cost < 1000 ? fmt::format("{:.3g}", cost) : format_count(cost));
-  }
+  if (job.prices) cells.push_back(cost_text(job, workers, plan, step));
   return cells;
+}
+
+std::string cost_text(const ScaledJob& job, int workers, const prediction::ExchangePlan& plan, double step) {
+  const double cost =
+      cost_per_million_samples(*job.prices, job.network(workers), plan, job.samples_per_second(workers, step));
+  if (cost < 0.1) return fmt::format("{:.3g}", cost);
+  return cost < 100 ? fmt::format("{:.2f}", cost) : format_count(cost);
 }
 
 }  // namespace syncopate::experiments

@@ -21,4 +21,7 @@ std::vector<std::string> plan_columns(const ScaledJob& job);
 std::vector<std::string> plan_cells(const ScaledJob& job, int workers, const prediction::ExchangePlan& plan,
                                     double step);
 
+// Returns what a million samples cost at `step` seconds; prices must be given.
+std::string cost_text(const ScaledJob& job, int workers, const prediction::ExchangePlan& plan, double step);
+
 }  // namespace syncopate::experiments

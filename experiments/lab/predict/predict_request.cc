@@ -13,7 +13,7 @@ Result<PredictRequest> parse_predict_request(const std::vector<std::string>& wor
                              number_in<int>("servers", given["servers"], 1, kMostPredictedWorkers, ""));
   SYNCOPATE_ASSIGN_OR_RETURN(request.sharding, read_sharding(given["sharding"]));
   SYNCOPATE_ASSIGN_OR_RETURN(request.bucket_bytes,
-                             number_in<double>("bucket-bytes", given["bucket-bytes"], 0, 1e12, " bytes"));
+                             bytes_in("bucket-bytes", given["bucket-bytes"], 0, kMostBucketBytes, kBucketRange));
   return request;
 }
 

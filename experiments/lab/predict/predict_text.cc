@@ -14,6 +14,7 @@ std::vector<ExchangePlan> plans_for(const PredictRequest& request, const Network
   const double bucket = request.bucket_bytes;
   return {{.exchange = Exchange::kRing, .bucket_bytes = bucket},
           {.exchange = Exchange::kTree, .bucket_bytes = bucket},
+          {.exchange = Exchange::kHalvingDoubling, .bucket_bytes = bucket},
           {.exchange = Exchange::kServers, .servers = request.servers, .sharding = request.sharding},
           {.exchange = Exchange::kServers, .servers = network.hosts(), .sharding = request.sharding, .colocated = true},
           {.exchange = Exchange::kByteps, .bucket_bytes = bucket, .servers = request.servers}};

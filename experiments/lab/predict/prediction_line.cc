@@ -6,6 +6,8 @@
 #include <algorithm>
 
 #include "experiments/config/nearest_name.h"
+#include "experiments/config/prediction_commands.h"
+#include "experiments/lab/predict/advise_text.h"
 #include "experiments/lab/predict/predict_text.h"
 #include "experiments/lab/predict/reproduction_text.h"
 
@@ -38,7 +40,7 @@ Result<std::string> reproduce_text(const std::vector<std::string>& words) {
 }  // namespace
 
 bool is_prediction_line(int argc, const char* const* argv) {
-  if (argc < 2 || (argv[1] != std::string("reproduce") && argv[1] != std::string("predict"))) return false;
+  if (argc < 2 || !is_prediction_command(argv[1])) return false;
   return std::none_of(argv + 2, argv + argc, [](const std::string& word) {
     return word == "-h" || word == "--help" || word.starts_with("--help=");
   });
@@ -46,7 +48,12 @@ bool is_prediction_line(int argc, const char* const* argv) {
 
 Result<std::string> prediction_text(const std::vector<std::string>& words) {
   if (words.front() == "reproduce") return reproduce_text(words);
-  SYNCOPATE_ASSIGN_OR_RETURN(const PredictRequest request, parse_predict_request({words.begin() + 1, words.end()}));
+  const std::vector<std::string> options(words.begin() + 1, words.end());
+  if (words.front() == "advise") {
+    SYNCOPATE_ASSIGN_OR_RETURN(const AdviseRequest request, parse_advise_request(options));
+    return advise_text(request);
+  }
+  SYNCOPATE_ASSIGN_OR_RETURN(const PredictRequest request, parse_predict_request(options));
   return predict_text(request);
 }
 

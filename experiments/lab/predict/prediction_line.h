@@ -1,4 +1,4 @@
-// The commands that start nothing: `run_experiment reproduce NAME` and `run_experiment predict [OPTIONS]`. Pure.
+// The commands that start nothing: `run_experiment reproduce NAME`, `predict [OPTIONS]` and `advise [OPTIONS]`. Pure.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@ namespace syncopate::experiments {
 // Whether it is for prediction_text(), and not parse_command_line(), to read the line; `help` is theirs.
 bool is_prediction_line(int argc, const char* const* argv);
 
-// Returns what the command prints. `words` are those behind the program's name, the first is reproduce or predict.
+// Returns what the command prints. `words` are those behind the program's name, the first is the command.
 // Fails with one line that says what is wrong and what would be right; each failure is one of usage.
 Result<std::string> prediction_text(const std::vector<std::string>& words);
 

@@ -14,6 +14,8 @@
 namespace syncopate::experiments {
 
 inline constexpr int kMostPredictedWorkers = 1 << 16;  // and servers
+inline constexpr double kMostBucketBytes = 1e12;
+inline constexpr const char* kBucketRange = "0 to 1000000000000 bytes, as 25000000, 25MB or 24MiB";
 
 struct ScaledJob {
   prediction::ModelProfile profile;

@@ -51,6 +51,8 @@ TEST(PredictRequest, SaysWhatIsWrong) {
   EXPECT_THAT(refused(usual_with({"--servers"})), StartsWith("--servers: needs a value"));
   EXPECT_EQ(refused(usual_with({"--servers=0"})), "--servers=0: must be 1 to 65536");
   EXPECT_EQ(refused(usual_with({"--sharding=odd"})), "--sharding=odd: must be even or whole");
+  EXPECT_EQ(refused(usual_with({"--bucket-bytes=25Mb"})),
+            "--bucket-bytes=25Mb: must be 0 to 1000000000000 bytes, as 25000000, 25MB or 24MiB");
   std::vector<std::string> words = usual_with({});
   words[0] = "--profile=resnet51";
   EXPECT_THAT(refused(words), StartsWith("--profile=resnet51: no such profile; there are alexnet,"));
