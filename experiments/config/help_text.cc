@@ -59,7 +59,7 @@ const std::vector<Topic>& topics() {
         "compare --workers=4 --optimizer=sgd --tune-rate=0.03,0.1,0.3", "compare results/first results/second"}},
       {"predictions",
        "Predictions",
-       {"reproduce all", "reproduce piz-daint",
+       {"reproduce all --output=results/forms", "reproduce piz-daint",
         "predict --profile=resnet50 --workers=1,4,16 --batch-size=64 --step-time=0.292 --shape=25gbit+50us",
         "predict --profile=vgg16 --workers=16 --batch-size=64 --step-time=0.416 --shape=25gbit --servers=4 "
         "--sharding=whole --price-worker=3.06 --price-server=0.68",
@@ -249,7 +249,7 @@ std::string usage_text(int columns) {
          "  run_experiment [OPTIONS]          one job\n"
          "  run_experiment compare [OPTIONS]  the same job in several modes\n"
          "  run_experiment compare FOLDER...  finished runs, by their results\n"
-         "  run_experiment reproduce NAME     published measurements beside closed forms\n"
+         "  run_experiment reproduce NAME     published measurements beside closed forms; a page with --output\n"
          "  run_experiment predict [OPTIONS]  a step's time in closed form\n"
          "  run_experiment advise [OPTIONS]   the best way to run a job, by the same forms\n";
 }

@@ -7,6 +7,7 @@
 
 #include "common/text/format.h"
 #include "common/text/list_text.h"
+#include "experiments/lab/predict/percent.h"
 #include "experiments/lab/predict/plan_name.h"
 #include "experiments/lab/predict/stretch_text.h"
 #include "prediction/advice/contest.h"
@@ -50,13 +51,11 @@ Lead lead_of(const Candidate& first, const Candidate& second, const KnownErrors&
                           {error_of(first, errors).*error, error_of(second, errors).*error});
 }
 
-std::string percent_of(double fraction) { return fmt::format("{:.1f} %", 100 * fraction); }
-
 // How the best of the other mode compares with the best of all.
 std::string against_other_mode(const Advised& advised, const Candidate& best, const Candidate& other) {
   const char* mode = other.way.plan.exchange == Exchange::kServers ? "servers" : "allreduce";
   const std::string more = fmt::format("The best of {}: {}, {}, {} more", mode, advised.name(other),
-                                       advised.figure(other), percent_of(other.score / best.score - 1));
+                                       advised.figure(other), percent(other.score / best.score - 1));
   if (lead_of(best, other, advised.errors, &ValidatedError::median) != Lead::kFirst) {
     return more + ": no difference that this form could tell.";
   }
@@ -118,8 +117,8 @@ class Turns {
     const Errors& errors = contest_.errors();
     if (told.size() > 1 && told.back().lead == Lead::kNeither) {
       const double least = std::max((1 + errors.first) / (1 - errors.second), (1 + errors.second) / (1 - errors.first));
-      text += fmt::format(" With {} or faster they differ by less than {}.", shown(told.back().from),
-                          percent_of(least - 1));
+      text +=
+          fmt::format(" With {} or faster they differ by less than {}.", shown(told.back().from), percent(least - 1));
     }
     std::vector<std::string> crossings;
     for (const double rate :
@@ -200,8 +199,8 @@ ValidatedError validated(Exchange exchange) {
 }
 
 std::string errors_text(const char* form, const ValidatedError& error) {
-  return fmt::format("{}: median error up to {} a table, worst {} ({})", form, percent_of(error.median),
-                     percent_of(error.worst), fmt::join(error.tables, ", "));
+  return fmt::format("{}: median error up to {} a table, worst {} ({})", form, percent(error.median),
+                     percent(error.worst), fmt::join(error.tables, ", "));
 }
 
 }  // namespace

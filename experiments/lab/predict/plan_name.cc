@@ -1,6 +1,7 @@
 #include "experiments/lab/predict/plan_name.h"
 
 #include "common/text/format.h"
+#include "experiments/lab/predict/percent.h"
 
 namespace syncopate::experiments {
 
@@ -33,9 +34,8 @@ std::vector<std::string> plan_columns(const ScaledJob& job) {
 std::vector<std::string> plan_cells(const ScaledJob& job, int workers, const prediction::ExchangePlan& plan,
                                     double step) {
   const double samples = job.samples_per_second(workers, step);
-  std::vector<std::string> cells = {format_ms(step * 1e3), format_count(samples),
-                                    fmt::format("{:.1f} %", 100 * job.step_seconds / step),
-                                    fmt::format("{:.1f} %", 100 * (step - job.step_seconds) / step)};
+  std::vector<std::string> cells = {format_ms(step * 1e3), format_count(samples), percent(job.step_seconds / step),
+                                    percent((step - job.step_seconds) / step)};
   if (job.prices) cells.push_back(cost_text(job, workers, plan, step));
   return cells;
 }
