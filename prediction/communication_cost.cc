@@ -4,6 +4,9 @@
 #include <bit>
 #include <cassert>
 #include <cmath>
+#include <functional>
+#include <queue>
+#include <utility>
 
 namespace syncopate::prediction {
 namespace {
@@ -47,12 +50,16 @@ BytepsParts byteps_parts(int worker_hosts, int server_hosts) {
 
 std::vector<int> place_greedily(std::span<const double> bytes, int servers) {
   assert(servers >= 1);
-  std::vector<double> load(static_cast<std::size_t>(servers));
+  using Load = std::pair<double, int>;  // of a server; among equals the first is the least
+  std::vector<Load> loads;
+  for (int server = 0; server < servers; ++server) loads.emplace_back(0, server);
+  std::priority_queue<Load, std::vector<Load>, std::greater<>> least(std::greater<>(), std::move(loads));
   std::vector<int> placed;
   for (const double size : bytes) {
-    const auto least = std::ranges::min_element(load);
-    *least += size;
-    placed.push_back(static_cast<int>(least - load.begin()));
+    const auto [load, server] = least.top();
+    least.pop();
+    least.emplace(load + size, server);
+    placed.push_back(server);
   }
   return placed;
 }

@@ -12,6 +12,18 @@ double score_or_none(const Candidate* candidate) {
   return candidate != nullptr ? candidate->score : std::numeric_limits<double>::infinity();
 }
 
+// Returns `number` as often halved as it is even, or doubled up to `most`, in rising order; and 1 before and `most`
+// behind them.
+std::vector<int> doubled(int number, int most) {
+  while (number % 2 == 0) number /= 2;
+  std::vector<int> all = {1};
+  for (; number <= most; number *= 2) {
+    if (number > 1) all.push_back(number);
+  }
+  if (all.back() != most) all.push_back(most);
+  return all;
+}
+
 }  // namespace
 
 Contest::Contest(const AdvisedJob& job, const Network& network, SpaceOf space_of, const Errors& errors)
@@ -39,7 +51,7 @@ std::vector<Stretch> Contest::over_workers(int most) const {
     other.workers = workers;
     return scores(other, space_of_(workers));
   };
-  return whole_stretches(at, most, errors_);
+  return whole_stretches(at, doubled(network_.workers, most), errors_);
 }
 
 std::vector<Stretch> Contest::over_servers(int most) const {
@@ -49,7 +61,7 @@ std::vector<Stretch> Contest::over_servers(int most) const {
     space.colocated = false;
     return scores(network_, space);
   };
-  return whole_stretches(at, most, errors_);
+  return whole_stretches(at, doubled(1, most), errors_);
 }
 
 }  // namespace syncopate::prediction

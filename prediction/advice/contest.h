@@ -22,9 +22,10 @@ class Contest {
 
   // For links of `low` to `high` bytes a second, 0 < low < high; see stretches().
   std::vector<Stretch> over_links(double low, double high) const;
-  // For 1 to `most` workers; see whole_stretches().
+  // Up to `most` workers, asked at the network's number, doubled and halved: other numbers may have an allreduce that
+  // is worse, as halving-doubling is for all but powers of two. See whole_stretches().
   std::vector<Stretch> over_workers(int most) const;
-  // For 1 to `most` servers, all on hosts of their own.
+  // For 1 to `most` servers, all on hosts of their own, asked at powers of two.
   std::vector<Stretch> over_servers(int most) const;
 
   // The same contest between forms that are never wrong: the lead changes where the two cross.

@@ -16,7 +16,7 @@ Lead lead(const Scores& scores, const Errors& errors) {
 std::vector<Stretch> stretches(const std::function<Scores(double)>& scores_at, double low, double high,
                                const Errors& errors) {
   assert(0 < low && low < high);
-  constexpr double kApart = 1.05;
+  constexpr double kApart = 1.1;
   constexpr double kClose = 1 + 1e-6;
   const auto lead_at = [&](double value) { return lead(scores_at(value), errors); };
   std::vector<Stretch> all = {{low, low, lead_at(low)}};
@@ -38,13 +38,25 @@ std::vector<Stretch> stretches(const std::function<Scores(double)>& scores_at, d
   return all;
 }
 
-std::vector<Stretch> whole_stretches(const std::function<Scores(int)>& scores_at, int most, const Errors& errors) {
-  assert(most >= 1);
+std::vector<Stretch> whole_stretches(const std::function<Scores(int)>& scores_at, const std::vector<int>& asked,
+                                     const Errors& errors) {
+  assert(!asked.empty());
+  const auto lead_at = [&](int number) { return lead(scores_at(number), errors); };
   std::vector<Stretch> all;
-  for (int number = 1; number <= most; ++number) {
-    const Lead now = lead(scores_at(number), errors);
-    if (all.empty() || now != all.back().lead) all.push_back({static_cast<double>(number), 0, now});
-    all.back().to = number;
+  int before = asked.front();
+  for (const int number : asked) {
+    const Lead lead_here = lead_at(number);
+    if (all.empty()) all.push_back({static_cast<double>(number), 0, lead_here});
+    if (lead_here != all.back().lead) {
+      int behind = number;
+      while (behind - before > 1) {
+        const int middle = before + (behind - before) / 2;
+        (lead_at(middle) == all.back().lead ? before : behind) = middle;
+      }
+      all.back().to = before;
+      all.push_back({static_cast<double>(behind), 0, lead_here});
+    }
+    all.back().to = before = number;
   }
   return all;
 }

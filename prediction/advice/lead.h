@@ -30,12 +30,14 @@ struct Stretch {
 };
 
 // Returns the stretches of [low, high], in order, each beginning where the one before it ends. `scores_at` is asked at
-// points 1.05 times apart, so that a shorter stretch may be missed; their ends are then found by halving to within a
+// points 1.1 times apart, so that a shorter stretch may be missed; their ends are then found by halving to within a
 // millionth. 0 < low < high.
 std::vector<Stretch> stretches(const std::function<Scores(double)>& scores_at, double low, double high,
                                const Errors& errors);
 
-// Returns the same for whole numbers from 1 to `most`, of which each is asked; a stretch holds both of its ends.
-std::vector<Stretch> whole_stretches(const std::function<Scores(int)>& scores_at, int most, const Errors& errors);
+// Returns the same for whole numbers, which are asked at `asked`, in rising order and at least one, and by halving
+// between two of these where the lead differs. A stretch holds both of its ends, and the next one begins one above.
+std::vector<Stretch> whole_stretches(const std::function<Scores(int)>& scores_at, const std::vector<int>& asked,
+                                     const Errors& errors);
 
 }  // namespace syncopate::prediction

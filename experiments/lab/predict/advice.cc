@@ -129,14 +129,16 @@ class Turns {
   }
 
   std::string over_workers() const {
-    const int most = std::max(kUsualMost, 2 * advised_.network.workers);
-    return fmt::format("1 to {} workers: {}.", format_count(most),
+    // The same number, as often doubled: between powers of two halving-doubling loses.
+    int most = advised_.network.workers;
+    while (most < kUsualMost) most *= 2;
+    return fmt::format("1 to {} workers, in doublings: {}.", format_count(most),
                        whole_stretch_text(contest_.over_workers(most), kLeads)) +
            crossing_text(numbers(crossings_of(contest_.without_errors().over_workers(most))));
   }
 
   std::string over_servers() const {
-    const int most = std::min(kUsualMost, std::max(8, 4 * advised_.network.workers));
+    const int most = std::max(kUsualMost, advised_.network.workers);
     return fmt::format("1 to {} servers on hosts of their own: {}.", format_count(most),
                        whole_stretch_text(contest_.over_servers(most), kLeads)) +
            crossing_text(numbers(crossings_of(contest_.without_errors().over_servers(most))));

@@ -29,11 +29,11 @@ Result<std::vector<double>> buckets_in(const std::string& text) {
   return buckets;
 }
 
-Result<prediction::Goal> goal_in(const std::string& text, bool has_prices) {
+Result<prediction::Goal> goal_in(const std::string& text, const std::optional<prediction::HostPrices>& prices) {
   if (text == "fastest") return prediction::Goal::kFastest;
   if (text != "cheapest") return Status::invalid_argument(fmt::format("--goal={}: must be fastest or cheapest", text));
-  if (has_prices) return prediction::Goal::kCheapest;
-  return Status::invalid_argument("--goal=cheapest: needs --price-worker and --price-server");
+  if (prices && prices->worker > 0) return prediction::Goal::kCheapest;
+  return Status::invalid_argument("--goal=cheapest: needs --price-worker above 0, and --price-server");
 }
 
 Result<int> state_floats_in(const std::string& text) {
@@ -84,7 +84,7 @@ Result<AdviseRequest> parse_advise_request(const std::vector<std::string>& words
   }
   request.optimizer = given["optimizer"];
   SYNCOPATE_ASSIGN_OR_RETURN(request.state_floats, state_floats_in(request.optimizer));
-  SYNCOPATE_ASSIGN_OR_RETURN(request.goal, goal_in(given["goal"], request.job.prices.has_value()));
+  SYNCOPATE_ASSIGN_OR_RETURN(request.goal, goal_in(given["goal"], request.job.prices));
   return request;
 }
 

@@ -42,8 +42,15 @@ TEST(Lead, HasItsStretchesBetweenTheValuesWhereItChanges) {
 }
 
 TEST(Lead, HasItsStretchesAmongWholeNumbers) {
+  const auto at = [](int number) { return Scores{10, number < 10 ? 9.0 : 11.0}; };
+  EXPECT_EQ(shown(whole_stretches(at, {1, 2, 4, 8, 16, 32}, {})), "1-9 second; 10-32 first; ");
+  EXPECT_EQ(shown(whole_stretches(at, {12}, {})), "12-12 first; ");
+  EXPECT_EQ(shown(whole_stretches(at, {1, 16}, {0.2, 0.2})), "1-16 neither; ");
+}
+
+TEST(Lead, IsFoundBetweenTheNumbersThatAreAsked) {
   const auto at = [](int number) { return Scores{10, static_cast<double>(number)}; };
-  EXPECT_EQ(shown(whole_stretches(at, 12, {})), "1-9 second; 10-10 neither; 11-12 first; ");
+  EXPECT_EQ(shown(whole_stretches(at, {1, 2, 4, 8, 10, 16}, {})), "1-9 second; 10-10 neither; 11-16 first; ");
 }
 
 }  // namespace

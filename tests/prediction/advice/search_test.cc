@@ -108,5 +108,25 @@ TEST(Contest, SolvesForTheLinkAtWhichMessagesCostAsMuchAsBytes) {
   EXPECT_GT(unsure[1].to, 225);
 }
 
+TEST(Contest, SolvesForTheWorkersAtWhichMessagesOfAllreduceAreTooMany) {
+  // So many servers that a worker's own link decides: 2 x (0.9 s + 4 s). Halving-doubling among 4 takes 2 x 2 x 0.9 s +
+  // 6 s, which is less by 0.2 s; a ring of 5 takes 8 x 0.9 s + 6.4 s.
+  const AdvisedJob job = one_tensor_job();
+  Network network = eight(100);
+  network.alpha = 0.9;
+  const auto space_of = [](int) {
+    SearchSpace space = kSpace;
+    space.servers = {1000};
+    space.colocated = false;
+    return space;
+  };
+  const std::vector<Stretch> workers = Contest(job, network, space_of, {}).over_workers(64);
+  ASSERT_EQ(workers.size(), 2u);
+  EXPECT_EQ(workers[0].lead, Lead::kFirst);
+  EXPECT_EQ(workers[0].to, 4);
+  EXPECT_EQ(workers[1].from, 5);
+  EXPECT_EQ(workers[1].to, 64);
+}
+
 }  // namespace
 }  // namespace syncopate::prediction

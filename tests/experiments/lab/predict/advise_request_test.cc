@@ -55,7 +55,9 @@ TEST(AdviseRequest, SaysWhatIsWrong) {
   EXPECT_EQ(parse_advise_request({}).status().message(), "advise: --profile is missing");
   EXPECT_THAT(refused_advice({"--bucket-size=1"}), AllOf(StartsWith("advise: "), HasSubstr("mean --bucket-sizes?")));
   EXPECT_EQ(refused_advice({"--goal=best"}), "--goal=best: must be fastest or cheapest");
-  EXPECT_EQ(refused_advice({"--goal=cheapest"}), "--goal=cheapest: needs --price-worker and --price-server");
+  const std::string unpriced = "--goal=cheapest: needs --price-worker above 0, and --price-server";
+  EXPECT_EQ(refused_advice({"--goal=cheapest"}), unpriced);
+  EXPECT_EQ(refused_advice({"--goal=cheapest", "--price-worker=0", "--price-server=1"}), unpriced);
   EXPECT_EQ(refused_advice({"--servers=1,0"}), "--servers=0: must be 1 to 65536, or a list of such");
   EXPECT_EQ(refused_advice({"--servers=1,,2"}), "--servers=1,,2: must be 1 to 64 values with commas between them");
   EXPECT_EQ(refused_advice({"--sharding=even,odd"}), "--sharding=odd: must be even or whole");

@@ -38,9 +38,11 @@ TEST(AdviseText, ClaimsADifferenceBeyondThem) {
   // VGG16's whole variables on servers: one of 411 MB keeps one server busy.
   const std::string text = advised({"--profile=vgg16", "--workers=16", "--batch-size=64", "--step-time=0.416",
                                     "--shape=25gbit", "--sharding=whole"});
-  EXPECT_THAT(text, AllOf(HasSubstr("Fastest among synchronous ways: ring allreduce"),
-                          HasSubstr("\n  - 1 to 256 workers: the forms cannot tell at 1, allreduce leads from 2 on.\n"),
-                          HasSubstr(" more: a difference beyond the worst errors of the forms.")));
+  EXPECT_THAT(
+      text,
+      AllOf(HasSubstr("Fastest among synchronous ways: ring allreduce"),
+            HasSubstr("\n  - 1 to 256 workers, in doublings: the forms cannot tell at 1, allreduce leads from 2 on.\n"),
+            HasSubstr(" more: a difference beyond the worst errors of the forms.")));
 }
 
 TEST(AdviseText, SaysWhatDoesNotFit) {
