@@ -43,7 +43,6 @@ Reproduction dlperf_bert() {
       .left_out = {"Mixed precision: whether gradients travel in half precision is not stated.",
                    "Other pages of the source: they have the measurements of the report again.",
                    "1 GPU: within a host nothing is predicted."},
-      .speaks_for = Exchange::kRing,
       .median_bar = 0.04,
       .worst_bar = 0.12};
   dlperf.calibrated = {"A step of one host: 8 GPUs of each framework and batch."};

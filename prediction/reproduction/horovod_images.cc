@@ -75,7 +75,6 @@ Reproduction horovod_images() {
       .left_out = {"Parameter servers (12 cells): how many there were, and where, is not stated.",
                    "128 and 512 GPUs (6 cells): efficiencies rounded to percents, without their own single GPU.",
                    "An example of output (1 cell): neither GPU nor network is stated."},
-      .speaks_for = Exchange::kRing,
       .median_bar = 0.12,
       .worst_bar = 0.25};
   table.calibrated = {"A step alone: 1 GPU of each model and cluster."};

@@ -20,7 +20,6 @@ Reproduction mxnet_p2() {
           "Even shards on all hosts over the stated 20 Gb/s. A host adds up its GPUs' gradients first; its push "
           "follows the backward pass, and the pull the push, so that nothing overlaps",
       .left_out = {"1 to 8 GPUs (8 cells): within a host no network is crossed."},
-      .speaks_for = Exchange::kServers,
       .median_bar = 0.06,
       .worst_bar = 0.12};
   for (const auto& [model, name] : {std::pair("alexnet", "mxnet-alexnet"), std::pair("inception-v3", "inception3")}) {

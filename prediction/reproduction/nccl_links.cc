@@ -26,7 +26,6 @@ Reproduction nccl_links() {
           "many slices on the way at once, so that they wait for it together",
       .left_out = {"Broadcast and reduce (24 cells): they are no exchange of a step, and their time depends "
                    "on slices that the source does not state."},
-      .speaks_for = Exchange::kRing,
       .median_bar = 0.03,
       .worst_bar = 0.06};
   for (const PublishedRow& row : published_table("nccl_emulated_links")) {

@@ -58,7 +58,6 @@ Reproduction piz_daint() {
       .model = "Whole variables placed greedily by bytes, pulled and pushed beside the computation, with a barrier",
       .left_out = {"Rows of real data (8 cells): reading it is no part of the prediction.",
                    "4 workers: its best setting was distributed_replicated, which has a barrier of each variable."},
-      .speaks_for = Exchange::kServers,
       .median_bar = 0.05,
       .worst_bar = 0.10};
   std::vector<PizDaintCell> cells;

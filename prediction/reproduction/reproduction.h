@@ -4,7 +4,6 @@
 // marked. All other cells are predicted, but for those that a stated rule leaves out.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -36,8 +35,7 @@ struct Reproduction {
   std::vector<std::string> calibrated;  // a sentence for each constant, with its value; empty if nothing is
   std::vector<std::string> left_out;    // a sentence for each rule
   std::vector<ReproducedCell> cells;
-  std::optional<Exchange> speaks_for;  // the exchange between hosts that was measured; none where there was none
-  double median_bar = 0;               // what the errors of predicted cells must not exceed, as fractions
+  double median_bar = 0;  // what the errors of predicted cells must not exceed, as fractions
   double worst_bar = 0;
 
   // Over the predicted cells, of which there must be one at least; without signs.
@@ -48,6 +46,9 @@ struct Reproduction {
 
 // In the order in which `all` shows them.
 std::vector<std::string> reproduction_names();
+
+// The names of the tables that measured this exchange between hosts, in the same order.
+std::vector<std::string> reproductions_of(Exchange exchange);
 
 // Fails with not found for an unknown name, listing all.
 Result<Reproduction> reproduce(std::string_view name);

@@ -15,7 +15,7 @@ struct ValidatedError {
   std::vector<std::string> tables;
 };
 
-// Counts all tables that measured this exchange between hosts; none if there is no such table. Reproduces them all.
+// Counts all tables that measured this exchange between hosts; none if there is no such table.
 std::optional<ValidatedError> validated_error(Exchange exchange);
 
 }  // namespace syncopate::prediction
