@@ -1,8 +1,12 @@
 #include "prediction/communication_cost.h"
 
 #include <algorithm>
+#include <bit>
 #include <cassert>
 #include <cmath>
+#include <functional>
+#include <queue>
+#include <utility>
 
 namespace syncopate::prediction {
 namespace {
@@ -22,6 +26,14 @@ double tree_seconds(double bytes, const Network& network) {
   return 2 * levels * (network.alpha + bytes / network.bytes_per_second);
 }
 
+double halving_doubling_seconds(double bytes, const Network& network) {
+  const unsigned power = std::bit_floor(static_cast<unsigned>(network.workers));
+  const double p = power;
+  const bool folds = power != static_cast<unsigned>(network.workers);
+  const double folded = folds ? 2 * (network.alpha + bytes / network.bytes_per_second) : 0;
+  return folded + 2 * std::log2(p) * network.alpha + 2 * (p - 1) * bytes / (p * network.bytes_per_second);
+}
+
 double byteps_seconds(double bytes, const Network& network, int server_hosts) {
   const double n = network.hosts();
   const double k = std::min<double>(server_hosts, n);
@@ -38,12 +50,16 @@ BytepsParts byteps_parts(int worker_hosts, int server_hosts) {
 
 std::vector<int> place_greedily(std::span<const double> bytes, int servers) {
   assert(servers >= 1);
-  std::vector<double> load(static_cast<std::size_t>(servers));
+  using Load = std::pair<double, int>;  // of a server; among equals the first is the least
+  std::vector<Load> loads;
+  for (int server = 0; server < servers; ++server) loads.emplace_back(0, server);
+  std::priority_queue<Load, std::vector<Load>, std::greater<>> least(std::greater<>(), std::move(loads));
   std::vector<int> placed;
   for (const double size : bytes) {
-    const auto least = std::ranges::min_element(load);
-    *least += size;
-    placed.push_back(static_cast<int>(least - load.begin()));
+    const auto [load, server] = least.top();
+    least.pop();
+    least.emplace(load + size, server);
+    placed.push_back(server);
   }
   return placed;
 }

@@ -28,6 +28,11 @@ double ring_seconds(double bytes, const Network& network);
 // Collective Communication Operations in MPICH", 2005).
 double tree_seconds(double bytes, const Network& network);
 
+// 2 log2(p) alpha + 2(p-1) S / (pB) for p ranks, a power of two: reduce-scatter by recursive halving, then allgather by
+// recursive doubling (Goyal et al. 2017, section 4.1; Thakur et al. 2005). Other p count as the largest power below,
+// and 2 (alpha + S/B) more: each rank beyond it gives all it has to another one, and gets the sum.
+double halving_doubling_seconds(double bytes, const Network& network);
+
 // BytePS's optimum for n hosts, whose workers add their gradients up first, and k hosts with a server alone (Jiang et
 // al., "A Unified Architecture for Accelerating Distributed DNN Training", OSDI 2020, section 3): 2n(n-1) M / ((n^2 +
 // kn - 2k) B). It takes the parts of M below, and is 2(n-1) M / (nB) for k = 0 and M/B for k = n. For k > n all bytes

@@ -5,38 +5,20 @@
 #include <algorithm>
 #include <cmath>
 
+#include "prediction/timed_model.h"
+
 namespace syncopate::prediction {
 namespace {
-
-constexpr double kBytesOfFloat = 4;
-
-// What a profile says, as times and bytes.
-struct Timed {
-  std::vector<double> bytes;
-  std::vector<double> forward;  // seconds; backward takes twice as long
-};
-
-Timed timed(const ModelProfile& profile, double compute) {
-  double flops = 0;
-  for (const TensorProfile& tensor : profile.tensors) flops += tensor.forward_flops;
-  const double count = static_cast<double>(profile.tensors.size());
-  Timed all;
-  for (const TensorProfile& tensor : profile.tensors) {
-    all.bytes.push_back(kBytesOfFloat * static_cast<double>(tensor.parameters));
-    // A profile without FLOPs has its work in equal parts.
-    all.forward.push_back(compute / 3 * (flops > 0 ? tensor.forward_flops / flops : 1 / count));
-  }
-  return all;
-}
 
 double exchange_seconds(double bytes, const Network& network, const ExchangePlan& plan) {
   if (plan.exchange == Exchange::kRing) return ring_seconds(bytes, network);
   if (plan.exchange == Exchange::kTree) return tree_seconds(bytes, network);
+  if (plan.exchange == Exchange::kHalvingDoubling) return halving_doubling_seconds(bytes, network);
   return byteps_seconds(bytes, network, plan.servers);
 }
 
 // Buckets of gradients, one after another, behind or beside the backward pass.
-StepPrediction by_buckets(const Timed& model, double compute, const Network& network, const ExchangePlan& plan) {
+StepPrediction by_buckets(const TimedModel& model, double compute, const Network& network, const ExchangePlan& plan) {
   StepPrediction prediction;
   double now = compute / 3;
   double wire_free = plan.overlap ? now : compute;
@@ -58,7 +40,7 @@ StepPrediction by_buckets(const Timed& model, double compute, const Network& net
 // has a server too, the worker's part of any host's.
 class ServerLinks {
  public:
-  ServerLinks(const Timed& model, const Network& network, const ExchangePlan& plan)
+  ServerLinks(const TimedModel& model, const Network& network, const ExchangePlan& plan)
       : rate_(network.bytes_per_second), alpha_(network.alpha), even_(plan.sharding == Sharding::kEven) {
     const int servers = plan.servers;
     const int local = plan.colocated ? std::min(network.workers_per_host, network.workers) : 0;
@@ -91,7 +73,7 @@ class ServerLinks {
   double host_ = 0;
 };
 
-StepPrediction by_servers(const Timed& model, double compute, const Network& network, const ExchangePlan& plan) {
+StepPrediction by_servers(const TimedModel& model, double compute, const Network& network, const ExchangePlan& plan) {
   const ServerLinks free(model, network, plan);
   const std::size_t count = model.bytes.size();
   ServerLinks alone = free;
@@ -117,7 +99,9 @@ StepPrediction by_servers(const Timed& model, double compute, const Network& net
   return prediction;
 }
 
-Status check(double compute, const Network& network, const ExchangePlan& plan) {
+}  // namespace
+
+Status check_step(const ModelProfile& profile, double compute, const Network& network, const ExchangePlan& plan) {
   constexpr int kMost = 1 << 20;
   const auto within = [](double value, double least) { return std::isfinite(value) && value >= least; };
   if (!within(compute, 0) || compute <= 0) {
@@ -144,17 +128,16 @@ Status check(double compute, const Network& network, const ExchangePlan& plan) {
     return Status::invalid_argument(fmt::format("{} servers on the hosts of workers: must be at most {}, one a host",
                                                 plan.servers, network.hosts()));
   }
+  if (profile.tensors.empty()) return Status::invalid_argument("a model without tensors cannot be exchanged");
   return {};
 }
 
-}  // namespace
-
 Result<StepPrediction> predict_step(const ModelProfile& profile, double compute, const Network& network,
                                     const ExchangePlan& plan) {
-  SYNCOPATE_RETURN_IF_ERROR(check(compute, network, plan));
-  if (profile.tensors.empty()) return Status::invalid_argument("a model without tensors cannot be exchanged");
-  const Timed model = timed(profile, compute);
-  const bool alone = network.workers == 1 && (plan.exchange == Exchange::kRing || plan.exchange == Exchange::kTree);
+  SYNCOPATE_RETURN_IF_ERROR(check_step(profile, compute, network, plan));
+  const TimedModel model = timed_model(profile, compute);
+  const bool has_servers = plan.exchange == Exchange::kServers || plan.exchange == Exchange::kByteps;
+  const bool alone = network.workers == 1 && !has_servers;
   StepPrediction prediction{.step = compute};
   if (!alone) {
     prediction = plan.exchange == Exchange::kServers ? by_servers(model, compute, network, plan)

@@ -1,7 +1,7 @@
 // How long a synchronous training step takes, in closed form: no event is simulated, and nothing is measured. Pure.
 //
-// A step alone takes `compute` seconds: a third forward, two thirds backward (backward does each product of the forward
-// pass twice), divided among tensors in proportion to their FLOPs. Gradients become ready in reverse order.
+// A step alone takes `compute` seconds, divided among passes and tensors as timed_model.h says. Gradients become ready
+// in reverse order.
 //
 // Allreduce: a bucket is reduced once its last gradient is ready and the bucket before it is done; the step ends with
 // the last of them and with the backward pass. With `overlap` off, the first bucket waits for the backward pass.
@@ -20,13 +20,13 @@
 
 namespace syncopate::prediction {
 
-enum class Exchange { kRing, kTree, kServers, kByteps };
+enum class Exchange { kRing, kTree, kHalvingDoubling, kServers, kByteps };
 enum class Sharding { kEven, kWhole };  // each tensor cut into equal parts, or each on one server (place_greedily)
 
 struct ExchangePlan {
   Exchange exchange = Exchange::kRing;
   bool overlap = true;
-  double bucket_bytes = 0;  // ring, tree, byteps: gradients are gathered until they have that many; 0: each by itself
+  double bucket_bytes = 0;  // all but servers: gradients are gathered until they have that many; 0: each by itself
   int servers = 1;          // servers: at least 1. byteps: hosts with a server alone, at least 0
   Sharding sharding = Sharding::kEven;
   bool colocated = false;  // servers: on the workers' hosts, one each on the first; else on hosts of their own
@@ -42,5 +42,8 @@ struct StepPrediction {
 // values out of range, and for more colocated servers than hosts.
 Result<StepPrediction> predict_step(const ModelProfile& profile, double compute, const Network& network,
                                     const ExchangePlan& plan);
+
+// Returns the error that predict_step() fails with, without predicting anything.
+Status check_step(const ModelProfile& profile, double compute, const Network& network, const ExchangePlan& plan);
 
 }  // namespace syncopate::prediction

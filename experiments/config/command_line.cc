@@ -13,6 +13,7 @@
 #include "experiments/config/nearest_name.h"
 #include "experiments/config/options/given_options.h"
 #include "experiments/config/options/option_table.h"
+#include "experiments/config/prediction_commands.h"
 #include "experiments/config/remote_shell.h"
 #include "experiments/config/resolution.h"
 
@@ -39,7 +40,7 @@ void bind(CLI::App& app, const std::vector<OptionSpec>& table) {
 }
 
 Status unknown(const std::string& argument, const std::vector<OptionSpec>& table) {
-  if (argument == "reproduce" || argument == "predict") {
+  if (is_prediction_command(argument)) {
     return Status::invalid_argument(fmt::format("{}: must be the first word, before all options", argument));
   }
   if (!argument.starts_with("-")) {
@@ -117,14 +118,14 @@ std::string typed_line(int argc, const char* const* argv) {
   return line;
 }
 
-// `compare --help` shows the topic compare; `reproduce --help` and `predict --help` show that of predictions.
+// `compare --help` shows the topic compare; `predict --help` and its like show that of predictions.
 Result<CommandLine> help_asked_for(const CLI::Option& help, const CLI::App& compare,
                                    const std::vector<std::string>& words) {
   CommandLine line;
   line.action = CommandLine::Action::kHelp;
   line.topic = help.results().empty() ? "" : help.results().front();
   if (line.topic.empty() && compare.parsed()) line.topic = "compare";
-  const bool predicts = !words.empty() && (words.front() == "reproduce" || words.front() == "predict");
+  const bool predicts = !words.empty() && is_prediction_command(words.front());
   if (line.topic.empty() && predicts) line.topic = "predictions";
   const Result<std::string> text = help_text(line.topic, 80);
   if (!text.ok()) return text.status();

@@ -59,10 +59,13 @@ const std::vector<Topic>& topics() {
         "compare --workers=4 --optimizer=sgd --tune-rate=0.03,0.1,0.3", "compare results/first results/second"}},
       {"predictions",
        "Predictions",
-       {"reproduce all", "reproduce piz-daint",
+       {"reproduce all --output=results/forms", "reproduce piz-daint",
         "predict --profile=resnet50 --workers=1,4,16 --batch-size=64 --step-time=0.292 --shape=25gbit+50us",
         "predict --profile=vgg16 --workers=16 --batch-size=64 --step-time=0.416 --shape=25gbit --servers=4 "
-        "--sharding=whole"}},
+        "--sharding=whole --price-worker=3.06 --price-server=0.68",
+        "advise --profile=vgg16 --workers=16 --batch-size=64 --step-time=0.416 --shape=25gbit+50us",
+        "advise --profile=bert-large-128 --workers=8,32 --batch-size=8 --step-time=0.2 --shape=10gbit+50us "
+        "--memory=16GiB --goal=cheapest --price-worker=3.06 --price-server=0.68"}},
   };
   return all;
 }
@@ -124,27 +127,64 @@ std::vector<OptionSpec> options_beside_the_table() {
       {.group = "Predictions",
        .name = "profile",
        .placeholder = "NAME",
-       .sentence = "predict: the model, by its tensors and their work. Beside what follows, predict takes lists of "
-                   "--workers, and --batch-size, --shape (a host's link), --servers, --sharding=even or whole (each "
-                   "tensor in equal parts, or "
-                   "each variable on one server) and --bucket-bytes (25000000).",
+       .sentence = "predict, advise: the model, by its tensors and their work. Beside what follows, both take lists of "
+                   "--workers, and --batch-size, --shape (a host's link), --servers and --sharding=even or whole (each "
+                   "tensor in equal parts, or each variable on one server), of which advise takes lists, too; predict "
+                   "also --bucket-bytes (25000000), advise --optimizer (adam).",
        .range = "resnet50, vgg16, bert-large-128, gpt2 and others, which a wrong name lists; or a file that ends in "
                 ".json, in the format of prediction/README.md",
        .usual = "none: it must be given"},
       {.group = "Predictions",
        .name = "step-time",
        .placeholder = "SECONDS",
-       .sentence = "predict: how long a step of one worker takes that exchanges nothing.",
+       .sentence = "predict, advise: how long a step of one worker takes that exchanges nothing.",
        .unit = "seconds",
        .range = "0.000001 to 1000000",
        .usual = "none: it must be given"},
       {.group = "Predictions",
        .name = "workers-per-host",
        .placeholder = "N",
-       .sentence = "predict: how many workers share a host's link.",
+       .sentence = "predict, advise: how many workers share a host's link.",
        .unit = "workers",
        .range = "1 to 1024",
        .usual = "1"},
+      {.group = "Predictions",
+       .name = "price-worker",
+       .placeholder = "PRICE",
+       .sentence = "predict, advise: what a host with workers costs, in any currency, for what a million samples cost. "
+                   "Servers on the same hosts cost nothing more.",
+       .unit = "currency for a host and hour",
+       .range = "0 to 1000000000, beside --price-server",
+       .usual = "none: no costs are shown"},
+      {.group = "Predictions",
+       .name = "price-server",
+       .placeholder = "PRICE",
+       .sentence = "predict, advise: the same for a host with a server alone.",
+       .unit = "currency for a host and hour",
+       .range = "0 to 1000000000, beside --price-worker",
+       .usual = "none: no costs are shown"},
+      {.group = "Predictions",
+       .name = "goal",
+       .placeholder = "GOAL",
+       .sentence = "advise: what is wanted: the most samples a second, or the cheapest samples.",
+       .range = "fastest, or cheapest beside prices",
+       .usual = "fastest"},
+      {.group = "Predictions",
+       .name = "bucket-sizes",
+       .placeholder = "LIST",
+       .sentence = "advise: the sizes of allreduce's buckets to choose among; 0 reduces each tensor by itself.",
+       .unit = "bytes",
+       .range = "1 to 64 sizes, as 5000000, 5MB or 4MiB",
+       .usual = "1MB,5MB,25MB,100MB"},
+      {.group = "Predictions",
+       .name = "memory",
+       .placeholder = "SIZE",
+       .sentence =
+           "advise: of a host with workers. What needs more for weights, gradients and the optimizer's state is "
+           "left out.",
+       .unit = "bytes",
+       .range = "1MB to 1000000GB, as 16GiB or 64GB",
+       .usual = "none: no limit"},
   };
 }
 
@@ -209,8 +249,9 @@ std::string usage_text(int columns) {
          "  run_experiment [OPTIONS]          one job\n"
          "  run_experiment compare [OPTIONS]  the same job in several modes\n"
          "  run_experiment compare FOLDER...  finished runs, by their results\n"
-         "  run_experiment reproduce NAME     published measurements beside closed forms\n"
-         "  run_experiment predict [OPTIONS]  a step's time in closed form\n";
+         "  run_experiment reproduce NAME     published measurements beside closed forms; a page with --output\n"
+         "  run_experiment predict [OPTIONS]  a step's time in closed form\n"
+         "  run_experiment advise [OPTIONS]   the best way to run a job, by the same forms\n";
 }
 
 std::string first_page(int columns) {

@@ -125,7 +125,7 @@ ExitCode run_prediction(const std::vector<std::string>& words) {
   const Result<std::string> text = prediction_text(words);
   if (!text.ok()) {
     complain(text.status().message());
-    return ExitCode::kUsage;
+    return text.status().code() == Code::kResourceExhausted ? exit_code_of(text.status()) : ExitCode::kUsage;
   }
   write_out(stdout, *text);
   return ExitCode::kSuccess;

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cassert>
 #include <cmath>
+#include <optional>
 
 #include "prediction/reproduction/tables.h"
 
@@ -15,11 +16,17 @@ namespace {
 struct NamedTable {
   const char* name;
   Reproduction (*make)();
+  std::optional<Exchange> between_hosts = std::nullopt;  // what was measured there; none of forms and of single hosts
 };
 
-constexpr NamedTable kTables[] = {
-    {"ring", &ring_form}, {"byteps-forms", &byteps_forms}, {"nccl-links", &nccl_links},   {"piz-daint", &piz_daint},
-    {"mxnet", &mxnet_p2}, {"tf-page", &tensorflow_page},   {"dlperf-bert", &dlperf_bert}, {"horovod", &horovod_images}};
+constexpr NamedTable kTables[] = {{"ring", &ring_form},
+                                  {"byteps-forms", &byteps_forms},
+                                  {"nccl-links", &nccl_links, Exchange::kRing},
+                                  {"piz-daint", &piz_daint, Exchange::kServers},
+                                  {"mxnet", &mxnet_p2, Exchange::kServers},
+                                  {"tf-page", &tensorflow_page},
+                                  {"dlperf-bert", &dlperf_bert, Exchange::kRing},
+                                  {"horovod", &horovod_images, Exchange::kRing}};
 
 std::vector<double> sorted_errors(const std::vector<ReproducedCell>& cells) {
   std::vector<double> errors;
@@ -44,6 +51,14 @@ double Reproduction::worst_error() const { return sorted_errors(cells).back(); }
 std::vector<std::string> reproduction_names() {
   std::vector<std::string> names;
   for (const NamedTable& table : kTables) names.emplace_back(table.name);
+  return names;
+}
+
+std::vector<std::string> reproductions_of(Exchange exchange) {
+  std::vector<std::string> names;
+  for (const NamedTable& table : kTables) {
+    if (table.between_hosts == exchange) names.emplace_back(table.name);
+  }
   return names;
 }
 

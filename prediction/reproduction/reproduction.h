@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "common/status.h"
+#include "prediction/step_prediction.h"
 
 namespace syncopate::prediction {
 
@@ -45,6 +46,9 @@ struct Reproduction {
 
 // In the order in which `all` shows them.
 std::vector<std::string> reproduction_names();
+
+// The names of the tables that measured this exchange between hosts, in the same order.
+std::vector<std::string> reproductions_of(Exchange exchange);
 
 // Fails with not found for an unknown name, listing all.
 Result<Reproduction> reproduce(std::string_view name);

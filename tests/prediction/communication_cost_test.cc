@@ -24,6 +24,16 @@ TEST(CommunicationCost, TreeSendsEverythingUpAndDownItsLevels) {
   EXPECT_NEAR(tree_seconds(200, network), 2 * 3 * (0.5 + 2), kExact);
 }
 
+TEST(CommunicationCost, HalvingDoublingMovesAsMuchAsARingInFewerMessages) {
+  Network network{.alpha = 0.5, .bytes_per_second = 100, .workers = 8};
+  EXPECT_NEAR(halving_doubling_seconds(400, network), 2 * 3 * 0.5 + 7, kExact);  // 2 x 7/8 x 4 s
+  network.workers = 1;
+  EXPECT_EQ(halving_doubling_seconds(400, network), 0);
+  // Two ranks beyond 8 give all they have away and get it back.
+  network.workers = 10;
+  EXPECT_NEAR(halving_doubling_seconds(400, network), 2 * (0.5 + 4) + 2 * 3 * 0.5 + 7, kExact);
+}
+
 TEST(CommunicationCost, BytepsIsAllreduceWithoutServersAndOneCopyWithAsManyAsWorkers) {
   for (const int n : {2, 3, 8, 32}) {
     const Network network{.bytes_per_second = 1e9, .workers = n};

@@ -4,41 +4,60 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <functional>
+#include <iterator>
 
 #include "experiments/config/nearest_name.h"
+#include "experiments/config/prediction_commands.h"
+#include "experiments/lab/predict/advise_text.h"
 #include "experiments/lab/predict/predict_text.h"
+#include "experiments/lab/predict/reproduction_files.h"
 #include "experiments/lab/predict/reproduction_text.h"
+#include "experiments/lab/report/text_table.h"
 
 namespace syncopate::experiments {
 namespace {
 
-Result<std::string> reproduce_text(const std::vector<std::string>& words) {
+Result<std::vector<prediction::Reproduction>> tables_named(const std::string& name) {
   const std::vector<std::string> names = prediction::reproduction_names();
-  if (words.size() != 2) {
-    return Status::invalid_argument(
-        fmt::format("reproduce: needs the name of one table, or all; there are {}", fmt::join(names, ", ")));
-  }
-  if (words[1] != "all") {
-    const Result<prediction::Reproduction> table = prediction::reproduce(words[1]);
-    if (table.ok()) return reproduction_text(*table);
-    const std::string nearest = nearest_name(words[1], names);
-    return nearest.empty() ? table.status()
-                           : Status::not_found(fmt::format("{}; did you mean {}?", table.status().message(), nearest));
-  }
   std::vector<prediction::Reproduction> tables;
-  std::string text;
-  for (const std::string& name : names) {
-    SYNCOPATE_ASSIGN_OR_RETURN(prediction::Reproduction table, prediction::reproduce(name));
-    text += reproduction_text(table) + "\n";
-    tables.push_back(std::move(table));
+  for (const std::string& one : name == "all" ? names : std::vector{name}) {
+    Result<prediction::Reproduction> table = prediction::reproduce(one);
+    if (!table.ok()) {
+      const std::string nearest = nearest_name(one, names);
+      return nearest.empty()
+                 ? table.status()
+                 : Status::not_found(fmt::format("{}; did you mean {}?", table.status().message(), nearest));
+    }
+    tables.push_back(std::move(*table));
   }
-  return text + reproduction_summary(tables);
+  return tables;
+}
+
+Result<std::string> reproduce_text(const std::vector<std::string>& words) {
+  const auto is_option = [](const std::string& word) { return word.starts_with("--"); };
+  if (std::ranges::count_if(words, std::not_fn(is_option)) != 2) {
+    return Status::invalid_argument(fmt::format("reproduce: needs the name of one table, or all; there are {}",
+                                                fmt::join(prediction::reproduction_names(), ", ")));
+  }
+  std::vector<std::string> names, options;
+  std::ranges::partition_copy(words, std::back_inserter(options), std::back_inserter(names), is_option);
+  SYNCOPATE_ASSIGN_OR_RETURN(const GivenWords given, given_words("reproduce", options, {}, {"output"}));
+  SYNCOPATE_ASSIGN_OR_RETURN(const std::vector<prediction::Reproduction> tables, tables_named(names.back()));
+  std::string text;
+  for (const prediction::Reproduction& table : tables) text += (text.empty() ? "" : "\n") + reproduction_text(table);
+  if (tables.size() > 1) text += "\n" + text_table(summary_rows(tables));
+  if (const auto folder = given.find("output"); folder != given.end()) {
+    SYNCOPATE_RETURN_IF_ERROR(write_reproduction(tables, folder->second));
+    text += fmt::format("\nresults in {}: reproduction.html, reproduction.csv\n", folder->second);
+  }
+  return text;
 }
 
 }  // namespace
 
 bool is_prediction_line(int argc, const char* const* argv) {
-  if (argc < 2 || (argv[1] != std::string("reproduce") && argv[1] != std::string("predict"))) return false;
+  if (argc < 2 || !is_prediction_command(argv[1])) return false;
   return std::none_of(argv + 2, argv + argc, [](const std::string& word) {
     return word == "-h" || word == "--help" || word.starts_with("--help=");
   });
@@ -46,7 +65,12 @@ bool is_prediction_line(int argc, const char* const* argv) {
 
 Result<std::string> prediction_text(const std::vector<std::string>& words) {
   if (words.front() == "reproduce") return reproduce_text(words);
-  SYNCOPATE_ASSIGN_OR_RETURN(const PredictRequest request, parse_predict_request({words.begin() + 1, words.end()}));
+  const std::vector<std::string> options(words.begin() + 1, words.end());
+  if (words.front() == "advise") {
+    SYNCOPATE_ASSIGN_OR_RETURN(const AdviseRequest request, parse_advise_request(options));
+    return advise_text(request);
+  }
+  SYNCOPATE_ASSIGN_OR_RETURN(const PredictRequest request, parse_predict_request(options));
   return predict_text(request);
 }
 

@@ -1,4 +1,5 @@
-// The commands that start nothing: `run_experiment reproduce NAME` and `run_experiment predict [OPTIONS]`. Pure.
+// The commands that start nothing: `run_experiment reproduce NAME`, `predict [OPTIONS]` and `advise [OPTIONS]`. Pure,
+// but for the file that --profile names and those that `reproduce` writes with --output.
 #pragma once
 
 #include <string>
@@ -11,8 +12,9 @@ namespace syncopate::experiments {
 // Whether it is for prediction_text(), and not parse_command_line(), to read the line; `help` is theirs.
 bool is_prediction_line(int argc, const char* const* argv);
 
-// Returns what the command prints. `words` are those behind the program's name, the first is reproduce or predict.
-// Fails with one line that says what is wrong and what would be right; each failure is one of usage.
+// Returns what the command prints. `words` are those behind the program's name, the first is the command.
+// Fails with one line that says what is wrong and what would be right: with resource exhausted if files cannot be
+// written; every other failure is one of usage.
 Result<std::string> prediction_text(const std::vector<std::string>& words);
 
 }  // namespace syncopate::experiments

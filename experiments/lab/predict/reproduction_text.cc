@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "experiments/lab/predict/percent.h"
 #include "experiments/lab/report/text_table.h"
 
 namespace syncopate::experiments {
@@ -13,37 +14,11 @@ using prediction::CellUse;
 using prediction::ReproducedCell;
 using prediction::Reproduction;
 
-std::string percent(double fraction) { return fmt::format("{:.1f} %", fraction * 100); }
-
-const char* name_of_use(CellUse use) {
-  switch (use) {
-    case CellUse::kPredicted:
-      return "predicted";
-    case CellUse::kCalibrated:
-      return "calibrated";
-    case CellUse::kLeftOut:
-      return "left out";
-  }
-  return "";
-}
-
 std::string list_of(const char* title, const std::vector<std::string>& sentences) {
   if (sentences.empty()) return fmt::format("{}: nothing.\n", title);
   std::string text = fmt::format("{}:\n", title);
   for (const std::string& sentence : sentences) text += fmt::format("  {}\n", sentence);
   return text;
-}
-
-std::string cells_table(const Reproduction& table) {
-  std::vector<std::vector<std::string>> rows = {
-      {"setup", "workers", table.reference + ", " + table.unit, "closed form", "error", "cell"}};
-  for (const ReproducedCell& cell : table.cells) {
-    rows.push_back({cell.setup, std::to_string(cell.workers), fmt::format("{:.5g}", cell.measured),
-                    fmt::format("{:.5g}", cell.predicted),
-                    cell.use == CellUse::kCalibrated ? "" : fmt::format("{:+.1f} %", cell.error() * 100),
-                    name_of_use(cell.use)});
-  }
-  return text_table(rows);
 }
 
 std::int64_t predicted_cells(const Reproduction& table) {
@@ -56,22 +31,50 @@ std::string bar_of(const Reproduction& table) {
 
 }  // namespace
 
-std::string reproduction_text(const Reproduction& table) {
-  return fmt::format("{}: {}.\nSource: {}.\nClosed form, nothing is simulated: {}.\n", table.name, table.what,
-                     table.source, table.model) +
-         list_of("Calibrated", table.calibrated) + list_of("Left out", table.left_out) + "\n" + cells_table(table) +
-         fmt::format("\n{} predicted cells: median error {}, worst {}; the bar is {}, which it {}.\n",
+const char* name_of(CellUse use) {
+  switch (use) {
+    case CellUse::kPredicted:
+      return "predicted";
+    case CellUse::kCalibrated:
+      return "calibrated";
+    case CellUse::kLeftOut:
+      return "left out";
+  }
+  return "";
+}
+
+std::vector<std::vector<std::string>> reproduction_rows(const Reproduction& table) {
+  std::vector<std::vector<std::string>> rows = {
+      {"setup", "workers", table.reference + ", " + table.unit, "closed form", "error", "cell"}};
+  for (const ReproducedCell& cell : table.cells) {
+    rows.push_back({cell.setup, std::to_string(cell.workers), fmt::format("{:.5g}", cell.measured),
+                    fmt::format("{:.5g}", cell.predicted),
+                    cell.use == CellUse::kCalibrated ? "" : fmt::format("{:+.1f} %", cell.error() * 100),
+                    name_of(cell.use)});
+  }
+  return rows;
+}
+
+std::string reproduction_errors(const Reproduction& table) {
+  return fmt::format("{} predicted cells: median error {}, worst {}; the bar is {}, which it {}.",
                      predicted_cells(table), percent(table.median_error()), percent(table.worst_error()), bar_of(table),
                      table.holds() ? "holds" : "misses");
 }
 
-std::string reproduction_summary(const std::vector<Reproduction>& tables) {
+std::vector<std::vector<std::string>> summary_rows(const std::vector<Reproduction>& tables) {
   std::vector<std::vector<std::string>> rows = {{"table", "predicted cells", "median", "worst", "bar", ""}};
   for (const Reproduction& table : tables) {
     rows.push_back({table.name, std::to_string(predicted_cells(table)), percent(table.median_error()),
                     percent(table.worst_error()), bar_of(table), table.holds() ? "holds" : "misses"});
   }
-  return text_table(rows);
+  return rows;
+}
+
+std::string reproduction_text(const Reproduction& table) {
+  return fmt::format("{}: {}.\nSource: {}.\nClosed form, nothing is simulated: {}.\n", table.name, table.what,
+                     table.source, table.model) +
+         list_of("Calibrated", table.calibrated) + list_of("Left out", table.left_out) + "\n" +
+         text_table(reproduction_rows(table)) + "\n" + reproduction_errors(table) + "\n";
 }
 
 }  // namespace syncopate::experiments

@@ -1,4 +1,4 @@
-// What `run_experiment reproduce` prints of a table. Pure.
+// What `run_experiment reproduce` shows of tables, as words. Pure.
 #pragma once
 
 #include <string>
@@ -8,11 +8,19 @@
 
 namespace syncopate::experiments {
 
-// One table: what was measured, by whom, how it is predicted, what was calibrated and left out, each cell with its
-// error, and the errors of those that were predicted.
-std::string reproduction_text(const prediction::Reproduction& table);
+const char* name_of(prediction::CellUse use);  // "predicted", "calibrated" or "left out"
 
-// Several tables in a line each: their errors beside their bars.
-std::string reproduction_summary(const std::vector<prediction::Reproduction>& tables);
+// Each cell with its error, a row each; the first row names the columns.
+std::vector<std::vector<std::string>> reproduction_rows(const prediction::Reproduction& table);
+
+// Returns "4 predicted cells: median error 2.4 %, worst 4.0 %; the bar is 5.0 % / 10.0 %, which it holds."
+std::string reproduction_errors(const prediction::Reproduction& table);
+
+// Several tables in a row each: their errors beside their bars; the first row names the columns.
+std::vector<std::vector<std::string>> summary_rows(const std::vector<prediction::Reproduction>& tables);
+
+// One table for a terminal: what was measured, by whom, how it is predicted, what was calibrated and left out, its
+// cells and its errors.
+std::string reproduction_text(const prediction::Reproduction& table);
 
 }  // namespace syncopate::experiments

@@ -195,6 +195,7 @@ std::string series_lines(const ChartSeries& series, const Frame& frame) {
 constexpr std::size_t kMarksOfALine = 30;
 
 std::string series_marks(const ChartSeries& series, const Frame& frame, Places& places) {
+  if (!series.marked) return {};
   const std::size_t each = series.joined ? series.points.size() / kMarksOfALine + 1 : 1;
   std::string svg;
   for (std::size_t i = 0; i < series.points.size(); ++i) {
@@ -236,7 +237,7 @@ Legend legend_of(const std::vector<const ChartSeries*>& shown, double top) {
     if (series->joined || series->is_level) {
       legend.svg += line_between(x, y, x + 26, y, stroke(colour_of(series->colour), 1.6) + dashes);
     }
-    legend.svg += mark(x + 13, y, series->marker, colour_of(series->colour), series->name);
+    if (series->marked) legend.svg += mark(x + 13, y, series->marker, colour_of(series->colour), series->name);
     legend.svg += text_at(x + 32, y + 4, "start", series->name, " class=\"legend\"");
     x += width;
   }

@@ -18,6 +18,7 @@ struct ChartSeries {
   std::string name;
   std::vector<ChartPoint> points;
   bool joined = true;  // whether a line joins the points, in this order
+  bool marked = true;  // whether each point has a mark; a line without marks has no tooltips
   // whether y of its first point is drawn as a line across the chart, because it does not depend on x
   bool is_level = false;
   // Colours are those of Okabe and Ito, which people with any colour vision can distinguish. Numbers past the last

@@ -5,16 +5,10 @@
 #include <algorithm>
 
 #include "common/os/whole_file.h"
+#include "experiments/lab/report/csv_text.h"
 
 namespace syncopate::experiments {
 namespace {
-
-// Quotes as in RFC 4180.
-std::string quoted(const std::string& text) {
-  std::string cell = "\"";
-  for (const char c : text) cell += c == '"' ? std::string("\"\"") : std::string(1, c);
-  return cell + "\"";
-}
 
 std::string number(double value) { return fmt::format("{:.6g}", value); }
 
@@ -32,10 +26,10 @@ struct Cell {
 
 // Returns the cells that identify `round` of `row`.
 std::vector<Cell> which(const ComparisonReport& report, const ComparedRow& row, std::size_t index, std::size_t round) {
-  std::vector<Cell> cells = {{"label", quoted(row.label)}, {"mode", quoted(row.mode)}};
+  std::vector<Cell> cells = {{"label", csv_text(row.label)}, {"mode", csv_text(row.mode)}};
   for (const std::string& option : report.varied) {
     const auto value = std::ranges::find(row.values, option, &std::pair<std::string, std::string>::first);
-    cells.push_back({"vary:" + option, value == row.values.end() ? "" : quoted(value->second)});
+    cells.push_back({"vary:" + option, value == row.values.end() ? "" : csv_text(value->second)});
   }
   std::optional<std::size_t> place;
   if (round < report.order.size()) {

@@ -1,5 +1,6 @@
 #include "experiments/lab/predict/predict_request.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -14,6 +15,7 @@ namespace {
 using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::Not;
 using testing::StartsWith;
 
 std::vector<std::string> usual_with(const std::vector<std::string>& more) {
@@ -28,12 +30,15 @@ std::string refused(const std::vector<std::string>& words) { return parse_predic
 TEST(PredictRequest, ReadsItsOptions) {
   const Result<PredictRequest> request = parse_predict_request(usual_with({"--servers=4", "--sharding=whole"}));
   ASSERT_TRUE(request.ok()) << request.status().message();
-  EXPECT_EQ(request->profile.model, "resnet50");
-  EXPECT_THAT(request->workers, ElementsAre(1, 8));
-  EXPECT_EQ(request->batch_size, 64);
-  EXPECT_EQ(request->step_seconds, 0.292);
-  EXPECT_EQ(request->bytes_per_second, 25e9 / 8 * 1448 / 1538);  // what TCP leaves of it
-  EXPECT_EQ(request->alpha, 50e-6);
+  EXPECT_EQ(request->job.profile.model, "resnet50");
+  EXPECT_THAT(request->job.workers, ElementsAre(1, 8));
+  EXPECT_EQ(request->job.batch_size, 64);
+  EXPECT_EQ(request->job.step_seconds, 0.292);
+  const prediction::Network network = request->job.network(8);
+  EXPECT_EQ(network.bytes_per_second, 25e9 / 8 * 1448 / 1538);  // what TCP leaves of it
+  EXPECT_EQ(network.alpha, 50e-6);
+  EXPECT_EQ(network.workers, 8);
+  EXPECT_FALSE(request->job.prices.has_value());
   EXPECT_EQ(request->servers, 4);
   EXPECT_EQ(request->sharding, prediction::Sharding::kWhole);
 }
@@ -46,6 +51,8 @@ TEST(PredictRequest, SaysWhatIsWrong) {
   EXPECT_THAT(refused(usual_with({"--servers"})), StartsWith("--servers: needs a value"));
   EXPECT_EQ(refused(usual_with({"--servers=0"})), "--servers=0: must be 1 to 65536");
   EXPECT_EQ(refused(usual_with({"--sharding=odd"})), "--sharding=odd: must be even or whole");
+  EXPECT_EQ(refused(usual_with({"--bucket-bytes=25Mb"})),
+            "--bucket-bytes=25Mb: must be 0 to 1000000000000 bytes, as 25000000, 25MB or 24MiB");
   std::vector<std::string> words = usual_with({});
   words[0] = "--profile=resnet51";
   EXPECT_THAT(refused(words), StartsWith("--profile=resnet51: no such profile; there are alexnet,"));
@@ -62,6 +69,20 @@ TEST(PredictRequest, SaysWhatIsWrong) {
   words = usual_with({});
   words[4] = "--shape=10GB";
   EXPECT_THAT(refused(words), StartsWith("--shape=10GB: must be RATE or RATE+DELAY"));
+}
+
+TEST(PredictRequest, TakesPricesTogether) {
+  const Result<PredictRequest> request = parse_predict_request(usual_with({"--price-worker=3.06", "--price-server=0"}));
+  ASSERT_TRUE(request.ok()) << request.status().message();
+  EXPECT_EQ(request->job.prices.value().worker, 3.06);
+  EXPECT_EQ(request->job.prices.value().server, 0);
+  EXPECT_EQ(refused(usual_with({"--price-worker=3"})),
+            "--price-server is missing beside --price-worker: give both, 0 for hosts that cost nothing");
+  EXPECT_THAT(refused(usual_with({"--price-server=3"})), StartsWith("--price-worker is missing beside"));
+  for (const char* price : {"-1", "nan", "inf", "3USD"}) {
+    EXPECT_EQ(refused(usual_with({fmt::format("--price-worker={}", price), "--price-server=1"})),
+              fmt::format("--price-worker={}: must be 0 to 1000000000, for a host and hour", price));
+  }
 }
 
 TEST(PredictRequest, TakesAProfileOfOnesOwn) {
@@ -82,6 +103,18 @@ TEST(PredictText, HasARowForEachSizeAndExchange) {
   EXPECT_THAT(*text, AllOf(HasSubstr("Closed form, nothing is simulated or measured"), HasSubstr("\nring allreduce"),
                            HasSubstr("\nservers: 2, even shards"), HasSubstr("\na server on each host, even shards"),
                            HasSubstr("100.0 %")));
+}
+
+TEST(PredictText, HasCostsOnlyWherePricesAreGiven) {
+  using testing_support::operator+;
+  std::vector<std::string> words = usual_with({"--servers=2", "--price-worker=3.6", "--price-server=1.8"});
+  words[1] = "--workers=1";
+  const Result<std::string> text = prediction_text(std::vector<std::string>{"predict"} + words);
+  ASSERT_TRUE(text.ok()) << text.status().message();
+  // A worker alone: 64 samples in 0.292 s; a million in 4562.5 s, which cost a thousandth of the price each. With two
+  // servers' hosts it costs twice as much or more.
+  EXPECT_THAT(*text, AllOf(HasSubstr("  cost per million samples\n"), HasSubstr(" 4.56\n")));
+  EXPECT_THAT(*prediction_text(std::vector<std::string>{"predict"} + usual_with({})), Not(HasSubstr("cost per")));
 }
 
 }  // namespace

@@ -37,6 +37,8 @@ TEST(PredictionLine, LeavesHelpAndOtherCommandsToTheOthers) {
   };
   EXPECT_TRUE(is_one({"syncopate", "reproduce", "ring"}));
   EXPECT_TRUE(is_one({"syncopate", "reproduce"}));
+  EXPECT_TRUE(is_one({"syncopate", "advise", "--workers=2"}));
+  EXPECT_FALSE(is_one({"syncopate", "advise", "--help"}));
   EXPECT_FALSE(is_one({"syncopate", "reproduce", "--help"}));
   EXPECT_FALSE(is_one({"syncopate", "compare"}));
   EXPECT_FALSE(is_one({"syncopate"}));
@@ -48,11 +50,13 @@ TEST(PredictionLine, SaysThatItsCommandsComeFirst) {
 }
 
 TEST(PredictionLine, HasItsHelp) {
-  const char* const line[] = {"syncopate", "reproduce", "--help"};
-  const Result<CommandLine> command = parse_command_line(3, line);
-  ASSERT_TRUE(command.ok()) << command.status().message();
-  EXPECT_EQ(command->action, CommandLine::Action::kHelp);
-  EXPECT_EQ(command->topic, "predictions");
+  for (const char* name : {"reproduce", "predict", "advise"}) {
+    const char* const line[] = {"syncopate", name, "--help"};
+    const Result<CommandLine> command = parse_command_line(3, line);
+    ASSERT_TRUE(command.ok()) << command.status().message();
+    EXPECT_EQ(command->action, CommandLine::Action::kHelp);
+    EXPECT_EQ(command->topic, "predictions");
+  }
 }
 
 }  // namespace

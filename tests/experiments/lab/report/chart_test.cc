@@ -158,5 +158,13 @@ TEST(IntervalChart, HasALineForEachRowWithItsIntervalAndTheReference) {
   EXPECT_GE(count(svg, "class=\"tick\""), 3);
 }
 
+TEST(Chart, HasLinesWithoutMarksWhereNoneAreWanted) {
+  Chart chart{.title = "t", .x = {.label = "x"}, .y = {.label = "y"}, .series = {}};
+  chart.series.push_back({.name = "line", .points = {{.x = 1, .y = 1}, {.x = 2, .y = 2}}, .marked = false});
+  const std::string svg = svg_of(chart);
+  EXPECT_EQ(count(svg, "class=\"mark\""), 0);
+  EXPECT_EQ(count(svg, ">line<"), 1);
+}
+
 }  // namespace
 }  // namespace syncopate::experiments

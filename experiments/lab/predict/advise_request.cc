@@ -1,0 +1,91 @@
+#include "experiments/lab/predict/advise_request.h"
+
+#include <algorithm>
+
+#include "common/text/list_text.h"
+#include "experiments/config/optimizer_choice.h"
+
+namespace syncopate::experiments {
+namespace {
+
+Result<std::vector<prediction::Sharding>> shardings_in(const std::string& text) {
+  SYNCOPATE_ASSIGN_OR_RETURN(const std::vector<std::string> parts, parts_in("sharding", text));
+  std::vector<prediction::Sharding> shardings;
+  for (const std::string& part : parts) {
+    SYNCOPATE_ASSIGN_OR_RETURN(const prediction::Sharding sharding, read_sharding(part));
+    shardings.push_back(sharding);
+  }
+  return shardings;
+}
+
+Result<std::vector<double>> buckets_in(const std::string& text) {
+  SYNCOPATE_ASSIGN_OR_RETURN(const std::vector<std::string> parts, parts_in("bucket-sizes", text));
+  std::vector<double> buckets;
+  for (const std::string& part : parts) {
+    SYNCOPATE_ASSIGN_OR_RETURN(const double bytes, bytes_in("bucket-sizes", part, 0, kMostBucketBytes,
+                                                            std::string(kBucketRange) + ", or a list of such"));
+    buckets.push_back(bytes);
+  }
+  return buckets;
+}
+
+Result<prediction::Goal> goal_in(const std::string& text, const std::optional<prediction::HostPrices>& prices) {
+  if (text == "fastest") return prediction::Goal::kFastest;
+  if (text != "cheapest") return Status::invalid_argument(fmt::format("--goal={}: must be fastest or cheapest", text));
+  if (prices && prices->worker > 0) return prediction::Goal::kCheapest;
+  return Status::invalid_argument("--goal=cheapest: needs --price-worker above 0, and --price-server");
+}
+
+Result<int> state_floats_in(const std::string& text) {
+  std::vector<std::string> names;
+  for (const OptimizerTraits& traits : kOptimizers) {
+    if (text == traits.name) return static_cast<int>(state_floats(traits.kind));
+    names.emplace_back(traits.name);
+  }
+  return Status::invalid_argument(fmt::format("--optimizer={}: must be {}", text, list_text(names, "or")));
+}
+
+}  // namespace
+
+prediction::AdvisedJob AdviseRequest::advised_job() const {
+  return {.profile = job.profile,
+          .compute = job.step_seconds,
+          .prices = job.prices.value_or(prediction::HostPrices()),
+          .goal = goal,
+          .state_floats = state_floats,
+          .memory_bytes = memory_bytes};
+}
+
+prediction::SearchSpace AdviseRequest::space(int workers) const {
+  prediction::SearchSpace space{.servers = servers, .shardings = shardings, .bucket_bytes = bucket_bytes};
+  if (!space.servers.empty()) return space;
+  for (int count = 1; count < workers; count *= 2) space.servers.push_back(count);
+  space.servers.push_back(workers);
+  return space;
+}
+
+Result<AdviseRequest> parse_advise_request(const std::vector<std::string>& words) {
+  std::vector<std::string> optional = optional_job_options();
+  optional.insert(optional.end(), {"servers", "sharding", "bucket-sizes", "memory", "optimizer", "goal"});
+  SYNCOPATE_ASSIGN_OR_RETURN(GivenWords given, given_words("advise", words, required_job_options(), optional));
+  given.insert(
+      {{"sharding", "even,whole"}, {"bucket-sizes", "1MB,5MB,25MB,100MB"}, {"optimizer", "adam"}, {"goal", "fastest"}});
+  AdviseRequest request;
+  SYNCOPATE_ASSIGN_OR_RETURN(request.job, read_scaled_job(given));
+  if (given.contains("servers")) {
+    SYNCOPATE_ASSIGN_OR_RETURN(request.servers, counts_in("servers", given["servers"], 1, kMostPredictedWorkers));
+  }
+  SYNCOPATE_ASSIGN_OR_RETURN(request.shardings, shardings_in(given["sharding"]));
+  SYNCOPATE_ASSIGN_OR_RETURN(request.bucket_bytes, buckets_in(given["bucket-sizes"]));
+  if (const auto memory = given.find("memory"); memory != given.end()) {
+    request.memory = memory->second;
+    SYNCOPATE_ASSIGN_OR_RETURN(request.memory_bytes,
+                               bytes_in("memory", memory->second, 1e6, 1e15, "1MB to 1000000GB, as 16GiB or 64GB"));
+  }
+  request.optimizer = given["optimizer"];
+  SYNCOPATE_ASSIGN_OR_RETURN(request.state_floats, state_floats_in(request.optimizer));
+  SYNCOPATE_ASSIGN_OR_RETURN(request.goal, goal_in(given["goal"], request.job.prices));
+  return request;
+}
+
+}  // namespace syncopate::experiments

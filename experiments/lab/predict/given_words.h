@@ -1,0 +1,42 @@
+// The words behind a command that predicts, each as --NAME=VALUE. Pure.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "common/status.h"
+#include "common/text/number.h"
+
+namespace syncopate::experiments {
+
+using GivenWords = std::map<std::string, std::string>;  // values by names without dashes
+
+// Fails with invalid argument and one line that says what is wrong and what would be right: for an unknown name, one
+// without a value, one that stands twice, and one of `required` that is missing. `command` begins the message.
+Result<GivenWords> given_words(std::string_view command, const std::vector<std::string>& words,
+                               const std::vector<std::string>& required, const std::vector<std::string>& optional);
+
+// Reads a number in [least, most]; `unit` stands behind the range in the message. Fails with invalid argument.
+template <typename T>
+Result<T> number_in(const std::string& name, const std::string& text, T least, T most, std::string_view unit) {
+  const std::optional<T> number = parse_number<T>(text);
+  if (number && *number >= least && *number <= most) return *number;
+  return Status::invalid_argument(fmt::format("--{}={}: must be {} to {}{}", name, text, least, most, unit));
+}
+
+// Reads a number of bytes in [least, most], as 25000000, 25MB or 16GiB (kB, MB, GB, KiB, MiB, GiB). Fails with invalid
+// argument; `range` says in the message what would be right.
+Result<double> bytes_in(const std::string& name, const std::string& text, double least, double most,
+                        std::string_view range);
+
+// Divides a list of 1 to 64 parts, none empty, with commas between them. Fails with invalid argument.
+Result<std::vector<std::string>> parts_in(const std::string& name, const std::string& text);
+
+// Reads such a list of whole numbers in [least, most]. Fails with invalid argument.
+Result<std::vector<int>> counts_in(const std::string& name, const std::string& text, int least, int most);
+
+}  // namespace syncopate::experiments

@@ -1,0 +1,50 @@
+#include "experiments/lab/predict/plan_name.h"
+
+#include "common/text/format.h"
+#include "experiments/lab/predict/percent.h"
+
+namespace syncopate::experiments {
+
+std::string plan_name(const prediction::ExchangePlan& plan, int hosts) {
+  using prediction::Exchange;
+  const char* shards = plan.sharding == prediction::Sharding::kEven ? "even shards" : "whole variables";
+  switch (plan.exchange) {
+    case Exchange::kRing:
+      return "ring allreduce";
+    case Exchange::kTree:
+      return "tree allreduce";
+    case Exchange::kHalvingDoubling:
+      return "halving-doubling allreduce";
+    case Exchange::kServers:
+      if (!plan.colocated) return fmt::format("servers: {}, {}", plan.servers, shards);
+      return plan.servers == hosts ? fmt::format("a server on each host, {}", shards)
+                                   : fmt::format("servers on workers' hosts: {}, {}", plan.servers, shards);
+    case Exchange::kByteps:
+      return fmt::format("BytePS's optimum, hosts more: {}", plan.servers);
+  }
+  return "";
+}
+
+std::vector<std::string> plan_columns(const ScaledJob& job) {
+  std::vector<std::string> columns = {"ms/step", "samples/s", "efficiency", "waits"};
+  if (job.prices) columns.emplace_back("cost per million samples");
+  return columns;
+}
+
+std::vector<std::string> plan_cells(const ScaledJob& job, int workers, const prediction::ExchangePlan& plan,
+                                    double step) {
+  const double samples = job.samples_per_second(workers, step);
+  std::vector<std::string> cells = {format_ms(step * 1e3), format_count(samples), percent(job.step_seconds / step),
+                                    percent((step - job.step_seconds) / step)};
+  if (job.prices) cells.push_back(cost_text(job, workers, plan, step));
+  return cells;
+}
+
+std::string cost_text(const ScaledJob& job, int workers, const prediction::ExchangePlan& plan, double step) {
+  const double cost =
+      cost_per_million_samples(*job.prices, job.network(workers), plan, job.samples_per_second(workers, step));
+  if (cost < 0.1) return fmt::format("{:.3g}", cost);
+  return cost < 100 ? fmt::format("{:.2f}", cost) : format_count(cost);
+}
+
+}  // namespace syncopate::experiments

@@ -1,0 +1,27 @@
+// A plan's name, and its figures as cells of a table. Pure.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "experiments/lab/predict/scaled_job.h"
+
+namespace syncopate::experiments {
+
+// Returns "ring allreduce", "servers: 4, whole variables" or "a server on each host, even shards", for `hosts` hosts
+// with workers.
+std::string plan_name(const prediction::ExchangePlan& plan, int hosts);
+
+// The names of what plan_cells() returns; the cost stands there only if prices are given.
+std::vector<std::string> plan_columns(const ScaledJob& job);
+
+// The step in ms, its throughput, the efficiency (against as many workers that exchange nothing), what of the step is
+// waiting, and what a million samples cost.
+std::vector<std::string> plan_cells(const ScaledJob& job, int workers, const prediction::ExchangePlan& plan,
+                                    double step);
+
+// Returns what a million samples cost at `step` seconds; prices must be given.
+std::string cost_text(const ScaledJob& job, int workers, const prediction::ExchangePlan& plan, double step);
+
+}  // namespace syncopate::experiments

@@ -1,0 +1,99 @@
+#include "experiments/lab/predict/scaled_job.h"
+
+#include "common/os/regular_file.h"
+#include "common/text/format.h"
+
+namespace syncopate::experiments {
+namespace {
+
+constexpr std::uint64_t kMostProfileBytes = 16 << 20;
+
+Result<prediction::ModelProfile> profile_of(const std::string& text) {
+  if (!text.ends_with(".json")) {
+    Result<prediction::ModelProfile> profile = prediction::built_in_profile(text);
+    if (profile.ok()) return profile;
+    return Status::invalid_argument(
+        fmt::format("--profile={}, or a file that ends in .json", profile.status().message()));
+  }
+  Result<std::string> file = read_regular_file(text, kMostProfileBytes);
+  if (!file.ok()) return file.status().in("--profile");
+  Result<prediction::ModelProfile> profile = prediction::read_profile(*file);
+  if (!profile.ok()) return profile.status().in("--profile=" + text);
+  return profile;
+}
+
+Result<std::optional<prediction::HostPrices>> prices_in(const GivenWords& given) {
+  if (!given.contains("price-worker") && !given.contains("price-server")) {
+    return std::optional<prediction::HostPrices>();
+  }
+  std::optional<prediction::HostPrices> prices(std::in_place);
+  for (const auto& [name, other, price] : {std::tuple("price-worker", "price-server", &prices->worker),
+                                           std::tuple("price-server", "price-worker", &prices->server)}) {
+    if (!given.contains(name)) {
+      return Status::invalid_argument(
+          fmt::format("--{} is missing beside --{}: give both, 0 for hosts that cost nothing", name, other));
+    }
+    SYNCOPATE_ASSIGN_OR_RETURN(*price, number_in<double>(name, given.at(name), 0, 1e9, ", for a host and hour"));
+  }
+  return prices;
+}
+
+}  // namespace
+
+prediction::Network ScaledJob::network(int count) const {
+  return {.alpha = std::chrono::duration<double>(link.delay).count(),
+          .bytes_per_second = link.payload_bytes_per_second(),
+          .workers = count,
+          .workers_per_host = workers_per_host};
+}
+
+double ScaledJob::samples_per_second(int count, double step) const {
+  return static_cast<double>(count) * batch_size / step;
+}
+
+const std::vector<std::string>& required_job_options() {
+  static const std::vector<std::string> names = {"profile", "workers", "batch-size", "step-time", "shape"};
+  return names;
+}
+
+const std::vector<std::string>& optional_job_options() {
+  static const std::vector<std::string> names = {"workers-per-host", "price-worker", "price-server"};
+  return names;
+}
+
+Result<ScaledJob> read_scaled_job(const GivenWords& given) {
+  ScaledJob job;
+  SYNCOPATE_ASSIGN_OR_RETURN(job.profile, profile_of(given.at("profile")));
+  SYNCOPATE_ASSIGN_OR_RETURN(job.workers, counts_in("workers", given.at("workers"), 1, kMostPredictedWorkers));
+  if (const auto found = given.find("workers-per-host"); found != given.end()) {
+    SYNCOPATE_ASSIGN_OR_RETURN(job.workers_per_host, number_in<int>("workers-per-host", found->second, 1, 1024, ""));
+  }
+  SYNCOPATE_ASSIGN_OR_RETURN(job.batch_size, number_in<int>("batch-size", given.at("batch-size"), 1, 1 << 20, ""));
+  SYNCOPATE_ASSIGN_OR_RETURN(job.step_seconds,
+                             number_in<double>("step-time", given.at("step-time"), 1e-6, 1e6, " seconds"));
+  const Result<LinkShape> link = LinkShape::parse(given.at("shape"));
+  if (!link.ok()) {
+    return Status::invalid_argument(fmt::format("--shape={}: must be {}", given.at("shape"), LinkShape::forms()));
+  }
+  job.link = *link;
+  SYNCOPATE_ASSIGN_OR_RETURN(job.prices, prices_in(given));
+  return job;
+}
+
+Result<prediction::Sharding> read_sharding(const std::string& text) {
+  if (text == "even") return prediction::Sharding::kEven;
+  if (text == "whole") return prediction::Sharding::kWhole;
+  return Status::invalid_argument(fmt::format("--sharding={}: must be even or whole", text));
+}
+
+std::string title_of(const ScaledJob& job) {
+  const prediction::Network network = job.network(1);
+  return fmt::format(
+      "{}: {} parameters in {} tensors, {}. Closed form, nothing is simulated or measured: {} s a step of {} samples "
+      "alone, {:g} Gb/s and {:g} us a message, {} a host.\n",
+      job.profile.model, format_count(static_cast<double>(job.profile.parameters())), job.profile.tensors.size(),
+      format_bytes(job.profile.bytes()), job.step_seconds, job.batch_size, network.bytes_per_second * 8e-9,
+      network.alpha * 1e6, job.workers_per_host);
+}
+
+}  // namespace syncopate::experiments

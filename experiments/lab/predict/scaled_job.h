@@ -1,0 +1,47 @@
+// The job that a prediction is about: a model, how long a worker's step takes, and the hosts that it is to run on.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/status.h"
+#include "common/transport/link_shape.h"
+#include "experiments/lab/predict/given_words.h"
+#include "prediction/host_prices.h"
+#include "prediction/model_profile.h"
+
+namespace syncopate::experiments {
+
+inline constexpr int kMostPredictedWorkers = 1 << 16;  // and servers
+inline constexpr double kMostBucketBytes = 1e12;
+inline constexpr const char* kBucketRange = "0 to 1000000000000 bytes, as 25000000, 25MB or 24MiB";
+
+struct ScaledJob {
+  prediction::ModelProfile profile;
+  std::vector<int> workers;  // the sizes to predict for, at least one
+  int workers_per_host = 1;
+  int batch_size = 0;       // samples a worker
+  double step_seconds = 0;  // of one worker alone
+  LinkShape link;           // of a host; the delay is that of each message
+  std::optional<prediction::HostPrices> prices;
+
+  prediction::Network network(int workers) const;
+  double samples_per_second(int workers, double step) const;  // the whole job's, at `step` seconds
+};
+
+// The options that make a job: those that must be given, and the others.
+const std::vector<std::string>& required_job_options();
+const std::vector<std::string>& optional_job_options();
+
+// Fails with invalid argument, as given_words() does, for values out of range, an unknown or wrong profile, and for one
+// price without the other. Pure, but for the file that --profile may name.
+Result<ScaledJob> read_scaled_job(const GivenWords& given);
+
+// Fails with invalid argument unless `text` is even or whole.
+Result<prediction::Sharding> read_sharding(const std::string& text);
+
+// Returns "resnet50: 25,557,032 parameters in 161 tensors, ...": what a prediction was given, in one line.
+std::string title_of(const ScaledJob& job);
+
+}  // namespace syncopate::experiments

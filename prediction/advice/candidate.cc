@@ -1,0 +1,50 @@
+#include "prediction/advice/candidate.h"
+
+#include <set>
+
+#include "prediction/asynchronous_prediction.h"
+
+namespace syncopate::prediction {
+
+bool Way::is_of_kind(const Way& other) const {
+  return plan.exchange == other.plan.exchange && plan.colocated == other.plan.colocated &&
+         plan.sharding == other.plan.sharding && asynchronous == other.asynchronous;
+}
+
+std::vector<Way> ways_in(const SearchSpace& space, int hosts) {
+  std::vector<Way> ways;
+  for (const Exchange exchange : {Exchange::kRing, Exchange::kHalvingDoubling, Exchange::kTree}) {
+    for (const double bucket : space.bucket_bytes) {
+      ways.push_back({.plan = {.exchange = exchange, .bucket_bytes = bucket}});
+    }
+  }
+  const auto add = [&](int servers, bool colocated) {
+    for (const Sharding sharding : space.shardings) {
+      for (const bool asynchronous : {false, true}) {
+        if (asynchronous && !space.asynchronous) continue;
+        ways.push_back(
+            {.plan = {.exchange = Exchange::kServers, .servers = servers, .sharding = sharding, .colocated = colocated},
+             .asynchronous = asynchronous});
+      }
+    }
+  };
+  for (const int servers : space.servers) add(servers, false);
+  if (!space.colocated) return ways;
+  std::set<int> on_workers(space.servers.begin(), space.servers.end());
+  on_workers.erase(on_workers.upper_bound(hosts), on_workers.end());
+  on_workers.insert(hosts);
+  for (const int servers : on_workers) add(servers, true);
+  return ways;
+}
+
+Result<StepPrediction> predict_way(const AdvisedJob& job, const Network& network, const Way& way) {
+  return way.asynchronous ? predict_asynchronous_step(job.profile, job.compute, network, way.plan)
+                          : predict_step(job.profile, job.compute, network, way.plan);
+}
+
+double score(const AdvisedJob& job, const Network& network, const Way& way, double step) {
+  const double seconds = step / network.workers;
+  return job.goal == Goal::kFastest ? seconds : seconds * price_of_hour(job.prices, network, way.plan);
+}
+
+}  // namespace syncopate::prediction

@@ -1,0 +1,54 @@
+// The ways to run a job that advice chooses among. Pure.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "prediction/host_prices.h"
+#include "prediction/step_prediction.h"
+
+namespace syncopate::prediction {
+
+enum class Goal { kFastest, kCheapest };
+
+// What every candidate has in common, apart from the network.
+struct AdvisedJob {
+  ModelProfile profile;
+  double compute = 0;  // seconds of a step of one worker alone, above 0
+  HostPrices prices;   // used by kCheapest alone
+  Goal goal = Goal::kFastest;
+  int state_floats = 0;                // of the optimizer, for each parameter
+  std::optional<double> memory_bytes;  // of a host with workers; none: no limit
+};
+
+// What is searched, each with each that it goes with. Lists must not be empty.
+struct SearchSpace {
+  std::vector<int> servers;  // of both kinds; on workers' hosts there is one on each, too
+  std::vector<Sharding> shardings;
+  std::vector<double> bucket_bytes;
+  bool asynchronous = true;  // whether asynchronous workers are searched beside synchronous ones
+  bool colocated = true;     // whether servers on workers' hosts are searched beside separate ones
+};
+
+// A way to run: an exchange, and with servers whether workers wait for each other.
+struct Way {
+  ExchangePlan plan;
+  bool asynchronous = false;
+
+  // Ways of one kind differ in the number of servers or in the size of buckets alone.
+  bool is_of_kind(const Way& other) const;
+};
+
+// Returns all ways of the space on that many hosts with workers: ring, tree and halving-doubling with each bucket;
+// servers on hosts of their own and on those of workers, each synchronous and asynchronous. More servers on workers'
+// hosts than there are hosts are left out.
+std::vector<Way> ways_in(const SearchSpace& space, int hosts);
+
+// Fails as predict_step() does.
+Result<StepPrediction> predict_way(const AdvisedJob& job, const Network& network, const Way& way);
+
+// Returns what the goal wants least of, for as many samples of a worker's batch: the seconds or the cost, in units that
+// are the same for all networks and ways. `step` is in seconds.
+double score(const AdvisedJob& job, const Network& network, const Way& way, double step);
+
+}  // namespace syncopate::prediction

@@ -1,0 +1,33 @@
+// Looks for the best way to run a job. Pure.
+#pragma once
+
+#include "prediction/advice/candidate.h"
+
+namespace syncopate::prediction {
+
+struct Candidate {
+  Way way;
+  StepPrediction prediction;
+  double score = 0;
+};
+
+// A way that does not fit into the memory of a host with workers.
+struct TooLarge {
+  Way way;
+  double bytes = 0;  // that it needs at the least
+};
+
+struct SearchResult {
+  std::vector<Candidate> best;      // of each kind, the best first
+  std::vector<TooLarge> too_large;  // of each kind of which no way fits, the smallest need
+
+  // The best synchronous one of either mode, and the best asynchronous one; null if there is none.
+  const Candidate* allreduce() const;
+  const Candidate* servers() const;
+  const Candidate* asynchronous() const;
+};
+
+// Among ways with equal scores the first of ways_in() is the best. Fails as predict_step() does.
+Result<SearchResult> search(const AdvisedJob& job, const Network& network, const SearchSpace& space);
+
+}  // namespace syncopate::prediction

@@ -1,0 +1,16 @@
+// What the memory of a host with workers must hold at the least. Pure.
+#pragma once
+
+#include "prediction/step_prediction.h"
+
+namespace syncopate::prediction {
+
+// Returns bytes, all as float32. Under allreduce each worker holds weights, gradients and `state_floats` floats of the
+// optimizer's for each parameter (Rajbhandari et al., "ZeRO", 2020, section 3.1, of training in half precision); with
+// servers it holds weights and gradients, and a server on its host what it has of the weights, their gradients' sum and
+// the optimizer's state. Activations, which grow with the batch, samples and the program are not counted: no profile
+// says what they take. `plan` must not be BytePS's, whose servers hold parts of other sizes.
+double worker_host_bytes(const ModelProfile& profile, const Network& network, const ExchangePlan& plan,
+                         int state_floats);
+
+}  // namespace syncopate::prediction

@@ -1,0 +1,77 @@
+#include "experiments/lab/predict/advise_request.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/support/run_program.h"
+
+namespace syncopate::experiments {
+namespace {
+
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::StartsWith;
+
+std::vector<std::string> advise_words(const std::vector<std::string>& more) {
+  using testing_support::operator+;
+  return std::vector<std::string>{"--profile=resnet50", "--workers=6", "--batch-size=64", "--step-time=0.292",
+                                  "--shape=25gbit+50us"} +
+         more;
+}
+
+std::string refused_advice(const std::vector<std::string>& more) {
+  return parse_advise_request(advise_words(more)).status().message();
+}
+
+TEST(AdviseRequest, SearchesThroughAllUnlessSomethingIsAskedFor) {
+  const Result<AdviseRequest> request = parse_advise_request(advise_words({}));
+  ASSERT_TRUE(request.ok()) << request.status().message();
+  const prediction::SearchSpace space = request->space(6);
+  EXPECT_THAT(space.servers, ElementsAre(1, 2, 4, 6));
+  EXPECT_THAT(space.shardings, ElementsAre(prediction::Sharding::kEven, prediction::Sharding::kWhole));
+  EXPECT_THAT(space.bucket_bytes, ElementsAre(1e6, 5e6, 25e6, 100e6));
+  EXPECT_EQ(request->goal, prediction::Goal::kFastest);
+  EXPECT_EQ(request->state_floats, 2);
+  EXPECT_FALSE(request->memory_bytes.has_value());
+}
+
+TEST(AdviseRequest, ReadsItsOptions) {
+  const Result<AdviseRequest> request = parse_advise_request(
+      advise_words({"--servers=3,5", "--sharding=whole", "--bucket-sizes=0,4MiB", "--price-worker=3",
+                    "--price-server=1", "--memory=16GiB", "--goal=cheapest", "--optimizer=sgd"}));
+  ASSERT_TRUE(request.ok()) << request.status().message();
+  EXPECT_THAT(request->space(6).servers, ElementsAre(3, 5));
+  EXPECT_THAT(request->space(6).shardings, ElementsAre(prediction::Sharding::kWhole));
+  EXPECT_THAT(request->space(6).bucket_bytes, ElementsAre(0, 4 << 20));
+  const prediction::AdvisedJob job = request->advised_job();
+  EXPECT_EQ(job.memory_bytes, 16.0 * (1 << 30));
+  EXPECT_EQ(job.goal, prediction::Goal::kCheapest);
+  EXPECT_EQ(job.state_floats, 0);
+  EXPECT_EQ(job.prices.server, 1);
+}
+
+TEST(AdviseRequest, SaysWhatIsWrong) {
+  EXPECT_EQ(parse_advise_request({}).status().message(), "advise: --profile is missing");
+  EXPECT_THAT(refused_advice({"--bucket-size=1"}), AllOf(StartsWith("advise: "), HasSubstr("mean --bucket-sizes?")));
+  EXPECT_EQ(refused_advice({"--goal=best"}), "--goal=best: must be fastest or cheapest");
+  const std::string unpriced = "--goal=cheapest: needs --price-worker above 0, and --price-server";
+  EXPECT_EQ(refused_advice({"--goal=cheapest"}), unpriced);
+  EXPECT_EQ(refused_advice({"--goal=cheapest", "--price-worker=0", "--price-server=1"}), unpriced);
+  EXPECT_EQ(refused_advice({"--servers=1,0"}), "--servers=0: must be 1 to 65536, or a list of such");
+  EXPECT_EQ(refused_advice({"--servers=1,,2"}), "--servers=1,,2: must be 1 to 64 values with commas between them");
+  EXPECT_EQ(refused_advice({"--sharding=even,odd"}), "--sharding=odd: must be even or whole");
+  EXPECT_EQ(refused_advice({"--optimizer=lion"}),
+            "--optimizer=lion: must be sgd, momentum, nesterov, adam, adamw, adagrad or ftrl");
+  for (const char* size : {"16G", "0", "-1GB", "nan", "GiB", "1e300GB"}) {
+    EXPECT_EQ(refused_advice({fmt::format("--memory={}", size)}),
+              fmt::format("--memory={}: must be 1MB to 1000000GB, as 16GiB or 64GB", size));
+    if (size != std::string("0")) {
+      EXPECT_THAT(refused_advice({fmt::format("--bucket-sizes=1MB,{}", size)}),
+                  AllOf(StartsWith(fmt::format("--bucket-sizes={}: must be 0 to", size)), HasSubstr("or a list")));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace syncopate::experiments
