@@ -11,10 +11,11 @@
 namespace syncopate::experiments {
 
 // Returns a profile by its name, or from a file whose name ends in .json. Fails with invalid argument for an unknown
-// name, listing all, and for what is not a profile; with the system's reason for a file that cannot be read.
-Result<prediction::ModelProfile> open_profile(const std::string& name_or_file);
+// name, listing all, for a file that cannot be read and for one that is no profile; `option`, as in "--profile=", is
+// what stood before the name.
+Result<prediction::ModelProfile> open_profile(const std::string& option, const std::string& name_or_file);
 
-// Returns the profile of a run's model. Requires is_profile(config). Fails as open_profile() does, and names --model.
+// Returns the profile of a run's model. Requires is_profile(config). Fails as open_profile() does.
 Result<prediction::ModelProfile> profile_of(const RunSettings& config);
 
 }  // namespace syncopate::experiments

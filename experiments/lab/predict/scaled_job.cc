@@ -1,26 +1,10 @@
 #include "experiments/lab/predict/scaled_job.h"
 
-#include "common/os/regular_file.h"
 #include "common/text/format.h"
+#include "experiments/config/profile_choice.h"
 
 namespace syncopate::experiments {
 namespace {
-
-constexpr std::uint64_t kMostProfileBytes = 16 << 20;
-
-Result<prediction::ModelProfile> profile_of(const std::string& text) {
-  if (!text.ends_with(".json")) {
-    Result<prediction::ModelProfile> profile = prediction::built_in_profile(text);
-    if (profile.ok()) return profile;
-    return Status::invalid_argument(
-        fmt::format("--profile={}, or a file that ends in .json", profile.status().message()));
-  }
-  Result<std::string> file = read_regular_file(text, kMostProfileBytes);
-  if (!file.ok()) return file.status().in("--profile");
-  Result<prediction::ModelProfile> profile = prediction::read_profile(*file);
-  if (!profile.ok()) return profile.status().in("--profile=" + text);
-  return profile;
-}
 
 Result<std::optional<prediction::HostPrices>> prices_in(const GivenWords& given) {
   if (!given.contains("price-worker") && !given.contains("price-server")) {
@@ -63,7 +47,7 @@ const std::vector<std::string>& optional_job_options() {
 
 Result<ScaledJob> read_scaled_job(const GivenWords& given) {
   ScaledJob job;
-  SYNCOPATE_ASSIGN_OR_RETURN(job.profile, profile_of(given.at("profile")));
+  SYNCOPATE_ASSIGN_OR_RETURN(job.profile, open_profile("--profile=", given.at("profile")));
   SYNCOPATE_ASSIGN_OR_RETURN(job.workers, counts_in("workers", given.at("workers"), 1, kMostPredictedWorkers));
   if (const auto found = given.find("workers-per-host"); found != given.end()) {
     SYNCOPATE_ASSIGN_OR_RETURN(job.workers_per_host, number_in<int>("workers-per-host", found->second, 1, 1024, ""));

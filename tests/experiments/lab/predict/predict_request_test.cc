@@ -93,7 +93,7 @@ TEST(PredictRequest, TakesAProfileOfOnesOwn) {
   words[0] = "--profile=" + path;
   EXPECT_EQ(refused(words), "--profile=" + path + ": tensors: must be a list of 1 to 65536");
   words[0] = "--profile=" + path + "x.json";
-  EXPECT_THAT(refused(words), StartsWith("--profile: " + path + "x.json"));
+  EXPECT_THAT(refused(words), StartsWith("--profile=" + path + "x.json: cannot be read"));
 }
 
 TEST(PredictText, HasARowForEachSizeAndExchange) {
