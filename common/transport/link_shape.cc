@@ -67,10 +67,10 @@ std::string LinkShape::to_string() const {
   return delay == Duration::zero() ? rate : rate + "+" + quantity(static_cast<double>(delay.count()), kTimes);
 }
 
-std::string LinkShape::describe() const {
+std::string LinkShape::describe(std::string_view owner) const {
   constexpr Unit kNames[] = {{" Gb/s", 1e9}, {" Mb/s", 1e6}, {" kb/s", 1e3}};
   constexpr Unit kTimeNames[] = {{" ms", 1e6}, {" us", 1e3}};
-  std::string text = quantity(static_cast<double>(bits_per_second), kNames) + " each way a process";
+  std::string text = fmt::format("{} each way {}", quantity(static_cast<double>(bits_per_second), kNames), owner);
   if (delay > Duration::zero())
     text += fmt::format(", {} one way", quantity(static_cast<double>(delay.count()), kTimeNames));
   return text;

@@ -22,8 +22,8 @@ struct LinkShape {
   static const char* forms();
   // In the form that parse() reads.
   std::string to_string() const;
-  // "1 Gb/s each way a process, 5 ms one way"
-  std::string describe() const;
+  // "1 Gb/s each way a process, 5 ms one way"; `owner` is whose link it is.
+  std::string describe(std::string_view owner = "a process") const;
 
   // Returns how long a message of this size, header and payload, occupies the link in one direction.
   Duration time_of(std::size_t message_bytes) const;

@@ -6,7 +6,10 @@
 #include <cassert>
 #include <cctype>
 #include <charconv>
+#include <optional>
 #include <sstream>
+
+#include "common/text/number.h"
 
 namespace syncopate::experiments {
 namespace {
@@ -48,9 +51,27 @@ Status add(std::vector<HostSlots>& hosts, std::string_view entry) {
   return add(hosts, entry.substr(0, colon), entry.substr(colon + 1));
 }
 
+std::string numbered(std::size_t host) { return fmt::format("host-{}", host); }
+
+// Reads "16x4"; none if the text is none of that form, or out of range.
+std::optional<std::vector<HostSlots>> numbered_hosts(std::string_view text) {
+  const std::size_t cross = text.find('x');
+  if (cross == std::string_view::npos) return std::nullopt;
+  const std::optional<int> count = parse_number<int>(text.substr(0, cross));
+  const std::optional<int> slots = parse_number<int>(text.substr(cross + 1));
+  if (!count || !slots || *count < 1 || *count > static_cast<int>(kMostHosts) || *slots < 1 || *slots > kMostSlots) {
+    return std::nullopt;
+  }
+  std::vector<HostSlots> hosts;
+  for (int host = 0; host < *count; ++host)
+    hosts.push_back({.name = numbered(static_cast<std::size_t>(host)), .slots = *slots});
+  return hosts;
+}
+
 }  // namespace
 
 Result<std::vector<HostSlots>> parse_hosts(std::string_view text) {
+  if (std::optional<std::vector<HostSlots>> known = numbered_hosts(text)) return std::move(*known);
   std::vector<HostSlots> hosts;
   std::istringstream entries{std::string(text)};
   for (std::string entry; std::getline(entries, entry, ',');) SYNCOPATE_RETURN_IF_ERROR(add(hosts, entry));
@@ -79,7 +100,15 @@ Result<std::vector<HostSlots>> parse_host_file(std::string_view text) {
   return hosts;
 }
 
+bool are_numbered(const std::vector<HostSlots>& hosts) {
+  for (std::size_t host = 0; host < hosts.size(); ++host) {
+    if (hosts[host].name != numbered(host) || hosts[host].slots != hosts.front().slots) return false;
+  }
+  return !hosts.empty();
+}
+
 std::string to_text(const std::vector<HostSlots>& hosts) {
+  if (are_numbered(hosts)) return fmt::format("{}x{}", hosts.size(), hosts.front().slots);
   std::string text;
   for (const HostSlots& host : hosts) {
     text += fmt::format("{}{}:{}", text.empty() ? "" : ",", host.name, host.slots);

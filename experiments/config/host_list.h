@@ -18,9 +18,11 @@ struct HostSlots {
   bool operator==(const HostSlots&) const = default;
 };
 
-// Reads "A:2,B" as two slots on A and one on B. Fails with invalid argument for anything else; the message is worded to
-// follow "hosts".
+// Reads "A:2,B" as two slots on A and one on B, and "16x4" as 16 hosts of 4 slots that have no names but numbers, for a
+// simulated cluster. Fails with invalid argument for anything else; the message is worded to follow "hosts".
 Result<std::vector<HostSlots>> parse_hosts(std::string_view text);
+// Returns whether the hosts are numbered, as those of "16x4" are.
+bool are_numbered(const std::vector<HostSlots>& hosts);
 // Reads one host per line: HOST, HOST:SLOTS or, as in mpirun's files, "HOST slots=SLOTS". A # begins a comment.
 Result<std::vector<HostSlots>> parse_host_file(std::string_view text);
 // Returns the text that parse_hosts() reads.

@@ -14,7 +14,14 @@ namespace syncopate::experiments {
 using allreduce::ScheduleKind;
 
 bool spans_hosts(const RunSettings& config) {
-  return config.mode != Mode::kLocal && std::ranges::any_of(config.hosts, &HostSlots::remote);
+  return config.mode != Mode::kLocal && config.cluster == ClusterKind::kReal &&
+         std::ranges::any_of(config.hosts, &HostSlots::remote);
+}
+
+std::size_t simulated_hosts_of(const ResolvedRun& config) {
+  if (!config.hosts.empty()) return config.hosts.size();
+  const int servers = is_ps(config) ? config.servers * (1 + config.replicas) : 0;
+  return static_cast<std::size_t>(config.workers + servers);
 }
 
 std::vector<HostSlots> hosts_of(const ResolvedRun& config) {

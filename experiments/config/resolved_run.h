@@ -27,8 +27,10 @@ struct ResolvedRun : RunSettings {
   std::string output;                // the folder of the results
 };
 
-// Returns whether some processes of the run are on other hosts than the coordinator.
+// Returns whether some processes of the run are on other hosts than the coordinator, which no simulated ones are.
 bool spans_hosts(const RunSettings& config);
+// Returns how many hosts a simulated run has: those of --hosts, or one for each worker and server.
+std::size_t simulated_hosts_of(const ResolvedRun& config);
 // Returns the hosts that workers and servers are placed on; without --hosts it is the coordinator's, with a slot for
 // each worker.
 std::vector<HostSlots> hosts_of(const ResolvedRun& config);

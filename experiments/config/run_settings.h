@@ -89,6 +89,8 @@ struct RunSettings {
   // The simulated cluster
   ClusterKind cluster = ClusterKind::kReal;
   simulation::NetworkModel network = simulation::NetworkModel::kFrames;
+  FabricChoice fabric;
+  LinkShape inside = usual_link_inside();  // used where hosts have several processes
   ComputeModel compute;
 
   // Several hosts

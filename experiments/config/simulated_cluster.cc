@@ -29,6 +29,33 @@ std::optional<double> quantity(std::string_view text, std::span<const std::pair<
 
 LinkShape usual_simulated_link() { return {.bits_per_second = 10'000'000'000, .delay = std::chrono::microseconds(50)}; }
 
+LinkShape usual_link_inside() { return {.bits_per_second = 40'000'000'000, .delay = std::chrono::microseconds(5)}; }
+
+Result<FabricChoice> FabricChoice::parse(std::string_view text) {
+  constexpr std::string_view kRacks = "racks:", kOversubscription = ",oversubscription:";
+  constexpr int kMostRacks = 1024;
+  constexpr double kMostOversubscription = 1000;
+  if (text == "switch") return FabricChoice();
+  const Status wrong = Status::invalid_argument(fmt::format("'{}': must be {}, with R from 1 to {} and K from 1 to {}",
+                                                            text, forms(), kMostRacks, kMostOversubscription));
+  if (!text.starts_with(kRacks)) return wrong;
+  const std::size_t comma = text.find(',');
+  const std::optional<int> racks =
+      parse_number<int>(text.substr(kRacks.size(), comma == text.npos ? text.npos : comma - kRacks.size()));
+  if (!racks || *racks < 1 || *racks > kMostRacks) return wrong;
+  if (comma == text.npos) return FabricChoice{.racks = *racks};
+  if (!text.substr(comma).starts_with(kOversubscription)) return wrong;
+  const std::optional<double> factor = parse_number<double>(text.substr(comma + kOversubscription.size()));
+  if (!factor || !(*factor >= 1 && *factor <= kMostOversubscription)) return wrong;
+  return FabricChoice{.racks = *racks, .oversubscription = *factor};
+}
+
+std::string FabricChoice::to_string() const {
+  if (racks == 1 && oversubscription == 1) return "switch";
+  return fmt::format("racks:{}", racks) +
+         (oversubscription == 1 ? "" : fmt::format(",oversubscription:{:.6g}", oversubscription));
+}
+
 Result<ComputeModel> ComputeModel::parse(std::string_view text) {
   if (text == "solo") return ComputeModel();
   const std::optional<double> time = quantity(text, kUnits), rate = quantity(text, kRates);

@@ -21,6 +21,24 @@ inline constexpr int kMostSimulatedWorkers = 1024;
 // Returns each process's link where --shape gives none: 10 Gb/s each way, 50 us one way.
 LinkShape usual_simulated_link();
 
+// Returns what processes of one simulated host share with each other where --inside says nothing: 40 Gb/s, 5 us.
+LinkShape usual_link_inside();
+
+// How the hosts are connected: all to one switch, or in racks of equally many, each with a switch of its own, whose
+// line to the others carries an `oversubscription`-th of what its hosts can send.
+struct FabricChoice {
+  int racks = 1;
+  double oversubscription = 1;
+
+  // "switch", "racks:4" or "racks:4,oversubscription:3".
+  static Result<FabricChoice> parse(std::string_view text);
+  static const char* forms() { return "switch, racks:R or racks:R,oversubscription:K"; }
+  // In the form that parse() reads.
+  std::string to_string() const;
+
+  bool operator==(const FabricChoice&) const = default;
+};
+
 // How long a worker computes for a step in virtual time.
 struct ComputeModel {
   // The time of forward and backward together.

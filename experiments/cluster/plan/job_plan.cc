@@ -127,7 +127,7 @@ std::string to_text(const JobPlan& plan, const std::string& program) {
   std::string text = fmt::format("{:<9}  {:>4}  {:<{}}  {}\n", "role", "rank", "host", host_width, "command");
   for (const ProcessSpec& spec : plan.processes) {
     text += fmt::format("{:<9}  {:>4}  {:<{}}  {}\n", name_of(spec.role), spec.rank, spec.host, host_width,
-                        command_text(plan, spec, program));
+                        program.empty() ? "an actor of the simulated cluster" : command_text(plan, spec, program));
   }
   return text;
 }

@@ -1,5 +1,7 @@
 #include "experiments/cluster/simulated/data_plane.h"
 
+#include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "experiments/cluster/process/data_of.h"
@@ -7,23 +9,33 @@
 namespace syncopate::experiments {
 namespace {
 
-// Within a host, where no process has another beside it yet.
-constexpr double kLocalBytesPerSecond = 5e9;
-constexpr Duration kLocalLatency = std::chrono::microseconds(5);
+std::vector<int> hosts_of_processes(const ResolvedRun& config, const JobPlan& plan) {
+  std::vector<int> hosts(plan.processes.size());
+  std::iota(hosts.begin(), hosts.end(), 0);
+  if (config.hosts.empty()) return hosts;
+  for (std::size_t process = 0; process < hosts.size(); ++process) {
+    const auto host = std::ranges::find(config.hosts, plan.processes[process].host, &HostSlots::name);
+    hosts[process] = static_cast<int>(host - config.hosts.begin());  // the evaluator's, which sends nothing: one more
+  }
+  return hosts;
+}
 
-simulation::Fabric fabric_of(const ResolvedRun& config, std::size_t hosts) {
+simulation::Fabric fabric_of(const ResolvedRun& config, int hosts) {
   const LinkShape link = config.shape.value_or(usual_simulated_link());
-  return {.hosts = static_cast<int>(hosts),
+  return {.hosts = hosts,
           .bytes_per_second = link.payload_bytes_per_second(),
           .latency = link.delay,
-          .local_bytes_per_second = kLocalBytesPerSecond,
-          .local_latency = kLocalLatency};
+          .local_bytes_per_second = static_cast<double>(config.inside.bits_per_second) / 8,
+          .local_latency = config.inside.delay,
+          .racks = config.fabric.racks,
+          .oversubscription = config.fabric.oversubscription};
 }
 
 }  // namespace
 
 DataPlane::DataPlane(simulation::World& world, const ResolvedRun& config, const JobPlan& plan, std::int64_t scale)
-    : fabric_(fabric_of(config, plan.processes.size())),
+    : host_of_(hosts_of_processes(config, plan)),
+      fabric_(fabric_of(config, 1 + *std::ranges::max_element(host_of_))),
       scale_(scale),
       wire_(world, fabric_, {.model = config.network, .links = {}}, scale) {}
 
@@ -32,7 +44,7 @@ Result<std::unique_ptr<Transport>> DataPlane::connect(std::size_t process, const
   const auto rank = static_cast<std::size_t>(options.rank), size = static_cast<std::size_t>(options.size);
   Group& group = groups_[options.group];
   group.hosts.resize(size);
-  group.hosts[rank] = static_cast<int>(process);
+  group.hosts[rank] = host_of_[process];
   SYNCOPATE_RETURN_IF_ERROR(
       rendezvous.exchange(options.group, options.rank, options.size, std::to_string(process), deadline).status());
   if (group.endpoints.empty()) group.endpoints = wire_.connect(group.hosts);

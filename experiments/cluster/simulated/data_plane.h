@@ -16,8 +16,8 @@ namespace syncopate::experiments {
 
 class DataPlane {
  public:
-  // Each process of the plan has a host of its own. The run's shape is that of every host's link. A byte of a payload
-  // counts as `scale` bytes.
+  // Processes lie on the run's hosts as planned, or, if it names none, on a host of their own each. The run's shape is
+  // that of every host's link. A byte of a payload counts as `scale` bytes.
   DataPlane(simulation::World& world, const ResolvedRun& config, const JobPlan& plan, std::int64_t scale);
 
   // Returns the endpoint of a member of a group, once all have asked for theirs.
@@ -35,6 +35,7 @@ class DataPlane {
     std::vector<std::unique_ptr<Transport>> endpoints;
   };
 
+  const std::vector<int> host_of_;  // by process
   const simulation::Fabric fabric_;
   const std::int64_t scale_;
   simulation::SimulatedWire wire_;

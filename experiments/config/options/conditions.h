@@ -41,6 +41,9 @@ inline const Condition kOtherHosts{"--hosts that names another host", [](const R
 inline const Condition kSimulated{"--cluster=simulated",
                                   [](const Run& r) { return r.cluster == ClusterKind::kSimulated; }};
 
+inline const Condition kSimulatedHosts{
+    "--cluster=simulated and --hosts",
+    [](const Run& r) { return r.cluster == ClusterKind::kSimulated && is_distributed(r) && !r.hosts.empty(); }};
 inline const Condition kLearns{"a --model that learns, not profile:NAME", [](const Run& r) { return !is_profile(r); }};
 
 // Compression

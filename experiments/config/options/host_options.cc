@@ -22,8 +22,8 @@ OptionSpec hosts() {
                     .placeholder = "LIST",
                     .sentence =
                         "Where workers go, filling slots in order; servers go to these hosts in turn. localhost "
-                        "is this one.",
-                    .range = "HOST[:SLOTS], as in A:2,B:2",
+                        "is this one. Of a simulated cluster: 16x4, that many hosts of that many slots.",
+                    .range = "HOST[:SLOTS], as in A:2,B:2, or HOSTSxSLOTS",
                     .usual = "this host",
                     .is_text = true,
                     .excludes = "hostfile"};

@@ -31,6 +31,44 @@ OptionSpec compute() {
   return option;
 }
 
+OptionSpec fabric() {
+  OptionSpec option{.group = kGroup,
+                    .name = "fabric",
+                    .placeholder = "FABRIC",
+                    .sentence =
+                        "How hosts are connected: by one switch, or in R racks with a switch each, whose line "
+                        "to the others carries a K-th of what the rack's hosts can send.",
+                    .range = FabricChoice::forms(),
+                    .usual = "switch",
+                    .is_text = true};
+  option.set = [option](RunRequest& request, const std::string& value) -> Status {
+    const Result<FabricChoice> parsed = FabricChoice::parse(value);
+    if (!parsed.ok()) return option_kinds::wrong(option, value, "fabric");
+    request.fabric = *parsed;
+    return {};
+  };
+  option.get = [](const ResolvedRun& config) { return config.fabric.to_string(); };
+  return option;
+}
+
+OptionSpec inside() {
+  OptionSpec option{.group = kGroup,
+                    .name = "inside",
+                    .placeholder = "RATE[+DELAY]",
+                    .sentence = "What processes of one host share with each other; --shape is then the link of a host.",
+                    .range = LinkShape::forms(),
+                    .usual = usual_link_inside().to_string(),
+                    .is_text = true};
+  option.set = [option](RunRequest& request, const std::string& value) -> Status {
+    const Result<LinkShape> parsed = LinkShape::parse(value);
+    if (!parsed.ok()) return option_kinds::wrong(option, value, "link");
+    request.inside = *parsed;
+    return {};
+  };
+  option.get = [](const ResolvedRun& config) { return config.inside.to_string(); };
+  return option;
+}
+
 }  // namespace
 
 void add_simulation_options(std::vector<OptionSpec>& table) {
@@ -49,6 +87,8 @@ void add_simulation_options(std::vector<OptionSpec>& table) {
                                "turns (frames), or side by side at max-min fair rates (fluid)."},
                   &RunRequest::network, "network", {NetworkModel::kFifo, NetworkModel::kFrames, NetworkModel::kFluid}),
            conditions::kSimulated));
+  table.push_back(only(fabric(), conditions::kSimulated));
+  table.push_back(only(inside(), conditions::kSimulatedHosts));
   table.push_back(only(compute(), conditions::kSimulated));
 }
 

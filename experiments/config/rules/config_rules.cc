@@ -97,6 +97,10 @@ Status validate_hosts(const ResolvedRun& config) {
                     config.workers, to_text(config.hosts), slots, slots == 1 ? "" : "s", slots));
   }
   if (!spans_hosts(config)) return {};
+  if (are_numbered(config.hosts)) {
+    return Status::invalid_argument(fmt::format(
+        "--hosts={}: names no host; add --cluster=simulated, or give names, as in A:2,B:2", to_text(config.hosts)));
+  }
   if (config.transport == TransportKind::kShm || config.transport == TransportKind::kIpc) {
     return Status::invalid_argument(
         fmt::format("--transport={}: connects processes of one host, and --hosts={} names others; use tcp or sockets",
@@ -145,8 +149,10 @@ Status validate_cluster(const ResolvedRun& config) {
   };
   if (config.device == DeviceKind::kCuda) return refused("--device=cuda", "needs a real device; use --device=cpu");
   if (config.launcher == LauncherKind::kMpirun) return refused("--launcher=mpirun", "starts real processes");
-  if (!config.hosts.empty())
-    return refused("--hosts", "names real hosts; each simulated process has a host of its own");
+  if (const std::size_t hosts = simulated_hosts_of(config); static_cast<std::size_t>(config.fabric.racks) > hosts) {
+    return Status::invalid_argument(
+        fmt::format("--fabric={}: there are {} hosts; use at most as many racks", config.fabric.to_string(), hosts));
+  }
   if (config.checkpoint_every || config.resume) {
     return refused("checkpoints", "are not simulated yet; leave --checkpoint-every and --resume out");
   }

@@ -16,26 +16,21 @@
 #include "experiments/lab/compare/row_runner.h"
 #include "experiments/lab/report/comparison_files.h"
 #include "experiments/lab/report/comparison_tables.h"
+#include "experiments/lab/report/summary_text.h"
 #include "experiments/lab/run/console.h"
 
 namespace syncopate::experiments {
 namespace {
 
-std::string link_of(const RunSettings& config) {
-  if (config.cluster == ClusterKind::kSimulated) {
-    return ", link: " + config.shape.value_or(usual_simulated_link()).describe();
-  }
-  return config.shape ? ", link emulated: " + config.shape->describe() : "";
-}
-
 std::string title_of(const ComparisonJob& job) {
   RunRequest config = job.base;
   config.mode = Mode::kAllreduce;  // whose workers are the job's
   const int workers = workers_of(config);
+  const std::string link = describe_link(config);
   return fmt::format("{}, {} worker{}, batch {} a worker{}{}", model_on_data(config), workers, workers == 1 ? "" : "s",
                      batch_size_of(config),
                      job.varied.empty() ? "" : fmt::format(", {} varied", fmt::join(job.varied, " and ")),
-                     link_of(config)) +
+                     link.empty() ? "" : ", link: " + link) +
          (config.cluster == ClusterKind::kSimulated ? fmt::format(", simulated in virtual time: network {}, compute {}",
                                                                   name_of(config.network), config.compute.to_string())
                                                     : "");

@@ -234,10 +234,15 @@ std::string describe(const ResolvedRun& config) {
   return text + device + (is_staged(config) ? ", staged over " : ", ") + transport_that_runs(config) + slowed;
 }
 
-std::string describe_link(const ResolvedRun& config) {
-  if (!config.shape || config.mode == Mode::kLocal) return {};
-  if (config.cluster == ClusterKind::kReal) return "emulated, " + config.shape->describe();
-  return "simulated, " + config.shape->describe();
+std::string describe_link(const RunSettings& config) {
+  if (config.mode == Mode::kLocal) return {};
+  if (config.cluster == ClusterKind::kReal) return config.shape ? "emulated, " + config.shape->describe() : "";
+  const LinkShape link = config.shape.value_or(usual_simulated_link());
+  std::string text = "simulated, " + link.describe(config.hosts.empty() ? "a process" : "a host");
+  if (!config.hosts.empty())
+    text += fmt::format(", hosts {}, inside {}", to_text(config.hosts), config.inside.to_string());
+  if (config.fabric != FabricChoice()) text += ", " + config.fabric.to_string();
+  return text;
 }
 
 std::string summary_text(const ResolvedRun& config, std::span<const RunReport> reports, const RunFacts& facts) {

@@ -340,7 +340,7 @@ Result<std::string> dry_run_text(const ResolvedRun& config, const Survey& survey
   const JobPlan plan = make_plan(config, run_id_of(config, 0), cluster_of(config, survey));
   SYNCOPATE_RETURN_IF_ERROR(check_descriptors(config, plan, descriptor_limit()));
   SYNCOPATE_RETURN_IF_ERROR(check_output(config.output));
-  std::string text = to_text(plan, own_program());
+  std::string text = to_text(plan, config.cluster == ClusterKind::kReal ? own_program() : "");
   for (const std::string& caution : cautions(config)) text += "\nwarning: " + caution + "\n";
   // A data set that is generated is not generated for this: its size is known.
   Result<JobFacts> job = generates_data(config) ? prepare(config, DataFacts{config.train_samples})

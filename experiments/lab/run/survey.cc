@@ -79,6 +79,10 @@ Machines machines_of(const Survey& survey) {
 Cluster cluster_of(const ResolvedRun& config, const Survey& survey) {
   const auto gpus_of = [](const Machine& machine) { return static_cast<int>(machine.gpus.size()); };
   Cluster cluster{.coordinator = own_host(), .hosts = {}};
+  if (config.cluster == ClusterKind::kSimulated) {
+    for (const HostSlots& host : hosts_of(config)) cluster.hosts.push_back({.name = host.name, .slots = host.slots});
+    return cluster;
+  }
   if (!spans_hosts(config)) {
     cluster.hosts = {{.name = own_host(), .slots = config.workers, .gpus = gpus_of(survey.here)}};
     return cluster;

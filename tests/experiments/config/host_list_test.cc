@@ -11,6 +11,18 @@ using testing::HasSubstr;
 
 std::string host_refusal(const std::string& text) { return parse_hosts(text).status().message(); }
 
+TEST(HostList, NumbersTheHostsOfASimulatedCluster) {
+  const Result<std::vector<HostSlots>> hosts = parse_hosts("16x4");
+  ASSERT_TRUE(hosts.ok());
+  EXPECT_EQ(hosts->size(), 16u);
+  EXPECT_EQ(total_slots(*hosts), 64);
+  EXPECT_TRUE(are_numbered(*hosts));
+  EXPECT_EQ(to_text(*hosts), "16x4");
+  EXPECT_FALSE(are_numbered(*parse_hosts("host-0:2,b:2")));
+  // Out of range, it is the name of a host, as before.
+  EXPECT_EQ(parse_hosts("0x4")->size(), 1u);
+}
+
 TEST(HostList, HasASlotUnlessMoreAreGiven) {
   EXPECT_THAT(*parse_hosts("node1:2,me@10.0.0.7,localhost:3"),
               ElementsAre(HostSlots{"node1", 2}, HostSlots{"me@10.0.0.7", 1}, HostSlots{"localhost", 3}));

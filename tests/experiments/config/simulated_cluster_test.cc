@@ -26,5 +26,20 @@ TEST(AComputeModel, RefusesWhatIsNeither) {
   }
 }
 
+TEST(AFabric, IsReadAsItIsWritten) {
+  for (const char* text : {"switch", "racks:4", "racks:4,oversubscription:3", "racks:2,oversubscription:1.5"}) {
+    EXPECT_EQ(FabricChoice::parse(text)->to_string(), text);
+  }
+  EXPECT_EQ(FabricChoice::parse("racks:8,oversubscription:4")->racks, 8);
+  EXPECT_EQ(FabricChoice::parse("racks:8,oversubscription:4")->oversubscription, 4);
+}
+
+TEST(AFabric, RefusesWhatIsNone) {
+  for (const char* text : {"", "rack:4", "racks:", "racks:0", "racks:4,", "racks:4,oversubscription:0.5", "racks:4x",
+                           "racks:4,oversubscription:nan", "racks:2000", "racks:4,more:2"}) {
+    EXPECT_FALSE(FabricChoice::parse(text).ok()) << text;
+  }
+}
+
 }  // namespace
 }  // namespace syncopate::experiments

@@ -175,6 +175,31 @@ TEST(ProfileRun, TakesTheTimeOfTheWholeModel) {
   EXPECT_THAT(end.out, testing::Not(testing::AnyOf(HasSubstr("loss"), HasSubstr("accuracy"), HasSubstr("evaluated"))));
 }
 
+// Of 16 parts of the ring that pass at once, three stay inside each of four hosts, and share what is there.
+TEST(ProfileRun, SharesWhatIsInsideAHost) {
+  Program program({"--cluster=simulated", "--model=profile:resnet50", "--mode=allreduce", "--collective=ring",
+                   "--overlap=off", "--bucket-bytes=134217728", "--compute=100ms", "--shape=25gbit", "--inside=40gbit",
+                   "--hosts=4x4", "--steps=3", "--warmup-steps=1"});
+  const ProgramEnd end = program.wait();
+  ASSERT_EQ(end.exit_code, 0) << end.err;
+  const double seconds = 2.0 * 15 * 3 / 16 * 4 * 25.557e6 / 5e9;
+  EXPECT_NEAR(program.summary()["step_split_ms"]["exposed_wait"].get<double>(), 1e3 * seconds, 20 * seconds);
+  EXPECT_THAT(end.out, HasSubstr("hosts 4x4, inside 40gbit"));
+  EXPECT_THAT(text_of(program.output() / "config.toml"), HasSubstr("hosts = \"4x4\""));
+}
+
+// All servers lie in other racks than most workers, whose lines carry a tenth of what their hosts could send.
+TEST(ProfileRun, IsSlowerBehindOversubscribedLines) {
+  const auto wait = [](const Flags& more) {
+    Program program(Flags{"--cluster=simulated", "--model=profile:resnet50", "--mode=ps", "--consistency=sync",
+                          "--servers=8", "--compute=100ms", "--workers=8", "--steps=3", "--warmup-steps=1"} +
+                    more);
+    EXPECT_EQ(program.wait().exit_code, 0) << program.errors();
+    return program.summary()["step_split_ms"]["exposed_wait"].get<double>();
+  };
+  EXPECT_GT(wait({"--fabric=racks:2,oversubscription:10"}), 4 * wait({}));
+}
+
 TEST(ProfileRun, ComparesModesAndSaysNothingOfLearning) {
   Program program({"compare", "--cluster=simulated", "--model=profile:vgg16", "--modes=allreduce,ps:sync,ps:async",
                    "--servers=2", "--compute=15TFLOPS", "--workers=4", "--steps=4", "--warmup-steps=1", "--repeat=2"});
@@ -215,9 +240,12 @@ TEST(SimulatedRun, RefusesWhatItCannotDo) {
     return end.err;
   };
   EXPECT_THAT(refusal({"--mode=allreduce", "--collective=mpi"}), HasSubstr("mpi"));
-  EXPECT_THAT(refusal({"--mode=ps", "--hosts=a:1,b:1"}), HasSubstr("--hosts"));
+  EXPECT_THAT(refusal({"--mode=ps", "--hosts=2x1", "--workers=3"}), HasSubstr("has 2 slots"));
+  EXPECT_THAT(refusal({"--mode=ps", "--hosts=2x1", "--fabric=racks:3"}), HasSubstr("there are 2 hosts"));
+  EXPECT_THAT(refusal({"--mode=ps", "--inside=10gbit"}), HasSubstr("--hosts"));
   EXPECT_THAT(refusal({"--mode=ps", "--compute=0ms"}), HasSubstr("--compute"));
   EXPECT_THAT(run_program({"--mode=ps", "--workers=100"}).err, HasSubstr("--cluster=simulated takes up to 1024"));
+  EXPECT_THAT(run_program({"--mode=ps", "--hosts=2x1"}).err, HasSubstr("names no host"));
   EXPECT_THAT(run_program({"--mode=ps", "--network=fifo"}).err, HasSubstr("--cluster=simulated"));
 }
 
