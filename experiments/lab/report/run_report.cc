@@ -100,11 +100,21 @@ StepSplit split_of(const Steps& steps) {
 
 double used_samples_of(const StepRecord& step) { return static_cast<double>(step.samples) * (1 - step.sync.dropped); }
 
-SteadyWindow steady_window(const Steps& steps, const Window& window) {
+// Returns the part of a step, from 0 to 1, that lies in the window.
+double part_within(const StepRecord& step, const Window& window) {
+  const Duration inside = std::min(step.end, window.end) - std::max(step.end - step.total, window.begin);
+  return step.total > Duration::zero() ? std::max(0.0, seconds(inside) / seconds(step.total)) : 0;
+}
+
+// A step that the window cuts counts with its part: in a short run whose workers go in step, whole steps only would
+// leave out one of each worker's.
+SteadyWindow steady_window(std::span<const WorkerSteps> workers, const Window& window, std::size_t steps) {
   double samples = 0;
-  for (const StepRecord* step : steps) samples += used_samples_of(*step);
+  for (const WorkerSteps& worker : workers) {
+    for (const StepRecord& step : worker.steps) samples += used_samples_of(step) * part_within(step, window);
+  }
   const double length = seconds(window.end - window.begin);
-  return {.seconds = length, .samples_per_second = samples / length, .steps = static_cast<std::int64_t>(steps.size())};
+  return {.seconds = length, .samples_per_second = samples / length, .steps = static_cast<std::int64_t>(steps)};
 }
 
 void report_steps(const Steps& steps, RunReport& report) {
@@ -209,7 +219,7 @@ RunReport make_report(std::span<const WorkerSteps> workers, std::span<const Eval
   report_evals(evals, options.target_accuracy, report);
   if (const std::optional<Window> window = common_window(workers, options.warmup_steps)) {
     const Steps inside = steps_within(workers, *window, options.warmup_steps);
-    report.window = steady_window(inside, *window);
+    report.window = steady_window(workers, *window, inside.size());
     report_steps(inside, report);
   } else {
     report_steps(all_steps(workers), report);

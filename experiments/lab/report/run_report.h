@@ -71,7 +71,7 @@ struct MemoryFigures {
 // The time in which all workers trained at once, after their warm-up.
 struct SteadyWindow {
   double seconds = 0;
-  double samples_per_second = 0;  // used samples of the steps that ended in the window, over its length
+  double samples_per_second = 0;  // used samples of the parts of steps in the window, over its length
   std::int64_t steps = 0;         // steps of all workers that ended in it
 };
 
