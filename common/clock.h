@@ -3,6 +3,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <string>
 
 namespace syncopate {
@@ -17,10 +18,16 @@ inline Duration from_seconds(double value) {
   return std::chrono::duration_cast<Duration>(std::chrono::duration<double>(value));
 }
 
+// What a process does with bytes besides sending them: adding others' up, an optimizer's update of as many weights, and
+// what codecs do with as many values before encoding or after decoding.
+enum class Processing { kSum, kUpdate, kEncode, kDecode };
+
 class Clock {
  public:
   virtual ~Clock() = default;
   virtual TimePoint now() const = 0;
+  // The caller has just processed this many bytes. Real time has passed with it; virtual time may do so now.
+  virtual void processed(Processing /*what*/, std::size_t /*bytes*/) const {}
 };
 
 class SteadyClock final : public Clock {

@@ -1,5 +1,9 @@
 #include "common/threads.h"
 
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
 #include <condition_variable>
 #include <mutex>
 #include <thread>
@@ -31,9 +35,19 @@ class OsMonitor final : public Monitor {
 
 class OsThread final : public Threads::Handle {
  public:
-  explicit OsThread(std::function<void()> body) : thread_(std::move(body)) {}
+  OsThread(std::function<void()> body, Threads::Priority priority)
+      : thread_([body = std::move(body), priority] {
+          if (priority == Threads::Priority::kBackground) make_nice();
+          body();
+        }) {}
 
  private:
+  static void make_nice() {
+    constexpr int kNiceness = 10;  // about a tenth of a core beside a thread that never waits
+    // On Linux this changes only this thread (setpriority(2), "C library/kernel differences").
+    setpriority(PRIO_PROCESS, static_cast<id_t>(syscall(SYS_gettid)), kNiceness);
+  }
+
   std::jthread thread_;
 };
 
@@ -41,8 +55,8 @@ class OsThreads final : public Threads {
  public:
   const Clock& clock() const override { return clock_; }
   std::unique_ptr<Monitor> make_monitor() override { return std::make_unique<OsMonitor>(); }
-  std::unique_ptr<Handle> start(const std::string&, std::function<void()> body) override {
-    return std::make_unique<OsThread>(std::move(body));
+  std::unique_ptr<Handle> start(const std::string&, std::function<void()> body, Priority priority) override {
+    return std::make_unique<OsThread>(std::move(body), priority);
   }
 
  private:

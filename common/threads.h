@@ -40,8 +40,11 @@ class Threads {
   // The time in which the deadlines of its monitors are given.
   virtual const Clock& clock() const = 0;
   virtual std::unique_ptr<Monitor> make_monitor() = 0;
+  // kBackground: it leaves the processors to others, but for about a tenth of one.
+  enum class Priority { kUsual, kBackground };
   // `body` must not throw. `name` is for errors and debuggers.
-  virtual std::unique_ptr<Handle> start(const std::string& name, std::function<void()> body) = 0;
+  virtual std::unique_ptr<Handle> start(const std::string& name, std::function<void()> body,
+                                        Priority priority = Priority::kUsual) = 0;
 };
 
 // The operating system's.

@@ -115,6 +115,11 @@ void World::sleep_until(TimePoint time) {
   actors_[self].sleeps = false;
 }
 
+void World::process(Processing what, std::size_t bytes) {
+  const Duration time = from_seconds(seconds_per_byte_[static_cast<std::size_t>(what)] * static_cast<double>(bytes));
+  if (time > Duration::zero()) sleep_until(now() + time);
+}
+
 void World::wake(ActorId id) {
   Actor& actor = actors_[id];
   if (!actor.waits || actor.woken || actor.sleeps) return;

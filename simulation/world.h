@@ -6,6 +6,7 @@
 // Everything here is called by the thread that calls run(): by actors and events, or before run().
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <exception>
 #include <functional>
@@ -52,6 +53,11 @@ class World {
   // that is left waits for ever, fails with internal, naming them. They are never gone on with, and what they hold is
   // lost.
   Status run();
+
+  // From now on what an actor processes (Clock::processed) takes it this long; until then it takes no time.
+  void set_seconds_per_byte(Processing what, double seconds_per_byte) {
+    seconds_per_byte_[static_cast<std::size_t>(what)] = seconds_per_byte;
+  }
 
   // By an actor. The one that runs.
   ActorId current() const { return current_; }
@@ -102,6 +108,7 @@ class World {
    public:
     explicit ActorsClock(World& world) : world_(world) {}
     TimePoint now() const override { return world_.look(); }
+    void processed(Processing what, std::size_t bytes) const override { world_.process(what, bytes); }
 
    private:
     World& world_;
@@ -109,6 +116,7 @@ class World {
 
   ActorId start_in(GroupId group, std::string name, std::function<void()> body);
   TimePoint look();
+  void process(Processing what, std::size_t bytes);
   void add(TimePoint time, What what, std::size_t which);
   void happen(const Event& event);
   void look_at_deadline(ActorId actor);
@@ -129,6 +137,7 @@ class World {
   std::size_t living_ = 0;
   ActorId current_ = 0;
   bool inside_ = false;  // an actor runs
+  std::array<double, 4> seconds_per_byte_{};
   std::exception_ptr thrown_;
 };
 

@@ -75,7 +75,7 @@ class WorldThread final : public Threads::Handle {
 
 std::unique_ptr<Monitor> WorldThreads::make_monitor() { return std::make_unique<WorldMonitor>(world_); }
 
-std::unique_ptr<Threads::Handle> WorldThreads::start(const std::string& name, std::function<void()> body) {
+std::unique_ptr<Threads::Handle> WorldThreads::start(const std::string& name, std::function<void()> body, Priority) {
   return std::make_unique<WorldThread>(world_, name, std::move(body));
 }
 

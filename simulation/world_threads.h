@@ -20,7 +20,7 @@ class WorldThreads final : public Threads {
   std::unique_ptr<Monitor> make_monitor() override;
   // By an actor, or before the world runs. The handle's destructor, too, is called by an actor, or once the thread has
   // ended.
-  std::unique_ptr<Handle> start(const std::string& name, std::function<void()> body) override;
+  std::unique_ptr<Handle> start(const std::string& name, std::function<void()> body, Priority) override;
 
  private:
   World& world_;

@@ -51,6 +51,7 @@ Result<SyncStats> LocalStrategy::finish_step() {
   const UpdateStep update{static_cast<float>(step_.learning_rate), 1.0f, step_.step + 1};
   const Range dense = layout_.dense();
   optimizer_.apply(slice(weights_.span(), dense), slice(gradients_.span(), dense), *state_, 0, update);
+  clock_.processed(Processing::kUpdate, dense.size() * sizeof(float));
   for (std::size_t table = 0; table < tables_.size(); ++table) {
     const RowKeys keys = step_.rows[table];
     const std::span<const float> gradients = slice(gradients_.span(), layout_.tables()[table].room_of(keys.size()));

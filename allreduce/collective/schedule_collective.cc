@@ -228,7 +228,7 @@ class TransportCollective final : public ScheduleCollective {
 
   Status receive(const ReceivePart& part, PartHeader expected, std::span<float> buffer, TimePoint deadline) {
     if (part.peer == rank()) {
-      take_into(buffer, part, kept_aside_.front());
+      take(buffer, part, kept_aside_.front());
       kept_aside_.pop_front();
       return Status();
     }
@@ -238,8 +238,15 @@ class TransportCollective final : public ScheduleCollective {
     expected.begin = part.range.begin;
     expected.end = part.range.end;
     SYNCOPATE_RETURN_IF_ERROR(check(*message, expected, sizeof(float)));
-    take_into(buffer, part, message->floats());
+    take(buffer, part, message->floats());
     return Status();
+  }
+
+  void take(std::span<float> buffer, const ReceivePart& part, std::span<const float> values) {
+    take_into(buffer, part, values);
+    if (options_.clock != nullptr && part.then == ReceivePart::Then::kReduce) {
+      options_.clock->processed(Processing::kSum, values.size_bytes());
+    }
   }
 
   // A peer may be ahead of what this rank is waiting for: other peers' messages are kept until it is their turn.

@@ -6,6 +6,7 @@
 #include "allreduce/collective.h"
 #include "allreduce/schedule/cost_model.h"
 #include "allreduce/schedule/schedule.h"
+#include "common/clock.h"
 
 namespace syncopate::allreduce {
 
@@ -13,6 +14,7 @@ struct ScheduleOptions {
   ScheduleKind kind = ScheduleKind::kRing;  // for all_reduce
   std::size_t segment_bytes = 0;            // the largest part; 0: as large as the schedule makes them
   RanksByHost ranks_by_host = {};           // used by kHierarchical only; empty means one host
+  const Clock* clock = nullptr;             // told what is summed (Clock::processed), if set; outlives the collective
 };
 
 class ScheduleCollective : public Collective {

@@ -22,10 +22,12 @@ class DrawnSum final : public CompressedReduction {
     const std::uint64_t key = key_of(bucket, step.number);
     const std::span<float> values = values_.first(kept_elements(feedback_.codec().config().ratio, bucket.size()));
     Stopwatch stopwatch(clock_);
-    stopwatch.time([&] { feedback_.encode(bucket, gradients, key, std::as_writable_bytes(values)); });
+    stopwatch.time(Processing::kEncode, gradients.size_bytes(),
+                   [&] { feedback_.encode(bucket, gradients, key, std::as_writable_bytes(values)); });
     SYNCOPATE_RETURN_IF_ERROR(collective_.all_reduce(values, deadline));
     Status decoded;
-    stopwatch.time([&] { decoded = feedback_.codec().decode(std::as_bytes(values), key, gradients); });
+    stopwatch.time(Processing::kDecode, gradients.size_bytes(),
+                   [&] { decoded = feedback_.codec().decode(std::as_bytes(values), key, gradients); });
     if (!decoded.ok()) return decoded;
     return stopwatch.total();
   }

@@ -30,11 +30,11 @@ class GatheredSum final : public CompressedReduction {
     const std::span<std::byte> own = memory_[0].first(feedback_.codec().encoded_size(bucket.size()));
     std::swap(memory_[0], memory_[1]);
     Stopwatch stopwatch(clock_);
-    stopwatch.time([&] { feedback_.encode(bucket, gradients, 0, own); });
+    stopwatch.time(Processing::kEncode, gradients.size_bytes(), [&] { feedback_.encode(bucket, gradients, 0, own); });
     std::ranges::fill(given_, Bytes(own));
     SYNCOPATE_RETURN_IF_ERROR(collective_.all_to_all(given_, taken_, deadline));
     Status summed;
-    stopwatch.time([&] { summed = sum_taken(gradients); });
+    stopwatch.time(Processing::kDecode, taken_.size() * gradients.size_bytes(), [&] { summed = sum_taken(gradients); });
     if (!summed.ok()) return summed;
     return stopwatch.total();
   }

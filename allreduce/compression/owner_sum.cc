@@ -55,17 +55,21 @@ class OwnerSum final : public CompressedReduction {
                           TimePoint deadline) override {
     const std::vector<Range> cut = parts_of(bucket);
     Stopwatch stopwatch(clock_);
-    stopwatch.time([&] { encode_parts(bucket, cut, gradients, step.number); });
+    stopwatch.time(Processing::kEncode, gradients.size_bytes(),
+                   [&] { encode_parts(bucket, cut, gradients, step.number); });
     SYNCOPATE_RETURN_IF_ERROR(collective_.all_to_all(given_, taken_, deadline));
 
     const std::span<std::byte> own = sum_memory_.first(codec_.encoded_size(cut[rank_].size(), cut[rank_].begin));
     Status status;
-    stopwatch.time([&] { status = sum_own_part(cut[rank_], step.number, own); });
+    const std::size_t own_bytes = cut[rank_].size() * sizeof(float);
+    stopwatch.time(Processing::kDecode, cut.size() * own_bytes,
+                   [&] { status = sum_own_part(cut[rank_], step.number, own); });
+    clock_.processed(Processing::kEncode, own_bytes);
     if (!status.ok()) return status;
     std::ranges::fill(given_, Bytes(own));
     SYNCOPATE_RETURN_IF_ERROR(collective_.all_to_all(given_, taken_, deadline));
 
-    stopwatch.time([&] { status = decode_sums(bucket, cut, gradients); });
+    stopwatch.time(Processing::kDecode, gradients.size_bytes(), [&] { status = decode_sums(bucket, cut, gradients); });
     if (!status.ok()) return status;
     clear_padding(bucket, gradients);
     return stopwatch.total();

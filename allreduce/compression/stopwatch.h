@@ -16,6 +16,14 @@ class Stopwatch {
     work();
     total_ += clock_.now() - begin;
   }
+  // The same for work that processes this many bytes.
+  template <typename Work>
+  void time(Processing what, std::size_t bytes, Work&& work) {
+    time([&] {
+      work();
+      clock_.processed(what, bytes);
+    });
+  }
   Duration total() const { return total_; }
 
  private:

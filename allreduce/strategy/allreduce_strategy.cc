@@ -239,6 +239,7 @@ class AllReduceStrategy final : public SyncStrategy, public Resumable, public Ta
       SYNCOPATE_RETURN_IF_ERROR(tables_.update(*table, update));
     } else {
       replica_.apply(range, slice(arenas_.gradients, range), update);
+      clock_.processed(Processing::kUpdate, range.size() * sizeof(float));
     }
     stats.optimizer += clock_.now() - begin;
     if (!table_of(bucket)) report_weights(range);

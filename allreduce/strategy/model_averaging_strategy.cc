@@ -124,6 +124,7 @@ Result<SyncStats> ModelAveragingStrategy::finish_step() {
   const TimePoint begin = clock_.now();
   const UpdateStep update{static_cast<float>(step_.learning_rate), 1.0f, step_.step + 1};
   optimizer_.apply(weights_, gradients_.span(), *state_, 0, update);
+  clock_.processed(Processing::kUpdate, weights_.size_bytes());
   const TimePoint updated = clock_.now();
   stats.optimizer = updated - begin;
   if (++steps_alone_ == options_.period) {

@@ -1,56 +1,56 @@
 #include "experiments/checkpoint/background_writer.h"
 
-#include <sys/resource.h>
-#include <sys/syscall.h>
-#include <unistd.h>
-
+#include <mutex>
 #include <utility>
 
 namespace syncopate::experiments {
-namespace {
 
-// Training comes first, but a checkpoint must also complete on a busy machine. This niceness leaves it about a tenth of
-// a core beside a thread that never waits.
-constexpr int kNiceness = 10;
+// Training comes first, but a checkpoint must also complete on a busy machine.
+BackgroundWriter::BackgroundWriter(Threads& threads)
+    : monitor_(threads.make_monitor()),
+      thread_(threads.start(
+          "checkpoint writer", [this] { run(); }, Threads::Priority::kBackground)) {}
 
-}  // namespace
-
-BackgroundWriter::BackgroundWriter() : thread_([this](const std::stop_token& stop) { run(stop); }) {}
-
-BackgroundWriter::~BackgroundWriter() = default;
+BackgroundWriter::~BackgroundWriter() {
+  stop_.request_stop();
+  {
+    const std::lock_guard lock(*monitor_);
+    stops_ = true;
+    monitor_->notify_all();
+  }
+  thread_.reset();
+}
 
 TrainingState* BackgroundWriter::begin() {
   failure_.rethrow();
-  const std::lock_guard lock(mutex_);
+  const std::lock_guard lock(*monitor_);
   if (write_) return nullptr;
   state_.clear();
   return &state_;
 }
 
 void BackgroundWriter::submit(Write write) {
-  {
-    const std::lock_guard lock(mutex_);
-    write_ = std::move(write);
-  }
-  changed_.notify_all();
+  const std::lock_guard lock(*monitor_);
+  write_ = std::move(write);
+  monitor_->notify_all();
 }
 
 void BackgroundWriter::finish() {
-  std::unique_lock lock(mutex_);
-  changed_.wait(lock, [&] { return !write_; });
+  const std::lock_guard lock(*monitor_);
+  while (write_) monitor_->wait();
   failure_.rethrow();
 }
 
-void BackgroundWriter::run(const std::stop_token& stop) {
-  // On Linux this changes only this thread (setpriority(2), "C library/kernel differences").
-  setpriority(PRIO_PROCESS, static_cast<id_t>(syscall(SYS_gettid)), kNiceness);
-  std::unique_lock lock(mutex_);
-  while (changed_.wait(lock, stop, [&] { return static_cast<bool>(write_); })) {
+void BackgroundWriter::run() {
+  std::unique_lock lock(*monitor_);
+  while (true) {
+    while (!write_ && !stops_) monitor_->wait();
+    if (!write_) return;
     lock.unlock();
-    failure_.carry([&] { write_(state_, stop); });
+    failure_.carry([&] { write_(state_, stop_.get_token()); });
     lock.lock();
     write_ = nullptr;
-    changed_.notify_all();
+    monitor_->notify_all();
   }
 }
 

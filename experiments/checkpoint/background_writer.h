@@ -3,13 +3,12 @@
 // for the next one.
 #pragma once
 
-#include <condition_variable>
 #include <functional>
-#include <mutex>
+#include <memory>
 #include <stop_token>
-#include <thread>
 
 #include "common/thread_failure.h"
+#include "common/threads.h"
 #include "common/training_state.h"
 
 namespace syncopate::experiments {
@@ -19,7 +18,8 @@ class BackgroundWriter {
   // Runs on the writer's thread; must return soon once `stop` is requested.
   using Write = std::function<void(const TrainingState& state, const std::stop_token& stop)>;
 
-  BackgroundWriter();
+  // `threads`, to which the callers belong, outlives the writer.
+  explicit BackgroundWriter(Threads& threads = os_threads());
   // Requests the write in progress to stop, and waits for it.
   ~BackgroundWriter();
   BackgroundWriter(const BackgroundWriter&) = delete;
@@ -34,14 +34,15 @@ class BackgroundWriter {
   void finish();
 
  private:
-  void run(const std::stop_token& stop);
+  void run();
 
   TrainingState state_;  // owned by the caller while `write_` is null, else by the thread
-  std::mutex mutex_;
-  std::condition_variable_any changed_;
+  const std::unique_ptr<Monitor> monitor_;
   Write write_;
+  bool stops_ = false;
+  std::stop_source stop_;  // of the write in progress
   ThreadFailure failure_;
-  std::jthread thread_;
+  std::unique_ptr<Threads::Handle> thread_;
 };
 
 }  // namespace syncopate::experiments

@@ -4,9 +4,13 @@
 
 namespace syncopate::experiments {
 
-CheckpointCutter::CheckpointCutter(CutterOptions options, const StateForms& forms, const Clock& clock,
+CheckpointCutter::CheckpointCutter(CutterOptions options, const StateForms& forms, Threads& threads,
                                    ReportCheckpoint report)
-    : options_(std::move(options)), forms_(forms), clock_(clock), report_(std::move(report)) {}
+    : options_(std::move(options)),
+      forms_(forms),
+      clock_(threads.clock()),
+      report_(std::move(report)),
+      writer_(threads) {}
 
 void CheckpointCutter::begin(std::int64_t membership_epoch, std::int64_t first_step, std::optional<Share> share) {
   const std::lock_guard lock(mutex_);

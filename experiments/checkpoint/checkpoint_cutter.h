@@ -26,8 +26,8 @@ struct CutterOptions {
 
 class CheckpointCutter {
  public:
-  // `forms` and `clock` outlive this. `report` may be called from any thread, until this is destroyed.
-  CheckpointCutter(CutterOptions options, const StateForms& forms, const Clock& clock, ReportCheckpoint report);
+  // `forms` and `threads` outlive this. `report` may be called from any thread, until this is destroyed.
+  CheckpointCutter(CutterOptions options, const StateForms& forms, Threads& threads, ReportCheckpoint report);
 
   // From now on steps are those of this membership epoch; `first_step` is the next one. `share` says what this worker
   // writes, if anything.

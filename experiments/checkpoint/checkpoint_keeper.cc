@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <fstream>
+#include <mutex>
 #include <utility>
 
 #include "common/os/whole_file.h"
@@ -16,21 +17,29 @@ std::string mark_of(const std::string& folder) { return folder + "/.run"; }
 
 }  // namespace
 
-Result<std::unique_ptr<CheckpointKeeper>> CheckpointKeeper::create(CheckpointKeeperOptions options,
-                                                                   Callbacks callbacks) {
+Result<std::unique_ptr<CheckpointKeeper>> CheckpointKeeper::create(CheckpointKeeperOptions options, Callbacks callbacks,
+                                                                   Threads& threads) {
   SYNCOPATE_RETURN_IF_ERROR(make_folder(options.folder));
   SYNCOPATE_RETURN_IF_ERROR(write_whole_file(mark_of(options.folder), options.run_id));
-  return std::unique_ptr<CheckpointKeeper>(new CheckpointKeeper(std::move(options), std::move(callbacks)));
+  return std::unique_ptr<CheckpointKeeper>(new CheckpointKeeper(std::move(options), std::move(callbacks), threads));
 }
 
-CheckpointKeeper::CheckpointKeeper(CheckpointKeeperOptions options, Callbacks callbacks)
+CheckpointKeeper::CheckpointKeeper(CheckpointKeeperOptions options, Callbacks callbacks, Threads& threads)
     : options_(std::move(options)),
       callbacks_(std::move(callbacks)),
       policy_(options_.interval, options_.together, options_.first_step),
       store_(options_.folder),
-      thread_([this](const std::stop_token& stop) { run(stop); }) {}
+      monitor_(threads.make_monitor()),
+      thread_(threads.start("checkpoint keeper", [this] { run(); })) {}
 
-CheckpointKeeper::~CheckpointKeeper() = default;
+CheckpointKeeper::~CheckpointKeeper() {
+  {
+    const std::lock_guard lock(*monitor_);
+    stops_ = true;
+    monitor_->notify_all();
+  }
+  thread_.reset();
+}
 
 void CheckpointKeeper::act(TimePoint now) {
   failure_.rethrow();
@@ -54,7 +63,7 @@ void CheckpointKeeper::carry_out(CheckpointAction action) {
         const Manifest manifest{
             .run = options_.run_id, .step = done.step, .facts = options_.facts, .parts = done.parts};
         const Status status = store_.complete(manifest, done.membership_epoch, options_.key ? &*options_.key : nullptr);
-        const std::lock_guard lock(mutex_);
+        const std::lock_guard lock(*monitor_);
         done_.push_back({done.step, done.membership_epoch, status});
       });
   }
@@ -63,7 +72,7 @@ void CheckpointKeeper::carry_out(CheckpointAction action) {
 void CheckpointKeeper::hear_of_completed() {
   std::vector<Done> done;
   {
-    const std::lock_guard lock(mutex_);
+    const std::lock_guard lock(*monitor_);
     done.swap(done_);
   }
   for (const Done& one : done) {
@@ -84,21 +93,21 @@ CheckpointFigures CheckpointKeeper::finish(TimePoint now) {
 }
 
 void CheckpointKeeper::post(std::function<void()> task) {
-  {
-    const std::lock_guard lock(mutex_);
-    tasks_.push_back(std::move(task));
-  }
-  changed_.notify_all();
+  const std::lock_guard lock(*monitor_);
+  tasks_.push_back(std::move(task));
+  monitor_->notify_all();
 }
 
 void CheckpointKeeper::wait_until_idle() {
-  std::unique_lock lock(mutex_);
-  changed_.wait(lock, [&] { return tasks_.empty() && !busy_; });
+  const std::lock_guard lock(*monitor_);
+  while (!tasks_.empty() || busy_) monitor_->wait();
 }
 
-void CheckpointKeeper::run(const std::stop_token& stop) {
-  std::unique_lock lock(mutex_);
-  while (changed_.wait(lock, stop, [&] { return !tasks_.empty(); })) {
+void CheckpointKeeper::run() {
+  std::unique_lock lock(*monitor_);
+  while (true) {
+    while (tasks_.empty() && !stops_) monitor_->wait();
+    if (tasks_.empty()) return;
     const std::function<void()> task = std::move(tasks_.front());
     tasks_.pop_front();
     busy_ = true;
@@ -106,7 +115,7 @@ void CheckpointKeeper::run(const std::stop_token& stop) {
     failure_.carry(task);
     lock.lock();
     busy_ = false;
-    changed_.notify_all();
+    monitor_->notify_all();
   }
 }
 

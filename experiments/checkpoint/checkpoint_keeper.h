@@ -3,18 +3,15 @@
 // responding. Everything else runs on the caller's thread.
 #pragma once
 
-#include <condition_variable>
 #include <deque>
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
-#include <stop_token>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "common/thread_failure.h"
+#include "common/threads.h"
 #include "experiments/checkpoint/checkpoint_policy.h"
 #include "experiments/checkpoint/checkpoint_store.h"
 
@@ -41,8 +38,9 @@ class CheckpointKeeper {
     std::function<void(const std::string& folder)> completed = nullptr;
   };
 
-  // Fails with resource exhausted if the folder cannot be created.
-  static Result<std::unique_ptr<CheckpointKeeper>> create(CheckpointKeeperOptions options, Callbacks callbacks);
+  // Fails with resource exhausted if the folder cannot be created. `threads`, to which the caller belongs, outlives it.
+  static Result<std::unique_ptr<CheckpointKeeper>> create(CheckpointKeeperOptions options, Callbacks callbacks,
+                                                          Threads& threads = os_threads());
   // Finishes the tasks in progress.
   ~CheckpointKeeper();
 
@@ -62,26 +60,26 @@ class CheckpointKeeper {
     Status status;
   };
 
-  CheckpointKeeper(CheckpointKeeperOptions options, Callbacks callbacks);
+  CheckpointKeeper(CheckpointKeeperOptions options, Callbacks callbacks, Threads& threads);
 
   void carry_out(CheckpointAction action);
   void hear_of_completed();
   void post(std::function<void()> task);
   void wait_until_idle();
-  void run(const std::stop_token& stop);
+  void run();
 
   const CheckpointKeeperOptions options_;
   const Callbacks callbacks_;
   CheckpointPolicy policy_;
   CheckpointStore store_;  // used by the thread
 
-  std::mutex mutex_;
-  std::condition_variable_any changed_;
+  const std::unique_ptr<Monitor> monitor_;
   std::deque<std::function<void()>> tasks_;
   bool busy_ = false;
+  bool stops_ = false;
   std::vector<Done> done_;
   ThreadFailure failure_;
-  std::jthread thread_;
+  std::unique_ptr<Threads::Handle> thread_;
 };
 
 // Checks that this process sees the folder that run_experiment has created, which is necessary on several hosts. Fails

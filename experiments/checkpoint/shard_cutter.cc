@@ -4,8 +4,8 @@
 
 namespace syncopate::experiments {
 
-ShardCutter::ShardCutter(ShardCutterOptions options, const StateForms& forms, ReportCheckpoint report)
-    : options_(std::move(options)), forms_(forms), report_(std::move(report)) {}
+ShardCutter::ShardCutter(ShardCutterOptions options, const StateForms& forms, ReportCheckpoint report, Threads& threads)
+    : options_(std::move(options)), forms_(forms), report_(std::move(report)), writer_(threads) {}
 
 void ShardCutter::begin(std::int64_t membership_epoch, std::int64_t first_step, SaveWhen save_when) {
   {

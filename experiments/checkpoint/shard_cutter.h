@@ -29,8 +29,9 @@ class ShardCutter {
   // current one. `done` is called once, later, on any thread. See ps::ShardServer::save_when.
   using SaveWhen = std::function<void(std::int64_t version, TrainingState memory, StateDone done)>;
 
-  // `forms` outlives this. `report` may be called from any thread, until this is destroyed.
-  ShardCutter(ShardCutterOptions options, const StateForms& forms, ReportCheckpoint report);
+  // `forms` and `threads` outlive this. `report` may be called from any thread, until this is destroyed.
+  ShardCutter(ShardCutterOptions options, const StateForms& forms, ReportCheckpoint report,
+              Threads& threads = os_threads());
 
   // From now on the shard is served in this membership epoch, and goes on after `first_step` steps. `save_when` is
   // called until end().

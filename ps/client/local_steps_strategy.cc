@@ -151,6 +151,7 @@ Result<SyncStats> LocalStepsStrategy::finish_step() {
   const bool meets = steps_alone_ + (is_elastic ? 0 : 1) == options_.period;
   has_just_met_ = meets;
   update(is_elastic && meets);
+  clock_.processed(Processing::kUpdate, weights_.size() * sizeof(float));
   const Duration optimizer = clock_.now() - begin;
   Result<SyncStats> stats = SyncStats();
   ++steps_alone_;

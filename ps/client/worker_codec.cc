@@ -90,6 +90,7 @@ std::span<const std::byte> WorkerCodec::encode(const PushName& push, std::size_t
   } else {
     codec_.encode(gradient, key, room, range.begin);
   }
+  clock_.processed(Processing::kEncode, gradient.size_bytes());
   time_ += clock_.now() - begin;
   return room;
 }
@@ -140,6 +141,7 @@ Status WorkerCodec::apply_answer(const PushName& push, std::span<const std::byte
   const TimePoint begin = clock_.now();
   const Status status =
       codec_.add_decoded(payload, codec_key(compression_, Direction::kToWorker, push), weights, push.begin);
+  clock_.processed(Processing::kDecode, weights.size_bytes());
   time_ += clock_.now() - begin;
   return status;
 }

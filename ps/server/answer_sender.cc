@@ -142,6 +142,7 @@ Result<ShardCodec::Answer> AnswerSender::payload_of(const Answer& answer) {
   const std::span<const float> weights = answer.weights.weights;
   const bool is_compressed = options_.compression.of_answers() && answer.kind == Answer::Kind::kWeights;
   if (is_compressed && !answer.greets) {
+    clock_.processed(Processing::kEncode, weights.size_bytes());
     return codec_->encode(
         {answer.worker, options_.shard, answer.chunk, answer.weights.clock, shard_.range(answer.chunk).begin}, weights);
   }

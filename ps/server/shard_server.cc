@@ -241,6 +241,7 @@ Status ShardServer::handle(Message message) {
   SYNCOPATE_RETURN_IF_ERROR(forward(message));
   if (is_cut_off_) return Status();
   const Shard::Answers answers = dispatch(message);
+  account_for_push(answers.ok());
   const bool is_push = answers.ok() && incoming_.has_push();
   const bool is_rows_push = answers.ok() && incoming_.has_push_rows();
   const std::size_t chunk = is_push ? incoming_.push().chunk() : 0;
@@ -258,6 +259,21 @@ Status ShardServer::handle(Message message) {
   if (is_leave) held_.let_go_of_pushes(*shard_);
   if (is_rows_push || is_leave) held_.let_go_of_rows(*shard_);
   return finish(from, answers);
+}
+
+// An update of a chunk adds up the gradients that have waited for it.
+void ShardServer::account_for_push(bool was_accepted) {
+  if (!was_accepted || !incoming_.has_push()) return;
+  const std::size_t number = incoming_.push().chunk();
+  const ChunkWeights& weights = shard_->chunk(number).weights();
+  pushes_.resize(shard_->chunks());
+  Pushes& its = pushes_[number];
+  ++its.waiting;
+  if (weights.version() == its.version) return;
+  const std::size_t bytes = weights.size() * sizeof(float);
+  clock_.processed(Processing::kSum, static_cast<std::size_t>(its.waiting - 1) * bytes);
+  clock_.processed(Processing::kUpdate, bytes);
+  its = {.waiting = 0, .version = weights.version()};
 }
 
 template <typename Push>
@@ -348,6 +364,7 @@ Result<std::span<const float>> ShardServer::floats_in(const Message& message) {
   // The shard reports itself what is wrong with these. A gradient that it holds stays where it is.
   const bool is_there = chunk < shard_->chunks() && shard_->chunk(chunk).created();
   if (!is_there || shard_->has_pending_gradient(message.from(), chunk)) return std::span<const float>();
+  clock_.processed(Processing::kDecode, shard_->chunk(chunk).weights().size() * sizeof(float));
   return codec_->decode({message.from(), number_, chunk, incoming_.push().clock(), shard_->range(chunk).begin},
                         message.payload(), shard_->chunk(chunk).weights().size());
 }

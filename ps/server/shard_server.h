@@ -126,6 +126,8 @@ class ShardServer {
   Status replicated(const Status& status);
   Status handle(Message message);
   Shard::Answers dispatch(const Message& message);
+  // Tells the clock what has been added up and updated for the push that is incoming_.
+  void account_for_push(bool was_accepted);
   // Returns the floats that the message, whose header is in incoming_, carries. Fails with invalid argument if they
   // cannot be read.
   Result<std::span<const float>> floats_in(const Message& message);
@@ -153,6 +155,12 @@ class ShardServer {
   std::function<void(int worker)> report_missing_;
   std::function<bool()> is_excused_;
   std::vector<Request> cuts_;
+  // By chunk: the pushes since its last update, and the version that this left.
+  struct Pushes {
+    int waiting = 0;
+    std::int64_t version = 0;
+  };
+  std::vector<Pushes> pushes_;
   wire::Header incoming_;     // reused
   std::vector<RowKey> keys_;  // that a message brought; reused
   std::int64_t dropped_ = 0;

@@ -27,6 +27,8 @@ struct Job {
   std::size_t bucket_bytes = 8192;
   int steps = 5;
   bool compute_takes_time = true;
+  // In a world, what takes a nanosecond a byte.
+  std::vector<Processing> processing = {};
 
   int size() const { return workers + shards; }
   ps::PsGroup group() const { return {.workers = workers, .servers = shards}; }
@@ -73,7 +75,8 @@ std::vector<float> train(SyncStrategy& strategy, int rank, const Job& job, const
 std::vector<float> take_part(Transport& endpoint, const Job& job, const Place& place) {
   const int rank = endpoint.rank();
   if (job.shards == 0) {
-    const auto collective = allreduce::make_schedule_collective(endpoint, {.kind = job.schedule});
+    const auto collective =
+        allreduce::make_schedule_collective(endpoint, {.kind = job.schedule, .clock = &place.clock});
     allreduce::AllReduceOptions options;
     options.optimizer = kMomentum;
     options.bucket_bytes = job.bucket_bytes;
@@ -105,6 +108,7 @@ struct Outcome {
 
 Outcome in_a_world(const Job& job) {
   World world;
+  for (const Processing what : job.processing) world.set_seconds_per_byte(what, 1e-9);
   WorldThreads threads(world);
   SimulatedWire wire(world, ten_gigabit(job.size()), {});
   const auto endpoints = wire.connect(one_each(job.size()));
@@ -135,6 +139,29 @@ Outcome on_threads(const Job& job) {
     if (rank < job.workers) outcome.weights[static_cast<std::size_t>(rank)] = std::move(weights);
   });
   return outcome;
+}
+
+// How much longer the job takes, in nanoseconds a step and byte of the model, where this takes one a byte.
+double price_of(Processing what, Job job) {
+  job.steps = 50;
+  job.elements = 40'000;
+  job.bucket_bytes = 1 << 20;  // one bucket, and one chunk a shard
+  const double without = in_a_world(job).seconds;
+  job.processing = {what};
+  return (in_a_world(job).seconds - without) * 1e9 / (50 * 4 * 40'000);
+}
+
+// Each worker adds (n - 1) parts of an n-th up, and updates all.
+TEST(StrategiesInAWorld, WhatAnAllReduceSumsAndUpdatesTakesItsTime) {
+  EXPECT_NEAR(price_of(Processing::kSum, {.workers = 4}), 0.75, 0.05);
+  EXPECT_NEAR(price_of(Processing::kUpdate, {.workers = 4}), 1, 0.05);
+}
+
+// Two servers with a half each: when the last of four pushes is there, three are added to the first; one update
+// follows.
+TEST(StrategiesInAWorld, WhatAServerSumsAndUpdatesTakesItsTime) {
+  EXPECT_NEAR(price_of(Processing::kSum, {.workers = 4, .shards = 2}), 1.5, 0.1);
+  EXPECT_NEAR(price_of(Processing::kUpdate, {.workers = 4, .shards = 2}), 0.5, 0.05);
 }
 
 TEST(StrategiesInAWorld, AllReduceTrainsToTheSameBitsAsOnThreads) {

@@ -106,6 +106,18 @@ TEST_P(AWorld, NamesThoseWhoWaitForEver) {
 }
 
 // Killed with the one that has started it, and not awaited by the world.
+TEST_P(AWorld, LetsTheTimeOfWhatIsProcessedPass) {
+  world_.set_seconds_per_byte(Processing::kUpdate, 1e-6);
+  world_.start("worker", [&] {
+    world_.clock().processed(Processing::kUpdate, 2000);
+    note("updated");
+    world_.clock().processed(Processing::kSum, 2000);
+    note("summed");
+  });
+  EXPECT_TRUE(world_.run().ok());
+  EXPECT_THAT(notes_, ElementsAre("updated@2", "summed@2"));
+}
+
 TEST_P(AWorld, NeverGoesOnWithAGroupThatIsKilled) {
   const World::GroupId group = world_.start_group("process", [&] {
     world_.start("its thread", [&] {

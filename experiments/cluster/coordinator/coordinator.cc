@@ -73,7 +73,7 @@ class Coordinator {
   }
 
   Result<RunOutcome> run() {
-    SYNCOPATE_RETURN_IF_ERROR(checkpoints_.open(options_.checkpoints, checkpoint_callbacks()));
+    SYNCOPATE_RETURN_IF_ERROR(checkpoints_.open(options_.checkpoints, checkpoint_callbacks(), runtime_.threads()));
     SYNCOPATE_RETURN_IF_ERROR(runtime_.start());
     while (!monitor_.over() || !runtime_.empty()) {
       runtime_.wait_for_news(std::min(kTick, std::max(Duration::zero(), faults_.next() - clock_.now())));

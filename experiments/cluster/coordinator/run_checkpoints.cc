@@ -7,9 +7,9 @@
 namespace syncopate::experiments {
 
 Status RunCheckpoints::open(const std::optional<CheckpointKeeperOptions>& options,
-                            CheckpointKeeper::Callbacks callbacks) {
+                            CheckpointKeeper::Callbacks callbacks, Threads& threads) {
   if (!options) return {};
-  SYNCOPATE_ASSIGN_OR_RETURN(keeper_, CheckpointKeeper::create(*options, std::move(callbacks)));
+  SYNCOPATE_ASSIGN_OR_RETURN(keeper_, CheckpointKeeper::create(*options, std::move(callbacks), threads));
   return {};
 }
 

@@ -23,7 +23,8 @@ class RunCheckpoints {
 
   // Must be called first. Without options the run writes no checkpoints. Fails with resource exhausted if their folder
   // cannot be created.
-  Status open(const std::optional<CheckpointKeeperOptions>& options, CheckpointKeeper::Callbacks callbacks);
+  Status open(const std::optional<CheckpointKeeperOptions>& options, CheckpointKeeper::Callbacks callbacks,
+              Threads& threads);
 
   // Training begins, or goes on, in this membership epoch.
   void begin(const MembershipEpoch& membership, TimePoint now);

@@ -28,9 +28,11 @@ Result<std::unique_ptr<ShardCheckpoints>> ShardCheckpoints::create(const RoleCon
                            .together = moves_together(config),
                            .period = config.consistency.period(),
                            .digests = context.control.checkpoint_terms().digests},
-        made->forms_, [&control = context.control, writer](const CheckpointReport& report) {
+        made->forms_,
+        [&control = context.control, writer](const CheckpointReport& report) {
           control.report_checkpoint(writer, report);
-        }));
+        },
+        context.host.threads()));
   }
   return made;
 }

@@ -159,7 +159,7 @@ Status Worker::prepare_checkpoints() {
                                 .interval = *config_.checkpoint_every,
                                 .together = moves_together(config_),
                                 .digests = context_.control.checkpoint_terms().digests},
-                  *forms_, clock_, [this, writer](const CheckpointReport& report) {
+                  *forms_, context_.host.threads(), [this, writer](const CheckpointReport& report) {
                     context_.control.report_checkpoint(writer, report);
                   });
   return Status();

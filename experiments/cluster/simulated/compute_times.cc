@@ -1,13 +1,7 @@
 #include "experiments/cluster/simulated/compute_times.h"
 
-#include <fmt/format.h>
-
-#include <algorithm>
 #include <numeric>
 #include <utility>
-
-#include "experiments/cluster/process/data_of.h"
-#include "worker/data/batch_loader.h"
 
 namespace syncopate::experiments {
 namespace {
@@ -62,47 +56,6 @@ class TimedModel final : public worker::Model {
   const std::function<void(Duration)> sleep_;
 };
 
-Duration median(std::vector<Duration>& values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::ranges::nth_element(values, middle);
-  return *middle;
-}
-
-Result<ComputeTimes> measure(const ResolvedRun& config, const worker::Dataset& data) {
-  constexpr std::size_t kWarmUp = 5, kSteps = 15;
-  const std::unique_ptr<worker::ComputeBackend> backend = backend_of(config);
-  SYNCOPATE_ASSIGN_OR_RETURN(std::unique_ptr<worker::Model> model,
-                             worker::make_model(model_spec(config), data.form(), config.batch_size, *backend));
-  worker::BatchLoader batches(data,
-                              {.seed = config.seed, .dataset_size = data.size(), .batch_size = config.batch_size});
-  std::vector<float> weights(model->layout().size()), gradients(weights.size());
-  model->initialize(config.seed, weights);
-  const std::size_t tensors = model->layout().tensors().size();
-  std::vector<Duration> forward;
-  std::vector<std::vector<Duration>> backward(tensors);
-  const SteadyClock clock;
-  for (std::size_t step = 0; step < kWarmUp + kSteps; ++step) {
-    const worker::BatchView batch = batches.next();
-    model->touched_rows(batch);
-    const TimePoint begin = clock.now();
-    model->forward(weights, batch);
-    TimePoint last = clock.now();
-    const bool counts = step >= kWarmUp;
-    if (counts) forward.push_back(last - begin);
-    model->backward(weights, gradients, [&](std::size_t tensor) {
-      const TimePoint now = clock.now();
-      if (counts) backward[tensor].push_back(now - last);
-      last = now;
-    });
-  }
-  ComputeTimes times;
-  for (std::vector<Duration>& each : backward) times.backward.push_back(each.empty() ? Duration() : median(each));
-  // A tensor has as large a part of the forward pass as of the backward pass.
-  const double ratio = seconds(median(forward)) / std::max(1e-9, seconds(times.step()));
-  for (const Duration each : times.backward) times.forward.push_back(from_seconds(ratio * seconds(each)));
-  return times;
-}
-
 }  // namespace
 
 Duration ComputeTimes::forward_pass() const { return std::accumulate(forward.begin(), forward.end(), Duration()); }
@@ -118,16 +71,6 @@ ComputeTimes divided(Duration step, const ParamLayout& layout) {
     times.backward.push_back(from_seconds(part * 2 / 3));
   }
   return times;
-}
-
-Result<ComputeTimes> SoloTimes::of(const ResolvedRun& config) {
-  const std::string key = fmt::format("{} {} {} {} {}", model_spec(config), dataset_spec(config), config.data_dir,
-                                      config.batch_size, name_of(config.backend));
-  const auto known = measured_.find(key);
-  if (known != measured_.end()) return known->second;
-  SYNCOPATE_ASSIGN_OR_RETURN(const worker::DatasetPair data, open_data_of(config));
-  SYNCOPATE_ASSIGN_OR_RETURN(ComputeTimes times, measure(config, *data.train));
-  return measured_.emplace(key, std::move(times)).first->second;
 }
 
 std::unique_ptr<worker::Model> timed_model(std::unique_ptr<worker::Model> model, ComputeTimes times,

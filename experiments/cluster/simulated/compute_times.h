@@ -2,15 +2,11 @@
 #pragma once
 
 #include <functional>
-#include <map>
 #include <memory>
-#include <string>
 #include <vector>
 
+#include "common/clock.h"
 #include "common/param_layout.h"
-#include "common/status.h"
-#include "experiments/config/resolved_run.h"
-#include "worker/data/dataset.h"
 #include "worker/model.h"
 
 namespace syncopate::experiments {
@@ -26,14 +22,12 @@ struct ComputeTimes {
 // Divides the time of a step: a third is forward's, and of the rest each tensor has a part in proportion to its size.
 ComputeTimes divided(Duration step, const ParamLayout& layout);
 
-// SoloTimes: what models take on this machine when nothing else runs. Each is measured once, when it is first asked
-// for, on the run's data: the medians of some steps after some others.
-class SoloTimes {
- public:
-  Result<ComputeTimes> of(const ResolvedRun& config);
-
- private:
-  std::map<std::string, ComputeTimes> measured_;  // by all that they depend on
+// What a process takes for the rest that it does with bytes (Clock::processed), in seconds a byte; zero: no time.
+struct ProcessingTimes {
+  double sum = 0;
+  double update = 0;
+  double encode = 0;
+  double decode = 0;
 };
 
 // Returns a model that computes as `model` does and takes `times` for it, by having `sleep` called for each part before

@@ -168,6 +168,10 @@ Result<RunOutcome> simulate(const ResolvedRun& config, const JobPlan& plan, cons
                             const SimulatedCompute& compute, const std::string& log_directory, RunObserver& observer,
                             Interrupts& interrupts) {
   simulation::World world;
+  world.set_seconds_per_byte(Processing::kSum, compute.processing.sum);
+  world.set_seconds_per_byte(Processing::kUpdate, compute.processing.update);
+  world.set_seconds_per_byte(Processing::kEncode, compute.processing.encode);
+  world.set_seconds_per_byte(Processing::kDecode, compute.processing.decode);
   ProcessLogs logs(world, plan, log_directory);
   SimulatedRuntime runtime(world, config, plan, compute, logs, interrupts);
   std::optional<Result<RunOutcome>> outcome;

@@ -1,8 +1,9 @@
 // The simulated cluster: the coordinator and the processes of a run as actors of one world. They are the same roles and
 // strategies as on real hosts; time, threads, the wire and the control connections are the world's.
 //
-// What takes virtual time: messages, by the network model; computing, by the run's compute model; stragglers' delays;
-// control messages, a constant latency. Everything else takes none: updates, sums, codecs, evaluation, reading data.
+// What takes virtual time: messages, by the network model; computing, updates, sums and codecs, by the run's compute
+// model; stragglers' delays; control messages, a constant latency. Everything else takes none: evaluation, reading
+// data.
 #pragma once
 
 #include <string>

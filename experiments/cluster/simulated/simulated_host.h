@@ -13,6 +13,7 @@ namespace syncopate::experiments {
 // How a run's workers compute.
 struct SimulatedCompute {
   ComputeTimes times;
+  ProcessingTimes processing = {};
   std::optional<Phantom> phantom = {};  // in place of a model that computes; the times are its
 
   std::int64_t scale() const { return phantom ? phantom->scale : 1; }

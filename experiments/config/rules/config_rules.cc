@@ -131,6 +131,9 @@ Status validate_profile(const ResolvedRun& config) {
     return refused(
         "there is nothing to measure; --compute=150ms gives the time of a step, --compute=15TFLOPS a device's rate");
   }
+  if (config.checkpoint_every || config.resume) {
+    return refused("has no state to save; leave --checkpoint-every and --resume out");
+  }
   if (compresses(config)) return refused("has no gradients to compress; leave --compress out");
   if (config.target_accuracy > 0) return refused("learns nothing; leave --target-accuracy out");
   return {};
@@ -152,9 +155,6 @@ Status validate_cluster(const ResolvedRun& config) {
   if (const std::size_t hosts = simulated_hosts_of(config); static_cast<std::size_t>(config.fabric.racks) > hosts) {
     return Status::invalid_argument(
         fmt::format("--fabric={}: there are {} hosts; use at most as many racks", config.fabric.to_string(), hosts));
-  }
-  if (config.checkpoint_every || config.resume) {
-    return refused("checkpoints", "are not simulated yet; leave --checkpoint-every and --resume out");
   }
   if (gossips_asynchronously(config)) return refused("--gossip=async", "is not simulated yet");
   return {};

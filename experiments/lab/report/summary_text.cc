@@ -87,9 +87,10 @@ std::string simulation_lines(const SimulationFacts& facts) {
   std::string text = line("simulated", fmt::format("all times below are virtual; simulating took {}",
                                                    format_duration(facts.wall_seconds))) +
                      line("  compute", facts.compute);
+  if (!facts.processing.empty()) text += line("  processing", facts.processing);
   if (!facts.network.empty()) text += line("  network", facts.network);
   if (!facts.profile.empty()) text += line("  profile", facts.profile);
-  return text + line("  without time", kWithoutTime);
+  return text + line("  without time", facts.without_time());
 }
 
 // Shows the repeat in which it was worst.

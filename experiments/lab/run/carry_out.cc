@@ -48,6 +48,15 @@ Result<RunOutcome> run_on_hosts(const RunToCarryOut& run, RunObserver& observer,
 
 std::string milliseconds_text(Duration duration) { return format_ms(seconds(duration) * 1e3) + " ms"; }
 
+// Returns "update 4.1 GB/s, sum 11 GB/s, as measured".
+std::string processing_text(const ProcessingTimes& times) {
+  const auto rate = [](const char* what, double seconds_per_byte) {
+    return seconds_per_byte > 0 ? fmt::format("{} {:.3g} GB/s, ", what, 1e-9 / seconds_per_byte) : std::string();
+  };
+  return rate("update", times.update) + rate("sum", times.sum) + rate("encode", times.encode) +
+         rate("decode", times.decode) + "measured alike";
+}
+
 // Returns the FLOPs of a worker's forward pass: a profile says them, a model counts its own.
 Result<double> forward_flops_of(const ResolvedRun& config) {
   double flops_per_sample = 0;
@@ -84,10 +93,12 @@ Result<Duration> given_step(const ResolvedRun& config, SimulationFacts& facts) {
 
 Result<SimulatedCompute> compute_of(const RunToCarryOut& run, SoloTimes& solo, SimulationFacts& facts) {
   if (run.config.compute.is_solo()) {
-    SYNCOPATE_ASSIGN_OR_RETURN(ComputeTimes times, solo.of(run.config));
-    facts.compute = fmt::format("{} a step, {} of it forward, measured on this machine, alone, before its first run",
-                                milliseconds_text(times.step()), milliseconds_text(times.forward_pass()));
-    return SimulatedCompute{.times = std::move(times)};
+    SYNCOPATE_ASSIGN_OR_RETURN(SoloTimes::Figures figures, solo.of(run.config));
+    facts.compute =
+        fmt::format("{} a step, {} of it forward, measured on this machine, alone, before its first run",
+                    milliseconds_text(figures.times.step()), milliseconds_text(figures.times.forward_pass()));
+    facts.processing = processing_text(figures.processing);
+    return SimulatedCompute{.times = std::move(figures.times), .processing = figures.processing};
   }
   SYNCOPATE_ASSIGN_OR_RETURN(const Duration step, given_step(run.config, facts));
   if (!is_profile(run.config)) return SimulatedCompute{.times = divided(step, run.layout)};

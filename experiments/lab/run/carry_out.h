@@ -8,7 +8,7 @@
 #include "common/param_layout.h"
 #include "experiments/cluster/coordinator/coordinator.h"
 #include "experiments/cluster/coordinator/interrupts.h"
-#include "experiments/cluster/simulated/compute_times.h"
+#include "experiments/cluster/simulated/solo_times.h"
 #include "experiments/lab/report/summary_json.h"
 
 namespace syncopate::experiments {

@@ -11,7 +11,7 @@
 #include "experiments/cluster/control/weights_snapshot.h"
 #include "experiments/cluster/coordinator/interrupts.h"
 #include "experiments/cluster/exit_code.h"
-#include "experiments/cluster/simulated/compute_times.h"
+#include "experiments/cluster/simulated/solo_times.h"
 #include "experiments/config/resolved_run.h"
 #include "experiments/config/run_request.h"
 #include "experiments/lab/report/run_report.h"

@@ -18,7 +18,7 @@ class ACutter : public testing::Test {
   std::unique_ptr<CheckpointCutter> cutter(const CheckpointInterval& interval, bool together = true) {
     return std::make_unique<CheckpointCutter>(
         CutterOptions{.folder = folder_.path(), .writer = "worker-0", .interval = interval, .together = together},
-        forms_, clock_, [this](const CheckpointReport& report) {
+        forms_, os_threads(), [this](const CheckpointReport& report) {
           const std::lock_guard lock(mutex_);
           reports_.push_back(report);
         });
@@ -34,7 +34,6 @@ class ACutter : public testing::Test {
 
   TemporaryFolder folder_;
   const StateForms forms_ = small_forms();
-  const SteadyClock clock_;
   std::mutex mutex_;
   std::vector<CheckpointReport> reports_;
   int taken_ = 0;

@@ -86,6 +86,24 @@ TEST(SimulatedRun, SaysSoWhereItsFiguresStand) {
   EXPECT_GT(simulated["wall_seconds"], 0.0);
 }
 
+// Where the machine is measured, what it does besides a model's passes is, too; a time that is given has it all.
+TEST(SimulatedRun, TakesTimeForUpdatesSumsAndCodecsWhereTheMachineIsMeasured) {
+  const auto run = [](const Flags& more) {
+    Program program(Flags{"--cluster=simulated", "--mode=ps", "--consistency=sync", "--workers=2", "--steps=8",
+                          "--warmup-steps=2", "--train-samples=2048", "--test-samples=256", "--compress=int8"} +
+                    more);
+    EXPECT_EQ(program.wait().exit_code, 0) << program.errors();
+    return program.summary();
+  };
+  const nlohmann::json solo = run({"--compute=solo"});
+  EXPECT_THAT(solo["simulated"]["processing"].get<std::string>(),
+              testing::AllOf(HasSubstr("update"), HasSubstr("sum"), HasSubstr("encode"), HasSubstr("decode")));
+  EXPECT_GT(solo["step_split_ms"]["codec"].get<double>(), 0.0);
+  const nlohmann::json given = run({"--compute=2ms"});
+  EXPECT_EQ(given["simulated"]["processing"], "");
+  EXPECT_EQ(given["step_split_ms"]["codec"], 0.0);
+}
+
 // What happens to processes in virtual time, and how the run must end.
 struct FaultCase {
   std::string name;
@@ -140,6 +158,11 @@ INSTANTIATE_TEST_SUITE_P(
                   {"--mode=ps", "--workers=2", "--servers=2", "--replicas=1", "--fault=kill:server0@step20"},
                   0,
                   "standby 0 takes its place"},
+        FaultCase{"AServerKilledThatComesBackFromACheckpoint",
+                  {"--mode=ps", "--consistency=sync", "--workers=2", "--checkpoint-every=10", "--respawn=0.1",
+                   "--fault=kill:server0@step35"},
+                  0,
+                  "server 0 is back"},
         FaultCase{"AServerKilled", {"--mode=ps", "--workers=2", "--fault=kill:server0@step20"}, 5, "server 0"}),
     [](const testing::TestParamInfo<FaultCase>& info) { return info.param.name; });
 
@@ -149,6 +172,24 @@ TEST(SimulatedRun, KeepsWhatEachProcessLogs) {
   ASSERT_EQ(program.wait().exit_code, 0) << program.errors();
   const std::string log = text_of(program.output() / "logs/worker-1.log");
   EXPECT_THAT(log, testing::MatchesRegex("0\\.[0-9]+ s worker 1 \\[info\\] membership 0: training mlp.*"));
+}
+
+// What is interrupted goes on from its checkpoint to the weights of a run that was not, in virtual time as on hosts.
+TEST(SimulatedRun, GoesOnFromACheckpoint) {
+  for (const Flags& mode : {Flags{"--mode=allreduce", "--collective=ring", "--workers=3"},
+                            Flags{"--mode=ps", "--consistency=sync", "--workers=2", "--servers=2"}}) {
+    const Flags flags =
+        mode + Flags{"--cluster=simulated", "--compute=2ms", "--train-samples=2048", "--test-samples=256"};
+    Program whole(flags + Flags{"--steps=12"}), first(flags + Flags{"--steps=12", "--checkpoint-every=5"});
+    ASSERT_EQ(whole.wait().exit_code, 0) << whole.errors();
+    ASSERT_EQ(first.wait().exit_code, 0) << first.errors();
+    EXPECT_EQ(first.weights(), whole.weights());
+    Program second(flags + Flags{"--steps=12", "--resume=" + (first.output() / "checkpoints").string()});
+    const ProgramEnd end = second.wait();
+    ASSERT_EQ(end.exit_code, 0) << end.err;
+    EXPECT_THAT(end.out + end.err, HasSubstr("resumed"));
+    EXPECT_EQ(second.weights(), whole.weights());
+  }
 }
 
 TEST(SimulatedRun, TakesMoreWorkersThanThereAreProcesses) {
