@@ -70,7 +70,7 @@ double seconds_per_byte(std::size_t bytes, const std::function<void()>& process)
   return seconds(median(took)) / static_cast<double>(bytes);
 }
 
-// Of as many elements as the model has, but no more than are far from any cache.
+// Measures with as many elements as the model has, up to as many as are far from any cache.
 Result<ProcessingTimes> measure_processing(const ResolvedRun& config) {
   constexpr std::size_t kMostElements = std::size_t{1} << 22;
   SYNCOPATE_ASSIGN_OR_RETURN(const ParamLayout layout, layout_of(config));

@@ -216,7 +216,7 @@ TEST(ProfileRun, TakesTheTimeOfTheWholeModel) {
   EXPECT_THAT(end.out, testing::Not(testing::AnyOf(HasSubstr("loss"), HasSubstr("accuracy"), HasSubstr("evaluated"))));
 }
 
-// Of 16 parts of the ring that pass at once, three stay inside each of four hosts, and share what is there.
+// Three of each host's four parts of the ring that pass at once stay inside it, and share what is there.
 TEST(ProfileRun, SharesWhatIsInsideAHost) {
   Program program({"--cluster=simulated", "--model=profile:resnet50", "--mode=allreduce", "--collective=ring",
                    "--overlap=off", "--bucket-bytes=134217728", "--compute=100ms", "--shape=25gbit", "--inside=40gbit",
