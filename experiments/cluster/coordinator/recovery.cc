@@ -30,7 +30,8 @@ RecoveryPolicy::Response RecoveryPolicy::on_lost(std::size_t process, RunPhase p
   if (std::optional<std::string> why = why_it_ends(process, loss, other_is_empty, phase)) return EndsRun{*why};
   RunGoesOn goes_on{.consequence = consequence(process, loss), .event = {}};
   if (loss == Loss::kGoBack) goes_on.event = awaits_server() ? RunEvent::kServerAwaited : RunEvent::kGoesBack;
-  goes_on.needs_epoch = loss != Loss::kOthersGoOn && !training_is_over(phase) && !awaits_server();
+  const bool needs_epoch = loss != Loss::kOthersGoOn || may_wait_for(process);
+  goes_on.needs_epoch = needs_epoch && !training_is_over(phase) && !awaits_server();
   goes_on.others_lack_state = !roster_.is_worker(process) && training_is_over(phase);
   return goes_on;
 }
@@ -49,6 +50,10 @@ std::optional<std::string> RecoveryPolicy::why_it_ends(std::size_t process, Loss
   if (other_is_empty) return "; what was to stand in for it has only just come, and may hold nothing yet";
   if (!is_worker || roster_.live_workers() == 0) return "";
   return nobody_holds_weights(phase) ? "; nobody who is left holds the weights" : "; this mode needs every worker";
+}
+
+bool RecoveryPolicy::may_wait_for(std::size_t process) const {
+  return epochs_in_vain_ > 0 && membership_.is_member(process) && !roster_.any_replica_has_finished();
 }
 
 bool RecoveryPolicy::nobody_holds_weights(RunPhase phase) const {

@@ -73,6 +73,9 @@ class RecoveryPolicy {
   // Returns, for a mode in which workers hold the weights, whether all that are left have joined since training began
   // and finished no step.
   bool nobody_holds_weights(RunPhase phase) const;
+  // Returns whether the others may be waiting for it to connect: nobody has finished a step in the membership epoch
+  // that it is a member of.
+  bool may_wait_for(std::size_t process) const;
   std::string consequence(std::size_t process, Loss loss) const;
 
   const JobPlan& plan_;

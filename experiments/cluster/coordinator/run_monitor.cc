@@ -84,7 +84,9 @@ void RunMonitor::on_training_over(std::size_t process, TimePoint now) {
   enter(RunEvent::kFinalWeights);
   if (training_is_over(before)) return;
   if (training_has_begun(before)) {
-    give_up_workers([](ProcessPhase phase) { return !has_trained(phase); });
+    // One that leaves has connected: those who still leave, too, wait for it, although no step of it is known yet.
+    give_up_workers(
+        [](ProcessPhase phase) { return !has_trained(phase) && phase != ProcessPhase::kLeavingWithoutStep; });
   }
   if (before == RunPhase::kRestoring) {
     give_up_workers([](ProcessPhase phase) { return phase != ProcessPhase::kHasFinalWeights; });

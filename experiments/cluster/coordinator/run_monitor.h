@@ -61,7 +61,7 @@ class RunMonitor {
   // connects; unless all are to go back to before that step.
   void on_leaving(std::size_t process);
   // Worker `process` has the final weights: there are no more membership epochs, and a process that has just joined is
-  // not needed.
+  // not needed, unless it is leaving together with the others.
   void on_training_over(std::size_t process, TimePoint now);
   // A checkpoint is complete, to which all could go back.
   void on_checkpoint(const std::string& folder) { recovery_.on_checkpoint(folder); }

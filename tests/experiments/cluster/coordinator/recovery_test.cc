@@ -61,6 +61,20 @@ TEST(RecoveryPolicy, FormsAMembershipEpochWhereTheOthersHaveToConnectAnew) {
   EXPECT_FALSE(std::get<RecoveryPolicy::RunGoesOn>(response).needs_epoch) << "servers are told";
 }
 
+// The others would wait for it until their deadlines.
+TEST(RecoveryPolicy, FormsAMembershipEpochAnewWithoutAWorkerThatMayNotHaveConnected) {
+  TrainingRun run(plan_of(Mode::kPs, 3, 1, 1), {.survives_workers = true, .has_standbys = true});
+  run.lose(Role::kServer, 0);
+  EXPECT_EQ(run.policy.begin_epoch(RunPhase::kTraining), std::nullopt);
+  RecoveryPolicy::Response response = run.lose(Role::kWorker, 1);
+  EXPECT_TRUE(std::get<RecoveryPolicy::RunGoesOn>(response).needs_epoch);
+  EXPECT_EQ(run.policy.begin_epoch(RunPhase::kTraining), std::nullopt);
+  run.roster.on_step(run.find(Role::kWorker, 0), run.policy.membership().number);
+  run.policy.on_step();
+  response = run.lose(Role::kWorker, 2);
+  EXPECT_FALSE(std::get<RecoveryPolicy::RunGoesOn>(response).needs_epoch) << "all have connected";
+}
+
 TEST(RecoveryPolicy, GoesBackToACheckpointOnceTheServerIsThereAgain) {
   TrainingRun run(plan_of(Mode::kPs, 2, 2), kGoesBack);
   run.policy.on_checkpoint("checkpoints/step-000100");

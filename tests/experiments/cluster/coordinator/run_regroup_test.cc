@@ -116,6 +116,25 @@ TEST(RunMonitorRegroups, WhoHasJustComeIsNotNeededOnceTrainingIsOver) {
   EXPECT_EQ(run.verdict(), std::nullopt);
 }
 
+// Records of steps come some time after the steps.
+TEST(RunMonitorRegroups, WhoHasComeAndLeavesWithTheOthersIsWaitedFor) {
+  ElasticRun run(true);
+  for (const int rank : {0, 1, 2}) run.ready(run.worker(rank));
+  run.end(run.worker(1), kKilled);
+  run.pass(std::chrono::seconds(3));
+  run.hello(run.worker(1));
+  run.join(run.worker(1));
+  (void)run.actions();
+  for (const int rank : {0, 1, 2}) run.monitor().on_leaving(run.worker(rank));
+  run.monitor().on_training_over(run.worker(0), run.now());
+  run.finish(run.worker(0));
+  run.finish(run.worker(2));
+  EXPECT_THAT(run.actions(), IsEmpty());
+  run.finish(run.worker(1));
+  EXPECT_THAT(run.actions(), ElementsAre("stop: "));
+  EXPECT_EQ(run.verdict(), std::nullopt);
+}
+
 TEST(RunMonitorRegroups, WhoHasLostTouchIsHelpedByANewMembershipOfAll) {
   ElasticRun run;
   run.trouble(run.worker(0), 0);
