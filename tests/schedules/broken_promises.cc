@@ -1,6 +1,7 @@
 #include "tests/schedules/broken_promises.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -142,15 +143,35 @@ class PromiseCheck {
         if (event.kind == WorkerEvent::Kind::kStep) ++trained[event.step.position];
       }
     }
-    const bool says_so = std::ranges::any_of(run_.outcome.reports, [](const std::string& report) {
+    const bool says_that_some_were_not = std::ranges::any_of(run_.outcome.reports, [](const std::string& report) {
       return report.find("were not trained") != std::string::npos;
     });
     const std::int64_t batches = schedule_.total_steps * config_.workers;
+    if (says_that_some_were_not && trained_after_losses() > batches / 2) {
+      complain("batches were not trained, and there was time to: {}", fmt::join(run_.outcome.reports, "; "));
+    }
     for (std::int64_t batch = 0; batch < batches; ++batch) {
-      if (trained[batch] == 0 && !says_so) complain("batch {} was not trained", batch);
+      if (trained[batch] == 0 && !says_that_some_were_not) complain("batch {} was not trained", batch);
       if (trained[batch] > 1 && together) complain("batch {} was trained {} times", batch, trained[batch]);
     }
     if (static_cast<std::int64_t>(trained.size()) > batches) complain("more batches were trained than there are");
+  }
+
+  // Returns how many batches were trained after the last loss of a worker.
+  std::int64_t trained_after_losses() const {
+    TimePoint last{};
+    for (const auto& [rank, events] : run_.workers) {
+      for (const WorkerEvent& event : events) {
+        if (event.kind == WorkerEvent::Kind::kLost) last = std::max(last, event.at);
+      }
+    }
+    std::int64_t trained = 0;
+    for (const auto& [rank, events] : run_.workers) {
+      trained += std::ranges::count_if(events, [last](const WorkerEvent& event) {
+        return event.kind == WorkerEvent::Kind::kStep && event.step.end > last;
+      });
+    }
+    return trained;
   }
 
   const DrawnSchedule& schedule_;

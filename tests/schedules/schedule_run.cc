@@ -21,15 +21,15 @@ class ScheduleObserver final : public RunObserver {
 
   void on_training_begins(TimePoint) override {}
   void on_steps(int worker, std::span<const StepRecord> steps) override {
-    for (const StepRecord& step : steps) run_.workers[worker].push_back({WorkerEvent::Kind::kStep, step});
+    for (const StepRecord& step : steps) add(worker, WorkerEvent::Kind::kStep, step);
   }
   void on_evaluation(const EvaluationResult&) override { ++run_.evaluations; }
   void on_final_weights(std::span<const float> weights, std::span<const float>, const TableKeys&) override {
     run_.weights.assign(weights.begin(), weights.end());
     ++run_.final_weights;
   }
-  void on_worker_lost(int rank) override { run_.workers[rank].push_back({WorkerEvent::Kind::kLost}); }
-  void on_worker_joined(int rank) override { run_.workers[rank].push_back({WorkerEvent::Kind::kJoined}); }
+  void on_worker_lost(int rank) override { add(rank, WorkerEvent::Kind::kLost); }
+  void on_worker_joined(int rank) override { add(rank, WorkerEvent::Kind::kJoined); }
   void on_fact(const std::string&, const std::string&) override {}
   void on_report(const std::string&) override {}
   Status on_tick(TimePoint now) override {
@@ -39,6 +39,10 @@ class ScheduleObserver final : public RunObserver {
   }
 
  private:
+  void add(int worker, WorkerEvent::Kind kind, const StepRecord& step = {}) {
+    run_.workers[worker].push_back({.kind = kind, .step = step, .at = begin_ + run_.length});
+  }
+
   ScheduleRun& run_;
   TimePoint begin_{};
 };

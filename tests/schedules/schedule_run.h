@@ -17,7 +17,8 @@ namespace syncopate::experiments {
 struct WorkerEvent {
   enum class Kind { kStep, kLost, kJoined };
   Kind kind = Kind::kStep;
-  StepRecord step = {};
+  StepRecord step = {};  // of a step
+  TimePoint at{};        // when the coordinator knew
 };
 
 struct ScheduleRun {

@@ -23,7 +23,7 @@
 namespace syncopate::experiments {
 namespace {
 
-constexpr std::uint64_t kShards = 8;
+constexpr std::uint64_t kShards = 16;  // what is lost with a killed process stays in memory until a shard ends
 constexpr std::uint64_t kSchedules = testing_support::kSanitized ? 160 : 10000;
 constexpr std::uint64_t kRepeatedEvery = 20;
 constexpr std::size_t kMostFailures = 5;  // of a shard: what breaks many need not be said as often
