@@ -170,7 +170,7 @@ INSTANTIATE_TEST_SUITE_P(
 // what worker 1 had not recorded when it was lost. Steps with the same number are of the same batch where workers wait
 // for each other, and all then end with the last.
 TEST_P(ComingBack, AWorkerTakesPartAgain) {
-  Flags flags = training(GetParam().mode, testing_support::kSanitized ? "--steps=6000" : "--steps=24000");
+  Flags flags = training(GetParam().mode, testing_support::kSanitized ? "--steps=6000" : "--steps=12000");
   flags.push_back("--respawn=0");
   Program program(flags);
   ASSERT_TRUE(program.wait_until_training(GetParam().workers));
@@ -189,7 +189,7 @@ TEST_P(ComingBack, AWorkerTakesPartAgain) {
     std::size_t recorded = 0;
     for (int worker = 0; worker < GetParam().workers; ++worker) recorded += steps_of(program, worker).size();
     const std::size_t asked =
-        (testing_support::kSanitized ? 6000 : 24000) * static_cast<std::size_t>(GetParam().workers);
+        (testing_support::kSanitized ? 6000 : 12000) * static_cast<std::size_t>(GetParam().workers);
     EXPECT_LE(recorded, asked);
     EXPECT_GT(static_cast<double>(recorded), 0.9 * static_cast<double>(asked));
     return;

@@ -165,12 +165,17 @@ TEST_F(EveryConsistency, LearnsFromAsManyBatchesAnUpdateAsItsTraitsSay) {
   });
 }
 
-// Returns the model with sizes in place of what stands for them.
+// Returns the model with sizes, and the name of a profile, in place of what stands for them.
 std::string with_sizes(std::string model) {
-  for (const auto& [word, sizes] :
-       {std::pair("WIDTHS", "784-16-10"), {"LAYERS-HEADS-WIDTH", "1-2-16"}, {"WIDTH", "8"}}) {
+  const std::string profile = testing_support::source_directory() + "/prediction/profiles/resnet50.json";
+  const std::pair<std::string, std::string> instead[] = {{"WIDTHS", "784-16-10"},
+                                                         {"LAYERS-HEADS-WIDTH", "1-2-16"},
+                                                         {"WIDTH", "8"},
+                                                         {"NAME", "resnet50"},
+                                                         {"FILE", profile}};
+  for (const auto& [word, text] : instead) {
     const std::size_t at = model.find(word);
-    if (at != model.npos) return model.replace(at, std::string(word).size(), sizes);
+    if (at != model.npos) return model.replace(at, word.size(), text);
   }
   return model;
 }
