@@ -53,14 +53,22 @@ Status add(std::vector<HostSlots>& hosts, std::string_view entry) {
 
 std::string numbered(std::size_t host) { return fmt::format("host-{}", host); }
 
-// Reads "16x4"; none if the text is none of that form, or out of range.
-std::optional<std::vector<HostSlots>> numbered_hosts(std::string_view text) {
+// Returns whether the text is a number, an x, and another number or nothing: "16x4", and "16x", which lacks something.
+bool is_product(std::string_view text) {
+  const auto is_digit = [](unsigned char c) { return std::isdigit(c) != 0; };
   const std::size_t cross = text.find('x');
-  if (cross == std::string_view::npos) return std::nullopt;
+  return cross != std::string_view::npos && cross > 0 && std::ranges::all_of(text.substr(0, cross), is_digit) &&
+         std::ranges::all_of(text.substr(cross + 1), is_digit);
+}
+
+// Reads "16x4". Requires is_product(text).
+Result<std::vector<HostSlots>> numbered_hosts(std::string_view text) {
+  const std::size_t cross = text.find('x');
   const std::optional<int> count = parse_number<int>(text.substr(0, cross));
   const std::optional<int> slots = parse_number<int>(text.substr(cross + 1));
   if (!count || !slots || *count < 1 || *count > static_cast<int>(kMostHosts) || *slots < 1 || *slots > kMostSlots) {
-    return std::nullopt;
+    return Status::invalid_argument(fmt::format(
+        "'{}' must be 1 to {} hosts, an x, and 1 to {} slots of each, as in 16x4", text, kMostHosts, kMostSlots));
   }
   std::vector<HostSlots> hosts;
   for (int host = 0; host < *count; ++host)
@@ -71,7 +79,7 @@ std::optional<std::vector<HostSlots>> numbered_hosts(std::string_view text) {
 }  // namespace
 
 Result<std::vector<HostSlots>> parse_hosts(std::string_view text) {
-  if (std::optional<std::vector<HostSlots>> known = numbered_hosts(text)) return std::move(*known);
+  if (is_product(text)) return numbered_hosts(text);
   std::vector<HostSlots> hosts;
   std::istringstream entries{std::string(text)};
   for (std::string entry; std::getline(entries, entry, ',');) SYNCOPATE_RETURN_IF_ERROR(add(hosts, entry));

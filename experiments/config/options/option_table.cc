@@ -107,7 +107,7 @@ void add_model_and_data(std::vector<OptionSpec>& table) {
             .range = "softmax, mlp, mlp:WIDTHS, lenet, resnet20, resnet32, resnet56, gpt, gpt:LAYERS-HEADS-WIDTH, "
                      "ncf, ncf:WIDTH, wide-deep, wide-deep:WIDTH, profile:NAME or profile:FILE"},
            &C::model, "model"));
-  table.push_back(
+  table.push_back(only(
       text({.group = group,
             .name = "dataset",
             .placeholder = "NAME",
@@ -116,7 +116,8 @@ void add_model_and_data(std::vector<OptionSpec>& table) {
                         "clicks Criteo's train.txt."},
            &C::dataset, "data set",
            {"digits", "mnist", "fashion-mnist", "cifar10", "text", "grammar", "ratings", "clicks", "zipf-ratings",
-            "zipf-clicks"}));
+            "zipf-clicks"}),
+      conditions::kLearns));
   table.push_back(text({.group = group,
                         .name = "data-dir",
                         .placeholder = "DIR",

@@ -19,8 +19,10 @@ TEST(HostList, NumbersTheHostsOfASimulatedCluster) {
   EXPECT_TRUE(are_numbered(*hosts));
   EXPECT_EQ(to_text(*hosts), "16x4");
   EXPECT_FALSE(are_numbered(*parse_hosts("host-0:2,b:2")));
-  // Out of range, it is the name of a host, as before.
-  EXPECT_EQ(parse_hosts("0x4")->size(), 1u);
+  for (const char* wrong : {"0x4", "4x", "4x0", "2000x4", "4x65"}) {
+    EXPECT_THAT(parse_hosts(wrong).status().message(), testing::HasSubstr("as in 16x4")) << wrong;
+  }
+  EXPECT_EQ(parse_hosts("x4")->front().name, "x4");
 }
 
 TEST(HostList, HasASlotUnlessMoreAreGiven) {

@@ -272,6 +272,7 @@ TEST(ProfileRun, RefusesWhatAProfileCannotDo) {
   EXPECT_THAT(refusal({"--model=profile:nowhere.json", "--mode=ps"}), HasSubstr("nowhere.json"));
   EXPECT_THAT(refusal(profile + Flags{"--compute=9ms", "--compress=topk:0.1"}), HasSubstr("compress"));
   EXPECT_THAT(refusal(profile + Flags{"--compute=9ms", "--evaluate-every=10"}), HasSubstr("--evaluate-every"));
+  EXPECT_THAT(refusal(profile + Flags{"--compute=9ms", "--dataset=mnist"}), HasSubstr("--dataset"));
 }
 
 TEST(SimulatedRun, RefusesWhatItCannotDo) {
