@@ -23,7 +23,7 @@ double step_with_links_to_itself(const TimedModel& model, const Network& network
   double now = 0, up_free = 0, down_free = 0;
   std::vector<double> arrived(model.bytes.size());
   for (std::size_t i = model.bytes.size(); i-- > 0;) {
-    now += 2 * model.forward[i];
+    now += model.backward[i];
     arrived[i] = now;
     if (remote == 0) continue;
     const double part = remote * model.bytes[i] / parts / network.bytes_per_second;

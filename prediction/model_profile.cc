@@ -21,6 +21,8 @@ constexpr std::size_t kMostDimensions = 8;
 constexpr std::size_t kMostLetters = 256;
 constexpr std::int64_t kMostParameters = std::int64_t{1} << 40;  // of one tensor
 constexpr double kMostFlops = 1e18;                              // of one tensor and sample
+constexpr double kMostSeconds = 1000;                            // of one tensor and batch
+constexpr int kMostBatch = 1 << 20;
 
 // A value as it is shown in a message. What is nested may be too deep to be written down.
 std::string shown(const Json& value) {
@@ -48,13 +50,22 @@ Result<std::string> text_field(const Json& object, const char* name) {
       fmt::format("{}={}: must be a text of 1 to {} letters", name, shown(*value), kMostLetters));
 }
 
-Result<double> flops_field(const Json& object, const char* name) {
+Result<double> number_field(const Json& object, const char* name, double most) {
   SYNCOPATE_ASSIGN_OR_RETURN(const Json* value, field(object, name));
   if (value->is_number()) {
-    const double flops = value->get<double>();
-    if (std::isfinite(flops) && flops >= 0 && flops <= kMostFlops) return flops;
+    const double number = value->get<double>();
+    if (std::isfinite(number) && number >= 0 && number <= most) return number;
   }
-  return Status::invalid_argument(fmt::format("{}={}: must be a number from 0 to 1e18", name, shown(*value)));
+  return Status::invalid_argument(fmt::format("{}={}: must be a number from 0 to {}", name, shown(*value), most));
+}
+
+// Returns 0 where there is none.
+Result<int> batch_size_field(const Json& object) {
+  if (!object.contains("batch_size")) return 0;
+  const Json& value = object["batch_size"];
+  if (value.is_number_unsigned() && value >= 1u && value <= static_cast<unsigned>(kMostBatch)) return value.get<int>();
+  return Status::invalid_argument(
+      fmt::format("batch_size={}: must be a whole number from 1 to {}", shown(value), kMostBatch));
 }
 
 Result<std::vector<std::int64_t>> shape_field(const Json& object, const char* name) {
@@ -74,17 +85,21 @@ Result<std::vector<std::int64_t>> shape_field(const Json& object, const char* na
   return shape;
 }
 
-Result<TensorProfile> read_tensor(const Json& object) {
+Result<TensorProfile> read_tensor(const Json& object, bool has_times) {
   TensorProfile tensor;
   SYNCOPATE_ASSIGN_OR_RETURN(tensor.name, text_field(object, "name"));
   SYNCOPATE_ASSIGN_OR_RETURN(tensor.shape, shape_field(object, "shape"));
-  SYNCOPATE_ASSIGN_OR_RETURN(tensor.forward_flops, flops_field(object, "forward_flops"));
+  SYNCOPATE_ASSIGN_OR_RETURN(tensor.forward_flops, number_field(object, "forward_flops", kMostFlops));
+  if (has_times) {
+    SYNCOPATE_ASSIGN_OR_RETURN(tensor.forward_seconds, number_field(object, "forward_seconds", kMostSeconds));
+    SYNCOPATE_ASSIGN_OR_RETURN(tensor.backward_seconds, number_field(object, "backward_seconds", kMostSeconds));
+  }
   tensor.parameters = 1;
   for (const std::int64_t size : tensor.shape) tensor.parameters *= size;
   return tensor;
 }
 
-Result<std::vector<TensorProfile>> read_tensors(const Json& object) {
+Result<std::vector<TensorProfile>> read_tensors(const Json& object, bool has_times) {
   SYNCOPATE_ASSIGN_OR_RETURN(const Json* list, field(object, "tensors"));
   if (!list->is_array() || list->empty() || list->size() > kMostTensors) {
     return Status::invalid_argument(fmt::format("tensors: must be a list of 1 to {}", kMostTensors));
@@ -92,7 +107,7 @@ Result<std::vector<TensorProfile>> read_tensors(const Json& object) {
   std::vector<TensorProfile> tensors;
   std::set<std::string> names;
   for (const Json& one : *list) {
-    Result<TensorProfile> tensor = read_tensor(one);
+    Result<TensorProfile> tensor = read_tensor(one, has_times);
     if (!tensor.ok()) return tensor.status().in(fmt::format("tensor {}", tensors.size()));
     if (!names.insert(tensor->name).second) {
       return Status::invalid_argument(
@@ -117,6 +132,12 @@ double ModelProfile::forward_flops() const {
   return sum;
 }
 
+double ModelProfile::step_seconds() const {
+  double sum = 0;
+  for (const TensorProfile& tensor : tensors) sum += tensor.forward_seconds + tensor.backward_seconds;
+  return sum;
+}
+
 double ModelProfile::bytes() const { return 4.0 * static_cast<double>(parameters()); }
 
 Result<ModelProfile> read_profile(std::string_view text) {
@@ -129,9 +150,36 @@ Result<ModelProfile> read_profile(std::string_view text) {
   SYNCOPATE_ASSIGN_OR_RETURN(profile.model, text_field(json, "model"));
   SYNCOPATE_ASSIGN_OR_RETURN(profile.source, text_field(json, "source"));
   SYNCOPATE_ASSIGN_OR_RETURN(profile.input, shape_field(json, "input"));
-  SYNCOPATE_ASSIGN_OR_RETURN(profile.other_forward_flops, flops_field(json, "other_forward_flops"));
-  SYNCOPATE_ASSIGN_OR_RETURN(profile.tensors, read_tensors(json));
+  SYNCOPATE_ASSIGN_OR_RETURN(profile.other_forward_flops, number_field(json, "other_forward_flops", kMostFlops));
+  SYNCOPATE_ASSIGN_OR_RETURN(profile.batch_size, batch_size_field(json));
+  SYNCOPATE_ASSIGN_OR_RETURN(profile.tensors, read_tensors(json, profile.has_times()));
+  if (profile.has_times() && !(profile.step_seconds() > 0)) {
+    return Status::invalid_argument("forward_seconds and backward_seconds: are 0 in all tensors; a step takes time");
+  }
   return profile;
+}
+
+std::string to_json(const ModelProfile& profile) {
+  // A tensor a line, as a person reads it.
+  const auto line = [&](const TensorProfile& tensor) {
+    nlohmann::ordered_json fields = {
+        {"name", tensor.name}, {"shape", tensor.shape}, {"forward_flops", tensor.forward_flops}};
+    if (profile.has_times()) {
+      fields["forward_seconds"] = tensor.forward_seconds;
+      fields["backward_seconds"] = tensor.backward_seconds;
+    }
+    return "  " + fields.dump();
+  };
+  nlohmann::ordered_json head = {{"model", profile.model},
+                                 {"source", profile.source},
+                                 {"input", profile.input},
+                                 {"other_forward_flops", profile.other_forward_flops}};
+  if (profile.has_times()) head["batch_size"] = profile.batch_size;
+  std::string text = head.dump();
+  text.back() = ',';
+  std::vector<std::string> lines;
+  for (const TensorProfile& tensor : profile.tensors) lines.push_back(line(tensor));
+  return fmt::format("{}\n \"tensors\":[\n{}]}}\n", text, fmt::join(lines, ",\n"));
 }
 
 std::vector<std::string> profile_names() {

@@ -8,6 +8,9 @@
 // Tensors stand in the order in which the forward pass uses them, which is taken as the order of their creation, too;
 // gradients become ready in reverse. forward_flops are those of one sample, two for each multiplication and addition,
 // booked on the weight that they need. other_forward_flops need no tensor of the model, as attention's products do.
+//
+// A profile that was measured also has the times of one worker's step, of so many samples: "batch_size": 32 beside
+// "model", and "forward_seconds" and "backward_seconds" in each tensor, 0 to 1000, not all of them 0.
 #pragma once
 
 #include <cstdint>
@@ -24,6 +27,8 @@ struct TensorProfile {
   std::vector<std::int64_t> shape;
   std::int64_t parameters = 0;  // the product of its shape, 1 to 2^40
   double forward_flops = 0;     // of one sample
+  double forward_seconds = 0;   // of a batch, if the profile has times; else 0
+  double backward_seconds = 0;
 };
 
 struct ModelProfile {
@@ -31,16 +36,22 @@ struct ModelProfile {
   std::string source;
   std::vector<std::int64_t> input;  // the shape of one sample
   double other_forward_flops = 0;
+  int batch_size = 0;  // that the times are of; 0: it has no times
   std::vector<TensorProfile> tensors;
 
   std::int64_t parameters() const;
   double forward_flops() const;  // of one sample, with those that need no tensor
   double bytes() const;          // as float32
+  bool has_times() const { return batch_size > 0; }
+  double step_seconds() const;  // forward and backward, as measured; 0 without times
 };
 
 // Fails with invalid argument, naming the field and its value, for what is not such a file: a missing field, one of
 // another kind, a number out of range, a name that stands twice, more than 2^16 tensors, more than 16 MiB of text.
 Result<ModelProfile> read_profile(std::string_view text);
+
+// Returns the file that read_profile() reads, which ends with a line feed.
+std::string to_json(const ModelProfile& profile);
 
 // The names of the profiles that are built in, sorted.
 std::vector<std::string> profile_names();

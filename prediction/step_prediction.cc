@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "prediction/timed_model.h"
 
@@ -20,11 +21,11 @@ double exchange_seconds(double bytes, const Network& network, const ExchangePlan
 // Buckets of gradients, one after another, behind or beside the backward pass.
 StepPrediction by_buckets(const TimedModel& model, double compute, const Network& network, const ExchangePlan& plan) {
   StepPrediction prediction;
-  double now = compute / 3;
+  double now = std::accumulate(model.forward.begin(), model.forward.end(), 0.0);
   double wire_free = plan.overlap ? now : compute;
   double bucket = 0;
   for (std::size_t i = model.bytes.size(); i-- > 0;) {
-    now += 2 * model.forward[i];
+    now += model.backward[i];
     bucket += model.bytes[i];
     if (bucket < plan.bucket_bytes && i > 0) continue;
     const double seconds = exchange_seconds(bucket, network, plan);
@@ -92,7 +93,7 @@ StepPrediction by_servers(const TimedModel& model, double compute, const Network
   ServerLinks pushes = free;
   double pushed = now;
   for (std::size_t i = count; i-- > 0;) {
-    now += 2 * model.forward[i];
+    now += model.backward[i];
     pushed = std::max(pushed, pushes.carry(i, model.bytes[i], now));
   }
   prediction.step = std::max(now, pushed);

@@ -7,14 +7,16 @@
 
 namespace syncopate::prediction {
 
-// In the order of the profile's tensors. A third of a step is forward, two thirds are backward, since backward does
-// each product of the forward pass twice; tensors share it in proportion to their FLOPs.
+// In the order of the profile's tensors.
 struct TimedModel {
-  std::vector<double> bytes;    // as float32
-  std::vector<double> forward;  // seconds; backward takes twice as long
+  std::vector<double> bytes;     // as float32
+  std::vector<double> forward;   // seconds
+  std::vector<double> backward;  // seconds
 };
 
-// `compute` is the whole step in seconds, above 0. A profile without FLOPs has its work in equal parts.
+// Divides the whole step, `compute` seconds, above 0. A profile with times has it in their proportion. Of any other a
+// third is forward and two thirds are backward, since backward does each product of the forward pass twice; tensors
+// share it in proportion to their FLOPs, or alike where there are none.
 TimedModel timed_model(const ModelProfile& profile, double compute);
 
 }  // namespace syncopate::prediction

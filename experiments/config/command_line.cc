@@ -10,6 +10,7 @@
 #include "common/os/regular_file.h"
 #include "experiments/config/compare_line.h"
 #include "experiments/config/help_text.h"
+#include "experiments/config/measure_line.h"
 #include "experiments/config/nearest_name.h"
 #include "experiments/config/options/given_options.h"
 #include "experiments/config/options/option_table.h"
@@ -132,6 +133,13 @@ Result<CommandLine> help_asked_for(const CLI::Option& help, const CLI::App& comp
   return line;
 }
 
+CommandLine help_on(const std::string& topic) {
+  CommandLine line;
+  line.action = CommandLine::Action::kHelp;
+  line.topic = topic;
+  return line;
+}
+
 bool is_utf8(const std::string& text) {
   try {
     (void)nlohmann::json(text).dump();
@@ -168,6 +176,9 @@ Result<CommandLine> parse_command_line(int argc, const char* const* argv) {
   for (const char* name : {"--modes", "--vary", "--rate-rule", "--tune-rate"}) {
     compare->add_option(name)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)->expected(1);
   }
+  CLI::App* profile = app.add_subcommand("profile")->fallthrough();
+  CLI::App* calibrate = app.add_subcommand("calibrate")->fallthrough();
+  for (CLI::App* command : {profile, calibrate}) command->set_help_flag();
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
@@ -177,6 +188,7 @@ Result<CommandLine> parse_command_line(int argc, const char* const* argv) {
     return Status::invalid_argument(fmt::format("{0}: needs a value, as in {0}=VALUE; --help says which", flag));
   }
   if (const CLI::Option* help = app.get_option("--help"); help->count() > 0) {
+    if (help->results().empty() && (profile->parsed() || calibrate->parsed())) return help_on("measurements");
     return help_asked_for(*help, *compare, app.remaining(true));
   }
   if (app.get_option("--version")->count() > 0) {
@@ -191,6 +203,8 @@ Result<CommandLine> parse_command_line(int argc, const char* const* argv) {
   SYNCOPATE_ASSIGN_OR_RETURN(const GivenOptions line, given_on_line(app, table));
   SYNCOPATE_ASSIGN_OR_RETURN(const GivenOptions file, given_in_file_of(*app.get_option("--config")));
   const GivenOptions given = merge(line, file);
+  if (profile->parsed()) return profile_line(given);
+  if (calibrate->parsed()) return calibrate_line(given);
   if (!compare->parsed()) return run_line(given);
   SYNCOPATE_ASSIGN_OR_RETURN(const CompareWords words, compare_words(*compare, std::move(folders)));
   Result<CommandLine> comparison = compare_line(given, words);

@@ -15,10 +15,10 @@
 namespace syncopate::experiments {
 
 struct CommandLine {
-  enum class Action { kHelp, kVersion, kRun, kCompare, kCompareFinished };
+  enum class Action { kHelp, kVersion, kRun, kCompare, kCompareFinished, kProfile, kCalibrate };
 
   Action action = Action::kRun;
-  // run: checked. compare: what the runs share, with the first value of each --vary
+  // run, profile, calibrate: checked. compare: what the runs share, with the first value of each --vary
   RunRequest config;
   std::vector<ComparedRun> runs;      // compare: one for each row, with the learning rate that it trains with
   std::vector<std::string> varied;    // compare: the options of --vary
@@ -32,9 +32,10 @@ struct CommandLine {
   std::string topic;                   // help: the topic, as help_text() takes it
 };
 
-// Reads `run_experiment [FLAGS]`, `run_experiment compare [--modes=LIST] [--vary=OPTION=LIST] [FLAGS]` or
-// `run_experiment compare FOLDER FOLDER...`. Values from the file of --config are used where no flag overrides them.
-// Fails with invalid argument and one line that says what is wrong and what would be right (exit code 2).
+// Reads `run_experiment [FLAGS]`, `run_experiment profile [FLAGS]`, `run_experiment calibrate [FLAGS]`, `run_experiment
+// compare [--modes=LIST] [--vary=OPTION=LIST] [FLAGS]` or `run_experiment compare FOLDER FOLDER...`. Values from the
+// file of --config are used where no flag overrides them. Fails with invalid argument and one line that says what is
+// wrong and what would be right (exit code 2).
 Result<CommandLine> parse_command_line(int argc, const char* const* argv);
 
 }  // namespace syncopate::experiments

@@ -27,6 +27,8 @@ struct Topic {
   std::string name;
   std::string group;                       // heading of the options that it lists
   std::vector<std::string> examples = {};  // each follows "run_experiment "
+  std::string about = {};                  // of a topic whose commands have no options of their own: what they do
+  std::vector<std::string> commands = {};  // these commands
 };
 
 // The order is that in which people need them.
@@ -45,6 +47,19 @@ const std::vector<Topic>& topics() {
        "Simulated cluster",
        {"--cluster=simulated --mode=allreduce --workers=16 --compute=5ms",
         "compare --cluster=simulated --compute=5ms --modes=allreduce,ps:sync --vary=workers=4,16"}},
+      {"measurements",
+       "Measurements",
+       {"profile --model=lenet --output=lenet.json", "calibrate --model=mlp --output=cluster.toml",
+        "calibrate --hosts=node1,node2 --transport=sockets",
+        "--cluster=simulated:cluster.toml --mode=allreduce --workers=16"},
+       "profile times a step of a --model of ours, tensor by tensor, by one thread with nothing beside it, and writes "
+       "a "
+       "file (--output, MODEL.json) for --compute=FILE, --model=profile:FILE and predict. calibrate does that, "
+       "measures "
+       "sums, updates, codecs and each wire of this machine, or with --hosts=A,B the link between two, and writes "
+       "cluster.toml (--output) for --cluster=simulated:FILE. Both take the options of the model and its data, and "
+       "--batch-size; calibrate also --transport.",
+       {"profile", "calibrate"}},
       {"hosts", "Several hosts", {"--mode=ps --servers=2 --hosts=node1:2,node2:2"}},
       {"data", "Model and data", {"--model=softmax --epochs=1", "--model=gpt:2-4-64 --dataset=grammar"}},
       {"training", "Training", {"--optimizer=sgd --learning-rate=0.1 --lr-schedule=cosine,warmup:1"}},
@@ -128,7 +143,8 @@ std::vector<OptionSpec> options_beside_the_table() {
        .name = "profile",
        .placeholder = "NAME",
        .sentence = "predict, advise: the model, by its tensors and their work. Beside what follows, both take lists of "
-                   "--workers, and --batch-size, --shape (a host's link), --servers and --sharding=even or whole (each "
+                   "--workers, and --batch-size, --shape (a host's link) or --cluster=FILE, as calibrate writes it, "
+                   "--servers and --sharding=even or whole (each "
                    "tensor in equal parts, or each variable on one server), of which advise takes lists, too; predict "
                    "also --bucket-bytes (25000000), advise --optimizer (adam).",
        .range = "resnet50, vgg16, bert-large-128, gpt2 and others, which a wrong name lists; or a file that ends in "
@@ -137,7 +153,8 @@ std::vector<OptionSpec> options_beside_the_table() {
       {.group = "Predictions",
        .name = "step-time",
        .placeholder = "SECONDS",
-       .sentence = "predict, advise: how long a step of one worker takes that exchanges nothing.",
+       .sentence = "predict, advise: how long a step of one worker takes that exchanges nothing. A profile that "
+                   "run_experiment profile measured has this and --batch-size, which are then left out.",
        .unit = "seconds",
        .range = "0.000001 to 1000000",
        .usual = "none: it must be given"},
@@ -235,7 +252,7 @@ std::string examples_text(const std::vector<std::string>& examples) {
 }
 
 std::string topic_text(const Topic& topic, int columns) {
-  std::string text = topic.group + "\n";
+  std::string text = topic.group + "\n" + wrapped(topic.about, 2, columns);
   for (const OptionSpec& option : all_options()) {
     if (option.group == topic.group) text += text_of(option, columns);
   }
@@ -249,6 +266,8 @@ std::string usage_text(int columns) {
          "  run_experiment [OPTIONS]          one job\n"
          "  run_experiment compare [OPTIONS]  the same job in several modes\n"
          "  run_experiment compare FOLDER...  finished runs, by their results\n"
+         "  run_experiment profile [OPTIONS]  measures a model's step, as a file that stands for it\n"
+         "  run_experiment calibrate          measures this machine, as a cluster to simulate\n"
          "  run_experiment reproduce NAME     published measurements beside closed forms; a page with --output\n"
          "  run_experiment predict [OPTIONS]  a step's time in closed form\n"
          "  run_experiment advise [OPTIONS]   the best way to run a job, by the same forms\n";
@@ -260,7 +279,7 @@ std::string first_page(int columns) {
                                     "compare --workers=2 --modes=allreduce,ps:async"}) +
                      "\nTopics: --help=TOPIC shows one, --help=OPTION all about an option, --help=all everything\n";
   for (const Topic& topic : topics()) {
-    std::vector<std::string> names;
+    std::vector<std::string> names = topic.commands;
     for (const OptionSpec& option : all_options()) {
       if (option.group == topic.group) names.push_back(option.name);
     }

@@ -1,5 +1,7 @@
 #include "experiments/config/profile_choice.h"
 
+#include <fmt/format.h>
+
 #include "common/os/regular_file.h"
 
 namespace syncopate::experiments {
@@ -20,6 +22,34 @@ Result<prediction::ModelProfile> open_profile(const std::string& option, const s
 
 Result<prediction::ModelProfile> profile_of(const RunSettings& config) {
   return open_profile("--model=" + std::string(kProfilePrefix), config.model.substr(kProfilePrefix.size()));
+}
+
+Result<prediction::ModelProfile> compute_profile_of(const ResolvedRun& config) {
+  const std::string& file = config.compute.profile;
+  const bool is_own = file == ComputeModel::kOwnProfile;
+  const std::string option = is_own ? "--model=" + config.model : "--compute=" + file;
+  const auto refused = [&](const std::string& why) { return Status::invalid_argument(option + ": " + why); };
+  if (is_own && !is_profile(config)) {
+    return Status::invalid_argument(fmt::format(
+        "--compute=profile: --model={} is no profile; name a file that `run_experiment profile` wrote", config.model));
+  }
+  Result<prediction::ModelProfile> profile = is_own ? profile_of(config) : open_profile("--compute=", file);
+  if (!profile.ok()) return profile.status();
+  if (!profile->has_times()) {
+    return refused(
+        "the profile has no times; --compute=150ms gives the time of a step, --compute=15TFLOPS a device's rate");
+  }
+  if (profile->batch_size != config.batch_size) {
+    return refused(fmt::format("its times are of batches of {}, and the run has --batch-size={}; measure them anew",
+                               profile->batch_size, config.batch_size));
+  }
+  if (is_own) return profile;
+  const std::string name = is_profile(config) ? config.model.substr(kProfilePrefix.size()) : config.model;
+  if (profile->model != name) {
+    return refused(fmt::format("its times are of {}, and the run trains {}; measure that with `run_experiment profile`",
+                               profile->model, name));
+  }
+  return profile;
 }
 
 }  // namespace syncopate::experiments

@@ -23,6 +23,25 @@ std::string usual_output(const ResolvedRun& config, const std::string& stamp) {
   return output;
 }
 
+LinkShape link_of(const RunRequest& request) {
+  const bool has_link = request.described_cluster && request.described_cluster->link;
+  return has_link ? *request.described_cluster->link : usual_simulated_link();
+}
+
+// Settles how long things take in a simulated cluster.
+void settle_times(const RunRequest& request, ResolvedRun& config) {
+  const ClusterDescription described = config.described_cluster.value_or(ClusterDescription());
+  config.inside = request.inside.value_or(described.inside.value_or(usual_link_inside()));
+  const ComputeModel usual = {
+      .step = {}, .flops_per_second = {}, .profile = is_profile(config) ? std::string(ComputeModel::kOwnProfile) : ""};
+  config.compute = request.compute.value_or(described.compute.value_or(usual));
+  using Source = ProcessingModel::Source;
+  const std::string codec = may_compress(config) && compresses(config) ? to_string(config.compress) : "";
+  ProcessingModel processing = described.processing_of(name_of(config.optimizer), codec);
+  if (processing.source == Source::kNone && config.compute.is_solo()) processing.source = Source::kSolo;
+  config.processing = request.processing.value_or(processing);
+}
+
 CollectiveKind collective_of(const ResolvedRun& config) {
   const bool by_nccl = config.device == DeviceKind::kCuda && !config.shape && !compresses(config);
   if (config.mode == Mode::kAllreduce && !averages_weights(config) && by_nccl) return CollectiveKind::kNccl;
@@ -44,12 +63,13 @@ ResolvedRun settle(const RunRequest& request, const Placement& placement, const 
   // Zhang, Choromanska and LeCun 2015: beta = 0.9 is the center's share of all workers together.
   config.elastic_alpha = request.elastic_alpha.value_or(is_easgd ? 0.9 / config.workers : 0);
   const bool is_simulated = config.cluster == ClusterKind::kSimulated;
-  if (is_simulated && !config.shape && config.mode != Mode::kLocal) config.shape = usual_simulated_link();
+  if (is_simulated && !config.shape && config.mode != Mode::kLocal) config.shape = link_of(request);
   const TransportKind between_hosts = is_ps(config) ? TransportKind::kTcp : TransportKind::kSockets;
   config.transport =
       request.transport.value_or(spans_hosts(config) || is_simulated ? between_hosts : TransportKind::kShm);
   config.chunk_bytes = request.chunk_bytes.value_or(usual_chunk_bytes(config.transport));
   config.collective = request.collective.value_or(collective_of(config));
+  if (is_simulated) settle_times(request, config);
   config.stall_warning_seconds =
       request.stall_warning_seconds.value_or(usual_stall_warning_seconds(config.timeout_seconds));
   config.output = request.output.value_or(usual_output(config, stamp));

@@ -17,8 +17,11 @@ struct ResolvedRun : RunSettings {
   int workers = 1;
   TransportKind transport = TransportKind::kShm;
   DeviceKind device = DeviceKind::kCpu;
-  std::string listen_address;  // where other hosts reach this one; empty without others
-  double elastic_alpha = 0;    // used by easgd
+  std::string listen_address;              // where other hosts reach this one; empty without others
+  double elastic_alpha = 0;                // used by easgd
+  LinkShape inside = usual_link_inside();  // in a simulated cluster, where hosts have several processes
+  ComputeModel compute;                    // this and the next: in a simulated cluster
+  ProcessingModel processing;
   std::int64_t chunk_bytes = 256 * 1024;
   CollectiveKind collective = CollectiveKind::kBySize;
   double learning_rate = 0.001;

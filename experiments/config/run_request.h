@@ -17,6 +17,9 @@ struct RunRequest : RunSettings {
   std::optional<DeviceKind> device;             // GPUs where there is one for each worker
   std::optional<std::string> listen_address;    // the one that the route to the other hosts uses
   std::optional<double> elastic_alpha;          // 0.9 / workers
+  std::optional<LinkShape> inside;              // that of the described cluster, or usual_link_inside()
+  std::optional<ComputeModel> compute;          // that of the described cluster, or a profile's own times, or solo
+  std::optional<ProcessingModel> processing;    // that of the described cluster; else solo if computing is, or none
   std::optional<std::int64_t> chunk_bytes;      // usual_chunk_bytes(transport)
   std::optional<CollectiveKind> collective;     // NCCL on GPUs, direct in shared memory, else by size
   std::optional<double> learning_rate;          // the usual one of the optimizer

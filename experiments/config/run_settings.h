@@ -16,6 +16,7 @@
 #include "common/optimizer/optimizer.h"
 #include "common/status.h"
 #include "common/transport/link_shape.h"
+#include "experiments/config/cluster_description.h"
 #include "experiments/config/fault_schedule.h"
 #include "experiments/config/host_list.h"
 #include "experiments/config/interval.h"
@@ -89,9 +90,8 @@ struct RunSettings {
   // The simulated cluster
   ClusterKind cluster = ClusterKind::kReal;
   simulation::NetworkModel network = simulation::NetworkModel::kFrames;
+  std::optional<ClusterDescription> described_cluster;  // of --cluster=simulated:FILE
   FabricChoice fabric;
-  LinkShape inside = usual_link_inside();  // used where hosts have several processes
-  ComputeModel compute;
 
   // Several hosts
   std::vector<HostSlots> hosts;  // empty: this host only
@@ -117,6 +117,7 @@ struct RunSettings {
   std::optional<std::int64_t> bucket_bytes = 1024 * 1024;  // none: chosen by trial in the first steps (auto)
   std::int64_t segment_bytes = 512 * 1024;
   bool overlap = true;
+  bool measure_wire = false;    // though its speed is known from an earlier run
   std::int64_t sync_every = 1;  // steps; 1: gradients are summed in each
   Gossip gossip = Gossip::kOff;
   allreduce::SparseExchange sparse_exchange = allreduce::SparseExchange::kAuto;

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <span>
 #include <utility>
 
@@ -14,6 +15,12 @@ constexpr std::pair<std::string_view, double> kUnits[] = {{"us", 1e-6}, {"ms", 1
 constexpr double kLeastStepSeconds = 1e-6, kMostStepSeconds = 1000;
 constexpr std::pair<std::string_view, double> kRates[] = {{"GFLOPS", 1e9}, {"TFLOPS", 1e12}, {"PFLOPS", 1e15}};
 constexpr double kLeastFlops = 1e6, kMostFlops = 1e19;
+constexpr std::pair<std::string_view, double> kByteRates[] = {{"MB/s", 1e6}, {"GB/s", 1e9}};
+constexpr double kLeastByteRate = 1e6, kMostByteRate = 1e15;
+constexpr std::pair<std::string_view, double ProcessingModel::*> kProcessed[] = {{"sum", &ProcessingModel::sum},
+                                                                                 {"update", &ProcessingModel::update},
+                                                                                 {"encode", &ProcessingModel::encode},
+                                                                                 {"decode", &ProcessingModel::decode}};
 
 // Returns a number with one of the units behind it, in terms of the unit 1.
 std::optional<double> quantity(std::string_view text, std::span<const std::pair<std::string_view, double>> units) {
@@ -58,17 +65,59 @@ std::string FabricChoice::to_string() const {
 
 Result<ComputeModel> ComputeModel::parse(std::string_view text) {
   if (text == "solo") return ComputeModel();
+  if (text == kOwnProfile || text.ends_with(".json")) {
+    return ComputeModel{.step = {}, .flops_per_second = {}, .profile = std::string(text)};
+  }
   const std::optional<double> time = quantity(text, kUnits), rate = quantity(text, kRates);
   if (time && *time >= kLeastStepSeconds && *time <= kMostStepSeconds) {
-    return ComputeModel{.step = from_seconds(*time), .flops_per_second = {}};
+    return ComputeModel{.step = from_seconds(*time), .flops_per_second = {}, .profile = {}};
   }
-  if (rate && *rate >= kLeastFlops && *rate <= kMostFlops) return ComputeModel{.step = {}, .flops_per_second = rate};
+  if (rate && *rate >= kLeastFlops && *rate <= kMostFlops)
+    return ComputeModel{.step = {}, .flops_per_second = rate, .profile = {}};
   return Status::invalid_argument(fmt::format("'{}': must be {}", text, forms()));
 }
 
 std::string ComputeModel::to_string() const {
   if (step) return fmt::format("{:.6g}ms", seconds(*step) * 1e3);
-  return flops_per_second ? fmt::format("{:.6g}GFLOPS", *flops_per_second / 1e9) : "solo";
+  if (flops_per_second) return fmt::format("{:.6g}GFLOPS", *flops_per_second / 1e9);
+  return profile.empty() ? "solo" : profile;
+}
+
+std::optional<double> parse_byte_rate(std::string_view text) {
+  const std::optional<double> rate = quantity(text, kByteRates);
+  return rate && *rate >= kLeastByteRate && *rate <= kMostByteRate ? rate : std::nullopt;
+}
+
+std::string byte_rate_text(double bytes_per_second) {
+  return bytes_per_second < 1e9 ? fmt::format("{:.6g}MB/s", bytes_per_second / 1e6)
+                                : fmt::format("{:.6g}GB/s", bytes_per_second / 1e9);
+}
+
+Result<ProcessingModel> ProcessingModel::parse(std::string_view text) {
+  if (text == "none") return ProcessingModel();
+  if (text == "solo") return ProcessingModel{.source = Source::kSolo};
+  const Status wrong = Status::invalid_argument(fmt::format("'{}': must be {}", text, forms()));
+  ProcessingModel model{.source = Source::kGiven};
+  for (std::string_view rest = text;;) {
+    const std::size_t comma = rest.find(',');
+    const std::string_view part = rest.substr(0, comma);
+    const std::size_t colon = part.find(':');
+    const auto kind = std::ranges::find(kProcessed, part.substr(0, colon), [](const auto& each) { return each.first; });
+    const std::optional<double> rate = colon == part.npos ? std::nullopt : parse_byte_rate(part.substr(colon + 1));
+    if (kind == std::end(kProcessed) || !rate || model.*kind->second > 0) return wrong;
+    model.*kind->second = *rate;
+    if (comma == rest.npos) return model;
+    rest.remove_prefix(comma + 1);
+  }
+}
+
+std::string ProcessingModel::to_string() const {
+  if (source != Source::kGiven) return source == Source::kSolo ? "solo" : "none";
+  std::string text;
+  for (const auto& [name, rate] : kProcessed) {
+    if (this->*rate > 0) text += fmt::format("{}{}:{}", text.empty() ? "" : ",", name, byte_rate_text(this->*rate));
+  }
+  return text.empty() ? "none" : text;
 }
 
 }  // namespace syncopate::experiments

@@ -45,18 +45,52 @@ struct ComputeModel {
   std::optional<Duration> step;
   // A device's FLOPs a second, of which forward and backward take three times those of the forward pass.
   std::optional<double> flops_per_second;
-  // Neither ("solo"): what this machine takes for them with nothing else to do, measured once before the run.
-  bool is_solo() const { return !step && !flops_per_second; }
+  // A profile with times, tensor by tensor: a file, or kOwnProfile, where the run's model is one. Empty: none.
+  static constexpr std::string_view kOwnProfile = "profile";
+  std::string profile;
+  // None of them ("solo"): what this machine takes with nothing else to do, measured once before the run.
+  bool is_solo() const { return !step && !flops_per_second && profile.empty(); }
 
-  // "solo", "5ms", "250us", "1.5s", "900GFLOPS" or "15TFLOPS".
+  // "solo", "5ms", "250us", "1.5s", "900GFLOPS", "15TFLOPS", "profile" or "mlp.json".
   static Result<ComputeModel> parse(std::string_view text);
   static const char* forms() {
-    return "solo, the time of a step (250us, 5ms, 1.5s; up to 1000s) or a device's rate (900GFLOPS, 15TFLOPS)";
+    return "solo, the time of a step (250us, 5ms, 1.5s; up to 1000s), a device's rate (900GFLOPS, 15TFLOPS), a "
+           "profile with times (mlp.json), or profile, for that of --model";
   }
   // In the form that parse() reads.
   std::string to_string() const;
 
   bool operator==(const ComputeModel&) const = default;
 };
+
+// How long a process takes for what it does with bytes besides sending them, and computing gradients.
+struct ProcessingModel {
+  enum class Source {
+    kNone,   // it takes no time
+    kSolo,   // what this machine takes with nothing else to do, measured once before the run
+    kGiven,  // the rates below
+  };
+  Source source = Source::kNone;
+  // Bytes a second, of what is summed, updated, encoded and decoded; 0: it takes no time.
+  double sum = 0;
+  double update = 0;
+  double encode = 0;
+  double decode = 0;
+
+  // "none", "solo" or "sum:11GB/s,update:4.2GB/s,encode:900MB/s,decode:2GB/s", of which some may be left out.
+  static Result<ProcessingModel> parse(std::string_view text);
+  static const char* forms() {
+    return "none, solo or rates, as in sum:11GB/s,update:4GB/s,encode:900MB/s,decode:2GB/s (1MB/s to 1000000GB/s)";
+  }
+  // In the form that parse() reads.
+  std::string to_string() const;
+
+  bool operator==(const ProcessingModel&) const = default;
+};
+
+// Reads bytes a second, as in "900MB/s" or "4.2GB/s", of 1 MB/s to 10^6 GB/s; none if it is something else.
+std::optional<double> parse_byte_rate(std::string_view text);
+// In the form that parse_byte_rate() reads.
+std::string byte_rate_text(double bytes_per_second);
 
 }  // namespace syncopate::experiments

@@ -22,6 +22,8 @@
 #include "experiments/cluster/process/process_main.h"
 #include "experiments/config/command_line.h"
 #include "experiments/config/help_text.h"
+#include "experiments/lab/calibrate/calibrate.h"
+#include "experiments/lab/calibrate/profile_model.h"
 #include "experiments/lab/compare/compare.h"
 #include "experiments/lab/compare/finished_runs.h"
 #include "experiments/lab/predict/prediction_line.h"
@@ -131,6 +133,16 @@ ExitCode run_prediction(const std::vector<std::string>& words) {
   return ExitCode::kSuccess;
 }
 
+// Shows what was measured, or why it could not be.
+ExitCode show(const Result<std::string>& text) {
+  if (!text.ok()) {
+    complain(text.status().message());
+    return exit_code_of(text.status());
+  }
+  write_out(stdout, *text);
+  return ExitCode::kSuccess;
+}
+
 ExitCode run_person(int argc, const char* const* argv) {
   if (is_prediction_line(argc, argv)) return run_prediction({argv + 1, argv + argc});
   Result<CommandLine> command = parse_command_line(argc, argv);
@@ -163,7 +175,21 @@ ExitCode run_person(int argc, const char* const* argv) {
     return exit_code_of(resolved.status());
   }
   start_log("run_experiment", "%n: %v");
+  if (command->action == CommandLine::Action::kProfile) return show(profile_model(resolved->front()));
   Interrupts interrupts;
+  const Resolver on_these_hosts = [&](const RunRequest& request) {
+    return resolve_on(machines_of(*survey), request, calendar_stamp());
+  };
+  SoloTimes solo;
+  const JobRunner quietly = [&](const ResolvedRun& config) {
+    Console quiet(true);
+    return run_job(config, *survey, solo, interrupts, quiet);
+  };
+  if (command->action == CommandLine::Action::kCalibrate) {
+    Console console;
+    return show(calibrate(command->config, on_these_hosts, quietly,
+                          [&](const std::string& what) { console.say("measuring " + what); }));
+  }
   if (command->action == CommandLine::Action::kCompare) {
     const ComparisonJob job{.base = command->config,
                             .runs = planned_rows(command->runs, std::move(*resolved)),
@@ -174,14 +200,6 @@ ExitCode run_person(int argc, const char* const* argv) {
                             .tune_rate = command->tune_rate,
                             .command = command->typed};
     if (command->config.dry_run) return plan_comparison(job, *survey);
-    const Resolver on_these_hosts = [&](const RunRequest& request) {
-      return resolve_on(machines_of(*survey), request, calendar_stamp());
-    };
-    SoloTimes solo;
-    const JobRunner quietly = [&](const ResolvedRun& config) {
-      Console quiet(true);
-      return run_job(config, *survey, solo, interrupts, quiet);
-    };
     const SteadyClock clock;
     return compare(job, on_these_hosts, quietly, clock);
   }

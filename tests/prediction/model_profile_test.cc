@@ -74,7 +74,7 @@ TEST(ModelProfile, SaysWhichFieldIsMissing) {
 
 TEST(ModelProfile, RefusesNumbersOutOfRange) {
   EXPECT_EQ(fault_of(R"({"name":"w","shape":[3],"forward_flops":-1})"),
-            "tensor 0: forward_flops=-1: must be a number from 0 to 1e18");
+            "tensor 0: forward_flops=-1: must be a number from 0 to 1e+18");
   for (const char* flops : {"1e19", "1e999", "\"3\"", "null", "NaN"}) {
     EXPECT_NE(fault_of(fmt::format(R"({{"name":"w","shape":[3],"forward_flops":{}}})", flops)), "") << flops;
   }
@@ -102,6 +102,54 @@ TEST(ModelProfile, RefusesWhatIsNestedHoweverDeep) {
 TEST(ModelProfile, RefusesNoTensorsAndTooMuchText) {
   EXPECT_THAT(fault_of(""), HasSubstr("tensors: must be a list of 1 to 65536"));
   EXPECT_THAT(read_profile(std::string((16u << 20) + 1, ' ')).status().message(), HasSubstr("at most 16777216"));
+}
+
+std::string timed(const std::string& head, const std::string& tensor) {
+  return fmt::format(R"({{"model":"toy","source":"this test","input":[2],"other_forward_flops":0,{}"tensors":[{}]}})",
+                     head, tensor);
+}
+
+TEST(ModelProfile, ReadsTheTimesOfABatch) {
+  const Result<ModelProfile> profile = read_profile(
+      timed(R"("batch_size":32,)",
+            R"({"name":"w","shape":[3],"forward_flops":0,"forward_seconds":0.001,"backward_seconds":0.003})"));
+  ASSERT_TRUE(profile.ok()) << profile.status().message();
+  EXPECT_TRUE(profile->has_times());
+  EXPECT_EQ(profile->batch_size, 32);
+  EXPECT_DOUBLE_EQ(profile->step_seconds(), 0.004);
+}
+
+TEST(ModelProfile, SaysWhatIsWrongWithItsTimes) {
+  const auto fault = [](const std::string& head, const std::string& tensor) {
+    return read_profile(timed(head, tensor)).status().message();
+  };
+  const std::string none = R"({"name":"w","shape":[3],"forward_flops":1})";
+  EXPECT_EQ(fault(R"("batch_size":32,)", none), "tensor 0: forward_seconds is missing");
+  EXPECT_EQ(fault(R"("batch_size":0,)", none), "batch_size=0: must be a whole number from 1 to 1048576");
+  EXPECT_EQ(fault(R"("batch_size":"many",)", none), "batch_size=\"many\": must be a whole number from 1 to 1048576");
+  EXPECT_EQ(fault(R"("batch_size":1,)",
+                  R"({"name":"w","shape":[3],"forward_flops":1,"forward_seconds":-1,"backward_seconds":1})"),
+            "tensor 0: forward_seconds=-1: must be a number from 0 to 1000");
+  EXPECT_EQ(fault(R"("batch_size":1,)",
+                  R"({"name":"w","shape":[3],"forward_flops":1,"forward_seconds":0,"backward_seconds":0})"),
+            "forward_seconds and backward_seconds: are 0 in all tensors; a step takes time");
+}
+
+TEST(ModelProfile, IsReadAsItIsWritten) {
+  ModelProfile toy{.model = "toy", .source = "a \"test\"", .input = {3, 8}, .other_forward_flops = 7};
+  toy.tensors = {{.name = "w", .shape = {3, 4}, .parameters = 12, .forward_flops = 24},
+                 {.name = "b", .shape = {4}, .parameters = 4, .forward_flops = 0}};
+  for (const int batch_size : {0, 16}) {
+    toy.batch_size = batch_size;
+    if (batch_size > 0) toy.tensors[0].forward_seconds = 1.25e-6;
+    if (batch_size > 0) toy.tensors[1].backward_seconds = 0.1 + 0.2;
+    const Result<ModelProfile> again = read_profile(to_json(toy));
+    ASSERT_TRUE(again.ok()) << again.status().message();
+    EXPECT_EQ(to_json(*again), to_json(toy));
+    EXPECT_EQ(again->batch_size, batch_size);
+    EXPECT_EQ(again->step_seconds(), toy.step_seconds());
+    EXPECT_EQ(again->tensors[1].shape, toy.tensors[1].shape);
+  }
 }
 
 }  // namespace

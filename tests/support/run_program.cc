@@ -21,6 +21,9 @@
 namespace syncopate::testing_support {
 namespace {
 
+// Commands that take no folder for results, nor a device.
+constexpr std::string_view kWithoutRuns[] = {"profile", "calibrate", "predict"};
+
 constexpr std::chrono::milliseconds kBetweenLooks{10};
 constexpr Duration kForever = std::chrono::seconds(60) * kSlowness;
 
@@ -71,9 +74,18 @@ Program::Program(std::vector<std::string> flags, const std::vector<std::string>&
   for (const std::string& flag : flags) {
     if (flag.starts_with("--output=")) output_ = flag.substr(flag.find('=') + 1);
   }
+  const bool trains = std::ranges::find(kWithoutRuns, flags.empty() ? "" : flags.front()) == std::end(kWithoutRuns);
+  if (trains) add_usual(flags);
+  start_program(before, std::move(flags));
+}
+
+void Program::add_usual(std::vector<std::string>& flags) const {
   if (!given(flags, "output")) flags.push_back("--output=" + output_.string());
   if (!given(flags, "data-dir")) flags.push_back("--data-dir=" + shared_data_dir());
   if (!given(flags, "device")) flags.push_back("--device=cpu");  // on every machine the same
+}
+
+void Program::start_program(const std::vector<std::string>& before, std::vector<std::string> flags) {
   const char* const elsewhere = std::getenv("SYNCOPATE_PROGRAM");
   flags.insert(flags.begin(), elsewhere != nullptr ? elsewhere : syncopate_program());
   flags.insert(flags.begin(), before.begin(), before.end());

@@ -87,6 +87,8 @@ class Program {
   std::string steps_csv() const { return text_of(output_ / "steps.csv"); }
 
  private:
+  void add_usual(std::vector<std::string>& flags) const;
+  void start_program(const std::vector<std::string>& before, std::vector<std::string> flags);
   void start(const std::vector<std::string>& command);
   void expect_no_sanitizer_reports() const;
 

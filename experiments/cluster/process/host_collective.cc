@@ -10,6 +10,7 @@
 #include "allreduce/collective/mpi_collective.h"
 #include "allreduce/collective/schedule_collective.h"
 #include "common/text/log.h"
+#include "experiments/cluster/measurement/wire_measurement.h"
 #include "experiments/cluster/process/data_endpoint.h"
 
 namespace syncopate::experiments {
@@ -53,28 +54,31 @@ std::string describe_choices(int ranks, const allreduce::LinkModel& link, std::s
   return text;
 }
 
-// Chooses by the network's speed, which is kept from an earlier run, or measured now and kept. On rank 0 returns what
-// was found.
-Result<std::string> choose_by_size(const RoleContext& context, allreduce::ScheduleCollective& collective,
-                                   const Clock& clock) {
+// Chooses by the network's speed, which is kept from an earlier run, or measured now and kept. On rank 0 notes what was
+// found.
+Status choose_by_size(const RoleContext& context, allreduce::ScheduleCollective& collective, const Clock& clock,
+                      HostCollective& connected) {
   const std::string wire = wire_of(context.config, collective.size());
   const std::optional<ProcessHost::KnownLink> known =
-      collective.rank() == 0 ? context.host.known_link(wire) : std::nullopt;
+      collective.rank() == 0 && !context.config.measure_wire ? context.host.known_link(wire) : std::nullopt;
   const Result<allreduce::LinkModel> link =
       allreduce::agree_on_link(collective, known ? std::optional(known->link) : std::nullopt, clock,
                                clock.now() + from_seconds(context.config.timeout_seconds));
   if (!link.ok()) return link.status().in("measuring the wire's speed");
   collective.choose_by(*link);
-  if (collective.rank() != 0) return std::string();
+  if (collective.rank() != 0) return {};
   if (!known) {
     const Status kept = context.host.keep_link(wire, *link);
     if (!kept.ok()) log_warning("the wire's speed cannot be kept and will be measured again: {}", kept.message());
   }
   const double bytes_for_each = known ? known->bytes_for_each : 1;
-  return fmt::format("{:.1f} us a message and {:.3g} GB/s ({}): {}", link->latency * 1e6,
-                     1e-9 * bytes_for_each / link->seconds_per_byte, known ? known->source : "measured now",
-                     describe_choices(collective.size(), *link, static_cast<std::size_t>(context.config.segment_bytes),
-                                      bytes_for_each));
+  connected.description =
+      fmt::format("{:.1f} us a message and {:.3g} GB/s ({}): {}", link->latency * 1e6,
+                  1e-9 * bytes_for_each / link->seconds_per_byte, known ? known->source : "measured now",
+                  describe_choices(collective.size(), *link, static_cast<std::size_t>(context.config.segment_bytes),
+                                   bytes_for_each));
+  if (!known) connected.wire = link_between_hosts(*link).to_string();
+  return {};
 }
 
 template <typename Made>
@@ -113,7 +117,7 @@ Result<HostCollective> connect_host_collective(const RoleContext& context, const
   std::unique_ptr<allreduce::ScheduleCollective> collective = allreduce::make_schedule_collective(
       connected.channels ? connected.channels->channel(kCollectiveChannel) : *connected.transport, options);
   if (config.collective == CollectiveKind::kBySize) {
-    SYNCOPATE_ASSIGN_OR_RETURN(connected.description, choose_by_size(context, *collective, clock));
+    SYNCOPATE_RETURN_IF_ERROR(choose_by_size(context, *collective, clock, connected));
   }
   connected.collective = std::move(collective);
   return connected;

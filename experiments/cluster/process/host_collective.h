@@ -19,6 +19,7 @@ struct HostCollective {
   std::unique_ptr<TransportChannels> channels;
   std::unique_ptr<allreduce::Collective> collective;
   std::string description;  // what was measured, for the record; may be empty
+  std::string wire;         // the wire's speed, as --shape takes it; empty unless it was measured now
 };
 
 // The numbers of the channels.

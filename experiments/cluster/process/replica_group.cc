@@ -95,6 +95,7 @@ Status ReplicaGroup::connect_allreduce(const RoleContext& context, const Members
   channels_ = std::move(connected.channels);
   collective_ = std::move(connected.collective);
   description_ = std::move(connected.description);
+  wire_ = std::move(connected.wire);
   if (gossips_asynchronously(config)) {
     const allreduce::AsyncGossipOptions options{.optimizer = optimizer_of(config),
                                                 .period = config.sync_every,

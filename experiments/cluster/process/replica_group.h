@@ -37,6 +37,8 @@ class ReplicaGroup {
   std::int64_t dropped() const;
   // Returns a description of what carries the gradients, from its library or from measurements; may be empty.
   std::string description() const { return device_collective_ ? device_collective_->description() : description_; }
+  // Returns the wire's speed, as --shape takes it, if it was measured; else empty.
+  const std::string& wire() const { return wire_; }
 
  private:
   Status connect_ps(const RoleContext& context, const MembershipEpoch& membership, const Clock& clock);
@@ -51,6 +53,7 @@ class ReplicaGroup {
   std::unique_ptr<TransportChannels> channels_;  // set if the collective does not use all of the transport
   std::unique_ptr<allreduce::Collective> collective_;
   std::string description_;  // description of collective_
+  std::string wire_;
   std::unique_ptr<allreduce::DeviceCollective> device_collective_;
   std::unique_ptr<SyncStrategy> host_strategy_;  // below a staged strategy_
   std::unique_ptr<SyncStrategy> strategy_;

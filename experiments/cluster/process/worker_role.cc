@@ -220,6 +220,7 @@ Status Worker::train_in(const MembershipEpoch& membership) {
   if (const std::string collective = replicas.description(); !collective.empty()) {
     tell(membership, "collective", collective);
   }
+  if (!replicas.wire().empty()) tell(membership, "wire", replicas.wire());
   context_.control.count_dropped(replicas.dropped());
   // The reason is reported first, since the destructor of a hanging device or library may block.
   if (!status.ok() && status.code() != Code::kCancelled && !recovery_of(config_).regroups()) {

@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "prediction/timed_model.h"
+
 namespace syncopate::experiments {
 namespace {
 
@@ -107,21 +109,24 @@ std::int64_t scale_for(const ModelProfile& profile, const ResolvedRun& config) {
   return scale;
 }
 
-Phantom make_phantom(const ModelProfile& profile, Duration step, std::int64_t scale) {
-  Phantom phantom{.name = profile.model, .scale = scale, .layout = scaled_layout(profile, scale), .times = {}};
-  const auto flops_of = [](std::span<const TensorProfile> tensors) {
-    return std::accumulate(tensors.begin(), tensors.end(), 0.0,
-                           [](double sum, const TensorProfile& tensor) { return sum + tensor.forward_flops; });
-  };
-  const double all_flops = flops_of(profile.tensors);
+Phantom make_phantom(const ModelProfile& profile, std::int64_t scale) {
+  return {.name = profile.model, .scale = scale, .layout = scaled_layout(profile, scale)};
+}
+
+ComputeTimes phantom_times(const ModelProfile& profile, Duration step, std::int64_t scale) {
+  const prediction::TimedModel whole = prediction::timed_model(profile, seconds(step));
+  ComputeTimes times;
+  std::size_t begin = 0;
   for_each_group(profile, scale, [&](std::span<const TensorProfile> tensors, std::int64_t) {
-    const double part = all_flops > 0
-                            ? flops_of(tensors) / all_flops
-                            : static_cast<double>(tensors.size()) / static_cast<double>(profile.tensors.size());
-    phantom.times.forward.push_back(from_seconds(seconds(step) * part / 3));
-    phantom.times.backward.push_back(from_seconds(seconds(step) * part * 2 / 3));
+    const auto sum = [&](const std::vector<double>& each) {
+      const auto first = each.begin() + static_cast<std::ptrdiff_t>(begin);
+      return std::accumulate(first, first + static_cast<std::ptrdiff_t>(tensors.size()), 0.0);
+    };
+    times.forward.push_back(from_seconds(sum(whole.forward)));
+    times.backward.push_back(from_seconds(sum(whole.backward)));
+    begin += tensors.size();
   });
-  return phantom;
+  return times;
 }
 
 ResolvedRun scaled_down(ResolvedRun config, std::int64_t scale) {

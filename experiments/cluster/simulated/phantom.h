@@ -19,16 +19,19 @@ struct Phantom {
   std::string name;  // of the model
   std::int64_t scale = 1;
   ParamLayout layout;
-  ComputeTimes times;  // of its tensors
 };
 
 // Returns how far the model can be scaled down: the power of two up to 64 with which the pieces that the run cuts
 // messages into, which are whole alignment units, come to at most 1 % more bytes than the model's.
 std::int64_t scale_for(const prediction::ModelProfile& profile, const ResolvedRun& config);
 
-// A step takes `step`: a third is forward's, and each tensor has its part in proportion to its FLOPs. Tensors that are
-// too small at this scale are one with their neighbours, so that the sum of all bytes stays what it is.
-Phantom make_phantom(const prediction::ModelProfile& profile, Duration step, std::int64_t scale);
+// Tensors that are too small at this scale are one with their neighbours, so that the sum of all bytes stays what it
+// is.
+Phantom make_phantom(const prediction::ModelProfile& profile, std::int64_t scale);
+
+// Returns the times of that phantom's tensors, which take `step` together (prediction/timed_model.h says how they share
+// it).
+ComputeTimes phantom_times(const prediction::ModelProfile& profile, Duration step, std::int64_t scale);
 
 // Returns the run as processes see it whose payloads are scaled down: all sizes in bytes are.
 ResolvedRun scaled_down(ResolvedRun config, std::int64_t scale);

@@ -14,7 +14,7 @@ namespace syncopate::experiments {
 struct SimulatedCompute {
   ComputeTimes times;
   ProcessingTimes processing = {};
-  std::optional<Phantom> phantom = {};  // in place of a model that computes; the times are its
+  std::optional<Phantom> phantom = {};  // in place of a model that computes
 
   std::int64_t scale() const { return phantom ? phantom->scale : 1; }
 };

@@ -1,5 +1,5 @@
-// SoloTimes: what this machine takes for a run's computing when nothing else runs: the model's passes, and what is done
-// with gradients and weights besides sending them.
+// SoloTimes: what this machine takes for a run's computing when nothing else runs, measured once for all runs that
+// compute alike.
 #pragma once
 
 #include <map>
@@ -13,17 +13,15 @@ namespace syncopate::experiments {
 
 class SoloTimes {
  public:
-  struct Figures {
-    ComputeTimes times;
-    ProcessingTimes processing;
-  };
-
-  // Measures, on the run's data, the medians of some steps after some others; once for all runs that compute alike.
-  // PowerSGD's products are not measured, and take no time.
-  Result<Figures> of(const ResolvedRun& config);
+  // The model's passes, on the run's data.
+  Result<ComputeTimes> computing(const ResolvedRun& config);
+  // What is done with gradients and weights besides sending them. PowerSGD's products take no time.
+  Result<ProcessingTimes> processing(const ResolvedRun& config);
 
  private:
-  std::map<std::string, Figures> measured_;  // by all that they depend on
+  // By all that they depend on.
+  std::map<std::string, ComputeTimes> computing_;
+  std::map<std::string, ProcessingTimes> processing_;
 };
 
 }  // namespace syncopate::experiments

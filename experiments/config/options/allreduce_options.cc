@@ -7,6 +7,7 @@ namespace {
 
 using option_kinds::choice;
 using option_kinds::choice_or_auto;
+using option_kinds::flag;
 using option_kinds::number;
 using option_kinds::on_or_off;
 using option_kinds::only;
@@ -74,6 +75,12 @@ void add_allreduce_options(std::vector<OptionSpec>& table) {
                 CollectiveKind::kDoubling, CollectiveKind::kTree, CollectiveKind::kBinomialTree,
                 CollectiveKind::kHierarchical, CollectiveKind::kMpi, CollectiveKind::kNccl}),
            conditions::kAllreduce));
+  table.push_back(only(flag({.group = group,
+                             .name = "measure-wire",
+                             .sentence = "Measures the wire's speed, by which auto chooses, though an earlier run has, "
+                                         "as is right when the network has changed."},
+                            &C::measure_wire),
+                       conditions::kChoosesBySize));
   table.push_back(only(bucket_bytes(), conditions::kSumsGradients));
   table.push_back(
       only(on_or_off({.group = group,

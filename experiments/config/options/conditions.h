@@ -94,6 +94,9 @@ inline const Condition kSegments{
       const bool in_memory = r.collective == CollectiveKind::kDirect && r.transport == TransportKind::kShm;
       return has_own_collective(r) && !in_memory;
     }};
+inline const Condition kChoosesBySize{
+    "--mode=allreduce and --collective=auto over another --transport than shm",
+    [](const Run& r) { return kAllreduce.holds(r) && r.collective == CollectiveKind::kBySize; }};
 inline const Condition kStalls{"--mode=allreduce, without --gossip and with another collective than nccl",
                                may_report_stalls};
 

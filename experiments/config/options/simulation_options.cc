@@ -1,3 +1,8 @@
+#include <fmt/format.h>
+
+#include <string_view>
+#include <utility>
+
 #include "experiments/config/options/conditions.h"
 #include "experiments/config/options/option_groups.h"
 #include "experiments/config/options/option_kinds.h"
@@ -10,16 +15,45 @@ using option_kinds::only;
 
 constexpr const char* kGroup = "Simulated cluster";
 
+constexpr std::string_view kDescribed = "simulated:";
+
+OptionSpec cluster() {
+  OptionSpec option{.group = kGroup,
+                    .name = "cluster",
+                    .placeholder = "KIND",
+                    .sentence =
+                        "Where the processes run: on real hosts, or simulated, as actors of one program in virtual "
+                        "time, which is the same at every call; simulated:FILE is a cluster as calibrate writes it.",
+                    .range = "real, simulated or simulated:FILE",
+                    .usual = "real",
+                    .is_text = true};
+  option.set = [option](RunRequest& request, const std::string& value) -> Status {
+    request.described_cluster.reset();
+    if (value.starts_with(kDescribed) && value.size() > kDescribed.size()) {
+      Result<ClusterDescription> described = open_cluster(value.substr(kDescribed.size()));
+      if (!described.ok()) return described.status().in(fmt::format("--cluster={}", value));
+      request.described_cluster = std::move(*described);
+    } else if (value != "real" && value != "simulated") {
+      return option_kinds::wrong(option, value, "cluster");
+    }
+    request.cluster = value == "real" ? ClusterKind::kReal : ClusterKind::kSimulated;
+    return {};
+  };
+  // What a file says of the run stands in its own options.
+  option.get = [](const ResolvedRun& config) { return std::string(name_of(config.cluster)); };
+  return option;
+}
+
 OptionSpec compute() {
   OptionSpec option{.group = kGroup,
                     .name = "compute",
-                    .placeholder = "TIME|RATE",
+                    .placeholder = "TIME|RATE|FILE",
                     .sentence =
                         "How long a worker computes for a step: a time, of which forward takes a third; the "
-                        "model's FLOPs by a device's rate; or solo, what this machine takes with nothing else to do, "
-                        "measured before the run.",
+                        "model's FLOPs by a device's rate; as a profile says; or solo, what this machine takes with "
+                        "nothing else to do, measured before the run.",
                     .range = ComputeModel::forms(),
-                    .usual = "solo",
+                    .usual = "as the cluster's file or the model's profile says, else solo",
                     .is_text = true};
   option.set = [option](RunRequest& request, const std::string& value) -> Status {
     const Result<ComputeModel> parsed = ComputeModel::parse(value);
@@ -28,6 +62,26 @@ OptionSpec compute() {
     return {};
   };
   option.get = [](const ResolvedRun& config) { return config.compute.to_string(); };
+  return option;
+}
+
+OptionSpec processing() {
+  OptionSpec option{.group = kGroup,
+                    .name = "processing",
+                    .placeholder = "RATES",
+                    .sentence =
+                        "How many bytes a second a process sums, updates, encodes and decodes; what has no "
+                        "rate takes no time. solo: what this machine does, measured before the run.",
+                    .range = ProcessingModel::forms(),
+                    .usual = "as the cluster's file says, else solo beside --compute=solo, else none",
+                    .is_text = true};
+  option.set = [option](RunRequest& request, const std::string& value) -> Status {
+    const Result<ProcessingModel> parsed = ProcessingModel::parse(value);
+    if (!parsed.ok()) return option_kinds::wrong(option, value, "processing");
+    request.processing = *parsed;
+    return {};
+  };
+  option.get = [](const ResolvedRun& config) { return config.processing.to_string(); };
   return option;
 }
 
@@ -73,12 +127,7 @@ OptionSpec inside() {
 
 void add_simulation_options(std::vector<OptionSpec>& table) {
   using simulation::NetworkModel;
-  table.push_back(choice({.group = kGroup,
-                          .name = "cluster",
-                          .placeholder = "KIND",
-                          .sentence = "Where the processes run: on real hosts, or simulated, as actors of one "
-                                      "program in virtual time, which is the same at every call."},
-                         &RunRequest::cluster, "cluster", {ClusterKind::kReal, ClusterKind::kSimulated}));
+  table.push_back(cluster());
   table.push_back(
       only(choice({.group = kGroup,
                    .name = "network",
@@ -90,6 +139,7 @@ void add_simulation_options(std::vector<OptionSpec>& table) {
   table.push_back(only(fabric(), conditions::kSimulated));
   table.push_back(only(inside(), conditions::kSimulatedHosts));
   table.push_back(only(compute(), conditions::kSimulated));
+  table.push_back(only(processing(), conditions::kSimulated));
 }
 
 }  // namespace syncopate::experiments

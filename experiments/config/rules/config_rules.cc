@@ -116,7 +116,6 @@ Status validate_hosts(const ResolvedRun& config) {
   return {};
 }
 
-// Says what a simulated cluster cannot do (yet), and what a real one cannot.
 // A profile has sizes and times, and nothing that could learn.
 Status validate_profile(const ResolvedRun& config) {
   if (!is_profile(config)) return {};
@@ -139,6 +138,7 @@ Status validate_profile(const ResolvedRun& config) {
   return {};
 }
 
+// Says what a simulated cluster cannot do (yet), and what a real one cannot.
 Status validate_cluster(const ResolvedRun& config) {
   SYNCOPATE_RETURN_IF_ERROR(validate_profile(config));
   if (config.cluster == ClusterKind::kReal) {
@@ -156,6 +156,7 @@ Status validate_cluster(const ResolvedRun& config) {
     return Status::invalid_argument(
         fmt::format("--fabric={}: there are {} hosts; use at most as many racks", config.fabric.to_string(), hosts));
   }
+  if (!config.compute.profile.empty()) SYNCOPATE_RETURN_IF_ERROR(compute_profile_of(config).status());
   if (gossips_asynchronously(config)) return refused("--gossip=async", "is not simulated yet");
   return {};
 }

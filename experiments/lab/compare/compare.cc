@@ -23,12 +23,13 @@ namespace syncopate::experiments {
 namespace {
 
 std::string title_of(const ComparisonJob& job) {
-  RunRequest config = job.base;
-  config.mode = Mode::kAllreduce;  // whose workers are the job's
-  const int workers = workers_of(config);
+  RunRequest request = job.base;
+  request.mode = Mode::kAllreduce;  // whose workers are the job's
+  const ResolvedRun config = presumed(request);
+  const int workers = config.workers;
   const std::string link = describe_link(config);
   return fmt::format("{}, {} worker{}, batch {} a worker{}{}", model_on_data(config), workers, workers == 1 ? "" : "s",
-                     batch_size_of(config),
+                     config.batch_size,
                      job.varied.empty() ? "" : fmt::format(", {} varied", fmt::join(job.varied, " and ")),
                      link.empty() ? "" : ", link: " + link) +
          (config.cluster == ClusterKind::kSimulated ? fmt::format(", simulated in virtual time: network {}, compute {}",

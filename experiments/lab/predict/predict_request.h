@@ -16,7 +16,8 @@ struct PredictRequest {
   double bucket_bytes = 0;
 };
 
-// Reads words like --profile=resnet50. --profile, --workers, --batch-size, --step-time and --shape must be there, and
+// Reads words like --profile=resnet50. --profile and --workers must be there, --batch-size and --step-time
+// unless the profile has times, and --shape or a --cluster that has a link;
 // none may stand twice. Fails with invalid argument and one line that says what is wrong and what would be right.
 Result<PredictRequest> parse_predict_request(const std::vector<std::string>& words);
 

@@ -1,6 +1,7 @@
 #include "experiments/lab/predict/scaled_job.h"
 
 #include "common/text/format.h"
+#include "experiments/config/cluster_description.h"
 #include "experiments/config/profile_choice.h"
 
 namespace syncopate::experiments {
@@ -22,6 +23,49 @@ Result<std::optional<prediction::HostPrices>> prices_in(const GivenWords& given)
   return prices;
 }
 
+// A profile with times says how long a step takes, and of how many samples; others must be told.
+Status read_step(const GivenWords& given, ScaledJob& job) {
+  for (const char* name : {"batch-size", "step-time"}) {
+    if (given.contains(name) && job.profile.has_times()) {
+      return Status::invalid_argument(
+          fmt::format("--{}={}: the profile {} has times of its own, {} s for a batch of {}; leave it out", name,
+                      given.at(name), given.at("profile"), job.profile.step_seconds(), job.profile.batch_size));
+    }
+    if (!given.contains(name) && !job.profile.has_times()) {
+      return Status::invalid_argument(fmt::format(
+          "--{} is missing: {} has no times; give both --batch-size and --step-time", name, given.at("profile")));
+    }
+  }
+  if (job.profile.has_times()) {
+    job.batch_size = job.profile.batch_size;
+    job.step_seconds = job.profile.step_seconds();
+    return {};
+  }
+  SYNCOPATE_ASSIGN_OR_RETURN(job.batch_size, number_in<int>("batch-size", given.at("batch-size"), 1, 1 << 20, ""));
+  SYNCOPATE_ASSIGN_OR_RETURN(job.step_seconds,
+                             number_in<double>("step-time", given.at("step-time"), 1e-6, 1e6, " seconds"));
+  return {};
+}
+
+// The link is given, or that of a cluster's file.
+Result<LinkShape> link_in(const GivenWords& given) {
+  if (const auto shape = given.find("shape"); shape != given.end()) {
+    const Result<LinkShape> link = LinkShape::parse(shape->second);
+    if (link.ok()) return *link;
+    return Status::invalid_argument(fmt::format("--shape={}: must be {}", shape->second, LinkShape::forms()));
+  }
+  const auto cluster = given.find("cluster");
+  if (cluster == given.end()) {
+    return Status::invalid_argument(
+        "--shape is missing: the link of a host, as in --shape=25gbit+50us; or give --cluster=FILE, as calibrate "
+        "writes it");
+  }
+  Result<ClusterDescription> described = open_cluster(cluster->second);
+  if (!described.ok()) return described.status().in("--cluster=" + cluster->second);
+  if (described->link) return *described->link;
+  return Status::invalid_argument(fmt::format("--cluster={}: says nothing of its link; add --shape", cluster->second));
+}
+
 }  // namespace
 
 prediction::Network ScaledJob::network(int count) const {
@@ -36,12 +80,13 @@ double ScaledJob::samples_per_second(int count, double step) const {
 }
 
 const std::vector<std::string>& required_job_options() {
-  static const std::vector<std::string> names = {"profile", "workers", "batch-size", "step-time", "shape"};
+  static const std::vector<std::string> names = {"profile", "workers"};
   return names;
 }
 
 const std::vector<std::string>& optional_job_options() {
-  static const std::vector<std::string> names = {"workers-per-host", "price-worker", "price-server"};
+  static const std::vector<std::string> names = {"batch-size",       "step-time",    "shape",       "cluster",
+                                                 "workers-per-host", "price-worker", "price-server"};
   return names;
 }
 
@@ -52,14 +97,8 @@ Result<ScaledJob> read_scaled_job(const GivenWords& given) {
   if (const auto found = given.find("workers-per-host"); found != given.end()) {
     SYNCOPATE_ASSIGN_OR_RETURN(job.workers_per_host, number_in<int>("workers-per-host", found->second, 1, 1024, ""));
   }
-  SYNCOPATE_ASSIGN_OR_RETURN(job.batch_size, number_in<int>("batch-size", given.at("batch-size"), 1, 1 << 20, ""));
-  SYNCOPATE_ASSIGN_OR_RETURN(job.step_seconds,
-                             number_in<double>("step-time", given.at("step-time"), 1e-6, 1e6, " seconds"));
-  const Result<LinkShape> link = LinkShape::parse(given.at("shape"));
-  if (!link.ok()) {
-    return Status::invalid_argument(fmt::format("--shape={}: must be {}", given.at("shape"), LinkShape::forms()));
-  }
-  job.link = *link;
+  SYNCOPATE_RETURN_IF_ERROR(read_step(given, job));
+  SYNCOPATE_ASSIGN_OR_RETURN(job.link, link_in(given));
   SYNCOPATE_ASSIGN_OR_RETURN(job.prices, prices_in(given));
   return job;
 }
@@ -73,7 +112,8 @@ Result<prediction::Sharding> read_sharding(const std::string& text) {
 std::string title_of(const ScaledJob& job) {
   const prediction::Network network = job.network(1);
   return fmt::format(
-      "{}: {} parameters in {} tensors, {}. Closed form, nothing is simulated or measured: {} s a step of {} samples "
+      "{}: {} parameters in {} tensors, {}. Closed form, nothing is simulated or measured: {:.4g} s a step of {} "
+      "samples "
       "alone, {:g} Gb/s and {:g} us a message, {} a host.\n",
       job.profile.model, format_count(static_cast<double>(job.profile.parameters())), job.profile.tensors.size(),
       format_bytes(job.profile.bytes()), job.step_seconds, job.batch_size, network.bytes_per_second * 8e-9,

@@ -145,6 +145,12 @@ std::vector<MachineTrouble> troubles_of(const MachineLoad& load) {
   return troubles;
 }
 
+std::string beware_lines(const MachineLoad& load) {
+  std::string lines;
+  for (const MachineTrouble& trouble : troubles_of(load)) lines += fmt::format("beware: {}\n", trouble.text);
+  return lines;
+}
+
 std::string to_text(const MachineLoad& load) {
   std::string text = fmt::format("{} worker{} on {:.3g} core{}; of their time the run used {}, others {}, steal {}",
                                  load.workers, load.workers == 1 ? "" : "s", load.cores, load.cores == 1 ? "" : "s",

@@ -54,6 +54,9 @@ struct MachineTrouble {
 // busy: workers that sleep instead of computing (--straggler=all:+30) do not compete.
 std::vector<MachineTrouble> troubles_of(const MachineLoad& load);
 
+// Returns a line for each trouble, "beware: ..."; empty if there is none.
+std::string beware_lines(const MachineLoad& load);
+
 // Returns "4 workers on 2 cores: own 93 %, others 2 %, steal 0 % of their time; load average 1.2 before, 3.9 after".
 std::string to_text(const MachineLoad& load);
 

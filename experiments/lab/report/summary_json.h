@@ -21,17 +21,13 @@ namespace syncopate::experiments {
 
 // How a run on a simulated cluster was simulated. All its other times are virtual.
 struct SimulationFacts {
-  double wall_seconds = 0;  // that the program took, all repeats together, without measuring compute
-  std::string compute;      // the time of a worker's step, and where it comes from
-  std::string processing;   // what updates, sums and codecs take; empty: no time
-  std::string network;      // the model; empty: nothing is sent
-  std::string profile;      // where the sizes come from, if it is a profile that trains; else empty
-
-  // What takes no virtual time.
-  const char* without_time() const {
-    return processing.empty() ? "updates, sums, codecs, evaluation, reading data"
-                              : "PowerSGD's products, evaluation, reading data";
-  }
+  double wall_seconds = 0;   // that the program took, all repeats together, without measuring compute
+  std::string compute;       // the time of a worker's step, and where it comes from
+  std::string processing;    // what updates, sums and codecs take; empty: no time
+  std::string network;       // the model; empty: nothing is sent
+  std::string profile;       // where the sizes come from, if it is a profile that trains; else empty
+  std::string cluster;       // the file that describes it; else empty
+  std::string without_time;  // what takes no virtual time: "evaluation, reading data"
 };
 
 // The facts of a run besides its figures.

@@ -90,7 +90,8 @@ std::string simulation_lines(const SimulationFacts& facts) {
   if (!facts.processing.empty()) text += line("  processing", facts.processing);
   if (!facts.network.empty()) text += line("  network", facts.network);
   if (!facts.profile.empty()) text += line("  profile", facts.profile);
-  return text + line("  without time", facts.without_time());
+  if (!facts.cluster.empty()) text += line("  cluster", "as described by " + facts.cluster);
+  return text + line("  without time", facts.without_time);
 }
 
 // Shows the repeat in which it was worst.
@@ -235,7 +236,7 @@ std::string describe(const ResolvedRun& config) {
   return text + device + (is_staged(config) ? ", staged over " : ", ") + transport_that_runs(config) + slowed;
 }
 
-std::string describe_link(const RunSettings& config) {
+std::string describe_link(const ResolvedRun& config) {
   if (config.mode == Mode::kLocal) return {};
   if (config.cluster == ClusterKind::kReal) return config.shape ? "emulated, " + config.shape->describe() : "";
   const LinkShape link = config.shape.value_or(usual_simulated_link());

@@ -14,7 +14,7 @@ namespace syncopate::experiments {
 // Returns what ran: "ps async, 4 workers, 2 servers, shm".
 std::string describe(const ResolvedRun& config);
 // Returns "emulated, 1 Gb/s each way a process"; empty if nothing is emulated.
-std::string describe_link(const RunSettings& config);
+std::string describe_link(const ResolvedRun& config);
 
 // Returns the summary. `config` must be resolved; `reports` has one report for each repeat and may be empty.
 std::string summary_text(const ResolvedRun& config, std::span<const RunReport> reports, const RunFacts& facts);

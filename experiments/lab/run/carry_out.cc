@@ -1,7 +1,9 @@
 #include "experiments/lab/run/carry_out.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -48,13 +50,14 @@ Result<RunOutcome> run_on_hosts(const RunToCarryOut& run, RunObserver& observer,
 
 std::string milliseconds_text(Duration duration) { return format_ms(seconds(duration) * 1e3) + " ms"; }
 
-// Returns "update 4.1 GB/s, sum 11 GB/s, as measured".
-std::string processing_text(const ProcessingTimes& times) {
+// Returns "update 4.1 GB/s, sum 11 GB/s, as measured", or nothing where nothing takes time.
+std::string processing_text(const ProcessingTimes& times, const char* source) {
   const auto rate = [](const char* what, double seconds_per_byte) {
     return seconds_per_byte > 0 ? fmt::format("{} {:.3g} GB/s, ", what, 1e-9 / seconds_per_byte) : std::string();
   };
-  return rate("update", times.update) + rate("sum", times.sum) + rate("encode", times.encode) +
-         rate("decode", times.decode) + "measured alike";
+  const std::string rates = rate("update", times.update) + rate("sum", times.sum) + rate("encode", times.encode) +
+                            rate("decode", times.decode);
+  return rates.empty() ? "" : rates + source;
 }
 
 // Returns the FLOPs of a worker's forward pass: a profile says them, a model counts its own.
@@ -91,23 +94,94 @@ Result<Duration> given_step(const ResolvedRun& config, SimulationFacts& facts) {
   return step;
 }
 
-Result<SimulatedCompute> compute_of(const RunToCarryOut& run, SoloTimes& solo, SimulationFacts& facts) {
+// Returns the times of a real model's tensors, as measured for a profile.
+Result<ComputeTimes> times_by_profile(const prediction::ModelProfile& profile, const ParamLayout& layout) {
+  const auto are_same = [](const prediction::TensorProfile& one, const TensorSpec& other) {
+    return one.name == other.name && one.shape == other.shape;
+  };
+  if (!std::ranges::equal(profile.tensors, layout.tensors(), are_same)) {
+    return Status::invalid_argument(
+        fmt::format("the profile of {} has other tensors than the model that the run trains; measure it anew with "
+                    "`run_experiment profile`",
+                    profile.model));
+  }
+  ComputeTimes times;
+  for (const prediction::TensorProfile& tensor : profile.tensors) {
+    times.forward.push_back(from_seconds(tensor.forward_seconds));
+    times.backward.push_back(from_seconds(tensor.backward_seconds));
+  }
+  return times;
+}
+
+// Returns how long a step takes, and says in `facts` where that comes from.
+Result<ComputeTimes> computing_of(const RunToCarryOut& run, SoloTimes& solo, SimulationFacts& facts) {
   if (run.config.compute.is_solo()) {
-    SYNCOPATE_ASSIGN_OR_RETURN(SoloTimes::Figures figures, solo.of(run.config));
+    SYNCOPATE_ASSIGN_OR_RETURN(ComputeTimes times, solo.computing(run.config));
+    facts.compute = fmt::format("{} a step, {} of it forward, measured on this machine, alone, before its first run",
+                                milliseconds_text(times.step()), milliseconds_text(times.forward_pass()));
+    return times;
+  }
+  if (!run.config.compute.profile.empty()) {
+    SYNCOPATE_ASSIGN_OR_RETURN(const prediction::ModelProfile profile, compute_profile_of(run.config));
+    SYNCOPATE_ASSIGN_OR_RETURN(ComputeTimes times, times_by_profile(profile, run.layout));
+    const bool is_own = run.config.compute.profile == ComputeModel::kOwnProfile;
     facts.compute =
-        fmt::format("{} a step, {} of it forward, measured on this machine, alone, before its first run",
-                    milliseconds_text(figures.times.step()), milliseconds_text(figures.times.forward_pass()));
-    facts.processing = processing_text(figures.processing);
-    return SimulatedCompute{.times = std::move(figures.times), .processing = figures.processing};
+        fmt::format("{} a step, {} of it forward, by {}: {}", milliseconds_text(times.step()),
+                    milliseconds_text(times.forward_pass()),
+                    is_own ? "the model's profile" : "the profile " + run.config.compute.profile, profile.source);
+    return times;
   }
   SYNCOPATE_ASSIGN_OR_RETURN(const Duration step, given_step(run.config, facts));
-  if (!is_profile(run.config)) return SimulatedCompute{.times = divided(step, run.layout)};
+  return divided(step, run.layout);
+}
+
+Result<ProcessingTimes> processing_of(const ResolvedRun& config, SoloTimes& solo, SimulationFacts& facts) {
+  using Source = ProcessingModel::Source;
+  if (config.processing.source == Source::kNone) return ProcessingTimes();
+  ProcessingTimes times;
+  if (config.processing.source == Source::kSolo) {
+    SYNCOPATE_ASSIGN_OR_RETURN(times, solo.processing(config));
+  } else {
+    const auto inverse = [](double rate) { return rate > 0 ? 1 / rate : 0; };
+    times = {.sum = inverse(config.processing.sum),
+             .update = inverse(config.processing.update),
+             .encode = inverse(config.processing.encode),
+             .decode = inverse(config.processing.decode)};
+  }
+  facts.processing = processing_text(
+      times, config.processing.source == Source::kSolo ? "measured on this machine, alone" : "as given");
+  return times;
+}
+
+std::string without_time(const ResolvedRun& config, const ProcessingTimes& times) {
+  const bool encodes = compresses(config) && may_compress(config);
+  const bool has_products = encodes && codec_of(config).kind == CodecKind::kPowerSgd;
+  std::vector<std::string> parts;
+  if (times.sum == 0) parts.emplace_back("sums");
+  if (times.update == 0) parts.emplace_back("updates");
+  if (encodes && !has_products && times.encode == 0) parts.emplace_back("encoding");
+  if (encodes && !has_products && times.decode == 0) parts.emplace_back("decoding");
+  if (has_products) parts.emplace_back("PowerSGD's products");
+  parts.insert(parts.end(), {"evaluation", "reading data"});
+  return fmt::format("{}", fmt::join(parts, ", "));
+}
+
+Result<SimulatedCompute> compute_of(const RunToCarryOut& run, SoloTimes& solo, SimulationFacts& facts) {
+  SYNCOPATE_ASSIGN_OR_RETURN(ComputeTimes times, computing_of(run, solo, facts));
+  SYNCOPATE_ASSIGN_OR_RETURN(ProcessingTimes processing, processing_of(run.config, solo, facts));
+  facts.without_time = without_time(run.config, processing);
+  if (run.config.described_cluster) facts.cluster = run.config.described_cluster->file;
+  if (!is_profile(run.config)) return SimulatedCompute{.times = std::move(times), .processing = processing};
   SYNCOPATE_ASSIGN_OR_RETURN(const prediction::ModelProfile profile, profile_of(run.config));
-  Phantom phantom = make_phantom(profile, step, scale_for(profile, run.config));
-  facts.profile = fmt::format("sizes and FLOPs by {}; nothing is computed, and one element stands for {}",
-                              profile.source, phantom.scale);
-  ComputeTimes times = phantom.times;
-  return SimulatedCompute{.times = std::move(times), .phantom = std::move(phantom)};
+  const std::int64_t scale = scale_for(profile, run.config);
+  facts.profile =
+      fmt::format("sizes and FLOPs by {}; nothing is computed, and one element stands for {}", profile.source, scale);
+  for (double* each : {&processing.sum, &processing.update, &processing.encode, &processing.decode}) {
+    *each *= static_cast<double>(scale);
+  }
+  return SimulatedCompute{.times = phantom_times(profile, times.step(), scale),
+                          .processing = processing,
+                          .phantom = make_phantom(profile, scale)};
 }
 
 // Sees a phantom's run as that of the whole model.

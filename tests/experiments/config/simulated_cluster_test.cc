@@ -15,7 +15,7 @@ TEST(AComputeModel, IsATimeARateOrMeasured) {
 }
 
 TEST(AComputeModel, IsReadAsItIsWritten) {
-  for (const char* text : {"solo", "0.25ms", "5ms", "1500ms", "900GFLOPS", "15000GFLOPS"}) {
+  for (const char* text : {"solo", "0.25ms", "5ms", "1500ms", "900GFLOPS", "15000GFLOPS", "profile", "a/mlp.json"}) {
     EXPECT_EQ(ComputeModel::parse(text)->to_string(), text);
   }
 }
@@ -23,6 +23,33 @@ TEST(AComputeModel, IsReadAsItIsWritten) {
 TEST(AComputeModel, RefusesWhatIsNeither) {
   for (const char* text : {"", "5", "ms", "0ms", "-5ms", "2000s", "5min", "TFLOPS", "0TFLOPS", "15FLOPS", "nanms"}) {
     EXPECT_FALSE(ComputeModel::parse(text).ok()) << text;
+  }
+}
+
+TEST(AComputeModel, OfAProfileIsNeitherMeasuredNorGiven) {
+  for (const char* text : {"profile", "mlp.json"}) {
+    const ComputeModel model = *ComputeModel::parse(text);
+    EXPECT_FALSE(model.is_solo());
+    EXPECT_EQ(model.profile, text);
+    EXPECT_FALSE(model.step || model.flops_per_second);
+  }
+}
+
+TEST(AProcessingModel, IsReadAsItIsWritten) {
+  for (const char* text : {"none", "solo", "sum:11GB/s", "sum:11GB/s,update:4.2GB/s,encode:900MB/s,decode:2GB/s"}) {
+    EXPECT_EQ(ProcessingModel::parse(text)->to_string(), text);
+  }
+  const ProcessingModel model = *ProcessingModel::parse("update:4GB/s,sum:500MB/s");
+  EXPECT_EQ(model.source, ProcessingModel::Source::kGiven);
+  EXPECT_EQ(model.update, 4e9);
+  EXPECT_EQ(model.sum, 5e8);
+  EXPECT_EQ(model.encode, 0);
+}
+
+TEST(AProcessingModel, RefusesWhatIsNone) {
+  for (const char* text : {"", "sum", "sum:", "sum:4", "sum:4GB", "sum:4GB/s,", ",sum:4GB/s", "sum:4GB/s,sum:4GB/s",
+                           "product:4GB/s", "sum:0GB/s", "sum:nanGB/s", "update:-1GB/s", "sum:1e9GB/s"}) {
+    EXPECT_FALSE(ProcessingModel::parse(text).ok()) << text;
   }
 }
 

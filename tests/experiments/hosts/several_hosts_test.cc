@@ -63,6 +63,21 @@ Flags small(const Flags& mode) {
   return flags;
 }
 
+TEST_F(SeveralHosts, AreCalibratedByTheLinkBetweenThem) {
+  const testing_support::TemporaryFolder folder;
+  const std::string file = folder.path() / "cluster.toml";
+  Program& program = start(
+      "a:1,b:1", {"calibrate", "--model=mlp:784-32-10", "--batch-size=16", "--train-samples=4096", "--test-samples=512",
+                  "--transport=sockets", "--output=" + file, "--data-dir=" + testing_support::shared_data_dir()});
+  const ProgramEnd end = program.wait();
+  ASSERT_EQ(end.exit_code, 0) << end.err;
+  EXPECT_THAT(end.out, HasSubstr(NetworkHosts::slots("a:1,b:1")));
+  const std::string written = testing_support::text_of(file);
+  EXPECT_THAT(written, HasSubstr("The link is that between"));
+  EXPECT_THAT(written, ContainsRegex("link = \"[0-9.]+[gm]bit\\+[0-9.]+us\""));
+  EXPECT_FALSE(std::filesystem::exists(file + ".run")) << "what the short run has left";
+}
+
 TEST_F(SeveralHosts, RunPsAndTheRecordSaysWhatRanWhere) {
   Program& program = start("a:1,b:1", small({"--mode=ps", "--servers=2"}));
   const ProgramEnd end = program.wait();

@@ -23,7 +23,7 @@ ResolvedRun ring_of(int workers, std::int64_t bucket_bytes) {
 TEST(APhantom, HasAsManyBytesAsTheModelAtEveryScale) {
   const ModelProfile profile = resnet50();
   for (const std::int64_t scale : {1, 2, 16, 64}) {
-    const Phantom phantom = make_phantom(profile, std::chrono::milliseconds(90), scale);
+    const Phantom phantom = make_phantom(profile, scale);
     std::int64_t elements = 0;
     for (const TensorSpec& tensor : phantom.layout.tensors()) {
       EXPECT_EQ(tensor.range.size() % kAlignment, 0u) << tensor.name << " would be padded";
@@ -35,11 +35,12 @@ TEST(APhantom, HasAsManyBytesAsTheModelAtEveryScale) {
 }
 
 TEST(APhantom, TakesTheTimeOfTheStepAThirdOfItForward) {
-  const Phantom phantom = make_phantom(resnet50(), std::chrono::milliseconds(90), 64);
-  EXPECT_EQ(phantom.times.forward.size(), phantom.layout.tensors().size());
-  EXPECT_EQ(phantom.times.backward.size(), phantom.layout.tensors().size());
-  EXPECT_NEAR(seconds(phantom.times.forward_pass()), 0.030, 1e-6);
-  EXPECT_NEAR(seconds(phantom.times.step()), 0.090, 1e-6);
+  const Phantom phantom = make_phantom(resnet50(), 64);
+  const ComputeTimes times = phantom_times(resnet50(), std::chrono::milliseconds(90), 64);
+  EXPECT_EQ(times.forward.size(), phantom.layout.tensors().size());
+  EXPECT_EQ(times.backward.size(), phantom.layout.tensors().size());
+  EXPECT_NEAR(seconds(times.forward_pass()), 0.030, 1e-6);
+  EXPECT_NEAR(seconds(times.step()), 0.090, 1e-6);
 }
 
 TEST(APhantom, GivesATensorItsPartByItsFlops) {
@@ -47,16 +48,16 @@ TEST(APhantom, GivesATensorItsPartByItsFlops) {
       R"({"model": "two", "source": "a test", "input": [1], "other_forward_flops": 0, "tensors": [
         {"name": "first", "shape": [1600], "forward_flops": 3},
         {"name": "second", "shape": [3200], "forward_flops": 1}]})");
-  const Phantom phantom = make_phantom(profile, std::chrono::milliseconds(12), 1);
-  EXPECT_THAT(phantom.times.forward, testing::ElementsAre(std::chrono::milliseconds(3), std::chrono::milliseconds(1)));
-  EXPECT_THAT(phantom.times.backward, testing::ElementsAre(std::chrono::milliseconds(6), std::chrono::milliseconds(2)));
+  const ComputeTimes times = phantom_times(profile, std::chrono::milliseconds(12), 1);
+  EXPECT_THAT(times.forward, testing::ElementsAre(std::chrono::milliseconds(3), std::chrono::milliseconds(1)));
+  EXPECT_THAT(times.backward, testing::ElementsAre(std::chrono::milliseconds(6), std::chrono::milliseconds(2)));
 }
 
 TEST(APhantom, IsOneUnitWhereTheWholeModelIsSmaller) {
   const ModelProfile profile = *prediction::read_profile(
       R"({"model": "tiny", "source": "a test", "input": [1], "other_forward_flops": 0, "tensors": [
         {"name": "weight", "shape": [3], "forward_flops": 3}, {"name": "bias", "shape": [1], "forward_flops": 0}]})");
-  EXPECT_EQ(make_phantom(profile, std::chrono::milliseconds(1), 64).layout.size(), kAlignment);
+  EXPECT_EQ(make_phantom(profile, 64).layout.size(), kAlignment);
 }
 
 // Parts of a bucket are whole cache lines: 1 KiB cannot become 16 bytes.

@@ -96,6 +96,39 @@ TEST(PredictRequest, TakesAProfileOfOnesOwn) {
   EXPECT_THAT(refused(words), StartsWith("--profile=" + path + "x.json: cannot be read"));
 }
 
+class PredictOfAMeasuredProfile : public testing::Test {
+ protected:
+  PredictOfAMeasuredProfile() {
+    std::ofstream(profile_) << R"({"model":"toy","source":"here","input":[1],"other_forward_flops":0,"batch_size":16,
+      "tensors":[{"name":"w","shape":[3],"forward_flops":0,"forward_seconds":0.25,"backward_seconds":0.5}]})";
+    std::ofstream(cluster_) << "link = \"10gbit+20us\"\n";
+  }
+
+  const testing_support::TemporaryFolder folder_;
+  const std::string profile_ = folder_.path() / "toy.json", cluster_ = folder_.path() / "cluster.toml";
+};
+
+TEST_F(PredictOfAMeasuredProfile, TakesStepAndLinkFromFiles) {
+  const Result<PredictRequest> request =
+      parse_predict_request({"--profile=" + profile_, "--workers=4", "--cluster=" + cluster_});
+  ASSERT_TRUE(request.ok()) << request.status().message();
+  EXPECT_EQ(request->job.batch_size, 16);
+  EXPECT_EQ(request->job.step_seconds, 0.75);
+  EXPECT_EQ(request->job.link.to_string(), "10gbit+20us");
+}
+
+TEST_F(PredictOfAMeasuredProfile, RefusesWhatTheFileSaysAndMissesWhatNoneDoes) {
+  EXPECT_THAT(refused({"--profile=" + profile_, "--workers=4", "--shape=1gbit", "--step-time=1"}),
+              StartsWith("--step-time=1: the profile"));
+  EXPECT_THAT(refused({"--profile=" + profile_, "--workers=4"}), StartsWith("--shape is missing"));
+  EXPECT_THAT(refused({"--profile=resnet50", "--workers=4", "--shape=1gbit", "--step-time=1"}),
+              StartsWith("--batch-size is missing: resnet50 has no times"));
+  EXPECT_THAT(refused({"--profile=" + profile_, "--workers=4", "--cluster=" + cluster_ + "x"}),
+              StartsWith("--cluster=" + cluster_ + "x: "));
+  std::ofstream(cluster_) << "sum = \"1GB/s\"\n";
+  EXPECT_THAT(refused({"--profile=" + profile_, "--workers=4", "--cluster=" + cluster_}), HasSubstr("add --shape"));
+}
+
 TEST(PredictText, HasARowForEachSizeAndExchange) {
   using testing_support::operator+;
   const Result<std::string> text = prediction_text(std::vector<std::string>{"predict"} + usual_with({"--servers=2"}));
