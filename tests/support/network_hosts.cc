@@ -87,6 +87,18 @@ std::vector<std::string> NetworkHosts::on(const std::string& host) const {
   return {"/usr/bin/env", "ip", "netns", "exec", namespace_of(host)};
 }
 
+bool NetworkHosts::limit(const std::string& host, const std::string& rate) const {
+  const auto limited = [&](const std::string& where, const std::string& device) {
+    // Frames one by one, each with the 24 bytes that Ethernet adds behind the card; four may pass at once.
+    return shell(fmt::format("ip -n {} link set dev {} gso_max_segs 1", where, device)) &&
+           shell(
+               fmt::format("ip netns exec {} tc qdisc add dev {} root stab overhead 24 linklayer ethernet tbf rate {} "
+                           "burst 6056 limit 50000000",
+                           where, device, rate));
+  };
+  return limited(namespace_of(host), "net") && limited(namespace_of("home"), "to-" + host);
+}
+
 std::string NetworkHosts::remote_shell() const { return "--remote-shell=" + (folder_.path() / "shell").string(); }
 
 void NetworkHosts::cut(const std::string& host) const {

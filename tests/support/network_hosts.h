@@ -33,6 +33,9 @@ class NetworkHosts {
   std::vector<std::string> on(const std::string& host) const;
   // --remote-shell=…: what does for these hosts what ssh does.
   std::string remote_shell() const;
+  // From now on `host` sends and receives no faster than this, as tc writes it: "20mbit". Returns whether the kernel
+  // can.
+  bool limit(const std::string& host, const std::string& rate) const;
   // Nothing reaches `host` any more, nor comes from it.
   void cut(const std::string& host) const;
 

@@ -118,14 +118,16 @@ class Environment {
 TEST(CollectiveAuto, MeasuresTheWireOnceAndSaysWhatItTook) {
   const testing_support::TemporaryFolder cache;
   const Environment kept("XDG_CACHE_HOME", cache.path().string());
-  const auto finding = [] {
-    Program program(small_run({"--mode=allreduce", "--transport=sockets", "--workers=3", "--steps=20"}));
+  using testing_support::operator+;
+  const auto finding = [](const Flags& more = {}) {
+    Program program(small_run(Flags{"--mode=allreduce", "--transport=sockets", "--workers=3", "--steps=20"} + more));
     const ProgramEnd end = program.wait();
     EXPECT_EQ(end.exit_code, 0) << end.err;
     return program.summary()["facts"].value("collective", "");
   };
   EXPECT_THAT(finding(), testing::MatchesRegex("[0-9.]+ us a message and [0-9.]+ GB/s \\(measured now\\): [a-z-]+.*"));
   EXPECT_THAT(finding(), HasSubstr(" (measured in an earlier run): "));
+  EXPECT_THAT(finding({"--measure-wire"}), HasSubstr(" (measured now): "));
 }
 
 TEST(Device, ThatIsNotThereIsRefusedBeforeAnythingIsLaunched) {

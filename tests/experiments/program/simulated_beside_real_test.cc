@@ -1,0 +1,66 @@
+// Step times in virtual time beside those of real processes, over links so slow that the processor does not count.
+// Margins are wide, as machines that test are busy: tests/bench/simulated_beside_real.py measures.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tests/support/network_hosts.h"
+#include "tests/support/run_program.h"
+
+namespace syncopate::testing_support {
+namespace {
+
+using Flags = std::vector<std::string>;
+
+const Flags kSlowJob{"--model=mlp:784-64-10", "--batch-size=16", "--train-samples=2048", "--test-samples=64",
+                     "--warmup-steps=2",      "--steps=10",      "--timeout=60",         "--transport=sockets"};
+constexpr double kMostOffByLoad = 1.25;
+
+// Returns the mean milliseconds of a step, once all are past their warm-up.
+double step_of(const Flags& flags, const Flags& before = {}) {
+  Program program(flags, before);
+  EXPECT_EQ(program.wait().exit_code, 0) << program.errors();
+  return program.summary()["step_split_ms"]["step"].get<double>();
+}
+
+void expect_alike(double simulated, double real) {
+  EXPECT_LT(simulated, kMostOffByLoad * real);
+  EXPECT_GT(simulated, real / kMostOffByLoad);
+}
+
+struct SlowLinkCase {
+  std::string name;
+  Flags flags;
+};
+
+std::ostream& operator<<(std::ostream& out, const SlowLinkCase& one) { return out << one.name; }
+
+const SlowLinkCase kSlowRing{"Ring", {"--mode=allreduce", "--collective=ring"}};
+const SlowLinkCase kSlowSync{"PsSync", {"--mode=ps", "--servers=2", "--consistency=sync"}};
+const SlowLinkCase kSlowAsync{"PsAsync", {"--mode=ps", "--servers=2", "--consistency=async", "--work=quota"}};
+
+class SimulatedBesideReal : public testing::TestWithParam<SlowLinkCase> {};
+
+TEST_P(SimulatedBesideReal, TakesAsLongBehindEmulatedLinks) {
+  const Flags flags = kSlowJob + GetParam().flags + Flags{"--workers=4", "--shape=20mbit+1ms"};
+  expect_alike(step_of(flags + Flags{"--cluster=simulated", "--network=fifo"}), step_of(flags));
+}
+
+TEST_P(SimulatedBesideReal, TakesAsLongBehindLinksThatTheKernelLimits) {
+  if (const std::string why = NetworkHosts::why_not(); !why.empty()) GTEST_SKIP() << why;
+  const NetworkHosts hosts;
+  if (!hosts.limit("a", "20mbit") || !hosts.limit("b", "20mbit")) GTEST_SKIP() << "tc has no token bucket filter here";
+  const Flags flags = kSlowJob + GetParam().flags;
+  const double real =
+      step_of(flags + Flags{"--hosts=" + NetworkHosts::slots("a:1,b:1"), hosts.remote_shell()}, hosts.on("home"));
+  expect_alike(step_of(flags + Flags{"--cluster=simulated", "--hosts=2x1", "--shape=20mbit+50us"}), real);
+}
+
+INSTANTIATE_TEST_SUITE_P(Of, SimulatedBesideReal, testing::Values(kSlowRing, kSlowSync, kSlowAsync),
+                         [](const testing::TestParamInfo<SlowLinkCase>& info) { return info.param.name; });
+
+}  // namespace
+}  // namespace syncopate::testing_support
