@@ -75,6 +75,19 @@ void place_least_loaded(std::vector<Piece> pieces, ShardMap& map) {
   for (std::vector<Range>& chunks : map.chunks) std::ranges::sort(chunks, {}, &Range::begin);
 }
 
+// `pieces` in the arena's order.
+void place_whole(const ParamLayout& layout, const std::vector<Piece>& pieces, ShardMap& map) {
+  std::vector<std::size_t> loads(map.chunks.size());
+  std::size_t least = 0;
+  for (const Piece& piece : pieces) {
+    if (piece.part == 0) {
+      least = static_cast<std::size_t>(std::ranges::min_element(loads) - loads.begin());
+      loads[least] += layout.tensors()[piece.tensor].range.size();
+    }
+    map.chunks[least].push_back(piece.range);
+  }
+}
+
 }  // namespace
 
 const char* name_of(ShardingPolicy value) {
@@ -87,6 +100,8 @@ const char* name_of(ShardingPolicy value) {
       return "hash";
     case ShardingPolicy::kLeastLoaded:
       return "least-loaded";
+    case ShardingPolicy::kWhole:
+      return "whole";
   }
   return "";
 }
@@ -95,7 +110,7 @@ Result<ShardingPolicy> parse_sharding_policy(std::string_view text) {
   for (const ShardingPolicy policy : kShardingPolicies) {
     if (text == name_of(policy)) return policy;
   }
-  return Status::invalid_argument(fmt::format("'{}' is not balanced, tensor, hash or least-loaded", text));
+  return Status::invalid_argument(fmt::format("'{}' is not balanced, tensor, hash, least-loaded or whole", text));
 }
 
 std::uint64_t ShardMap::hash() const {
@@ -128,6 +143,9 @@ ShardMap shard_map(const ParamLayout& layout, std::size_t shards, const Sharding
       break;
     case ShardingPolicy::kLeastLoaded:
       place_least_loaded(pieces_of(layout, largest), map);
+      break;
+    case ShardingPolicy::kWhole:
+      place_whole(layout, pieces_of(layout, largest), map);
       break;
   }
   return map;

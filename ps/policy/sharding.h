@@ -25,12 +25,17 @@ enum class ShardingPolicy {
   // first", Graham 1969, "Bounds on multiprocessing timing anomalies", section 5): the largest shard then has at most
   // 4/3 - 1/(3 shards) times the least possible maximum.
   kLeastLoaded,
+  // Whole tensors in the layout's order, each to the shard that has the fewest bytes so far, the first of equals, as
+  // TensorFlow's GreedyLoadBalancingStrategy places variables by byte_size_load_fn (tensorflow/contrib/training,
+  // device_setter.py). Padding counts for nothing. As under kTensor, a large tensor makes its shard hot.
+  kWhole,
 };
 
 inline constexpr ShardingPolicy kShardingPolicies[] = {ShardingPolicy::kBalanced, ShardingPolicy::kTensor,
-                                                       ShardingPolicy::kHash, ShardingPolicy::kLeastLoaded};
+                                                       ShardingPolicy::kHash, ShardingPolicy::kLeastLoaded,
+                                                       ShardingPolicy::kWhole};
 
-// "balanced", "tensor", "hash", "least-loaded"
+// "balanced", "tensor", "hash", "least-loaded", "whole"
 const char* name_of(ShardingPolicy value);
 // Returns the policy of this name. An error says what is wrong and what would be right.
 Result<ShardingPolicy> parse_sharding_policy(std::string_view text);

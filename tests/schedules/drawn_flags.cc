@@ -90,7 +90,7 @@ class FlagDrawing {
     }
     if (chance(0.4)) add("respawn", one_of({"0", "0.02", "0.1", "0.5"}));
     if (chance(0.5)) add("chunk-bytes", one_of<int>({4096, 8192, 16384}));
-    if (chance(0.1)) add("sharding", one_of({"tensor", "hash", "least-loaded"}));
+    if (chance(0.1)) add("sharding", one_of({"tensor", "hash", "least-loaded", "whole"}));
     if (chance(0.12)) add_flag("overlap-forward");
     if (chance(0.08)) {
       add("compress", one_of({"int8", "topk:0.1", "fp16"}));

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "prediction/timed_model.h"
+#include "ps/policy/sharding.h"
 
 namespace syncopate::experiments {
 namespace {
@@ -83,11 +84,14 @@ ParamLayout scaled_layout(const ModelProfile& profile, std::int64_t scale) {
 
 // Returns the bytes of all largest pieces, as the model has them: what a ring's step, or a server, waits for.
 double bytes_of_pieces(const ModelProfile& profile, const ResolvedRun& config, std::int64_t scale) {
-  const bool is_ps = config.mode == Mode::kPs;
-  const auto pieces = static_cast<std::size_t>(is_ps ? config.servers * config.shards_per_server : config.workers);
   const ParamLayout layout = scaled_layout(profile, scale);
+  if (config.mode == Mode::kPs) {
+    const ps::ShardMap map = ps::shard_map(layout, shards_of(config), sharding_of(scaled_down(config, scale)));
+    return static_cast<double>(std::ranges::max(ps::loads_of(map).bytes)) * static_cast<double>(scale);
+  }
+  const auto pieces = static_cast<std::size_t>(config.workers);
   std::vector<Range> wholes{{0, layout.size()}};
-  if (!is_ps && config.bucket_bytes) {
+  if (config.bucket_bytes) {
     const auto bucket_bytes = static_cast<std::size_t>(std::max<std::int64_t>(1, *config.bucket_bytes / scale));
     wholes = buckets_in_backward_order(layout, bucket_bytes);
   }
@@ -105,7 +109,10 @@ std::int64_t scale_for(const ModelProfile& profile, const ResolvedRun& config) {
   if (config.mode == Mode::kAllreduce && !config.bucket_bytes) return 1;
   const double bytes = bytes_of_pieces(profile, config, 1);
   std::int64_t scale = kMostScale;
-  while (scale > 1 && bytes_of_pieces(profile, config, scale) > kMostInflation * bytes) scale /= 2;
+  // Tensors that become one with their neighbours can also make the largest shard smaller, where shards have whole
+  // ones.
+  const auto is_off = [&](double scaled) { return scaled > kMostInflation * bytes || scaled < bytes / kMostInflation; };
+  while (scale > 1 && is_off(bytes_of_pieces(profile, config, scale))) scale /= 2;
   return scale;
 }
 

@@ -130,7 +130,7 @@ void add_ps_options(std::vector<OptionSpec>& table) {
                    .name = "sharding",
                    .placeholder = "POLICY",
                    .sentence = "Which shard gets what: equal ranges, whole tensors in turns, chunks by a hash "
-                               "of their key, or chunks to the least loaded."},
+                               "of their key, chunks to the least loaded, or whole tensors to the least loaded."},
                   &C::sharding, "sharding", {std::begin(ps::kShardingPolicies), std::end(ps::kShardingPolicies)}),
            conditions::kSeveralShards));
   is_ps_only(number({.group = "Parameter servers",

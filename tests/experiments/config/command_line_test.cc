@@ -52,7 +52,7 @@ TEST(CommandLine, SaysWhatWouldBeRightForABadValue) {
             "--delay-compensation=much: delay compensation must be LAMBDA or adaptive:LAMBDA with LAMBDA from 0 (none) "
             "to 1000");
   EXPECT_EQ(refusal({"--mode=ps", "--servers=2", "--sharding=even"}),
-            "--sharding=even: sharding must be balanced, tensor, hash or least-loaded");
+            "--sharding=even: sharding must be balanced, tensor, hash, least-loaded or whole");
   EXPECT_EQ(refusal({"--mode=ps", "--chunk-bytes=1024"}), "--chunk-bytes=1024: chunk size must be 4096 to 1073741824");
   EXPECT_THAT(refusal({"--lr-schedule=stair"}), StartsWith("--lr-schedule=stair: "));
 }

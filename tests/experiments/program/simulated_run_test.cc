@@ -47,6 +47,8 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"Local", {"--mode=local"}},
         Case{"PsSync", {"--mode=ps", "--consistency=sync", "--workers=3", "--servers=2"}},
         Case{"PsSyncOfTensors", {"--mode=ps", "--consistency=sync", "--workers=2", "--servers=2", "--sharding=tensor"}},
+        Case{"PsSyncOfWholeTensors",
+             {"--mode=ps", "--consistency=sync", "--workers=2", "--servers=2", "--sharding=whole"}},
         Case{"PsSyncCompressed",
              {"--mode=ps", "--consistency=sync", "--workers=2", "--servers=2", "--compress=topk:0.05"}},
         Case{"PsSyncLenet", {"--mode=ps", "--consistency=sync", "--workers=2", "--model=lenet"}},
@@ -72,6 +74,21 @@ TEST(SimulatedRun, RepeatsExactlyWhereNobodyWaits) {
   EXPECT_FALSE(first.steps_csv().empty());
   EXPECT_EQ(first.steps_csv(), second.steps_csv());
   EXPECT_EQ(first.weights(), second.weights());
+}
+
+// Its fc6 is 411 MB, which one server sends to each worker and receives from each in every step.
+TEST(SimulatedRun, WaitsForTheServerThatHasAProfilesLargestTensorWhole) {
+  const auto step_ms = [](const std::string& sharding) {
+    Program program({"--cluster=simulated", "--mode=ps", "--consistency=sync", "--model=profile:vgg16", "--workers=4",
+                     "--servers=4", "--compute=100ms", "--shape=25gbit", "--network=fifo", "--steps=3",
+                     "--warmup-steps=1", "--sharding=" + sharding});
+    EXPECT_EQ(program.wait().exit_code, 0) << program.errors();
+    return program.summary()["step_ms_median"].get<double>();
+  };
+  constexpr double kFc6Bytes = 102760448.0 * 4, kBytesAMillisecond = 25e9 / 8 / 1000;
+  const double way = 4 * kFc6Bytes / kBytesAMillisecond;  // of all workers' gradients, or weights
+  EXPECT_GT(step_ms("whole"), way);
+  EXPECT_LT(step_ms("balanced"), way);
 }
 
 TEST(SimulatedRun, SaysSoWhereItsFiguresStand) {

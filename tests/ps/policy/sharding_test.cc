@@ -128,7 +128,7 @@ TEST_P(EveryPolicy, IsFoundAgainByItsName) {
 TEST(ShardingPolicyName, ThatNobodyKnowsIsRefusedWithThoseThatWouldDo) {
   for (const char* text : {"", "Balanced", "round-robin", "hash "}) {
     EXPECT_THAT(parse_sharding_policy(text).status().message(),
-                HasSubstr("is not balanced, tensor, hash or least-loaded"));
+                HasSubstr("is not balanced, tensor, hash, least-loaded or whole"));
   }
 }
 
@@ -255,6 +255,44 @@ TEST(LeastLoaded, PutsTheLargestFirst) {
 TEST(LeastLoaded, IsEvenOnVgg16) {
   for (std::size_t shards : {2u, 5u, 16u}) {
     EXPECT_LT(loads_of(shard_map(vgg16(), shards, {ShardingPolicy::kLeastLoaded, kUsualChunk})).skew, 1.01);
+  }
+}
+
+TEST(Whole, GivesEachTensorToTheShardThatHasTheFewestBytesTheFirstOfEquals) {
+  // By size: 40, 20 and 30 to a shard each; 5 and 10 to the second, which then has 35; 1 and 2 to the third.
+  const ParamLayout layout = layout_of({40, 20, 30, 5, 10, 1, 2});
+  const ShardMap map = shard_map(layout, 3, {ShardingPolicy::kWhole, kUsualChunk});
+  std::vector<std::vector<std::size_t>> tensors(3);
+  for (std::size_t shard = 0; shard < 3; ++shard) {
+    for (const Range& chunk : map.chunks[shard]) tensors[shard].push_back(tensor_at(layout, chunk.begin));
+  }
+  EXPECT_THAT(tensors, ElementsAre(ElementsAre(0), ElementsAre(1, 3, 4), ElementsAre(2, 5, 6)));
+}
+
+TEST(Whole, KeepsAllChunksOfATensorOnOneShard) {
+  const ParamLayout layout = vgg16();
+  for (std::size_t shards : {2u, 3u, 8u}) {
+    const ShardMap map = shard_map(layout, shards, {ShardingPolicy::kWhole, kUsualChunk});
+    std::map<std::size_t, std::size_t> shard_of;  // by tensor
+    for (std::size_t shard = 0; shard < shards; ++shard) {
+      for (const Range& chunk : map.chunks[shard]) {
+        const std::size_t tensor = tensor_at(layout, chunk.begin);
+        EXPECT_EQ(shard_of.emplace(tensor, shard).first->second, shard) << "tensor " << tensor << " is split";
+        EXPECT_EQ(tensor_at(layout, chunk.end - 1), tensor) << "a chunk of two tensors";
+      }
+    }
+    EXPECT_THAT(shard_of, SizeIs(layout.tensors().size()));
+  }
+}
+
+// Balancing does not help a tensor that has three quarters of the model: its server carries at least those.
+TEST(Whole, LeavesTheServerOfVgg16sFc6Hot) {
+  const ParamLayout layout = vgg16();
+  for (std::size_t shards : {4u, 8u, 16u}) {
+    const ShardLoads loads = loads_of(shard_map(layout, shards, {ShardingPolicy::kWhole, kUsualChunk}));
+    EXPECT_GE(std::ranges::max(loads.bytes), std::size_t{411041792});
+    EXPECT_GT(loads.skew, 0.74 * static_cast<double>(shards));
+    EXPECT_LE(loads.skew, loads_of(shard_map(layout, shards, {ShardingPolicy::kTensor, kUsualChunk})).skew);
   }
 }
 

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <numeric>
 
 namespace syncopate::experiments {
@@ -67,6 +68,31 @@ TEST(TheScale, KeepsTheSizeOfPieces) {
   const std::int64_t between = scale_for(resnet50(), ring_of(64, 1 << 20));
   EXPECT_GT(between, 1);
   EXPECT_LT(between, 64);
+}
+
+// Small tensors become one with their neighbours at a larger scale, which moves those behind them to other shards.
+TEST(TheScale, KeepsWhatTheLargestShardOfWholeTensorsHas) {
+  for (const std::string name : {"vgg16", "resnet50", "inception3"}) {
+    const ModelProfile profile = *prediction::built_in_profile(name);
+    ParamLayout layout;
+    for (const prediction::TensorProfile& tensor : profile.tensors) layout.add(tensor.name, tensor.shape);
+    for (const ps::ShardingPolicy policy : {ps::ShardingPolicy::kTensor, ps::ShardingPolicy::kWhole}) {
+      for (const int servers : {2, 4, 8}) {
+        ResolvedRun config;
+        config.mode = Mode::kPs;
+        config.servers = servers;
+        config.sharding = policy;
+        const std::int64_t scale = scale_for(profile, config);
+        const Phantom phantom = make_phantom(profile, scale);
+        const auto largest = [&](const ParamLayout& of) {
+          return static_cast<double>(
+              std::ranges::max(ps::loads_of(ps::shard_map(of, shards_of(config), sharding_of(config))).bytes));
+        };
+        EXPECT_NEAR(static_cast<double>(scale) * largest(phantom.layout) / largest(layout), 1, 0.02)
+            << name << ", " << name_of(policy) << " over " << servers << " servers at scale " << scale;
+      }
+    }
+  }
 }
 
 TEST(TheScale, IsOneWhereBucketsAreTriedInBytes) {
