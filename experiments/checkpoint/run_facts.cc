@@ -35,6 +35,7 @@ constexpr std::array kDeciding{"mode",
                                "table-rows",
                                "embeddings",
                                "augment",
+                               "shard",
                                "optimizer",
                                "learning-rate",
                                "lr-schedule",
@@ -111,7 +112,7 @@ std::optional<Share> share_of_worker(const ResolvedRun& config, bool has_local_s
   return std::nullopt;
 }
 
-bool moves_together(const ResolvedRun& config) { return !may_share_work(config); }
+bool moves_together(const ResolvedRun& config) { return !goes_at_own_pace(config); }
 
 std::vector<std::string> checkpoint_writers(const ResolvedRun& config, bool has_local_state,
                                             const std::vector<int>& workers) {

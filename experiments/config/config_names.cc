@@ -90,6 +90,8 @@ const char* name_of(worker::EmbeddingKind value) {
 
 const char* name_of(WorkDivision value) { return value == WorkDivision::kShared ? "shared" : "quota"; }
 
+const char* name_of(DataShard value) { return value == DataShard::kRandom ? "random" : "labels"; }
+
 const char* name_of(StalenessRate value) { return value == StalenessRate::kKeep ? "keep" : "divide"; }
 
 }  // namespace syncopate::experiments

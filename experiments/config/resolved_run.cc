@@ -58,6 +58,15 @@ bool generates_data(const RunSettings& config) {
 
 bool has_crops(const RunSettings& config) { return config.dataset == "cifar10"; }
 
+bool learns_images(const RunSettings& config) {
+  const auto has = [&](const char* name) { return config.dataset == name; };
+  return !is_profile(config) && (has("digits") || has("mnist") || has("fashion-mnist") || has("cifar10"));
+}
+
+bool shards_by_label(const RunSettings& config) {
+  return is_distributed(config) && learns_images(config) && config.shard == DataShard::kLabels;
+}
+
 bool learns_text(const RunSettings& config) { return config.dataset == "text" || config.dataset == "grammar"; }
 
 bool is_profile(const RunSettings& config) { return config.model.starts_with(kProfilePrefix); }
@@ -189,9 +198,11 @@ bool may_order_pushes(const ResolvedRun& config) {
   return may_overlap_forward(config) && config.overlap_forward && config.consistency.traits().pipeline;
 }
 
-bool may_share_work(const RunSettings& config) {
+bool goes_at_own_pace(const RunSettings& config) {
   return gossips_asynchronously(config) || (config.mode == Mode::kPs && config.consistency.traits().shares_work());
 }
+
+bool may_share_work(const RunSettings& config) { return goes_at_own_pace(config) && !shards_by_label(config); }
 
 bool shares_work(const RunSettings& config) { return may_share_work(config) && config.work == WorkDivision::kShared; }
 

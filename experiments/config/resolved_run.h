@@ -51,6 +51,10 @@ const char* transport_that_runs(const ResolvedRun& config);
 bool generates_data(const RunSettings& config);
 // Returns whether its training images can be cropped and flipped.
 bool has_crops(const RunSettings& config);
+// Returns whether its samples are images, of which each has a label.
+bool learns_images(const RunSettings& config);
+// Returns whether each worker has a part of the training set to itself, by label.
+bool shards_by_label(const RunSettings& config);
 // Returns whether its samples are texts.
 bool learns_text(const RunSettings& config);
 // Returns whether the model is a profile (profile_choice.h), of which nothing is learnt: "profile:resnet50".
@@ -110,7 +114,10 @@ bool may_report_stalls(const ResolvedRun& config);
 bool may_run_ahead(const RunSettings& config);
 bool may_overlap_forward(const ResolvedRun& config);
 bool may_order_pushes(const ResolvedRun& config);
-// Return whether workers may draw batches from one queue of the whole job, and whether they do.
+// Returns whether workers do not wait for each other in each step.
+bool goes_at_own_pace(const RunSettings& config);
+// Return whether workers may draw batches from one queue of the whole job, and whether they do. They may where they go
+// at their own pace and any worker trains any sample.
 bool may_share_work(const RunSettings& config);
 bool shares_work(const RunSettings& config);
 // Returns how many batches of one worker a step of the whole job takes: one of each worker, or with backup workers as

@@ -55,6 +55,8 @@ enum class LauncherKind { kLocal, kMpirun };
 enum class BackendKind { kOneDnn, kReference };
 enum class StalenessRate { kKeep, kDivide };
 enum class WorkDivision { kShared, kQuota };
+// Which samples a worker trains: any, or those of a part of its own, by label (worker/data/label_parts.h).
+enum class DataShard { kRandom, kLabels };
 // kInStep: partners average after the same step; kAsync: whenever one of them asks.
 enum class Gossip { kOff, kInStep, kAsync };
 
@@ -69,6 +71,7 @@ const char* name_of(LauncherKind value);
 const char* name_of(BackendKind value);
 const char* name_of(StalenessRate value);
 const char* name_of(WorkDivision value);
+const char* name_of(DataShard value);
 const char* name_of(worker::EmbeddingKind value);
 const char* name_of(ClusterKind value);
 const char* name_of(simulation::NetworkModel value);
@@ -132,6 +135,7 @@ struct RunSettings {
   std::int64_t table_rows = 100000;                                   // recommenders only, where the data does not say
   worker::EmbeddingKind embeddings = worker::EmbeddingKind::kSparse;  // recommenders only
   bool augment = true;                                                // cifar10 only
+  DataShard shard = DataShard::kRandom;                               // images only
   BackendKind backend = BackendKind::kOneDnn;                         // used on the CPU
   worker::Precision precision = worker::Precision::kFp32;             // used on a GPU
 

@@ -28,6 +28,7 @@ class FlagDrawing {
     if (mode_ == "allreduce") draw_allreduce();
     if (mode_ != "local") draw_wire();
     draw_faults();
+    if (mode_ != "local" && chance(0.1)) add("shard", "labels");
     return std::move(flags_);
   }
 

@@ -31,7 +31,8 @@ worker::BatchOrder order_of(const TrainingJob& job, int rank) {
           .dataset_size = job.data->size(),
           .batch_size = job.batch_size,
           .rank = rank,
-          .workers = job.workers};
+          .workers = job.workers,
+          .parts = job.by_label ? *worker::parts_by_label(*job.data, job.workers) : nullptr};
 }
 
 std::unique_ptr<worker::Model> model_of(const TrainingJob& job, worker::ComputeBackend& backend) {

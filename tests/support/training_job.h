@@ -21,7 +21,8 @@ struct TrainingJob {
   std::uint64_t seed = 1;  // of initial weights and data order
   std::int64_t steps = 100;
   int workers = 1;
-  int batch_size = 8;  // of one worker
+  int batch_size = 8;     // of one worker
+  bool by_label = false;  // each worker has a part of the data to itself (worker/data/label_parts.h)
   std::string wire = "shm";
   std::string consistency = "sync";  // of train_ps: one under which all workers have the same weights
   // Allreduce only:

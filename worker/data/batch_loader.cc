@@ -38,16 +38,19 @@ namespace {
 using Permutation = std::vector<std::int64_t>;
 
 // Loaders of one program that read the same epoch share its permutation, as the many workers of a simulated cluster do.
-std::shared_ptr<const Permutation> shared_permutation(std::uint64_t seed, std::int64_t epoch, std::int64_t size) {
-  using Key = std::tuple<std::uint64_t, std::int64_t, std::int64_t>;
+// Parts live as long as a permutation that is in their order, whose loader has them: so their address names them.
+std::shared_ptr<const Permutation> shared_permutation(const BatchOrder& order, std::int64_t epoch) {
+  using Key = std::tuple<std::uint64_t, std::int64_t, std::int64_t, const SampleParts*, int>;
   static std::mutex mutex;
   static std::map<Key, std::weak_ptr<const Permutation>> known;
   const std::lock_guard lock(mutex);
   std::erase_if(known, [](const auto& one) { return one.second.expired(); });
-  std::weak_ptr<const Permutation>& kept = known[{seed, epoch, size}];
+  const int workers = order.parts ? order.workers : 0;  // without parts the order is that of any number
+  std::weak_ptr<const Permutation>& kept = known[{order.seed, epoch, order.dataset_size, order.parts.get(), workers}];
   if (std::shared_ptr<const Permutation> permutation = kept.lock()) return permutation;
-  auto made = std::make_shared<Permutation>(static_cast<std::size_t>(size));
-  epoch_permutation(seed, epoch, *made);
+  auto made = std::make_shared<Permutation>(static_cast<std::size_t>(order.dataset_size));
+  epoch_permutation(order.seed, epoch, *made);
+  if (order.parts) interleave_parts(*order.parts, order.workers, *made);
   kept = made;
   return made;
 }
@@ -91,6 +94,7 @@ class BatchLoader::Prefetcher {
         indices_(static_cast<std::size_t>(order.batch_size)),
         monitor_(threads.make_monitor()) {
     assert(depth >= 1 && order.dataset_size <= dataset.size() && order.steps_per_epoch() >= 1);
+    assert(!order.parts || static_cast<std::int64_t>(order.parts->size()) == order.dataset_size);
     static_assert(sizeof(int) == sizeof(float));
     const SampleForm& form = dataset.form();
     const std::size_t values = indices_.size() * static_cast<std::size_t>(form.values()),
@@ -202,7 +206,7 @@ class BatchLoader::Prefetcher {
     const std::int64_t global = number / order_.workers;
     const std::int64_t step = global % order_.steps_per_epoch(), epoch = global / order_.steps_per_epoch();
     if (permuted_ != epoch) {
-      permutation_ = shared_permutation(order_.seed, epoch, order_.dataset_size);
+      permutation_ = shared_permutation(order_, epoch);
       permuted_ = epoch;
     }
     BatchOrder part = order_;

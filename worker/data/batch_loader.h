@@ -3,6 +3,9 @@
 // One seed gives one permutation of the training set per epoch. The global batch number g of an epoch is the
 // permutation's elements [g·W·B, (g+1)·W·B); worker r of W takes every W-th of them, beginning with the r-th. Samples
 // that do not fill a global batch are left out of that epoch.
+//
+// Where each worker has a part of the training set to itself (label_parts.h), the permutation is first reordered so
+// that the same rule gives each worker samples of its own part alone.
 #pragma once
 
 #include <cstdint>
@@ -14,15 +17,17 @@
 #include "common/threads.h"
 #include "worker/batch_source.h"
 #include "worker/data/dataset.h"
+#include "worker/data/label_parts.h"
 
 namespace syncopate::worker {
 
 struct BatchOrder {
   std::uint64_t seed = 1;
   std::int64_t dataset_size = 0;
-  int batch_size = 1;  // B, per worker
-  int rank = 0;        // r
-  int workers = 1;     // W
+  int batch_size = 1;                             // B, per worker
+  int rank = 0;                                   // r
+  int workers = 1;                                // W
+  std::shared_ptr<const SampleParts> parts = {};  // of the workers, by sample; none: any worker trains any sample
 
   std::int64_t steps_per_epoch() const { return dataset_size / (static_cast<std::int64_t>(batch_size) * workers); }
 };

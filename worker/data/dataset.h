@@ -71,6 +71,10 @@ class Dataset {
   // recommender), different from epoch to epoch. A test set is read with epoch 0. Thread-safe.
   virtual void read(std::int64_t index, std::int64_t epoch, const SampleRoom& to) const = 0;
 
+  // Returns the label of sample `index` where it has one, the same in every epoch, that is known without reading the
+  // sample; none for all other data sets. Thread-safe.
+  virtual std::optional<int> fixed_label(std::int64_t /*index*/) const { return std::nullopt; }
+
   // The least cross-entropy that any model can have on the distribution of these samples, in nats per label; empty if
   // that distribution is not known. On the samples themselves, which are finitely many, the loss may be a little lower.
   virtual std::optional<double> best_loss() const { return std::nullopt; }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 
 #include "worker/data/dataset.h"
@@ -30,6 +31,7 @@ class ImageDataset : public Dataset {
   // have as many bytes; the result lies in it or in the dataset's own memory.
   virtual std::span<const std::uint8_t> image(std::int64_t index, std::span<std::uint8_t> scratch) const = 0;
   virtual int label(std::int64_t index) const = 0;
+  std::optional<int> fixed_label(std::int64_t index) const final { return label(index); }
 
   // Normalized as above, and the same in every epoch, unless a subclass says otherwise.
   void read(std::int64_t index, std::int64_t epoch, const SampleRoom& to) const override;

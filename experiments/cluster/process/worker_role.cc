@@ -117,6 +117,9 @@ Status Worker::prepare() {
             .rank = context_.rank,
             .workers = config_.workers};
   SYNCOPATE_RETURN_IF_ERROR(worker::check_fills_a_batch(order_));
+  if (shards_by_label(config_)) {
+    SYNCOPATE_ASSIGN_OR_RETURN(order_.parts, worker::parts_by_label(*data_->train, config_.workers));
+  }
   points_.emplace(config_.evaluate_every, config_.target_accuracy > 0,
                   JobLength{.steps_per_epoch = order_.steps_per_epoch(), .total_steps = total_steps()});
   context_.activity.set("opening the device", 0);

@@ -60,9 +60,10 @@ inline const Condition kCompressedPushes{"--mode=ps and --compress",
 
 // Parameter servers
 inline const Condition kPs{"--mode=ps", [](const Run& r) { return is_ps(r); }};
-inline const Condition kSharedWork{
-    consistency_among([](const Kind& kind) { return kind.shares_work(); }) + ", or --gossip=async",
-    [](const Run& r) { return may_share_work(r); }};
+inline const Condition kSharedWork{"--shard=random, and " + consistency_among([](const Kind& kind) {
+                                     return kind.shares_work();
+                                   }) + ", or --gossip=async",
+                                   [](const Run& r) { return may_share_work(r); }};
 inline const Condition kBackupWorkers{consistency_among([](const Kind& kind) { return kind.backup_workers; }),
                                       [](const Run& r) { return is_ps(r) && r.consistency.traits().backup_workers; }};
 inline const Condition kElastic{consistency_among([](const Kind& kind) { return kind.is_elastic(); }),
@@ -104,6 +105,9 @@ inline const Condition kStalls{"--mode=allreduce, without --gossip and with anot
 inline const Condition kGeneratedData{"--dataset=digits, grammar, zipf-ratings or zipf-clicks",
                                       [](const Run& r) { return generates_data(r); }};
 inline const Condition kTexts{"--dataset=text or grammar", [](const Run& r) { return learns_text(r); }};
+inline const Condition kLabelledParts{
+    kDistributed.words + ", --dataset=digits, mnist, fashion-mnist or cifar10, and " + kLearns.words,
+    [](const Run& r) { return is_distributed(r) && learns_images(r); }};
 inline const Condition kCrops{"--dataset=cifar10", [](const Run& r) { return has_crops(r); }};
 inline const Condition kSizedTables{"--dataset=clicks, zipf-ratings or zipf-clicks",
                                     [](const Run& r) { return sizes_tables(r); }};

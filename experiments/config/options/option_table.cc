@@ -154,6 +154,16 @@ void add_model_and_data(std::vector<OptionSpec>& table) {
                                               "of them mirrored, drawn anew in each epoch (He et al. 2016)."},
                                  &C::augment, "augmentation"),
                        conditions::kCrops));
+  table.push_back(only(
+      choice(
+          {.group = group,
+           .name = "shard",
+           .placeholder = "HOW",
+           .sentence = "Which training samples a worker has; random: each epoch shuffles all samples and deals them "
+                       "out to all workers; labels: sorted by label and cut into a part for each worker, which trains "
+                       "its own part alone, all of it, however slow it is (McMahan et al. 2017)."},
+          &C::shard, "shard", {DataShard::kRandom, DataShard::kLabels}),
+      conditions::kLabelledParts));
   table.push_back(only(choice({.group = group,
                                .name = "backend",
                                .placeholder = "NAME",

@@ -28,8 +28,8 @@ constexpr double kLeastEpsilon = 1e-4;
 constexpr double kLeastDecay = 1e-3;
 constexpr double kLeastDecoupledDecay = 0.05;
 constexpr const char* kSynchronousModes = "local,allreduce,ps:sync";
-// The modes for models with batch norm. A worker's moments are those of its own batch, while local has all workers'
-// batch.
+// The modes for models with batch norm, where a worker's moments are those of its own batch, while local has all
+// workers' batch; and for parts by label, which local does not have.
 constexpr const char* kModesOfTheSameBatches = "allreduce,ps:sync";
 
 constexpr double kInfinite = std::numeric_limits<double>::infinity();
@@ -178,7 +178,11 @@ EqualityOutcome check_equality(const RunRequest& base, const std::string& folder
   RunRequest job = equality_job(base);
   const Result<ParamLayout> local_layout = local_state_layout_of(base);
   if (!local_layout.ok()) return failure(local_layout.status());
-  const bool with_local = local_layout->size() == 0;
+  const bool norms_batches = local_layout->size() > 0;
+  RunRequest distributed = base;
+  distributed.mode = Mode::kAllreduce;
+  const bool has_parts = shards_by_label(distributed);
+  const bool with_local = !norms_batches && !has_parts;
   EqualityOutcome outcome;
   for (std::uint64_t attempt = 0; attempt < kSeeds; ++attempt) {
     job.seed = base.seed + attempt;
@@ -201,7 +205,8 @@ EqualityOutcome check_equality(const RunRequest& base, const std::string& folder
     const bool is_unequal = found->gap.verdict == EqualityGap::Verdict::kUnequal;
     outcome = {is_unequal ? ExitCode::kUnequal : ExitCode::kSuccess, found->gap.verdict == EqualityGap::Verdict::kEqual,
                sentence_of(base, job, trained, *found)};
-    if (!with_local) outcome.line += "; local is left out, whose batch norms see all workers' batches as one";
+    if (norms_batches) outcome.line += "; local is left out, whose batch norms see all workers' batches as one";
+    if (has_parts) outcome.line += "; local is left out, which has no workers to divide the labels among";
     if (!is_unequal) break;
   }
   return outcome;

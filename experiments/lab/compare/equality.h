@@ -58,7 +58,7 @@ struct EqualityOutcome {
 // Runs the synchronous modes of `base`, each as `resolver` resolves it, with their results below `folder`, and compares
 // their weights. If they are unequal it repeats this with two other seeds: rounding can grow with one seed, but a fault
 // shows with each. A model with batch norm is compared without local, whose moments are those of all workers' batches
-// together.
+// together; so is a run whose workers have parts by label, which local does not have.
 EqualityOutcome check_equality(const RunRequest& base, const std::string& folder, const Resolver& resolver,
                                const JobRunner& runner);
 

@@ -228,7 +228,11 @@ std::string describe(const ResolvedRun& config) {
   if (const int backups = consistency_of(config).backup_workers(); ps && backups > 0) {
     text += fmt::format(", {} of them backup", backups);
   }
-  if (may_share_work(config) && !shares_work(config)) text += ", each with a quota";
+  if (shards_by_label(config)) {
+    text += ", each with its own labels";
+  } else if (may_share_work(config) && !shares_work(config)) {
+    text += ", each with a quota";
+  }
   if (ps) text += fmt::format(", {} server{}", config.servers, config.servers == 1 ? "" : "s");
   if (spans_hosts(config)) {
     text += fmt::format(" on {} host{}", config.hosts.size(), config.hosts.size() == 1 ? "" : "s");

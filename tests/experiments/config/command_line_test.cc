@@ -80,6 +80,18 @@ TEST(CommandLine, RefusesAFlagWithoutAValueOrGivenTwice) {
   EXPECT_EQ(refusal({"--seed=1", "--seed=2"}), "--seed: given 2 times; once is enough");
 }
 
+TEST(CommandLine, DividesLabelsAmongWorkersWhereThereAreBoth) {
+  EXPECT_EQ(refusal({"--mode=ps", "--shard=labels"}), "accepted");
+  EXPECT_EQ(refusal({"--mode=allreduce", "--shard=labels", "--elastic"}), "accepted");
+  EXPECT_EQ(refusal({"--mode=ps", "--shard=label"}), "--shard=label: shard must be random or labels");
+  EXPECT_THAT(refusal({"--shard=labels"}), StartsWith("--shard=labels: has an effect only with --mode=ps or"));
+  EXPECT_THAT(refusal({"--mode=ps", "--model=gpt", "--dataset=grammar", "--shard=labels"}),
+              HasSubstr("--dataset=digits, mnist, fashion-mnist or cifar10"));
+  // Nobody trains another's part, so that there is no queue to share, and every quota is a whole part.
+  EXPECT_THAT(refusal({"--mode=ps", "--shard=labels", "--work=shared"}),
+              StartsWith("--work=shared: has an effect only with --shard=random, and "));
+}
+
 TEST(CommandLine, RefusesCombinationsThatCannotWork) {
   EXPECT_EQ(refusal({"--servers=2"}), "--servers=2: has an effect only with --mode=ps; leave it out or add that");
   EXPECT_THAT(refusal({"--mode=allreduce", "--consistency=sync"}), HasSubstr("only with --mode=ps"));

@@ -124,6 +124,17 @@ TEST_P(Equality, WithWorkersInTurnsIsExactAtTheUsualRate) {
   EXPECT_TRUE(train_allreduce(without_overlap) == around_ring);
 }
 
+TEST_P(Equality, WithWorkersInTurnsIsExactWhereEachHasItsOwnLabels) {
+  TrainingJob job = usual_job();
+  job.steps = testing_support::kSanitized ? 5 : 40;
+  const std::vector<float> of_all = train_in_turns(job, SumOrder::kByRank);
+  job.by_label = true;
+  const std::vector<float> by_rank = train_in_turns(job, SumOrder::kByRank);
+  EXPECT_EQ(by_rank == of_all, job.workers == 1) << "one worker has all labels, several do not";
+  EXPECT_TRUE(train_ps_sync(job, 2) == by_rank);
+  EXPECT_TRUE(train_allreduce(job) == train_in_turns(job, SumOrder::kAroundRing));
+}
+
 // W pushes that are applied one by one, of gradients of the same weights, at a W-th of the rate: with sgd that is the
 // update of their mean.
 TEST(BoundedByNothing, AtAWthOfTheRateEqualsSyncUnderSgd) {

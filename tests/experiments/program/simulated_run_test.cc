@@ -52,6 +52,8 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"PsSyncCompressed",
              {"--mode=ps", "--consistency=sync", "--workers=2", "--servers=2", "--compress=topk:0.05"}},
         Case{"PsSyncLenet", {"--mode=ps", "--consistency=sync", "--workers=2", "--model=lenet"}},
+        Case{"PsSyncOfLabels", {"--mode=ps", "--consistency=sync", "--workers=3", "--servers=2", "--shard=labels"}},
+        Case{"RingOfLabels", {"--mode=allreduce", "--collective=ring", "--workers=4", "--shard=labels"}},
         Case{"Ring", {"--mode=allreduce", "--collective=ring", "--workers=4"}},
         Case{"RingWithoutOverlap", {"--mode=allreduce", "--collective=ring", "--workers=2", "--overlap=off"}},
         Case{"RingCompressed", {"--mode=allreduce", "--collective=ring", "--workers=3", "--compress=int8"}},

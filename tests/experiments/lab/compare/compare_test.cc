@@ -299,6 +299,15 @@ TEST_F(CompareTest, LeavesLocalOutOfTheProofForAModelWithBatchNormAndSaysSo) {
   EXPECT_THAT(out_, HasSubstr("local is left out, whose batch norms see all workers' batches as one"));
 }
 
+// It has one worker, and so trains batches of all labels.
+TEST_F(CompareTest, LeavesLocalOutOfTheProofWhereWorkersHaveTheirOwnLabelsAndSaysSo) {
+  base_.shard = DataShard::kLabels;
+  EXPECT_EQ(compare_modes("local,ps:async"), ExitCode::kSuccess);
+  EXPECT_THAT(outputs(), Contains("out/equality/ps-sync"));
+  EXPECT_THAT(outputs(), Not(Contains("out/equality/local")));
+  EXPECT_THAT(out_, HasSubstr("local is left out, which has no workers to divide the labels among"));
+}
+
 TEST_F(CompareTest, ProvesEqualityWithoutCompressionAndMeasuresWithIt) {
   base_.compress = *parse_codec("int8");
   EXPECT_EQ(compare_modes("allreduce"), ExitCode::kSuccess);

@@ -181,6 +181,8 @@ TEST(Summary, LabelsHowWeightsAreAveraged) {
   EXPECT_EQ(describe(resolved(config)), "allreduce ring gossip-async:8, 2 workers, shm");
   config.work = WorkDivision::kQuota;
   EXPECT_EQ(describe(resolved(config)), "allreduce ring gossip-async:8, 2 workers, each with a quota, shm");
+  config.shard = DataShard::kLabels;
+  EXPECT_EQ(describe(resolved(config)), "allreduce ring gossip-async:8, 2 workers, each with its own labels, shm");
 }
 
 TEST(Summary, SaysWhatStalenessCountsUnderAsynchronousGossip) {
