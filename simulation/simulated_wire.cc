@@ -10,29 +10,47 @@
 #include "common/os/aligned_buffer.h"
 
 namespace syncopate::simulation {
+namespace {
+
+// The loss of a peer that closes its endpoint is told this much later, as over sockets: others may still have last
+// messages for each other.
+constexpr Duration kGraceForLastMessages = std::chrono::seconds(1);
+
+}  // namespace
 
 class SimulatedTransport;
 
 struct SimulatedWire::Shared : std::enable_shared_from_this<SimulatedWire::Shared> {
-  struct Parcel {
+  enum class End { kClosed, kKilled };
+  // What one endpoint sends to one other.
+  struct Connection {
     SimulatedTransport* from = nullptr;  // null once that is gone
-    SimulatedTransport* to = nullptr;
+    SimulatedTransport* to = nullptr;    // null once that is gone
     int from_rank = 0;
+    std::vector<int> path;
+    int under_way = 0;       // messages
+    std::optional<End> end;  // has come as far as the receiver, which learns of it behind the messages under way
+  };
+  struct Parcel {
+    int connection = 0;
     std::string header;
     std::span<const std::byte> payload;  // the sender's, until it is sent
     AlignedBuffer copy;                  // afterwards
     PendingSends::Counter pending;
+    bool is_sent = false;
   };
 
   Shared(World& the_world, const Fabric& the_fabric, NetworkOptions options, std::int64_t the_scale)
-      : world(the_world), fabric(the_fabric), scale(static_cast<std::uint64_t>(the_scale)) {
-    options.links = fabric.links();
+      : world(the_world), fabric(the_fabric), links(fabric.links()), scale(static_cast<std::uint64_t>(the_scale)) {
+    options.links = links;
     network = make_network(options);
   }
 
   Tick now() const { return world.now().time_since_epoch().count() * 1000; }
+  Connection& connection(int number) { return connections[static_cast<std::size_t>(number)]; }
 
-  void begin(const std::vector<int>& path, int connection, Parcel parcel) {
+  void begin(Parcel parcel) {
+    const int number = parcel.connection;
     const std::uint64_t bytes = parcel.header.size() + scale * parcel.payload.size();
     std::size_t place = parcels.size();
     if (free.empty()) {
@@ -42,9 +60,28 @@ struct SimulatedWire::Shared : std::enable_shared_from_this<SimulatedWire::Share
       free.pop_back();
       parcels[place] = std::move(parcel);
     }
-    network->begin(now(), {.id = place, .connection = connection, .path = path, .bytes = bytes});
+    Connection& over = connection(number);
+    ++over.under_way;
+    network->begin(now(), {.id = place, .connection = number, .path = over.path, .bytes = bytes});
     look_again();
   }
+
+  // The sender is gone. Its end takes the way's latency, and none of the links' room.
+  void end(int number, End how) {
+    Connection& over = connection(number);
+    over.from = nullptr;
+    if (over.to == nullptr) return;
+    Tick latency = 0;
+    for (const int link : over.path) latency += links[static_cast<std::size_t>(link)].latency;
+    world.at(world.now() + Duration(latency / 1000), [self = weak_from_this(), number, how] {
+      const std::shared_ptr<Shared> shared = self.lock();
+      if (!shared) return;
+      shared->connection(number).end = how;
+      shared->tell_of_end(number);
+    });
+  }
+  // Tells the receiver, if the end and all that came before it are there.
+  void tell_of_end(int number);
 
   // Has the world ask the network again when it next changes. A look that has become too early does no harm.
   void look_again() {
@@ -69,17 +106,20 @@ struct SimulatedWire::Shared : std::enable_shared_from_this<SimulatedWire::Share
     look_again();
   }
 
+  void release(Parcel& parcel);
   void happen(const Network::Happening& happening);
 
   World& world;
   const Fabric fabric;
+  const std::vector<Link> links;
   const std::uint64_t scale;
   std::unique_ptr<Network> network;
-  std::deque<Parcel> parcels;  // under way, by the transfer's id
+  std::vector<Connection> connections;
+  std::vector<SimulatedTransport*> endpoints;  // those that are not gone
+  std::deque<Parcel> parcels;                  // under way, by the transfer's id
   std::vector<std::size_t> free;
   std::vector<Network::Happening> happened;
   std::optional<Tick> next_look;
-  int connections = 0;
 };
 
 class SimulatedTransport final : public Transport {
@@ -87,27 +127,33 @@ class SimulatedTransport final : public Transport {
   using Shared = SimulatedWire::Shared;
   using Parcel = Shared::Parcel;
 
-  SimulatedTransport(std::shared_ptr<Shared> shared, int rank) : shared_(std::move(shared)), rank_(rank) {}
+  // Member `rank` of a group, of which connection `first` + i * `size` + j carries what i sends to j.
+  SimulatedTransport(std::shared_ptr<Shared> shared, int first, int size, int rank, std::size_t process)
+      : shared_(std::move(shared)),
+        first_(first),
+        size_(size),
+        rank_(rank),
+        process_(process),
+        gone_(static_cast<std::size_t>(size)) {
+    shared_->endpoints.push_back(this);
+  }
+  ~SimulatedTransport() override { leave(Shared::End::kClosed); }
 
-  ~SimulatedTransport() override {
+  // Called once more by the destructor, where it does nothing.
+  void leave(Shared::End how) {
+    if (std::erase(shared_->endpoints, this) == 0) return;
     for (Parcel& parcel : shared_->parcels) {
-      if (parcel.from == this) sent(parcel);
-      if (parcel.to == this) parcel.to = nullptr;
+      if (shared_->connection(parcel.connection).from == this) shared_->release(parcel);
     }
-    for (SimulatedTransport* peer : peers_) {
-      if (peer != nullptr && peer != this) peer->peers_[static_cast<std::size_t>(rank_)] = nullptr;
+    for (int peer = 0; peer < size_; ++peer) {
+      shared_->connection(number(peer, rank_)).to = nullptr;
+      shared_->end(number(rank_, peer), how);
     }
   }
-
-  // All members of a group, by rank, with the way to each.
-  void introduce(std::vector<SimulatedTransport*> peers, std::vector<std::vector<int>> paths, int first_connection) {
-    peers_ = std::move(peers);
-    paths_ = std::move(paths);
-    first_connection_ = first_connection;
-  }
+  std::size_t process() const { return process_; }
 
   int rank() const override { return rank_; }
-  int size() const override { return static_cast<int>(peers_.size()); }
+  int size() const override { return size_; }
   const char* name() const override { return "simulated"; }
 
   Result<std::span<std::byte>> allocate(std::size_t bytes) override {
@@ -118,33 +164,38 @@ class SimulatedTransport final : public Transport {
   Status send(int peer, std::string_view header, std::span<const std::byte> payload, PendingSends* pending,
               TimePoint) override {
     SYNCOPATE_RETURN_IF_ERROR(check_message(header, payload, kMaxPayloadBytes));
-    SimulatedTransport* const to = peers_[static_cast<std::size_t>(peer)];
-    if (to == nullptr) return Status::peer_lost(fmt::format("peer {} is gone", peer));
-    Parcel parcel{.from = this, .to = to, .from_rank = rank_, .header = std::string(header), .payload = payload};
+    if (gone_[static_cast<std::size_t>(peer)]) return Status::peer_lost(fmt::format("peer {} is gone", peer));
+    Parcel parcel{.connection = number(rank_, peer), .header = std::string(header), .payload = payload};
     if (pending != nullptr && !payload.empty()) {
       parcel.pending = pending->counter();
       parcel.pending->fetch_add(1, std::memory_order_relaxed);
     }
     counters_.payload_bytes_out += static_cast<std::int64_t>(payload.size());
-    shared_->begin(paths_[static_cast<std::size_t>(peer)], first_connection_ + peer, std::move(parcel));
+    shared_->begin(std::move(parcel));
     return Status();
   }
 
   Result<Message> receive(TimePoint deadline) override {
-    if (!wait_until(deadline, [&] { return !inbox_.empty(); })) {
-      return interrupted_ ? Status::cancelled("interrupted") : Status::deadline_exceeded("no message");
+    const auto is_due = [this](const Loss& loss) { return loss.told_at <= shared_->world.now(); };
+    auto loss = losses_.end();
+    const auto something = [&] {
+      return !inbox_.empty() || (loss = std::ranges::find_if(losses_, is_due)) != losses_.end();
+    };
+    SYNCOPATE_RETURN_IF_ERROR(wait_for(something, deadline, "no message"));
+    if (inbox_.empty()) {
+      const int lost = loss->peer;
+      losses_.erase(loss);
+      return Status::peer_lost(fmt::format("peer {} is gone", lost));
     }
-    Parcel parcel = std::move(inbox_.front());
+    auto [from, parcel] = std::move(inbox_.front());
     inbox_.pop_front();
     counters_.payload_bytes_in += static_cast<std::int64_t>(parcel.payload.size());
     const std::span<const std::byte> payload = parcel.payload;
-    return Message(parcel.from_rank, std::move(parcel.header), payload,
-                   std::make_unique<Lease>(std::move(parcel.copy)));
+    return Message(from, std::move(parcel.header), payload, std::make_unique<Lease>(std::move(parcel.copy)));
   }
 
   Status wait(const PendingSends& pending, TimePoint deadline) override {
-    if (wait_until(deadline, [&] { return pending.none(); })) return Status();
-    return interrupted_ ? Status::cancelled("interrupted") : Status::deadline_exceeded("a payload is not sent yet");
+    return wait_for([&] { return pending.none(); }, deadline, "a payload is not sent yet");
   }
 
   void progress() override {}
@@ -156,23 +207,21 @@ class SimulatedTransport final : public Transport {
 
   TransportCounters counters() const override { return counters_; }
 
-  // The last byte has left: the sender's memory is its own again.
-  static void sent(Parcel& parcel) {
-    if (!parcel.payload.empty() && !SharedZeros::holds(parcel.payload.data())) {
-      parcel.copy = AlignedBuffer((parcel.payload.size() + sizeof(float) - 1) / sizeof(float));
-      const std::span<std::byte> copy = std::as_writable_bytes(parcel.copy.span()).first(parcel.payload.size());
-      std::ranges::copy(parcel.payload, copy.begin());
-      parcel.payload = copy;
-    }
-    if (parcel.pending) parcel.pending->fetch_sub(1, std::memory_order_release);
-    parcel.pending.reset();
-    if (parcel.from != nullptr) parcel.from->wake();
-    parcel.from = nullptr;
+  void take(int from, Parcel parcel) {
+    inbox_.emplace_back(from, std::move(parcel));
+    wake();
   }
 
-  void take(Parcel parcel) {
-    inbox_.push_back(std::move(parcel));
+  // All that this peer has sent has come, and it is gone.
+  void lose(int peer, Shared::End how) {
+    gone_[static_cast<std::size_t>(peer)] = true;
+    const Duration grace = how == Shared::End::kClosed ? kGraceForLastMessages : Duration::zero();
+    losses_.push_back({peer, shared_->world.now() + grace});
     wake();
+  }
+
+  void wake() {
+    if (waiter_) shared_->world.wake(*waiter_);
   }
 
  private:
@@ -184,68 +233,104 @@ class SimulatedTransport final : public Transport {
     AlignedBuffer memory_;
   };
 
-  template <typename Condition>
-  bool wait_until(TimePoint deadline, const Condition& condition) {
-    World& world = shared_->world;
-    while (!interrupted_ && !condition()) {
-      waiter_ = world.current();
-      const bool goes_on = world.suspend_until(deadline);
-      waiter_.reset();
-      if (!goes_on) break;
-    }
-    return !interrupted_ && condition();
-  }
+  struct Loss {
+    int peer = 0;
+    TimePoint told_at;
+  };
 
-  void wake() {
-    if (waiter_) shared_->world.wake(*waiter_);
+  int number(int from, int to) const { return first_ + from * size_ + to; }
+
+  template <typename Ready>
+  Status wait_for(const Ready& ready, TimePoint deadline, const char* late) {
+    World& world = shared_->world;
+    while (!ready()) {
+      if (interrupted_) return Status::cancelled("interrupted");
+      if (world.now() >= deadline) return Status::deadline_exceeded(late);
+      TimePoint until = deadline;
+      for (const Loss& loss : losses_) {
+        if (loss.told_at > world.now()) until = std::min(until, loss.told_at);
+      }
+      waiter_ = world.current();
+      world.suspend_until(until);
+      waiter_.reset();
+    }
+    return Status();
   }
 
   std::shared_ptr<Shared> shared_;
-  const int rank_;
-  std::vector<SimulatedTransport*> peers_;
-  std::vector<std::vector<int>> paths_;
-  int first_connection_ = 0;
-  std::deque<Parcel> inbox_;
+  const int first_, size_, rank_;
+  const std::size_t process_;
+  std::vector<bool> gone_;                    // by peer
+  std::vector<Loss> losses_;                  // not told yet
+  std::deque<std::pair<int, Parcel>> inbox_;  // with the rank that each comes from
   std::deque<AlignedBuffer> memory_;
   std::optional<World::ActorId> waiter_;
   bool interrupted_ = false;
   TransportCounters counters_;
 };
 
+// The last byte has left, or the sender is gone: the sender's memory is its own again.
+void SimulatedWire::Shared::release(Parcel& parcel) {
+  if (std::exchange(parcel.is_sent, true)) return;
+  if (!parcel.payload.empty() && !SharedZeros::holds(parcel.payload.data())) {
+    parcel.copy = AlignedBuffer((parcel.payload.size() + sizeof(float) - 1) / sizeof(float));
+    const std::span<std::byte> copy = std::as_writable_bytes(parcel.copy.span()).first(parcel.payload.size());
+    std::ranges::copy(parcel.payload, copy.begin());
+    parcel.payload = copy;
+  }
+  if (parcel.pending) parcel.pending->fetch_sub(1, std::memory_order_release);
+  parcel.pending.reset();
+  if (SimulatedTransport* const from = connection(parcel.connection).from) from->wake();
+}
+
 void SimulatedWire::Shared::happen(const Network::Happening& happening) {
   Parcel& parcel = parcels[happening.id];
-  if (happening.what == Network::Happening::What::kSent) {
-    SimulatedTransport::sent(parcel);
-    return;
-  }
+  const int number = parcel.connection;
+  Connection& over = connection(number);
+  if (happening.what == Network::Happening::What::kSent) return release(parcel);
   Parcel arrived = std::exchange(parcel, {});
   free.push_back(happening.id);
-  if (arrived.to != nullptr) arrived.to->take(std::move(arrived));
+  --over.under_way;
+  if (over.to != nullptr) over.to->take(over.from_rank, std::move(arrived));
+  tell_of_end(number);
+}
+
+void SimulatedWire::Shared::tell_of_end(int number) {
+  Connection& over = connection(number);
+  if (over.to != nullptr && over.end && over.under_way == 0) over.to->lose(over.from_rank, *over.end);
 }
 
 SimulatedWire::SimulatedWire(World& world, const Fabric& fabric, NetworkOptions options, std::int64_t scale)
     : shared_(std::make_shared<Shared>(world, fabric, std::move(options), scale)) {}
 SimulatedWire::~SimulatedWire() = default;
 
-std::vector<std::unique_ptr<Transport>> SimulatedWire::connect(std::span<const int> hosts) {
-  const int count = static_cast<int>(hosts.size());
+std::vector<std::unique_ptr<Transport>> SimulatedWire::connect(std::span<const int> hosts,
+                                                               std::span<const std::size_t> processes) {
+  const int size = static_cast<int>(hosts.size()), first = static_cast<int>(shared_->connections.size());
   std::vector<std::unique_ptr<Transport>> endpoints;
   std::vector<SimulatedTransport*> members;
-  for (int rank = 0; rank < count; ++rank) {
-    auto endpoint = std::make_unique<SimulatedTransport>(shared_, rank);
+  for (int rank = 0; rank < size; ++rank) {
+    const std::size_t process = processes.empty() ? kNoProcess : processes[static_cast<std::size_t>(rank)];
+    auto endpoint = std::make_unique<SimulatedTransport>(shared_, first, size, rank, process);
     members.push_back(endpoint.get());
     endpoints.push_back(std::move(endpoint));
   }
-  for (int rank = 0; rank < count; ++rank) {
-    std::vector<std::vector<int>> paths;
-    for (int peer = 0; peer < count; ++peer) {
-      paths.push_back(
-          shared_->fabric.path(hosts[static_cast<std::size_t>(rank)], hosts[static_cast<std::size_t>(peer)]));
+  for (int from = 0; from < size; ++from) {
+    for (int to = 0; to < size; ++to) {
+      const auto sender = static_cast<std::size_t>(from), receiver = static_cast<std::size_t>(to);
+      shared_->connections.push_back({.from = members[sender],
+                                      .to = members[receiver],
+                                      .from_rank = from,
+                                      .path = shared_->fabric.path(hosts[sender], hosts[receiver])});
     }
-    members[static_cast<std::size_t>(rank)]->introduce(members, std::move(paths), shared_->connections);
-    shared_->connections += count;
   }
   return endpoints;
+}
+
+void SimulatedWire::end_process(std::size_t process) {
+  std::vector<SimulatedTransport*> ended = shared_->endpoints;
+  std::erase_if(ended, [process](const SimulatedTransport* endpoint) { return endpoint->process() != process; });
+  for (SimulatedTransport* const endpoint : ended) endpoint->leave(Shared::End::kKilled);
 }
 
 }  // namespace syncopate::simulation

@@ -2,6 +2,8 @@
 // are real.
 #pragma once
 
+#include <cstddef>
+#include <limits>
 #include <memory>
 #include <span>
 #include <vector>
@@ -20,9 +22,17 @@ class SimulatedWire {
   SimulatedWire(World& world, const Fabric& fabric, NetworkOptions options, std::int64_t scale = 1);
   ~SimulatedWire();
 
-  // Returns the endpoints of a new group, of which member i lies on host hosts[i]. As over TCP, a payload may be
-  // changed once its last byte has left its host's interface; unlike there, a send never waits for room.
-  std::vector<std::unique_ptr<Transport>> connect(std::span<const int> hosts);
+  static constexpr std::size_t kNoProcess = std::numeric_limits<std::size_t>::max();
+
+  // Returns the endpoints of a new group, of which member i lies on host hosts[i], in process processes[i] or, if that
+  // is empty, in none that ends. As over TCP, a payload may be changed once its last byte has left its host's
+  // interface; unlike there, a send never waits for room. Peers are told of an endpoint that is destroyed, as over
+  // sockets (common/transport): a second after they could know.
+  std::vector<std::unique_ptr<Transport>> connect(std::span<const int> hosts,
+                                                  std::span<const std::size_t> processes = {});
+  // The process is gone, and what it had is never used again. What it has sent still arrives; behind that, peers are
+  // told of its loss at once: each after the latency of its links.
+  void end_process(std::size_t process);
 
  private:
   friend class SimulatedTransport;

@@ -33,12 +33,13 @@ std::vector<float> sum_on(Transport& endpoint, ScheduleKind kind, std::size_t el
 
 class OverASimulatedWire : public testing::Test {
  protected:
-  void connect(std::span<const int> hosts, NetworkModel model = NetworkModel::kFrames, std::int64_t scale = 1) {
+  void connect(std::span<const int> hosts, NetworkModel model = NetworkModel::kFrames, std::int64_t scale = 1,
+               std::span<const std::size_t> processes = {}) {
     NetworkOptions options;
     options.model = model;
     endpoints_.clear();
     wire_ = std::make_unique<SimulatedWire>(world_, ten_gigabit(static_cast<int>(hosts.size())), options, scale);
-    endpoints_ = wire_->connect(hosts);
+    endpoints_ = wire_->connect(hosts, processes);
   }
   Transport& endpoint(int rank) { return *endpoints_[static_cast<std::size_t>(rank)]; }
   TimePoint in(Duration time) const { return world_.now() + time; }
@@ -157,10 +158,92 @@ TEST_F(OverASimulatedWire, AReceiveEndsAtItsDeadlineOrWhenItIsInterrupted) {
   EXPECT_TRUE(world_.run().ok());
 }
 
-TEST_F(OverASimulatedWire, WhoSendsToAPeerThatIsGoneIsTold) {
+TEST_F(OverASimulatedWire, WhoSendsToAPeerThatIsGoneIsToldOnceItCanKnow) {
   connect(one_each(2));
-  endpoints_[1].reset();
-  EXPECT_EQ(endpoint(0).send(1, "header", {}, nullptr, in(kLatency)).code(), Code::kPeerLost);
+  const TimePoint begin = world_.now();
+  world_.start("sends", [&] {
+    endpoints_[1].reset();
+    EXPECT_TRUE(endpoint(0).send(1, "header", {}, nullptr, in(kLatency)).ok()) << "forgotten on its way";
+    world_.sleep_until(begin + kLatency);
+    EXPECT_EQ(endpoint(0).send(1, "header", {}, nullptr, in(kLatency)).code(), Code::kPeerLost);
+  });
+  EXPECT_TRUE(world_.run().ok());
+}
+
+// As over sockets, where others may still have last messages for each other.
+TEST_F(OverASimulatedWire, AnEndpointThatLeavesInOrderIsMissedASecondLater) {
+  connect(one_each(3));
+  const TimePoint begin = world_.now();
+  world_.start("receives", [&] {
+    endpoints_[1].reset();
+    EXPECT_EQ(endpoint(0).receive(TimePoint::max()).status().code(), Code::kPeerLost);
+    EXPECT_EQ(world_.now(), begin + kLatency + std::chrono::seconds(1));
+  });
+  EXPECT_TRUE(world_.run().ok());
+}
+
+TEST_F(OverASimulatedWire, PeersOfAProcessThatIsKilledKnowAfterTheLatency) {
+  const std::vector<std::size_t> processes{0, 1, 2};
+  for (const NetworkModel model : {NetworkModel::kFifo, NetworkModel::kFrames, NetworkModel::kFluid}) {
+    connect(one_each(3), model, 1, processes);
+    const World::GroupId killed = world_.start_group("killed", [&] { endpoint(1).receive(TimePoint::max()).ok(); });
+    const TimePoint kill = in(std::chrono::milliseconds(1));
+    world_.at(kill, [&] {
+      wire_->end_process(1);
+      world_.kill(killed);
+    });
+    for (const int rank : {0, 2}) {
+      world_.start("receives", [&, rank] {
+        const Status status = endpoint(rank).receive(TimePoint::max()).status();
+        EXPECT_EQ(status.code(), Code::kPeerLost);
+        EXPECT_EQ(status.message(), "peer 1 is gone");
+        EXPECT_EQ(world_.now(), kill + kLatency);
+        EXPECT_EQ(endpoint(rank).receive(in(std::chrono::seconds(2))).status().code(), Code::kDeadlineExceeded);
+      });
+    }
+    EXPECT_TRUE(world_.run().ok());
+  }
+}
+
+// 1.25 MB take a millisecond, and half of them are still to be sent when their process is killed.
+TEST_F(OverASimulatedWire, TheLossOfAKilledProcessIsToldBehindAllThatItHasSent) {
+  const std::vector<std::size_t> processes{0, 1};
+  for (const NetworkModel model : {NetworkModel::kFifo, NetworkModel::kFrames, NetworkModel::kFluid}) {
+    connect(one_each(2), model, 1, processes);
+    const TimePoint begin = world_.now();
+    const World::GroupId killed = world_.start_group("killed", [&] {
+      const std::span<std::byte> memory = *endpoint(1).allocate(1'250'000);
+      std::ranges::fill(memory, std::byte{7});
+      PendingSends pending;
+      EXPECT_TRUE(endpoint(1).send(0, "last words", memory, &pending, in(kLatency)).ok());
+      world_.sleep_until(begin + std::chrono::microseconds(500));
+      wire_->end_process(1);
+      std::ranges::fill(memory, std::byte{9});
+      world_.kill(*world_.running_group());
+    });
+    EXPECT_NE(killed, 0u);
+    world_.start("receives", [&] {
+      const Result<Message> message = endpoint(0).receive(TimePoint::max());
+      ASSERT_TRUE(message.ok());
+      EXPECT_THAT(message->payload(), testing::Each(std::byte{7}));
+      EXPECT_EQ(endpoint(0).receive(TimePoint::max()).status().code(), Code::kPeerLost);
+      EXPECT_NEAR(seconds(world_.now() - begin), 1e-3 + seconds(kLatency), 1e-6);
+    });
+    EXPECT_TRUE(world_.run().ok());
+  }
+}
+
+TEST_F(OverASimulatedWire, WhatNeedNotWaitIsDoneAlsoAfterAnInterrupt) {
+  connect(one_each(2));
+  world_.start("receives", [&] {
+    EXPECT_TRUE(endpoint(1).send(0, "there", {}, nullptr, in(kLatency)).ok());
+    world_.sleep_until(in(std::chrono::seconds(1)));
+    endpoint(0).interrupt();
+    EXPECT_TRUE(endpoint(0).wait(PendingSends(), in(kLatency)).ok());
+    EXPECT_TRUE(endpoint(0).receive(in(kLatency)).ok());
+    EXPECT_EQ(endpoint(0).receive(in(kLatency)).status().code(), Code::kCancelled);
+  });
+  EXPECT_TRUE(world_.run().ok());
 }
 
 TEST_F(OverASimulatedWire, WhatIsUnderWayToAPeerThatGoesIsForgotten) {

@@ -45,9 +45,11 @@ Result<std::unique_ptr<Transport>> DataPlane::connect(std::size_t process, const
   Group& group = groups_[options.group];
   group.hosts.resize(size);
   group.hosts[rank] = host_of_[process];
+  group.processes.resize(size);
+  group.processes[rank] = process;
   SYNCOPATE_RETURN_IF_ERROR(
       rendezvous.exchange(options.group, options.rank, options.size, std::to_string(process), deadline).status());
-  if (group.endpoints.empty()) group.endpoints = wire_.connect(group.hosts);
+  if (group.endpoints.empty()) group.endpoints = wire_.connect(group.hosts, group.processes);
   return std::move(group.endpoints[rank]);
 }
 

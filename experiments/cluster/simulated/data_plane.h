@@ -23,6 +23,8 @@ class DataPlane {
   // Returns the endpoint of a member of a group, once all have asked for theirs.
   Result<std::unique_ptr<Transport>> connect(std::size_t process, const TransportOptions& options,
                                              Rendezvous& rendezvous, TimePoint deadline);
+  // The process is gone, in whatever way: the peers of what it has not closed are told.
+  void end_process(std::size_t process) { wire_.end_process(process); }
   // What one message takes between two hosts.
   ProcessHost::KnownLink link() const;
   // Opened by the first that asks.
@@ -32,6 +34,7 @@ class DataPlane {
   // The members that have asked for their endpoints, and what they have not fetched yet.
   struct Group {
     std::vector<int> hosts;
+    std::vector<std::size_t> processes;
     std::vector<std::unique_ptr<Transport>> endpoints;
   };
 

@@ -135,6 +135,7 @@ class SimulatedRuntime final : public ClusterRuntime {
   // The process ends by itself, or by a signal.
   void end(std::size_t process, const ProcessEnd& end) {
     control_.end(process);
+    plane_.end_process(process);
     processes_[process].lives = false;
     // After its last messages.
     world_.at(world_.now() + ControlExchange::kLatency, [this, process, end] {

@@ -7,18 +7,17 @@
 #include <array>
 #include <cstring>
 #include <numeric>
-#include <thread>
 
 #include "common/transport/inproc_transport.h"
 #include "common/transport/make_transport.h"
 #include "tests/support/cluster.h"
+#include "tests/support/rank_host.h"
 #include "tests/support/test_keys.h"
 
 namespace syncopate {
 namespace {
 
 using testing_support::connect_group;
-using testing_support::run_ranks;
 using testing_support::soon;
 
 std::span<float> floats(std::span<std::byte> bytes) {
@@ -39,6 +38,7 @@ std::vector<Wire> every_wire() {
   wires.push_back({"tcp", 1, true});
   wires.push_back({"tcp", 4, true});
   wires.push_back({"sockets", 1, true});
+  wires.push_back({"simulated"});
   return wires;
 }
 
@@ -47,11 +47,18 @@ std::string test_name(const testing::TestParamInfo<Wire>& wire) {
          (wire.param.encrypted ? "Encrypted" : "");
 }
 
+// Over the simulated wire ranks are actors, and times are virtual.
 class EveryTransport : public testing::TestWithParam<Wire> {
  protected:
-  std::vector<std::unique_ptr<Transport>> connect(int size) {
-    return connect_group(GetParam().name, size, GetParam().connections, GetParam().encrypted);
-  }
+  std::vector<std::unique_ptr<Transport>> connect(int size) { return host_->connect(size); }
+  void run_ranks(int size, const std::function<void(int rank)>& body) { host_->run_ranks(size, body); }
+  TimePoint now() { return host_->threads().clock().now(); }
+  TimePoint soon() { return now() + std::chrono::seconds(60); }
+
+  const std::unique_ptr<testing_support::RankHost> host_ =
+      GetParam().name == "simulated"
+          ? testing_support::simulated_rank_host()
+          : testing_support::real_rank_host(GetParam().name, GetParam().connections, GetParam().encrypted);
 };
 
 // A group of one.
@@ -70,7 +77,7 @@ class TransportThatTellsOfLoss : public EveryTransport {};
 
 INSTANTIATE_TEST_SUITE_P(Wire, TransportThatTellsOfLoss,
                          testing::Values(Wire{"inproc"}, Wire{"shm"}, Wire{"sockets"}, Wire{"sockets", 1, true},
-                                         Wire{"shaped"}),
+                                         Wire{"shaped"}, Wire{"simulated"}),
                          test_name);
 INSTANTIATE_TEST_SUITE_P(Wire, InPlaceTransport, testing::Values(Wire{"inproc"}, Wire{"shm"}, Wire{"shaped"}),
                          test_name);
@@ -202,14 +209,14 @@ TEST_P(InPlaceTransport, HoldsThePayloadUntilTheReceiverIsDoneWithIt) {
 
 TEST_P(EveryTransport, StopsReceivingAtTheDeadline) {
   auto group = connect(2);
-  const TimePoint deadline = SteadyClock().now() + std::chrono::milliseconds(30);
+  const TimePoint deadline = now() + std::chrono::milliseconds(30);
   EXPECT_EQ(group[0]->receive(deadline).status().code(), Code::kDeadlineExceeded);
-  EXPECT_GE(SteadyClock().now(), deadline);
+  EXPECT_GE(now(), deadline);
 }
 
 TEST_P(EveryTransport, IsInterruptedFromAnotherThread) {
   auto group = connect(2);
-  std::jthread interrupter([&] { group[0]->interrupt(); });
+  const auto interrupter = host_->threads().start("interrupter", [&] { group[0]->interrupt(); });
   EXPECT_EQ(group[0]->receive(soon()).status().code(), Code::kCancelled);
   EXPECT_EQ(group[0]->receive(soon()).status().code(), Code::kCancelled);
 }
@@ -222,7 +229,7 @@ TEST_P(TransportThatTellsOfLoss, TellsOfALostPeerAfterItsLastMessage) {
   ASSERT_TRUE(message.ok());
   EXPECT_EQ(message->header(), "last words");
   EXPECT_EQ(group[0]->receive(soon()).status().code(), Code::kPeerLost);
-  const TimePoint short_wait = SteadyClock().now() + std::chrono::milliseconds(30);
+  const TimePoint short_wait = now() + std::chrono::milliseconds(30);
   EXPECT_EQ(group[0]->receive(short_wait).status().code(), Code::kDeadlineExceeded) << "told twice";
 }
 

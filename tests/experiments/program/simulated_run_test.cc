@@ -193,6 +193,17 @@ TEST(SimulatedRun, KeepsWhatEachProcessLogs) {
   EXPECT_THAT(log, testing::MatchesRegex("0\\.[0-9]+ s worker 1 \\[info\\] membership 0: training mlp.*"));
 }
 
+// The coordinator knows of the end 50 us later, the peers by their links 10 us later.
+TEST(SimulatedRun, PeersOfAKilledProcessKnowItFromTheirConnections) {
+  Program program(
+      small({"--mode=allreduce", "--workers=3", "--elastic", "--shape=10gbit+10us", "--fault=kill:worker1@step5"}) +
+      kSimulated);
+  ASSERT_EQ(program.wait().exit_code, 0) << program.errors();
+  for (const char* log : {"logs/worker-0.log", "logs/worker-2.log"}) {
+    EXPECT_THAT(text_of(program.output() / log), testing::ContainsRegex("membership 0 is over.*peer 1 is gone"));
+  }
+}
+
 // What is interrupted goes on from its checkpoint to the weights of a run that was not, in virtual time as on hosts.
 TEST(SimulatedRun, GoesOnFromACheckpoint) {
   for (const Flags& mode : {Flags{"--mode=allreduce", "--collective=ring", "--workers=3"},
