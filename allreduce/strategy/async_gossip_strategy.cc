@@ -34,9 +34,10 @@ Result<std::vector<Range>> AsyncGossipStrategy::join() {
   SYNCOPATE_RETURN_IF_ERROR(
       watch("broadcast", Stage::kJoining, [&] { return collective_.broadcast(replica_, 0, deadline()); }));
   std::ranges::copy(replica_, weights_.data());
-  shared_.emplace(replica_);
-  meetings_.emplace(transport_, *shared_, replica_.size(),
-                    GossipMeetings::Options{.seed = options_.seed, .timeout = options_.timeout}, clock_);
+  shared_.emplace(replica_, *options_.threads);
+  meetings_.emplace(
+      transport_, *shared_, replica_.size(),
+      GossipMeetings::Options{.seed = options_.seed, .timeout = options_.timeout, .threads = options_.threads}, clock_);
   SYNCOPATE_RETURN_IF_ERROR(meetings_->start());
   return std::vector<Range>{{0, layout_.size()}};
 }
@@ -57,6 +58,7 @@ Result<SyncStats> AsyncGossipStrategy::finish_step() {
     costs = meetings_->take_costs();  // of meetings before this update: the next one may be over before this step is
     optimizer_.apply(replica, gradients_.span(), *state_, 0,
                      {static_cast<float>(step_.learning_rate), 1.0f, step_.step + 1});
+    clock_.processed(Processing::kUpdate, replica.size_bytes());
     std::ranges::copy(replica, weights_.data());
     updated = clock_.now();
   };

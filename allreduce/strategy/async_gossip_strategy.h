@@ -33,6 +33,7 @@
 #include "common/optimizer/optimizer.h"
 #include "common/os/aligned_buffer.h"
 #include "common/sync_strategy.h"
+#include "common/threads.h"
 #include "common/transport/transport.h"
 
 namespace syncopate::allreduce {
@@ -45,6 +46,7 @@ struct AsyncGossipOptions {
   CollectiveActivity* activity = nullptr;       // records the operations of all ranks
   Activity* progress = nullptr;                 // records the wait for slower workers; both may be null, and must
                                                 // outlive it
+  Threads* threads = &os_threads();             // has the communication thread; must outlive the strategy
 };
 
 class AsyncGossipStrategy final : public SyncStrategy {

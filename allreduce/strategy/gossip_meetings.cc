@@ -19,7 +19,7 @@ GossipMeetings::GossipMeetings(Transport& transport, SharedReplica& replica, std
       ledger_(transport.rank(), transport.size(), elements) {}
 
 GossipMeetings::~GossipMeetings() {
-  if (!thread_.joinable()) return;
+  if (!thread_) return;
   transport_.interrupt();
   replica_.close();
 }
@@ -30,13 +30,13 @@ Status GossipMeetings::start() {
     answer_ = {reinterpret_cast<float*>(memory.data()), elements_};
   }
   counted_ = transport_.counters();
-  thread_ = std::jthread([this] { run(); });
+  thread_ = options_.threads->start("communication", [this] { run(); });
   return {};
 }
 
 Status GossipMeetings::finish() {
   replica_.close();
-  thread_.join();
+  thread_.reset();
   SYNCOPATE_RETURN_IF_ERROR(status());
   for (int peer = 0; peer < transport_.size(); ++peer) {
     if (peer != transport_.rank()) SYNCOPATE_RETURN_IF_ERROR(send(peer, GossipLedger::end(), {}, deadline()));

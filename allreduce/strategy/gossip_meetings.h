@@ -9,15 +9,16 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <optional>
-#include <thread>
 
 #include "allreduce/strategy/gossip_roles.h"
 #include "allreduce/strategy/shared_replica.h"
 #include "common/clock.h"
 #include "common/status.h"
 #include "common/thread_failure.h"
+#include "common/threads.h"
 #include "common/transport/transport.h"
 
 namespace syncopate::allreduce {
@@ -34,6 +35,7 @@ class GossipMeetings {
   struct Options {
     std::uint64_t seed = 0;                       // seeds the choice of partners
     Duration timeout = std::chrono::seconds(30);  // for each wait for a response, or for room to send
+    Threads* threads = &os_threads();             // has the thread; must outlive the meetings
   };
 
   // All arguments must outlive this object. Nothing else may use the transport between start() and finish(). The
@@ -85,13 +87,13 @@ class GossipMeetings {
   std::int64_t meetings_ = 0;  // that an active worker has asked for
   TransportCounters counted_;  // the transport's counters at the last costs
 
-  mutable std::mutex mutex_;  // guards the next three
+  mutable std::mutex mutex_;  // guards the next three; nothing waits while it is locked
   Status status_;
   MeetingCosts costs_;
   std::int64_t dropped_ = 0;
 
   ThreadFailure failure_;
-  std::jthread thread_;
+  std::unique_ptr<Threads::Handle> thread_;  // last: it works on all of the above
 };
 
 }  // namespace syncopate::allreduce

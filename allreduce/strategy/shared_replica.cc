@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <mutex>
 #include <utility>
 
 namespace syncopate::allreduce {
@@ -17,45 +18,46 @@ void average(std::span<float> own, std::span<const float> other, std::span<float
 }  // namespace
 
 std::int64_t SharedReplica::change(const std::function<void(std::span<float>)>& work, bool lend) {
-  std::unique_lock lock(mutex_);
-  changed_.wait(lock, [&] { return !is_on_loan_; });
+  std::unique_lock lock(*monitor_);
+  while (is_on_loan_) monitor_->wait();
   work(weights_);
   is_on_loan_ = lend && !is_closed_;
   const std::int64_t averages = std::exchange(averages_, 0);
   lock.unlock();
-  changed_.notify_all();
+  monitor_->notify_all();
   return averages;
 }
 
 void SharedReplica::close() {
   {
-    const std::lock_guard lock(mutex_);
+    const std::lock_guard lock(*monitor_);
     is_closed_ = true;
   }
-  changed_.notify_all();
+  monitor_->notify_all();
 }
 
 bool SharedReplica::wait_for_loan() {
-  std::unique_lock lock(mutex_);
-  changed_.wait(lock, [&] { return is_on_loan_ || is_closed_; });
+  const std::lock_guard lock(*monitor_);
+  while (!is_on_loan_ && !is_closed_) monitor_->wait();
   return is_on_loan_;
 }
 
 void SharedReplica::give_back(std::span<const float> mean) {
   assert(mean.empty() || mean.size() == weights_.size());
   {
-    const std::lock_guard lock(mutex_);
+    const std::lock_guard lock(*monitor_);
     std::ranges::copy(mean, weights_.begin());
     averages_ += mean.empty() ? 0 : 1;
     is_on_loan_ = false;
   }
-  changed_.notify_all();
+  monitor_->notify_all();
 }
 
 void SharedReplica::average_with(std::span<const float> theirs, std::span<float> mean) {
   assert(theirs.size() == weights_.size() && mean.size() == weights_.size());
-  const std::lock_guard lock(mutex_);
+  const std::lock_guard lock(*monitor_);
   average(weights_, theirs, mean);
+  clock_.processed(Processing::kSum, mean.size_bytes());
   ++averages_;
 }
 

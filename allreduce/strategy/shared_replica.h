@@ -8,18 +8,21 @@
 // averaged.
 #pragma once
 
-#include <condition_variable>
 #include <cstdint>
 #include <functional>
-#include <mutex>
+#include <memory>
 #include <span>
+
+#include "common/threads.h"
 
 namespace syncopate::allreduce {
 
 class SharedReplica {
  public:
-  // Nobody else may use `weights` during the life of this object, except as it allows.
-  explicit SharedReplica(std::span<float> weights) : weights_(weights) {}
+  // Nobody else may use `weights` during the life of this object, except as it allows. `threads`, to which those that
+  // use it belong, outlives it; their clock learns of averages (Clock::processed).
+  explicit SharedReplica(std::span<float> weights, Threads& threads = os_threads())
+      : weights_(weights), clock_(threads.clock()), monitor_(threads.make_monitor()) {}
 
   // For the compute thread.
 
@@ -45,8 +48,8 @@ class SharedReplica {
 
  private:
   const std::span<float> weights_;
-  std::mutex mutex_;
-  std::condition_variable changed_;  // signals a change of is_on_loan_ or is_closed_
+  const Clock& clock_;
+  const std::unique_ptr<Monitor> monitor_;  // guards all of this; notified of a change of is_on_loan_ or is_closed_
   bool is_on_loan_ = false;
   bool is_closed_ = false;
   std::int64_t averages_ = 0;  // since the last change()

@@ -206,6 +206,7 @@ bool stayed_together(const ScheduleRun& run) { return run.status.ok() && !run.ou
 
 bool is_independent_of_time(const ResolvedRun& run) {
   if (run.mode == Mode::kPs) return run.consistency.updates_together() && run.backup_workers == 0;
+  if (gossips_asynchronously(run)) return false;
   return run.mode == Mode::kLocal || run.bucket_bytes.has_value() || averages_weights(run);
 }
 

@@ -122,7 +122,10 @@ class FlagDrawing {
     if (chance(0.3)) add("segment-bytes", one_of<int>({1024, 4096, 16384}));
     if (chance(0.25)) {
       if (chance(0.7)) add("sync-every", between(2, 6));
-      if (chance(0.5)) add_flag("gossip");
+      if (!chance(0.5)) return;
+      if (chance(0.5)) return add_flag("gossip");
+      add("gossip", "async");
+      if (chance(0.3)) add("work", "quota");
       return;
     }
     if (chance(0.3)) add("overlap", "off");

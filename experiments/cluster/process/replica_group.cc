@@ -102,7 +102,8 @@ Status ReplicaGroup::connect_allreduce(const RoleContext& context, const Members
                                                 .seed = config.seed,
                                                 .timeout = timeout_of(config),
                                                 .activity = &activity_,
-                                                .progress = &context.activity};
+                                                .progress = &context.activity,
+                                                .threads = &context.host.threads()};
     auto gossip = std::make_unique<allreduce::AsyncGossipStrategy>(*collective_, channels_->channel(kMeetingsChannel),
                                                                    options, clock);
     meetings_ = gossip.get();

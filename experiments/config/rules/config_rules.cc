@@ -157,7 +157,6 @@ Status validate_cluster(const ResolvedRun& config) {
         fmt::format("--fabric={}: there are {} hosts; use at most as many racks", config.fabric.to_string(), hosts));
   }
   if (!config.compute.profile.empty()) SYNCOPATE_RETURN_IF_ERROR(compute_profile_of(config).status());
-  if (gossips_asynchronously(config)) return refused("--gossip=async", "is not simulated yet");
   return {};
 }
 

@@ -4,13 +4,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <condition_variable>
 #include <latch>
 #include <mutex>
 
 #include "allreduce/collective/schedule_collective.h"
 #include "common/transport/transport_channels.h"
 #include "tests/support/cluster.h"
+#include "tests/support/rank_host.h"
 
 namespace syncopate::allreduce {
 namespace {
@@ -44,8 +44,8 @@ class Member {
  public:
   Member(Transport& endpoint, const AsyncGossipOptions& options)
       : channels_(endpoint, 2),
-        ring_(make_schedule_collective(channels_.channel(0))),
-        strategy_(*ring_, channels_.channel(1), options, clock_) {}
+        ring_(make_schedule_collective(channels_.channel(0), {.clock = &options.threads->clock()})),
+        strategy_(*ring_, channels_.channel(1), options, options.threads->clock()) {}
 
   void join() {
     const Result<ParamArenas> arenas = strategy_.allocate(layout());
@@ -74,7 +74,6 @@ class Member {
   Weights weights() const { return {arenas_.weights.begin(), arenas_.weights.end()}; }
 
  private:
-  const SteadyClock clock_;
   TransportChannels channels_;
   std::unique_ptr<ScheduleCollective> ring_;
   AsyncGossipStrategy strategy_;
@@ -85,18 +84,25 @@ class Member {
 // Whose turn it is: ranks act one after the other, in a planted order.
 class Turns {
  public:
-  explicit Turns(std::vector<int> order) : order_(std::move(order)) {}
+  // The first turn begins once so many ranks are ready.
+  Turns(std::vector<int> order, int ranks, Threads& threads)
+      : order_(std::move(order)), monitor_(threads.make_monitor()), awaited_(ranks) {}
 
+  void is_ready() {
+    const std::lock_guard lock(*monitor_);
+    --awaited_;
+    monitor_->notify_all();
+  }
   // Waits until it is the turn of `rank`, or it has no more.
   bool begin(int rank) {
-    std::unique_lock lock(mutex_);
-    next_.wait(lock, [&] { return at_ == order_.size() || order_[at_] == rank || !has_more(rank); });
+    const std::lock_guard lock(*monitor_);
+    while (has_more(rank) && (awaited_ > 0 || order_[at_] != rank)) monitor_->wait();
     return has_more(rank);
   }
   void end() {
-    const std::lock_guard lock(mutex_);
+    const std::lock_guard lock(*monitor_);
     ++at_;
-    next_.notify_all();
+    monitor_->notify_all();
   }
 
  private:
@@ -104,9 +110,9 @@ class Turns {
   std::ptrdiff_t at() const { return static_cast<std::ptrdiff_t>(at_); }
 
   const std::vector<int> order_;
+  const std::unique_ptr<Monitor> monitor_;  // guards the next two
+  int awaited_;
   std::size_t at_ = 0;
-  std::mutex mutex_;
-  std::condition_variable next_;
 };
 
 // What one worker is, without any network or thread.
@@ -139,9 +145,16 @@ void average(Replica& one, Replica& other) {
   ++other.met;
 }
 
-class AsyncGossipOverEveryWire : public testing::TestWithParam<std::string> {};
+// Over the simulated wire ranks are actors, and times are virtual.
+class AsyncGossipOverEveryWire : public testing::TestWithParam<std::string> {
+ protected:
+  const std::unique_ptr<testing_support::RankHost> host_ =
+      GetParam() == "simulated" ? testing_support::simulated_rank_host() : testing_support::real_rank_host(GetParam());
+};
 
 INSTANTIATE_TEST_SUITE_P(Wire, AsyncGossipOverEveryWire, testing::ValuesIn(all_wires()),
+                         [](const auto& wire) { return wire.param; });
+INSTANTIATE_TEST_SUITE_P(InVirtualTime, AsyncGossipOverEveryWire, testing::Values("simulated"),
                          [](const auto& wire) { return wire.param; });
 
 // With a period of two a turn of an active rank is a step behind which it meets somebody, and one that waits for that:
@@ -176,11 +189,11 @@ TEST_P(AsyncGossipOverEveryWire, ComesToTheWeightsOfThePlantedOrderOfUpdatesAndA
       mean[i] /= static_cast<float>(size);
     }
 
-    const auto endpoints = connect_group(GetParam(), size);
-    Turns turns(order);
-    std::latch all_have_begun(size);
-    const AsyncGossipOptions options{.optimizer = kMomentum, .period = 2, .seed = kSeed, .timeout = kTimeout};
-    run_ranks(size, [&](int rank) {
+    const auto endpoints = host_->connect(size);
+    Turns turns(order, size, host_->threads());
+    const AsyncGossipOptions options{
+        .optimizer = kMomentum, .period = 2, .seed = kSeed, .timeout = kTimeout, .threads = &host_->threads()};
+    host_->run_ranks(size, [&](int rank) {
       const auto at = static_cast<std::size_t>(rank);
       Member member(*endpoints[at], options);
       member.join();
@@ -201,7 +214,7 @@ TEST_P(AsyncGossipOverEveryWire, ComesToTheWeightsOfThePlantedOrderOfUpdatesAndA
         ++steps;
       };
       if (is_active(rank)) check_step();
-      all_have_begun.arrive_and_wait();
+      turns.is_ready();
       while (turns.begin(rank)) {
         check_step();
         if (is_active(rank)) check_step();
@@ -219,11 +232,12 @@ TEST_P(AsyncGossipOverEveryWire, ComesToTheWeightsOfThePlantedOrderOfUpdatesAndA
 TEST_P(AsyncGossipOverEveryWire, KeepsTheSumOfAllReplicasWhateverInterleaves) {
   constexpr std::int64_t kSteps = 40;
   for (const int size : {1, 2, 4, 5}) {
-    const auto endpoints = connect_group(GetParam(), size);
+    const auto endpoints = host_->connect(size);
     std::vector<Weights> final_weights(static_cast<std::size_t>(size));
-    const AsyncGossipOptions options{.optimizer = {}, .period = 1, .seed = 3, .timeout = kTimeout};
+    const AsyncGossipOptions options{
+        .optimizer = {}, .period = 1, .seed = 3, .timeout = kTimeout, .threads = &host_->threads()};
     std::atomic<std::int64_t> bytes_out = 0;
-    run_ranks(size, [&](int rank) {
+    host_->run_ranks(size, [&](int rank) {
       Member member(*endpoints[static_cast<std::size_t>(rank)], options);
       member.join();
       for (std::int64_t step = 0; step < kSteps; ++step) {
