@@ -76,6 +76,7 @@ const std::vector<Topic>& topics() {
        "Predictions",
        {"reproduce all --output=results/forms", "reproduce piz-daint",
         "predict --profile=resnet50 --workers=1,4,16 --batch-size=64 --step-time=0.292 --shape=25gbit+50us",
+        "predict --profile=resnet50 --workers=16 --batch-size=64 --step-time=0.292 --shape=25gbit+50us --simulate=fifo",
         "predict --profile=vgg16 --workers=16 --batch-size=64 --step-time=0.416 --shape=25gbit --servers=4 "
         "--sharding=whole --price-worker=3.06 --price-server=0.68",
         "advise --profile=vgg16 --workers=16 --batch-size=64 --step-time=0.416 --shape=25gbit+50us",
@@ -146,7 +147,7 @@ std::vector<OptionSpec> options_beside_the_table() {
                    "--workers, and --batch-size, --shape (a host's link) or --cluster=FILE, as calibrate writes it, "
                    "--servers and --sharding=even or whole (each "
                    "tensor in equal parts, or each variable on one server), of which advise takes lists, too; predict "
-                   "also --bucket-bytes (25000000), advise --optimizer (adam).",
+                   "also --bucket-bytes (25000000) and --simulate, advise --optimizer (adam).",
        .range = "resnet50, vgg16, bert-large-128, gpt2 and others, which a wrong name lists; or a file that ends in "
                 ".json, in the format of prediction/README.md",
        .usual = "none: it must be given"},
@@ -165,6 +166,14 @@ std::vector<OptionSpec> options_beside_the_table() {
        .unit = "workers",
        .range = "1 to 1024",
        .usual = "1"},
+      {.group = "Predictions",
+       .name = "simulate",
+       .placeholder = "NETWORK",
+       .sentence = "predict: puts beside each form a step of this project's own strategies in virtual time, over links "
+                   "that are shared in this way (--help=network), for up to 64 workers: seconds for fifo, minutes for "
+                   "others and large models.",
+       .range = "off, fifo, frames or fluid",
+       .usual = "off"},
       {.group = "Predictions",
        .name = "price-worker",
        .placeholder = "PRICE",

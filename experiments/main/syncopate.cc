@@ -124,7 +124,16 @@ Status settle_rights(const CommandLine& command) {
 }
 
 ExitCode run_prediction(const std::vector<std::string>& words) {
-  const Result<std::string> text = prediction_text(words);
+  Interrupts interrupts;
+  SoloTimes solo;
+  const JobRunner quietly = [&](const ResolvedRun& config) {
+    Console quiet(true);
+    write_out(stderr, fmt::format("simulating {} workers: {}\n", config.workers,
+                                  config.mode == Mode::kPs ? fmt::format("{} servers", config.servers)
+                                                           : name_of(config.collective)));
+    return run_job(config, Survey(), solo, interrupts, quiet);
+  };
+  const Result<std::string> text = prediction_text(words, quietly);
   if (!text.ok()) {
     complain(text.status().message());
     return text.status().code() == Code::kResourceExhausted ? exit_code_of(text.status()) : ExitCode::kUsage;

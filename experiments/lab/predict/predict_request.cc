@@ -1,12 +1,29 @@
 #include "experiments/lab/predict/predict_request.h"
 
+#include <fmt/format.h>
+
+#include "experiments/config/run_settings.h"
+
 namespace syncopate::experiments {
+namespace {
+
+Result<std::optional<simulation::NetworkModel>> network_in(const std::string& text) {
+  using simulation::NetworkModel;
+  if (text == "off") return std::optional<NetworkModel>();
+  for (const NetworkModel model : {NetworkModel::kFifo, NetworkModel::kFrames, NetworkModel::kFluid}) {
+    if (text == name_of(model)) return std::optional(model);
+  }
+  return Status::invalid_argument(
+      fmt::format("--simulate={}: must be off, or the network's model: fifo, frames or fluid", text));
+}
+
+}  // namespace
 
 Result<PredictRequest> parse_predict_request(const std::vector<std::string>& words) {
   std::vector<std::string> optional = optional_job_options();
-  optional.insert(optional.end(), {"servers", "sharding", "bucket-bytes"});
+  optional.insert(optional.end(), {"servers", "sharding", "bucket-bytes", "simulate"});
   SYNCOPATE_ASSIGN_OR_RETURN(GivenWords given, given_words("predict", words, required_job_options(), optional));
-  given.insert({{"servers", "1"}, {"sharding", "even"}, {"bucket-bytes", "25000000"}});
+  given.insert({{"servers", "1"}, {"sharding", "even"}, {"bucket-bytes", "25000000"}, {"simulate", "off"}});
   PredictRequest request;
   SYNCOPATE_ASSIGN_OR_RETURN(request.job, read_scaled_job(given));
   SYNCOPATE_ASSIGN_OR_RETURN(request.servers,
@@ -14,6 +31,7 @@ Result<PredictRequest> parse_predict_request(const std::vector<std::string>& wor
   SYNCOPATE_ASSIGN_OR_RETURN(request.sharding, read_sharding(given["sharding"]));
   SYNCOPATE_ASSIGN_OR_RETURN(request.bucket_bytes,
                              bytes_in("bucket-bytes", given["bucket-bytes"], 0, kMostBucketBytes, kBucketRange));
+  SYNCOPATE_ASSIGN_OR_RETURN(request.simulate, network_in(given["simulate"]));
   return request;
 }
 

@@ -1,11 +1,13 @@
 // The options of `run_experiment predict`. Pure, but for the file that --profile may name.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "common/status.h"
 #include "experiments/lab/predict/scaled_job.h"
+#include "simulation/network.h"
 
 namespace syncopate::experiments {
 
@@ -14,6 +16,7 @@ struct PredictRequest {
   int servers = 1;
   prediction::Sharding sharding = prediction::Sharding::kEven;
   double bucket_bytes = 0;
+  std::optional<simulation::NetworkModel> simulate;  // none: closed forms alone
 };
 
 // Reads words like --profile=resnet50. --profile and --workers must be there, --batch-size and --step-time

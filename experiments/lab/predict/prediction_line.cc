@@ -63,7 +63,7 @@ bool is_prediction_line(int argc, const char* const* argv) {
   });
 }
 
-Result<std::string> prediction_text(const std::vector<std::string>& words) {
+Result<std::string> prediction_text(const std::vector<std::string>& words, const JobRunner& run) {
   if (words.front() == "reproduce") return reproduce_text(words);
   const std::vector<std::string> options(words.begin() + 1, words.end());
   if (words.front() == "advise") {
@@ -71,7 +71,7 @@ Result<std::string> prediction_text(const std::vector<std::string>& words) {
     return advise_text(request);
   }
   SYNCOPATE_ASSIGN_OR_RETURN(const PredictRequest request, parse_predict_request(options));
-  return predict_text(request);
+  return predict_text(request, run);
 }
 
 }  // namespace syncopate::experiments

@@ -92,6 +92,7 @@ const std::vector<std::string>& optional_job_options() {
 
 Result<ScaledJob> read_scaled_job(const GivenWords& given) {
   ScaledJob job;
+  job.profile_name = given.at("profile");
   SYNCOPATE_ASSIGN_OR_RETURN(job.profile, open_profile("--profile=", given.at("profile")));
   SYNCOPATE_ASSIGN_OR_RETURN(job.workers, counts_in("workers", given.at("workers"), 1, kMostPredictedWorkers));
   if (const auto found = given.find("workers-per-host"); found != given.end()) {
@@ -109,14 +110,14 @@ Result<prediction::Sharding> read_sharding(const std::string& text) {
   return Status::invalid_argument(fmt::format("--sharding={}: must be even or whole", text));
 }
 
-std::string title_of(const ScaledJob& job) {
+std::string title_of(const ScaledJob& job, const char* kind) {
   const prediction::Network network = job.network(1);
   return fmt::format(
-      "{}: {} parameters in {} tensors, {}. Closed form, nothing is simulated or measured: {:.4g} s a step of {} "
+      "{}: {} parameters in {} tensors, {}. {}: {:.4g} s a step of {} "
       "samples "
       "alone, {:g} Gb/s and {:g} us a message, {} a host.\n",
       job.profile.model, format_count(static_cast<double>(job.profile.parameters())), job.profile.tensors.size(),
-      format_bytes(job.profile.bytes()), job.step_seconds, job.batch_size, network.bytes_per_second * 8e-9,
+      format_bytes(job.profile.bytes()), kind, job.step_seconds, job.batch_size, network.bytes_per_second * 8e-9,
       network.alpha * 1e6, job.workers_per_host);
 }
 

@@ -18,6 +18,7 @@ inline constexpr double kMostBucketBytes = 1e12;
 inline constexpr const char* kBucketRange = "0 to 1000000000000 bytes, as 25000000, 25MB or 24MiB";
 
 struct ScaledJob {
+  std::string profile_name;  // as it was given: a name, or a file
   prediction::ModelProfile profile;
   std::vector<int> workers;  // the sizes to predict for, at least one
   int workers_per_host = 1;
@@ -41,7 +42,9 @@ Result<ScaledJob> read_scaled_job(const GivenWords& given);
 // Fails with invalid argument unless `text` is even or whole.
 Result<prediction::Sharding> read_sharding(const std::string& text);
 
-// Returns "resnet50: 25,557,032 parameters in 161 tensors, ...": what a prediction was given, in one line.
-std::string title_of(const ScaledJob& job);
+// Returns "resnet50: 25,557,032 parameters in 161 tensors, ...": what a prediction was given, in one line. `kind` says
+// what it is.
+inline constexpr const char* kClosedForm = "Closed form, nothing is simulated or measured";
+std::string title_of(const ScaledJob& job, const char* kind = kClosedForm);
 
 }  // namespace syncopate::experiments

@@ -1,0 +1,91 @@
+#include "experiments/lab/predict/simulated_step.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "experiments/config/profile_choice.h"
+#include "experiments/config/resolution.h"
+#include "experiments/lab/run/scratch_folder.h"
+
+namespace syncopate::experiments {
+namespace {
+
+using prediction::Exchange;
+
+constexpr int kWarmUp = 1, kMeasured = 2;  // steps; each is like the others
+
+bool set_exchange(const prediction::ExchangePlan& plan, const prediction::Network& network, RunRequest& request) {
+  const auto allreduce = [&](CollectiveKind kind) {
+    request.mode = Mode::kAllreduce;
+    request.collective = kind;
+    request.bucket_bytes = std::max<std::int64_t>(1, std::llround(plan.bucket_bytes));
+    return true;
+  };
+  switch (plan.exchange) {
+    case Exchange::kRing:
+      return allreduce(CollectiveKind::kRing);
+    case Exchange::kTree:
+      return allreduce(CollectiveKind::kBinomialTree);
+    case Exchange::kHalvingDoubling:
+      return allreduce(CollectiveKind::kHalvingDoubling);
+    case Exchange::kByteps:
+      return false;
+    case Exchange::kServers:
+      break;
+  }
+  constexpr int kMostServers = 64;
+  if (plan.servers > kMostServers || (!plan.colocated && network.workers_per_host > 1)) return false;
+  request.mode = Mode::kPs;
+  request.consistency = *ps::Consistency::parse("sync");
+  request.servers = plan.servers;
+  if (plan.sharding == prediction::Sharding::kWhole) request.sharding = ps::ShardingPolicy::kWhole;
+  return true;
+}
+
+// The forms take what passes inside a host to cost nothing. This is the fastest that a link may be.
+LinkShape free_inside() { return {.bits_per_second = 1'000'000'000'000, .delay = std::chrono::microseconds(1)}; }
+
+}  // namespace
+
+std::optional<RunRequest> run_like(const ScaledJob& job, int workers, const prediction::ExchangePlan& plan,
+                                   simulation::NetworkModel network) {
+  if (workers < 2 || workers > kMostWorkersBesideAPrediction) return std::nullopt;
+  const prediction::Network links = job.network(workers);
+  if (workers % links.workers_per_host != 0) return std::nullopt;
+  RunRequest request;
+  if (!set_exchange(plan, links, request)) return std::nullopt;
+  request.cluster = ClusterKind::kSimulated;
+  request.network = network;
+  request.model = std::string(kProfilePrefix) + job.profile_name;
+  request.workers = workers;
+  request.batch_size = job.batch_size;
+  request.shape = job.link;
+  request.compute = ComputeModel{.step = from_seconds(job.step_seconds), .flops_per_second = {}, .profile = {}};
+  request.processing = ProcessingModel();
+  request.warmup_steps = kWarmUp;
+  request.steps = kWarmUp + kMeasured;
+  request.train_samples = static_cast<std::int64_t>(workers) * job.batch_size * (kWarmUp + kMeasured);
+  if (links.workers_per_host > 1 || plan.colocated) {
+    const Result<std::vector<HostSlots>> hosts =
+        parse_hosts(fmt::format("{}x{}", links.hosts(), links.workers_per_host));
+    if (!hosts.ok()) return std::nullopt;
+    request.hosts = *hosts;
+    request.inside = free_inside();
+  }
+  return request;
+}
+
+Result<double> simulated_step(RunRequest request, const JobRunner& run) {
+  SYNCOPATE_ASSIGN_OR_RETURN(const ScratchFolder folder, ScratchFolder::make());
+  request.output = folder.path() + "/run";
+  SYNCOPATE_ASSIGN_OR_RETURN(const ResolvedRun config, resolve(request, Placement(), ""));
+  const JobResult result = run(config);
+  if (result.exit != ExitCode::kSuccess || result.reports.empty()) {
+    return Status::internal(fmt::format("the step could not be simulated: {}", result.verdict));
+  }
+  return result.reports.front().split_ms.step / 1e3;
+}
+
+}  // namespace syncopate::experiments

@@ -1,0 +1,96 @@
+#include "experiments/lab/predict/simulated_step.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "experiments/config/resolution.h"
+#include "experiments/lab/predict/prediction_line.h"
+
+namespace syncopate::experiments {
+namespace {
+
+using prediction::Exchange;
+using prediction::ExchangePlan;
+using simulation::NetworkModel;
+using testing::HasSubstr;
+
+ScaledJob resnet_job(int workers_per_host = 1) {
+  return {.profile_name = "resnet50",
+          .profile = *prediction::built_in_profile("resnet50"),
+          .workers = {4},
+          .workers_per_host = workers_per_host,
+          .batch_size = 64,
+          .step_seconds = 0.1,
+          .link = *LinkShape::parse("25gbit+50us"),
+          .prices = {}};
+}
+
+const ExchangePlan kRing{.exchange = Exchange::kRing, .bucket_bytes = 25e6};
+const ExchangePlan kServers{.exchange = Exchange::kServers, .servers = 2, .sharding = prediction::Sharding::kWhole};
+
+TEST(ARunLikeAPlan, HasItsModeSizesAndLink) {
+  const std::optional<RunRequest> ring = run_like(resnet_job(), 4, kRing, NetworkModel::kFifo);
+  ASSERT_TRUE(ring);
+  EXPECT_TRUE(check(*ring).ok()) << check(*ring).message();
+  EXPECT_EQ(ring->mode, Mode::kAllreduce);
+  EXPECT_EQ(ring->collective, CollectiveKind::kRing);
+  EXPECT_EQ(ring->bucket_bytes, 25'000'000);
+  EXPECT_EQ(ring->workers, 4);
+  EXPECT_EQ(ring->shape->to_string(), "25gbit+50us");
+  EXPECT_EQ(ring->compute->step, std::chrono::milliseconds(100));
+  const std::optional<RunRequest> servers = run_like(resnet_job(), 4, kServers, NetworkModel::kFrames);
+  ASSERT_TRUE(servers);
+  EXPECT_TRUE(check(*servers).ok()) << check(*servers).message();
+  EXPECT_EQ(servers->servers, 2);
+  EXPECT_EQ(servers->sharding, ps::ShardingPolicy::kWhole);
+  EXPECT_EQ(servers->network, NetworkModel::kFrames);
+}
+
+TEST(ARunLikeAPlan, HasHostsWhereWorkersShareThem) {
+  const std::optional<RunRequest> ring = run_like(resnet_job(2), 4, kRing, NetworkModel::kFifo);
+  ASSERT_TRUE(ring);
+  EXPECT_EQ(ring->hosts.size(), 2u);
+  EXPECT_EQ(ring->hosts.front().slots, 2);
+  ExchangePlan colocated = kServers;
+  colocated.colocated = true;
+  EXPECT_EQ(run_like(resnet_job(), 4, colocated, NetworkModel::kFifo)->hosts.size(), 4u);
+}
+
+TEST(ARunLikeAPlan, IsNotThereWhereNothingIsLikeIt) {
+  const auto there = [](const ScaledJob& job, int workers, const ExchangePlan& plan) {
+    return run_like(job, workers, plan, NetworkModel::kFifo).has_value();
+  };
+  EXPECT_FALSE(there(resnet_job(), 1, kRing)) << "one worker exchanges nothing";
+  EXPECT_FALSE(there(resnet_job(), kMostWorkersBesideAPrediction + 1, kRing));
+  EXPECT_FALSE(there(resnet_job(), 4, {.exchange = Exchange::kByteps, .servers = 1}));
+  EXPECT_FALSE(there(resnet_job(2), 4, kServers)) << "servers stand on the workers' hosts, where these have several";
+  EXPECT_FALSE(there(resnet_job(2), 5, kRing));
+}
+
+// The ring's form is exact but for what overlaps.
+TEST(PredictText, PutsTheSimulatedStepBesideTheForm) {
+  Interrupts interrupts;
+  SoloTimes solo;
+  std::vector<std::string> folders;
+  const JobRunner run = [&](const ResolvedRun& config) {
+    folders.push_back(config.output);
+    Console quiet(true);
+    return run_job(config, Survey(), solo, interrupts, quiet);
+  };
+  const Result<double> step = simulated_step(*run_like(resnet_job(), 4, kRing, NetworkModel::kFifo), run);
+  ASSERT_TRUE(step.ok()) << step.status().message();
+  const auto form = predict_step(resnet_job().profile, 0.1, resnet_job().network(4), kRing);
+  ASSERT_TRUE(form.ok());
+  EXPECT_NEAR(*step / form->step, 1, 0.05);
+  const Result<std::string> text = prediction_text({"predict", "--profile=resnet50", "--workers=2", "--batch-size=64",
+                                                    "--step-time=0.1", "--shape=25gbit+50us", "--simulate=fifo"},
+                                                   run);
+  ASSERT_TRUE(text.ok()) << text.status().message();
+  EXPECT_THAT(*text, HasSubstr("network fifo"));
+  for (const std::string& folder : folders) EXPECT_FALSE(std::filesystem::exists(folder)) << "it was nobody's";
+}
+
+}  // namespace
+}  // namespace syncopate::experiments
