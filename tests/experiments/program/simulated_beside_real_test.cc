@@ -1,9 +1,12 @@
 // Step times in virtual time beside those of real processes, over links so slow that the processor does not count.
 // Margins are wide, as machines that test are busy: tests/bench/simulated_beside_real.py measures.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <optional>
+#include <algorithm>
+#include <cmath>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -19,11 +22,15 @@ const Flags kSlowJob{"--model=mlp:784-64-10", "--batch-size=16", "--train-sample
                      "--warmup-steps=2",      "--steps=10",      "--timeout=60",         "--transport=sockets"};
 constexpr double kMostOffByLoad = 1.25;
 
-// Returns the mean milliseconds of a step, once all are past their warm-up.
-double step_of(const Flags& flags, const Flags& before = {}) {
+nlohmann::json summary_of(const Flags& flags, const Flags& before = {}) {
   Program program(flags, before);
   EXPECT_EQ(program.wait().exit_code, 0) << program.errors();
-  return program.summary()["step_split_ms"]["step"].get<double>();
+  return program.summary();
+}
+
+// Returns the mean milliseconds of a step, once all are past their warm-up.
+double step_of(const Flags& flags, const Flags& before = {}) {
+  return summary_of(flags, before)["step_split_ms"]["step"].get<double>();
 }
 
 void expect_alike(double simulated, double real) {
@@ -57,6 +64,27 @@ TEST_P(SimulatedBesideReal, TakesAsLongBehindLinksThatTheKernelLimits) {
   const double real =
       step_of(flags + Flags{"--hosts=" + NetworkHosts::slots("a:1,b:1"), hosts.remote_shell()}, hosts.on("home"));
   expect_alike(step_of(flags + Flags{"--cluster=simulated", "--hosts=2x1", "--shape=20mbit+50us"}), real);
+}
+
+// The delays of gradients, in updates: what learning suffers from.
+TEST(SimulatedStaleness, IsDistributedAsOnRealProcesses) {
+  Flags flags = kSlowJob + kSlowAsync.flags + Flags{"--workers=4", "--shape=20mbit+1ms"};
+  std::ranges::replace(flags, std::string("--steps=10"), std::string("--steps=30"));
+  std::map<std::string, std::map<int, double>> parts;  // by cluster: the part of all steps, by delay
+  for (const char* cluster : {"real", "simulated"}) {
+    const Flags where{fmt::format("--cluster={}", cluster)};
+    const nlohmann::json summary =
+        summary_of(cluster == std::string("real") ? flags : flags + where + Flags{"--network=fifo"});
+    double steps = 0;
+    for (const auto& bin : summary["staleness_histogram"]) steps += bin["steps"].get<double>();
+    for (const auto& bin : summary["staleness_histogram"]) {
+      parts[cluster][bin["staleness"].get<int>()] = bin["steps"].get<double>() / steps;
+    }
+  }
+  double apart = 0;  // total variation: the part of the steps that would have to change its delay
+  for (int delay = 0; delay < 64; ++delay) apart += std::abs(parts["real"][delay] - parts["simulated"][delay]) / 2;
+  EXPECT_LT(apart, 0.25) << testing::PrintToString(parts);
+  EXPECT_GT(parts["real"].rbegin()->first, 0) << "workers have delayed each other";
 }
 
 INSTANTIATE_TEST_SUITE_P(Of, SimulatedBesideReal, testing::Values(kSlowRing, kSlowSync, kSlowAsync),
