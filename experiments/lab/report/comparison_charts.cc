@@ -183,6 +183,22 @@ std::optional<std::string> value_of(const ComparedRow& row, const std::string& o
   return found == row.values.end() ? std::nullopt : std::optional(found->second);
 }
 
+constexpr const char* kSpeedLabel = "samples/s of the whole job";
+constexpr double kManyTimes = 20;  // the most of an axis over its least, from which on it is logarithmic
+
+// Adds what the first line would be if as many more workers did as much more.
+void add_linear_scaling(Chart& chart) {
+  const auto line = std::ranges::find_if(chart.series, [](const ChartSeries& one) { return one.points.size() > 1; });
+  if (line == chart.series.end()) return;
+  const ChartPoint first = line->points.front();
+  ChartSeries linear{.name = fmt::format("linear from {} at {:g}", line->name, first.x), .points = {}, .marked = false};
+  linear.colour = static_cast<int>(chart.series.size());
+  for (const ChartPoint& point : line->points) {
+    if (first.x > 0) linear.points.push_back({.x = point.x, .y = first.y * point.x / first.x});
+  }
+  chart.series.push_back(std::move(linear));
+}
+
 // Draws a line for each mode, and for each combination of the other varied options, over the values of `option`, and a
 // level for what does not depend on it. Empty unless there is a line of two numbers.
 std::string over_option(const ComparisonReport& report, const ComparisonFigures& figures, const Looks& looks,
@@ -213,7 +229,12 @@ std::string over_option(const ComparisonReport& report, const ComparisonFigures&
   if (std::ranges::none_of(chart.series, [](const auto& one) { return !one.is_level && one.points.size() > 1; }))
     return {};
   const auto [least, most] = std::ranges::minmax(values);
-  chart.x.logarithmic = least > 0 && most >= 20 * least;
+  chart.x.logarithmic = least > 0 && most >= kManyTimes * least;
+  if (option == "workers" && axis.label == kSpeedLabel) {
+    add_linear_scaling(chart);
+    chart.y.logarithmic = chart.x.logarithmic;
+    chart.y.from_zero = !chart.y.logarithmic;
+  }
   return svg_of(chart);
 }
 
@@ -227,7 +248,7 @@ std::vector<std::string> comparison_charts(const ComparisonReport& report, const
   const RowFigure to_target = [](const RowFigures& row) { return value_of(row.to_target); };
   const RowFigure megabytes = [](const RowFigures& row) { return value_of(row.megabytes); };
   const RowFigure memory = [](const RowFigures& row) { return value_of(row.memory_mb); };
-  const ChartAxis speed_axis{.label = "samples/s of the whole job", .from_zero = true};
+  const ChartAxis speed_axis{.label = kSpeedLabel, .from_zero = true};
   const ChartAxis target_axis{.label = "seconds to the target", .from_zero = true};
   std::vector<std::string> charts = {speed_ratios(report, figures, looks), quality_over_time(report, figures, looks),
                                      rates_tried(report, figures, looks)};

@@ -35,6 +35,21 @@ TEST(ComparisonCharts, DrawEveryRowOverWhatWasVaried) {
                          HasSubstr("<title>ps:sync: 1, 500</title>"), HasSubstr("<title>ps:sync: 2, 700</title>")));
 }
 
+TEST(ComparisonCharts, DrawSpeedOverWorkersBesideLinearScaling) {
+  const auto of = [](const char* workers, double speed) {
+    ComparedRow row = sample_row("ps:sync", {speed});
+    row.label += std::string(" workers=") + workers;
+    row.values = {{"workers", workers}};
+    return row;
+  };
+  ComparisonReport report = sample_comparison({of("1", 100), of("4", 390), of("64", 3000)});
+  report.varied = {"workers"};
+  const std::string svg = chart(report, "samples/s of the whole job over workers");
+  EXPECT_THAT(svg, HasSubstr("linear from ps:sync at 1"));
+  EXPECT_THAT(svg, HasSubstr("10k")) << "the axis reaches 64 times the speed of one, in powers of ten";
+  EXPECT_THAT(chart(report, "MB of memory"), Not(HasSubstr("linear from")));
+}
+
 TEST(ComparisonCharts, DrawNothingOverAnOptionThatIsNoNumber) {
   ComparisonReport report =
       sample_comparison({sample_row("ps:sync", "tensor", {500}), sample_row("ps:sync", "hash", {700})});
