@@ -8,6 +8,7 @@
 namespace syncopate::experiments {
 
 void add_ps_options(std::vector<OptionSpec>& table);
+void add_data_options(std::vector<OptionSpec>& table);
 void add_recommender_options(std::vector<OptionSpec>& table);
 void add_allreduce_options(std::vector<OptionSpec>& table);
 void add_simulation_options(std::vector<OptionSpec>& table);
