@@ -74,7 +74,7 @@ const std::vector<Topic>& topics() {
         "compare --workers=4 --optimizer=sgd --tune-rate=0.03,0.1,0.3", "compare results/first results/second"}},
       {"predictions",
        "Predictions",
-       {"reproduce all --output=results/forms", "reproduce piz-daint",
+       {"reproduce all --output=results/forms", "reproduce piz-daint", "reproduce convergence --output=results/kinds",
         "predict --profile=resnet50 --workers=1,4,16 --batch-size=64 --step-time=0.292 --shape=25gbit+50us",
         "predict --profile=resnet50 --workers=16 --batch-size=64 --step-time=0.292 --shape=25gbit+50us --simulate=fifo",
         "predict --profile=vgg16 --workers=16 --batch-size=64 --step-time=0.416 --shape=25gbit --servers=4 "
@@ -278,6 +278,7 @@ std::string usage_text(int columns) {
          "  run_experiment profile [OPTIONS]  measures a model's step, as a file that stands for it\n"
          "  run_experiment calibrate          measures this machine, as a cluster to simulate\n"
          "  run_experiment reproduce NAME     published measurements beside closed forms; a page with --output\n"
+         "  run_experiment reproduce convergence  published accuracies beside small simulated runs, in kind\n"
          "  run_experiment predict [OPTIONS]  a step's time in closed form\n"
          "  run_experiment advise [OPTIONS]   the best way to run a job, by the same forms\n";
 }

@@ -26,6 +26,7 @@
 #include "experiments/lab/calibrate/profile_model.h"
 #include "experiments/lab/compare/compare.h"
 #include "experiments/lab/compare/finished_runs.h"
+#include "experiments/lab/convergence/convergence_run.h"
 #include "experiments/lab/predict/prediction_line.h"
 #include "experiments/lab/report/summary_text.h"
 #include "experiments/lab/run/console.h"
@@ -152,7 +153,28 @@ ExitCode show(const Result<std::string>& text) {
   return ExitCode::kSuccess;
 }
 
+ExitCode run_convergence(const std::vector<std::string>& words) {
+  const Result<ConvergenceRequest> request = parse_convergence_line(words);
+  if (!request.ok()) {
+    complain(request.status().message());
+    return ExitCode::kUsage;
+  }
+  keep_memory_private();
+  start_log("run_experiment", "%n: %v");
+  Interrupts interrupts;
+  SoloTimes solo;
+  const Survey here;
+  const JobRunner quietly = [&](const ResolvedRun& config) {
+    Console quiet(true);
+    return run_job(config, here, solo, interrupts, quiet);
+  };
+  const Resolver on_this_host = [&](const RunRequest& run) { return resolve_on(machines_of(here), run, ""); };
+  Console console;
+  return reproduce_convergence(*request, on_this_host, quietly, console);
+}
+
 ExitCode run_person(int argc, const char* const* argv) {
+  if (is_convergence_line(argc, argv)) return run_convergence({argv + 1, argv + argc});
   if (is_prediction_line(argc, argv)) return run_prediction({argv + 1, argv + argc});
   Result<CommandLine> command = parse_command_line(argc, argv);
   if (!command.ok()) {

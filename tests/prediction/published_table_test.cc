@@ -22,8 +22,8 @@ TEST(PublishedTable, SaysWhichLineIsWrong) {
 }
 
 TEST(PublishedTable, NamesTheSourceOfEveryRow) {
-  for (const char* name :
-       {"nccl_emulated_links", "piz_daint", "tensorflow_page", "mxnet_p2_16xlarge", "horovod", "dlperf_bert"}) {
+  for (const char* name : {"nccl_emulated_links", "piz_daint", "tensorflow_page", "mxnet_p2_16xlarge", "horovod",
+                           "dlperf_bert", "convergence"}) {
     const std::vector<PublishedRow> rows = published_table(name);
     EXPECT_GT(rows.size(), 10u) << name;
     for (const PublishedRow& row : rows) EXPECT_FALSE(row.text("source").empty()) << name;
