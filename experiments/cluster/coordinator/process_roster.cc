@@ -171,9 +171,10 @@ bool ProcessRoster::other_replica_is_empty(std::size_t process) const {
 std::string ProcessRoster::describe(std::size_t process, TimePoint now) const {
   const Entry& self = entries_[process];
   const std::string name = plan_.processes[process].name();
-  if (self.pid == 0) return fmt::format("{} (host {})", name, self.host);
-  return fmt::format("{} (host {}, pid {}; {} at step {}, last heard {:.1f} s ago)", name, self.host, self.pid,
-                     self.operation, self.step, seconds(now - self.last_heard));
+  if (!self.pid) return fmt::format("{} (host {})", name, self.host);
+  const std::string pid = *self.pid == 0 ? "" : fmt::format(", pid {}", *self.pid);
+  return fmt::format("{} (host {}{}; {} at step {}, last heard {:.1f} s ago)", name, self.host, pid, self.operation,
+                     self.step, seconds(now - self.last_heard));
 }
 
 }  // namespace syncopate::experiments

@@ -22,7 +22,7 @@ class ProcessRoster {
     int restarts = 0;                       // since it last took part
     std::optional<Duration> restart_pause;  // of a lost process that has not ended: it is restarted so long after that
     std::optional<TimePoint> restart_at;    // while it awaits its restart
-    std::int64_t pid = 0;                   // 0: it has not said hello
+    std::optional<std::int64_t> pid;        // none before it says hello; 0 in a simulated cluster
     std::string host;
     std::string operation = "starting";
     std::int64_t step = 0;
@@ -96,7 +96,7 @@ class ProcessRoster {
   // may hold nothing.
   bool other_replica_is_empty(std::size_t process) const;
 
-  // Returns "worker 1 (host box, pid 4711; backward at step 17, last heard 0.4 s ago)".
+  // Returns "worker 1 (host box, pid 4711; backward at step 17, last heard 0.4 s ago)", without a pid that is 0.
   std::string describe(std::size_t process, TimePoint now) const;
 
  private:

@@ -59,7 +59,7 @@ void RunMonitor::on_join_request(std::size_t process, TimePoint now) {
   if (!is_open(phase_) || (phase != ProcessPhase::kRejoining && phase != ProcessPhase::kLost)) return;
   roster_.on_admitted(process);
   recovery_.on_admitted(process);
-  act(ReportLine{back_text(plan_.processes[process].name(), roster_[process].pid)});
+  act(ReportLine{back_text(plan_.processes[process].name(), roster_[process].pid.value_or(0))});
   if (roster_.is_worker(process)) {
     act(AddWorker{plan_.processes[process].rank});
     diagnosis_.forget_stalls(process);
@@ -150,7 +150,7 @@ void RunMonitor::on_carrier_end(const std::vector<std::size_t>& carried, const P
   for (const std::size_t process : carried) {
     const ProcessPhase before = roster_.phase(process);
     const bool never_started = before == ProcessPhase::kStarting || before == ProcessPhase::kRestarting ||
-                               (before == ProcessPhase::kLost && roster_[process].pid == 0);
+                               (before == ProcessPhase::kLost && !roster_[process].pid);
     // The end of other processes here is detected directly.
     if (has_ended(before) || (!never_started && !plan_.processes[process].remote)) continue;
     roster_.apply(process, ProcessEvent::kExit);  // it has died with its carrier, or was never started

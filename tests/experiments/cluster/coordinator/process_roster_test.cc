@@ -158,6 +158,13 @@ TEST_F(ProcessRosterTest, DescribesAProcessForAPerson) {
             "worker 1 (host box, pid 4711; backward at step 17, last heard 0.4 s ago)");
 }
 
+TEST_F(ProcessRosterTest, DescribesAProcessOfASimulatedClusterWithoutAPid) {
+  roster_.on_hello(worker(1), 0, "simulated");
+  roster_.on_report(worker(1), "backward", 17);
+  EXPECT_EQ(roster_.describe(worker(1), kBegin + 400ms),
+            "worker 1 (host simulated; backward at step 17, last heard 0.4 s ago)");
+}
+
 TEST_F(ProcessRosterTest, IsOverWhenAllHaveEnded) {
   for (std::size_t i = 0; i + 1 < roster_.size(); ++i) roster_.apply(i, Event::kExit);
   EXPECT_FALSE(roster_.all_have_ended());
