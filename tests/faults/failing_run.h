@@ -18,6 +18,7 @@ namespace syncopate::experiments {
 using Flags = std::vector<std::string>;
 using testing_support::Program;
 using testing_support::ProgramEnd;
+using testing_support::operator+;
 
 // The timeout of a run. A process that is silent for half of it is noticed.
 inline constexpr int kTimeoutSeconds = 6 * testing_support::kSlowness;
@@ -26,6 +27,19 @@ inline constexpr Duration kDeadline = 2 * std::chrono::seconds(kTimeoutSeconds);
 inline constexpr std::size_t kParameters = 784 * 64 + 64 + 64 * 10 + 10;
 
 inline constexpr const char* kWithoutEnd = "--steps=1000000000";
+
+// Where a run of a test takes place: on this machine, in processes to which the test itself does something, or in
+// virtual time, where --fault does it in a certain step.
+enum class Place { kHere, kVirtualTime };
+
+// What happens to a process in virtual time: once it has sent heartbeats, and long before the end of a run of
+// kVirtualSteps.
+inline constexpr int kStruckStep = 150;
+inline constexpr const char* kVirtualSteps = "--steps=600";
+inline const Flags kInVirtualTime{"--cluster=simulated", "--compute=20ms"};
+inline std::string fault_flag(const std::string& kind, const std::string& role, int rank, int step = kStruckStep) {
+  return fmt::format("--fault={}:{}{}@step{}{}", kind, role, rank, step, kind == "kill" ? "" : "+86400s");
+}
 
 // Trains a small model.
 inline Flags training(const Flags& mode, const std::string& amount = kWithoutEnd,
@@ -45,20 +59,24 @@ inline std::string name_of_process(const std::string& role, int rank) {
 }
 
 // How a verdict names a process: role and rank, host and process, what it did in which step, when it was last heard.
+inline std::string naming_at(const std::string& name, const std::string& place) {
+  return fmt::format("{} \\(host {}; [a-z ]+ at step [0-9]+, last heard [0-9.]+ s ago\\) ", name, place);
+}
 inline std::string naming(const std::string& name, pid_t pid) {
   char host[256] = {};
   gethostname(host, sizeof(host) - 1);
-  return fmt::format("{} \\(host {}, pid {}; [a-z ]+ at step [0-9]+, last heard [0-9.]+ s ago\\) ", name, host, pid);
+  return naming_at(name, fmt::format("{}, pid {}", host, pid));
 }
+inline std::string naming_in_virtual_time(const std::string& name) { return naming_at(name, "simulated"); }
 
 // The run ends in time with `code` and with one verdict line, which begins with `verdict` (a regular expression) and
-// stands in the summary, too; warnings of a stall may come before. What was recorded is kept, and nothing of the run is
-// left.
-inline void expect_verdict(Program& program, ExitCode code, const std::string& verdict) {
+// stands in the summary, too; what was done to it by --fault, and warnings of a stall, come before. What was recorded
+// is kept, and nothing of the run is left.
+inline void expect_verdict(Program& program, ExitCode code, const std::string& verdict, const std::string& fault = "") {
   const ProgramEnd end = program.wait(kDeadline);
   EXPECT_EQ(end.exit_code, static_cast<int>(code)) << end.out << end.err;
   EXPECT_THAT(program.processes(), testing::IsEmpty());
-  EXPECT_THAT(end.err, testing::MatchesRegex("(stalled for [^\n]*\n)*run_experiment: " + verdict + "[^\n]*\n"));
+  EXPECT_THAT(end.err, testing::MatchesRegex(fault + "(stalled for [^\n]*\n)*run_experiment: " + verdict + "[^\n]*\n"));
   EXPECT_THAT(program.summary().value("outcome", ""), testing::MatchesRegex(verdict + ".*"));
   EXPECT_GT(program.summary().value("total_steps", 0), 0);
 }

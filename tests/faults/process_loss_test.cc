@@ -1,4 +1,4 @@
-// Processes that are killed or hang, and what becomes of the run.
+// Processes that are killed or hang, and what becomes of the run: here, some of each kind; in virtual time, the others.
 #include "tests/faults/failing_run.h"
 
 namespace syncopate::experiments {
@@ -14,7 +14,13 @@ struct Loss {
   int workers;
   const char* role;
   int rank;
+  Place place = Place::kHere;
 };
+
+Loss in_virtual_time(Loss loss) {
+  loss.place = Place::kVirtualTime;
+  return loss;
+}
 
 void PrintTo(const Loss& loss, std::ostream* out) { *out << loss.name; }
 
@@ -41,14 +47,29 @@ class LossTest : public testing::TestWithParam<Loss> {
 
   // Starts the run and, once all workers train, sends `signal` to the process that is to be lost.
   void lose_by(int signal, const std::string& amount = kWithoutEnd) {
-    program_.emplace(training(GetParam().mode, amount));
-    victim_ = program_->process(GetParam().role, GetParam().rank);
+    const Loss& loss = GetParam();
+    if (loss.place == Place::kVirtualTime) {
+      const char* kind = signal == SIGKILL ? "kill" : "stop";
+      program_.emplace(training(loss.mode, amount == kWithoutEnd ? amount : kVirtualSteps) + kInVirtualTime +
+                       Flags{fault_flag(kind, loss.role, loss.rank)});
+      return;
+    }
+    program_.emplace(training(loss.mode, amount));
+    victim_ = program_->process(loss.role, loss.rank);
     ASSERT_NE(victim_, 0);
-    ASSERT_TRUE(program_->wait_until_training(GetParam().workers));
+    ASSERT_TRUE(program_->wait_until_training(loss.workers));
     kill(victim_, signal);
   }
   // How lines about it begin.
-  std::string the_victim() const { return naming(name_of_process(GetParam().role, GetParam().rank), victim_); }
+  std::string the_victim() const {
+    const std::string name = name_of_process(GetParam().role, GetParam().rank);
+    return GetParam().place == Place::kHere ? naming(name, victim_) : naming_in_virtual_time(name);
+  }
+  // The line that comes before: what --fault has done.
+  std::string the_fault() const {
+    if (GetParam().place == Place::kHere) return "";
+    return fmt::format("fault: (killed|stopped) {} [^\n]*\n", name_of_process(GetParam().role, GetParam().rank));
+  }
 
   std::optional<Program> program_;
 
@@ -62,22 +83,25 @@ class FatalLoss : public LossTest {};
 
 INSTANTIATE_TEST_SUITE_P(Of, FatalLoss,
                          testing::Values(Loss{"AWorkerOfTheRing", kRing, 3, "worker", 1},
-                                         Loss{"TheChiefOfTheRing", kRing, 3, "worker", 0},
-                                         Loss{"AnActiveWorkerOfAsyncGossip", kAsyncGossip, 4, "worker", 2},
                                          Loss{"APassiveWorkerOfAsyncGossip", kAsyncGossip, 4, "worker", 1},
-                                         Loss{"AServerOfPsSync", kPsSync, 2, "server", 1},
                                          Loss{"AServerOfPsAsync", kPsAsync, 2, "server", 0},
                                          Loss{"TheOnlyWorker", {"--mode=local"}, 1, "worker", 0}),
+                         kNameOfLoss);
+INSTANTIATE_TEST_SUITE_P(InVirtualTime, FatalLoss,
+                         testing::Values(in_virtual_time(Loss{"TheChiefOfTheRing", kRing, 3, "worker", 0}),
+                                         in_virtual_time(Loss{"AnActiveWorkerOfAsyncGossip", kAsyncGossip, 4, "worker",
+                                                              2}),
+                                         in_virtual_time(Loss{"AServerOfPsSync", kPsSync, 2, "server", 1})),
                          kNameOfLoss);
 
 TEST_P(FatalLoss, ByKillEndsTheRunAndIsNamed) {
   ASSERT_NO_FATAL_FAILURE(lose_by(SIGKILL));
-  expect_verdict(*program_, ExitCode::kProcessLost, the_victim() + "was killed by signal 9 \\(Killed\\)");
+  expect_verdict(*program_, ExitCode::kProcessLost, the_victim() + "was killed by signal 9 \\(Killed\\)", the_fault());
 }
 
 TEST_P(FatalLoss, BySilenceEndsTheRunInTimeAndIsNamed) {
   ASSERT_NO_FATAL_FAILURE(lose_by(SIGSTOP));
-  expect_verdict(*program_, ExitCode::kTimeout, the_victim() + "has stopped answering");
+  expect_verdict(*program_, ExitCode::kTimeout, the_victim() + "has stopped answering", the_fault());
 }
 
 class LossUnderMpirun : public LossTest {};
@@ -105,15 +129,18 @@ class SurvivedLoss : public LossTest {};
 constexpr const char* kSomeSeconds = testing_support::kSanitized ? "--steps=4000" : "--steps=16000";
 
 INSTANTIATE_TEST_SUITE_P(Of, SurvivedLoss,
-                         testing::Values(Loss{"AWorkerOfPsAsync", kPsAsync, 2, "worker", 1},
-                                         Loss{"TheChiefOfPsAsync", kPsAsync, 2, "worker", 0},
-                                         Loss{"AWorkerOfPsBounded", kPsBounded, 3, "worker", 2},
-                                         Loss{"TheChiefOfPsBounded", kPsBounded, 3, "worker", 0},
-                                         Loss{"AWorkerOfPsSoftSync", kPsSoftSync, 3, "worker", 1},
-                                         Loss{"AWorkerOfPsSync", kPsSync, 2, "worker", 1},
-                                         Loss{"TheChiefOfPsLocalSgd", kPsLocalSgd, 2, "worker", 0},
-                                         Loss{"AWorkerOfPsSyncWithABackup", kPsBackedUp, 3, "worker", 1},
-                                         Loss{"TheChiefOfPsEasgd", kPsEasgd, 3, "worker", 0}),
+                         testing::Values(Loss{"TheChiefOfPsAsync", kPsAsync, 2, "worker", 0},
+                                         Loss{"AWorkerOfPsSync", kPsSync, 2, "worker", 1}),
+                         kNameOfLoss);
+INSTANTIATE_TEST_SUITE_P(InVirtualTime, SurvivedLoss,
+                         testing::Values(in_virtual_time(Loss{"AWorkerOfPsAsync", kPsAsync, 2, "worker", 1}),
+                                         in_virtual_time(Loss{"AWorkerOfPsBounded", kPsBounded, 3, "worker", 2}),
+                                         in_virtual_time(Loss{"TheChiefOfPsBounded", kPsBounded, 3, "worker", 0}),
+                                         in_virtual_time(Loss{"AWorkerOfPsSoftSync", kPsSoftSync, 3, "worker", 1}),
+                                         in_virtual_time(Loss{"TheChiefOfPsLocalSgd", kPsLocalSgd, 2, "worker", 0}),
+                                         in_virtual_time(Loss{"AWorkerOfPsSyncWithABackup", kPsBackedUp, 3, "worker",
+                                                              1}),
+                                         in_virtual_time(Loss{"TheChiefOfPsEasgd", kPsEasgd, 3, "worker", 0})),
                          kNameOfLoss);
 
 TEST_P(SurvivedLoss, IsReportedAndTheOthersFinish) {
@@ -122,7 +149,7 @@ TEST_P(SurvivedLoss, IsReportedAndTheOthersFinish) {
   EXPECT_EQ(end.exit_code, 0) << end.err;
   EXPECT_THAT(program_->processes(), testing::IsEmpty());
   const std::string report = the_victim() + "was killed by signal 9 \\(Killed\\); .* on";
-  EXPECT_THAT(end.err, MatchesRegex(report + "\n"));
+  EXPECT_THAT(end.err, MatchesRegex(the_fault() + report + "\n"));
   const nlohmann::json summary = program_->summary();
   EXPECT_EQ(summary["outcome"], "completed");
   ASSERT_THAT(summary["events"], SizeIs(1));
@@ -138,7 +165,7 @@ TEST_P(SurvivedLoss, BySilenceIsReportedAndTheOthersFinish) {
   EXPECT_EQ(end.exit_code, 0) << end.err;
   EXPECT_THAT(program_->processes(), testing::IsEmpty());
   // Others may end before the silence is noticed: then nobody is there to train what the victim had drawn.
-  EXPECT_THAT(end.err, MatchesRegex(the_victim() + "has stopped answering; .* on\n" +
+  EXPECT_THAT(end.err, MatchesRegex(the_fault() + the_victim() + "has stopped answering; .* on\n" +
                                     "([0-9]+ of the job's [0-9]+ batches were not trained: .*\n)?"));
   EXPECT_THAT(program_->weights(), SizeIs(kParameters));
 }

@@ -12,11 +12,13 @@ namespace {
 
 using experiments::ExitCode;
 using testing::MatchesRegex;
+using testing_support::operator+;
 
 const Mode kPsAsync{"PsAsync", {"--mode=ps", "--workers=3", "--servers=2", "--consistency=async"}};
 const Mode kPsSync{"PsSync", {"--mode=ps", "--workers=3", "--servers=2", "--consistency=sync"}};
 const Mode kPsBounded{"PsBounded", {"--mode=ps", "--workers=3", "--servers=2", "--consistency=bounded:4"}};
 const Mode kRing{"Ring", {"--mode=allreduce", "--workers=3", "--collective=ring"}};
+const Flags kInVirtualTime{"--cluster=simulated", "--compute=1ms"};
 const Mode kDirect{"Direct", {"--mode=allreduce", "--workers=3"}};
 
 // The steps of each worker that were recorded, by rank.
@@ -99,7 +101,11 @@ class CutLink : public SingleFault {
   bool is(const Mode& mode) const { return std::string_view(GetParam().name) == mode.name; }
 };
 
-INSTANTIATE_TEST_SUITE_P(Of, CutLink, testing::Values(kPsAsync, kPsSync, kPsBounded, kRing), kNameOfMode);
+Mode in_virtual_time(const Mode& mode) { return {mode.name, mode.flags + kInVirtualTime}; }
+
+INSTANTIATE_TEST_SUITE_P(Of, CutLink, testing::Values(kPsAsync, kRing), kNameOfMode);
+INSTANTIATE_TEST_SUITE_P(InVirtualTime, CutLink, testing::Values(in_virtual_time(kPsSync), in_virtual_time(kPsBounded)),
+                         kNameOfMode);
 
 TEST_P(CutLink, ForLessThanTheTimeoutIsSatOutAndNothingIsLost) {
   const nlohmann::json fault = run_with("cut:worker1@step100+400ms", 400, kLongTimeoutSeconds);

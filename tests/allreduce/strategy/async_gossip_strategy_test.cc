@@ -313,25 +313,23 @@ TEST(AsyncGossip, RefusesReplicasOfAnotherModelAndHasNothingToSave) {
 
 // A partner whose communication has ended, though its endpoint is there: it is silent, not lost.
 TEST(AsyncGossip, NamesTheStepAndTheRankThatItWaitedForInVain) {
-  const auto endpoints = connect_group("inproc", 2);
-  std::latch partner_is_gone(1);
-  run_ranks(2, [&](int rank) {
-    if (rank == 1) {
-      {
-        Member member(*endpoints[1], {.timeout = std::chrono::seconds(2)});
-        member.join();
-      }
-      partner_is_gone.count_down();
-      return;
-    }
-    Member member(*endpoints[0], {.timeout = std::chrono::seconds(2)});
+  const auto host = testing_support::simulated_rank_host();
+  Threads& threads = host->threads();
+  const auto endpoints = host->connect(2);
+  const AsyncGossipOptions options{.timeout = std::chrono::seconds(2), .threads = &threads};
+  Turns turns({0}, 1, threads);
+  host->run_ranks(2, [&](int rank) {
+    Member member(*endpoints[static_cast<std::size_t>(rank)], options);
     member.join();
-    partner_is_gone.wait();
+    if (rank == 1) return turns.is_ready();  // and its communication ends
+    ASSERT_TRUE(turns.begin(0));
     EXPECT_TRUE(member.step().ok()) << "its meeting begins behind it";
+    const TimePoint asked = threads.clock().now();
     const Status status = member.step().status();
     EXPECT_EQ(status.code(), Code::kDeadlineExceeded);
     EXPECT_THAT(status.message(), HasSubstr("step 1"));
     EXPECT_THAT(status.message(), HasSubstr("rank 1"));
+    EXPECT_EQ(threads.clock().now() - asked, options.timeout);
   });
 }
 

@@ -1,5 +1,6 @@
-// Workers that are made slow, in real runs: who is slowed, by how much, and who waits for whom. Only what must be so on
-// a machine of any speed is asked for: a wait lasts at least as long as it should.
+// Workers that are made slow: who is slowed, by how much, and who waits for whom. Of real runs only what must be so on
+// a machine of any speed is asked for: a wait lasts at least as long as it should. The longest are made in virtual
+// time.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -21,7 +22,10 @@ using testing::SizeIs;
 using testing_support::lines_of;
 using testing_support::Program;
 using testing_support::ProgramEnd;
+using testing_support::operator+;
 using Flags = std::vector<std::string>;
+
+const Flags kSlowInVirtualTime{"--cluster=simulated", "--compute=1ms"};
 
 Flags small_straggling(const Flags& mode) {
   Flags flags{"--model=mlp:784-32-10", "--batch-size=16", "--train-samples=4096", "--test-samples=512",
@@ -114,7 +118,7 @@ TEST(StragglerAmongThoseThatGossip, HoldsOthersUpInStepAndNobodyAsynchronously) 
   const auto seconds_of = [](const Flags& mode) {
     Flags flags = small_straggling(mode);
     flags.insert(flags.end(), {"--mode=allreduce", "--workers=4", "--steps=200"});
-    Program program(flags);
+    Program program(flags + kSlowInVirtualTime);
     const ProgramEnd end = program.wait();
     EXPECT_EQ(end.exit_code, 0) << end.err;
     EXPECT_EQ(program.summary()["used_samples"], 4 * 200 * 16);
@@ -131,14 +135,14 @@ TEST(StragglerAmongThoseThatGossip, HoldsOthersUpInStepAndNobodyAsynchronously) 
 class SharedWorkUnder : public testing::TestWithParam<const char*> {};
 
 INSTANTIATE_TEST_SUITE_P(Of, SharedWorkUnder,
-                         testing::Values("--consistency=async", "--consistency=softsync:1", "--consistency=bounded:8",
-                                         "--consistency=easgd:4", "--gossip=async"));
+                         testing::Values("--consistency=async", "--consistency=softsync:1", "--consistency=easgd:4",
+                                         "--gossip=async"));
 
 // A straggler trains fewer batches then, the other more, and both end together: within two of the straggler's steps.
-TEST_P(SharedWorkUnder, IsTrainedOnceWhoeverIsSlow) {
-  const std::string how = GetParam();
+void expect_all_is_trained_once(const std::string& how, const Flags& place) {
   Program program(small_straggling({how.starts_with("--gossip") ? "--mode=allreduce" : "--mode=ps", how, "--workers=2",
-                                    "--straggler=1:+20", "--epochs=3"}));
+                                    "--straggler=1:+20", "--epochs=3"}) +
+                  place);
   const ProgramEnd end = program.wait();
   ASSERT_EQ(end.exit_code, 0) << end.err;
   std::vector<double> positions = column(program, 0, "position");
@@ -153,6 +157,13 @@ TEST_P(SharedWorkUnder, IsTrainedOnceWhoeverIsSlow) {
   const double apart = std::abs(column(program, 0, "end_s").back() - column(program, 1, "end_s").back());
   const std::vector<double> steps = column(program, 1, "total_us");
   EXPECT_LT(apart, 2e-6 * *std::ranges::max_element(steps) + 0.02);
+}
+
+TEST_P(SharedWorkUnder, IsTrainedOnceWhoeverIsSlow) { expect_all_is_trained_once(GetParam(), {}); }
+
+// The other waits for the straggler, as often as the bound has it.
+TEST(SharedWorkUnderABound, IsTrainedOnceWhoeverIsSlow) {
+  expect_all_is_trained_once("--consistency=bounded:8", kSlowInVirtualTime);
 }
 
 // Training ends with the update that completes as many samples as the job has; the slow worker does not make up for
