@@ -62,8 +62,8 @@ class RecoveredLoss : public testing::TestWithParam<LossByKill> {
       const pid_t victim = program.process(role, rank);
       ASSERT_NE(victim, 0);
       kill(victim, signal);
-      const auto is_reported = [&] {
-        return program.errors().find(fmt::format("{} {} (", role, rank)) != std::string::npos;
+      const auto is_reported = [&program, report = fmt::format("{} {} (", role, rank)] {
+        return program.errors().find(report) != std::string::npos;
       };
       ASSERT_TRUE(program.wait_until("the loss is reported", is_reported));
     }
