@@ -124,26 +124,29 @@ Status settle_rights(const CommandLine& command) {
   return command.config.dry_run ? Status() : check_mpirun_allows(geteuid());
 }
 
-ExitCode run_prediction(const std::vector<std::string>& words) {
-  Interrupts interrupts;
-  SoloTimes solo;
-  const JobRunner quietly = [&](const ResolvedRun& config) {
-    Console quiet(true);
-    write_out(stderr, fmt::format("simulating {} workers: {}\n", config.workers,
-                                  config.mode == Mode::kPs ? fmt::format("{} servers", config.servers)
-                                                           : name_of(config.collective)));
-    return run_job(config, Survey(), solo, interrupts, quiet);
-  };
-  const Result<std::string> text = prediction_text(words, quietly);
-  if (!text.ok()) {
-    complain(text.status().message());
-    return text.status().code() == Code::kResourceExhausted ? exit_code_of(text.status()) : ExitCode::kUsage;
-  }
-  write_out(stdout, *text);
-  return ExitCode::kSuccess;
-}
+// Carries out runs of a command that shows no progress of theirs.
+class QuietRuns {
+ public:
+  explicit QuietRuns(Survey survey) : survey_(std::move(survey)) {}
 
-// Shows what was measured, or why it could not be.
+  JobResult run(const ResolvedRun& config) {
+    Console quiet(true);
+    return run_job(config, survey_, solo_, interrupts_, quiet);
+  }
+  JobRunner runner() {
+    return [this](const ResolvedRun& config) { return run(config); };
+  }
+  Resolver resolver() const {
+    return [this](const RunRequest& request) { return resolve_on(machines_of(survey_), request, calendar_stamp()); };
+  }
+
+ private:
+  const Survey survey_;
+  SoloTimes solo_;
+  Interrupts interrupts_;
+};
+
+// Shows what a command has to say, or why it failed.
 ExitCode show(const Result<std::string>& text) {
   if (!text.ok()) {
     complain(text.status().message());
@@ -151,6 +154,20 @@ ExitCode show(const Result<std::string>& text) {
   }
   write_out(stdout, *text);
   return ExitCode::kSuccess;
+}
+
+ExitCode run_prediction(const std::vector<std::string>& words) {
+  std::optional<QuietRuns> runs;  // few predictions have any
+  const Result<std::string> text = prediction_text(words, [&](const ResolvedRun& config) {
+    if (!runs) runs.emplace(Survey());
+    write_out(stderr, fmt::format("simulating {} workers: {}\n", config.workers,
+                                  config.mode == Mode::kPs ? fmt::format("{} servers", config.servers)
+                                                           : name_of(config.collective)));
+    return runs->run(config);
+  });
+  if (text.status().code() != Code::kNotFound) return show(text);
+  complain(text.status().message());  // no such table or profile
+  return ExitCode::kUsage;
 }
 
 ExitCode run_convergence(const std::vector<std::string>& words) {
@@ -161,16 +178,9 @@ ExitCode run_convergence(const std::vector<std::string>& words) {
   }
   keep_memory_private();
   start_log("run_experiment", "%n: %v");
-  Interrupts interrupts;
-  SoloTimes solo;
-  const Survey here;
-  const JobRunner quietly = [&](const ResolvedRun& config) {
-    Console quiet(true);
-    return run_job(config, here, solo, interrupts, quiet);
-  };
-  const Resolver on_this_host = [&](const RunRequest& run) { return resolve_on(machines_of(here), run, ""); };
+  QuietRuns runs((Survey()));
   Console console;
-  return reproduce_convergence(*request, on_this_host, quietly, console);
+  return reproduce_convergence(*request, runs.resolver(), runs.runner(), console);
 }
 
 ExitCode run_person(int argc, const char* const* argv) {
@@ -207,18 +217,10 @@ ExitCode run_person(int argc, const char* const* argv) {
   }
   start_log("run_experiment", "%n: %v");
   if (command->action == CommandLine::Action::kProfile) return show(profile_model(resolved->front()));
-  Interrupts interrupts;
-  const Resolver on_these_hosts = [&](const RunRequest& request) {
-    return resolve_on(machines_of(*survey), request, calendar_stamp());
-  };
-  SoloTimes solo;
-  const JobRunner quietly = [&](const ResolvedRun& config) {
-    Console quiet(true);
-    return run_job(config, *survey, solo, interrupts, quiet);
-  };
   if (command->action == CommandLine::Action::kCalibrate) {
+    QuietRuns runs(*survey);
     Console console;
-    return show(calibrate(command->config, on_these_hosts, quietly,
+    return show(calibrate(command->config, runs.resolver(), runs.runner(),
                           [&](const std::string& what) { console.say("measuring " + what); }));
   }
   if (command->action == CommandLine::Action::kCompare) {
@@ -231,9 +233,11 @@ ExitCode run_person(int argc, const char* const* argv) {
                             .tune_rate = command->tune_rate,
                             .command = command->typed};
     if (command->config.dry_run) return plan_comparison(job, *survey);
+    QuietRuns runs(*survey);
     const SteadyClock clock;
-    return compare(job, on_these_hosts, quietly, clock);
+    return compare(job, runs.resolver(), runs.runner(), clock);
   }
+  Interrupts interrupts;
   return run_one(resolved->front(), *survey, interrupts);
 }
 

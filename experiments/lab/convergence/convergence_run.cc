@@ -1,12 +1,8 @@
 #include "experiments/lab/convergence/convergence_run.h"
 
 #include <fmt/format.h>
-#include <stdlib.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
-#include <filesystem>
 #include <functional>
 #include <numeric>
 #include <string_view>
@@ -18,35 +14,11 @@
 #include "experiments/lab/convergence/convergence_plan.h"
 #include "experiments/lab/convergence/convergence_text.h"
 #include "experiments/lab/predict/given_words.h"
+#include "experiments/lab/run/scratch_folder.h"
 #include "worker/data/open_dataset.h"
 
 namespace syncopate::experiments {
 namespace {
-
-// A folder for what nobody will read; removed with all that is in it.
-class ScratchFolder {
- public:
-  static Result<ScratchFolder> create() {
-    std::error_code error;
-    const std::filesystem::path parent = std::filesystem::temp_directory_path(error);
-    std::string path = (error ? std::filesystem::path("/tmp") : parent) / "syncopate-convergence-XXXXXX";
-    if (mkdtemp(path.data()) != nullptr) return ScratchFolder(path);
-    return Status::resource_exhausted(
-        fmt::format("{}: cannot make a folder for the runs: {}; TMPDIR names another place", path, strerror(errno)));
-  }
-  ScratchFolder(ScratchFolder&& other) noexcept : path_(std::exchange(other.path_, "")) {}
-  ~ScratchFolder() {
-    std::error_code ignored;
-    if (!path_.empty()) std::filesystem::remove_all(path_, ignored);
-  }
-
-  const std::string& path() const { return path_; }
-
- private:
-  explicit ScratchFolder(std::string path) : path_(std::move(path)) {}
-
-  std::string path_;
-};
 
 bool is_option(const std::string& word) { return word.starts_with("--"); }
 
@@ -139,7 +111,7 @@ ExitCode reproduce_convergence(const ConvergenceRequest& request, const Resolver
     complain(writable.message());
     return exit_code_of(writable);
   }
-  const Result<ScratchFolder> scratch = ScratchFolder::create();
+  const Result<ScratchFolder> scratch = ScratchFolder::make();
   if (!scratch.ok()) {
     complain(scratch.status().message());
     return exit_code_of(scratch.status());

@@ -82,6 +82,7 @@ Result<double> simulated_step(RunRequest request, const JobRunner& run) {
   request.output = folder.path() + "/run";
   SYNCOPATE_ASSIGN_OR_RETURN(const ResolvedRun config, resolve(request, Placement(), ""));
   const JobResult result = run(config);
+  if (result.exit == ExitCode::kInterrupted) return Status::cancelled(result.verdict);
   if (result.exit != ExitCode::kSuccess || result.reports.empty()) {
     return Status::internal(fmt::format("the step could not be simulated: {}", result.verdict));
   }
