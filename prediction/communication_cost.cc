@@ -23,15 +23,25 @@ double ring_seconds(double bytes, const Network& network) {
 
 double tree_seconds(double bytes, const Network& network) {
   const double levels = std::ceil(std::log2(network.workers));
-  return 2 * levels * (network.alpha + bytes / network.bytes_per_second);
+  double copies = 0;  // of all bytes, over the busiest host's link, one way
+  for (int distance = 1; distance < network.workers; distance *= 2) {
+    const int beyond = network.workers - distance;  // ranks that have one so far below them
+    if (distance >= network.workers_per_host) copies += std::min({network.workers_per_host, distance, beyond});
+  }
+  return 2 * (levels * network.alpha + copies * bytes / network.bytes_per_second);
 }
 
 double halving_doubling_seconds(double bytes, const Network& network) {
   const unsigned power = std::bit_floor(static_cast<unsigned>(network.workers));
   const double p = power;
-  const bool folds = power != static_cast<unsigned>(network.workers);
-  const double folded = folds ? 2 * (network.alpha + bytes / network.bytes_per_second) : 0;
-  return folded + 2 * std::log2(p) * network.alpha + 2 * (p - 1) * bytes / (p * network.bytes_per_second);
+  const int extra = network.workers - static_cast<int>(power);
+  const double folds = std::min(extra, network.workers_per_host);  // ranks of a host that give all they have away
+  const double folded = extra > 0 ? 2 * (network.alpha + folds * bytes / network.bytes_per_second) : 0;
+  double parts = 0;  // of all bytes, over a host's link, one way
+  for (unsigned distance = power / 2; distance >= 1; distance /= 2) {
+    if (distance >= static_cast<unsigned>(network.workers_per_host)) parts += network.workers_per_host * distance / p;
+  }
+  return folded + 2 * (std::log2(p) * network.alpha + parts * bytes / network.bytes_per_second);
 }
 
 double byteps_seconds(double bytes, const Network& network, int server_hosts) {

@@ -25,12 +25,16 @@ struct Network {
 double ring_seconds(double bytes, const Network& network);
 
 // 2 ceil(log2 p) (alpha + S/B): up a binomial tree and down again, each message whole (Thakur et al., "Optimization of
-// Collective Communication Operations in MPICH", 2005).
+// Collective Communication Operations in MPICH", 2005). Ranks 2^k to 2^(k+1)-1 send to those 2^k below. With w of them
+// a host, numbered host by host, all of a host share its link where 2^k is w or more, which makes w S/B of S/B; what
+// stays on a host costs no more than its alpha.
 double tree_seconds(double bytes, const Network& network);
 
 // 2 log2(p) alpha + 2(p-1) S / (pB) for p ranks, a power of two: reduce-scatter by recursive halving, then allgather by
 // recursive doubling (Goyal et al. 2017, section 4.1; Thakur et al. 2005). Other p count as the largest power below,
-// and 2 (alpha + S/B) more: each rank beyond it gives all it has to another one, and gets the sum.
+// and 2 (alpha + S/B) more: each rank beyond it gives all it has to another one, and gets the sum. In the round of
+// distance d each rank sends dS/p; with w ranks a host they share its link if d is w or more, and else stay on the
+// host: 2 w (p-w) S / (pB) for w a power of two.
 double halving_doubling_seconds(double bytes, const Network& network);
 
 // BytePS's optimum for n hosts, whose workers add their gradients up first, and k hosts with a server alone (Jiang et

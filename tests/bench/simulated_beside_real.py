@@ -9,8 +9,10 @@ Each cell is one job, run for real and simulated, by the same flags. Two wires:
 shape       processes of this host behind emulated links (--shape, with 1 ms of delay), which pass whole messages; the
             simulation has --network=fifo.
 namespaces  a network namespace for each worker, joined by a bridge; Linux's token bucket filter (tc tbf) limits what
-            each sends and receives. TCP shares the links; the simulation has --network=frames. Servers stand on the
-            first hosts. Needs root.
+            each sends and receives. TCP shares the links; the simulation has --network=frames and fluid. Servers stand
+            on the first hosts. Needs root. TCP keeps its window while a connection is idle
+            (net.ipv4.tcp_slow_start_after_idle=0), which no network of ours forgets either; --slow-start leaves it as
+            Linux has it.
 
 A cell's figure is the mean time of a step in the steady window. The processor's load stands beside it: where a real run
 wants more of it than there is, the difference is the processor's. Prints a table with each error, the median and the
@@ -43,13 +45,16 @@ MTU_FRAME = 1514  # what the bucket counts of a full frame
 class Namespaces:
     """Hosts 10.78.0.2, .3, ... on one switch, each behind a link of its own, and the shell that reaches them."""
 
-    def __init__(self, count, rate, folder):
+    def __init__(self, count, rate, folder, slow_start):
         self.names = [f"syncopate-{os.getpid()}-{i}" for i in range(count + 1)]
         self.addresses = [f"10.78.0.{i + 2}" for i in range(count)]
         home = self.names[0]
         for name in self.names:
             self.ip("netns", "add", name)
             self.ip("-n", name, "link", "set", "lo", "up")
+            if not slow_start:
+                setting = "/proc/sys/net/ipv4/tcp_slow_start_after_idle"
+                subprocess.run(["ip", "netns", "exec", name, "sh", "-c", f"echo 0 > {setting}"], check=True)
         self.ip("-n", home, "link", "add", "switch", "type", "bridge")
         self.ip("-n", home, "addr", "add", "10.78.0.1/24", "dev", "switch")
         self.ip("-n", home, "link", "set", "switch", "up")
@@ -104,22 +109,31 @@ def cells(arguments):
                     yield wire, rate, workers, mode
 
 
-def measure(program, wire, rate, workers, mode):
+def measure(arguments, wire, rate, workers, mode):
+    """Returns a row for each network that the wire is simulated with."""
+    program = arguments.program
     flags = [*MODES[mode], *JOB, f"--workers={workers}", f"--steps={STEPS[rate]}"]
     simulated = [*flags, "--cluster=simulated", "--compute=solo"]
     if wire == "shape":
         shape = f"--shape={rate}+1ms"
         real = run(program, [*flags, shape])
-        virtual = run(program, [*simulated, shape, "--network=fifo"])
+        simulated, networks = [*simulated, shape], ["fifo"]
     else:
-        with tempfile.TemporaryDirectory() as folder, Namespaces(workers, rate, folder) as hosts:
+        with tempfile.TemporaryDirectory() as folder, \
+                Namespaces(workers, rate, folder, arguments.slow_start) as hosts:
             slots = ",".join(f"{address}:1" for address in hosts.addresses)
             real = run(program, [*flags, f"--hosts={slots}", f"--remote-shell={hosts.shell}"],
                        ["ip", "netns", "exec", hosts.names[0]])
-        virtual = run(program, [*simulated, f"--hosts={workers}x1", f"--shape={rate}+50us", "--network=frames"])
-    return {"wire": wire, "rate": rate, "workers": workers, "mode": mode, "real_ms": round(real[0], 3),
-            "simulated_ms": round(virtual[0], 3), "error": round(virtual[0] / real[0] - 1, 4),
-            "own_load": round(real[1], 3), "others_load": round(real[2], 3)}
+        simulated = [*simulated, f"--hosts={workers}x1", f"--shape={rate}+50us"]
+        networks = ["frames", "fluid"]
+    rows = []
+    for network in networks:
+        virtual = run(program, [*simulated, f"--network={network}"])
+        rows.append({"wire": wire, "rate": rate, "workers": workers, "mode": mode, "network": network,
+                     "real_ms": round(real[0], 3), "simulated_ms": round(virtual[0], 3),
+                     "error": round(virtual[0] / real[0] - 1, 4), "own_load": round(real[1], 3),
+                     "others_load": round(real[2], 3)})
+    return rows
 
 
 def main():
@@ -130,22 +144,25 @@ def main():
     parser.add_argument("--rates", type=words, default=list(STEPS))
     parser.add_argument("--workers", type=lambda text: [int(word) for word in text.split(",")], default=[2, 4, 8])
     parser.add_argument("--modes", type=words, default=list(MODES))
+    parser.add_argument("--slow-start", action="store_true")
     parser.add_argument("--output")
     arguments = parser.parse_args()
     rows = []
-    print(f"{'wire':<11}{'rate':<9}{'workers':<9}{'mode':<14}{'real ms':>9}{'simulated':>11}{'error':>9}"
+    print(f"{'wire':<11}{'rate':<9}{'workers':<9}{'mode':<14}{'network':<8}{'real ms':>9}{'simulated':>11}{'error':>9}"
           f"{'own':>7}{'others':>8}", flush=True)
     for wire, rate, workers, mode in cells(arguments):
-        row = measure(arguments.program, wire, rate, workers, mode)
-        rows.append(row)
-        print(f"{wire:<11}{rate:<9}{workers:<9}{mode:<14}{row['real_ms']:>9.2f}{row['simulated_ms']:>11.2f}"
-              f"{100 * row['error']:>8.1f}%{100 * row['own_load']:>6.0f}%{100 * row['others_load']:>7.0f}%", flush=True)
+        for row in measure(arguments, wire, rate, workers, mode):
+            rows.append(row)
+            print(f"{wire:<11}{rate:<9}{workers:<9}{mode:<14}{row['network']:<8}{row['real_ms']:>9.2f}"
+                  f"{row['simulated_ms']:>11.2f}{100 * row['error']:>8.1f}%{100 * row['own_load']:>6.0f}%"
+                  f"{100 * row['others_load']:>7.0f}%", flush=True)
     print()
-    for wire in arguments.wires:
-        for rate in arguments.rates:
-            errors = [abs(row["error"]) for row in rows if (row["wire"], row["rate"]) == (wire, rate)]
-            print(f"{wire}, {rate}: median {100 * statistics.median(errors):.1f} %, worst {100 * max(errors):.1f} %, "
-                  f"{len(errors)} cells")
+    groups = {}
+    for row in rows:
+        groups.setdefault((row["wire"], row["rate"], row["network"]), []).append(abs(row["error"]))
+    for (wire, rate, network), errors in groups.items():
+        print(f"{wire}, {rate}, {network}: median {100 * statistics.median(errors):.1f} %, "
+              f"worst {100 * max(errors):.1f} %, {len(errors)} cells")
     if arguments.output:
         pathlib.Path(arguments.output).mkdir(parents=True, exist_ok=True)
         with open(pathlib.Path(arguments.output, "simulated_beside_real.csv"), "w", newline="") as file:

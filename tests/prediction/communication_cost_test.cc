@@ -34,6 +34,18 @@ TEST(CommunicationCost, HalvingDoublingMovesAsMuchAsARingInFewerMessages) {
   EXPECT_NEAR(halving_doubling_seconds(400, network), 2 * (0.5 + 4) + 2 * 3 * 0.5 + 7, kExact);
 }
 
+// 4 hosts of 8: in the rounds of distances 16 and 8 all 8 ranks of a host send through its link.
+TEST(CommunicationCost, RanksOfAHostShareItsLink) {
+  const Network network{.alpha = 0.5, .bytes_per_second = 100, .workers = 32, .workers_per_host = 8};
+  EXPECT_NEAR(halving_doubling_seconds(400, network), 2 * 5 * 0.5 + 2 * 8 * (0.5 + 0.25) * 4, kExact);
+  EXPECT_NEAR(tree_seconds(400, network), 2 * 5 * 0.5 + 2 * (8 + 8) * 4, kExact);
+  EXPECT_NEAR(ring_seconds(400, network), 2 * 31 * (0.5 + 4.0 / 32),
+              kExact);  // the last of a host alone sends to another
+  const Network one_host{.alpha = 0.5, .bytes_per_second = 100, .workers = 8, .workers_per_host = 8};
+  EXPECT_NEAR(halving_doubling_seconds(400, one_host), 2 * 3 * 0.5, kExact);
+  EXPECT_NEAR(tree_seconds(400, one_host), 2 * 3 * 0.5, kExact);
+}
+
 TEST(CommunicationCost, BytepsIsAllreduceWithoutServersAndOneCopyWithAsManyAsWorkers) {
   for (const int n : {2, 3, 8, 32}) {
     const Network network{.bytes_per_second = 1e9, .workers = n};
