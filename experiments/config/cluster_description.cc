@@ -86,6 +86,8 @@ ProcessingModel ClusterDescription::processing_of(const std::string& optimizer, 
 
 Result<ClusterDescription> read_cluster(std::string_view text) {
   SYNCOPATE_ASSIGN_OR_RETURN(const auto entries, read_toml(text));
+  if (entries.empty())
+    return Status::invalid_argument("says nothing of a cluster; `run_experiment calibrate` writes one");
   const std::vector<std::string> known = entry_names();
   std::set<std::string> seen;
   ClusterDescription cluster;

@@ -43,7 +43,8 @@ struct ClusterDescription {
 };
 
 // Fails with invalid argument, naming line or entry, for what is not such a file: an unknown name, a name that stands
-// twice, a value that is none.
+// twice, a value that is none; and
+// for one without entries.
 Result<ClusterDescription> read_cluster(std::string_view text);
 // Reads a file; a path of its compute model becomes relative to the working folder. Fails as read_cluster() does.
 Result<ClusterDescription> open_cluster(const std::string& path);

@@ -119,24 +119,17 @@ std::string typed_line(int argc, const char* const* argv) {
   return line;
 }
 
-// `compare --help` shows the topic compare; `predict --help` and its like show that of predictions.
-Result<CommandLine> help_asked_for(const CLI::Option& help, const CLI::App& compare,
+// `compare --help` shows the topic of that command; `predict --help` and its like show that of predictions.
+Result<CommandLine> help_asked_for(const CLI::Option& help, const std::string& of_command,
                                    const std::vector<std::string>& words) {
   CommandLine line;
   line.action = CommandLine::Action::kHelp;
   line.topic = help.results().empty() ? "" : help.results().front();
-  if (line.topic.empty() && compare.parsed()) line.topic = "compare";
+  if (line.topic.empty()) line.topic = of_command;
   const bool predicts = !words.empty() && is_prediction_command(words.front());
   if (line.topic.empty() && predicts) line.topic = "predictions";
   const Result<std::string> text = help_text(line.topic, 80);
   if (!text.ok()) return text.status();
-  return line;
-}
-
-CommandLine help_on(const std::string& topic) {
-  CommandLine line;
-  line.action = CommandLine::Action::kHelp;
-  line.topic = topic;
   return line;
 }
 
@@ -188,8 +181,10 @@ Result<CommandLine> parse_command_line(int argc, const char* const* argv) {
     return Status::invalid_argument(fmt::format("{0}: needs a value, as in {0}=VALUE; --help says which", flag));
   }
   if (const CLI::Option* help = app.get_option("--help"); help->count() > 0) {
-    if (help->results().empty() && (profile->parsed() || calibrate->parsed())) return help_on("measurements");
-    return help_asked_for(*help, *compare, app.remaining(true));
+    const char* const of_command = compare->parsed()                          ? "compare"
+                                   : profile->parsed() || calibrate->parsed() ? "measurements"
+                                                                              : "";
+    return help_asked_for(*help, of_command, app.remaining(true));
   }
   if (app.get_option("--version")->count() > 0) {
     CommandLine line;

@@ -39,10 +39,6 @@ Result<prediction::ModelProfile> compute_profile_of(const ResolvedRun& config) {
     return refused(
         "the profile has no times; --compute=150ms gives the time of a step, --compute=15TFLOPS a device's rate");
   }
-  if (profile->batch_size != config.batch_size) {
-    return refused(fmt::format("its times are of batches of {}, and the run has --batch-size={}; measure them anew",
-                               profile->batch_size, config.batch_size));
-  }
   if (is_own) return profile;
   const std::string name = is_profile(config) ? config.model.substr(kProfilePrefix.size()) : config.model;
   if (profile->model != name) {

@@ -18,8 +18,8 @@ Result<prediction::ModelProfile> open_profile(const std::string& option, const s
 // Returns the profile of a run's model. Requires is_profile(config). Fails as open_profile() does.
 Result<prediction::ModelProfile> profile_of(const RunSettings& config);
 
-// Returns the profile whose times the run's workers take. Requires that config.compute names one. Fails as
-// open_profile() does, and for a profile without times, and with times of another model or batch size.
+// Returns the profile whose times the run's workers take, for batches of its own size. Requires that config.compute
+// names one. Fails as open_profile() does, and for a profile without times, or with times of another model.
 Result<prediction::ModelProfile> compute_profile_of(const ResolvedRun& config);
 
 }  // namespace syncopate::experiments

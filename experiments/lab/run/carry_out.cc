@@ -94,8 +94,9 @@ Result<Duration> given_step(const ResolvedRun& config, SimulationFacts& facts) {
   return step;
 }
 
-// Returns the times of a real model's tensors, as measured for a profile.
-Result<ComputeTimes> times_by_profile(const prediction::ModelProfile& profile, const ParamLayout& layout) {
+// Returns the times of a model's tensors for a batch, as measured for a profile; in proportion, for another batch size.
+Result<ComputeTimes> times_by_profile(const prediction::ModelProfile& profile, const ParamLayout& layout,
+                                      int batch_size) {
   const auto are_same = [](const prediction::TensorProfile& one, const TensorSpec& other) {
     return one.name == other.name && one.shape == other.shape;
   };
@@ -106,9 +107,10 @@ Result<ComputeTimes> times_by_profile(const prediction::ModelProfile& profile, c
                     profile.model));
   }
   ComputeTimes times;
+  const double stretch = static_cast<double>(batch_size) / profile.batch_size;
   for (const prediction::TensorProfile& tensor : profile.tensors) {
-    times.forward.push_back(from_seconds(tensor.forward_seconds));
-    times.backward.push_back(from_seconds(tensor.backward_seconds));
+    times.forward.push_back(from_seconds(stretch * tensor.forward_seconds));
+    times.backward.push_back(from_seconds(stretch * tensor.backward_seconds));
   }
   return times;
 }
@@ -123,12 +125,16 @@ Result<ComputeTimes> computing_of(const RunToCarryOut& run, SoloTimes& solo, Sim
   }
   if (!run.config.compute.profile.empty()) {
     SYNCOPATE_ASSIGN_OR_RETURN(const prediction::ModelProfile profile, compute_profile_of(run.config));
-    SYNCOPATE_ASSIGN_OR_RETURN(ComputeTimes times, times_by_profile(profile, run.layout));
+    SYNCOPATE_ASSIGN_OR_RETURN(ComputeTimes times, times_by_profile(profile, run.layout, run.config.batch_size));
     const bool is_own = run.config.compute.profile == ComputeModel::kOwnProfile;
-    facts.compute =
-        fmt::format("{} a step, {} of it forward, by {}: {}", milliseconds_text(times.step()),
-                    milliseconds_text(times.forward_pass()),
-                    is_own ? "the model's profile" : "the profile " + run.config.compute.profile, profile.source);
+    const bool is_stretched = profile.batch_size != run.config.batch_size;
+    facts.compute = fmt::format("{} a step, {} of it forward, by {}{}: {}", milliseconds_text(times.step()),
+                                milliseconds_text(times.forward_pass()),
+                                is_own ? "the model's profile" : "the profile " + run.config.compute.profile,
+                                is_stretched ? fmt::format(", in proportion from batches of {} to {}",
+                                                           profile.batch_size, run.config.batch_size)
+                                             : "",
+                                profile.source);
     return times;
   }
   SYNCOPATE_ASSIGN_OR_RETURN(const Duration step, given_step(run.config, facts));

@@ -72,6 +72,7 @@ TEST(AClusterDescription, SaysWhatIsWrong) {
   EXPECT_THAT(refused("compute = \"soon\"\n"), StartsWith("compute = 'soon': must be solo"));
   EXPECT_EQ(refused("sum = \"4GB/s\"\nsum = \"4GB/s\"\n"), "sum: given twice; once is enough");
   EXPECT_THAT(refused("[link]\n"), StartsWith("line 1:"));
+  EXPECT_THAT(refused("# cut off\n"), StartsWith("says nothing of a cluster"));
 }
 
 TEST_F(AClusterFile, SaysWhatTheRunDoesNot) {
@@ -98,8 +99,8 @@ TEST_F(AClusterFile, GivesWayToWhatTheRunSays) {
 }
 
 // What nobody says is as without a file: solo comes with solo.
-TEST_F(AClusterFile, MayBeEmpty) {
-  const ResolvedRun described = run_with({{"mode", "ps"}, {"cluster", with("")}});
+TEST_F(AClusterFile, MaySayLittle) {
+  const ResolvedRun described = run_with({{"mode", "ps"}, {"cluster", with("inside = \"40gbit+5us\"\n")}});
   const ResolvedRun usual = run_with({{"mode", "ps"}, {"cluster", "simulated"}});
   for (const ResolvedRun& run : {described, usual}) {
     EXPECT_EQ(run.shape, usual_simulated_link());
