@@ -211,7 +211,7 @@ class MpiCollective final : public Collective {
           check(MPI_Testall(static_cast<int>(requests_.size()), requests_.data(), &done, MPI_STATUSES_IGNORE)));
       if (done != 0) return Status();
       const TimePoint now = clock_.now();
-      if (now >= deadline && !wait.next(now)) return Status::deadline_exceeded("not every rank has come to it");
+      if (now >= sleep_from && !wait.next(now)) return Status::deadline_exceeded("not every rank has come to it");
       if (now >= sleep_from && !pause_.wait(kSleep)) return Status::cancelled("interrupted");
     }
   }

@@ -21,10 +21,10 @@ Status MembersTransport::send(int peer, std::string_view header, std::span<const
   return wrapped().send(inner, header, payload, pending, deadline);
 }
 
-Result<Message> MembersTransport::receive(TimePoint deadline) {
-  SYNCOPATE_ASSIGN_OR_RETURN(Message message, wrapped().receive(deadline));
-  const int from = there_[static_cast<std::size_t>(message.from())];
-  return std::move(message).renumbered(from);
+Result<Message> MembersTransport::renumbered(Result<Message> message) const {
+  if (!message.ok()) return message;
+  const int from = there_[static_cast<std::size_t>(message->from())];
+  return std::move(*message).renumbered(from);
 }
 
 }  // namespace syncopate

@@ -20,9 +20,12 @@ class MembersTransport final : public ForwardingTransport {
   // Fails with peer lost for a member that is not present.
   Status send(int peer, std::string_view header, std::span<const std::byte> payload, PendingSends* pending,
               TimePoint deadline) override;
-  Result<Message> receive(TimePoint deadline) override;
+  Result<Message> receive(TimePoint deadline) override { return renumbered(wrapped().receive(deadline)); }
+  Result<Message> poll(TimePoint until) override { return renumbered(wrapped().poll(until)); }
 
  private:
+  Result<Message> renumbered(Result<Message> message) const;
+
   std::vector<int> there_;       // by the inner transport's rank
   std::vector<int> inner_rank_;  // by the group's rank; -1: not present
 };

@@ -24,6 +24,7 @@ class PatientTransport final : public ForwardingTransport {
   Result<Message> receive(TimePoint deadline) override {
     return patiently(deadline, [&](TimePoint until) { return wrapped().receive(until); });
   }
+  Result<Message> poll(TimePoint until) override { return wrapped().poll(until); }
   Status wait(const PendingSends& pending, TimePoint deadline) override {
     return patiently(deadline, [&](TimePoint until) { return wrapped().wait(pending, until); });
   }
@@ -34,19 +35,12 @@ class PatientTransport final : public ForwardingTransport {
 
   template <typename Call>
   auto patiently(TimePoint deadline, const Call& call) -> decltype(call(deadline)) {
-    const TimePoint begin = clock_.now();
-    // Several calls may share a deadline; the wait has then begun with an earlier call.
-    if (deadline != deadline_ && !PatientWait::is_one(*patience_, deadline, begin)) return call(deadline);
-    // This process may have stood still since the last call: only the sum of what arrived is computed in between.
-    if (deadline == deadline_ && PatientWait::did_not_run(last_, begin)) patience_->excuse(begin);
-    deadline_ = deadline;
-    PatientWait wait(*patience_, deadline, begin);
-    TimePoint until = wait.next(begin).value_or(deadline);
+    PatientWait wait(*patience_, deadline, clock_.now());
+    TimePoint until = wait.next(clock_.now()).value_or(deadline);
     while (true) {
       auto done = call(until);
-      last_ = clock_.now();
       if (done.ok() || code_of(done) != Code::kDeadlineExceeded) return done;
-      const std::optional<TimePoint> next = wait.next(last_);
+      const std::optional<TimePoint> next = wait.next(clock_.now());
       if (!next) return done;
       until = *next;
     }
@@ -54,8 +48,6 @@ class PatientTransport final : public ForwardingTransport {
 
   const std::shared_ptr<Patience> patience_;
   const Clock& clock_;
-  std::optional<TimePoint> deadline_;  // of the last wait
-  TimePoint last_{};                   // its end
 };
 
 }  // namespace syncopate

@@ -119,6 +119,8 @@ class Transport {
   // Returns the next message from any peer. Fails with deadline exceeded, with cancelled after interrupt(), and with
   // peer lost (once per peer) if the wire can tell that a peer is gone and all that it sent has been received.
   virtual Result<Message> receive(TimePoint deadline) = 0;
+  // The same for who only looks: that nothing has come by then is no failure, so that no transport waits for longer.
+  virtual Result<Message> poll(TimePoint until) { return receive(until); }
 
   // Returns when `pending` counts no send: at once, or when peers have released the payloads. A lost peer holds
   // nothing.

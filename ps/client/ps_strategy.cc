@@ -225,7 +225,7 @@ void PsStrategy::set_activity(const char* operation) {
 
 Status PsStrategy::take_answers() {
   while (traffic_.any_due()) {
-    const Result<Message> message = transport_.receive(TimePoint{});
+    const Result<Message> message = transport_.poll(TimePoint{});
     if (message.status().code() == Code::kDeadlineExceeded) break;
     if (message.status().code() == Code::kPeerLost) continue;
     if (!message.ok()) return message.status();
@@ -239,7 +239,7 @@ Status PsStrategy::exchange_until(Complete&& complete, std::optional<TimePoint> 
   while (true) {
     SYNCOPATE_RETURN_IF_ERROR(pusher_.push_what_may_go());
     if (complete()) return Status();
-    const Result<Message> message = transport_.receive(deadline.value_or(clock_.now() + kSlice));
+    const Result<Message> message = deadline ? transport_.receive(*deadline) : transport_.poll(clock_.now() + kSlice);
     if (message.ok()) {
       SYNCOPATE_RETURN_IF_ERROR(accept(*message));
       continue;

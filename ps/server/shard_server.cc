@@ -112,7 +112,7 @@ Status ShardServer::serve_until_done() {
 }
 
 Result<std::optional<Message>> ShardServer::receive() {
-  Result<Message> message = transport_.receive(clock_.now() + kPollInterval);
+  Result<Message> message = transport_.poll(clock_.now() + kPollInterval);
   if (message.ok()) return std::optional<Message>(std::move(*message));
   // Whether a peer that is gone was a worker which had not left yet is the control plane's to say, through worker_lost.
   if (message.status().code() == Code::kPeerLost) log_debug("shard {}: {}", number_, message.status().message());

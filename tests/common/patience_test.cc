@@ -50,10 +50,29 @@ TEST_F(PatienceTest, NeverEndsEarlierThanItWasToEnd) {
   EXPECT_EQ(patience_.until(), kBegin + 15s);
 }
 
-TEST_F(PatienceTest, ConcernsWaitsAndNotLooks) {
-  EXPECT_TRUE(PatientWait::is_one(patience_, kBegin + 10s, kBegin));
-  EXPECT_FALSE(PatientWait::is_one(patience_, kBegin + 50ms, kBegin));
-  EXPECT_FALSE(PatientWait::is_one(patience_, TimePoint{}, kBegin));
+// The deadline was set before the standstill, and the wait for it begins behind it.
+TEST_F(PatienceTest, SeesByTicksThatThisProcessDidNotRun) {
+  patience_.tick(kBegin);
+  PatientWait wait(patience_, kBegin + 10s, kBegin + 60s);
+  EXPECT_EQ(wait.next(kBegin + 60s), kBegin + 60s + 250ms);
+  EXPECT_EQ(patience_.until(), kBegin + 70s);
+}
+
+TEST_F(PatienceTest, ExcusesWhenTicksGoOnAfterAGap) {
+  patience_.tick(kBegin);
+  patience_.tick(kBegin + 900ms);
+  EXPECT_LT(patience_.until(), kBegin);
+  patience_.tick(kBegin + 60s);
+  EXPECT_EQ(patience_.until(), kBegin + 70s);
+  PatientWait wait(patience_, kBegin + 10s, kBegin + 60s);
+  EXPECT_TRUE(wait.next(kBegin + 60s).has_value());
+}
+
+TEST_F(PatienceTest, LetsAWaitExpireWhileTicksComeInTime) {
+  TimePoint now = kBegin;
+  for (; now <= kBegin + 10s; now += 200ms) patience_.tick(now);
+  PatientWait wait(patience_, kBegin + 10s, now);
+  EXPECT_EQ(wait.next(now), std::nullopt);
 }
 
 }  // namespace

@@ -63,7 +63,7 @@ TimePoint ControlThread::tick(TimePoint now) {
   const Duration absence = attention_.absence(now);
   coordinator_.forgive(absence);
   progress_.forgive(absence);
-  if (absence > Duration::zero()) patience_.excuse(now);
+  patience_.tick(now);
   check_coordinator(timeout, now);
   check_own_progress(timeout, now);
   return std::min(*last_beat_ + beat_every, next_records_);

@@ -10,10 +10,12 @@ namespace {
 using std::literals::chrono_literals::operator""ms;
 using std::literals::chrono_literals::operator""s;
 
-// Nothing ever comes: each wait lasts until its deadline, by a clock that stands still otherwise.
+// Nothing ever comes: each wait lasts until its deadline, by a clock that stands still otherwise. The process ticks
+// meanwhile.
 class SilentWire final : public Transport {
  public:
-  explicit SilentWire(ManualClock& clock, std::vector<TimePoint>& deadlines) : clock_(clock), deadlines_(deadlines) {}
+  SilentWire(ManualClock& clock, Patience& patience, std::vector<TimePoint>& deadlines)
+      : clock_(clock), patience_(patience), deadlines_(deadlines) {}
 
   int rank() const override { return 0; }
   int size() const override { return 2; }
@@ -32,10 +34,12 @@ class SilentWire final : public Transport {
   Status late(TimePoint deadline) {
     deadlines_.push_back(deadline);
     if (deadline > clock_.now()) clock_.advance(deadline - clock_.now());
+    patience_.tick(clock_.now());
     return Status::deadline_exceeded("no message");
   }
 
   ManualClock& clock_;
+  Patience& patience_;
   std::vector<TimePoint>& deadlines_;
 };
 
@@ -49,7 +53,7 @@ class PatientTransportTest : public testing::Test {
   ManualClock clock_;
   std::vector<TimePoint> deadlines_;
   const std::shared_ptr<Patience> patience_ = std::make_shared<Patience>();
-  PatientTransport transport_{std::make_unique<SilentWire>(clock_, deadlines_), patience_, clock_};
+  PatientTransport transport_{std::make_unique<SilentWire>(clock_, *patience_, deadlines_), patience_, clock_};
 };
 
 TEST_F(PatientTransportTest, EndsAWaitAtItsDeadlineWithWhatTheWireSays) {
@@ -71,23 +75,36 @@ TEST_F(PatientTransportTest, WaitsOnWhereSomebodyDidNotRun) {
   EXPECT_EQ(clock_.now(), deadline + 70s);
 }
 
-// Stopped between two waits of one operation, and past its deadline when it wakes.
-TEST_F(PatientTransportTest, HasPatienceWhereItDidNotRunBetweenTwoWaitsOfOneCall) {
+// Stopped after the deadline was set and before the wait for it, with a send in between, which has a deadline of its
+// own.
+TEST_F(PatientTransportTest, HasPatienceWhereItDidNotRunBeforeTheWait) {
+  patience_->tick(clock_.now());
   const TimePoint deadline = clock_.now() + 10s;
-  EXPECT_EQ(transport_.receive(deadline).status().code(), Code::kDeadlineExceeded);
   clock_.advance(60s);
   const TimePoint woken = clock_.now();
+  EXPECT_EQ(transport_.send(1, "", {}, nullptr, woken + 5s).code(), Code::kDeadlineExceeded);
+  EXPECT_GE(clock_.now(), woken + 10s);
+  EXPECT_LT(clock_.now(), woken + 11s);
+  patience_->excuse(woken + 5s);
   EXPECT_EQ(transport_.receive(deadline).status().code(), Code::kDeadlineExceeded);
-  EXPECT_EQ(clock_.now(), woken + 10s);
+  EXPECT_EQ(clock_.now(), woken + 15s);
 }
 
 TEST_F(PatientTransportTest, DoesNotProlongALook) {
   patience_->excuse(clock_.now() + 60s);
-  const TimePoint deadline = clock_.now() + 50ms;
-  EXPECT_EQ(transport_.receive(deadline).status().code(), Code::kDeadlineExceeded);
-  EXPECT_EQ(clock_.now(), deadline);
-  EXPECT_EQ(transport_.receive(TimePoint{}).status().code(), Code::kDeadlineExceeded);
+  const TimePoint until = clock_.now() + 50ms;
+  EXPECT_EQ(transport_.poll(until).status().code(), Code::kDeadlineExceeded);
+  EXPECT_EQ(clock_.now(), until);
+  EXPECT_EQ(transport_.poll(TimePoint{}).status().code(), Code::kDeadlineExceeded);
   EXPECT_EQ(deadlines_.size(), 2u);
+}
+
+// A wait of which little is left when it comes to the transport is one like any other.
+TEST_F(PatientTransportTest, ProlongsAWaitThatIsNearlyOver) {
+  patience_->excuse(clock_.now() + 60s);
+  const TimePoint begin = clock_.now();
+  EXPECT_EQ(transport_.receive(begin + 50ms).status().code(), Code::kDeadlineExceeded);
+  EXPECT_EQ(clock_.now(), begin + 70s);
 }
 
 TEST_F(PatientTransportTest, ConcernsSendsToo) {
