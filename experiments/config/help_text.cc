@@ -277,8 +277,7 @@ std::string usage_text(int columns) {
          "  run_experiment compare FOLDER...  finished runs, by their results\n"
          "  run_experiment profile [OPTIONS]  measures a model's step, as a file that stands for it\n"
          "  run_experiment calibrate          measures this machine, as a cluster to simulate\n"
-         "  run_experiment reproduce NAME     published measurements beside closed forms; a page with --output\n"
-         "  run_experiment reproduce convergence  published accuracies beside small simulated runs, in kind\n"
+         "  run_experiment reproduce NAME     published measurements beside closed forms or small runs\n"
          "  run_experiment predict [OPTIONS]  a step's time in closed form\n"
          "  run_experiment advise [OPTIONS]   the best way to run a job, by the same forms\n";
 }

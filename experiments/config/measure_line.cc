@@ -68,6 +68,13 @@ Result<CommandLine> calibrate_line(const GivenOptions& given) {
     return Status::invalid_argument(fmt::format(
         "--hosts={}: calibrate measures the link between two hosts; name two that stand for all", given.at("hosts")));
   }
+  const bool within_a_host = request.transport == TransportKind::kShm || request.transport == TransportKind::kIpc;
+  if (within_a_host) {
+    return Status::invalid_argument(
+        fmt::format("--transport={}: connects processes of one host, and the link that it names is between hosts; use "
+                    "tcp or sockets",
+                    given.at("transport")));
+  }
   for (HostSlots& host : request.hosts) host.slots = 1;
   request.workers = 2;
   if (!request.output) request.output = "cluster.toml";

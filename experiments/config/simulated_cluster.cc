@@ -89,8 +89,8 @@ std::optional<double> parse_byte_rate(std::string_view text) {
 }
 
 std::string byte_rate_text(double bytes_per_second) {
-  return bytes_per_second < 1e9 ? fmt::format("{:.6g}MB/s", bytes_per_second / 1e6)
-                                : fmt::format("{:.6g}GB/s", bytes_per_second / 1e9);
+  return bytes_per_second < 1e9 ? fmt::format("{:.4g}MB/s", bytes_per_second / 1e6)
+                                : fmt::format("{:.4g}GB/s", bytes_per_second / 1e9);
 }
 
 Result<ProcessingModel> ProcessingModel::parse(std::string_view text) {

@@ -90,7 +90,7 @@ struct ProcessingModel {
 
 // Reads bytes a second, as in "900MB/s" or "4.2GB/s", of 1 MB/s to 10^6 GB/s; none if it is something else.
 std::optional<double> parse_byte_rate(std::string_view text);
-// In the form that parse_byte_rate() reads.
+// In the form that parse_byte_rate() reads, with four digits that count.
 std::string byte_rate_text(double bytes_per_second);
 
 }  // namespace syncopate::experiments

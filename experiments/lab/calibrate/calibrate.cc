@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <cmath>
 #include <filesystem>
 #include <sstream>
 #include <utility>
@@ -37,11 +36,7 @@ struct Measured {
   std::string beware;  // what disturbed it
 };
 
-// With three digits that count.
-double rate_of(double seconds_per_byte) {
-  const double scale = std::pow(10, 2 - std::floor(std::log10(1 / seconds_per_byte)));
-  return std::round(scale / seconds_per_byte) / scale;
-}
+double rate_of(double seconds_per_byte) { return 1 / seconds_per_byte; }
 
 Status measure_rates(const ResolvedRun& config, ClusterDescription& cluster, const Note& note) {
   SYNCOPATE_ASSIGN_OR_RETURN(const ParamLayout layout, layout_of(config));

@@ -183,7 +183,6 @@ std::optional<std::string> value_of(const ComparedRow& row, const std::string& o
   return found == row.values.end() ? std::nullopt : std::optional(found->second);
 }
 
-constexpr const char* kSpeedLabel = "samples/s of the whole job";
 constexpr double kManyTimes = 20;  // the most of an axis over its least, from which on it is logarithmic
 
 // Adds what the first line would be if as many more workers did as much more.
@@ -200,9 +199,11 @@ void add_linear_scaling(Chart& chart) {
 }
 
 // Draws a line for each mode, and for each combination of the other varied options, over the values of `option`, and a
-// level for what does not depend on it. Empty unless there is a line of two numbers.
+// level for what does not depend on it. Empty unless there is a line of two numbers. `scales`: the figure is one that
+// ideally grows as the option does.
 std::string over_option(const ComparisonReport& report, const ComparisonFigures& figures, const Looks& looks,
-                        const std::string& option, const ChartAxis& axis, const RowFigure& figure) {
+                        const std::string& option, const ChartAxis& axis, const RowFigure& figure,
+                        bool scales = false) {
   Chart chart{.title = fmt::format("{} over {}", axis.label, option), .x = {.label = option}, .y = axis, .series = {}};
   std::vector<double> values;
   for (std::size_t i = 0; i < figures.rows.size(); ++i) {
@@ -230,7 +231,7 @@ std::string over_option(const ComparisonReport& report, const ComparisonFigures&
     return {};
   const auto [least, most] = std::ranges::minmax(values);
   chart.x.logarithmic = least > 0 && most >= kManyTimes * least;
-  if (option == "workers" && axis.label == kSpeedLabel) {
+  if (scales) {
     add_linear_scaling(chart);
     chart.y.logarithmic = chart.x.logarithmic;
     chart.y.from_zero = !chart.y.logarithmic;
@@ -248,7 +249,7 @@ std::vector<std::string> comparison_charts(const ComparisonReport& report, const
   const RowFigure to_target = [](const RowFigures& row) { return value_of(row.to_target); };
   const RowFigure megabytes = [](const RowFigures& row) { return value_of(row.megabytes); };
   const RowFigure memory = [](const RowFigures& row) { return value_of(row.memory_mb); };
-  const ChartAxis speed_axis{.label = kSpeedLabel, .from_zero = true};
+  const ChartAxis speed_axis{.label = "samples/s of the whole job", .from_zero = true};
   const ChartAxis target_axis{.label = "seconds to the target", .from_zero = true};
   std::vector<std::string> charts = {speed_ratios(report, figures, looks), quality_over_time(report, figures, looks),
                                      rates_tried(report, figures, looks)};
@@ -264,7 +265,7 @@ std::vector<std::string> comparison_charts(const ComparisonReport& report, const
     const auto add = [&](const ChartAxis& axis, const RowFigure& figure) {
       charts.push_back(over_option(report, figures, looks, option, axis, figure));
     };
-    add(speed_axis, speed);
+    charts.push_back(over_option(report, figures, looks, option, speed_axis, speed, option == "workers"));
     add(quality_axis(figures), quality);
     if (report.target > 0) add(target_axis, to_target);
     if (sends_differ(figures)) add({.label = "MB a step and worker", .from_zero = true}, megabytes);

@@ -41,6 +41,7 @@ TEST(ACalibrateLine, MeasuresThisMachineOrTwoHosts) {
 
 TEST(ACalibrateLine, RefusesWhatItWouldIgnore) {
   EXPECT_THAT(calibrate_line({{"hosts", "a,b,c"}}).status().message(), HasSubstr("name two that stand for all"));
+  EXPECT_THAT(calibrate_line({{"transport", "shm"}}).status().message(), HasSubstr("use tcp or sockets"));
   EXPECT_THAT(calibrate_line({{"output", "cluster.json"}}).status().message(), HasSubstr("must end in .toml"));
   EXPECT_THAT(calibrate_line({{"servers", "2"}}).status().message(), HasSubstr("what calibrate measures"));
 }

@@ -76,6 +76,11 @@ TEST_F(AMeasuredCluster, CanBeComparedOn) {
   };
   EXPECT_THAT(computing("local-1"), HasSubstr("in proportion from batches of 32 to 64"));
   EXPECT_THAT(computing("allreduce-1"), testing::Not(HasSubstr("in proportion")));
+  const auto computes_for = [&](const char* row) {
+    const auto split = nlohmann::json::parse(text_of(program.output() / row / "summary.json"))["step_split_ms"];
+    return split["forward"].get<double>() + split["backward"].get<double>();
+  };
+  EXPECT_NEAR(computes_for("local-1") / computes_for("allreduce-1"), 2, 0.02);
 }
 
 // The same file stands for the model's computing, for the model, and for a prediction.

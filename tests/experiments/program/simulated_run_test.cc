@@ -246,6 +246,14 @@ TEST(ProfileRun, TakesTheTimeOfTheWholeModel) {
   EXPECT_THAT(end.out, testing::Not(testing::AnyOf(HasSubstr("loss"), HasSubstr("accuracy"), HasSubstr("evaluated"))));
 }
 
+// What stands for 64 elements is updated as long as 64 are.
+TEST(ProfileRun, TakesTheTimeOfUpdatesOfTheWholeModel) {
+  Program program({"--cluster=simulated", "--model=profile:resnet50", "--mode=local", "--compute=100ms",
+                   "--processing=update:1GB/s", "--steps=4", "--warmup-steps=1"});
+  ASSERT_EQ(program.wait().exit_code, 0) << program.errors();
+  EXPECT_NEAR(program.summary()["step_split_ms"]["optimizer"].get<double>(), 4 * 25.557, 1);
+}
+
 // Three of each host's four parts of the ring that pass at once stay inside it, and share what is there.
 TEST(ProfileRun, SharesWhatIsInsideAHost) {
   Program program({"--cluster=simulated", "--model=profile:resnet50", "--mode=allreduce", "--collective=ring",
