@@ -50,7 +50,8 @@ Status unknown(const std::string& argument, const std::vector<OptionSpec>& table
   }
   std::vector<std::string> known;
   for (const OptionSpec& option : table) known.push_back(option.name);
-  known.insert(known.end(), {"help", "version", "config", "modes", "vary", "rate-rule", "tune-rate"});
+  known.insert(known.end(), {"help", "version", "config", "modes", "vary", "rate-rule", "tune-rate", "jobs",
+                             "price-worker", "price-server"});
   const std::string flag = argument.substr(0, argument.find('='));
   const std::string nearest = nearest_name(
       flag.substr(flag.find_first_not_of('-') == std::string::npos ? flag.size() : flag.find_first_not_of('-')), known);
@@ -102,7 +103,8 @@ Result<CommandLine> run_line(const GivenOptions& given) {
 Result<CompareWords> compare_words(const CLI::App& compare, std::vector<std::string> folders) {
   CompareWords words{.folders = std::move(folders)};
   const std::pair<const char*, std::optional<std::string>*> options[] = {
-      {"--modes", &words.modes}, {"--rate-rule", &words.rate_rule}, {"--tune-rate", &words.tune_rate}};
+      {"--modes", &words.modes}, {"--rate-rule", &words.rate_rule},       {"--tune-rate", &words.tune_rate},
+      {"--jobs", &words.jobs},   {"--price-worker", &words.price_worker}, {"--price-server", &words.price_server}};
   for (const auto& [name, to] : options) {
     const CLI::Option* option = compare.get_option(name);
     if (option->count() == 0) continue;
@@ -110,6 +112,22 @@ Result<CompareWords> compare_words(const CLI::App& compare, std::vector<std::str
   }
   words.vary = compare.get_option("--vary")->results();
   return words;
+}
+
+// Returns the study of the file that `words` name, if they do.
+Result<StudyFile> study_in(const std::vector<std::string>& words) {
+  if (words.empty()) return StudyFile();
+  if (words.size() > 1) {
+    return Status::invalid_argument(fmt::format("{}: a study has one file; {} is one already", words[1], words[0]));
+  }
+  const Result<std::string> text = read_input(words.front(), kMostConfigBytes);
+  if (!text.ok()) {
+    return Status::invalid_argument(
+        fmt::format("{}: must be the file of a study that can be read ({})", words.front(), text.status().message()));
+  }
+  Result<StudyFile> study = read_study(*text);
+  if (!study.ok()) return study.status().in(words.front());
+  return study;
 }
 
 // Returns the command line in a form that can be typed again.
@@ -165,9 +183,13 @@ Result<CommandLine> parse_command_line(int argc, const char* const* argv) {
   CLI::App app;
   bind(app, table);
   CLI::App* compare = app.add_subcommand("compare")->fallthrough();
-  compare->set_help_flag();
-  for (const char* name : {"--modes", "--vary", "--rate-rule", "--tune-rate"}) {
-    compare->add_option(name)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)->expected(1);
+  CLI::App* study = app.add_subcommand("study")->fallthrough();
+  for (CLI::App* command : {compare, study}) {
+    command->set_help_flag();
+    for (const char* name :
+         {"--modes", "--vary", "--rate-rule", "--tune-rate", "--jobs", "--price-worker", "--price-server"}) {
+      command->add_option(name)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)->expected(1);
+    }
   }
   CLI::App* profile = app.add_subcommand("profile")->fallthrough();
   CLI::App* calibrate = app.add_subcommand("calibrate")->fallthrough();
@@ -182,6 +204,7 @@ Result<CommandLine> parse_command_line(int argc, const char* const* argv) {
   }
   if (const CLI::Option* help = app.get_option("--help"); help->count() > 0) {
     const char* const of_command = compare->parsed()                          ? "compare"
+                                   : study->parsed()                          ? "study"
                                    : profile->parsed() || calibrate->parsed() ? "measurements"
                                                                               : "";
     return help_asked_for(*help, of_command, app.remaining(true));
@@ -192,11 +215,19 @@ Result<CommandLine> parse_command_line(int argc, const char* const* argv) {
     return line;
   }
   std::vector<std::string> folders = app.remaining(true);
-  const auto intruder =
-      std::ranges::find_if(folders, [&](const auto& word) { return !compare->parsed() || word.starts_with("-"); });
+  const auto intruder = std::ranges::find_if(
+      folders, [&](const auto& word) { return (!compare->parsed() && !study->parsed()) || word.starts_with("-"); });
   if (intruder != folders.end()) return unknown(*intruder, table);
   SYNCOPATE_ASSIGN_OR_RETURN(const GivenOptions line, given_on_line(app, table));
   SYNCOPATE_ASSIGN_OR_RETURN(const GivenOptions file, given_in_file_of(*app.get_option("--config")));
+  if (study->parsed()) {
+    SYNCOPATE_ASSIGN_OR_RETURN(CompareWords words, compare_words(*study, {}));
+    SYNCOPATE_ASSIGN_OR_RETURN(StudyFile asked, study_in(folders));
+    asked = merge(StudyFile{merge(line, file), std::move(words)}, std::move(asked));
+    Result<CommandLine> comparison = study_line(asked.given, asked.words);
+    if (comparison.ok()) comparison->typed = typed_line(argc, argv);
+    return comparison;
+  }
   const GivenOptions given = merge(line, file);
   if (profile->parsed()) return profile_line(given);
   if (calibrate->parsed()) return calibrate_line(given);

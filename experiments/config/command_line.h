@@ -11,11 +11,12 @@
 #include "experiments/config/options/given_options.h"
 #include "experiments/config/rate_grid.h"
 #include "experiments/config/run_request.h"
+#include "prediction/host_prices.h"
 
 namespace syncopate::experiments {
 
 struct CommandLine {
-  enum class Action { kHelp, kVersion, kRun, kCompare, kCompareFinished, kProfile, kCalibrate };
+  enum class Action { kHelp, kVersion, kRun, kCompare, kStudy, kCompareFinished, kProfile, kCalibrate };
 
   Action action = Action::kRun;
   // run, profile, calibrate: checked. compare: what the runs share, with the first value of each --vary
@@ -24,18 +25,21 @@ struct CommandLine {
   std::vector<std::string> varied;    // compare: the options of --vary
   std::vector<std::string> left_out;  // compare: a line for each combination of --vary that cannot run
   RateRule rate_rule = RateRule::kPerSample;
-  std::int64_t reference_samples = 0;  // compare: reference_samples(config)
-  std::optional<RateGrid> tune_rate;   // compare
-  std::vector<std::string> folders;    // compare finished runs: the folders of their results
-  std::string typed;                   // compare: the whole line, quoted for a shell
-  GivenOptions given;                  // the options that were given by name
-  std::string topic;                   // help: the topic, as help_text() takes it
+  std::int64_t reference_samples = 0;            // compare: reference_samples(config)
+  std::optional<RateGrid> tune_rate;             // compare
+  std::optional<prediction::HostPrices> prices;  // compare, study: of a process, for an hour
+  std::optional<int> jobs;                       // compare, study: simulated runs at once; none: one for each core
+  std::vector<std::string> folders;              // compare finished runs: the folders of their results
+  std::string typed;                             // compare: the whole line, quoted for a shell
+  GivenOptions given;                            // the options that were given by name
+  std::string topic;                             // help: the topic, as help_text() takes it
 };
 
 // Reads `run_experiment [FLAGS]`, `run_experiment profile [FLAGS]`, `run_experiment calibrate [FLAGS]`, `run_experiment
-// compare [--modes=LIST] [--vary=OPTION=LIST] [FLAGS]` or `run_experiment compare FOLDER FOLDER...`. Values from the
-// file of --config are used where no flag overrides them. Fails with invalid argument and one line that says what is
-// wrong and what would be right (exit code 2).
+// compare [--modes=LIST] [--vary=OPTION=LIST] [FLAGS]`, `run_experiment study [FILE] [FLAGS]`, which takes the same, or
+// `run_experiment compare FOLDER FOLDER...`. What compare's fields hold, a study's do, too. Values from the
+// file of --config, or of a study, are used where no flag overrides them. Fails with invalid argument and one line that
+// says what is wrong and what would be right (exit code 2).
 Result<CommandLine> parse_command_line(int argc, const char* const* argv);
 
 }  // namespace syncopate::experiments

@@ -3,13 +3,20 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <tuple>
+#include <utility>
 
+#include "common/text/number.h"
 #include "experiments/config/options/option_table.h"
 #include "experiments/config/resolution.h"
+#include "experiments/config/toml.h"
 #include "experiments/config/variation.h"
 
 namespace syncopate::experiments {
 namespace {
+
+constexpr int kMostJobs = 1024;
+constexpr double kMostPrice = 1e9;
 
 // Fails for options that a comparison sets in another way, or that make no sense in one.
 Status check_given(const GivenOptions& given) {
@@ -38,10 +45,10 @@ Result<CommandLine> finished_runs(const GivenOptions& given, const CompareWords&
         fmt::format("--{}={}: {} is a finished run, and compare trains none anew beside it; leave one out", name, value,
                     words.folders.front()));
   }
-  if (words.modes || words.rate_rule || words.tune_rate || !words.vary.empty()) {
+  if (words.modes || words.rate_rule || words.tune_rate || words.jobs || !words.vary.empty()) {
     return Status::invalid_argument(
-        fmt::format("{}: finished runs are compared as they are; leave --modes, --vary, --rate-rule and "
-                    "--tune-rate out",
+        fmt::format("{}: finished runs are compared as they are; leave --modes, --vary, --rate-rule, --tune-rate and "
+                    "--jobs out",
                     words.folders.front()));
   }
   if (words.folders.size() < 2) {
@@ -129,16 +136,119 @@ Status settle_rates(const GivenOptions& given, const CompareWords& words, Comman
   return {};
 }
 
+Result<std::optional<prediction::HostPrices>> prices_of(const CompareWords& words) {
+  using Prices = std::optional<prediction::HostPrices>;
+  if (!words.price_worker && !words.price_server) return Prices();
+  Prices prices(std::in_place);
+  for (const auto& [name, given, price] : {std::tuple("price-worker", &words.price_worker, &prices->worker),
+                                           std::tuple("price-server", &words.price_server, &prices->server)}) {
+    if (!*given) {
+      return Status::invalid_argument(
+          fmt::format("--{} is missing beside the other price: give both, 0 for what costs nothing", name));
+    }
+    const std::optional<double> value = parse_number<double>(**given);
+    if (!value || !(*value >= 0 && *value <= kMostPrice)) {
+      return Status::invalid_argument(
+          fmt::format("--{}={}: must be 0 to {:g}, for a process and hour", name, **given, kMostPrice));
+    }
+    *price = *value;
+  }
+  return prices;
+}
+
+// Simulated runs can be carried out several at once.
+Status read_jobs(const CompareWords& words, CommandLine& line) {
+  const bool is_simulated = line.config.cluster == ClusterKind::kSimulated;
+  if (!words.jobs) return {};
+  const auto jobs = parse_number<int>(*words.jobs);
+  if (!jobs || *jobs < 1 || *jobs > kMostJobs) {
+    return Status::invalid_argument(fmt::format("--jobs={}: must be 1 to {}", *words.jobs, kMostJobs));
+  }
+  if (!is_simulated && *jobs > 1) {
+    return Status::invalid_argument(
+        fmt::format("--jobs={}: real runs would take the machine from each other; leave it out, or add "
+                    "--cluster=simulated",
+                    *words.jobs));
+  }
+  line.jobs = *jobs;
+  return {};
+}
+
+// Moves the value of an entry that is the study's own to where it belongs. Returns whether it is one.
+bool takes_own(const std::pair<std::string, std::string>& entry, CompareWords& words) {
+  constexpr std::string_view kVary = "vary.";
+  const auto& [name, value] = entry;
+  if (name.starts_with(kVary)) {
+    words.vary.push_back(fmt::format("{}={}", name.substr(kVary.size()), value));
+    return true;
+  }
+  const std::pair<std::string_view, std::optional<std::string>*> own[] = {
+      {"modes", &words.modes}, {"rate-rule", &words.rate_rule},       {"tune-rate", &words.tune_rate},
+      {"jobs", &words.jobs},   {"price-worker", &words.price_worker}, {"price-server", &words.price_server}};
+  for (const auto& [known, to] : own) {
+    if (name == known && !*to) {
+      *to = value;
+      return true;
+    }
+  }
+  return false;
+}
+
+std::string varied_option(const std::string& vary) { return vary.substr(0, vary.find('=')); }
+
 }  // namespace
 
+Result<StudyFile> read_study(std::string_view toml) {
+  SYNCOPATE_ASSIGN_OR_RETURN(auto entries, read_toml(toml));
+  StudyFile study;
+  std::erase_if(entries, [&](const auto& entry) { return takes_own(entry, study.words); });
+  SYNCOPATE_ASSIGN_OR_RETURN(study.given, given_in_entries(entries));
+  return study;
+}
+
+StudyFile merge(const StudyFile& line, StudyFile file) {
+  StudyFile merged{.given = {}, .words = line.words};
+  std::erase_if(file.words.vary, [&](const std::string& vary) {
+    const std::string option = varied_option(vary);
+    return line.given.contains(option) ||
+           std::ranges::find(line.words.vary, option, varied_option) != line.words.vary.end();
+  });
+  for (const std::string& vary : line.words.vary) file.given.erase(varied_option(vary));
+  merged.given = merge(line.given, std::move(file.given));
+  merged.words.vary.insert(merged.words.vary.end(), file.words.vary.begin(), file.words.vary.end());
+  for (std::optional<std::string> CompareWords::*word :
+       {&CompareWords::modes, &CompareWords::rate_rule, &CompareWords::tune_rate, &CompareWords::price_worker,
+        &CompareWords::price_server, &CompareWords::jobs}) {
+    if (!(merged.words.*word)) merged.words.*word = std::move(file.words.*word);
+  }
+  return merged;
+}
+
+Result<CommandLine> study_line(const GivenOptions& given, const CompareWords& words) {
+  if (words.vary.empty()) {
+    return Status::invalid_argument(
+        "study: varies nothing; name what, as in --vary=workers=1,2,4, or say compare to run each mode once");
+  }
+  Result<CommandLine> line = compare_line(given, words);
+  if (line.ok()) line->action = CommandLine::Action::kStudy;
+  return line;
+}
+
 Result<CommandLine> compare_line(const GivenOptions& given, const CompareWords& words) {
-  if (!words.folders.empty()) return finished_runs(given, words);
+  SYNCOPATE_ASSIGN_OR_RETURN(const std::optional<prediction::HostPrices> prices, prices_of(words));
+  if (!words.folders.empty()) {
+    Result<CommandLine> finished = finished_runs(given, words);
+    if (finished.ok()) finished->prices = prices;
+    return finished;
+  }
   SYNCOPATE_RETURN_IF_ERROR(check_given(given));
   SYNCOPATE_ASSIGN_OR_RETURN(const RunRequest config, apply_options(given));
   CommandLine line;
   line.action = CommandLine::Action::kCompare;
   line.config = config;
   line.given = given;
+  line.prices = prices;
+  SYNCOPATE_RETURN_IF_ERROR(read_jobs(words, line));
   SYNCOPATE_ASSIGN_OR_RETURN(const std::vector<Variation> variations, variations_of(words, given));
   const std::string modes = words.modes.value_or(std::string(kUsualModes));
   if (variations.empty()) {

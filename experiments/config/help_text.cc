@@ -72,6 +72,14 @@ const std::vector<Topic>& topics() {
         "compare --modes=allreduce,ps:sync --vary=workers=1,2,4",
         "compare --modes=ps:async --vary=straggler=none,0:4x --vary=servers=1,2 --dry-run",
         "compare --workers=4 --optimizer=sgd --tune-rate=0.03,0.1,0.3", "compare results/first results/second"}},
+      {"study",
+       "study",
+       {"study --cluster=simulated --compute=5ms --vary=workers=1,2,4,8,16 --modes=allreduce,ps:sync,ps:async",
+        "study --vary=workers=1,2 --vary=servers=1,2 --repeat=5 --output=results/study", "study study.toml --jobs=1"},
+       "A study is compare over the values of options: with speed-up and scaling efficiency where workers are varied, "
+       "and with the values at which the faster of two modes changes. It takes what compare takes (--help=compare), "
+       "and a file of it: the options' names without dashes, and vary.workers = \"1,2,4\" for --vary. The same command "
+       "with the same --output goes on where an interrupted one has stopped; so does compare."},
       {"predictions",
        "Predictions",
        {"reproduce all --output=results/forms", "reproduce piz-daint", "reproduce convergence --output=results/kinds",
@@ -131,6 +139,14 @@ std::vector<OptionSpec> options_beside_the_table() {
                    "pass is the same in all rows. per-update: of each row's own updates.",
        .range = "per-sample or per-update",
        .usual = "per-sample"},
+      {.group = "study",
+       .name = "jobs",
+       .placeholder = "N",
+       .sentence = "study, compare: how many runs are simulated at once, each in a process of its own. Real runs have "
+                   "the machine to themselves, one after the other.",
+       .unit = "runs",
+       .range = "1 to 1024, with --cluster=simulated",
+       .usual = "one for each core"},
       {.group = "compare",
        .name = "tune-rate",
        .placeholder = "GRID",
@@ -178,14 +194,15 @@ std::vector<OptionSpec> options_beside_the_table() {
        .name = "price-worker",
        .placeholder = "PRICE",
        .sentence = "predict, advise: what a host with workers costs, in any currency, for what a million samples cost. "
-                   "Servers on the same hosts cost nothing more.",
+                   "Servers on the same hosts cost nothing more. compare, study: what a worker costs, for what the "
+                   "training costs, and the way to the target.",
        .unit = "currency for a host and hour",
        .range = "0 to 1000000000, beside --price-server",
        .usual = "none: no costs are shown"},
       {.group = "Predictions",
        .name = "price-server",
        .placeholder = "PRICE",
-       .sentence = "predict, advise: the same for a host with a server alone.",
+       .sentence = "predict, advise: the same for a host with a server alone. compare, study: for a server.",
        .unit = "currency for a host and hour",
        .range = "0 to 1000000000, beside --price-worker",
        .usual = "none: no costs are shown"},
@@ -275,6 +292,7 @@ std::string usage_text(int columns) {
          "  run_experiment [OPTIONS]          one job\n"
          "  run_experiment compare [OPTIONS]  the same job in several modes\n"
          "  run_experiment compare FOLDER...  finished runs, by their results\n"
+         "  run_experiment study [OPTIONS]    modes over the values of options: scaling, crossovers\n"
          "  run_experiment profile [OPTIONS]  measures a model's step, as a file that stands for it\n"
          "  run_experiment calibrate          measures this machine, as a cluster to simulate\n"
          "  run_experiment reproduce NAME     published measurements beside closed forms or small runs\n"

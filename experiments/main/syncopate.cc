@@ -24,6 +24,8 @@
 #include "experiments/config/help_text.h"
 #include "experiments/lab/calibrate/calibrate.h"
 #include "experiments/lab/calibrate/profile_model.h"
+#include "experiments/lab/compare/cell_pool.h"
+#include "experiments/lab/compare/cell_process.h"
 #include "experiments/lab/compare/compare.h"
 #include "experiments/lab/compare/finished_runs.h"
 #include "experiments/lab/convergence/convergence_run.h"
@@ -76,11 +78,15 @@ ExitCode plan_comparison(const ComparisonJob& job, const Survey& survey) {
   return ExitCode::kSuccess;
 }
 
+bool compares(const CommandLine& command) {
+  return command.action == CommandLine::Action::kCompare || command.action == CommandLine::Action::kStudy;
+}
+
 // Returns what will run: the run, or the rows of the comparison. Checks that every option given by name has an effect
 // on the devices that were found.
 Result<std::vector<ResolvedRun>> resolve_all(CommandLine& command, const Machines& machines) {
   std::vector<ResolvedRun> resolved;
-  if (command.action == CommandLine::Action::kCompare) {
+  if (compares(command)) {
     SYNCOPATE_ASSIGN_OR_RETURN(resolved, resolve_together(machines, command.config, command.runs, calendar_stamp()));
   } else {
     SYNCOPATE_ASSIGN_OR_RETURN(ResolvedRun run, resolve_on(machines, command.config, calendar_stamp()));
@@ -107,9 +113,8 @@ Result<Survey> survey_for(const CommandLine& command) {
 
 bool starts_mpirun(const CommandLine& command) {
   const auto by_mpirun = [](const RunRequest& config) { return config.launcher == LauncherKind::kMpirun; };
-  return command.action == CommandLine::Action::kCompare
-             ? std::ranges::any_of(command.runs, by_mpirun, &ComparedRun::config)
-             : by_mpirun(command.config);
+  return compares(command) ? std::ranges::any_of(command.runs, by_mpirun, &ComparedRun::config)
+                           : by_mpirun(command.config);
 }
 
 // Sets who may read this process's memory, and checks whether mpirun may be started.
@@ -133,6 +138,7 @@ class QuietRuns {
     Console quiet(true);
     return run_job(config, survey_, solo_, interrupts_, quiet);
   }
+  Interrupts& interrupts() { return interrupts_; }
   JobRunner runner() {
     return [this](const ResolvedRun& config) { return run(config); };
   }
@@ -145,6 +151,21 @@ class QuietRuns {
   SoloTimes solo_;
   Interrupts interrupts_;
 };
+
+// Simulated runs are carried out `at_once` in processes of their own, real ones one after the other.
+ExitCode run_comparison(const ComparisonJob& job, const Survey& survey, int at_once) {
+  QuietRuns runs(survey);
+  const SteadyClock clock;
+  if (job.base.cluster != ClusterKind::kSimulated || at_once < 2) {
+    return compare(job, runs.resolver(), runs.runner(), clock);
+  }
+  CellPool cells(own_program(), static_cast<std::size_t>(at_once), runs.interrupts());
+  const JobRunner runner = [&](const ResolvedRun& config) {
+    return cells.expects(config) ? cells.run(config) : runs.run(config);
+  };
+  return compare(job, runs.resolver(), runner, clock,
+                 [&](const auto& ahead, const std::string& folder) { return cells.expect(ahead, folder); });
+}
 
 // Shows what a command has to say, or why it failed.
 ExitCode show(const Result<std::string>& text) {
@@ -206,7 +227,7 @@ ExitCode run_person(int argc, const char* const* argv) {
     return exit_code_of(allowed);
   }
   if (command->action == CommandLine::Action::kCompareFinished) {
-    return compare_finished(command->folders, command->config.output, command->typed);
+    return compare_finished(command->folders, command->prices, command->config.output, command->typed);
   }
   const Result<Survey> survey = survey_for(*command);
   Result<std::vector<ResolvedRun>> resolved =
@@ -223,7 +244,7 @@ ExitCode run_person(int argc, const char* const* argv) {
     return show(calibrate(command->config, runs.resolver(), runs.runner(),
                           [&](const std::string& what) { console.say("measuring " + what); }));
   }
-  if (command->action == CommandLine::Action::kCompare) {
+  if (compares(*command)) {
     const ComparisonJob job{.base = command->config,
                             .runs = planned_rows(command->runs, std::move(*resolved)),
                             .varied = command->varied,
@@ -231,11 +252,11 @@ ExitCode run_person(int argc, const char* const* argv) {
                             .rate_rule = command->rate_rule,
                             .reference_samples = command->reference_samples,
                             .tune_rate = command->tune_rate,
-                            .command = command->typed};
+                            .command = command->typed,
+                            .name = command->action == CommandLine::Action::kStudy ? "study" : "compare",
+                            .prices = command->prices};
     if (command->config.dry_run) return plan_comparison(job, *survey);
-    QuietRuns runs(*survey);
-    const SteadyClock clock;
-    return compare(job, runs.resolver(), runs.runner(), clock);
+    return run_comparison(job, *survey, command->jobs.value_or(this_environment().cores));
   }
   Interrupts interrupts;
   return run_one(resolved->front(), *survey, interrupts);
@@ -263,6 +284,7 @@ int main(int argc, char** argv) {
   if (is_mpirun_agent_command_line(argc, argv)) return mpirun_agent_main(argc, argv);
   if (is_lend_keys_command_line(argc, argv)) return lend_keys_main(argc, argv);
   if (is_probe_command_line(argc, argv)) return probe_main(argc, argv);
+  if (is_cell_command_line(argc, argv)) return static_cast<int>(cell_main(argc, argv));
   if (is_process_command_line(argc, argv)) return process_main(argc, argv, nullptr);
   return static_cast<int>(run_caught(argc, argv));
 }

@@ -35,6 +35,10 @@ Status unknown_in_file(const std::string& name, const std::vector<OptionSpec>& t
 
 Result<GivenOptions> given_in_file(std::string_view toml) {
   SYNCOPATE_ASSIGN_OR_RETURN(const auto entries, read_toml(toml));
+  return given_in_entries(entries);
+}
+
+Result<GivenOptions> given_in_entries(const std::vector<std::pair<std::string, std::string>>& entries) {
   const std::vector<OptionSpec> table = option_table();
   GivenOptions given;
   for (const auto& entry : entries) {

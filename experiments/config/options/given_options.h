@@ -4,6 +4,7 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "common/status.h"
@@ -18,6 +19,8 @@ using GivenOptions = std::map<std::string, std::string>;
 // Returns the options in the text of a config file. Fails if a name is unknown (and suggests the nearest) or given
 // twice.
 Result<GivenOptions> given_in_file(std::string_view toml);
+// The same for entries that have been read from such a file.
+Result<GivenOptions> given_in_entries(const std::vector<std::pair<std::string, std::string>>& entries);
 
 // Merges both. The command line wins, also over an option of the file that excludes one of its own.
 GivenOptions merge(const GivenOptions& line, GivenOptions file);

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <numeric>
 #include <utility>
 
@@ -12,7 +13,10 @@
 #include "experiments/cluster/host/build_facts.h"
 #include "experiments/config/toml.h"
 #include "experiments/lab/compare/equality.h"
+#include "experiments/lab/compare/kept_runs.h"
+#include "experiments/lab/compare/measured_once.h"
 #include "experiments/lab/compare/rate_tuning.h"
+#include "experiments/lab/compare/row_processes.h"
 #include "experiments/lab/compare/row_runner.h"
 #include "experiments/lab/report/comparison_files.h"
 #include "experiments/lab/report/comparison_tables.h"
@@ -28,8 +32,9 @@ std::string title_of(const ComparisonJob& job) {
   const ResolvedRun config = presumed(request);
   const int workers = config.workers;
   const std::string link = describe_link(config);
-  return fmt::format("{}, {} worker{}, batch {} a worker{}{}", model_on_data(config), workers, workers == 1 ? "" : "s",
-                     config.batch_size,
+  const bool varies_workers = std::ranges::find(job.varied, "workers") != job.varied.end();
+  const std::string of_workers = varies_workers ? "" : fmt::format("{} worker{}, ", workers, workers == 1 ? "" : "s");
+  return fmt::format("{}, {}batch {} a worker{}{}", model_on_data(config), of_workers, config.batch_size,
                      job.varied.empty() ? "" : fmt::format(", {} varied", fmt::join(job.varied, " and ")),
                      link.empty() ? "" : ", link: " + link) +
          (config.cluster == ClusterKind::kSimulated ? fmt::format(", simulated in virtual time: network {}, compute {}",
@@ -56,11 +61,13 @@ ComparisonReport begin_report(const ComparisonJob& job, std::size_t rounds) {
                           .machine = this_environment(),
                           .rate_rule = name_of(job.rate_rule),
                           .target = job.base.target_accuracy,
+                          .prices = job.prices,
                           .rounds_asked = rounds,
                           .varied = job.varied};
   report.left_out = job.left_out;
   for (const PlannedRun& run : job.runs) {
     ComparedRow row{.label = run.label, .mode = run.mode, .values = run.values};
+    set_processes(run.config, row);
     row.rounds.resize(rounds);
     row.evals.resize(rounds);
     row.seeds.resize(rounds);
@@ -72,24 +79,32 @@ ComparisonReport begin_report(const ComparisonJob& job, std::size_t rounds) {
 
 class Comparison {
  public:
-  Comparison(const ComparisonJob& job, const Resolver& resolver, const JobRunner& runner, const Clock& clock)
+  Comparison(const ComparisonJob& job, const Resolver& resolver, const JobRunner& runner, const Clock& clock,
+             const RunsAhead& ahead)
       : job_(job),
         base_(job.base),
         resolver_(resolver),
         run_job_(runner),
         clock_(clock),
+        ahead_(ahead),
         rounds_(static_cast<std::size_t>(job.base.repeat)),
-        folder_(base_.output.value_or("results/" + calendar_stamp() + "-compare")),
+        folder_(base_.output.value_or("results/" + calendar_stamp() + "-" + job.name)),
         runs_(job.runs),
         is_out_(job.runs.size()),
         report_(begin_report(job, rounds_)) {}
 
   ExitCode run() {
+    Result<KeptRuns> kept = KeptRuns::open(folder_);
+    if (!kept.ok()) return fail(exit_code_of(kept.status()), kept.status().message());
+    kept_.emplace(std::move(*kept));
     for (const std::string& line : job_.left_out) console_.say(line);
     if (const ExitCode fair = is_profile(base_) ? ExitCode::kSuccess : prove_equality(); fair != ExitCode::kSuccess) {
       return fair;
     }
     note_circumstances();
+    const Status measured =
+        measure_once(runs_, folder_ + "/measured", [&](const std::string& what) { console_.say(what); });
+    if (!measured.ok()) return fail(exit_code_of(measured), measured.message());
     ExitCode exit = measure_all();
     if (exit != ExitCode::kSuccess) console_.warn("run_experiment: " + report_.outcome);
     if (has_finished_any()) console_.say("\n" + comparison_text(report_));
@@ -98,12 +113,17 @@ class Comparison {
       if (!written.ok()) return fail(ExitCode::kOutput, written.message());
       console_.say(fmt::format("results in {0}: comparison.html shows them", folder_));
     }
+    if (exit == ExitCode::kInterrupted) {
+      console_.say(fmt::format("the same command with --output={} goes on from here", folder_));
+    }
     return exit;
   }
 
  private:
   ExitCode prove_equality() {
     console_.say("first, whether the synchronous modes follow the same curve");
+    std::error_code ignored;
+    std::filesystem::remove_all(folder_ + "/equality", ignored);  // of a comparison that was interrupted
     const EqualityOutcome outcome = check_equality(base_, folder_ + "/equality", resolver_, run_job_);
     if (outcome.exit != ExitCode::kSuccess) return fail(outcome.exit, outcome.line);
     console_.say(outcome.line + "\n");
@@ -113,12 +133,27 @@ class Comparison {
 
   bool varies(const std::string& option) const { return std::ranges::find(job_.varied, option) != job_.varied.end(); }
 
+  // Returns what a curve over workers shows that have no core each; empty if all have one, or none is drawn.
+  std::string shared_cores() const {
+    const int cores = report_.machine.cores;
+    const auto shares = [&](const PlannedRun& run) {
+      return run.config.cluster == ClusterKind::kReal && run.config.hosts.empty() &&
+             run.config.device == DeviceKind::kCpu && run.config.workers > cores;
+    };
+    if (!varies("workers") || std::ranges::none_of(runs_, shares)) return {};
+    return fmt::format(
+        "beware: workers beyond {} share this machine's {} cores, so that the curve over them is of shared cores; "
+        "--cluster=simulated gives each a machine of its own",
+        cores, cores);
+  }
+
   // Notes what changes the machine or its links.
   void note_circumstances() {
     const auto note = [&](std::string line) {
       console_.say(line + "\n");
       report_.notes.push_back(std::move(line));
     };
+    if (const std::string shared = shared_cores(); !shared.empty()) note(shared);
     if (!base_.stragglers.empty() && !varies("straggler")) {
       note(fmt::format("straggler {}, in all modes but local", base_.stragglers.to_string()));
     }
@@ -135,7 +170,7 @@ class Comparison {
 
   ExitCode measure_all() {
     const std::size_t trials = job_.tune_rate ? job_.tune_rate->values.size() * seeds_a_trial(base_.repeat) : 0;
-    RowRunner runner(std::vector<std::size_t>(runs_.size(), rounds_ + trials), run_job_, clock_, console_);
+    RowRunner runner(std::vector<std::size_t>(runs_.size(), rounds_ + trials), *kept_, run_job_, clock_, console_);
     if (job_.tune_rate) {
       const RateTuning tuning{.grid = *job_.tune_rate,
                               .rule = job_.rate_rule,
@@ -148,6 +183,7 @@ class Comparison {
       console_.say("");
     }
     for (std::size_t row = 0; row < runs_.size(); ++row) report_.rows[row].rate = runs_[row].config.learning_rate;
+    if (const Status announced = announce(); !announced.ok()) return fail(exit_code_of(announced), announced.message());
     ExitCode first = ExitCode::kSuccess;
     for (std::size_t round = 0; round < rounds_; ++round) {
       const ExitCode exit = run_round(round, runner);
@@ -156,7 +192,38 @@ class Comparison {
       const Status written = has_finished_any() ? write_comparison(report_, folder_) : Status();
       if (!written.ok()) return fail(ExitCode::kOutput, written.message());
     }
+    note_kept(runner.kept());
     return first;
+  }
+
+  // Tells whoever may begin them early which runs there are still to be.
+  Status announce() {
+    if (!ahead_ || !all_are_measured(runs_)) return {};
+    std::vector<ResolvedRun> missing;
+    for (std::size_t round = 0; round < rounds_; ++round) {
+      for (const std::size_t row : round_order(runs_.size(), base_.seed, round)) {
+        if (is_out_[row]) continue;
+        ResolvedRun config = config_of(row, round);
+        SYNCOPATE_ASSIGN_OR_RETURN(const std::optional<JobResult> before, kept_->find(config));
+        if (!before) missing.push_back(std::move(config));
+      }
+    }
+    return ahead_(missing, folder_);
+  }
+
+  void note_kept(std::size_t kept) {
+    if (kept == 0) return;
+    report_.notes.push_back(
+        fmt::format("{} of the runs were completed before, and kept{}", kept,
+                    base_.cluster == ClusterKind::kReal ? ": they and the later ones did not take turns" : ""));
+  }
+
+  ResolvedRun config_of(std::size_t row, std::size_t round) const {
+    ResolvedRun config = runs_[row].config;
+    config.repeat = 1;
+    config.seed += round;
+    config.output = fmt::format("{}/{}-{}", folder_, folder_of(runs_[row].label), round + 1);
+    return config;
   }
 
   // Returns the first exit code that is not a success.
@@ -167,8 +234,8 @@ class Comparison {
     const auto rows = static_cast<std::size_t>(std::ranges::count(is_out_, false));
     for (const std::size_t row : round_order(runs_.size(), base_.seed, round)) {
       if (is_out_[row]) continue;
-      const std::string what =
-          fmt::format("round {}/{}, run {}/{}: {:<{}}", round + 1, rounds_, ++number, rows, runs_[row].label, width());
+      const std::string what = fmt::format("round {}/{}, run {:>{}}/{}: {:<{}}", round + 1, rounds_, ++number,
+                                           std::to_string(rows).size(), rows, runs_[row].label, width());
       const ExitCode exit = measure(row, round, what, runner);
       if (exit == ExitCode::kSuccess) continue;
       if (first == ExitCode::kSuccess) first = exit;
@@ -178,9 +245,7 @@ class Comparison {
   }
 
   ExitCode measure(std::size_t row, std::size_t round, const std::string& what, RowRunner& runner) {
-    ResolvedRun config = runs_[row].config;
-    config.seed += round;
-    config.output = fmt::format("{}/{}-{}", folder_, folder_of(runs_[row].label), round + 1);
+    const ResolvedRun config = config_of(row, round);
     JobResult result = runner.run(row, what, config);
     ComparedRow& to = report_.rows[row];
     for (const std::string& event : result.facts.events) {
@@ -243,12 +308,14 @@ class Comparison {
   const Resolver& resolver_;
   const JobRunner& run_job_;
   const Clock& clock_;
+  const RunsAhead& ahead_;
   const std::size_t rounds_;
   const std::string folder_;
   std::vector<PlannedRun> runs_;  // with the best rates found
   std::vector<bool> is_out_;      // by row: whether it was left out
   bool has_ended_ = false;        // ended early
   ComparisonReport report_;
+  std::optional<KeptRuns> kept_;  // from run() on
   Console console_;
 };
 
@@ -256,8 +323,9 @@ constexpr std::uint64_t kStreamOfRounds = 0x726F756E6473;  // separate from othe
 
 }  // namespace
 
-ExitCode compare(const ComparisonJob& job, const Resolver& resolver, const JobRunner& runner, const Clock& clock) {
-  return Comparison(job, resolver, runner, clock).run();
+ExitCode compare(const ComparisonJob& job, const Resolver& resolver, const JobRunner& runner, const Clock& clock,
+                 const RunsAhead& ahead) {
+  return Comparison(job, resolver, runner, clock, ahead).run();
 }
 
 std::vector<std::size_t> round_order(std::size_t rows, std::uint64_t seed, std::size_t round) {

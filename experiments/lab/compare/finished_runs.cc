@@ -8,55 +8,19 @@
 #include <set>
 
 #include "common/clock.h"
-#include "common/os/regular_file.h"
 #include "common/os/whole_file.h"
 #include "experiments/cluster/host/build_facts.h"
 #include "experiments/config/comparison.h"
 #include "experiments/config/options/option_table.h"
 #include "experiments/config/toml.h"
+#include "experiments/lab/compare/row_processes.h"
 #include "experiments/lab/report/comparison_files.h"
 #include "experiments/lab/report/comparison_tables.h"
-#include "experiments/lab/report/summary_reading.h"
+#include "experiments/lab/report/finished_run.h"
 #include "experiments/lab/run/console.h"
 
 namespace syncopate::experiments {
 namespace {
-
-constexpr std::uint64_t kMostBytes = 64 << 20;  // size limit of a file: far more than a run of a day leaves
-
-// The contents of one folder.
-struct FinishedRun {
-  std::string folder;
-  ResolvedRun config;
-  RunSummary summary;
-  std::vector<std::vector<EvalRecord>> evals;
-  Environment environment;
-};
-
-// Reads a file and parses its text with `read`. Errors name the file.
-template <typename Read>
-auto read_file(const std::string& path, Read&& read) -> decltype(read(std::string_view())) {
-  SYNCOPATE_ASSIGN_OR_RETURN(const std::string text, read_regular_file(path, kMostBytes));
-  auto value = read(std::string_view(text));
-  if (!value.ok()) return Status::data_loss(fmt::format("{}: {}", path, value.status().message()));
-  return value;
-}
-
-Result<FinishedRun> read_run(const std::string& folder) {
-  std::error_code ignored;
-  if (!std::filesystem::is_directory(folder, ignored)) {
-    return Status::invalid_argument(
-        fmt::format("{}: must be the folder of a finished run, as results/NAME; modes stand in --modes", folder));
-  }
-  FinishedRun run{.folder = folder, .config = {}, .summary = {}, .evals = {}, .environment = {}};
-  SYNCOPATE_ASSIGN_OR_RETURN(run.config, read_file(folder + "/config.toml", from_toml_text));
-  SYNCOPATE_ASSIGN_OR_RETURN(run.summary, read_file(folder + "/summary.json", read_summary));
-  const std::size_t repeats = run.summary.reports.size();
-  SYNCOPATE_ASSIGN_OR_RETURN(
-      run.evals, read_file(folder + "/evals.csv", [&](std::string_view text) { return read_evals(text, repeats); }));
-  SYNCOPATE_ASSIGN_OR_RETURN(run.environment, read_file(folder + "/environment.json", read_environment));
-  return run;
-}
 
 std::string mode_of(const ResolvedRun& config) {
   if (config.mode == Mode::kPs) return "ps:" + config.consistency.to_string();
@@ -98,6 +62,7 @@ ComparedRow row_of(const FinishedRun& run, const std::vector<OptionSpec>& differ
     row.values.emplace_back(option.name, value.empty() ? "none" : value);
     row.label += fmt::format(" {}={}", row.values.back().first, row.values.back().second);
   }
+  set_processes(run.config, row);
   row.rate = run.config.learning_rate;
   row.updates_a_pass = static_cast<double>(run.summary.steps_per_epoch) * run.config.workers /
                        static_cast<double>(batches_an_update(run.config));
@@ -162,7 +127,7 @@ Status make_output(const std::string& folder) {
 Result<ComparisonReport> read_finished_runs(const std::vector<std::string>& folders) {
   std::vector<FinishedRun> runs;
   for (const std::string& folder : folders) {
-    SYNCOPATE_ASSIGN_OR_RETURN(FinishedRun run, read_run(folder));
+    SYNCOPATE_ASSIGN_OR_RETURN(FinishedRun run, read_finished_run(folder));
     runs.push_back(std::move(run));
   }
   ComparisonReport report{.job = job_of(runs), .machine = runs.front().environment, .in_rounds = false};
@@ -186,8 +151,8 @@ Result<ComparisonReport> read_finished_runs(const std::vector<std::string>& fold
   return report;
 }
 
-ExitCode compare_finished(const std::vector<std::string>& folders, const std::optional<std::string>& output,
-                          const std::string& command) {
+ExitCode compare_finished(const std::vector<std::string>& folders, const std::optional<prediction::HostPrices>& prices,
+                          const std::optional<std::string>& output, const std::string& command) {
   Console console;
   const auto fail = [&](const Status& status) {
     console.warn("run_experiment: " + status.message());
@@ -196,6 +161,7 @@ ExitCode compare_finished(const std::vector<std::string>& folders, const std::op
   Result<ComparisonReport> report = read_finished_runs(folders);
   if (!report.ok()) return fail(report.status());
   report->command = command;
+  report->prices = prices;
   report->started = calendar_text(calendar_stamp());
   report->version = fmt::format("{} ({})", program_version(), source_fingerprint());
   const std::string folder = output.value_or("results/" + calendar_stamp() + "-compare");

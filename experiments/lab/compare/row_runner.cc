@@ -26,8 +26,12 @@ std::string result_text(const JobResult& result) {
 
 }  // namespace
 
-void TimeLeft::ran(std::size_t row, double seconds) {
+void TimeLeft::skip(std::size_t row) {
   if (ahead_[row] > 0) --ahead_[row];
+}
+
+void TimeLeft::ran(std::size_t row, double seconds) {
+  skip(row);
   took_[row].seconds += seconds;
   ++took_[row].runs;
 }
@@ -60,6 +64,19 @@ std::string folder_of(std::string label) {
 
 JobResult RowRunner::run(std::size_t row, const std::string& what, ResolvedRun config) {
   config.repeat = 1;
+  Result<std::optional<JobResult>> before = kept_.find(config);
+  if (!before.ok()) {
+    JobResult failed;
+    failed.exit = exit_code_of(before.status());
+    failed.verdict = before.status().message();
+    return failed;
+  }
+  if (before->has_value()) {
+    left_.skip(row);
+    ++kept_runs_;
+    console_.say(fmt::format("{}  kept              {}", what, result_text(**before)));
+    return std::move(**before);
+  }
   const std::optional<double> left = left_.seconds();
   console_.say_part(fmt::format("{}  ETA {:<9} ... ", what, left ? format_duration(*left) : "unknown"));
   const TimePoint begin = clock_.now();

@@ -55,6 +55,9 @@ RowFigures own_figures(const ComparedRow& row) {
   figures.megabytes = median_of(row, [](const RunReport& report) {
     return std::optional((report.bytes_out_per_step + report.bytes_in_per_step) / 1e6);
   });
+  if (figures.megabytes && row.servers > 0) {
+    figures.server_megabytes = *figures.megabytes * row.workers / row.servers * row.server_skew;
+  }
   figures.codec_ms = median_of(row, any(&RunReport::codec_ms, 1));
   figures.staleness = median_of(row, any(&RunReport::staleness_mean, 1));
   // It is not known for the processes of a simulated cluster, which share one program.
@@ -68,6 +71,14 @@ RowFigures own_figures(const ComparedRow& row) {
   figures.to_target = estimate(series_of(row, seconds_to_target));
   figures.resolution = median_of(row, [](const RunReport& report) { return report.seconds_to_target_resolution; });
   return figures;
+}
+
+void add_costs(const prediction::HostPrices& prices, const ComparedRow& row, RowFigures& figures) {
+  if (row.workers == 0) return;
+  constexpr double kSecondsOfAnHour = 3600;
+  const double price = (row.workers * prices.worker + row.servers * prices.server) / kSecondsOfAnHour;
+  if (figures.training_seconds.count > 0) figures.cost = price * figures.training_seconds.mean;
+  if (figures.to_target.count > 0) figures.cost_to_target = price * figures.to_target.mean;
 }
 
 // Compares rows with the first, by round if rounds pair them.
@@ -169,10 +180,13 @@ std::vector<RunReport> finished_rounds(const ComparedRow& row) {
   return reports;
 }
 
+Series throughput_series(const ComparedRow& row) { return series_of(row, throughput); }
+
 ComparisonFigures figures_of(const ComparisonReport& report) {
   ComparisonFigures figures;
   for (const ComparedRow& row : report.rows) {
     figures.rows.push_back(own_figures(row));
+    if (report.prices) add_costs(*report.prices, row, figures.rows.back());
     const RowFigures& own = figures.rows.back();
     figures.has_codec |= own.codec_ms.value_or(0) > 0;
     figures.most_rounds = std::max(figures.most_rounds, own.rounds);

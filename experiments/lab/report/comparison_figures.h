@@ -19,18 +19,21 @@ struct RowFigures {
   Estimate training_seconds;    //
   // samples per second in the steady window; this and the following are medians over rounds
   std::optional<double> window_samples;
-  std::optional<double> step_ms;     // median step
-  std::optional<double> wait;        // fraction of a mean step that was exposed wait, 0 to 1
-  std::optional<double> megabytes;   // sent and received per step and worker
-  std::optional<double> codec_ms;    // mean per step
-  std::optional<double> staleness;   // mean per step, in updates (gossip-async: averages)
-  std::optional<double> memory_mb;   // sum of the peaks of all processes
-  Estimate quality;                  // at the end, over rounds, each with its own seed
-  Difference quality_gain;           // difference from the first row's
-  std::optional<double> loss;        // at the end, on the test set; mean over rounds
-  Estimate to_target;                // seconds of training, over the rounds that reached the target
-  Difference target_ratio;           // ratio to the first row's
-  std::optional<double> resolution;  // seconds of training between evaluations around the target; median
+  std::optional<double> step_ms;           // median step
+  std::optional<double> wait;              // fraction of a mean step that was exposed wait, 0 to 1
+  std::optional<double> megabytes;         // sent and received per step and worker
+  std::optional<double> server_megabytes;  // the same of the busiest server, as shards are filled; ps only
+  std::optional<double> codec_ms;          // mean per step
+  std::optional<double> staleness;         // mean per step, in updates (gossip-async: averages)
+  std::optional<double> memory_mb;         // sum of the peaks of all processes
+  Estimate quality;                        // at the end, over rounds, each with its own seed
+  Difference quality_gain;                 // difference from the first row's
+  std::optional<double> loss;              // at the end, on the test set; mean over rounds
+  Estimate to_target;                      // seconds of training, over the rounds that reached the target
+  Difference target_ratio;                 // ratio to the first row's
+  std::optional<double> cost;              // of the training, in the currency of the prices; mean over rounds
+  std::optional<double> cost_to_target;    // the same until the target
+  std::optional<double> resolution;        // seconds of training between evaluations around the target; median
 };
 
 struct ComparisonFigures {
@@ -40,6 +43,9 @@ struct ComparisonFigures {
   std::size_t fewest_rounds = 0;     // least number of rounds of any row
   std::size_t most_rounds = 0;
 };
+
+// Returns the row's samples per second of the whole job, by round.
+Series throughput_series(const ComparedRow& row);
 
 ComparisonFigures figures_of(const ComparisonReport& report);
 

@@ -2,6 +2,8 @@
 
 #include "experiments/lab/report/comparison_figures.h"
 #include "experiments/lab/report/comparison_files.h"
+#include "experiments/lab/report/crossover.h"
+#include "experiments/lab/report/scaling.h"
 #include "experiments/lab/report/summary_json.h"
 
 namespace syncopate::experiments {
@@ -89,6 +91,11 @@ Json row_json(const ComparedRow& row, const RowFigures& figures) {
           {"samples_per_second", estimate_json(figures.samples_per_second)},
           {"speed_ratio", difference_json(figures.speed, "faster", "slower")},
           {"noise_between_rounds", or_null(figures.noise)},
+          {"workers", row.workers},
+          {"servers", row.servers},
+          {"server_megabytes_per_step", or_null(figures.server_megabytes)},
+          {"cost", or_null(figures.cost)},
+          {"cost_to_target", or_null(figures.cost_to_target)},
           {"training_seconds", estimate_json(figures.training_seconds)},
           {"window_samples_per_second_median", or_null(figures.window_samples)},
           {"quality", estimate_json(figures.quality)},
@@ -104,6 +111,35 @@ Json trials_json(const std::vector<RateTrial>& trials) {
   for (const RateTrial& trial : trials) {
     all.push_back(
         {{"label", trial.label}, {"learning_rate", trial.rate}, {"quality", trial.quality}, {"loss", trial.loss}});
+  }
+  return all;
+}
+
+Json scaling_json(const ComparisonReport& report) {
+  Json all = Json::array();
+  for (const ScalingCurve& curve : scaling_of(report)) {
+    for (const ScalingPoint& point : curve.points) {
+      all.push_back({{"label", report.rows[point.row].label},
+                     {"curve", curve.name},
+                     {"workers", point.workers},
+                     {"speed_up", point.speedup.estimate},
+                     {"interval", interval_json(point.speedup.interval)},
+                     {"efficiency", point.efficiency}});
+    }
+  }
+  return all;
+}
+
+Json crossovers_json(const ComparisonReport& report) {
+  Json all = Json::array();
+  for (const Crossover& one : crossovers_of(report)) {
+    all.push_back({{"option", one.option},
+                   {"others", one.others},
+                   {"faster_below", one.below},
+                   {"faster_above", one.above},
+                   {"at", one.at},
+                   {"between", {one.between.low, one.between.high}},
+                   {"judged", one.is_judged}});
   }
   return all;
 }
@@ -140,6 +176,8 @@ std::string comparison_json(const ComparisonReport& report) {
                      {"rounds_to_judge", kFewestRounds},
                      {"order", order_json(report)},
                      {"rows", rows},
+                     {"scaling", scaling_json(report)},
+                     {"crossovers", crossovers_json(report)},
                      {"rate_trials", trials_json(report.trials)},
                      {"left_out", report.left_out},
                      {"notes", report.notes},

@@ -12,6 +12,7 @@
 
 #include "experiments/cluster/host/environment.h"
 #include "experiments/lab/report/run_report.h"
+#include "prediction/host_prices.h"
 
 namespace syncopate::experiments {
 
@@ -21,6 +22,8 @@ struct ComparedRow {
   std::string mode;                                         // "allreduce"
   std::vector<std::pair<std::string, std::string>> values;  // the varied options that have an effect: {name, value}
   double rate = 0;                                          // the --learning-rate that it ran with; 0: not known
+  int workers = 0, servers = 0;                             // processes of each; 0: not known, or none
+  double server_skew = 1;                                   // what the fullest shard holds, over the mean
   double updates_a_pass = 0;                                // updates in one pass of the training set; 0: not known
   std::int64_t parameters = 0;                              // number of the model's parameters
   // One entry per round; these four have the same length. An entry is empty if the round did not run or did not
@@ -47,7 +50,8 @@ struct ComparisonReport {
   Environment machine;      // the host that it was started on
   std::string rate_rule;    // --rate-rule; empty: not known
   double target = 0;        // --target-accuracy; 0: none
-  bool in_rounds = true;    // false: finished runs, which did not alternate in time, so that no round pairs them
+  std::optional<prediction::HostPrices> prices;  // of a process, for an hour
+  bool in_rounds = true;  // false: finished runs, which did not alternate in time, so that no round pairs them
   std::size_t rounds_asked = 1;
   std::vector<std::string> varied;              // names of options
   std::vector<ComparedRow> rows;                // the first is the baseline

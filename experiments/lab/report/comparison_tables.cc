@@ -8,6 +8,8 @@
 #include <map>
 
 #include "common/text/format.h"
+#include "experiments/lab/report/crossover.h"
+#include "experiments/lab/report/scaling.h"
 #include "experiments/lab/report/statistics.h"
 #include "experiments/lab/report/text_table.h"
 
@@ -89,6 +91,9 @@ ComparisonTable speed_table(const ComparisonReport& report, const ComparisonFigu
 ComparisonTable step_table(const ComparisonReport& report, const ComparisonFigures& figures) {
   Row head = {"mode", "window samples/s", "ms/step", "wait %", "MB/step"};
   if (figures.has_codec) head.emplace_back("codec ms");
+  const bool has_servers =
+      std::ranges::any_of(figures.rows, [](const RowFigures& row) { return row.server_megabytes.has_value(); });
+  if (has_servers) head.emplace_back("MB/step a server");
   head.insert(head.end(), {"staleness", "MB memory"});
   ComparisonTable table{"Steps: one worker's, medians over rounds; memory of all processes", {std::move(head)}};
   for (std::size_t i = 0; i < figures.rows.size(); ++i) {
@@ -97,6 +102,7 @@ ComparisonTable step_table(const ComparisonReport& report, const ComparisonFigur
                  words(row.wait, [](double part) { return fmt::format("{:.1f}", 100 * part); }),
                  words(row.megabytes, number("{:.3f}"))};
     if (figures.has_codec) cells.push_back(words(row.codec_ms, format_ms));
+    if (has_servers) cells.push_back(words(row.server_megabytes, number("{:.3f}")));
     cells.push_back(words(row.staleness, number("{:.2f}")));
     cells.push_back(words(row.memory_mb, number("{:.0f}")));
     table.rows.push_back(std::move(cells));
@@ -138,6 +144,52 @@ ComparisonTable target_table(const ComparisonReport& report, const ComparisonFig
   return table;
 }
 
+ComparisonTable scaling_table(const ComparisonReport& report, const std::vector<ScalingCurve>& curves) {
+  ComparisonTable table{
+      "Scaling: samples/s over those of the row in the last column; efficiency: that ratio over the one of the workers",
+      {{"mode", "workers", "speed-up", "efficiency", "over"}}};
+  for (const ScalingCurve& curve : curves) {
+    for (const ScalingPoint& point : curve.points) {
+      const auto percent = [&](double ratio) { return 100 * ratio * curve.measure_workers / point.workers; };
+      const std::optional<Interval>& interval = point.speedup.interval;
+      const bool is_measure = point.row == curve.measure;
+      table.rows.push_back({report.rows[point.row].label, fmt::format("{:g}", point.workers),
+                            ratio_words(point.speedup, is_measure),
+                            interval ? fmt::format("{:.1f} % [{:.1f}, {:.1f}]", 100 * point.efficiency,
+                                                   percent(interval->low), percent(interval->high))
+                                     : fmt::format("{:.1f} %", 100 * point.efficiency),
+                            is_measure ? kNone : report.rows[curve.measure].label});
+    }
+  }
+  return table;
+}
+
+ComparisonTable crossover_table(const std::vector<Crossover>& crossovers) {
+  ComparisonTable table{
+      "Crossovers: where the faster of two modes changes, by samples/s; between: the values at which each is ahead",
+      {{"option", "of", "faster below", "faster above", "at", "between", "judged"}}};
+  for (const Crossover& crossover : crossovers) {
+    table.rows.push_back({crossover.option, crossover.others.empty() ? kNone : crossover.others, crossover.below,
+                          crossover.above, fmt::format("{:.3g}", crossover.at),
+                          fmt::format("{:g} and {:g}", crossover.between.low, crossover.between.high),
+                          crossover.is_judged ? "yes" : "too few rounds"});
+  }
+  return table;
+}
+
+ComparisonTable cost_table(const ComparisonReport& report, const ComparisonFigures& figures) {
+  ComparisonTable table{
+      fmt::format("Cost: {:g} for a worker and hour, {:g} for a server", report.prices->worker, report.prices->server),
+      {{"mode", "of the training"}}};
+  if (report.target > 0) table.rows.front().emplace_back("to the target");
+  for (std::size_t i = 0; i < figures.rows.size(); ++i) {
+    Row cells = {report.rows[i].label, words(figures.rows[i].cost, number("{:.4g}"))};
+    if (report.target > 0) cells.push_back(words(figures.rows[i].cost_to_target, number("{:.4g}")));
+    table.rows.push_back(std::move(cells));
+  }
+  return table;
+}
+
 // Makes a row for each configuration, and a column for each rate that was tried.
 ComparisonTable trial_table(const ComparisonReport& report, const ComparisonFigures& figures) {
   std::map<double, std::size_t> columns;
@@ -170,16 +222,23 @@ std::vector<ComparisonTable> comparison_tables(const ComparisonReport& report, c
   if (!report.trials.empty()) tables.push_back(trial_table(report, figures));
   if (figures.most_rounds == 0) return tables;
   tables.push_back(speed_table(report, figures));
+  if (const std::vector<ScalingCurve> curves = scaling_of(report); !curves.empty()) {
+    tables.push_back(scaling_table(report, curves));
+  }
+  if (const std::vector<Crossover> crossovers = crossovers_of(report); !crossovers.empty()) {
+    tables.push_back(crossover_table(crossovers));
+  }
   tables.push_back(step_table(report, figures));
   const bool learns = std::ranges::any_of(figures.rows, [](const RowFigures& row) { return row.quality.count > 0; });
   if (learns) tables.push_back(learning_table(report, figures));
   if (report.target > 0) tables.push_back(target_table(report, figures));
+  if (report.prices) tables.push_back(cost_table(report, figures));
   return tables;
 }
 
 std::string comparison_text(const ComparisonReport& report) {
   const ComparisonFigures figures = figures_of(report);
-  std::string text;
+  std::string text = report.job + "\n\n";
   for (const ComparisonTable& table : comparison_tables(report, figures)) {
     text += table.title + "\n" + text_table(table.rows) + "\n";
   }

@@ -14,8 +14,9 @@ struct ComparisonTable {
   std::vector<std::vector<std::string>> rows;  // the first is the heading; all have the same length
 };
 
-// Returns the tables: speed; the parts of a step; what was learnt; when the target was reached, if there was one; and
-// the results of the rates that were tried, if any. A table that would be empty is left out.
+// Returns the tables: speed; scaling and crossovers, where something is varied that has them; the parts of a step; what
+// was learnt; when the target was reached, if there was one; costs, beside prices; and the results of the rates that
+// were tried, if any. A table that would be empty is left out.
 std::vector<ComparisonTable> comparison_tables(const ComparisonReport& report, const ComparisonFigures& figures);
 
 // Returns a comparison as text for a terminal: its tables, and below them what a reader must know to trust them, one

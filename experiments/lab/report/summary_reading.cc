@@ -188,6 +188,7 @@ Result<RunSummary> read_summary(std::string_view json) {
   const Members members(whole, error);
   members.require("each_repeat");
   RunSummary summary{.outcome = members.text("outcome"),
+                     .events = {},
                      .parameters = members.count("parameters"),
                      .steps_per_epoch = members.count("steps_per_epoch"),
                      .reports = {},
@@ -198,6 +199,10 @@ Result<RunSummary> read_summary(std::string_view json) {
   for (const ReadJson& repeat : repeats) {
     if (!repeat.is_object()) return Status::data_loss("each_repeat must be a list of objects");
     summary.reports.push_back(report_of(Members(repeat, error)));
+  }
+  for (const ReadJson& event : members.list("events")) {
+    if (!event.is_string()) return Status::data_loss("events must be a list of texts");
+    summary.events.push_back(event.get<std::string>());
   }
   for (const ReadJson& seed : members.list("seeds")) {
     if (!seed.is_number_unsigned()) return Status::data_loss("seeds must be a list of whole numbers");

@@ -214,7 +214,8 @@ TEST(Resume, AfterKillsAtAnyMomentEqualsAnUnbrokenRun) {
 
 class AFinishedRun : public testing::Test {
  protected:
-  AFinishedRun() : program_(kSmall + Flags{"--steps=80", "--checkpoint-every=20", "--straggler=0:+3", "--keep=3"}) {
+  // Slow enough for each checkpoint to be written before the next is due, on a busy machine too.
+  AFinishedRun() : program_(kSmall + Flags{"--steps=80", "--checkpoint-every=20", "--straggler=0:+20", "--keep=3"}) {
     const ProgramEnd end = program_.wait();
     EXPECT_EQ(end.exit_code, 0) << end.err;
     EXPECT_THAT(end.out, HasSubstr("checkpoints       "));

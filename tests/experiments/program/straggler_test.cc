@@ -105,8 +105,9 @@ TEST(StragglerInStep, HoldsEverybodyUp) {
 }
 
 TEST(StragglerOutOfStep, HoldsNobodyUp) {
-  Program program(small_straggling(
-      {"--mode=ps", "--consistency=async", "--work=quota", "--workers=2", "--straggler=1:+20", "--steps=30"}));
+  Program program(small_straggling({"--mode=ps", "--consistency=async", "--work=quota", "--workers=2",
+                                    "--straggler=1:+20", "--steps=30"}) +
+                  kSlowInVirtualTime);
   const ProgramEnd end = program.wait();
   ASSERT_EQ(end.exit_code, 0) << end.err;
   EXPECT_LT(column(program, 0, "end_s").back(), column(program, 1, "end_s").back() / 2);

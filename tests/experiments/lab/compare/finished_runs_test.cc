@@ -176,13 +176,13 @@ TEST_F(FinishedRuns, LeaveATableWithoutTrainingAnything) {
   sync.consistency = *ps::Consistency::parse("sync");
   const std::string first = leave("a", async(), 100), second = leave("b", sync, 200), out = path("out");
   testing::internal::CaptureStdout();
-  EXPECT_EQ(compare_finished({first, second}, out, "run_experiment compare a b"), ExitCode::kSuccess);
+  EXPECT_EQ(compare_finished({first, second}, {}, out, "run_experiment compare a b"), ExitCode::kSuccess);
   EXPECT_THAT(testing::internal::GetCapturedStdout(),
               AllOf(HasSubstr("did not run in turns"), HasSubstr("\nps:sync ")));
   EXPECT_THAT(text_of(out + "/comparison.csv"), HasSubstr("ps:sync"));
   EXPECT_THAT(text_of(out + "/comparison.html"), HasSubstr("ps:sync"));
   testing::internal::CaptureStderr();
-  EXPECT_EQ(compare_finished({first, second}, out, ""), ExitCode::kUsage);
+  EXPECT_EQ(compare_finished({first, second}, {}, out, ""), ExitCode::kUsage);
   EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr("holds files already"));
 }
 
