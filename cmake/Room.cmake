@@ -123,15 +123,17 @@ endfunction()
 # Gives a room the texts of its data files, so that the program needs none beside it: FUNCTION, which HEADER declares,
 # returns all FOLDER/*.ENDING by name.
 function(syncopate_embed room folder ending function header)
+  string(REPLACE "/" "_" id "${room}")
+  string(REGEX REPLACE "/.*" "" namespace "${room}")
   set(output "${CMAKE_BINARY_DIR}/generated/${room}/${function}.cc")
   file(GLOB files CONFIGURE_DEPENDS "${CMAKE_SOURCE_DIR}/${room}/${folder}/*.${ending}")
   add_custom_command(
     OUTPUT "${output}"
     COMMAND "${CMAKE_COMMAND}" "-DFOLDER=${CMAKE_SOURCE_DIR}/${room}/${folder}" "-DENDING=${ending}" "-DNAME=${function}"
-            "-DHEADER=${header}" "-DNAMESPACE=syncopate::${room}" "-DOUTPUT=${output}"
+            "-DHEADER=${header}" "-DNAMESPACE=syncopate::${namespace}" "-DOUTPUT=${output}"
             -P "${CMAKE_SOURCE_DIR}/cmake/EmbedFiles.cmake"
     DEPENDS ${files} "${CMAKE_SOURCE_DIR}/cmake/EmbedFiles.cmake"
     COMMENT "Embedding ${room}/${folder}" VERBATIM)
-  target_sources(syncopate_${room} PRIVATE "${output}")
+  target_sources(syncopate_${id} PRIVATE "${output}")
   set_source_files_properties("${output}" PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
 endfunction()

@@ -30,6 +30,7 @@ void bind(CLI::App& app, const std::vector<OptionSpec>& table) {
   app.allow_extras();
   app.add_option("--help,-h")->expected(0, 1)->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
   app.add_flag("--version");
+  app.add_option("--like")->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   app.add_option("--config")->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   for (const OptionSpec& option : table) {
     if (option.placeholder.empty()) {
@@ -50,7 +51,7 @@ Status unknown(const std::string& argument, const std::vector<OptionSpec>& table
   }
   std::vector<std::string> known;
   for (const OptionSpec& option : table) known.push_back(option.name);
-  known.insert(known.end(), {"help", "version", "config", "modes", "vary", "rate-rule", "tune-rate", "jobs",
+  known.insert(known.end(), {"help", "version", "config", "like", "modes", "vary", "rate-rule", "tune-rate", "jobs",
                              "price-worker", "price-server"});
   const std::string flag = argument.substr(0, argument.find('='));
   const std::string nearest = nearest_name(
@@ -97,6 +98,25 @@ Result<CommandLine> run_line(const GivenOptions& given) {
   line.config = config;
   line.given = given;
   return line;
+}
+
+// Returns a run of a preset's options, where no others are given.
+Result<CommandLine> line_like(const CLI::Option& option, const GivenOptions& given) {
+  SYNCOPATE_ASSIGN_OR_RETURN(const std::string name, single_value(option));
+  SYNCOPATE_ASSIGN_OR_RETURN(Preset preset, open_preset(name));
+  Result<CommandLine> line = run_line(merge(given, preset.options));
+  if (!line.ok()) {
+    return Status(line.status().code(),
+                  fmt::format("{} (--like={} sets what was not given)", line.status().message(), name));
+  }
+  line->like = std::move(preset);
+  return line;
+}
+
+Status check_no_preset(const CLI::Option& option, const char* command) {
+  if (option.count() == 0) return {};
+  return Status::invalid_argument(fmt::format("--like={0}: {1} takes it as a mode, as in --modes=local,like:{0}",
+                                              option.results().front(), command));
 }
 
 // Returns the options of compare alone; `folders` are the positional arguments.
@@ -221,6 +241,7 @@ Result<CommandLine> parse_command_line(int argc, const char* const* argv) {
   SYNCOPATE_ASSIGN_OR_RETURN(const GivenOptions line, given_on_line(app, table));
   SYNCOPATE_ASSIGN_OR_RETURN(const GivenOptions file, given_in_file_of(*app.get_option("--config")));
   if (study->parsed()) {
+    SYNCOPATE_RETURN_IF_ERROR(check_no_preset(*app.get_option("--like"), "study"));
     SYNCOPATE_ASSIGN_OR_RETURN(CompareWords words, compare_words(*study, {}));
     SYNCOPATE_ASSIGN_OR_RETURN(StudyFile asked, study_in(folders));
     asked = merge(StudyFile{merge(line, file), std::move(words)}, std::move(asked));
@@ -231,7 +252,9 @@ Result<CommandLine> parse_command_line(int argc, const char* const* argv) {
   const GivenOptions given = merge(line, file);
   if (profile->parsed()) return profile_line(given);
   if (calibrate->parsed()) return calibrate_line(given);
-  if (!compare->parsed()) return run_line(given);
+  const CLI::Option& like = *app.get_option("--like");
+  if (!compare->parsed()) return like.count() > 0 ? line_like(like, given) : run_line(given);
+  SYNCOPATE_RETURN_IF_ERROR(check_no_preset(like, "compare"));
   SYNCOPATE_ASSIGN_OR_RETURN(const CompareWords words, compare_words(*compare, std::move(folders)));
   Result<CommandLine> comparison = compare_line(given, words);
   if (comparison.ok()) comparison->typed = typed_line(argc, argv);

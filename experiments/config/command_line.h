@@ -9,6 +9,7 @@
 #include "common/status.h"
 #include "experiments/config/comparison.h"
 #include "experiments/config/options/given_options.h"
+#include "experiments/config/preset.h"
 #include "experiments/config/rate_grid.h"
 #include "experiments/config/run_request.h"
 #include "prediction/host_prices.h"
@@ -30,6 +31,7 @@ struct CommandLine {
   std::optional<prediction::HostPrices> prices;  // compare, study: of a process, for an hour
   std::optional<int> jobs;                       // compare, study: simulated runs at once; none: one for each core
   std::vector<std::string> folders;              // compare finished runs: the folders of their results
+  std::optional<Preset> like;                    // run: whose options stand below those that were given
   std::string typed;                             // compare: the whole line, quoted for a shell
   GivenOptions given;                            // the options that were given by name
   std::string topic;                             // help: the topic, as help_text() takes it

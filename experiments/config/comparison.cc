@@ -9,17 +9,19 @@
 #include "common/text/number.h"
 #include "experiments/config/options/option_kinds.h"
 #include "experiments/config/options/option_table.h"
+#include "experiments/config/preset.h"
 #include "experiments/config/resolution.h"
 
 namespace syncopate::experiments {
 namespace {
 
 Status wrong_mode(const std::string& label) {
-  return Status::invalid_argument(
-      fmt::format("--modes: '{}' must be local, allreduce, allreduce: and a collective, as in allreduce:ring, "
-                  "allreduce:sync-every:k (k from 2), allreduce:gossip, allreduce:gossip:k, "
-                  "allreduce:gossip-async, allreduce:gossip-async:k, or ps: and a consistency, as in ps:bounded:4",
-                  label));
+  return Status::invalid_argument(fmt::format(
+      "--modes: '{}' must be local, allreduce, allreduce: and a collective, as in allreduce:ring, "
+      "allreduce:sync-every:k (k from 2), allreduce:gossip, allreduce:gossip:k, "
+      "allreduce:gossip-async, allreduce:gossip-async:k, ps: and a consistency, as in ps:bounded:4, or like: "
+      "and a preset, as in like:horovod",
+      label));
 }
 
 // Returns the config with one worker that trains the batches of all.
@@ -64,6 +66,11 @@ Result<RunRequest> as_mode(RunRequest config, const std::string& label) {
     if (!consistency.ok()) return wrong_mode(label);
     config.mode = Mode::kPs;
     config.consistency = *consistency;
+    return config;
+  }
+  if (label.starts_with(kLikeMode)) {
+    SYNCOPATE_ASSIGN_OR_RETURN(const Preset preset, open_preset(label.substr(kLikeMode.size())));
+    SYNCOPATE_RETURN_IF_ERROR(apply_to_mode(preset, config));
     return config;
   }
   config.mode = Mode::kAllreduce;

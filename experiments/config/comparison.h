@@ -14,6 +14,8 @@ namespace syncopate::experiments {
 
 inline constexpr std::string_view kUsualModes = "local,allreduce,ps:sync,ps:async";
 
+inline constexpr std::string_view kLikeMode = "like:";  // before a preset's name
+
 struct ComparedRun {
   std::string label;  // the name of its results: "ps:bounded:4", "ps:bounded:4 batch-size=32"
   RunRequest config;  // checked
@@ -24,9 +26,9 @@ struct ComparedRun {
 
 // Returns one run for each entry of `modes`, with `base` for everything else. Entries are separated by commas: local,
 // allreduce, allreduce:ring, allreduce:mpi, allreduce:sync-every:k, allreduce:gossip or allreduce:gossip:k,
-// allreduce:gossip-async(:k), ps:sync, ps:bounded:k, ps:async. `local` trains one worker with the batch of all workers
-// together, so that its curve is that of the synchronous modes. Stragglers, faults and a shaped link do not apply to
-// it. allreduce:mpi is launched by mpirun.
+// allreduce:gossip-async(:k), ps:sync, ps:bounded:k, ps:async, like:PRESET. `local` trains one worker with the batch of
+// all workers together, so that its curve is that of the synchronous modes. Stragglers, faults and a shaped link do not
+// apply to it. allreduce:mpi is launched by mpirun.
 Result<std::vector<ComparedRun>> comparison_runs(const RunRequest& base, const std::string& modes);
 
 // Returns the number of samples in one synchronous update of all workers. The rate rule relates learning rates to it.

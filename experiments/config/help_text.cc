@@ -10,6 +10,7 @@
 #include "experiments/config/comparison.h"
 #include "experiments/config/nearest_name.h"
 #include "experiments/config/options/option_table.h"
+#include "experiments/config/preset.h"
 
 namespace syncopate::experiments {
 namespace {
@@ -94,6 +95,12 @@ const std::vector<Topic>& topics() {
   return all;
 }
 
+std::string preset_names() {
+  std::vector<std::string_view> names;
+  for (const auto& [name, text] : preset_texts()) names.push_back(name);
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
 // Returns what is not an option of a run, in the form of the option table.
 std::vector<OptionSpec> options_beside_the_table() {
   return {
@@ -103,6 +110,14 @@ std::vector<OptionSpec> options_beside_the_table() {
        .sentence = "Reads the same names without dashes from a TOML file, as in workers = 4; flags on the command line "
                    "win. Each run leaves such a file, config.toml, in its results.",
        .range = "a file that can be read",
+       .usual = "none"},
+      {.group = "Run",
+       .name = "like",
+       .placeholder = "PRESET",
+       .sentence = "Sets what is not given as a known system has it, and says what is the same then and what is not. A "
+                   "file of your own has about, same.TOPIC, differs.TOPIC and options by name. In compare and study a "
+                   "mode: --modes=like:horovod,like:tf-ps.",
+       .range = preset_names() + ", or a file that ends in .toml",
        .usual = "none"},
       {.group = "Run",
        .name = "help",
@@ -120,7 +135,7 @@ std::vector<OptionSpec> options_beside_the_table() {
                    "--collective, --sync-every and --gossip.",
        .range = "local, allreduce, allreduce:mpi, allreduce:sync-every:k, allreduce:gossip:k, "
                 "allreduce:gossip-async:k, " +
-                ps_modes(),
+                ps_modes() + ", like:PRESET (--help=like)",
        .usual = std::string(kUsualModes)},
       {.group = "compare",
        .name = "vary",

@@ -258,6 +258,7 @@ ExitCode run_person(int argc, const char* const* argv) {
     if (command->config.dry_run) return plan_comparison(job, *survey);
     return run_comparison(job, *survey, command->jobs.value_or(this_environment().cores));
   }
+  if (command->like) write_out(stdout, to_text(*command->like) + "\n");
   Interrupts interrupts;
   return run_one(resolved->front(), *survey, interrupts);
 }

@@ -11,6 +11,7 @@
 #include "common/clock.h"
 #include "common/random.h"
 #include "experiments/cluster/host/build_facts.h"
+#include "experiments/config/preset.h"
 #include "experiments/config/toml.h"
 #include "experiments/lab/compare/equality.h"
 #include "experiments/lab/compare/kept_runs.h"
@@ -133,6 +134,20 @@ class Comparison {
 
   bool varies(const std::string& option) const { return std::ranges::find(job_.varied, option) != job_.varied.end(); }
 
+  // Says once what a row like:PRESET is like, and is not.
+  void note_preset(const std::string& mode) {
+    if (!mode.starts_with(kLikeMode)) return;
+    const Result<Preset> preset = open_preset(mode.substr(kLikeMode.size()));
+    const bool is_noted = !preset.ok() || std::ranges::any_of(report_.notes, [&](const std::string& line) {
+      return line.starts_with("like " + preset->name);
+    });
+    if (is_noted) return;
+    console_.say(to_text(*preset));
+    std::string line = fmt::format("like {}: {}", preset->name, preset->about);
+    for (const std::string& differs : preset->differs) line += "; not the same: " + differs;
+    report_.notes.push_back(std::move(line));
+  }
+
   // Returns what a curve over workers shows that have no core each; empty if all have one, or none is drawn.
   std::string shared_cores() const {
     const int cores = report_.machine.cores;
@@ -153,6 +168,7 @@ class Comparison {
       console_.say(line + "\n");
       report_.notes.push_back(std::move(line));
     };
+    for (const PlannedRun& run : runs_) note_preset(run.mode);
     if (const std::string shared = shared_cores(); !shared.empty()) note(shared);
     if (!base_.stragglers.empty() && !varies("straggler")) {
       note(fmt::format("straggler {}, in all modes but local", base_.stragglers.to_string()));

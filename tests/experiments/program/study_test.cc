@@ -162,6 +162,15 @@ TEST(Study, SaysThatWorkersShareCores) {
   EXPECT_THAT(few.wait().out, Not(HasSubstr("share this machine's")));
 }
 
+TEST(Study, HasRowsThatAreLikeOtherSystems) {
+  Program program(study({"--compute=5ms", "--steps=20", "--vary=workers=2,3", "--modes=like:horovod,like:tf-ps"}));
+  const ProgramEnd end = program.wait();
+  EXPECT_EQ(end.exit_code, 0) << end.err;
+  EXPECT_THAT(end.out, AllOf(ContainsRegex("\nlike:horovod workers=3 "),
+                             ContainsRegex("\nlike tf-ps: TensorFlow's [^\n]*; not the same: ")));
+  EXPECT_THAT(text_of(program.output() / "like-horovod-workers-2-1/config.toml"), HasSubstr("collective = \"ring\" "));
+}
+
 TEST(Study, NamesWhatItCannotTake) {
   const auto refusal = [](const Flags& flags) {
     Program program(flags);
