@@ -29,12 +29,13 @@ struct CommandLine {
   std::int64_t reference_samples = 0;            // compare: reference_samples(config)
   std::optional<RateGrid> tune_rate;             // compare
   std::optional<prediction::HostPrices> prices;  // compare, study: of a process, for an hour
-  std::optional<int> jobs;                       // compare, study: simulated runs at once; none: one for each core
-  std::vector<std::string> folders;              // compare finished runs: the folders of their results
-  std::optional<Preset> like;                    // run: whose options stand below those that were given
-  std::string typed;                             // compare: the whole line, quoted for a shell
-  GivenOptions given;                            // the options that were given by name
-  std::string topic;                             // help: the topic, as help_text() takes it
+  std::optional<double> precision;   // compare, study: rounds end once each row is known so well, as a part of its mean
+  std::optional<int> jobs;           // compare, study: simulated runs at once; none: one for each core
+  std::vector<std::string> folders;  // compare finished runs: the folders of their results
+  std::optional<Preset> like;        // run: whose options stand below those that were given
+  std::string typed;                 // compare: the whole line, quoted for a shell
+  GivenOptions given;                // the options that were given by name
+  std::string topic;                 // help: the topic, as help_text() takes it
 };
 
 // Reads `run_experiment [FLAGS]`, `run_experiment profile [FLAGS]`, `run_experiment calibrate [FLAGS]`, `run_experiment

@@ -17,6 +17,9 @@ namespace {
 
 constexpr int kMostJobs = 1024;
 constexpr double kMostPrice = 1e9;
+constexpr double kUsualPrecision = 0.02;
+constexpr double kLeastPercent = 0.1, kMostPercent = 50;
+constexpr int kMostAutoRounds = 30;
 
 // Fails for options that a comparison sets in another way, or that make no sense in one.
 Status check_given(const GivenOptions& given) {
@@ -174,6 +177,25 @@ Status read_jobs(const CompareWords& words, CommandLine& line) {
   return {};
 }
 
+// Takes --repeat=auto, which a number of rounds cannot say, out of `given`.
+Status take_auto_rounds(GivenOptions& given, CommandLine& line) {
+  constexpr std::string_view kAuto = "auto";
+  const auto repeat = given.find("repeat");
+  if (repeat == given.end() || !repeat->second.starts_with(kAuto)) return {};
+  line.precision = kUsualPrecision;
+  if (const std::string rest = repeat->second.substr(kAuto.size()); !rest.empty()) {
+    const bool is_percent = rest.starts_with(":") && rest.ends_with("%");
+    const auto percent = is_percent ? parse_number<double>(rest.substr(1, rest.size() - 2)) : std::nullopt;
+    if (!percent || !(*percent >= kLeastPercent && *percent <= kMostPercent)) {
+      return Status::invalid_argument(fmt::format("--repeat={}: must be auto, or auto:{}% to auto:{}%", repeat->second,
+                                                  kLeastPercent, kMostPercent));
+    }
+    line.precision = *percent / 100;
+  }
+  given.erase(repeat);
+  return {};
+}
+
 // Moves the value of an entry that is the study's own to where it belongs. Returns whether it is one.
 bool takes_own(const std::pair<std::string, std::string>& entry, CompareWords& words) {
   constexpr std::string_view kVary = "vary.";
@@ -234,7 +256,8 @@ Result<CommandLine> study_line(const GivenOptions& given, const CompareWords& wo
   return line;
 }
 
-Result<CommandLine> compare_line(const GivenOptions& given, const CompareWords& words) {
+Result<CommandLine> compare_line(const GivenOptions& asked, const CompareWords& words) {
+  GivenOptions given = asked;
   SYNCOPATE_ASSIGN_OR_RETURN(const std::optional<prediction::HostPrices> prices, prices_of(words));
   if (!words.folders.empty()) {
     Result<CommandLine> finished = finished_runs(given, words);
@@ -242,8 +265,10 @@ Result<CommandLine> compare_line(const GivenOptions& given, const CompareWords& 
     return finished;
   }
   SYNCOPATE_RETURN_IF_ERROR(check_given(given));
-  SYNCOPATE_ASSIGN_OR_RETURN(const RunRequest config, apply_options(given));
   CommandLine line;
+  SYNCOPATE_RETURN_IF_ERROR(take_auto_rounds(given, line));
+  SYNCOPATE_ASSIGN_OR_RETURN(RunRequest config, apply_options(given));
+  if (line.precision) config.repeat = kMostAutoRounds;
   line.action = CommandLine::Action::kCompare;
   line.config = config;
   line.given = given;

@@ -154,6 +154,12 @@ std::vector<OptionSpec> options_beside_the_table() {
                    "pass is the same in all rows. per-update: of each row's own updates.",
        .range = "per-sample or per-update",
        .usual = "per-sample"},
+      {.group = "compare",
+       .name = "repeat=auto",
+       .placeholder = "",
+       .sentence = "Rounds (--repeat) until each row's samples/s is known within 2 %, at 95 %, or within what "
+                   "--repeat=auto:1% says; at least 5 and at most 30, and then it is said that they were too few.",
+       .usual = "as many as --repeat says, 1"},
       {.group = "study",
        .name = "jobs",
        .placeholder = "N",

@@ -253,6 +253,7 @@ ExitCode run_person(int argc, const char* const* argv) {
                             .reference_samples = command->reference_samples,
                             .tune_rate = command->tune_rate,
                             .command = command->typed,
+                            .precision = command->precision,
                             .name = command->action == CommandLine::Action::kStudy ? "study" : "compare",
                             .prices = command->prices};
     if (command->config.dry_run) return plan_comparison(job, *survey);

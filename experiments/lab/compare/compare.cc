@@ -21,6 +21,7 @@
 #include "experiments/lab/compare/row_runner.h"
 #include "experiments/lab/report/comparison_files.h"
 #include "experiments/lab/report/comparison_tables.h"
+#include "experiments/lab/report/steadiness.h"
 #include "experiments/lab/report/summary_text.h"
 #include "experiments/lab/run/console.h"
 
@@ -199,9 +200,14 @@ class Comparison {
       console_.say("");
     }
     for (std::size_t row = 0; row < runs_.size(); ++row) report_.rows[row].rate = runs_[row].config.learning_rate;
-    if (const Status announced = announce(); !announced.ok()) return fail(exit_code_of(announced), announced.message());
     ExitCode first = ExitCode::kSuccess;
-    for (std::size_t round = 0; round < rounds_; ++round) {
+    std::size_t announced = 0;
+    for (std::size_t round = 0; round < rounds_ && !is_precise(round); ++round) {
+      if (round >= announced) {
+        const std::size_t next = !job_.precision ? rounds_ : std::max(kFewestRounds, round + 1);
+        const Status begun = announce(announced, std::exchange(announced, next));
+        if (!begun.ok()) return fail(exit_code_of(begun), begun.message());
+      }
       const ExitCode exit = run_round(round, runner);
       if (first == ExitCode::kSuccess) first = exit;
       if (has_ended_) return exit;
@@ -209,14 +215,44 @@ class Comparison {
       if (!written.ok()) return fail(ExitCode::kOutput, written.message());
     }
     note_kept(runner.kept());
+    if (job_.precision) end_rounds();
     return first;
   }
 
-  // Tells whoever may begin them early which runs there are still to be.
-  Status announce() {
+  // Whether the rounds before `round` have come to know each row as well as is asked.
+  bool is_precise(std::size_t round) const {
+    if (!job_.precision || round < kFewestRounds) return false;
+    const std::optional<LeastKnown> least = least_known(report_);
+    return least && least->part <= *job_.precision;
+  }
+
+  // Leaves out the rounds that --repeat=auto did not need, and says how well rows are known.
+  void end_rounds() {
+    const std::size_t rounds = report_.order.size();
+    for (ComparedRow& row : report_.rows) {
+      row.rounds.resize(rounds);
+      row.evals.resize(rounds);
+      row.seeds.resize(rounds);
+      row.folders.resize(rounds);
+    }
+    report_.rounds_asked = rounds;
+    const std::optional<LeastKnown> least = least_known(report_);
+    if (!least) return;
+    report_.notes.push_back(
+        is_precise(rounds)
+            ? fmt::format("--repeat=auto: after {} rounds each row's samples/s is known within ± {:.2g} %", rounds,
+                          100 * *job_.precision)
+            : fmt::format(
+                  "--repeat=auto: after {} rounds {} is known within ± {:.2g} % alone, and ± {:.2g} % was asked: "
+                  "on this machine, as it is, that takes more",
+                  rounds, least->label, 100 * least->part, 100 * *job_.precision));
+  }
+
+  // Tells whoever may begin them early which runs of these rounds there are still to be.
+  Status announce(std::size_t begin, std::size_t end) {
     if (!ahead_ || !all_are_measured(runs_)) return {};
     std::vector<ResolvedRun> missing;
-    for (std::size_t round = 0; round < rounds_; ++round) {
+    for (std::size_t round = begin; round < std::min(end, rounds_); ++round) {
       for (const std::size_t row : round_order(runs_.size(), base_.seed, round)) {
         if (is_out_[row]) continue;
         ResolvedRun config = config_of(row, round);
@@ -250,8 +286,9 @@ class Comparison {
     const auto rows = static_cast<std::size_t>(std::ranges::count(is_out_, false));
     for (const std::size_t row : round_order(runs_.size(), base_.seed, round)) {
       if (is_out_[row]) continue;
-      const std::string what = fmt::format("round {}/{}, run {:>{}}/{}: {:<{}}", round + 1, rounds_, ++number,
-                                           std::to_string(rows).size(), rows, runs_[row].label, width());
+      const std::string what =
+          fmt::format("round {}/{}{}, run {:>{}}/{}: {:<{}}", round + 1, job_.precision ? "up to " : "", rounds_,
+                      ++number, std::to_string(rows).size(), rows, runs_[row].label, width());
       const ExitCode exit = measure(row, round, what, runner);
       if (exit == ExitCode::kSuccess) continue;
       if (first == ExitCode::kSuccess) first = exit;

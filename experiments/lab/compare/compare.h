@@ -31,9 +31,12 @@ struct ComparisonJob {
   std::vector<std::string> varied = {};    // names of the varied options
   std::vector<std::string> left_out = {};  // a line for each combination that cannot run
   RateRule rate_rule = RateRule::kPerSample;
-  std::int64_t reference_samples = 1;                 // samples per update of the rate rule's reference
-  std::optional<RateGrid> tune_rate = {};             // none: rows train with the rates that they have
-  std::string command = {};                           // as it was typed
+  std::int64_t reference_samples = 1;      // samples per update of the rate rule's reference
+  std::optional<RateGrid> tune_rate = {};  // none: rows train with the rates that they have
+  std::string command = {};                // as it was typed
+  // Rounds end once half of the interval of each row's throughput is this part of its mean, with job.base.repeat as the
+  // most; none: there are that many.
+  std::optional<double> precision = {};
   std::string name = "compare";                       // or study; ends the name of the usual folder for results
   std::optional<prediction::HostPrices> prices = {};  // of a process, for an hour
 };

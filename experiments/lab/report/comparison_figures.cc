@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 
 #include "experiments/lab/report/machine_state.h"
 #include "experiments/lab/report/statistics.h"
+#include "experiments/lab/report/steadiness.h"
 
 namespace syncopate::experiments {
 namespace {
@@ -216,6 +218,12 @@ std::string words_of(Verdict verdict, const std::string& higher, const std::stri
 std::vector<std::string> caveats(const ComparisonReport& report, const ComparisonFigures& figures) {
   std::vector<std::string> lines = column_lines(report, figures);
   lines.push_back(judged_line(report, figures));
+  if (const std::optional<Drift> drift = drift_of(report)) {
+    lines.push_back(fmt::format(
+        "The machine drifted: over {} rounds all rows became {:.2g} % {} from one to the next (by chance in {:.1g} of "
+        "cases). Ratios, taken within rounds, hardly feel that; samples/s do.",
+        drift->rounds, 100 * std::abs(drift->a_round - 1), drift->a_round < 1 ? "slower" : "faster", drift->p));
+  }
   for (const std::string& line : machine_lines(report)) lines.push_back(line);
   for (const std::string& line : report.left_out) lines.push_back(line);
   for (const std::string& line : report.notes) lines.push_back(line);

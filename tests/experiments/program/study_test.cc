@@ -171,6 +171,17 @@ TEST(Study, HasRowsThatAreLikeOtherSystems) {
   EXPECT_THAT(text_of(program.output() / "like-horovod-workers-2-1/config.toml"), HasSubstr("collective = \"ring\" "));
 }
 
+// What does not vary is known after the fewest rounds that have intervals.
+TEST(Study, EndsItsRoundsOnceRowsAreKnownWellEnough) {
+  Program program(study(kScalingStudy + Flags{"--steps=20", "--repeat=auto:1%"}));
+  const ProgramEnd end = program.wait();
+  EXPECT_EQ(end.exit_code, 0) << end.err;
+  EXPECT_THAT(end.out, HasSubstr("after 5 rounds each row's samples/s is known within ± 1 %"));
+  EXPECT_EQ(report_of(program)["rounds_asked"], 5);
+  Program wrong({"study", "--vary=workers=1,2", "--repeat=auto:0%"});
+  EXPECT_THAT(wrong.wait().err, HasSubstr("must be auto, or auto:0.1% to auto:50%"));
+}
+
 TEST(Study, NamesWhatItCannotTake) {
   const auto refusal = [](const Flags& flags) {
     Program program(flags);

@@ -1,0 +1,34 @@
+// Steadiness: how well the rounds of a comparison have come to know each row's throughput, and whether the machine has
+// become slower or faster meanwhile. Pure.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+
+#include "experiments/lab/report/comparison_report.h"
+
+namespace syncopate::experiments {
+
+// The row whose throughput is known least well.
+struct LeastKnown {
+  std::string label;
+  double part = 0;  // half of its 95 % interval, over its mean
+};
+
+// Returns it over the rows that have run in every round so far; none before there are intervals (kFewestRounds).
+std::optional<LeastKnown> least_known(const ComparisonReport& report);
+
+// A trend that all rows share.
+struct Drift {
+  double a_round = 0;  // the factor by which throughput changes from one round to the next: 0.98 is 2 % slower
+  std::size_t rounds = 0;
+  double p = 1;  // the probability of such a trend by chance
+};
+
+// Returns the trend over rounds of the mean, over rows, of the logarithm of a row's throughput over its own mean, by a
+// straight line and its t test (Draper and Smith, Applied Regression Analysis, 1.4), if its probability by chance is
+// below 1 in 100. Judged from kFewestRounds rounds on that all rows have; never of simulated times, which do not drift.
+std::optional<Drift> drift_of(const ComparisonReport& report);
+
+}  // namespace syncopate::experiments
