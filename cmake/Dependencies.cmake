@@ -38,4 +38,13 @@ set_target_properties(DNNL::dnnl PROPERTIES IMPORTED_LOCATION "${DNNL_LIBRARY}"
 # MPI's C interface is all that is used.
 set_property(TARGET MPI::MPI_CXX APPEND PROPERTY INTERFACE_COMPILE_DEFINITIONS OMPI_SKIP_MPICXX=1)
 
+# An oracle of the simulated cluster's networks, for tests alone; left out where it is not there (libsimgrid-dev).
+find_path(SIMGRID_INCLUDE_DIR simgrid/s4u.hpp)
+find_library(SIMGRID_LIBRARY simgrid)
+if(SIMGRID_INCLUDE_DIR AND SIMGRID_LIBRARY)
+  message(STATUS "SimGrid: ${SIMGRID_LIBRARY}; simgrid_tests is built")
+else()
+  message(STATUS "SimGrid: not found; simgrid_tests is not built")
+endif()
+
 include(Cuda)  # CUDA toolkit (cuBLAS), cuDNN and NCCL, for the GPU programs; not of the distribution, and optional
