@@ -20,7 +20,7 @@ class FluidNetwork final : public Network {
     drain_until(now);
     Connection& connection = connections_[transfer.connection];
     if (connection.path.empty()) {
-      connection.path = transfer.path;
+      connection.path.assign(transfer.path.begin(), transfer.path.end());
       for (const int link : connection.path) connection.latency += links_[static_cast<std::size_t>(link)].latency;
     }
     connection.messages.push_back({transfer.id, static_cast<double>(transfer.bytes)});

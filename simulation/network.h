@@ -44,8 +44,8 @@ class Network {
  public:
   struct Transfer {
     std::uint64_t id = 0;
-    int connection = 0;     // messages of one arrive in the order in which they began; each has always the same path
-    std::vector<int> path;  // the links that it takes: one or more
+    int connection = 0;  // messages of one arrive in the order in which they began; each has always the same path
+    std::span<const int> path;  // the links that it takes, one or more; read by begin() alone
     std::uint64_t bytes = 0;
   };
   // Something that has happened to a transfer.

@@ -138,7 +138,7 @@ class QueueNetwork final : public Network {
     if (number >= places_.size()) places_.resize(number + 1, kNoPlace);
     if (places_[number] == kNoPlace) {
       places_[number] = static_cast<std::uint32_t>(connections_.size());
-      connections_.push_back({.path = transfer.path});
+      connections_.push_back({.path = {transfer.path.begin(), transfer.path.end()}});
       for (const int over : transfer.path) connections_.back().way_back += link(over).latency;
     }
     return places_[number];

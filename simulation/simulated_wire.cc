@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <deque>
+#include <limits>
 #include <optional>
 #include <utility>
 
@@ -21,12 +22,12 @@ constexpr Duration kGraceForLastMessages = std::chrono::seconds(1);
 class SimulatedTransport;
 
 struct SimulatedWire::Shared : std::enable_shared_from_this<SimulatedWire::Shared> {
+  static constexpr std::size_t kNone = std::numeric_limits<std::size_t>::max();
   enum class End { kClosed, kKilled };
   // What one endpoint sends to one other.
   struct Connection {
     SimulatedTransport* from = nullptr;  // null once that is gone
     SimulatedTransport* to = nullptr;    // null once that is gone
-    int from_rank = 0;
     std::vector<int> path;
     int under_way = 0;       // messages
     std::optional<End> end;  // has come as far as the receiver, which learns of it behind the messages under way
@@ -38,6 +39,7 @@ struct SimulatedWire::Shared : std::enable_shared_from_this<SimulatedWire::Share
     AlignedBuffer copy;                  // afterwards
     PendingSends::Counter pending;
     bool is_sent = false;
+    std::size_t next = kNone;  // that has arrived at the same endpoint, and is not received yet
   };
 
   Shared(World& the_world, const Fabric& the_fabric, NetworkOptions options, std::int64_t the_scale)
@@ -106,6 +108,12 @@ struct SimulatedWire::Shared : std::enable_shared_from_this<SimulatedWire::Share
     look_again();
   }
 
+  // Returns a parcel, whose place is free again.
+  Parcel take(std::size_t place) {
+    free.push_back(place);
+    return std::exchange(parcels[place], {});
+  }
+
   void release(Parcel& parcel);
   void happen(const Network::Happening& happening);
 
@@ -116,7 +124,7 @@ struct SimulatedWire::Shared : std::enable_shared_from_this<SimulatedWire::Share
   std::unique_ptr<Network> network;
   std::vector<Connection> connections;
   std::vector<SimulatedTransport*> endpoints;  // those that are not gone
-  std::deque<Parcel> parcels;                  // under way, by the transfer's id
+  std::deque<Parcel> parcels;                  // under way, or not received yet, by the transfer's id
   std::vector<std::size_t> free;
   std::vector<Network::Happening> happened;
   std::optional<Tick> next_look;
@@ -142,6 +150,7 @@ class SimulatedTransport final : public Transport {
   // Called once more by the destructor, where it does nothing.
   void leave(Shared::End how) {
     if (std::erase(shared_->endpoints, this) == 0) return;
+    while (first_arrived_ != Shared::kNone) next_arrived();
     for (Parcel& parcel : shared_->parcels) {
       if (shared_->connection(parcel.connection).from == this) shared_->release(parcel);
     }
@@ -179,23 +188,27 @@ class SimulatedTransport final : public Transport {
     const auto is_due = [this](const Loss& loss) { return loss.told_at <= shared_->world.now(); };
     auto loss = losses_.end();
     const auto something = [&] {
-      return !inbox_.empty() || (loss = std::ranges::find_if(losses_, is_due)) != losses_.end();
+      return first_arrived_ != Shared::kNone || (loss = std::ranges::find_if(losses_, is_due)) != losses_.end();
     };
     SYNCOPATE_RETURN_IF_ERROR(wait_for(something, deadline, "no message"));
-    if (inbox_.empty()) {
+    if (first_arrived_ == Shared::kNone) {
       const int lost = loss->peer;
       losses_.erase(loss);
       return Status::peer_lost(fmt::format("peer {} is gone", lost));
     }
-    auto [from, parcel] = std::move(inbox_.front());
-    inbox_.pop_front();
+    Parcel parcel = next_arrived();
+    const int from = sender(parcel.connection);
     counters_.payload_bytes_in += static_cast<std::int64_t>(parcel.payload.size());
     const std::span<const std::byte> payload = parcel.payload;
-    return Message(from, std::move(parcel.header), payload, std::make_unique<Lease>(std::move(parcel.copy)));
+    auto lease = parcel.copy.span().empty() ? nullptr : std::make_unique<Lease>(std::move(parcel.copy));
+    return Message(from, std::move(parcel.header), payload, std::move(lease));
   }
 
   Status wait(const PendingSends& pending, TimePoint deadline) override {
-    return wait_for([&] { return pending.none(); }, deadline, "a payload is not sent yet");
+    awaits_sends_ = true;
+    const Status done = wait_for([&] { return pending.none(); }, deadline, "a payload is not sent yet");
+    awaits_sends_ = false;
+    return done;
   }
 
   void progress() override {}
@@ -207,17 +220,25 @@ class SimulatedTransport final : public Transport {
 
   TransportCounters counters() const override { return counters_; }
 
-  void take(int from, Parcel parcel) {
-    inbox_.emplace_back(from, std::move(parcel));
+  // A parcel has arrived.
+  void take(std::size_t place) {
+    (first_arrived_ == Shared::kNone ? first_arrived_ : shared_->parcels[last_arrived_].next) = place;
+    last_arrived_ = place;
     wake();
   }
 
-  // All that this peer has sent has come, and it is gone.
-  void lose(int peer, Shared::End how) {
+  // All that the sender of this connection has sent has come, and it is gone.
+  void lose(int connection, Shared::End how) {
+    const int peer = sender(connection);
     gone_[static_cast<std::size_t>(peer)] = true;
     const Duration grace = how == Shared::End::kClosed ? kGraceForLastMessages : Duration::zero();
     losses_.push_back({peer, shared_->world.now() + grace});
     wake();
+  }
+
+  // A payload's memory is the sender's own again. Who waits for a message is not woken for that.
+  void release() {
+    if (awaits_sends_) wake();
   }
 
   void wake() {
@@ -237,6 +258,14 @@ class SimulatedTransport final : public Transport {
     int peer = 0;
     TimePoint told_at;
   };
+
+  int sender(int number) const { return (number - first_) / size_; }
+
+  Parcel next_arrived() {
+    Parcel parcel = shared_->take(first_arrived_);
+    first_arrived_ = parcel.next;
+    return parcel;
+  }
 
   int number(int from, int to) const { return first_ + from * size_ + to; }
 
@@ -260,11 +289,12 @@ class SimulatedTransport final : public Transport {
   std::shared_ptr<Shared> shared_;
   const int first_, size_, rank_;
   const std::size_t process_;
-  std::vector<bool> gone_;                    // by peer
-  std::vector<Loss> losses_;                  // not told yet
-  std::deque<std::pair<int, Parcel>> inbox_;  // with the rank that each comes from
+  std::size_t first_arrived_ = Shared::kNone, last_arrived_ = Shared::kNone;  // the parcels that are not received yet
+  std::vector<bool> gone_;                                                    // by peer
+  std::vector<Loss> losses_;                                                  // not told yet
   std::deque<AlignedBuffer> memory_;
   std::optional<World::ActorId> waiter_;
+  bool awaits_sends_ = false;
   bool interrupted_ = false;
   TransportCounters counters_;
 };
@@ -280,7 +310,7 @@ void SimulatedWire::Shared::release(Parcel& parcel) {
   }
   if (parcel.pending) parcel.pending->fetch_sub(1, std::memory_order_release);
   parcel.pending.reset();
-  if (SimulatedTransport* const from = connection(parcel.connection).from) from->wake();
+  if (SimulatedTransport* const from = connection(parcel.connection).from) from->release();
 }
 
 void SimulatedWire::Shared::happen(const Network::Happening& happening) {
@@ -288,16 +318,18 @@ void SimulatedWire::Shared::happen(const Network::Happening& happening) {
   const int number = parcel.connection;
   Connection& over = connection(number);
   if (happening.what == Network::Happening::What::kSent) return release(parcel);
-  Parcel arrived = std::exchange(parcel, {});
-  free.push_back(happening.id);
   --over.under_way;
-  if (over.to != nullptr) over.to->take(over.from_rank, std::move(arrived));
+  if (over.to != nullptr) {
+    over.to->take(happening.id);
+  } else {
+    take(happening.id);
+  }
   tell_of_end(number);
 }
 
 void SimulatedWire::Shared::tell_of_end(int number) {
   Connection& over = connection(number);
-  if (over.to != nullptr && over.end && over.under_way == 0) over.to->lose(over.from_rank, *over.end);
+  if (over.to != nullptr && over.end && over.under_way == 0) over.to->lose(number, *over.end);
 }
 
 SimulatedWire::SimulatedWire(World& world, const Fabric& fabric, NetworkOptions options, std::int64_t scale)
@@ -320,7 +352,6 @@ std::vector<std::unique_ptr<Transport>> SimulatedWire::connect(std::span<const i
       const auto sender = static_cast<std::size_t>(from), receiver = static_cast<std::size_t>(to);
       shared_->connections.push_back({.from = members[sender],
                                       .to = members[receiver],
-                                      .from_rank = from,
                                       .path = shared_->fabric.path(hosts[sender], hosts[receiver])});
     }
   }

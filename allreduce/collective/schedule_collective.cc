@@ -153,7 +153,11 @@ class TransportCollective final : public ScheduleCollective {
     return link_model_ ? choose_schedule(size(), bytes, *link_model_, options_.segment_bytes) : options_.kind;
   }
 
-  Link& link(int peer) { return links_[static_cast<std::size_t>(peer)]; }
+  Link& link(int peer) {
+    std::unique_ptr<Link>& found = links_[static_cast<std::size_t>(peer)];
+    if (!found) found = std::make_unique<Link>();
+    return *found;
+  }
 
   // Schedules of the few operations that a job has are made once.
   template <typename Make>
@@ -165,7 +169,9 @@ class TransportCollective final : public ScheduleCollective {
 
   Status run(const Schedule& schedule, const PartHeader& operation, std::span<float> buffer, TimePoint deadline) {
     SYNCOPATE_RETURN_IF_ERROR(make_room_for_copies(schedule));
-    for (Link& each : links_) each.sent = each.received = 0;
+    for (const auto& each : links_) {
+      if (each) each->sent = each->received = 0;
+    }
     for (const ScheduleStep& step : schedule) {
       if (step.send) SYNCOPATE_RETURN_IF_ERROR(send(*step.send, operation, buffer, deadline));
       if (step.receive) SYNCOPATE_RETURN_IF_ERROR(receive(*step.receive, operation, buffer, deadline));
@@ -198,9 +204,10 @@ class TransportCollective final : public ScheduleCollective {
 
   Status wait_for_sends(TimePoint deadline) {
     for (int peer = 0; peer < size(); ++peer) {
-      if (link(peer).pending.none()) continue;
+      const auto& each = links_[static_cast<std::size_t>(peer)];
+      if (!each || each->pending.none()) continue;
       const Waiting waiting(waiting_for_, peer);
-      const Status done = transport_.wait(link(peer).pending, deadline);
+      const Status done = transport_.wait(each->pending, deadline);
       if (!done.ok()) return done.in(fmt::format("waiting for rank {}", peer));
     }
     return Status();
@@ -327,7 +334,7 @@ class TransportCollective final : public ScheduleCollective {
   const std::size_t segment_;            // elements
   std::optional<LinkModel> link_model_;  // to choose by
   std::uint64_t operations_ = 0;
-  std::vector<Link> links_;  // by peer
+  std::vector<std::unique_ptr<Link>> links_;  // by peer; none of one with whom nothing was to do yet
   ReceiveBuffers received_;
   std::map<Key, Schedule> schedules_;
   std::span<float> copies_;
