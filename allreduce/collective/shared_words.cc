@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <bit>
 #include <cmath>
 #include <optional>
 
@@ -31,6 +33,23 @@ std::optional<std::uint64_t> read_word(std::span<const float> place) {
   return word;
 }
 
+// Gives every rank the sum of all ranks' values. Ranks beyond the largest power of two add theirs to another's first,
+// and take all in the end, when they themselves have zeros to add.
+Status sum_by_pairs(Collective& collective, std::span<float> values, TimePoint deadline) {
+  const int rank = collective.rank();
+  const int core = static_cast<int>(std::bit_floor(static_cast<unsigned>(collective.size())));
+  const bool is_beyond = rank >= core;
+  const int folded = is_beyond ? rank - core : rank + core;
+  const bool has_folded = folded < collective.size();
+  if (has_folded) SYNCOPATE_RETURN_IF_ERROR(collective.reduce_pair(values, folded, deadline));
+  for (int distance = 1; !is_beyond && distance < core; distance *= 2) {
+    SYNCOPATE_RETURN_IF_ERROR(collective.reduce_pair(values, rank ^ distance, deadline));
+  }
+  if (!has_folded) return Status();
+  if (is_beyond) std::ranges::fill(values, 0.0f);
+  return collective.reduce_pair(values, folded, deadline);
+}
+
 }  // namespace
 
 // Each rank writes what it says to its own place of a buffer that is zero elsewhere: the sum over all ranks shows
@@ -44,7 +63,7 @@ Result<std::vector<std::vector<std::uint64_t>>> share_words(Collective& collecti
     return all.subspan(kPieces * (member * own.size() + word), kPieces);
   };
   for (std::size_t word = 0; word < own.size(); ++word) write_word(own[word], place_of(rank, word));
-  SYNCOPATE_RETURN_IF_ERROR(collective.all_reduce(all, deadline));
+  SYNCOPATE_RETURN_IF_ERROR(sum_by_pairs(collective, all, deadline));
   std::vector<std::vector<std::uint64_t>> said(size);
   for (std::size_t member = 0; member < size; ++member) {
     for (std::size_t word = 0; word < own.size(); ++word) {
