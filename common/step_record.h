@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "common/clock.h"
 #include "common/sync_strategy.h"
@@ -20,7 +21,11 @@ struct StepRecord {
   Duration forward{};   // includes the loss
   Duration backward{};  // includes passing on buckets
   Duration straggle{};  // waits that slow this worker on purpose (--straggler); in no other part
-  Duration launch{};    // on a device, whose clock measures forward and backward: the host's time to enqueue them
+  // Time in which the compute thread was ready and had no core to run on; none where that is not known, and in virtual
+  // time.
+  std::optional<Duration> core_wait = {};
+  Duration compute_core_wait{};  // the part of it up to the end of backward
+  Duration launch{};  // on a device, whose clock measures forward and backward: the host's time to enqueue them
   SyncStats sync;
   std::int64_t samples = 0;
   double loss = 0;  // mean over this worker's batch

@@ -55,6 +55,7 @@ struct SyncStats {
   Duration communication{};    // time during which this worker's communication was in flight, hidden or exposed
   Duration optimizer{};        // time that the compute thread spent in the update rule; zero if a server applies it
   Duration codec{};            // time that this worker's threads spent compressing and decompressing
+  Duration backward_codec{};   // the part of it that the compute thread spent within backward
   Duration copy{};             // time of copies between a device and the host; zero on the CPU
   std::int64_t bytes_out = 0;  // payload
   std::int64_t bytes_in = 0;
@@ -66,6 +67,10 @@ struct SyncStats {
   std::int64_t staleness_max = 0;
   // The share of these pushes that arrived too late for their update, and were dropped: 0 to 1.
   double dropped = 0;
+  // Under parameter servers: the shard whose responses the step waited for last, and for how long it was the only one;
+  // -1 and zero if the step waited for none.
+  int last_shard = -1;
+  Duration last_shard_alone{};
 };
 
 // The weights that a job has reached, for evaluation.

@@ -42,7 +42,8 @@ class Training {
           });
         }),
         step_(parts.strategy.first_step()),
-        step_end_(parts.clock.now()) {
+        step_end_(parts.clock.now()),
+        core_wait_(parts.core_wait ? parts.core_wait() : Duration::zero()) {
     parts.model.before_reading([this](Range range) { wait_for_weights(range); });
   }
   ~Training() { parts_.model.before_reading(nullptr); }
@@ -126,6 +127,7 @@ class Training {
     record.straggle = straggled();
     const Duration straggled_backward = record.straggle - straggled_forward;
     record.backward = lap.split() - straggled_backward;
+    if (parts_.core_wait) record.compute_core_wait = parts_.core_wait() - core_wait_;
     if (parts_.straggling != nullptr && parts_.straggling->interrupted()) {
       return Status::cancelled("told to stop");
     }
@@ -146,6 +148,10 @@ class Training {
       record.backward = std::max(Duration::zero(), device->backward - straggled_backward);
     }
 
+    if (parts_.core_wait) {
+      const Duration before = std::exchange(core_wait_, parts_.core_wait());
+      record.core_wait = core_wait_ - before;
+    }
     record.end = parts_.clock.now();
     record.total = record.end - std::exchange(step_end_, record.end);
     parts_.records.add(record);
@@ -195,6 +201,7 @@ class Training {
   std::int64_t position_ = 0;   // in the job
   std::int64_t job_steps_ = 0;  // of the job, that have been begun and are done as far as this worker knows
   TimePoint step_end_;          // of the last step
+  Duration core_wait_{};        // until then
   Status weights_;              // of those that forward has asked for
 };
 

@@ -66,7 +66,9 @@ struct TrainerParts {
   const Clock& clock;
   Activity& activity;
   Straggling* straggling = nullptr;  // for a worker that is to be slow
-  Work* work = nullptr;              // null: this worker's own part of each of the total_steps
+  // Returns how long this thread has been ready without a core to run on; null: that is not known.
+  std::function<Duration()> core_wait = nullptr;
+  Work* work = nullptr;  // null: this worker's own part of each of the total_steps
 };
 
 // Allocates, joins, runs steps from the strategy's first on until there is no more work, and leaves, all on the calling

@@ -111,7 +111,7 @@ void PsStrategy::take_up() {
 void PsStrategy::begin_step(const StepContext& step) {
   step_ = step;
   failure_ = Status();
-  forward_wait_ = {};
+  forward_wait_ = backward_codec_ = {};
   if (codec_) codec_->begin_epoch(step.epoch);
   if (tables_.tables() == 0) return;
   traffic_.expect(tables_.tables() * links_.shards.size());
@@ -126,9 +126,11 @@ void PsStrategy::gradient_ready(std::size_t bucket) {
     return;
   }
   if (links_.chunks[bucket].ready > round_) return;  // pushed before the shard was lost, and applied
+  const Duration codec_before = codec_ ? codec_->time() : Duration::zero();
   failure_ = pusher_.ready(bucket, step_);
   // A worker that runs ahead still computes with the weights that an answer would replace.
   if (failure_.ok() && !pusher_.all_sent() && options_.pipeline_depth == 0) failure_ = take_answers();
+  if (codec_) backward_codec_ += codec_->time() - codec_before;
 }
 
 Result<SyncStats> PsStrategy::finish_step() {
@@ -136,6 +138,7 @@ Result<SyncStats> PsStrategy::finish_step() {
   in_backward_ = false;
   const TimePoint wait_begin = clock_.now();
   const TimePoint deadline = wait_begin + options_.timeout;
+  traffic_.begin_wait();
   for (const Range& range : unreported_) report_weights(range);
   unreported_.clear();
   Status status = failure_;
@@ -285,6 +288,7 @@ Status PsStrategy::accept(const Message& message) {
     return Status();
   }
   traffic_.come();
+  traffic_.heard(shard);
   return Status();
 }
 
@@ -370,6 +374,7 @@ SyncStats PsStrategy::take_stats(TimePoint wait_begin) {
   stats.forward_wait = forward_wait_;
   stats.exposed_wait = forward_wait_ + (clock_.now() - wait_begin);
   if (codec_) stats.codec = codec_->take_time();
+  stats.backward_codec = backward_codec_;
   return stats;
 }
 

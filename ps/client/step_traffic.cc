@@ -31,6 +31,17 @@ void StepTraffic::answered(std::int64_t staleness, bool late) {
   figures_.staleness_max = std::max(figures_.staleness_max, staleness);
 }
 
+void StepTraffic::begin_wait() {
+  figures_.last_shard = -1;
+  figures_.last_heard = figures_.others_heard = clock_.now();
+}
+
+void StepTraffic::heard(int shard) {
+  if (shard != figures_.last_shard) figures_.others_heard = figures_.last_heard;
+  figures_.last_shard = shard;
+  figures_.last_heard = clock_.now();
+}
+
 SyncStats StepTraffic::take() {
   if (due_ > 0) {
     const TimePoint now = clock_.now();
@@ -42,6 +53,8 @@ SyncStats StepTraffic::take() {
   stats.bytes_out = figures.bytes_out;
   stats.bytes_in = figures.bytes_in;
   stats.staleness_max = figures.staleness_max;
+  stats.last_shard = figures.last_shard;
+  stats.last_shard_alone = figures.last_heard - figures.others_heard;
   if (figures.answers == 0) return stats;
   stats.staleness_mean = static_cast<double>(figures.staleness_sum) / static_cast<double>(figures.answers);
   stats.dropped = static_cast<double>(figures.late) / static_cast<double>(figures.answers);

@@ -26,6 +26,9 @@ class StepTraffic {
 
   void sent(std::size_t bytes) { figures_.bytes_out += static_cast<std::int64_t>(bytes); }
   void received(std::size_t bytes) { figures_.bytes_in += static_cast<std::int64_t>(bytes); }
+  // From now until take() the worker waits for responses; heard() records that shard `shard` has sent one.
+  void begin_wait();
+  void heard(int shard);
   // Records a response to a push with its staleness. `late` means that the push arrived too late for its update.
   void answered(std::int64_t staleness, bool late);
 
@@ -40,6 +43,10 @@ class StepTraffic {
     std::int64_t late = 0;     // how many of these were late
     std::int64_t staleness_sum = 0;
     std::int64_t staleness_max = 0;
+    // In the wait: the shard that was heard last, and the last time that another one was heard, or the wait's begin.
+    int last_shard = -1;
+    TimePoint last_heard{};
+    TimePoint others_heard{};
   };
 
   const Clock& clock_;

@@ -51,7 +51,8 @@ class WorkerCodec {
   // the weights unchanged, if the payload does not encode that many differences.
   Status apply_answer(const PushName& push, std::span<const std::byte> payload, std::span<float> weights);
 
-  // Returns the time that encoding and decoding have taken since the last call.
+  // Both return the time that encoding and decoding have taken since the last take_time().
+  Duration time() const { return time_; }
   Duration take_time();
 
  private:

@@ -15,12 +15,13 @@ constexpr std::size_t kLongestReason = kMaxHeaderBytes - 16;
 }  // namespace
 
 AnswerSender::AnswerSender(const AnswerSenderOptions& options, Shard& shard, ShardCodec* codec, Transport& transport,
-                           const Clock& clock, std::function<void(int)> on_unreachable)
+                           const Clock& clock, ShardWork& work, std::function<void(int)> on_unreachable)
     : options_(options),
       shard_(shard),
       codec_(codec),
       transport_(transport),
       clock_(clock),
+      work_(work),
       on_unreachable_(std::move(on_unreachable)),
       rooms_(transport) {}
 
@@ -68,6 +69,7 @@ Status AnswerSender::send(const Answer& answer) {
   if (options_.is_silent && !options_.keeps_mirrors) return Status();
   const Result<ShardCodec::Answer> body = payload_of(answer);
   if (!body.ok() || options_.is_silent) return body.status();
+  if (answer.kind == Answer::Kind::kWeights && !answer.greets) work_.sent(body->payload.size());
   return send(answer.worker, body->payload, body->pending);
 }
 
@@ -90,6 +92,7 @@ Status AnswerSender::send_rows(const Answer& answer) {
       rooms_.take(answer.worker, answer.table, floats * sizeof(float), timeout_from_now());
   if (!room.ok()) return not_answered(answer.worker, room.status());
   SYNCOPATE_RETURN_IF_ERROR(table.read(answer.rows.keys, {reinterpret_cast<float*>(room->data()), floats}));
+  if (answer.kind == Answer::Kind::kRows) work_.sent(room->size());
   return send(answer.worker, *room, &rooms_.pending(answer.worker, answer.table));
 }
 

@@ -15,6 +15,7 @@
 #include "ps/server/answer_rooms.h"
 #include "ps/server/shard.h"
 #include "ps/server/shard_codec.h"
+#include "ps/server/shard_work.h"
 #include "ps/wire.pb.h"
 
 namespace syncopate::ps {
@@ -34,10 +35,10 @@ struct AnswerSenderOptions {
 
 class AnswerSender {
  public:
-  // `codec` is needed if responses are compressed. `on_unreachable` is called with a worker that has taken no response
-  // for the timeout. All arguments must outlive this object.
+  // `codec` is needed if responses are compressed. `work` is told what steps' responses carry. `on_unreachable` is
+  // called with a worker that has taken no response for the timeout. All arguments must outlive this object.
   AnswerSender(const AnswerSenderOptions& options, Shard& shard, ShardCodec* codec, Transport& transport,
-               const Clock& clock, std::function<void(int)> on_unreachable);
+               const Clock& clock, ShardWork& work, std::function<void(int)> on_unreachable);
 
   // Fails if the shard cannot go on. That a worker cannot be answered is not such a failure.
   Status send(std::span<const Answer> answers);
@@ -66,6 +67,7 @@ class AnswerSender {
   ShardCodec* const codec_;
   Transport& transport_;
   const Clock& clock_;
+  ShardWork& work_;
   std::function<void(int)> on_unreachable_;
   AnswerRooms rooms_;
   std::vector<float> made_;                       // rows that a silent sender does not send

@@ -24,6 +24,7 @@ ShardServer::ShardServer(ShardServerOptions options, Transport& transport, const
       transport_(transport),
       clock_(clock),
       number_(options_.group.shard_of_rank(transport.rank())),
+      work_(clock),
       held_(options_.group.workers) {
   assert(transport.size() == options_.group.size() && number_ >= 0);
   if (options_.role == ReplicaRole::kHead) {
@@ -59,7 +60,7 @@ void ShardServer::make_shard(const TrainingState* restored) {
                                       .is_silent = is_head,
                                       .keeps_mirrors = keeps_mirrors(),
                                       .restored = restored},
-                  *shard_, codec_ ? &*codec_ : nullptr, transport_, clock_, [this](int worker) {
+                  *shard_, codec_ ? &*codec_ : nullptr, transport_, clock_, work_, [this](int worker) {
                     // The head tells a tail's shard who is lost, as the control plane tells the head.
                     if (options_.role == ReplicaRole::kAlone) worker_lost(worker);
                   });
@@ -240,9 +241,13 @@ Status ShardServer::handle(Message message) {
   if (options_.role == ReplicaRole::kTail && incoming_.has_lost()) return lose(from);
   SYNCOPATE_RETURN_IF_ERROR(forward(message));
   if (is_cut_off_) return Status();
+  std::optional<ShardWork::Busy> busy;
+  if (incoming_.has_push() || incoming_.has_push_rows() || incoming_.has_pull()) {
+    busy.emplace(work_, message.payload().size());
+  }
   const Shard::Answers answers = dispatch(message);
-  account_for_push(answers.ok());
   const bool is_push = answers.ok() && incoming_.has_push();
+  if (is_push) work_.pushed(*shard_, incoming_.push().chunk());
   const bool is_rows_push = answers.ok() && incoming_.has_push_rows();
   const std::size_t chunk = is_push ? incoming_.push().chunk() : 0;
   const std::size_t table = is_rows_push ? incoming_.push_rows().table() : 0;
@@ -259,21 +264,6 @@ Status ShardServer::handle(Message message) {
   if (is_leave) held_.let_go_of_pushes(*shard_);
   if (is_rows_push || is_leave) held_.let_go_of_rows(*shard_);
   return finish(from, answers);
-}
-
-// An update of a chunk adds up the gradients that have waited for it.
-void ShardServer::account_for_push(bool was_accepted) {
-  if (!was_accepted || !incoming_.has_push()) return;
-  const std::size_t number = incoming_.push().chunk();
-  const ChunkWeights& weights = shard_->chunk(number).weights();
-  pushes_.resize(shard_->chunks());
-  Pushes& its = pushes_[number];
-  ++its.waiting;
-  if (weights.version() == its.version) return;
-  const std::size_t bytes = weights.size() * sizeof(float);
-  clock_.processed(Processing::kSum, static_cast<std::size_t>(its.waiting - 1) * bytes);
-  clock_.processed(Processing::kUpdate, bytes);
-  its = {.waiting = 0, .version = weights.version()};
 }
 
 template <typename Push>
@@ -390,7 +380,9 @@ bool ShardServer::save(TrainingState& state) const {
   return true;
 }
 
-ShardServerCounters ShardServer::counters() const { return {shard_ ? shard_->counters() : ShardCounters(), dropped_}; }
+ShardServerCounters ShardServer::counters() const {
+  return {shard_ ? shard_->counters() : ShardCounters(), work_.load(), dropped_};
+}
 
 void ShardServer::drop(int from, const std::string& reason) {
   if (++dropped_ <= kLoggedDrops) log_warning("shard {}: dropped a message from {}: {}", number_, from, reason);

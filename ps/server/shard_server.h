@@ -26,6 +26,7 @@
 #include "ps/server/shard.h"
 #include "ps/server/shard_codec.h"
 #include "ps/server/shard_cut.h"
+#include "ps/server/shard_work.h"
 #include "ps/server/state_receiver.h"
 #include "ps/wire.pb.h"
 
@@ -52,6 +53,7 @@ struct ShardServerOptions {
 
 struct ShardServerCounters {
   ShardCounters shard;
+  ShardLoad load;
   std::int64_t dropped = 0;  // messages that failed the checks
 };
 
@@ -126,8 +128,6 @@ class ShardServer {
   Status replicated(const Status& status);
   Status handle(Message message);
   Shard::Answers dispatch(const Message& message);
-  // Tells the clock what has been added up and updated for the push that is incoming_.
-  void account_for_push(bool was_accepted);
   // Returns the floats that the message, whose header is in incoming_, carries. Fails with invalid argument if they
   // cannot be read.
   Result<std::span<const float>> floats_in(const Message& message);
@@ -143,7 +143,8 @@ class ShardServer {
   ShardServerOptions options_;
   Transport& transport_;
   const Clock& clock_;
-  int number_;                          // of the shard
+  int number_;  // of the shard
+  ShardWork work_;
   std::optional<Forwarder> to_tail_;    // in a head
   bool is_cut_off_ = false;             // in a head whose tail is out of reach
   StateReceiver received_;              // in a tail
@@ -155,12 +156,6 @@ class ShardServer {
   std::function<void(int worker)> report_missing_;
   std::function<bool()> is_excused_;
   std::vector<Request> cuts_;
-  // By chunk: the pushes since its last update, and the version that this left.
-  struct Pushes {
-    int waiting = 0;
-    std::int64_t version = 0;
-  };
-  std::vector<Pushes> pushes_;
   wire::Header incoming_;     // reused
   std::vector<RowKey> keys_;  // that a message brought; reused
   std::int64_t dropped_ = 0;

@@ -176,6 +176,25 @@ TEST_F(TrainerTest, RecordsEveryStepWhole) {
   }
 }
 
+// Its thread stands for 1 ms more without a core each time that it is asked.
+TEST_F(TrainerTest, RecordsForHowLongItHadNoCoreInAStepAndUpToTheEndOfBackward) {
+  options_.total_steps = 2;
+  Duration without_core{};
+  TrainerParts parts{*backend_, *model_, batches_, strategy_, records_, clock_, activity_};
+  parts.core_wait = [&] { return without_core += std::chrono::milliseconds(1); };
+  ASSERT_TRUE(train(options_, hooks_, parts, nullptr).ok());
+  ASSERT_THAT(records_.all, SizeIs(2));
+  for (const StepRecord& record : records_.all) {
+    EXPECT_EQ(record.core_wait, std::chrono::milliseconds(2));
+    EXPECT_EQ(record.compute_core_wait, std::chrono::milliseconds(1));
+  }
+}
+
+TEST_F(TrainerTest, SaysThatItDoesNotKnowForHowLongItHadNoCore) {
+  ASSERT_TRUE(run(strategy_).ok());
+  EXPECT_FALSE(records_.all.front().core_wait.has_value());
+}
+
 TEST_F(TrainerTest, HandsTheScheduledRateToEachStep) {
   options_.total_steps = 4, options_.steps_per_epoch = 2, options_.minibatch_growth = 2;
   options_.schedule = *LearningRateSchedule::parse("linear,step:1:0.5");

@@ -197,12 +197,11 @@ class Client final : public ControlClient {
 
   void count_dropped(std::int64_t messages) override { dropped_.fetch_add(messages); }
 
-  void finished(std::int64_t updates, std::int64_t pushes, std::int64_t dropped) override {
+  void finished(const ServerFigures& figures) override {
     ToCoordinator message;
     control::ServerFacts& server = *message.mutable_finished()->mutable_server();
-    server.set_updates(updates);
-    server.set_pushes(pushes);
-    server.set_dropped(dropped + dropped_.load());
+    server = to_wire(figures);
+    server.set_dropped(figures.dropped + dropped_.load());
     message.mutable_finished()->set_peak_memory(peak_memory_bytes());
     channel_.post_records();
     channel_.post(std::move(message));

@@ -24,6 +24,7 @@
 #include "experiments/cluster/control/control_identity.h"
 #include "experiments/cluster/control/control_line.h"
 #include "experiments/cluster/control/membership_epoch.h"
+#include "experiments/cluster/control/server_figures.h"
 #include "experiments/cluster/control/subscription.h"
 #include "experiments/cluster/control/test_figures.h"
 #include "experiments/cluster/control/weights_snapshot.h"
@@ -151,7 +152,7 @@ class ControlClient : public Rendezvous, public RecordSink {
   // reported any number of times before that.
   virtual void count_dropped(std::int64_t messages) = 0;
   // Each is the last message of a process. Queued messages are sent before the client is destroyed.
-  virtual void finished(std::int64_t updates, std::int64_t pushes, std::int64_t dropped) = 0;
+  virtual void finished(const ServerFigures& figures) = 0;
   virtual void failed(const Status& status) = 0;  // the first one counts
 };
 

@@ -66,6 +66,11 @@ control::Step to_wire(const StepRecord& record) {
   step.set_dropped(record.sync.dropped);
   step.set_samples(record.samples);
   step.set_loss(record.loss);
+  if (record.core_wait) step.set_core_wait(record.core_wait->count());
+  step.set_compute_core_wait(record.compute_core_wait.count());
+  step.set_backward_codec(record.sync.backward_codec.count());
+  step.set_last_shard(record.sync.last_shard);
+  step.set_last_shard_alone(record.sync.last_shard_alone.count());
   return step;
 }
 
@@ -93,7 +98,36 @@ StepRecord from_wire(const control::Step& step) {
   record.sync.dropped = step.dropped();
   record.samples = step.samples();
   record.loss = step.loss();
+  if (step.has_core_wait()) record.core_wait = Duration(step.core_wait());
+  record.compute_core_wait = Duration(step.compute_core_wait());
+  record.sync.backward_codec = Duration(step.backward_codec());
+  record.sync.last_shard = step.last_shard();
+  record.sync.last_shard_alone = Duration(step.last_shard_alone());
   return record;
+}
+
+control::ServerFacts to_wire(const ServerFigures& figures) {
+  control::ServerFacts facts;
+  facts.set_updates(figures.updates);
+  facts.set_pushes(figures.pushes);
+  facts.set_dropped(figures.dropped);
+  facts.set_busy(figures.busy.count());
+  facts.set_serving(figures.serving.count());
+  facts.set_bytes_in(figures.bytes_in);
+  facts.set_bytes_out(figures.bytes_out);
+  if (figures.core_wait) facts.set_core_wait(figures.core_wait->count());
+  return facts;
+}
+
+ServerFigures from_wire(const control::ServerFacts& facts) {
+  return {.updates = facts.updates(),
+          .pushes = facts.pushes(),
+          .dropped = facts.dropped(),
+          .busy = Duration(facts.busy()),
+          .serving = Duration(facts.serving()),
+          .bytes_in = facts.bytes_in(),
+          .bytes_out = facts.bytes_out(),
+          .core_wait = facts.has_core_wait() ? std::optional(Duration(facts.core_wait())) : std::nullopt};
 }
 
 control::Collective to_wire(const allreduce::CollectiveState& state) {

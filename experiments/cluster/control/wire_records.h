@@ -15,6 +15,7 @@
 #include "experiments/cluster/control/collective_report.h"
 #include "experiments/cluster/control/control.pb.h"
 #include "experiments/cluster/control/membership_epoch.h"
+#include "experiments/cluster/control/server_figures.h"
 #include "experiments/cluster/control/test_figures.h"
 #include "experiments/cluster/control/weights_snapshot.h"
 
@@ -22,6 +23,9 @@ namespace syncopate::experiments {
 
 control::Step to_wire(const StepRecord& record);
 StepRecord from_wire(const control::Step& step);
+
+control::ServerFacts to_wire(const ServerFigures& figures);
+ServerFigures from_wire(const control::ServerFacts& facts);
 
 control::Collective to_wire(const allreduce::CollectiveState& state);
 CollectiveReport from_wire(const control::Collective& collective);

@@ -298,6 +298,9 @@ class Coordinator {
 
   void on_finished(std::size_t process, const control::Finished& finished, TimePoint now) {
     outcome_.server_updates += finished.server().updates();
+    if (finished.server().pushes() > 0) {
+      outcome_.servers.insert_or_assign(plan_.processes[process].rank, from_wire(finished.server()));
+    }
     const std::string name = plan_.processes[process].name();
     if (finished.server().dropped() > 0) outcome_.rejected_connections[name] += finished.server().dropped();
     outcome_.peak_memory[name] = finished.peak_memory();

@@ -9,6 +9,7 @@
 
 #include "common/step_record.h"
 #include "experiments/checkpoint/checkpoint_keeper.h"
+#include "experiments/cluster/control/server_figures.h"
 #include "experiments/cluster/control/test_figures.h"
 #include "experiments/cluster/control/weights_snapshot.h"
 #include "experiments/cluster/coordinator/cluster_runtime.h"
@@ -62,6 +63,7 @@ struct RunOutcome {
   std::map<std::string, std::int64_t> rejected_connections;
   // The peak memory of each process, in bytes, by its name.
   std::map<std::string, std::int64_t> peak_memory;
+  std::map<int, ServerFigures> servers;  // by rank; of the replica that reported, if there are two
   // How far the clock of each process on another host may be wrong after correction, by its name.
   std::map<std::string, Duration> clock_uncertainty;
   std::optional<CheckpointFigures> checkpoints;  // if any were to be written

@@ -9,6 +9,7 @@ namespace syncopate::experiments {
 class LocalHost final : public ProcessHost {
  public:
   Threads& threads() override { return os_threads(); }
+  bool computes_here() const override { return true; }
   Result<std::shared_ptr<const worker::DatasetPair>> open_data(const RunSettings& config) override;
   Result<std::unique_ptr<Transport>> connect(const ResolvedRun& config, const TransportOptions& options,
                                              Rendezvous& rendezvous, TimePoint deadline) override;

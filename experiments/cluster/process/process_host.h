@@ -25,6 +25,8 @@ class ProcessHost {
   // The threads of the process; their clock is the process's.
   virtual Threads& threads() = 0;
   const Clock& clock() { return threads().clock(); }
+  // Returns whether what computing costs is processors' time of this machine, and not virtual time.
+  virtual bool computes_here() const = 0;
 
   // Opens the run's data, which some hosts share between processes. Nobody changes it.
   virtual Result<std::shared_ptr<const worker::DatasetPair>> open_data(const RunSettings& config) = 0;

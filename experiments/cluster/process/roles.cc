@@ -24,7 +24,7 @@ Status take_part(const RoleContext& context) {
   context.control.set_timeout(from_seconds(context.config.timeout_seconds), stall_warning_of(context.config));
   const Status status = caught([&] { return run_role(context); });
   if (status.ok()) {
-    if (context.role != Role::kServer) context.control.finished(0, 0, 0);
+    if (context.role != Role::kServer) context.control.finished({});
   } else if (status.code() != Code::kCancelled) {
     context.control.failed(status);
   }

@@ -6,6 +6,7 @@
 #include <optional>
 #include <vector>
 
+#include "common/os/core_wait.h"
 #include "common/os/exhaustion.h"
 #include "common/text/format.h"
 #include "common/text/log.h"
@@ -28,6 +29,7 @@ constexpr double kPatience = 0.75;
 struct ShardPlace {
   std::unique_ptr<Transport> transport;
   std::unique_ptr<ps::ShardServer> server;
+  std::optional<Duration> core_wait;  // of serving
   Status status;
 };
 
@@ -40,15 +42,13 @@ struct CarriedShard {
 // The counts of the shards of one process: over all membership epochs, or, for state that is carried over, in the last.
 class ServerTotals {
  public:
-  void begin_membership() { updates_ = rows_made_ = table_bytes_ = 0; }
+  void begin_membership() { figures_.updates = rows_made_ = table_bytes_ = 0; }
   void add(const ShardPlace& place);
 
-  std::int64_t updates() const { return updates_; }
-  std::int64_t pushes() const { return pushes_; }
-  std::int64_t dropped() const { return dropped_; }
+  const ServerFigures& figures() const { return figures_; }
   std::string to_text() const {
-    return fmt::format("served {} pushes, {} of them late, in {} updates; dropped {} messages", pushes_, late_,
-                       updates_, dropped_);
+    return fmt::format("served {} pushes, {} of them late, in {} updates; dropped {} messages", figures_.pushes, late_,
+                       figures_.updates, figures_.dropped);
   }
   // Empty if there are no tables.
   std::string tables_text() const {
@@ -58,18 +58,24 @@ class ServerTotals {
   }
 
  private:
-  std::int64_t pushes_ = 0, late_ = 0, dropped_ = 0, rows_pulled_ = 0, rows_pushed_ = 0;
-  std::int64_t updates_ = 0, rows_made_ = 0, table_bytes_ = 0;
+  ServerFigures figures_;
+  std::int64_t late_ = 0, rows_pulled_ = 0, rows_pushed_ = 0;
+  std::int64_t rows_made_ = 0, table_bytes_ = 0;
 };
 
 void ServerTotals::add(const ShardPlace& place) {
   const ps::ShardServerCounters counters = place.server->counters();
-  pushes_ += counters.shard.pushes;
+  figures_.pushes += counters.shard.pushes;
   late_ += counters.shard.late;
-  dropped_ += counters.dropped + rejections(place.transport->counters());
+  figures_.dropped += counters.dropped + rejections(place.transport->counters());
+  figures_.busy = std::max(figures_.busy, counters.load.busy);
+  figures_.serving = std::max(figures_.serving, counters.load.serving);
+  if (place.core_wait) figures_.core_wait = std::max(figures_.core_wait.value_or(Duration::zero()), *place.core_wait);
+  figures_.bytes_in += counters.load.bytes_in;
+  figures_.bytes_out += counters.load.bytes_out;
   rows_pulled_ += counters.shard.rows_pulled;
   rows_pushed_ += counters.shard.rows_pushed;
-  updates_ += counters.shard.updates;
+  figures_.updates += counters.shard.updates;
   rows_made_ += counters.shard.rows_made;
   table_bytes_ += counters.shard.table_bytes;
 }
@@ -207,7 +213,15 @@ void Server::serve(const MembershipEpoch& membership, std::vector<ShardPlace>& p
   }
   context_.activity.rest("serving", 0);
   for_each_place(
-      places, [](ShardPlace& place, std::size_t) { return place.server->serve(); },
+      places,
+      [&](ShardPlace& place, std::size_t) {
+        const std::optional<CoreWait> core_wait =
+            context_.host.computes_here() ? CoreWait::of_this_thread() : std::nullopt;
+        const Duration before = core_wait ? core_wait->total() : Duration::zero();
+        const Status status = place.server->serve();
+        if (core_wait) place.core_wait = core_wait->total() - before;
+        return status;
+      },
       [&] {
         for (ShardPlace& place : places) place.transport->interrupt();
       });
@@ -268,11 +282,11 @@ void Server::carry_on(const std::vector<ShardPlace>& places) {
 // For a shard with two replicas, the head reports for both.
 void Server::say_what_was_served(ps::ReplicaRole role) {
   log_info("{}", totals_.to_text());
-  if (role == ps::ReplicaRole::kTail) return context_.control.finished(0, 0, totals_.dropped());
+  if (role == ps::ReplicaRole::kTail) return context_.control.finished({.dropped = totals_.figures().dropped});
   if (const std::string tables = totals_.tables_text(); !tables.empty()) {
     context_.control.tell(fmt::format("tables on server {}", context_.rank), tables);
   }
-  context_.control.finished(totals_.updates(), totals_.pushes(), totals_.dropped());
+  context_.control.finished(totals_.figures());
 }
 
 }  // namespace

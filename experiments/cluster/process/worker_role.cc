@@ -4,6 +4,7 @@
 #include <optional>
 #include <utility>
 
+#include "common/os/core_wait.h"
 #include "common/os/exhaustion.h"
 #include "common/pause.h"
 #include "common/text/log.h"
@@ -263,15 +264,18 @@ Status Worker::train_with(ReplicaGroup& replicas, const MembershipEpoch& members
   if (const int needed = batches_a_step(config_); needed < config_.workers) {
     work = &until_updated.emplace(batches(), replicas.strategy(), needed, total_steps() * config_.workers);
   }
-  const worker::TrainerParts parts{.backend = *place_.backend,
-                                   .model = *model_,
-                                   .batches = batches(),
-                                   .strategy = replicas.strategy(),
-                                   .records = context_.control,
-                                   .clock = clock_,
-                                   .activity = context_.activity,
-                                   .straggling = straggling ? &*straggling : nullptr,
-                                   .work = work};
+  const std::optional<CoreWait> core_wait = context_.host.computes_here() ? CoreWait::of_this_thread() : std::nullopt;
+  const worker::TrainerParts parts{
+      .backend = *place_.backend,
+      .model = *model_,
+      .batches = batches(),
+      .strategy = replicas.strategy(),
+      .records = context_.control,
+      .clock = clock_,
+      .activity = context_.activity,
+      .straggling = straggling ? &*straggling : nullptr,
+      .core_wait = core_wait ? [&] { return core_wait->total(); } : std::function<Duration()>(),
+      .work = work};
   log_info("membership {}: training {} with {} parameters for {} steps of {} samples", membership.number,
            model_->name(), model_->layout().parameter_count(), options.total_steps, config_.batch_size);
   if (place_.device) {

@@ -27,6 +27,7 @@ class SimulatedHost final : public ProcessHost {
       : world_(world), threads_(threads), plane_(plane), compute_(compute), process_(process) {}
 
   Threads& threads() override { return threads_; }
+  bool computes_here() const override { return false; }
   Result<std::shared_ptr<const worker::DatasetPair>> open_data(const RunSettings& config) override {
     return plane_.open_data(config);
   }

@@ -38,7 +38,7 @@ Status prove_writable(const std::string& directory) {
 std::string steps_csv_header() {
   return "repeat,worker,step,epoch,position,end_s,total_us,data_us,forward_us,backward_us,straggle_us,exposed_wait_us,"
          "optimizer_us,communication_us,codec_us,copy_us,launch_us,bytes_out,bytes_in,staleness_mean,staleness_max,"
-         "dropped,"
+         "dropped,core_wait_us,compute_core_wait_us,backward_codec_us,last_shard,last_shard_us,"
          "samples,loss\n";
 }
 
@@ -47,15 +47,19 @@ std::string evals_csv_header() { return "repeat,epoch,step,samples_seen,training
 std::string steps_csv_row(int repeat, int worker, TimePoint origin, const StepRecord& step) {
   const auto us = [](Duration duration) { return microseconds(duration); };
   const SyncStats& sync = step.sync;
+  const auto if_known = [&](double value) { return step.core_wait ? fmt::format("{:.1f}", value) : ""; };
   return fmt::format(
       "{},{},{},{},{},{:.6f},{:.1f},{:.1f},{:.1f},{:.1f},{:.1f},{:.1f},{:.1f},{:.1f},{:.1f},{:.1f},{:.1f},{},{},{:.3f},"
       "{},"
       "{:.4g},"
+      "{},{},{:.1f},{},{:.1f},"
       "{},{:.6g}\n",
       repeat, worker, step.step, step.epoch, step.position, seconds(step.end - origin), us(step.total), us(step.data),
       us(step.forward), us(step.backward), us(step.straggle), us(sync.exposed_wait), us(sync.optimizer),
       us(sync.communication), us(sync.codec), us(sync.copy), us(step.launch), sync.bytes_out, sync.bytes_in,
-      sync.staleness_mean, sync.staleness_max, sync.dropped, step.samples, step.loss);
+      sync.staleness_mean, sync.staleness_max, sync.dropped, if_known(us(step.core_wait.value_or(Duration::zero()))),
+      if_known(us(step.compute_core_wait)), us(sync.backward_codec),
+      sync.last_shard < 0 ? "" : std::to_string(sync.last_shard), us(sync.last_shard_alone), step.samples, step.loss);
 }
 
 std::string evals_csv_row(int repeat, const EvalRecord& eval) {

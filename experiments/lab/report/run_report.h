@@ -16,6 +16,7 @@
 
 #include "common/clock.h"
 #include "common/step_record.h"
+#include "experiments/cluster/control/server_figures.h"
 #include "experiments/cluster/control/test_figures.h"
 #include "experiments/cluster/faults/fault_record.h"
 #include "experiments/lab/report/machine_state.h"
@@ -96,6 +97,8 @@ struct RunReport {
 
   double bytes_out_per_step = 0;  // payload of one worker
   double bytes_in_per_step = 0;
+
+  std::map<int, ServerFigures> servers;  // by rank; of the whole run
 
   MemoryFigures memory;
   std::optional<MachineLoad> machine;  // what its processors were doing; empty if it was not observed

@@ -56,6 +56,20 @@ Json stragglers_json(const RunReport& report) {
   return stragglers;
 }
 
+Json servers_json(const std::map<int, ServerFigures>& servers) {
+  Json all = Json::array();
+  for (const auto& [rank, server] : servers) {
+    all.push_back({{"server", rank},
+                   {"pushes", server.pushes},
+                   {"busy_seconds", seconds(server.busy)},
+                   {"serving_seconds", seconds(server.serving)},
+                   {"bytes_in", server.bytes_in},
+                   {"bytes_out", server.bytes_out},
+                   {"core_wait_seconds", server.core_wait ? Json(seconds(*server.core_wait)) : Json(nullptr)}});
+  }
+  return all;
+}
+
 Json histogram_json(std::span<const StalenessBin> bins) {
   Json histogram = Json::array();
   for (const StalenessBin& bin : bins) {
@@ -111,6 +125,7 @@ Json report_json(const RunReport& report) {
           {"step_split_ms", split_json(report)},
           {"hidden_part", or_null(hidden_part(report))},
           {"stragglers", stragglers_json(report)},
+          {"servers", servers_json(report.servers)},
           {"bytes_out_per_step", report.bytes_out_per_step},
           {"bytes_in_per_step", report.bytes_in_per_step},
           {"memory_bytes",

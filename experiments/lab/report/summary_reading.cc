@@ -14,7 +14,11 @@ namespace {
 
 using ReadJson = nlohmann::json;
 
-constexpr std::size_t kMostRepeats = 100;  // limit of --repeat
+constexpr std::size_t kMostRepeats = 100;    // limit of --repeat
+constexpr std::int64_t kMostServers = 1000;  // more than --servers allows
+constexpr double kMostSeconds = 1e9;         // more would not fit a Duration
+
+Duration seconds_of(double value) { return from_seconds(std::clamp(value, 0.0, kMostSeconds)); }
 
 // Reads an object's members by name. The first one that is missing, or of another kind, is the error.
 class Members {
@@ -64,6 +68,8 @@ class Members {
     if (!member->is_array()) refuse<int>(name, "a list");
     return member->is_array() ? *member : kEmpty;
   }
+  // Returns the members of an object of a list.
+  Members of(const ReadJson& object) const { return {object, error_}; }
   void require(const char* name) const {
     if (find(name) == nullptr && error_.empty()) error_ = fmt::format("has no {}", name);
   }
@@ -82,6 +88,34 @@ class Members {
   const ReadJson& object_;
   std::string& error_;
 };
+
+MachineLoad machine_of(const Members& members) {
+  return {.seconds = members.number("seconds"),
+          .cores = members.number("cores"),
+          .workers = static_cast<int>(members.count("workers")),
+          .own = members.maybe_number("own"),
+          .others = members.maybe_number("others"),
+          .steal = members.maybe_number("steal"),
+          .waiting = members.maybe_number("waiting"),
+          .load_before = members.maybe_number("load_average_before"),
+          .load_after = members.maybe_number("load_average_after"),
+          .mhz_before = members.maybe_number("mhz_before"),
+          .mhz_after = members.maybe_number("mhz_after"),
+          .governor = members.text("governor")};
+}
+
+void add_server(const Members& members, std::map<int, ServerFigures>& servers) {
+  const std::int64_t rank = members.count("server");
+  if (rank < 0 || rank > kMostServers) return;
+  servers[static_cast<int>(rank)] = {.pushes = members.count("pushes"),
+                                     .busy = seconds_of(members.number("busy_seconds")),
+                                     .serving = seconds_of(members.number("serving_seconds")),
+                                     .bytes_in = members.count("bytes_in"),
+                                     .bytes_out = members.count("bytes_out")};
+  if (const auto wait = members.maybe_number("core_wait_seconds")) {
+    servers[static_cast<int>(rank)].core_wait = seconds_of(*wait);
+  }
+}
 
 RunReport report_of(const Members& members) {
   for (const char* name : {"samples_per_second", "training_seconds", "total_steps", "step_split_ms"}) {
@@ -117,8 +151,12 @@ RunReport report_of(const Members& members) {
   report.launch_ms = split.number("launch");
   report.bytes_out_per_step = members.number("bytes_out_per_step");
   report.bytes_in_per_step = members.number("bytes_in_per_step");
+  for (const ReadJson& server : members.list("servers")) {
+    if (server.is_object()) add_server(members.of(server), report.servers);
+  }
   const Members memory = members.object("memory_bytes");
   report.memory = {.worker = memory.count("worker"), .server = memory.count("server"), .all = memory.count("all")};
+  if (members.has("machine")) report.machine = machine_of(members.object("machine"));
   report.staleness_mean = members.number("staleness_mean");
   report.staleness_p95 = members.number("staleness_p95");
   report.staleness_max = members.count("staleness_max");

@@ -78,7 +78,13 @@ Result<RunOutcome> simulate_as_asked(const RunToCarryOut& run, const SimulatedCo
   const SharedZeros zeros(compute.phantom->layout.size());
   const ResolvedRun config = scaled_down(run.config, compute.scale());
   WholeModelObserver whole(observer, compute.scale());
-  return simulate(config, run.plan, run.options, compute, run.log_directory, whole, interrupts);
+  Result<RunOutcome> outcome = simulate(config, run.plan, run.options, compute, run.log_directory, whole, interrupts);
+  if (!outcome.ok()) return outcome;
+  for (auto& [rank, server] : outcome->servers) {
+    server.bytes_in *= compute.scale();
+    server.bytes_out *= compute.scale();
+  }
+  return outcome;
 }
 
 Result<RunOutcome> run_simulated(const RunToCarryOut& run, SoloTimes& solo, RunObserver& observer,

@@ -267,6 +267,7 @@ void run_repeat(const JobFacts& job, const Survey& survey, const Resumption& res
   result.facts.peak_memory = outcome->peak_memory;
   result.reports.push_back(recorder.report());
   result.facts.seeds.push_back(config.seed);
+  result.reports.back().servers = outcome->servers;
   result.reports.back().memory = memory_figures(outcome->peak_memory);
   if (!result.facts.simulation) {
     result.reports.back().machine = load_between(before, read_machine(), workers_on_own_cores(config, plan));

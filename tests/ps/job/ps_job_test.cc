@@ -333,6 +333,36 @@ TEST_P(PsJobOverEveryWire, WeightsThatComeDuringForwardAreThoseOfTheStep) {
 }
 
 // The test is the shard. What is answered between two steps belongs to the next one's figures.
+// Three pushes of each worker and their responses, and nothing of what is sent when workers join and leave.
+TEST(PsJob, ServersCountTheBytesOfStepsAlone) {
+  const ParamLayout layout = small_layout();
+  PsJob job({.group = {.workers = 2, .servers = 2}, .consistency = "sync"});
+  job.run([&](int rank, PsStrategy& strategy) {
+    const ParamArenas arenas = *strategy.allocate(layout);
+    const Result<std::vector<Range>> buckets = strategy.join();
+    ASSERT_TRUE(buckets.ok()) << buckets.status().message();
+    for (std::int64_t i = 0; i < 3; ++i) {
+      make_gradient(rank, i, arenas.gradients);
+      const Result<SyncStats> stats = step(strategy, i, buckets->size(), 0.1);
+      ASSERT_TRUE(stats.ok()) << stats.status().message();
+      EXPECT_GE(stats->last_shard, 0);
+      EXPECT_LT(stats->last_shard, 2);
+      EXPECT_LE(stats->last_shard_alone, stats->exposed_wait);
+    }
+    ASSERT_TRUE(strategy.leave().ok());
+  });
+  std::int64_t in = 0, out = 0;
+  for (int shard = 0; shard < 2; ++shard) {
+    const ShardLoad load = job.server(shard).counters().load;
+    in += load.bytes_in;
+    out += load.bytes_out;
+    EXPECT_GT(load.busy, Duration::zero());
+    EXPECT_GE(load.serving, load.busy);
+  }
+  EXPECT_EQ(in, static_cast<std::int64_t>(2 * 3 * layout.size() * sizeof(float)));
+  EXPECT_EQ(out, in);
+}
+
 TEST(PsJob, EveryAnswerIsCountedOnceThoughItComesDuringForward) {
   const PsGroup group{.workers = 2};
   const auto endpoints = testing_support::connect_group("inproc", group.size());

@@ -7,6 +7,7 @@
 #include <atomic>
 #include <cstdlib>
 
+#include "experiments/cluster/control/wire_records.h"
 #include "experiments/cluster/exit_code.h"
 #include "experiments/cluster/starter.h"
 #include "tests/experiments/cluster/control/fake_coordinator.h"
@@ -100,16 +101,22 @@ TEST_F(Control, SendsItsLastWordsBeforeItIsDestroyed) {
   StepRecord record;
   record.step = 9;
   client_->add(record);
-  client_->finished(3, 6, 1);
+  const ServerFigures figures{.updates = 3,
+                              .pushes = 6,
+                              .dropped = 1,
+                              .busy = 5ms,
+                              .serving = 9ms,
+                              .bytes_in = 100,
+                              .bytes_out = 200,
+                              .core_wait = 2ms};
+  client_->finished(figures);
   client_.reset();
   const std::optional<Received> steps = coordinator_.next(ToCoordinator::kSteps);  // before the last word
   ASSERT_TRUE(steps);
   EXPECT_EQ(steps->message.steps().steps(0).step(), 9);
   const std::optional<Received> finished = coordinator_.next(ToCoordinator::kFinished);
   ASSERT_TRUE(finished);
-  EXPECT_EQ(finished->message.finished().server().updates(), 3);
-  EXPECT_EQ(finished->message.finished().server().pushes(), 6);
-  EXPECT_EQ(finished->message.finished().server().dropped(), 1);
+  EXPECT_EQ(from_wire(finished->message.finished().server()), figures);
 }
 
 TEST_F(Control, SendsItsLastRecordsBeforeItIsDestroyedWhateverItSaidBefore) {
@@ -134,7 +141,7 @@ TEST_F(Control, ReportsAFailureWithWhatTheProcessWasDoing) {
   activity_.set("join", 0);
   client_->failed(Status::data_loss("labels of 12"));
   client_->failed(Status::internal("what followed from it"));
-  client_->finished(0, 0, 0);
+  client_->finished({});
   client_.reset();
   const std::optional<Received> received = coordinator_.next(ToCoordinator::kFailure);
   ASSERT_TRUE(received);

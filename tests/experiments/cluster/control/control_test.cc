@@ -219,12 +219,17 @@ TEST_F(Control, HandsOverStepRecordsAsTheyAre) {
                  .communication = 5us,
                  .optimizer = 6us,
                  .codec = 13us,
+                 .backward_codec = 14us,
                  .copy = 10us,
                  .bytes_out = 7,
                  .bytes_in = 8,
                  .staleness_mean = 1.5,
                  .staleness_max = 2,
-                 .dropped = 0.25};
+                 .dropped = 0.25,
+                 .last_shard = 3,
+                 .last_shard_alone = 15us};
+  record.core_wait = 16us;
+  record.compute_core_wait = 17us;
   record.samples = 64;
   record.loss = 0.25;
   client_->add(record);
@@ -243,6 +248,11 @@ TEST_F(Control, HandsOverStepRecordsAsTheyAre) {
   EXPECT_EQ(got.sync.communication, record.sync.communication);
   EXPECT_EQ(got.sync.optimizer, record.sync.optimizer);
   EXPECT_EQ(got.sync.codec, record.sync.codec);
+  EXPECT_EQ(got.sync.backward_codec, record.sync.backward_codec);
+  EXPECT_EQ(got.sync.last_shard, record.sync.last_shard);
+  EXPECT_EQ(got.sync.last_shard_alone, record.sync.last_shard_alone);
+  EXPECT_EQ(got.core_wait, record.core_wait);
+  EXPECT_EQ(got.compute_core_wait, record.compute_core_wait);
   EXPECT_EQ(got.sync.copy, record.sync.copy);
   EXPECT_EQ(got.launch, record.launch);
   EXPECT_EQ(got.straggle, record.straggle);

@@ -327,6 +327,8 @@ TEST(Coordinator, HearsWhatAProcessSaidBeforeItEndedInOrder) {
   ToCoordinator message;
   message.mutable_finished()->mutable_server()->set_updates(12);
   message.mutable_finished()->mutable_server()->set_dropped(3);
+  message.mutable_finished()->mutable_server()->set_pushes(20);
+  message.mutable_finished()->mutable_server()->set_bytes_in(4000);
   message.mutable_finished()->set_peak_memory(1000);
   run.server(0).say(message);
   EXPECT_TRUE(run.server(0).hear().first.has_stop());  // all is done
@@ -336,6 +338,8 @@ TEST(Coordinator, HearsWhatAProcessSaidBeforeItEndedInOrder) {
   EXPECT_EQ(outcome.server_updates, 12);
   EXPECT_EQ(outcome.rejected_connections, (std::map<std::string, std::int64_t>{{"server 0", 3}}));
   EXPECT_EQ(outcome.peak_memory.at("server 0"), 1000);
+  EXPECT_EQ(outcome.servers.size(), 1u) << "workers have pushed nothing to themselves";
+  EXPECT_EQ(outcome.servers.at(0).bytes_in, 4000);
 }
 
 // Its clock is an hour ahead of ours.

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "experiments/lab/report/summary_json.h"
+
 namespace syncopate::experiments {
 namespace {
 
@@ -27,6 +29,24 @@ TEST(SummaryReading, SaysWhatIsNotAsItShouldBe) {
   EXPECT_EQ(refusal(R"({"each_repeat": [1]})"), "each_repeat must be a list of objects");
   EXPECT_EQ(refusal(R"({"each_repeat": [{}]})"), "has no samples_per_second");
   EXPECT_EQ(refusal(R"({"each_repeat": [], "seeds": [-1]})"), "seeds must be a list of whole numbers");
+}
+
+TEST(SummaryReading, ReadsWhatServersAndCoresDidAsItWasWritten) {
+  RunReport report;
+  report.servers[2] = {.pushes = 7,
+                       .busy = std::chrono::milliseconds(1500),
+                       .serving = std::chrono::milliseconds(2500),
+                       .bytes_in = 100,
+                       .bytes_out = 200,
+                       .core_wait = std::chrono::milliseconds(250)};
+  report.machine = MachineLoad{.seconds = 3, .cores = 2, .workers = 4, .own = 0.5, .waiting = 0.25};
+  const auto summary = read_summary(summary_json(std::span(&report, 1), {}));
+  ASSERT_TRUE(summary.ok()) << summary.status().message();
+  EXPECT_EQ(summary->reports[0].servers, report.servers);
+  ASSERT_TRUE(summary->reports[0].machine.has_value());
+  EXPECT_EQ(summary->reports[0].machine->cores, 2);
+  EXPECT_EQ(summary->reports[0].machine->own, 0.5);
+  EXPECT_FALSE(summary->reports[0].machine->others.has_value());
 }
 
 // Whoever has made it must not end the program by what it nests.
