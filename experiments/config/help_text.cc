@@ -81,6 +81,13 @@ const std::vector<Topic>& topics() {
        "and with the values at which the faster of two modes changes. It takes what compare takes (--help=compare), "
        "and a file of it: the options' names without dashes, and vary.workers = \"1,2,4\" for --vary. The same command "
        "with the same --output goes on where an interrupted one has stopped; so does compare."},
+      {"why",
+       "Why",
+       {"why results/first", "why results/first results/second", "why results/first --output=why.json"},
+       "why reads the results of a finished run and says where its time went: from an ideal step, one worker's own, to "
+       "the measured one, part by part, what to change first, and what that is predicted to gain. With two runs it "
+       "says where the difference between them went. --output=FILE writes all figures as JSON.",
+       {"why"}},
       {"predictions",
        "Predictions",
        {"reproduce all --output=results/forms", "reproduce piz-daint", "reproduce convergence --output=results/kinds",
@@ -314,6 +321,7 @@ std::string usage_text(int columns) {
          "  run_experiment compare [OPTIONS]  the same job in several modes\n"
          "  run_experiment compare FOLDER...  finished runs, by their results\n"
          "  run_experiment study [OPTIONS]    modes over the values of options: scaling, crossovers\n"
+         "  run_experiment why FOLDER...      where the time of a finished run went\n"
          "  run_experiment profile [OPTIONS]  measures a model's step, as a file that stands for it\n"
          "  run_experiment calibrate          measures this machine, as a cluster to simulate\n"
          "  run_experiment reproduce NAME     published measurements beside closed forms or small runs\n"

@@ -1,0 +1,194 @@
+#include "experiments/lab/why/causes.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+
+#include "prediction/step_prediction.h"
+
+namespace syncopate::experiments {
+namespace {
+
+// Batches of one worker that are small whatever the model, and the least that is usual.
+constexpr double kTinyBatch = 4;
+constexpr double kUsualBatch = 32;
+// Tensors of the model that closed forms are given, since a run's record has only its bytes.
+constexpr int kTensors = 16;
+
+constexpr const char* kWithoutPart = "the waterfall without this part";
+
+// A model of equal tensors, with as many bytes as a worker pushes in a step.
+prediction::ModelProfile evenly_cut(double bytes) {
+  prediction::ModelProfile profile{.model = "run", .source = "a run's bytes"};
+  const auto parameters = std::max<std::int64_t>(1, std::llround(bytes / sizeof(float) / kTensors));
+  for (int i = 0; i < kTensors; ++i) {
+    profile.tensors.push_back(
+        {.name = std::to_string(i), .shape = {parameters}, .parameters = parameters, .forward_flops = 1});
+  }
+  return profile;
+}
+
+// How much shorter a step gets with twice as many servers, by the closed form of synchronous ones; none if the form
+// does not hold for this run.
+std::optional<double> ms_gained_by_servers(const Waterfall& waterfall, const RunPace& pace) {
+  if (!pace.link || pace.lead != 0 || pace.quorum != pace.workers || pace.meets_every != 1) return std::nullopt;
+  const prediction::Network network{
+      .alpha = pace.link->delay_ms / 1e3, .bytes_per_second = pace.link->bytes_per_second, .workers = pace.workers};
+  const prediction::ModelProfile profile = evenly_cut(waterfall.exchange.worker_bytes);
+  const auto step_with = [&](int servers) {
+    return prediction::predict_step(profile, waterfall.ideal_ms / 1e3, network,
+                                    {.exchange = prediction::Exchange::kServers, .servers = servers});
+  };
+  const auto now = step_with(pace.servers), then = step_with(2 * pace.servers);
+  if (!now.ok() || !then.ok()) return std::nullopt;
+  return (now->step - then->step) * 1e3;
+}
+
+// The part's name, with an article where a person would say one.
+std::string phrase_of(PartKind kind) {
+  const std::string name = name_of(kind);
+  switch (kind) {
+    case PartKind::kStraggler:
+    case PartKind::kLink:
+    case PartKind::kHotShard:
+    case PartKind::kSlowServer:
+      return "a " + name;
+    case PartKind::kData:
+    case PartKind::kServers:
+    case PartKind::kCodec:
+    case PartKind::kOptimizer:
+      return "the " + name;
+    default:
+      return name;
+  }
+}
+
+struct Remedy {
+  std::string change;
+  double ms_gained = 0;  // of the mean step
+  std::string by = kWithoutPart;
+};
+
+Remedy more_servers(const Waterfall& waterfall, const RunPace& pace, double part_ms) {
+  Remedy remedy{.change = fmt::format("take {} servers (--servers={})", 2 * pace.servers, 2 * pace.servers),
+                .ms_gained = part_ms / 2,
+                .by = "half of this part"};
+  if (const std::optional<double> gained = ms_gained_by_servers(waterfall, pace)) {
+    remedy.ms_gained = std::min(*gained, part_ms);
+    remedy.by = "the closed form of synchronous servers";
+  }
+  return remedy;
+}
+
+int costliest_worker(const Waterfall& waterfall) {
+  return std::ranges::max_element(waterfall.of_workers, {}, &WorkerPace::costs_ms)->worker;
+}
+
+std::string cores_remedy(const RunPace& pace) {
+  const bool fits = pace.machine && pace.processes <= pace.machine->cores;
+  return fits ? "leave the cores to the run: others use them, too"
+              : "run as many processes as there are cores, or on more cores";
+}
+
+// What would take the part away, or make it smaller; none for parts that nothing is known of.
+std::optional<Remedy> remedy_of(PartKind kind, const Waterfall& waterfall, const RunPace& pace) {
+  const double ms = waterfall.part(kind);
+  switch (kind) {
+    case PartKind::kData:
+      return Remedy{"prepare batches faster: faster storage, or more cores for the threads that read", ms};
+    case PartKind::kStraggler:
+      return Remedy{fmt::format("find out what slows worker {}, or leave it out", costliest_worker(waterfall)), ms};
+    case PartKind::kImbalance:
+      return Remedy{"let workers wait for each other less (--consistency=bounded:k, --backup-workers, --sync-every)",
+                    ms};
+    case PartKind::kCores:
+      return Remedy{cores_remedy(pace), ms};
+    case PartKind::kLink:
+      return Remedy{"send half as much (--compress=int8 a quarter), or take a link of twice the rate", ms / 2,
+                    "half of this part"};
+    case PartKind::kIncast:
+      return more_servers(waterfall, pace, ms);
+    case PartKind::kHotShard:
+      return Remedy{"spread the bytes evenly (--sharding=balanced)", ms};
+    case PartKind::kSlowServer:
+      return Remedy{fmt::format("find out what slows server {}, or move it to another host",
+                                waterfall.exchange.slowest_server.value_or(0)),
+                    ms};
+    case PartKind::kServers:
+      return Remedy{fmt::format("take {} servers (--servers={}), or threads (--shards-per-server)", 2 * pace.servers,
+                                2 * pace.servers),
+                    ms / 2, "half of this part"};
+    case PartKind::kDelay:
+      return Remedy{"make larger steps (--batch-size, --sync-every), or send fewer messages (--bucket-bytes)", ms / 2,
+                    "half of this part"};
+    case PartKind::kCodec:
+      return Remedy{"take a faster codec, or none (--compress)", ms};
+    case PartKind::kOptimizer:
+      return Remedy{"take a cheaper update rule (--optimizer)", ms};
+    case PartKind::kDropped:
+      return Remedy{"take fewer backup workers (--backup-workers)", ms};
+    case PartKind::kExchange:
+      return Remedy{"make larger steps (--batch-size), or measure with a known link (--shape)", ms / 2,
+                    "half of this part"};
+    case PartKind::kOther:
+      return std::nullopt;
+  }
+  return std::nullopt;
+}
+
+double exchange_of(const Waterfall& waterfall) {
+  double ms = 0;
+  for (const PartKind kind : {PartKind::kLink, PartKind::kIncast, PartKind::kHotShard, PartKind::kSlowServer,
+                              PartKind::kServers, PartKind::kDelay, PartKind::kExchange}) {
+    ms += waterfall.part(kind);
+  }
+  return ms;
+}
+
+// A step is too small where its exchange takes longer than its computing, and a batch of usual size would change that;
+// or where the batch is small whatever the model.
+std::optional<Cause> tiny_batch(const Waterfall& waterfall, const RunPace& pace) {
+  const double exchange = exchange_of(waterfall);
+  const double batch = pace.batch_size;
+  const bool suffices = exchange * batch <= waterfall.ideal_ms * kUsualBatch;
+  if (exchange <= waterfall.ideal_ms || batch >= kUsualBatch || (batch > kTinyBatch && !suffices)) return std::nullopt;
+  double larger = batch * 2;
+  while (larger < batch * exchange / waterfall.ideal_ms && larger < kUsualBatch) larger *= 2;
+  Cause cause{.name = "tiny batch", .phrase = "a tiny batch", .ms = exchange};
+  cause.evidence = fmt::format("{:g} sample{} a worker compute for {:.3g} ms, and their exchange takes {:.3g} ms",
+                               batch, batch == 1 ? "" : "s", waterfall.ideal_ms, exchange);
+  cause.change = fmt::format("take batches of {:g} (--batch-size={:g})", larger, larger);
+  const double step = waterfall.measured_ms + waterfall.ideal_ms * (larger / batch - 1);
+  cause.predicted_rate = waterfall.rate_of(step) * larger / batch;
+  cause.by = "the same exchange, and computing in proportion to the batch";
+  return cause;
+}
+
+}  // namespace
+
+std::vector<Cause> causes_of(const Waterfall& waterfall, const RunPace& pace) {
+  std::vector<Cause> causes;
+  const double least = kNamedPart * waterfall.measured_ms;
+  // First, since it explains every part of its exchange.
+  if (std::optional<Cause> tiny = tiny_batch(waterfall, pace); tiny && tiny->ms >= least) {
+    causes.push_back(std::move(*tiny));
+  }
+  for (const Part& part : waterfall.parts) {
+    if (part.ms < least) continue;
+    const std::optional<Remedy> remedy = remedy_of(part.kind, waterfall, pace);
+    if (!remedy) continue;
+    causes.push_back({.name = name_of(part.kind),
+                      .phrase = phrase_of(part.kind),
+                      .ms = part.ms,
+                      .evidence = evidence_of(part.kind, waterfall, pace),
+                      .change = remedy->change,
+                      .predicted_rate = waterfall.rate_of(waterfall.measured_ms - remedy->ms_gained),
+                      .by = remedy->by});
+  }
+  std::ranges::stable_sort(causes, std::greater(), &Cause::ms);
+  return causes;
+}
+
+}  // namespace syncopate::experiments

@@ -1,0 +1,65 @@
+#include "experiments/lab/why/explained_run.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <string_view>
+
+#include "common/os/regular_file.h"
+#include "experiments/config/toml.h"
+#include "experiments/lab/report/summary_reading.h"
+#include "experiments/lab/why/finished_pace.h"
+
+namespace syncopate::experiments {
+namespace {
+
+constexpr std::uint64_t kMostSummaryBytes = 64 << 20;
+constexpr std::uint64_t kMostStepsBytes = std::uint64_t{1} << 30;  // some five million steps
+
+// Reads a file and parses its text with `read`. Errors name the file.
+template <typename Read>
+auto parse_file(const std::string& path, std::uint64_t limit, Read&& read) -> decltype(read(std::string_view())) {
+  SYNCOPATE_ASSIGN_OR_RETURN(const std::string text, read_regular_file(path, limit));
+  auto value = read(std::string_view(text));
+  if (!value.ok()) return Status::data_loss(fmt::format("{}: {}", path, value.status().message()));
+  return value;
+}
+
+}  // namespace
+
+Result<ExplainedRun> explain_run(const std::string& folder) {
+  std::error_code ignored;
+  if (!std::filesystem::is_directory(folder, ignored)) {
+    return Status::invalid_argument(fmt::format("{}: must be the folder of a finished run, as results/NAME", folder));
+  }
+  if (std::filesystem::exists(folder + "/comparison.json", ignored)) {
+    return Status::invalid_argument(
+        fmt::format("{}: must be the folder of one run; a comparison has one for each run in it", folder));
+  }
+  SYNCOPATE_ASSIGN_OR_RETURN(const ResolvedRun config,
+                             parse_file(folder + "/config.toml", kMostSummaryBytes, from_toml_text));
+  SYNCOPATE_ASSIGN_OR_RETURN(const RunSummary summary,
+                             parse_file(folder + "/summary.json", kMostSummaryBytes, read_summary));
+  if (summary.reports.empty()) return Status::data_loss(fmt::format("{}/summary.json: has no repeat", folder));
+  ExplainedRun run{.folder = folder, .outcome = summary.outcome, .repeats = summary.reports.size()};
+  run.repeat = static_cast<std::size_t>(&middle_report(summary.reports) - summary.reports.data());
+  run.pace = pace_of(config, summary, run.repeat);
+  SYNCOPATE_ASSIGN_OR_RETURN(const std::vector<StepRow> rows,
+                             parse_file(folder + "/steps.csv", kMostStepsBytes, [&](std::string_view text) {
+                               return read_steps(text, static_cast<int>(run.repeat));
+                             }));
+  std::optional<Waterfall> waterfall = make_waterfall(rows, run.pace);
+  if (!waterfall || waterfall->measured_ms <= 0) {
+    return Status::data_loss(fmt::format("{}/steps.csv: has no step, so that there is nothing to explain", folder));
+  }
+  run.waterfall = std::move(*waterfall);
+  run.causes = causes_of(run.waterfall, run.pace);
+  return run;
+}
+
+Result<std::string> why_paragraph(const std::string& folder) {
+  SYNCOPATE_ASSIGN_OR_RETURN(const ExplainedRun run, explain_run(folder));
+  return paragraph_of(run);
+}
+
+}  // namespace syncopate::experiments

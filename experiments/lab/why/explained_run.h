@@ -1,0 +1,35 @@
+// ExplainedRun: a finished run with its waterfall and causes, from the folder of its results.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "common/status.h"
+#include "experiments/lab/why/causes.h"
+#include "experiments/lab/why/run_pace.h"
+#include "experiments/lab/why/waterfall.h"
+
+namespace syncopate::experiments {
+
+struct ExplainedRun {
+  std::string folder;
+  std::string outcome;     // "completed", or what ended it
+  std::size_t repeat = 0;  // the one that is explained, of median throughput
+  std::size_t repeats = 1;
+  RunPace pace;
+  Waterfall waterfall;
+  std::vector<Cause> causes;
+};
+
+// Reads config.toml, summary.json and steps.csv. The files are not trusted. Fails with invalid argument if `folder` is
+// not one of a finished run, and with not found or data loss, naming the file, if one of them is missing or malformed.
+Result<ExplainedRun> explain_run(const std::string& folder);
+
+// Returns two sentences for people: how much of the ideal rate the run reaches, and what costs most; then, if anything
+// does, what to change first. One paragraph, without a line feed at its end.
+std::string paragraph_of(const ExplainedRun& run);
+
+// Reads and explains the run in `folder`; fails as explain_run() does.
+Result<std::string> why_paragraph(const std::string& folder);
+
+}  // namespace syncopate::experiments

@@ -1,0 +1,83 @@
+#include "experiments/lab/why/finished_pace.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+#include "experiments/lab/report/summary_text.h"
+
+namespace syncopate::experiments {
+namespace {
+
+// Which pushes of others a worker waits for.
+void set_rule(const ResolvedRun& config, RunPace& pace) {
+  pace.lead.reset();
+  pace.quorum = config.workers;
+  pace.optimizer_is_local = true;
+  if (config.mode == Mode::kAllreduce) {
+    pace.pairs_wait = config.gossip == Gossip::kInStep;
+    if (config.gossip != Gossip::kOff) return;
+    pace.lead = 0;
+    pace.meets_every = config.sync_every;
+  }
+  if (config.mode != Mode::kPs) return;
+  const ps::Consistency consistency = consistency_of(config);
+  pace.optimizer_is_local = consistency.pushes_weights();
+  pace.meets_every = consistency.period();
+  pace.waits_in_forward = config.overlap_forward && may_overlap_forward(config);
+  if (consistency.updates_together()) {
+    pace.lead = 0;
+    pace.quorum = config.workers - consistency.backup_workers();
+  } else if (consistency.waits_for_others()) {
+    // A dynamic bound lets workers wait between its two; for the further one they always do.
+    std::int64_t bound = 0;
+    const auto& parameters = consistency.traits().parameters;
+    for (std::size_t i = 0; i < parameters.size(); ++i) {
+      if (!parameters[i].name.empty()) bound = std::max(bound, consistency.parameter(i));
+    }
+    pace.lead = bound;
+  }
+}
+
+// How many messages follow each other at the least: to a server and back, or along the schedule, for each bucket.
+double delays_of(const ResolvedRun& config, double bytes) {
+  if (config.workers < 2 || config.mode == Mode::kLocal) return 0;
+  if (config.mode == Mode::kPs) return 2;
+  const auto workers = static_cast<unsigned>(config.workers);
+  const bool is_ring = schedule_kind_of(config) == allreduce::ScheduleKind::kRing;
+  const double messages = is_ring ? 2.0 * (config.workers - 1) : 2.0 * std::bit_width(workers - 1);
+  const double buckets = config.bucket_bytes && *config.bucket_bytes > 0
+                             ? std::ceil(bytes / static_cast<double>(*config.bucket_bytes))
+                             : 1;
+  return messages * std::max(1.0, buckets);
+}
+
+}  // namespace
+
+RunPace pace_of(const ResolvedRun& config, const RunSummary& summary, std::size_t repeat) {
+  const RunReport& report = summary.reports[repeat];
+  RunPace pace{.what = describe(config),
+               .workers = config.workers,
+               .batch_size = static_cast<double>(config.batch_size),
+               .warmup_steps = config.warmup_steps};
+  set_rule(config, pace);
+  if (config.mode == Mode::kPs) {
+    pace.servers = config.servers;
+    pace.shards_per_server = config.shards_per_server;
+    pace.of_servers = report.servers;
+  }
+  pace.is_simulated = config.cluster == ClusterKind::kSimulated;
+  // Processes of a simulated host share its link, and which of their bytes cross it is not recorded.
+  const bool is_shared = pace.is_simulated && !config.hosts.empty();
+  if (config.shape && config.mode != Mode::kLocal && !is_shared) {
+    pace.link = PacedLink{.bytes_per_second = config.shape->payload_bytes_per_second(),
+                          .delay_ms = seconds(config.shape->delay) * 1e3};
+  }
+  pace.delays_a_step = delays_of(config, static_cast<double>(summary.parameters) * sizeof(float)) /
+                       static_cast<double>(pace.meets_every);
+  pace.machine = report.machine;
+  pace.processes = config.workers + (config.mode == Mode::kPs ? config.servers * (1 + config.replicas) : 0);
+  return pace;
+}
+
+}  // namespace syncopate::experiments

@@ -1,0 +1,47 @@
+// RunPace: what has to be known of a run, beside its steps, to say where its time went. Plain data.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "experiments/cluster/control/server_figures.h"
+#include "experiments/lab/report/machine_state.h"
+
+namespace syncopate::experiments {
+
+// The link of each process, or none is known.
+struct PacedLink {
+  double bytes_per_second = 0;  // of payload, each way
+  double delay_ms = 0;          // one way
+};
+
+struct RunPace {
+  std::string what;  // "ps sync, 4 workers, 2 servers"
+  int workers = 1;
+  double batch_size = 1;  // of a worker's step
+  int warmup_steps = 0;   // of each worker, which are left out
+
+  // A worker whose step is number s waits for the `quorum` first workers to have pushed number s - lead. Empty: no
+  // worker waits for others, or which ones is not recorded.
+  std::optional<std::int64_t> lead = 0;
+  int quorum = 1;
+  std::int64_t meets_every = 1;    // steps: workers exchange nothing between meetings
+  bool waits_in_forward = false;   // for the weights of the step before
+  bool optimizer_is_local = true;  // part of what a worker computes by itself
+  bool pairs_wait = false;         // gossip: for partners, whose part in a wait is not recorded
+
+  // Parameter servers; none otherwise.
+  int servers = 0;
+  int shards_per_server = 1;
+  std::map<int, ServerFigures> of_servers = {};  // of the whole run; empty: not recorded
+
+  std::optional<PacedLink> link = {};
+  double delays_a_step = 0;  // one-way delays that an exchange takes at the least, one after the other
+  bool is_simulated = false;
+  std::optional<MachineLoad> machine = {};
+  int processes = 0;  // workers and servers on this host's cores
+};
+
+}  // namespace syncopate::experiments

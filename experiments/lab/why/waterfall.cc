@@ -1,0 +1,283 @@
+#include "experiments/lab/why/waterfall.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "experiments/lab/report/statistics.h"
+#include "experiments/lab/why/late_workers.h"
+
+namespace syncopate::experiments {
+namespace {
+
+// A worker whose median computing is that many times that of most workers is slow in every step.
+constexpr double kSlow = 1.25;
+
+struct WindowOfSteps {
+  std::vector<const StepRow*> rows;
+  bool is_shared = true;  // all workers train in it; false: all steps
+};
+
+// The steady window of run_report.h.
+WindowOfSteps window_of(std::span<const StepRow> rows, const RunPace& pace) {
+  struct Span {
+    std::int64_t first_step = -1;
+    double begin = 0, end = -1;
+    bool is_warm = false;
+  };
+  std::vector<Span> spans(static_cast<std::size_t>(pace.workers));
+  const auto span_of = [&](const StepRow& row) { return &spans[static_cast<std::size_t>(row.worker)]; };
+  const auto counts = [&](const StepRow& row) { return row.worker < pace.workers; };
+  const auto is_warm = [&](const StepRow& row) { return row.step >= span_of(row)->first_step + pace.warmup_steps; };
+  for (const StepRow& row : rows) {
+    if (!counts(row)) continue;
+    Span& its = *span_of(row);
+    if (its.first_step < 0) its.first_step = row.step;
+    if (is_warm(row) && !its.is_warm) its = {its.first_step, row.end - row.total, row.end, true};
+    its.end = row.end;
+  }
+  double begin = 0, end = std::numeric_limits<double>::max();
+  bool is_shared = true;
+  for (const Span& span : spans) {
+    is_shared = is_shared && span.is_warm;
+    begin = std::max(begin, span.begin);
+    end = std::min(end, span.end);
+  }
+  WindowOfSteps window{.rows = {}, .is_shared = is_shared && begin < end};
+  for (const StepRow& row : rows) {
+    if (!counts(row)) continue;
+    if (!window.is_shared || (is_warm(row) && row.end > begin && row.end <= end)) window.rows.push_back(&row);
+  }
+  return window;
+}
+
+// The sums over the window's steps from which the means are made.
+struct Sums {
+  double data = 0, straggle = 0, cores = 0, codec = 0, optimizer = 0, dropped = 0, other = 0, exchange = 0;
+  double compute = 0, total = 0, communication = 0, bytes_out = 0, bytes_in = 0;
+  double wait_for_data = 0, wait_for_straggle = 0, wait_for_cores = 0;
+  std::vector<double> own_compute;        // by worker
+  std::vector<double> waits_for_compute;  // by the worker waited for
+  std::vector<double> waits_for;
+  std::vector<double> straggle_of;
+  std::vector<double> alone;  // by server
+};
+
+// The server whose responses ended the row's wait was the only one waited for, for so long.
+void add_alone(const StepRow& row, double ms, const RunPace& pace, Sums& sums) {
+  const int server = row.last_shard < 0 ? -1 : row.last_shard / std::max(1, pace.shards_per_server);
+  if (server >= 0 && server < pace.servers) sums.alone[static_cast<std::size_t>(server)] += ms;
+}
+
+void add_wait(const StepRow& row, const LateWorkers& late, const RunPace& pace, Sums& sums) {
+  const WaitForWorker wait = late.wait_of(row);
+  double exchange = row.wait - wait.ms;
+  if (wait.worker >= 0) {
+    const auto last = static_cast<std::size_t>(wait.worker);
+    const auto part = [&](Lateness lateness) { return wait.parts[static_cast<std::size_t>(lateness)]; };
+    sums.wait_for_data += part(Lateness::kData);
+    sums.wait_for_straggle += part(Lateness::kStraggle);
+    sums.wait_for_cores += part(Lateness::kCores);
+    sums.waits_for_compute[last] += part(Lateness::kCompute);
+    sums.straggle_of[last] += part(Lateness::kStraggle);
+    sums.waits_for[last] += wait.ms - part(Lateness::kExchange);
+    exchange += part(Lateness::kExchange);
+    if (wait.before != nullptr) {
+      add_alone(*wait.before, std::min(part(Lateness::kExchange), wait.before->last_shard_alone), pace, sums);
+    }
+  }
+  // Its own thread may have been ready before it had a core to go on with, and so may others' in the same exchange.
+  const double without_core = std::min(woken_late_ms(row) + late.others_without_core_ms(row), std::max(0.0, exchange));
+  sums.cores += without_core;
+  exchange -= without_core;
+  // What is not within backward goes on beside the wire, or in turns with it.
+  const double codec = std::max(0.0, row.codec - row.backward_codec);
+  const double exposed_codec = row.communication > 0 ? exchange * std::min(1.0, codec / row.communication) : 0;
+  sums.codec += row.backward_codec + exposed_codec;
+  sums.exchange += exchange - exposed_codec;
+  sums.communication += std::max(0.0, row.communication - wait.ms);
+}
+
+Sums sums_of(const std::vector<const StepRow*>& rows, const LateWorkers& late, const RunPace& pace) {
+  Sums sums;
+  const auto workers = static_cast<std::size_t>(pace.workers);
+  for (auto* by_worker : {&sums.own_compute, &sums.waits_for_compute, &sums.waits_for, &sums.straggle_of}) {
+    by_worker->assign(workers, 0);
+  }
+  sums.alone.assign(static_cast<std::size_t>(pace.servers), 0);
+  for (const StepRow* row : rows) {
+    const auto worker = static_cast<std::size_t>(row->worker);
+    sums.total += row->total;
+    sums.data += row->data;
+    sums.straggle += row->straggle;
+    sums.straggle_of[worker] += row->straggle;
+    sums.cores += computing_without_core_ms(*row);
+    sums.compute += computed_ms(*row);
+    sums.own_compute[worker] += computed_ms(*row);
+    sums.optimizer += row->optimizer;
+    sums.dropped += row->dropped;
+    sums.bytes_out += row->bytes_out;
+    sums.bytes_in += row->bytes_in;
+    sums.other += row->total - row->data - row->forward - row->backward - row->straggle - row->wait - row->optimizer;
+    add_alone(*row, row->last_shard_alone, pace, sums);
+    add_wait(*row, late, pace, sums);
+  }
+  return sums;
+}
+
+std::vector<WorkerPace> paces_of(const std::vector<const StepRow*>& rows, const RunPace& pace) {
+  std::vector<WorkerPace> paces;
+  for (int worker = 0; worker < pace.workers; ++worker) {
+    std::vector<double> compute, optimizer, delay;
+    for (const StepRow* row : rows) {
+      if (row->worker != worker) continue;
+      compute.push_back(computed_ms(*row));
+      optimizer.push_back(row->optimizer);
+      delay.push_back(row->straggle);
+    }
+    if (compute.empty()) continue;
+    paces.push_back({.worker = worker,
+                     .steps = static_cast<std::int64_t>(compute.size()),
+                     .compute_ms = median(compute),
+                     .optimizer_ms = median(optimizer),
+                     .delay_ms = mean(delay)});
+  }
+  std::vector<double> medians;
+  for (const WorkerPace& worker : paces) medians.push_back(worker.compute_ms);
+  std::ranges::sort(medians);
+  // The lower one of an even number, so that of two workers the slower one may be slow.
+  const double usual = medians.empty() ? 0 : medians[(medians.size() - 1) / 2];
+  for (WorkerPace& worker : paces) worker.is_slow = worker.compute_ms > kSlow * usual;
+  return paces;
+}
+
+}  // namespace
+
+const char* name_of(PartKind kind) {
+  switch (kind) {
+    case PartKind::kData:
+      return "data";
+    case PartKind::kStraggler:
+      return "straggler";
+    case PartKind::kImbalance:
+      return "imbalance";
+    case PartKind::kCores:
+      return "oversubscribed cores";
+    case PartKind::kLink:
+      return "thin link";
+    case PartKind::kIncast:
+      return "incast";
+    case PartKind::kHotShard:
+      return "hot shard";
+    case PartKind::kSlowServer:
+      return "slow server";
+    case PartKind::kServers:
+      return "servers' work";
+    case PartKind::kDelay:
+      return "messages' delay";
+    case PartKind::kExchange:
+      return "other communication";
+    case PartKind::kCodec:
+      return "codec";
+    case PartKind::kOptimizer:
+      return "optimizer";
+    case PartKind::kDropped:
+      return "dropped gradients";
+    case PartKind::kOther:
+      return "other";
+  }
+  return "";
+}
+
+double Waterfall::part(PartKind kind) const {
+  const auto found = std::ranges::find(parts, kind, &Part::kind);
+  return found == parts.end() ? 0 : found->ms;
+}
+
+std::optional<Waterfall> make_waterfall(std::span<const StepRow> rows, const RunPace& pace) {
+  const WindowOfSteps window = window_of(rows, pace);
+  if (window.rows.empty()) return std::nullopt;
+  Sums sums = sums_of(window.rows, LateWorkers(rows, pace), pace);
+  const auto steps = static_cast<double>(window.rows.size());
+
+  Waterfall waterfall{.workers = static_cast<double>(pace.workers), .batch_size = pace.batch_size};
+  waterfall.steps = static_cast<std::int64_t>(window.rows.size());
+  waterfall.has_window = window.is_shared;
+  waterfall.core_waits_recorded =
+      std::ranges::any_of(window.rows, [](const StepRow* row) { return row->core_wait.has_value(); });
+  waterfall.of_workers = paces_of(window.rows, pace);
+  const auto own_ms = [&](const WorkerPace& worker) {
+    return worker.compute_ms + (pace.optimizer_is_local ? worker.optimizer_ms : 0);
+  };
+  const WorkerPace& fastest = *std::ranges::min_element(waterfall.of_workers, {}, own_ms);
+  waterfall.fastest = fastest.worker;
+  waterfall.ideal_ms = own_ms(fastest);
+  waterfall.exchange_ms = sums.exchange / steps;
+  waterfall.communication_ms = sums.communication / steps;
+
+  // Slowness of computing, a worker's own and waits for it, is the straggler's if it is slow in every step.
+  double slow = 0, uneven = 0, waits = 0;
+  for (const double ms : sums.waits_for) waits += ms;
+  for (WorkerPace& worker : waterfall.of_workers) {
+    const auto rank = static_cast<std::size_t>(worker.worker);
+    const double excess = sums.own_compute[rank] - static_cast<double>(worker.steps) * fastest.compute_ms;
+    const double by_computing = excess + sums.waits_for_compute[rank];
+    (worker.is_slow ? slow : uneven) += by_computing;
+    worker.costs_ms = (by_computing + sums.straggle_of[rank]) / steps;
+    worker.last_of_steps = waits > 0 ? sums.waits_for[rank] / waits : 0;
+    sums.waits_for_compute[rank] = 0;
+  }
+  for (const double ms : sums.waits_for_compute) uneven += ms;  // for workers without a step in the window
+  std::vector<double> alone = sums.alone;
+  for (double& ms : alone) ms /= steps;
+  waterfall.exchange = divide_exchange({.exposed_ms = waterfall.exchange_ms,
+                                        .communication_ms = waterfall.communication_ms,
+                                        .bytes_out = sums.bytes_out / steps,
+                                        .bytes_in = sums.bytes_in / steps,
+                                        .rounds = static_cast<double>(rows.size()) / waterfall.workers,
+                                        .step_ms = sums.total / steps,
+                                        .alone_ms = std::move(alone)},
+                                       pace);
+  const ExchangeParts& exchange = waterfall.exchange;
+  const double step = sums.total / steps, dropped = std::clamp(sums.dropped / steps, 0.0, 0.999);
+  waterfall.measured_ms = step / (1 - dropped);
+  const auto ms_of = [&](PartKind kind) {
+    switch (kind) {
+      case PartKind::kData:
+        return (sums.data + sums.wait_for_data) / steps;
+      case PartKind::kStraggler:
+        return (sums.straggle + sums.wait_for_straggle + slow) / steps;
+      case PartKind::kImbalance:
+        return uneven / steps;
+      case PartKind::kCores:
+        return (sums.cores + sums.wait_for_cores) / steps + exchange.cores;
+      case PartKind::kCodec:
+        return sums.codec / steps;
+      case PartKind::kHotShard:
+        return exchange.hot_shard;
+      case PartKind::kSlowServer:
+        return exchange.slow_server;
+      case PartKind::kLink:
+        return exchange.link;
+      case PartKind::kIncast:
+        return exchange.incast;
+      case PartKind::kServers:
+        return exchange.servers;
+      case PartKind::kDelay:
+        return exchange.delay;
+      case PartKind::kExchange:
+        return exchange.unexplained;
+      case PartKind::kOptimizer:
+        return sums.optimizer / steps - (pace.optimizer_is_local ? fastest.optimizer_ms : 0);
+      case PartKind::kDropped:
+        return waterfall.measured_ms - step;
+      case PartKind::kOther:
+        return sums.other / steps;
+    }
+    return 0.0;
+  };
+  for (const PartKind kind : kPartKinds) waterfall.parts.push_back({kind, ms_of(kind)});
+  return waterfall;
+}
+
+}  // namespace syncopate::experiments

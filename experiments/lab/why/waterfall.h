@@ -1,0 +1,94 @@
+// Waterfall: where the time of a run's mean step went, from an ideal one to the one that was measured. Pure.
+//
+// The ideal step is what the fastest worker takes by itself: the least median, over workers, of forward and backward
+// without delays, compression and time without a core, and of the optimizer where that is the worker's own. If all were
+// as fast and nobody waited, the job would have that rate times its workers.
+//
+// The measured step is the mean over steps of the steady window (run_report.h), so that workers x batch / step is the
+// job's rate in it. Each part is a mean over the same steps, and the parts add up to the difference:
+//
+//   ideal + sum of parts = measured
+//
+// Waits are divided in two: until the last worker that the rule waits for had its gradients (late_workers.h), which
+// goes to what had made that worker late; and the rest, which is the exchange's (exchange_parts.h).
+#pragma once
+
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "experiments/lab/why/exchange_parts.h"
+#include "experiments/lab/why/run_pace.h"
+#include "experiments/lab/why/step_row.h"
+
+namespace syncopate::experiments {
+
+enum class PartKind {
+  kData,       // waiting for batches, and for workers that did
+  kStraggler,  // workers that are slow in every step or made slow, and waiting for them
+  kImbalance,  // steps that take some worker longer than the fastest one's median, and waiting for it
+  kCores,      // threads that were ready and had no core, and waiting for them
+  kCodec,
+  kHotShard,    // one server has more bytes than others
+  kSlowServer,  // one server answers later than its bytes explain
+  kLink,        // the workers' own links
+  kIncast,      // the servers' links, beyond what the workers' need
+  kServers,     // what servers do with what they receive
+  kDelay,       // of the messages that follow each other
+  kExchange,    // other waits: what they were for is not recorded
+  kOptimizer,
+  kDropped,  // gradients that came too late and were not used
+  kOther,
+};
+// In the order in which they are shown.
+inline constexpr PartKind kPartKinds[] = {
+    PartKind::kData,     PartKind::kStraggler, PartKind::kImbalance,  PartKind::kCores,   PartKind::kLink,
+    PartKind::kIncast,   PartKind::kHotShard,  PartKind::kSlowServer, PartKind::kServers, PartKind::kDelay,
+    PartKind::kExchange, PartKind::kCodec,     PartKind::kOptimizer,  PartKind::kDropped, PartKind::kOther};
+
+// "data", "a straggler", "the link": as tables and JSON have them.
+const char* name_of(PartKind kind);
+
+struct Part {
+  PartKind kind = PartKind::kOther;
+  double ms = 0;  // of the mean step; kImbalance and kOther may be below 0
+};
+
+// One worker's part in it; means over its steps.
+struct WorkerPace {
+  int worker = 0;
+  std::int64_t steps = 0;    // in the window
+  double compute_ms = 0;     // the median that the ideal step is chosen from, without its optimizer
+  double optimizer_ms = 0;   // median
+  double delay_ms = 0;       // by --straggler
+  bool is_slow = false;      // its median is far above that of most workers
+  double costs_ms = 0;       // of the mean step of all: its own delay and slowness, and the waits of others for it
+  double last_of_steps = 0;  // share of the window's waits for a worker that were for it, by time
+};
+
+struct Waterfall {
+  double ideal_ms = 0;
+  double measured_ms = 0;
+  int fastest = 0;  // the worker whose rate is the ideal one
+  double workers = 1;
+  double batch_size = 1;
+  std::int64_t steps = 0;   // that the means are over
+  bool has_window = false;  // false: all steps, since the workers share no steady window
+  bool core_waits_recorded = false;
+  std::vector<Part> parts;  // each kind once, in the order of kPartKinds
+  std::vector<WorkerPace> of_workers;
+  ExchangeParts exchange;       // evidence for the parts of the exchange
+  double exchange_ms = 0;       // all waits that were not for workers or cores
+  double communication_ms = 0;  // mean time in which an exchange was under way
+
+  double part(PartKind kind) const;
+  double ideal_rate() const { return rate_of(ideal_ms); }
+  double measured_rate() const { return rate_of(measured_ms); }
+  // Samples a second of the job if its mean step took that long.
+  double rate_of(double step_ms) const { return step_ms > 0 ? workers * batch_size * 1e3 / step_ms : 0; }
+};
+
+// Returns none for a run without a step.
+std::optional<Waterfall> make_waterfall(std::span<const StepRow> rows, const RunPace& pace);
+
+}  // namespace syncopate::experiments

@@ -1,0 +1,47 @@
+#include "experiments/lab/why/why_line.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+#include <string_view>
+
+#include "common/os/whole_file.h"
+#include "experiments/config/prediction_commands.h"
+#include "experiments/lab/predict/given_words.h"
+#include "experiments/lab/why/explained_run.h"
+#include "experiments/lab/why/why_text.h"
+
+namespace syncopate::experiments {
+
+bool is_why_line(int argc, const char* const* argv) {
+  if (argc < 2 || argv[1] != kWhyCommand) return false;
+  return std::none_of(argv + 2, argv + argc, [](std::string_view word) {
+    return word == "-h" || word == "--help" || word.starts_with("--help=");
+  });
+}
+
+Result<std::string> why_answer(const std::vector<std::string>& words) {
+  std::vector<std::string> folders, options;
+  std::partition_copy(words.begin() + 1, words.end(), std::back_inserter(options), std::back_inserter(folders),
+                      [](const std::string& word) { return word.starts_with("--"); });
+  SYNCOPATE_ASSIGN_OR_RETURN(const GivenWords given, given_words(kWhyCommand, options, {}, {"output"}));
+  if (folders.empty() || folders.size() > 2) {
+    return Status::invalid_argument(fmt::format(
+        "why: needs the folder of a finished run, as results/NAME, or two of them; {} were given", folders.size()));
+  }
+  std::vector<ExplainedRun> runs;
+  for (const std::string& folder : folders) {
+    SYNCOPATE_ASSIGN_OR_RETURN(ExplainedRun run, explain_run(folder));
+    runs.push_back(std::move(run));
+  }
+  const bool is_one = runs.size() == 1;
+  std::string text = is_one ? why_text(runs[0]) : difference_text(runs[0], runs[1]);
+  const auto output = given.find("output");
+  if (output == given.end()) return text;
+  SYNCOPATE_RETURN_IF_ERROR(
+      write_whole_file(output->second, is_one ? why_json(runs[0]) : difference_json(runs[0], runs[1])));
+  return text + fmt::format("\nJSON in {}\n", output->second);
+}
+
+}  // namespace syncopate::experiments

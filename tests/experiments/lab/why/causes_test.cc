@@ -1,0 +1,124 @@
+#include "experiments/lab/why/causes.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/experiments/lab/why/planted_steps.h"
+
+namespace syncopate::experiments {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+std::vector<std::string> names_of(const std::vector<Cause>& causes) {
+  std::vector<std::string> names;
+  for (const Cause& cause : causes) names.push_back(cause.name);
+  return names;
+}
+
+PlantedSteps alike(int workers, double compute) {
+  PlantedSteps steps(workers);
+  for (int worker = 0; worker < workers; ++worker) {
+    steps[worker].backward = compute;
+    steps[worker].bytes_out = steps[worker].bytes_in = 1e6;
+  }
+  return steps;
+}
+
+std::vector<Cause> causes_in(PlantedSteps& steps, double exchange, const RunPace& pace) {
+  for (int i = 0; i < 5; ++i) steps.step(exchange);
+  return causes_of(*make_waterfall(steps.rows(), pace), pace);
+}
+
+TEST(Causes, AreNoneWhereNothingCostsATwentiethOfAStep) {
+  PlantedSteps steps = alike(4, 100);
+  steps[1].straggle = 2;
+  EXPECT_THAT(causes_in(steps, 3, in_step(4)), IsEmpty());
+}
+
+TEST(Causes, BeginWithTheOneThatCostsMost) {
+  PlantedSteps steps = alike(4, 100);
+  steps[1].straggle = 20;
+  steps[3].data = 80;
+  EXPECT_THAT(names_of(causes_in(steps, 0, in_step(4))), ElementsAre("data"))
+      << "the straggler is hidden behind the one that waits for data";
+  steps = alike(4, 100);
+  steps[1].straggle = 20;
+  steps[1].data = 80;
+  EXPECT_THAT(names_of(causes_in(steps, 0, in_step(4))), ElementsAre("data", "straggler"));
+}
+
+TEST(Causes, PredictTheRateWithoutThem) {
+  PlantedSteps steps = alike(2, 10);
+  steps[1].straggle = 30;
+  const std::vector<Cause> causes = causes_in(steps, 0, in_step(2));
+  ASSERT_THAT(names_of(causes), ElementsAre("straggler"));
+  EXPECT_NEAR(*causes[0].predicted_rate, 2 * 10 / 0.010, 1e-6);
+  EXPECT_THAT(causes[0].change, HasSubstr("worker 1"));
+  EXPECT_THAT(causes[0].evidence, HasSubstr("4.0 x the median worker's 10 ms"));
+}
+
+// A ring of four on links that are twice as fast would need half the time.
+TEST(Causes, NameAThinLink) {
+  PlantedSteps steps = alike(4, 5);
+  RunPace pace = in_step(4);
+  pace.batch_size = 64;
+  pace.link = PacedLink{.bytes_per_second = 1e8};
+  const std::vector<Cause> causes = causes_in(steps, 10, pace);
+  ASSERT_THAT(names_of(causes), ElementsAre("thin link"));
+  EXPECT_NEAR(*causes[0].predicted_rate, 4 * 64 / 0.010, 1e-6);
+}
+
+// By W M / (K B): four workers' 1 MB at 100 MB/s take 40 ms at one server, each way, and 20 ms at two.
+TEST(Causes, PredictTwiceAsManyServersByTheClosedForm) {
+  PlantedSteps steps = alike(4, 5);
+  RunPace pace = in_step(4);
+  pace.batch_size = 64;
+  pace.link = PacedLink{.bytes_per_second = 1e8};
+  pace.servers = 1;
+  pace.of_servers[0] = {.bytes_in = 5 * 4000000, .bytes_out = 5 * 4000000};
+  const std::vector<Cause> causes = causes_in(steps, 80, pace);
+  ASSERT_THAT(names_of(causes), ElementsAre("incast", "thin link"));
+  EXPECT_THAT(causes[0].by, HasSubstr("closed form"));
+  EXPECT_THAT(causes[0].change, HasSubstr("--servers=2"));
+  const double now = 4 * 64 / 0.085, then = 4 * 64 / 0.045;
+  EXPECT_NEAR(*causes[0].predicted_rate / now, then / now, 0.05);
+}
+
+TEST(Causes, NameATinyBatchBeforeTheLinkThatALargerOneWouldSuit) {
+  PlantedSteps steps = alike(4, 5);
+  RunPace pace = in_step(4);
+  pace.batch_size = 8;
+  pace.link = PacedLink{.bytes_per_second = 1e8};
+  const std::vector<Cause> causes = causes_in(steps, 10, pace);
+  ASSERT_THAT(names_of(causes), ElementsAre("tiny batch", "thin link"));
+  // Batches of 16 compute for 10 ms, as long as the exchange takes.
+  EXPECT_THAT(causes[0].change, HasSubstr("--batch-size=16"));
+  EXPECT_NEAR(*causes[0].predicted_rate, 4 * 16 / 0.020, 1e-6);
+}
+
+// A batch of usual size would not help: its exchange takes thirty times as long as computing.
+TEST(Causes, NameNoTinyBatchWhereALargerOneWouldNotSuffice) {
+  PlantedSteps steps = alike(4, 5);
+  RunPace pace = in_step(4);
+  pace.batch_size = 8;
+  pace.link = PacedLink{.bytes_per_second = 1e7};
+  EXPECT_THAT(names_of(causes_in(steps, 100, pace)), ElementsAre("thin link"));
+}
+
+TEST(Causes, SayWhatIsNotRecorded) {
+  PlantedSteps steps = alike(4, 5);
+  RunPace pace = in_step(4);
+  pace.servers = 2;
+  for (int i = 0; i < 5; ++i) steps.step(5);
+  const Waterfall waterfall = *make_waterfall(steps.rows(), pace);
+  for (const PartKind kind : {PartKind::kCores, PartKind::kLink, PartKind::kIncast, PartKind::kHotShard,
+                              PartKind::kSlowServer, PartKind::kServers}) {
+    EXPECT_THAT(evidence_of(kind, waterfall, pace), testing::StartsWith("not recorded")) << name_of(kind);
+  }
+}
+
+}  // namespace
+}  // namespace syncopate::experiments

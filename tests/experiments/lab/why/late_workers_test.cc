@@ -1,0 +1,105 @@
+#include "experiments/lab/why/late_workers.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/experiments/lab/why/planted_steps.h"
+
+namespace syncopate::experiments {
+namespace {
+
+double part_of(const WaitForWorker& wait, Lateness lateness) { return wait.parts[static_cast<std::size_t>(lateness)]; }
+
+TEST(LateWorkers, AreWaitedForUntilTheirGradientsAreThereAndNoLonger) {
+  PlantedSteps steps(2);
+  steps[0].backward = 10;
+  steps[1].backward = 14;
+  steps.step(3);
+  const RunPace pace = in_step(2);
+  const LateWorkers late(steps.rows(), pace);
+  const WaitForWorker wait = late.wait_of(steps.rows()[0]);
+  EXPECT_EQ(wait.worker, 1);
+  EXPECT_NEAR(wait.ms, 4, kExact) << "of 7";
+  EXPECT_NEAR(part_of(wait, Lateness::kCompute), 4, kExact);
+  EXPECT_EQ(late.wait_of(steps.rows()[1]).ms, 0) << "nobody waits for itself";
+}
+
+TEST(LateWorkers, AreLateForWhatTookThemLongerInProportion) {
+  PlantedSteps steps(2);
+  steps[0].backward = 10;
+  steps[1].backward = 12;
+  steps[1].straggle = 6;
+  steps[0].data = 1;
+  steps[1].data = 1;
+  steps.step(0);
+  const RunPace pace = in_step(2);
+  const WaitForWorker wait = LateWorkers(steps.rows(), pace).wait_of(steps.rows()[0]);
+  EXPECT_NEAR(wait.ms, 8, kExact);
+  EXPECT_NEAR(part_of(wait, Lateness::kCompute), 2, kExact);
+  EXPECT_NEAR(part_of(wait, Lateness::kStraggle), 6, kExact);
+  EXPECT_NEAR(part_of(wait, Lateness::kData), 0, kExact);
+}
+
+TEST(LateWorkers, AreNotWaitedForWhereTheRuleWaitsForNobody) {
+  PlantedSteps steps(2);
+  steps[1].straggle = 6;
+  steps.step(0);
+  RunPace pace = in_step(2);
+  pace.lead.reset();
+  EXPECT_EQ(LateWorkers(steps.rows(), pace).wait_of(steps.rows()[0]).ms, 0);
+}
+
+// With one backup worker of three, the second is the last that is waited for.
+TEST(LateWorkers, BeyondTheQuorumAreNotWaitedFor) {
+  PlantedSteps steps(3);
+  steps[0].backward = 10;
+  steps[1].backward = 12;
+  steps[2].backward = 100;
+  steps.step(0);
+  RunPace pace = in_step(3);
+  pace.quorum = 2;
+  const WaitForWorker wait = LateWorkers(steps.rows(), pace).wait_of(steps.rows()[0]);
+  EXPECT_EQ(wait.worker, 1);
+  EXPECT_NEAR(wait.ms, 2, kExact);
+}
+
+// A worker that may lead by one step waits in its step 1 for the other's step 0.
+TEST(LateWorkers, AreWaitedForAsFarBackAsTheBoundSays) {
+  std::vector<StepRow> rows{
+      {.worker = 0, .step = 0, .end = 10, .total = 10, .backward = 10},
+      {.worker = 0, .step = 1, .end = 35, .total = 25, .backward = 10, .wait = 15},
+      {.worker = 1, .step = 0, .end = 30, .total = 30, .backward = 10, .straggle = 20},
+  };
+  RunPace pace = in_step(2);
+  pace.lead = 1;
+  const LateWorkers late(rows, pace);
+  EXPECT_EQ(late.wait_of(rows[0]).ms, 0);
+  const WaitForWorker wait = late.wait_of(rows[1]);
+  EXPECT_EQ(wait.worker, 1);
+  EXPECT_NEAR(wait.ms, 10, kExact) << "from 20, when it began to wait, to 30";
+  EXPECT_NEAR(part_of(wait, Lateness::kStraggle), 10, kExact);
+}
+
+// The delays of the steps since the last meeting all count, in the step of the meeting.
+TEST(LateWorkers, AreLateForAllTheyDidSinceTheLastMeeting) {
+  std::vector<StepRow> rows{
+      {.worker = 0, .step = 0, .end = 10, .total = 10, .backward = 10},
+      {.worker = 0, .step = 1, .end = 28, .total = 18, .backward = 10, .wait = 8},
+      {.worker = 1, .step = 0, .end = 18, .total = 18, .backward = 10, .straggle = 8},
+      {.worker = 1, .step = 1, .end = 28, .total = 10, .backward = 10},
+  };
+  RunPace pace = in_step(2);
+  pace.meets_every = 2;
+  const WaitForWorker wait = LateWorkers(rows, pace).wait_of(rows[1]);
+  EXPECT_NEAR(wait.ms, 8, kExact);
+  EXPECT_NEAR(part_of(wait, Lateness::kStraggle), 8, kExact);
+}
+
+TEST(LateWorkers, DoNotNeedMemoryForStepsThatNobodyRecorded) {
+  const std::vector<StepRow> rows{
+      {.worker = 0, .step = 5}, {.worker = 1, .step = 1000000000000}, {.worker = 7, .step = 5}};
+  const RunPace pace = in_step(2);
+  EXPECT_EQ(LateWorkers(rows, pace).wait_of(rows[0]).ms, 0);
+}
+
+}  // namespace
+}  // namespace syncopate::experiments

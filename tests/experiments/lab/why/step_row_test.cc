@@ -1,0 +1,107 @@
+#include "experiments/lab/why/step_row.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "experiments/lab/report/results_writer.h"
+
+namespace syncopate::experiments {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::SizeIs;
+
+constexpr Duration kMs = std::chrono::milliseconds(1);
+
+StepRecord record() {
+  StepRecord step;
+  step.step = 7;
+  step.end = TimePoint() + 1500 * kMs;
+  step.total = 20 * kMs;
+  step.data = 1 * kMs;
+  step.forward = 2 * kMs;
+  step.backward = 3 * kMs;
+  step.straggle = 4 * kMs;
+  step.sync.exposed_wait = 5 * kMs;
+  step.sync.optimizer = 6 * kMs;
+  step.sync.communication = 7 * kMs;
+  step.sync.codec = 8 * kMs;
+  step.sync.backward_codec = 9 * kMs;
+  step.sync.bytes_out = 1000;
+  step.sync.bytes_in = 2000;
+  step.sync.dropped = 0.25;
+  step.sync.last_shard = 3;
+  step.sync.last_shard_alone = 10 * kMs;
+  step.core_wait = 11 * kMs;
+  step.compute_core_wait = 12 * kMs;
+  step.samples = 64;
+  return step;
+}
+
+TEST(StepRow, IsReadAsItWasWritten) {
+  const auto rows = read_steps(steps_csv_header() + steps_csv_row(0, 1, TimePoint(), record()), 0);
+  ASSERT_TRUE(rows.ok()) << rows.status().message();
+  ASSERT_THAT(*rows, SizeIs(1));
+  const StepRow& row = rows->front();
+  EXPECT_EQ(row.worker, 1);
+  EXPECT_EQ(row.step, 7);
+  EXPECT_EQ(row.end, 1500);
+  EXPECT_EQ(row.total, 20);
+  EXPECT_THAT((std::vector{row.data, row.forward, row.backward, row.straggle, row.wait, row.optimizer,
+                           row.communication, row.codec, row.backward_codec, row.last_shard_alone}),
+              ElementsAre(1, 2, 3, 4, 5, 6, 7, 8, 9, 10));
+  EXPECT_EQ(row.core_wait, 11);
+  EXPECT_EQ(row.compute_core_wait, 12);
+  EXPECT_EQ(row.bytes_out, 1000);
+  EXPECT_EQ(row.bytes_in, 2000);
+  EXPECT_EQ(row.dropped, 0.25);
+  EXPECT_EQ(row.last_shard, 3);
+}
+
+TEST(StepRow, SaysWhatIsNotKnown) {
+  StepRecord step = record();
+  step.core_wait.reset();
+  step.sync.last_shard = -1;
+  const auto rows = read_steps(steps_csv_header() + steps_csv_row(0, 1, TimePoint(), step), 0);
+  ASSERT_TRUE(rows.ok());
+  EXPECT_FALSE(rows->front().core_wait.has_value());
+  EXPECT_EQ(rows->front().last_shard, -1);
+}
+
+TEST(StepRow, IsOfOneRepeat) {
+  const std::string csv =
+      steps_csv_header() + steps_csv_row(0, 1, TimePoint(), record()) + steps_csv_row(1, 2, TimePoint(), record());
+  EXPECT_EQ(read_steps(csv, 1)->front().worker, 2);
+  EXPECT_THAT(*read_steps(csv, 2), SizeIs(0));
+}
+
+// The columns that there were before this record had more.
+TEST(StepRow, IsReadFromOlderRuns) {
+  const auto rows = read_steps(
+      "repeat,worker,step,epoch,position,end_s,total_us,data_us,forward_us,backward_us,straggle_us,exposed_wait_us,"
+      "optimizer_us,communication_us,codec_us,copy_us,launch_us,bytes_out,bytes_in,staleness_mean,staleness_max,"
+      "dropped,samples,loss\n0,1,2,0,2,0.5,100,1,2,3,0,4,5,6,0,0,0,7,8,0,0,0,64,nan\n",
+      0);
+  ASSERT_TRUE(rows.ok()) << rows.status().message();
+  EXPECT_EQ(rows->front().total, 0.1);
+  EXPECT_FALSE(rows->front().core_wait.has_value());
+  EXPECT_EQ(rows->front().last_shard, -1);
+}
+
+TEST(StepRow, IsRefusedWhereTheFileIsNotWhole) {
+  const std::string header = steps_csv_header(), row = steps_csv_row(0, 1, TimePoint(), record());
+  const auto refusal = [](const std::string& csv) { return read_steps(csv, 0).status().message(); };
+  EXPECT_EQ(refusal("repeat,step\n"), "has no column worker");
+  EXPECT_THAT(refusal(""), HasSubstr("has no column"));
+  EXPECT_THAT(refusal(header + row + "0,1,2\n"), HasSubstr("line 3 is no step"));
+  EXPECT_THAT(refusal(header + row.substr(0, row.size() - 1)), HasSubstr("line 2 is no step"));
+  std::string words = row;
+  words.replace(words.find("20000.0"), 7, "a while");
+  EXPECT_THAT(refusal(header + words), HasSubstr("line 2 is no step"));
+  words.replace(words.find("a while"), 7, "inf");
+  EXPECT_THAT(refusal(header + words), HasSubstr("line 2 is no step"));
+}
+
+}  // namespace
+}  // namespace syncopate::experiments

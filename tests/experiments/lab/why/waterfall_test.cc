@@ -1,0 +1,226 @@
+#include "experiments/lab/why/waterfall.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "tests/experiments/lab/why/planted_steps.h"
+
+namespace syncopate::experiments {
+namespace {
+
+double sum_of_parts(const Waterfall& waterfall) {
+  double sum = 0;
+  for (const Part& part : waterfall.parts) sum += part.ms;
+  return sum;
+}
+
+PlantedSteps even_steps(int workers) {
+  PlantedSteps steps(workers);
+  for (int worker = 0; worker < workers; ++worker) {
+    steps[worker].forward = 3;
+    steps[worker].backward = 7;
+  }
+  return steps;
+}
+
+TEST(Waterfall, LosesNothingWhereWorkersComputeAlikeAndExchangeInNoTime) {
+  PlantedSteps steps = even_steps(4);
+  for (int i = 0; i < 5; ++i) steps.step(0);
+  const auto waterfall = make_waterfall(steps.rows(), in_step(4));
+  ASSERT_TRUE(waterfall.has_value());
+  EXPECT_NEAR(waterfall->ideal_ms, 10, kExact);
+  EXPECT_NEAR(waterfall->measured_ms, 10, kExact);
+  EXPECT_NEAR(waterfall->measured_rate(), 4 * 10 / 0.010, 1e-6);
+  for (const Part& part : waterfall->parts) EXPECT_NEAR(part.ms, 0, kExact) << name_of(part.kind);
+}
+
+TEST(Waterfall, NeedsAStep) { EXPECT_FALSE(make_waterfall({}, in_step(2)).has_value()); }
+
+TEST(Waterfall, GivesADelayedWorkersTimeAndWaitsForItToTheStraggler) {
+  PlantedSteps steps = even_steps(4);
+  steps[2].straggle = 30;
+  for (int i = 0; i < 5; ++i) steps.step(2);
+  const auto waterfall = make_waterfall(steps.rows(), in_step(4));
+  EXPECT_NEAR(waterfall->measured_ms, 42, kExact);
+  EXPECT_NEAR(waterfall->part(PartKind::kStraggler), 30, kExact);
+  EXPECT_NEAR(waterfall->part(PartKind::kExchange), 2, kExact);
+  EXPECT_NEAR(waterfall->of_workers[2].costs_ms, 30, kExact);
+  EXPECT_NEAR(waterfall->of_workers[2].last_of_steps, 1, kExact);
+  EXPECT_EQ(waterfall->of_workers[0].costs_ms, 0);
+}
+
+TEST(Waterfall, CallsAWorkerThatComputesLongerInEveryStepAStragglerToo) {
+  PlantedSteps steps = even_steps(3);
+  steps[1].backward = 27;
+  for (int i = 0; i < 5; ++i) steps.step(0);
+  const auto waterfall = make_waterfall(steps.rows(), in_step(3));
+  EXPECT_NEAR(waterfall->ideal_ms, 10, kExact);
+  EXPECT_NEAR(waterfall->part(PartKind::kStraggler), 20, kExact);
+  EXPECT_NEAR(waterfall->part(PartKind::kImbalance), 0, kExact);
+}
+
+// Each is slow in one step of four, so that nobody is in all.
+TEST(Waterfall, CallsStepsThatAreLongNowAndThenImbalance) {
+  PlantedSteps steps = even_steps(4);
+  for (int i = 0; i < 16; ++i) {
+    for (int worker = 0; worker < 4; ++worker) steps[worker].backward = worker == i % 4 ? 19 : 7;
+    steps.step(0);
+  }
+  const auto waterfall = make_waterfall(steps.rows(), in_step(4));
+  EXPECT_NEAR(waterfall->part(PartKind::kStraggler), 0, kExact);
+  EXPECT_NEAR(waterfall->part(PartKind::kImbalance), 12, kExact);
+}
+
+TEST(Waterfall, GivesWaitsForBatchesAndForWorkersThatWaitedToData) {
+  PlantedSteps steps = even_steps(2);
+  steps[0].data = 4;
+  for (int i = 0; i < 5; ++i) steps.step(0);
+  const auto waterfall = make_waterfall(steps.rows(), in_step(2));
+  EXPECT_NEAR(waterfall->part(PartKind::kData), 4, kExact);
+}
+
+TEST(Waterfall, GivesTimeWithoutACoreToTheCoresAndNotToComputing) {
+  PlantedSteps steps = even_steps(2);
+  steps[1].backward = 12;
+  steps[1].core_wait = steps[1].compute_core_wait = 5;
+  steps[0].core_wait = 0;
+  for (int i = 0; i < 5; ++i) steps.step(0);
+  const auto waterfall = make_waterfall(steps.rows(), in_step(2));
+  EXPECT_TRUE(waterfall->core_waits_recorded);
+  EXPECT_NEAR(waterfall->ideal_ms, 10, kExact);
+  EXPECT_NEAR(waterfall->part(PartKind::kCores), 5, kExact);
+  EXPECT_NEAR(waterfall->part(PartKind::kStraggler), 0, kExact);
+}
+
+// Nobody's exchange ends before the one without a core has taken part in it.
+TEST(Waterfall, GivesAnExchangeInWhichSomebodyHasNoCoreToTheCores) {
+  PlantedSteps steps = even_steps(3);
+  for (int worker = 0; worker < 3; ++worker) steps[worker].core_wait = 0;
+  steps[1].core_wait = 6;
+  for (int i = 0; i < 5; ++i) steps.step(9);
+  const auto waterfall = make_waterfall(steps.rows(), in_step(3));
+  EXPECT_NEAR(waterfall->part(PartKind::kCores), 6, kExact);
+  EXPECT_NEAR(waterfall->part(PartKind::kExchange), 3, kExact);
+}
+
+TEST(Waterfall, TakesCompressionOutOfBackwardAndOfTheExchange) {
+  PlantedSteps steps = even_steps(2);
+  for (int worker = 0; worker < 2; ++worker) {
+    steps[worker].backward = 9;
+    steps[worker].backward_codec = 2;
+    steps[worker].codec = 5;  // 3 of the exchange's 6
+  }
+  for (int i = 0; i < 5; ++i) steps.step(6);
+  const auto waterfall = make_waterfall(steps.rows(), in_step(2));
+  EXPECT_NEAR(waterfall->ideal_ms, 10, kExact);
+  EXPECT_NEAR(waterfall->part(PartKind::kCodec), 5, kExact);
+  EXPECT_NEAR(waterfall->part(PartKind::kExchange), 3, kExact);
+}
+
+TEST(Waterfall, CountsTheOptimizerAsIdealWhereItIsAWorkersOwn) {
+  PlantedSteps steps = even_steps(2);
+  for (int worker = 0; worker < 2; ++worker) steps[worker].optimizer = 1;
+  for (int i = 0; i < 5; ++i) steps.step(0);
+  RunPace pace = in_step(2);
+  EXPECT_NEAR(make_waterfall(steps.rows(), pace)->ideal_ms, 11, kExact);
+  pace.optimizer_is_local = false;
+  const auto waterfall = make_waterfall(steps.rows(), pace);
+  EXPECT_NEAR(waterfall->ideal_ms, 10, kExact);
+  EXPECT_NEAR(waterfall->part(PartKind::kOptimizer), 1, kExact);
+}
+
+TEST(Waterfall, CountsGradientsThatWereDroppedAsTime) {
+  PlantedSteps steps = even_steps(2);
+  steps[1].dropped = 0.5;
+  for (int i = 0; i < 5; ++i) steps.step(0);
+  const auto waterfall = make_waterfall(steps.rows(), in_step(2));
+  EXPECT_NEAR(waterfall->measured_ms, 10 / 0.75, kExact);
+  EXPECT_NEAR(waterfall->part(PartKind::kDropped), 10 / 0.75 - 10, kExact);
+}
+
+TEST(Waterfall, LeavesTheWarmUpOut) {
+  PlantedSteps steps = even_steps(2);
+  steps[0].data = 1000;
+  steps.step(0);
+  steps[0].data = 0;
+  for (int i = 0; i < 5; ++i) steps.step(0);
+  RunPace pace = in_step(2);
+  pace.warmup_steps = 1;
+  const auto waterfall = make_waterfall(steps.rows(), pace);
+  EXPECT_TRUE(waterfall->has_window);
+  EXPECT_EQ(waterfall->steps, 10);
+  EXPECT_NEAR(waterfall->measured_ms, 10, kExact);
+  pace.warmup_steps = 100;
+  EXPECT_FALSE(make_waterfall(steps.rows(), pace)->has_window);
+  EXPECT_EQ(make_waterfall(steps.rows(), pace)->steps, 12);
+}
+
+// Server 1 holds up everybody's step before, so that one worker begins late, and the others wait for it.
+TEST(Waterfall, GivesWaitsForAWorkerWhoseLastExchangeEndedLateToTheExchange) {
+  std::vector<StepRow> rows;
+  for (int step = 0; step < 2; ++step) {
+    for (int worker = 0; worker < 2; ++worker) {
+      StepRow row{.worker = worker, .step = step, .forward = 3, .backward = 7};
+      const double late = worker == 1 ? 8 : 0;  // in the first step's exchange
+      row.wait = step == 0 ? late : 8 - late;
+      row.communication = row.wait;
+      row.total = 10 + row.wait;
+      row.end = step == 0 ? 10 + late : 28;
+      row.last_shard = 1;
+      row.last_shard_alone = step == 0 ? late : 0;
+      rows.push_back(row);
+    }
+  }
+  RunPace pace = in_step(2);
+  pace.servers = 2;
+  const auto waterfall = make_waterfall(rows, pace);
+  EXPECT_NEAR(waterfall->part(PartKind::kImbalance), 0, kExact);
+  EXPECT_NEAR(waterfall->exchange_ms, 4, kExact) << "8 ms, and as much for waiting, over four steps";
+}
+
+TEST(Waterfall, AddsUpWhateverTheSteps) {
+  std::mt19937 random(7);
+  std::uniform_real_distribution<double> draw(0, 10);
+  for (int round = 0; round < 50; ++round) {
+    const int workers = 1 + round % 5;
+    PlantedSteps steps(workers);
+    for (int step = 0; step < 8; ++step) {
+      for (int worker = 0; worker < workers; ++worker) {
+        StepRow& row = steps[worker];
+        row = {.data = draw(random),
+               .forward = draw(random),
+               .backward = draw(random),
+               .straggle = draw(random),
+               .optimizer = draw(random),
+               .codec = draw(random),
+               .bytes_out = 1e6,
+               .bytes_in = 1e6,
+               .dropped = draw(random) / 20,
+               .core_wait = draw(random),
+               .compute_core_wait = draw(random) / 2,
+               .last_shard = step % 3,
+               .last_shard_alone = draw(random)};
+        row.backward_codec = std::min(row.codec, row.backward) / 2;
+      }
+      steps.step(draw(random));
+    }
+    RunPace pace = in_step(workers);
+    pace.servers = 3;
+    for (int server = 0; server < 3; ++server) {
+      pace.of_servers[server] = {
+          .busy = std::chrono::milliseconds(10 * server), .bytes_in = 1000000 << server, .bytes_out = 1000000};
+    }
+    if (round % 2 == 0) pace.link = PacedLink{.bytes_per_second = 1e8, .delay_ms = 0.1};
+    if (round % 3 == 0) pace.lead = round % 4;
+    if (round % 7 == 0) pace.lead.reset();
+    const auto waterfall = make_waterfall(steps.rows(), pace);
+    ASSERT_TRUE(waterfall.has_value());
+    EXPECT_NEAR(waterfall->ideal_ms + sum_of_parts(*waterfall), waterfall->measured_ms, 1e-6) << "round " << round;
+    EXPECT_EQ(waterfall->parts.size(), std::size(kPartKinds));
+  }
+}
+
+}  // namespace
+}  // namespace syncopate::experiments

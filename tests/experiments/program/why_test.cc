@@ -1,0 +1,202 @@
+// Runs whose cause is planted, and the command that names it. Most are simulated, so that they are the same at every
+// call.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sched.h>
+
+#include <algorithm>
+
+#include "common/os/core_wait.h"
+#include "experiments/lab/why/explained_run.h"
+#include "tests/support/run_program.h"
+
+namespace syncopate::experiments {
+namespace {
+
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+using testing_support::Program;
+using testing_support::ProgramEnd;
+using testing_support::run_program;
+using testing_support::TemporaryFolder;
+using testing_support::operator+;
+using Flags = std::vector<std::string>;
+
+const Flags kPlanted{"--cluster=simulated", "--model=mlp:784-32-10", "--train-samples=2048", "--test-samples=256",
+                     "--steps=24",          "--warmup-steps=3"};
+const Flags kSyncPs{"--mode=ps", "--consistency=sync"};
+
+// The planted run with these flags, whose workers compute for 5 ms unless they say otherwise.
+Flags planted(const Flags& flags) {
+  const bool says = std::ranges::any_of(flags, [](const std::string& flag) { return flag.starts_with("--compute="); });
+  return kPlanted + flags + (says ? Flags{} : Flags{"--compute=5ms"});
+}
+
+// What `why --output` says of the run with these flags.
+nlohmann::json explained(const Flags& flags) {
+  const TemporaryFolder folder;
+  Program program(flags);
+  const ProgramEnd end = program.wait();
+  EXPECT_EQ(end.exit_code, 0) << end.err;
+  const std::string file = folder.path() / "why.json";
+  Program why({"why", program.output().string(), "--output=" + file});
+  const ProgramEnd explained = why.wait();
+  EXPECT_EQ(explained.exit_code, 0) << explained.err;
+  SCOPED_TRACE(explained.out);
+  const nlohmann::json json = nlohmann::json::parse(testing_support::text_of(file), nullptr, false);
+  if (json.is_discarded()) ADD_FAILURE() << explained.out;
+  return json;
+}
+
+std::string first_cause(const nlohmann::json& why) {
+  return why["causes"].empty() ? "none" : why["causes"][0]["name"].get<std::string>();
+}
+
+void expect_that_it_adds_up(const nlohmann::json& why) {
+  double sum = why["ideal_ms"];
+  for (const nlohmann::json& part : why["parts"]) sum += part["ms"].get<double>();
+  EXPECT_NEAR(sum, why["measured_ms"], 1e-6);
+}
+
+struct Planted {
+  const char* cause;
+  Flags flags;
+  const char* evidence;
+};
+
+void PrintTo(const Planted& planted, std::ostream* out) { *out << planted.cause; }
+
+class Why : public testing::TestWithParam<Planted> {};
+
+TEST_P(Why, NamesThePlantedCauseFirst) {
+  const nlohmann::json why = explained(planted(GetParam().flags));
+  EXPECT_EQ(first_cause(why), GetParam().cause) << why["summary"];
+  EXPECT_THAT(why["summary"], HasSubstr(GetParam().evidence));
+  expect_that_it_adds_up(why);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Planted, Why,
+    testing::Values(
+        Planted{"none", {"--mode=allreduce", "--workers=4", "--compute=20ms"}, "No single cause"},
+        Planted{"none", kSyncPs + Flags{"--workers=4", "--servers=2", "--compute=20ms"}, "No single cause"},
+        Planted{"none", {"--mode=ps", "--workers=4", "--servers=2", "--compute=20ms"}, "No single cause"},
+        Planted{"straggler", {"--mode=allreduce", "--workers=4", "--straggler=2:4x"}, "worker 2 takes 4.0 x"},
+        Planted{"straggler", kSyncPs + Flags{"--workers=4", "--straggler=1:+20"}, "worker 1 takes 5.0 x"},
+        Planted{"straggler",
+                {"--mode=ps", "--consistency=bounded:2", "--work=quota", "--workers=4", "--straggler=3:4x"},
+                "worker 3 takes 4.0 x"},
+        Planted{"straggler",
+                {"--mode=ps", "--consistency=local-sgd:4", "--workers=4", "--straggler=0:4x"},
+                "worker 0 takes 4.0 x"},
+        Planted{"thin link", {"--mode=allreduce", "--workers=4", "--shape=20mbit"}, "each worker's link of 2.35 MB/s"},
+        Planted{"thin link", kSyncPs + Flags{"--workers=2", "--servers=2", "--shape=50mbit"}, "each worker's link"},
+        Planted{"incast", kSyncPs + Flags{"--workers=4", "--shape=50mbit"}, "server 0's link"},
+        Planted{"slow server", kSyncPs + Flags{"--workers=4", "--servers=3", "--fault=delay:server1@step0+1000s"},
+                "server 1 alone is waited for"},
+        Planted{"slow server",
+                {"--mode=ps", "--work=quota", "--workers=4", "--servers=3", "--fault=delay:server2@step0+1000s"},
+                "server 2 alone is waited for"},
+        Planted{"hot shard", kSyncPs + Flags{"--workers=4", "--servers=3", "--sharding=whole", "--shape=50mbit"},
+                "x the mean"},
+        Planted{"servers' work", kSyncPs + Flags{"--workers=4", "--processing=update:10MB/s,sum:10MB/s"},
+                "server 0 is busy for"},
+        Planted{"tiny batch",
+                {"--mode=allreduce", "--workers=4", "--batch-size=1", "--compute=1ms", "--shape=100mbit"},
+                "1 sample a worker"}),
+    [](const testing::TestParamInfo<Planted>& info) {
+      std::string name = fmt::format("{}_{}", info.param.cause, info.index);
+      for (char& c : name) c = std::isalnum(static_cast<unsigned char>(c)) != 0 ? c : '_';
+      return name;
+    });
+
+// The largest tensors of VGG-16 are three quarters of it.
+TEST(Why, NamesTheShardThatHasAModelsLargestTensors) {
+  const nlohmann::json why = explained(kSyncPs + Flags{"--cluster=simulated", "--model=profile:vgg16", "--workers=4",
+                                                       "--servers=4", "--sharding=whole", "--compute=416ms",
+                                                       "--shape=25gbit+50us", "--steps=6", "--warmup-steps=1"});
+  EXPECT_EQ(first_cause(why), "hot shard") << why["summary"];
+  EXPECT_THAT(why["summary"], HasSubstr("server 1 has 3.06 x the mean"));
+}
+
+// What is started while it lives has one core.
+class OneCore {
+ public:
+  OneCore() {
+    sched_getaffinity(0, sizeof before_, &before_);
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(static_cast<std::size_t>(sched_getcpu()), &one);
+    sched_setaffinity(0, sizeof one, &one);
+  }
+  ~OneCore() { sched_setaffinity(0, sizeof before_, &before_); }
+  OneCore(const OneCore&) = delete;
+  OneCore& operator=(const OneCore&) = delete;
+
+ private:
+  cpu_set_t before_{};
+};
+
+TEST(Why, NamesProcessesThatAreTooManyForTheCores) {
+  if (!CoreWait::of_this_thread()) GTEST_SKIP() << "this system does not say how long threads wait for cores";
+  const OneCore one_core;
+  Program program({"--mode=allreduce", "--workers=8", "--steps=60", "--train-samples=8192", "--test-samples=512"});
+  const ProgramEnd end = program.wait();
+  ASSERT_EQ(end.exit_code, 0) << end.err;
+  const Result<ExplainedRun> run = explain_run(program.output());
+  ASSERT_TRUE(run.ok()) << run.status().message();
+  ASSERT_THAT(run->causes, Not(IsEmpty()));
+  EXPECT_EQ(run->causes.front().name, "oversubscribed cores") << paragraph_of(*run);
+  EXPECT_THAT(run->causes.front().evidence, HasSubstr("8 workers on 1 core"));
+}
+
+// What is predicted of a change is what a run with the change comes to.
+TEST(Why, PredictsWhatAChangeGains) {
+  const auto gains = [](const Flags& before, const Flags& after, double tolerance) {
+    const nlohmann::json slow = explained(planted(before)), changed = explained(planted(after));
+    const double predicted = slow["causes"][0]["predicted_samples_per_second"];
+    const double measured = changed["measured_samples_per_second"];
+    EXPECT_NEAR(predicted / measured, 1, tolerance) << slow["summary"];
+  };
+  gains({"--mode=allreduce", "--workers=4", "--straggler=2:4x"}, {"--mode=allreduce", "--workers=4"}, 0.03);
+  gains({"--mode=allreduce", "--workers=4", "--shape=20mbit"}, {"--mode=allreduce", "--workers=4", "--shape=40mbit"},
+        0.05);
+  gains(kSyncPs + Flags{"--workers=4", "--shape=50mbit"},
+        kSyncPs + Flags{"--workers=4", "--servers=2", "--shape=50mbit"}, 0.1);
+}
+
+TEST(Why, SaysWhereTheDifferenceOfTwoRunsWent) {
+  const TemporaryFolder folder;
+  const std::string even = folder.path() / "even", slow = folder.path() / "slow", file = folder.path() / "why.json";
+  const Flags flags = planted({"--mode=allreduce", "--workers=4"});
+  ASSERT_EQ(run_program(flags + Flags{"--output=" + even}).exit_code, 0);
+  ASSERT_EQ(run_program(flags + Flags{"--straggler=2:4x", "--output=" + slow}).exit_code, 0);
+  const ProgramEnd end = run_program({"why", even, slow, "--output=" + file});
+  ASSERT_EQ(end.exit_code, 0) << end.err;
+  EXPECT_THAT(end.out, HasSubstr("slow takes 20"));
+  EXPECT_THAT(end.out, HasSubstr("Most of that is straggler"));
+  const nlohmann::json why = nlohmann::json::parse(testing_support::text_of(file));
+  double sum = 0;
+  for (const nlohmann::json& part : why["difference"]) sum += part["ms"].get<double>();
+  EXPECT_NEAR(sum, why["difference_ms"], 1e-6);
+  EXPECT_EQ(first_cause(why["first"]), "none");
+  EXPECT_EQ(first_cause(why["second"]), "straggler");
+}
+
+TEST(Why, RefusesWhatIsNoFinishedRun) {
+  const TemporaryFolder folder;
+  const auto refusal = [](const Flags& words) {
+    const ProgramEnd end = run_program(words);
+    EXPECT_NE(end.exit_code, 0);
+    return end.err;
+  };
+  EXPECT_THAT(refusal({"why"}), HasSubstr("needs the folder of a finished run"));
+  EXPECT_THAT(refusal({"why", folder.path() / "nothing"}), HasSubstr("must be the folder of a finished run"));
+  EXPECT_THAT(refusal({"why", folder.path()}), HasSubstr("config.toml"));
+  EXPECT_THAT(refusal({"why", folder.path(), "--workers=3"}), HasSubstr("--workers"));
+}
+
+}  // namespace
+}  // namespace syncopate::experiments
