@@ -48,6 +48,7 @@ void LocalStrategy::begin_step(const StepContext& step) {
 Result<SyncStats> LocalStrategy::finish_step() {
   SYNCOPATE_RETURN_IF_ERROR(rows_);
   const TimePoint begin = clock_.now();
+  const TraceSpan span(tracer_, {.kind = TraceKind::kUpdate, .number = step_.step});
   const UpdateStep update{static_cast<float>(step_.learning_rate), 1.0f, step_.step + 1};
   const Range dense = layout_.dense();
   optimizer_.apply(slice(weights_.span(), dense), slice(gradients_.span(), dense), *state_, 0, update);

@@ -11,14 +11,16 @@
 #include "common/os/aligned_buffer.h"
 #include "common/sync_strategy.h"
 #include "common/tables/row_table.h"
+#include "common/trace/tracer.h"
 
 namespace syncopate::worker {
 
 class LocalStrategy final : public SyncStrategy, public Resumable, public TableReader {
  public:
-  // The clock must outlive the strategy. `seed` seeds the first values of rows of tables.
-  LocalStrategy(const OptimizerConfig& optimizer, const Clock& clock, std::uint64_t seed = 1)
-      : optimizer_(optimizer), clock_(clock), seed_(seed) {}
+  // The clock and the tracer, which may be null, must outlive the strategy. `seed` seeds the first values of rows of
+  // tables.
+  LocalStrategy(const OptimizerConfig& optimizer, const Clock& clock, std::uint64_t seed = 1, Tracer* tracer = nullptr)
+      : optimizer_(optimizer), clock_(clock), seed_(seed), tracer_(tracer) {}
 
   Resumable* resumable() override { return this; }
   TableReader* table_reader() override { return this; }
@@ -39,6 +41,7 @@ class LocalStrategy final : public SyncStrategy, public Resumable, public TableR
   Optimizer optimizer_;
   const Clock& clock_;
   const std::uint64_t seed_;
+  Tracer* const tracer_;
   ParamLayout layout_;
   AlignedBuffer weights_;
   AlignedBuffer gradients_;

@@ -25,6 +25,28 @@ class Lap {
   TimePoint last_;
 };
 
+// Tells the tracer, if there is one, that a step is under way, and records it.
+class TracedStep {
+ public:
+  TracedStep(Tracer* tracer, std::int64_t step)
+      : tracer_(begin(tracer, step)), span_(tracer, {.kind = TraceKind::kStep, .number = step}) {}
+  ~TracedStep() {
+    span_.end();
+    if (tracer_ != nullptr) tracer_->end_step();
+  }
+  TracedStep(const TracedStep&) = delete;
+  TracedStep& operator=(const TracedStep&) = delete;
+
+ private:
+  static Tracer* begin(Tracer* tracer, std::int64_t step) {
+    if (tracer != nullptr) tracer->begin_step(step);
+    return tracer;
+  }
+
+  Tracer* const tracer_;
+  TraceSpan span_;
+};
+
 // One run of the loop: what is the same in every step, and where it stands.
 class Training {
  public:
@@ -102,12 +124,15 @@ class Training {
     record.epoch = epoch;
     record.position = position_;
     record.samples = parts_.model.batch_size();
+    const TracedStep traced_step(parts_.tracer, step_);
     Lap lap(parts_.clock);
+    TraceSpan phase(parts_.tracer, {.kind = TraceKind::kData, .number = step_});
 
     parts_.activity.set("waiting for data", step_);
     const BatchView batch = parts_.batches.next();
     SYNCOPATE_RETURN_IF_ERROR(parts_.batches.status());
     record.data = lap.split();
+    phase.next(TraceKind::kForward);
 
     parts_.activity.set("forward", step_);
     if (parts_.straggling != nullptr) parts_.straggling->begin_step(step_);
@@ -118,6 +143,7 @@ class Training {
     straggle("forward");
     const Duration straggled_forward = straggled();
     record.forward = lap.split() - straggled_forward;
+    phase.next(TraceKind::kBackward);
 
     parts_.activity.set("backward", step_);
     begin(Phase::kBackward);
@@ -132,6 +158,7 @@ class Training {
       return Status::cancelled("told to stop");
     }
 
+    phase.next(TraceKind::kSynchronise);
     parts_.activity.set("synchronising", step_);
     begin(Phase::kSynchronise);
     const Result<SyncStats> stats = parts_.strategy.finish_step();
@@ -179,6 +206,7 @@ class Training {
   void straggle(const char* operation) {
     if (parts_.straggling == nullptr) return;
     parts_.backend.finish();
+    const TraceSpan span(parts_.tracer, {.kind = TraceKind::kStraggle, .number = step_});
     parts_.activity.set("straggling", step_);
     parts_.straggling->catch_up();
     parts_.activity.set(operation, step_);

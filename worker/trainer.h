@@ -10,6 +10,7 @@
 #include "common/status.h"
 #include "common/step_record.h"
 #include "common/sync_strategy.h"
+#include "common/trace/tracer.h"
 #include "worker/batch_source.h"
 #include "worker/model.h"
 #include "worker/straggling.h"
@@ -68,7 +69,8 @@ struct TrainerParts {
   Straggling* straggling = nullptr;  // for a worker that is to be slow
   // Returns how long this thread has been ready without a core to run on; null: that is not known.
   std::function<Duration()> core_wait = nullptr;
-  Work* work = nullptr;  // null: this worker's own part of each of the total_steps
+  Work* work = nullptr;      // null: this worker's own part of each of the total_steps
+  Tracer* tracer = nullptr;  // records phases, if set
 };
 
 // Allocates, joins, runs steps from the strategy's first on until there is no more work, and leaves, all on the calling

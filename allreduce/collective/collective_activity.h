@@ -6,6 +6,7 @@
 
 #include "common/clock.h"
 #include "common/status.h"
+#include "common/trace/tracer.h"
 
 namespace syncopate::allreduce {
 
@@ -33,6 +34,11 @@ struct CollectiveState {
 // Written by the thread that carries out operations, read by the one that sends heartbeats.
 class CollectiveActivity {
  public:
+  // Operations of traced steps are recorded. Called before the first one; `tracer`, which may be null, must outlive
+  // this object.
+  void trace_to(Tracer* tracer) { tracer_ = tracer; }
+  Tracer* tracer() const { return tracer_; }
+
   void begin(const CollectiveOperation& operation, TimePoint now) {
     const std::lock_guard lock(mutex_);
     ++state_.begun;
@@ -56,6 +62,7 @@ class CollectiveActivity {
   mutable std::mutex mutex_;
   CollectiveState state_;
   TimePoint began_{};
+  Tracer* tracer_ = nullptr;
 };
 
 // Carries out `work`, which is `operation`, and records it in `activity`, if that is not null.
@@ -64,6 +71,11 @@ Status watched(CollectiveActivity* activity, const Clock& clock, const Collectiv
                const Work& work) {
   if (activity == nullptr) return work();
   activity->begin(operation, clock.now());
+  const TraceSpan span(activity->tracer(),
+                       {.kind = TraceKind::kCollective,
+                        .item = operation.buckets > 0 ? static_cast<std::int32_t>(operation.bucket) : -1,
+                        .number = operation.step,
+                        .bytes = operation.bytes});
   const Status status = work();
   if (status.ok()) activity->end();
   return status;

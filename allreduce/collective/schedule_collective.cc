@@ -190,9 +190,12 @@ class TransportCollective final : public ScheduleCollective {
     }
     for (std::size_t step = 1; step < count; ++step) {
       const std::size_t from = (own + count - step) % count;
+      TraceSpan span(options_.tracer, traced(TraceKind::kPartTaken, static_cast<int>(from), header, 0));
       Result<Message> message = next_from(static_cast<int>(from), deadline);
       if (!message.ok()) return message.status().in(fmt::format("waiting for rank {}", from));
       header.end = message->payload().size();
+      if (TraceEvent* const event = span.event()) event->bytes = static_cast<std::int64_t>(header.end);
+      span.end();
       SYNCOPATE_RETURN_IF_ERROR(check(*message, header, 1));
       const std::span<std::byte> copy = received_.take(static_cast<int>(from), message->payload().size());
       std::ranges::copy(message->payload(), copy.begin());
@@ -229,6 +232,7 @@ class TransportCollective final : public ScheduleCollective {
 
   Status send(int peer, const PartHeader& header, Bytes payload, TimePoint deadline) {
     const Waiting waiting(waiting_for_, peer);
+    const TraceSpan span(options_.tracer, traced(TraceKind::kPartSent, peer, header, payload.size()));
     return transport_.send(peer, {reinterpret_cast<const char*>(&header), sizeof(header)}, payload, &link(peer).pending,
                            deadline);
   }
@@ -239,11 +243,14 @@ class TransportCollective final : public ScheduleCollective {
       kept_aside_.pop_front();
       return Status();
     }
-    Result<Message> message = next_from(part.peer, deadline);
-    if (!message.ok()) return message.status().in(fmt::format("waiting for rank {}", part.peer));
     expected.part = link(part.peer).received++;
     expected.begin = part.range.begin;
     expected.end = part.range.end;
+    TraceSpan span(options_.tracer,
+                   traced(TraceKind::kPartTaken, part.peer, expected, part.range.size() * sizeof(float)));
+    Result<Message> message = next_from(part.peer, deadline);
+    if (!message.ok()) return message.status().in(fmt::format("waiting for rank {}", part.peer));
+    span.end();
     SYNCOPATE_RETURN_IF_ERROR(check(*message, expected, sizeof(float)));
     take(buffer, part, message->floats());
     return Status();
@@ -254,6 +261,16 @@ class TransportCollective final : public ScheduleCollective {
     if (options_.clock != nullptr && part.then == ReceivePart::Then::kReduce) {
       options_.clock->processed(Processing::kSum, values.size_bytes());
     }
+  }
+
+  TraceEvent traced(TraceKind kind, int peer, const PartHeader& header, std::size_t bytes) const {
+    return {.kind = kind,
+            .shard = rank(),
+            .peer = peer,
+            .item = static_cast<std::int32_t>(header.part),
+            .number = static_cast<std::int64_t>(header.operation),
+            .value = header.kind,
+            .bytes = static_cast<std::int64_t>(bytes)};
   }
 
   // A peer may be ahead of what this rank is waiting for: other peers' messages are kept until it is their turn.

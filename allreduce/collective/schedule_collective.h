@@ -7,6 +7,7 @@
 #include "allreduce/schedule/cost_model.h"
 #include "allreduce/schedule/schedule.h"
 #include "common/clock.h"
+#include "common/trace/tracer.h"
 
 namespace syncopate::allreduce {
 
@@ -15,6 +16,7 @@ struct ScheduleOptions {
   std::size_t segment_bytes = 0;            // the largest part; 0: as large as the schedule makes them
   RanksByHost ranks_by_host = {};           // used by kHierarchical only; empty means one host
   const Clock* clock = nullptr;             // told what is summed (Clock::processed), if set; outlives the collective
+  Tracer* tracer = nullptr;                 // records parts, if set; outlives the collective
 };
 
 class ScheduleCollective : public Collective {

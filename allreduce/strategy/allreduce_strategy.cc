@@ -177,6 +177,11 @@ class AllReduceStrategy final : public SyncStrategy, public Resumable, public Ta
   TimePoint deadline() const { return clock_.now() + options_.timeout; }
   static std::int64_t bytes_of(std::span<const float> part) { return static_cast<std::int64_t>(part.size_bytes()); }
 
+  Tracer* tracer() const { return options_.activity == nullptr ? nullptr : options_.activity->tracer(); }
+  TraceEvent traced(TraceKind kind, std::size_t bucket) const {
+    return {.kind = kind, .item = static_cast<std::int32_t>(bucket), .number = step_.step};
+  }
+
   template <typename Work>
   Status watched(const CollectiveOperation& operation, const Work& work) {
     return allreduce::watched(options_.activity, clock_, operation, work);
@@ -222,6 +227,7 @@ class AllReduceStrategy final : public SyncStrategy, public Resumable, public Ta
 
   Status await(std::size_t bucket, std::uint64_t ticket, SyncStats& stats) {
     const TimePoint begin = clock_.now();
+    const TraceSpan span(tracer(), traced(TraceKind::kWait, bucket));
     thread_.wait_for(ticket);
     const BucketWork& work = work_[bucket];
     if (!work.status.ok()) return work.status.in(fmt::format("step {}, bucket {}", step_.step, bucket));
@@ -233,6 +239,7 @@ class AllReduceStrategy final : public SyncStrategy, public Resumable, public Ta
 
   Status apply(std::size_t bucket, const UpdateStep& update, SyncStats& stats) {
     const TimePoint begin = clock_.now();
+    const TraceSpan span(tracer(), traced(TraceKind::kUpdate, bucket));
     applies_ = true;
     const Range range = buckets_[bucket];
     if (const std::optional<std::size_t> table = table_of(bucket)) {

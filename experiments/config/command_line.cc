@@ -36,7 +36,8 @@ void bind(CLI::App& app, const std::vector<OptionSpec>& table) {
     if (option.placeholder.empty()) {
       app.add_flag("--" + option.name);
     } else {
-      app.add_option("--" + option.name)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)->expected(1);
+      const int least = option.bare.empty() ? 1 : 0;
+      app.add_option("--" + option.name)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)->expected(least, 1);
     }
   }
 }
@@ -72,7 +73,8 @@ Result<GivenOptions> given_on_line(const CLI::App& app, const std::vector<Option
     const CLI::Option* flag = app.get_option("--" + option.name);
     if (flag->count() == 0) continue;
     SYNCOPATE_ASSIGN_OR_RETURN(
-        given[option.name], option.is_list ? fmt::format("{}", fmt::join(flag->results(), ",")) : single_value(*flag));
+        std::string value, option.is_list ? fmt::format("{}", fmt::join(flag->results(), ",")) : single_value(*flag));
+    given[option.name] = value.empty() && !option.bare.empty() ? option.bare : std::move(value);
   }
   return given;
 }

@@ -295,7 +295,8 @@ std::string text_of(const OptionSpec& option, int columns) {
   std::string sentence = option.sentence;
   if (!option.only_with().empty()) sentence += fmt::format(" Only with {}.", option.only_with());
   if (!option.excludes.empty()) sentence += fmt::format(" Not beside --{}.", option.excludes);
-  return fmt::format("  --{}{}{}\n", option.name, option.placeholder.empty() ? "" : "=", option.placeholder) +
+  const std::string value = option.placeholder.empty() ? "" : "=" + option.placeholder;
+  return fmt::format("  --{}{}\n", option.name, option.bare.empty() ? value : "[" + value + "]") +
          wrapped(sentence, 6, columns) + wrapped(facts(option), 6, columns);
 }
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <limits>
 
 #include "experiments/config/rules/table_rules.h"
 #include "worker/recommender/make_recommender.h"
@@ -220,6 +221,17 @@ ps::StalenessOptions staleness_of(const ResolvedRun& config) {
   return {.divide_rate = config.staleness_lr == StalenessRate::kDivide,
           .compensation = config.delay_compensation,
           .correct_momentum = config.momentum_correction && has_momentum};
+}
+
+TraceSteps traced_steps_of(const RunSettings& config) {
+  return config.trace->steps_in(0, std::numeric_limits<std::int64_t>::max(), config.warmup_steps);
+}
+
+std::size_t trace_capacity_of(const ResolvedRun& config) {
+  constexpr std::size_t kOfAll = 1000000, kLeast = 500, kMost = 131072;
+  const bool is_ps = config.mode == Mode::kPs;
+  const int processes = config.workers + (is_ps ? config.servers * (1 + config.replicas) : 0);
+  return std::clamp(kOfAll / static_cast<std::size_t>(processes), kLeast, kMost);
 }
 
 }  // namespace syncopate::experiments

@@ -126,5 +126,8 @@ int batches_a_step(const ResolvedRun& config);
 // Returns the consistency, with the number of backup workers.
 ps::Consistency consistency_of(const RunSettings& config);
 ps::StalenessOptions staleness_of(const ResolvedRun& config);
+// Return the steps that a run traces, and how many events each process keeps of them. Requires config.trace.
+TraceSteps traced_steps_of(const RunSettings& config);
+std::size_t trace_capacity_of(const ResolvedRun& config);
 
 }  // namespace syncopate::experiments

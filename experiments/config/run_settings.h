@@ -22,6 +22,7 @@
 #include "experiments/config/interval.h"
 #include "experiments/config/optimizer_choice.h"
 #include "experiments/config/simulated_cluster.h"
+#include "experiments/config/trace_range.h"
 #include "ps/compression.h"
 #include "ps/policy/consistency.h"
 #include "ps/policy/push_scheduler.h"
@@ -179,6 +180,7 @@ struct RunSettings {
   int repeat = 1;
   int warmup_steps = 10;
   double timeout_seconds = 30;
+  std::optional<TraceRange> trace;  // none: nothing is traced
   bool dry_run = false;
 };
 

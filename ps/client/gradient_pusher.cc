@@ -77,6 +77,15 @@ Status GradientPusher::push(std::size_t bucket, std::size_t slot) {
   push.set_clock(++chunk.pushed);
   push.set_version(what.version);
   push.set_learning_rate(what.learning_rate);
+  const TraceSpan span(options_.tracer,
+                       {.kind = TraceKind::kPush,
+                        .shard = chunk.shard,
+                        .peer = worker_,
+                        .item = static_cast<std::int32_t>(chunk.number),
+                        .number = chunk.pushed,
+                        .value = what.version,
+                        .bytes = static_cast<std::int64_t>(what.gradient.size())},
+                       options_.tracer != nullptr && options_.tracer->traces_push(chunk.pushed));
   traffic_.expect(1);
   SYNCOPATE_RETURN_IF_ERROR(sender_.send(chunk.shard, what.gradient, &pending_[slot]));
   traffic_.sent(what.gradient.size());

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "common/sync_strategy.h"
+#include "common/trace/tracer.h"
 #include "common/transport/transport.h"
 #include "ps/client/arena_links.h"
 #include "ps/client/shard_sender.h"
@@ -24,6 +25,7 @@ class GradientPusher {
     PushScheduler::Order order = PushScheduler::Order::kFifo;
     std::size_t window_bytes = 0;  // the most that may be unanswered, per shard
     int pipeline_depth = 0;        // steps whose responses the next step need not wait for
+    Tracer* tracer = nullptr;      // records pushes, if set
   };
   // `worker` is the rank that pushes. `links`, whose `ready` and `pushed` are counted here, `sender` and `traffic` must
   // outlive this object.

@@ -29,7 +29,8 @@ PsStrategy::PsStrategy(PsStrategyOptions options, Transport& transport, const Cl
       traffic_(clock),
       pusher_({.order = options_.push_order,
                .window_bytes = options_.window_bytes,
-               .pipeline_depth = options_.pipeline_depth},
+               .pipeline_depth = options_.pipeline_depth,
+               .tracer = options_.tracer},
               transport.rank(), links_, sender_, traffic_),
       tables_(sender_, traffic_) {
   assert(transport.size() == options_.group.size() && options_.group.is_worker(transport.rank()));
@@ -156,6 +157,7 @@ Status PsStrategy::weights_needed(Range range) {
   if (pusher_.keeps_up() && !tables_.awaits(range)) return Status();
   set_activity("wait for weights");
   const TimePoint wait_begin = clock_.now();
+  const TraceSpan span(options_.tracer, {.kind = TraceKind::kWait, .number = step_.step});
   const auto are_here = [&] {
     return !tables_.awaits(range) && std::ranges::none_of(links_.chunks, [&](const ChunkLink& chunk) {
       return chunk.range.begin < range.end && range.begin < chunk.range.end && chunk.ready > chunk.answered;
@@ -306,6 +308,8 @@ bool PsStrategy::accept_weights(const Message& message, int shard) {
   const wire::Weights& weights = incoming_.weights();
   const ShardLink& from = links_.shards[static_cast<std::size_t>(shard)];
   if (weights.chunk() >= from.buckets.size() || from.greeting_due) return false;
+  TraceSpan span(options_.tracer, traced_answer(message, shard),
+                 options_.tracer != nullptr && options_.tracer->traces_push(weights.clock()));
   ChunkLink& chunk = links_.chunks[from.buckets[weights.chunk()]];
   // A welcome says how many pushes of this worker the shard has applied.
   const std::int64_t clock = phase_ == Phase::kJoining ? std::max<std::int64_t>(weights.clock(), 0)
@@ -313,8 +317,10 @@ bool PsStrategy::accept_weights(const Message& message, int shard) {
                                                        : chunk.answered + 1;
   if (!chunk.is_awaited() || weights.clock() != clock || weights.staleness() < 0 || weights.version() < chunk.version ||
       !take_weights(chunk, message.payload())) {
+    span.discard();
     return false;
   }
+  if (chunk.weights_due) span.discard();
   if (!chunk.weights_due) {
     pusher_.answered(chunk);
     traffic_.answered(weights.staleness(), weights.late());
@@ -339,6 +345,17 @@ bool PsStrategy::take_weights(const ChunkLink& chunk, std::span<const std::byte>
   if (payload.size() != arena.size_bytes()) return false;
   std::ranges::copy(payload, std::as_writable_bytes(arena).begin());
   return true;
+}
+
+TraceEvent PsStrategy::traced_answer(const Message& message, int shard) const {
+  const wire::Weights& weights = incoming_.weights();
+  return {.kind = TraceKind::kAnswerTaken,
+          .shard = shard,
+          .peer = transport_.rank(),
+          .item = static_cast<std::int32_t>(weights.chunk()),
+          .number = weights.clock(),
+          .value = weights.staleness(),
+          .bytes = static_cast<std::int64_t>(message.payload().size())};
 }
 
 bool PsStrategy::accept_rows(const Message& message, int shard) {

@@ -21,6 +21,7 @@
 #include "common/activity.h"
 #include "common/clock.h"
 #include "common/sync_strategy.h"
+#include "common/trace/tracer.h"
 #include "common/transport/transport.h"
 #include "ps/client/arena_links.h"
 #include "ps/client/gradient_pusher.h"
@@ -58,6 +59,7 @@ struct PsStrategyOptions {
   // Keeps what is needed to repeat a push that a lost server has not applied. This takes one more arena if the codec
   // keeps residuals.
   bool undoes_pushes = false;
+  Tracer* tracer = nullptr;  // records pushes, answers and waits, if set; outlives the strategy
 };
 
 class PsStrategy final : public SyncStrategy, public Resumable, public TableReader {
@@ -145,6 +147,8 @@ class PsStrategy final : public SyncStrategy, public Resumable, public TableRead
   // the arena.
   bool take_weights(const ChunkLink& chunk, std::span<const std::byte> payload);
   bool accept_rows(const Message& message, int shard);
+  // Returns the event of taking the answer in incoming_, before it is known to be due.
+  TraceEvent traced_answer(const Message& message, int shard) const;
   void drop(const Message& message);
 
   std::string silent_shards() const;

@@ -67,9 +67,18 @@ Status AnswerSender::send(const Answer& answer) {
       return send_rows(answer);
   }
   if (options_.is_silent && !options_.keeps_mirrors) return Status();
+  const bool answers_push = answer.kind == Answer::Kind::kWeights && !answer.greets && !options_.is_silent;
+  TraceSpan span(options_.tracer, {.kind = TraceKind::kAnswerSent, .shard = options_.shard, .peer = answer.worker},
+                 answers_push && options_.tracer != nullptr && options_.tracer->traces_push(answer.weights.clock));
   const Result<ShardCodec::Answer> body = payload_of(answer);
   if (!body.ok() || options_.is_silent) return body.status();
   if (answer.kind == Answer::Kind::kWeights && !answer.greets) work_.sent(body->payload.size());
+  if (TraceEvent* const event = span.event()) {
+    event->item = static_cast<std::int32_t>(answer.chunk);
+    event->number = answer.weights.clock;
+    event->value = answer.weights.staleness;
+    event->bytes = static_cast<std::int64_t>(body->payload.size());
+  }
   return send(answer.worker, body->payload, body->pending);
 }
 

@@ -9,6 +9,7 @@
 
 #include "common/clock.h"
 #include "common/status.h"
+#include "common/trace/tracer.h"
 #include "common/training_state.h"
 #include "common/transport/transport.h"
 #include "ps/compression.h"
@@ -31,6 +32,7 @@ struct AnswerSenderOptions {
   // The state that the job goes on from, which may include what the workers had; null for none. It must outlive the
   // start of the job.
   const TrainingState* restored = nullptr;
+  Tracer* tracer = nullptr;  // records answers to pushes, if set
 };
 
 class AnswerSender {

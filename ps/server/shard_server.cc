@@ -25,6 +25,7 @@ ShardServer::ShardServer(ShardServerOptions options, Transport& transport, const
       clock_(clock),
       number_(options_.group.shard_of_rank(transport.rank())),
       work_(clock),
+      account_(number_, clock, options_.tracer),
       held_(options_.group.workers) {
   assert(transport.size() == options_.group.size() && number_ >= 0);
   if (options_.role == ReplicaRole::kHead) {
@@ -59,7 +60,8 @@ void ShardServer::make_shard(const TrainingState* restored) {
                                       .timeout = options_.timeout,
                                       .is_silent = is_head,
                                       .keeps_mirrors = keeps_mirrors(),
-                                      .restored = restored},
+                                      .restored = restored,
+                                      .tracer = options_.tracer},
                   *shard_, codec_ ? &*codec_ : nullptr, transport_, clock_, work_, [this](int worker) {
                     // The head tells a tail's shard who is lost, as the control plane tells the head.
                     if (options_.role == ReplicaRole::kAlone) worker_lost(worker);
@@ -245,9 +247,10 @@ Status ShardServer::handle(Message message) {
   if (incoming_.has_push() || incoming_.has_push_rows() || incoming_.has_pull()) {
     busy.emplace(work_, message.payload().size());
   }
+  TraceSpan span = account_.begin(from, incoming_, message.payload().size());
   const Shard::Answers answers = dispatch(message);
   const bool is_push = answers.ok() && incoming_.has_push();
-  if (is_push) work_.pushed(*shard_, incoming_.push().chunk());
+  if (is_push) account_.accepted(incoming_.push(), *shard_, span);
   const bool is_rows_push = answers.ok() && incoming_.has_push_rows();
   const std::size_t chunk = is_push ? incoming_.push().chunk() : 0;
   const std::size_t table = is_rows_push ? incoming_.push_rows().table() : 0;

@@ -15,6 +15,7 @@
 
 #include "common/clock.h"
 #include "common/status.h"
+#include "common/trace/tracer.h"
 #include "common/training_state.h"
 #include "common/transport/transport.h"
 #include "ps/compression.h"
@@ -23,6 +24,7 @@
 #include "ps/server/forwarder.h"
 #include "ps/server/held_messages.h"
 #include "ps/server/missing_workers.h"
+#include "ps/server/push_account.h"
 #include "ps/server/shard.h"
 #include "ps/server/shard_codec.h"
 #include "ps/server/shard_cut.h"
@@ -49,6 +51,7 @@ struct ShardServerOptions {
   // save() may change it. Null: the job begins. A tail receives its state from the head instead.
   const TrainingState* restored = nullptr;
   ReplicaRole role = ReplicaRole::kAlone;
+  Tracer* tracer = nullptr;  // records pushes, updates and answers, if set; must outlive this object
 };
 
 struct ShardServerCounters {
@@ -145,6 +148,7 @@ class ShardServer {
   const Clock& clock_;
   int number_;  // of the shard
   ShardWork work_;
+  PushAccount account_;
   std::optional<Forwarder> to_tail_;    // in a head
   bool is_cut_off_ = false;             // in a head whose tail is out of reach
   StateReceiver received_;              // in a tail

@@ -13,16 +13,4 @@ ShardWork::Busy::~Busy() {
   work_.load_.serving = end - *work_.first_;
 }
 
-void ShardWork::pushed(const Shard& shard, std::size_t chunk) {
-  const ChunkWeights& weights = shard.chunk(chunk).weights();
-  pushes_.resize(shard.chunks());
-  Pushes& its = pushes_[chunk];
-  ++its.waiting;
-  if (weights.version() == its.version) return;
-  const std::size_t bytes = weights.size() * sizeof(float);
-  clock_.processed(Processing::kSum, static_cast<std::size_t>(its.waiting - 1) * bytes);
-  clock_.processed(Processing::kUpdate, bytes);
-  its = {.waiting = 0, .version = weights.version()};
-}
-
 }  // namespace syncopate::ps

@@ -1,14 +1,11 @@
-// ShardWork: what a shard's server has had to do for its workers' steps: the time of its thread, and bytes. It also
-// tells the clock what has been added up and updated, for virtual time passes only then. One thread.
+// ShardWork: what a shard's server has had to do for its workers' steps: the time of its thread, and bytes. One thread.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <vector>
 
 #include "common/clock.h"
-#include "ps/server/shard.h"
 
 namespace syncopate::ps {
 
@@ -38,8 +35,6 @@ class ShardWork {
     const TimePoint begin_;
   };
 
-  // A push to `chunk` was accepted. An update of a chunk adds up the gradients that have waited for it.
-  void pushed(const Shard& shard, std::size_t chunk);
   void sent(std::size_t bytes) { load_.bytes_out += static_cast<std::int64_t>(bytes); }
 
   const ShardLoad& load() const { return load_; }
@@ -48,12 +43,6 @@ class ShardWork {
   const Clock& clock_;
   ShardLoad load_;
   std::optional<TimePoint> first_;
-  // By chunk: the pushes since its last update, and the version that this left.
-  struct Pushes {
-    int waiting = 0;
-    std::int64_t version = 0;
-  };
-  std::vector<Pushes> pushes_;
 };
 
 }  // namespace syncopate::ps

@@ -9,6 +9,7 @@
 #include "common/os/process_memory.h"
 #include "experiments/cluster/control/control_channel.h"
 #include "experiments/cluster/control/control_thread.h"
+#include "experiments/cluster/control/trace_records.h"
 #include "experiments/cluster/control/wire_records.h"
 
 namespace syncopate::experiments {
@@ -193,6 +194,14 @@ class Client final : public ControlClient {
     message.mutable_fact()->set_name(name);
     message.mutable_fact()->set_value(value);
     channel_.post(std::move(message));
+  }
+
+  void send_trace(std::span<const TraceEvent> events, std::int64_t dropped) override {
+    for (control::Trace& batch : to_wire(events, dropped)) {
+      ToCoordinator message;
+      *message.mutable_trace() = std::move(batch);
+      channel_.post(std::move(message));
+    }
   }
 
   void count_dropped(std::int64_t messages) override { dropped_.fetch_add(messages); }

@@ -17,6 +17,7 @@
 #include "common/patience.h"
 #include "common/rendezvous.h"
 #include "common/step_record.h"
+#include "common/trace/trace_event.h"
 #include "common/transport/link_faults.h"
 #include "experiments/checkpoint/checkpoint_policy.h"
 #include "experiments/checkpoint/content_hash.h"
@@ -147,6 +148,9 @@ class ControlClient : public Rendezvous, public RecordSink {
 
   // Reports a fact about this process for the record of the run, as in ("collective", "NCCL 2.28.9, Ring").
   virtual void tell(const std::string& name, const std::string& value) = 0;
+
+  // Sends what this process has recorded, in batches; `dropped` events did not fit.
+  virtual void send_trace(std::span<const TraceEvent> events, std::int64_t dropped) = 0;
 
   // Reports how many messages and connections failed their checks here. The count is sent with what follows; it may be
   // reported any number of times before that.

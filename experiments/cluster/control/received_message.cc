@@ -85,6 +85,7 @@ bool may_send(Role role, control::ToCoordinator::KindCase kind) {
     case ToCoordinator::kTrouble:
     case ToCoordinator::kCheckpointReport:
     case ToCoordinator::kStepAnnouncement:
+    case ToCoordinator::kTrace:
       return has_peers;
     case ToCoordinator::kSteps:
     case ToCoordinator::kEpochQuestion:

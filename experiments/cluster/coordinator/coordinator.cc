@@ -12,6 +12,7 @@
 #include "experiments/checkpoint/checkpoint.h"
 #include "experiments/checkpoint/run_facts.h"
 #include "experiments/cluster/control/control_thread.h"
+#include "experiments/cluster/control/trace_records.h"
 #include "experiments/cluster/control/wire_records.h"
 #include "experiments/cluster/coordinator/batch_queue.h"
 #include "experiments/cluster/coordinator/epoch_schedule.h"
@@ -62,6 +63,7 @@ class Coordinator {
                  clock_.now()),
         clock_offsets_(plan.processes.size()),
         takes_snapshots_(plan.processes.size()),
+        traces_(plan.processes.size(), trace_capacity_of(config)),
         epochs_(config.stop_at_target ? config.target_accuracy : 0),
         weights_(plan, options.local_state_size, has_replicas_of_their_own(config) ? config.workers : 0, monitor_,
                  control_, observer),
@@ -184,6 +186,8 @@ class Coordinator {
       case ToCoordinator::kFinishQuestion:
         monitor_.on_training_over(process, now);
         return weights_.on_finish_question(process);
+      case ToCoordinator::kTrace:
+        return on_trace(process, message.trace());
       case ToCoordinator::kFinished:
         return on_finished(process, message.finished(), now);
       case ToCoordinator::kFailure:
@@ -247,6 +251,11 @@ class Coordinator {
       monitor_.on_step_finished(process, steps.steps().rbegin()->membership_epoch());
     }
     observer_.on_steps(spec.rank, records);
+  }
+
+  void on_trace(std::size_t process, const control::Trace& trace) {
+    const TraceInbox::Batch batch = traces_.take(process, trace, clock_offsets_[process]);
+    observer_.on_trace(plan_.processes[process].name(), batch.events, batch.dropped);
   }
 
   // A request from another membership epoch is not answered: the worker asks again.
@@ -505,6 +514,7 @@ class Coordinator {
   RunMonitor monitor_;
   std::vector<Duration> clock_offsets_;  // by process: added to its time stamps to convert them to our clock
   std::vector<bool> takes_snapshots_;    // by process: what it was told last
+  TraceInbox traces_;
   TimePoint training_began_{};
   std::optional<TimePoint> all_ended_;
   RendezvousGroups groups_;

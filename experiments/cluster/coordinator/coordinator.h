@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "common/step_record.h"
+#include "common/trace/trace_event.h"
 #include "experiments/checkpoint/checkpoint_keeper.h"
 #include "experiments/cluster/control/server_figures.h"
 #include "experiments/cluster/control/test_figures.h"
@@ -45,6 +46,10 @@ class RunObserver {
   virtual void on_worker_joined(int rank) = 0;
   // A process reports a fact about itself.
   virtual void on_fact(const std::string& name, const std::string& value) = 0;
+  // Events of a process's traced steps, by our clock, and how many more did not fit. Called any number of times for a
+  // process ("worker 1").
+  virtual void on_trace(const std::string& /*process*/, std::span<const TraceEvent> /*events*/,
+                        std::int64_t /*dropped*/) {}
   // A message that a person should see, such as the loss of a worker.
   virtual void on_report(const std::string& line) = 0;
   // Called about every 100 ms. A failure (the disk is full) ends the run.

@@ -110,7 +110,8 @@ Result<HostCollective> connect_host_collective(const RoleContext& context, const
   const allreduce::ScheduleOptions options{.kind = schedule_kind_of(config).value_or(allreduce::ScheduleKind::kRing),
                                            .segment_bytes = static_cast<std::size_t>(config.segment_bytes),
                                            .ranks_by_host = ranks_by_host(config, workers),
-                                           .clock = &clock};
+                                           .clock = &clock,
+                                           .tracer = context.tracer};
   HostCollective connected;
   connected.transport = std::move(transport);
   if (gossips_asynchronously(config)) connected.channels = std::make_unique<TransportChannels>(*connected.transport, 2);

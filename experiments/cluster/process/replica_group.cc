@@ -39,12 +39,14 @@ Result<std::unique_ptr<ReplicaGroup>> ReplicaGroup::connect(const RoleContext& c
   const Duration timeout = timeout_of(config);
   auto group = std::make_unique<ReplicaGroup>(clock);
   group->workers_ = membership.workers;
+  group->activity_.trace_to(context.tracer);
   if (config.mode == Mode::kLocal && device != nullptr) {
     group->strategy_ = std::make_unique<worker::DeviceLocalStrategy>(optimizer_of(config), *device, clock, timeout);
     return group;
   }
   if (config.mode == Mode::kLocal) {
-    group->strategy_ = std::make_unique<worker::LocalStrategy>(optimizer_of(config), clock, config.seed);
+    group->strategy_ =
+        std::make_unique<worker::LocalStrategy>(optimizer_of(config), clock, config.seed, context.tracer);
     return group;
   }
   if (config.mode == Mode::kAllreduce && config.collective == CollectiveKind::kNccl) {
@@ -75,7 +77,8 @@ Status ReplicaGroup::connect_ps(const RoleContext& context, const MembershipEpoc
                                       .chief = membership.workers.front(),
                                       .goes_on = goes_on(membership),
                                       .heads = heads_of(members, membership),
-                                      .undoes_pushes = recovery_of(config).regroups()};
+                                      .undoes_pushes = recovery_of(config).regroups(),
+                                      .tracer = context.tracer};
   auto servers = std::make_unique<ps::PsStrategy>(options, *transport_, clock, &context.activity);
   servers_ = servers.get();
   if (config.consistency.pushes_weights()) {

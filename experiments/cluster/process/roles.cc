@@ -1,5 +1,7 @@
 #include "experiments/cluster/process/roles.h"
 
+#include <memory>
+
 #include "common/os/exhaustion.h"
 
 namespace syncopate::experiments {
@@ -18,11 +20,31 @@ Status run_role(const RoleContext& context) {
   return Status::internal("unknown role");
 }
 
+// Returns null in a run that traces nothing, and for the evaluator.
+std::unique_ptr<Tracer> tracer_of(const RoleContext& context) {
+  const ResolvedRun& config = context.config;
+  if (!config.trace || context.role == Role::kEvaluator) return nullptr;
+  const std::int64_t steps_a_push =
+      config.mode == Mode::kPs && config.consistency.pushes_weights() ? config.consistency.period() : 1;
+  return std::make_unique<Tracer>(context.host.clock(), traced_steps_of(config), trace_capacity_of(config),
+                                  steps_a_push);
+}
+
 }  // namespace
 
-Status take_part(const RoleContext& context) {
+void hand_in_trace(const RoleContext& context) {
+  if (context.tracer == nullptr) return;
+  const Tracer::Recorded recorded = context.tracer->take();
+  if (recorded.events.empty() && recorded.dropped == 0) return;
+  context.control.send_trace(recorded.events, recorded.dropped);
+}
+
+Status take_part(RoleContext context) {
+  const std::unique_ptr<Tracer> tracer = tracer_of(context);
+  context.tracer = tracer.get();
   context.control.set_timeout(from_seconds(context.config.timeout_seconds), stall_warning_of(context.config));
   const Status status = caught([&] { return run_role(context); });
+  hand_in_trace(context);
   if (status.ok()) {
     if (context.role != Role::kServer) context.control.finished({});
   } else if (status.code() != Code::kCancelled) {

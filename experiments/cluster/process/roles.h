@@ -4,6 +4,7 @@
 
 #include "common/activity.h"
 #include "common/status.h"
+#include "common/trace/tracer.h"
 #include "experiments/cluster/control/control_client.h"
 #include "experiments/cluster/process/accelerator.h"
 #include "experiments/cluster/process/process_host.h"
@@ -29,10 +30,13 @@ struct RoleContext {
   const Accelerator* accelerator = nullptr;
   int gpu = 0;  // the GPU that a worker computes on, with an accelerator
   Role role = Role::kWorker;
+  Tracer* tracer = nullptr;  // set by take_part() in a run that traces
 };
 
 // Does what the context's role does, and tells the coordinator how it has ended. Returns when that is done.
-Status take_part(const RoleContext& context);
+Status take_part(RoleContext context);
+// Tells the coordinator what this process has traced, unless it has been told. No thread may trace any more.
+void hand_in_trace(const RoleContext& context);
 
 // Trains. Worker 0 begins with the initial weights.
 Status run_worker(const RoleContext& context);

@@ -156,6 +156,7 @@ Status Server::run() {
 }
 
 Status Server::serve_in(const MembershipEpoch& membership) {
+  if (context_.tracer != nullptr) context_.tracer->begin_membership(membership.number);
   if (!membership.restore.empty()) SYNCOPATE_RETURN_IF_ERROR(restore(membership.restore));
   SYNCOPATE_RETURN_IF_ERROR(check_carried(membership));
   std::vector<ShardPlace> places(carried_.size());
@@ -256,6 +257,7 @@ ps::ShardServerOptions Server::options_in(const MembershipEpoch& membership, std
   options.there.assign(static_cast<std::size_t>(config_.workers), false);
   for (const int worker : membership.workers) options.there[static_cast<std::size_t>(worker)] = true;
   options.role = role_in(membership);
+  options.tracer = context_.tracer;
   const CarriedShard& carried = carried_[place];
   const bool is_given = options.role == ps::ReplicaRole::kTail;
   if (goes_on(membership) && !is_given && carried.has_state) options.restored = &carried.state;
@@ -281,6 +283,7 @@ void Server::carry_on(const std::vector<ShardPlace>& places) {
 
 // For a shard with two replicas, the head reports for both.
 void Server::say_what_was_served(ps::ReplicaRole role) {
+  hand_in_trace(context_);
   log_info("{}", totals_.to_text());
   if (role == ps::ReplicaRole::kTail) return context_.control.finished({.dropped = totals_.figures().dropped});
   if (const std::string tables = totals_.tables_text(); !tables.empty()) {

@@ -207,6 +207,7 @@ Status Worker::run() {
 }
 
 Status Worker::train_in(const MembershipEpoch& membership) {
+  if (context_.tracer != nullptr) context_.tracer->begin_membership(membership.number);
   context_.activity.set("connecting", stamp_.steps_done);
   SYNCOPATE_ASSIGN_OR_RETURN(std::unique_ptr<ReplicaGroup> connected,
                              ReplicaGroup::connect(context_, membership, place_.device.get(), clock_));
@@ -275,7 +276,8 @@ Status Worker::train_with(ReplicaGroup& replicas, const MembershipEpoch& members
       .activity = context_.activity,
       .straggling = straggling ? &*straggling : nullptr,
       .core_wait = core_wait ? [&] { return core_wait->total(); } : std::function<Duration()>(),
-      .work = work};
+      .work = work,
+      .tracer = context_.tracer};
   log_info("membership {}: training {} with {} parameters for {} steps of {} samples", membership.number,
            model_->name(), model_->layout().parameter_count(), options.total_steps, config_.batch_size);
   if (place_.device) {

@@ -19,5 +19,6 @@ void add_evaluation_options(std::vector<OptionSpec>& table);
 void add_fault_options(std::vector<OptionSpec>& table);
 void add_survival_options(std::vector<OptionSpec>& table);
 void add_host_options(std::vector<OptionSpec>& table);
+void add_trace_options(std::vector<OptionSpec>& table);
 
 }  // namespace syncopate::experiments

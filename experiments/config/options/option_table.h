@@ -26,6 +26,7 @@ struct OptionSpec {
   std::string unit = {};               // "processes"; empty if it has none
   std::string range = {};              // "1 to 64", "sync, bounded:k or async"
   std::string usual = {};              // the default, as shown to people
+  std::string bare = {};               // what it means if it is given without a value; empty: it needs one
   bool is_text = false;                // its value is quoted in a file
   bool in_file = true;                 // it is allowed in a config file
   bool is_list = false;                // several uses of it mean the same as one with commas between the values

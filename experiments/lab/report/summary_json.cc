@@ -212,6 +212,13 @@ std::string summary_json(std::span<const RunReport> reports, const RunFacts& fac
   if (!facts.resumed_from.empty()) {
     summary["resumed_from"] = {{"checkpoint", facts.resumed_from}, {"step", facts.resumed_at}};
   }
+  if (facts.trace) {
+    summary["trace"] = {{"file", facts.trace->file},
+                        {"first_step", facts.trace->steps.first},
+                        {"last_step", facts.trace->steps.last},
+                        {"events", facts.trace->events},
+                        {"dropped", facts.trace->dropped}};
+  }
   Json uncertainty = Json::object();
   for (const auto& [process, duration] : facts.clock_uncertainty) uncertainty[process] = microseconds(duration);
   summary["clock_uncertainty_us"] = uncertainty;

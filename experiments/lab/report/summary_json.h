@@ -16,6 +16,7 @@
 #include "experiments/lab/report/evaluation_record.h"
 #include "experiments/lab/report/run_report.h"
 #include "experiments/lab/report/sharding_report.h"
+#include "experiments/lab/trace/trace_file.h"
 
 namespace syncopate::experiments {
 
@@ -54,6 +55,7 @@ struct RunFacts {
   std::vector<FaultRecord> faults;               // the faults of --fault, and the outcome of each
   // How far the time stamps of each process on another host may be wrong; empty if all share a clock.
   std::map<std::string, Duration> clock_uncertainty;
+  std::optional<TraceFacts> trace = {};  // of the first repeat, if it was traced
 };
 
 std::string summary_json(std::span<const RunReport> reports, const RunFacts& facts);

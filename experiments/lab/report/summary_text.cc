@@ -204,6 +204,13 @@ std::string learning_lines(const ResolvedRun& config, const RunReport& report, s
   return text;
 }
 
+std::string trace_text(const ResolvedRun& config, const TraceFacts& trace) {
+  std::string text = fmt::format("{}/{}: steps {} to {}, {} events", config.output, trace.file, trace.steps.first,
+                                 trace.steps.last, trace.events);
+  if (trace.dropped > 0) text += fmt::format("; {} more did not fit", trace.dropped);
+  return text + "; ui.perfetto.dev opens it";
+}
+
 }  // namespace
 
 std::string describe(const ResolvedRun& config) {
@@ -295,6 +302,7 @@ std::string summary_text(const ResolvedRun& config, std::span<const RunReport> r
   if (!facts.rejected_connections.empty()) text += line("rejected", rejected_text(facts.rejected_connections));
   for (const std::string& event : facts.events) text += line("event", event);
   if (facts.outcome != "completed") text += line("outcome", facts.outcome);
+  if (facts.trace) text += line("trace", trace_text(config, *facts.trace));
   return text + line("results", config.output);
 }
 

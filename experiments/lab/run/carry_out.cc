@@ -62,6 +62,11 @@ class WholeModelObserver final : public RunObserver {
   void on_worker_lost(int rank) override { observer_.on_worker_lost(rank); }
   void on_worker_joined(int rank) override { observer_.on_worker_joined(rank); }
   void on_fact(const std::string& name, const std::string& value) override { observer_.on_fact(name, value); }
+  void on_trace(const std::string& process, std::span<const TraceEvent> events, std::int64_t dropped) override {
+    std::vector<TraceEvent> whole(events.begin(), events.end());
+    for (TraceEvent& event : whole) event.bytes *= scale_;
+    observer_.on_trace(process, whole, dropped);
+  }
   void on_report(const std::string& line) override { observer_.on_report(line); }
   Status on_tick(TimePoint now) override { return observer_.on_tick(now); }
 

@@ -14,6 +14,7 @@
 #include "experiments/lab/report/results_writer.h"
 #include "experiments/lab/report/step_log.h"
 #include "experiments/lab/run/console.h"
+#include "experiments/lab/trace/trace_file.h"
 
 namespace syncopate::experiments {
 
@@ -41,6 +42,9 @@ class Recorder final : public RunObserver {
   void on_worker_lost(int rank) override;
   void on_worker_joined(int rank) override;
   void on_fact(const std::string& name, const std::string& value) override { facts_[name] = value; }
+  void on_trace(const std::string& process, std::span<const TraceEvent> events, std::int64_t dropped) override {
+    trace_.add(process, events, dropped);
+  }
   void on_report(const std::string& line) override;
   Status on_tick(TimePoint now) override;
 
@@ -54,6 +58,10 @@ class Recorder final : public RunObserver {
   const std::vector<float>& final_weights() const { return final_weights_; }
   const TableKeys& final_rows() const { return final_rows_; }
   const std::map<std::string, std::string>& facts() const { return facts_; }
+  // Writes trace.json into the results' folder, as TraceLog::write does.
+  Result<TraceFacts> write_trace(const TraceNotes& notes) const {
+    return trace_.write(results_.directory(), "trace.json", notes, origin_);
+  }
   // Number of evaluations, without that of the final weights.
   std::int64_t points_evaluated() const { return points_evaluated_; }
   // Steps of the job that were finished, by the worker that finished most.
@@ -97,6 +105,7 @@ class Recorder final : public RunObserver {
   std::vector<float> final_weights_;
   TableKeys final_rows_;
   std::map<std::string, std::string> facts_;
+  TraceLog trace_;
   std::int64_t epochs_shown_ = 0;
   std::int64_t epochs_evaluated_ = 0;
   Status failure_;  // the first failure to write

@@ -63,6 +63,12 @@ Result<DataFacts> data_facts_of(const ResolvedRun& config) {
   return DataFacts{data->train->size(), data->test->best_loss()};
 }
 
+Status check_trace(const ResolvedRun& config, std::int64_t total_steps) {
+  if (!config.trace || config.trace->first.value_or(0) < total_steps) return {};
+  return Status::invalid_argument(fmt::format("--trace={}: the run's steps are 0 to {}; name some of these",
+                                              config.trace->to_string(), total_steps - 1));
+}
+
 // Lays out the model and counts the steps, so that an impossible config fails here rather than in every process.
 Result<JobFacts> prepare(const ResolvedRun& config, const Result<DataFacts>& data) {
   if (!data.ok()) return data.status();
@@ -74,6 +80,7 @@ Result<JobFacts> prepare(const ResolvedRun& config, const Result<DataFacts>& dat
   SYNCOPATE_ASSIGN_OR_RETURN(const ParamLayout local_layout, local_state_layout_of(config));
   const std::int64_t total_steps = total_steps_of(config, order.steps_per_epoch());
   SYNCOPATE_RETURN_IF_ERROR(validate_faults(config, total_steps));
+  SYNCOPATE_RETURN_IF_ERROR(check_trace(config, total_steps));
   return JobFacts{.layout = layout,
                   .local_layout = local_layout,
                   .steps_per_epoch = order.steps_per_epoch(),
@@ -232,10 +239,18 @@ int workers_on_own_cores(const ResolvedRun& config, const JobPlan& plan) {
       plan.processes, [](const ProcessSpec& process) { return process.role == Role::kWorker && !process.remote; }));
 }
 
+// Processes are told which steps are traced.
+void settle_trace(const JobFacts& job, ResolvedRun& config) {
+  const TraceSteps steps = config.trace->steps_in(job.first_step, job.total_steps, config.warmup_steps);
+  config.trace->first = steps.first;
+}
+
 void run_repeat(const JobFacts& job, const Survey& survey, const Resumption& resumption, int repeat,
                 ResultsWriter& results, SoloTimes& solo, Interrupts& interrupts, Console& console, JobResult& result) {
   ResolvedRun config = result.config;
   config.seed += static_cast<std::uint64_t>(repeat);
+  if (repeat > 0) config.trace.reset();
+  if (config.trace) settle_trace(job, config);
   const JobPlan plan = make_plan(config, run_id_of(config, repeat), cluster_of(config, survey));
   Recorder recorder(config, job, results, console);
   const CoordinatorOptions options{.total_steps = job.total_steps,
@@ -253,6 +268,14 @@ void run_repeat(const JobFacts& job, const Survey& survey, const Resumption& res
                                                solo, recorder, interrupts, result.facts.simulation);
   const Status finished = recorder.finish();
   if (!outcome.ok()) return fail(result, exit_code_of(outcome.status()), outcome.status().message());
+  if (config.trace) {
+    const Result<TraceFacts> trace = recorder.write_trace({.run = plan.run_id,
+                                                           .steps = traced_steps_of(config),
+                                                           .is_virtual = config.cluster == ClusterKind::kSimulated,
+                                                           .clock_uncertainty = outcome->clock_uncertainty});
+    if (trace.ok()) result.facts.trace = *trace;
+    if (!trace.ok()) console.warn(fmt::format("warning: {}", trace.status().message()));
+  }
   result.facts.checkpoints = outcome->checkpoints;
   result.facts.events.insert(result.facts.events.end(), outcome->reports.begin(), outcome->reports.end());
   for (FaultRecord fault : outcome->faults) {

@@ -57,6 +57,21 @@ TEST(CommandLine, SaysWhatWouldBeRightForABadValue) {
   EXPECT_THAT(refusal({"--lr-schedule=stair"}), StartsWith("--lr-schedule=stair: "));
 }
 
+TEST(CommandLine, TracesTheUsualStepsUnlessOthersAreNamed) {
+  EXPECT_FALSE(parse({})->config.trace);
+  for (const std::vector<const char*>& flags :
+       std::vector<std::vector<const char*>>{{"--trace"}, {"--trace", "--epochs=2"}, {"--trace=auto"}}) {
+    const Result<CommandLine> line = parse(flags);
+    ASSERT_TRUE(line.ok()) << line.status().message();
+    EXPECT_EQ(line->config.trace, TraceRange());
+    EXPECT_EQ(line->given.at("trace"), "auto");
+  }
+  EXPECT_EQ(parse({"--trace=100:119"})->config.trace, (TraceRange{.count = 20, .first = 100}));
+  EXPECT_EQ(refusal({"--trace=100:99"}), "--trace=100:99: steps must be " + TraceRange::forms());
+  EXPECT_EQ(refusal({"--trace="}), "accepted");
+  EXPECT_EQ(refusal({"--trace", "--trace"}), "--trace: given 2 times; once is enough");
+}
+
 TEST(CommandLine, EndsTrainingAtATargetOnlyOfOneRunThatHasOne) {
   EXPECT_EQ(refusal({"--stop-at-target"}),
             "--stop-at-target: has an effect only with --target-accuracy; leave it out or add that");

@@ -50,6 +50,7 @@ TEST(HelpText, ShowsATopicAlone) {
 
 TEST(HelpText, ShowsAnOptionAlone) {
   EXPECT_THAT(*help_text("straggler", 80), StartsWith("  --straggler=LIST\n      Makes workers slow"));
+  EXPECT_THAT(*help_text("trace", 80), StartsWith("  --trace[=STEPS]\n"));
   EXPECT_EQ(*help_text("--straggler", 80), *help_text("straggler", 80));
 }
 

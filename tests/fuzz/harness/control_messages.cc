@@ -1,5 +1,6 @@
 // What processes and the coordinator say to each other: what can be read is turned into the program's own records.
 #include "common/step_record.h"
+#include "experiments/cluster/control/trace_records.h"
 #include "experiments/cluster/control/wire_records.h"
 #include "tests/fuzz/harness.h"
 #include "tests/fuzz/input.h"
@@ -22,6 +23,18 @@ void take_snapshot(const control::Snapshot& stamp) {
   require(rows_of(stamp) == snapshot.rows, "the rows of a snapshot are its rows");
 }
 
+void take_trace(const control::Trace& trace) {
+  constexpr std::size_t kCapacity = 20;
+  TraceInbox inbox(1, kCapacity);
+  const TraceInbox::Batch batch = inbox.take(0, trace, Duration(trace.dropped()));
+  require(batch.events.size() <= kCapacity, "no process sends more than it keeps");
+  require(batch.dropped >= trace.events_size() - static_cast<std::int64_t>(batch.events.size()),
+          "what is left out is counted");
+  for (const TraceEvent& event : batch.events) {
+    require(event.begin <= event.end && event.kind <= kLastTraceKind && event.bytes >= 0, "what is taken is an event");
+  }
+}
+
 const Harness control_messages("control_messages", [](Bytes bytes) {
   Input input(bytes);
   if (input.coin()) {
@@ -33,6 +46,7 @@ const Harness control_messages("control_messages", [](Bytes bytes) {
   if (!message.ParseFromString(string_of(input.rest()))) return;
   if (message.has_steps()) take_steps(message.steps());
   if (message.has_snapshot()) take_snapshot(message.snapshot());
+  if (message.has_trace()) take_trace(message.trace());
   if (message.has_evaluation()) (void)figures_of(message.evaluation());
   if (message.has_heartbeat() && message.heartbeat().has_collective()) {
     (void)from_wire(message.heartbeat().collective());

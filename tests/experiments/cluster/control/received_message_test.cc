@@ -41,6 +41,13 @@ TEST(MessageRules, LetServersAloneMissAWorker) {
   EXPECT_FALSE(may_send(Role::kWorker, ToCoordinator::kMissingWorker));
 }
 
+TEST(MessageRules, LetWorkersAndWhatServesTraceSteps) {
+  for (Role role : {Role::kWorker, Role::kServer, Role::kStandby}) {
+    EXPECT_TRUE(may_send(role, ToCoordinator::kTrace)) << name_of(role);
+  }
+  EXPECT_FALSE(may_send(Role::kEvaluator, ToCoordinator::kTrace));
+}
+
 TEST(MessageRules, LetNobodySendAMessageOfNoKind) {
   for (Role role : {Role::kWorker, Role::kServer, Role::kStandby, Role::kEvaluator}) {
     EXPECT_FALSE(may_send(role, ToCoordinator::KIND_NOT_SET));
