@@ -65,6 +65,11 @@ class CollectiveActivity {
   Tracer* tracer_ = nullptr;
 };
 
+// Returns the tracer that operations are recorded by; null where there is none. `activity` may be null, too.
+inline Tracer* tracer_of(const CollectiveActivity* activity) {
+  return activity == nullptr ? nullptr : activity->tracer();
+}
+
 // Carries out `work`, which is `operation`, and records it in `activity`, if that is not null.
 template <typename Work>
 Status watched(CollectiveActivity* activity, const Clock& clock, const CollectiveOperation& operation,

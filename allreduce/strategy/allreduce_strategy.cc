@@ -177,7 +177,7 @@ class AllReduceStrategy final : public SyncStrategy, public Resumable, public Ta
   TimePoint deadline() const { return clock_.now() + options_.timeout; }
   static std::int64_t bytes_of(std::span<const float> part) { return static_cast<std::int64_t>(part.size_bytes()); }
 
-  Tracer* tracer() const { return options_.activity == nullptr ? nullptr : options_.activity->tracer(); }
+  Tracer* tracer() const { return tracer_of(options_.activity); }
   TraceEvent traced(TraceKind kind, std::size_t bucket) const {
     return {.kind = kind, .item = static_cast<std::int32_t>(bucket), .number = step_.step};
   }

@@ -35,9 +35,12 @@ Result<std::vector<Range>> AsyncGossipStrategy::join() {
       watch("broadcast", Stage::kJoining, [&] { return collective_.broadcast(replica_, 0, deadline()); }));
   std::ranges::copy(replica_, weights_.data());
   shared_.emplace(replica_, *options_.threads);
-  meetings_.emplace(
-      transport_, *shared_, replica_.size(),
-      GossipMeetings::Options{.seed = options_.seed, .timeout = options_.timeout, .threads = options_.threads}, clock_);
+  meetings_.emplace(transport_, *shared_, replica_.size(),
+                    GossipMeetings::Options{.seed = options_.seed,
+                                            .timeout = options_.timeout,
+                                            .threads = options_.threads,
+                                            .tracer = tracer_of(options_.activity)},
+                    clock_);
   SYNCOPATE_RETURN_IF_ERROR(meetings_->start());
   return std::vector<Range>{{0, layout_.size()}};
 }
@@ -55,6 +58,7 @@ Result<SyncStats> AsyncGossipStrategy::finish_step() {
   MeetingCosts costs;
   const auto update = [&](std::span<float> replica) {
     begun = clock_.now();
+    const TraceSpan span(tracer_of(options_.activity), {.kind = TraceKind::kUpdate, .number = step_.step});
     costs = meetings_->take_costs();  // of meetings before this update: the next one may be over before this step is
     optimizer_.apply(replica, gradients_.span(), *state_, 0,
                      {static_cast<float>(step_.learning_rate), 1.0f, step_.step + 1});

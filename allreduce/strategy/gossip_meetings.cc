@@ -83,6 +83,7 @@ Status GossipMeetings::meet() {
     replica_.give_back({});
     return {};
   }
+  const TraceSpan span(options_.tracer, traced(partner));
   const TimePoint began = clock_.now(), until = deadline();
   SYNCOPATE_RETURN_IF_ERROR(send(partner, ledger_.offer_to(partner), replica_.loaned(), until));
   bool met = false;
@@ -109,6 +110,7 @@ Status GossipMeetings::answer() {
 
 Status GossipMeetings::reply(Message offer) {
   const int partner = offer.from();
+  const TraceSpan span(options_.tracer, traced(partner));
   const TimePoint began = clock_.now(), until = deadline();
   // The last answer may still be on its way.
   SYNCOPATE_RETURN_IF_ERROR(transport_.wait(pending_, until).in("waiting for the last answer to be taken"));

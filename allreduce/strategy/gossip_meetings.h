@@ -19,6 +19,7 @@
 #include "common/status.h"
 #include "common/thread_failure.h"
 #include "common/threads.h"
+#include "common/trace/tracer.h"
 #include "common/transport/transport.h"
 
 namespace syncopate::allreduce {
@@ -36,6 +37,7 @@ class GossipMeetings {
     std::uint64_t seed = 0;                       // seeds the choice of partners
     Duration timeout = std::chrono::seconds(30);  // for each wait for a response, or for room to send
     Threads* threads = &os_threads();             // has the thread; must outlive the meetings
+    Tracer* tracer = nullptr;                     // records meetings, if set; must outlive them
   };
 
   // All arguments must outlive this object. Nothing else may use the transport between start() and finish(). The
@@ -70,6 +72,13 @@ class GossipMeetings {
                        const std::function<Status(GossipLedger::Due due, Message message)>& handle,
                        std::optional<TimePoint> deadline);
   Status send(int peer, const GossipHeader& header, std::span<const float> payload, TimePoint deadline);
+  // Returns the event of a meeting with this rank. Its number is no step: the thread that meets knows none.
+  TraceEvent traced(int partner) const {
+    return {.kind = TraceKind::kMeeting,
+            .peer = partner,
+            .number = -1,
+            .bytes = static_cast<std::int64_t>(elements_ * sizeof(float))};
+  }
   // Adds the costs of a meeting that began then and has ended.
   void add_costs(TimePoint began);
   bool is_active() const { return allreduce::is_active(transport_.rank()); }

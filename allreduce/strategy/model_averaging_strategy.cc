@@ -123,8 +123,10 @@ Result<SyncStats> ModelAveragingStrategy::finish_step() {
   SyncStats stats;
   const TimePoint begin = clock_.now();
   const UpdateStep update{static_cast<float>(step_.learning_rate), 1.0f, step_.step + 1};
+  TraceSpan span(tracer_of(options_.activity), {.kind = TraceKind::kUpdate, .number = step_.step});
   optimizer_.apply(weights_, gradients_.span(), *state_, 0, update);
   clock_.processed(Processing::kUpdate, weights_.size_bytes());
+  span.end();
   const TimePoint updated = clock_.now();
   stats.optimizer = updated - begin;
   if (++steps_alone_ == options_.period) {
@@ -159,6 +161,10 @@ Status ModelAveragingStrategy::meet() {
   const int rank = collective_.rank();
   const int partner = gossip_pairs(*options_.gossip_seed, meeting, collective_.size())[static_cast<std::size_t>(rank)];
   if (partner == rank) return {};
+  const TraceSpan span(tracer_of(options_.activity), {.kind = TraceKind::kMeeting,
+                                                      .peer = partner,
+                                                      .number = step_.step,
+                                                      .bytes = static_cast<std::int64_t>(weights_.size_bytes())});
   SYNCOPATE_RETURN_IF_ERROR(collective_.reduce_pair(weights_, partner, deadline()));
   divide(weights_, 2);
   return {};

@@ -147,11 +147,13 @@ std::int64_t LocalStepsStrategy::steps_behind_meeting(std::int64_t steps_alone) 
 
 Result<SyncStats> LocalStepsStrategy::finish_step() {
   const TimePoint begin = clock_.now();
+  TraceSpan span(options_.tracer, {.kind = TraceKind::kUpdate, .number = step_.step});
   const bool is_elastic = options_.elastic_rate.has_value();
   const bool meets = steps_alone_ + (is_elastic ? 0 : 1) == options_.period;
   has_just_met_ = meets;
   update(is_elastic && meets);
   clock_.processed(Processing::kUpdate, weights_.size() * sizeof(float));
+  span.end();
   const Duration optimizer = clock_.now() - begin;
   Result<SyncStats> stats = SyncStats();
   ++steps_alone_;

@@ -37,6 +37,7 @@ struct LocalStepsOptions {
   OptimizerConfig optimizer;
   std::int64_t period = 1;            // steps from one meeting to the next; at least 1
   std::optional<float> elastic_rate;  // easgd's alpha, above 0 and below 1; empty under local-sgd
+  Tracer* tracer = nullptr;           // records the worker's own updates, if set; must outlive the strategy
 };
 
 class LocalStepsStrategy final : public SyncStrategy, public Resumable {

@@ -254,6 +254,7 @@ class Coordinator {
   }
 
   void on_trace(std::size_t process, const control::Trace& trace) {
+    if (!config_.trace) return;
     const TraceInbox::Batch batch = traces_.take(process, trace, clock_offsets_[process]);
     observer_.on_trace(plan_.processes[process].name(), batch.events, batch.dropped);
   }

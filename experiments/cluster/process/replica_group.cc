@@ -22,8 +22,10 @@ namespace {
 
 Duration timeout_of(const ResolvedRun& config) { return from_seconds(config.timeout_seconds); }
 
-ps::LocalStepsOptions local_steps_of(const ResolvedRun& config) {
+ps::LocalStepsOptions local_steps_of(const RoleContext& context) {
+  const ResolvedRun& config = context.config;
   ps::LocalStepsOptions options{.optimizer = optimizer_of(config), .period = config.consistency.period()};
+  options.tracer = context.tracer;
   if (config.consistency.is_elastic()) {
     options.elastic_rate = static_cast<float>(config.elastic_alpha);
   }
@@ -83,7 +85,7 @@ Status ReplicaGroup::connect_ps(const RoleContext& context, const MembershipEpoc
   servers_ = servers.get();
   if (config.consistency.pushes_weights()) {
     strategy_ =
-        std::make_unique<ps::LocalStepsStrategy>(local_steps_of(config), std::move(servers), clock, context.rank);
+        std::make_unique<ps::LocalStepsStrategy>(local_steps_of(context), std::move(servers), clock, context.rank);
   } else {
     strategy_ = std::move(servers);
   }

@@ -67,6 +67,10 @@ Words words_of(const TraceEvent& event) {
     case TraceKind::kCollective:
       return {of_bucket("collective operation", "bucket", event), "collective",
               fmt::format(R"("step":{},"bytes":{})", event.number, event.bytes)};
+    case TraceKind::kMeeting:
+      return {fmt::format("meeting with rank {}", event.peer), "collective",
+              event.number < 0 ? fmt::format(R"("bytes":{})", event.bytes)
+                               : fmt::format(R"("step":{},"bytes":{})", event.number, event.bytes)};
     case TraceKind::kPartSent:
       return of_part("send to", event);
     case TraceKind::kPartTaken:

@@ -18,6 +18,7 @@ namespace {
 std::string track_of(const TraceEvent& event) {
   switch (event.kind) {
     case TraceKind::kCollective:
+    case TraceKind::kMeeting:
     case TraceKind::kPartSent:
     case TraceKind::kPartTaken:
       return "collective operations";
