@@ -14,6 +14,7 @@
 #include "experiments/config/preset.h"
 #include "experiments/config/toml.h"
 #include "experiments/lab/compare/equality.h"
+#include "experiments/lab/compare/explained_rows.h"
 #include "experiments/lab/compare/kept_runs.h"
 #include "experiments/lab/compare/measured_once.h"
 #include "experiments/lab/compare/rate_tuning.h"
@@ -109,6 +110,7 @@ class Comparison {
     if (!measured.ok()) return fail(exit_code_of(measured), measured.message());
     ExitCode exit = measure_all();
     if (exit != ExitCode::kSuccess) console_.warn("run_experiment: " + report_.outcome);
+    explain_rows(report_);
     if (has_finished_any()) console_.say("\n" + comparison_text(report_));
     if (has_finished_any() || !report_.trials.empty()) {
       const Status written = write_comparison(report_, folder_);

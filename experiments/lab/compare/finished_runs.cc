@@ -13,6 +13,7 @@
 #include "experiments/config/comparison.h"
 #include "experiments/config/options/option_table.h"
 #include "experiments/config/toml.h"
+#include "experiments/lab/compare/explained_rows.h"
 #include "experiments/lab/compare/row_processes.h"
 #include "experiments/lab/report/comparison_files.h"
 #include "experiments/lab/report/comparison_tables.h"
@@ -166,6 +167,7 @@ ExitCode compare_finished(const std::vector<std::string>& folders, const std::op
   report->version = fmt::format("{} ({})", program_version(), source_fingerprint());
   const std::string folder = output.value_or("results/" + calendar_stamp() + "-compare");
   if (const Status made = make_output(folder); !made.ok()) return fail(made);
+  explain_rows(*report);
   console.say("\n" + comparison_text(*report));
   if (const Status written = write_comparison(*report, folder); !written.ok()) return fail(written);
   console.say(fmt::format("results in {0}: comparison.html shows them", folder));

@@ -37,6 +37,14 @@ std::optional<double> quality(const RunReport& report) {
   return headline_of(*report.final_test_accuracy, report.final_figures);
 }
 
+// Returns what the server that has most receives and sends in a step of all workers.
+std::optional<double> server_megabytes(const RunReport& report, int workers) {
+  std::int64_t most = 0;
+  for (const auto& [rank, server] : report.servers) most = std::max(most, server.bytes_in + server.bytes_out);
+  if (most == 0 || workers == 0 || report.total_steps == 0) return std::nullopt;
+  return static_cast<double>(most) / 1e6 * workers / static_cast<double>(report.total_steps);
+}
+
 RowFigures own_figures(const ComparedRow& row) {
   const auto any = [](double RunReport::*member, double factor) {
     return [member, factor](const RunReport& report) { return std::optional(report.*member * factor); };
@@ -57,9 +65,8 @@ RowFigures own_figures(const ComparedRow& row) {
   figures.megabytes = median_of(row, [](const RunReport& report) {
     return std::optional((report.bytes_out_per_step + report.bytes_in_per_step) / 1e6);
   });
-  if (figures.megabytes && row.servers > 0) {
-    figures.server_megabytes = *figures.megabytes * row.workers / row.servers * row.server_skew;
-  }
+  figures.server_megabytes =
+      median_of(row, [&](const RunReport& report) { return server_megabytes(report, row.workers); });
   figures.codec_ms = median_of(row, any(&RunReport::codec_ms, 1));
   figures.staleness = median_of(row, any(&RunReport::staleness_mean, 1));
   // It is not known for the processes of a simulated cluster, which share one program.

@@ -22,7 +22,7 @@ struct RowFigures {
   std::optional<double> step_ms;           // median step
   std::optional<double> wait;              // fraction of a mean step that was exposed wait, 0 to 1
   std::optional<double> megabytes;         // sent and received per step and worker
-  std::optional<double> server_megabytes;  // the same of the busiest server, as shards are filled; ps only
+  std::optional<double> server_megabytes;  // of the server that has most, in a step of all workers; ps only
   std::optional<double> codec_ms;          // mean per step
   std::optional<double> staleness;         // mean per step, in updates (gossip-async: averages)
   std::optional<double> memory_mb;         // sum of the peaks of all processes

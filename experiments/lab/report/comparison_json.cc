@@ -79,6 +79,17 @@ Json rounds_json(const ComparedRow& row) {
   return all;
 }
 
+Json step_json(const std::optional<StepParts>& step) {
+  if (!step) return nullptr;
+  Json parts = Json::object();
+  for (const auto& [name, ms] : step->parts) parts[name] = ms;
+  return {{"ideal_ms", step->ideal_ms},
+          {"parts_ms", parts},
+          {"measured_ms", step->measured_ms},
+          {"why", step->why},
+          {"predicted_samples_per_second", or_null(step->predicted)}};
+}
+
 Json row_json(const ComparedRow& row, const RowFigures& figures) {
   Json values = Json::object();
   for (const auto& [option, value] : row.values) values[option] = value;
@@ -97,6 +108,7 @@ Json row_json(const ComparedRow& row, const RowFigures& figures) {
           {"cost", or_null(figures.cost)},
           {"cost_to_target", or_null(figures.cost_to_target)},
           {"training_seconds", estimate_json(figures.training_seconds)},
+          {"step_parts", step_json(row.step)},
           {"window_samples_per_second_median", or_null(figures.window_samples)},
           {"quality", estimate_json(figures.quality)},
           {"quality_difference", difference_json(figures.quality_gain, "better", "worse")},

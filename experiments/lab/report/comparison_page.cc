@@ -53,6 +53,7 @@ std::string comparison_html(const ComparisonReport& report) {
   std::string tables;
   for (const ComparisonTable& table : comparison_tables(report, figures)) {
     tables += fmt::format("<h2>{}</h2>\n{}", html_text(table.title), html_table(table.rows));
+    if (!table.sentences.empty()) tables += html_list(table.sentences);
   }
   return html_page(
       report.job,

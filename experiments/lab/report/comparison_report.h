@@ -16,6 +16,15 @@
 
 namespace syncopate::experiments {
 
+// Where the time of a row's mean step went (docs/why.md), in the round of median throughput.
+struct StepParts {
+  double ideal_ms = 0, measured_ms = 0;
+  std::vector<std::pair<std::string, double>> parts;  // {name, ms}; with the ideal step they add up to the measured one
+  std::string why;                                    // in sentences, with what to change first
+  double samples_per_second = 0;                      // in the steady window
+  std::optional<double> predicted;  // samples/s by closed form, with the ideal step as computing; none: has no form
+};
+
 // One configuration: a mode, or a mode with one value of each option that is varied.
 struct ComparedRow {
   std::string label;                                        // "allreduce batch-size=32"
@@ -23,7 +32,6 @@ struct ComparedRow {
   std::vector<std::pair<std::string, std::string>> values;  // the varied options that have an effect: {name, value}
   double rate = 0;                                          // the --learning-rate that it ran with; 0: not known
   int workers = 0, servers = 0;                             // processes of each; 0: not known, or none
-  double server_skew = 1;                                   // what the fullest shard holds, over the mean
   double updates_a_pass = 0;                                // updates in one pass of the training set; 0: not known
   std::int64_t parameters = 0;                              // number of the model's parameters
   // One entry per round; these four have the same length. An entry is empty if the round did not run or did not
@@ -32,6 +40,7 @@ struct ComparedRow {
   std::vector<std::vector<EvalRecord>> evals;
   std::vector<std::uint64_t> seeds;
   std::vector<std::string> folders;  // where the results of each round lie
+  std::optional<StepParts> step;     // none: not known, or not known yet
 };
 
 // One rate that --tune-rate has tried for one row.

@@ -11,6 +11,7 @@
 #include "experiments/lab/report/crossover.h"
 #include "experiments/lab/report/scaling.h"
 #include "experiments/lab/report/statistics.h"
+#include "experiments/lab/report/step_parts_table.h"
 #include "experiments/lab/report/text_table.h"
 
 namespace syncopate::experiments {
@@ -229,6 +230,7 @@ std::vector<ComparisonTable> comparison_tables(const ComparisonReport& report, c
     tables.push_back(crossover_table(crossovers));
   }
   tables.push_back(step_table(report, figures));
+  if (std::optional<ComparisonTable> table = step_parts_table(report)) tables.push_back(std::move(*table));
   const bool learns = std::ranges::any_of(figures.rows, [](const RowFigures& row) { return row.quality.count > 0; });
   if (learns) tables.push_back(learning_table(report, figures));
   if (report.target > 0) tables.push_back(target_table(report, figures));
@@ -240,7 +242,9 @@ std::string comparison_text(const ComparisonReport& report) {
   const ComparisonFigures figures = figures_of(report);
   std::string text = report.job + "\n\n";
   for (const ComparisonTable& table : comparison_tables(report, figures)) {
-    text += table.title + "\n" + text_table(table.rows) + "\n";
+    text += table.title + "\n" + text_table(table.rows);
+    for (const std::string& sentence : table.sentences) text += sentence + "\n";
+    text += "\n";
   }
   for (const std::string& line : caveats(report, figures)) text += line + "\n";
   return text;

@@ -12,11 +12,12 @@ namespace syncopate::experiments {
 struct ComparisonTable {
   std::string title;                           // what it contains, with units, and which mean is used
   std::vector<std::vector<std::string>> rows;  // the first is the heading; all have the same length
+  std::vector<std::string> sentences = {};     // what else it says, below it
 };
 
-// Returns the tables: speed; scaling and crossovers, where something is varied that has them; the parts of a step; what
-// was learnt; when the target was reached, if there was one; costs, beside prices; and the results of the rates that
-// were tried, if any. A table that would be empty is left out.
+// Returns the tables: speed; scaling and crossovers, where something is varied that has them; figures of a step, and
+// where its time went; what was learnt; when the target was reached, if there was one; costs, beside prices; and the
+// results of the rates that were tried, if any. A table that would be empty is left out.
 std::vector<ComparisonTable> comparison_tables(const ComparisonReport& report, const ComparisonFigures& figures);
 
 // Returns a comparison as text for a terminal: its tables, and below them what a reader must know to trust them, one

@@ -7,6 +7,7 @@
 
 #include "common/os/regular_file.h"
 #include "experiments/config/toml.h"
+#include "experiments/lab/predict/run_prediction.h"
 #include "experiments/lab/report/summary_reading.h"
 #include "experiments/lab/why/finished_pace.h"
 
@@ -36,7 +37,7 @@ Result<ExplainedRun> explain_run(const std::string& folder) {
     return Status::invalid_argument(
         fmt::format("{}: must be the folder of one run; a comparison has one for each run in it", folder));
   }
-  SYNCOPATE_ASSIGN_OR_RETURN(const ResolvedRun config,
+  SYNCOPATE_ASSIGN_OR_RETURN(ResolvedRun config,
                              parse_file(folder + "/config.toml", kMostSummaryBytes, from_toml_text));
   SYNCOPATE_ASSIGN_OR_RETURN(const RunSummary summary,
                              parse_file(folder + "/summary.json", kMostSummaryBytes, read_summary));
@@ -54,6 +55,8 @@ Result<ExplainedRun> explain_run(const std::string& folder) {
   }
   run.waterfall = std::move(*waterfall);
   run.causes = causes_of(run.waterfall, run.pace);
+  run.predicted_rate = predicted_rate(config, run.waterfall.ideal_ms / 1e3);
+  run.config = std::move(config);
   return run;
 }
 

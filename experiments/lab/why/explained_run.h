@@ -1,10 +1,12 @@
 // ExplainedRun: a finished run with its waterfall and causes, from the folder of its results.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "common/status.h"
+#include "experiments/config/resolved_run.h"
 #include "experiments/lab/why/causes.h"
 #include "experiments/lab/why/run_pace.h"
 #include "experiments/lab/why/waterfall.h"
@@ -13,12 +15,16 @@ namespace syncopate::experiments {
 
 struct ExplainedRun {
   std::string folder;
+  ResolvedRun config;
   std::string outcome;     // "completed", or what ended it
   std::size_t repeat = 0;  // the one that is explained, of median throughput
   std::size_t repeats = 1;
   RunPace pace;
   Waterfall waterfall;
   std::vector<Cause> causes;
+  // Samples a second by the closed form (predict/run_prediction.h), with this run's ideal step as its computing; empty
+  // where there is no form for the run.
+  std::optional<double> predicted_rate;
 };
 
 // Reads config.toml, summary.json and steps.csv. The files are not trusted. Fails with invalid argument if `folder` is

@@ -41,8 +41,8 @@ void set_rule(const ResolvedRun& config, RunPace& pace) {
 
 // How many messages follow each other at the least: to a server and back, or along the schedule, for each bucket.
 double delays_of(const ResolvedRun& config, double bytes) {
-  if (config.workers < 2 || config.mode == Mode::kLocal) return 0;
   if (config.mode == Mode::kPs) return 2;
+  if (config.workers < 2 || config.mode == Mode::kLocal) return 0;
   const auto workers = static_cast<unsigned>(config.workers);
   const bool is_ring = schedule_kind_of(config) == allreduce::ScheduleKind::kRing;
   const double messages = is_ring ? 2.0 * (config.workers - 1) : 2.0 * std::bit_width(workers - 1);

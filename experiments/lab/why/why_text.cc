@@ -83,6 +83,13 @@ std::string waterfall_table(const ExplainedRun& run) {
   return with_last_column(text_table(rows), evidence);
 }
 
+std::string closed_form_line(const ExplainedRun& run) {
+  if (!run.predicted_rate) return "";
+  const double measured = run.waterfall.measured_rate();
+  return fmt::format("closed form, with this computing: {} samples/s; measured is {} of it\n",
+                     format_count(*run.predicted_rate), whole(measured / *run.predicted_rate));
+}
+
 std::string name_of_folder(const ExplainedRun& run) {
   const std::filesystem::path path(run.folder);
   return (path.has_filename() ? path : path.parent_path()).filename().string();
@@ -111,7 +118,7 @@ std::string why_text(const ExplainedRun& run) {
   std::string text = headline(run) + "\n\n" + fmt::format("{}: {}", name_of_folder(run), run.pace.what);
   if (run.repeats > 1) text += fmt::format("; repeat {} of {}, that of median throughput", run.repeat, run.repeats);
   if (run.outcome != "completed") text += fmt::format("; {}", run.outcome);
-  text += "\n" + waterfall_table(run);
+  text += "\n" + waterfall_table(run) + closed_form_line(run);
   if (!run.causes.empty()) text += "\n" + change_text(run.causes.front()) + "\n" + other_causes(run);
   return text;
 }

@@ -105,6 +105,26 @@ TEST(Study, DoesNotMixRunsOfOtherSettings) {
   EXPECT_THAT(end.err, AllOf(HasSubstr("steps = 20, not steps = 30"), HasSubstr("name another --output")));
 }
 
+// The simulated exchange and the closed form of it are two ways to the same figure.
+TEST(Study, SaysWhereTheTimeOfEachRowWentAndHoldsItAgainstTheClosedForm) {
+  Program program(study({"--compute=5ms", "--shape=100mbit", "--steps=40", "--vary=workers=2,8",
+                         "--modes=allreduce:ring,ps:sync", "--overlap=off"}));
+  const ProgramEnd end = program.wait();
+  EXPECT_EQ(end.exit_code, 0) << end.err;
+  EXPECT_THAT(end.out, AllOf(ContainsRegex("\nallreduce:ring workers=8: [0-9]+ % of ideal: [^\n]* thin link"),
+                             ContainsRegex("\nWhere a step's time went: ")));
+  for (const nlohmann::json& row : report_of(program)["rows"]) {
+    SCOPED_TRACE(row["label"]);
+    const nlohmann::json& step = row["step_parts"];
+    double sum = step["ideal_ms"];
+    for (const auto& [name, ms] : step["parts_ms"].items()) sum += ms.get<double>();
+    EXPECT_NEAR(sum, step["measured_ms"], 1e-6);
+    if (row["mode"] != "allreduce:ring") continue;
+    const double predicted = step["predicted_samples_per_second"];
+    EXPECT_NEAR(row["window_samples_per_second_median"].get<double>() / predicted, 1, 0.05);
+  }
+}
+
 // More rounds of the same study are rounds of it.
 TEST(Study, TakesTheRoundsThatItHas) {
   const testing_support::TemporaryFolder folder;

@@ -1,0 +1,128 @@
+#include "experiments/lab/predict/run_prediction.h"
+
+#include <algorithm>
+
+#include "experiments/cluster/process/data_of.h"
+#include "experiments/config/profile_choice.h"
+#include "prediction/asynchronous_prediction.h"
+
+namespace syncopate::experiments {
+namespace {
+
+using prediction::Exchange;
+
+bool has_tables(const ParamLayout& layout) {
+  return std::ranges::any_of(layout.tensors(), [](const TensorSpec& tensor) { return tensor.table.has_value(); });
+}
+
+// What happens to a run that no form knows of.
+bool is_disturbed(const ResolvedRun& config) {
+  return !config.stragglers.empty() || !config.faults.empty() || compresses(config) || config.replicas > 0;
+}
+
+// Returns the workers of each host, if hosts share their links alike; none if which bytes cross a link is not known.
+std::optional<int> workers_a_host(const ResolvedRun& config) {
+  if (config.cluster != ClusterKind::kSimulated) return config.hosts.empty() ? std::optional(1) : std::nullopt;
+  if (config.fabric.racks > 1) return std::nullopt;
+  if (config.hosts.empty()) return 1;
+  const int slots = config.hosts.front().slots;
+  const bool are_alike = std::ranges::all_of(config.hosts, [&](const HostSlots& host) { return host.slots == slots; });
+  if (!are_alike || is_ps(config) || config.workers % slots != 0) return std::nullopt;
+  return slots;
+}
+
+std::optional<Exchange> exchange_of(allreduce::ScheduleKind kind) {
+  switch (kind) {
+    case allreduce::ScheduleKind::kRing:
+      return Exchange::kRing;
+    case allreduce::ScheduleKind::kBinomialTree:
+      return Exchange::kTree;
+    case allreduce::ScheduleKind::kHalvingDoubling:
+      return Exchange::kHalvingDoubling;
+    default:
+      return std::nullopt;
+  }
+}
+
+bool set_servers(const ResolvedRun& config, FormOfRun& form) {
+  const ps::Consistency consistency = consistency_of(config);
+  const bool is_plain = config.backup_workers == 0 && config.pipeline_depth == 0 && !config.overlap_forward;
+  form.is_asynchronous = consistency.to_string() == "async";
+  if (!is_plain || (!form.is_asynchronous && consistency.to_string() != "sync")) return false;
+  form.plan.exchange = Exchange::kServers;
+  form.plan.servers = config.servers;
+  form.plan.sharding =
+      config.sharding == ps::ShardingPolicy::kWhole ? prediction::Sharding::kWhole : prediction::Sharding::kEven;
+  return true;
+}
+
+bool set_allreduce(const ResolvedRun& config, FormOfRun& form) {
+  if (averages_weights(config) || !has_own_collective(config) || !config.bucket_bytes) return false;
+  form.plan.overlap = config.overlap;
+  form.plan.bucket_bytes = static_cast<double>(*config.bucket_bytes);
+  if (config.collective == CollectiveKind::kBySize) return true;  // the ring stands for all of them
+  const std::optional<allreduce::ScheduleKind> kind = schedule_kind_of(config);
+  const std::optional<Exchange> exchange = kind ? exchange_of(*kind) : std::nullopt;
+  if (exchange) form.plan.exchange = *exchange;
+  return exchange.has_value();
+}
+
+std::optional<prediction::ModelProfile> model_of(const ResolvedRun& config) {
+  if (is_profile(config)) {
+    Result<prediction::ModelProfile> profile = profile_of(config);
+    return profile.ok() ? std::optional(std::move(*profile)) : std::nullopt;
+  }
+  const Result<ParamLayout> layout = layout_of(config);
+  if (!layout.ok() || has_tables(*layout)) return std::nullopt;
+  prediction::ModelProfile profile{.model = config.model};
+  for (const TensorSpec& tensor : layout->tensors()) {
+    const auto parameters = static_cast<std::int64_t>(tensor.range.size());
+    profile.tensors.push_back({.name = tensor.name,
+                               .shape = tensor.shape,
+                               .parameters = parameters,
+                               .forward_flops = 2.0 * static_cast<double>(parameters)});
+  }
+  return profile;
+}
+
+std::optional<double> step_of(const prediction::ModelProfile& profile, double compute, const FormOfRun& form) {
+  const Result<prediction::StepPrediction> step =
+      form.is_asynchronous ? prediction::predict_asynchronous_step(profile, compute, form.network, form.plan)
+                           : prediction::predict_step(profile, compute, form.network, form.plan);
+  return step.ok() ? std::optional(step->step) : std::nullopt;
+}
+
+}  // namespace
+
+std::optional<FormOfRun> form_of(const ResolvedRun& config) {
+  if (!is_distributed(config) || !config.shape || config.shape->bits_per_second <= 0 || is_disturbed(config)) {
+    return std::nullopt;
+  }
+  const std::optional<int> slots = workers_a_host(config);
+  if (!slots) return std::nullopt;
+  FormOfRun form{.network = {.alpha = seconds(config.shape->delay),
+                             .bytes_per_second = config.shape->payload_bytes_per_second(),
+                             .workers = config.workers,
+                             .workers_per_host = *slots}};
+  const bool has_form = is_ps(config) ? set_servers(config, form) : set_allreduce(config, form);
+  return has_form ? std::optional(form) : std::nullopt;
+}
+
+std::optional<double> predicted_rate(const ResolvedRun& config, double compute_seconds) {
+  std::optional<FormOfRun> form = form_of(config);
+  if (!form || !(compute_seconds > 0)) return std::nullopt;
+  const std::optional<prediction::ModelProfile> profile = model_of(config);
+  if (!profile) return std::nullopt;
+  std::optional<double> step = step_of(*profile, compute_seconds, *form);
+  if (is_allreduce(config) && config.collective == CollectiveKind::kBySize) {
+    for (const Exchange exchange : {Exchange::kTree, Exchange::kHalvingDoubling}) {
+      form->plan.exchange = exchange;
+      const std::optional<double> other = step_of(*profile, compute_seconds, *form);
+      if (step && other) step = std::min(*step, *other);
+    }
+  }
+  if (!step || !(*step > 0)) return std::nullopt;
+  return static_cast<double>(config.workers) * config.batch_size / *step;
+}
+
+}  // namespace syncopate::experiments

@@ -1,0 +1,31 @@
+// What a closed form makes of a run's own configuration, to be held against its measurement. The reverse of
+// simulated_step.h, which makes a run of a plan.
+#pragma once
+
+#include <optional>
+
+#include "experiments/config/resolved_run.h"
+#include "prediction/model_profile.h"
+#include "prediction/step_prediction.h"
+
+namespace syncopate::experiments {
+
+// What the forms need to know of a run.
+struct FormOfRun {
+  prediction::Network network;
+  prediction::ExchangePlan plan;
+  // The closed form is of the step of asynchronous workers, which is a bound: they are at most as fast.
+  bool is_asynchronous = false;
+};
+
+// Returns none where no form describes the run: its links are not known (--shape gives them), or are shared by the
+// processes of a host or a rack; its exchange is none of those of step_prediction.h; or it has stragglers, faults,
+// compression or row-sparse tables, of which the forms know nothing. Pure.
+std::optional<FormOfRun> form_of(const ResolvedRun& config);
+
+// Returns the predicted samples/s of all workers, whose step without any exchange takes `compute_seconds`; none where
+// there is no form, or the model cannot be read. A model that is no profile shares its step among its tensors by their
+// sizes, and what the collective chooses by size is the fastest of the forms.
+std::optional<double> predicted_rate(const ResolvedRun& config, double compute_seconds);
+
+}  // namespace syncopate::experiments

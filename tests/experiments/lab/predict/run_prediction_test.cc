@@ -1,0 +1,95 @@
+#include "experiments/lab/predict/run_prediction.h"
+
+#include <gtest/gtest.h>
+
+#include "experiments/config/resolution.h"
+
+namespace syncopate::experiments {
+namespace {
+
+using prediction::Exchange;
+
+RunRequest simulated(Mode mode) {
+  RunRequest request;
+  request.cluster = ClusterKind::kSimulated;
+  request.mode = mode;
+  request.workers = 8;
+  request.model = "mlp:784-32-10";
+  request.shape = *LinkShape::parse("100mbit+1ms");
+  request.compute = ComputeModel{.step = std::chrono::milliseconds(10), .flops_per_second = {}, .profile = {}};
+  return request;
+}
+
+ResolvedRun resolved(const RunRequest& request) {
+  Result<ResolvedRun> run = resolve(request, Placement(), "");
+  EXPECT_TRUE(run.ok()) << run.status().message();
+  return *run;
+}
+
+TEST(FormOfARun, TakesItsLinksServersAndSchedule) {
+  RunRequest request = simulated(Mode::kAllreduce);
+  request.collective = CollectiveKind::kBinomialTree;
+  const std::optional<FormOfRun> tree = form_of(resolved(request));
+  ASSERT_TRUE(tree);
+  EXPECT_EQ(tree->plan.exchange, Exchange::kTree);
+  EXPECT_EQ(tree->network.workers, 8);
+  EXPECT_DOUBLE_EQ(tree->network.alpha, 1e-3);
+  EXPECT_DOUBLE_EQ(tree->network.bytes_per_second, request.shape->payload_bytes_per_second());
+
+  request = simulated(Mode::kPs);
+  request.servers = 3;
+  const std::optional<FormOfRun> async = form_of(resolved(request));
+  ASSERT_TRUE(async);
+  EXPECT_EQ(async->plan.exchange, Exchange::kServers);
+  EXPECT_EQ(async->plan.servers, 3);
+  EXPECT_TRUE(async->is_asynchronous);
+}
+
+TEST(FormOfARun, IsNoneWhereNoFormDescribesTheRun) {
+  const auto has_form = [](const RunRequest& request) { return form_of(resolved(request)).has_value(); };
+  RunRequest request = simulated(Mode::kAllreduce);
+  EXPECT_TRUE(has_form(request));
+  request.cluster = ClusterKind::kReal;
+  request.compute.reset();
+  EXPECT_TRUE(has_form(request));
+  request.shape.reset();
+  EXPECT_FALSE(has_form(request)) << "links are not known";
+  request = simulated(Mode::kAllreduce);
+  request.stragglers = *worker::Stragglers::parse("1:4x");
+  EXPECT_FALSE(has_form(request));
+  request = simulated(Mode::kAllreduce);
+  request.sync_every = 4;
+  EXPECT_FALSE(has_form(request));
+  request = simulated(Mode::kAllreduce);
+  request.fabric = *FabricChoice::parse("racks:2");
+  EXPECT_FALSE(has_form(request));
+  request = simulated(Mode::kPs);
+  request.consistency = *ps::Consistency::parse("bounded:2");
+  EXPECT_FALSE(has_form(request));
+  request = simulated(Mode::kLocal);
+  request.workers = 1;
+  EXPECT_FALSE(has_form(request));
+}
+
+// 25,450 parameters: 2 · 7/8 of their bytes in each direction, and 14 messages one after the other.
+TEST(PredictedRate, OfARingWithoutOverlapIsItsFormula) {
+  RunRequest request = simulated(Mode::kAllreduce);
+  request.collective = CollectiveKind::kRing;
+  request.overlap = false;
+  request.bucket_bytes = 1 << 20;
+  const ResolvedRun run = resolved(request);
+  const double bytes = 25'450 * 4.0;
+  const double step = 0.010 + 14 * 1e-3 + 1.75 * bytes / run.shape->payload_bytes_per_second();
+  EXPECT_NEAR(*predicted_rate(run, 0.010), 8 * run.batch_size / step, 0.005 * 8 * run.batch_size / step);
+}
+
+TEST(PredictedRate, TakesTheFastestFormWhereTheSizeDecides) {
+  RunRequest request = simulated(Mode::kAllreduce);
+  request.collective = CollectiveKind::kBySize;
+  const double by_size = *predicted_rate(resolved(request), 0.010);
+  request.collective = CollectiveKind::kRing;
+  EXPECT_GT(by_size, *predicted_rate(resolved(request), 0.010)) << "a tree has 6 messages one after the other";
+}
+
+}  // namespace
+}  // namespace syncopate::experiments
