@@ -19,6 +19,11 @@ find_package(CLI11 2.1 REQUIRED)           # command line and configuration file
 find_package(nlohmann_json 3.11 REQUIRED)  # summary.json, environment.json
 find_package(Boost 1.74 REQUIRED COMPONENTS context)  # fibers: the actors of a simulated world
 find_package(GTest 1.12 REQUIRED)          # tests
+# Charts of pages, which carry its text with them. Nothing is compiled or linked with it.
+find_file(CHART_JS chart.min.js PATHS /usr/share/javascript/chart.js NO_DEFAULT_PATH)
+if(NOT CHART_JS)
+  message(FATAL_ERROR "Chart.js is missing, which pages draw charts with: install libjs-chart.js, or name the file with -DCHART_JS=FILE")
+endif()
 if(SYNCOPATE_BENCHMARKS)
   find_package(benchmark 1.7 REQUIRED)     # benchmarks
   find_package(Gloo QUIET)                 # a peer in allreduce_bench; left out where it is not there (libgloo-dev)

@@ -1,8 +1,9 @@
-# Writes OUTPUT, a .cc that holds the text of every file that FOLDER/*.ENDING matches, under its name without the ending:
+# Writes OUTPUT, a .cc that holds the text of MORE and of every file that FOLDER/*.ENDING matches, under its name without the ending:
 # `const std::map<std::string_view, std::string_view>& NAME()` in NAMESPACE, which HEADER declares. Run by the build,
 # whenever such a file has changed (syncopate_embed in Room.cmake).
 file(GLOB files "${FOLDER}/*.${ENDING}")
 list(SORT files)
+list(APPEND files ${MORE})
 set(text "#include \"${HEADER}\"\n\nnamespace ${NAMESPACE} {\n\n"
          "const std::map<std::string_view, std::string_view>& ${NAME}() {\n"
          "  static const std::map<std::string_view, std::string_view> files = {\n")

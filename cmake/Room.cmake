@@ -118,10 +118,10 @@ function(syncopate_room name)
   endif()
 endfunction()
 
-# syncopate_embed(ROOM FOLDER ENDING FUNCTION HEADER)
+# syncopate_embed(ROOM FOLDER ENDING FUNCTION HEADER [FILE...])
 #
 # Gives a room the texts of its data files, so that the program needs none beside it: FUNCTION, which HEADER declares,
-# returns all FOLDER/*.ENDING by name.
+# returns all FOLDER/*.ENDING by name, and those of each FILE from elsewhere.
 function(syncopate_embed room folder ending function header)
   string(REPLACE "/" "_" id "${room}")
   string(REGEX REPLACE "/.*" "" namespace "${room}")
@@ -130,9 +130,9 @@ function(syncopate_embed room folder ending function header)
   add_custom_command(
     OUTPUT "${output}"
     COMMAND "${CMAKE_COMMAND}" "-DFOLDER=${CMAKE_SOURCE_DIR}/${room}/${folder}" "-DENDING=${ending}" "-DNAME=${function}"
-            "-DHEADER=${header}" "-DNAMESPACE=syncopate::${namespace}" "-DOUTPUT=${output}"
+            "-DHEADER=${header}" "-DNAMESPACE=syncopate::${namespace}" "-DOUTPUT=${output}" "-DMORE=${ARGN}"
             -P "${CMAKE_SOURCE_DIR}/cmake/EmbedFiles.cmake"
-    DEPENDS ${files} "${CMAKE_SOURCE_DIR}/cmake/EmbedFiles.cmake"
+    DEPENDS ${files} ${ARGN} "${CMAKE_SOURCE_DIR}/cmake/EmbedFiles.cmake"
     COMMENT "Embedding ${room}/${folder}" VERBATIM)
   target_sources(syncopate_${id} PRIVATE "${output}")
   set_source_files_properties("${output}" PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)

@@ -43,7 +43,7 @@ void bind(CLI::App& app, const std::vector<OptionSpec>& table) {
 }
 
 Status unknown(const std::string& argument, const std::vector<OptionSpec>& table) {
-  if (is_prediction_command(argument) || argument == kWhyCommand) {
+  if (is_prediction_command(argument) || reads_finished_runs(argument)) {
     return Status::invalid_argument(fmt::format("{}: must be the first word, before all options", argument));
   }
   if (!argument.starts_with("-")) {
@@ -159,7 +159,8 @@ std::string typed_line(int argc, const char* const* argv) {
   return line;
 }
 
-// `compare --help` and `why --help` show the topic of that command; `predict --help` and its like that of predictions.
+// `compare --help`, `why --help` and `report --help` show the topic of that command; `predict --help` and its like that
+// of predictions.
 Result<CommandLine> help_asked_for(const CLI::Option& help, const std::string& of_command,
                                    const std::vector<std::string>& words) {
   CommandLine line;
@@ -168,7 +169,7 @@ Result<CommandLine> help_asked_for(const CLI::Option& help, const std::string& o
   if (line.topic.empty()) line.topic = of_command;
   const bool predicts = !words.empty() && is_prediction_command(words.front());
   if (line.topic.empty() && predicts) line.topic = "predictions";
-  if (line.topic.empty() && !words.empty() && words.front() == kWhyCommand) line.topic = kWhyCommand;
+  if (line.topic.empty() && !words.empty() && reads_finished_runs(words.front())) line.topic = words.front();
   const Result<std::string> text = help_text(line.topic, 80);
   if (!text.ok()) return text.status();
   return line;

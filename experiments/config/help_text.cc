@@ -88,6 +88,15 @@ const std::vector<Topic>& topics() {
        "the measured one, part by part, what to change first, and what that is predicted to gain. With two runs it "
        "says where the difference between them went. --output=FILE writes all figures as JSON.",
        {"why"}},
+      {"report",
+       "Report",
+       {"report results/first", "report results/first --output=first.html",
+        "report results/first results/second --output=both.html"},
+       "report writes a page for a browser: what a finished run learnt and how fast it was, where the time of a step "
+       "went, what each process sent, and the machine. It is one file, opens without a network, and lies in the run's "
+       "folder as report.html unless --output=FILE names another. Of several runs it is their comparison. compare and "
+       "study write their page, comparison.html, themselves.",
+       {"report"}},
       {"predictions",
        "Predictions",
        {"reproduce all --output=results/forms", "reproduce piz-daint", "reproduce convergence --output=results/kinds",
@@ -323,6 +332,7 @@ std::string usage_text(int columns) {
          "  run_experiment compare FOLDER...  finished runs, by their results\n"
          "  run_experiment study [OPTIONS]    modes over the values of options: scaling, crossovers\n"
          "  run_experiment why FOLDER...      where the time of a finished run went\n"
+         "  run_experiment report FOLDER...   a page of a finished run, for a browser\n"
          "  run_experiment profile [OPTIONS]  measures a model's step, as a file that stands for it\n"
          "  run_experiment calibrate          measures this machine, as a cluster to simulate\n"
          "  run_experiment reproduce NAME     published measurements beside closed forms or small runs\n"

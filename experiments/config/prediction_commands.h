@@ -8,8 +8,11 @@ namespace syncopate::experiments {
 
 inline constexpr std::string_view kPredictionCommands[] = {"reproduce", "predict", "advise"};
 
-// The command that reads finished runs.
+// The commands that read finished runs.
 inline constexpr std::string_view kWhyCommand = "why";
+inline constexpr std::string_view kReportCommand = "report";
+
+inline bool reads_finished_runs(std::string_view word) { return word == kWhyCommand || word == kReportCommand; }
 
 inline bool is_prediction_command(std::string_view word) {
   return std::ranges::find(kPredictionCommands, word) != std::end(kPredictionCommands);

@@ -33,6 +33,7 @@
 #include "experiments/lab/report/summary_text.h"
 #include "experiments/lab/run/console.h"
 #include "experiments/lab/run/run_job.h"
+#include "experiments/lab/run_page/report_line.h"
 #include "experiments/lab/why/why_line.h"
 
 namespace syncopate::experiments {
@@ -209,6 +210,7 @@ ExitCode run_person(int argc, const char* const* argv) {
   if (is_convergence_line(argc, argv)) return run_convergence({argv + 1, argv + argc});
   if (is_prediction_line(argc, argv)) return run_prediction({argv + 1, argv + argc});
   if (is_why_line(argc, argv)) return show(why_answer({argv + 1, argv + argc}));
+  if (is_report_line(argc, argv)) return show(report_answer({argv + 1, argv + argc}));
   Result<CommandLine> command = parse_command_line(argc, argv);
   if (!command.ok()) {
     complain(command.status().message());

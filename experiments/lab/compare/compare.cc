@@ -65,6 +65,7 @@ ComparisonReport begin_report(const ComparisonJob& job, std::size_t rounds) {
                           .rate_rule = name_of(job.rate_rule),
                           .target = job.base.target_accuracy,
                           .prices = job.prices,
+                          .simulated = job.base.cluster == ClusterKind::kSimulated,
                           .rounds_asked = rounds,
                           .varied = job.varied};
   report.left_out = job.left_out;

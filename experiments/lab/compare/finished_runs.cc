@@ -18,16 +18,11 @@
 #include "experiments/lab/report/comparison_files.h"
 #include "experiments/lab/report/comparison_tables.h"
 #include "experiments/lab/report/finished_run.h"
+#include "experiments/lab/report/mode_of.h"
 #include "experiments/lab/run/console.h"
 
 namespace syncopate::experiments {
 namespace {
-
-std::string mode_of(const ResolvedRun& config) {
-  if (config.mode == Mode::kPs) return "ps:" + config.consistency.to_string();
-  if (averages_weights(config)) return "allreduce:" + averaging_of(config);
-  return name_of(config.mode);
-}
 
 // Returns whether the option applies to the run. The one worker of local, with the batch of all, represents all.
 bool has_part(const OptionSpec& option, const ResolvedRun& config) {
@@ -132,6 +127,8 @@ Result<ComparisonReport> read_finished_runs(const std::vector<std::string>& fold
     runs.push_back(std::move(run));
   }
   ComparisonReport report{.job = job_of(runs), .machine = runs.front().environment, .in_rounds = false};
+  report.simulated =
+      std::ranges::all_of(runs, [](const FinishedRun& run) { return run.config.cluster == ClusterKind::kSimulated; });
   const std::vector<OptionSpec> differing = differing_options(runs);
   for (const OptionSpec& option : differing) report.varied.push_back(option.name);
   for (const FinishedRun& run : runs) {

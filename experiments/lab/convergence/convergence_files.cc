@@ -28,18 +28,20 @@ std::string table_html(const ReproducedConvergence& reproduced) {
   std::vector<std::string> facts = convergence_facts(table);
   facts.push_back(convergence_count(reproduced));
   std::string html = fmt::format("<h2 id=\"{0}\">{0}</h2>\n", html_text(table.name)) + html_list(facts) +
-                     html_charts({convergence_chart(reproduced)}) + html_table(convergence_rows(reproduced));
+                     html_charts({convergence_chart(reproduced)}) +
+                     html_table(convergence_rows(reproduced), table.name);
   std::vector<std::vector<std::string>> commands = {{"setting", "alone"}};
   for (std::size_t i = 0; i < table.settings.size(); ++i) {
     commands.push_back(
         {table.settings[i].name, convergence_command(table.settings[i], reproduced.measured[i].accuracies.size())});
   }
-  return html + fmt::format("<details><summary>Commands</summary>\n{}</details>\n", html_table(commands));
+  return html + fmt::format("<details><summary>Commands</summary>\n{}</details>\n",
+                            html_table(commands, table.name + ", commands"));
 }
 
 }  // namespace
 
-std::string convergence_chart(const ReproducedConvergence& reproduced) {
+Chart convergence_chart(const ReproducedConvergence& reproduced) {
   constexpr double kPercent = 100;
   const ConvergenceTable& table = reproduced.table;
   Chart chart{.title = table.name + ": accuracy at the end",
@@ -66,7 +68,7 @@ std::string convergence_chart(const ReproducedConvergence& reproduced) {
     chart.series.push_back(std::move(published));
     ++number;
   }
-  return svg_of(chart);
+  return chart;
 }
 
 std::string convergence_html(const std::vector<ReproducedConvergence>& tables, const std::vector<std::string>& notes) {

@@ -6,12 +6,13 @@
 
 #include "common/status.h"
 #include "experiments/lab/convergence/convergence_table.h"
+#include "experiments/lab/report/chart.h"
 
 namespace syncopate::experiments {
 
-// Returns an <svg> element: accuracies over the table's x, published as points, ours as lines with all seeds between
+// Accuracies over the table's x, published as points, ours as lines with all seeds between
 // the ends of their bars. Pure.
-std::string convergence_chart(const ReproducedConvergence& reproduced);
+Chart convergence_chart(const ReproducedConvergence& reproduced);
 
 // Returns convergence.html: for each table what it is, a chart, its rows, and how to run each alone. `notes` are
 // sentences above all tables. Pure.

@@ -59,7 +59,7 @@ ChartSeries series_of(const Reproduction& table, CellUse use) {
   return series;
 }
 
-std::string over_workers(const Reproduction& table, const std::vector<Curve>& curves) {
+Chart over_workers(const Reproduction& table, const std::vector<Curve>& curves) {
   Chart chart{.title = fmt::format("{}: over the number of workers", table.name),
               .x = {.label = "workers"},
               .y = {.label = fmt::format("{} and closed form, {}", table.reference, table.unit), .from_zero = true},
@@ -88,10 +88,10 @@ std::string over_workers(const Reproduction& table, const std::vector<Curve>& cu
   }
   chart.x.logarithmic = spans_much(sizes);
   chart.y.logarithmic = spans_much(figures);
-  return svg_of(chart);
+  return chart;
 }
 
-std::string measured_over_predicted(const Reproduction& table) {
+Chart measured_over_predicted(const Reproduction& table) {
   Chart chart{.title = fmt::format("{}: every cell", table.name),
               .x = {.label = "closed form, " + table.unit},
               .y = {.label = fmt::format("{}, {}", table.reference, table.unit)},
@@ -112,10 +112,10 @@ std::string measured_over_predicted(const Reproduction& table) {
     }
     chart.series.push_back(std::move(series));
   }
-  return svg_of(chart);
+  return chart;
 }
 
-std::string errors_of_cells(const Reproduction& table) {
+Chart errors_of_cells(const Reproduction& table) {
   Chart chart{
       .title = fmt::format("{}: errors", table.name),
       .x = {.label = "closed form, " + table.unit},
@@ -133,15 +133,15 @@ std::string errors_of_cells(const Reproduction& table) {
     chart.series.push_back(std::move(series));
   }
   chart.x.logarithmic = spans_much(all);
-  return svg_of(chart);
+  return chart;
 }
 
 }  // namespace
 
-std::vector<std::string> reproduction_charts(const Reproduction& table) {
+std::vector<AnyChart> reproduction_charts(const Reproduction& table) {
   constexpr double kSeen = 5e-4;  // an error that a figure with one decimal shows
   const std::vector<Curve> curves = curves_of(table);
-  std::vector<std::string> charts = {curves.empty() ? measured_over_predicted(table) : over_workers(table, curves)};
+  std::vector<AnyChart> charts = {curves.empty() ? measured_over_predicted(table) : over_workers(table, curves)};
   if (table.worst_error() >= kSeen) charts.push_back(errors_of_cells(table));
   return charts;
 }

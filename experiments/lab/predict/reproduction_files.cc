@@ -23,7 +23,7 @@ std::string table_html(const Reproduction& table) {
   facts.push_back(reproduction_errors(table));
   html += html_list(facts) + html_charts(reproduction_charts(table));
   return html + fmt::format("<details><summary>{} cells</summary>\n{}</details>\n", table.cells.size(),
-                            html_table(reproduction_rows(table)));
+                            html_table(reproduction_rows(table), table.name));
 }
 
 }  // namespace
@@ -32,7 +32,7 @@ std::string reproduction_html(const std::vector<Reproduction>& tables) {
   std::string body =
       "<p>Nothing here was simulated or measured by this program: the measurements are those of others, and the closed "
       "forms are calibrated on the cells that are marked. Errors are of the predicted cells alone.</p>\n" +
-      html_table(summary_rows(tables));
+      html_table(summary_rows(tables), "All tables");
   for (const Reproduction& table : tables) body += table_html(table);
   return html_page("Published measurements beside closed forms", body);
 }

@@ -1,8 +1,10 @@
-// Chart: points and lines as an SVG picture that a browser can show. Pure.
+// Chart: what a picture shows, as plain data. A page draws it (html_page.h, page/page.js); others may draw it
+// elsewhere.
 #pragma once
 
 #include <optional>
 #include <string>
+#include <variant>
 #include <vector>
 
 namespace syncopate::experiments {
@@ -18,31 +20,38 @@ struct ChartSeries {
   std::string name;
   std::vector<ChartPoint> points;
   bool joined = true;  // whether a line joins the points, in this order
-  bool marked = true;  // whether each point has a mark; a line without marks has no tooltips
+  bool marked = true;  // whether each point has a mark
   // whether y of its first point is drawn as a line across the chart, because it does not depend on x
   bool is_level = false;
-  // Colours are those of Okabe and Ito, which people with any colour vision can distinguish. Numbers past the last
-  // begin again. Two series look different if either the colour or the marker differs.
+  // Colours are those of Okabe and Ito, which people with any colour vision can distinguish, and grey. Numbers past the
+  // last begin again. Two series look different if either the colour or the marker differs.
   int colour = 0;
   int marker = 0;
+  bool dashed = false;  // a line that belongs to the one of the same colour, as its model: it is not named in the chart
 };
 
 struct ChartAxis {
-  std::string label;
+  std::string label;                // with the unit
   bool logarithmic = false;         // values below zero are then left out, and zeros have a place of their own
   bool from_zero = false;           // whether it begins at zero, so that lengths can be compared
   std::optional<double> most = {};  // the largest possible value; the axis ends there at the latest
+};
+
+// The same figures over something else, or a part of them.
+struct ChartView {
+  std::string name;  // of the switch: "steps"
+  ChartAxis x;
+  std::vector<ChartSeries> series;
 };
 
 struct Chart {
   std::string title;
   ChartAxis x, y;
   std::vector<ChartSeries> series;
+  std::string view = {};               // the name of what `x` and `series` are, where there are further views
+  std::vector<ChartView> others = {};  // further views, with the same y
+  std::string note = {};               // a sentence below the chart
 };
-
-// Returns an <svg> element with axes, a grid, and a legend of the series that have values. It takes the width that the
-// page gives it. Values that are not finite numbers are left out.
-std::string svg_of(const Chart& chart);
 
 // One row for each ratio (or other value) with its interval, and a mark at `reference`.
 struct IntervalRow {
@@ -56,7 +65,34 @@ struct IntervalChart {
   std::string title, axis;
   double reference = 1;
   std::vector<IntervalRow> rows;
+  std::string note = {};
 };
-std::string svg_of(const IntervalChart& chart);
+
+// Bars that lie in rows, each from one value to another: parts of a whole, a waterfall, a histogram, a timeline.
+struct Bar {
+  std::string row;  // one of `rows`
+  double from = 0, to = 0;
+  std::string label = {};  // shown behind the bar, and in its tooltip
+  std::string tip = {};    // shown in its tooltip alone
+};
+struct BarSeries {
+  std::string name;
+  std::vector<Bar> bars;
+  int colour = 0;
+};
+struct BarChart {
+  std::string title;
+  ChartAxis axis;                 // of the values
+  std::vector<std::string> rows;  // from the top
+  std::vector<BarSeries> series;
+  std::string note = {};
+};
+
+using AnyChart = std::variant<Chart, IntervalChart, BarChart>;
+
+// Whether it has anything to draw: a value that is a finite number.
+bool has_something(const AnyChart& chart);
+
+const std::string& title_of(const AnyChart& chart);
 
 }  // namespace syncopate::experiments

@@ -34,32 +34,19 @@ std::string place_of(const ComparisonReport& report) {
   return joined(parts, "; ");
 }
 
-std::string preformatted(const char* title, const std::string& text) {
-  if (text.empty()) return {};
-  std::string lines;
-  std::size_t begin = 0;
-  while (begin < text.size()) {
-    const std::size_t end = std::min(text.find('\n', begin), text.size());
-    lines += html_text(std::string_view(text).substr(begin, end - begin)) + "\n";
-    begin = end + 1;
-  }
-  return fmt::format("<h2>{}</h2>\n<pre>{}</pre>\n", title, lines);
-}
-
 }  // namespace
 
 std::string comparison_html(const ComparisonReport& report) {
   const ComparisonFigures figures = figures_of(report);
   std::string tables;
   for (const ComparisonTable& table : comparison_tables(report, figures)) {
-    tables += fmt::format("<h2>{}</h2>\n{}", html_text(table.title), html_table(table.rows));
+    tables += fmt::format("<h2>{}</h2>\n{}", html_text(table.title), html_table(table.rows, table.title));
     if (!table.sentences.empty()) tables += html_list(table.sentences);
   }
-  return html_page(
-      report.job,
-      fmt::format("<p>{}</p>\n{}{}{}{}{}", html_text(place_of(report)), tables, html_list(caveats(report, figures)),
-                  html_charts(comparison_charts(report, figures)), preformatted("Command", report.command),
-                  preformatted("What the rows share", report.config_toml)));
+  return html_page(report.job, fmt::format("<p>{}</p>\n{}{}{}{}{}", html_text(place_of(report)),
+                                           html_charts(comparison_charts(report, figures)), tables,
+                                           html_list(caveats(report, figures)), html_lines("Command", report.command),
+                                           html_lines("What the rows share", report.config_toml)));
 }
 
 }  // namespace syncopate::experiments

@@ -60,6 +60,7 @@ struct ComparisonReport {
   std::string rate_rule;    // --rate-rule; empty: not known
   double target = 0;        // --target-accuracy; 0: none
   std::optional<prediction::HostPrices> prices;  // of a process, for an hour
+  bool simulated = false;                        // whether all times are virtual
   bool in_rounds = true;  // false: finished runs, which did not alternate in time, so that no round pairs them
   std::size_t rounds_asked = 1;
   std::vector<std::string> varied;              // names of options

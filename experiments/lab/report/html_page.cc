@@ -2,24 +2,41 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <string_view>
+
+#include "experiments/lab/report/chart_json.h"
 #include "experiments/lab/report/html_text.h"
+#include "experiments/lab/report/page_parts.h"
 
 namespace syncopate::experiments {
 namespace {
 
-constexpr const char* kPageStyle = R"(
-body { font-family: sans-serif; margin: 1.5em; color: #222; }
-h1 { font-size: 1.4em; } h2 { font-size: 1.05em; font-weight: normal; max-width: 70em; }
-.wide { overflow-x: auto; }
-table { border-collapse: collapse; }
-th, td { padding: 0.25em 0.8em; text-align: right; border-bottom: 1px solid #ddd; white-space: nowrap; }
-th:first-child, td:first-child { text-align: left; }
-.charts { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 30em), 1fr)); gap: 1.5em; }
-.charts svg { width: 100%; height: auto; max-width: 45em; }
-pre { overflow-x: auto; background: #f6f6f6; padding: 0.6em; }
-li { margin: 0.2em 0; max-width: 70em; }
-@media (max-width: 600px) { body { margin: 0.6em; } th, td { padding: 0.25em 0.5em; font-size: 0.9em; } }
-)";
+constexpr std::string_view kChartLibrary = "chart.min";
+
+std::string scripts() {
+  std::string all = fmt::format("<script>{}</script>\n<script>", page_scripts().at(kChartLibrary));
+  for (const auto& [name, text] : page_scripts()) {
+    if (name != kChartLibrary) all += text;
+  }
+  return all + "</script>\n";
+}
+
+std::string row_of(const std::vector<std::string>& row, const char* tag, const char* more = "") {
+  std::string html = "<tr>";
+  for (const std::string& text : row) html += fmt::format("<{0}{1}>{2}</{0}>", tag, more, html_text(text));
+  return html + "</tr>\n";
+}
+
+std::string chart_figure(const AnyChart& chart) {
+  const std::string note = std::visit([](const auto& one) { return one.note; }, chart);
+  return fmt::format(
+      "<figure class=\"chart\"><figcaption>{}</figcaption>\n"
+      "<div class=\"box\"><canvas role=\"img\" aria-label=\"{}\"></canvas></div>{}\n"
+      "<script type=\"application/json\">{}</script></figure>\n",
+      html_text(title_of(chart)), html_text(chart_sentence(chart)),
+      note.empty() ? "" : fmt::format("<p class=\"note\">{}</p>", html_text(note)), chart_json(chart));
+}
 
 }  // namespace
 
@@ -28,31 +45,58 @@ std::string html_page(const std::string& title, const std::string& body) {
       "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
       "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
       "<title>{0}</title>\n<style>{1}</style></head>\n"
-      "<body><h1>{0}</h1>\n{2}</body></html>\n",
-      html_text(title), kPageStyle, body);
+      "<body><h1>{0}</h1>\n<noscript><p>The charts of this page are drawn by scripts, which are switched off. Its "
+      "tables are whole.</p></noscript>\n{2}{3}</body></html>\n",
+      html_text(title), page_styles().at("page"), body, scripts());
 }
 
-std::string html_table(const std::vector<std::vector<std::string>>& rows) {
-  std::string html = "<div class=\"wide\"><table>\n";
+std::string html_table(const std::vector<std::vector<std::string>>& rows, const std::string& name) {
+  std::string html =
+      fmt::format("<div class=\"wide\" role=\"region\" tabindex=\"0\" aria-label=\"{0}\"><table aria-label=\"{0}\">\n",
+                  html_text(name));
   for (const std::vector<std::string>& row : rows) {
-    const char* const tag = &row == &rows.front() ? "th" : "td";
-    html += "<tr>";
-    for (const std::string& text : row) html += fmt::format("<{0}>{1}</{0}>", tag, html_text(text));
-    html += "</tr>\n";
+    const bool is_heading = &row == &rows.front();
+    if (is_heading) html += "<thead>\n" + row_of(row, "th", " scope=\"col\"") + "</thead><tbody>\n";
+    if (!is_heading) html += row_of(row, "td");
   }
-  return html + "</table></div>\n";
+  return html + (rows.empty() ? "" : "</tbody>") + "</table></div>\n";
 }
 
-std::string html_charts(const std::vector<std::string>& charts) {
+std::string html_facts(const std::vector<std::vector<std::string>>& rows, const std::string& name) {
+  std::string html = fmt::format(
+      "<div class=\"wide\" role=\"region\" tabindex=\"0\" aria-label=\"{0}\">"
+      "<table class=\"plain\" aria-label=\"{0}\"><tbody>\n",
+      html_text(name));
+  for (const std::vector<std::string>& row : rows) html += row_of(row, "td");
+  return html + "</tbody></table></div>\n";
+}
+
+std::string html_charts(const std::vector<AnyChart>& charts) {
+  if (std::ranges::none_of(charts, has_something)) return {};
   std::string html = "<div class=\"charts\">\n";
-  for (const std::string& chart : charts) html += "<div>" + chart + "</div>\n";
+  for (const AnyChart& chart : charts) {
+    if (has_something(chart)) html += chart_figure(chart);
+  }
   return html + "</div>\n";
 }
 
 std::string html_list(const std::vector<std::string>& sentences) {
+  if (sentences.empty()) return {};
   std::string html = "<ul>\n";
   for (const std::string& sentence : sentences) html += fmt::format("<li>{}</li>\n", html_text(sentence));
   return html + "</ul>\n";
+}
+
+std::string html_lines(const std::string& title, const std::string& text) {
+  if (text.empty()) return {};
+  std::string lines;
+  std::size_t begin = 0;
+  while (begin < text.size()) {
+    const std::size_t end = std::min(text.find('\n', begin), text.size());
+    lines += html_text(std::string_view(text).substr(begin, end - begin)) + "\n";
+    begin = end + 1;
+  }
+  return fmt::format("<h2>{}</h2>\n<pre tabindex=\"0\">{}</pre>\n", html_text(title), lines);
 }
 
 }  // namespace syncopate::experiments

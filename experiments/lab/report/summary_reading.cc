@@ -160,6 +160,14 @@ RunReport report_of(const Members& members) {
   report.staleness_mean = members.number("staleness_mean");
   report.staleness_p95 = members.number("staleness_p95");
   report.staleness_max = members.count("staleness_max");
+  for (const ReadJson& bin : members.list("staleness_histogram")) {
+    if (!bin.is_object()) continue;
+    const Members of_bin = members.of(bin);
+    report.staleness_bins.push_back({.staleness = of_bin.count("staleness"),
+                                     .steps = of_bin.count("steps"),
+                                     .loss = of_bin.number("train_loss"),
+                                     .excess_loss = of_bin.number("excess_train_loss")});
+  }
   report.dropped = members.number("dropped");
   report.final_train_loss = members.maybe_number("final_train_loss");
   report.final_test_accuracy = members.maybe_number("final_test_accuracy");
@@ -231,6 +239,11 @@ Result<RunSummary> read_summary(std::string_view json) {
                      .steps_per_epoch = members.count("steps_per_epoch"),
                      .reports = {},
                      .seeds = {}};
+  if (members.has("simulated")) {
+    const Members simulated = members.object("simulated");
+    summary.simulated_network = simulated.text("network");
+    summary.simulated_compute = simulated.text("compute");
+  }
   const ReadJson& repeats = members.list("each_repeat");
   if (repeats.size() > kMostRepeats)
     return Status::data_loss(fmt::format("each_repeat has more than {} entries", kMostRepeats));

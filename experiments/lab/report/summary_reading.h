@@ -19,8 +19,10 @@ struct RunSummary {
   std::vector<std::string> events;   // what happened and was survived
   std::int64_t parameters = 0;       // number of the model's parameters
   std::int64_t steps_per_epoch = 0;  // of one worker; 0: not known
-  std::vector<RunReport> reports;    // by repeat; without staleness bins and figures of stragglers
+  std::vector<RunReport> reports;    // by repeat; without figures of stragglers
   std::vector<std::uint64_t> seeds;  // by repeat; empty: not known
+  // On a simulated cluster, the models of its network and of a worker's compute; else empty.
+  std::string simulated_network, simulated_compute;
 };
 
 // Reads summary.json. Fails with data loss if it is incomplete or malformed.

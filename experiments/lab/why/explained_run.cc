@@ -28,7 +28,7 @@ auto parse_file(const std::string& path, std::uint64_t limit, Read&& read) -> de
 
 }  // namespace
 
-Result<ExplainedRun> explain_run(const std::string& folder) {
+Result<RecordedRun> read_recorded_run(const std::string& folder) {
   std::error_code ignored;
   if (!std::filesystem::is_directory(folder, ignored)) {
     return Status::invalid_argument(fmt::format("{}: must be the folder of a finished run, as results/NAME", folder));
@@ -37,27 +37,38 @@ Result<ExplainedRun> explain_run(const std::string& folder) {
     return Status::invalid_argument(
         fmt::format("{}: must be the folder of one run; a comparison has one for each run in it", folder));
   }
-  SYNCOPATE_ASSIGN_OR_RETURN(ResolvedRun config,
-                             parse_file(folder + "/config.toml", kMostSummaryBytes, from_toml_text));
-  SYNCOPATE_ASSIGN_OR_RETURN(const RunSummary summary,
-                             parse_file(folder + "/summary.json", kMostSummaryBytes, read_summary));
-  if (summary.reports.empty()) return Status::data_loss(fmt::format("{}/summary.json: has no repeat", folder));
-  ExplainedRun run{.folder = folder, .outcome = summary.outcome, .repeats = summary.reports.size()};
-  run.repeat = static_cast<std::size_t>(&middle_report(summary.reports) - summary.reports.data());
-  run.pace = pace_of(config, summary, run.repeat);
-  SYNCOPATE_ASSIGN_OR_RETURN(const std::vector<StepRow> rows,
-                             parse_file(folder + "/steps.csv", kMostStepsBytes, [&](std::string_view text) {
+  RecordedRun run{.folder = folder, .config = {}, .summary = {}, .steps = {}};
+  SYNCOPATE_ASSIGN_OR_RETURN(run.config, parse_file(folder + "/config.toml", kMostSummaryBytes, from_toml_text));
+  SYNCOPATE_ASSIGN_OR_RETURN(run.summary, parse_file(folder + "/summary.json", kMostSummaryBytes, read_summary));
+  if (run.summary.reports.empty()) return Status::data_loss(fmt::format("{}/summary.json: has no repeat", folder));
+  run.repeat = static_cast<std::size_t>(&middle_report(run.summary.reports) - run.summary.reports.data());
+  SYNCOPATE_ASSIGN_OR_RETURN(run.steps, parse_file(folder + "/steps.csv", kMostStepsBytes, [&](std::string_view text) {
                                return read_steps(text, static_cast<int>(run.repeat));
                              }));
-  std::optional<Waterfall> waterfall = make_waterfall(rows, run.pace);
+  return run;
+}
+
+Result<ExplainedRun> explain(const RecordedRun& recorded) {
+  ExplainedRun run{.folder = recorded.folder,
+                   .outcome = recorded.summary.outcome,
+                   .repeat = recorded.repeat,
+                   .repeats = recorded.summary.reports.size(),
+                   .pace = pace_of(recorded.config, recorded.summary, recorded.repeat)};
+  std::optional<Waterfall> waterfall = make_waterfall(recorded.steps, run.pace);
   if (!waterfall || waterfall->measured_ms <= 0) {
-    return Status::data_loss(fmt::format("{}/steps.csv: has no step, so that there is nothing to explain", folder));
+    return Status::data_loss(
+        fmt::format("{}/steps.csv: has no step, so that there is nothing to explain", recorded.folder));
   }
   run.waterfall = std::move(*waterfall);
   run.causes = causes_of(run.waterfall, run.pace);
-  run.predicted_rate = predicted_rate(config, run.waterfall.ideal_ms / 1e3);
-  run.config = std::move(config);
+  run.predicted_rate = predicted_rate(recorded.config, run.waterfall.ideal_ms / 1e3);
+  run.config = recorded.config;
   return run;
+}
+
+Result<ExplainedRun> explain_run(const std::string& folder) {
+  SYNCOPATE_ASSIGN_OR_RETURN(const RecordedRun recorded, read_recorded_run(folder));
+  return explain(recorded);
 }
 
 Result<std::string> why_paragraph(const std::string& folder) {

@@ -7,8 +7,10 @@
 
 #include "common/status.h"
 #include "experiments/config/resolved_run.h"
+#include "experiments/lab/report/summary_reading.h"
 #include "experiments/lab/why/causes.h"
 #include "experiments/lab/why/run_pace.h"
+#include "experiments/lab/why/step_row.h"
 #include "experiments/lab/why/waterfall.h"
 
 namespace syncopate::experiments {
@@ -26,6 +28,21 @@ struct ExplainedRun {
   // where there is no form for the run.
   std::optional<double> predicted_rate;
 };
+
+// What the folder of a finished run holds that it is explained by.
+struct RecordedRun {
+  std::string folder;
+  ResolvedRun config;
+  RunSummary summary;
+  std::size_t repeat = 0;      // the one of median throughput
+  std::vector<StepRow> steps;  // of that repeat
+};
+
+// Reads config.toml, summary.json and steps.csv. Fails as explain_run() does.
+Result<RecordedRun> read_recorded_run(const std::string& folder);
+
+// Pure. Fails with data loss, naming the file, if there is nothing to explain.
+Result<ExplainedRun> explain(const RecordedRun& recorded);
 
 // Reads config.toml, summary.json and steps.csv. The files are not trusted. Fails with invalid argument if `folder` is
 // not one of a finished run, and with not found or data loss, naming the file, if one of them is missing or malformed.

@@ -24,7 +24,7 @@ void split_cells(std::string_view line, std::vector<std::string_view>& cells) {
 
 bool read_cell(std::string_view cell, double& value) {
   const auto [end, error] = std::from_chars(cell.data(), cell.data() + cell.size(), value);
-  return error == std::errc() && end == cell.data() + cell.size() && std::isfinite(value);
+  return error == std::errc() && end == cell.data() + cell.size();
 }
 
 using Setter = std::function<void(StepRow&, double)>;
@@ -35,6 +35,8 @@ struct Column {
   bool may_empty;  // an empty cell says that it is not known
   Setter set;
 };
+
+constexpr std::string_view kLossColumn = "loss";  // may be no number, where a run has diverged
 
 // A member that counts microseconds.
 Setter in_us(double StepRow::*member) {
@@ -68,6 +70,7 @@ std::vector<Column> columns_of_steps() {
       {"compute_core_wait_us", false, true, in_us(&StepRow::compute_core_wait)},
       {"last_shard", false, true, [](StepRow& row, double value) { row.last_shard = rank_in(value); }},
       {"last_shard_us", false, false, in_us(&StepRow::last_shard_alone)},
+      {kLossColumn.data(), false, true, as_is(&StepRow::loss)},
   };
 }
 
@@ -96,13 +99,13 @@ Result<std::vector<StepRow>> read_steps(std::string_view csv, int repeat) {
     double its_repeat = -1;
     StepRow row;
     bool is_row = end != std::string_view::npos && cells.size() == names.size() &&
-                  read_cell(cells[static_cast<std::size_t>(repeats)], its_repeat);
+                  read_cell(cells[static_cast<std::size_t>(repeats)], its_repeat) && std::isfinite(its_repeat);
     for (const auto& [place, column] : wanted) {
       if (!is_row) break;
       double value = 0;
       if (column.may_empty && cells[place].empty()) continue;
-      is_row = read_cell(cells[place], value);
-      column.set(row, value);
+      is_row = read_cell(cells[place], value) && (std::isfinite(value) || column.name == kLossColumn);
+      if (std::isfinite(value)) column.set(row, value);
     }
     if (!is_row || row.worker < 0) return Status::data_loss(fmt::format("line {} is no step, or not whole", number));
     if (its_repeat == repeat) rows.push_back(row);

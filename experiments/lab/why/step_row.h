@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string_view>
 #include <vector>
@@ -30,7 +31,8 @@ struct StepRow {
   double bytes_in = 0;
   double dropped = 0;
   double samples = 0;
-  std::optional<double> core_wait = {};  // empty: not recorded
+  double loss = std::numeric_limits<double>::quiet_NaN();  // of its batch; no number: not recorded, or diverged
+  std::optional<double> core_wait = {};                    // empty: not recorded
   double compute_core_wait = 0;
   int last_shard = -1;  // -1: none, or not recorded
   double last_shard_alone = 0;

@@ -94,7 +94,7 @@ TEST(ConvergenceFiles, HaveARowForEachSeedWithItsCommandAndItsSource) {
 TEST(ConvergenceFiles, ShowEachTableWithAChartItsRowsAndWhatIsLeftOut) {
   const std::string html = convergence_html({four_settings()}, {"no files of <those>"});
   EXPECT_THAT(html, HasSubstr("<h2 id=\"a-table\">"));
-  EXPECT_THAT(html, HasSubstr("<svg"));
+  EXPECT_THAT(html, HasSubstr("<figure class=\"chart\">"));
   EXPECT_THAT(html, HasSubstr("with 2 of 3 seeds"));
   EXPECT_THAT(html, HasSubstr("./run_experiment --mode=ps --workers=2 --repeat=3"));
   EXPECT_THAT(html, HasSubstr("no files of &lt;those&gt;"));

@@ -4,166 +4,166 @@
 #include <gtest/gtest.h>
 
 #include <limits>
+#include <nlohmann/json.hpp>
 #include <regex>
 
-#include "experiments/lab/report/chart_scale.h"
+#include "experiments/lab/report/chart_json.h"
+#include "experiments/lab/report/html_page.h"
+#include "experiments/lab/report/mode_colours.h"
+#include "experiments/lab/report/page_parts.h"
 
 namespace syncopate::experiments {
 namespace {
 
 using testing::AllOf;
-using testing::DoubleEq;
-using testing::Each;
-using testing::ElementsAre;
-using testing::Ge;
 using testing::HasSubstr;
-using testing::Le;
 using testing::Not;
-using testing::SizeIs;
+using testing::Pair;
+using testing::UnorderedElementsAre;
 
-int count(const std::string& svg, const std::string& pattern) {
-  const std::regex regex(pattern);
-  return static_cast<int>(std::distance(std::sregex_iterator(svg.begin(), svg.end(), regex), std::sregex_iterator()));
+constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+
+nlohmann::json json_of(const AnyChart& chart) { return nlohmann::json::parse(chart_json(chart)); }
+
+Chart accuracy_chart() {
+  return {.title = "t",
+          .x = {.label = "seconds", .from_zero = true},
+          .y = {.label = "accuracy", .most = 1},
+          .series = {{.name = "a", .points = {{0, 0.1}, {10, 0.3, "end", 0.2, 0.4}}, .colour = 3, .marker = 2}},
+          .view = "time",
+          .others = {{.name = "steps", .x = {.label = "steps"}, .series = {{.name = "a", .points = {{500, 0.3}}}}}},
+          .note = "a note"};
 }
 
-TEST(Ticks, AreRoundAndReachWhatIsToBeShown) {
-  EXPECT_THAT(ticks(0, 1, false), ElementsAre(0, DoubleEq(0.2), DoubleEq(0.4), DoubleEq(0.6), DoubleEq(0.8), 1));
-  EXPECT_THAT(ticks(3, 42, false), ElementsAre(0, 10, 20, 30, 40, 50));
-  EXPECT_THAT(ticks(0.5, 2500, true), ElementsAre(DoubleEq(0.1), 1, 10, 100, 1000, 10000));
+TEST(ChartJson, HasAxesPointsAndAllViews) {
+  const nlohmann::json json = json_of(accuracy_chart());
+  EXPECT_EQ(json["kind"], "lines");
+  EXPECT_EQ(json["y"]["most"], 1);
+  EXPECT_EQ(json["note"], "a note");
+  ASSERT_EQ(json["views"].size(), 2);
+  EXPECT_EQ(json["views"][0]["name"], "time");
+  EXPECT_EQ(json["views"][0]["x"]["from_zero"], true);
+  EXPECT_EQ(json["views"][1]["series"][0]["points"][0]["x"], 500);
+  const nlohmann::json& series = json["views"][0]["series"][0];
+  EXPECT_EQ(series["colour"], 3);
+  EXPECT_EQ(series["marker"], 2);
+  EXPECT_EQ(series["points"][1],
+            nlohmann::json::parse(R"({"x": 10, "y": 0.3, "label": "end", "low": 0.2, "high": 0.4})"));
 }
 
-TEST(Ticks, AreThreeOrMoreOnEveryAxis) {
-  const std::pair<double, double> ranges[] = {{0.31, 0.32}, {1, 1.5},     {2, 2.1},
-                                              {7, 9.99},    {1e-6, 2e-6}, {99'000, 151'000}};
-  for (const auto& [low, high] : ranges) {
-    for (const bool logarithmic : {false, true}) {
-      const std::vector<double> values = ticks(low, high, logarithmic);
-      EXPECT_THAT(values, SizeIs(AllOf(Ge(3), Le(12))))
-          << low << " to " << high << (logarithmic ? ", logarithmic" : "");
-      EXPECT_LE(values.front(), low * 1.000001);
-      EXPECT_GE(values.back(), high * 0.999999);
-    }
-  }
+TEST(ChartJson, LeavesOutWhatIsNoNumberAndSeriesWithNothingToShow) {
+  const Chart chart{
+      .title = "t",
+      .x = {"bytes", true},
+      .y = {"accuracy"},
+      .series = {{"a", {{1, 1}, {10, kNone}, {100, 2, "", kNone, 3}}}, {"empty", {{kNone, 1}}}, {"none", {}}}};
+  const nlohmann::json json = json_of(chart);
+  ASSERT_EQ(json["views"][0]["series"].size(), 1);
+  EXPECT_EQ(json["views"][0]["series"][0]["points"],
+            nlohmann::json::parse(R"([{"x": 1, "y": 1}, {"x": 100, "y": 2}])"));
 }
 
-TEST(Ticks, DoNotGoBeyondWhatCanBe) {
-  EXPECT_THAT(ticks(0.1, 0.985, false, 1), Each(Le(1.0)));
-  EXPECT_EQ(ticks(0.1, 0.985, false, 1).back(), 1);
-}
-
-TEST(ChartScale, HasNoAccuracyPastOneAndReachesTheLargest) {
-  const ChartScale scale({.label = "accuracy", .most = 1}, {0.32, 0.97, 1});
-  EXPECT_EQ(scale.fraction(1), 1);
-  EXPECT_LT(scale.fraction(0.97), 1);
-  EXPECT_EQ(ChartScale({.label = "accuracy", .most = 1}, {0.9, 1.02}).fraction(1), 1);  // 1.02: an interval's bound
-  const ChartScale one({.label = "accuracy", .most = 1}, {0.99});
-  EXPECT_THAT(one.tick_values(), AllOf(SizeIs(Ge(3)), Each(Le(1.0))));
-}
-
-TEST(ChartScale, HasAPlaceForZeroOnALogarithmicAxis) {
-  const ChartScale scale({.label = "MB", .logarithmic = true}, {0, 0.2, 20});
-  EXPECT_TRUE(scale.shows(0));
-  EXPECT_FALSE(scale.shows(-1));
-  EXPECT_EQ(scale.fraction(0), 0);
-  EXPECT_GT(scale.fraction(0.2), 0.05);
-  EXPECT_EQ(scale.tick_values().front(), 0);
-}
-
-TEST(ChartScale, BeginsAtZeroWhereItIsTold) {
-  EXPECT_EQ(ChartScale({.label = "samples/s", .from_zero = true}, {900, 1000}).fraction(0), 0);
-  EXPECT_EQ(ChartScale({.label = "samples/s", .from_zero = true}, {1000}).fraction(0), 0);
-}
-
-TEST(Chart, PutsTheLeastAtTheLeftAndTheMostAtTheTop) {
-  const std::string svg =
-      svg_of({.title = "t", .x = {"time"}, .y = {"accuracy"}, .series = {{"a", {{0, 1}, {10, 3}}}}});
-  // The frame is 398 wide from 66, 230 high from 34.
-  EXPECT_THAT(svg, HasSubstr("d=\"M66.0 264.0 L464.0 34.0\""));
-}
-
-TEST(Chart, LeavesOutWhatIsNoNumberAndSeriesWithNothingToShow) {
-  const double none = std::numeric_limits<double>::quiet_NaN();
-  const std::string svg = svg_of({.title = "t",
-                                  .x = {"bytes", true},
-                                  .y = {"accuracy"},
-                                  .series = {{"a", {{1, 1}, {10, none}, {100, 2}}}, {"empty", {{none, 1}}}}});
-  EXPECT_THAT(svg, AllOf(HasSubstr("a: 100, 2"), Not(HasSubstr("a: 10,")), Not(HasSubstr("nan")), Not(HasSubstr("inf")),
-                         Not(HasSubstr(">empty</text>"))));
-}
-
-TEST(Chart, ShowsMarksWithLabelsAndNoLineWhereTheyAreNotJoined) {
-  const std::string svg =
-      svg_of({.title = "t",
-              .x = {"bytes"},
-              .y = {"samples/s"},
-              .series = {{.name = "a", .points = {{1, 20'000, "fp16"}, {2, 40'000}}, .joined = false}}});
-  EXPECT_THAT(svg, AllOf(HasSubstr(">fp16</text>"), HasSubstr(">30k</text>"), Not(HasSubstr(" L"))));
-}
-
-TEST(Chart, PrintsNoLabelOverAnother) {
-  std::vector<ChartPoint> points;
-  for (int i = 0; i < 40; ++i) points.push_back({1 + 0.001 * i, 1, "the same place"});
-  const std::string svg = svg_of({.title = "t", .x = {"x", false, true}, .y = {"y"}, .series = {{"a", points, false}}});
-  EXPECT_GE(count(svg, ">the same place</text>"), 1);
-  EXPECT_LE(count(svg, ">the same place</text>"), 8);
-  EXPECT_EQ(count(svg, "class=\"mark\""), 40 + 1);  // and one in the legend
-}
-
-TEST(Chart, TellsSeriesApartByMarkersAndColoursAlike) {
-  const auto svg_with = [](int colour, int marker) {
-    return svg_of({.title = "t",
-                   .x = {"x"},
-                   .y = {"y"},
-                   .series = {{.name = "a", .points = {{1, 1}}, .colour = colour, .marker = marker}}});
-  };
-  EXPECT_NE(svg_with(0, 0), svg_with(0, 1));
-  EXPECT_NE(svg_with(0, 0), svg_with(1, 0));
-  for (int marker = 0; marker < 8; ++marker) {
-    for (int other = 0; other < marker; ++other) EXPECT_NE(svg_with(0, marker), svg_with(0, other));
-  }
-}
-
-TEST(Chart, DrawsIntervalsAndWhatDoesNotDependOnX) {
-  const std::string svg = svg_of({.title = "t",
-                                  .x = {"servers"},
-                                  .y = {"samples/s"},
-                                  .series = {{.name = "ps", .points = {{1, 5, "", 4, 6}, {2, 7, "", 6, 8}}},
-                                             {.name = "allreduce", .points = {{0, 9}}, .is_level = true}}});
-  EXPECT_EQ(count(svg, "class=\"interval\""), 6);
-  EXPECT_EQ(count(svg, "class=\"level\""), 1);
-  EXPECT_THAT(svg, HasSubstr(">allreduce</text>"));
-}
-
-TEST(Chart, EndsAnIntervalWhereTheAxisBegins) {
+TEST(ChartJson, HasOnePointOfALevelWhateverItsPlace) {
   const Chart chart{.title = "t",
-                    .x = {"x"},
-                    .y = {.label = "samples/s", .from_zero = true},
-                    .series = {{.name = "a", .points = {{1, 5, "", -40, 50}}}}};
-  EXPECT_THAT(svg_of(chart), Not(HasSubstr(">-")));
+                    .x = {"servers"},
+                    .y = {"samples/s"},
+                    .series = {{.name = "allreduce", .points = {{kNone, 9}, {kNone, 10}}, .is_level = true}}};
+  EXPECT_EQ(json_of(chart)["views"][0]["series"][0]["points"], nlohmann::json::parse(R"([{"x": 0, "y": 9}])"));
+  EXPECT_TRUE(has_something(chart));
 }
 
-TEST(Chart, EscapesWhatItIsGiven) {
-  EXPECT_THAT(svg_of(Chart{.title = "a < b & \"c\"", .x = {""}, .y = {""}, .series = {}}),
-              HasSubstr("a &lt; b &amp; &quot;c&quot;"));
+TEST(ChartJson, HasIntervalsWithTheirReference) {
+  const nlohmann::json json = json_of(IntervalChart{
+      .title = "t",
+      .axis = "ratio",
+      .reference = 1,
+      .rows = {{.name = "local", .value = 1}, {.name = "ps", .value = 0.5, .low = 0.4, .high = 0.6}, {"none", kNone}}});
+  EXPECT_EQ(json["kind"], "intervals");
+  EXPECT_EQ(json["reference"], 1);
+  ASSERT_EQ(json["rows"].size(), 2);
+  EXPECT_EQ(json["rows"][1]["low"], 0.4);
 }
 
-TEST(IntervalChart, HasALineForEachRowWithItsIntervalAndTheReference) {
-  const std::string svg = svg_of(
-      IntervalChart{.title = "t",
-                    .axis = "ratio",
-                    .reference = 1,
-                    .rows = {{.name = "local", .value = 1}, {.name = "ps", .value = 0.5, .low = 0.4, .high = 0.6}}});
-  EXPECT_THAT(svg, AllOf(HasSubstr(">local</text>"), HasSubstr("ps: 0.5 [0.4, 0.6]"), HasSubstr("#666")));
-  EXPECT_EQ(count(svg, "class=\"interval\""), 3);
-  EXPECT_GE(count(svg, "class=\"tick\""), 3);
+TEST(ChartJson, HasBarsFromWhereToWhere) {
+  const nlohmann::json json =
+      json_of(BarChart{.title = "t",
+                       .axis = {.label = "ms", .from_zero = true},
+                       .rows = {"worker 0", "worker 1"},
+                       .series = {{.name = "wait", .bars = {{"worker 1", 2, 3, "1 ms"}, {"worker 0", 0, kNone}}}}});
+  EXPECT_EQ(json["rows"].size(), 2);
+  EXPECT_EQ(json["series"][0]["bars"],
+            nlohmann::json::parse(R"([{"row": "worker 1", "from": 2, "to": 3, "label": "1 ms"}])"));
 }
 
-TEST(Chart, HasLinesWithoutMarksWhereNoneAreWanted) {
-  Chart chart{.title = "t", .x = {.label = "x"}, .y = {.label = "y"}, .series = {}};
-  chart.series.push_back({.name = "line", .points = {{.x = 1, .y = 1}, {.x = 2, .y = 2}}, .marked = false});
-  const std::string svg = svg_of(chart);
-  EXPECT_EQ(count(svg, "class=\"mark\""), 0);
-  EXPECT_EQ(count(svg, ">line<"), 1);
+TEST(ChartJson, CannotEndTheScriptThatHoldsIt) {
+  const std::string hostile = "</script><script>alert(1)</script><!-- \x1b[2J \xff";
+  Chart chart = accuracy_chart();
+  chart.title = chart.y.label = chart.series[0].name = chart.others[0].name = chart.note = hostile;
+  const std::string json = chart_json(chart);
+  EXPECT_THAT(json, AllOf(Not(HasSubstr("<")), Not(HasSubstr("\x1b")), Not(HasSubstr("\xff"))));
+  EXPECT_EQ(json_of(chart)["title"], "</script><script>alert(1)</script><!-- \\x1b[2J \\xff");
+}
+
+TEST(ChartSentence, SaysWhatIsShown) {
+  EXPECT_EQ(chart_sentence(accuracy_chart()), "Chart of lines and points: t. accuracy over seconds. a.");
+  EXPECT_EQ(chart_sentence(BarChart{.title = "Split", .axis = {.label = "ms"}, .rows = {}, .series = {{"wait", {}}}}),
+            "Bars: Split. ms. wait.");
+}
+
+TEST(HasSomething, IsSoOnlyWhereAValueIsANumber) {
+  EXPECT_TRUE(has_something(accuracy_chart()));
+  EXPECT_FALSE(has_something(Chart{.title = "t", .x = {}, .y = {}, .series = {{"a", {{kNone, 1}, {1, kNone}}}}}));
+  EXPECT_FALSE(has_something(IntervalChart{.title = "t", .axis = "ratio", .rows = {{"a", kNone}}}));
+  EXPECT_FALSE(has_something(BarChart{.title = "t", .axis = {}, .rows = {"a"}, .series = {{"b", {}}}}));
+}
+
+// The page without Chart.js, which is not ours.
+std::string own_part(std::string page) {
+  const std::string library(page_scripts().at("chart.min"));
+  const std::size_t at = page.find(library);
+  EXPECT_NE(at, std::string::npos);
+  return at == std::string::npos ? page : page.erase(at, library.size());
+}
+
+TEST(HtmlPage, CarriesAllThatItNeedsAndTheLicenceOfWhatItCarries) {
+  const std::string page = html_page("One & two", html_charts({accuracy_chart()}));
+  EXPECT_THAT(page, AllOf(HasSubstr("<h1>One &amp; two</h1>"), HasSubstr("Chart.js v3"), HasSubstr("MIT License"),
+                          HasSubstr("name=\"viewport\""), HasSubstr("prefers-color-scheme: dark")));
+  EXPECT_FALSE(
+      std::regex_search(own_part(page), std::regex("(src|href) *=|url\\(|@import|https?:|http-equiv|fetch\\(")));
+}
+
+TEST(HtmlPage, SaysWhatAChartShowsToThoseWhoDoNotSeeIt) {
+  const std::string html = html_charts({accuracy_chart()});
+  EXPECT_THAT(html,
+              AllOf(HasSubstr("role=\"img\" aria-label=\"Chart of lines and points: t. accuracy over seconds. a.\""),
+                    HasSubstr("<figcaption>t</figcaption>"), HasSubstr("<p class=\"note\">a note</p>")));
+}
+
+TEST(HtmlPage, LeavesOutChartsOfNothing) {
+  EXPECT_EQ(html_charts({Chart{.title = "t", .x = {}, .y = {}, .series = {}}}), "");
+}
+
+TEST(HtmlPage, EscapesWhatTablesHold) {
+  const std::string html = html_table({{"<a>"}, {"</script>"}}, "\"t\"");
+  EXPECT_THAT(html, AllOf(HasSubstr("<th scope=\"col\">&lt;a&gt;</th>"), HasSubstr("<td>&lt;/script&gt;</td>"),
+                          HasSubstr("aria-label=\"&quot;t&quot;\"")));
+}
+
+TEST(ModeColours, AreTheSameWhateverElseIsCompared) {
+  const auto all = mode_colours({"local", "allreduce", "allreduce:ring", "ps:sync", "ps:bounded:4", "ps:async"});
+  EXPECT_THAT(mode_colours({"ps:async", "allreduce"}),
+              UnorderedElementsAre(Pair("ps:async", all.at("ps:async")), Pair("allreduce", all.at("allreduce"))));
+  std::set<int> different;
+  for (const auto& [mode, colour] : all) different.insert(colour);
+  EXPECT_EQ(different.size(), all.size());
+}
+
+TEST(ModeColours, GiveOthersWhatIsLeft) {
+  const auto colours = mode_colours({"ps:bounded:2", "ps:bounded:4", "another", "ps:sync"});
+  EXPECT_NE(colours.at("ps:bounded:2"), colours.at("ps:bounded:4"));
+  EXPECT_EQ(colours.at("ps:sync"), mode_colours({"ps:sync"}).at("ps:sync"));
+  EXPECT_EQ(colours.size(), 4);
 }
 
 }  // namespace

@@ -3,23 +3,34 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <algorithm>
+#include <map>
+#include <nlohmann/json.hpp>
 
+#include "experiments/lab/report/chart_json.h"
+#include "experiments/lab/report/mode_colours.h"
 #include "tests/experiments/lab/report/sample_comparison.h"
 
 namespace syncopate::experiments {
 namespace {
 
 using testing::AllOf;
+using testing::Contains;
+using testing::Each;
 using testing::HasSubstr;
 using testing::Not;
 
-// The first chart whose title has `words`; empty where there is none.
+// The JSON of the first chart whose title has `words`; empty where there is none.
 std::string chart(const ComparisonReport& report, const std::string& words) {
-  for (const std::string& svg : comparison_charts(report, figures_of(report))) {
-    if (svg.substr(0, svg.find("</text>")).find(words) != std::string::npos) return svg;
+  for (const AnyChart& one : comparison_charts(report, figures_of(report))) {
+    if (title_of(one).find(words) != std::string::npos) return chart_json(one);
   }
   return {};
+}
+
+std::vector<std::string> titles(const ComparisonReport& report) {
+  std::vector<std::string> all;
+  for (const AnyChart& one : comparison_charts(report, figures_of(report))) all.push_back(title_of(one));
+  return all;
 }
 
 ComparisonReport over_servers() {
@@ -30,24 +41,75 @@ ComparisonReport over_servers() {
 }
 
 TEST(ComparisonCharts, DrawEveryRowOverWhatWasVaried) {
-  const std::string svg = chart(over_servers(), "samples/s of the whole job over servers");
-  EXPECT_THAT(svg, AllOf(HasSubstr("<title>allreduce: 1000</title>"), HasSubstr("class=\"level\""),
-                         HasSubstr("<title>ps:sync: 1, 500</title>"), HasSubstr("<title>ps:sync: 2, 700</title>")));
+  const auto json = nlohmann::json::parse(chart(over_servers(), "samples/s of the whole job over servers"));
+  const auto& series = json["views"][0]["series"];
+  ASSERT_EQ(series.size(), 2);
+  EXPECT_EQ(series[0]["name"], "allreduce");
+  EXPECT_EQ(series[0]["level"], true);
+  EXPECT_EQ(series[0]["points"][0]["y"], 1000);
+  EXPECT_EQ(series[1]["points"], nlohmann::json::parse(R"([{"x": 1, "y": 500}, {"x": 2, "y": 700}])"));
 }
 
-TEST(ComparisonCharts, DrawSpeedOverWorkersBesideLinearScaling) {
-  const auto of = [](const char* workers, double speed) {
-    ComparedRow row = sample_row("ps:sync", {speed});
+ComparisonReport over_workers() {
+  const auto of = [](const char* mode, const char* workers, double speed) {
+    ComparedRow row = sample_row(mode, {speed});
     row.label += std::string(" workers=") + workers;
     row.values = {{"workers", workers}};
     return row;
   };
-  ComparisonReport report = sample_comparison({of("1", 100), of("4", 390), of("64", 3000)});
+  ComparisonReport report =
+      sample_comparison({of("ps:sync", "1", 100), of("ps:sync", "4", 390), of("ps:sync", "64", 3000)});
   report.varied = {"workers"};
-  const std::string svg = chart(report, "samples/s of the whole job over workers");
-  EXPECT_THAT(svg, HasSubstr("linear from ps:sync at 1"));
-  EXPECT_THAT(svg, HasSubstr("10k")) << "the axis reaches 64 times the speed of one, in powers of ten";
-  EXPECT_THAT(chart(report, "MB of memory"), Not(HasSubstr("linear from")));
+  return report;
+}
+
+TEST(ComparisonCharts, DrawSpeedOverWorkersBesideLinearScaling) {
+  const auto json = nlohmann::json::parse(chart(over_workers(), "samples/s of the whole job over workers"));
+  const auto& linear = json["views"][0]["series"][1];
+  EXPECT_EQ(linear["name"], "linear from ps:sync at 1");
+  EXPECT_EQ(linear["points"].back()["y"], 6400) << "64 times the speed of one";
+  EXPECT_EQ(json["y"]["logarithmic"], true);
+  EXPECT_THAT(chart(over_workers(), "MB of memory"), Not(HasSubstr("linear from")));
+}
+
+TEST(ComparisonCharts, ShowEfficiencyOverWorkers) {
+  const auto json = nlohmann::json::parse(chart(over_workers(), "Scaling efficiency"));
+  EXPECT_DOUBLE_EQ(json["views"][0]["series"][0]["points"][1]["y"].get<double>(), 0.975);
+}
+
+TEST(ComparisonCharts, BeginWithWhatWasVariedAndMixNoNumbersOfWorkers) {
+  ComparisonReport report = over_workers();
+  report.rows[1].rounds[0]->bytes_out_per_step *= 3;
+  EXPECT_THAT(titles(report).front(), "samples/s of the whole job over workers");
+  EXPECT_THAT(titles(report), Each(AllOf(Not(HasSubstr("What travels")), Not(HasSubstr("ratio")))));
+  EXPECT_THAT(titles(report), Contains("MB a step and worker over workers"));
+}
+
+TEST(ComparisonCharts, SayThatTheyAreSimulated) {
+  ComparisonReport report = over_workers();
+  report.simulated = true;
+  EXPECT_THAT(titles(report), Each(HasSubstr("simulated")));
+  EXPECT_THAT(chart(report, "simulated samples/s"),
+              HasSubstr(R"("y":{"label":"simulated samples/s of the whole job")"));
+}
+
+TEST(ComparisonCharts, DivideManyLinesIntoViews) {
+  ComparisonReport report = sample_comparison({});
+  report.varied = {"workers"};
+  for (const std::string workers : {"1", "2", "4", "8"}) {
+    for (const std::string mode : {"allreduce", "ps:sync"}) {
+      ComparedRow row = sample_row(mode, {100});
+      row.label += " workers=" + workers;
+      row.values = {{"workers", workers}};
+      row.evals[0] = {{.training_seconds = 1, .accuracy = 0.5}};
+      report.rows.push_back(row);
+    }
+  }
+  const auto json = nlohmann::json::parse(chart(report, "Quality over training time"));
+  ASSERT_EQ(json["views"].size(), 4);
+  EXPECT_EQ(json["views"][2]["name"], "workers=4");
+  EXPECT_EQ(json["views"][2]["series"].size(), 2);
+  EXPECT_EQ(json["views"][2]["series"][1]["name"], "ps:sync");
 }
 
 TEST(ComparisonCharts, DrawNothingOverAnOptionThatIsNoNumber) {
@@ -64,35 +126,38 @@ TEST(ComparisonCharts, ShowWhatTravelsOnlyWhereItDiffersAndThenEveryRow) {
   report.rows[0].rounds[0]->bytes_out_per_step = 0;  // as local's
   report.rows[0].rounds[0]->bytes_in_per_step = 0;
   EXPECT_THAT(chart(report, "What travels, and how fast"),
-              AllOf(HasSubstr("allreduce: 0, 1000"), HasSubstr("ps:sync servers=2")));
+              AllOf(HasSubstr(R"({"x":0.0,"y":1000.0})"), HasSubstr("ps:sync servers=2")));
 }
 
 TEST(ComparisonCharts, GiveAModeOneColourInAllOfThem) {
   ComparisonReport report = over_servers();
   report.rows[1].rounds[0]->bytes_out_per_step /= 4;
-  // Okabe and Ito's first two: allreduce is blue, ps:sync vermilion.
-  for (const std::string& svg : comparison_charts(report, figures_of(report))) {
-    for (std::size_t at = svg.find("class=\"mark\""); at != std::string::npos;
-         at = svg.find("class=\"mark\"", at + 1)) {
-      const std::string mark = svg.substr(at, svg.find("</path>", at) - at);
-      const bool is_allreduce = mark.find("<title>allreduce") != std::string::npos;
-      EXPECT_THAT(mark, HasSubstr(is_allreduce ? "#0072B2" : "#D55E00"));
+  const std::map<std::string, int> colours = mode_colours({"allreduce", "ps:sync"});
+  int series_seen = 0;
+  for (const AnyChart& one : comparison_charts(report, figures_of(report))) {
+    const auto json = nlohmann::json::parse(chart_json(one));
+    const auto& drawn = json["kind"] == "intervals" ? json["rows"] : json["views"][0]["series"];
+    for (const auto& series : drawn) {
+      const std::string mode = series["name"].get<std::string>().substr(0, 3) == "all" ? "allreduce" : "ps:sync";
+      EXPECT_EQ(series["colour"], colours.at(mode)) << series["name"];
+      ++series_seen;
     }
   }
+  EXPECT_GT(series_seen, 6);
 }
 
 TEST(ComparisonCharts, ShowSpeedAsRatiosWithIntervals) {
   const ComparisonReport report = sample_comparison(
       {sample_row("local", {1000, 1010, 990, 1005, 995}), sample_row("ps:sync", {2000, 2030, 1990, 2000, 1985})});
   EXPECT_THAT(chart(report, "as a ratio to local"),
-              AllOf(HasSubstr("with 95 % interval"), HasSubstr("class=\"interval\"")));
+              AllOf(HasSubstr("with 95 % interval"), HasSubstr("\"low\":"), HasSubstr("\"high\":")));
 }
 
 TEST(ComparisonCharts, ShowWhatCameOfTheRatesThatWereTried) {
   ComparisonReport report = over_servers();
   report.trials = {{"allreduce", 0.1, {0.5, 0.7}, {}}, {"allreduce", 1, {0.75, 0.8}, {}}};
   EXPECT_THAT(chart(report, "rates that were tried"),
-              AllOf(HasSubstr("allreduce: 0.1, 0.6"), HasSubstr("class=\"interval\"")));
+              AllOf(HasSubstr(R"("x":0.1,"y":0.6)"), HasSubstr("\"low\":0.5"), HasSubstr("\"high\":0.7")));
 }
 
 TEST(ComparisonCharts, AreNoneOfNothing) {

@@ -1,0 +1,178 @@
+#include "experiments/lab/run_page/curve_charts.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "common/text/format.h"
+#include "experiments/cluster/control/test_figures.h"
+#include "experiments/lab/report/mode_colours.h"
+#include "experiments/lab/report/mode_of.h"
+
+namespace syncopate::experiments {
+namespace {
+
+constexpr std::size_t kMostTrainingPieces = 100;
+constexpr std::size_t kMostThroughputPieces = 60;
+constexpr std::size_t kStepsOfAPiece = 4;  // of each worker, at least
+constexpr int kGreyLine = 8, kSquareMark = 1;
+
+// What a chart is drawn over, and where it finds that.
+struct Across {
+  const char* name;
+  std::string label;
+  double TrainingPiece::*of_piece;
+  double (*of_eval)(const EvalRecord& eval, const ReportedRun& run);
+};
+
+std::vector<Across> all_across(const ReportedRun& run) {
+  return {{"time", run.time_label("seconds of training"), &TrainingPiece::seconds,
+           [](const EvalRecord& eval, const ReportedRun&) { return eval.training_seconds; }},
+          {"steps", "steps of all workers", &TrainingPiece::steps,
+           [](const EvalRecord& eval, const ReportedRun& of) {
+             return static_cast<double>(eval.samples_seen) / of.explained.pace.batch_size;
+           }},
+          {"samples", "samples of all workers", &TrainingPiece::samples,
+           [](const EvalRecord& eval, const ReportedRun&) { return static_cast<double>(eval.samples_seen); }}};
+}
+
+// A chart with a view for each thing that it can be drawn over.
+template <typename SeriesOver>
+Chart switchable(const ReportedRun& run, const std::string& title, const ChartAxis& y, SeriesOver&& series_over) {
+  Chart chart{.title = title, .x = {}, .y = y, .series = {}};
+  for (const Across& across : all_across(run)) {
+    const ChartAxis x{.label = across.label, .from_zero = true};
+    if (chart.view.empty()) {
+      chart.view = across.name;
+      chart.x = x;
+      chart.series = series_over(across);
+    } else {
+      chart.others.push_back({.name = across.name, .x = x, .series = series_over(across)});
+    }
+  }
+  return chart;
+}
+
+ChartSeries of_evaluations(const ReportedRun& run, const Across& across, const std::string& name, int colour,
+                           double (*figure)(const EvalRecord&)) {
+  ChartSeries series{.name = name, .points = {}, .colour = colour};
+  for (const EvalRecord& eval : run.evals) series.points.push_back({across.of_eval(eval, run), figure(eval)});
+  return series;
+}
+
+Chart loss_chart(const ReportedRun& run, int colour) {
+  const std::size_t steps = run.recorded.steps.size();
+  const auto workers = static_cast<std::size_t>(std::max(1, run.explained.pace.workers));
+  const std::size_t most = std::clamp<std::size_t>(steps / (kStepsOfAPiece * workers), 1, kMostTrainingPieces);
+  const std::vector<TrainingPiece> pieces = training_pieces(run.recorded.steps, most);
+  Chart chart = switchable(run, "Loss", {.label = "loss, nats", .from_zero = true}, [&](const Across& across) {
+    ChartSeries training{.name = "training, mean of batches", .points = {}, .marked = false, .colour = kGreyLine};
+    for (const TrainingPiece& piece : pieces) training.points.push_back({piece.*across.of_piece, piece.loss});
+    return std::vector{std::move(training), of_evaluations(run, across, "test set", colour,
+                                                           [](const EvalRecord& eval) { return eval.loss; })};
+  });
+  chart.note = fmt::format("Training loss: means of {} steps of all workers each.", (steps + most - 1) / most);
+  return chart;
+}
+
+Chart quality_chart(const ReportedRun& run, int colour) {
+  const std::string name = run.evals.empty() ? "accuracy" : headline_name(run.evals.back().figures);
+  return switchable(run, "Quality on the test set", {.label = "test " + name, .most = 1}, [&](const Across& across) {
+    return std::vector{of_evaluations(run, across, "test " + name, colour,
+                                      [](const EvalRecord& eval) { return headline_of(eval.accuracy, eval.figures); })};
+  });
+}
+
+ChartSeries level(const std::string& name, double value, int colour) {
+  return {.name = name, .points = {{.y = value}}, .marked = false, .is_level = true, .colour = colour};
+}
+
+Chart throughput_chart(const ReportedRun& run, int colour) {
+  const Waterfall& waterfall = run.explained.waterfall;
+  Chart chart{.title = "Throughput of the whole job",
+              .x = {.label = run.time_label("seconds of training"), .from_zero = true},
+              .y = {.label = run.time_label("samples/s"), .from_zero = true},
+              .series = {}};
+  const auto workers = static_cast<std::size_t>(std::max(1, run.explained.pace.workers));
+  const std::size_t pieces = run.recorded.steps.size() / (kStepsOfAPiece * workers);
+  ChartSeries measured{.name = "measured", .points = {}, .colour = colour};
+  for (const ThroughputPiece& piece :
+       throughput_over_time(run.recorded.steps, std::clamp<std::size_t>(pieces, 1, kMostThroughputPieces))) {
+    measured.points.push_back({piece.seconds, piece.samples_per_second});
+  }
+  chart.series.push_back(std::move(measured));
+  chart.series.push_back(level("ideal", waterfall.ideal_rate(), kGreyLine));
+  constexpr int kPredictedColour = 2, kModelColour = 3;
+  if (run.explained.predicted_rate) {
+    chart.series.push_back(level("closed form", *run.explained.predicted_rate, kModelColour));
+  }
+  if (!run.explained.causes.empty() && run.explained.causes.front().predicted_rate) {
+    const Cause& cause = run.explained.causes.front();
+    chart.series.push_back(level("predicted without " + cause.phrase, *cause.predicted_rate, kPredictedColour));
+    chart.note = fmt::format("Predicted by: {}.", cause.by);
+  }
+  chart.note = fmt::format(
+      "Ideal: {} worker{}, each as fast as worker {} computes by itself, and nobody waits; the closed form "
+      "begins with that. {}",
+      workers, workers == 1 ? "" : "s", waterfall.fastest, chart.note);
+  return chart;
+}
+
+}  // namespace
+
+std::vector<TrainingPiece> training_pieces(std::vector<StepRow> steps, std::size_t most) {
+  std::ranges::stable_sort(steps, {}, &StepRow::end);
+  const std::size_t each = most == 0 ? 0 : (steps.size() + most - 1) / most;
+  std::vector<TrainingPiece> pieces;
+  double samples = 0;
+  for (std::size_t begin = 0; begin < steps.size(); begin += each) {
+    const std::size_t end = std::min(begin + each, steps.size());
+    double sum = 0;
+    int losses = 0;
+    for (std::size_t i = begin; i < end; ++i) {
+      samples += steps[i].samples;
+      if (!std::isfinite(steps[i].loss)) continue;
+      sum += steps[i].loss;
+      ++losses;
+    }
+    if (losses == 0) continue;
+    pieces.push_back({.seconds = steps[end - 1].end / 1e3,
+                      .steps = static_cast<double>(end),
+                      .samples = samples,
+                      .loss = sum / losses});
+  }
+  return pieces;
+}
+
+std::vector<ThroughputPiece> throughput_over_time(const std::vector<StepRow>& steps, std::size_t count) {
+  double last = 0;
+  for (const StepRow& step : steps) last = std::max(last, step.end);
+  if (last <= 0 || count == 0) return {};
+  const double length = last / static_cast<double>(count);
+  std::vector<double> samples(count, 0.0);
+  for (const StepRow& step : steps) {
+    const double from = std::clamp(step.end - step.total, 0.0, last), to = std::clamp(step.end, from, last);
+    const auto place = [&](double ms) { return std::min(static_cast<std::size_t>(ms / length), count - 1); };
+    const double used = step.samples * (1 - std::clamp(step.dropped, 0.0, 1.0));
+    for (std::size_t i = place(from); i <= place(to); ++i) {
+      const double begin = static_cast<double>(i) * length;
+      const double part = to > from ? (std::min(to, begin + length) - std::max(from, begin)) / (to - from) : 1;
+      samples[i] += used * std::max(0.0, part);
+    }
+  }
+  std::vector<ThroughputPiece> pieces;
+  for (std::size_t i = 0; i < count; ++i) {
+    pieces.push_back(
+        {.seconds = (static_cast<double>(i) + 0.5) * length / 1e3, .samples_per_second = samples[i] / length * 1e3});
+  }
+  return pieces;
+}
+
+std::vector<AnyChart> curve_charts(const ReportedRun& run) {
+  const std::string mode = mode_of(run.recorded.config);
+  const int colour = mode_colours({mode}).at(mode);
+  return {loss_chart(run, colour), quality_chart(run, colour), throughput_chart(run, colour)};
+}
+
+}  // namespace syncopate::experiments

@@ -1,0 +1,67 @@
+#include "experiments/lab/run_page/report_line.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <iterator>
+#include <string_view>
+
+#include "common/os/whole_file.h"
+#include "experiments/config/prediction_commands.h"
+#include "experiments/lab/compare/finished_runs.h"
+#include "experiments/lab/predict/given_words.h"
+#include "experiments/lab/report/comparison_files.h"
+#include "experiments/lab/run_page/run_page.h"
+
+namespace syncopate::experiments {
+namespace {
+
+bool exists(const std::string& path) {
+  std::error_code ignored;
+  return std::filesystem::exists(path, ignored);
+}
+
+Result<std::string> report_of_run(const std::string& folder, const std::string& output) {
+  SYNCOPATE_ASSIGN_OR_RETURN(const ReportedRun run, read_reported_run(folder));
+  SYNCOPATE_RETURN_IF_ERROR(write_whole_file(output, run_html(run)));
+  return paragraph_of(run.explained) + fmt::format("\n\npage in {}\n", output);
+}
+
+}  // namespace
+
+bool is_report_line(int argc, const char* const* argv) {
+  if (argc < 2 || argv[1] != kReportCommand) return false;
+  return std::none_of(argv + 2, argv + argc, [](std::string_view word) {
+    return word == "-h" || word == "--help" || word.starts_with("--help=");
+  });
+}
+
+Result<std::string> report_answer(const std::vector<std::string>& words) {
+  std::vector<std::string> folders, options;
+  std::partition_copy(words.begin() + 1, words.end(), std::back_inserter(options), std::back_inserter(folders),
+                      [](const std::string& word) { return word.starts_with("--"); });
+  SYNCOPATE_ASSIGN_OR_RETURN(const GivenWords given, given_words(kReportCommand, options, {}, {"output"}));
+  const auto output = given.find("output");
+  if (folders.empty()) {
+    return Status::invalid_argument("report: needs the folder of a finished run, as results/NAME, or several of them");
+  }
+  if (folders.size() == 1 && exists(folders[0] + "/comparison.json")) {
+    const std::string page = folders[0] + "/comparison.html";
+    if (!exists(page)) return Status::not_found(fmt::format("{}: is not there; the comparison wrote it", page));
+    return fmt::format("{} is the page of this comparison, written by it\n", page);
+  }
+  if (folders.size() == 1) {
+    return report_of_run(folders[0], output == given.end() ? folders[0] + "/report.html" : output->second);
+  }
+  if (output == given.end()) {
+    return Status::invalid_argument("report: of several runs, --output=FILE.html must say where the page is to lie");
+  }
+  SYNCOPATE_ASSIGN_OR_RETURN(ComparisonReport report, read_finished_runs(folders));
+  report.command = fmt::format("./run_experiment {}", fmt::join(words, " "));
+  SYNCOPATE_RETURN_IF_ERROR(write_whole_file(output->second, comparison_html(report)));
+  return fmt::format("page in {}\n", output->second);
+}
+
+}  // namespace syncopate::experiments
