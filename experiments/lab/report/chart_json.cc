@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <charconv>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
@@ -17,6 +18,14 @@ std::string shown(const std::string& text) {
   return printable(text, kLongestText);
 }
 
+// With as many digits as can be seen, so that a page is not longer than it needs to be.
+double seen(double value) {
+  double rounded = value;
+  const std::string text = fmt::format("{:.7g}", value);
+  std::from_chars(text.data(), text.data() + text.size(), rounded);
+  return rounded;
+}
+
 ChartJson json_of(const ChartAxis& axis) {
   ChartJson json = {{"label", shown(axis.label)}};
   if (axis.logarithmic) json["logarithmic"] = true;
@@ -27,8 +36,8 @@ ChartJson json_of(const ChartAxis& axis) {
 
 void add_ends(ChartJson& json, const std::optional<double>& low, const std::optional<double>& high) {
   if (!low || !high || !std::isfinite(*low) || !std::isfinite(*high)) return;
-  json["low"] = *low;
-  json["high"] = *high;
+  json["low"] = seen(*low);
+  json["high"] = seen(*high);
 }
 
 ChartJson json_of(const ChartSeries& series) {
@@ -36,7 +45,7 @@ ChartJson json_of(const ChartSeries& series) {
   for (const ChartPoint& point : series.points) {
     const double x = series.is_level ? 0 : point.x;
     if (!std::isfinite(x) || !std::isfinite(point.y)) continue;
-    ChartJson one = {{"x", x}, {"y", point.y}};
+    ChartJson one = {{"x", seen(x)}, {"y", seen(point.y)}};
     if (!point.label.empty()) one["label"] = shown(point.label);
     add_ends(one, point.low, point.high);
     points.push_back(std::move(one));
@@ -68,7 +77,8 @@ struct ToJson {
     ChartJson rows = ChartJson::array();
     for (const IntervalRow& row : chart.rows) {
       if (!std::isfinite(row.value)) continue;
-      ChartJson one = {{"name", shown(row.name)}, {"value", row.value}, {"colour", row.colour}, {"marker", row.marker}};
+      ChartJson one = {
+          {"name", shown(row.name)}, {"value", seen(row.value)}, {"colour", row.colour}, {"marker", row.marker}};
       add_ends(one, row.low, row.high);
       rows.push_back(std::move(one));
     }
@@ -85,7 +95,7 @@ struct ToJson {
       ChartJson bars = ChartJson::array();
       for (const Bar& bar : series.bars) {
         if (!std::isfinite(bar.from) || !std::isfinite(bar.to)) continue;
-        ChartJson one = {{"row", shown(bar.row)}, {"from", bar.from}, {"to", bar.to}};
+        ChartJson one = {{"row", shown(bar.row)}, {"from", seen(bar.from)}, {"to", seen(bar.to)}};
         if (!bar.label.empty()) one["label"] = shown(bar.label);
         if (!bar.tip.empty()) one["tip"] = shown(bar.tip);
         bars.push_back(std::move(one));

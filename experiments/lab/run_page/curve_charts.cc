@@ -16,7 +16,7 @@ namespace {
 constexpr std::size_t kMostTrainingPieces = 100;
 constexpr std::size_t kMostThroughputPieces = 60;
 constexpr std::size_t kStepsOfAPiece = 4;  // of each worker, at least
-constexpr int kGreyLine = 8, kSquareMark = 1;
+constexpr int kGreyLine = 8;
 
 // What a chart is drawn over, and where it finds that.
 struct Across {
@@ -112,10 +112,9 @@ Chart throughput_chart(const ReportedRun& run, int colour) {
     chart.series.push_back(level("predicted without " + cause.phrase, *cause.predicted_rate, kPredictedColour));
     chart.note = fmt::format("Predicted by: {}.", cause.by);
   }
-  chart.note = fmt::format(
-      "Ideal: {} worker{}, each as fast as worker {} computes by itself, and nobody waits; the closed form "
-      "begins with that. {}",
-      workers, workers == 1 ? "" : "s", waterfall.fastest, chart.note);
+  chart.note = fmt::format("Ideal: {} worker{}, each as fast as worker {} computes by itself, and nobody waits{}. {}",
+                           workers, workers == 1 ? "" : "s", waterfall.fastest,
+                           run.explained.predicted_rate ? "; the closed form begins with that" : "", chart.note);
   return chart;
 }
 

@@ -60,12 +60,14 @@ function axisOf(axis, values, theme, more = {}) {
   }
   const below = Math.max(...ticks.filter(tick => tick <= low)), above = Math.min(...ticks.filter(tick => tick >= high));
   ticks = ticks.filter(tick => tick >= below && tick <= above);
-  if (more.ownTicks && positive.length <= 8) ticks = positive;
+  const own = more.ownTicks && positive.length <= 8 &&
+    positive.every((value, i) => short(value).length <= 6 && (i === 0 || value >= 1.3 * positive[i - 1]));
+  if (own) ticks = positive;
   const zero = finite.includes(0) ? below / 10 ** Math.max(0.3, decades / 6) : undefined;
   if (zero) ticks = [zero, ...ticks];
   scale.type = 'logarithmic';
-  scale.min = zero ?? (more.ownTicks && positive.length <= 8 ? low / 1.1 : below);
-  scale.max = more.ownTicks && positive.length <= 8 ? high * 1.1 : above;
+  scale.min = zero ? zero / 1.1 : own ? low / 1.1 : below;
+  scale.max = own ? high * 1.1 : above;
   scale.place = value => value === 0 && zero ? zero : value;
   scale.ticks.callback = value => value === zero ? '0' : short(value);
   scale.afterBuildTicks = built => { built.ticks = ticks.map(value => ({value})); };

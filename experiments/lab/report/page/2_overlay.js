@@ -40,7 +40,6 @@ const overlay = picture => ({
     const places = new Places(area), visible = chart.getSortedVisibleDatasetMetas();
     for (const meta of visible) {
       const dataset = chart.data.datasets[meta.index];
-      ctx.strokeStyle = dataset.borderColor;
       ctx.lineWidth = 1.4;
       meta.data.forEach((element, i) => {
         const raw = dataset.data[i];
@@ -51,6 +50,7 @@ const overlay = picture => ({
           const pixel = scale.type === 'logarithmic' && value <= 0 ? (across ? area.left : area.bottom) : scale.getPixelForValue(value);
           return across ? within(pixel, area.left, area.right) : within(pixel, area.top, area.bottom);
         });
+        ctx.strokeStyle = [].concat(dataset.borderColor)[i] ?? dataset.borderColor;
         ctx.beginPath();
         const line = (x1, y1, x2, y2) => { ctx.moveTo(x1, y1); ctx.lineTo(x2, y2); };
         if (across) line(ends[0], element.y, ends[1], element.y); else line(element.x, ends[0], element.x, ends[1]);

@@ -77,6 +77,32 @@ TEST(ComparisonCharts, ShowEfficiencyOverWorkers) {
   EXPECT_DOUBLE_EQ(json["views"][0]["series"][0]["points"][1]["y"].get<double>(), 0.975);
 }
 
+TEST(ComparisonCharts, HoldSpeedAgainstClosedFormsWhereTheyAreKnown) {
+  ComparisonReport report = over_workers();
+  EXPECT_THAT(chart(report, "samples/s of the whole job over workers"), Not(HasSubstr("model")));
+  for (ComparedRow& row : report.rows)
+    row.step = StepParts{.ideal_ms = 1, .measured_ms = 2, .parts = {}, .predicted = 500};
+  const auto json = nlohmann::json::parse(chart(report, "samples/s of the whole job over workers"));
+  const auto& model = json["views"][0]["series"][2];
+  EXPECT_EQ(model["name"], "ps:sync, model");
+  EXPECT_EQ(model["dashed"], true);
+  EXPECT_EQ(model["colour"], json["views"][0]["series"][0]["colour"]);
+  EXPECT_EQ(model["points"].size(), 3);
+}
+
+TEST(ComparisonCharts, ShowWhereTheTimeOfAStepWent) {
+  ComparisonReport report = over_servers();
+  EXPECT_EQ(chart(report, "Where the time of a step went"), "");
+  report.rows[1].step =
+      StepParts{.ideal_ms = 2, .measured_ms = 5, .parts = {{"data", 0.001}, {"imbalance", -0.5}, {"thin link", 3}}};
+  const auto json = nlohmann::json::parse(chart(report, "Where the time of a step went"));
+  EXPECT_EQ(json["rows"].size(), 1);
+  ASSERT_EQ(json["series"].size(), 2) << "what takes no hundredth of a step is left out";
+  EXPECT_EQ(json["series"][1]["name"], "thin link");
+  EXPECT_EQ(json["series"][1]["bars"][0]["from"], 2);
+  EXPECT_EQ(json["series"][1]["bars"][0]["to"], 5);
+}
+
 TEST(ComparisonCharts, BeginWithWhatWasVariedAndMixNoNumbersOfWorkers) {
   ComparisonReport report = over_workers();
   report.rows[1].rounds[0]->bytes_out_per_step *= 3;
@@ -105,11 +131,15 @@ TEST(ComparisonCharts, DivideManyLinesIntoViews) {
       report.rows.push_back(row);
     }
   }
+  ComparedRow local = sample_row("local", {100});
+  local.evals[0] = {{.training_seconds = 1, .accuracy = 0.5}};
+  report.rows.push_back(local);
   const auto json = nlohmann::json::parse(chart(report, "Quality over training time"));
   ASSERT_EQ(json["views"].size(), 4);
   EXPECT_EQ(json["views"][2]["name"], "workers=4");
-  EXPECT_EQ(json["views"][2]["series"].size(), 2);
+  ASSERT_EQ(json["views"][2]["series"].size(), 3);
   EXPECT_EQ(json["views"][2]["series"][1]["name"], "ps:sync");
+  EXPECT_EQ(json["views"][2]["series"][2]["name"], "local") << "which has no workers to vary, and stands in all";
 }
 
 TEST(ComparisonCharts, DrawNothingOverAnOptionThatIsNoNumber) {
@@ -126,7 +156,7 @@ TEST(ComparisonCharts, ShowWhatTravelsOnlyWhereItDiffersAndThenEveryRow) {
   report.rows[0].rounds[0]->bytes_out_per_step = 0;  // as local's
   report.rows[0].rounds[0]->bytes_in_per_step = 0;
   EXPECT_THAT(chart(report, "What travels, and how fast"),
-              AllOf(HasSubstr(R"({"x":0.0,"y":1000.0})"), HasSubstr("ps:sync servers=2")));
+              AllOf(HasSubstr(R"({"x":0.0,"y":1000.0})"), HasSubstr(R"("y":700.0,"label":"2")")));
 }
 
 TEST(ComparisonCharts, GiveAModeOneColourInAllOfThem) {

@@ -49,6 +49,23 @@ TEST(SummaryReading, ReadsWhatServersAndCoresDidAsItWasWritten) {
   EXPECT_FALSE(summary->reports[0].machine->others.has_value());
 }
 
+TEST(SummaryReading, ReadsStalenessAndHowTheRunWasSimulatedAsTheyWereWritten) {
+  RunReport report;
+  report.staleness_bins = {{.staleness = 3, .steps = 7, .loss = 0.5, .excess_loss = -0.25}};
+  RunFacts facts;
+  facts.simulation = SimulationFacts{.compute = "5 ms", .network = "frames"};
+  const auto summary = read_summary(summary_json(std::span(&report, 1), facts));
+  ASSERT_TRUE(summary.ok()) << summary.status().message();
+  ASSERT_THAT(summary->reports[0].staleness_bins, SizeIs(1));
+  const StalenessBin& bin = summary->reports[0].staleness_bins[0];
+  EXPECT_EQ(bin.staleness, 3);
+  EXPECT_EQ(bin.steps, 7);
+  EXPECT_EQ(bin.loss, 0.5);
+  EXPECT_EQ(bin.excess_loss, -0.25);
+  EXPECT_EQ(summary->simulated_network, "frames");
+  EXPECT_EQ(summary->simulated_compute, "5 ms");
+}
+
 // Whoever has made it must not end the program by what it nests.
 TEST(SummaryReading, OutlastsWhatIsNestedDeeply) {
   const std::string deep = std::string(300000, '[') + std::string(300000, ']');

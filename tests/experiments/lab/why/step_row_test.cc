@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "experiments/lab/report/results_writer.h"
 
 namespace syncopate::experiments {
@@ -36,6 +38,7 @@ StepRecord record() {
   step.core_wait = 11 * kMs;
   step.compute_core_wait = 12 * kMs;
   step.samples = 64;
+  step.loss = 0.5;
   return step;
 }
 
@@ -57,6 +60,7 @@ TEST(StepRow, IsReadAsItWasWritten) {
   EXPECT_EQ(row.bytes_in, 2000);
   EXPECT_EQ(row.dropped, 0.25);
   EXPECT_EQ(row.last_shard, 3);
+  EXPECT_EQ(row.loss, 0.5);
 }
 
 TEST(StepRow, SaysWhatIsNotKnown) {
@@ -87,6 +91,7 @@ TEST(StepRow, IsReadFromOlderRuns) {
   EXPECT_EQ(rows->front().total, 0.1);
   EXPECT_FALSE(rows->front().core_wait.has_value());
   EXPECT_EQ(rows->front().last_shard, -1);
+  EXPECT_TRUE(std::isnan(rows->front().loss)) << "a run that has diverged";
 }
 
 TEST(StepRow, IsRefusedWhereTheFileIsNotWhole) {

@@ -1,0 +1,71 @@
+// What the charts of a comparison share: values of rows with intervals, the look of each row, and lines in views. Pure.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "experiments/lab/report/chart.h"
+#include "experiments/lab/report/comparison_figures.h"
+#include "experiments/lab/report/comparison_report.h"
+
+namespace syncopate::experiments {
+
+// More lines than these are hard to tell apart.
+inline constexpr std::size_t kMostNamedLines = 6;
+
+// A value of one row, with its interval.
+struct RowValue {
+  double value = 0;
+  std::optional<Interval> range = {};
+};
+using RowFigure = std::function<std::optional<RowValue>(const RowFigures&)>;
+
+// None where nothing was measured. From several rounds without an interval the range has the least and the most.
+std::optional<RowValue> row_value(const Estimate& estimate);
+std::optional<RowValue> row_value(const std::optional<double>& value);
+
+ChartPoint point_at(double x, const RowValue& value, const std::string& label = "");
+
+// The look of a row in every chart: a colour for its mode, and a marker for its place among the mode's rows, or for the
+// mode if each mode has one row.
+struct Look {
+  int colour = 0, marker = 0;
+};
+
+class Looks {
+ public:
+  explicit Looks(const ComparisonReport& report);
+
+  Look of_row(std::size_t row) const { return rows_[row]; }
+  Look of_mode(const std::string& mode) const { return {colours_.at(mode), colours_.at(mode)}; }
+
+ private:
+  std::map<std::string, int> colours_;
+  std::vector<Look> rows_;
+};
+
+ChartAxis quality_axis(const ComparisonFigures& figures);
+
+// The label of an axis of times, or of rates: says where they are virtual.
+std::string time_label(const ComparisonReport& report, const std::string& label);
+
+// "workers=2 servers=1", without the option `but`.
+std::string values_text(const std::vector<std::pair<std::string, std::string>>& values, const std::string& but);
+
+// Whether rows send different amounts, by more than a twentieth.
+bool sends_differ(const ComparisonFigures& figures);
+
+// A line of a chart, and the view that it belongs to; empty: to all.
+struct ViewedLine {
+  std::string view;
+  ChartSeries series;
+};
+
+// Gives the chart its lines, in views where there are any.
+void set_lines(Chart& chart, const std::vector<ViewedLine>& lines);
+
+}  // namespace syncopate::experiments
