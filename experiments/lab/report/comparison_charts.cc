@@ -48,27 +48,47 @@ std::optional<std::size_t> middle_round(const ComparedRow& row) {
   return rounds[(rounds.size() - 1) / 2];
 }
 
-// A line for each row; where many rows differ in one option, a view for each of its values.
+// What quality is drawn over, and where an evaluation has that.
+struct QualityOver {
+  const char* name;
+  std::string label;
+  double (*of)(const EvalRecord& eval);
+};
+
+// A line for each row, over time or samples; where many rows differ in one option, a view for each of its values.
 Chart quality_over_time(const ComparisonReport& report, const ComparisonFigures& figures, const Looks& looks) {
-  Chart chart{.title = "Quality over training time, of the round of median speed",
-              .x = {.label = time_label(report, "seconds of training"), .from_zero = true},
+  const bool in_views = report.varied.size() == 1 && report.rows.size() > kMostNamedLines;
+  std::vector<QualityOver> all = {{"time", time_label(report, "seconds of training"),
+                                   [](const EvalRecord& eval) { return eval.training_seconds; }}};
+  if (!in_views) {
+    all.push_back({"samples", "samples of all workers",
+                   [](const EvalRecord& eval) { return static_cast<double>(eval.samples_seen); }});
+  }
+  Chart chart{.title = in_views ? "Quality over training time, of the round of median speed"
+                                : "Quality over training time or samples, of the round of median speed",
+              .x = {.label = all.front().label, .from_zero = true},
               .y = quality_axis(figures),
               .series = {}};
-  const bool in_views = report.varied.size() == 1 && report.rows.size() > kMostNamedLines;
   std::vector<ViewedLine> lines;
-  for (std::size_t i = 0; i < report.rows.size(); ++i) {
-    const ComparedRow& row = report.rows[i];
-    const std::optional<std::size_t> round = middle_round(row);
-    if (!round) continue;
-    const Look look = in_views ? looks.of_mode(row.mode) : looks.of_row(i);
-    ChartSeries series{
-        .name = in_views ? row.mode : row.label, .points = {}, .colour = look.colour, .marker = look.marker};
-    for (const EvalRecord& eval : row.evals[*round]) {
-      series.points.push_back({eval.training_seconds, headline_of(eval.accuracy, eval.figures)});
+  for (const QualityOver& over : all) {
+    for (std::size_t i = 0; i < report.rows.size(); ++i) {
+      const ComparedRow& row = report.rows[i];
+      const std::optional<std::size_t> round = middle_round(row);
+      if (!round) continue;
+      const Look look = in_views ? looks.of_mode(row.mode) : looks.of_row(i);
+      ChartSeries series{
+          .name = in_views ? row.mode : row.label, .points = {}, .colour = look.colour, .marker = look.marker};
+      for (const EvalRecord& eval : row.evals[*round]) {
+        series.points.push_back({over.of(eval), headline_of(eval.accuracy, eval.figures)});
+      }
+      lines.push_back({in_views ? values_text(row.values, "") : over.name, std::move(series)});
     }
-    lines.push_back({in_views ? values_text(row.values, "") : "", std::move(series)});
   }
   set_lines(chart, lines);
+  for (ChartView& view : chart.others) {
+    const auto over = std::ranges::find(all, view.name, &QualityOver::name);
+    if (over != all.end()) view.x.label = over->label;
+  }
   return chart;
 }
 

@@ -186,7 +186,8 @@ BarChart bytes_chart(const ReportedRun& run) {
 }
 
 BarChart timeline_chart(const ReportedRun& run) {
-  constexpr double kStepsShown = 6;  // of median length
+  constexpr double kStepsShown = 6;       // of median length
+  constexpr std::size_t kMostBars = 500;  // of a part of a step
   BarChart chart{.title = "Some steps of all workers",
                  .axis = {.label = run.time_label("ms since the warm-up of all")},
                  .rows = worker_rows(run),
@@ -206,7 +207,7 @@ BarChart timeline_chart(const ReportedRun& run) {
     if (row.worker >= kMostWorkersShown || from < -1e-6 || row.end > end) continue;
     for (std::size_t i = 0; i < chart.series.size(); ++i) {
       const double ms = ms_of(kStepParts[i], row);
-      if (ms <= 0) continue;
+      if (ms <= 0 || chart.series[i].bars.size() >= kMostBars) continue;
       chart.series[i].bars.push_back(
           {worker_name(row.worker), from, from + ms, "", fmt::format("{} ms, step {}", format_ms(ms), row.step)});
       from += ms;

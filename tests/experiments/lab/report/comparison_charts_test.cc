@@ -119,6 +119,18 @@ TEST(ComparisonCharts, SayThatTheyAreSimulated) {
               HasSubstr(R"("y":{"label":"simulated samples/s of the whole job")"));
 }
 
+TEST(ComparisonCharts, ShowQualityOverTimeAndOverSamples) {
+  ComparisonReport report = over_servers();
+  report.rows[0].evals[0] = {{.samples_seen = 640, .training_seconds = 2, .accuracy = 0.5}};
+  const auto json = nlohmann::json::parse(chart(report, "Quality over training time or samples"));
+  ASSERT_EQ(json["views"].size(), 2);
+  EXPECT_EQ(json["views"][0]["series"][0]["points"][0]["x"], 2);
+  EXPECT_EQ(json["views"][1]["name"], "samples");
+  EXPECT_EQ(json["views"][1]["x"]["label"], "samples of all workers");
+  EXPECT_EQ(json["views"][1]["series"][0]["points"][0]["x"], 640);
+  EXPECT_EQ(json["views"][1]["series"].size(), 3);
+}
+
 TEST(ComparisonCharts, DivideManyLinesIntoViews) {
   ComparisonReport report = sample_comparison({});
   report.varied = {"workers"};
