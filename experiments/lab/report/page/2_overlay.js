@@ -8,7 +8,7 @@ class Places {
     const tries = [[x + 7, y], [x - 7 - width, y], [x - width / 2, y - 12], [x - width / 2, y + 13],
                    [x + 7, y - 11], [x + 7, y + 12], [x - 7 - width, y - 11], [x - 7 - width, y + 12]];
     for (const [left, middle] of tries) {
-      const [top, right, bottom] = [middle - 6, left + width, middle + 6];
+      const [top, right, bottom] = [middle - 6, left + width + 4, middle + 6];
       if (left < this.area.left || right > this.area.right || top < this.area.top || bottom > this.area.bottom) continue;
       if (this.boxes.some(box => left < box[2] && box[0] < right && top < box[3] && box[1] < bottom)) continue;
       this.take(left, top, right, bottom);

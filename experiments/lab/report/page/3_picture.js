@@ -161,8 +161,13 @@ class Picture {
     }
   }
 
+  // In two lines where there is little room: what distinguishes rows often stands at the end.
   rowNames(rows, narrow) {
-    return index => cut(rows[index] ?? '', narrow ? 18 : 34);
+    return index => {
+      const row = rows[index] ?? '', space = row.indexOf(' ');
+      if (!narrow || row.length <= 18 || space < 0) return cut(row, narrow ? 18 : 34);
+      return [cut(row.slice(0, space), 18), cut(row.slice(space + 1), 18)];
+    };
   }
 
   intervals(narrow) {
@@ -173,10 +178,10 @@ class Picture {
     const name = this.rowNames(rows.map(row => row.name), narrow);
     const y = {type: 'linear', reverse: true, min: -0.6, max: rows.length - 0.4, grid: {display: false, borderColor: theme.muted},
                afterBuildTicks: built => { built.ticks = rows.map((_, i) => ({value: i})); },
-               ticks: {color: theme.text, autoSkip: false, callback: name}};
+               ticks: {color: theme.text, autoSkip: false, callback: name, font: {size: narrow ? 11 : 12}}};
     const of = key => rows.map(row => key(row));
     this.room = 0;
-    this.resize(26 * rows.length + 74);
+    this.resize((narrow ? 30 : 26) * rows.length + 74);
     delete x.place;
     return {
       type: 'scatter',
@@ -196,7 +201,7 @@ class Picture {
     const name = this.rowNames(rows, narrow);
     const labels = series.flatMap(one => one.bars.map(bar => bar.label ?? ''));
     this.room = 0;
-    this.resize(Math.max(110, 26 * rows.length + 74));
+    this.resize(Math.max(110, (narrow ? 30 : 26) * rows.length + 74));
     delete x.place;
     return {
       type: 'bar',
@@ -209,7 +214,7 @@ class Picture {
         indexAxis: 'y', layout: {padding: {right: Math.min(this.widest(labels) + 12, 0.35 * this.figure.clientWidth)}},
         interaction: {mode: 'nearest', intersect: true, axis: 'xy'},
         scales: {x, y: {type: 'category', grid: {display: false, borderColor: theme.muted},
-                        ticks: {color: theme.text, autoSkip: false, callback: name}}}
+                        ticks: {color: theme.text, autoSkip: false, callback: name, font: {size: narrow ? 11 : 12}}}}
       }
     };
   }
@@ -259,7 +264,8 @@ class Picture {
       if (last !== undefined && size(joined, px, weight) <= width - 20) lines[lines.length - 1] = joined; else lines.push(word);
       return lines;
     }, []);
-    const title = wrapped(this.model.title.split(' '), 14, 'bold', ' ');
+    const views = this.model.views ?? [], parted = views.length > 1 && views.every(view => view.x.label === views[0].x.label);
+    const title = wrapped((this.model.title + (parted ? `, ${views[this.view].name}` : '')).split(' '), 14, 'bold', ' ');
     const entries = this.room ? [] : this.entries().filter(entry => !this.hidden.has(entry.name));
     const note = this.model.note ? wrapped(this.model.note.split(' '), 11, '', ' ') : [];
     const lines = [[]];
