@@ -6,6 +6,7 @@
 #include "experiments/lab/report/comparison_figures.h"
 #include "experiments/lab/report/comparison_files.h"
 #include "experiments/lab/report/comparison_tables.h"
+#include "experiments/lab/report/environment_rows.h"
 #include "experiments/lab/report/html_page.h"
 #include "experiments/lab/report/html_text.h"
 
@@ -34,6 +35,21 @@ std::string place_of(const ComparisonReport& report) {
   return joined(parts, "; ");
 }
 
+// What runs each row's first round again by itself; empty if none has a folder.
+std::string commands_of(const ComparisonReport& report) {
+  std::vector<std::vector<std::string>> rows = {{"mode", "its first round again"}};
+  for (const ComparedRow& row : report.rows) {
+    const auto folder = std::ranges::find_if(row.folders, [](const std::string& one) { return !one.empty(); });
+    if (folder != row.folders.end()) rows.push_back({row.label, command_again(*folder)});
+  }
+  return rows.size() > 1 ? html_folded("Each row alone", html_table(rows, "Commands")) : "";
+}
+
+std::string machine_part(const Environment& machine) {
+  const auto rows = environment_rows(machine);
+  return rows.empty() ? "" : html_folded("Machine", html_facts(rows, "Machine"));
+}
+
 }  // namespace
 
 std::string comparison_html(const ComparisonReport& report) {
@@ -43,10 +59,10 @@ std::string comparison_html(const ComparisonReport& report) {
     tables += fmt::format("<h2>{}</h2>\n{}", html_text(table.title), html_table(table.rows, table.title));
     if (!table.sentences.empty()) tables += html_list(table.sentences);
   }
-  return html_page(report.job, fmt::format("<p>{}</p>\n{}{}{}{}{}", html_text(place_of(report)),
-                                           html_charts(comparison_charts(report, figures)), tables,
-                                           html_list(caveats(report, figures)), html_lines("Command", report.command),
-                                           html_lines("What the rows share", report.config_toml)));
+  std::string body = fmt::format("<p>{}</p>\n", html_text(place_of(report)));
+  body += html_charts(comparison_charts(report, figures)) + tables + html_list(caveats(report, figures));
+  body += html_lines("Command", report.command) + commands_of(report) + machine_part(report.machine);
+  return html_page(report.job, body + html_lines("What the rows share", report.config_toml));
 }
 
 }  // namespace syncopate::experiments

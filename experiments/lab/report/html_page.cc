@@ -80,6 +80,10 @@ std::string html_charts(const std::vector<AnyChart>& charts) {
   return html + "</div>\n";
 }
 
+std::string html_folded(const std::string& summary, const std::string& html) {
+  return fmt::format("<details><summary>{}</summary>\n{}</details>\n", html_text(summary), html);
+}
+
 std::string html_list(const std::vector<std::string>& sentences) {
   if (sentences.empty()) return {};
   std::string html = "<ul>\n";

@@ -21,6 +21,9 @@ std::string html_facts(const std::vector<std::vector<std::string>>& rows, const 
 // Returns charts beside each other where there is room; those that have nothing to draw are left out.
 std::string html_charts(const std::vector<AnyChart>& charts);
 
+// Returns what is shown once its summary is pressed.
+std::string html_folded(const std::string& summary, const std::string& html);
+
 // Returns sentences as a list.
 std::string html_list(const std::vector<std::string>& sentences);
 

@@ -26,6 +26,8 @@ std::optional<std::string> option_of(const ComparedRow& row, const std::string& 
 constexpr double kManyTimes = 20;  // the most of an axis over its least, from which on it is logarithmic
 
 constexpr int kGrey = 8;
+constexpr const char* kDottedNote =
+    "Dotted: closed forms of the steady rate, with what each row's fastest worker computes by itself.";
 
 // Adds what the first line would be if as many more workers did as much more.
 void add_linear_scaling(std::vector<ChartSeries>& all) {
@@ -66,7 +68,7 @@ void add_models(const ComparisonReport& report, const Looks& looks, const std::s
     model.dashed = true;
     std::ranges::sort(model.points, {}, &ChartPoint::x);
     chart.series.push_back(std::move(model));
-    chart.note = "Dotted: closed forms, with what each row's fastest worker computes by itself.";
+    chart.note = kDottedNote;
   }
 }
 
@@ -117,6 +119,18 @@ Chart over_option(const ComparisonReport& report, const ComparisonFigures& figur
   return chart;
 }
 
+// The curve's efficiency by the closed form of each row, over the same measure; without points where there is no form.
+ChartSeries model_of(const ScalingCurve& curve, const ComparisonReport& report, int colour) {
+  ChartSeries model{.name = curve.name + ", model", .points = {}, .marked = false, .colour = colour, .dashed = true};
+  const double alone = estimate(throughput_series(report.rows[curve.measure])).mean / curve.measure_workers;
+  for (const ScalingPoint& point : curve.points) {
+    const std::optional<StepParts>& step = report.rows[point.row].step;
+    if (!step || !step->predicted || alone <= 0) continue;
+    model.points.push_back({.x = point.workers, .y = *step->predicted / alone / point.workers});
+  }
+  return model;
+}
+
 Chart efficiency_over_workers(const ComparisonReport& report, const Looks& looks) {
   Chart chart{.title = "Scaling efficiency over workers",
               .x = {.label = "workers"},
@@ -131,7 +145,10 @@ Chart efficiency_over_workers(const ComparisonReport& report, const Looks& looks
     const double least = series.points.front().x, most = series.points.back().x;
     chart.x.logarithmic |= least > 0 && most >= kManyTimes * least;
     chart.series.push_back(std::move(series));
+    if (report.varied.size() == 1) chart.series.push_back(model_of(curve, report, look.colour));
   }
+  std::erase_if(chart.series, [](const ChartSeries& series) { return series.points.empty(); });
+  if (std::ranges::any_of(chart.series, &ChartSeries::dashed)) chart.note = kDottedNote;
   if (!curves.empty()) {
     chart.series.push_back(
         {.name = "as one alone", .points = {{.y = 1}}, .marked = false, .is_level = true, .colour = kGrey});

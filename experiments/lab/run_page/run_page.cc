@@ -4,6 +4,7 @@
 
 #include "common/text/format.h"
 #include "experiments/config/toml.h"
+#include "experiments/lab/report/environment_rows.h"
 #include "experiments/lab/report/html_page.h"
 #include "experiments/lab/report/html_text.h"
 #include "experiments/lab/report/machine_state.h"
@@ -100,22 +101,8 @@ std::vector<std::vector<std::string>> evaluation_rows(const ReportedRun& run) {
 }
 
 FactRows machine_rows(const ReportedRun& run) {
-  const Environment& machine = run.environment;
-  FactRows rows;
-  const auto add = [&](const char* name, const std::string& value) {
-    if (!value.empty()) rows.push_back({name, value});
-  };
-  add("host", machine.host);
-  add("processor", machine.cpu_model.empty()
-                       ? ""
-                       : fmt::format("{}, {} cores that the run could use", machine.cpu_model, machine.cores));
-  if (machine.memory_gib > 0) add("memory", fmt::format("{:.1f} GiB", machine.memory_gib));
-  add("kernel", machine.kernel);
-  add("compiler", machine.compiler);
-  add("build", machine.build + (machine.vector_set.empty() ? "" : ", " + machine.vector_set));
-  add("sanitizers", machine.sanitizers);
-  add("commit", machine.commit);
-  if (run.report().machine) add("what it did meanwhile", to_text(*run.report().machine));
+  FactRows rows = environment_rows(run.environment);
+  if (run.report().machine) rows.push_back({"what it did meanwhile", to_text(*run.report().machine)});
   return rows;
 }
 
@@ -146,19 +133,6 @@ std::string section(const char* heading, std::vector<AnyChart> charts, const Rep
   return drawn.empty() && more.empty() ? "" : fmt::format("<h2>{}</h2>\n{}{}", heading, drawn, more);
 }
 
-std::string folded(const char* summary, const std::string& html) {
-  return fmt::format("<details><summary>{}</summary>\n{}</details>\n", summary, html);
-}
-
-// Quoted for a shell, if it needs to be.
-std::string shell_word(const std::string& word) {
-  constexpr const char* kPlain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./=:,+@%";
-  if (!word.empty() && word.find_first_not_of(kPlain) == std::string::npos) return word;
-  std::string quoted = "'";
-  for (const char c : word) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return quoted + "'";
-}
-
 }  // namespace
 
 std::vector<std::vector<std::string>> run_facts_rows(const ReportedRun& run) {
@@ -187,17 +161,17 @@ std::string run_html(const ReportedRun& run) {
   std::string lead = fmt::format("<p class=\"lead\">{}</p>\n", html_text(paragraph_of(run.explained)));
   if (!simulated.empty()) lead += fmt::format("<p><span class=\"badge\">{}</span></p>\n", html_text(simulated));
   if (!link.empty()) lead += fmt::format("<p>The network is {}.</p>\n", html_text(link));
-  const std::string command = "./run_experiment --config=" + shell_word(run.recorded.folder + "/config.toml") + "\n";
+  const std::string command = command_again(run.recorded.folder) + "\n";
   return html_page(
-      title,
-      lead + html_list(warnings_of(run)) + section("What was learnt, and how fast", curve_charts(run), run) +
-          section("Where the time went", {waterfall_chart(run), split_chart(run), timeline_chart(run)}, run,
-                  folded("The parts of a step, with evidence", html_table(waterfall_rows(run), "Parts of a step"))) +
-          section("What travelled", {bytes_chart(run), staleness_chart(run), staleness_loss_chart(run)}, run) +
-          "<h2>Figures</h2>\n" + html_facts(run_facts_rows(run), "Figures of the run") +
-          folded("Evaluations", html_table(evaluation_rows(run), "Evaluations")) + "<h2>Machine</h2>\n" +
-          html_facts(machine_rows(run), "Machine") + html_lines("The same run again", command) +
-          html_lines("Its configuration", to_toml(run.recorded.config)));
+      title, lead + html_list(warnings_of(run)) + section("What was learnt, and how fast", curve_charts(run), run) +
+                 section("Where the time went", {waterfall_chart(run), split_chart(run), timeline_chart(run)}, run,
+                         html_folded("The parts of a step, with evidence",
+                                     html_table(waterfall_rows(run), "Parts of a step"))) +
+                 section("What travelled", {bytes_chart(run), staleness_chart(run), staleness_loss_chart(run)}, run) +
+                 "<h2>Figures</h2>\n" + html_facts(run_facts_rows(run), "Figures of the run") +
+                 html_folded("Evaluations", html_table(evaluation_rows(run), "Evaluations")) + "<h2>Machine</h2>\n" +
+                 html_facts(machine_rows(run), "Machine") + html_lines("The same run again", command) +
+                 html_lines("Its configuration", to_toml(run.recorded.config)));
 }
 
 }  // namespace syncopate::experiments

@@ -88,6 +88,9 @@ TEST(ComparisonCharts, HoldSpeedAgainstClosedFormsWhereTheyAreKnown) {
   EXPECT_EQ(model["dashed"], true);
   EXPECT_EQ(model["colour"], json["views"][0]["series"][0]["colour"]);
   EXPECT_EQ(model["points"].size(), 3);
+  const auto efficiency = nlohmann::json::parse(chart(report, "Scaling efficiency"))["views"][0]["series"][1];
+  EXPECT_EQ(efficiency["name"], "ps:sync, model");
+  EXPECT_EQ(efficiency["points"][1]["y"], 1.25) << "500 of 4 times 100 samples/s";
 }
 
 TEST(ComparisonCharts, ShowWhereTheTimeOfAStepWent) {

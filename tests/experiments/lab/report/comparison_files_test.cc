@@ -105,6 +105,7 @@ TEST(ComparisonPage, SaysWhatWasComparedWhereAndWhenAndNeedsNothingElse) {
   EXPECT_THAT(html, AllOf(HasSubstr("<h1>mlp &lt;on&gt; digits</h1>"), HasSubstr("on one (2 cores)"),
                           HasSubstr("2026-03-01 12:00:00 UTC"), HasSubstr("name=\"viewport\""),
                           HasSubstr("<td>ps:sync servers=2</td>"), HasSubstr("workers = 2\nservers = 1\n")));
+  EXPECT_THAT(html, HasSubstr("<td>./run_experiment --config=out/ps:sync/config.toml</td>"));
   EXPECT_THAT(html, AllOf(Not(HasSubstr("http-equiv")), Not(HasSubstr("href="))));
 }
 
