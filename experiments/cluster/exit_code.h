@@ -13,7 +13,7 @@ enum class ExitCode {
   kOutput = 4,        // results cannot be written: no permission, no space; or memory, threads or descriptors ran out
   kProcessLost = 5,   // a process of the job ended early
   kTimeout = 6,       // a process stopped answering, or a wait passed its deadline
-  kUnequal = 7,       // compare: modes that must follow the same curve do not
+  kUnequal = 7,       // compare: modes that must follow the same curve do not; demo --check: a wrong answer
   kInterrupted = 130  // Ctrl-C
 };
 

@@ -30,6 +30,7 @@ void bind(CLI::App& app, const std::vector<OptionSpec>& table) {
   app.allow_extras();
   app.add_option("--help,-h")->expected(0, 1)->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
   app.add_flag("--version");
+  app.add_flag("--plot");
   app.add_option("--like")->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   app.add_option("--config")->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   for (const OptionSpec& option : table) {
@@ -43,7 +44,7 @@ void bind(CLI::App& app, const std::vector<OptionSpec>& table) {
 }
 
 Status unknown(const std::string& argument, const std::vector<OptionSpec>& table) {
-  if (is_prediction_command(argument) || reads_finished_runs(argument)) {
+  if (is_prediction_command(argument) || reads_finished_runs(argument) || argument == kDemoCommand) {
     return Status::invalid_argument(fmt::format("{}: must be the first word, before all options", argument));
   }
   if (!argument.starts_with("-")) {
@@ -52,8 +53,8 @@ Status unknown(const std::string& argument, const std::vector<OptionSpec>& table
   }
   std::vector<std::string> known;
   for (const OptionSpec& option : table) known.push_back(option.name);
-  known.insert(known.end(), {"help", "version", "config", "like", "modes", "vary", "rate-rule", "tune-rate", "jobs",
-                             "price-worker", "price-server"});
+  known.insert(known.end(), {"help", "version", "config", "like", "plot", "modes", "vary", "rate-rule", "tune-rate",
+                             "jobs", "price-worker", "price-server"});
   const std::string flag = argument.substr(0, argument.find('='));
   const std::string nearest = nearest_name(
       flag.substr(flag.find_first_not_of('-') == std::string::npos ? flag.size() : flag.find_first_not_of('-')), known);
@@ -159,8 +160,8 @@ std::string typed_line(int argc, const char* const* argv) {
   return line;
 }
 
-// `compare --help`, `why --help` and `report --help` show the topic of that command; `predict --help` and its like that
-// of predictions.
+// `compare --help`, `why --help`, `demo --help` and their like show the topic of that command; `predict --help` and its
+// like that of predictions.
 Result<CommandLine> help_asked_for(const CLI::Option& help, const std::string& of_command,
                                    const std::vector<std::string>& words) {
   CommandLine line;
@@ -169,7 +170,9 @@ Result<CommandLine> help_asked_for(const CLI::Option& help, const std::string& o
   if (line.topic.empty()) line.topic = of_command;
   const bool predicts = !words.empty() && is_prediction_command(words.front());
   if (line.topic.empty() && predicts) line.topic = "predictions";
-  if (line.topic.empty() && !words.empty() && reads_finished_runs(words.front())) line.topic = words.front();
+  if (line.topic.empty() && !words.empty() && (reads_finished_runs(words.front()) || words.front() == kDemoCommand)) {
+    line.topic = words.front();
+  }
   const Result<std::string> text = help_text(line.topic, 80);
   if (!text.ok()) return text.status();
   return line;
@@ -244,25 +247,31 @@ Result<CommandLine> parse_command_line(int argc, const char* const* argv) {
   if (intruder != folders.end()) return unknown(*intruder, table);
   SYNCOPATE_ASSIGN_OR_RETURN(const GivenOptions line, given_on_line(app, table));
   SYNCOPATE_ASSIGN_OR_RETURN(const GivenOptions file, given_in_file_of(*app.get_option("--config")));
+  const bool plots = app.get_option("--plot")->count() > 0;
+  const auto drawn = [&](Result<CommandLine> command) {
+    if (!command.ok()) return command;
+    command->plot = plots;
+    if (compare->parsed() || study->parsed()) command->typed = typed_line(argc, argv);
+    return command;
+  };
   if (study->parsed()) {
     SYNCOPATE_RETURN_IF_ERROR(check_no_preset(*app.get_option("--like"), "study"));
     SYNCOPATE_ASSIGN_OR_RETURN(CompareWords words, compare_words(*study, {}));
     SYNCOPATE_ASSIGN_OR_RETURN(StudyFile asked, study_in(folders));
     asked = merge(StudyFile{merge(line, file), std::move(words)}, std::move(asked));
-    Result<CommandLine> comparison = study_line(asked.given, asked.words);
-    if (comparison.ok()) comparison->typed = typed_line(argc, argv);
-    return comparison;
+    return drawn(study_line(asked.given, asked.words));
   }
   const GivenOptions given = merge(line, file);
+  if (plots && (profile->parsed() || calibrate->parsed())) {
+    return Status::invalid_argument("--plot: profile and calibrate have no curves; leave it out");
+  }
   if (profile->parsed()) return profile_line(given);
   if (calibrate->parsed()) return calibrate_line(given);
   const CLI::Option& like = *app.get_option("--like");
-  if (!compare->parsed()) return like.count() > 0 ? line_like(like, given) : run_line(given);
+  if (!compare->parsed()) return drawn(like.count() > 0 ? line_like(like, given) : run_line(given));
   SYNCOPATE_RETURN_IF_ERROR(check_no_preset(like, "compare"));
   SYNCOPATE_ASSIGN_OR_RETURN(const CompareWords words, compare_words(*compare, std::move(folders)));
-  Result<CommandLine> comparison = compare_line(given, words);
-  if (comparison.ok()) comparison->typed = typed_line(argc, argv);
-  return comparison;
+  return drawn(compare_line(given, words));
 }
 
 }  // namespace syncopate::experiments

@@ -33,6 +33,7 @@ struct CommandLine {
   std::optional<int> jobs;           // compare, study: simulated runs at once; none: one for each core
   std::vector<std::string> folders;  // compare finished runs: the folders of their results
   std::optional<Preset> like;        // run: whose options stand below those that were given
+  bool plot = false;                 // run, compare, study: whether to draw charts on the terminal
   std::string typed;                 // compare: the whole line, quoted for a shell
   GivenOptions given;                // the options that were given by name
   std::string topic;                 // help: the topic, as help_text() takes it

@@ -4,13 +4,13 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <sstream>
 #include <vector>
 
 #include "experiments/config/comparison.h"
 #include "experiments/config/nearest_name.h"
 #include "experiments/config/options/option_table.h"
 #include "experiments/config/preset.h"
+#include "experiments/config/wrapped_text.h"
 
 namespace syncopate::experiments {
 namespace {
@@ -97,6 +97,16 @@ const std::vector<Topic>& topics() {
        "folder as report.html unless --output=FILE names another. Of several runs it is their comparison. compare and "
        "study write their page, comparison.html, themselves.",
        {"report"}},
+      {"demo",
+       "Demonstrations",
+       {"demo", "demo straggler", "demo straggler --check=answer.toml"},
+       "demo lists the demonstrations. demo NAME asks a question, has runs answer it, draws what they have measured, "
+       "and "
+       "sets three exercises; --output=DIR keeps it in another folder than results/, --data-dir=DIR has the data. "
+       "--check=FILE holds answers against the figures of the newest run of it, or of the one in --output: a line of "
+       "TOML for each exercise. It ends with 0 if all are right, with 7 otherwise. A file that ends in .toml is a "
+       "demonstration of your own.",
+       {"demo"}},
       {"predictions",
        "Predictions",
        {"reproduce all --output=results/forms", "reproduce piz-daint", "reproduce convergence --output=results/kinds",
@@ -135,6 +145,11 @@ std::vector<OptionSpec> options_beside_the_table() {
                    "mode: --modes=like:horovod,like:tf-ps.",
        .range = preset_names() + ", or a file that ends in .toml",
        .usual = "none"},
+      {.group = "Run",
+       .name = "plot",
+       .sentence = "Draws the curves below the summary, in the terminal: accuracy and loss over time; of compare and "
+                   "study all charts of their page. NO_COLOR is respected; where the locale is not UTF-8, letters "
+                   "stand for lines."},
       {.group = "Run",
        .name = "help",
        .placeholder = "TOPIC",
@@ -274,23 +289,6 @@ std::vector<OptionSpec> all_options() {
   return options;
 }
 
-// Returns `text` in lines of at most `columns`, each indented by `indent` spaces.
-std::string wrapped(const std::string& text, int indent, int columns) {
-  std::string lines, line;
-  std::istringstream words(text);
-  const auto end_line = [&] {
-    if (!line.empty()) lines += fmt::format("{:{}}{}\n", "", indent, line);
-    line.clear();
-  };
-  for (std::string word; words >> word;) {
-    const std::size_t length = line.size() + (line.empty() ? 0 : 1) + word.size();
-    if (static_cast<std::size_t>(indent) + length > static_cast<std::size_t>(columns)) end_line();
-    line += (line.empty() ? "" : " ") + word;
-  }
-  end_line();
-  return lines;
-}
-
 // Returns, for example, "[processes; 1 to 64; default 2]".
 std::string facts(const OptionSpec& option) {
   std::string text = "[";
@@ -333,6 +331,7 @@ std::string usage_text(int columns) {
          "  run_experiment study [OPTIONS]    modes over the values of options: scaling, crossovers\n"
          "  run_experiment why FOLDER...      where the time of a finished run went\n"
          "  run_experiment report FOLDER...   a page of a finished run, for a browser\n"
+         "  run_experiment demo [NAME]        a question, runs that answer it, and exercises\n"
          "  run_experiment profile [OPTIONS]  measures a model's step, as a file that stands for it\n"
          "  run_experiment calibrate          measures this machine, as a cluster to simulate\n"
          "  run_experiment reproduce NAME     published measurements beside closed forms or small runs\n"
@@ -345,15 +344,20 @@ std::string first_page(int columns) {
                      examples_text({"--mode=ps --servers=2", "--mode=allreduce --workers=2",
                                     "compare --workers=2 --modes=allreduce,ps:async"}) +
                      "\nTopics: --help=TOPIC shows one, --help=OPTION all about an option, --help=all everything\n";
+  std::vector<std::string> alone;  // topics of one command, by its name
   for (const Topic& topic : topics()) {
     std::vector<std::string> names = topic.commands;
     for (const OptionSpec& option : all_options()) {
       if (option.group == topic.group) names.push_back(option.name);
     }
+    if (names == std::vector{topic.name}) {
+      alone.push_back(topic.name);
+      continue;
+    }
     const std::string lines = wrapped(fmt::format("{}", fmt::join(names, ", ")), 15, columns);
     text += fmt::format("  {:<13}{}", topic.name, lines.substr(15));
   }
-  return text;
+  return text + wrapped(fmt::format("{}", fmt::join(alone, ", ")), 2, columns);
 }
 
 std::string whole_text(int columns) {

@@ -1,4 +1,4 @@
-// The commands that start nothing, which the lab answers by itself.
+// The commands that the lab answers by itself: all but the last start nothing.
 #pragma once
 
 #include <algorithm>
@@ -13,6 +13,9 @@ inline constexpr std::string_view kWhyCommand = "why";
 inline constexpr std::string_view kReportCommand = "report";
 
 inline bool reads_finished_runs(std::string_view word) { return word == kWhyCommand || word == kReportCommand; }
+
+// The command that runs demonstrations.
+inline constexpr std::string_view kDemoCommand = "demo";
 
 inline bool is_prediction_command(std::string_view word) {
   return std::ranges::find(kPredictionCommands, word) != std::end(kPredictionCommands);

@@ -29,7 +29,10 @@
 #include "experiments/lab/compare/compare.h"
 #include "experiments/lab/compare/finished_runs.h"
 #include "experiments/lab/convergence/convergence_run.h"
+#include "experiments/lab/demo/demo_line.h"
 #include "experiments/lab/predict/prediction_line.h"
+#include "experiments/lab/report/evaluation_charts.h"
+#include "experiments/lab/report/plot.h"
 #include "experiments/lab/report/summary_text.h"
 #include "experiments/lab/run/console.h"
 #include "experiments/lab/run/run_job.h"
@@ -46,7 +49,7 @@ void complain(const std::string& message) {
   write_out(stderr, fmt::format("run_experiment: {}\n", printable_lines(message)));
 }
 
-ExitCode run_one(const ResolvedRun& config, const Survey& survey, Interrupts& interrupts) {
+ExitCode run_one(const ResolvedRun& config, const Survey& survey, Interrupts& interrupts, bool plots) {
   if (config.dry_run) {
     const Result<std::string> text = dry_run_text(config, survey);
     if (!text.ok()) {
@@ -60,6 +63,7 @@ ExitCode run_one(const ResolvedRun& config, const Survey& survey, Interrupts& in
   SoloTimes solo;
   const JobResult result = run_job(config, survey, solo, interrupts, console);
   if (!result.reports.empty()) console.say(summary_text(result.config, result.reports, result.facts));
+  if (plots) console.draw(plots_of(evaluation_charts(result.evals), terminal_plot_style()));
   if (!result.verdict.empty()) console.warn("run_experiment: " + result.verdict);
   return result.exit;
 }
@@ -206,11 +210,63 @@ ExitCode run_convergence(const std::vector<std::string>& words) {
   return reproduce_convergence(*request, runs.resolver(), runs.runner(), console);
 }
 
+ComparisonJob job_of(const CommandLine& command, std::vector<ResolvedRun> resolved) {
+  return {.base = command.config,
+          .runs = planned_rows(command.runs, std::move(resolved)),
+          .varied = command.varied,
+          .left_out = command.left_out,
+          .rate_rule = command.rate_rule,
+          .reference_samples = command.reference_samples,
+          .tune_rate = command.tune_rate,
+          .command = command.typed,
+          .precision = command.precision,
+          .name = command.action == CommandLine::Action::kStudy ? "study" : "compare",
+          .prices = command.prices,
+          .plots = command.plot};
+}
+
+// Carries out a line of a demonstration: shows the progress of a comparison, and of a single run how it has ended.
+ExitCode run_for_demo(const std::vector<std::string>& words, Console& console) {
+  std::vector<const char*> line = {"run_experiment"};
+  for (const std::string& word : words) line.push_back(word.c_str());
+  Result<CommandLine> command = parse_command_line(static_cast<int>(line.size()), line.data());
+  const auto fail = [](const Status& status, ExitCode exit) {
+    complain(status.message());
+    return exit;
+  };
+  if (!command.ok()) return fail(command.status(), ExitCode::kUsage);
+  if (!compares(*command) && command->action != CommandLine::Action::kRun) {
+    complain(fmt::format("{}: a demonstration has runs, comparisons and studies alone", words.front()));
+    return ExitCode::kUsage;
+  }
+  if (const Status allowed = settle_rights(*command); !allowed.ok()) return fail(allowed, exit_code_of(allowed));
+  const Result<Survey> survey = survey_for(*command);
+  if (!survey.ok()) return fail(survey.status(), exit_code_of(survey.status()));
+  Result<std::vector<ResolvedRun>> resolved = resolve_all(*command, machines_of(*survey));
+  if (!resolved.ok()) return fail(resolved.status(), exit_code_of(resolved.status()));
+  if (compares(*command)) {
+    ComparisonJob job = job_of(*command, std::move(*resolved));
+    job.shows_tables = false;
+    return run_comparison(job, *survey, command->jobs.value_or(this_environment().cores));
+  }
+  const JobResult result = QuietRuns(*survey).run(resolved->front());
+  console.say(result.verdict.empty() ? result.facts.outcome : result.verdict);
+  return result.exit;
+}
+
+ExitCode run_demonstration(const std::vector<std::string>& words) {
+  start_log("run_experiment", "%n: %v");
+  Console console;
+  return demo_command(
+      words, [&](const auto& line) { return run_for_demo(line, console); }, console);
+}
+
 ExitCode run_person(int argc, const char* const* argv) {
   if (is_convergence_line(argc, argv)) return run_convergence({argv + 1, argv + argc});
   if (is_prediction_line(argc, argv)) return run_prediction({argv + 1, argv + argc});
   if (is_why_line(argc, argv)) return show(why_answer({argv + 1, argv + argc}));
   if (is_report_line(argc, argv)) return show(report_answer({argv + 1, argv + argc}));
+  if (is_demo_line(argc, argv)) return run_demonstration({argv + 1, argv + argc});
   Result<CommandLine> command = parse_command_line(argc, argv);
   if (!command.ok()) {
     complain(command.status().message());
@@ -231,7 +287,7 @@ ExitCode run_person(int argc, const char* const* argv) {
     return exit_code_of(allowed);
   }
   if (command->action == CommandLine::Action::kCompareFinished) {
-    return compare_finished(command->folders, command->prices, command->config.output, command->typed);
+    return compare_finished(command->folders, command->prices, command->config.output, command->typed, command->plot);
   }
   const Result<Survey> survey = survey_for(*command);
   Result<std::vector<ResolvedRun>> resolved =
@@ -249,23 +305,13 @@ ExitCode run_person(int argc, const char* const* argv) {
                           [&](const std::string& what) { console.say("measuring " + what); }));
   }
   if (compares(*command)) {
-    const ComparisonJob job{.base = command->config,
-                            .runs = planned_rows(command->runs, std::move(*resolved)),
-                            .varied = command->varied,
-                            .left_out = command->left_out,
-                            .rate_rule = command->rate_rule,
-                            .reference_samples = command->reference_samples,
-                            .tune_rate = command->tune_rate,
-                            .command = command->typed,
-                            .precision = command->precision,
-                            .name = command->action == CommandLine::Action::kStudy ? "study" : "compare",
-                            .prices = command->prices};
+    const ComparisonJob job = job_of(*command, std::move(*resolved));
     if (command->config.dry_run) return plan_comparison(job, *survey);
     return run_comparison(job, *survey, command->jobs.value_or(this_environment().cores));
   }
   if (command->like) write_out(stdout, to_text(*command->like) + "\n");
   Interrupts interrupts;
-  return run_one(resolved->front(), *survey, interrupts);
+  return run_one(resolved->front(), *survey, interrupts, command->plot);
 }
 
 // Reports memory or threads that run out anywhere as an error.

@@ -20,8 +20,10 @@
 #include "experiments/lab/compare/rate_tuning.h"
 #include "experiments/lab/compare/row_processes.h"
 #include "experiments/lab/compare/row_runner.h"
+#include "experiments/lab/report/comparison_charts.h"
 #include "experiments/lab/report/comparison_files.h"
 #include "experiments/lab/report/comparison_tables.h"
+#include "experiments/lab/report/plot.h"
 #include "experiments/lab/report/steadiness.h"
 #include "experiments/lab/report/summary_text.h"
 #include "experiments/lab/run/console.h"
@@ -112,11 +114,14 @@ class Comparison {
     ExitCode exit = measure_all();
     if (exit != ExitCode::kSuccess) console_.warn("run_experiment: " + report_.outcome);
     explain_rows(report_);
-    if (has_finished_any()) console_.say("\n" + comparison_text(report_));
+    if (has_finished_any() && job_.shows_tables) console_.say("\n" + comparison_text(report_));
+    if (has_finished_any() && job_.plots) {
+      console_.draw(plots_of(comparison_charts(report_, figures_of(report_)), terminal_plot_style()) + "\n");
+    }
     if (has_finished_any() || !report_.trials.empty()) {
       const Status written = write_comparison(report_, folder_);
       if (!written.ok()) return fail(ExitCode::kOutput, written.message());
-      console_.say(fmt::format("results in {0}: comparison.html shows them", folder_));
+      if (job_.shows_tables) console_.say(fmt::format("results in {0}: comparison.html shows them", folder_));
     }
     if (exit == ExitCode::kInterrupted) {
       console_.say(fmt::format("the same command with --output={} goes on from here", folder_));

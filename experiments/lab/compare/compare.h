@@ -39,6 +39,8 @@ struct ComparisonJob {
   std::optional<double> precision = {};
   std::string name = "compare";                       // or study; ends the name of the usual folder for results
   std::optional<prediction::HostPrices> prices = {};  // of a process, for an hour
+  bool shows_tables = true;                           // at the end; otherwise the files alone have them
+  bool plots = false;                                 // draws the charts below the tables
 };
 
 // Told the runs that a comparison is going to ask its runner for, in order, and its folder: a runner may begin them

@@ -15,10 +15,12 @@
 #include "experiments/config/toml.h"
 #include "experiments/lab/compare/explained_rows.h"
 #include "experiments/lab/compare/row_processes.h"
+#include "experiments/lab/report/comparison_charts.h"
 #include "experiments/lab/report/comparison_files.h"
 #include "experiments/lab/report/comparison_tables.h"
 #include "experiments/lab/report/finished_run.h"
 #include "experiments/lab/report/mode_of.h"
+#include "experiments/lab/report/plot.h"
 #include "experiments/lab/run/console.h"
 
 namespace syncopate::experiments {
@@ -150,7 +152,7 @@ Result<ComparisonReport> read_finished_runs(const std::vector<std::string>& fold
 }
 
 ExitCode compare_finished(const std::vector<std::string>& folders, const std::optional<prediction::HostPrices>& prices,
-                          const std::optional<std::string>& output, const std::string& command) {
+                          const std::optional<std::string>& output, const std::string& command, bool plots) {
   Console console;
   const auto fail = [&](const Status& status) {
     console.warn("run_experiment: " + status.message());
@@ -166,6 +168,7 @@ ExitCode compare_finished(const std::vector<std::string>& folders, const std::op
   if (const Status made = make_output(folder); !made.ok()) return fail(made);
   explain_rows(*report);
   console.say("\n" + comparison_text(*report));
+  if (plots) console.draw(plots_of(comparison_charts(*report, figures_of(*report)), terminal_plot_style()) + "\n");
   if (const Status written = write_comparison(*report, folder); !written.ok()) return fail(written);
   console.say(fmt::format("results in {0}: comparison.html shows them", folder));
   return ExitCode::kSuccess;

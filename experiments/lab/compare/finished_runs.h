@@ -18,8 +18,9 @@ namespace syncopate::experiments {
 Result<ComparisonReport> read_finished_runs(const std::vector<std::string>& folders);
 
 // Shows the comparison and writes its files to `output` (empty: a new folder below results/), which must be empty or
-// not exist yet. `prices` are of a process, for an hour. `command` is the line as it was typed.
+// not exist yet. `prices` are of a process, for an hour. `command` is the line as it was typed. `plots`: draws the
+// charts below the tables.
 ExitCode compare_finished(const std::vector<std::string>& folders, const std::optional<prediction::HostPrices>& prices,
-                          const std::optional<std::string>& output, const std::string& command);
+                          const std::optional<std::string>& output, const std::string& command, bool plots = false);
 
 }  // namespace syncopate::experiments

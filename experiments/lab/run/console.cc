@@ -6,6 +6,8 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <cstdlib>
+#include <string_view>
 
 #include "common/text/printable_text.h"
 
@@ -15,6 +17,19 @@ int terminal_columns() {
   winsize size{};
   if (isatty(STDOUT_FILENO) == 0) return 0;
   return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
+}
+
+PlotStyle terminal_plot_style() {
+  const auto variable = [](const char* name) {
+    const char* const value = std::getenv(name);
+    return std::string_view(value == nullptr ? "" : value);
+  };
+  return plot_style({.columns = terminal_columns(),
+                     .no_colour = variable("NO_COLOR"),
+                     .term = variable("TERM"),
+                     .lc_all = variable("LC_ALL"),
+                     .lc_ctype = variable("LC_CTYPE"),
+                     .lang = variable("LANG")});
 }
 
 bool write_out(std::FILE* stream, const std::string& text) {
@@ -32,6 +47,10 @@ void Console::say(const std::string& text) {
 
 void Console::say_part(const std::string& text) {
   if (!quiet_) print(printer_.interrupt() + printable_lines(text));
+}
+
+void Console::draw(const std::string& plots) {
+  if (!quiet_) print(printer_.interrupt() + plots);
 }
 
 void Console::warn(const std::string& text) {

@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <string>
 
+#include "experiments/lab/report/plot.h"
 #include "experiments/lab/report/progress.h"
 
 namespace syncopate::experiments {
@@ -16,6 +17,9 @@ bool write_out(std::FILE* stream, const std::string& text);
 // Returns the width of standard output; zero if it is not a terminal.
 int terminal_columns();
 
+// Returns how plots are drawn on standard output, by what it is and by the environment.
+PlotStyle terminal_plot_style();
+
 class Console {
  public:
   // If `quiet`, shows only warnings.
@@ -23,6 +27,7 @@ class Console {
 
   void say(const std::string& text);       // one line or several
   void say_part(const std::string& text);  // part of a line that the next say() ends
+  void draw(const std::string& plots);     // lines of plot_of(), which may have colours
   void warn(const std::string& text);      // to standard error
   void progress(const Progress& progress, TimePoint now);
   void epoch_finished(const Progress& progress, TimePoint now);

@@ -1,0 +1,145 @@
+#include "experiments/lab/demo/demo.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+
+#include "experiments/config/command_line.h"
+#include "experiments/lab/demo/demo_answers.h"
+#include "experiments/lab/demo/demo_text.h"
+#include "tests/experiments/lab/demo/small_demo.h"
+
+namespace syncopate::experiments {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::SizeIs;
+
+Result<CommandLine> line_of(const DemoRun& run) {
+  std::vector<const char*> line = {"run_experiment"};
+  for (const std::string& word : run.words) line.push_back(word.c_str());
+  return parse_command_line(static_cast<int>(line.size()), line.data());
+}
+
+// Knows which rows the runs of a demonstration will have, and gives each figure of theirs one value.
+class Presumed : public FigureLookup {
+ public:
+  explicit Presumed(const Demo& demo) : demo_(demo) {
+    for (const DemoRun& run : demo.runs) {
+      const Result<CommandLine> line = line_of(run);
+      if (!line.ok()) continue;
+      for (const ComparedRun& row : line->runs) rows_[run.name].push_back(row.label);
+    }
+  }
+
+  Result<std::vector<NamedFigure>> at(const std::vector<std::string>& path) const override {
+    const bool is_run = std::ranges::find(demo_.runs, path[0], &DemoRun::name) != demo_.runs.end();
+    const bool is_why = std::ranges::find(demo_.whys, path[0], &DemoWhy::name) != demo_.whys.end();
+    if (!is_run && !is_why) return Status::invalid_argument(path[0] + ": no such run");
+    if (path.size() < 2) return Status::invalid_argument(path[0] + ": is no figure");
+    if (!rows_.contains(path[0]) || path[1] == "crossovers") {
+      std::vector<NamedFigure> found(1, {path[1], {.number = 1.5}});
+      return found;
+    }
+    const bool is_prefix = path[1].ends_with('*');
+    std::vector<NamedFigure> found;
+    for (const std::string& label : rows_.at(path[0])) {
+      const bool fits = is_prefix ? label.starts_with(path[1].substr(0, path[1].size() - 1)) : label == path[1];
+      if (fits) found.push_back({label, {.number = 1.5}});
+    }
+    if (found.empty()) return Status::invalid_argument(path[0] + " has no row " + path[1]);
+    return found;
+  }
+
+  Result<FigureValue> named(const std::string& name) const override {
+    const auto found = demo_.figures.find(name);
+    if (found == demo_.figures.end()) return Status::invalid_argument(name + ": no such figure");
+    return evaluate(found->second, *this);
+  }
+
+ private:
+  const Demo& demo_;
+  std::map<std::string, std::vector<std::string>> rows_;
+};
+
+void expect_filled(const std::string& text, const FigureLookup& figures, const std::string& where) {
+  const Result<std::string> done = filled(text, figures);
+  EXPECT_TRUE(done.ok()) << where << ": " << done.status().message();
+}
+
+TEST(EveryDemo, NamesRunsRowsAndFiguresThatThereAre) {
+  EXPECT_GE(demo_texts().size(), 10u);
+  std::set<int> places;
+  for (const auto& [name, text] : demo_texts()) {
+    const Result<Demo> demo = open_demo(std::string(name));
+    ASSERT_TRUE(demo.ok()) << name << ": " << demo.status().message();
+    EXPECT_LE(demo->seconds, 60) << name;
+    EXPECT_GE(demo->choices.size(), 2u) << name;
+    EXPECT_TRUE(places.insert(demo->place).second) << name << ": place " << demo->place << " twice";
+    for (const DemoRun& run : demo->runs) {
+      const Result<CommandLine> line = line_of(run);
+      ASSERT_TRUE(line.ok()) << name << ", " << run.name << ": " << line.status().message();
+      const bool is_simulated = line->config.cluster == ClusterKind::kSimulated;
+      EXPECT_EQ(is_simulated, !demo->is_real) << name << ", " << run.name;
+    }
+    const Presumed figures(*demo);
+    for (const auto& [figure, formula] : demo->figures) expect_filled("{" + figure + "}", figures, figure);
+    for (const DemoSentence& sentence : demo->answer) {
+      if (!sentence.condition.empty()) expect_filled("{" + sentence.condition + "}", figures, "a condition");
+      expect_filled(sentence.text, figures, "a sentence");
+      expect_filled(sentence.otherwise, figures, "a sentence");
+    }
+    for (const DemoPlot& plot : demo->plots) {
+      for (const auto& [bar, formula] : plot.bars) expect_filled("{" + formula + "}", figures, bar);
+      const bool has_run = std::ranges::find(demo->runs, plot.run, &DemoRun::name) != demo->runs.end();
+      EXPECT_LE(plot.title.size(), 80u) << "is not cut in a terminal";
+      EXPECT_TRUE(has_run || plot.kind == DemoPlot::Kind::kBars) << name << ": " << plot.title;
+    }
+    std::set<std::string> keys;
+    for (const DemoExercise& exercise : demo->exercises) {
+      expect_filled(exercise.text, figures, exercise.key);
+      expect_filled("{" + exercise.answer + "}", figures, exercise.key);
+      EXPECT_TRUE(keys.insert(exercise.key).second) << name << ": " << exercise.key << " twice";
+    }
+  }
+}
+
+TEST(DemoFile, IsReadWhole) {
+  const Result<Demo> demo = read_demo("small", kSmallDemo);
+  ASSERT_TRUE(demo.ok()) << demo.status().message();
+  EXPECT_EQ(demo->question, "How much faster is it with two servers?") << "two lines are one text";
+  EXPECT_THAT(demo->runs, SizeIs(1));
+  EXPECT_EQ(demo->runs.front().words.front(), "study");
+  EXPECT_THAT(demo->exercises, SizeIs(3));
+  EXPECT_DOUBLE_EQ(demo->exercises[0].tolerance, 0.02);
+  EXPECT_THAT(question_text(*demo, 80),
+              AllOf(HasSubstr("small: Do servers help?"), HasSubstr("- twice as fast"),
+                    HasSubstr("about 5 s, simulated cluster"), HasSubstr("run_experiment study")));
+}
+
+TEST(DemoFile, SaysWhatIsWrongInIt) {
+  const auto without = [](const std::string& begin) {
+    std::string text;
+    for (const std::string& line : lines_of_small_demo()) {
+      if (!line.starts_with(begin)) text += line + "\n";
+    }
+    return read_demo("small", text).status().message();
+  };
+  EXPECT_THAT(without("title"), HasSubstr("has no title"));
+  EXPECT_THAT(without("run."), HasSubstr("has no run"));
+  EXPECT_THAT(without("exercise.3"), HasSubstr("has 2 exercises; a demonstration has 3"));
+  EXPECT_THAT(without("plot.1.x-label"), HasSubstr("has no plot.1.x-label"));
+  const auto with = [](const std::string& line) { return read_demo("small", kSmallDemo + line).status().message(); };
+  EXPECT_THAT(with("colour = \"red\"\n"), HasSubstr("colour: no such key"));
+  EXPECT_THAT(with("say.9.if = \"1\"\n"), HasSubstr("needs say.9.then or say.9.else beside say.9.if"));
+  EXPECT_THAT(with("run.A = \"x\"\n"), HasSubstr("must have small letters and dashes alone"));
+  EXPECT_THAT(with("why.x = \"nobody\"\n"), HasSubstr("must be RUN or RUN/ROW of a run above"));
+  EXPECT_THAT(open_demo("stragler").status().message(), HasSubstr("did you mean straggler?"));
+  EXPECT_THAT(open_demo("no-such.toml").status().message(), HasSubstr("demo no-such.toml"));
+}
+
+}  // namespace
+}  // namespace syncopate::experiments
