@@ -31,8 +31,9 @@ void ChainBuilder::last_dense(int out) {
   dense({draft_.batch_size, image_.values(), out, false}, Initialization::kLeCunUniform);
 }
 
-void ChainBuilder::dense(const DenseShape& shape, Initialization initialization) {
+void ChainBuilder::dense(const DenseShape& shape, Initialization by_layer) {
   const std::string name = fmt::format("{}dense{}", prefix_, ++dense_count_);
+  const Initialization initialization = initialization_of(draft_.init, by_layer);
   append(std::make_unique<Dense>(draft_.backend, shape, name, initialization, draft_.layout), {1, 1, shape.out});
 }
 
@@ -47,7 +48,9 @@ void ChainBuilder::conv3x3_and_norm(int out, int stride, bool relu) {
 
 void ChainBuilder::conv2d(const ConvShape& shape) {
   const std::string name = fmt::format("{}conv{}", prefix_, ++conv_count_);
-  append(std::make_unique<Conv2d>(draft_.backend, shape, name, draft_.layout),
+  // A ReLU follows each convolution.
+  const Initialization initialization = initialization_of(draft_.init, Initialization::kHeUniform);
+  append(std::make_unique<Conv2d>(draft_.backend, shape, name, initialization, draft_.layout),
          {shape.out_height(), shape.out_width(), shape.out});
 }
 

@@ -8,6 +8,7 @@
 #include "worker/data/dataset.h"
 #include "worker/layers/affine.h"
 #include "worker/layers/chain.h"
+#include "worker/layers/initialization.h"
 #include "worker/layers/layer.h"
 
 namespace syncopate::worker {
@@ -18,6 +19,7 @@ struct ModelDraft {
   int batch_size = 0;
   int labels = 1;  // per sample, each with a row of logits
   Pass pass = Pass::kTraining;
+  WeightInit init = WeightInit::kByLayer;
   ParamLayout layout = {};
   ParamLayout local_layout = {};  // of the state that training keeps beside the weights
 };
@@ -50,7 +52,7 @@ class ChainBuilder {
   Layers take() { return std::move(layers_); }
 
  private:
-  void dense(const DenseShape& shape, Initialization initialization);
+  void dense(const DenseShape& shape, Initialization by_layer);
   void conv2d(const ConvShape& shape);
   void batch_norm(bool relu);
   void append(std::unique_ptr<Layer> layer, ImageShape output);

@@ -5,6 +5,7 @@
 
 #include <charconv>
 #include <string_view>
+#include <utility>
 
 #include "worker/chain_builder.h"
 #include "worker/data/text_form.h"
@@ -18,6 +19,8 @@ namespace {
 
 constexpr int kLargestWidth = 1 << 16;
 constexpr int kSmallestLenetImage = 16;
+constexpr int kSmallestConvImage = 4;
+constexpr std::string_view kConvPrefix = "conv:";
 
 // `widths` are those of all layers, the images' included.
 void add_mlp(ChainBuilder& chain, const std::vector<int>& widths) {
@@ -54,6 +57,24 @@ Result<std::vector<int>> parse_widths(const std::string& spec, std::string_view 
   }
 }
 
+// One convolution and one hidden layer, as the model of TensorFlow's tutorial on distributed training.
+Status add_conv(ChainBuilder& chain, const std::string& spec, ImageShape image, int classes) {
+  SYNCOPATE_ASSIGN_OR_RETURN(const std::vector<int> widths,
+                             parse_widths(spec, std::string_view(spec).substr(kConvPrefix.size())));
+  if (widths.size() != 2) return invalid_model(spec, "must be conv:CHANNELS-WIDTH, as in conv:32-64");
+  if (image.height < kSmallestConvImage || image.width < kSmallestConvImage) {
+    return invalid_model(spec, fmt::format("images of {}x{} are too small; it needs {}x{} or more", image.height,
+                                           image.width, kSmallestConvImage, kSmallestConvImage));
+  }
+  chain.conv2d(widths[0], 3);
+  chain.max_pool(2);
+  chain.relu();  // as in lenet
+  chain.flatten();
+  chain.dense_and_relu(widths[1]);
+  chain.last_dense(classes);
+  return {};
+}
+
 Result<std::vector<int>> mlp_widths(const std::string& spec, ImageShape image, int classes) {
   if (spec == "mlp") return std::vector<int>{image.values(), 256, 256, classes};
   const Result<std::vector<int>> widths = parse_widths(spec, std::string_view(spec).substr(sizeof("mlp:") - 1));
@@ -87,6 +108,8 @@ Result<Layers> layers_of(const std::string& spec, const SampleForm& form, ModelD
   } else if (spec == "mlp" || spec.starts_with("mlp:")) {
     SYNCOPATE_ASSIGN_OR_RETURN(const std::vector<int> widths, mlp_widths(spec, image, classes));
     add_mlp(chain, widths);
+  } else if (spec.starts_with(kConvPrefix)) {
+    SYNCOPATE_RETURN_IF_ERROR(add_conv(chain, spec, image, classes));
   } else if (spec == "lenet") {
     if (image.height < kSmallestLenetImage || image.width < kSmallestLenetImage) {
       return invalid_model(spec, fmt::format("images of {}x{} are too small; lenet needs {}x{} or more", image.height,
@@ -97,18 +120,40 @@ Result<Layers> layers_of(const std::string& spec, const SampleForm& form, ModelD
     if (const Status fits = check_resnet_image(image); !fits.ok()) return invalid_model(spec, fits.message());
     add_resnet(chain, *blocks, classes);
   } else {
-    return invalid_model(
-        spec,
-        "unknown model; must be softmax, mlp, mlp:WIDTH-...-WIDTH, lenet, resnet20, resnet32, resnet56, "
-        "gpt:LAYERS-HEADS-WIDTH, ncf or wide-deep");
+    return invalid_model(spec,
+                         "unknown model; must be softmax, mlp, mlp:WIDTH-...-WIDTH, conv:CHANNELS-WIDTH, lenet, "
+                         "resnet20, resnet32, resnet56, "
+                         "gpt:LAYERS-HEADS-WIDTH, ncf or wide-deep");
   }
   return chain.take();
+}
+
+struct SpecParts {
+  std::string model;
+  WeightInit init = WeightInit::kByLayer;
+};
+
+// Takes ":init=glorot" off the end of a spec.
+Result<SpecParts> parts_of(const std::string& spec) {
+  const std::size_t at = spec.find(kInitSuffix);
+  if (at == std::string::npos) return SpecParts{.model = spec};
+  const std::string_view name = std::string_view(spec).substr(at + kInitSuffix.size());
+  SpecParts parts{.model = spec.substr(0, at)};
+  constexpr std::pair<std::string_view, WeightInit> kNames[] = {
+      {"he", WeightInit::kHe}, {"glorot", WeightInit::kGlorot}, {"lecun", WeightInit::kLeCun}};
+  for (const auto& [known, init] : kNames) {
+    if (name != known) continue;
+    parts.init = init;
+    return parts;
+  }
+  return invalid_model(spec, "the initialisation must be he, glorot or lecun");
 }
 
 // The layouts of a model, with nothing computed.
 Result<ModelDraft> draft_of(const std::string& spec, const SampleForm& form, ComputeBackend& backend) {
   ModelDraft draft{.backend = backend, .batch_size = 1, .labels = form.labels};
-  const Result<Layers> layers = layers_of(spec, form, draft);
+  SYNCOPATE_ASSIGN_OR_RETURN(const SpecParts parts, parts_of(spec));
+  const Result<Layers> layers = layers_of(parts.model, form, draft);
   if (!layers.ok()) return layers.status();
   return draft;
 }
@@ -123,10 +168,12 @@ Result<std::unique_ptr<Model>> make_model(const std::string& spec, const SampleF
                                           ComputeBackend& backend, Pass pass) {
   if (batch_size < 1) return Status::invalid_argument(fmt::format("--batch-size={}: must be 1 or more", batch_size));
   if (is_recommender(spec)) return make_recommender(spec, form, batch_size, backend);
-  ModelDraft draft{.backend = backend, .batch_size = batch_size, .labels = form.labels, .pass = pass};
-  SYNCOPATE_ASSIGN_OR_RETURN(Layers layers, layers_of(spec, form, draft));
-  std::unique_ptr<Model> model = std::make_unique<Sequential>(spec, std::move(draft), std::move(layers));
-  SYNCOPATE_RETURN_IF_ERROR(backend.status().in("--model=" + spec));
+  SYNCOPATE_ASSIGN_OR_RETURN(const SpecParts parts, parts_of(spec));
+  ModelDraft draft{
+      .backend = backend, .batch_size = batch_size, .labels = form.labels, .pass = pass, .init = parts.init};
+  SYNCOPATE_ASSIGN_OR_RETURN(Layers layers, layers_of(parts.model, form, draft));
+  std::unique_ptr<Model> model = std::make_unique<Sequential>(parts.model, std::move(draft), std::move(layers));
+  SYNCOPATE_RETURN_IF_ERROR(backend.status().in("--model=" + parts.model));
   return model;
 }
 

@@ -20,6 +20,11 @@ struct BatchView {
   std::span<const float> values;  // (batch, height, width, channels), or (batch, features)
   std::span<const int> labels;    // (batch, labels per sample)
   std::span<const int> ids = {};  // (batch, id columns)
+  // A batch that is not full has this many places without a sample, at its end: zeros, and labels of -1. The mean over
+  // its places, of which those count for nothing, times the weight is what the loss and its gradients are: so that the
+  // mean over all workers is that over all samples of the global batch.
+  int empty_places = 0;
+  double weight = 1;
 };
 
 class Model {
@@ -31,8 +36,8 @@ class Model {
   virtual int batch_size() const = 0;
   virtual double flops_per_sample() const = 0;  // of forward; multiply and add count as two
 
-  // Writes initial weights: He-uniform for layers under ReLU, LeCun-uniform for the last, zero biases; for a gpt as
-  // gpt.h describes. The same seed gives the same weights.
+  // Writes initial weights: He-uniform for layers under ReLU, LeCun-uniform for the last, unless its spec says
+  // otherwise, and zero biases; for a gpt as gpt.h describes. The same seed gives the same weights.
   virtual void initialize(std::uint64_t seed, std::span<float> weights) const = 0;
 
   // State that training keeps beside the weights, such as the running moments of batch norms. It stays with its worker,
@@ -60,16 +65,20 @@ class Model {
   // The scores of the last forward pass, by sample: the higher, the likelier label 1 is. Only for models that tell two
   // classes apart by one logit; empty otherwise.
   virtual std::span<const float> scores() { return {}; }
+  // The logits of the last forward pass in the host's memory, those of each label one after the other; empty for a
+  // model that has scores.
+  virtual std::span<const float> logits() { return {}; }
 };
 
 // Returns the error for an invalid model: invalid argument, "--model=SPEC: message".
 Status invalid_model(const std::string& spec, const std::string& message);
 
-// `spec` is "softmax", "mlp", "mlp:784-1024-1024-10", "lenet", "resnet20", "resnet32", "resnet56", "gpt", "gpt:4-4-128"
-// or a recommender's (recommender/make_recommender.h). Fails, saying what would be right, on an unknown name, and if
-// the model does not fit the samples (mlp: first width = values of an image; last = classes; lenet: at least 16x16; a
-// resnet: at least 8x8; gpt: texts). A model for evaluation has no backward pass. All activations are allocated here,
-// by the backend, which must outlive the model.
+// `spec` is "softmax", "mlp", "mlp:784-1024-1024-10", "conv:32-64", "lenet", "resnet20", "resnet32", "resnet56", "gpt",
+// "gpt:4-4-128" or a recommender's (recommender/make_recommender.h); of images it may end in ":init=glorot" or another
+// choice of WeightInit (layers/initialization.h). Fails, saying what would be right, on an unknown name, and if
+// the model does not fit the samples (mlp: first width = values of an image; last = classes; conv: at least 4x4; lenet:
+// at least 16x16; a resnet: at least 8x8; gpt: texts). A model for evaluation has no backward pass. All activations are
+// allocated here, by the backend, which must outlive the model.
 Result<std::unique_ptr<Model>> make_model(const std::string& spec, const SampleForm& form, int batch_size,
                                           ComputeBackend& backend, Pass pass = Pass::kTraining);
 

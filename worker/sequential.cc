@@ -33,7 +33,7 @@ void Sequential::forward(std::span<const float> weights, const BatchView& batch)
   ids_ = batch.ids;
   chain_.forward(weights, {images_, logits_, ids_});
   const auto classes = static_cast<int>(chain_.output_values()) / labels_;
-  backend_.softmax_cross_entropy(rows, classes, logits_, batch.labels, logits_gradient_);
+  backend_.softmax_cross_entropy(rows, classes, logits_, batch.labels, batch.weight, logits_gradient_);
 }
 
 void Sequential::backward(std::span<const float> weights, std::span<float> gradients,

@@ -28,6 +28,7 @@ class Sequential final : public Model {
   void backward(std::span<const float> weights, std::span<float> gradients,
                 const std::function<void(std::size_t)>& tensor_ready) override;
   LossAndCorrect loss() override { return backend_.loss(); }
+  std::span<const float> logits() override { return backend_.host_view(logits_); }
 
  private:
   std::string name_;

@@ -123,7 +123,6 @@ class Training {
     record.step = step_;
     record.epoch = epoch;
     record.position = position_;
-    record.samples = parts_.model.batch_size();
     const TracedStep traced_step(parts_.tracer, step_);
     Lap lap(parts_.clock);
     TraceSpan phase(parts_.tracer, {.kind = TraceKind::kData, .number = step_});
@@ -131,6 +130,7 @@ class Training {
     parts_.activity.set("waiting for data", step_);
     const BatchView batch = parts_.batches.next();
     SYNCOPATE_RETURN_IF_ERROR(parts_.batches.status());
+    record.samples = parts_.model.batch_size() - batch.empty_places;
     record.data = lap.split();
     phase.next(TraceKind::kForward);
 

@@ -92,6 +92,36 @@ const char* name_of(WorkDivision value) { return value == WorkDivision::kShared 
 
 const char* name_of(DataShard value) { return value == DataShard::kRandom ? "random" : "labels"; }
 
+const char* name_of(worker::WeightInit value) {
+  switch (value) {
+    case worker::WeightInit::kByLayer:
+      return "by-layer";
+    case worker::WeightInit::kHe:
+      return "he";
+    case worker::WeightInit::kGlorot:
+      return "glorot";
+    case worker::WeightInit::kLeCun:
+      return "lecun";
+  }
+  return "";
+}
+
+const char* name_of(worker::PixelScale value) { return value == worker::PixelScale::kShifted ? "shifted" : "unit"; }
+
+const char* name_of(worker::Shuffle value) {
+  switch (value) {
+    case worker::Shuffle::kGlobal:
+      return "global";
+    case worker::Shuffle::kShard:
+      return "shard";
+    case worker::Shuffle::kWorker:
+      return "worker";
+    case worker::Shuffle::kOff:
+      return "off";
+  }
+  return "";
+}
+
 const char* name_of(StalenessRate value) { return value == StalenessRate::kKeep ? "keep" : "divide"; }
 
 }  // namespace syncopate::experiments

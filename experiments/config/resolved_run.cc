@@ -68,6 +68,18 @@ bool shards_by_label(const RunSettings& config) {
   return is_distributed(config) && learns_images(config) && config.shard == DataShard::kLabels;
 }
 
+bool learns_ink(const RunSettings& config) { return learns_images(config) && !has_crops(config); }
+
+worker::Shuffle shuffle_of(const RunSettings& config) {
+  const bool deals_out = config.shuffle == worker::Shuffle::kOff || is_distributed(config);
+  return deals_out ? config.shuffle : worker::Shuffle::kGlobal;
+}
+
+bool has_samples_of_its_own(const RunSettings& config) {
+  const worker::Shuffle shuffle = shuffle_of(config);
+  return shards_by_label(config) || shuffle == worker::Shuffle::kShard || shuffle == worker::Shuffle::kWorker;
+}
+
 bool learns_text(const RunSettings& config) { return config.dataset == "text" || config.dataset == "grammar"; }
 
 bool is_profile(const RunSettings& config) { return config.model.starts_with(kProfilePrefix); }
@@ -82,12 +94,16 @@ std::string dataset_spec(const RunSettings& config) {
   if (learns_text(config)) numbers.push_back(config.context);
   if (sizes_tables(config)) numbers.push_back(config.table_rows);
   if (has_crops(config) && !config.augment) return config.dataset + ":plain";
-  return config.dataset + (numbers.empty() ? "" : fmt::format(":{}", fmt::join(numbers, "-")));
+  const bool is_unit = learns_ink(config) && config.pixel_scale == worker::PixelScale::kUnit;
+  return config.dataset + (numbers.empty() ? "" : fmt::format(":{}", fmt::join(numbers, "-"))) +
+         (is_unit ? std::string(worker::kUnitSuffix) : "");
 }
 
 std::string model_spec(const RunSettings& config) {
   const bool is_dense = is_recommender(config) && config.embeddings == worker::EmbeddingKind::kDense;
-  return is_dense ? config.model + std::string(worker::kDenseSuffix) : config.model;
+  if (is_dense) return config.model + std::string(worker::kDenseSuffix);
+  if (!learns_images(config) || config.init == worker::WeightInit::kByLayer) return config.model;
+  return fmt::format("{}{}{}", config.model, worker::kInitSuffix, name_of(config.init));
 }
 
 OptimizerConfig optimizer_of(const ResolvedRun& config) {
@@ -203,7 +219,7 @@ bool goes_at_own_pace(const RunSettings& config) {
   return gossips_asynchronously(config) || (config.mode == Mode::kPs && config.consistency.traits().shares_work());
 }
 
-bool may_share_work(const RunSettings& config) { return goes_at_own_pace(config) && !shards_by_label(config); }
+bool may_share_work(const RunSettings& config) { return goes_at_own_pace(config) && !has_samples_of_its_own(config); }
 
 bool shares_work(const RunSettings& config) { return may_share_work(config) && config.work == WorkDivision::kShared; }
 

@@ -55,6 +55,12 @@ bool has_crops(const RunSettings& config);
 bool learns_images(const RunSettings& config);
 // Returns whether each worker has a part of the training set to itself, by label.
 bool shards_by_label(const RunSettings& config);
+// Returns whether the data set is one of images of ink on paper, whose pixels can be scaled otherwise.
+bool learns_ink(const RunSettings& config);
+// Returns the order that has an effect: under local one worker has all samples, and only off differs.
+worker::Shuffle shuffle_of(const RunSettings& config);
+// Returns whether each worker trains samples of its own, or in an order of its own, so that no other can relieve it.
+bool has_samples_of_its_own(const RunSettings& config);
 // Returns whether its samples are texts.
 bool learns_text(const RunSettings& config);
 // Returns whether the model is a profile (profile_choice.h), of which nothing is learnt: "profile:resnet50".

@@ -30,6 +30,9 @@
 #include "ps/policy/staleness.h"
 #include "simulation/network.h"
 #include "worker/backend/precision.h"
+#include "worker/data/pixel_scale.h"
+#include "worker/data/shuffle.h"
+#include "worker/layers/initialization.h"
 #include "worker/recommender/embedding_kind.h"
 #include "worker/straggling.h"
 
@@ -74,6 +77,9 @@ const char* name_of(StalenessRate value);
 const char* name_of(WorkDivision value);
 const char* name_of(DataShard value);
 const char* name_of(worker::EmbeddingKind value);
+const char* name_of(worker::WeightInit value);
+const char* name_of(worker::PixelScale value);
+const char* name_of(worker::Shuffle value);
 const char* name_of(ClusterKind value);
 const char* name_of(simulation::NetworkModel value);
 
@@ -137,8 +143,13 @@ struct RunSettings {
   worker::EmbeddingKind embeddings = worker::EmbeddingKind::kSparse;  // recommenders only
   bool augment = true;                                                // cifar10 only
   DataShard shard = DataShard::kRandom;                               // images only
-  BackendKind backend = BackendKind::kOneDnn;                         // used on the CPU
-  worker::Precision precision = worker::Precision::kFp32;             // used on a GPU
+  worker::WeightInit init = worker::WeightInit::kByLayer;             // models of images only
+  worker::PixelScale pixel_scale = worker::PixelScale::kShifted;      // images of ink on paper only
+  worker::Shuffle shuffle = worker::Shuffle::kGlobal;
+  bool drop_last = true;                                   // what does not fill a global batch
+  int prefetch = 8;                                        // batches that are prepared ahead
+  BackendKind backend = BackendKind::kOneDnn;              // used on the CPU
+  worker::Precision precision = worker::Precision::kFp32;  // used on a GPU
 
   // Training
   OptimizerChoice optimizer = OptimizerChoice::kAdam;

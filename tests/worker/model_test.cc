@@ -192,6 +192,45 @@ TEST_F(ModelTest, InitialWeightsFollowFromTheSeedAloneAndStayWithinTheirLimits) 
   EXPECT_THAT(largest(4), just_below(std::sqrt(3.0 / 256)));
 }
 
+// The largest of so many draws is hardly below the limit, and never above it.
+void expect_limit(Model& model, const Tensor& weights, std::size_t tensor, double limit) {
+  double largest = 0;
+  for (const float value : slice(In(weights), model.layout().tensors()[tensor].range)) {
+    largest = std::max(largest, static_cast<double>(std::abs(value)));
+  }
+  EXPECT_LE(largest, limit * (1 + 1e-6)) << model.layout().tensors()[tensor].name;
+  EXPECT_GT(largest, 0.97 * limit) << model.layout().tensors()[tensor].name;
+}
+
+TEST_F(ModelTest, BeginsWithWeightsOfTheInitialisationInItsSpec) {
+  struct Case {
+    const char* spec;
+    double conv, hidden, last;  // of conv1 (9 inputs, 288 outputs), dense1 (5408, 64) and dense2 (64, 10)
+  };
+  for (const auto& [suffix, conv, hidden, last] :
+       {Case{"", std::sqrt(6.0 / 9), std::sqrt(6.0 / 5408), std::sqrt(3.0 / 64)},
+        Case{":init=he", std::sqrt(6.0 / 9), std::sqrt(6.0 / 5408), std::sqrt(6.0 / 64)},
+        Case{":init=lecun", std::sqrt(3.0 / 9), std::sqrt(3.0 / 5408), std::sqrt(3.0 / 64)},
+        Case{":init=glorot", std::sqrt(6.0 / (9 + 288)), std::sqrt(6.0 / (5408 + 64)), std::sqrt(6.0 / (64 + 10))}}) {
+    SCOPED_TRACE(suffix);
+    const std::unique_ptr<Model> model = must_make(std::string("conv:32-64") + suffix, kDigit, 1, *reference_);
+    EXPECT_EQ(model->name(), "conv:32-64");
+    const Tensor weights = initial_weights(*model);
+    expect_limit(*model, weights, 0, conv);
+    expect_limit(*model, weights, 2, hidden);
+    expect_limit(*model, weights, 4, last);
+    for (const std::size_t bias : {1, 3, 5}) {
+      EXPECT_THAT(slice(In(weights), model->layout().tensors()[bias].range), Each(0.0f));
+    }
+  }
+}
+
+TEST_F(ModelTest, OfTheTutorialHasItsParameters) {
+  const Result<ParamLayout> layout = model_layout("conv:32-64", form_of_images(kDigit, 10));
+  ASSERT_TRUE(layout.ok()) << layout.status().message();
+  EXPECT_EQ(layout->parameter_count(), 320u + 346176u + 650u);
+}
+
 TEST_F(ModelTest, MakeModelSaysWhatIsWrongAndWhatWouldBeRight) {
   struct Case {
     const char* spec;
@@ -201,9 +240,12 @@ TEST_F(ModelTest, MakeModelSaysWhatIsWrongAndWhatWouldBeRight) {
   const Case cases[] = {
       {"resnet", kDigit,
        "--model=resnet: unknown model; must be softmax, mlp, mlp:WIDTH-...-WIDTH, "
-       "lenet, resnet20, resnet32, resnet56, gpt:LAYERS-HEADS-WIDTH, ncf or wide-deep"},
+       "conv:CHANNELS-WIDTH, lenet, resnet20, resnet32, resnet56, gpt:LAYERS-HEADS-WIDTH, ncf or wide-deep"},
       {"", kDigit, "unknown model"},
       {"mlp:", kDigit, "as in 784-1024-1024-10"},
+      {"conv:32", kDigit, "must be conv:CHANNELS-WIDTH, as in conv:32-64"},
+      {"conv:32-64", {3, 3, 1}, "images of 3x3 are too small; it needs 4x4 or more"},
+      {"mlp:init=best", kDigit, "the initialisation must be he, glorot or lecun"},
       {"mlp:784-x-10", kDigit, "as in 784-1024-1024-10"},
       {"mlp:784-0-10", kDigit, "widths of 1 to 65536"},
       {"mlp:784-99999999999-10", kDigit, "widths of 1 to 65536"},

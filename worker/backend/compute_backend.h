@@ -77,7 +77,7 @@ inline constexpr float kBatchNormEpsilon = 1e-5f;
 inline constexpr float kBatchNormMomentum = 0.1f;  // weight of a batch in the running moments
 
 struct LossAndCorrect {
-  double loss = 0;  // mean over the batch
+  double loss = 0;  // mean over the batch, times its weight
   int correct = 0;  // samples whose largest logit is that of their label
 };
 
@@ -165,9 +165,12 @@ class ComputeBackend {
   virtual void attention_forward(const AttentionShape&, In qkv, Out y, Out probabilities) = 0;
   virtual void attention_backward(const AttentionShape&, In qkv, In dy, Out probabilities, Out dqkv) = 0;
 
-  // Softmax and cross-entropy over `classes` logits per sample. Writes d(mean loss)/d(logits) to dlogits unless it is
-  // empty, and stores what loss() then returns.
-  virtual void softmax_cross_entropy(int batch, int classes, In logits, std::span<const int> labels, Out dlogits) = 0;
+  // Softmax and cross-entropy over `classes` logits per sample. Writes weight · d(mean loss)/d(logits) to dlogits
+  // unless it is empty, and stores what loss() then returns: the mean too is times the weight. A sample with a label
+  // below 0 adds nothing to the sum that the mean over the batch is of. On a device no label may be, and the weight
+  // must be 1.
+  virtual void softmax_cross_entropy(int batch, int classes, In logits, std::span<const int> labels, double weight,
+                                     Out dlogits) = 0;
   // Returns the result of the last softmax_cross_entropy. Waits for it.
   virtual LossAndCorrect loss() = 0;
 

@@ -94,8 +94,9 @@ class OneDnnBackend final : public HostBackend {
     prepared(attentions_, shape).backward(qkv, dy, probabilities, dqkv);
   }
 
-  void softmax_cross_entropy(int batch, int classes, In logits, std::span<const int> labels, Out dlogits) override {
-    loss_ = worker::softmax_cross_entropy(batch, classes, logits, labels, dlogits);
+  void softmax_cross_entropy(int batch, int classes, In logits, std::span<const int> labels, double weight,
+                             Out dlogits) override {
+    loss_ = worker::softmax_cross_entropy(batch, classes, logits, labels, weight, dlogits);
   }
 
  private:

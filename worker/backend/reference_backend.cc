@@ -161,19 +161,24 @@ class ReferenceBackend final : public HostBackend {
     reference::attention_backward(shape, qkv, dy, probabilities, dqkv);
   }
 
-  void softmax_cross_entropy(int batch, int classes, In logits, std::span<const int> labels, Out dlogits) override {
+  void softmax_cross_entropy(int batch, int classes, In logits, std::span<const int> labels, double weight,
+                             Out dlogits) override {
     loss_ = {};
     for (int n = 0; n < batch; ++n) {
+      if (labels[n] < 0) {
+        if (!dlogits.empty()) std::ranges::fill(dlogits.subspan(at(n, 0, classes), classes), 0.0f);
+        continue;
+      }
       const In row = logits.subspan(at(n, 0, classes), classes);
       const auto largest = std::max_element(row.begin(), row.end());
       double sum = 0;
       for (float logit : row) sum += std::exp(static_cast<double>(logit) - *largest);
-      loss_.loss += (std::log(sum) - (static_cast<double>(row[labels[n]]) - *largest)) / batch;
+      loss_.loss += (std::log(sum) - (static_cast<double>(row[labels[n]]) - *largest)) * weight / batch;
       if (largest - row.begin() == labels[n]) ++loss_.correct;
       if (dlogits.empty()) continue;
       for (int c = 0; c < classes; ++c) {
         const double probability = std::exp(static_cast<double>(row[c]) - *largest) / sum;
-        dlogits[at(n, c, classes)] = static_cast<float>((probability - (c == labels[n] ? 1 : 0)) / batch);
+        dlogits[at(n, c, classes)] = static_cast<float>((probability - (c == labels[n] ? 1 : 0)) * weight / batch);
       }
     }
   }

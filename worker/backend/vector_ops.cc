@@ -145,11 +145,17 @@ void subsample_backward(const SubsampleShape& s, In dy, Out dx) {
   });
 }
 
-LossAndCorrect softmax_cross_entropy(int batch, int classes, In logits, std::span<const int> labels, Out dlogits) {
+LossAndCorrect softmax_cross_entropy(int batch, int classes, In logits, std::span<const int> labels, double weight,
+                                     Out dlogits) {
   LossAndCorrect result;
+  const auto gradient_weight = static_cast<float>(weight);
   for (int n = 0; n < batch; ++n) {
     const In row = logits.subspan(static_cast<std::size_t>(n) * classes, classes);
     const int label = labels[n];
+    if (label < 0) {
+      if (!dlogits.empty()) std::ranges::fill(dlogits.subspan(static_cast<std::size_t>(n) * classes, classes), 0.0f);
+      continue;
+    }
     const auto largest = std::max_element(row.begin(), row.end());
     float sum = 0;
     if (dlogits.empty()) {
@@ -157,14 +163,14 @@ LossAndCorrect softmax_cross_entropy(int batch, int classes, In logits, std::spa
     } else {
       const Out gradient = dlogits.subspan(static_cast<std::size_t>(n) * classes, classes);
       for (int c = 0; c < classes; ++c) sum += gradient[c] = std::exp(row[c] - *largest);
-      const float scale = 1.0f / (sum * static_cast<float>(batch));
+      const float scale = gradient_weight / (sum * static_cast<float>(batch));
       for (float& value : gradient) value *= scale;
-      gradient[label] -= 1.0f / static_cast<float>(batch);
+      gradient[label] -= gradient_weight / static_cast<float>(batch);
     }
     result.loss += std::log(sum) - (row[label] - *largest);
     result.correct += largest - row.begin() == label ? 1 : 0;
   }
-  result.loss /= batch;
+  result.loss = result.loss * weight / batch;
   return result;
 }
 

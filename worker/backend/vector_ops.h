@@ -23,6 +23,7 @@ void mean_pool_backward(const MeanPoolShape& shape, In dy, Out dx);
 void subsample_forward(const SubsampleShape& shape, In x, Out y);
 void subsample_backward(const SubsampleShape& shape, In dy, Out dx);
 
-LossAndCorrect softmax_cross_entropy(int batch, int classes, In logits, std::span<const int> labels, Out dlogits);
+LossAndCorrect softmax_cross_entropy(int batch, int classes, In logits, std::span<const int> labels, double weight,
+                                     Out dlogits);
 
 }  // namespace syncopate::worker

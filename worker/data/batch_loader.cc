@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cassert>
 #include <deque>
 #include <map>
@@ -37,25 +38,56 @@ namespace {
 
 using Permutation = std::vector<std::int64_t>;
 
+// Parts of every W-th sample, as tf.data's shard deals them out.
+SampleParts strided_parts(std::int64_t samples, int workers) {
+  SampleParts parts(static_cast<std::size_t>(samples));
+  for (std::int64_t sample = 0; sample < samples; ++sample) {
+    parts[static_cast<std::size_t>(sample)] = static_cast<int>(sample % workers);
+  }
+  return parts;
+}
+
+Permutation permutation_of(const BatchOrder& order, std::int64_t epoch) {
+  Permutation permutation(static_cast<std::size_t>(order.dataset_size));
+  if (order.shuffle == Shuffle::kOff) {
+    std::iota(permutation.begin(), permutation.end(), std::int64_t{0});
+  } else {
+    const bool is_own = order.shuffle == Shuffle::kWorker;
+    epoch_permutation(is_own ? seed_of_worker(order.seed, order.rank) : order.seed, epoch, permutation);
+  }
+  if (order.parts) {
+    interleave_parts(*order.parts, order.workers, permutation);
+  } else if (order.shuffle == Shuffle::kShard) {
+    interleave_parts(strided_parts(order.dataset_size, order.workers), order.workers, permutation);
+  }
+  return permutation;
+}
+
 // Loaders of one program that read the same epoch share its permutation, as the many workers of a simulated cluster do.
 // Parts live as long as a permutation that is in their order, whose loader has them: so their address names them.
 std::shared_ptr<const Permutation> shared_permutation(const BatchOrder& order, std::int64_t epoch) {
-  using Key = std::tuple<std::uint64_t, std::int64_t, std::int64_t, const SampleParts*, int>;
+  using Key = std::tuple<std::uint64_t, std::int64_t, std::int64_t, const SampleParts*, int, Shuffle, int>;
   static std::mutex mutex;
   static std::map<Key, std::weak_ptr<const Permutation>> known;
   const std::lock_guard lock(mutex);
   std::erase_if(known, [](const auto& one) { return one.second.expired(); });
-  const int workers = order.parts ? order.workers : 0;  // without parts the order is that of any number
-  std::weak_ptr<const Permutation>& kept = known[{order.seed, epoch, order.dataset_size, order.parts.get(), workers}];
+  // Without parts the order is that of any number.
+  const int workers = order.parts || order.shuffle == Shuffle::kShard ? order.workers : 0;
+  const int rank = order.shuffle == Shuffle::kWorker ? order.rank : 0;
+  std::weak_ptr<const Permutation>& kept =
+      known[{order.seed, epoch, order.dataset_size, order.parts.get(), workers, order.shuffle, rank}];
   if (std::shared_ptr<const Permutation> permutation = kept.lock()) return permutation;
-  auto made = std::make_shared<Permutation>(static_cast<std::size_t>(order.dataset_size));
-  epoch_permutation(order.seed, epoch, *made);
-  if (order.parts) interleave_parts(*order.parts, order.workers, *made);
+  const auto made = std::make_shared<const Permutation>(permutation_of(order, epoch));
   kept = made;
   return made;
 }
 
 }  // namespace
+
+std::uint64_t seed_of_worker(std::uint64_t seed, int rank) {
+  constexpr std::uint64_t kStreamOfWorkers = 0x776F726B65727Bull << 8;
+  return Random(seed, kStreamOfWorkers + static_cast<std::uint64_t>(rank)).next();
+}
 
 void batch_indices(const BatchOrder& order, std::span<const std::int64_t> permutation, std::int64_t step,
                    std::span<std::int64_t> indices) {
@@ -65,7 +97,10 @@ void batch_indices(const BatchOrder& order, std::span<const std::int64_t> permut
   const auto workers = static_cast<std::size_t>(order.workers);
   const std::size_t first =
       static_cast<std::size_t>(step) * indices.size() * workers + static_cast<std::size_t>(order.rank);
-  for (std::size_t i = 0; i < indices.size(); ++i) indices[i] = permutation[first + i * workers];
+  for (std::size_t i = 0; i < indices.size(); ++i) {
+    const std::size_t place = first + i * workers;
+    indices[i] = place < permutation.size() ? permutation[place] : -1;
+  }
 }
 
 void read_batch(const Dataset& dataset, std::span<const std::int64_t> indices, std::int64_t epoch,
@@ -74,10 +109,16 @@ void read_batch(const Dataset& dataset, std::span<const std::int64_t> indices, s
   const auto values = static_cast<std::size_t>(form.values()), ids = static_cast<std::size_t>(form.id_columns()),
              labels = static_cast<std::size_t>(form.labels);
   for (std::size_t i = 0; i < indices.size(); ++i) {
-    dataset.read(indices[i], epoch,
-                 {.values = to.values.subspan(i * values, values),
-                  .ids = to.ids.subspan(i * ids, ids),
-                  .labels = to.labels.subspan(i * labels, labels)});
+    const SampleRoom place{.values = to.values.subspan(i * values, values),
+                           .ids = to.ids.subspan(i * ids, ids),
+                           .labels = to.labels.subspan(i * labels, labels)};
+    if (indices[i] >= 0) {
+      dataset.read(indices[i], epoch, place);
+    } else {
+      std::ranges::fill(place.values, 0.0f);
+      std::ranges::fill(place.ids, 0);
+      std::ranges::fill(place.labels, -1);
+    }
   }
 }
 
@@ -95,6 +136,7 @@ class BatchLoader::Prefetcher {
         monitor_(threads.make_monitor()) {
     assert(depth >= 1 && order.dataset_size <= dataset.size() && order.steps_per_epoch() >= 1);
     assert(!order.parts || static_cast<std::int64_t>(order.parts->size()) == order.dataset_size);
+    assert(order.shuffle != Shuffle::kWorker || (!by_order && order.drop_last));
     static_assert(sizeof(int) == sizeof(float));
     const SampleForm& form = dataset.form();
     const std::size_t values = indices_.size() * static_cast<std::size_t>(form.values()),
@@ -106,8 +148,9 @@ class BatchLoader::Prefetcher {
     for (std::size_t i = 0; i < slots; ++i) {
       float* const begin = memory_.data() + i * slot_size;
       int* const whole_numbers = reinterpret_cast<int*>(begin + padded(values));
-      slots_.push_back(
-          {.values = {begin, values}, .ids = {whole_numbers, ids}, .labels = {whole_numbers + padded(ids), labels}});
+      slots_.push_back({.room = {.values = {begin, values},
+                                 .ids = {whole_numbers, ids},
+                                 .labels = {whole_numbers + padded(ids), labels}}});
     }
     start();
   }
@@ -137,9 +180,13 @@ class BatchLoader::Prefetcher {
     const std::lock_guard lock(*monitor_);
     while (prepared_ <= taken_ && !failure_.any()) monitor_->wait();
     if (prepared_ <= taken_) failure_.rethrow();
-    const SampleRoom& slot = slot_of(taken_++);
+    const Slot& slot = slot_of(taken_++);
     if (sleeping_ && may_go_on()) monitor_->notify_all();
-    return {slot.values, slot.labels, slot.ids};
+    return {.values = slot.room.values,
+            .labels = slot.room.labels,
+            .ids = slot.room.ids,
+            .empty_places = slot.empty_places,
+            .weight = slot.weight};
   }
 
   std::span<std::byte> memory() { return std::as_writable_bytes(memory_.span()); }
@@ -148,9 +195,13 @@ class BatchLoader::Prefetcher {
   // So that what follows begins on a cache line.
   static std::size_t padded(std::size_t elements) { return (elements + kAlignment - 1) / kAlignment * kAlignment; }
 
-  const SampleRoom& slot_of(std::int64_t batch) const {
-    return slots_[static_cast<std::size_t>(batch) % slots_.size()];
-  }
+  struct Slot {
+    SampleRoom room;
+    int empty_places = 0;
+    double weight = 1;
+  };
+
+  Slot& slot_of(std::int64_t batch) { return slots_[static_cast<std::size_t>(batch) % slots_.size()]; }
   bool has_work() const { return !by_order_ || !ordered_.empty(); }
   bool may_go_on() const { return has_work() && prepared_ - taken_ <= depth_ / 2; }
 
@@ -202,17 +253,32 @@ class BatchLoader::Prefetcher {
     return number;
   }
 
-  void prepare(std::int64_t number, const SampleRoom& to) {
+  void prepare(std::int64_t number, Slot& to) {
     const std::int64_t global = number / order_.workers;
+    if (order_.shuffle == Shuffle::kWorker) return prepare_own(global, to);
     const std::int64_t step = global % order_.steps_per_epoch(), epoch = global / order_.steps_per_epoch();
-    if (permuted_ != epoch) {
-      permutation_ = shared_permutation(order_, epoch);
-      permuted_ = epoch;
-    }
+    permute(epoch);
     BatchOrder part = order_;
     part.rank = static_cast<int>(number % order_.workers);
     batch_indices(part, *permutation_, step, indices_);
-    read_batch(dataset_, indices_, epoch, to);
+    read_batch(dataset_, indices_, epoch, to.room);
+    to.empty_places = static_cast<int>(std::ranges::count(indices_, -1));
+    to.weight = static_cast<double>(order_.global_batch_size()) / static_cast<double>(order_.samples_in(step));
+  }
+
+  // The worker's permutations are sequences of batches that nobody else has a part of.
+  void prepare_own(std::int64_t batch, Slot& to) {
+    const BatchOrder alone{.dataset_size = order_.dataset_size, .batch_size = order_.batch_size};
+    const std::int64_t pass = batch / alone.steps_per_epoch();
+    permute(pass);
+    batch_indices(alone, *permutation_, batch % alone.steps_per_epoch(), indices_);
+    read_batch(dataset_, indices_, pass, to.room);
+  }
+
+  void permute(std::int64_t epoch) {
+    if (permuted_ == epoch) return;
+    permutation_ = shared_permutation(order_, epoch);
+    permuted_ = epoch;
   }
 
   Threads& threads_;
@@ -227,8 +293,7 @@ class BatchLoader::Prefetcher {
   std::vector<std::int64_t> indices_;
 
   AlignedBuffer memory_;
-  std::vector<SampleRoom>
-      slots_;  // in memory_; a slot is the prefetch thread's until its batch is counted in prepared_
+  std::vector<Slot> slots_;  // in memory_; a slot is the prefetch thread's until its batch is counted in prepared_
   const std::unique_ptr<Monitor> monitor_;  // guards the next four
   std::int64_t prepared_ = 0, taken_ = 0;   // batches
   std::deque<std::int64_t> ordered_;        // numbers of what is to be prepared next

@@ -2,12 +2,16 @@
 //
 // One seed gives one permutation of the training set per epoch. The global batch number g of an epoch is the
 // permutation's elements [g·W·B, (g+1)·W·B); worker r of W takes every W-th of them, beginning with the r-th. Samples
-// that do not fill a global batch are left out of that epoch.
+// that do not fill a global batch are left out of that epoch, or make a last one of their own: then some places of its
+// batches are empty.
 //
-// Where each worker has a part of the training set to itself (label_parts.h), the permutation is first reordered so
-// that the same rule gives each worker samples of its own part alone.
+// Where each worker has a part of the training set to itself (label_parts.h, Shuffle::kShard), the permutation is first
+// reordered so that the same rule gives each worker samples of its own part alone. Under Shuffle::kWorker each worker
+// has permutations of its own, whose elements it takes one after the other; what does not fill a batch of its own is
+// left out of that permutation, and a new one begins whenever one is used up.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -18,6 +22,7 @@
 #include "worker/batch_source.h"
 #include "worker/data/dataset.h"
 #include "worker/data/label_parts.h"
+#include "worker/data/shuffle.h"
 
 namespace syncopate::worker {
 
@@ -28,8 +33,17 @@ struct BatchOrder {
   int rank = 0;                                   // r
   int workers = 1;                                // W
   std::shared_ptr<const SampleParts> parts = {};  // of the workers, by sample; none: any worker trains any sample
+  Shuffle shuffle = Shuffle::kGlobal;             // no other but kOff together with parts
+  bool drop_last = true;  // whether what does not fill a global batch is left out; if not, all parts are of any worker
 
-  std::int64_t steps_per_epoch() const { return dataset_size / (static_cast<std::int64_t>(batch_size) * workers); }
+  std::int64_t global_batch_size() const { return static_cast<std::int64_t>(batch_size) * workers; }
+  std::int64_t steps_per_epoch() const {
+    return (dataset_size + (drop_last ? 0 : global_batch_size() - 1)) / global_batch_size();
+  }
+  // Returns how many samples global batch `step` of an epoch has.
+  std::int64_t samples_in(std::int64_t step) const {
+    return std::min(global_batch_size(), dataset_size - step * global_batch_size());
+  }
 };
 
 // Fails with invalid argument if the dataset does not fill one global batch: an epoch would have no step.
@@ -38,12 +52,16 @@ Status check_fills_a_batch(const BatchOrder& order);
 // Writes the permutation of 0 .. permutation.size()-1 for one epoch: Fisher and Yates' shuffle (Knuth, The Art of
 // Computer Programming 2, algorithm 3.4.2P), the same on every machine. Pure.
 void epoch_permutation(std::uint64_t seed, std::int64_t epoch, std::span<std::int64_t> permutation);
-// Writes the order.batch_size dataset indices of this worker's batch `step` (within the epoch). `permutation` is that
-// of the epoch. Pure.
+// Writes the order.batch_size dataset indices of this worker's batch `step` (within the epoch), and -1 for empty
+// places, which come last. `permutation` is that of the epoch. Not for Shuffle::kWorker. Pure.
 void batch_indices(const BatchOrder& order, std::span<const std::int64_t> permutation, std::int64_t step,
                    std::span<std::int64_t> indices);
 
-// Reads samples `indices` of `epoch` one after the other into `to`. Allocates nothing.
+// Returns the seed of a worker's own permutations under Shuffle::kWorker. Pure.
+std::uint64_t seed_of_worker(std::uint64_t seed, int rank);
+
+// Reads samples `indices` of `epoch` one after the other into `to`. An empty place has zeros, and labels of -1.
+// Allocates nothing.
 void read_batch(const Dataset& dataset, std::span<const std::int64_t> indices, std::int64_t epoch,
                 const SampleRoom& to);
 

@@ -18,8 +18,8 @@ constexpr std::uint32_t kLargestSide = 4096;  // pixels; also keeps products wit
 
 class IdxDataset final : public ImageDataset {
  public:
-  IdxDataset(FileBytes images, FileBytes labels, ImageShape shape)
-      : ImageDataset(shape, kIdxClasses),
+  IdxDataset(FileBytes images, FileBytes labels, ImageShape shape, PixelScale scale)
+      : ImageDataset(shape, kIdxClasses, scale),
         images_file_(std::move(images)),
         labels_file_(std::move(labels)),
         pixels_(images_file_.bytes().subspan(kIdxImagesHeaderBytes)),
@@ -99,7 +99,8 @@ Status check_labels(const FileBytes& file) {
 
 }  // namespace
 
-Result<std::unique_ptr<ImageDataset>> open_idx(const std::string& images_path, const std::string& labels_path) {
+Result<std::unique_ptr<ImageDataset>> open_idx(const std::string& images_path, const std::string& labels_path,
+                                               PixelScale scale) {
   SYNCOPATE_ASSIGN_OR_RETURN(FileBytes images, FileBytes::open(images_path));
   SYNCOPATE_ASSIGN_OR_RETURN(FileBytes labels, FileBytes::open(labels_path));
   SYNCOPATE_ASSIGN_OR_RETURN(const ImageShape shape, shape_in(images_path, images.bytes()));
@@ -111,7 +112,8 @@ Result<std::unique_ptr<ImageDataset>> open_idx(const std::string& images_path, c
                fmt::format("{} labels, expected {}, one for each image of {}", label_count, image_count, images_path))
         .in(labels_path);
   }
-  return std::unique_ptr<ImageDataset>(std::make_unique<IdxDataset>(std::move(images), std::move(labels), shape));
+  return std::unique_ptr<ImageDataset>(
+      std::make_unique<IdxDataset>(std::move(images), std::move(labels), shape, scale));
 }
 
 Result<ImageShape> read_idx_shape(const std::string& images_path) {

@@ -12,7 +12,8 @@ namespace syncopate::worker {
 // Plain files are mapped, files whose names end in ".gz" are inflated. Everything is checked here: magic, dimensions,
 // exact sizes, equal numbers of labels and images, labels 0 to 9. kNotFound or kDataLoss name the file, what was found
 // and what was expected.
-Result<std::unique_ptr<ImageDataset>> open_idx(const std::string& images_path, const std::string& labels_path);
+Result<std::unique_ptr<ImageDataset>> open_idx(const std::string& images_path, const std::string& labels_path,
+                                               PixelScale scale = PixelScale::kShifted);
 
 // Returns the images' shape, from the header of their file only. Fails as open_idx does.
 Result<ImageShape> read_idx_shape(const std::string& images_path);

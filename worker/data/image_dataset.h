@@ -7,14 +7,13 @@
 #include <span>
 
 #include "worker/data/dataset.h"
+#include "worker/data/pixel_scale.h"
 
 namespace syncopate::worker {
 
-// Converts bytes to floats as 2 · value / 255 - 0.3: paper -0.3, ink 1.7. Pictures of ink on paper then have a mean
-// near zero, without which learning is slow (LeCun et al. 1998, "Efficient BackProp", section 4.3). The mapping is the
-// same for every data set of ink on paper, and for training and evaluation; photographs have their own
-// (cifar_reader.h).
-void normalize(std::span<const std::uint8_t> bytes, std::span<float> values);
+// Converts bytes to floats: shifted, paper is -0.3 and ink 1.7; in units, 0 and 1. The mapping is the same for every
+// data set of ink on paper, and for training and evaluation; photographs have their own (cifar_reader.h).
+void normalize(std::span<const std::uint8_t> bytes, std::span<float> values, PixelScale scale = PixelScale::kShifted);
 
 inline SampleForm form_of_images(ImageShape shape, int classes) {
   return {.image = shape, .classes = classes, .ids = {}, .labels = 1};
@@ -22,7 +21,8 @@ inline SampleForm form_of_images(ImageShape shape, int classes) {
 
 class ImageDataset : public Dataset {
  public:
-  ImageDataset(ImageShape shape, int classes) : form_(form_of_images(shape, classes)) {}
+  ImageDataset(ImageShape shape, int classes, PixelScale scale = PixelScale::kShifted)
+      : form_(form_of_images(shape, classes)), scale_(scale) {}
 
   const SampleForm& form() const override { return form_; }
   ImageShape shape() const { return form_.image; }
@@ -38,6 +38,7 @@ class ImageDataset : public Dataset {
 
  private:
   SampleForm form_;
+  PixelScale scale_;
 };
 
 }  // namespace syncopate::worker

@@ -140,9 +140,9 @@ Result<std::vector<std::string>> find_idx_files(const std::string& name, const s
   return find_files(name, folders, {kIdxTrainImages, kIdxTrainLabels, kIdxTestImages, kIdxTestLabels}, true);
 }
 
-Result<DatasetPair> open_idx_set(const std::string& name, const std::vector<std::string>& folders) {
+Result<DatasetPair> open_idx_set(const std::string& name, const std::vector<std::string>& folders, PixelScale scale) {
   SYNCOPATE_ASSIGN_OR_RETURN(const std::vector<std::string> files, find_idx_files(name, folders));
-  return pair_of(name, open_idx(files[0], files[1]), open_idx(files[2], files[3]));
+  return pair_of(name, open_idx(files[0], files[1], scale), open_idx(files[2], files[3], scale));
 }
 
 std::vector<std::string> idx_folders(const std::string& name, const std::string& data_dir) {
@@ -163,10 +163,11 @@ Result<DatasetPair> open_cifar_set(const std::string& name, const std::string& d
                  open_cifar10(paths.last(1)));
 }
 
-Result<DatasetPair> open_digits(const std::string& name, const std::string& data_dir, std::uint64_t seed) {
+Result<DatasetPair> open_digits(const std::string& name, const std::string& data_dir, std::uint64_t seed,
+                                PixelScale scale) {
   SYNCOPATE_ASSIGN_OR_RETURN(const DigitsCounts counts, parse_digits(name));
   SYNCOPATE_ASSIGN_OR_RETURN(const std::string folder, ensure_digits(data_dir, seed, counts));
-  Result<DatasetPair> pair = open_idx_set(name, {folder});
+  Result<DatasetPair> pair = open_idx_set(name, {folder}, scale);
   if (pair.ok() || pair.status().code() == Code::kResourceExhausted) return pair;
   return Status(pair.status().code(),
                 fmt::format("{}; remove the folder to have it made anew", pair.status().message()));
@@ -178,6 +179,19 @@ Result<DatasetPair> open_text_set(const std::string& name, const std::string& da
   return DatasetPair{std::move(parts.first), std::move(parts.second)};
 }
 
+struct ScaledName {
+  std::string name;
+  PixelScale scale = PixelScale::kShifted;
+};
+
+// Takes ":unit" off the name of a set of images of ink on paper.
+ScaledName scaled_name(const std::string& name) {
+  if (!name.ends_with(kUnitSuffix)) return {.name = name};
+  std::string bare = name.substr(0, name.size() - kUnitSuffix.size());
+  if (!is_digits(bare) && bare != "mnist" && bare != "fashion-mnist") return {.name = name};
+  return {.name = std::move(bare), .scale = PixelScale::kUnit};
+}
+
 Result<DatasetPair> make_grammar(const std::string& name, std::uint64_t seed) {
   SYNCOPATE_ASSIGN_OR_RETURN(const GrammarName grammar, parse_grammar(name));
   return DatasetPair{make_grammar_train(seed, grammar.counts, grammar.context),
@@ -186,7 +200,8 @@ Result<DatasetPair> make_grammar(const std::string& name, std::uint64_t seed) {
 
 }  // namespace
 
-Status check_dataset_name(const std::string& name) {
+Status check_dataset_name(const std::string& given) {
+  const std::string name = scaled_name(given).name;
   if (is_digits(name)) return parse_digits(name).status();
   if (is_recommender_set(name)) return check_recommender_set(name);
   if (is_text(name)) return parse_text(name).status();
@@ -197,18 +212,20 @@ Status check_dataset_name(const std::string& name) {
 
 namespace {
 
-Result<DatasetPair> open_known(const std::string& name, const std::string& data_dir, std::uint64_t seed) {
-  SYNCOPATE_RETURN_IF_ERROR(check_dataset_name(name));
-  if (is_digits(name)) return open_digits(name, data_dir, seed);
+Result<DatasetPair> open_known(const std::string& given, const std::string& data_dir, std::uint64_t seed) {
+  SYNCOPATE_RETURN_IF_ERROR(check_dataset_name(given));
+  const auto [name, scale] = scaled_name(given);
+  if (is_digits(name)) return open_digits(name, data_dir, seed, scale);
   if (is_recommender_set(name)) return open_recommender_set(name, data_dir, seed);
   if (is_text(name)) return open_text_set(name, data_dir);
   if (is_grammar(name)) return make_grammar(name, seed);
   if (is_cifar(name)) return open_cifar_set(name, data_dir, seed);
-  return open_idx_set(name, idx_folders(name, data_dir));
+  return open_idx_set(name, idx_folders(name, data_dir), scale);
 }
 
-Result<SampleForm> form_of_known(const std::string& name, const std::string& data_dir) {
-  SYNCOPATE_RETURN_IF_ERROR(check_dataset_name(name));
+Result<SampleForm> form_of_known(const std::string& given, const std::string& data_dir) {
+  SYNCOPATE_RETURN_IF_ERROR(check_dataset_name(given));
+  const std::string name = scaled_name(given).name;
   if (is_digits(name)) return form_of_images(kDigitShape, kIdxClasses);
   if (is_recommender_set(name)) return recommender_form(name, data_dir);
   if (is_text(name)) return form_of_text(*parse_text(name), kTextCharacters);

@@ -18,6 +18,7 @@ struct DatasetPair {
 //   digits, digits:TRAIN-TEST   generated from `seed` on first use, below data_dir; 60000-10000 unless given
 //   mnist                       IDX files in data_dir/mnist, data_dir/MNIST/raw or data_dir
 //   fashion-mnist               IDX files in data_dir/fashion-mnist, data_dir/FashionMNIST/raw or data_dir
+//   digits:unit, digits:TRAIN-TEST:unit, mnist:unit, fashion-mnist:unit   the same with pixels from 0 to 1
 //   cifar10, cifar10:plain      binary files in data_dir/cifar10, data_dir/cifar-10-batches-bin or data_dir; training
 //                               images cropped and flipped as drawn from `seed`, or as they are
 //   text, text:CONTEXT          *.txt in data_dir/text or data_dir; a context of 64 characters unless given

@@ -4,6 +4,21 @@
 #include <cmath>
 
 namespace syncopate::worker {
+namespace {
+
+double limit_of(Initialization initialization, double fan_in, double fan_out) {
+  switch (initialization) {
+    case Initialization::kHeUniform:
+      return std::sqrt(6.0 / fan_in);
+    case Initialization::kLeCunUniform:
+      return std::sqrt(3.0 / fan_in);
+    case Initialization::kGlorotUniform:
+      return std::sqrt(6.0 / (fan_in + fan_out));
+  }
+  return 0;
+}
+
+}  // namespace
 
 AffineParams::AffineParams(ParamLayout& layout, const std::string& name, const std::vector<std::int64_t>& weight_shape,
                            Initialization initialization, bool with_bias)
@@ -12,8 +27,9 @@ AffineParams::AffineParams(ParamLayout& layout, const std::string& name, const s
   if (with_bias) layout.add(name + ".bias", {outputs});
   weight_ = layout.tensors()[index_].range;
   bias_ = with_bias ? layout.tensors()[index_ + 1].range : Range{weight_.end, weight_.end};
-  const double fan_in = static_cast<double>(weight_.size()) / static_cast<double>(outputs);
-  limit_ = std::sqrt((initialization == Initialization::kHeUniform ? 6.0 : 3.0) / fan_in);
+  const auto size = static_cast<double>(weight_.size());
+  limit_ =
+      limit_of(initialization, size / static_cast<double>(outputs), size / static_cast<double>(weight_shape.back()));
 }
 
 AffineParams::AffineParams(ParamLayout& layout, const std::string& name, const std::vector<std::int64_t>& weight_shape,

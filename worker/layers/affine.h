@@ -8,13 +8,10 @@
 #include <vector>
 
 #include "common/param_layout.h"
+#include "worker/layers/initialization.h"
 #include "worker/layers/layer.h"
 
 namespace syncopate::worker {
-
-// He-uniform, U(±sqrt(6 / fan in)), preserves the variance through a ReLU (He et al. 2015, section 2.2). LeCun-uniform,
-// U(±sqrt(3 / fan in)), preserves it through a linear layer (LeCun et al. 1998, section 4.6).
-enum class Initialization { kHeUniform, kLeCunUniform };
 
 // N(0, deviation²), independent of the shape.
 struct NormalInitialization {
@@ -28,7 +25,8 @@ struct NormalInitialization {
 
 class AffineParams {
  public:
-  // Appends `name`.weight, of this shape (outputs first), and, if there is a bias, `name`.bias to the layout.
+  // Appends `name`.weight, of this shape (outputs first, inputs last), and, if there is a bias, `name`.bias to the
+  // layout.
   AffineParams(ParamLayout& layout, const std::string& name, const std::vector<std::int64_t>& weight_shape,
                Initialization initialization, bool with_bias = true);
   AffineParams(ParamLayout& layout, const std::string& name, const std::vector<std::int64_t>& weight_shape,

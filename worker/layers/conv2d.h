@@ -7,12 +7,11 @@ namespace syncopate::worker {
 
 class Conv2d final : public Layer {
  public:
-  // A ReLU follows, so the weights begin He-uniform.
-  Conv2d(ComputeBackend& backend, const ConvShape& shape, const std::string& name, ParamLayout& layout)
+  Conv2d(ComputeBackend& backend, const ConvShape& shape, const std::string& name, Initialization initialization,
+         ParamLayout& layout)
       : backend_(backend),
         shape_(shape),
-        params_(layout, name, {shape.out, shape.kernel, shape.kernel, shape.in}, Initialization::kHeUniform,
-                shape.bias) {}
+        params_(layout, name, {shape.out, shape.kernel, shape.kernel, shape.in}, initialization, shape.bias) {}
 
   std::size_t output_values() const override {
     return static_cast<std::size_t>(shape_.out_height()) * shape_.out_width() * shape_.out;

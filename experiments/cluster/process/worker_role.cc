@@ -12,6 +12,7 @@
 #include "experiments/checkpoint/checkpoint_cutter.h"
 #include "experiments/checkpoint/checkpoint_keeper.h"
 #include "experiments/checkpoint/run_facts.h"
+#include "experiments/cluster/process/batch_order_of.h"
 #include "experiments/cluster/process/data_of.h"
 #include "experiments/cluster/process/membership_loop.h"
 #include "experiments/cluster/process/replica_group.h"
@@ -112,11 +113,7 @@ class Worker {
 
 Status Worker::prepare() {
   SYNCOPATE_ASSIGN_OR_RETURN(data_, context_.host.open_data(config_));
-  order_ = {.seed = config_.seed,
-            .dataset_size = data_->train->size(),
-            .batch_size = config_.batch_size,
-            .rank = context_.rank,
-            .workers = config_.workers};
+  order_ = batch_order_of(config_, data_->train->size(), context_.rank);
   SYNCOPATE_RETURN_IF_ERROR(worker::check_fills_a_batch(order_));
   if (shards_by_label(config_)) {
     SYNCOPATE_ASSIGN_OR_RETURN(order_.parts, worker::parts_by_label(*data_->train, config_.workers));
@@ -126,8 +123,7 @@ Status Worker::prepare() {
   context_.activity.set("opening the device", 0);
   SYNCOPATE_ASSIGN_OR_RETURN(place_, place_of(context_));
   SYNCOPATE_ASSIGN_OR_RETURN(model_, context_.host.make_model(config_, data_->train->form(), *place_.backend));
-  constexpr int kPreparedAhead = 8;
-  loader_ = std::make_unique<worker::BatchLoader>(*data_->train, order_, kPreparedAhead, shares_work(config_),
+  loader_ = std::make_unique<worker::BatchLoader>(*data_->train, order_, config_.prefetch, shares_work(config_),
                                                   context_.host.threads());
   sender_.emplace(*model_, *data_->test, context_.control);
   SYNCOPATE_RETURN_IF_ERROR(prepare_checkpoints());

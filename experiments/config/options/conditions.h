@@ -60,9 +60,9 @@ inline const Condition kCompressedPushes{"--mode=ps and --compress",
 
 // Parameter servers
 inline const Condition kPs{"--mode=ps", [](const Run& r) { return is_ps(r); }};
-inline const Condition kSharedWork{"--shard=random, and " + consistency_among([](const Kind& kind) {
-                                     return kind.shares_work();
-                                   }) + ", or --gossip=async",
+inline const Condition kSharedWork{"--shard=random, --shuffle=global or off, and " +
+                                       consistency_among([](const Kind& kind) { return kind.shares_work(); }) +
+                                       ", or --gossip=async",
                                    [](const Run& r) { return may_share_work(r); }};
 inline const Condition kBackupWorkers{consistency_among([](const Kind& kind) { return kind.backup_workers; }),
                                       [](const Run& r) { return is_ps(r) && r.consistency.traits().backup_workers; }};
@@ -108,6 +108,10 @@ inline const Condition kTexts{"--dataset=text or grammar", [](const Run& r) { re
 inline const Condition kLabelledParts{
     kDistributed.words + ", --dataset=digits, mnist, fashion-mnist or cifar10, and " + kLearns.words,
     [](const Run& r) { return is_distributed(r) && learns_images(r); }};
+inline const Condition kImages{"--dataset=digits, mnist, fashion-mnist or cifar10, and " + kLearns.words,
+                               [](const Run& r) { return learns_images(r); }};
+inline const Condition kInk{"--dataset=digits, mnist or fashion-mnist, and " + kLearns.words,
+                            [](const Run& r) { return learns_ink(r); }};
 inline const Condition kCrops{"--dataset=cifar10", [](const Run& r) { return has_crops(r); }};
 inline const Condition kSizedTables{"--dataset=clicks, zipf-ratings or zipf-clicks",
                                     [](const Run& r) { return sizes_tables(r); }};

@@ -11,8 +11,62 @@ using option_kinds::on_or_off;
 using option_kinds::only;
 using option_kinds::text;
 
+namespace {
+
+using C = RunRequest;
+
+// In which order samples come, how many, and what they and the first weights are.
+void add_guide_options(const std::string& group, std::vector<OptionSpec>& table) {
+  using worker::PixelScale;
+  using worker::Shuffle;
+  using worker::WeightInit;
+  table.push_back(
+      only(choice({.group = group,
+                   .name = "shuffle",
+                   .placeholder = "HOW",
+                   .sentence = "In which order training samples come; global: each epoch permutes all and deals them "
+                               "out; shard: a worker has every W-th sample and permutes those; worker: each worker "
+                               "permutes all for itself; off: as the set has them."},
+                  &C::shuffle, "shuffle", {Shuffle::kGlobal, Shuffle::kShard, Shuffle::kWorker, Shuffle::kOff}),
+           conditions::kLearns));
+  table.push_back(
+      only(on_or_off({.group = group,
+                      .name = "drop-last",
+                      .placeholder = "HOW",
+                      .sentence = "Whether the samples of an epoch that do not fill a batch of all workers are left "
+                                  "out; off: they make a smaller last one."},
+                     &C::drop_last, "dropping the last batch"),
+           conditions::kLearns));
+  table.push_back(only(number({.group = group,
+                               .name = "prefetch",
+                               .placeholder = "N",
+                               .sentence = "How many batches a worker's loader prepares ahead, at most.",
+                               .unit = "batches"},
+                              &C::prefetch, "batches ahead", 1, 1024),
+                       conditions::kLearns));
+  table.push_back(
+      only(choice({.group = group,
+                   .name = "pixel-scale",
+                   .placeholder = "HOW",
+                   .sentence = "What a pixel's byte v becomes; shifted: 2v/255 - 0.3, near zero on average; unit: "
+                               "v/255, as Keras's guides have it."},
+                  &C::pixel_scale, "pixel scale", {PixelScale::kShifted, PixelScale::kUnit}),
+           conditions::kInk));
+  table.push_back(
+      only(choice({.group = group,
+                   .name = "init",
+                   .placeholder = "HOW",
+                   .sentence = "What weights are drawn from, all uniform; by-layer: he under ReLU, lecun in the last "
+                               "layer; he: limit sqrt(6/fan in); glorot: sqrt(6/(fan in + fan out)), as Keras; lecun: "
+                               "sqrt(3/fan in)."},
+                  &C::init, "initialisation",
+                  {WeightInit::kByLayer, WeightInit::kHe, WeightInit::kGlorot, WeightInit::kLeCun}),
+           conditions::kImages));
+}
+
+}  // namespace
+
 void add_data_options(std::vector<OptionSpec>& table) {
-  using C = RunRequest;
   const std::string group = "Model and data";
   table.push_back(only(
       text({.group = group,
@@ -71,6 +125,7 @@ void add_data_options(std::vector<OptionSpec>& table) {
                        "its own part alone, all of it, however slow it is (McMahan et al. 2017)."},
           &C::shard, "shard", {DataShard::kRandom, DataShard::kLabels}),
       conditions::kLabelledParts));
+  add_guide_options(group, table);
 }
 
 }  // namespace syncopate::experiments

@@ -102,7 +102,8 @@ void add_model_and_data(std::vector<OptionSpec>& table) {
                         "a transformer's layers, heads and width, for texts, ncf:16 and wide-deep:16 the width of a "
                         "recommender's embeddings; profile:resnet50, or profile:FILE.json, has a model's sizes and "
                         "times alone, for a simulated cluster.",
-            .range = "softmax, mlp, mlp:WIDTHS, lenet, resnet20, resnet32, resnet56, gpt, gpt:LAYERS-HEADS-WIDTH, "
+            .range = "softmax, mlp, mlp:WIDTHS, conv:CHANNELS-WIDTH, lenet, resnet20, resnet32, resnet56, gpt, "
+                     "gpt:LAYERS-HEADS-WIDTH, "
                      "ncf, ncf:WIDTH, wide-deep, wide-deep:WIDTH, profile:NAME or profile:FILE"},
            &C::model, "model"));
   add_data_options(table);

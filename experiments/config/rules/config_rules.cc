@@ -7,6 +7,7 @@
 
 #include "experiments/config/profile_choice.h"
 #include "experiments/config/resolved_run.h"
+#include "experiments/config/rules/data_rules.h"
 #include "experiments/config/rules/fault_rules.h"
 #include "experiments/config/rules/rate_rule.h"
 #include "experiments/config/rules/survival_rules.h"
@@ -278,7 +279,7 @@ Status validate_batches(const ResolvedRun& config) {
         std::max<std::int64_t>(1, *config.global_batch_size / workers) * workers));
   }
   const std::int64_t global = config.batch_size * workers;
-  if (generates_data(config) && config.train_samples < global) {
+  if (generates_data(config) && config.drop_last && config.train_samples < global) {
     return Status::invalid_argument(
         fmt::format("--train-samples={}: must hold one batch of all workers together, here {} samples",
                     config.train_samples, global));
@@ -343,6 +344,7 @@ Status check_rules(const ResolvedRun& config) {
   SYNCOPATE_RETURN_IF_ERROR(validate_momentum_of_compression(config));
   SYNCOPATE_RETURN_IF_ERROR(validate_one_bit_adam(config));
   SYNCOPATE_RETURN_IF_ERROR(validate_batches(config));
+  SYNCOPATE_RETURN_IF_ERROR(validate_data_order(config));
   SYNCOPATE_RETURN_IF_ERROR(validate_tables(config));
   SYNCOPATE_RETURN_IF_ERROR(validate_checkpoints(config));
   SYNCOPATE_RETURN_IF_ERROR(validate_survival(config));

@@ -181,7 +181,7 @@ EqualityOutcome check_equality(const RunRequest& base, const std::string& folder
   const bool norms_batches = local_layout->size() > 0;
   RunRequest distributed = base;
   distributed.mode = Mode::kAllreduce;
-  const bool has_parts = shards_by_label(distributed);
+  const bool has_parts = has_samples_of_its_own(distributed);
   const bool with_local = !norms_batches && !has_parts;
   EqualityOutcome outcome;
   for (std::uint64_t attempt = 0; attempt < kSeeds; ++attempt) {
@@ -206,7 +206,7 @@ EqualityOutcome check_equality(const RunRequest& base, const std::string& folder
     outcome = {is_unequal ? ExitCode::kUnequal : ExitCode::kSuccess, found->gap.verdict == EqualityGap::Verdict::kEqual,
                sentence_of(base, job, trained, *found)};
     if (norms_batches) outcome.line += "; local is left out, whose batch norms see all workers' batches as one";
-    if (has_parts) outcome.line += "; local is left out, which has no workers to divide the labels among";
+    if (has_parts) outcome.line += "; local is left out, which has no workers to divide the samples among";
     if (!is_unequal) break;
   }
   return outcome;

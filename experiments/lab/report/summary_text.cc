@@ -237,6 +237,9 @@ std::string describe(const ResolvedRun& config) {
   }
   if (shards_by_label(config)) {
     text += ", each with its own labels";
+  } else if (has_samples_of_its_own(config)) {
+    const bool is_shard = shuffle_of(config) == worker::Shuffle::kShard;
+    text += is_shard ? ", each with its own shard" : ", each with its own order";
   } else if (may_share_work(config) && !shares_work(config)) {
     text += ", each with a quota";
   }

@@ -12,6 +12,7 @@
 #include "experiments/checkpoint/run_facts.h"
 #include "experiments/cluster/host/environment.h"
 #include "experiments/cluster/plan/descriptor_need.h"
+#include "experiments/cluster/process/batch_order_of.h"
 #include "experiments/cluster/process/data_of.h"
 #include "experiments/config/evaluation_points.h"
 #include "experiments/config/rules/config_rules.h"
@@ -72,8 +73,7 @@ Status check_trace(const ResolvedRun& config, std::int64_t total_steps) {
 // Lays out the model and counts the steps, so that an impossible config fails here rather than in every process.
 Result<JobFacts> prepare(const ResolvedRun& config, const Result<DataFacts>& data) {
   if (!data.ok()) return data.status();
-  const worker::BatchOrder order{
-      .dataset_size = data->train_samples, .batch_size = config.batch_size, .workers = config.workers};
+  const worker::BatchOrder order = batch_order_of(config, data->train_samples);
   SYNCOPATE_RETURN_IF_ERROR(worker::check_fills_a_batch(order));
   SYNCOPATE_ASSIGN_OR_RETURN(const ParamLayout layout, layout_of(config));
   SYNCOPATE_RETURN_IF_ERROR(check_link(config, layout));

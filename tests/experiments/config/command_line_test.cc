@@ -104,7 +104,7 @@ TEST(CommandLine, DividesLabelsAmongWorkersWhereThereAreBoth) {
               HasSubstr("--dataset=digits, mnist, fashion-mnist or cifar10"));
   // Nobody trains another's part, so that there is no queue to share, and every quota is a whole part.
   EXPECT_THAT(refusal({"--mode=ps", "--shard=labels", "--work=shared"}),
-              StartsWith("--work=shared: has an effect only with --shard=random, and "));
+              StartsWith("--work=shared: has an effect only with --shard=random, --shuffle=global or off, and "));
 }
 
 TEST(CommandLine, RefusesCombinationsThatCannotWork) {

@@ -168,11 +168,9 @@ TEST_F(EveryConsistency, LearnsFromAsManyBatchesAnUpdateAsItsTraitsSay) {
 // Returns the model with sizes, and the name of a profile, in place of what stands for them.
 std::string with_sizes(std::string model) {
   const std::string profile = testing_support::source_directory() + "/prediction/profiles/resnet50.json";
-  const std::pair<std::string, std::string> instead[] = {{"WIDTHS", "784-16-10"},
-                                                         {"LAYERS-HEADS-WIDTH", "1-2-16"},
-                                                         {"WIDTH", "8"},
-                                                         {"NAME", "resnet50"},
-                                                         {"FILE", profile}};
+  const std::pair<std::string, std::string> instead[] = {
+      {"WIDTHS", "784-16-10"}, {"CHANNELS-WIDTH", "4-8"}, {"LAYERS-HEADS-WIDTH", "1-2-16"},
+      {"WIDTH", "8"},          {"NAME", "resnet50"},      {"FILE", profile}};
   for (const auto& [word, text] : instead) {
     const std::size_t at = model.find(word);
     if (at != model.npos) return model.replace(at, word.size(), text);

@@ -238,15 +238,31 @@ TEST_F(OneDnnBackend, SoftmaxCrossEntropyAgreesWithPlainLoopsAlsoForLargeLogits)
       Tensor gradient[2] = {poisoned(batch * 10), poisoned(batch * 10)};
       LossAndCorrect result[2];
       for (int i : {0, 1}) {
-        backends_[i]->softmax_cross_entropy(batch, 10, logits, labels, gradient[i]);
+        backends_[i]->softmax_cross_entropy(batch, 10, logits, labels, 1, gradient[i]);
         result[i] = backends_[i]->loss();
-        backends_[i]->softmax_cross_entropy(batch, 10, logits, labels, {});
+        backends_[i]->softmax_cross_entropy(batch, 10, logits, labels, 1, {});
         EXPECT_NEAR(backends_[i]->loss().loss, result[i].loss, 1e-6 * (1 + result[i].loss));
       }
       EXPECT_NEAR(result[1].loss, result[0].loss, 1e-6 * (1 + result[0].loss));
       EXPECT_EQ(result[1].correct, result[0].correct);
       expect_close(gradient[1], gradient[0], 1e-6, "dlogits");
     }
+  }
+}
+
+TEST_F(OneDnnBackend, SoftmaxCrossEntropyOfAPartOfABatchIsThatOfTheSmallerBatch) {
+  const Tensor logits = random_tensor(6 * 10, random_);
+  std::vector<int> labels = random_labels(6, 10, random_);
+  labels[4] = labels[5] = -1;
+  for (const auto& backend : backends_) {
+    Tensor small = poisoned(4 * 10), whole = poisoned(6 * 10);
+    backend->softmax_cross_entropy(4, 10, std::span(logits).first(40), std::span(labels).first(4), 1, small);
+    const LossAndCorrect expected = backend->loss();
+    backend->softmax_cross_entropy(6, 10, logits, labels, 6.0 / 4.0, whole);
+    EXPECT_NEAR(backend->loss().loss, expected.loss, 1e-6);
+    EXPECT_EQ(backend->loss().correct, expected.correct);
+    expect_close(Tensor(whole.begin(), whole.begin() + 40), small, 1e-6, "dlogits");
+    EXPECT_TRUE(std::all_of(whole.begin() + 40, whole.end(), [](float value) { return value == 0; }));
   }
 }
 

@@ -103,14 +103,14 @@ class CudaBackend : public CudaBackendFixture {
     const In there = upload(logits);
     const std::span<const int> labels_there = upload(labels);
 
-    reference_->softmax_cross_entropy(batch, classes, logits, labels, expected);
+    reference_->softmax_cross_entropy(batch, classes, logits, labels, 1, expected);
     const LossAndCorrect result = reference_->loss();
-    cuda_->softmax_cross_entropy(batch, classes, there, labels_there, gradient);
+    cuda_->softmax_cross_entropy(batch, classes, there, labels_there, 1, gradient);
     EXPECT_NEAR(cuda_->loss().loss, result.loss, 2e-6 * (1 + result.loss));
     EXPECT_EQ(cuda_->loss().correct, result.correct);
     expect_close(download(In(gradient)), expected, 2e-6 / batch, "dlogits");
 
-    cuda_->softmax_cross_entropy(batch, classes, there, labels_there, {});
+    cuda_->softmax_cross_entropy(batch, classes, there, labels_there, 1, {});
     EXPECT_NEAR(cuda_->loss().loss, result.loss, 2e-6 * (1 + result.loss));
     EXPECT_EQ(cuda_->loss().correct, result.correct);
   }

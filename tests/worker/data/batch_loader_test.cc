@@ -4,7 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
+#include <set>
 
 #include "worker/data/image_dataset.h"
 
@@ -123,6 +125,125 @@ TEST(BatchLoader, GivesTheOrderExactlyOverEpochBorders) {
     const BatchOrder order{.seed = 5, .dataset_size = 1003, .batch_size = 16, .rank = 1, .workers = 3};
     BatchLoader loader(dataset, order, depth);
     expect_batches(loader, order, 0, 5 * order.steps_per_epoch() + 3);
+  }
+}
+
+TEST(Normalize, MapsBytesToTheUnitIntervalIfAsked) {
+  std::vector<std::uint8_t> bytes(256);
+  std::iota(bytes.begin(), bytes.end(), std::uint8_t{0});
+  std::vector<float> values(256);
+  normalize(bytes, values, PixelScale::kUnit);
+  for (std::size_t i = 0; i < values.size(); ++i) EXPECT_EQ(values[i], static_cast<float>(i) / 255.0f);
+}
+
+// Which sample of a CountingDataset lies at place `i`.
+std::int64_t sample_at(const BatchView& batch, std::size_t i) {
+  const auto byte_of = [](float value) { return std::lround((value + 0.3f) * 255.0f / 2.0f); };
+  return byte_of(batch.values[2 * i]) + 256 * byte_of(batch.values[2 * i + 1]);
+}
+
+// The samples of the next `batches` batches, those of empty places left out.
+std::vector<std::int64_t> samples_of(BatchLoader& loader, std::int64_t batches) {
+  std::vector<std::int64_t> samples;
+  for (std::int64_t batch = 0; batch < batches; ++batch) {
+    const BatchView view = loader.next();
+    for (std::size_t i = 0; i + static_cast<std::size_t>(view.empty_places) < view.labels.size(); ++i) {
+      samples.push_back(sample_at(view, i));
+    }
+  }
+  return samples;
+}
+
+std::vector<std::int64_t> ascending(std::int64_t from, std::int64_t to, std::int64_t step = 1) {
+  std::vector<std::int64_t> values;
+  for (std::int64_t value = from; value < to; value += step) values.push_back(value);
+  return values;
+}
+
+std::vector<std::int64_t> sorted(std::vector<std::int64_t> values) {
+  std::ranges::sort(values);
+  return values;
+}
+
+TEST(BatchLoader, DealsTheSetOutInItsOwnOrderInEachEpochIfItIsNotToShuffle) {
+  const CountingDataset dataset(1000);
+  for (const int rank : {0, 1}) {
+    const BatchOrder order{
+        .dataset_size = 1000, .batch_size = 10, .rank = rank, .workers = 2, .shuffle = Shuffle::kOff};
+    BatchLoader loader(dataset, order);
+    for (int epoch = 0; epoch < 3; ++epoch) {
+      EXPECT_EQ(samples_of(loader, order.steps_per_epoch()), ascending(rank, 1000, 2)) << epoch;
+    }
+  }
+}
+
+TEST(BatchLoader, PermutesEachWorkersShardAlone) {
+  const CountingDataset dataset(999);
+  for (const int rank : {0, 1, 2}) {
+    const BatchOrder order{
+        .dataset_size = 999, .batch_size = 9, .rank = rank, .workers = 3, .shuffle = Shuffle::kShard};
+    BatchLoader loader(dataset, order);
+    const std::vector<std::int64_t> first = samples_of(loader, order.steps_per_epoch()),
+                                    second = samples_of(loader, order.steps_per_epoch());
+    EXPECT_EQ(sorted(first), ascending(rank, 999, 3));
+    EXPECT_EQ(sorted(second), ascending(rank, 999, 3));
+    EXPECT_NE(first, second);
+    EXPECT_NE(first, ascending(rank, 999, 3));
+  }
+}
+
+TEST(BatchLoader, GivesEachWorkerTheWholeSetInAnOrderOfItsOwn) {
+  const CountingDataset dataset(1003);
+  std::vector<std::vector<std::int64_t>> passes;
+  for (const int rank : {0, 1}) {
+    const BatchOrder order{
+        .dataset_size = 1003, .batch_size = 10, .rank = rank, .workers = 2, .shuffle = Shuffle::kWorker};
+    BatchLoader loader(dataset, order);
+    for (int pass = 0; pass < 2; ++pass) {
+      passes.push_back(samples_of(loader, 100));
+      std::vector<std::int64_t> once = sorted(passes.back());
+      EXPECT_TRUE(std::ranges::adjacent_find(once) == once.end()) << "a sample came twice in a pass";
+    }
+    BatchLoader sought(dataset, order);
+    sought.seek(100);
+    EXPECT_EQ(samples_of(sought, 100), passes.back());
+  }
+  EXPECT_EQ(std::set(passes.begin(), passes.end()).size(), passes.size());
+}
+
+// Over W workers the mean of (weight x sum over the places / places) is the mean over the samples of the global batch.
+TEST(BatchLoader, GivesWhatIsLeftOfAnEpochAsABatchWithEmptyPlacesIfItIsNotDropped) {
+  const CountingDataset dataset(1003);
+  for (const int workers : {1, 2, 3, 4}) {
+    std::vector<std::int64_t> all, last;
+    double mean = 0;
+    for (int rank = 0; rank < workers; ++rank) {
+      const BatchOrder order{
+          .dataset_size = 1003, .batch_size = 24 / workers, .rank = rank, .workers = workers, .drop_last = false};
+      ASSERT_EQ(order.steps_per_epoch(), 42);
+      BatchLoader loader(dataset, order);
+      const std::vector<std::int64_t> full = samples_of(loader, 41);
+      EXPECT_EQ(full.size(), 41u * 24u / static_cast<std::size_t>(workers));
+      all.insert(all.end(), full.begin(), full.end());
+      const BatchView view = loader.next();
+      EXPECT_DOUBLE_EQ(view.weight, 24.0 / 19.0);
+      double sum = 0;
+      for (std::size_t i = 0; i < view.labels.size(); ++i) {
+        if (i + static_cast<std::size_t>(view.empty_places) >= view.labels.size()) {
+          EXPECT_EQ(view.labels[i], -1);
+          EXPECT_EQ(view.values[2 * i], 0);
+        } else {
+          all.push_back(sample_at(view, i));
+          last.push_back(sample_at(view, i));
+          sum += static_cast<double>(sample_at(view, i));
+        }
+      }
+      mean += view.weight * sum / static_cast<double>(view.labels.size()) / workers;
+      EXPECT_EQ(loader.next().empty_places, 0) << "of the next epoch";
+    }
+    EXPECT_EQ(last.size(), 19u);
+    EXPECT_EQ(sorted(all), ascending(0, 1003));
+    EXPECT_NEAR(mean, static_cast<double>(std::accumulate(last.begin(), last.end(), std::int64_t{0})) / 19, 1e-9);
   }
 }
 

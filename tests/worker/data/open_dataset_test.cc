@@ -94,6 +94,25 @@ TEST(OpenDataset, GivesDigitsThatAreThoseOfTheGenerator) {
   EXPECT_EQ(values, expected);
 }
 
+TEST(OpenDataset, ScalesPixelsOfInkToTheUnitIntervalIfAsked) {
+  const ScratchFolder data;
+  const Result<DatasetPair> pair = open_dataset("digits:30-20:unit", data.path(), 7);
+  ASSERT_TRUE(pair.ok()) << pair.status().message();
+  Bytes drawn(784);
+  std::vector<float> expected(784), values(784);
+  int label = -1;
+  EXPECT_EQ(render_digit(7, kFirstTestDigit, drawn), (pair->test->read(0, 0, {values, {}, {&label, 1}}), label));
+  normalize(drawn, expected, PixelScale::kUnit);
+  EXPECT_EQ(values, expected);
+  EXPECT_EQ(sample_form("digits:30-20:unit", data.path())->values(), 784);
+  for (const char* name : {"mnist:unit", "fashion-mnist:unit", "digits:unit"}) {
+    EXPECT_TRUE(check_dataset_name(name).ok()) << name;
+  }
+  for (const char* name : {"cifar10:unit", "text:unit", "grammar:unit", ":unit"}) {
+    EXPECT_FALSE(check_dataset_name(name).ok()) << name;
+  }
+}
+
 TEST(OpenDataset, SaysHowToMendDamagedDigits) {
   const ScratchFolder data;
   ASSERT_TRUE(open_dataset("digits:30-20", data.path(), 7).ok());

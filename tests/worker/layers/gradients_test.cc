@@ -29,14 +29,14 @@ TEST_F(Gradients, OfDenseUnderReluAreSlopes) {
 }
 
 TEST_F(Gradients, OfConv2dAreSlopesAndReportedBiasFirst) {
-  Conv2d conv(*backend_, {kBatch, 6, 5, 2, 3, 3}, "conv", layout_);
+  Conv2d conv(*backend_, {kBatch, 6, 5, 2, 3, 3}, "conv", Initialization::kHeUniform, layout_);
   LayerUnderTest test(conv, random_arena(layout_), random_tensor(kBatch * 6 * 5 * 2, random_), random_);
   test.expect_gradients_are_slopes(0.1);
   EXPECT_EQ(test.reported(), (std::vector<std::size_t>{1, 0}));
 }
 
 TEST_F(Gradients, OfAPaddedConv2dWithStrideAndWithoutBiasAreSlopes) {
-  Conv2d conv(*backend_, {kBatch, 5, 6, 2, 3, 3, 2, 1, false}, "conv", layout_);
+  Conv2d conv(*backend_, {kBatch, 5, 6, 2, 3, 3, 2, 1, false}, "conv", Initialization::kHeUniform, layout_);
   LayerUnderTest test(conv, random_arena(layout_), random_tensor(kBatch * 5 * 6 * 2, random_), random_);
   test.expect_gradients_are_slopes(0.1);
   EXPECT_EQ(test.reported(), (std::vector<std::size_t>{0}));
@@ -82,12 +82,12 @@ TEST_F(Gradients, OfFlattenAreSlopes) {
 TEST_F(Gradients, OfSoftmaxCrossEntropyAreSlopesOfTheMeanLoss) {
   Tensor logits = random_tensor(kBatch * 5, random_), gradient = poisoned(kBatch * 5), unused = gradient;
   const std::vector<int> labels{4, 0, 2};
-  backend_->softmax_cross_entropy(kBatch, 5, logits, labels, gradient);
+  backend_->softmax_cross_entropy(kBatch, 5, logits, labels, 1, gradient);
   for (std::size_t i = 0; i < logits.size(); ++i) {
     const float before = logits[i];
     const auto loss_at = [&](float value) {
       logits[i] = value;
-      backend_->softmax_cross_entropy(kBatch, 5, logits, labels, unused);
+      backend_->softmax_cross_entropy(kBatch, 5, logits, labels, 1, unused);
       return backend_->loss().loss;
     };
     const double slope = (loss_at(before + 0.0078125f) - loss_at(before - 0.0078125f)) / 0.015625;

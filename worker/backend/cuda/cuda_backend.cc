@@ -1,5 +1,6 @@
 #include "worker/backend/cuda/cuda_backend.h"
 
+#include <cassert>
 #include <limits>
 #include <utility>
 #include <vector>
@@ -148,7 +149,8 @@ class CudaBackend final : public ComputeBackend {
          "attention_backward");
   }
 
-  void softmax_cross_entropy(int batch, int classes, In logits, std::span<const int> labels, Out dlogits) override;
+  void softmax_cross_entropy(int batch, int classes, In logits, std::span<const int> labels, double weight,
+                             Out dlogits) override;
   LossAndCorrect loss() override;
 
   PhaseTimer* phase_timer() override { return phases_.get(); }
@@ -269,7 +271,9 @@ void CudaBackend::batch_norm_inference(const BatchNormShape& shape, In x, In sca
        "batch_norm_inference");
 }
 
-void CudaBackend::softmax_cross_entropy(int batch, int classes, In logits, std::span<const int> labels, Out dlogits) {
+void CudaBackend::softmax_cross_entropy(int batch, int classes, In logits, std::span<const int> labels,
+                                        [[maybe_unused]] double weight, Out dlogits) {
+  assert(weight == 1);
   const std::size_t bytes = static_cast<std::size_t>(batch) * sizeof(SampleLoss);
   if (samples_.size() < bytes) samples_ = allocate(bytes);
   if (!ready()) return;

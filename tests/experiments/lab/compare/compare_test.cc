@@ -305,7 +305,7 @@ TEST_F(CompareTest, LeavesLocalOutOfTheProofWhereWorkersHaveTheirOwnLabelsAndSay
   EXPECT_EQ(compare_modes("local,ps:async"), ExitCode::kSuccess);
   EXPECT_THAT(outputs(), Contains("out/equality/ps-sync"));
   EXPECT_THAT(outputs(), Not(Contains("out/equality/local")));
-  EXPECT_THAT(out_, HasSubstr("local is left out, which has no workers to divide the labels among"));
+  EXPECT_THAT(out_, HasSubstr("local is left out, which has no workers to divide the samples among"));
 }
 
 TEST_F(CompareTest, ProvesEqualityWithoutCompressionAndMeasuresWithIt) {

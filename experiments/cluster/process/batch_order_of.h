@@ -1,0 +1,23 @@
+// The order in which a worker of a run takes its samples, from the run's configuration. Pure.
+#pragma once
+
+#include <cstdint>
+
+#include "experiments/config/resolved_run.h"
+#include "worker/data/batch_loader.h"
+
+namespace syncopate::experiments {
+
+// Returns the order of worker `rank` over a training set of `samples` samples, without parts by label, which are the
+// data's.
+inline worker::BatchOrder batch_order_of(const ResolvedRun& config, std::int64_t samples, int rank = 0) {
+  return {.seed = config.seed,
+          .dataset_size = samples,
+          .batch_size = config.batch_size,
+          .rank = rank,
+          .workers = config.workers,
+          .shuffle = shuffle_of(config),
+          .drop_last = config.drop_last};
+}
+
+}  // namespace syncopate::experiments
